@@ -1,0 +1,28 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import type { Clock } from './ports.ts';
+
+/** The real clock. */
+export const systemClock: Clock = {
+  now: () => Date.now(),
+  monotonic: () => performance.now(),
+  sleep: (ms, signal) => delay(ms, undefined, { signal }),
+};
+
+/** A point in time after which nobody waits any more, both as a moment and as a signal. Dispose it to release its timer. */
+export interface Deadline extends Disposable {
+  /** Aborted once the deadline has passed. */
+  readonly signal: AbortSignal;
+  /** The moment on `Clock.monotonic()`, in milliseconds. */
+  readonly at: number;
+}
+
+/** A deadline `ms` milliseconds from now. */
+export function deadlineIn(clock: Clock, ms: number): Deadline {
+  const expired = new AbortController();
+  const timer = new AbortController();
+  clock.sleep(ms, timer.signal).then(
+    () => expired.abort(),
+    () => undefined, // disposed before it passed
+  );
+  return { signal: expired.signal, at: clock.monotonic() + ms, [Symbol.dispose]: () => timer.abort() };
+}

@@ -1,0 +1,103 @@
+import { RankdError } from '../errors.ts';
+import type { Presented } from '../ports.ts';
+import type { Key, KeyState, Scope } from './model.ts';
+
+/** What is asked with a key: from which place, for which operation, when (epoch milliseconds). */
+export interface AccessQuestion {
+  scope: Scope;
+  placeId: number;
+  now: number;
+}
+
+/** One condition that a key must meet, in words for `rank test`, with what mends it. */
+export interface AccessCheck {
+  name: string;
+  /** The refusal, or `undefined` where the condition is met. */
+  refusal(presented: Presented, question: AccessQuestion): RankdError | undefined;
+}
+
+/** Every condition on the way from a known key to an allowed caller, in the order in which they are answered. */
+export const accessChecks: readonly AccessCheck[] = [
+  {
+    name: 'workspace',
+    refusal({ workspace }) {
+      if (!workspace.active) return invalidKey('the workspace is suspended', 'rankd workspace resume');
+      if (workspace.plan !== 'top')
+        return invalidKey('the workspace is not on the top plan', 'rankd workspace plan top');
+      return undefined;
+    },
+  },
+  {
+    name: 'key',
+    refusal({ key, secretExpiresAt = Number.POSITIVE_INFINITY }, { now }) {
+      const state = keyState(key, now);
+      if (state === 'revoked') return invalidKey('the key is revoked', 'rankd key create NAME');
+      if (state === 'expired') return invalidKey('the key is expired', 'rankd key create NAME');
+      if (secretExpiresAt <= now)
+        return invalidKey('this secret of the key was rotated out', `rankd key rotate ${key.name}`);
+      return undefined;
+    },
+  },
+  {
+    name: 'scope',
+    refusal({ key }, { scope }) {
+      if (key.scopes.includes(scope)) return undefined;
+      return new RankdError(
+        'key_not_allowed',
+        `This key may ${key.scopes.join(' and ')} but not ${scope}; use a key with the scope ${scope}.`,
+        { hint: `rankd key create NAME --scope ${scope}`, internal: key.id },
+      );
+    },
+  },
+  {
+    name: 'whitelist',
+    refusal({ key, entry }, { placeId }) {
+      if (entry?.active) return undefined;
+      const what =
+        entry === undefined ? 'not on the whitelist of this key' : 'on the whitelist of this key, but disabled';
+      const command = entry === undefined ? 'add' : 'enable';
+      return new RankdError(
+        'place_not_whitelisted',
+        `Place ${placeId} is ${what}. The group's owner can change that with: rankd whitelist ${command} ${placeId}`,
+        { hint: `rankd whitelist ${command} ${placeId} --key ${key.name}`, internal: `${key.id}, place ${placeId}` },
+      );
+    },
+  },
+  {
+    name: 'breaker',
+    refusal({ key }, { scope }) {
+      if (key.pausedAt === undefined || scope !== 'rank') return undefined;
+      return new RankdError(
+        'key_paused',
+        'This key is paused because it demoted many members in a short time. The group owner can lift that with: rankd key resume',
+        { hint: `rankd history list --key ${key.name}, then: rankd key resume ${key.name}`, internal: key.id },
+      );
+    },
+  },
+];
+
+/** Throws the first refusal. */
+export function allow(presented: Presented, question: AccessQuestion): void {
+  for (const check of accessChecks) {
+    const refusal = check.refusal(presented, question);
+    if (refusal !== undefined) throw refusal;
+  }
+}
+
+export function keyState(key: Key, now: number): KeyState {
+  if (key.revokedAt !== undefined) return 'revoked';
+  if (key.expiresAt !== undefined && key.expiresAt <= now) return 'expired';
+  return key.secrets.some((secret) => secret.expiresAt !== undefined && secret.expiresAt > now) ? 'rotating' : 'active';
+}
+
+/** One text for every key that is not accepted: a caller never learns which keys exist. The log and the audit say why. */
+export function invalidKey(internal: string, hint: string): RankdError {
+  return new RankdError(
+    'invalid_key',
+    'This API key is not accepted. Check that it is complete and current: rankd key verify -',
+    {
+      internal,
+      hint,
+    },
+  );
+}

@@ -1,0 +1,55 @@
+import { createHash, randomInt } from 'node:crypto';
+import { crc32 } from 'node:zlib';
+import type { NewSecret } from '../ports.ts';
+import type { KeyMode } from './model.ts';
+
+const alphabet = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
+const shape = /^rk_(live|test)_[0-9A-Za-z]{36}$/;
+const checksumLength = 6;
+
+/** A new API key: `secret` is shown once, `stored` is all that is kept of it. */
+export function mintKey(mode: KeyMode): { secret: string; stored: NewSecret } {
+  const body = `rk_${mode}_${randomBase62(30)}`;
+  const secret = body + checksum(body);
+  return { secret, stored: { hash: hashKey(secret), masked: maskKey(secret) } };
+}
+
+/** The mode a well-formed key names; `undefined` where its shape or its checksum is wrong (mistyped, cut off, not a key). */
+export function keyMode(secret: string): KeyMode | undefined {
+  const mode = shape.exec(secret)?.[1];
+  const isIntact = secret.endsWith(checksum(secret.slice(0, -checksumLength)));
+  return isIntact && (mode === 'live' || mode === 'test') ? mode : undefined;
+}
+
+/**
+ * SHA-256 of the whole key, 32 bytes. A plain hash is enough: 30 random base62 characters (178 bits) leave nothing to
+ * guess, and equality of the hash is the only look-up, so no comparison depends on the secret's characters.
+ */
+export function hashKey(secret: string): Buffer {
+  return createHash('sha256').update(secret).digest();
+}
+
+/** What may be shown and logged of a key: enough to tell keys apart, too little to use one. */
+export function maskKey(secret: string): string {
+  return `${secret.slice(0, 11)}…${secret.slice(-3)}`;
+}
+
+/** A public identifier, e.g. `key_8TqLx0vBz3Rw`. 71 bits: unique without asking anyone. */
+export function newId(prefix: 'key' | 'chg' | 'req'): string {
+  return `${prefix}_${randomBase62(12)}`;
+}
+
+function randomBase62(length: number): string {
+  return Array.from({ length }, () => alphabet[randomInt(alphabet.length)]).join('');
+}
+
+/** CRC-32 in base62, left-padded: tells a mistyped key from an unknown one without asking the store. */
+function checksum(body: string): string {
+  let rest = crc32(body);
+  let digits = '';
+  while (digits.length < checksumLength) {
+    digits = alphabet[rest % alphabet.length] + digits;
+    rest = Math.floor(rest / alphabet.length);
+  }
+  return digits;
+}

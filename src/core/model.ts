@@ -1,0 +1,165 @@
+import type { ErrorCode } from '../errors.ts';
+
+/** The domain's words. Plain data, no behaviour; ids are integers up to 2^53-1, times are epoch milliseconds. */
+
+// ---- the group on the platform ----
+
+/** `base`: the role every member holds; `guest`: non-members; `owner`: the group owner's. None of the three is ever written. */
+export type RoleKind = 'guest' | 'base' | 'owner' | 'custom';
+
+export interface Role {
+  id: number;
+  name: string;
+  /** 0..255; two roles can share one. */
+  rank: number;
+  kind: RoleKind;
+}
+
+export interface Group {
+  id: number;
+  name: string;
+  memberCount: number;
+  /** The owning user; absent where nobody owns the group. */
+  ownerId?: number;
+}
+
+/** A member and every role held, as the platform told it: the base role may or may not be listed. */
+export interface Member {
+  userId: number;
+  roleIds: number[];
+}
+
+/** What the platform says of the credential rankd acts with. */
+export interface Credential {
+  state: 'valid' | 'disabled' | 'expired' | 'invalid';
+  /** The acting account; absent where the platform does not say. */
+  userId?: number;
+  /** Whether it may change roles in this group; absent where the platform does not say. */
+  canWrite?: boolean;
+  expiresAt?: number;
+}
+
+// ---- the workspace ----
+
+export type Plan = 'top' | 'free';
+
+export interface Workspace {
+  id: string;
+  name: string;
+  plan: Plan;
+  active: boolean;
+  createdAt: number;
+}
+
+export const scopes = ['verify', 'rank'] as const;
+export type Scope = (typeof scopes)[number];
+
+export type KeyMode = 'live' | 'test';
+
+/** An API key's record. The secret itself is never kept: only the SHA-256 of each secret still accepted. */
+export interface Key {
+  id: string;
+  name: string;
+  mode: KeyMode;
+  scopes: Scope[];
+  /** Never above this rank with this key; absent: the policy's ceiling alone. */
+  maxRank?: number;
+  createdAt: number;
+  expiresAt?: number;
+  revokedAt?: number;
+  /** Set while paused by the abuse breaker. */
+  pausedAt?: number;
+  lastUsedAt?: number;
+  /** Newest first; a second one only while a rotation's overlap lasts. */
+  secrets: KeySecret[];
+}
+
+export interface KeySecret {
+  /** What may be shown of it, e.g. `rk_live_3kf…Zp9`. */
+  masked: string;
+  createdAt: number;
+  /** Set on the old secret of a rotation: accepted until then. */
+  expiresAt?: number;
+}
+
+export type KeyState = 'active' | 'rotating' | 'expired' | 'revoked';
+
+export interface WhitelistEntry {
+  keyId: string;
+  /** A place or universe id: whatever the game sends as placeid. */
+  placeId: number;
+  active: boolean;
+  note: string;
+  addedAt: number;
+}
+
+// ---- a rank change ----
+
+/** What a caller asks for, validated. `newRankId` is a rank number (1..255) or a role id (above 255). */
+export interface RankRequest {
+  rankeeId: number;
+  rankeeName: string;
+  /** 0: not a player. */
+  rankerId: number;
+  rankerName: string;
+  newRankId: number;
+  command?: string;
+  oldRankName?: string;
+  prefix?: string;
+  /** The host of the caller's `webhookUrl`; the rest of that address can carry a secret. */
+  webhookHost?: string;
+}
+
+/**
+ * `pending`: being worked on · `applied`: the platform was seen to hold it · `refused`: answered no, nothing changed ·
+ * `failed`: could not be done, nothing changed · `unknown`: sent, not confirmed, still being found out.
+ */
+export type ChangeState = 'pending' | 'applied' | 'refused' | 'failed' | 'unknown';
+
+/** Whether an open change is on its way to its goal or being put back after a refusal. */
+export type ChangeAim = 'apply' | 'roll_back';
+
+/** A rank change as the history keeps it. */
+export interface RankChange extends RankRequest {
+  id: string;
+  state: ChangeState;
+  /** Why it is not applied, or null. */
+  code: ErrorCode | null;
+  /** The sentence the caller got. */
+  message: string;
+  /** The role `newRankId` meant; absent where it meant none. */
+  roleId?: number;
+  /** Roles held before, base role included, ascending by id; empty where the member was not read. */
+  rolesBefore: number[];
+  /** Roles held after: wanted while pending, seen once settled. */
+  rolesAfter: number[];
+  aim: ChangeAim;
+  /** Absent for a change by the operator. */
+  keyId?: string;
+  /** Absent for a change by the operator. */
+  placeId?: number;
+  /** `key:<id>` or `cli:<user>@<host>`. */
+  by: string;
+  /** True for a test key: decided and answered, never written. */
+  dryRun: boolean;
+  demotion: boolean;
+  requestedAt: number;
+  finishedAt?: number;
+  idempotencyKey?: string;
+  /** SHA-256 (hex) of the request the idempotency key came with. */
+  fingerprint?: string;
+}
+
+// ---- the audit ----
+
+export interface AuditEvent {
+  id: number;
+  at: number;
+  /** `cli:<user>@<host>`, `key:<id>` or `daemon`. */
+  by: string;
+  /** e.g. `key.create`, `whitelist.add`, `rank.refused`. */
+  action: string;
+  /** What it was done to: a key, place or change id. */
+  subject: string;
+  detail: Record<string, unknown>;
+}

@@ -1,0 +1,168 @@
+import { RankdError } from '../errors.ts';
+import type { Member, Role } from './model.ts';
+import { type Goal, type Step, steps } from './steps.ts';
+
+/** How a member gets to the target, and what must hold afterwards. */
+export interface RolePlan {
+  target: Role;
+  goal: Goal;
+  /** None where the member is there already. */
+  steps: Step[];
+  /** The highest rank (within the ladder, where there is one) before and after. */
+  rankBefore: number;
+  rankAfter: number;
+}
+
+/** The roles of a group, and those of them that form its promotion ladder (`undefined`: no ladder is configured). */
+export interface RoleScheme {
+  roles: Role[];
+  ladder: Role[] | undefined;
+}
+
+/**
+ * Plans how a member comes to hold `target` as highest role.
+ *
+ * With a ladder, exactly the target remains of its roles and all others stay untouched. Without one, the roles at the
+ * member's highest rank and those above the target go, and lower extra roles stay. The base role is implicit: it is
+ * never written, and reaching it means taking the others away.
+ */
+export function rolePlan(scheme: RoleScheme, member: Member, target: Role): RolePlan {
+  const before = heldRoles(scheme.roles, member);
+  const managed = before.filter((role) => isManaged(scheme, role));
+  const leaving = superseded(scheme, managed, target);
+  const after = [...before.filter((role) => !leaving.includes(role) && role.id !== target.id), target];
+  const goal = { from: roleIds(before), to: roleIds(after) };
+  return {
+    target,
+    goal,
+    steps: steps(goal),
+    rankBefore: highestRank(scheme, before),
+    rankAfter: highestRank(scheme, after),
+  };
+}
+
+/** The roles a member holds, the implicit base role included. Roles the group no longer lists are left out. */
+export function heldRoles(roles: Role[], member: Member): Role[] {
+  return roles.filter((role) => role.kind === 'base' || (role.kind !== 'guest' && member.roleIds.includes(role.id)));
+}
+
+/** The member's highest rank: over all roles, or within the ladder, whose implicit bottom is the base role. */
+export function highestRank(scheme: RoleScheme, held: Role[]): number {
+  const counted = held.filter((role) => role.kind === 'base' || isManaged(scheme, role));
+  return Math.max(0, ...counted.map((role) => role.rank));
+}
+
+/**
+ * The role that `newRankId` means: a rank number up to 255, a role id above.
+ * Throws `unknown_rank`, `ambiguous_rank`, or `rank_not_allowed` for guest, owner and roles off the ladder.
+ */
+export function resolveTarget(scheme: RoleScheme, newRankId: number): Role {
+  const { roles, ladder } = scheme;
+  const named = roles.filter((role) => (newRankId > 255 ? role.id : role.rank) === newRankId);
+  const onLadder = named.filter((role) => role.kind === 'base' || isManaged(scheme, role));
+  const candidates = ladder !== undefined && onLadder.length > 0 ? onLadder : named;
+  const [target, other] = candidates;
+  if (target === undefined) {
+    throw new RankdError(
+      'unknown_rank',
+      `The group has no rank ${newRankId}. Its ranks are ${listRoles(givable(scheme))}.`,
+    );
+  }
+  if (other !== undefined) {
+    const ids = candidates.map((role) => `${role.id} (${short(role.name)})`).join(' or ');
+    throw new RankdError(
+      'ambiguous_rank',
+      `More than one role has rank ${newRankId}. Send the role id instead: ${ids}.`,
+    );
+  }
+  if (target.kind === 'guest' || target.kind === 'owner') {
+    throw new RankdError(
+      'rank_not_allowed',
+      `The ${target.kind} role can never be given. Choose one of ${listRoles(givable(scheme))}.`,
+    );
+  }
+  if (ladder !== undefined && onLadder.length === 0) {
+    throw new RankdError(
+      'rank_not_allowed',
+      `"${short(target.name)}" (${newRankId}) is not on the promotion ladder in group.ladder. Choose one of ${listRoles(givable(scheme))}.`,
+    );
+  }
+  return target;
+}
+
+/**
+ * The roles that the configured ladder (ranks or role ids) names, ascending by rank; the base role is implicit and left out.
+ * Throws `config_invalid` for an entry that names no role, two roles, guest or owner, and for two entries of one rank.
+ */
+export function resolveLadder(roles: Role[], ladder: number[]): Role[] {
+  const named = new Set(ladder.map((entry) => ladderRole(roles, entry)));
+  const steps = [...named].filter((role) => role.kind !== 'base').sort((a, b) => a.rank - b.rank);
+  const clash = steps.find((role, index) => role.rank === steps[index + 1]?.rank);
+  if (clash !== undefined) {
+    throw ladderError(`two of its roles share rank ${clash.rank}, so neither is above the other`);
+  }
+  return steps;
+}
+
+function ladderRole(roles: Role[], entry: number): Role {
+  const [role, other] = roles.filter((role) => (entry > 255 ? role.id : role.rank) === entry);
+  if (role === undefined) throw ladderError(`${entry} is not a rank or role id of the group`);
+  if (other !== undefined)
+    throw ladderError(`rank ${entry} is shared by role ${role.id} and role ${other.id}; name the role id`);
+  if (role.kind === 'guest' || role.kind === 'owner')
+    throw ladderError(`${entry} is the ${role.kind} role, which can never be given`);
+  return role;
+}
+
+function ladderError(what: string): RankdError {
+  return new RankdError('config_invalid', `group.ladder does not fit the group: ${what}.`, {
+    hint: 'correct group.ladder in rankd.yaml; `rankd group roles` lists ranks and role ids',
+  });
+}
+
+/** The roles of `managed` that the target takes the place of. */
+function superseded(scheme: RoleScheme, managed: Role[], target: Role): Role[] {
+  const others = managed.filter((role) => role.id !== target.id);
+  if (scheme.ladder !== undefined || target.kind === 'base') return others;
+  const highest = Math.max(0, ...managed.map((role) => role.rank));
+  const isTop = others.length < managed.length && target.rank === highest;
+  return others.filter((role) => role.rank > target.rank || (role.rank === highest && !isTop));
+}
+
+/** True for the roles that changing a rank may give or take. */
+function isManaged({ ladder }: RoleScheme, role: Role): boolean {
+  return ladder === undefined
+    ? role.kind === 'custom' || role.kind === 'owner'
+    : ladder.some((step) => step.id === role.id);
+}
+
+function givable(scheme: RoleScheme): Role[] {
+  return scheme.roles.filter((role) => role.kind === 'base' || (role.kind === 'custom' && isManaged(scheme, role)));
+}
+
+/** e.g. `1 (Member), 10 (Officer)`; cut where a group has so many roles that an answer would grow past 2 KB. */
+export function listRoles(roles: Role[]): string {
+  const shown = roles.slice(0, 24).map((role) => `${role.rank} (${short(role.name)})`);
+  return shown.join(', ') + (roles.length > shown.length ? ` and ${roles.length - shown.length} more` : '');
+}
+
+function short(name: string): string {
+  return name.length > 32 ? `${name.slice(0, 31)}…` : name;
+}
+
+/** Ascending. */
+export function roleIds(roles: Role[]): number[] {
+  return roles.map((role) => role.id).sort((a, b) => a - b);
+}
+
+/** The neighbouring rank that can be given, one `up` or `down` from `rank`; `undefined` at the end. Throws `ambiguous_rank`. */
+export function neighbour(
+  scheme: RoleScheme,
+  { rank, direction }: { rank: number; direction: 'up' | 'down' },
+): Role | undefined {
+  const isUp = direction === 'up';
+  const beyond = givable(scheme).filter((role) => (isUp ? role.rank > rank : role.rank < rank));
+  const nearest = (isUp ? Math.min : Math.max)(...beyond.map((role) => role.rank));
+  const target = beyond.find((role) => role.rank === nearest);
+  return target === undefined ? undefined : resolveTarget(scheme, nearest);
+}

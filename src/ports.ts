@@ -1,0 +1,213 @@
+import type {
+  AuditEvent,
+  Credential,
+  Group,
+  Key,
+  KeyMode,
+  Member,
+  Plan,
+  RankChange,
+  Role,
+  Scope,
+  WhitelistEntry,
+  Workspace,
+} from './core/model.ts';
+import type { ErrorCode } from './errors.ts';
+
+/**
+ * The contracts between the use cases and the world. Every adapter passes the suite of its port in `test/contracts`.
+ * All throw only `RankdError`.
+ */
+export interface Ports {
+  store: Store;
+  platform: Platform;
+  clock: Clock;
+}
+
+/** The only source of time and of waiting. */
+export interface Clock {
+  /** Wall clock, epoch milliseconds: for records. It can jump. */
+  now(): number;
+  /** Milliseconds that only ever go forward: for deadlines and durations. */
+  monotonic(): number;
+  /** Resolves after `ms`; rejects as soon as `signal` is aborted. */
+  sleep(ms: number, signal?: AbortSignal): Promise<void>;
+}
+
+/** What bounds a platform call: when to give up, and whose turn it uses. */
+export interface CallContext {
+  signal: AbortSignal;
+  /** The moment on `Clock.monotonic()` after which the answer is of no use, in milliseconds. */
+  deadlineAt: number;
+  /** Calls of one lane are first come, first served; lanes share the platform's budget fairly. */
+  lane: string;
+}
+
+/**
+ * The group on the platform. Thin: knows nothing of callers, plans or audit. Repeating any call is safe.
+ *
+ * Errors: `platform_busy` (no room before the deadline; nothing sent), `platform_unavailable`, `platform_credential`,
+ * `platform_rejected`. A write also throws `member_not_found`, `above_acting_account`, and `outcome_unknown`: it may or
+ * may not have been applied. Any other error of a write means that it certainly was not.
+ */
+export interface Platform {
+  /** How long a read may still show the state before a write, in milliseconds. */
+  readonly readLagMs: number;
+  group(call: CallContext): Promise<Group>;
+  /** Every role of the group, guest included, ascending by rank, then by id. */
+  roles(call: CallContext): Promise<Role[]>;
+  /** `undefined` where the user is not in the group. Never cached. */
+  getMember(userId: number, call: CallContext): Promise<Member | undefined>;
+  /** Gives a role; no change where it is held already. Returns the member as the platform shows it afterwards. */
+  assignRole(change: RoleWrite, call: CallContext): Promise<Member>;
+  /** Takes a role; no change where it is not held. Returns the member as the platform shows it afterwards. */
+  unassignRole(change: RoleWrite, call: CallContext): Promise<Member>;
+  checkCredential(call: CallContext): Promise<Credential>;
+  close(): Promise<void>;
+}
+
+export interface RoleWrite {
+  userId: number;
+  roleId: number;
+}
+
+/**
+ * Everything rankd remembers. Every method is one durable transaction; what is not found is `undefined`. `by` is the
+ * doer as the audit names it: a method that takes it writes its audit event in the same transaction.
+ *
+ * Errors: `already_exists`, `conflict`, `store_unavailable` (disk full, locked, read-only; nothing was written).
+ */
+export interface Store extends WorkspaceStore, KeyStore, WhitelistStore, ChangeStore, AuditStore {
+  /** Resolves when the store answers. */
+  ping(): Promise<void>;
+  close(): Promise<void>;
+}
+
+export interface WorkspaceStore {
+  /** The one workspace; made active and on the top plan when the store is. */
+  getWorkspace(): Promise<Workspace>;
+  updateWorkspace(change: { active?: boolean; plan?: Plan }, by: string): Promise<Workspace>;
+}
+
+export interface NewSecret {
+  /** SHA-256 of the whole key, 32 bytes. */
+  hash: Buffer;
+  masked: string;
+}
+
+export interface NewKey {
+  id: string;
+  name: string;
+  mode: KeyMode;
+  scopes: Scope[];
+  maxRank?: number;
+  expiresAt?: number;
+  secret: NewSecret;
+}
+
+/** What one read says about the presenter of a key. */
+export interface Presented {
+  workspace: Workspace;
+  key: Key;
+  /** Set where the presented secret is the old one of a rotation: accepted until then. */
+  secretExpiresAt?: number;
+  /** The entry of the asked place for this key. */
+  entry?: WhitelistEntry;
+}
+
+export interface KeyStore {
+  /** The caller behind a secret, by equality of its hash; `undefined` where no key ever had it. */
+  findPresented(query: { hash: Buffer; placeId: number }): Promise<Presented | undefined>;
+  /** Throws `already_exists` where a key that is not revoked has the name. */
+  createKey(key: NewKey, by: string): Promise<Key>;
+  /** By id, else by name; a key that is not revoked is preferred, then the newest. */
+  findKey(idOrName: string): Promise<Key | undefined>;
+  /** Oldest first. */
+  listKeys(): Promise<Key[]>;
+  /** The new secret counts from now, all older ones until `oldExpiresAt`. */
+  rotateKey(rotation: { keyId: string; secret: NewSecret; oldExpiresAt: number }, by: string): Promise<Key>;
+  revokeKey(keyId: string, by: string): Promise<Key>;
+  /** Pauses a key (the breaker) or lifts the pause. */
+  pauseKey(change: { keyId: string; paused: boolean; reason: string }, by: string): Promise<Key>;
+}
+
+export interface WhitelistStore {
+  /** All or none. An entry that exists is made active again, its note replaced where one is given. Returns them with whether each is new. */
+  addEntries(
+    input: { keyId: string; placeIds: number[]; note?: string },
+    by: string,
+  ): Promise<Array<WhitelistEntry & { added: boolean }>>;
+  /** Ascending by place; all keys' where no key is named. */
+  listEntries(filter: { keyId?: string }): Promise<WhitelistEntry[]>;
+  /** All or none: throws `not_found` that names the places that are not on the key's whitelist. */
+  setEntriesActive(
+    input: { keyId: string; placeIds: number[]; active: boolean },
+    by: string,
+  ): Promise<WhitelistEntry[]>;
+  /** All or none, as `setEntriesActive`. */
+  removeEntries(input: { keyId: string; placeIds: number[] }, by: string): Promise<WhitelistEntry[]>;
+}
+
+export interface ChangeFilter {
+  /** Only these; newest first. */
+  rankeeId?: number;
+  keyId?: string;
+  states?: RankChange['state'][];
+  limit: number;
+}
+
+/** How a change ended, or that it is not known yet. */
+export interface ChangeOutcome {
+  state: Exclude<RankChange['state'], 'pending'>;
+  code: ErrorCode | null;
+  message: string;
+  /** Roles seen at the end; absent while that is unknown: then the wanted ones stay. */
+  rolesAfter?: number[];
+  /** Release the idempotency key, so that a repeat is tried anew. */
+  forgetIdempotencyKey?: boolean;
+}
+
+/** How many different members may be demoted since a moment (epoch milliseconds), by one key and over all keys. */
+export interface DemotionLimit {
+  since: number;
+  byKey: number;
+  byAll: number;
+}
+
+export interface ChangeStore {
+  /** Keeps a change that ended without a write: refused, failed, quiet repetition or dry run. */
+  recordChange(change: RankChange): Promise<void>;
+  /**
+   * Keeps the intent (`state` pending) before the first write. False where the member has an open change, or a newer one
+   * than `after`: what was read of the member since may be stale. Throws `key_paused`, having paused the key, where
+   * it is a demotion beyond `demotions`.
+   */
+  beginChange(
+    change: RankChange,
+    conditions: { after: string | undefined; demotions?: DemotionLimit },
+  ): Promise<boolean>;
+  /** The change will now be put back, for this reason: kept before the first write of the roll-back. */
+  markRollBack(changeId: string, why: { code: ErrorCode; message: string }): Promise<void>;
+  /** Ends an open change; false where it was no longer open (somebody else settled it). */
+  finishChange(changeId: string, outcome: ChangeOutcome): Promise<boolean>;
+  findChange(id: string): Promise<RankChange | undefined>;
+  findChangeByIdempotencyKey(query: {
+    keyId: string;
+    idempotencyKey: string;
+    since: number;
+  }): Promise<RankChange | undefined>;
+  /** The member's newest change in any state, and the open one (pending or unknown) if there is one. */
+  latestChange(rankeeId: number): Promise<{ latestId?: string; open?: RankChange }>;
+  /** When a change of this member was last applied; dry runs and quiet repetitions do not count. */
+  lastAppliedAt(rankeeId: number): Promise<number | undefined>;
+  /** Newest first. */
+  listChanges(filter: ChangeFilter): Promise<RankChange[]>;
+  /** Every pending or unknown change, oldest first. */
+  openChanges(): Promise<RankChange[]>;
+}
+
+export interface AuditStore {
+  appendAudit(event: Omit<AuditEvent, 'id' | 'at'>): Promise<void>;
+  /** Newest first. */
+  listAudit(filter: { since?: number; afterId?: number; limit: number }): Promise<AuditEvent[]>;
+}
