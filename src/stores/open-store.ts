@@ -1,0 +1,25 @@
+import type { Clock, Store } from '../ports.ts';
+
+export type StoreEngine = 'sqlite';
+
+export interface StoreOptions {
+  engine: StoreEngine;
+  /** Where everything rankd remembers lives; made (0700) where it is missing. */
+  dataDir: string;
+  clock: Clock;
+}
+
+/**
+ * Opens the store, creating or migrating it first. Only the engine asked for is loaded.
+ * Throws `no_permission`, `config_invalid` (the file there is not rankd's), `schema_newer`, `store_unavailable`.
+ */
+export async function openStore({ engine, dataDir, clock }: StoreOptions): Promise<Store> {
+  switch (engine) {
+    case 'sqlite': {
+      const { openSqliteStore } = await import('./sqlite/sqlite-store.ts');
+      return openSqliteStore({ dataDir, clock });
+    }
+    default:
+      throw new Error(`no such store engine: ${engine satisfies never}`);
+  }
+}

@@ -1,0 +1,75 @@
+import type { RankChange } from '../../core/model.ts';
+import type { Bindings } from './connection.ts';
+import { withoutNulls } from './row.ts';
+
+/** The column of every field of a change. */
+const columns = {
+  id: 'id',
+  state: 'state',
+  code: 'code',
+  message: 'message',
+  rankeeId: 'rankee_id',
+  rankeeName: 'rankee_name',
+  rankerId: 'ranker_id',
+  rankerName: 'ranker_name',
+  newRankId: 'new_rank_id',
+  roleId: 'role_id',
+  rolesBefore: 'roles_before',
+  rolesAfter: 'roles_after',
+  aim: 'aim',
+  keyId: 'key_id',
+  placeId: 'place_id',
+  by: 'done_by',
+  dryRun: 'dry_run',
+  demotion: 'demotion',
+  command: 'command',
+  oldRankName: 'old_rank_name',
+  prefix: 'prefix',
+  webhookHost: 'webhook_host',
+  requestedAt: 'requested_at',
+  finishedAt: 'finished_at',
+  idempotencyKey: 'idempotency_key',
+  fingerprint: 'fingerprint',
+} as const satisfies Record<keyof RankChange, string>;
+
+const fields = Object.keys(columns) as Array<keyof RankChange>;
+
+export const selectChange = `SELECT ${fields.map((field) => `${columns[field]} AS "${field}"`).join(', ')} FROM rank_changes`;
+
+export const insertChange = `
+  INSERT INTO rank_changes (${Object.values(columns).join(', ')})
+  VALUES (${fields.map((field) => `@${field}`).join(', ')})`;
+
+/** A change as it is selected: absent fields are null, booleans 0 or 1, lists JSON. */
+export type ChangeRow = {
+  [Field in keyof RankChange]-?: RankChange[Field] extends boolean
+    ? number
+    : RankChange[Field] extends number[]
+      ? string
+      : undefined extends RankChange[Field]
+        ? NonNullable<RankChange[Field]> | null
+        : RankChange[Field];
+};
+
+export function toChange({ code, rolesBefore, rolesAfter, dryRun, demotion, ...row }: ChangeRow): RankChange {
+  return {
+    ...withoutNulls(row),
+    code,
+    rolesBefore: JSON.parse(rolesBefore),
+    rolesAfter: JSON.parse(rolesAfter),
+    dryRun: dryRun === 1,
+    demotion: demotion === 1,
+  };
+}
+
+export function toBindings(change: RankChange): Bindings {
+  const absent = Object.fromEntries(fields.map((field) => [field, null]));
+  return {
+    ...absent,
+    ...change,
+    rolesBefore: JSON.stringify(change.rolesBefore),
+    rolesAfter: JSON.stringify(change.rolesAfter),
+    dryRun: Number(change.dryRun),
+    demotion: Number(change.demotion),
+  };
+}

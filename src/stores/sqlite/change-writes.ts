@@ -1,0 +1,123 @@
+import type { RankChange } from '../../core/model.ts';
+import { RankdError } from '../../errors.ts';
+import type { ChangeOutcome, ChangeStore, Clock } from '../../ports.ts';
+import { appendEvent } from './audit.ts';
+import { tripBreaker } from './breaker.ts';
+import { findChange, latestChangeId, openChange } from './change-queries.ts';
+import { insertChange, toBindings } from './change-row.ts';
+import type { Connection } from './connection.ts';
+
+type ChangeWrites = Pick<ChangeStore, 'recordChange' | 'beginChange' | 'markRollBack' | 'finishChange'>;
+
+export function changeWrites(db: Connection, clock: Pick<Clock, 'now'>): ChangeWrites {
+  return {
+    async recordChange(change) {
+      db.write(() => {
+        insert(db, change, clock.now());
+        audit(db, change, `rank.${change.state}`, clock.now());
+      });
+    },
+
+    async beginChange(change, { after, demotions }) {
+      const now = clock.now();
+      const result = db.write(() => {
+        if (!isFresh(db, change.rankeeId, after)) return false;
+        const refusal = change.demotion && demotions ? tripBreaker(db, change, { limit: demotions, now }) : undefined;
+        if (refusal !== undefined) return refusal;
+        insert(db, change, now);
+        audit(db, change, 'rank.begin', now);
+        return true;
+      });
+      if (result instanceof RankdError) throw result; // only now: thrown inside, it would take the pause back
+      return result;
+    },
+
+    async markRollBack(changeId, why) {
+      db.write(() => {
+        const change = findOpen(db, changeId);
+        if (change === undefined) throw new RankdError('conflict', `Change ${changeId} is settled already.`);
+        db.run("UPDATE rank_changes SET aim = 'roll_back', code = @code, message = @message WHERE id = @changeId", {
+          changeId,
+          ...why,
+        });
+        audit(db, { ...change, ...why }, 'rank.roll_back', clock.now());
+      });
+    },
+
+    async finishChange(changeId, outcome) {
+      return db.write(() => {
+        const change = findOpen(db, changeId);
+        if (change === undefined) return false;
+        if (change.state === 'unknown' && outcome.state === 'unknown') return true;
+        const finished = applyOutcome(change, outcome, clock.now());
+        db.run(finishSql, toBindings(finished));
+        audit(db, { ...finished, code: outcome.code }, `rank.${finished.state}`, clock.now());
+        return true;
+      });
+    },
+  };
+}
+
+/** For how long an idempotency key stands for the request it came with first. */
+const idempotencyWindowMs = 24 * 60 * 60 * 1000;
+
+const finishSql = `
+  UPDATE rank_changes
+  SET state = @state, code = @code, message = @message, roles_after = @rolesAfter, finished_at = @finishedAt,
+      idempotency_key = @idempotencyKey
+  WHERE id = @id`;
+
+function insert(db: Connection, change: RankChange, now: number): void {
+  const { keyId, idempotencyKey } = change;
+  if (keyId !== undefined && idempotencyKey !== undefined) claimIdempotencyKey(db, { keyId, idempotencyKey, now });
+  db.run(insertChange, toBindings(change));
+}
+
+/** Takes the idempotency key from a change that has outlived its window. Throws `conflict` where it still counts. */
+function claimIdempotencyKey(db: Connection, claim: { keyId: string; idempotencyKey: string; now: number }): void {
+  const { keyId, idempotencyKey } = claim;
+  db.run(
+    `UPDATE rank_changes SET idempotency_key = NULL
+     WHERE key_id = @keyId AND idempotency_key = @idempotencyKey AND requested_at < @windowStart`,
+    { keyId, idempotencyKey, windowStart: claim.now - idempotencyWindowMs },
+  );
+  const holder = db.get<{ id: string }>(
+    'SELECT id FROM rank_changes WHERE key_id = @keyId AND idempotency_key = @idempotencyKey',
+    { keyId, idempotencyKey },
+  );
+  if (holder !== undefined) {
+    throw new RankdError('conflict', `Change ${holder.id} was kept under this idempotency key meanwhile.`);
+  }
+}
+
+/** True where nothing about this member has changed since the change `after`, and nothing is under way. */
+function isFresh(db: Connection, rankeeId: number, after: string | undefined): boolean {
+  return openChange(db, rankeeId) === undefined && latestChangeId(db, rankeeId) === after;
+}
+
+function findOpen(db: Connection, changeId: string): RankChange | undefined {
+  const change = findChange(db, changeId);
+  return change?.state === 'pending' || change?.state === 'unknown' ? change : undefined;
+}
+
+/**
+ * A change that becomes unknown keeps what its settlement needs: the roles that were wanted and, where it is being put
+ * back, the reason for that.
+ */
+function applyOutcome(change: RankChange, outcome: ChangeOutcome, now: number): RankChange {
+  const { state, code, message, rolesAfter = change.rolesAfter } = outcome;
+  const { idempotencyKey, ...kept } = change;
+  return {
+    ...kept,
+    ...(idempotencyKey !== undefined && !outcome.forgetIdempotencyKey && { idempotencyKey }),
+    state,
+    ...((state !== 'unknown' || change.aim === 'apply') && { code, message }),
+    ...(state !== 'unknown' && { rolesAfter, finishedAt: now }),
+  };
+}
+
+function audit(db: Connection, change: RankChange, action: string, at: number): void {
+  const { id, by, rankeeId, code, rolesBefore, rolesAfter, keyId, placeId, dryRun } = change;
+  const detail = { rankeeId, code, rolesBefore, rolesAfter, keyId, placeId, ...(dryRun && { dryRun }) };
+  appendEvent(db, { at, by, action, subject: id, detail });
+}

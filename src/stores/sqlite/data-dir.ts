@@ -1,0 +1,76 @@
+import { accessSync, chmodSync, closeSync, constants, mkdirSync, openSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import { RankdError } from '../../errors.ts';
+
+/**
+ * The path of a file that only rankd's user may read, made empty where it is missing; the directory likewise.
+ * Throws `no_permission`, `config_invalid` (the path is not a directory) or `store_unavailable`.
+ *
+ * A file that exists is never opened here: closing any descriptor of a file drops all POSIX locks this process has on
+ * it (fcntl(2)), also those of a connection that is open.
+ */
+export function privateFile(dataDir: string, name: string): string {
+  const file = join(dataDir, name);
+  try {
+    mkdirSync(dataDir, { recursive: true, mode: 0o700 });
+    accessSync(dataDir, constants.R_OK | constants.W_OK | constants.X_OK);
+    createIfMissing(file);
+    accessSync(file, constants.R_OK | constants.W_OK);
+  } catch (error) {
+    throw dataDirError(error, dataDir);
+  }
+  return file;
+}
+
+/** Takes a file of rankd's away from group and others; no change where it is missing or private. */
+export function tightenFile(file: string): void {
+  const stats = statSync(file, { throwIfNoEntry: false });
+  if (stats === undefined || (stats.mode & 0o077) === 0) return;
+  try {
+    chmodSync(file, 0o600);
+  } catch (cause) {
+    throw new RankdError('no_permission', `${file} can be read by other users and rankd may not change that.`, {
+      hint: `run \`chmod 600 ${file}\` as its owner`,
+      cause,
+    });
+  }
+}
+
+function createIfMissing(file: string): void {
+  try {
+    closeSync(openSync(file, 'wx', 0o600));
+  } catch (error) {
+    if (codeOf(error) !== 'EEXIST') throw error;
+  }
+}
+
+function dataDirError(cause: unknown, dataDir: string): RankdError {
+  switch (codeOf(cause)) {
+    case 'EACCES':
+    case 'EPERM':
+      return new RankdError('no_permission', `rankd may not write to its data directory ${dataDir}.`, {
+        hint: `run rankd as the user that owns ${dataDir}, or name another directory with --data-dir`,
+        cause,
+      });
+    case 'EROFS':
+      return new RankdError('no_permission', `The data directory ${dataDir} is on a read-only file system.`, {
+        hint: `mount the file system of ${dataDir} writable, or name another directory with --data-dir`,
+        cause,
+      });
+    case 'EEXIST':
+    case 'ENOTDIR':
+      return new RankdError('config_invalid', `The data directory ${dataDir} is not a directory.`, {
+        hint: 'name a directory with --data-dir',
+        cause,
+      });
+    default:
+      return new RankdError('store_unavailable', `The data directory ${dataDir} cannot be used.`, {
+        hint: `check that ${dataDir} can be made and that its disk has room`,
+        cause,
+      });
+  }
+}
+
+function codeOf(error: unknown): unknown {
+  return error instanceof Error && 'code' in error ? error.code : undefined;
+}

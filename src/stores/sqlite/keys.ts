@@ -1,0 +1,127 @@
+import type { Key } from '../../core/model.ts';
+import { RankdError } from '../../errors.ts';
+import type { Clock, KeyStore, NewSecret } from '../../ports.ts';
+import { appendEvent } from './audit.ts';
+import type { Connection } from './connection.ts';
+import { type KeyRow, keyColumns, toKey } from './key-row.ts';
+import { findPresented } from './presented.ts';
+
+export function keyStore(db: Connection, clock: Pick<Clock, 'now'>): KeyStore {
+  return {
+    async findPresented(query) {
+      return findPresented(db, { ...query, now: clock.now() });
+    },
+
+    async createKey(key, by) {
+      const now = clock.now();
+      const { id, name, mode, scopes, maxRank, expiresAt } = key;
+      return db.write(() => {
+        refuseTakenName(db, name);
+        db.run(
+          `INSERT INTO keys (id, name, mode, scopes, max_rank, created_at, expires_at)
+           VALUES (@id, @name, @mode, @scopes, @maxRank, @now, @expiresAt)`,
+          { id, name, mode, scopes: JSON.stringify(scopes), maxRank, now, expiresAt },
+        );
+        addSecret(db, { keyId: id, secret: key.secret, now });
+        const detail = { name, mode, scopes, maxRank, expiresAt };
+        appendEvent(db, { at: now, by, action: 'key.create', subject: id, detail });
+        return requireKey(db, id, now);
+      });
+    },
+
+    async findKey(idOrName) {
+      const row = db.get<KeyRow>(
+        `SELECT ${keyColumns} FROM keys AS k WHERE k.id = @idOrName OR k.name = @idOrName
+         ORDER BY k.id = @idOrName DESC, k.revoked_at IS NULL DESC, k.seq DESC LIMIT 1`,
+        { idOrName, now: clock.now() },
+      );
+      return row && toKey(row);
+    },
+
+    async listKeys() {
+      return db.all<KeyRow>(`SELECT ${keyColumns} FROM keys AS k ORDER BY k.seq`, { now: clock.now() }).map(toKey);
+    },
+
+    async rotateKey({ keyId, secret, oldExpiresAt }, by) {
+      const now = clock.now();
+      return db.write(() => {
+        const key = requireKey(db, keyId, now);
+        if (key.revokedAt !== undefined) {
+          throw new RankdError('conflict', `Key ${key.name} is revoked, so it cannot get a new secret.`, {
+            hint: 'make a new key with `rankd key create NAME`',
+          });
+        }
+        // Never later than it was: a second rotation does not give a secret that is on its way out more time.
+        db.run(
+          `UPDATE key_secrets SET expires_at = min(coalesce(expires_at, @oldExpiresAt), @oldExpiresAt)
+           WHERE key_id = @keyId`,
+          { keyId, oldExpiresAt },
+        );
+        addSecret(db, { keyId, secret, now });
+        appendEvent(db, { at: now, by, action: 'key.rotate', subject: keyId, detail: { oldExpiresAt } });
+        return requireKey(db, keyId, now);
+      });
+    },
+
+    async revokeKey(keyId, by) {
+      const now = clock.now();
+      return db.write(() => {
+        requireKey(db, keyId, now);
+        db.run('UPDATE keys SET revoked_at = coalesce(revoked_at, @now) WHERE id = @keyId', { keyId, now });
+        appendEvent(db, { at: now, by, action: 'key.revoke', subject: keyId, detail: {} });
+        return requireKey(db, keyId, now);
+      });
+    },
+
+    async pauseKey(change, by) {
+      const now = clock.now();
+      return db.write(() => {
+        requireKey(db, change.keyId, now);
+        setPaused(db, change, { by, now });
+        return requireKey(db, change.keyId, now);
+      });
+    },
+  };
+}
+
+/** Pauses a key or lifts the pause, with its audit event; part of a transaction. */
+export function setPaused(
+  db: Connection,
+  { keyId, paused, reason }: { keyId: string; paused: boolean; reason: string },
+  { by, now }: { by: string; now: number },
+): void {
+  db.run('UPDATE keys SET paused_at = iif(@paused, coalesce(paused_at, @now), NULL) WHERE id = @keyId', {
+    keyId,
+    paused: Number(paused),
+    now,
+  });
+  const action = paused ? 'key.pause' : 'key.resume';
+  appendEvent(db, { at: now, by, action, subject: keyId, detail: { reason } });
+}
+
+/** The key of an id. Throws `not_found`. */
+export function requireKey(db: Connection, id: string, now: number): Key {
+  const row = db.get<KeyRow>(`SELECT ${keyColumns} FROM keys AS k WHERE k.id = @id`, { id, now });
+  if (row === undefined) {
+    throw new RankdError('not_found', `There is no key ${id}.`, { hint: '`rankd key list` shows the keys there are' });
+  }
+  return toKey(row);
+}
+
+function refuseTakenName(db: Connection, name: string): void {
+  const taken = db.get('SELECT 1 FROM keys WHERE name = @name AND revoked_at IS NULL', { name });
+  if (taken !== undefined) {
+    throw new RankdError('already_exists', `A key named ${name} exists already.`, {
+      hint: `look at it with \`rankd key show ${name}\`, or pass --if-not-exists`,
+    });
+  }
+}
+
+function addSecret(db: Connection, { keyId, secret, now }: { keyId: string; secret: NewSecret; now: number }): void {
+  db.run('INSERT INTO key_secrets (key_id, hash, masked, created_at) VALUES (@keyId, @hash, @masked, @now)', {
+    keyId,
+    hash: secret.hash,
+    masked: secret.masked,
+    now,
+  });
+}

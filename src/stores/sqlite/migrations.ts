@@ -1,0 +1,105 @@
+/**
+ * Every schema ever released, as the steps from one to the next; the number of steps a database has seen is its
+ * `user_version`. Append only: a step that was released is never edited.
+ *
+ * Times are epoch milliseconds, booleans 0 or 1, lists JSON. Rows that have an order of arrival carry a sequence
+ * number of their own, because the wall clock can jump.
+ */
+export const migrations: readonly string[] = [
+  `
+  CREATE TABLE workspace (
+    one_row    INTEGER PRIMARY KEY CHECK (one_row = 1),
+    id         TEXT    NOT NULL,
+    name       TEXT    NOT NULL,
+    plan       TEXT    NOT NULL CHECK (plan IN ('top', 'free')),
+    active     INTEGER NOT NULL CHECK (active IN (0, 1)),
+    created_at INTEGER NOT NULL
+  ) STRICT;
+
+  CREATE TABLE keys (
+    seq        INTEGER PRIMARY KEY AUTOINCREMENT,
+    id         TEXT    NOT NULL UNIQUE,
+    name       TEXT    NOT NULL,
+    mode       TEXT    NOT NULL CHECK (mode IN ('live', 'test')),
+    scopes     TEXT    NOT NULL,
+    max_rank   INTEGER,
+    created_at INTEGER NOT NULL,
+    expires_at INTEGER,
+    revoked_at INTEGER,
+    paused_at  INTEGER
+  ) STRICT;
+  CREATE UNIQUE INDEX one_key_a_name ON keys (name) WHERE revoked_at IS NULL;
+
+  CREATE TABLE key_secrets (
+    seq        INTEGER PRIMARY KEY AUTOINCREMENT,
+    key_id     TEXT    NOT NULL REFERENCES keys (id),
+    hash       BLOB    NOT NULL UNIQUE CHECK (length(hash) = 32),
+    masked     TEXT    NOT NULL,
+    created_at INTEGER NOT NULL,
+    expires_at INTEGER
+  ) STRICT;
+  CREATE INDEX secrets_of_a_key ON key_secrets (key_id);
+
+  CREATE TABLE whitelist (
+    key_id   TEXT    NOT NULL REFERENCES keys (id),
+    place_id INTEGER NOT NULL,
+    active   INTEGER NOT NULL CHECK (active IN (0, 1)),
+    note     TEXT    NOT NULL,
+    added_at INTEGER NOT NULL,
+    PRIMARY KEY (key_id, place_id)
+  ) STRICT, WITHOUT ROWID;
+
+  CREATE TABLE rank_changes (
+    seq             INTEGER PRIMARY KEY AUTOINCREMENT,
+    id              TEXT    NOT NULL UNIQUE,
+    state           TEXT    NOT NULL CHECK (state IN ('pending', 'applied', 'refused', 'failed', 'unknown')),
+    code            TEXT,
+    message         TEXT    NOT NULL,
+    rankee_id       INTEGER NOT NULL,
+    rankee_name     TEXT    NOT NULL,
+    ranker_id       INTEGER NOT NULL,
+    ranker_name     TEXT    NOT NULL,
+    new_rank_id     INTEGER NOT NULL,
+    role_id         INTEGER,
+    roles_before    TEXT    NOT NULL,
+    roles_after     TEXT    NOT NULL,
+    aim             TEXT    NOT NULL CHECK (aim IN ('apply', 'roll_back')),
+    key_id          TEXT,
+    place_id        INTEGER,
+    done_by         TEXT    NOT NULL,
+    dry_run         INTEGER NOT NULL CHECK (dry_run IN (0, 1)),
+    demotion        INTEGER NOT NULL CHECK (demotion IN (0, 1)),
+    command         TEXT,
+    old_rank_name   TEXT,
+    prefix          TEXT,
+    webhook_host    TEXT,
+    requested_at    INTEGER NOT NULL,
+    finished_at     INTEGER,
+    idempotency_key TEXT,
+    fingerprint     TEXT
+  ) STRICT;
+  CREATE UNIQUE INDEX one_open_change_a_member ON rank_changes (rankee_id) WHERE state IN ('pending', 'unknown');
+  CREATE UNIQUE INDEX one_change_an_idempotency_key ON rank_changes (key_id, idempotency_key)
+    WHERE idempotency_key IS NOT NULL;
+  CREATE INDEX changes_of_a_member ON rank_changes (rankee_id);
+  CREATE INDEX changes_by_a_key ON rank_changes (key_id);
+  CREATE INDEX applied_to_a_member ON rank_changes (rankee_id, finished_at)
+    WHERE state = 'applied' AND dry_run = 0 AND roles_before <> roles_after;
+  CREATE INDEX demotions ON rank_changes (requested_at, rankee_id, key_id)
+    WHERE demotion = 1 AND dry_run = 0 AND roles_before <> roles_after;
+
+  CREATE TABLE audit_events (
+    id      INTEGER PRIMARY KEY AUTOINCREMENT,
+    at      INTEGER NOT NULL,
+    done_by TEXT    NOT NULL,
+    action  TEXT    NOT NULL,
+    subject TEXT    NOT NULL,
+    detail  TEXT    NOT NULL
+  ) STRICT;
+  CREATE INDEX audit_by_time ON audit_events (at);
+  CREATE TRIGGER audit_is_never_edited BEFORE UPDATE ON audit_events
+    BEGIN SELECT RAISE (ABORT, 'audit events are never edited'); END;
+  CREATE TRIGGER audit_is_never_deleted BEFORE DELETE ON audit_events
+    BEGIN SELECT RAISE (ABORT, 'audit events are never deleted'); END;
+  `,
+];

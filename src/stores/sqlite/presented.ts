@@ -1,0 +1,50 @@
+import type { Plan } from '../../core/model.ts';
+import type { Presented } from '../../ports.ts';
+import type { Connection } from './connection.ts';
+import { type KeyRow, keyColumns, toKey } from './key-row.ts';
+
+/**
+ * Everything about the presenter of a secret in one statement, which every request pays for: the key in whatever state
+ * it is, its workspace, and the whitelist entry of the place.
+ */
+export function findPresented(
+  db: Connection,
+  { hash, placeId, now }: { hash: Buffer; placeId: number; now: number },
+): Presented | undefined {
+  const row = db.get<PresentedRow>(presentedSql, { hash, placeId, now });
+  if (row === undefined) return undefined;
+  const { workspaceId, workspaceName, plan, active, workspaceCreatedAt, ...rest } = row;
+  const { secretExpiresAt, entryActive, entryNote, entryAddedAt, ...key } = rest;
+  return {
+    workspace: { id: workspaceId, name: workspaceName, plan, active: active === 1, createdAt: workspaceCreatedAt },
+    key: toKey(key),
+    ...(secretExpiresAt !== null && { secretExpiresAt }),
+    ...(entryNote !== null &&
+      entryAddedAt !== null && {
+        entry: { keyId: key.id, placeId, active: entryActive === 1, note: entryNote, addedAt: entryAddedAt },
+      }),
+  };
+}
+
+interface PresentedRow extends KeyRow {
+  workspaceId: string;
+  workspaceName: string;
+  plan: Plan;
+  active: number;
+  workspaceCreatedAt: number;
+  secretExpiresAt: number | null;
+  entryActive: number | null;
+  entryNote: string | null;
+  entryAddedAt: number | null;
+}
+
+const presentedSql = `
+  SELECT ${keyColumns},
+         w.id AS workspaceId, w.name AS workspaceName, w.plan, w.active, w.created_at AS workspaceCreatedAt,
+         p.expires_at AS secretExpiresAt,
+         e.active AS entryActive, e.note AS entryNote, e.added_at AS entryAddedAt
+  FROM key_secrets AS p
+  JOIN keys AS k ON k.id = p.key_id
+  JOIN workspace AS w
+  LEFT JOIN whitelist AS e ON e.key_id = k.id AND e.place_id = @placeId
+  WHERE p.hash = @hash`;

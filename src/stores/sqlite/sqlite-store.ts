@@ -1,0 +1,42 @@
+import type { Clock, Store } from '../../ports.ts';
+import { auditStore } from './audit.ts';
+import { changeQueries } from './change-queries.ts';
+import { changeWrites } from './change-writes.ts';
+import { Connection } from './connection.ts';
+import { privateFile, tightenFile } from './data-dir.ts';
+import { keyStore } from './keys.ts';
+import { migrate } from './migrate.ts';
+import { whitelistStore } from './whitelist.ts';
+import { workspaceStore } from './workspace.ts';
+
+/** Opens `rankd.db` in the data directory: makes it, or brings its schema up to date. Errors as `openStore`. */
+export async function openSqliteStore({ dataDir, clock }: { dataDir: string; clock: Clock }): Promise<Store> {
+  const db = new Connection(privateFile(dataDir, 'rankd.db'));
+  try {
+    migrate(db, clock);
+    for (const suffix of ['', '-wal', '-shm']) tightenFile(db.file + suffix);
+    await db.useWriteAheadLog(clock);
+    return createSqliteStore(db, clock);
+  } catch (error) {
+    db.close();
+    throw error;
+  }
+}
+
+/** The store over a connection whose schema is current; closing the one closes the other. */
+export function createSqliteStore(db: Connection, clock: Pick<Clock, 'now'>): Store {
+  return {
+    ...workspaceStore(db, clock),
+    ...keyStore(db, clock),
+    ...whitelistStore(db, clock),
+    ...changeWrites(db, clock),
+    ...changeQueries(db),
+    ...auditStore(db, clock),
+    async ping() {
+      db.get('SELECT 1 FROM workspace');
+    },
+    async close() {
+      db.close();
+    },
+  };
+}

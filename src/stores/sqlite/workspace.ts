@@ -1,0 +1,65 @@
+import { randomInt } from 'node:crypto';
+import type { Plan, Workspace } from '../../core/model.ts';
+import { RankdError } from '../../errors.ts';
+import type { Clock, WorkspaceStore } from '../../ports.ts';
+import { appendEvent } from './audit.ts';
+import type { Connection } from './connection.ts';
+
+export function workspaceStore(db: Connection, clock: Pick<Clock, 'now'>): WorkspaceStore {
+  return {
+    async getWorkspace() {
+      return readWorkspace(db);
+    },
+
+    async updateWorkspace({ active, plan }, by) {
+      return db.write(() => {
+        const before = readWorkspace(db);
+        db.run('UPDATE workspace SET active = coalesce(@active, active), plan = coalesce(@plan, plan)', {
+          active: active === undefined ? null : Number(active),
+          plan,
+        });
+        const event = { at: clock.now(), by, subject: before.id };
+        if (active !== undefined) {
+          appendEvent(db, { ...event, action: active ? 'workspace.resume' : 'workspace.suspend', detail: {} });
+        }
+        if (plan !== undefined) {
+          appendEvent(db, { ...event, action: 'workspace.plan', detail: { from: before.plan, to: plan } });
+        }
+        return readWorkspace(db);
+      });
+    },
+  };
+}
+
+/** Part of making a database: it has exactly one workspace from its first moment on. */
+export function createWorkspace(db: Connection, clock: Pick<Clock, 'now'>): void {
+  db.run(
+    `INSERT INTO workspace (one_row, id, name, plan, active, created_at)
+     VALUES (1, @id, 'default', 'top', 1, @createdAt)`,
+    { id: `ws_${randomBase62(20)}`, createdAt: clock.now() },
+  );
+}
+
+interface WorkspaceRow {
+  id: string;
+  name: string;
+  plan: Plan;
+  active: number;
+  createdAt: number;
+}
+
+function readWorkspace(db: Connection): Workspace {
+  const row = db.get<WorkspaceRow>('SELECT id, name, plan, active, created_at AS createdAt FROM workspace');
+  if (row === undefined) {
+    throw new RankdError('store_unavailable', 'The database of rankd has lost its workspace.', {
+      hint: 'stop the daemon and restore a backup with `rankd restore FILE`',
+    });
+  }
+  return { ...row, active: row.active === 1 };
+}
+
+const base62 = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
+
+function randomBase62(length: number): string {
+  return Array.from({ length }, () => base62.charAt(randomInt(base62.length))).join('');
+}
