@@ -1,0 +1,129 @@
+import { readFileSync } from 'node:fs';
+import { dirname } from 'node:path';
+import { type Document, isMap, isScalar, LineCounter, parseDocument } from 'yaml';
+import { RankdError } from '../errors.ts';
+import type { Layer } from './layer.ts';
+import type { ConfigLocation } from './locate.ts';
+import type { Place, Problem } from './problem.ts';
+import { sections, settings } from './settings.ts';
+import { describeFlaw, offsetOf } from './yaml-flaws.ts';
+
+/** `rankd.yaml` as read. */
+export interface ConfigFile extends Layer {
+  /** As messages name it. */
+  name: string;
+  /** The whole mapping, unknown settings included; `undefined` where it is no readable YAML mapping. */
+  content: Record<string, unknown> | undefined;
+  /** Where a setting is named. */
+  placeOfKey(path: readonly PropertyKey[]): Place;
+}
+
+/** Reads the file without judging its values. Throws `config_invalid` or `no_permission` where it cannot be read at all. */
+export function readConfigFile(location: ConfigLocation): ConfigFile {
+  const lines = new LineCounter();
+  const text = readText(location).replace(/^\uFEFF/, '');
+  // Errors of the parser quote the text around them, which may be a secret: only their code and position are used.
+  const document = parseDocument(text, { lineCounter: lines, prettyErrors: false, logLevel: 'error' });
+
+  const placeAt = (offset: number): Place => {
+    const { line, col } = lines.linePos(offset);
+    return { at: `${location.name}:${line}:${col}`, offset };
+  };
+  const placeOf = (path: readonly PropertyKey[], what: 'key' | 'value'): Place => ({
+    ...placeAt(offsetOf(document, path, what)),
+    setting: pathText(path),
+  });
+
+  const flaws = [...document.errors, ...document.warnings];
+  const problems: Problem[] = flaws.map((flaw) => ({ ...placeAt(flaw.pos[0]), text: describeFlaw(flaw) }));
+  const usable = flaws.every(({ code }) => code === 'DUPLICATE_KEY');
+  const content = usable ? mappingOf(document, (text) => problems.push({ ...placeAt(0), text })) : undefined;
+  return {
+    source: 'file',
+    name: location.name,
+    folder: dirname(location.path),
+    content,
+    values: new Map(settings.flatMap(({ path }) => entryOf(content, path))),
+    problems,
+    placeOf: (path) => placeOf(path, 'value'),
+    placeOfKey: (path) => placeOf(path, 'key'),
+  };
+}
+
+/** e.g. `group.ladder[2]`. */
+function pathText(path: readonly PropertyKey[]): string {
+  return path
+    .map((segment) => (typeof segment === 'number' ? `[${segment}]` : `.${shown(String(segment))}`))
+    .join('')
+    .slice(1);
+}
+
+/** A long or odd name can be a secret in the wrong place, or play tricks on a terminal. */
+function shown(name: string): string {
+  return /^[\w <-]{1,32}$/.test(name) ? name : '(something that is no name)';
+}
+
+function readText({ path, name }: ConfigLocation): string {
+  try {
+    return readFileSync(path, 'utf8');
+  } catch (cause) {
+    throw unreadable(name, cause);
+  }
+}
+
+function unreadable(name: string, cause: unknown): RankdError {
+  const code = cause instanceof Error && 'code' in cause ? cause.code : undefined;
+  if (code === 'ENOENT' || code === 'ENOTDIR') {
+    const hint = 'check the path, or write a configuration with `rankd init`';
+    return new RankdError('config_invalid', `The configuration file ${name} does not exist.`, { hint, cause });
+  }
+  if (code === 'EACCES' || code === 'EPERM') {
+    const hint = 'run as the user rankd runs as, or let this user read the file';
+    return new RankdError('no_permission', `The configuration file ${name} may not be read by this user.`, {
+      hint,
+      cause,
+    });
+  }
+  const hint = 'name a readable YAML file';
+  return new RankdError('config_invalid', `The configuration file ${name} cannot be read (${code}).`, { hint, cause });
+}
+
+/** The document as plain data, empty sections left out; `undefined`, with the reason reported, where it is no mapping. */
+function mappingOf(document: Document, report: (text: string) => void): Record<string, unknown> | undefined {
+  const { contents } = document;
+  if (contents === null || (isScalar(contents) && contents.value === null)) return {};
+  if (!isMap(contents)) {
+    report('expected a mapping of settings, such as `server:` with `port: 7265` below it');
+    return undefined;
+  }
+  try {
+    return withoutEmptySections(document.toJS({ maxAliasCount: 100 }));
+  } catch {
+    report('its aliases (*name) stand for too much, or for nothing');
+    return undefined;
+  }
+}
+
+/** A section whose settings are all commented out is a null to YAML; to whoever wrote it, it is a section without any. */
+function withoutEmptySections(mapping: Record<string, unknown>, prefix = ''): Record<string, unknown> {
+  const entries = Object.entries(mapping)
+    .filter(([name, value]) => !(value === null && sections.has(prefix + name)))
+    .map(
+      ([name, value]) => [name, isSection(value) ? withoutEmptySections(value, `${prefix}${name}.`) : value] as const,
+    );
+  return Object.fromEntries(entries);
+}
+
+function entryOf(content: unknown, path: string): Array<[string, unknown]> {
+  let value = content;
+  for (const name of path.split('.')) {
+    if (!isSection(value) || !Object.hasOwn(value, name)) return [];
+    value = value[name];
+  }
+  return [[path, value]];
+}
+
+/** True for a mapping. */
+export function isSection(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}

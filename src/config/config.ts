@@ -1,0 +1,83 @@
+import type { Policy } from '../core/policy.ts';
+import type { PlatformChoice } from './platform-choice.ts';
+import type { Settings } from './schema.ts';
+import type { Secret } from './secret.ts';
+
+/** What the rest of rankd is built from: checked, with defaults, and with units in the names. */
+export interface Config {
+  platform: OpenCloudConfig | SimulatedConfig;
+  group: {
+    /** Ranks or role ids; `undefined`: no ladder. */
+    ladder: number[] | undefined;
+  };
+  server: { host: string; port: number; deadlineMs: number };
+  policy: Policy & { breaker: BreakerConfig };
+  limits: LimitsConfig;
+  log: { level: Settings['log']['level'] };
+}
+
+export interface OpenCloudConfig {
+  kind: 'open-cloud';
+  groupId: number;
+  apiKey: Secret;
+  /** Without a trailing slash. */
+  baseUrl: string;
+  /** Without a trailing slash. */
+  legacyBaseUrl: string;
+}
+
+export interface SimulatedConfig {
+  kind: 'simulated';
+  groupId: number | undefined;
+  /** Absolute path of a YAML file; `undefined`: the built-in group. */
+  groupFile: string | undefined;
+}
+
+export interface BreakerConfig {
+  enabled: boolean;
+  /** Different members that one key may demote per window. */
+  demotions: number;
+  windowMs: number;
+}
+
+/** Per key; 0 turns one off. */
+export interface LimitsConfig {
+  rankPerMinute: number;
+  /** Rank changes that may come at once. */
+  rankBurst: number;
+  verifyPerMinute: number;
+}
+
+/** The settings as the code names them, for the chosen platform. `groupFile` is an absolute path. */
+export function toConfig(settings: Settings, choice: PlatformChoice, groupFile: string | undefined): Config {
+  const { group, server, policy, limits, log } = settings;
+  return {
+    platform: toPlatformConfig(settings, choice, groupFile),
+    group: { ladder: group.ladder },
+    server: { host: server.host, port: server.port, deadlineMs: server.deadline },
+    policy: {
+      maxRank: policy.max_rank,
+      lockedRoles: policy.locked_roles,
+      protectedMembers: policy.protected_members,
+      protectedRoles: policy.protected_roles,
+      selfRank: policy.self_rank,
+      cooldownMs: policy.cooldown,
+      breaker: {
+        enabled: policy.breaker.enabled,
+        demotions: policy.breaker.demotions,
+        windowMs: policy.breaker.window,
+      },
+    },
+    limits: { rankPerMinute: limits.rank, rankBurst: limits.rank_burst, verifyPerMinute: limits.verify },
+    log: { level: log.level },
+  };
+}
+
+function toPlatformConfig(
+  { group, platform }: Settings,
+  choice: PlatformChoice,
+  groupFile: string | undefined,
+): Config['platform'] {
+  if (choice.kind === 'simulated') return { kind: 'simulated', groupId: group.id, groupFile };
+  return { ...choice, baseUrl: platform.base_url, legacyBaseUrl: platform.legacy_base_url };
+}

@@ -1,0 +1,23 @@
+import type { Place, Problem } from './problem.ts';
+
+/** A place that settings come from, as read, before their values are checked. */
+export interface Layer {
+  source: 'flag' | 'environment' | 'file';
+  /** What it says, by the path of the setting, e.g. `server.port`. */
+  values: ReadonlyMap<string, unknown>;
+  /** What relative paths in it start from. */
+  folder: string;
+  /** What is wrong with it apart from values. */
+  problems: readonly Problem[];
+  /** Where it says something; the path may lead into a list. */
+  placeOf(path: readonly PropertyKey[]): Place;
+}
+
+/** Where the value of a setting comes from. */
+export interface Origin {
+  source: Layer['source'] | 'credential' | 'default';
+  /** The flag, variable, `file:line:col` or credential file; absent for a default. */
+  at: string | undefined;
+  /** As the file would say it; `[redacted]` for a secret, `undefined` where nothing is set. */
+  value: unknown;
+}

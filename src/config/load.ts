@@ -1,0 +1,67 @@
+import { resolve } from 'node:path';
+import { type Config, toConfig } from './config.ts';
+import { readConfigFile } from './config-file.ts';
+import type { Layer, Origin } from './layer.ts';
+import { locateConfig } from './locate.ts';
+import { originsOf } from './origin.ts';
+import { environmentLayer, flagLayer } from './overrides.ts';
+import { type ChosenPlatform, choosePlatform } from './platform-choice.ts';
+import { keyFile } from './platform-key.ts';
+import { configError } from './problem.ts';
+import { validate } from './validate.ts';
+
+export interface ConfigSources {
+  /** By path of the setting, as text: `{ 'server.port': '8080' }`. Never a secret. */
+  flags: Record<string, string>;
+  env: Record<string, string | undefined>;
+  cwd: string;
+  /** `--config`. */
+  configFile?: string | undefined;
+}
+
+export interface LoadedConfig {
+  config: Config;
+  /** Absolute path of the file read; `undefined` where there is none. */
+  file: string | undefined;
+  /** By path of the setting, in the order of the schema; `platform.api_key` too, where there is one. */
+  origins: ReadonlyMap<string, Origin>;
+  /** What works, but should be looked at: one sentence each. */
+  warnings: string[];
+}
+
+/**
+ * The configuration: for every setting the flag, else the environment, else the file, else the default.
+ * Throws `config_invalid` with all problems at once, and `no_permission` where the file may not be read.
+ */
+export function loadConfig({ flags, env, cwd, configFile }: ConfigSources): LoadedConfig {
+  const location = locateConfig({ configFile, env, cwd });
+  const file = location && readConfigFile(location);
+  const layers: Layer[] = [flagLayer(flags, cwd), environmentLayer(env, cwd), ...(file ? [file] : [])];
+  const problems = layers.flatMap((layer) => layer.problems);
+  // Without the file, what is missing and what is wrong would only be guesses.
+  if (file !== undefined && file.content === undefined) throw configError(problems, file.name);
+
+  const origins = originsOf(layers);
+  const folderOf = (path: string) => layers.find(({ values }) => values.has(path))?.folder ?? cwd;
+  const { settings, problems: invalid } = validate(layers, file);
+  const platform = choosePlatform({ origins, env, folder: folderOf(keyFile) });
+  const all = [...problems, ...invalid, ...platform.problems];
+  if (settings === undefined || platform.choice === undefined || all.length > 0) throw configError(all, file?.name);
+
+  const groupFile =
+    settings.platform.group_file && resolve(folderOf('platform.group_file'), settings.platform.group_file);
+  return {
+    config: toConfig(settings, platform.choice, groupFile),
+    file: location?.path,
+    origins: withPlatform(origins, platform),
+    warnings: platform.warnings,
+  };
+}
+
+/** Adds the key and the kind of platform that was chosen for want of a setting. */
+function withPlatform(origins: ReadonlyMap<string, Origin>, { kind, key }: ChosenPlatform): Map<string, Origin> {
+  const given = new Map(origins);
+  if (key !== undefined) given.set('platform.api_key', { ...key.origin, value: '[redacted]' });
+  const { source = 'default', at } = origins.get('platform.kind') ?? {};
+  return given.set('platform.kind', { source, at, value: kind });
+}

@@ -1,0 +1,45 @@
+import { lstatSync } from 'node:fs';
+import { homedir } from 'node:os';
+import { isAbsolute, join, resolve } from 'node:path';
+
+export interface ConfigLocationSources {
+  /** `--config`. */
+  configFile?: string | undefined;
+  env: Record<string, string | undefined>;
+  cwd: string;
+}
+
+export interface ConfigLocation {
+  /** Absolute. */
+  path: string;
+  /** As messages name it. */
+  name: string;
+}
+
+/** The configuration file to read; `undefined` where none is named and none is there. A named one need not exist. */
+export function locateConfig({ configFile, env, cwd }: ConfigLocationSources): ConfigLocation | undefined {
+  const named = configFile || env['RANKD_CONFIG'];
+  if (named) return { path: resolve(cwd, named), name: named };
+  return searchPath({ env, cwd }).find(({ path }) => isThere(path));
+}
+
+/** The places where a configuration file is looked for when none is named, in order. */
+export function searchPath({ env, cwd }: Omit<ConfigLocationSources, 'configFile'>): ConfigLocation[] {
+  const configHome = env['XDG_CONFIG_HOME'];
+  const userFolder =
+    configHome !== undefined && isAbsolute(configHome) ? configHome : join(env['HOME'] || homedir(), '.config');
+  const shared = [join(userFolder, 'rankd', 'rankd.yaml'), systemFile];
+  return [{ path: join(cwd, 'rankd.yaml'), name: 'rankd.yaml' }, ...shared.map((path) => ({ path, name: path }))];
+}
+
+const systemFile = '/etc/rankd/rankd.yaml';
+
+/** A link counts even where it leads nowhere: reading it then says so, instead of running on defaults without a word. */
+function isThere(path: string): boolean {
+  try {
+    return lstatSync(path, { throwIfNoEntry: false }) !== undefined;
+  } catch (error) {
+    // A folder closed to this user: another user's home or current folder is none of our business, the system's file is.
+    return path === systemFile && error instanceof Error && 'code' in error && error.code === 'EACCES';
+  }
+}

@@ -1,0 +1,61 @@
+import type { Origin } from './layer.ts';
+import { keyFile, keyVariable, type PlatformKey, type PlatformKeySources, readPlatformKey } from './platform-key.ts';
+import type { Problem } from './problem.ts';
+import type { Secret } from './secret.ts';
+
+/** Which platform to run on, with what only one of them needs. */
+export type PlatformChoice = { kind: 'open-cloud'; groupId: number; apiKey: Secret } | { kind: 'simulated' };
+
+export interface ChosenPlatform {
+  kind: PlatformChoice['kind'];
+  /** `undefined` where something it needs is missing or wrong. */
+  choice: PlatformChoice | undefined;
+  key: PlatformKey | undefined;
+  problems: Problem[];
+  warnings: string[];
+}
+
+/** Without `platform.kind`, a group to rank in means that it is the real one. Only that one reads the key. */
+export function choosePlatform(sources: PlatformKeySources): ChosenPlatform {
+  const { origins } = sources;
+  const groupId = origins.get('group.id')?.value;
+  const kind = origins.get('platform.kind')?.value ?? (groupId === undefined ? 'simulated' : 'open-cloud');
+  if (kind !== 'open-cloud') {
+    const choice = { kind: 'simulated' } as const;
+    return { kind: 'simulated', choice, key: undefined, problems: [], warnings: keyWithoutGroup(sources) };
+  }
+  const key = readPlatformKey(sources);
+  const choice = typeof groupId === 'number' && key?.secret ? openCloud(groupId, key.secret) : undefined;
+  const problems = [...groupMissing(origins), ...keyProblems(origins, key)];
+  return { kind, choice, key, problems, warnings: key?.warning === undefined ? [] : [key.warning] };
+}
+
+function openCloud(groupId: number, apiKey: Secret): PlatformChoice {
+  return { kind: 'open-cloud', groupId, apiKey };
+}
+
+/** Somebody who set up a key meant the real group. */
+function keyWithoutGroup({ origins, env }: PlatformKeySources): string[] {
+  const at = origins.get(keyFile)?.at ?? (env[keyVariable] ? keyVariable : undefined);
+  if (at === undefined || origins.get('platform.kind')?.value !== undefined) return [];
+  return [
+    `There is a platform key (${at}) but no group.id, so this is a simulated group; set group.id to rank in yours.`,
+  ];
+}
+
+function groupMissing(origins: ReadonlyMap<string, Origin>): Problem[] {
+  if (origins.get('group.id')?.value !== undefined) return [];
+  const text = 'missing; platform.kind open-cloud needs the id of the group to rank in';
+  return [{ at: origins.get('platform.kind')?.at, setting: 'group.id', text }];
+}
+
+function keyProblems(origins: ReadonlyMap<string, Origin>, key: PlatformKey | undefined): Problem[] {
+  if (key?.problem !== undefined) {
+    const { source, at } = key.origin;
+    return [{ at, setting: source === 'file' ? keyFile : undefined, text: key.problem }];
+  }
+  if (key !== undefined || origins.get(keyFile)?.value !== undefined) return [];
+  const at = origins.get('platform.kind')?.at ?? origins.get('group.id')?.at;
+  const text = 'missing; open-cloud needs an Open Cloud API key: name its file here, or set RANKD_PLATFORM_API_KEY';
+  return [{ at, setting: keyFile, text }];
+}

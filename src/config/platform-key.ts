@@ -1,0 +1,85 @@
+import { existsSync, readFileSync, statSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import type { Origin } from './layer.ts';
+import { Secret } from './secret.ts';
+
+/** The setting that names the file with the key. */
+export const keyFile = 'platform.api_key_file';
+
+/** The variable that holds the key itself. */
+export const keyVariable = 'RANKD_PLATFORM_API_KEY';
+
+export interface PlatformKeySources {
+  origins: ReadonlyMap<string, Origin>;
+  /** What a relative path of the key file starts from. */
+  folder: string;
+  env: Record<string, string | undefined>;
+}
+
+/** Where the key comes from; its value is nobody's business. */
+export type KeyOrigin = Omit<Origin, 'value'>;
+
+/** The Open Cloud API key with where it came from, or what is wrong with it. */
+export interface PlatformKey {
+  secret?: Secret;
+  origin: KeyOrigin;
+  problem?: string;
+  warning?: string;
+}
+
+/**
+ * The key from, in this order: `platform.api_key_file` as a flag, RANKD_PLATFORM_API_KEY, `platform.api_key_file` in the
+ * environment or the file, the systemd credential `platform_api_key`. `undefined` where none of them is given.
+ */
+export function readPlatformKey({ origins, folder, env }: PlatformKeySources): PlatformKey | undefined {
+  const named = origins.get(keyFile);
+  const variable = env[keyVariable]?.trim();
+  if (variable && named?.source !== 'flag') {
+    return checked(variable, { source: 'environment', at: keyVariable });
+  }
+  if (typeof named?.value === 'string') return readNamedFile(named.value, folder, named);
+  const directory = env['CREDENTIALS_DIRECTORY'];
+  const credential = directory && join(directory, 'platform_api_key');
+  if (!credential || !existsSync(credential)) return undefined;
+  return readKeyFile(credential, { source: 'credential', at: credential });
+}
+
+function readNamedFile(path: string, folder: string, { source, at }: KeyOrigin): PlatformKey {
+  const origin = { source, at };
+  if (path === '') return { origin }; // the schema asks for a path
+  if (looksLikeKey(path))
+    return { origin, problem: 'looks like the key itself; it must be the path of a file with the key in it' };
+  return readKeyFile(resolve(folder, path), origin);
+}
+
+function readKeyFile(path: string, origin: KeyOrigin): PlatformKey {
+  try {
+    const key = checked(readFileSync(path, 'utf8').trim(), origin);
+    const isOpen = origin.source !== 'credential' && (statSync(path).mode & 0o044) !== 0;
+    return isOpen
+      ? { ...key, warning: `${path} can be read by other users of this machine; run: chmod 600 ${path}` }
+      : key;
+  } catch (error) {
+    return { origin, problem: `${path} ${whyUnreadable(error)}` };
+  }
+}
+
+/** Printable ASCII only: anything else could not be sent in a header, and the error of trying would show the key. */
+function checked(key: string, origin: KeyOrigin): PlatformKey {
+  if (key === '') return { origin, problem: 'the key is empty' };
+  if (!/^[!-~]+$/.test(key))
+    return { origin, problem: 'the key has spaces, line breaks or other characters that no API key has' };
+  return { origin, secret: new Secret(key) };
+}
+
+/** Long and unlike a path. Such a value is never shown. */
+function looksLikeKey(path: string): boolean {
+  return path.length >= 200 || (path.length >= 32 && !/^(\.{0,2}|~)\//.test(path) && !/\.\w{1,8}$/.test(path));
+}
+
+function whyUnreadable(error: unknown): string {
+  const code = error instanceof Error && 'code' in error ? error.code : undefined;
+  if (code === 'ENOENT' || code === 'ENOTDIR') return 'does not exist';
+  if (code === 'EACCES' || code === 'EPERM') return 'may not be read by this user';
+  return `cannot be read (${code})`;
+}

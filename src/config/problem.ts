@@ -1,0 +1,37 @@
+import { RankdError } from '../errors.ts';
+
+/** Where something is wrong. */
+export interface Place {
+  /** `file:line:col`, the environment variable or the flag; absent where something is missing everywhere. */
+  at?: string | undefined;
+  /** The setting, where `at` does not say it already. */
+  setting?: string | undefined;
+  /** How far into the file, so that its problems come in reading order; absent for what is not in the file. */
+  offset?: number | undefined;
+}
+
+/** One thing wrong with the configuration. Never carries a value that may be a secret. */
+export interface Problem extends Place {
+  text: string;
+}
+
+/** One error that lists every problem, those of the file first and in its order. */
+export function configError(problems: readonly Problem[], file: string | undefined): RankdError {
+  const lines = problems
+    .toSorted((a, b) => (a.offset ?? Number.MAX_SAFE_INTEGER) - (b.offset ?? Number.MAX_SAFE_INTEGER))
+    .map(({ at, setting, text }) => `${[at, setting].filter((part) => part !== undefined).join(' ')}: ${text}`);
+  const distinct = [...new Set(lines)];
+  const summary = `${file ?? 'The configuration'} has ${distinct.length} problems:`;
+  return new RankdError('config_invalid', (distinct.length > 1 ? [summary, ...distinct] : distinct).join('\n'), {
+    hint: 'correct what is listed, then look again with `rankd config check`',
+  });
+}
+
+/** What was found: numbers and short words as they are, whatever could be a secret only by its kind. */
+export function describeValue(value: unknown): string {
+  if (value === null || value === undefined) return 'has no value';
+  if (Array.isArray(value)) return 'is a list';
+  if (typeof value === 'object') return 'is a mapping';
+  if (typeof value !== 'string') return `is ${value}`;
+  return value.length <= 24 && !/[@/=]/.test(value) ? `is ${JSON.stringify(value)}` : 'is a text';
+}

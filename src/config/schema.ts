@@ -1,0 +1,141 @@
+import { isIP } from 'node:net';
+import { z } from 'zod';
+import { durationPattern, parseDuration } from './duration.ts';
+
+/**
+ * Every setting of `rankd.yaml`, with its default and what it does. The message of each check says what is expected;
+ * whoever reports it adds what was found, and where.
+ */
+export const settingsSchema = section({
+  group: section({
+    id: id().optional().describe('The one group this daemon ranks in; needed with open-cloud.'),
+    ladder: ids()
+      .min(1, { error: 'at least one rank or role id' })
+      .refine((entries) => new Set(entries).size === entries.length, { error: 'a list that names nothing twice' })
+      .optional()
+      .describe('Ranks or role ids that form the promotion ladder; without it, all roles count by their rank.'),
+  }),
+  platform: section({
+    kind: oneOf(['open-cloud', 'simulated'])
+      .optional()
+      .describe('open-cloud, or simulated to try things out; without it, open-cloud where group.id is set.'),
+    api_key_file: filePath()
+      .optional()
+      .describe(
+        'File with the Open Cloud API key (scope group:write), readable by rankd alone; or RANKD_PLATFORM_API_KEY.',
+      ),
+    base_url: url('https://apis.roblox.com').describe('Where the Open Cloud API is.'),
+    legacy_base_url: url('https://groups.roblox.com').describe(
+      'Where the public role list is, which tells the base role.',
+    ),
+    group_file: filePath().optional().describe('YAML file with the group to simulate, instead of the built-in one.'),
+  }),
+  server: section({
+    host: host()
+      .default('127.0.0.1')
+      .describe('Address to listen on; keep it on loopback behind a reverse proxy that speaks TLS.'),
+    port: whole(0, 65_535)
+      .default(7265)
+      .describe('Port to listen on, 0 for any free one; games reach 80, 443 and 1024 up, except 1194.'),
+    deadline: duration('20s', { min: '1s', max: '5m' }).describe(
+      'Every answer is given within this time; games were seen to give up after about 30 s.',
+    ),
+  }),
+  policy: section({
+    max_rank: whole(1, 254).default(254).describe('No rank above this is ever given or taken, whatever the key.'),
+    locked_roles: ids().default([]).describe('Ranks or role ids that are never given or taken.'),
+    protected_members: ids().default([]).describe('User ids whose rank is never changed.'),
+    protected_roles: ids().default([]).describe('Ranks or role ids whose holders are never changed.'),
+    self_rank: oneOf(['allow', 'deny']).default('allow').describe('Whether a player may change their own rank.'),
+    cooldown: duration('0s', { min: '0s', max: '30d' }).describe(
+      'Least time between two changes of one member; 0s for none.',
+    ),
+    breaker: section({
+      enabled: z
+        .boolean({ error: 'true or false' })
+        .default(true)
+        .describe('Pauses a key that demotes many members in a short time.'),
+      demotions: whole(1, 1_000_000)
+        .default(10)
+        .describe('How many different members one key may demote per window; three times that over all keys.'),
+      window: duration('10m', { min: '1s', max: '30d' }).describe('The time over which demotions are counted.'),
+    }),
+  }),
+  limits: section({
+    rank: whole(0, 1_000_000).default(600).describe('Rank changes per key and minute; 0 turns the limit off.'),
+    rank_burst: whole(0, 1_000_000)
+      .default(300)
+      .describe('Rank changes of one key that may come at once; 0 turns this limit off.'),
+    verify: whole(0, 1_000_000).default(3000).describe('Key verifications per key and minute; 0 turns the limit off.'),
+  }),
+  log: section({
+    level: oneOf(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'])
+      .default('info')
+      .describe('The least severe level that is logged.'),
+  }),
+});
+
+/** The settings as the file names them, checked and with defaults; durations are in milliseconds. */
+export type Settings = z.output<typeof settingsSchema>;
+
+function section<Shape extends z.ZodRawShape>(shape: Shape) {
+  return z.strictObject(shape, { error: 'a mapping of settings' }).prefault({} as z.input<z.ZodObject<Shape>>);
+}
+
+function whole(min: number, max: number) {
+  const error = `a whole number from ${min} to ${max}`;
+  return z.int({ error }).min(min, { error }).max(max, { error });
+}
+
+function id() {
+  return whole(1, Number.MAX_SAFE_INTEGER);
+}
+
+function ids() {
+  return z.array(id(), { error: 'a list of ids' });
+}
+
+function oneOf<const Names extends readonly [string, ...string[]]>(names: Names) {
+  return z.enum(names, { error: `one of ${names.join(', ')}` });
+}
+
+function filePath() {
+  const error = 'the path of a file';
+  return z.string({ error }).min(1, { error });
+}
+
+function host() {
+  const error = 'an IP address or host name, without a port';
+  return z.string({ error }).refine((text) => isIP(text) > 0 || /^[a-z\d]([a-z\d.-]*[a-z\d])?$/i.test(text), { error });
+}
+
+function duration(preset: string, { min, max }: { min: string; max: string }) {
+  const error = `a duration from ${min} to ${max}, such as ${preset}`;
+  const msOf = (text: string) => parseDuration(text) ?? Number.NaN;
+  return z
+    .string({ error })
+    .regex(durationPattern, { error, abort: true })
+    .refine((text) => msOf(text) >= msOf(min) && msOf(text) <= msOf(max), { error, abort: true })
+    .transform(msOf)
+    .prefault(preset);
+}
+
+/** The checked address, without a trailing slash. */
+function url(preset: string) {
+  const error = 'an https address (or http on loopback) without user, password, query or fragment';
+  return z
+    .string({ error })
+    .refine(isBaseUrl, { error, abort: true })
+    .transform((text) => new URL(text).href.replace(/\/+$/, ''))
+    .prefault(preset);
+}
+
+function isBaseUrl(text: string): boolean {
+  if (!URL.canParse(text) || /[?#@\s]/.test(text)) return false;
+  const { protocol, hostname } = new URL(text);
+  return protocol === 'https:' || (protocol === 'http:' && isLoopback(hostname));
+}
+
+function isLoopback(hostname: string): boolean {
+  return hostname === 'localhost' || hostname === '[::1]' || (isIP(hostname) === 4 && hostname.startsWith('127.'));
+}

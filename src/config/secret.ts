@@ -1,0 +1,28 @@
+import { inspect } from 'node:util';
+
+const redacted = '[redacted]';
+
+/** A value that is shown only where `reveal` is written out: printing, logging or serialising it says `[redacted]`. */
+export class Secret {
+  readonly #value: string;
+
+  constructor(value: string) {
+    this.#value = value;
+  }
+
+  reveal(): string {
+    return this.#value;
+  }
+
+  toString(): string {
+    return redacted;
+  }
+
+  toJSON(): string {
+    return redacted;
+  }
+
+  [inspect.custom](): string {
+    return redacted;
+  }
+}

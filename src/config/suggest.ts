@@ -1,0 +1,29 @@
+/** The candidate that a mistyped name most likely means; `undefined` where none is near. */
+export function suggest(name: string, candidates: Iterable<string>): string | undefined {
+  const wanted = plain(name);
+  let best: { candidate: string; edits: number } | undefined;
+  for (const candidate of candidates) {
+    const edits = editDistance(wanted, plain(candidate));
+    if (edits < (best?.edits ?? Number.POSITIVE_INFINITY)) best = { candidate, edits };
+  }
+  return best !== undefined && best.edits <= Math.max(1, wanted.length / 4) ? best.candidate : undefined;
+}
+
+/** Without what people mix up freely: `maxRank`, `max-rank` and `max_rank` are one name. */
+function plain(name: string): string {
+  return name.slice(0, 64).toLowerCase().replaceAll(/[-_]/g, '');
+}
+
+/** Levenshtein: how many letters to add, drop or replace to get from one text to the other. */
+function editDistance(from: string, to: string): number {
+  let row = Array.from({ length: to.length + 1 }, (_, index) => index);
+  for (const letter of from) {
+    const above = row;
+    row = [(above[0] ?? 0) + 1];
+    for (let index = 0; index < to.length; index += 1) {
+      const replaced = (above[index] ?? 0) + (letter === to[index] ? 0 : 1);
+      row.push(Math.min(replaced, (above[index + 1] ?? 0) + 1, (row[index] ?? 0) + 1));
+    }
+  }
+  return row.at(-1) ?? 0;
+}

@@ -1,0 +1,44 @@
+import { keyFile, keyVariable } from './platform-key.ts';
+import { sections, settings } from './settings.ts';
+import { suggest } from './suggest.ts';
+
+/** What to say of a name that is no setting: `unknown setting`, with the setting that was probably meant. */
+export function unknownSetting(path: string): string {
+  if (namesSecret(path)) {
+    return `unknown setting; a secret never goes here: name its file in ${keyFile} or set ${keyVariable}`;
+  }
+  return withSuggestion(
+    'unknown setting',
+    misplaced(path) ?? suggest(path, [...settings.map(({ path }) => path), ...sections]),
+  );
+}
+
+export function unknownVariable(name: string): string {
+  const known = [...settings.map(({ env }) => env), ...otherVariables];
+  const unprefixed = name.slice('RANKD'.length);
+  return withSuggestion(
+    'matches no setting',
+    only(known.filter((env) => env.endsWith(unprefixed))) ?? suggest(name, known),
+  );
+}
+
+/** Variables that are read elsewhere, or that carry what has no place in the file. */
+export const otherVariables = ['RANKD_CONFIG', 'RANKD_DATA_DIR', keyVariable];
+
+function withSuggestion(text: string, suggestion: string | undefined): string {
+  return suggestion === undefined ? text : `${text}; did you mean ${suggestion}?`;
+}
+
+function namesSecret(path: string): boolean {
+  return /(key|secret|token|password|credential)$/i.test(path);
+}
+
+/** The setting of that name in another section. */
+function misplaced(path: string): string | undefined {
+  const name = path.slice(path.lastIndexOf('.') + 1);
+  return only(settings.map(({ path }) => path).filter((path) => path.endsWith(`.${name}`)));
+}
+
+function only(found: string[]): string | undefined {
+  return found.length === 1 ? found[0] : undefined;
+}

@@ -1,0 +1,49 @@
+import type { z } from 'zod';
+import { type ConfigFile, isSection } from './config-file.ts';
+import type { Layer } from './layer.ts';
+import { describeValue, type Problem } from './problem.ts';
+import { type Settings, settingsSchema } from './schema.ts';
+import { unknownSetting } from './unknown-setting.ts';
+
+/** The settings that the layers amount to (the first layer that has one decides it), or what is wrong with each. */
+export function validate(
+  layers: readonly Layer[],
+  file: ConfigFile | undefined,
+): { settings?: Settings; problems: Problem[] } {
+  const checked = settingsSchema.safeParse(merged(layers, file?.content ?? {}), { reportInput: true });
+  if (checked.success) return { settings: checked.data, problems: [] };
+  return { problems: checked.error.issues.flatMap((issue) => problemsOf(issue, layers, file)) };
+}
+
+/** All that the file says, unknown settings included, with the values of the layers before it put in. */
+function merged(layers: readonly Layer[], content: Record<string, unknown>): Record<string, unknown> {
+  const tree = structuredClone(content);
+  for (const { values } of layers.toReversed()) {
+    for (const [path, value] of values) putIn(tree, path.split('.'), value);
+  }
+  return tree;
+}
+
+/** A section of the file that is no mapping stays as it is: the schema is to complain about it. */
+function putIn(tree: Record<string, unknown>, [name, ...rest]: string[], value: unknown): void {
+  if (name === undefined) return;
+  if (rest.length === 0) {
+    tree[name] = value;
+    return;
+  }
+  tree[name] ??= {};
+  const section = tree[name];
+  if (isSection(section)) putIn(section, rest, value);
+}
+
+function problemsOf(issue: z.core.$ZodIssue, layers: readonly Layer[], file: ConfigFile | undefined): Problem[] {
+  if (issue.code === 'unrecognized_keys') {
+    return issue.keys.map((name) => {
+      const path = [...issue.path, name];
+      return { ...file?.placeOfKey(path), text: unknownSetting(path.join('.')) };
+    });
+  }
+  const setting = issue.path.filter((segment) => typeof segment === 'string').join('.');
+  const layer = layers.find(({ values }) => values.has(setting)) ?? file;
+  return [{ ...layer?.placeOf(issue.path), text: `${describeValue(issue.input)}; expected ${issue.message}` }];
+}

@@ -1,0 +1,182 @@
+import { chmodSync, symlinkSync } from 'node:fs';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import type { Config } from '../../src/config/config.ts';
+import { settings } from '../../src/config/settings.ts';
+import { Sandbox } from './sandbox.ts';
+
+let box: Sandbox;
+beforeEach(() => {
+  box = new Sandbox();
+});
+afterEach(() => box[Symbol.dispose]());
+
+test('with nothing configured, rankd runs on a simulated group with the documented defaults', () => {
+  const { config, file, warnings } = box.load();
+  expect(file).toBeUndefined();
+  expect(warnings).toEqual([]);
+  expect(config).toEqual({
+    platform: { kind: 'simulated', groupId: undefined, groupFile: undefined },
+    group: { ladder: undefined },
+    server: { host: '127.0.0.1', port: 7265, deadlineMs: 20_000 },
+    policy: {
+      maxRank: 254,
+      lockedRoles: [],
+      protectedMembers: [],
+      protectedRoles: [],
+      selfRank: 'allow',
+      cooldownMs: 0,
+      breaker: { enabled: true, demotions: 10, windowMs: 600_000 },
+    },
+    limits: { rankPerMinute: 600, rankBurst: 300, verifyPerMinute: 3000 },
+    log: { level: 'info' },
+  } satisfies Config);
+});
+
+/** For each setting three values that differ from its default, as the file writes them. */
+const samples: Record<string, [file: string, env: string, flag: string]> = {
+  'group.id': ['11', '12', '13'],
+  'group.ladder': ['[1, 11]', '1,12', '1,13'],
+  'platform.kind': ['simulated', 'open-cloud', 'simulated'],
+  'platform.api_key_file': ['a.key', 'b.key', 'c.key'],
+  'platform.base_url': ['http://127.0.0.1:1', 'http://127.0.0.1:2', 'http://127.0.0.1:3'],
+  'platform.legacy_base_url': ['http://127.0.0.1:1', 'http://127.0.0.1:2', 'http://127.0.0.1:3'],
+  'platform.group_file': ['a.yaml', 'b.yaml', 'c.yaml'],
+  'server.host': ['::1', '127.0.0.2', '0.0.0.0'],
+  'server.port': ['1', '2', '3'],
+  'server.deadline': ['1s', '2s', '3s'],
+  'policy.max_rank': ['1', '2', '3'],
+  'policy.locked_roles': ['[11]', '12', '13,14'],
+  'policy.protected_members': ['[11]', '12', '13,14'],
+  'policy.protected_roles': ['[11]', '12', '13,14'],
+  'policy.self_rank': ['deny', 'allow', 'deny'],
+  'policy.cooldown': ['1s', '2s', '3s'],
+  'policy.breaker.enabled': ['false', 'true', 'false'],
+  'policy.breaker.demotions': ['1', '2', '3'],
+  'policy.breaker.window': ['1m', '2m', '3m'],
+  'limits.rank': ['1', '2', '3'],
+  'limits.rank_burst': ['1', '2', '3'],
+  'limits.verify': ['0', '2', '3'],
+  'log.level': ['trace', 'debug', 'silent'],
+};
+
+describe('a flag wins over the environment, that over the file, that over the default', () => {
+  test.each(settings.map((setting) => [setting.path, setting] as const))('%s', (path, setting) => {
+    const [inFile, inEnv, inFlag] = samples[path] ?? expect.fail('no samples');
+    for (const key of ['a', 'b', 'c']) box.write(`${key}.key`, key);
+    const lines = path.split('.').map((name, depth) => `${'  '.repeat(depth)}${name}:`);
+    const other = path.startsWith('platform.') || path === 'group.id' ? '' : 'platform: {kind: simulated}\n';
+    box.write('rankd.yaml', `${other}${lines.join('\n')} ${inFile}\n`);
+    const always = { RANKD_GROUP_ID: path === 'group.id' ? '' : '5', RANKD_PLATFORM_API_KEY: 'k' };
+
+    const ofFile = box.load({ env: always });
+    const ofEnv = box.load({ env: { ...always, [setting.env]: inEnv } });
+    const ofFlag = box.load({ env: { ...always, [setting.env]: inEnv }, flags: { [path]: inFlag } });
+
+    expect([ofFile, ofEnv, ofFlag].map(({ origins }) => origins.get(path)?.source)).toEqual([
+      'file',
+      'environment',
+      'flag',
+    ]);
+    const values = [ofFile, ofEnv, ofFlag].map(({ origins }) =>
+      JSON.stringify(origins.get(path)?.value).replace(/["[\]]/g, ''),
+    );
+    expect(values).toEqual([inFile, inEnv, inFlag].map((text) => text.replace(/[[\] ]/g, '')));
+  });
+});
+
+test('the value that wins is the one in the configuration', () => {
+  box.write(
+    'rankd.yaml',
+    'server:\n  port: 1\n  deadline: 2s\npolicy: {locked_roles: [7], breaker: {enabled: true}}\n',
+  );
+  const env = { RANKD_SERVER_PORT: '2', RANKD_POLICY_LOCKED_ROLES: '8, 9', RANKD_POLICY_BREAKER_ENABLED: 'false' };
+  const { config, origins } = box.load({ env, flags: { 'server.port': '3' } });
+  expect(config.server).toEqual({ host: '127.0.0.1', port: 3, deadlineMs: 2000 });
+  expect(config.policy).toMatchObject({ lockedRoles: [8, 9], breaker: { enabled: false } });
+  expect(origins.get('server.port')).toEqual({ source: 'flag', at: '--port', value: 3 });
+  expect(origins.get('policy.locked_roles')).toEqual({
+    source: 'environment',
+    at: 'RANKD_POLICY_LOCKED_ROLES',
+    value: [8, 9],
+  });
+  expect(origins.get('server.deadline')).toEqual({ source: 'file', at: 'rankd.yaml:3:13', value: '2s' });
+  expect(origins.get('log.level')).toEqual({ source: 'default', at: undefined, value: 'info' });
+});
+
+test('an empty variable counts as not set', () => {
+  expect(box.load({ env: { RANKD_SERVER_PORT: '', RANKD_NONSENSE: '', RANKD_CONFIG: '' } }).config.server.port).toBe(
+    7265,
+  );
+});
+
+describe('the file', () => {
+  test('is searched in the documented order', () => {
+    const portOf = (sources = {}) => box.load(sources).config.server.port;
+    const env = { XDG_CONFIG_HOME: box.path('xdg') };
+    box.write('home/.config/rankd/rankd.yaml', 'server: {port: 1}');
+    expect(portOf()).toBe(1);
+    box.write('xdg/rankd/rankd.yaml', 'server: {port: 2}');
+    expect(portOf({ env })).toBe(2);
+    box.write('rankd.yaml', 'server: {port: 3}');
+    expect(portOf({ env })).toBe(3);
+    box.write('named.yaml', 'server: {port: 4}');
+    expect(portOf({ env: { ...env, RANKD_CONFIG: 'named.yaml' } })).toBe(4);
+    box.write('flag.yaml', 'server: {port: 5}');
+    expect(portOf({ env: { ...env, RANKD_CONFIG: 'named.yaml' }, configFile: 'flag.yaml' })).toBe(5);
+    expect(box.load({ configFile: 'flag.yaml' }).file).toBe(box.path('flag.yaml'));
+  });
+
+  test('that is named has to exist', () => {
+    box.write('rankd.yaml', '');
+    const error = box.failure({ configFile: 'gone.yaml' });
+    expect(error).toMatchObject({
+      code: 'config_invalid',
+      message: 'The configuration file gone.yaml does not exist.',
+    });
+    expect(error.hint).toContain('rankd init');
+    expect(box.failure({ env: { RANKD_CONFIG: 'gone.yaml' } }).code).toBe('config_invalid');
+    expect(box.failure({ configFile: '.' }).message).toContain('cannot be read (EISDIR)');
+  });
+
+  test('that is a link to nothing is not passed over in silence', () => {
+    symlinkSync(box.path('gone.yaml'), box.path('rankd.yaml'));
+    expect(box.failure().message).toBe('The configuration file rankd.yaml does not exist.');
+  });
+
+  test.runIf(process.getuid?.() !== 0)('that this user may not read is a matter of permission', () => {
+    chmodSync(box.write('rankd.yaml', ''), 0);
+    expect(box.failure().code).toBe('no_permission');
+  });
+
+  test.each([
+    ['is empty', ''],
+    ['is all comments', '# server:\n#   port: 1\n'],
+    ['is a document without content', '---\n'],
+    ['has sections without settings', 'server:\npolicy:\n  breaker:\n    # enabled: false\n'],
+  ])('that %s sets nothing', (_, text) => {
+    box.write('rankd.yaml', text);
+    expect(box.load().config).toEqual(new Sandbox().load().config);
+  });
+
+  test('may have a byte order mark, CRLF line ends, anchors and an exotic but valid number', () => {
+    box.write(
+      'rankd.yaml',
+      '\uFEFFserver:\r\n  port: 0x50\r\npolicy:\r\n  locked_roles: &r [7]\r\n  protected_roles: *r\r\n',
+    );
+    const { config, origins } = box.load();
+    expect(config.server.port).toBe(80);
+    expect(config.policy.protectedRoles).toEqual([7]);
+    expect(origins.get('server.port')?.at).toBe('rankd.yaml:2:9');
+  });
+
+  test('names paths from its own folder, flags and variables from the current one', () => {
+    box.write('etc/rankd.yaml', 'platform: {group_file: group.yaml}');
+    const groupFile = (sources = {}) => {
+      const { platform } = box.load({ configFile: 'etc/rankd.yaml', ...sources }).config;
+      return platform.kind === 'simulated' ? platform.groupFile : undefined;
+    };
+    expect(groupFile()).toBe(box.path('etc/group.yaml'));
+    expect(groupFile({ env: { RANKD_PLATFORM_GROUP_FILE: 'group.yaml' } })).toBe(box.path('group.yaml'));
+    expect(groupFile({ flags: { 'platform.group_file': '/abs/group.yaml' } })).toBe('/abs/group.yaml');
+  });
+});

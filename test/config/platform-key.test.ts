@@ -1,0 +1,150 @@
+import { chmodSync } from 'node:fs';
+import { inspect } from 'node:util';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import type { ConfigSources } from '../../src/config/load.ts';
+import { Sandbox } from './sandbox.ts';
+
+let box: Sandbox;
+beforeEach(() => {
+  box = new Sandbox();
+});
+afterEach(() => box[Symbol.dispose]());
+
+function platform(sources: Partial<ConfigSources>) {
+  const loaded = box.load(sources);
+  if (loaded.config.platform.kind !== 'open-cloud') throw new Error('simulated');
+  return { ...loaded.config.platform, key: loaded.config.platform.apiKey.reveal(), loaded };
+}
+
+test('a group id alone makes it the real platform, which needs a key', () => {
+  expect(box.complaints('group: {id: 5}')).toEqual([
+    'rankd.yaml:1:13 platform.api_key_file: missing; open-cloud needs an Open Cloud API key: name its file here, or set RANKD_PLATFORM_API_KEY',
+  ]);
+  box.write('rankd.yaml', 'group: {id: 5}\nplatform: {api_key_file: roblox.key}');
+  box.write('roblox.key', '\uFEFF  s3cret \r\n');
+  expect(platform({})).toMatchObject({
+    groupId: 5,
+    key: 's3cret',
+    baseUrl: 'https://apis.roblox.com',
+    legacyBaseUrl: 'https://groups.roblox.com',
+  });
+  const { origins } = platform({}).loaded;
+  expect(origins.get('platform.kind')).toEqual({ source: 'default', at: undefined, value: 'open-cloud' });
+  expect(origins.get('platform.api_key')).toEqual({ source: 'file', at: 'rankd.yaml:2:26', value: '[redacted]' });
+});
+
+test('the key comes from the flag, then the environment, then the file, then the systemd credential', () => {
+  for (const name of ['file', 'variable', 'flag']) box.write(`${name}.key`, `from-${name}-file`);
+  box.write('credentials/platform_api_key', 'from-systemd\n', 0o444);
+  const env: Record<string, string> = { RANKD_GROUP_ID: '5', CREDENTIALS_DIRECTORY: box.path('credentials') };
+  expect(platform({ env }).key).toBe('from-systemd');
+  expect(platform({ env }).loaded.warnings).toEqual([]);
+  box.write('rankd.yaml', 'platform: {api_key_file: file.key}');
+  expect(platform({ env }).key).toBe('from-file-file');
+  env['RANKD_PLATFORM_API_KEY_FILE'] = 'variable.key';
+  expect(platform({ env }).key).toBe('from-variable-file');
+  env['RANKD_PLATFORM_API_KEY'] = ' from-variable ';
+  expect(platform({ env }).key).toBe('from-variable');
+  expect(platform({ env, flags: { 'platform.api_key_file': 'flag.key' } }).key).toBe('from-flag-file');
+});
+
+test('a directory of systemd credentials without ours gives no key', () => {
+  expect(box.failure({ env: { RANKD_GROUP_ID: '5', CREDENTIALS_DIRECTORY: box.folder } }).message).toMatch(
+    /^RANKD_GROUP_ID platform\.api_key_file: missing/,
+  );
+});
+
+test('a simulated platform does not read the key, and keeps the group id', () => {
+  box.write('rankd.yaml', 'group: {id: 5}\nplatform: {api_key_file: gone.key}');
+  const { config, warnings } = box.load({ flags: { 'platform.kind': 'simulated' } });
+  expect(config.platform).toEqual({ kind: 'simulated', groupId: 5, groupFile: undefined });
+  expect(warnings).toEqual([]);
+});
+
+test('a key without a group is warned about: the group is then a simulated one', () => {
+  box.write('rankd.yaml', 'platform: {api_key_file: gone.key}');
+  expect(box.load().warnings).toEqual([expect.stringContaining('(rankd.yaml:1:26) but no group.id')]);
+  box.write('rankd.yaml', '');
+  const env = { RANKD_PLATFORM_API_KEY: 'k' };
+  expect(box.load({ env }).warnings).toEqual([expect.stringContaining('(RANKD_PLATFORM_API_KEY) but no group.id')]);
+});
+
+test('a key file that others can read is warned about, with what to do', () => {
+  const path = box.write('roblox.key', 's3cret');
+  const env = { RANKD_GROUP_ID: '5', RANKD_PLATFORM_API_KEY_FILE: 'roblox.key' };
+  expect(box.load({ env }).warnings).toEqual([]);
+  for (const mode of [0o640, 0o604, 0o644]) {
+    chmodSync(path, mode);
+    expect(box.load({ env }).warnings).toEqual([
+      `${path} can be read by other users of this machine; run: chmod 600 ${path}`,
+    ]);
+  }
+});
+
+describe('a key that cannot be one is refused without showing it', () => {
+  test.each([
+    ['empty', '\n', 'the key is empty'],
+    ['two lines', 's3cret\ns3cret', /^the key has spaces, line breaks/],
+    ['a space', 's3cret s3cret', /^the key has spaces, line breaks/],
+    ['not ASCII', 's3cret→', /^the key has spaces, line breaks/],
+  ])('%s', (_, text, complaint) => {
+    box.write('roblox.key', text);
+    const lines = box.complaints('group: {id: 5}\nplatform: {api_key_file: roblox.key}');
+    expect(lines.join()).not.toContain('s3cret');
+    expect(lines).toEqual([expect.stringMatching(/^rankd\.yaml:2:26 platform\.api_key_file: /)]);
+    expect(lines[0]?.replace(/^.*api_key_file: /, '')).toMatch(complaint);
+  });
+
+  test('a file that is not there is named by its full path', () => {
+    expect(box.complaints('group: {id: 5}\nplatform: {api_key_file: gone.key}')).toEqual([
+      `rankd.yaml:2:26 platform.api_key_file: ${box.path('gone.key')} does not exist`,
+    ]);
+    expect(box.complaints('group: {id: 5}\nplatform: {api_key_file: .}')).toEqual([
+      `rankd.yaml:2:26 platform.api_key_file: ${box.folder} cannot be read (EISDIR)`,
+    ]);
+  });
+});
+
+describe('a secret in the wrong place is never shown', () => {
+  const secret = `s3cret${'Ab1+/='.repeat(10)}`;
+  test.each([
+    ['as an unknown setting', `platform:\n  api_key: ${secret}`],
+    ['at the top', `api_key: ${secret}`],
+    ['alone', secret],
+    ['as a name', `platform: {${secret}}`],
+    ['as the path of the file', `group: {id: 5}\nplatform: {api_key_file: "${secret}"}`],
+    ['as an absolute-looking path', `group: {id: 5}\nplatform: {api_key_file: "/${secret.repeat(4)}"}`],
+    ['as the address', `platform: {base_url: "${secret}"}`],
+    ['as the kind', `platform: {kind: "${secret}"}`],
+    ['in a list', `group: {ladder: ["${secret}"]}`],
+    ['in broken YAML', `platform:\n  api_key: "${secret}\n  x: ${secret}`],
+    ['after a token', `platform: {api_key_file: a} ${secret}`],
+    ['as a tag', `platform: {api_key_file: !${secret} a}`],
+    ['as an alias', `platform: {api_key_file: *${secret}}`],
+  ])('%s', (_, text) => {
+    box.write('rankd.yaml', text);
+    const { message, hint } = box.failure();
+    expect(message + hint).not.toContain('s3cret');
+  });
+
+  test('nor is one in a flag, and all say where it belongs', () => {
+    const { message } = box.failure({ flags: { 'platform.api_key': secret } });
+    expect(message).toBe(
+      '--api-key: unknown setting; a secret never goes here: name its file in platform.api_key_file or set RANKD_PLATFORM_API_KEY',
+    );
+  });
+});
+
+test('printing, logging or serialising the configuration does not show the key', () => {
+  const { config, origins } = box.load({ env: { RANKD_GROUP_ID: '5', RANKD_PLATFORM_API_KEY: 's3cret' } });
+  const { platform } = config;
+  const shown = [
+    JSON.stringify(config),
+    inspect(config, { depth: 9, showHidden: true }),
+    inspect(origins, { depth: 9 }),
+  ];
+  if (platform.kind === 'open-cloud') shown.push(`${platform.apiKey}`, String(platform.apiKey));
+  expect(shown).toHaveLength(5);
+  for (const text of shown) expect(text).toContain('[redacted]');
+  for (const text of shown) expect(text).not.toContain('s3cret');
+});

@@ -1,0 +1,197 @@
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { Sandbox } from './sandbox.ts';
+
+let box: Sandbox;
+beforeEach(() => {
+  box = new Sandbox();
+});
+afterEach(() => box[Symbol.dispose]());
+
+test('every problem of the file, the environment and the flags is told at once, with its place', () => {
+  const text = [
+    'server:',
+    '  prot: 7265',
+    '  deadline: 20',
+    'group:',
+    '  ladder: [1, ten, 20]',
+    'polcy:',
+    '  max_rank: 3',
+    'platform:',
+    '  kind: open-cloud',
+    'policy:',
+    '  max_rank: 255',
+    '  breaker: [on]',
+    '  max_rank: 254',
+  ].join('\n');
+  const env = { RANKD_LIMITS_VERIFY: 'lots', RANKD_LOG_LEVL: 'info' };
+  expect(box.complaints(text, { env, flags: { 'server.port': '70000' } })).toEqual([
+    'rankd.yaml has 11 problems:',
+    'rankd.yaml:2:3 server.prot: unknown setting; did you mean server.port?',
+    'rankd.yaml:3:13 server.deadline: is 20; expected a duration from 1s to 5m, such as 20s',
+    'rankd.yaml:5:15 group.ladder[1]: is "ten"; expected a whole number from 1 to 9007199254740991',
+    'rankd.yaml:6:1 polcy: unknown setting; did you mean policy?',
+    'rankd.yaml:12:12 policy.breaker: is a list; expected a mapping of settings',
+    'rankd.yaml:13:3: this name is given twice in its section',
+    'RANKD_LOG_LEVL: matches no setting; did you mean RANKD_LOG_LEVEL?',
+    '--port: is 70000; expected a whole number from 0 to 65535',
+    'RANKD_LIMITS_VERIFY: is "lots"; expected a whole number from 0 to 1000000',
+    'rankd.yaml:9:9 group.id: missing; platform.kind open-cloud needs the id of the group to rank in',
+    'rankd.yaml:9:9 platform.api_key_file: missing; open-cloud needs an Open Cloud API key: name its file here, or set RANKD_PLATFORM_API_KEY',
+  ]);
+  expect(box.failure().hint).toContain('rankd config check');
+});
+
+test('a byte order mark does not shift positions', () => {
+  expect(box.complaints('\uFEFFport: 80')[0]).toMatch(/^rankd\.yaml:1:1 port: /);
+});
+
+test('a single problem is a single line', () => {
+  expect(box.complaints('port: 80')).toEqual(['rankd.yaml:1:1 port: unknown setting; did you mean server.port?']);
+});
+
+describe('YAML that does not hold is refused with its place', () => {
+  test.each([
+    ['a tab as indent', 'server:\n\tport: 80', 'rankd.yaml:2:1: no valid YAML: indented with a tab; use spaces'],
+    [
+      'an open bracket',
+      'group:\n  ladder: [1, 2',
+      /^rankd\.yaml:2:16: no valid YAML: .* a bracket before is still open/,
+    ],
+    [
+      'a duplicate key',
+      'log: {level: info}\nlog: {level: warn}',
+      'rankd.yaml:2:1: this name is given twice in its section',
+    ],
+    ['a second document', 'log: {}\n---\nlog: {}', /^rankd\.yaml:2:\d: a second document/],
+    ['a list', '- a', /^rankd\.yaml:1:1: expected a mapping of settings/],
+    ['a bare word', 'port', /^rankd\.yaml:1:1: expected a mapping of settings/],
+    ['a tag', 'log: {level: !env LEVEL}', /^rankd\.yaml:1:14: has a tag/],
+    ['an alias to nothing', 'policy: {locked_roles: *gone}', /^rankd\.yaml:1:\d+: /],
+    ['a merge key', 'log: &l {level: info}\nserver: {<<: *l}', 'rankd.yaml:2:10 server.<<: unknown setting'],
+    ['a key that is a list', '? [a]\n: b', 'rankd.yaml:1:1 (something that is no name): unknown setting'],
+    ['__proto__', 'server: {__proto__: {port: 1}}', /^rankd\.yaml:1:10 server\.__proto__: unknown setting/],
+  ])('%s', (_, text, complaint) => {
+    const [line, ...more] = box.complaints(text);
+    expect(more).toEqual([]);
+    if (typeof complaint === 'string') expect(line).toBe(complaint);
+    else expect(line).toMatch(complaint);
+  });
+
+  test('aliases that multiply', () => {
+    const levels = Array.from({ length: 9 }, (_, n) => `  a${n}: &a${n} [${`*a${n - 1},`.repeat(9).slice(0, -1)}]`);
+    levels[0] = '  a0: &a0 [1,1,1,1,1,1,1,1,1]';
+    expect(box.complaints(`policy:\n${levels.join('\n')}`)).toEqual([
+      'rankd.yaml:1:1: its aliases (*name) stand for too much, or for nothing',
+    ]);
+  });
+});
+
+describe('a value that does not fit is refused', () => {
+  const ids = 'a whole number from 1 to 9007199254740991';
+  test.each([
+    ['group: {id: 0}', `group.id: is 0; expected ${ids}`],
+    ['group: {id: -5}', `group.id: is -5; expected ${ids}`],
+    ['group: {id: 1.5}', `group.id: is 1.5; expected ${ids}`],
+    ['group: {id: .nan}', `group.id: is NaN; expected ${ids}`],
+    ['group: {id: 9007199254740992}', `group.id: is 9007199254740992; expected ${ids}`],
+    ['group: {id: "5"}', `group.id: is "5"; expected ${ids}`],
+    ['group: {ladder: []}', 'group.ladder: is a list; expected at least one rank or role id'],
+    ['group: {ladder: [5, 5]}', 'group.ladder: is a list; expected a list that names nothing twice'],
+    ['group: {ladder: 5}', 'group.ladder: is 5; expected a list of ids'],
+    ['group: {ladder: [0]}', `group.ladder[0]: is 0; expected ${ids}`],
+    ['platform: {kind: cloud}', 'platform.kind: is "cloud"; expected one of open-cloud, simulated'],
+    ['server: {port: -1}', 'server.port: is -1; expected a whole number from 0 to 65535'],
+    ['server: {port: }', 'server.port: has no value; expected a whole number from 0 to 65535'],
+    ['server: {host: ""}', 'server.host: is ""; expected an IP address or host name, without a port'],
+    [
+      'server: {host: "127.0.0.1:80"}',
+      'server.host: is "127.0.0.1:80"; expected an IP address or host name, without a port',
+    ],
+    ['server: {deadline: 500ms}', 'server.deadline: is "500ms"; expected a duration from 1s to 5m, such as 20s'],
+    ['server: {deadline: 0s}', 'server.deadline: is "0s"; expected a duration from 1s to 5m, such as 20s'],
+    ['server: {deadline: 6m}', 'server.deadline: is "6m"; expected a duration from 1s to 5m, such as 20s'],
+    ['policy: {max_rank: 0}', 'policy.max_rank: is 0; expected a whole number from 1 to 254'],
+    ['policy: {self_rank: yes}', 'policy.self_rank: is "yes"; expected one of allow, deny'],
+    ['policy: {breaker: {enabled: yes}}', 'policy.breaker.enabled: is "yes"; expected true or false'],
+    ['policy: {breaker: {demotions: 0}}', 'policy.breaker.demotions: is 0; expected a whole number from 1 to 1000000'],
+    ['limits: {rank: -1}', 'limits.rank: is -1; expected a whole number from 0 to 1000000'],
+    ['log: info', 'log: is "info"; expected a mapping of settings'],
+  ])('%s', (text, complaint) => {
+    const lines = box.complaints(text, { env: { RANKD_PLATFORM_API_KEY: 'k' } });
+    expect(lines).toEqual([expect.stringMatching(/^rankd\.yaml:1:\d+ /)]);
+    expect(lines[0]?.replace(/^\S+ /, '')).toBe(complaint);
+  });
+
+  test('a list in the environment whose entry is no number', () => {
+    const env = { RANKD_POLICY_PROTECTED_MEMBERS: '1,two,3' };
+    expect(box.failure({ env }).message).toBe(`RANKD_POLICY_PROTECTED_MEMBERS: is "two"; expected ${ids}`);
+  });
+});
+
+describe('platform addresses', () => {
+  const baseUrl = (url: string) => {
+    const env = { RANKD_GROUP_ID: '1', RANKD_PLATFORM_API_KEY: 'k', RANKD_PLATFORM_BASE_URL: url };
+    const { platform } = box.load({ env }).config;
+    return platform.kind === 'open-cloud' ? platform.baseUrl : undefined;
+  };
+
+  test.each([
+    ['https://proxy.example/roblox/', 'https://proxy.example/roblox'],
+    ['https://apis.roblox.com', 'https://apis.roblox.com'],
+    ['http://127.0.0.1:8080', 'http://127.0.0.1:8080'],
+    ['http://127.9.9.9', 'http://127.9.9.9'],
+    ['http://[::1]:8080/', 'http://[::1]:8080'],
+    ['http://localhost:8080//', 'http://localhost:8080'],
+  ])('%s is accepted', (url, kept) => expect(baseUrl(url)).toBe(kept));
+
+  test.each([
+    'http://apis.roblox.com',
+    'http://127.0.0.1.example.com',
+    'http://127.example',
+    'http://localhost.example.com',
+    'http://0.0.0.0',
+    'ftp://127.0.0.1',
+    'https://user:pa55word@apis.roblox.com',
+    'https://u:pa55word@a.b',
+    'https://apis.roblox.com?key=pa55word',
+    'https://apis.roblox.com/#pa55word',
+    'apis.roblox.com',
+    '//apis.roblox.com',
+  ])('%s is refused, and not repeated', (url) => {
+    const { message } = box.failure({ env: { RANKD_PLATFORM_BASE_URL: url } });
+    expect(message).toContain(
+      'expected an https address (or http on loopback) without user, password, query or fragment',
+    );
+    expect(message).not.toContain('pa55word');
+  });
+});
+
+describe('variables that start with RANKD_', () => {
+  test.each([
+    ['RANKD_PORT', 'RANKD_SERVER_PORT'],
+    ['RANKD_API_KEY', 'RANKD_PLATFORM_API_KEY'],
+    ['RANKD_POLICY_MAXRANK', 'RANKD_POLICY_MAX_RANK'],
+    ['RANKD_DATADIR', 'RANKD_DATA_DIR'],
+  ])('and match no setting are refused: %s', (name, meant) => {
+    expect(box.failure({ env: { [name]: '80' } }).message).toBe(`${name}: matches no setting; did you mean ${meant}?`);
+  });
+
+  test('of Kubernetes service links are left alone', () => {
+    const env = {
+      RANKD_SERVICE_HOST: '10.0.0.1',
+      RANKD_SERVICE_PORT: '7265',
+      RANKD_SERVICE_PORT_HTTP: '7265',
+      RANKD_PORT: 'tcp://10.0.0.1:7265',
+      RANKD_PORT_7265_TCP: 'tcp://10.0.0.1:7265',
+      RANKD_PORT_7265_TCP_ADDR: '10.0.0.1',
+    };
+    expect(box.load({ env }).config.server.port).toBe(7265);
+  });
+
+  test('of the data directory and the configuration file are no settings', () => {
+    box.write('other.yaml', '');
+    expect(box.load({ env: { RANKD_DATA_DIR: '/data', RANKD_CONFIG: 'other.yaml' } }).file).toBe(
+      box.path('other.yaml'),
+    );
+  });
+});

@@ -1,0 +1,47 @@
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { type ConfigSources, type LoadedConfig, loadConfig } from '../../src/config/load.ts';
+import { isRankdError, type RankdError } from '../../src/errors.ts';
+
+/** A folder of its own as current folder and home, removed on disposal. */
+export class Sandbox {
+  readonly folder = mkdtempSync(join(tmpdir(), 'rankd-config-'));
+
+  path(name: string): string {
+    return join(this.folder, name);
+  }
+
+  write(name: string, text: string, mode = 0o600): string {
+    mkdirSync(dirname(this.path(name)), { recursive: true });
+    writeFileSync(this.path(name), text, { mode });
+    return this.path(name);
+  }
+
+  load({ flags = {}, env = {}, configFile }: Partial<ConfigSources> = {}): LoadedConfig {
+    return loadConfig({ flags, env: { HOME: this.path('home'), ...env }, cwd: this.folder, configFile });
+  }
+
+  /** What loading throws. */
+  failure(sources: Partial<ConfigSources> = {}): RankdError {
+    try {
+      this.load(sources);
+    } catch (error) {
+      if (isRankdError(error)) return error;
+      throw error;
+    }
+    throw new Error('the configuration was accepted');
+  }
+
+  /** The lines of the error for a `rankd.yaml` of this text. */
+  complaints(text: string, sources: Partial<ConfigSources> = {}): string[] {
+    this.write('rankd.yaml', text);
+    const { code, message } = this.failure(sources);
+    if (code !== 'config_invalid') throw new Error(`unexpected ${code}: ${message}`);
+    return message.split('\n');
+  }
+
+  [Symbol.dispose](): void {
+    rmSync(this.folder, { recursive: true, force: true });
+  }
+}

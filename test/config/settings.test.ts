@@ -1,0 +1,66 @@
+import { readFileSync } from 'node:fs';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { parseDocument } from 'yaml';
+import { jsonSchema, sections, settings } from '../../src/config/settings.ts';
+import { Sandbox } from './sandbox.ts';
+
+const example = readFileSync(new URL('../../config/rankd.example.yaml', import.meta.url), 'utf8');
+/** The example with its commented-out settings put in. */
+const complete = example.replaceAll(/^( +)# ([a-z_]+: \S+.*)$/gm, (line, indent, setting) =>
+  settings.some(({ path }) => path.endsWith(`.${setting.split(':')[0]}`)) ? `${indent}${setting}` : line,
+);
+
+let box: Sandbox;
+beforeEach(() => {
+  box = new Sandbox();
+});
+afterEach(() => box[Symbol.dispose]());
+
+test('every setting has a one-line description, a variable and a place in the example, with that description above it', () => {
+  const document = parseDocument(complete);
+  for (const { path, env, description } of settings) {
+    expect(env).toBe(`RANKD_${path.replaceAll('.', '_').toUpperCase()}`);
+    expect(description).toMatch(/^[^\n]{10,130}\.$|^[^\n]{10,130}[A-Z]$/);
+    expect(document.getIn(path.split('.')), path).not.toBeUndefined();
+    const line = `${'  '.repeat(path.split('.').length - 1)}# ${description}\n`;
+    const name = path.split('.').at(-1);
+    expect(complete.split(line)[1]?.trimStart().startsWith(`${name}:`), `${path} below its description`).toBe(true);
+  }
+});
+
+test('what the example leaves in is exactly the default of every setting that has one', () => {
+  const document = parseDocument(example).toJS();
+  for (const { path, default: preset } of settings) {
+    const inExample = path.split('.').reduce((node, name) => node?.[name], document);
+    expect(inExample, path).toEqual(preset);
+  }
+});
+
+test('the example as it is changes nothing', () => {
+  const bare = box.load().config;
+  box.write('rankd.yaml', example);
+  expect(box.load().config).toEqual(bare);
+});
+
+test('the example with every setting in force is accepted', () => {
+  box.write('rankd.yaml', complete);
+  box.write('roblox.key', 's3cret');
+  const { config, origins, warnings } = box.load();
+  expect(config).toMatchObject({
+    platform: { kind: 'open-cloud', groupId: 4199740 },
+    group: { ladder: [1, 10, 20, 50] },
+  });
+  expect(warnings).toEqual([]);
+  expect(settings.filter(({ path }) => origins.get(path)?.source !== 'file')).toEqual([]);
+});
+
+test('the variables of two settings never collide', () => {
+  expect(new Set(settings.map(({ env }) => env)).size).toBe(settings.length);
+  expect([...sections]).toEqual(['group', 'platform', 'server', 'policy', 'policy.breaker', 'limits', 'log']);
+});
+
+test('the JSON schema describes the file as it is written, and allows nothing else', () => {
+  const schema = jsonSchema();
+  expect(schema).toMatchObject({ type: 'object', additionalProperties: false });
+  expect(schema.properties?.['server']?.properties?.['deadline']).toMatchObject({ type: 'string', default: '20s' });
+});

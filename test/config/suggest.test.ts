@@ -1,0 +1,19 @@
+import { expect, test } from 'vitest';
+import { suggest } from '../../src/config/suggest.ts';
+
+const names = ['server.port', 'server.host', 'policy.max_rank', 'log.level'];
+
+test.each([
+  ['server.prot', 'server.port'],
+  ['server.hosts', 'server.host'],
+  ['policy.maxRank', 'policy.max_rank'],
+  ['policy.max-rank', 'policy.max_rank'],
+  ['LOG.LEVEL', 'log.level'],
+])('%s means %s', (name, meant) => expect(suggest(name, names)).toBe(meant));
+
+test.each(['webhook', 'x', '', 'server.timeout', 'y'.repeat(100_000)])(
+  'nothing is guessed where nothing is near',
+  (name) => {
+    expect(suggest(name, names)).toBeUndefined();
+  },
+);
