@@ -1,0 +1,128 @@
+import { readFileSync } from 'node:fs';
+import { type Document, isNode, LineCounter, parseDocument } from 'yaml';
+import { z } from 'zod';
+import { RankdError } from '../errors.ts';
+import { toSeed } from './group-seed.ts';
+import type { GroupSeed } from './simulated-group.ts';
+
+const id = z.int('must be a whole number from 1 to 2^53-1').min(1, 'must be 1 or more');
+const name = z.string('must be a text').min(1, 'must not be empty').max(100, 'must have at most 100 characters');
+const rank = z.int('must be a rank from 0 to 255').min(0, 'must be 0 or more').max(255, 'must be 255 or less');
+
+const role = z.strictObject(
+  {
+    id: id.min(256, 'must be above 255: smaller numbers mean ranks').optional(),
+    name,
+    rank,
+    base: z.boolean('must be true or false').optional(),
+  },
+  'must be a role: name, rank, and where needed id and base',
+);
+
+const member = z.strictObject(
+  { id, roles: z.array(z.int('must be a rank or a role id'), 'must be a list of ranks or role ids').default([]) },
+  'must be a member: id and roles',
+);
+
+const group = z.strictObject(
+  {
+    name,
+    id,
+    roles: z.array(role, 'must be a list of roles'),
+    owner: id.optional(),
+    acting_account: id,
+    members: z.array(member, 'must be a list of members').default([]),
+  },
+  'must hold a group: name, id, roles, owner, acting_account, members',
+);
+
+interface Problem {
+  /** Where in the document, as keys and list positions. */
+  path: Array<string | number>;
+  what: string;
+}
+
+/**
+ * Reads the group of a simulation from YAML; `toSeed` says what may be left out.
+ * Throws `config_invalid` with every problem of the file, each as `file:line:column`.
+ */
+export function loadGroupFile(file: string): GroupSeed {
+  const lines = new LineCounter();
+  const document = parseDocument(read(file), { lineCounter: lines, prettyErrors: false });
+  const told = ({ offset, what }: { offset: number; what: string }) => {
+    const { line, col } = lines.linePos(offset);
+    return `${file}:${line}:${col} ${what}`;
+  };
+  if (document.errors.length > 0) {
+    throw invalid(document.errors.map(({ pos, message }) => told({ offset: pos[0], what: message })));
+  }
+  const { seed, problems } = check(plain(document, file));
+  if (seed !== undefined && problems.length === 0) return seed;
+  const placed = problems.map(({ path, what }) => ({
+    offset: offsetOf(document, path),
+    what: `${dotted(path)} ${what}`,
+  }));
+  throw invalid(placed.sort((a, b) => a.offset - b.offset).map(told));
+}
+
+function read(file: string): string {
+  try {
+    return readFileSync(file, 'utf8');
+  } catch (cause) {
+    throw new RankdError('config_invalid', `The group file ${file} cannot be read.`, {
+      cause,
+      hint: 'check its path and that the user who runs rankd may read it',
+    });
+  }
+}
+
+/** The document as plain data. An alias without an anchor, or one that multiplies without end, shows only here. */
+function plain(document: Document, file: string): unknown {
+  try {
+    return document.toJS();
+  } catch (cause) {
+    throw invalid([`${file}:1:1 ${cause instanceof Error ? cause.message : 'is not YAML'}`]);
+  }
+}
+
+function check(data: unknown): { seed?: GroupSeed; problems: Problem[] } {
+  const parsed = group.safeParse(data);
+  if (!parsed.success) return { problems: parsed.error.issues.flatMap(problemsOf) };
+  const problems: Problem[] = [];
+  const seed = toSeed(parsed.data, (path, what) => problems.push({ path, what }));
+  return { seed, problems };
+}
+
+function problemsOf(issue: z.core.$ZodIssue): Problem[] {
+  const path = issue.path.filter((step) => typeof step !== 'symbol');
+  if (issue.code !== 'unrecognized_keys') return [{ path, what: issue.message }];
+  return issue.keys.map((key) => ({ path: [...path, key], what: 'is not a setting of a group file' }));
+}
+
+function invalid(told: string[]): RankdError {
+  const [only] = told;
+  const what =
+    told.length === 1
+      ? `The group file is not valid: ${only}`
+      : `The group file has ${told.length} problems:\n  ${told.join('\n  ')}`;
+  return new RankdError('config_invalid', what, { hint: 'correct the group file and start rankd again' });
+}
+
+/** Where the value at `path` begins, or the nearest thing around it that is there. */
+function offsetOf(document: Document, path: Problem['path']): number {
+  for (let length = path.length; length > 0; length -= 1) {
+    const node = document.getIn(path.slice(0, length), true);
+    if (isNode(node) && node.range) return node.range[0];
+  }
+  return 0;
+}
+
+/** e.g. `members[2].roles[0]` */
+function dotted(path: Problem['path']): string {
+  return (
+    path
+      .map((step) => (typeof step === 'number' ? `[${step}]` : `.${step}`))
+      .join('')
+      .replace(/^\./, '') || 'the file'
+  );
+}

@@ -1,0 +1,123 @@
+import type { Member, Role, RoleKind } from '../core/model.ts';
+import type { GroupSeed } from './simulated-group.ts';
+
+/** A group as a person writes it down: roles by rank or id, the obvious left out. */
+export interface GroupDescription {
+  name: string;
+  id: number;
+  roles: Array<{ id?: number | undefined; name: string; rank: number; base?: boolean | undefined }>;
+  owner?: number | undefined;
+  acting_account: number;
+  /** A member's roles as ranks (up to 255) or role ids (above). */
+  members: Array<{ id: number; roles: number[] }>;
+}
+
+/** Notes a problem at a place of the description, so that all are told at once. */
+export type Complain = (path: Array<string | number>, what: string) => void;
+
+/**
+ * Completes a description: the guest role (rank 0), the base role (the one marked `base`, else that of rank 1), the
+ * owner's role (rank 255), and role ids (10000 + rank). The result counts only where nothing was complained of.
+ */
+export function toSeed(group: GroupDescription, complain: Complain): GroupSeed {
+  const roles = completeRoles(group, complain);
+  const members = toMembers(group, roles, complain);
+  if (!members.some((member) => member.userId === group.acting_account)) {
+    complain(['acting_account'], `must be one of the members or the owner; ${group.acting_account} is neither`);
+  }
+  return {
+    id: group.id,
+    name: group.name,
+    ...(group.owner !== undefined && { ownerId: group.owner }),
+    actingUserId: group.acting_account,
+    roles,
+    members,
+  };
+}
+
+function completeRoles(group: GroupDescription, complain: Complain): Role[] {
+  const base = baseOf(group, complain);
+  const roles = group.roles.map((role, index): Role => {
+    const kind: RoleKind = index === base ? 'base' : role.rank === 0 ? 'guest' : role.rank === 255 ? 'owner' : 'custom';
+    return { id: role.id ?? idFor(role.rank), name: role.name, rank: role.rank, kind };
+  });
+  for (const [index, role] of roles.entries()) {
+    const twin = roles.findIndex((other) => other.id === role.id);
+    if (twin < index)
+      complain(['roles', index], `has the id of roles[${twin}], ${role.id}; roles of one rank need an id each`);
+    const sameKind = roles.findIndex((other) => other.kind === role.kind);
+    if (role.kind !== 'custom' && sameKind < index) {
+      complain(['roles', index, 'rank'], `can be held by one role only: a group has one ${role.kind} role`);
+    }
+  }
+  return [...missingRoles(group, roles), ...roles];
+}
+
+/** Where in the list the base role is; -1 where it is left out. */
+function baseOf({ roles }: GroupDescription, complain: Complain): number {
+  const marked = roles.flatMap((role, index) => (role.base === true ? [index] : []));
+  for (const index of marked.slice(1)) complain(['roles', index, 'base'], 'marks a second base role; a group has one');
+  const [base] = marked;
+  if (base === undefined) {
+    const first = roles.flatMap((role, index) => (role.rank === 1 && role.base !== false ? [index] : []));
+    for (const index of first.slice(1))
+      complain(['roles', index, 'rank'], 'is 1 twice: mark one of the two with `base: true`');
+    return first[0] ?? -1;
+  }
+  const rank = roles[base]?.rank;
+  if (rank === 0 || rank === 255)
+    complain(
+      ['roles', base, 'base'],
+      `cannot mark rank ${rank}, which is ${rank === 0 ? "the guests'" : "the owner's"}`,
+    );
+  return base;
+}
+
+function missingRoles(group: GroupDescription, roles: Role[]): Role[] {
+  const everyGroupHas: Role[] = [
+    { id: idFor(0), name: 'Guest', rank: 0, kind: 'guest' },
+    { id: idFor(1), name: 'Member', rank: 1, kind: 'base' },
+    { id: idFor(255), name: 'Owner', rank: 255, kind: 'owner' },
+  ];
+  return everyGroupHas.filter(
+    ({ kind }) => !roles.some((role) => role.kind === kind) && (kind !== 'owner' || group.owner !== undefined),
+  );
+}
+
+function toMembers(group: GroupDescription, roles: Role[], complain: Complain): Member[] {
+  const members = group.members.map(({ id, roles: named }, index): Member => {
+    const twin = group.members.findIndex((other) => other.id === id);
+    if (twin < index) complain(['members', index, 'id'], `is the same as that of members[${twin}], ${id}`);
+    const roleIds = named.flatMap((entry, position) => {
+      const found = heldRole(roles, entry, id === group.owner);
+      if (typeof found === 'number') return [found];
+      complain(['members', index, 'roles', position], found);
+      return [];
+    });
+    return { userId: id, roleIds };
+  });
+  return withOwner(group, roles, members);
+}
+
+/** The id of the role that `entry` names, or what is wrong with it. */
+function heldRole(roles: Role[], entry: number, isOwner: boolean): number | string {
+  const [role, other] = roles.filter((role) => (entry > 255 ? role.id : role.rank) === entry);
+  if (role === undefined) return `names no role of the group: ${entry}`;
+  if (other !== undefined) return `names rank ${entry}, which two roles share; use a role id`;
+  if (role.kind === 'guest') return 'names the guest role, which no member holds';
+  if (role.kind === 'owner' && !isOwner) return "names the owner's role; who owns the group is said by `owner`";
+  return role.id;
+}
+
+function withOwner({ owner }: GroupDescription, roles: Role[], members: Member[]): Member[] {
+  if (owner === undefined) return members;
+  const ownerRoleIds = roles.filter((role) => role.kind === 'owner').map((role) => role.id);
+  const others = members.filter((member) => member.userId !== owner);
+  const listed = members.find((member) => member.userId === owner)?.roleIds ?? [];
+  return [...others, { userId: owner, roleIds: [...new Set([...listed, ...ownerRoleIds])] }];
+}
+
+/** Stays the same when roles are added or moved; above 255, where ranks end. */
+function idFor(rank: number): number {
+  return 10_000 + rank;
+}

@@ -1,0 +1,36 @@
+import type { GroupSeed } from './simulated-group.ts';
+
+/**
+ * The group of a rankd that has none configured. Made up: its name says so, its member ids are easy to type, and some of
+ * its ids are above 2^32, as real ones are.
+ */
+export const sampleGroup: GroupSeed = {
+  id: 1,
+  name: 'Simulated Group',
+  ownerId: 9000,
+  actingUserId: 9001,
+  roles: [
+    { id: 70_000, name: 'Guest', rank: 0, kind: 'guest' },
+    { id: 12_884_901_889, name: 'Member', rank: 1, kind: 'base' },
+    { id: 70_010, name: 'Trainee', rank: 10, kind: 'custom' },
+    { id: 70_020, name: 'Officer', rank: 20, kind: 'custom' },
+    { id: 8_589_934_642, name: 'Captain', rank: 50, kind: 'custom' },
+    { id: 70_200, name: 'Admin', rank: 200, kind: 'custom' },
+    { id: 70_255, name: 'Owner', rank: 255, kind: 'owner' },
+  ],
+  members: [
+    { userId: 1001, roleIds: [70_010] },
+    { userId: 1002, roleIds: [70_020] },
+    { userId: 1003, roleIds: [70_010, 8_589_934_642] },
+    { userId: 1004, roleIds: [] },
+    { userId: 1005, roleIds: [70_010] },
+    { userId: 1006, roleIds: [70_020] },
+    { userId: 1007, roleIds: [8_589_934_642] },
+    { userId: 1008, roleIds: [] },
+    { userId: 1009, roleIds: [70_010, 70_020] },
+    { userId: 1010, roleIds: [70_200] },
+    { userId: 8_589_935_601, roleIds: [70_020] },
+    { userId: 9000, roleIds: [70_255] },
+    { userId: 9001, roleIds: [70_200] },
+  ],
+};

@@ -1,0 +1,139 @@
+import { createHash } from 'node:crypto';
+import { closeSync, openSync } from 'node:fs';
+import Database from 'better-sqlite3';
+import type { Member, Role } from '../core/model.ts';
+import { RankdError } from '../errors.ts';
+
+/** The group that a simulation starts from. Every id is at most 2^53-1. */
+export interface GroupSeed {
+  id: number;
+  name: string;
+  /** A member who holds the owner role; absent where nobody owns the group. */
+  ownerId?: number;
+  /** The account that rankd acts as. */
+  actingUserId: number;
+  /** The guest and the base role among them, and the owner role where there is an owner. */
+  roles: Role[];
+  /** Owner and acting account included. Everyone holds the base role, listed or not. */
+  members: Member[];
+}
+
+/** Marks an SQLite file as a simulated group: `rksg`. */
+const applicationId = 0x726b7367;
+
+/** How long a call waits for another process to finish its write, in milliseconds. It holds up the event loop. */
+const busyTimeoutMs = 1000;
+
+const anId = `BETWEEN 1 AND ${Number.MAX_SAFE_INTEGER}`;
+const schema = `
+  DROP TABLE IF EXISTS held_roles;
+  DROP TABLE IF EXISTS members;
+  DROP TABLE IF EXISTS roles;
+  DROP TABLE IF EXISTS community;
+  CREATE TABLE community (
+    id INTEGER PRIMARY KEY CHECK (id ${anId}),
+    name TEXT NOT NULL,
+    owner_id INTEGER CHECK (owner_id ${anId})
+  ) STRICT;
+  CREATE TABLE roles (
+    id INTEGER PRIMARY KEY CHECK (id ${anId}),
+    name TEXT NOT NULL,
+    rank INTEGER NOT NULL CHECK (rank BETWEEN 0 AND 255),
+    kind TEXT NOT NULL CHECK (kind IN ('guest', 'base', 'owner', 'custom'))
+  ) STRICT;
+  CREATE TABLE members (user_id INTEGER PRIMARY KEY CHECK (user_id ${anId})) STRICT;
+  -- without the base role, which every member holds
+  CREATE TABLE held_roles (
+    user_id INTEGER NOT NULL REFERENCES members,
+    role_id INTEGER NOT NULL REFERENCES roles,
+    PRIMARY KEY (user_id, role_id)
+  ) STRICT, WITHOUT ROWID;
+`;
+
+/**
+ * Opens or makes a simulated group's file (mode 0600; its folder must exist). The file is filled from `seed` when it is
+ * new, and filled anew when it was filled from another seed; else what was written to it stays.
+ * Throws `config_invalid` for a file that is something else, and SQLite's own errors.
+ */
+export function openGroup(file: string, seed: GroupSeed): Database.Database {
+  createPrivate(file);
+  const db = new Database(file, { timeout: busyTimeoutMs });
+  try {
+    refuseOtherFile(db, file);
+    useWal(db);
+    db.pragma('foreign_keys = ON');
+    db.transaction(() => fill(db, seed)).immediate();
+    return db;
+  } catch (error) {
+    db.close();
+    throw error;
+  }
+}
+
+/** SQLite gives its -wal and -shm files the mode of the main file, so that one is made before SQLite makes it. */
+function createPrivate(file: string): void {
+  try {
+    // never opens a file that exists: closing it again would drop the locks of this process's other handles on it
+    closeSync(openSync(file, 'ax', 0o600));
+  } catch (error) {
+    if (!(error instanceof Error && 'code' in error && error.code === 'EEXIST')) throw error;
+  }
+}
+
+function refuseOtherFile(db: Database.Database, file: string): void {
+  const isOurs = db.transaction(() => {
+    const found = db.pragma('application_id', { simple: true });
+    const isEmpty = db.prepare('SELECT count(*) FROM sqlite_schema').pluck().get() === 0;
+    return found === applicationId || (found === 0 && isEmpty);
+  });
+  // one transaction: another process may be filling a new file at this moment
+  if (isOurs()) return;
+  throw new RankdError('config_invalid', `${file} is a database, but not a simulated group.`, {
+    hint: 'move that file away, or choose another data directory',
+  });
+}
+
+/** SQLite does not wait where two processes make this switch at the same moment, on a new file: so this does. */
+function useWal(db: Database.Database): void {
+  const pauseMs = 10;
+  for (let waitedMs = 0; ; waitedMs += pauseMs) {
+    try {
+      db.pragma('journal_mode = WAL');
+      return;
+    } catch (error) {
+      const isBusy = error instanceof Database.SqliteError && error.code.startsWith('SQLITE_BUSY');
+      if (!isBusy || waitedMs >= busyTimeoutMs) throw error;
+      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, pauseMs);
+    }
+  }
+}
+
+function fill(db: Database.Database, seed: GroupSeed): void {
+  db.exec('CREATE TABLE IF NOT EXISTS seeded (hash TEXT NOT NULL) STRICT');
+  const hash = seedHash(seed);
+  if (db.prepare('SELECT hash FROM seeded').pluck().get() === hash) return;
+
+  db.pragma(`application_id = ${applicationId}`);
+  db.exec(schema);
+  db.prepare('DELETE FROM seeded').run();
+  db.prepare('INSERT INTO seeded (hash) VALUES (?)').run(hash);
+  db.prepare('INSERT INTO community (id, name, owner_id) VALUES (?, ?, ?)').run(
+    seed.id,
+    seed.name,
+    seed.ownerId ?? null,
+  );
+  const addRole = db.prepare('INSERT INTO roles (id, name, rank, kind) VALUES (:id, :name, :rank, :kind)');
+  for (const role of seed.roles) addRole.run(role);
+  const addMember = db.prepare('INSERT INTO members (user_id) VALUES (?)');
+  const addHeld = db.prepare('INSERT INTO held_roles (user_id, role_id) VALUES (?, ?)');
+  const base = seed.roles.find((role) => role.kind === 'base');
+  for (const { userId, roleIds } of seed.members) {
+    addMember.run(userId);
+    for (const roleId of new Set(roleIds)) if (roleId !== base?.id) addHeld.run(userId, roleId);
+  }
+}
+
+/** Changes with the group and with the tables that keep it, but not with who acts on it. */
+function seedHash({ actingUserId: _, ...group }: GroupSeed): string {
+  return createHash('sha256').update(schema).update(JSON.stringify(group)).digest('hex');
+}

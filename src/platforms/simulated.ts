@@ -1,0 +1,156 @@
+import type Database from 'better-sqlite3';
+import type { Credential, Group, Member, Role } from '../core/model.ts';
+import { isRankdError, RankdError } from '../errors.ts';
+import type { CallContext, Platform, RoleWrite } from '../ports.ts';
+import { type GroupSeed, openGroup } from './simulated-group.ts';
+
+/**
+ * A group without Roblox, kept in an SQLite file that the CLI and the daemon share: what one process writes, the other
+ * reads next. Refuses what the real platform refuses. Beside the port's errors every call can throw `store_unavailable`:
+ * nothing was written then.
+ */
+export class SimulatedPlatform implements Platform {
+  readonly readLagMs = 0;
+  readonly #db: Database.Database;
+  readonly #actingUserId: number;
+
+  private constructor(db: Database.Database, actingUserId: number) {
+    this.#db = db;
+    this.#actingUserId = actingUserId;
+  }
+
+  /**
+   * Opens or makes the file, whose folder must exist. What was written to the group stays until another `seed` is given,
+   * which replaces it. Throws `store_unavailable`, and `config_invalid` for a file that is another database.
+   */
+  static open({
+    file,
+    seed,
+    actingUserId,
+  }: {
+    file: string;
+    seed: GroupSeed;
+    actingUserId?: number;
+  }): SimulatedPlatform {
+    return orUnavailable(() => new SimulatedPlatform(openGroup(file, seed), actingUserId ?? seed.actingUserId));
+  }
+
+  async group(call: CallContext): Promise<Group> {
+    const query = 'SELECT id, name, owner_id AS ownerId, (SELECT count(*) FROM members) AS memberCount FROM community';
+    return answer(call, () => {
+      const { ownerId, ...group } = this.#db.prepare(query).get() as Group & { ownerId: number | null };
+      return ownerId === null ? group : { ...group, ownerId };
+    });
+  }
+
+  async roles(call: CallContext): Promise<Role[]> {
+    const query = 'SELECT id, name, rank, kind FROM roles ORDER BY rank, id';
+    return answer(call, () => this.#db.prepare<[], Role>(query).all());
+  }
+
+  async getMember(userId: number, call: CallContext): Promise<Member | undefined> {
+    return answer(call, () => memberOf(userId, this.#held(userId)));
+  }
+
+  async assignRole(change: RoleWrite, call: CallContext): Promise<Member> {
+    return this.#write(change, call, 'INSERT INTO held_roles (user_id, role_id) VALUES (?, ?) ON CONFLICT DO NOTHING');
+  }
+
+  async unassignRole(change: RoleWrite, call: CallContext): Promise<Member> {
+    return this.#write(change, call, 'DELETE FROM held_roles WHERE user_id = ? AND role_id = ?');
+  }
+
+  /** Always valid; it may write where the acting account is in the group. */
+  async checkCredential(call: CallContext): Promise<Credential> {
+    const userId = this.#actingUserId;
+    return answer(call, () => ({ state: 'valid', userId, canWrite: this.#held(userId).length > 0 }));
+  }
+
+  async close(): Promise<void> {
+    this.#db.close();
+  }
+
+  #write({ userId, roleId }: RoleWrite, call: CallContext, statement: string): Promise<Member> {
+    const write = this.#db.transaction(() => {
+      const role = this.#writableRole(roleId);
+      const held = this.#held(userId);
+      if (held.length === 0) throw new RankdError('member_not_found', `User ${userId} is not in the simulated group.`);
+      this.#refuseAboveActor(`The role "${role.name}"`, role.rank);
+      this.#refuseAboveActor(`The highest role of member ${userId}`, highestRank(held));
+      this.#db.prepare(statement).run(userId, roleId);
+      return { userId, roleIds: idsOf(this.#held(userId)) };
+    });
+    return answer(call, () => write.immediate());
+  }
+
+  #writableRole(roleId: number): Role {
+    const role = this.#db
+      .prepare<[number], Role>('SELECT id, name, rank, kind FROM roles WHERE id = ?')
+      .get(checkedId(roleId));
+    if (role === undefined)
+      throw new RankdError('platform_rejected', `The simulated group has no role with the id ${roleId}.`);
+    if (role.kind !== 'custom') {
+      throw new RankdError(
+        'platform_rejected',
+        `"${role.name}" is the ${role.kind} role, which is never given or taken.`,
+      );
+    }
+    return role;
+  }
+
+  /** Only what ranks strictly below the acting account's highest role can be touched: never itself, its peers, the owner. */
+  #refuseAboveActor(what: string, rank: number): void {
+    const ceiling = highestRank(this.#held(this.#actingUserId));
+    if (rank < ceiling) return;
+    throw new RankdError(
+      'above_acting_account',
+      `${what} has rank ${rank}, which is not below the acting account's rank ${ceiling}.`,
+    );
+  }
+
+  /** Every role held, base role included; none where the user is not in the group. One statement, so one moment. */
+  #held(userId: number): Array<Pick<Role, 'id' | 'rank'>> {
+    const query = `
+      SELECT role.id, role.rank FROM members AS member JOIN roles AS role ON role.kind = 'base'
+        OR EXISTS (SELECT 1 FROM held_roles AS held WHERE held.user_id = member.user_id AND held.role_id = role.id)
+      WHERE member.user_id = ? ORDER BY role.id`;
+    return this.#db.prepare<[number], Pick<Role, 'id' | 'rank'>>(query).all(checkedId(userId));
+  }
+}
+
+async function answer<T>(call: CallContext, work: () => T): Promise<T> {
+  if (call.signal.aborted) {
+    throw new RankdError('platform_busy', 'No time was left to ask the simulated group.');
+  }
+  return orUnavailable(work);
+}
+
+function orUnavailable<T>(work: () => T): T {
+  try {
+    return work();
+  } catch (cause) {
+    if (isRankdError(cause)) throw cause;
+    const why = cause instanceof Error ? cause.message : 'unknown reason';
+    throw new RankdError('store_unavailable', `The simulated group's file could not be used: ${why}.`, {
+      cause,
+      hint: 'check that the data directory exists, has free space and belongs to the user who runs rankd',
+    });
+  }
+}
+
+function checkedId(id: number): number {
+  if (Number.isSafeInteger(id)) return id;
+  throw new RankdError('platform_rejected', 'An id must be a whole number of at most 2^53-1.');
+}
+
+function memberOf(userId: number, held: Array<Pick<Role, 'id'>>): Member | undefined {
+  return held.length === 0 ? undefined : { userId, roleIds: idsOf(held) };
+}
+
+function highestRank(held: Array<Pick<Role, 'rank'>>): number {
+  return Math.max(0, ...held.map((role) => role.rank));
+}
+
+function idsOf(held: Array<Pick<Role, 'id'>>): number[] {
+  return held.map((role) => role.id);
+}

@@ -1,0 +1,299 @@
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import type { RoleKind } from '../../src/core/model.ts';
+import { type ErrorCode, isRankdError } from '../../src/errors.ts';
+import type { CallContext, Platform, RoleWrite } from '../../src/ports.ts';
+
+/** A platform over a group laid out for the suite, fresh for every test. */
+export interface PlatformUnderTest {
+  platform: Platform;
+  /** A fresh context, due in 5 s. */
+  call(): CallContext;
+  /** User ids. At least one of `member`, `officer`, `veteran` and `memberOnly` is above 2^32. */
+  ids: {
+    /** Holds trainee. */
+    member: number;
+    /** Holds officer. */
+    officer: number;
+    /** Holds trainee and captain. */
+    veteran: number;
+    /** Holds the base role and no other. */
+    memberOnly: number;
+    /** The acting account; holds admin. */
+    actor: number;
+    owner: number;
+    /** Not in the group. */
+    stranger: number;
+    /** Holds admin, as the acting account does. */
+    peer: number;
+  };
+  /** Role ids, rising in rank. At least one of `trainee`, `officer` and `captain` is above 2^32. */
+  roles: {
+    guest: number;
+    base: number;
+    trainee: number;
+    officer: number;
+    captain: number;
+    /** The highest role of the acting account. */
+    admin: number;
+    owner: number;
+  };
+  close(): Promise<void>;
+}
+
+/** What every adapter of `Platform` promises. */
+export function platformContract(name: string, open: () => Promise<PlatformUnderTest>): void {
+  describe(`${name} keeps the platform contract`, () => {
+    let under: PlatformUnderTest;
+    beforeEach(async () => {
+      under = await open();
+    });
+    afterEach(() => under.close());
+
+    const readers = () => groupReaders(under);
+    describeGroup(() => under);
+    describeMembers(() => under, readers);
+    describeWrites(() => under, readers);
+    describeRefusals(() => under, readers);
+    describeLimits(() => under, readers);
+  });
+}
+
+function describeGroup(under: () => PlatformUnderTest): void {
+  test('the group says its id, name, size and owner', async () => {
+    const { platform, call, ids } = under();
+    const group = await platform.group(call());
+    expect(group.id).toBeGreaterThan(0);
+    expect(group.name).not.toBe('');
+    expect(group.memberCount).toBeGreaterThan(0);
+    expect(group.ownerId).toBe(ids.owner);
+  });
+
+  test('every role of the group is listed once, ascending by rank and then by id', async () => {
+    const { platform, call, roles } = under();
+    const listed = await platform.roles(call());
+    const listedIds = listed.map((role) => role.id);
+    expect(listedIds).toEqual(expect.arrayContaining(Object.values(roles)));
+    expect(new Set(listedIds).size).toBe(listed.length);
+    expect(listed).toEqual([...listed].sort((a, b) => a.rank - b.rank || a.id - b.id));
+    for (const role of listed) expect(role.name).not.toBe('');
+  });
+
+  test('guest, base and owner role are told apart from the custom ones', async () => {
+    const { platform, call, roles } = under();
+    const listed = await platform.roles(call());
+    const idsOf = (kind: RoleKind) => listed.filter((role) => role.kind === kind).map((role) => role.id);
+    expect(idsOf('guest')).toEqual([roles.guest]);
+    expect(idsOf('base')).toEqual([roles.base]);
+    expect(idsOf('owner')).toEqual([roles.owner]);
+    expect(idsOf('custom')).toEqual(expect.arrayContaining([roles.trainee, roles.officer, roles.captain, roles.admin]));
+  });
+
+  test('the credential is valid, names the acting account and may write', async () => {
+    const { platform, call, ids } = under();
+    expect(await platform.checkCredential(call())).toMatchObject({ state: 'valid', userId: ids.actor, canWrite: true });
+  });
+}
+
+function describeMembers(under: () => PlatformUnderTest, readers: () => GroupReaders): void {
+  test('a member is read with every role held', async () => {
+    const { ids, roles } = under();
+    const { held } = readers();
+    expect(await held(ids.member)).toEqual([roles.trainee]);
+    expect(await held(ids.officer)).toEqual([roles.officer]);
+    expect(await held(ids.veteran)).toEqual(ascending([roles.trainee, roles.captain]));
+    expect(await held(ids.memberOnly)).toEqual([]);
+    expect(await held(ids.actor)).toEqual([roles.admin]);
+    expect(await held(ids.peer)).toEqual([roles.admin]);
+    expect(await held(ids.owner)).toEqual([roles.owner]);
+  });
+
+  test('a member is read under the id that was asked for', async () => {
+    const { platform, call, ids } = under();
+    for (const userId of [ids.member, ids.officer, ids.memberOnly]) {
+      expect((await platform.getMember(userId, call()))?.userId).toBe(userId);
+    }
+  });
+
+  test('a user who is not in the group is undefined', async () => {
+    const { platform, call, ids } = under();
+    expect(await platform.getMember(ids.stranger, call())).toBeUndefined();
+  });
+}
+
+function describeWrites(under: () => PlatformUnderTest, readers: () => GroupReaders): void {
+  test('assigning adds a role, keeps the others and returns the member as it is afterwards', async () => {
+    const { platform, call, ids, roles } = under();
+    const answered = await platform.assignRole({ userId: ids.member, roleId: roles.captain }, call());
+    const wanted = ascending([roles.trainee, roles.captain]);
+    expect(answered.userId).toBe(ids.member);
+    expect(withoutBase(under(), answered.roleIds)).toEqual(wanted);
+    await readers().expectHeld(ids.member, wanted);
+  });
+
+  test('assigning to a member of the base role alone gives the first role', async () => {
+    const { platform, call, ids, roles } = under();
+    await platform.assignRole({ userId: ids.memberOnly, roleId: roles.trainee }, call());
+    await readers().expectHeld(ids.memberOnly, [roles.trainee]);
+  });
+
+  test('assigning a role that is held changes nothing', async () => {
+    const { platform, call, ids, roles } = under();
+    const answered = await platform.assignRole({ userId: ids.veteran, roleId: roles.trainee }, call());
+    const wanted = ascending([roles.trainee, roles.captain]);
+    expect(withoutBase(under(), answered.roleIds)).toEqual(wanted);
+    await readers().expectHeld(ids.veteran, wanted);
+  });
+
+  test('unassigning takes one role, keeps the others and returns the member as it is afterwards', async () => {
+    const { platform, call, ids, roles } = under();
+    const answered = await platform.unassignRole({ userId: ids.veteran, roleId: roles.captain }, call());
+    expect(answered.userId).toBe(ids.veteran);
+    expect(withoutBase(under(), answered.roleIds)).toEqual([roles.trainee]);
+    await readers().expectHeld(ids.veteran, [roles.trainee]);
+  });
+
+  test('unassigning the last role leaves a member of the base role', async () => {
+    const { platform, call, ids, roles } = under();
+    const answered = await platform.unassignRole({ userId: ids.officer, roleId: roles.officer }, call());
+    expect(withoutBase(under(), answered.roleIds)).toEqual([]);
+    await readers().expectHeld(ids.officer, []);
+  });
+
+  test('unassigning a role that is not held changes nothing', async () => {
+    const { platform, call, ids, roles } = under();
+    const answered = await platform.unassignRole({ userId: ids.member, roleId: roles.captain }, call());
+    expect(withoutBase(under(), answered.roleIds)).toEqual([roles.trainee]);
+    await readers().expectHeld(ids.member, [roles.trainee]);
+  });
+
+  test('a write touches no other member', async () => {
+    const { platform, call, ids, roles } = under();
+    await platform.assignRole({ userId: ids.member, roleId: roles.officer }, call());
+    await platform.unassignRole({ userId: ids.member, roleId: roles.trainee }, call());
+    const { held } = readers();
+    expect(await held(ids.veteran)).toEqual(ascending([roles.trainee, roles.captain]));
+    expect(await held(ids.officer)).toEqual([roles.officer]);
+  });
+}
+
+function describeRefusals(under: () => PlatformUnderTest, readers: () => GroupReaders): void {
+  test.each(['owner', 'actor', 'peer'] as const)('the roles of the %s are above the acting account', async (who) => {
+    const { ids, roles } = under();
+    const before = await readers().held(ids[who]);
+    await expectBothRefused(under(), { userId: ids[who], roleId: roles.trainee }, 'above_acting_account');
+    expect(await readers().held(ids[who])).toEqual(before);
+  });
+
+  test("the acting account's own highest role is above what it may give", async () => {
+    const { platform, call, ids, roles } = under();
+    const change = { userId: ids.member, roleId: roles.admin };
+    await expectRefused(platform.assignRole(change, call()), 'above_acting_account');
+    expect(await readers().held(ids.member)).toEqual([roles.trainee]);
+  });
+
+  test.each(['base', 'guest', 'owner'] as const)('the %s role is neither given nor taken', async (kind) => {
+    const { ids, roles } = under();
+    const change = { userId: ids.member, roleId: roles[kind] };
+    await expectBothRefused(under(), change, 'platform_rejected', 'above_acting_account');
+    expect(await readers().held(ids.member)).toEqual([roles.trainee]);
+  });
+
+  test('a write to a user who is not in the group is member_not_found', async () => {
+    const { platform, call, ids, roles } = under();
+    await expectBothRefused(under(), { userId: ids.stranger, roleId: roles.trainee }, 'member_not_found');
+    expect(await platform.getMember(ids.stranger, call())).toBeUndefined();
+  });
+
+  test('a role that the group does not have is platform_rejected', async () => {
+    const { ids, roles } = under();
+    const unknown = Math.max(...Object.values(roles)) + 1;
+    await expectBothRefused(under(), { userId: ids.member, roleId: unknown }, 'platform_rejected');
+    expect(await readers().held(ids.member)).toEqual([roles.trainee]);
+  });
+}
+
+function describeLimits(under: () => PlatformUnderTest, readers: () => GroupReaders): void {
+  test('an aborted signal ends every call before anything is sent', async () => {
+    const { platform, call, ids, roles } = under();
+    const aborted = () => ({ ...call(), signal: AbortSignal.abort() });
+    const codes = ['platform_busy', 'platform_unavailable'] as const;
+    await expectRefused(platform.group(aborted()), ...codes);
+    await expectRefused(platform.roles(aborted()), ...codes);
+    await expectRefused(platform.getMember(ids.member, aborted()), ...codes);
+    await expectRefused(platform.checkCredential(aborted()), ...codes);
+    await expectRefused(platform.assignRole({ userId: ids.member, roleId: roles.officer }, aborted()), ...codes);
+    await expectRefused(platform.unassignRole({ userId: ids.member, roleId: roles.trainee }, aborted()), ...codes);
+    expect(await readers().held(ids.member)).toEqual([roles.trainee]);
+  });
+
+  test('user and role ids above 2^32 are read and written whole', async () => {
+    const { platform, call, ids, roles } = under();
+    const userId = firstBig([ids.member, ids.officer, ids.veteran, ids.memberOnly]);
+    const roleId = firstBig([roles.trainee, roles.officer, roles.captain]);
+    const others = (await readers().held(userId)).filter((id) => id !== roleId);
+
+    const assigned = await platform.assignRole({ userId, roleId }, call());
+    expect(assigned.userId).toBe(userId);
+    expect(assigned.roleIds).toContain(roleId);
+    await readers().expectHeld(userId, ascending([...others, roleId]));
+
+    await platform.unassignRole({ userId, roleId }, call());
+    await readers().expectHeld(userId, others);
+  });
+
+  test('ids that differ only above 32 bits are different ids', async () => {
+    const { platform, call, ids, roles } = under();
+    expect(await platform.getMember(ids.member + 2 ** 32, call())).toBeUndefined();
+    const change = { userId: ids.member, roleId: roles.trainee + 2 ** 32 };
+    await expectRefused(platform.unassignRole(change, call()), 'platform_rejected');
+  });
+}
+
+interface GroupReaders {
+  /** The roles a member is read with, ascending, the base role left out: platforms are free to list it or not. */
+  held(userId: number): Promise<number[]>;
+  /** Passes once a read shows these roles, which it must within the platform's own read lag. */
+  expectHeld(userId: number, roleIds: number[]): Promise<void>;
+}
+
+function groupReaders(under: PlatformUnderTest): GroupReaders {
+  const { platform, call } = under;
+  const held = async (userId: number) => {
+    const member = await platform.getMember(userId, call());
+    if (member === undefined) throw new Error(`user ${userId} is not in the group`);
+    return withoutBase(under, member.roleIds);
+  };
+  return {
+    held,
+    expectHeld: async (userId, roleIds) => {
+      await expect.poll(() => held(userId), { timeout: platform.readLagMs + 250 }).toEqual(roleIds);
+    },
+  };
+}
+
+async function expectBothRefused({ platform, call }: PlatformUnderTest, change: RoleWrite, ...codes: ErrorCode[]) {
+  await expectRefused(platform.assignRole(change, call()), ...codes);
+  await expectRefused(platform.unassignRole(change, call()), ...codes);
+}
+
+async function expectRefused(answer: Promise<unknown>, ...codes: ErrorCode[]): Promise<void> {
+  const error = await answer.then(
+    () => 'no error',
+    (thrown: unknown) => thrown,
+  );
+  expect(isRankdError(error) ? error.code : error).toBeOneOf(codes);
+}
+
+function withoutBase({ roles }: PlatformUnderTest, roleIds: number[]): number[] {
+  return ascending(roleIds.filter((id) => id !== roles.base));
+}
+
+function ascending(ids: number[]): number[] {
+  return [...ids].sort((a, b) => a - b);
+}
+
+function firstBig(ids: number[]): number {
+  const big = ids.find((id) => id > 2 ** 32);
+  if (big === undefined) throw new Error('the group under test has no id above 2^32 here');
+  return big;
+}
