@@ -1,0 +1,86 @@
+import type { Member } from '../core/model.ts';
+import { isTaken, type Step } from '../core/steps.ts';
+import { isRankdError, RankdError } from '../errors.ts';
+import type { CallContext, Ports } from '../ports.ts';
+
+/** How far the steps got: `done` are those seen to have taken effect, `seen` the roles (ids) seen last. */
+export type Progress =
+  | { kind: 'done'; done: Step[]; seen: number[] }
+  | { kind: 'refused'; done: Step[]; error: RankdError }
+  | { kind: 'unknown'; done: Step[]; error: RankdError };
+
+const firstLookMs = 150;
+const longestLookMs = 2_000;
+
+/** Writes the steps in order, each seen to have taken effect before the next is begun. */
+export async function carryOut(
+  ports: Pick<Ports, 'platform' | 'clock'>,
+  { userId, steps }: { userId: number; steps: Step[] },
+  call: CallContext,
+): Promise<Progress> {
+  const done: Step[] = [];
+  let seen: number[] = [];
+  for (const step of steps) {
+    try {
+      seen = await take(ports, { userId, step }, call);
+    } catch (cause) {
+      const error = cause instanceof RankdError ? cause : unconfirmed(cause);
+      return { kind: error.code === 'outcome_unknown' ? 'unknown' : 'refused', done, error };
+    }
+    done.push(step);
+  }
+  return { kind: 'done', done, seen };
+}
+
+/** The roles (ids) that show the effect. Throws `outcome_unknown` where the effect can't be confirmed; any other RankdError means that there is none. */
+async function take(
+  { platform, clock }: Pick<Ports, 'platform' | 'clock'>,
+  { userId, step }: { userId: number; step: Step },
+  call: CallContext,
+): Promise<number[]> {
+  const write = { userId, roleId: step.roleId };
+  let answer: Member | undefined;
+  try {
+    answer = await (step.kind === 'assign' ? platform.assignRole(write, call) : platform.unassignRole(write, call));
+  } catch (error) {
+    if (!isRankdError(error, 'outcome_unknown')) throw error;
+  }
+  if (answer !== undefined && isTaken(step, answer.roleIds)) return answer.roleIds;
+  const answeredAt = clock.monotonic();
+  for (let waitMs = firstLookMs; ; waitMs = Math.min(waitMs * 2, longestLookMs)) {
+    const seen = await look(platform, userId, call);
+    if (seen !== undefined && isTaken(step, seen.roleIds)) return seen.roleIds;
+    const isPastLag = seen !== undefined && clock.monotonic() - answeredAt >= platform.readLagMs;
+    if (isPastLag && answer !== undefined) throw withoutEffect();
+    await clock.sleep(waitMs, call.signal).catch((cause) => {
+      throw unconfirmed(cause);
+    });
+  }
+}
+
+/** The member as a read shows it; `undefined` where the read failed or finds nobody: a look proves, it never decides. */
+async function look(platform: Ports['platform'], userId: number, call: CallContext): Promise<Member | undefined> {
+  try {
+    return await platform.getMember(userId, call);
+  } catch (error) {
+    if (call.signal.aborted) throw unconfirmed(error);
+    return undefined;
+  }
+}
+
+/** Roblox has been seen to answer 200 to a key without `group:write` and to change nothing. */
+function withoutEffect(): RankdError {
+  return new RankdError(
+    'platform_credential',
+    'The platform accepted the change but did not carry it out; the key rankd acts with probably lacks group:write.',
+    { hint: 'give the Open Cloud key the scope group:write for this group; `rankd group show` checks it' },
+  );
+}
+
+function unconfirmed(cause: unknown): RankdError {
+  return new RankdError(
+    'outcome_unknown',
+    'The change was sent, but could not be confirmed in time. rankd goes on finding out; the history will tell.',
+    { cause },
+  );
+}

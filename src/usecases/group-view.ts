@@ -1,0 +1,93 @@
+import type { Group, Member, Role } from '../core/model.ts';
+import type { ActingAccount } from '../core/policy.ts';
+import { heldRoles, type RoleScheme, resolveLadder, resolveTarget } from '../core/role-plan.ts';
+import { isRankdError, RankdError } from '../errors.ts';
+import type { CallContext, Clock, Platform } from '../ports.ts';
+import { Remembered } from './remembered.ts';
+
+const rolesLifeMs = 30_000;
+const actingLifeMs = 60_000;
+/** A caller that keeps sending ranks nobody has must not turn each request into a read of the role list. */
+const refreshSpacingMs = 5_000;
+
+/** What rankd remembers of the group for a short while: its roles, and the account it acts as. Memberships never. */
+export class GroupView {
+  readonly #platform: Platform;
+  readonly #ladder: number[] | undefined;
+  readonly #scheme: Remembered<RoleScheme>;
+  readonly #acting: Remembered<ActingAccount | undefined>;
+
+  constructor({ platform, clock, ladder }: { platform: Platform; clock: Clock; ladder: number[] | undefined }) {
+    this.#platform = platform;
+    this.#ladder = ladder;
+    this.#scheme = new Remembered(clock, rolesLifeMs, (call) => this.#readScheme(call));
+    this.#acting = new Remembered(clock, actingLifeMs, (call) => this.#readActing(call));
+  }
+
+  /** The roles and the ladder. Throws `config_invalid` where the ladder does not fit the group. */
+  scheme(call: CallContext): Promise<RoleScheme> {
+    return this.#scheme.get(call);
+  }
+
+  /** The scheme and the role that `newRankId` means; reads the roles anew before it says that there is no such rank. */
+  async target(newRankId: number, call: CallContext): Promise<{ scheme: RoleScheme; target: Role }> {
+    const scheme = await this.scheme(call);
+    try {
+      return { scheme, target: resolveTarget(scheme, newRankId) };
+    } catch (error) {
+      if (!isRankdError(error, 'unknown_rank', 'ambiguous_rank')) throw error;
+      const fresh = await this.#scheme.get(call, { maxAgeMs: refreshSpacingMs });
+      return { scheme: fresh, target: resolveTarget(fresh, newRankId) };
+    }
+  }
+
+  /** The scheme, read anew where the member holds a role it does not know: a plan must know every role held. */
+  async schemeFor(member: Member, call: CallContext): Promise<RoleScheme> {
+    const scheme = await this.scheme(call);
+    const knowsAll = member.roleIds.every((id) => scheme.roles.some((role) => role.id === id));
+    return knowsAll ? scheme : this.#scheme.get(call, { maxAgeMs: refreshSpacingMs });
+  }
+
+  /**
+   * The acting account; `undefined` where the platform does not say who it is.
+   * Throws `platform_credential` where the platform says that the credential is of no use here.
+   */
+  acting(call: CallContext): Promise<ActingAccount | undefined> {
+    return this.#acting.get(call);
+  }
+
+  group(call: CallContext): Promise<Group> {
+    return this.#platform.group(call);
+  }
+
+  async #readScheme(call: CallContext): Promise<RoleScheme> {
+    const roles = await this.#platform.roles(call);
+    return { roles, ladder: this.#ladder === undefined ? undefined : resolveLadder(roles, this.#ladder) };
+  }
+
+  async #readActing(call: CallContext): Promise<ActingAccount | undefined> {
+    const credential = await this.#platform.checkCredential(call).catch(unlessCredential);
+    if (credential === undefined) return undefined;
+    if (credential.state !== 'valid') throw credentialError(`is ${credential.state}`);
+    if (credential.canWrite === false) throw credentialError('lacks the scope group:write for this group');
+    if (credential.userId === undefined) return undefined;
+    const [group, { roles }, member] = await Promise.all([
+      this.#platform.group(call),
+      this.scheme(call),
+      this.#platform.getMember(credential.userId, call),
+    ]);
+    const ranks = member === undefined ? [] : heldRoles(roles, member).map((role) => role.rank);
+    return { userId: credential.userId, ownerId: group.ownerId, rank: Math.max(0, ...ranks) };
+  }
+}
+
+/** A check that can't be made is no reason to refuse: the platform refuses by itself what the account may not do. */
+function unlessCredential(error: unknown): undefined {
+  if (isRankdError(error, 'platform_credential')) throw error;
+}
+
+function credentialError(what: string): RankdError {
+  return new RankdError('platform_credential', `The platform key that rankd acts with ${what}.`, {
+    hint: 'make a new Open Cloud key with group:write for this group and put it where platform.api_key_file points',
+  });
+}

@@ -1,0 +1,55 @@
+import { mintKey, newId } from '../core/api-key.ts';
+import type { Key, KeyMode, Scope } from '../core/model.ts';
+import { RankdError } from '../errors.ts';
+import type { Store } from '../ports.ts';
+
+export interface KeyOrder {
+  name: string;
+  mode: KeyMode;
+  scopes: Scope[];
+  maxRank?: number;
+  /** Epoch milliseconds. */
+  expiresAt?: number;
+}
+
+/** A key and the one and only sight of its secret. */
+export interface MintedKey {
+  key: Key;
+  secret: string;
+}
+
+export async function createKey(store: Pick<Store, 'createKey'>, order: KeyOrder, by: string): Promise<MintedKey> {
+  const { secret, stored } = mintKey(order.mode);
+  return { key: await store.createKey({ ...order, id: newId('key'), secret: stored }, by), secret };
+}
+
+/** A new secret for the same key; the old one is accepted until `oldExpiresAt` (epoch milliseconds). */
+export async function rotateKey(
+  store: Pick<Store, 'rotateKey'>,
+  { key, oldExpiresAt }: { key: Key; oldExpiresAt: number },
+  by: string,
+): Promise<MintedKey> {
+  const { secret, stored } = mintKey(key.mode);
+  return { key: await store.rotateKey({ keyId: key.id, secret: stored, oldExpiresAt }, by), secret };
+}
+
+/** The key with this id or name. Throws `not_found`. */
+export async function requireKey(store: Pick<Store, 'findKey'>, idOrName: string): Promise<Key> {
+  const key = await store.findKey(idOrName);
+  if (key !== undefined) return key;
+  throw new RankdError('not_found', `There is no key with the id or name "${idOrName}".`, { hint: 'rankd key list' });
+}
+
+/** The named key, or the only one that is not revoked. Throws `not_found`, or `usage` where there is a choice. */
+export async function chooseKey(
+  store: Pick<Store, 'findKey' | 'listKeys'>,
+  idOrName: string | undefined,
+): Promise<Key> {
+  if (idOrName !== undefined) return requireKey(store, idOrName);
+  const [key, other] = (await store.listKeys()).filter(({ revokedAt }) => revokedAt === undefined);
+  if (key === undefined) throw new RankdError('not_found', 'There is no key yet.', { hint: 'rankd key create NAME' });
+  if (other === undefined) return key;
+  throw new RankdError('usage', 'There is more than one key; say which one is meant.', {
+    hint: `add --key ${key.name} or --key ${other.name}; rankd key list shows all`,
+  });
+}

@@ -1,0 +1,33 @@
+/** One at a time per member, in order of arrival; different members do not wait for each other. */
+export class MemberTurns {
+  readonly #last = new Map<number, Promise<void>>();
+
+  /** Runs `work` when everyone who came before for this member is through; rejects where `signal` is aborted before that. */
+  async run<T>(userId: number, signal: AbortSignal, work: () => Promise<T>): Promise<T> {
+    const before = this.#last.get(userId) ?? Promise.resolve();
+    const { promise: through, resolve: pass } = Promise.withResolvers<void>();
+    this.#last.set(userId, through);
+    try {
+      await abortable(before, signal);
+      return await work();
+    } finally {
+      // Whoever gave up waiting still lets the ones before it finish first.
+      void before.then(pass);
+      void through.then(() => {
+        if (this.#last.get(userId) === through) this.#last.delete(userId);
+      });
+    }
+  }
+}
+
+async function abortable(promise: Promise<void>, signal: AbortSignal): Promise<void> {
+  signal.throwIfAborted();
+  const aborted = Promise.withResolvers<never>();
+  const abort = () => aborted.reject(signal.reason);
+  signal.addEventListener('abort', abort);
+  try {
+    await Promise.race([promise, aborted.promise]);
+  } finally {
+    signal.removeEventListener('abort', abort);
+  }
+}

@@ -1,0 +1,27 @@
+import type { Policy } from '../core/policy.ts';
+import type { Ports } from '../ports.ts';
+import type { GroupView } from './group-view.ts';
+import type { MemberTurns } from './member-turns.ts';
+
+/** How many different members may be demoted within the window before keys are paused. */
+export interface BreakerSettings {
+  demotions: number;
+  windowMs: number;
+}
+
+/** What changing ranks needs: the ports, the owner's rules, and what this process has in hand. */
+export interface Ranking extends Ports {
+  group: GroupView;
+  policy: Policy;
+  /** `undefined`: turned off. */
+  breaker: BreakerSettings | undefined;
+  /** How long a change may take, in milliseconds. */
+  deadlineMs: number;
+  /** True in the daemon, which alone works on changes that came with a key. */
+  isDaemon: boolean;
+  turns: MemberTurns;
+  /** The ids of open changes that this process is working on. */
+  inHand: Set<string>;
+  /** Idempotency keys being worked on, each with its request's fingerprint. */
+  running: Map<string, string>;
+}

@@ -1,0 +1,24 @@
+import { deadlineIn } from '../clock.ts';
+import type { RankChange } from '../core/model.ts';
+import type { Ranking } from './ranking.ts';
+import { isAbandoned, settleChange } from './settle-change.ts';
+
+/** One round: settles every abandoned change it can, members side by side. Reports those it could not settle yet. */
+export async function recoverChanges(
+  app: Ranking,
+  { report, stop }: { report: (change: RankChange, error: unknown) => void; stop: AbortSignal },
+): Promise<void> {
+  const open = await app.store.openChanges();
+  const abandoned = open.filter((change) => isAbandoned(app, change));
+  await Promise.all(abandoned.map((change) => recover(app, change, stop).catch((error) => report(change, error))));
+}
+
+async function recover(app: Ranking, { id, rankeeId }: RankChange, stop: AbortSignal): Promise<void> {
+  using deadline = deadlineIn(app.clock, app.deadlineMs);
+  const call = { signal: AbortSignal.any([deadline.signal, stop]), deadlineAt: deadline.at, lane: 'recovery' };
+  await app.turns.run(rankeeId, call.signal, async () => {
+    const change = await app.store.findChange(id);
+    const isStillOpen = change?.state === 'pending' || change?.state === 'unknown';
+    if (isStillOpen && isAbandoned(app, change)) await settleChange(app, change, call);
+  });
+}

@@ -1,0 +1,104 @@
+import { memberTitle } from '../core/describe.ts';
+import type { Member, RankChange } from '../core/model.ts';
+import { heldRoles, roleIds } from '../core/role-plan.ts';
+import { type Goal, reversed, steps, stepsLeft } from '../core/steps.ts';
+import { RankdError } from '../errors.ts';
+import type { CallContext, ChangeOutcome } from '../ports.ts';
+import { carryOut } from './carry-out.ts';
+import { endState, outcomeOf } from './change-outcome.ts';
+import type { Ranking } from './ranking.ts';
+
+const lookEveryMs = 1_000;
+/** What a process that is alive may need beyond the deadline to keep the outcome, in milliseconds. */
+const graceMs = 5_000;
+
+/** True where nobody works on this open change any more: its process has died, or could not confirm the outcome. */
+export function isAbandoned(app: Ranking, change: RankChange): boolean {
+  if (app.inHand.has(change.id)) return false;
+  if (change.state === 'unknown') return true;
+  if (app.isDaemon && change.keyId !== undefined) return true; // only the one daemon works on these
+  const ageMs = app.clock.now() - change.requestedAt;
+  return ageMs < 0 || ageMs > app.deadlineMs + graceMs; // below zero: the clock was set back
+}
+
+/**
+ * Finds out how an abandoned change ended, by reading, and brings a half-done one to its end. Call it in the member's turn.
+ * Throws RankdError where that is not possible yet.
+ */
+export async function settleChange(app: Ranking, change: RankChange, call: CallContext): Promise<void> {
+  await app.store.finishChange(change.id, await findOutcome(app, change, call));
+}
+
+async function findOutcome(app: Ranking, change: RankChange, call: CallContext): Promise<ChangeOutcome> {
+  const forward: Goal = { from: change.rolesBefore, to: change.rolesAfter };
+  const goal = change.aim === 'apply' ? forward : reversed(forward);
+  const rolesAfter = await seenAtRest(app, { userId: change.rankeeId, goal }, call);
+  if (rolesAfter === undefined) return { ...outcomeOf(leftTheGroup(change)), rolesAfter: [] };
+  const left = stepsLeft(goal, rolesAfter);
+  if (left === undefined) return { ...outcomeOf(changedByOthers(change)), rolesAfter };
+  if (left.length === 0) return reached(change, rolesAfter);
+  if (change.aim === 'apply' && left.length === steps(goal).length)
+    return { ...outcomeOf(notApplied(change)), rolesAfter };
+
+  const progress = await carryOut(app, { userId: change.rankeeId, steps: left }, call);
+  if (progress.kind === 'done')
+    return reached(change, await heldIds(app, { userId: change.rankeeId, roleIds: progress.seen }, call));
+  const { error, kind } = progress;
+  if (kind === 'unknown' || endState(error.code) !== 'refused') throw error;
+  if (change.aim === 'roll_back')
+    return { ...outcomeOf(error), message: `Could not be put back: ${error.message}`, rolesAfter };
+  const why = { code: error.code, message: error.message };
+  await app.store.markRollBack(change.id, why);
+  return findOutcome(app, { ...change, ...why, aim: 'roll_back' }, call);
+}
+
+/** The roles held once the goal is reached, or once reads can no longer lag the last write; `undefined`: no member. */
+async function seenAtRest(
+  app: Ranking,
+  { userId, goal }: { userId: number; goal: Goal },
+  call: CallContext,
+): Promise<number[] | undefined> {
+  const firstLookAt = app.clock.monotonic();
+  for (;;) {
+    const member = await app.platform.getMember(userId, call);
+    const held = member === undefined ? undefined : await heldIds(app, member, call);
+    const isThere = held !== undefined && stepsLeft(goal, held)?.length === 0;
+    if (isThere || app.clock.monotonic() - firstLookAt >= app.platform.readLagMs) return held;
+    await app.clock.sleep(lookEveryMs, call.signal);
+  }
+}
+
+async function heldIds(app: Ranking, member: Member, call: CallContext): Promise<number[]> {
+  const { roles } = await app.group.schemeFor(member, call);
+  return roleIds(heldRoles(roles, member));
+}
+
+function reached(change: RankChange, rolesAfter: number[]): ChangeOutcome {
+  if (change.aim === 'roll_back') {
+    return { ...outcomeOf(new RankdError(change.code ?? 'platform_rejected', change.message)), rolesAfter };
+  }
+  return {
+    state: 'applied',
+    code: null,
+    message: `${memberTitle(change)} holds the new rank; confirmed after the fact.`,
+    rolesAfter,
+  };
+}
+
+function notApplied(change: RankChange): RankdError {
+  return new RankdError(
+    'platform_unavailable',
+    `The platform did not carry out the change of ${memberTitle(change)}; send it again.`,
+  );
+}
+
+function leftTheGroup(change: RankChange): RankdError {
+  return new RankdError('member_not_found', `${memberTitle(change)} is no longer in the group.`);
+}
+
+function changedByOthers(change: RankChange): RankdError {
+  return new RankdError(
+    'platform_rejected',
+    `The roles of ${memberTitle(change)} were changed by somebody else in the meantime.`,
+  );
+}
