@@ -1,0 +1,85 @@
+import { type ErrorCode, RankdError, reasons } from '../errors.ts';
+
+/** The status of every code. Codes of the operator's side never reach a game; they are answered as `internal`. */
+export const statuses = {
+  missing_placeid: 400,
+  invalid_request: 400,
+  missing_authorization: 401,
+  invalid_key: 401,
+  place_not_whitelisted: 403,
+  key_not_allowed: 403,
+  rank_not_allowed: 403,
+  member_protected: 403,
+  ranker_not_allowed: 403,
+  above_acting_account: 403,
+  member_not_found: 404,
+  unknown_rank: 400,
+  ambiguous_rank: 409,
+  idempotency_mismatch: 422,
+  idempotency_in_progress: 409,
+  not_found: 404,
+  method_not_allowed: 405,
+  request_timeout: 408,
+  body_too_large: 413,
+  headers_too_large: 431,
+  cooldown: 429,
+  too_many_requests: 429,
+  key_paused: 429,
+  internal: 500,
+  platform_rejected: 502,
+  platform_credential: 502,
+  platform_busy: 503,
+  platform_unavailable: 503,
+  store_unavailable: 503,
+  shutting_down: 503,
+  outcome_unknown: 504,
+  usage: 500,
+  already_exists: 500,
+  conflict: 500,
+  config_invalid: 500,
+  no_permission: 500,
+  schema_newer: 500,
+  port_taken: 500,
+} as const satisfies Record<ErrorCode, number>;
+
+/** The one shape of every answer that is not 200. */
+export interface ErrorBody {
+  success: false;
+  error: string;
+  code: ErrorCode;
+  message: string;
+  requestId: string;
+  /** Whole seconds; only where waiting helps. */
+  retryAfter?: number;
+}
+
+export interface ErrorAnswer {
+  status: number;
+  headers: Record<string, string>;
+  body: ErrorBody;
+}
+
+const longestMessage = 1_200;
+
+/** What a caller is told of an error: what it can act on, and nothing of the inside. */
+export function answerTo(error: unknown, requestId: string): ErrorAnswer {
+  const known = publicError(error, requestId);
+  const retryAfter = known.retryAfterMs === undefined ? undefined : Math.max(1, Math.ceil(known.retryAfterMs / 1000));
+  return {
+    status: statuses[known.code],
+    headers: retryAfter === undefined ? {} : { 'retry-after': String(retryAfter) },
+    body: {
+      success: false,
+      error: reasons[known.code],
+      code: known.code,
+      message: known.message.slice(0, longestMessage),
+      requestId,
+      ...(retryAfter !== undefined && { retryAfter }),
+    },
+  };
+}
+
+function publicError(error: unknown, requestId: string): RankdError {
+  if (error instanceof RankdError && (statuses[error.code] !== 500 || error.code === 'internal')) return error;
+  return new RankdError('internal', `Something went wrong inside rankd; its log says what under request ${requestId}.`);
+}

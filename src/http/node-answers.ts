@@ -1,0 +1,43 @@
+import type { Server, ServerResponse } from 'node:http';
+import type { Duplex } from 'node:stream';
+import { newId } from '../core/api-key.ts';
+import { RankdError } from '../errors.ts';
+import { answerTo } from './errors.ts';
+
+/** Gives the answers that Node would give by itself, without a body, the one JSON shape. */
+export function answerForNode(server: Server): void {
+  server.on('clientError', (error: NodeJS.ErrnoException, socket) => endWith(socket, clientError(error)));
+  server.on('connect', (_request, socket) => endWith(socket, methodNotAllowed('CONNECT')));
+  server.on('checkExpectation', (request, response: ServerResponse) => server.emit('request', request, response));
+}
+
+function clientError({ code }: NodeJS.ErrnoException): RankdError {
+  switch (code) {
+    case 'HPE_HEADER_OVERFLOW':
+      return new RankdError('headers_too_large', 'The request headers are larger than 16 KiB.');
+    case 'ERR_HTTP_REQUEST_TIMEOUT':
+      return new RankdError('request_timeout', 'The request took too long to arrive; send it again.');
+    default:
+      return new RankdError('invalid_request', 'This is not a complete HTTP request.');
+  }
+}
+
+export function methodNotAllowed(method: string): RankdError {
+  return new RankdError('method_not_allowed', `${method} is not possible here; see the header Allow for what is.`);
+}
+
+function endWith(socket: Duplex, error: RankdError): void {
+  if (!socket.writable) return void socket.destroy();
+  const requestId = newId('req');
+  const { status, body } = answerTo(error, requestId);
+  const json = JSON.stringify(body);
+  const head = [
+    `HTTP/1.1 ${status} ${body.error}`,
+    'content-type: application/json; charset=utf-8',
+    `content-length: ${Buffer.byteLength(json)}`,
+    `x-request-id: ${requestId}`,
+    ...(error.code === 'method_not_allowed' ? ['allow: GET, HEAD, POST'] : []),
+    'connection: close',
+  ];
+  socket.end(`${head.join('\r\n')}\r\n\r\n${json}`);
+}

@@ -1,0 +1,20 @@
+import type { FastifyInstance } from 'fastify';
+import { authorize } from '../../usecases/authorize.ts';
+import { parsePlaceId } from '../ids.ts';
+import { InboundLimit } from '../inbound-limit.ts';
+import { jsonBody } from '../json-body.ts';
+import type { HttpApp } from '../server.ts';
+
+/** POST /v1/apikey: the workspace id behind a key that is good for the place, as a bare JSON string. */
+export function apikeyRoute(server: FastifyInstance, app: HttpApp): void {
+  const { verifyPerMinute } = app.limits;
+  const limit = new InboundLimit(app.clock, { name: 'verify', perMinute: verifyPerMinute, burst: verifyPerMinute });
+  server.post('/v1/apikey', async (request, reply) => {
+    const placeId = parsePlaceId(await jsonBody(request), 'body');
+    const { authorization } = request.headers;
+    const { workspace, key } = await authorize(app, { authorization, placeId, scope: 'verify' });
+    request.facts = { keyId: key.id, placeId };
+    reply.headers(limit.take(key.id));
+    return reply.type('application/json; charset=utf-8').send(JSON.stringify(workspace.id));
+  });
+}

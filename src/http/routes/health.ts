@@ -1,0 +1,20 @@
+import type { FastifyInstance } from 'fastify';
+import { deadlineIn } from '../../clock.ts';
+import { RankdError } from '../../errors.ts';
+import type { HttpApp } from '../server.ts';
+
+const readyWithinMs = 3_000;
+
+/** GET /healthz: the process answers. GET /readyz: it can change ranks: store, platform and credential answer, not draining. */
+export function healthRoutes(server: FastifyInstance, app: HttpApp): void {
+  server.get('/healthz', async () => ({ status: 'ok' }));
+  server.get('/readyz', async () => {
+    if (app.isDraining)
+      throw new RankdError('shutting_down', 'rankd is stopping or restarting.', { retryAfterMs: 5_000 });
+    await app.store.ping();
+    using deadline = deadlineIn(app.clock, readyWithinMs);
+    const call = { signal: deadline.signal, deadlineAt: deadline.at, lane: 'health' };
+    await Promise.all([app.group.scheme(call), app.group.acting(call)]);
+    return { status: 'ready' };
+  });
+}

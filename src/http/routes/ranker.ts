@@ -1,0 +1,75 @@
+import { createHash } from 'node:crypto';
+import type { FastifyInstance } from 'fastify';
+import { deadlineIn } from '../../clock.ts';
+import type { Key, RankRequest } from '../../core/model.ts';
+import { RankdError } from '../../errors.ts';
+import { authorize } from '../../usecases/authorize.ts';
+import { type ChangeAnswer, type ChangeCaller, changeRank } from '../../usecases/change-rank.ts';
+import type { Idempotency } from '../../usecases/idempotency.ts';
+import { parsePlaceId } from '../ids.ts';
+import { InboundLimit } from '../inbound-limit.ts';
+import { jsonBody } from '../json-body.ts';
+import { parseRankRequest } from '../rank-request.ts';
+import type { HttpApp } from '../server.ts';
+
+const longestIdempotencyKey = 128;
+
+/** POST /v1/ranker?placeid=…: changes one member's rank; 200 only where the platform was seen to hold it. */
+export function rankerRoute(server: FastifyInstance, app: HttpApp): void {
+  const { rankPerMinute, rankBurst } = app.limits;
+  const limit = new InboundLimit(app.clock, {
+    name: 'rank',
+    perMinute: rankPerMinute,
+    burst: rankBurst || rankPerMinute,
+  });
+  server.post('/v1/ranker', async (request, reply) => {
+    const placeId = parsePlaceId(request.query, 'query');
+    const { authorization, 'idempotency-key': idempotencyKey } = request.headers;
+    const { key } = await authorize(app, { authorization, placeId, scope: 'rank' });
+    request.facts = { keyId: key.id, placeId };
+    reply.headers(limit.take(key.id));
+    const rankRequest = parseRankRequest(await jsonBody(request));
+    const order = {
+      caller: callerOf(key, placeId),
+      request: rankRequest,
+      ...idempotencyOf(idempotencyKey, placeId, rankRequest),
+    };
+    using deadline = deadlineIn(app.clock, app.deadlineMs - reply.elapsedTime);
+    const answer = await changeRank(app, order, deadline);
+    request.facts = { ...request.facts, changeId: answer.change.id, rankeeId: rankRequest.rankeeId };
+    reply.header('x-rank-change', answer.change.id);
+    if (answer.replayed) reply.header('idempotent-replayed', 'true');
+    return reply.send(successOrThrow(answer));
+  });
+}
+
+function callerOf(key: Key, placeId: number): ChangeCaller {
+  return {
+    by: `key:${key.id}`,
+    keyId: key.id,
+    placeId,
+    dryRun: key.mode === 'test',
+    ...(key.maxRank !== undefined && { maxRank: key.maxRank }),
+  };
+}
+
+function idempotencyOf(
+  key: string | string[] | undefined,
+  placeId: number,
+  request: RankRequest,
+): { idempotency?: Idempotency } {
+  if (key === undefined || key === '') return {};
+  if (typeof key !== 'string' || key.length > longestIdempotencyKey) {
+    throw new RankdError('invalid_request', `Idempotency-Key must be at most ${longestIdempotencyKey} characters.`);
+  }
+  const fingerprint = createHash('sha256')
+    .update(JSON.stringify([placeId, request]))
+    .digest('hex');
+  return { idempotency: { key, fingerprint } };
+}
+
+function successOrThrow({ change, retryAfterMs }: ChangeAnswer): object {
+  const { state, code, message, rankeeId, newRankId } = change;
+  if (state === 'applied') return { success: true, message, rankeeId, newRankId };
+  throw new RankdError(code ?? 'internal', message, retryAfterMs === undefined ? {} : { retryAfterMs });
+}
