@@ -1,0 +1,29 @@
+import { InvalidArgumentError } from 'commander';
+import { parseDuration } from '../config/duration.ts';
+
+/** Parsers for arguments and options. What they refuse is a usage error that names the option. */
+
+export function wholeNumber(min: number, max: number): (text: string) => number {
+  return (text) => {
+    const value = /^\d{1,16}$/.test(text) ? Number(text) : Number.NaN;
+    if (value >= min && value <= max) return value;
+    throw new InvalidArgumentError(`It must be a whole number from ${min} to ${max}.`);
+  };
+}
+
+export const anyId = wholeNumber(1, Number.MAX_SAFE_INTEGER);
+
+/** Milliseconds. */
+export function duration(text: string): number {
+  const ms = parseDuration(text);
+  if (ms !== undefined && Number.isSafeInteger(ms)) return ms;
+  throw new InvalidArgumentError('It must be a duration such as 30s, 5m, 24h or 90d.');
+}
+
+/** What is safe in a shell, a log line and a hint. */
+export function keyName(text: string): string {
+  if (/^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/.test(text)) return text;
+  throw new InvalidArgumentError(
+    'It must be 1 to 64 letters, digits, dots, dashes or underscores, beginning with a letter or digit.',
+  );
+}

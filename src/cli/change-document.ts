@@ -1,0 +1,39 @@
+import type { RankChange } from '../core/model.ts';
+import { isoOrNull } from './time.ts';
+
+/** A rank change as `--json` lists it: always the same fields, absent ones null, times ISO 8601. */
+export function changeDocument(change: RankChange) {
+  return {
+    id: change.id,
+    state: change.state,
+    code: change.code,
+    rankeeId: change.rankeeId,
+    rankeeName: change.rankeeName,
+    rankerId: change.rankerId,
+    rankerName: change.rankerName,
+    newRankId: change.newRankId,
+    roleId: change.roleId ?? null,
+    rolesBefore: change.rolesBefore,
+    rolesAfter: change.rolesAfter,
+    keyId: change.keyId ?? null,
+    placeId: change.placeId ?? null,
+    command: change.command ?? null,
+    requestedAt: isoOrNull(change.requestedAt),
+    finishedAt: isoOrNull(change.finishedAt),
+    dryRun: change.dryRun,
+  };
+}
+
+/** The same with everything else an operator may want to know of one change. */
+export function detailedChangeDocument(change: RankChange) {
+  return {
+    ...changeDocument(change),
+    message: change.message,
+    by: change.by,
+    aim: change.aim,
+    oldRankName: change.oldRankName ?? null,
+    prefix: change.prefix ?? null,
+    webhookHost: change.webhookHost ?? null,
+    idempotencyKey: change.idempotencyKey ?? null,
+  };
+}

@@ -1,0 +1,80 @@
+import type { Command } from 'commander';
+import type { RankingApp } from '../app.ts';
+import { deadlineIn, systemClock } from '../clock.ts';
+import { dataDirectory } from '../config/data-dir.ts';
+import type { LoadedConfig } from '../config/load.ts';
+import type { CallContext, Store } from '../ports.ts';
+import { openStore } from '../stores/open-store.ts';
+import type { Io } from './io.ts';
+
+/** The options that every command takes, anywhere on the line. */
+export interface GlobalOptions {
+  config?: string;
+  dataDir?: string;
+  json?: boolean;
+  quiet?: boolean;
+  verbose?: boolean;
+  yes?: boolean;
+}
+
+/** What a command works with: the options of this run, and the application, opened as far as the command needs it. */
+export class Cli {
+  readonly io: Io;
+  readonly #program: Command;
+
+  constructor(io: Io, program: Command) {
+    this.io = io;
+    this.#program = program;
+  }
+
+  get options(): GlobalOptions {
+    return this.#program.opts();
+  }
+
+  /** Who the audit names. */
+  get by(): string {
+    return this.io.operator;
+  }
+
+  get dataDir(): string {
+    return dataDirectory({ flag: this.options.dataDir, env: this.io.env, home: this.io.home });
+  }
+
+  /** The result: `text` for a person, or `document` as one JSON document. */
+  print(document: Record<string, unknown>, text: string): void {
+    this.io.stdout(this.options.json ? `${JSON.stringify({ v: 1, ...document })}\n` : text && `${text}\n`);
+  }
+
+  /** Talk beside the result; silent with -q and --json. */
+  say(text: string): void {
+    if (!this.options.quiet && !this.options.json) this.io.stderr(`${text}\n`);
+  }
+
+  /** The configuration; loads the YAML parser and the schema only for commands that need them. */
+  async loadConfig(flags: Record<string, string> = {}): Promise<LoadedConfig> {
+    const { loadConfig } = await import('../config/load.ts');
+    const { env, cwd } = this.io;
+    const loaded = loadConfig({ flags, env, cwd, configFile: this.options.config });
+    for (const warning of loaded.warnings) this.say(`warning: ${warning}`);
+    return loaded;
+  }
+
+  /** Runs `work` on the database alone: no configuration is read. */
+  async withStore<T>(work: (store: Store) => Promise<T>): Promise<T> {
+    const store = await openStore({ engine: 'sqlite', dataDir: this.dataDir, clock: systemClock });
+    try {
+      return await work(store);
+    } finally {
+      await store.close();
+    }
+  }
+
+  /** Runs `work` on store and platform, within the configured deadline. */
+  async withRanking<T>(work: (app: RankingApp, call: CallContext) => Promise<T>): Promise<T> {
+    const { config } = await this.loadConfig();
+    const { openRanking } = await import('../app.ts');
+    await using app = await openRanking({ config, dataDir: this.dataDir });
+    using deadline = deadlineIn(app.clock, app.deadlineMs);
+    return await work(app, { signal: deadline.signal, deadlineAt: deadline.at, lane: 'operator' });
+  }
+}

@@ -1,0 +1,90 @@
+import type { Command } from 'commander';
+import type { Role } from '../../core/model.ts';
+import type { ActingAccount, Policy } from '../../core/policy.ts';
+import { listRoles, type RoleScheme } from '../../core/role-plan.ts';
+import type { Cli } from '../cli.ts';
+import { facts } from '../facts.ts';
+import { examples } from '../help.ts';
+import { table } from '../table.ts';
+
+export function groupCommands(program: Command, cli: Cli): void {
+  const group = program
+    .command('group')
+    .description('the group as the platform shows it')
+    .addHelpText('after', examples('rankd group show', 'rankd group roles'));
+  group
+    .command('show')
+    .description('name, owner, the account rankd acts with and what it can give')
+    .addHelpText('after', examples('rankd group show', 'rankd group show --json'))
+    .action(() => show(cli));
+  group
+    .command('roles')
+    .description('every role with its rank and id')
+    .addHelpText('after', examples('rankd group roles', 'rankd group roles --json'))
+    .action(() => roles(cli));
+}
+
+async function show(cli: Cli): Promise<void> {
+  await cli.withRanking(async (app, call) => {
+    const acting = await app.group.acting(call);
+    const scheme = await app.group.scheme(call);
+    const { id, name, memberCount, ownerId = null } = await app.group.group(call);
+    const givable =
+      acting === undefined
+        ? null
+        : scheme.roles.filter((role) => canGive(role, { acting, scheme, policy: app.policy }));
+    const actingDocument =
+      acting === undefined
+        ? null
+        : { userId: acting.userId, rank: acting.rank, isOwner: acting.userId === acting.ownerId };
+    const document = { id, name, memberCount, ownerId };
+    cli.print(
+      {
+        group: {
+          ...document,
+          acting: actingDocument,
+          givable: givable?.map(({ rank, id, name }) => ({ rank, id, name })) ?? null,
+        },
+      },
+      facts({
+        ...document,
+        acting: acting === undefined ? 'the platform does not say' : `${acting.userId} (rank ${acting.rank})`,
+        'can give': givable === null ? null : listRoles(givable) || 'nothing',
+      }),
+    );
+    if (givable?.length === 0) cli.say('try: give the acting account a higher role in the group');
+  });
+}
+
+async function roles(cli: Cli): Promise<void> {
+  await cli.withRanking(async (app, call) => {
+    const scheme = await app.group.scheme(call);
+    const documents = scheme.roles.map((role) => {
+      const { rank, id, name, kind } = role;
+      return { rank, id, name, kind, onLadder: scheme.ladder === undefined ? null : isOnLadder(role, scheme) };
+    });
+    const rows = documents.map(({ rank, id, name, kind, onLadder }) => [
+      String(rank),
+      String(id),
+      kind,
+      onLadder === null ? '-' : onLadder ? 'yes' : 'no',
+      name,
+    ]);
+    cli.print({ roles: documents }, table(['rank', 'id', 'kind', 'ladder', 'name'], rows));
+  });
+}
+
+/** True for the roles that `rank set` could give somebody: within the account's reach, the ladder and the policy. */
+function canGive(
+  role: Role,
+  { acting, scheme, policy }: { acting: ActingAccount; scheme: RoleScheme; policy: Policy },
+): boolean {
+  const isLocked = policy.lockedRoles.includes(role.id) || policy.lockedRoles.includes(role.rank);
+  return isOnLadder(role, scheme) && role.rank < acting.rank && role.rank <= policy.maxRank && !isLocked;
+}
+
+/** The base role is the bottom of every ladder; without a ladder every role that can be given counts. */
+function isOnLadder(role: Role, { ladder }: RoleScheme): boolean {
+  if (role.kind === 'base') return true;
+  return role.kind === 'custom' && (ladder === undefined || ladder.some(({ id }) => id === role.id));
+}

@@ -1,0 +1,183 @@
+import type { Command } from 'commander';
+import type { RankingApp } from '../../app.ts';
+import { deadlineIn } from '../../clock.ts';
+import { roleTitle } from '../../core/describe.ts';
+import type { RankRequest } from '../../core/model.ts';
+import { heldRoles, highestRank, neighbour, type RoleScheme } from '../../core/role-plan.ts';
+import { RankdError } from '../../errors.ts';
+import type { CallContext } from '../../ports.ts';
+import { changeRank } from '../../usecases/change-rank.ts';
+import type { Decision } from '../../usecases/decide-change.ts';
+import { requireKey } from '../../usecases/keys.ts';
+import { type CheckResult, testRank } from '../../usecases/test-rank.ts';
+import { anyId, wholeNumber } from '../arguments.ts';
+import { changeDocument } from '../change-document.ts';
+import type { Cli } from '../cli.ts';
+import { exitCodes, formatError } from '../errors.ts';
+import { ExitCode } from '../exit-code.ts';
+import { examples } from '../help.ts';
+import { table } from '../table.ts';
+
+const userHelp = 'user id: the number in the address of the profile page';
+const rankHelp = 'rank number (1..255) or role id';
+const rank = wholeNumber(0, Number.MAX_SAFE_INTEGER);
+
+interface TestOptions {
+  key?: string;
+  place?: number;
+  ranker: number;
+}
+
+export function rankCommands(program: Command, cli: Cli): void {
+  const command = program
+    .command('rank')
+    .description("members' ranks")
+    .addHelpText('after', examples('rankd rank test 1001 20', 'rankd rank set 1001 20'));
+  command
+    .command('test')
+    .description('dry run: make every check of a rank change and change nothing')
+    .argument('<user>', userHelp, anyId)
+    .argument('<rank>', rankHelp, rank)
+    .option('--key <key>', 'as this key (id or name); without it, as the operator')
+    .option('--place <id>', 'from this place', anyId)
+    .option('--ranker <user>', 'asked for by this user', rank, 0)
+    .addHelpText(
+      'after',
+      examples('rankd rank test 1001 20', 'rankd rank test 1001 20 --key my-game --place 920587237 --ranker 1003'),
+    )
+    .action((user: number, newRank: number, options: TestOptions) => test(cli, { user, newRank }, options));
+  command
+    .command('set')
+    .description("change a member's rank")
+    .argument('<user>', userHelp, anyId)
+    .argument('<rank>', rankHelp, rank)
+    .addHelpText('after', examples('rankd rank set 1001 20', 'rankd rank set 1001 12884901999 --json'))
+    .action((user: number, newRank: number) =>
+      cli.withRanking(async (app) => change(cli, app, requestOf(user, newRank))),
+    );
+  for (const direction of ['promote', 'demote'] as const) {
+    command
+      .command(direction)
+      .description(`give a member the next ${direction === 'promote' ? 'higher' : 'lower'} rank`)
+      .argument('<user>', userHelp, anyId)
+      .addHelpText('after', examples(`rankd rank ${direction} 1001`))
+      .action((user: number) => step(cli, user, direction));
+  }
+  command
+    .command('show')
+    .description("a member's roles, read from the platform")
+    .argument('<user>', userHelp, anyId)
+    .addHelpText('after', examples('rankd rank show 1001', 'rankd rank show 1001 --json'))
+    .action((user: number) => show(cli, user));
+}
+
+async function test(
+  cli: Cli,
+  { user, newRank }: { user: number; newRank: number },
+  { key, place, ranker }: TestOptions,
+): Promise<void> {
+  await cli.withRanking(async (app, call) => {
+    const request = { ...requestOf(user, newRank), rankerId: ranker };
+    const order = { request, placeId: place, key: key === undefined ? undefined : await requireKey(app.store, key) };
+    const { checks, decision } = await testRank(app, order, call);
+    const lines = checks.map((result) => [result.state, result.name, detailOf(result)]);
+    const fixes = checks.flatMap((result) =>
+      result.state === 'FAIL' ? [formatError(result.error, { asJson: false })] : [],
+    );
+    const steps = decision === undefined ? [] : describeSteps(decision);
+    const outcome =
+      decision === undefined ? 'refused' : steps.length === 0 ? 'nothing to change' : `would ${steps.join(', then ')}`;
+    cli.print(
+      { allowed: decision !== undefined, steps: decision?.plan.steps ?? [], checks: checks.map(checkDocument) },
+      [table(['', 'check', ''], lines), ...fixes.map((fix) => fix.trimEnd()), outcome].join('\n'),
+    );
+    if (decision === undefined) throw new ExitCode(exitCodeOf(checks));
+  });
+}
+
+async function change(cli: Cli, app: RankingApp, request: RankRequest): Promise<void> {
+  using deadline = deadlineIn(app.clock, app.deadlineMs);
+  const answer = await changeRank(app, { caller: { by: cli.by, dryRun: false }, request }, deadline);
+  const { change: done, retryAfterMs } = answer;
+  if (done.state !== 'applied') {
+    throw new RankdError(done.code ?? 'internal', done.message, retryAfterMs === undefined ? {} : { retryAfterMs });
+  }
+  cli.print({ change: changeDocument(done) }, done.message);
+}
+
+async function step(cli: Cli, user: number, direction: 'promote' | 'demote'): Promise<void> {
+  await cli.withRanking(async (app, call) => {
+    const { scheme, held } = await readMember(app, user, call);
+    const from = highestRank(scheme, held);
+    const target = neighbour(scheme, { rank: from, direction: direction === 'promote' ? 'up' : 'down' });
+    if (target === undefined) {
+      const end = direction === 'promote' ? 'highest' : 'lowest';
+      throw new RankdError('rank_not_allowed', `Member ${user} already has the ${end} rank that can be given.`);
+    }
+    await change(cli, app, requestOf(user, target.id));
+  });
+}
+
+async function show(cli: Cli, user: number): Promise<void> {
+  await cli.withRanking(async (app, call) => {
+    const { scheme, held } = await readMember(app, user, call);
+    const highest = highestRank(scheme, held);
+    const roles = held.map(({ id, name, rank: number, kind }) => ({ id, name, rank: number, kind }));
+    const rows = held.toReversed().map(({ id, name, rank: number }) => [String(number), name, String(id)]);
+    cli.print({ member: { userId: user, rank: highest, roles } }, table(['rank', 'role', 'id'], rows));
+  });
+}
+
+async function readMember(
+  app: RankingApp,
+  userId: number,
+  call: CallContext,
+): Promise<{ scheme: RoleScheme; held: RoleScheme['roles'] }> {
+  const member = await app.platform.getMember(userId, call);
+  if (member === undefined) {
+    throw new RankdError('member_not_found', `User ${userId} is not a member of the group.`, {
+      hint: 'check the user id',
+    });
+  }
+  const scheme = await app.group.schemeFor(member, call);
+  return { scheme, held: heldRoles(scheme.roles, member) };
+}
+
+/** The operator is not a player, and the shell knows no names. */
+function requestOf(user: number, newRank: number): RankRequest {
+  return {
+    rankeeId: user,
+    rankeeName: '',
+    rankerId: 0,
+    rankerName: 'operator',
+    newRankId: newRank,
+    command: 'rankd rank',
+  };
+}
+
+function describeSteps({ plan, scheme }: Decision): string[] {
+  return plan.steps.map(({ kind, roleId }) => {
+    const role = scheme.roles.find(({ id }) => id === roleId);
+    return `${kind === 'assign' ? 'give' : 'take'} ${role === undefined ? roleId : roleTitle(role)}`;
+  });
+}
+
+/** 5 for a no; a platform or store that does not answer is no answer. */
+function exitCodeOf(checks: CheckResult[]): number {
+  const codes = checks.flatMap((result) => (result.state === 'FAIL' ? [result.error.code] : []));
+  const unavailable = codes.find(
+    (code) => code === 'platform_unavailable' || code === 'platform_busy' || code === 'store_unavailable',
+  );
+  return unavailable === undefined ? 5 : exitCodes[unavailable];
+}
+
+function detailOf(result: CheckResult): string {
+  return result.state === 'FAIL' ? result.error.message : result.detail;
+}
+
+function checkDocument(result: CheckResult): Record<string, unknown> {
+  const { name, state } = result;
+  if (result.state !== 'FAIL') return { name, state, detail: result.detail };
+  const { code, message, hint = null } = result.error;
+  return { name, state, code, detail: message, try: hint };
+}

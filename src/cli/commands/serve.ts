@@ -1,0 +1,83 @@
+import type { Command } from 'commander';
+import type { Config } from '../../config/config.ts';
+import type { Daemon } from '../../daemon.ts';
+import type { Cli } from '../cli.ts';
+import { firstSteps } from '../first-steps.ts';
+import { examples } from '../help.ts';
+
+interface ServeOptions {
+  host?: string;
+  port?: string;
+  simulate?: boolean;
+}
+
+export function serveCommand(program: Command, cli: Cli): void {
+  program
+    .command('serve')
+    .description('run the HTTP API in the foreground until SIGINT or SIGTERM')
+    .option('--host <address>', 'address to listen on (server.host)')
+    .option('--port <port>', 'port to listen on, 0 for any free one (server.port)')
+    .option('--simulate', 'use the simulated group, whatever the configuration says')
+    .addHelpText(
+      'after',
+      examples('rankd serve', 'rankd serve --port 8080', 'rankd serve --config /etc/rankd/rankd.yaml'),
+    )
+    .action((options: ServeOptions) => serve(cli, options));
+}
+
+async function serve(cli: Cli, options: ServeOptions): Promise<void> {
+  const { config } = await cli.loadConfig(flagsOf(options));
+  const { createLog } = await import('../../log.ts');
+  const { startDaemon } = await import('../../daemon.ts');
+  const log = createLog({
+    level: logLevel(cli, config),
+    readable: cli.io.isTerminal,
+    write: (line) => cli.io.stderr(line),
+  });
+  const daemon = await startDaemon({ config, dataDir: cli.dataDir, log });
+  const stopped = cli.io.stopSignal;
+  try {
+    await greet(cli, daemon, config);
+    log.info({ signal: await stopped }, 'stopping: finishing what runs');
+  } finally {
+    await daemon.stop();
+  }
+  log.info('stopped');
+}
+
+/** Says where it listens, on which group, and what to do next. */
+async function greet(cli: Cli, { app, url }: Daemon, { platform }: Config): Promise<void> {
+  cli.print({ url, platform: platform.kind, dataDir: cli.dataDir }, `rankd listens on ${url}`);
+  if (platform.kind === 'simulated') {
+    cli.say(
+      'SIMULATED GROUP: nothing here touches Roblox. To rank in a real group, set group.id and platform.api_key_file in rankd.yaml.',
+    );
+    cli.say(
+      await firstSteps(app.store, {
+        url,
+        by: cli.by,
+        maySayKey: cli.io.isTerminal && !cli.options.json && !cli.options.quiet,
+      }),
+    );
+    return;
+  }
+  const demo = await app.store.findKey('demo');
+  if (demo !== undefined && demo.revokedAt === undefined) {
+    app.log.warn(
+      'the key "demo" from the simulated group is accepted here as well; if you do not use it: rankd key revoke demo',
+    );
+  }
+}
+
+function flagsOf({ host, port, simulate }: ServeOptions): Record<string, string> {
+  return {
+    ...(host !== undefined && { 'server.host': host }),
+    ...(port !== undefined && { 'server.port': port }),
+    ...(simulate && { 'platform.kind': 'simulated' }),
+  };
+}
+
+function logLevel({ options }: Cli, { log }: Config): Config['log']['level'] {
+  if (options.verbose) return 'debug';
+  return options.quiet ? 'warn' : log.level;
+}

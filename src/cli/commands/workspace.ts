@@ -1,0 +1,61 @@
+import { Argument, type Command } from 'commander';
+import type { Plan, Workspace } from '../../core/model.ts';
+import type { Cli } from '../cli.ts';
+import { confirm } from '../confirm.ts';
+import { facts } from '../facts.ts';
+import { examples } from '../help.ts';
+import { isoOrNull } from '../time.ts';
+
+export function workspaceCommands(program: Command, cli: Cli): void {
+  const workspace = program
+    .command('workspace')
+    .description('the workspace that all keys belong to')
+    .addHelpText('after', examples('rankd workspace show', 'rankd workspace suspend'));
+  workspace
+    .command('show')
+    .description('its id, plan and whether it is active')
+    .addHelpText('after', examples('rankd workspace show', 'rankd workspace show --json'))
+    .action(() => show(cli));
+  workspace
+    .command('suspend')
+    .description('refuse every key from the next request on, until it is resumed')
+    .addHelpText('after', examples('rankd workspace suspend', 'rankd workspace suspend -y'))
+    .action(() => suspend(cli));
+  workspace
+    .command('resume')
+    .description('accept keys again')
+    .addHelpText('after', examples('rankd workspace resume'))
+    .action(() => update(cli, { active: true }));
+  workspace
+    .command('plan')
+    .description('set the plan; keys are accepted on the top plan only')
+    .addArgument(new Argument('<plan>', 'the plan').choices(['top', 'free'] satisfies Plan[]))
+    .addHelpText('after', examples('rankd workspace plan top', 'rankd workspace plan free -y'))
+    .action((plan: Plan) => setPlan(cli, plan));
+}
+
+async function show(cli: Cli): Promise<void> {
+  print(cli, await cli.withStore((store) => store.getWorkspace()));
+}
+
+async function suspend(cli: Cli): Promise<void> {
+  await confirm(cli, 'Suspend the workspace, so that every key is refused?');
+  await update(cli, { active: false });
+}
+
+async function setPlan(cli: Cli, plan: Plan): Promise<void> {
+  if (plan === 'free') await confirm(cli, 'Leave the top plan, so that every key is refused?');
+  await update(cli, { plan });
+}
+
+async function update(cli: Cli, change: { active?: boolean; plan?: Plan }): Promise<void> {
+  print(cli, await cli.withStore((store) => store.updateWorkspace(change, cli.by)));
+}
+
+function print(cli: Cli, { id, name, plan, active, createdAt }: Workspace): void {
+  const document = { id, name, plan, active, createdAt: isoOrNull(createdAt) };
+  cli.print({ workspace: document }, facts(document));
+  if (!active) cli.say('Every key is refused: the workspace is suspended.\ntry: rankd workspace resume');
+  if (plan !== 'top')
+    cli.say('Every key is refused: the workspace is not on the top plan.\ntry: rankd workspace plan top');
+}

@@ -1,0 +1,78 @@
+import { type ErrorCode, RankdError, reasons } from '../errors.ts';
+import { printable } from './table.ts';
+
+/** 0 is done; these follow the shell's and sysexits' customs. */
+export const exitCodes = {
+  missing_placeid: 2,
+  invalid_request: 2,
+  usage: 2,
+  member_not_found: 3,
+  not_found: 3,
+  already_exists: 4,
+  conflict: 4,
+  idempotency_mismatch: 4,
+  idempotency_in_progress: 75,
+  missing_authorization: 5,
+  invalid_key: 5,
+  place_not_whitelisted: 5,
+  key_not_allowed: 5,
+  rank_not_allowed: 5,
+  member_protected: 5,
+  ranker_not_allowed: 5,
+  above_acting_account: 5,
+  unknown_rank: 5,
+  ambiguous_rank: 5,
+  platform_rejected: 5,
+  key_paused: 5,
+  method_not_allowed: 1,
+  request_timeout: 1,
+  body_too_large: 1,
+  headers_too_large: 1,
+  internal: 1,
+  port_taken: 69,
+  platform_unavailable: 69,
+  store_unavailable: 69,
+  shutting_down: 75,
+  cooldown: 75,
+  too_many_requests: 75,
+  platform_busy: 75,
+  outcome_unknown: 75,
+  no_permission: 77,
+  platform_credential: 77,
+  config_invalid: 78,
+  schema_newer: 78,
+} as const satisfies Record<ErrorCode, number>;
+
+/** What to try where the error itself does not say. */
+const usualHints: Partial<Record<ErrorCode, string>> = {
+  usage: 'rankd --help',
+  cooldown: 'wait, then run the command again',
+  platform_busy: 'wait a moment, then run the command again',
+  platform_unavailable: 'check the network and https://status.roblox.com, then run the command again',
+  outcome_unknown: 'rankd history list --limit 1',
+  unknown_rank: 'rankd group roles',
+  ambiguous_rank: 'rankd group roles',
+  rank_not_allowed: 'rankd group roles',
+  internal: 'run the command again with -v and report what it prints',
+};
+
+/** The two lines of an error on a terminal, or its JSON document. */
+export function formatError(error: RankdError, { asJson }: { asJson: boolean }): string {
+  const hint = error.hint ?? usualHints[error.code] ?? 'rankd --help';
+  if (!asJson) return `error: ${printableLines(error.message)}\ntry: ${printableLines(hint)}\n`;
+  const { code, message, retryAfterMs } = error;
+  const retryAfter = retryAfterMs === undefined ? {} : { retryAfter: Math.ceil(retryAfterMs / 1000) };
+  return `${JSON.stringify({ v: 1, success: false, error: reasons[code], code, message, try: hint, ...retryAfter })}\n`;
+}
+
+/** Errors repeat arguments, file names and the platform's words; the list of what is wrong with a configuration has line breaks. */
+function printableLines(text: string): string {
+  return text.split('\n').map(printable).join('\n');
+}
+
+/** Anything thrown, as an error to show. What rankd does not know is `internal`. */
+export function asRankdError(cause: unknown): RankdError {
+  if (cause instanceof RankdError) return cause;
+  const message = `Something went wrong inside rankd: ${cause instanceof Error ? cause.message : String(cause)}`;
+  return new RankdError('internal', message, { cause });
+}

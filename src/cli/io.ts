@@ -1,0 +1,21 @@
+/** The world as a command sees it: what it reads, where it writes, who runs it. `main.ts` makes the real one. */
+export interface Io {
+  /** Results. */
+  stdout(text: string): void;
+  /** Talk: progress, hints, errors. */
+  stderr(text: string): void;
+  /** True where a person sees the output and can answer. */
+  isTerminal: boolean;
+  /** Asks a question on the terminal and resolves with the line typed. */
+  ask(question: string): Promise<string>;
+  /** All of standard input. */
+  readStdin(): Promise<string>;
+  env: Record<string, string | undefined>;
+  cwd: string;
+  nodeVersion: string;
+  home: string;
+  /** Who the audit names: `cli:<user>@<host>`. */
+  operator: string;
+  /** Resolves with the name of the first signal that asks to stop. */
+  stopSignal: Promise<string>;
+}

@@ -1,0 +1,89 @@
+import { Command, CommanderError } from 'commander';
+import { RankdError } from '../errors.ts';
+import { version } from '../version.ts';
+import { Cli } from './cli.ts';
+import { auditCommands } from './commands/audit.ts';
+import { groupCommands } from './commands/group.ts';
+import { historyCommands } from './commands/history.ts';
+import { keyCommands } from './commands/key.ts';
+import { rankCommands } from './commands/rank.ts';
+import { serveCommand } from './commands/serve.ts';
+import { versionCommand } from './commands/version.ts';
+import { whitelistCommands } from './commands/whitelist.ts';
+import { workspaceCommands } from './commands/workspace.ts';
+import { asRankdError, exitCodes, formatError } from './errors.ts';
+import { ExitCode } from './exit-code.ts';
+import { examples } from './help.ts';
+import type { Io } from './io.ts';
+
+/** Runs one command line (without node and script). Resolves with the exit code; never throws. */
+export async function runCli(argv: string[], io: Io): Promise<number> {
+  const program = createProgram(io);
+  try {
+    await program.parseAsync(argv, { from: 'user' });
+    return 0;
+  } catch (cause) {
+    if (cause instanceof ExitCode) return cause.code;
+    if (cause instanceof CommanderError && cause.exitCode === 0) return 0; // --help, --version
+    const error = cause instanceof CommanderError ? usageError(cause, argv) : asRankdError(cause);
+    // Parsing may have stopped before it came to the flag.
+    io.stderr(formatError(error, { asJson: program.opts()['json'] === true || argv.includes('--json') }));
+    if (program.opts()['verbose'] && error.cause instanceof Error) io.stderr(`${error.cause.stack}\n`);
+    return exitCodes[error.code];
+  }
+}
+
+function createProgram(io: Io): Command {
+  const program = new Command('rankd');
+  program
+    .description('Self-hosted rank service for one Roblox group: verifies API keys and changes ranks, safely.')
+    .version(version, '-V, --version', 'print the version')
+    .helpOption('-h, --help', 'show help')
+    .option(
+      '-c, --config <file>',
+      'configuration file (default: ./rankd.yaml, ~/.config/rankd/rankd.yaml, /etc/rankd/rankd.yaml)',
+    )
+    .option('--data-dir <dir>', 'where the database lives (default: ~/.local/share/rankd)')
+    .option('--json', 'print one JSON document')
+    .option('-q, --quiet', 'print results only')
+    .option('-v, --verbose', 'print more, causes of errors included')
+    .option('-y, --yes', 'answer yes to every question')
+    .addHelpText(
+      'after',
+      examples('rankd serve', 'rankd key create my-game', 'rankd whitelist add 920587237', 'rankd rank test 1001 20'),
+    );
+  const cli = new Cli(io, program);
+  serveCommand(program, cli);
+  workspaceCommands(program, cli);
+  keyCommands(program, cli);
+  whitelistCommands(program, cli);
+  rankCommands(program, cli);
+  groupCommands(program, cli);
+  historyCommands(program, cli);
+  auditCommands(program, cli);
+  versionCommand(program, cli);
+  for (const command of allCommands(program)) {
+    command
+      .exitOverride()
+      .showSuggestionAfterError(true)
+      .configureHelp({ showGlobalOptions: true })
+      .configureOutput({ writeOut: io.stdout, writeErr: () => undefined, getOutHelpWidth: () => 100 });
+    if (command !== program) command.helpOption('-h, --help', 'show help');
+  }
+  return program;
+}
+
+function allCommands(command: Command): Command[] {
+  return [command, ...command.commands.flatMap(allCommands)];
+}
+
+/** commander's own words, made one sentence with a second line that helps. */
+function usageError({ code, message }: CommanderError, argv: string[]): RankdError {
+  if (code === 'commander.help') {
+    const command = ['rankd', ...argv.filter((word) => !word.startsWith('-'))].join(' ');
+    return new RankdError('usage', `\`${command}\` needs a command.`, { hint: `${command} --help` });
+  }
+  const [problem = '', suggestion] = message.replace(/^error: /, '').split('\n');
+  const what = problem.charAt(0).toUpperCase() + problem.slice(1).replace(/\.$/, '');
+  return new RankdError('usage', `${what}.`, { hint: suggestion?.replace(/^\((.*)\)$/, '$1') ?? 'rankd --help' });
+}

@@ -1,0 +1,60 @@
+import { homedir, hostname, userInfo } from 'node:os';
+import { createInterface } from 'node:readline/promises';
+import { text } from 'node:stream/consumers';
+import type { Io } from './cli/io.ts';
+import { runCli } from './cli/program.ts';
+
+/** The process edge: the only file that touches `process`. */
+const stop = Promise.withResolvers<string>();
+const waitingForStop = { value: false };
+
+for (const signal of ['SIGINT', 'SIGTERM'] as const) {
+  process.on(signal, () => {
+    // A command that does not wait for the signal, or a second signal, ends at once: what is open is settled later.
+    if (!waitingForStop.value) process.exit(130);
+    waitingForStop.value = false;
+    stop.resolve(signal);
+  });
+}
+// Started by `bin/rankd.js` of an older Node: where that process is killed, this one is to stop too.
+process.on('disconnect', () => process.kill(process.pid, 'SIGTERM'));
+process.channel?.unref();
+// `rankd … | head` closes the pipe early; that is no error.
+process.stdout.on('error', (error: NodeJS.ErrnoException) => process.exit(error.code === 'EPIPE' ? 0 : 1));
+
+const io: Io = {
+  stdout: (output) => void process.stdout.write(output),
+  stderr: (output) => void process.stderr.write(output),
+  isTerminal: process.stdout.isTTY === true && process.stdin.isTTY === true,
+  ask,
+  readStdin: () => text(process.stdin),
+  env: process.env,
+  cwd: process.cwd(),
+  nodeVersion: process.versions.node,
+  home: homedir(),
+  operator: `cli:${userName()}@${hostname()}`,
+  get stopSignal() {
+    waitingForStop.value = true;
+    return stop.promise;
+  },
+};
+
+process.exitCode = await runCli(process.argv.slice(2), io);
+
+async function ask(question: string): Promise<string> {
+  const lines = createInterface({ input: process.stdin, output: process.stderr });
+  try {
+    return await lines.question(question);
+  } finally {
+    lines.close();
+  }
+}
+
+/** Containers may run as a user id that has no name. */
+function userName(): string {
+  try {
+    return userInfo().username;
+  } catch {
+    return String(process.getuid?.() ?? 'unknown');
+  }
+}
