@@ -74,7 +74,7 @@ function readText({ path, name }: ConfigLocation): string {
 function unreadable(name: string, cause: unknown): RankdError {
   const code = cause instanceof Error && 'code' in cause ? cause.code : undefined;
   if (code === 'ENOENT' || code === 'ENOTDIR') {
-    const hint = 'check the path, or write a configuration with `rankd init`';
+    const hint = 'check the path; config/rankd.example.yaml shows every setting';
     return new RankdError('config_invalid', `The configuration file ${name} does not exist.`, { hint, cause });
   }
   if (code === 'EACCES' || code === 'EPERM') {

@@ -23,7 +23,7 @@ export function configError(problems: readonly Problem[], file: string | undefin
   const distinct = [...new Set(lines)];
   const summary = `${file ?? 'The configuration'} has ${distinct.length} problems:`;
   return new RankdError('config_invalid', (distinct.length > 1 ? [summary, ...distinct] : distinct).join('\n'), {
-    hint: 'correct what is listed, then look again with `rankd config check`',
+    hint: 'correct what is listed, then run the command again',
   });
 }
 

@@ -38,7 +38,7 @@ test('every problem of the file, the environment and the flags is told at once, 
     'rankd.yaml:9:9 group.id: missing; platform.kind open-cloud needs the id of the group to rank in',
     'rankd.yaml:9:9 platform.api_key_file: missing; open-cloud needs an Open Cloud API key: name its file here, or set RANKD_PLATFORM_API_KEY',
   ]);
-  expect(box.failure().hint).toContain('rankd config check');
+  expect(box.failure().hint).toContain('run the command again');
 });
 
 test('a byte order mark does not shift positions', () => {
