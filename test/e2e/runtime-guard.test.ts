@@ -1,0 +1,60 @@
+import { spawnSync } from 'node:child_process';
+import { cpSync, existsSync, mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { delimiter, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { describe, expect, test } from 'vitest';
+import manifest from '../../package.json' with { type: 'json' };
+
+const root = fileURLToPath(new URL('../..', import.meta.url));
+
+/** Makes the running Node say that it is an old one: the guard is tested also where the system's Node is new. */
+const pretend =
+  'data:text/javascript,Object.defineProperty(process,"versions",{value:{...process.versions,node:"20.1.0"}})';
+const runtimes: Array<[string, string[]]> = [
+  ['a Node that says it is 20.1.0', [process.execPath, '--import', pretend]],
+  ["the system's own Node", [systemNode()]],
+];
+
+describe.each(runtimes)('started by %s', (_, [node = '', ...flags]) => {
+  test('rankd runs, on the Node that npm ci brought where the first is too old', () => {
+    const { status, stdout, stderr } = spawnSync(node, [...flags, join(root, 'bin/rankd.js'), 'version'], {
+      encoding: 'utf8',
+    });
+    expect(stderr).toBe('');
+    expect(stdout).toContain(`rankd ${manifest.version}`);
+    expect(status).toBe(0);
+  });
+
+  test('exit codes of the command come through', () => {
+    const { status } = spawnSync(node, [...flags, join(root, 'bin/rankd.js'), 'no-such-command'], { encoding: 'utf8' });
+    expect(status).toBe(2);
+  });
+});
+
+test('too old, and no other Node at hand: two lines and exit code 78', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'rankd-guard-'));
+  try {
+    for (const part of ['bin', 'dist', 'package.json'])
+      cpSync(join(root, part), join(folder, part), { recursive: true });
+    const { status, stderr, signal } = spawnSync(
+      process.execPath,
+      ['--import', pretend, join(folder, 'bin/rankd.js'), 'key', 'list'],
+      {
+        encoding: 'utf8',
+      },
+    );
+    expect(signal).toBeNull();
+    expect(status).toBe(78);
+    expect(stderr).toMatch(/^error: rankd needs Node\.js 22\.14 or newer; this is .+\ntry: .+\n$/);
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+});
+
+/** The first Node on the path that the project did not bring. */
+function systemNode(): string {
+  const folders = (process.env['PATH'] ?? '').split(delimiter).filter((folder) => !folder.includes('node_modules'));
+  const found = folders.map((folder) => join(folder, 'node')).find((file) => existsSync(file));
+  return found ?? process.execPath;
+}

@@ -1,0 +1,101 @@
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import type { Io } from '../../src/cli/io.ts';
+import { runCli } from '../../src/cli/program.ts';
+import { DaemonProcess } from '../support/daemon-process.ts';
+import { CliHome } from '../support/run-cli.ts';
+
+let home: CliHome;
+beforeEach(() => {
+  home = new CliHome();
+});
+afterEach(() => home[Symbol.dispose]());
+
+describe('the first run', () => {
+  test('off a terminal no secret is shown and no key is made', async () => {
+    await using daemon = await DaemonProcess.start(home);
+    expect(daemon.log).not.toContain('rk_live_');
+    expect(await home.json('key', 'list')).toMatchObject({ keys: [] });
+  });
+
+  test('on a terminal makes one demo key once, and prints curl commands that work as they stand', async () => {
+    const first = await serveOnTerminal(home, async (output) => {
+      for (const [, url = '', header = '', body = ''] of output.matchAll(/curl -s '(.+?)' -H '(.+?)' -d '(.+?)'/g)) {
+        const [name = '', value = ''] = header.split(': ');
+        expect((await fetch(url, { method: 'POST', headers: { [name]: value }, body })).status).toBe(200);
+      }
+    });
+    expect(first).toContain('SIMULATED GROUP');
+    expect(first.match(/rk_live_\w{36}/g)).toHaveLength(3);
+    expect((await home.run(['rank', 'show', '1001'])).stdout).toContain('Officer');
+    const second = await serveOnTerminal(home, async () => undefined);
+    expect(second).not.toContain('rk_live_');
+  });
+});
+
+describe('serve', () => {
+  test.each(['SIGTERM', 'SIGINT'] as const)('drains and exits 0 on %s', async (signal) => {
+    await using daemon = await DaemonProcess.start(home);
+    expect(await daemon.stop(signal)).toBe(0);
+    expect(daemon.log).toContain('stopped');
+  });
+
+  test('a second daemon on the same data directory is refused with exit code 4', async () => {
+    await using _first = await DaemonProcess.start(home);
+    const second = await home.run(['serve', '--port', '0']);
+    expect(second.code).toBe(4);
+    expect(second.stderr).toMatch(/^error: .+\ntry: .+\n$/);
+  });
+
+  test('a daemon killed with SIGKILL leaves the data directory free for the next', async () => {
+    const first = await DaemonProcess.start(home);
+    await first.stop('SIGKILL');
+    await using second = await DaemonProcess.start(home);
+    expect((await fetch(`${second.url}/readyz`)).status).toBe(200);
+  });
+
+  test('a taken port ends with exit code 69 and says how to take another', async () => {
+    await using first = await DaemonProcess.start(home);
+    const { port } = new URL(first.url);
+    const result = await home.run(['serve', '--port', port], { dataDir: home.path('other') });
+    expect(result.code).toBe(69);
+    expect(result.stderr).toContain(`127.0.0.1:${port}`);
+    expect(result.stderr).toContain('try: stop it, or choose another port');
+  });
+
+  test('a wrong setting ends with exit code 78 and names it', async () => {
+    const result = await home.run(['serve', '--port', 'eighty']);
+    expect(result.code).toBe(78);
+    expect(result.stderr).toContain('--port');
+  });
+});
+
+/** Runs `serve` in this process with a terminal that is watched, until `visit` has seen what it printed. */
+async function serveOnTerminal(
+  { folder, dataDir, cwd }: CliHome,
+  visit: (output: string) => Promise<void>,
+): Promise<string> {
+  const stop = Promise.withResolvers<string>();
+  let output = '';
+  const write = (text: string) => {
+    output += text;
+  };
+  const io: Io = {
+    stdout: write,
+    stderr: write,
+    isTerminal: true,
+    ask: () => Promise.reject(new Error('nothing is asked here')),
+    readStdin: () => Promise.resolve(''),
+    env: { RANKD_DATA_DIR: dataDir },
+    cwd,
+    nodeVersion: process.versions.node,
+    home: folder,
+    operator: 'cli:tester@test',
+    stopSignal: stop.promise,
+  };
+  const exited = runCli(['serve', '--port', '0'], io);
+  await expect.poll(() => output).toMatch(/rankd key list|history list/);
+  await visit(output);
+  stop.resolve('SIGTERM');
+  expect(await exited).toBe(0);
+  return output;
+}

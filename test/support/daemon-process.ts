@@ -1,0 +1,71 @@
+import { type ChildProcessByStdio, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { createInterface } from 'node:readline';
+import type { Readable } from 'node:stream';
+import { fileURLToPath } from 'node:url';
+import type { CliHome } from './run-cli.ts';
+
+const binary = fileURLToPath(new URL('../../bin/rankd.js', import.meta.url));
+
+/** `rankd serve` of the built binary, as a process of its own in a home of its own. */
+export class DaemonProcess implements AsyncDisposable {
+  /** e.g. `http://127.0.0.1:41503` */
+  readonly url: string;
+  readonly process: ChildProcessByStdio<null, Readable, Readable>;
+  /** Everything it logged so far. */
+  log = '';
+
+  private constructor(child: ChildProcessByStdio<null, Readable, Readable>, url: string, stderr: string) {
+    this.process = child;
+    this.url = url;
+    this.log = stderr;
+    child.stderr.on('data', (chunk) => {
+      this.log += chunk;
+    });
+  }
+
+  /** Resolves when it listens; rejects with what it said where it ends instead. */
+  static async start(home: CliHome, { args = [], env = {} }: { args?: string[]; env?: Record<string, string> } = {}) {
+    const child = spawn(process.execPath, [binary, 'serve', '--port', '0', '--json', ...args], {
+      cwd: home.cwd,
+      env: { PATH: process.env['PATH'], HOME: home.folder, RANKD_DATA_DIR: home.dataDir, ...env },
+      stdio: ['ignore', 'pipe', 'pipe'],
+    });
+    let stderr = '';
+    const collect = (chunk: Buffer) => {
+      stderr += chunk;
+    };
+    child.stderr.on('data', collect);
+    for await (const line of createInterface({ input: child.stdout })) {
+      child.stderr.off('data', collect);
+      return new DaemonProcess(child, JSON.parse(line).url, stderr);
+    }
+    throw new Error(`rankd serve ended before it listened: ${stderr}`);
+  }
+
+  /** Sends JSON to the API as a game would. */
+  async post(
+    path: string,
+    secret: string,
+    body: unknown,
+  ): Promise<{ status: number; json: unknown; headers: Headers }> {
+    const response = await fetch(this.url + path, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${secret}`, 'content-type': 'application/json' },
+      body: JSON.stringify(body),
+    });
+    return { status: response.status, json: await response.json(), headers: response.headers };
+  }
+
+  /** Asks it to stop with `signal`; resolves with its exit code, `null` where the signal ended it. */
+  async stop(signal: NodeJS.Signals = 'SIGTERM'): Promise<number | null> {
+    if (this.process.exitCode !== null || this.process.signalCode !== null) return this.process.exitCode;
+    const exited = once(this.process, 'exit');
+    this.process.kill(signal);
+    return (await exited)[0];
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.stop('SIGKILL');
+  }
+}

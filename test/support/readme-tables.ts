@@ -1,0 +1,34 @@
+import { exitCodes } from '../../src/cli/errors.ts';
+import { settings } from '../../src/config/settings.ts';
+import { type ErrorCode, reasons } from '../../src/errors.ts';
+import { statuses } from '../../src/http/errors.ts';
+
+const codes = Object.keys(reasons) as ErrorCode[];
+
+/** Codes that a game can meet, by status. */
+export function errorTable(): string[] {
+  const seen = codes.filter((code) => statuses[code] !== 500 || code === 'internal');
+  return table(
+    ['status', '`code`', '`error`'],
+    seen.toSorted((a, b) => statuses[a] - statuses[b]).map((code) => [String(statuses[code]), code, reasons[code]]),
+  );
+}
+
+export function exitTable(): string[] {
+  const byExit = Map.groupBy(codes, (code) => exitCodes[code]);
+  const rows = [...byExit].toSorted(([a], [b]) => a - b).map(([exit, group]) => [String(exit), group.join(', ')]);
+  return table(['exit code', 'error codes'], [['0', 'done, or yes'], ...rows, ['130', 'interrupted']]);
+}
+
+export function settingsTable(): string[] {
+  const shown = (value: unknown) =>
+    value === undefined ? '' : `\`${typeof value === 'string' ? value : JSON.stringify(value)}\``;
+  return table(
+    ['setting', 'default', 'what it does'],
+    settings.map(({ path, default: preset, description }) => [`\`${path}\``, shown(preset), description]),
+  );
+}
+
+function table(headings: string[], rows: string[][]): string[] {
+  return [headings, headings.map(() => '---'), ...rows].map((cells) => `| ${cells.join(' | ')} |`);
+}

@@ -1,0 +1,73 @@
+import { spawn } from 'node:child_process';
+import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
+import { fileURLToPath } from 'node:url';
+
+const binary = fileURLToPath(new URL('../../bin/rankd.js', import.meta.url));
+
+export interface RunOptions {
+  /** Besides HOME, PATH and RANKD_DATA_DIR; nothing else of the tests' own environment is passed on. */
+  env?: Record<string, string>;
+  cwd?: string;
+  /** Standard input; empty unless given. */
+  input?: string;
+  dataDir?: string;
+}
+
+export interface CliResult {
+  code: number | null;
+  stdout: string;
+  stderr: string;
+  /** The one JSON document that was printed: on stdout, or on stderr where stdout is empty. */
+  json<T = Record<string, unknown>>(): T;
+}
+
+/** Runs the built `rankd` as a user would, off a terminal. Home, current folder and data directory are temporary. */
+export async function runCli(args: string[], options: RunOptions = {}): Promise<CliResult> {
+  using home = new CliHome();
+  return await home.run(args, options);
+}
+
+/** A home of its own for several runs of `rankd`, removed on disposal. */
+export class CliHome {
+  readonly folder = mkdtempSync(join(tmpdir(), 'rankd-cli-'));
+  readonly dataDir = join(this.folder, 'data');
+  /** The current folder of the runs. */
+  readonly cwd = join(this.folder, 'work');
+
+  constructor() {
+    mkdirSync(this.cwd);
+  }
+
+  path(name: string): string {
+    return join(this.cwd, name);
+  }
+
+  async run(
+    args: string[],
+    { env = {}, cwd = this.cwd, input = '', dataDir = this.dataDir }: RunOptions = {},
+  ): Promise<CliResult> {
+    const child = spawn(process.execPath, [binary, ...args], {
+      cwd,
+      env: { PATH: process.env['PATH'], HOME: this.folder, RANKD_DATA_DIR: dataDir, ...env },
+    });
+    child.stdin.on('error', () => undefined); // a command that reads no input may be gone already
+    child.stdin.end(input);
+    const code = new Promise<number | null>((resolve, reject) => child.once('error', reject).once('close', resolve));
+    const [stdout, stderr] = await Promise.all([text(child.stdout), text(child.stderr)]);
+    return { code: await code, stdout, stderr, json: () => JSON.parse(stdout || stderr) };
+  }
+
+  /** Runs a command that must succeed and returns its JSON document. */
+  async json<T = Record<string, unknown>>(...args: string[]): Promise<T> {
+    const result = await this.run([...args, '--json']);
+    if (result.code === 0) return result.json<T>();
+    throw new Error(`rankd ${args.join(' ')} ended with ${result.code}: ${result.stderr}`);
+  }
+
+  [Symbol.dispose](): void {
+    rmSync(this.folder, { recursive: true, force: true });
+  }
+}
