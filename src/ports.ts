@@ -47,7 +47,8 @@ export interface CallContext {
  * The group on the platform. Thin: knows nothing of callers, plans or audit. Repeating any call is safe.
  *
  * Errors: `platform_busy` (no room before the deadline; nothing sent), `platform_unavailable`, `platform_credential`,
- * `platform_rejected`. A write also throws `member_not_found`, `above_acting_account`, and `outcome_unknown`: it may or
+ * `platform_rejected`; the simulated group also throws `store_unavailable`. A call whose signal is aborted before anything
+ * was sent rejects with one of the first two. A write also throws `member_not_found`, `above_acting_account`, and `outcome_unknown`: it may or
  * may not have been applied. Any other error of a write means that it certainly was not.
  */
 export interface Platform {
@@ -75,7 +76,8 @@ export interface RoleWrite {
  * Everything rankd remembers. Every method is one durable transaction; what is not found is `undefined`. `by` is the
  * doer as the audit names it: a method that takes it writes its audit event in the same transaction.
  *
- * Errors: `already_exists`, `conflict`, `store_unavailable` (disk full, locked, read-only; nothing was written).
+ * Errors: `not_found`, `already_exists`, `conflict` (also an idempotency key that was taken meanwhile), `key_paused`, and
+ * `store_unavailable` (disk full, locked, read-only; nothing was written).
  */
 export interface Store extends WorkspaceStore, KeyStore, WhitelistStore, ChangeStore, AuditStore {
   /** Resolves when the store answers. */

@@ -28,7 +28,10 @@ export function tripBreaker(
   });
 }
 
-/** How many different members are demoted since then with this one; open changes count, quiet repetitions do not. */
+/**
+ * How many different members are demoted since then with this one; open changes count, quiet repetitions do not. Lifting
+ * the pause of a key begins its count anew.
+ */
 function countDemoted(
   db: Connection,
   demotion: { rankeeId: number; keyId: string; since: number },
@@ -36,7 +39,7 @@ function countDemoted(
   const others = db.get<{ byKey: number; byAll: number }>(
     `SELECT count(DISTINCT iif(key_id = @keyId, rankee_id, NULL)) AS byKey, count(DISTINCT rankee_id) AS byAll
      FROM rank_changes
-     WHERE requested_at >= @since AND rankee_id <> @rankeeId AND state IN ('pending', 'applied', 'unknown')
+     WHERE requested_at >= max(@since, coalesce((SELECT resumed_at FROM keys WHERE id = @keyId), 0)) AND rankee_id <> @rankeeId AND state IN ('pending', 'applied', 'unknown')
        AND demotion = 1 AND dry_run = 0 AND roles_before <> roles_after`,
     demotion,
   );

@@ -54,7 +54,10 @@ export function changeQueries(db: Connection): ChangeQueries {
     },
 
     async openChanges() {
-      return db.all<ChangeRow>(`${selectChange} WHERE state IN ('pending', 'unknown') ORDER BY seq`).map(toChange);
+      // Left to itself, the planner reads the whole history in order instead.
+      const few = 'INDEXED BY one_open_change_a_member';
+      const sql = `${selectChange} ${few} WHERE state IN ('pending', 'unknown') ORDER BY seq`;
+      return db.all<ChangeRow>(sql).map(toChange);
     },
   };
 }

@@ -1,7 +1,6 @@
 import Database from 'better-sqlite3';
 import { RankdError } from '../../errors.ts';
-import type { Clock } from '../../ports.ts';
-import { isBusy, toStoreError } from './sqlite-error.ts';
+import { toStoreError } from './sqlite-error.ts';
 
 /** Values by name: `{ keyId }` is `@keyId` in the statement. */
 export type Bindings = Record<string, string | number | Buffer | null | undefined>;
@@ -54,24 +53,11 @@ export class Connection {
   }
 
   /** Lets readers and one writer work at the same time. Kept in the file, so only its first opener changes anything. */
-  async useWriteAheadLog(clock: Pick<Clock, 'sleep'>): Promise<void> {
-    for (let triesLeft = 100; ; triesLeft -= 1) {
-      try {
-        const [row] = this.#database.pragma('journal_mode = WAL') as Array<{ journal_mode: string }>;
-        if (row?.journal_mode === 'wal') return;
-        throw new RankdError(
-          'store_unavailable',
-          'The file system of the database does not support a write-ahead log.',
-          {
-            hint: 'put the data directory on a local disk and name it with --data-dir',
-          },
-        );
-      } catch (error) {
-        // Unlike other statements this one does not wait for a lock that another opener holds.
-        if (!isBusy(error) || triesLeft === 0) throw toStoreError(error, this.file);
-        await clock.sleep(20);
-      }
-    }
+  useWriteAheadLog(): void {
+    if (this.get<{ journal_mode: string }>('PRAGMA journal_mode = WAL')?.journal_mode === 'wal') return;
+    throw new RankdError('store_unavailable', 'The file system of the database does not support a write-ahead log.', {
+      hint: 'put the data directory on a local disk and name it with --data-dir',
+    });
   }
 
   close(): void {

@@ -30,9 +30,10 @@ export function keyStore(db: Connection, clock: Pick<Clock, 'now'>): KeyStore {
     },
 
     async findKey(idOrName) {
+      // Of the keys of one name only the newest can be in force.
       const row = db.get<KeyRow>(
         `SELECT ${keyColumns} FROM keys AS k WHERE k.id = @idOrName OR k.name = @idOrName
-         ORDER BY k.id = @idOrName DESC, k.revoked_at IS NULL DESC, k.seq DESC LIMIT 1`,
+         ORDER BY k.id = @idOrName DESC, k.seq DESC LIMIT 1`,
         { idOrName, now: clock.now() },
       );
       return row && toKey(row);
@@ -90,11 +91,12 @@ export function setPaused(
   { keyId, paused, reason }: { keyId: string; paused: boolean; reason: string },
   { by, now }: { by: string; now: number },
 ): void {
-  db.run('UPDATE keys SET paused_at = iif(@paused, coalesce(paused_at, @now), NULL) WHERE id = @keyId', {
-    keyId,
-    paused: Number(paused),
-    now,
-  });
+  db.run(
+    `UPDATE keys SET paused_at = iif(@paused, coalesce(paused_at, @now), NULL),
+                     resumed_at = iif(@paused, resumed_at, @now)
+     WHERE id = @keyId`,
+    { keyId, paused: Number(paused), now },
+  );
   const action = paused ? 'key.pause' : 'key.resume';
   appendEvent(db, { at: now, by, action, subject: keyId, detail: { reason } });
 }

@@ -26,7 +26,8 @@ export const migrations: readonly string[] = [
     created_at INTEGER NOT NULL,
     expires_at INTEGER,
     revoked_at INTEGER,
-    paused_at  INTEGER
+    paused_at  INTEGER,
+    resumed_at INTEGER
   ) STRICT;
   CREATE UNIQUE INDEX one_key_a_name ON keys (name) WHERE revoked_at IS NULL;
 

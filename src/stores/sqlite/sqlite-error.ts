@@ -13,7 +13,7 @@ export function toStoreError(error: unknown, file: string): RankdError {
   if (primary === 'SQLITE_CONSTRAINT') return constraintError(error);
   const { message, ...details } = failures(file)[primary] ?? {
     message: `The database failed (${error.code}).`,
-    hint: 'run `rankd doctor`',
+    hint: 'look at the log for the cause, then run the command again',
   };
   return new RankdError('store_unavailable', message, { ...details, cause: error });
 }
@@ -57,7 +57,7 @@ function failures(file: string): Record<string, { message: string } & ErrorDetai
     },
     SQLITE_CORRUPT: {
       message: 'The database of rankd is damaged.',
-      hint: 'stop the daemon and restore a backup with `rankd restore FILE`',
+      hint: 'stop the daemon and put back a copy of rankd.db from before',
     },
   };
 }

@@ -15,7 +15,7 @@ export async function openSqliteStore({ dataDir, clock }: { dataDir: string; clo
   try {
     migrate(db, clock);
     for (const suffix of ['', '-wal', '-shm']) tightenFile(db.file + suffix);
-    await db.useWriteAheadLog(clock);
+    db.useWriteAheadLog();
     return createSqliteStore(db, clock);
   } catch (error) {
     db.close();

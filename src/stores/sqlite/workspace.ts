@@ -1,4 +1,4 @@
-import { randomInt } from 'node:crypto';
+import { newId } from '../../core/api-key.ts';
 import type { Plan, Workspace } from '../../core/model.ts';
 import { RankdError } from '../../errors.ts';
 import type { Clock, WorkspaceStore } from '../../ports.ts';
@@ -36,7 +36,7 @@ export function createWorkspace(db: Connection, clock: Pick<Clock, 'now'>): void
   db.run(
     `INSERT INTO workspace (one_row, id, name, plan, active, created_at)
      VALUES (1, @id, 'default', 'top', 1, @createdAt)`,
-    { id: `ws_${randomBase62(20)}`, createdAt: clock.now() },
+    { id: newId('ws'), createdAt: clock.now() },
   );
 }
 
@@ -52,14 +52,8 @@ function readWorkspace(db: Connection): Workspace {
   const row = db.get<WorkspaceRow>('SELECT id, name, plan, active, created_at AS createdAt FROM workspace');
   if (row === undefined) {
     throw new RankdError('store_unavailable', 'The database of rankd has lost its workspace.', {
-      hint: 'stop the daemon and restore a backup with `rankd restore FILE`',
+      hint: 'stop the daemon and put back a copy of rankd.db from before',
     });
   }
   return { ...row, active: row.active === 1 };
-}
-
-const base62 = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
-
-function randomBase62(length: number): string {
-  return Array.from({ length }, () => base62.charAt(randomInt(base62.length))).join('');
 }

@@ -1,0 +1,50 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe } from 'vitest';
+import type { Clock, Store } from '../../src/ports.ts';
+import { ManualClock } from '../support/manual-clock.ts';
+import { auditContract } from './store/audit.ts';
+import { changeContract } from './store/changes.ts';
+import { demotionContract } from './store/demotions.ts';
+import { keyContract } from './store/keys.ts';
+import { presentedContract } from './store/presented.ts';
+import { whitelistContract } from './store/whitelist.ts';
+import { workspaceContract } from './store/workspace.ts';
+
+export type OpenStore = (where: { dataDir: string; clock: Clock }) => Promise<Store>;
+
+/** What a test of the suite works with: a fresh store, and a second handle on the same data as another process has. */
+export interface StoreCase {
+  store: Store;
+  other: Store;
+  clock: ManualClock;
+}
+
+/** The promises of the Store port. Every engine passes them. */
+export function storeContract(name: string, open: OpenStore): void {
+  describe(name, () => {
+    const at = {} as StoreCase;
+    let dataDir: string;
+
+    beforeEach(async () => {
+      dataDir = mkdtempSync(join(tmpdir(), 'rankd-store-'));
+      at.clock = new ManualClock();
+      at.store = await open({ dataDir, clock: at.clock });
+      at.other = await open({ dataDir, clock: at.clock });
+    });
+
+    afterEach(async () => {
+      await Promise.all([at.store.close(), at.other.close()]);
+      rmSync(dataDir, { recursive: true });
+    });
+
+    workspaceContract(at);
+    keyContract(at);
+    presentedContract(at);
+    whitelistContract(at);
+    changeContract(at);
+    demotionContract(at);
+    auditContract(at);
+  });
+}

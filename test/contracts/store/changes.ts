@@ -1,0 +1,242 @@
+import { describe, expect, test } from 'vitest';
+import type { RankChange } from '../../../src/core/model.ts';
+import type { StoreCase } from '../store-contract.ts';
+import { applied, awkwardText, largestId, newChange, refused, unknown } from './samples.ts';
+
+export function changeContract(at: StoreCase): void {
+  const begin = (change: RankChange, after?: string) => at.store.beginChange(change, { after });
+  const dayMs = 24 * 3_600_000;
+
+  describe('rank changes', () => {
+    test('a change comes back exactly as it was kept, every field of it', async () => {
+      const change = newChange({
+        rankeeId: largestId,
+        rankeeName: awkwardText,
+        rankerId: largestId - 1,
+        rankerName: awkwardText,
+        newRankId: largestId - 2,
+        roleId: largestId - 2,
+        rolesBefore: [1, largestId - 3],
+        rolesAfter: [1, largestId - 2],
+        placeId: largestId,
+        command: awkwardText,
+        oldRankName: awkwardText,
+        prefix: ':',
+        webhookHost: 'example.com',
+        demotion: true,
+        idempotencyKey: awkwardText,
+        fingerprint: 'ab12',
+      });
+      expect(await begin(change)).toBe(true);
+      expect(await at.other.findChange(change.id)).toStrictEqual(change);
+    });
+
+    test('what was not given is absent, not null', async () => {
+      const { keyId, placeId, roleId, ...change } = newChange({
+        state: 'refused',
+        code: 'unknown_rank',
+        finishedAt: 5,
+      });
+      await at.store.recordChange(change);
+      expect(await at.store.findChange(change.id)).toStrictEqual(change);
+      expect(await at.store.findChange('chg_no')).toBeUndefined();
+    });
+
+    test('an id is kept once', async () => {
+      const change = newChange({ state: 'refused' });
+      await at.store.recordChange(change);
+      await expect(at.store.recordChange(change)).rejects.toMatchObject({ code: 'conflict' });
+    });
+
+    test('lists are newest first by arrival, even where the clock was set back', async () => {
+      const first = newChange({ state: 'applied', requestedAt: 9_000 });
+      const second = newChange({ state: 'refused', requestedAt: 1_000, rankeeId: 8, keyId: 'key_other' });
+      const third = newChange({ rankeeId: 9, requestedAt: 5_000 });
+      for (const change of [first, second, third]) await at.store.recordChange(change);
+      const ids = async (filter: object) => (await at.store.listChanges({ limit: 9, ...filter })).map(({ id }) => id);
+      expect(await ids({})).toEqual([third.id, second.id, first.id]);
+      expect(await ids({ limit: 2 })).toEqual([third.id, second.id]);
+      expect(await ids({ rankeeId: 7 })).toEqual([first.id]);
+      expect(await ids({ keyId: 'key_main' })).toEqual([third.id, first.id]);
+      expect(await ids({ states: ['applied', 'refused'] })).toEqual([second.id, first.id]);
+      expect(await ids({ states: ['applied', 'pending'], keyId: 'key_main', rankeeId: 9 })).toEqual([third.id]);
+      expect(await ids({ states: [] })).toEqual([]);
+    });
+
+    test('the latest change of a member is the last to arrive, whatever the clock said', async () => {
+      expect(await at.store.latestChange(7)).toStrictEqual({});
+      await at.store.recordChange(newChange({ state: 'applied', requestedAt: 9_000 }));
+      const last = newChange({ state: 'refused', requestedAt: 1_000 });
+      await at.store.recordChange(last);
+      await at.store.recordChange(newChange({ state: 'refused', rankeeId: 8 }));
+      expect(await at.other.latestChange(7)).toStrictEqual({ latestId: last.id });
+    });
+
+    test('an open change is told beside newer ones, until it is settled', async () => {
+      const open = newChange();
+      await begin(open);
+      const newer = newChange({ state: 'refused' });
+      await at.store.recordChange(newer);
+      expect(await at.other.latestChange(7)).toStrictEqual({ latestId: newer.id, open });
+      await at.store.finishChange(open.id, applied);
+      expect(await at.other.latestChange(7)).toStrictEqual({ latestId: newer.id });
+    });
+
+    test('a change does not begin where what was read before may be stale', async () => {
+      const settled = newChange({ state: 'refused' });
+      await at.store.recordChange(settled);
+      expect(await begin(newChange())).toBe(false);
+      expect(await begin(newChange(), 'chg_no')).toBe(false);
+      expect(await at.store.listChanges({ limit: 9 })).toHaveLength(1);
+      expect(await begin(newChange(), settled.id)).toBe(true);
+    });
+
+    test('of all handles that begin a change of one member, exactly one does', async () => {
+      const stores = [at.store, at.other, at.store, at.other];
+      const begun = await Promise.all(stores.map((store) => store.beginChange(newChange(), { after: undefined })));
+      expect(begun.filter(Boolean)).toHaveLength(1);
+      expect(await at.store.listChanges({ limit: 9 })).toHaveLength(1);
+      expect(await begin(newChange({ rankeeId: 8 }))).toBe(true);
+    });
+
+    test('a member with an unknown change gets no other until that is settled', async () => {
+      const change = newChange();
+      await begin(change);
+      await at.store.finishChange(change.id, unknown);
+      expect(await begin(newChange(), change.id)).toBe(false);
+      await at.store.finishChange(change.id, refused);
+      expect(await begin(newChange(), change.id)).toBe(true);
+    });
+
+    test('a change ends once, and the first end stays', async () => {
+      const change = newChange({ idempotencyKey: 'again' });
+      await begin(change);
+      await at.clock.advance(700);
+      expect(await at.store.finishChange(change.id, applied)).toBe(true);
+      expect(await at.other.finishChange(change.id, refused)).toBe(false);
+      expect(await at.store.finishChange('chg_no', refused)).toBe(false);
+      expect(await at.store.findChange(change.id)).toStrictEqual({ ...change, ...applied, finishedAt: at.clock.now() });
+    });
+
+    test('one that becomes unknown keeps the roles that were wanted and stays open', async () => {
+      const change = newChange();
+      await begin(change);
+      expect(await at.store.finishChange(change.id, { ...unknown, rolesAfter: [100] })).toBe(true);
+      const kept = { ...change, ...unknown };
+      expect(await at.store.findChange(change.id)).toStrictEqual(kept);
+      expect(await at.store.openChanges()).toStrictEqual([kept]);
+      expect(await at.store.finishChange(change.id, unknown)).toBe(true);
+      expect(await at.store.finishChange(change.id, applied)).toBe(true);
+      expect(await at.store.findChange(change.id)).toMatchObject({ ...applied, finishedAt: at.clock.now() });
+      expect(await at.store.openChanges()).toEqual([]);
+    });
+
+    test('a roll-back is kept with its reason, also where it becomes unknown', async () => {
+      const change = newChange();
+      const why = { code: 'above_acting_account', message: 'Not allowed.' } as const;
+      await begin(change);
+      await at.store.markRollBack(change.id, why);
+      const marked = { ...change, ...why, aim: 'roll_back' };
+      expect(await at.other.findChange(change.id)).toStrictEqual(marked);
+      await at.store.finishChange(change.id, unknown);
+      expect(await at.other.findChange(change.id)).toStrictEqual({ ...marked, state: 'unknown' });
+      await at.store.finishChange(change.id, refused);
+      await expect(at.store.markRollBack(change.id, why)).rejects.toMatchObject({ code: 'conflict' });
+    });
+
+    test('open changes are told oldest first', async () => {
+      const [first, second] = [newChange({ requestedAt: 9_000 }), newChange({ rankeeId: 8, requestedAt: 1_000 })];
+      await begin(first);
+      await begin(second);
+      await at.store.recordChange(newChange({ rankeeId: 9, state: 'failed' }));
+      await at.store.finishChange(first.id, unknown);
+      expect((await at.other.openChanges()).map(({ id }) => id)).toEqual([first.id, second.id]);
+    });
+
+    test('the moment of the last applied change leaves out refusals, dry runs and quiet repetitions', async () => {
+      const settled = { state: 'applied', finishedAt: 9_000 } as const;
+      await at.store.recordChange(newChange({ ...settled, dryRun: true }));
+      await at.store.recordChange(newChange({ ...settled, rolesAfter: [100, 200] }));
+      await at.store.recordChange(newChange({ ...settled, state: 'refused' }));
+      await at.store.recordChange(newChange({ ...settled, rankeeId: 8 }));
+      expect(await at.store.lastAppliedAt(7)).toBeUndefined();
+      const { latestId } = await at.store.latestChange(7);
+      const change = newChange();
+      await begin(change, latestId);
+      expect(await at.store.lastAppliedAt(7)).toBeUndefined();
+      await at.store.finishChange(change.id, applied);
+      expect(await at.other.lastAppliedAt(7)).toBe(at.clock.now());
+    });
+
+    test('an idempotency key finds its change, per API key and only as far back as asked', async () => {
+      const change = newChange({ idempotencyKey: 'abc', fingerprint: 'ff', requestedAt: 5_000, state: 'applied' });
+      await at.store.recordChange(change);
+      const query = { keyId: 'key_main', idempotencyKey: 'abc', since: 5_000 };
+      expect(await at.other.findChangeByIdempotencyKey(query)).toStrictEqual(change);
+      expect(await at.store.findChangeByIdempotencyKey({ ...query, since: 5_001 })).toBeUndefined();
+      expect(await at.store.findChangeByIdempotencyKey({ ...query, keyId: 'key_other' })).toBeUndefined();
+      expect(await at.store.findChangeByIdempotencyKey({ ...query, idempotencyKey: 'ABC' })).toBeUndefined();
+    });
+
+    test('within a day an idempotency key is kept once per API key, and then means the newer change', async () => {
+      const idempotencyKey = 'abc';
+      const settled = { state: 'applied', idempotencyKey } as const;
+      const old = newChange({ ...settled, requestedAt: at.clock.now() });
+      await at.store.recordChange(old);
+      await at.clock.advance(dayMs);
+      const again = () => newChange({ ...settled, requestedAt: at.clock.now() });
+      await expect(at.store.recordChange(again())).rejects.toMatchObject({ code: 'conflict' });
+      const pending = newChange({ idempotencyKey });
+      await expect(at.other.beginChange(pending, { after: old.id })).rejects.toMatchObject({ code: 'conflict' });
+      await at.store.recordChange({ ...again(), keyId: 'key_other' });
+
+      await at.clock.advance(1);
+      const newer = again();
+      await at.store.recordChange(newer);
+      const query = { keyId: 'key_main', idempotencyKey, since: 0 };
+      expect(await at.store.findChangeByIdempotencyKey(query)).toStrictEqual(newer);
+      expect(await at.store.findChange(old.id)).not.toHaveProperty('idempotencyKey');
+    });
+
+    test('an outcome can release the idempotency key', async () => {
+      const change = newChange({ idempotencyKey: 'abc' });
+      await begin(change);
+      await at.store.finishChange(change.id, { ...refused, forgetIdempotencyKey: true });
+      expect(await at.store.findChange(change.id)).not.toHaveProperty('idempotencyKey');
+      expect(await begin(newChange({ idempotencyKey: 'abc' }), change.id)).toBe(true);
+    });
+
+    test('the audit has every step of a change, with who, whom, why and the roles', async () => {
+      const change = newChange();
+      const why = { code: 'platform_rejected', message: 'No.' } as const;
+      await begin(change);
+      await at.store.markRollBack(change.id, why);
+      await at.store.finishChange(change.id, unknown);
+      await at.store.finishChange(change.id, unknown);
+      await at.store.finishChange(change.id, refused);
+      const dry = newChange({ state: 'applied', dryRun: true, rankeeId: 8 });
+      await at.store.recordChange(dry);
+      const steps = (await at.store.listAudit({ limit: 9 })).reverse();
+      const detail = {
+        rankeeId: 7,
+        code: null,
+        rolesBefore: [100, 200],
+        rolesAfter: [100, 300],
+        keyId: 'key_main',
+        placeId: 42,
+      };
+      expect(steps.map(({ action, subject, by, detail }) => ({ action, subject, by, detail }))).toEqual([
+        { action: 'rank.begin', subject: change.id, by: change.by, detail },
+        { action: 'rank.roll_back', subject: change.id, by: change.by, detail: { ...detail, code: why.code } },
+        { action: 'rank.unknown', subject: change.id, by: change.by, detail: { ...detail, code: unknown.code } },
+        {
+          action: 'rank.refused',
+          subject: change.id,
+          by: change.by,
+          detail: { ...detail, code: refused.code, rolesAfter: refused.rolesAfter },
+        },
+        { action: 'rank.applied', subject: dry.id, by: dry.by, detail: { ...detail, rankeeId: 8, dryRun: true } },
+      ]);
+    });
+  });
+}

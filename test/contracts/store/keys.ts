@@ -1,0 +1,154 @@
+import { describe, expect, test } from 'vitest';
+import type { StoreCase } from '../store-contract.ts';
+import { awkwardText, newKey, newSecret, operator } from './samples.ts';
+
+export function keyContract(at: StoreCase): void {
+  describe('keys', () => {
+    test('a key comes back as it was made, what was not given being absent', async () => {
+      const made = await at.store.createKey(newKey('main'), operator);
+      expect(made).toStrictEqual({
+        id: 'key_main',
+        name: 'main',
+        mode: 'live',
+        scopes: ['verify', 'rank'],
+        createdAt: at.clock.now(),
+        secrets: [{ masked: 'rk_live_mai…abc', createdAt: at.clock.now() }],
+      });
+      expect(await at.other.findKey('main')).toStrictEqual(made);
+    });
+
+    test('mode, scopes, ceiling and expiry are kept', async () => {
+      const settings = { mode: 'test', scopes: ['verify'], maxRank: 50, expiresAt: 4_102_444_800_000 } as const;
+      await at.store.createKey(newKey('main', { ...settings, scopes: ['verify'] }), operator);
+      expect(await at.store.findKey('key_main')).toMatchObject(settings);
+    });
+
+    test('a name is kept exactly, whatever characters it has', async () => {
+      await at.store.createKey(newKey('main', { name: awkwardText }), operator);
+      expect(await at.other.findKey(awkwardText)).toMatchObject({ id: 'key_main', name: awkwardText });
+    });
+
+    test('a name that a key in force has is refused from any handle, with nothing written', async () => {
+      await at.store.createKey(newKey('main'), operator);
+      const again = newKey('main', { id: 'key_2', secret: newSecret('2') });
+      await expect(at.other.createKey(again, operator)).rejects.toMatchObject({
+        name: 'RankdError',
+        code: 'already_exists',
+        hint: expect.stringContaining('rankd key show main'),
+      });
+      expect(await at.store.listKeys()).toHaveLength(1);
+      expect(await at.store.listAudit({ limit: 10 })).toHaveLength(1);
+    });
+
+    test('the name of a revoked key can be given anew, and then means the new key', async () => {
+      await at.store.createKey(newKey('main'), operator);
+      await at.store.revokeKey('key_main', operator);
+      expect(await at.store.findKey('main')).toMatchObject({ id: 'key_main' });
+      await at.store.createKey(newKey('main', { id: 'key_2', secret: newSecret('2') }), operator);
+      expect(await at.store.findKey('main')).toMatchObject({ id: 'key_2' });
+      expect(await at.store.findKey('key_main')).toMatchObject({ id: 'key_main' });
+      await at.store.revokeKey('key_2', operator);
+      expect(await at.store.findKey('main')).toMatchObject({ id: 'key_2' });
+    });
+
+    test('an id goes before a name', async () => {
+      await at.store.createKey(newKey('main'), operator);
+      await at.store.createKey(newKey('key_main', { id: 'key_2' }), operator);
+      expect(await at.store.findKey('key_main')).toMatchObject({ id: 'key_main' });
+      expect(await at.store.findKey('nobody')).toBeUndefined();
+    });
+
+    test('keys are listed oldest first, even where the clock was set back', async () => {
+      await at.store.createKey(newKey('b'), operator);
+      at.clock.setWallClock(0);
+      await at.store.createKey(newKey('a'), operator);
+      expect((await at.store.listKeys()).map((key) => key.name)).toEqual(['b', 'a']);
+    });
+
+    test('a secret or an id that is kept already is a conflict', async () => {
+      await at.store.createKey(newKey('main'), operator);
+      const sameSecret = newKey('other', { secret: newSecret('main') });
+      await expect(at.store.createKey(sameSecret, operator)).rejects.toMatchObject({ code: 'conflict' });
+      const sameId = newKey('other', { id: 'key_main' });
+      await expect(at.store.createKey(sameId, operator)).rejects.toMatchObject({ code: 'conflict' });
+      expect(await at.store.listKeys()).toHaveLength(1);
+    });
+
+    test('after a rotation both secrets show, newest first, until the overlap ends', async () => {
+      const start = at.clock.now();
+      await at.store.createKey(newKey('main'), operator);
+      await at.clock.advance(1_000);
+      const rotation = { keyId: 'key_main', secret: newSecret('new'), oldExpiresAt: start + 5_000 };
+      const rotated = await at.store.rotateKey(rotation, operator);
+      expect(rotated.secrets).toStrictEqual([
+        { masked: 'rk_live_new…abc', createdAt: start + 1_000 },
+        { masked: 'rk_live_mai…abc', createdAt: start, expiresAt: start + 5_000 },
+      ]);
+      await at.clock.advance(4_000);
+      expect((await at.other.findKey('main'))?.secrets).toHaveLength(1);
+    });
+
+    test('a second rotation never gives an older secret more time', async () => {
+      const start = at.clock.now();
+      await at.store.createKey(newKey('main'), operator);
+      await at.store.rotateKey({ keyId: 'key_main', secret: newSecret('2'), oldExpiresAt: start + 1_000 }, operator);
+      const third = { keyId: 'key_main', secret: newSecret('3'), oldExpiresAt: start + 9_000 };
+      const { secrets } = await at.store.rotateKey(third, operator);
+      expect(secrets.map((secret) => secret.expiresAt)).toEqual([undefined, start + 9_000, start + 1_000]);
+    });
+
+    test('revoking keeps the first moment, however often it is done', async () => {
+      await at.store.createKey(newKey('main'), operator);
+      const { revokedAt } = await at.store.revokeKey('key_main', operator);
+      expect(revokedAt).toBe(at.clock.now());
+      await at.clock.advance(1_000);
+      expect(await at.other.revokeKey('key_main', operator)).toMatchObject({ revokedAt });
+    });
+
+    test('a revoked key gets no new secret', async () => {
+      await at.store.createKey(newKey('main'), operator);
+      await at.store.revokeKey('key_main', operator);
+      const rotation = { keyId: 'key_main', secret: newSecret('new'), oldExpiresAt: 0 };
+      await expect(at.store.rotateKey(rotation, operator)).rejects.toMatchObject({ code: 'conflict' });
+    });
+
+    test('a pause keeps its first moment and can be lifted', async () => {
+      await at.store.createKey(newKey('main'), operator);
+      const pause = { keyId: 'key_main', paused: true, reason: 'many demotions' };
+      const { pausedAt } = await at.store.pauseKey(pause, 'daemon');
+      expect(pausedAt).toBe(at.clock.now());
+      await at.clock.advance(1_000);
+      expect(await at.store.pauseKey(pause, 'daemon')).toMatchObject({ pausedAt });
+      const lifted = await at.other.pauseKey({ ...pause, paused: false, reason: 'looked at' }, operator);
+      expect(lifted).not.toHaveProperty('pausedAt');
+    });
+
+    test('changing a key that is not there is not_found', async () => {
+      const missing = { code: 'not_found' };
+      const rotation = { keyId: 'key_no', secret: newSecret('x'), oldExpiresAt: 0 };
+      await expect(at.store.rotateKey(rotation, operator)).rejects.toMatchObject(missing);
+      await expect(at.store.revokeKey('key_no', operator)).rejects.toMatchObject(missing);
+      const pause = { keyId: 'key_no', paused: true, reason: '' };
+      await expect(at.store.pauseKey(pause, operator)).rejects.toMatchObject(missing);
+    });
+
+    test('the audit tells every step of a key and never a secret or its hash', async () => {
+      const key = newKey('main', { maxRank: 50 });
+      const rotated = newSecret('rotated');
+      await at.store.createKey(key, operator);
+      await at.store.rotateKey({ keyId: key.id, secret: rotated, oldExpiresAt: 9 }, operator);
+      await at.store.pauseKey({ keyId: key.id, paused: true, reason: 'why' }, 'daemon');
+      await at.store.pauseKey({ keyId: key.id, paused: false, reason: 'fine' }, operator);
+      await at.store.revokeKey(key.id, operator);
+      const events = await at.store.listAudit({ limit: 10 });
+      expect(events.every((event) => event.subject === key.id)).toBe(true);
+      expect(events.map(({ action, by, detail }) => [action, by, detail]).reverse()).toEqual([
+        ['key.create', operator, { name: 'main', mode: 'live', scopes: ['verify', 'rank'], maxRank: 50 }],
+        ['key.rotate', operator, { oldExpiresAt: 9 }],
+        ['key.pause', 'daemon', { reason: 'why' }],
+        ['key.resume', operator, { reason: 'fine' }],
+        ['key.revoke', operator, {}],
+      ]);
+    });
+  });
+}

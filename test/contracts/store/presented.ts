@@ -1,0 +1,58 @@
+import { describe, expect, test } from 'vitest';
+import type { StoreCase } from '../store-contract.ts';
+import { largestId, newKey, newSecret, operator } from './samples.ts';
+
+export function presentedContract(at: StoreCase): void {
+  const present = (text: string, placeId = 42) => at.store.findPresented({ hash: newSecret(text).hash, placeId });
+
+  describe('the presenter of a secret', () => {
+    test('is told with workspace and key; without an entry where the place is not listed', async () => {
+      const key = await at.store.createKey(newKey('main'), operator);
+      expect(await present('main')).toStrictEqual({ workspace: await at.store.getWorkspace(), key });
+    });
+
+    test('comes with the entry of the asked place and key, also one switched off', async () => {
+      await at.store.createKey(newKey('main'), operator);
+      await at.store.createKey(newKey('other'), operator);
+      await at.store.addEntries({ keyId: 'key_main', placeIds: [42, largestId], note: 'lobby' }, operator);
+      const entry = { keyId: 'key_main', placeId: largestId, active: true, note: 'lobby', addedAt: at.clock.now() };
+      expect((await present('main', largestId))?.entry).toStrictEqual(entry);
+      expect(await present('main', largestId - 1)).not.toHaveProperty('entry');
+      expect(await present('other', 42)).not.toHaveProperty('entry');
+      await at.other.setEntriesActive({ keyId: 'key_main', placeIds: [42], active: false }, operator);
+      expect((await present('main', 42))?.entry).toMatchObject({ placeId: 42, active: false });
+    });
+
+    test('is nobody where no key ever had the secret', async () => {
+      await at.store.createKey(newKey('main'), operator);
+      expect(await present('Main')).toBeUndefined();
+    });
+
+    test('is found also where the key is revoked, expired or paused: whether that counts is not decided here', async () => {
+      await at.store.createKey(newKey('main', { expiresAt: 1 }), operator);
+      await at.store.pauseKey({ keyId: 'key_main', paused: true, reason: '' }, 'daemon');
+      await at.store.revokeKey('key_main', operator);
+      const now = at.clock.now();
+      expect((await present('main'))?.key).toMatchObject({ expiresAt: 1, pausedAt: now, revokedAt: now });
+    });
+
+    test('with the old secret of a rotation is told until when that counts, also when it no longer does', async () => {
+      const oldExpiresAt = at.clock.now() + 1_000;
+      await at.store.createKey(newKey('main'), operator);
+      await at.store.rotateKey({ keyId: 'key_main', secret: newSecret('new'), oldExpiresAt }, operator);
+      expect(await present('new')).not.toHaveProperty('secretExpiresAt');
+      expect(await present('main')).toMatchObject({ key: { id: 'key_main' }, secretExpiresAt: oldExpiresAt });
+      await at.clock.advance(5_000);
+      expect(await present('main')).toMatchObject({ key: { id: 'key_main' }, secretExpiresAt: oldExpiresAt });
+    });
+
+    test('what another handle changes shows at the next look', async () => {
+      await at.other.createKey(newKey('main'), operator);
+      expect(await present('main')).toMatchObject({ workspace: { active: true } });
+      await at.other.updateWorkspace({ active: false }, operator);
+      expect(await present('main')).toMatchObject({ workspace: { active: false } });
+      await at.other.revokeKey('key_main', operator);
+      expect((await present('main'))?.key).toHaveProperty('revokedAt');
+    });
+  });
+}

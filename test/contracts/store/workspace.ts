@@ -1,0 +1,53 @@
+import { describe, expect, test } from 'vitest';
+import type { StoreCase } from '../store-contract.ts';
+import { operator } from './samples.ts';
+
+export function workspaceContract(at: StoreCase): void {
+  describe('workspace', () => {
+    test('is there from the start: active, on the top plan, the same for every handle', async () => {
+      const workspace = await at.store.getWorkspace();
+      expect(workspace).toEqual({
+        id: expect.stringMatching(/^ws_[0-9A-Za-z]{12}$/),
+        name: 'default',
+        plan: 'top',
+        active: true,
+        createdAt: at.clock.now(),
+      });
+      expect(await at.other.getWorkspace()).toEqual(workspace);
+    });
+
+    test('one that another handle suspends is suspended at once', async () => {
+      expect(await at.store.getWorkspace()).toMatchObject({ active: true });
+      expect(await at.other.updateWorkspace({ active: false }, operator)).toMatchObject({ active: false, plan: 'top' });
+      expect(await at.store.getWorkspace()).toMatchObject({ active: false, plan: 'top' });
+    });
+
+    test('a new plan leaves it suspended, and resuming leaves the plan', async () => {
+      await at.store.updateWorkspace({ active: false }, operator);
+      expect(await at.store.updateWorkspace({ plan: 'free' }, operator)).toMatchObject({ active: false, plan: 'free' });
+      expect(await at.store.updateWorkspace({ active: true }, operator)).toMatchObject({ active: true, plan: 'free' });
+    });
+
+    test('every change of it is in the audit', async () => {
+      const { id } = await at.store.getWorkspace();
+      await at.store.updateWorkspace({ active: false }, operator);
+      await at.store.updateWorkspace({ active: true, plan: 'free' }, operator);
+      expect(await at.store.listAudit({ limit: 10 })).toMatchObject([
+        { action: 'workspace.plan', subject: id, by: operator, detail: { from: 'top', to: 'free' } },
+        { action: 'workspace.resume', subject: id, by: operator },
+        { action: 'workspace.suspend', subject: id, by: operator },
+      ]);
+    });
+
+    test('the store answers a ping until it is closed, and says store_unavailable afterwards', async () => {
+      await at.store.ping();
+      await at.store.close();
+      await expect(at.store.ping()).rejects.toMatchObject({ name: 'RankdError', code: 'store_unavailable' });
+      await expect(at.store.updateWorkspace({ active: false }, operator)).rejects.toMatchObject({
+        code: 'store_unavailable',
+      });
+      await at.store.close();
+      await at.other.ping();
+    });
+  });
+}

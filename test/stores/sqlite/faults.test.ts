@@ -1,0 +1,107 @@
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import Database from 'better-sqlite3';
+import { expect, onTestFinished, test } from 'vitest';
+import type { Store } from '../../../src/ports.ts';
+import { Connection } from '../../../src/stores/sqlite/connection.ts';
+import { toStoreError } from '../../../src/stores/sqlite/sqlite-error.ts';
+import { createSqliteStore, openSqliteStore } from '../../../src/stores/sqlite/sqlite-store.ts';
+import { newChange, newKey, operator } from '../../contracts/store/samples.ts';
+import { ManualClock } from '../../support/manual-clock.ts';
+import { tempDir } from './support.ts';
+
+const clock = new ManualClock();
+
+/** A store, and its connection to make trouble with. */
+async function openForFaults(): Promise<{ store: Store; db: Connection }> {
+  const dataDir = tempDir();
+  await (await openSqliteStore({ dataDir, clock })).close();
+  const db = new Connection(join(dataDir, 'rankd.db'));
+  onTestFinished(() => db.close());
+  return { store: createSqliteStore(db, clock), db };
+}
+
+test('on a full disk nothing is kept and the store says so; it works again once there is room', async () => {
+  const { store, db } = await openForFaults();
+  await store.createKey(newKey('main'), operator);
+  const { pages } = db.get<{ pages: number }>('SELECT page_count AS pages FROM pragma_page_count') ?? { pages: 0 };
+  db.get(`PRAGMA max_page_count = ${pages}`);
+  const large = newChange({ message: 'x'.repeat(100_000) });
+  await expect(store.beginChange(large, { after: undefined })).rejects.toMatchObject({
+    name: 'RankdError',
+    code: 'store_unavailable',
+    message: expect.stringContaining('full'),
+    hint: expect.stringContaining('free space'),
+  });
+  const places = Array.from({ length: 5_000 }, (_, index) => index + 1);
+  const adding = store.addEntries({ keyId: 'key_main', placeIds: places }, operator);
+  await expect(adding).rejects.toMatchObject({ code: 'store_unavailable' });
+  await store.ping();
+  expect(await store.listEntries({})).toEqual([]);
+  expect(await store.listAudit({ limit: 9 })).toHaveLength(1);
+
+  db.get('PRAGMA max_page_count = 100000');
+  expect(await store.beginChange(large, { after: undefined })).toBe(true);
+  expect(await store.findChange(large.id)).toEqual(large);
+});
+
+test('a database that another process keeps locked is store_unavailable, with when to try again', async () => {
+  const { store, db } = await openForFaults();
+  db.get('PRAGMA busy_timeout = 10');
+  const holder = new Database(db.file);
+  onTestFinished(() => void holder.close());
+  holder.exec('BEGIN IMMEDIATE');
+  const locked = { code: 'store_unavailable', message: expect.stringContaining('locked'), retryAfterMs: 1_000 };
+  await expect(store.createKey(newKey('main'), operator)).rejects.toMatchObject(locked);
+  await expect(store.appendAudit({ by: 'daemon', action: 'a', subject: 's', detail: {} })).rejects.toMatchObject(
+    locked,
+  );
+  expect(await store.listKeys()).toEqual([]);
+  holder.exec('ROLLBACK');
+  expect(await store.createKey(newKey('main'), operator)).toMatchObject({ name: 'main' });
+});
+
+test('a damaged database is store_unavailable and names the way to mend it', async () => {
+  const dataDir = tempDir();
+  const store = await openSqliteStore({ dataDir, clock });
+  await store.createKey(newKey('main'), operator);
+  await store.close();
+  const file = join(dataDir, 'rankd.db');
+  writeFileSync(file, readFileSync(file).fill(0xff, 4_096));
+  await expect(openSqliteStore({ dataDir, clock })).rejects.toMatchObject({
+    name: 'RankdError',
+    code: 'store_unavailable',
+    message: expect.stringContaining('damaged'),
+    hint: expect.stringContaining('put back a copy'),
+  });
+});
+
+test('a database that turned read-only is store_unavailable', async () => {
+  const { store, db } = await openForFaults();
+  db.execute('PRAGMA query_only = ON');
+  await expect(store.createKey(newKey('main'), operator)).rejects.toMatchObject({
+    code: 'store_unavailable',
+    message: expect.stringContaining('read-only'),
+  });
+});
+
+test.each(['SQLITE_IOERR_WRITE', 'SQLITE_FULL', 'SQLITE_BUSY_SNAPSHOT', 'SQLITE_CORRUPT_INDEX', 'SQLITE_NOMEM'])(
+  '%s is store_unavailable, its text free of paths and its cause kept for the log',
+  (code) => {
+    const cause = new Database.SqliteError('inner words about /var/lib/rankd/rankd.db', code);
+    const error = toStoreError(cause, '/var/lib/rankd/rankd.db');
+    expect(error).toMatchObject({ name: 'RankdError', code: 'store_unavailable', cause });
+    expect(error.message).not.toContain('/var');
+    expect(error.hint).toBeTruthy();
+  },
+);
+
+test('audit events can be neither edited nor deleted, not even by a hand with the database open', async () => {
+  const { store, db } = await openForFaults();
+  await store.createKey(newKey('main'), operator);
+  const hand = new Database(db.file);
+  onTestFinished(() => void hand.close());
+  expect(() => hand.exec("UPDATE audit_events SET done_by = 'nobody'")).toThrow('never edited');
+  expect(() => hand.exec('DELETE FROM audit_events')).toThrow('never deleted');
+  expect(await store.listAudit({ limit: 9 })).toMatchObject([{ by: operator }]);
+});

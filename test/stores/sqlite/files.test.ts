@@ -1,0 +1,120 @@
+import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import Database from 'better-sqlite3';
+import { expect, onTestFinished, test } from 'vitest';
+import { openStore } from '../../../src/stores/open-store.ts';
+import { ManualClock } from '../../support/manual-clock.ts';
+import { modeOf, runNode, tempDir } from './support.ts';
+
+const files = ['rankd.db', 'rankd.db-shm', 'rankd.db-wal'];
+
+async function open(dataDir: string) {
+  const store = await openStore({ engine: 'sqlite', dataDir, clock: new ManualClock() });
+  onTestFinished(() => store.close());
+  return store;
+}
+
+test('the data directory and every file in it are for their owner only, whatever the umask', async () => {
+  const previous = process.umask(0);
+  onTestFinished(() => void process.umask(previous));
+  const dataDir = join(tempDir(), 'deep', 'data');
+  const store = await open(dataDir);
+  await store.updateWorkspace({ plan: 'free' }, 'cli:ann@host');
+  expect(modeOf(dataDir)).toBe('700');
+  expect(readdirSync(dataDir).sort()).toEqual(files);
+  for (const file of readdirSync(dataDir)) expect([file, modeOf(join(dataDir, file))]).toEqual([file, '600']);
+});
+
+test('in a directory that others can read, only the files of rankd are closed to them', async () => {
+  const dataDir = tempDir();
+  chmodSync(dataDir, 0o755);
+  const store = await open(dataDir);
+  await store.close();
+  for (const file of files) writeFileSync(join(dataDir, file), '', { flag: 'a' });
+  for (const file of files) chmodSync(join(dataDir, file), 0o644);
+  writeFileSync(join(dataDir, 'notes.txt'), 'mine', { mode: 0o644 });
+  const again = await open(dataDir);
+  await again.updateWorkspace({ plan: 'top' }, 'cli:ann@host');
+  expect(modeOf(dataDir)).toBe('755');
+  expect(modeOf(join(dataDir, 'notes.txt'))).toBe('644');
+  for (const file of files) expect(modeOf(join(dataDir, file))).toBe('600');
+});
+
+test('what was kept is there after closing and opening again', async () => {
+  const dataDir = tempDir();
+  const store = await open(dataDir);
+  const workspace = await store.updateWorkspace({ active: false }, 'cli:ann@host');
+  await store.close();
+  expect(await (await open(dataDir)).getWorkspace()).toEqual(workspace);
+});
+
+test('commits are synchronous, foreign keys hold and the schema is not trusted', async () => {
+  const { Connection } = await import('../../../src/stores/sqlite/connection.ts');
+  const dataDir = tempDir();
+  await open(dataDir);
+  const db = new Connection(join(dataDir, 'rankd.db'));
+  onTestFinished(() => db.close());
+  expect(db.get('PRAGMA synchronous')).toEqual({ synchronous: 2 });
+  expect(db.get('PRAGMA journal_mode')).toEqual({ journal_mode: 'wal' });
+  expect(db.get('PRAGMA foreign_keys')).toEqual({ foreign_keys: 1 });
+  expect(db.get('PRAGMA trusted_schema')).toEqual({ trusted_schema: 0 });
+  expect(db.get('PRAGMA busy_timeout')).toEqual({ timeout: 5_000 });
+});
+
+test('a file that is no database is refused by name and left as it was', async () => {
+  const dataDir = tempDir();
+  const file = join(dataDir, 'rankd.db');
+  const content = 'a letter to my grandmother, much longer than the header of a database would be'.repeat(10);
+  writeFileSync(file, content, { mode: 0o644 });
+  await expect(open(dataDir)).rejects.toMatchObject({
+    name: 'RankdError',
+    code: 'config_invalid',
+    message: expect.stringContaining(file),
+    hint: expect.stringContaining('--data-dir'),
+  });
+  expect(readFileSync(file, 'utf8')).toBe(content);
+  expect(modeOf(file)).toBe('644');
+});
+
+test.each(['', 'PRAGMA application_id = 7; PRAGMA user_version = 1;'])(
+  'a database of another program is refused and left as it was (%s)',
+  async (header) => {
+    const dataDir = tempDir();
+    const file = join(dataDir, 'rankd.db');
+    new Database(file).exec(`${header} CREATE TABLE theirs (a)`).close();
+    const before = readFileSync(file);
+    await expect(open(dataDir)).rejects.toMatchObject({ code: 'config_invalid' });
+    expect(readFileSync(file).equals(before)).toBe(true);
+    expect(readdirSync(dataDir)).toEqual(['rankd.db']);
+  },
+);
+
+test('a data directory that is a file, or a database that is a directory, is refused', async () => {
+  const dataDir = tempDir();
+  const file = join(dataDir, 'file');
+  writeFileSync(file, '');
+  await expect(open(file)).rejects.toMatchObject({ code: 'config_invalid', message: expect.stringContaining(file) });
+  await expect(open(join(file, 'sub'))).rejects.toMatchObject({ code: 'config_invalid' });
+  mkdirSync(join(dataDir, 'rankd.db'));
+  await expect(open(dataDir)).rejects.toMatchObject({ name: 'RankdError', code: 'store_unavailable' });
+});
+
+test('a directory that may not be written is no_permission, with a hint that names it', async () => {
+  const dataDir = tempDir();
+  chmodSync(dataDir, 0o500);
+  const code = `
+    import { openStore } from './src/stores/open-store.ts';
+    import { systemClock as clock } from './src/clock.ts';
+    await openStore({ engine: 'sqlite', dataDir: ${JSON.stringify(dataDir)}, clock }).then(
+      () => console.log('"opened"'),
+      ({ name, code, message, hint }) => console.log(JSON.stringify({ name, code, message, hint })),
+    );`;
+  const nobody = 65_534; // root may write everywhere
+  expect(await runNode(code, process.getuid?.() === 0 ? { uid: nobody } : {})).toEqual({
+    name: 'RankdError',
+    code: 'no_permission',
+    message: expect.stringContaining(dataDir),
+    hint: expect.stringContaining(dataDir),
+  });
+  expect(existsSync(join(dataDir, 'rankd.db'))).toBe(false);
+});
