@@ -1,4 +1,4 @@
-import type { ChangeState } from '../core/model.ts';
+import type { ChangeState, RankChange } from '../core/model.ts';
 import { type ErrorCode, RankdError } from '../errors.ts';
 import type { ChangeOutcome } from '../ports.ts';
 
@@ -43,6 +43,13 @@ export function endState(code: ErrorCode): Exclude<ChangeState, 'pending' | 'app
 /** True where a repeat with the same idempotency key gets this outcome again. */
 export function isKept(code: ErrorCode | null): boolean {
   return code === null || !passing.has(code);
+}
+
+/** What a caller is told of a change that is not applied; `undefined` where it is. */
+export function errorOf({ state, code, message }: RankChange, retryAfterMs?: number): RankdError | undefined {
+  if (state === 'applied') return undefined;
+  if (state === 'unknown' || code === null) return outcomeUnknown(); // a change being put back keeps the reason for that as its code
+  return new RankdError(code, message, retryAfterMs === undefined ? {} : { retryAfterMs });
 }
 
 export function outcomeUnknown(cause?: unknown): RankdError {

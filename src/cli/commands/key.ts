@@ -1,4 +1,4 @@
-import { writeFileSync } from 'node:fs';
+import { rmSync, writeFileSync } from 'node:fs';
 import { Argument, type Command, Option } from 'commander';
 import { systemClock } from '../../clock.ts';
 import { accessChecks, keyState } from '../../core/access.ts';
@@ -198,7 +198,7 @@ async function verify(cli: Cli, { place }: { place?: number }): Promise<void> {
           .flatMap((check) => check.refusal(presented, { ...question, scope: 'rank' }) ?? [])
       : [];
     const reason = presented
-      ? (refusals[0]?.internal ?? refusals[0]?.message)
+      ? refusals.map(({ code, internal, message }) => (code === 'invalid_key' ? internal : message))[0]
       : keyMode(secret)
         ? 'no such key'
         : 'not an API key, or mistyped';
@@ -225,9 +225,14 @@ async function handOut(out: string | undefined, mint: () => Promise<MintedKey>):
       hint: 'choose another file for --out',
     });
   }
-  const minted = await mint();
-  writeFileSync(out, `${minted.secret}\n`);
-  return minted;
+  try {
+    const minted = await mint();
+    writeFileSync(out, `${minted.secret}\n`);
+    return minted;
+  } catch (error) {
+    rmSync(out);
+    throw error;
+  }
 }
 
 function printMinted(

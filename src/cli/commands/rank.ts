@@ -6,6 +6,7 @@ import type { RankRequest } from '../../core/model.ts';
 import { heldRoles, highestRank, neighbour, type RoleScheme } from '../../core/role-plan.ts';
 import { RankdError } from '../../errors.ts';
 import type { CallContext } from '../../ports.ts';
+import { errorOf } from '../../usecases/change-outcome.ts';
 import { changeRank } from '../../usecases/change-rank.ts';
 import type { Decision } from '../../usecases/decide-change.ts';
 import { requireKey } from '../../usecases/keys.ts';
@@ -99,9 +100,8 @@ async function change(cli: Cli, app: RankingApp, request: RankRequest): Promise<
   using deadline = deadlineIn(app.clock, app.deadlineMs);
   const answer = await changeRank(app, { caller: { by: cli.by, dryRun: false }, request }, deadline);
   const { change: done, retryAfterMs } = answer;
-  if (done.state !== 'applied') {
-    throw new RankdError(done.code ?? 'internal', done.message, retryAfterMs === undefined ? {} : { retryAfterMs });
-  }
+  const error = errorOf(done, retryAfterMs);
+  if (error !== undefined) throw error;
   cli.print({ change: changeDocument(done) }, done.message);
 }
 

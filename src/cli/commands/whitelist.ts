@@ -41,13 +41,25 @@ export function whitelistCommands(program: Command, cli: Cli): void {
     .action((options: { key?: string }) => list(cli, options));
   placesCommand(whitelist, 'remove', 'refuse the key from these places and forget them')
     .addHelpText('after', examples('rankd whitelist remove 920587237', 'rankd whitelist remove --file - < places.txt'))
-    .action((places: number[], options: PlaceOptions) => change(cli, places, options, removal));
+    .action((places: number[], options: PlaceOptions) =>
+      change(cli, { ...options, places, done: 'removed' }, (store, selection) =>
+        store.removeEntries(selection, cli.by),
+      ),
+    );
   placesCommand(whitelist, 'enable', 'let the key be used from these places again')
     .addHelpText('after', examples('rankd whitelist enable 920587237'))
-    .action((places: number[], options: PlaceOptions) => change(cli, places, options, enabling));
+    .action((places: number[], options: PlaceOptions) =>
+      change(cli, { ...options, places, done: 'enabled' }, (store, selection) =>
+        store.setEntriesActive({ ...selection, active: true }, cli.by),
+      ),
+    );
   placesCommand(whitelist, 'disable', 'refuse the key from these places, but keep them on the list')
     .addHelpText('after', examples('rankd whitelist disable 920587237 --key my-game'))
-    .action((places: number[], options: PlaceOptions) => change(cli, places, options, disabling));
+    .action((places: number[], options: PlaceOptions) =>
+      change(cli, { ...options, places, done: 'disabled' }, (store, selection) =>
+        store.setEntriesActive({ ...selection, active: false }, cli.by),
+      ),
+    );
   whitelist
     .command('check')
     .description('tell whether the key may be used from a place; ends with 5 where the answer is no')
@@ -88,9 +100,10 @@ async function list(cli: Cli, { key: idOrName }: { key?: string }): Promise<void
     const named = idOrName === undefined ? undefined : await requireKey(store, idOrName);
     const keys =
       named === undefined ? (await store.listKeys()).filter(({ revokedAt }) => revokedAt === undefined) : [named];
-    const documents: EntryDocument[] = [];
-    for (const key of keys)
-      documents.push(...(await store.listEntries({ keyId: key.id })).map((entry) => entryDocument(key, entry)));
+    const lists = keys.map(async (key) =>
+      (await store.listEntries({ keyId: key.id })).map((entry) => entryDocument(key, entry)),
+    );
+    const documents = (await Promise.all(lists)).flat();
     const rows = documents.map(({ placeId, keyName, active, addedAt, note }) => [
       String(placeId),
       keyName,
@@ -103,42 +116,18 @@ async function list(cli: Cli, { key: idOrName }: { key?: string }): Promise<void
   });
 }
 
-/** What is done to places that are on the whitelist already. */
-interface EntryChange {
-  done: string;
-  /** True where it would be of no use for a revoked key. */
-  needsLiveKey: boolean;
-  apply(store: Store, input: { keyId: string; placeIds: number[] }, by: string): Promise<WhitelistEntry[]>;
-}
+type Selection = { keyId: string; placeIds: number[] };
 
-const removal: EntryChange = {
-  done: 'removed',
-  needsLiveKey: false,
-  apply: (store, input, by) => store.removeEntries(input, by),
-};
-const enabling: EntryChange = {
-  done: 'enabled',
-  needsLiveKey: true,
-  apply: (store, input, by) => store.setEntriesActive({ ...input, active: true }, by),
-};
-const disabling: EntryChange = {
-  done: 'disabled',
-  needsLiveKey: false,
-  apply: (store, input, by) => store.setEntriesActive({ ...input, active: false }, by),
-};
-
+/** Does `work` to places that are on the whitelist already; `done` is what the operator reads then. */
 async function change(
   cli: Cli,
-  places: number[],
-  { key: idOrName, file }: PlaceOptions,
-  { done, needsLiveKey, apply }: EntryChange,
+  { places, key: idOrName, file, done }: PlaceOptions & { places: number[]; done: string },
+  work: (store: Store, selection: Selection) => Promise<WhitelistEntry[]>,
 ): Promise<void> {
   const placeIds = await readIds(cli.io, { ids: places, file });
   await cli.withStore(async (store) => {
     const key = await chooseKey(store, idOrName);
-    if (needsLiveKey) refuseRevoked(key);
-    const entries = await apply(store, { keyId: key.id, placeIds }, cli.by);
-    printOutcomes(cli, key, entries, () => done);
+    printOutcomes(cli, key, await work(store, { keyId: key.id, placeIds }), () => done);
   });
 }
 
@@ -173,8 +162,6 @@ function printOutcomes<Entry extends WhitelistEntry>(
   const documents = entries.map((entry) => ({ ...entryDocument(key, entry), outcome: outcomeOf(entry) }));
   cli.print({ entries: documents }, documents.map(({ placeId, outcome }) => `Place ${placeId}: ${outcome}`).join('\n'));
 }
-
-type EntryDocument = ReturnType<typeof entryDocument>;
 
 /** An entry as `--json` shows it; times are ISO 8601. */
 function entryDocument(key: Key, { placeId, active, note, addedAt }: WhitelistEntry) {
