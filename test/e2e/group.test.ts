@@ -1,0 +1,151 @@
+import { writeFileSync } from 'node:fs';
+import { expect, test } from 'vitest';
+import { type FakeOpenCloud, sampleRoles, sampleUsers, startFakeOpenCloud } from '../support/fake-open-cloud/index.ts';
+import { CliHome } from '../support/run-cli.ts';
+
+interface Shown {
+  v: number;
+  group: { acting: unknown; givable: Array<{ rank: number; id: number }> | null };
+}
+
+interface World extends AsyncDisposable {
+  home: CliHome;
+  roblox: FakeOpenCloud;
+}
+
+/** An operator and a Roblox to work with. */
+async function setUp(): Promise<World> {
+  const home = new CliHome();
+  const roblox = await startFakeOpenCloud();
+  const close = async () => {
+    home[Symbol.dispose]();
+    await roblox.close();
+  };
+  return { home, roblox, [Symbol.asyncDispose]: close };
+}
+
+/** Sets the operator up for the fake Roblox. */
+function configure({ home, roblox }: World, ...more: string[]): void {
+  writeFileSync(home.path('roblox.key'), roblox.apiKey, { mode: 0o600 });
+  const { groupId, baseUrl, legacyBaseUrl } = roblox;
+  const platform = `platform: { api_key_file: roblox.key, base_url: "${baseUrl}", legacy_base_url: "${legacyBaseUrl}" }`;
+  writeFileSync(
+    home.path('rankd.yaml'),
+    [`group: { id: ${groupId}${more[0] ?? ''} }`, platform, ...more.slice(1)].join('\n'),
+  );
+}
+
+test.concurrent('show tells the group, its owner, the acting account and what that account can give', async () => {
+  await using world = await setUp();
+  const { home, roblox } = world;
+  configure(world);
+  expect(await home.json<Shown>('group', 'show')).toEqual({
+    v: 1,
+    group: {
+      id: roblox.groupId,
+      name: 'Sample Fellowship',
+      memberCount: roblox.group.userIds.length,
+      ownerId: sampleUsers.owner,
+      acting: { userId: sampleUsers.actor, rank: 200, isOwner: false },
+      givable: [
+        { rank: 1, id: sampleRoles.base, name: 'Member' },
+        { rank: 10, id: sampleRoles.trainee, name: 'Trainee' },
+        { rank: 20, id: sampleRoles.officer, name: 'Officer' },
+        { rank: 50, id: sampleRoles.captain, name: 'Captain' },
+      ],
+    },
+  });
+  const { stdout } = await home.run(['group', 'show']);
+  expect(stdout).toMatch(/9001 \(rank 200\)/);
+  expect(stdout).toMatch(/1 \(Member\), 10 \(Trainee\), 20 \(Officer\), 50 \(Captain\)/);
+  expect(roblox.violations()).toEqual([]);
+});
+
+test.concurrent('what can be given is within the ladder and the policy', async () => {
+  await using world = await setUp();
+  const { home, roblox } = world;
+  roblox.credential.userId = sampleUsers.owner; // reaches every role but its own
+  configure(world, ', ladder: [10, 20, 200]', 'policy: { max_rank: 199, locked_roles: [10] }');
+  const { group } = await home.json<Shown>('group', 'show');
+  expect(group.givable?.map(({ rank }) => rank)).toEqual([1, 20]);
+});
+
+test.concurrent('the owner as acting account can give every role but its own', async () => {
+  await using world = await setUp();
+  const { home, roblox } = world;
+  roblox.credential.userId = sampleUsers.owner;
+  configure(world);
+  const { group } = await home.json<Shown>('group', 'show');
+  expect(group.acting).toEqual({ userId: sampleUsers.owner, rank: 255, isOwner: true });
+  expect(group.givable?.map(({ rank }) => rank)).toEqual([1, 10, 20, 50, 200]);
+});
+
+test.concurrent.each([
+  ['disabled', { enabled: false }],
+  ['expired', { expired: true }],
+  ['without group:write', { scopes: [{ name: 'group', operations: ['read'] }] }],
+])('a platform key that is %s is an error with exit code 77 and never shown', async (_what, flaw) => {
+  await using world = await setUp();
+  const { home, roblox } = world;
+  Object.assign(roblox.credential, flaw);
+  configure(world);
+  const result = await home.run(['group', 'show', '--json']);
+  expect(result).toMatchObject({ code: 77, stdout: '' });
+  expect(result.json()).toMatchObject({ v: 1, success: false, code: 'platform_credential' });
+  expect(result.stderr).not.toContain(roblox.apiKey);
+});
+
+test.concurrent('roles are listed by rank with id and kind, and whether they are on the ladder', async () => {
+  await using world = await setUp();
+  const { home } = world;
+  configure(world, ', ladder: [10, 50]');
+  expect(await home.json('group', 'roles')).toEqual({
+    v: 1,
+    roles: [
+      { rank: 0, id: sampleRoles.guest, name: 'Guest', kind: 'guest', onLadder: false },
+      { rank: 1, id: sampleRoles.base, name: 'Member', kind: 'base', onLadder: true },
+      { rank: 10, id: sampleRoles.trainee, name: 'Trainee', kind: 'custom', onLadder: true },
+      { rank: 20, id: sampleRoles.officer, name: 'Officer', kind: 'custom', onLadder: false },
+      { rank: 50, id: sampleRoles.captain, name: 'Captain', kind: 'custom', onLadder: true },
+      { rank: 200, id: sampleRoles.admin, name: 'Admin', kind: 'custom', onLadder: false },
+      { rank: 255, id: sampleRoles.owner, name: 'Owner', kind: 'owner', onLadder: false },
+    ],
+  });
+});
+
+test.concurrent('a role name cannot drive the terminal', async () => {
+  await using world = await setUp();
+  const { home, roblox } = world;
+  const trainee = roblox.group.role(sampleRoles.trainee);
+  Object.assign(trainee ?? {}, { name: '\u001b[31mTrainee\nOwner' });
+  configure(world);
+  for (const command of ['roles', 'show']) {
+    const { code, stdout } = await home.run(['group', command]);
+    expect(code).toBe(0);
+    expect(stdout).not.toContain('\u001b');
+    expect(stdout).not.toMatch(/^Owner/m);
+  }
+});
+
+test.concurrent('a ladder that does not fit ends with 78, and a platform that is down with 69', async () => {
+  await using world = await setUp();
+  const { home, roblox } = world;
+  configure(world, ', ladder: [10, 77]');
+  const misfit = await home.run(['group', 'roles']);
+  expect(misfit).toMatchObject({ code: 78, stdout: '' });
+  expect(misfit.stderr).toMatch(/^error: [^\n]*77[^\n]*\ntry: [^\n]+\n$/);
+
+  configure(world, '', 'server: { deadline: 1s }');
+  await roblox.close();
+  const down = await home.run(['group', 'roles', '--json']);
+  expect(down).toMatchObject({ code: 69, stdout: '' });
+  expect(down.json()).toMatchObject({ v: 1, success: false, code: 'platform_unavailable' });
+});
+
+test.concurrent('without any configuration the simulated group answers', async () => {
+  await using world = await setUp();
+  const { home } = world;
+  expect(await home.json<Shown>('group', 'show')).toMatchObject({
+    group: { id: 1, name: 'Simulated Group', ownerId: 9000 },
+  });
+});

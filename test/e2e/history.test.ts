@@ -1,0 +1,183 @@
+import { expect, test } from 'vitest';
+import { systemClock } from '../../src/clock.ts';
+import type { RankChange } from '../../src/core/model.ts';
+import { openStore } from '../../src/stores/open-store.ts';
+import { CliHome } from '../support/run-cli.ts';
+
+interface Changes {
+  v: number;
+  changes: Array<{ id: string; state: string; keyId: string | null }>;
+}
+
+const fields = [
+  'id',
+  'state',
+  'code',
+  'rankeeId',
+  'rankeeName',
+  'rankerId',
+  'rankerName',
+  'newRankId',
+  'roleId',
+  'rolesBefore',
+  'rolesAfter',
+  'keyId',
+  'placeId',
+  'command',
+  'requestedAt',
+  'finishedAt',
+  'dryRun',
+];
+
+function change(id: string, about: Partial<RankChange> = {}): RankChange {
+  return {
+    id,
+    state: 'refused',
+    code: 'cooldown',
+    message: 'Too soon.',
+    rankeeId: 1001,
+    rankeeName: 'Ada',
+    rankerId: 0,
+    rankerName: 'operator',
+    newRankId: 20,
+    rolesBefore: [],
+    rolesAfter: [],
+    aim: 'apply',
+    by: 'cli:op@host',
+    dryRun: false,
+    demotion: false,
+    requestedAt: Date.UTC(2026, 4, 1),
+    ...about,
+  };
+}
+
+async function keep(home: CliHome, ...changes: RankChange[]): Promise<void> {
+  const store = await openStore({ engine: 'sqlite', dataDir: home.dataDir, clock: systemClock });
+  for (const one of changes) await store.recordChange(one);
+  await store.close();
+}
+
+async function listed(home: CliHome, ...args: string[]): Promise<string[]> {
+  return (await home.json<Changes>('history', 'list', ...args)).changes.map(({ id }) => id);
+}
+
+test.concurrent('a change made with `rank set` is in the history with exactly the public fields, absent ones null', async () => {
+  using home = new CliHome();
+  await home.json('rank', 'set', '1001', '20');
+  const { v, changes } = await home.json<Changes>('history', 'list');
+  expect(v).toBe(1);
+  expect(changes).toHaveLength(1);
+  expect(Object.keys(changes[0] ?? {})).toEqual(fields);
+  expect(changes[0]).toMatchObject({
+    id: expect.stringMatching(/^chg_/),
+    state: 'applied',
+    code: null,
+    rankeeId: 1001,
+    rankerId: 0,
+    newRankId: 20,
+    roleId: 70_020,
+    keyId: null,
+    placeId: null,
+    dryRun: false,
+    requestedAt: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/),
+  });
+});
+
+test.concurrent('show adds what else is known of one change', async () => {
+  using home = new CliHome();
+  const full = change('chg_full', {
+    state: 'applied',
+    code: null,
+    roleId: 8_589_934_642,
+    rolesBefore: [1, 2],
+    rolesAfter: [2],
+    keyId: 'key_gone',
+    placeId: 9_007_199_254_740_991,
+    command: '!promote',
+    oldRankName: 'Trainee',
+    prefix: '!',
+    webhookHost: 'hooks.example.com',
+    idempotencyKey: 'abc',
+    by: 'key:key_gone',
+    finishedAt: Date.UTC(2026, 4, 1, 0, 0, 1),
+  });
+  await keep(home, full, change('chg_bare'));
+  const shown = await home.json<{ v: number; change: Record<string, unknown> }>('history', 'show', 'chg_full');
+  const { demotion: _demotion, ...told } = full;
+  expect(shown).toEqual({
+    v: 1,
+    change: { ...told, requestedAt: '2026-05-01T00:00:00.000Z', finishedAt: '2026-05-01T00:00:01.000Z' },
+  });
+  const bare = await home.json<{ change: Record<string, unknown> }>('history', 'show', 'chg_bare');
+  expect(Object.keys(bare.change)).toEqual([
+    ...fields,
+    'message',
+    'by',
+    'aim',
+    'oldRankName',
+    'prefix',
+    'webhookHost',
+    'idempotencyKey',
+  ]);
+  expect(bare.change).toMatchObject({
+    roleId: null,
+    command: null,
+    webhookHost: null,
+    idempotencyKey: null,
+    finishedAt: null,
+  });
+});
+
+test.concurrent('changes are listed newest first, up to the limit, by key, member and state', async () => {
+  using home = new CliHome();
+  const { key } = await home.json<{ key: { id: string } }>('key', 'create', 'game');
+  await keep(
+    home,
+    change('chg_1', { keyId: key.id }),
+    change('chg_2', { rankeeId: 1002, state: 'failed', code: 'platform_busy' }),
+    change('chg_3', { rankeeId: 1002, keyId: key.id, state: 'applied', code: null }),
+    ...Array.from({ length: 20 }, (_, index) => change(`chg_old${index}`, { rankeeId: 7 })),
+  );
+  expect(await listed(home)).toHaveLength(20);
+  expect(await listed(home, '--limit', '2')).toEqual(['chg_old19', 'chg_old18']);
+  expect(await listed(home, '--key', 'game')).toEqual(['chg_3', 'chg_1']);
+  expect(await listed(home, '--user', '1002')).toEqual(['chg_3', 'chg_2']);
+  expect(await listed(home, '--state', 'failed', 'applied')).toEqual(['chg_3', 'chg_2']);
+  expect(await listed(home, '--key', key.id, '--user', '1002', '--state', 'applied')).toEqual(['chg_3']);
+  await home.run(['key', 'revoke', 'game', '-y']);
+  expect(await listed(home, '--key', 'game')).toEqual(['chg_3', 'chg_1']);
+});
+
+test.concurrent('an unknown change or key ends with 3, a bad option with 2', async () => {
+  using home = new CliHome();
+  const unknown = await home.run(['history', 'show', 'chg_nope', '--json']);
+  expect(unknown).toMatchObject({ code: 3, stdout: '' });
+  expect(unknown.json()).toMatchObject({ v: 1, success: false, code: 'not_found' });
+  expect((await home.run(['history', 'list', '--key', 'nobody'])).code).toBe(3);
+  for (const args of [
+    ['--limit', '0'],
+    ['--limit', '1.5'],
+    ['--user', 'ada'],
+    ['--state', 'lost'],
+  ]) {
+    expect((await home.run(['history', 'list', ...args])).code).toBe(2);
+  }
+});
+
+test.concurrent('what callers wrote cannot forge a row of the list or drive the terminal', async () => {
+  using home = new CliHome();
+  await keep(
+    home,
+    change('chg_evil', { rankeeName: 'Eve\n2026 chg_fake applied', message: '\u001b[2J\u202eon', command: '\u0007' }),
+  );
+  const list = await home.run(['history', 'list', '-q']);
+  expect(list.stdout.split('\n')).toHaveLength(3); // heading, row, end
+  const show = await home.run(['history', 'show', 'chg_evil']);
+  for (const control of ['\u001b', '\u0007', '\u202e']) expect(list.stdout + show.stdout).not.toContain(control);
+});
+
+test.concurrent('an empty history is an empty list, and no line on stdout', async () => {
+  using home = new CliHome();
+  expect(await home.json('history', 'list')).toEqual({ v: 1, changes: [] });
+  expect(await home.run(['history', 'list'])).toMatchObject({ code: 0, stdout: '' });
+});

@@ -1,0 +1,247 @@
+import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { expect, test } from 'vitest';
+import { CliHome, runCli } from '../support/run-cli.ts';
+
+interface Made {
+  v: number;
+  created: boolean;
+  key: { id: string; name: string; state: string; secrets: Array<{ masked: string }> };
+  secret?: string;
+}
+
+async function accepts(home: CliHome, secret: string): Promise<boolean> {
+  const { code } = await home.run(['key', 'verify', '-'], { input: `${secret}\n` });
+  if (code === 0 || code === 5) return code === 0;
+  throw new Error(`verify ended with ${code}`);
+}
+
+test.concurrent('a new key is 44 characters on stdout alone and accepted at once', async () => {
+  using home = new CliHome();
+  const { code, stdout, stderr } = await home.run(['key', 'create', 'game']);
+  expect(code).toBe(0);
+  expect(stdout).toMatch(/^rk_live_[0-9A-Za-z]{36}\n$/);
+  expect(stderr).not.toContain(stdout.trim());
+  expect(await accepts(home, stdout.trim())).toBe(true);
+  expect((await home.run(['key', 'create', 'trial', '--test'])).stdout).toMatch(/^rk_test_[0-9A-Za-z]{36}\n$/);
+});
+
+test.concurrent('a secret is printed once: no later output and no file of the data directory holds it', async () => {
+  using home = new CliHome();
+  const { secret = '', key } = await home.json<Made>('key', 'create', 'game');
+  const rotated = await home.json<Made>('key', 'rotate', 'game');
+  await home.run(['key', 'verify', '-'], { input: secret });
+  const outputs = await Promise.all(
+    [
+      ['key', 'list'],
+      ['key', 'list', '--json'],
+      ['key', 'show', key.id],
+      ['key', 'show', 'game', '--json', '-v'],
+    ].map((args) => home.run(args)),
+  );
+  const files = readdirSync(home.dataDir, { recursive: true, encoding: 'utf8' }).map((name) =>
+    readFileSync(join(home.dataDir, name), 'latin1'),
+  );
+  expect(files.join('')).toContain(key.id); // it is the right place to look
+  for (const text of [...outputs.map(({ stdout, stderr }) => stdout + stderr), ...files]) {
+    for (const shown of [secret, rotated.secret ?? '']) {
+      expect(text.includes(shown)).toBe(false);
+      expect(text.includes(shown.slice(8))).toBe(false);
+    }
+  }
+});
+
+test.concurrent('the data directory and its files are the operator’s alone', async () => {
+  using home = new CliHome();
+  await home.run(['key', 'create', 'game']);
+  expect(statSync(home.dataDir).mode & 0o777).toBe(0o700);
+  for (const name of readdirSync(home.dataDir))
+    expect([name, statSync(join(home.dataDir, name)).mode & 0o777]).toEqual([name, 0o600]);
+});
+
+test.concurrent('--out writes the secret to a file of mode 0600 instead of the terminal', async () => {
+  using home = new CliHome();
+  const { code, stdout, stderr } = await home.run(['key', 'create', 'game', '--out', 'game.key']);
+  const secret = readFileSync(home.path('game.key'), 'utf8');
+  expect(code).toBe(0);
+  expect(secret).toMatch(/^rk_live_[0-9A-Za-z]{36}\n$/);
+  expect(statSync(home.path('game.key')).mode & 0o777).toBe(0o600);
+  expect(stdout + stderr).not.toContain(secret.trim());
+  expect(await accepts(home, secret.trim())).toBe(true);
+});
+
+test.concurrent('--out never overwrites a file, and then no key comes into being', async () => {
+  using home = new CliHome();
+  writeFileSync(home.path('taken'), 'precious');
+  const result = await home.run(['key', 'create', 'game', '--out', 'taken']);
+  expect(result).toMatchObject({ code: 4, stdout: '' });
+  expect(readFileSync(home.path('taken'), 'utf8')).toBe('precious');
+  expect((await home.run(['key', 'show', 'game'])).code).toBe(3);
+
+  await home.run(['key', 'create', 'game']);
+  expect((await home.run(['key', 'rotate', 'game', '--out', 'taken'])).code).toBe(4);
+  expect(readFileSync(home.path('taken'), 'utf8')).toBe('precious');
+});
+
+test.concurrent('a key that could not be made leaves no file behind', async () => {
+  using home = new CliHome();
+  await home.run(['key', 'create', 'game']);
+  expect((await home.run(['key', 'create', 'game', '--out', 'game.key'])).code).toBe(4);
+  expect(existsSync(home.path('game.key'))).toBe(false);
+});
+
+test.concurrent('a taken name ends with 4; --if-not-exists leaves that key as it is and ends with 0', async () => {
+  using home = new CliHome();
+  const first = await home.json<Made>('key', 'create', 'game', '--if-not-exists');
+  expect(first.created).toBe(true);
+  expect(await home.run(['key', 'create', 'game'])).toMatchObject({ code: 4, stdout: '' });
+
+  const again = await home.json<Made>('key', 'create', 'game', '--if-not-exists');
+  expect(again).toMatchObject({ v: 1, created: false, key: { id: first.key.id } });
+  expect(again.secret).toBeUndefined();
+  expect(await accepts(home, first.secret ?? '')).toBe(true);
+
+  await home.run(['key', 'revoke', 'game', '-y']);
+  const anew = await home.json<Made>('key', 'create', 'game', '--if-not-exists');
+  expect(anew.key.id).not.toBe(first.key.id);
+});
+
+test.concurrent('rotating keeps the old secret only until its overlap ends', async () => {
+  using home = new CliHome();
+  const { secret: first = '' } = await home.json<Made>('key', 'create', 'game');
+  const { secret: second = '', key } = await home.json<Made>('key', 'rotate', 'game');
+  expect(key).toMatchObject({ state: 'rotating' });
+  expect(await Promise.all([first, second].map((secret) => accepts(home, secret)))).toEqual([true, true]);
+
+  const { secret: third = '' } = await home.json<Made>('key', 'rotate', 'game', '--overlap', '0s');
+  expect(await Promise.all([first, second, third].map((secret) => accepts(home, secret)))).toEqual([
+    false,
+    false,
+    true,
+  ]);
+
+  const { secret: fourth = '' } = await home.json<Made>('key', 'rotate', 'game', '--overlap', '1s');
+  await delay(1_050);
+  expect(await Promise.all([third, fourth].map((secret) => accepts(home, secret)))).toEqual([false, true]);
+});
+
+test.concurrent('revoking asks first: without a terminal and -y it ends with 2 and the key works on', async () => {
+  using home = new CliHome();
+  const { secret = '', key } = await home.json<Made>('key', 'create', 'game');
+  const unasked = await home.run(['key', 'revoke', 'game'], { input: 'y\n' });
+  expect(unasked).toMatchObject({ code: 2, stdout: '' });
+  expect(await accepts(home, secret)).toBe(true);
+
+  expect((await home.run(['-y', 'key', 'revoke', key.id])).code).toBe(0);
+  const refused = await home.run(['key', 'verify', '-', '--json'], { input: secret });
+  expect(refused).toMatchObject({ code: 5, stderr: '' });
+  expect(refused.json()).toMatchObject({ v: 1, accepted: false, reason: 'the key is revoked' });
+  expect((await home.run(['key', 'rotate', 'game'])).code).toBe(4);
+});
+
+test.concurrent('verify tells mistyped, unknown and not whitelisted apart, in words an operator understands', async () => {
+  using home = new CliHome();
+  const { secret = '', key } = await home.json<Made>('key', 'create', 'game');
+  using ofAnother = new CliHome();
+  const { secret: unknown = '' } = await ofAnother.json<Made>('key', 'create', 'game');
+  const mistyped = `${secret.slice(0, -1)}${secret.endsWith('a') ? 'b' : 'a'}`;
+  for (const [input, args, words] of [
+    [mistyped, [], /mistyped/],
+    ['', [], /not an API key/],
+    [unknown, [], /no such key/],
+    [secret, ['--place', '77'], /whitelist/],
+  ] as const) {
+    const result = await home.run(['key', 'verify', '-', ...args], { input });
+    expect(result.code).toBe(5);
+    expect(result.stdout).toMatch(words);
+    expect(result.stdout).not.toContain(key.id);
+  }
+});
+
+test.concurrent('an error is two lines with its exit code, or with --json one document on stderr', async () => {
+  using home = new CliHome();
+  const plain = await home.run(['key', 'show', 'nobody']);
+  expect(plain).toMatchObject({ code: 3, stdout: '' });
+  expect(plain.stderr).toMatch(/^error: [^\n]+\ntry: [^\n]+\n$/);
+
+  const asJson = await home.run(['key', 'show', 'nobody', '--json']);
+  expect(asJson).toMatchObject({ code: 3, stdout: '' });
+  expect(asJson.json()).toEqual({
+    v: 1,
+    success: false,
+    error: 'Not found',
+    code: 'not_found',
+    message: expect.stringContaining('nobody'),
+    try: 'rankd key list',
+  });
+  const wrongUsage = await home.run(['key', 'create', '--nope', '--json']); // parsing stops before the flag
+  expect(wrongUsage).toMatchObject({ code: 2, stdout: '' });
+  expect(wrongUsage.json()).toMatchObject({ v: 1, success: false, code: 'usage' });
+});
+
+test.concurrent.each([
+  ['a bad name', ['key', 'create', '../x']],
+  ['a bad duration', ['key', 'create', 'x', '--expires', 'soon']],
+  ['a rank that cannot be a ceiling', ['key', 'create', 'x', '--max-rank', '255']],
+  ['an unknown scope', ['key', 'create', 'x', '--scope', 'everything']],
+  ['an unknown option', ['key', 'list', '--nope']],
+  ['a missing argument', ['key', 'create']],
+  ['an unknown command', ['key', 'lst']],
+  ['a command group alone', ['key']],
+])('%s is wrong usage: 2, and one sentence with one full stop', async (_what, args) => {
+  using home = new CliHome();
+  const result = await home.run(args);
+  expect(result).toMatchObject({ code: 2, stdout: '' });
+  expect(result.stderr).toMatch(/^error: [A-Z`][^\n]*[^.\n]\.\ntry: [^\n]+\n$/);
+});
+
+test.concurrent('global options are understood anywhere on the line', async () => {
+  using home = new CliHome();
+  const elsewhere = join(home.folder, 'elsewhere');
+  await home.run(['key', 'create', 'game', '--data-dir', elsewhere]);
+  const lines = [
+    ['--json', '--data-dir', elsewhere, 'key', 'list'],
+    ['key', '--json', '--data-dir', elsewhere, 'list'],
+    ['key', 'list', `--data-dir=${elsewhere}`, '--json'],
+  ];
+  for (const { code, json } of await Promise.all(lines.map((args) => home.run(args)))) {
+    expect(code).toBe(0);
+    expect(json<{ keys: unknown[] }>().keys).toHaveLength(1);
+  }
+  expect(existsSync(join(home.dataDir, 'rankd.db'))).toBe(false);
+});
+
+test.concurrent('-q leaves only the result', async () => {
+  using home = new CliHome();
+  expect(await home.run(['key', 'create', 'game', '-q'])).toMatchObject({ code: 0, stderr: '' });
+});
+
+test.concurrent('no escape byte is printed off a terminal, whatever the environment or an argument says', async () => {
+  using home = new CliHome();
+  const env = { FORCE_COLOR: '1', CLICOLOR_FORCE: '1', TERM: 'xterm-256color' };
+  const lines = [
+    ['--help'],
+    ['key', 'create', '--help'],
+    ['key', 'list'],
+    ['key', 'show', '\u001b[31mred'],
+    ['key', 'create', '\u001b[31mred'],
+    ['\u001b[31mred'],
+    ['workspace', 'show'],
+  ];
+  await home.run(['key', 'create', 'game']);
+  for (const { stdout, stderr } of await Promise.all(lines.map((args) => home.run(args, { env })))) {
+    expect(stdout + stderr).not.toContain('\u001b');
+  }
+});
+
+test.concurrent('help and version end with 0 and need no data directory', async () => {
+  using blank = new CliHome();
+  for (const args of [['--help'], ['key', 'rotate', '-h'], ['-V'], ['version']]) {
+    const result = await blank.run(args);
+    expect(result).toMatchObject({ code: 0, stderr: '' });
+    expect(result.stdout).not.toBe('');
+  }
+  expect(existsSync(blank.dataDir)).toBe(false);
+  expect((await runCli(['key', 'rotate', '--help'])).stdout).toMatch(/Examples:\n {2}rankd key rotate/);
+});

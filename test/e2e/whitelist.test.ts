@@ -1,0 +1,154 @@
+import { writeFileSync } from 'node:fs';
+import { expect, test } from 'vitest';
+import { CliHome } from '../support/run-cli.ts';
+
+interface Entries {
+  v: number;
+  entries: Array<{
+    placeId: number;
+    keyId: string;
+    keyName: string;
+    active: boolean;
+    note: string;
+    addedAt: string;
+    outcome?: string;
+  }>;
+}
+
+/** A home with one key, `game`. */
+async function homeWithKey(): Promise<CliHome> {
+  const home = new CliHome();
+  await home.run(['key', 'create', 'game']);
+  return home;
+}
+
+async function places(home: CliHome, ...args: string[]): Promise<number[]> {
+  return (await home.json<Entries>('whitelist', 'list', ...args)).entries.map(({ placeId }) => placeId);
+}
+
+test.concurrent('added places are listed with key, note and time, and each is told apart as added, re-enabled or already there', async () => {
+  using home = await homeWithKey();
+  const added = await home.run(['whitelist', 'add', '20', '9007199254740991', '20', '--note', 'main game']);
+  expect(added).toMatchObject({ code: 0, stdout: 'Place 20: added\nPlace 9007199254740991: added\n' });
+  expect(added.stderr).toMatch(/game\.PlaceId.*game\.GameId/);
+
+  await home.run(['whitelist', 'disable', '20']);
+  const again = await home.run(['whitelist', 'add', '9007199254740991', '20', '5']);
+  expect(again.stdout).toBe('Place 9007199254740991: already there\nPlace 20: re-enabled\nPlace 5: added\n');
+
+  const { v, entries } = await home.json<Entries>('whitelist', 'list');
+  expect(v).toBe(1);
+  expect(entries).toEqual([
+    {
+      placeId: 5,
+      keyId: expect.stringMatching(/^key_/),
+      keyName: 'game',
+      active: true,
+      note: '',
+      addedAt: expect.any(String),
+    },
+    expect.objectContaining({ placeId: 20, active: true, note: 'main game' }),
+    expect.objectContaining({ placeId: 9007199254740991, note: 'main game' }),
+  ]);
+  expect(Date.parse(entries[0]?.addedAt ?? '')).toBeGreaterThan(Date.now() - 60_000);
+});
+
+test.concurrent('a list of ids from a file or standard input joins the arguments; comments and blank lines do not count', async () => {
+  using home = await homeWithKey();
+  writeFileSync(home.path('places.txt'), '\uFEFF7\r\n\r\n# the old ones\r\n 8 # lobby\r\n7\r\n1');
+  const added = await home.run(['whitelist', 'add', '1', '--file', 'places.txt', '--json']);
+  expect(added.json<Entries>().entries.map(({ placeId, outcome }) => [placeId, outcome])).toEqual([
+    [1, 'added'],
+    [7, 'added'],
+    [8, 'added'],
+  ]);
+  expect(await home.run(['whitelist', 'remove', '--file', '-'], { input: '7\n8\n' })).toMatchObject({
+    code: 0,
+    stdout: 'Place 7: removed\nPlace 8: removed\n',
+  });
+  expect(await places(home)).toEqual([1]);
+});
+
+test.concurrent('every bad line of a list is named at once, and nothing is changed then', async () => {
+  using home = await homeWithKey();
+  const input = '11\nabc\n0\n12\n-3\n1.5\n9007199254740992\n\u001b[31m13';
+  const result = await home.run(['whitelist', 'add', '10', '--file', '-'], { input });
+  expect(result).toMatchObject({ code: 2, stdout: '' });
+  expect(result.stderr).toMatch(
+    /^error: .*standard input: line 2 "abc", line 3 "0", line 5 "-3", line 6 "1\.5", line 7 "9007199254740992", line 8 "\uFFFD\[31m13"\. .*\ntry: .*\n$/,
+  );
+  expect(await places(home)).toEqual([]);
+});
+
+test.concurrent.each([
+  ['no id at all', ['add'], '', 2],
+  ['a list without ids', ['add', '--file', '-'], '# nothing\n\n', 2],
+  ['an argument that is no id', ['add', '1', 'lobby'], '', 2],
+  ['a file that is not there', ['add', '--file', 'missing.txt'], '', 3],
+  ['a directory as file', ['add', '--file', '.'], '', 77],
+  ['an unknown key', ['add', '1', '--key', 'nobody'], '', 3],
+  ['a place that is not listed', ['remove', '1'], '', 3],
+])('%s is refused with its exit code and two lines', async (_what, args, input, code) => {
+  using home = await homeWithKey();
+  const result = await home.run(['whitelist', ...args], { input });
+  expect(result).toMatchObject({ code, stdout: '' });
+  expect(result.stderr).toMatch(/^error: [^\n]+\ntry: [^\n]+\n$/);
+  expect(await places(home)).toEqual([]);
+});
+
+test.concurrent('places are removed, enabled and disabled all together or not at all', async () => {
+  using home = await homeWithKey();
+  await home.run(['whitelist', 'add', '1', '2']);
+  for (const verb of ['remove', 'disable', 'enable']) {
+    const result = await home.run(['whitelist', verb, '1', '404', '405', '2']);
+    expect(result.code).toBe(3);
+    expect(result.stderr).toMatch(/404, 405/);
+  }
+  const { entries } = await home.json<Entries>('whitelist', 'list');
+  expect(entries.map(({ placeId, active }) => [placeId, active])).toEqual([
+    [1, true],
+    [2, true],
+  ]);
+});
+
+test.concurrent('check says yes with 0 and no with 5, for places that are missing or disabled', async () => {
+  using home = await homeWithKey();
+  await home.run(['whitelist', 'add', '1', '2']);
+  await home.run(['whitelist', 'disable', '2']);
+  expect(await home.run(['whitelist', 'check', '1'])).toMatchObject({ code: 0, stdout: 'yes\n', stderr: '' });
+  const disabled = await home.run(['whitelist', 'check', '2']);
+  expect(disabled).toMatchObject({ code: 5, stdout: 'no\n' });
+  expect(disabled.stderr).toContain('try: rankd whitelist enable 2 --key game');
+  expect(await home.run(['whitelist', 'check', '3', '-q'])).toMatchObject({ code: 5, stdout: 'no\n', stderr: '' });
+  const asJson = await home.run(['whitelist', 'check', '2', '--json']);
+  expect(asJson).toMatchObject({ code: 5, stderr: '' });
+  expect(asJson.json()).toMatchObject({ v: 1, allowed: false, entry: { placeId: 2, active: false, keyName: 'game' } });
+  await home.run(['whitelist', 'enable', '2']);
+  expect((await home.run(['whitelist', 'check', '2'])).code).toBe(0);
+});
+
+test.concurrent('with several keys the key must be named, a revoked one gets no places, and each key has its own list', async () => {
+  using home = await homeWithKey();
+  await home.run(['key', 'create', 'other']);
+  const unnamed = await home.run(['whitelist', 'add', '1']);
+  expect(unnamed.code).toBe(2);
+  expect(unnamed.stderr).toMatch(/--key game or --key other/);
+
+  await home.run(['whitelist', 'add', '1', '--key', 'game']);
+  await home.run(['whitelist', 'add', '2', '--key', 'other']);
+  expect(await places(home, '--key', 'other')).toEqual([2]);
+  expect(await places(home)).toEqual([1, 2]);
+
+  await home.run(['key', 'revoke', 'other', '-y']);
+  expect((await home.run(['whitelist', 'add', '3', '--key', 'other'])).code).toBe(4);
+  expect(await places(home)).toEqual([1]);
+  expect((await home.run(['whitelist', 'add', '3'])).code).toBe(0); // only one key is left
+});
+
+test.concurrent('a note cannot drive the terminal or forge a line', async () => {
+  using home = await homeWithKey();
+  await home.run(['whitelist', 'add', '1', '--note', 'a\u001b]0;x\u0007\nPLACE 2']);
+  const { stdout } = await home.run(['whitelist', 'list']);
+  expect(stdout.split('\n')).toHaveLength(3);
+  for (const control of ['\u001b', '\u0007']) expect(stdout).not.toContain(control);
+});
