@@ -3,7 +3,8 @@ import type { Config } from './config/config.ts';
 import type { HttpApp } from './http/server.ts';
 import type { Logger } from './log.ts';
 import { createPlatform } from './platforms/create-platform.ts';
-import type { Clock, Ports } from './ports.ts';
+import { CredentialBreaker } from './platforms/credential-breaker.ts';
+import type { Ports } from './ports.ts';
 import { openStore } from './stores/open-store.ts';
 import { GroupView } from './usecases/group-view.ts';
 import { MemberTurns } from './usecases/member-turns.ts';
@@ -22,37 +23,55 @@ export interface AppOptions {
 export type RankingApp = Ranking & AsyncDisposable;
 
 /** The application behind the CLI's commands. */
-export async function openRanking(
-  { config, dataDir, overrides = {} }: AppOptions,
-  { isDaemon = false } = {},
-): Promise<RankingApp> {
-  await using opened = new AsyncDisposableStack();
-  const clock: Clock = overrides.clock ?? systemClock;
-  const store = overrides.store ?? (await openStore({ engine: 'sqlite', dataDir, clock }));
-  if (overrides.store === undefined) opened.defer(() => store.close());
-  const platform = overrides.platform ?? (await createPlatform({ config: config.platform, dataDir, clock }));
-  if (overrides.platform === undefined) opened.defer(() => platform.close());
-  const { breaker, ...policy } = config.policy;
-  const closers = opened.move();
-  return {
-    store,
-    platform,
-    clock,
-    policy,
-    breaker: breaker.enabled ? breaker : undefined,
-    group: new GroupView({ platform, clock, ladder: config.group.ladder }),
-    deadlineMs: config.server.deadlineMs,
-    isDaemon,
-    turns: new MemberTurns(),
-    inHand: new Set(),
-    running: new Map(),
-    [Symbol.asyncDispose]: () => closers.disposeAsync(),
-  };
+export async function openRanking(options: AppOptions): Promise<RankingApp> {
+  const ports = await openPorts(options);
+  return { ...rankingOf(options.config, ports), isDaemon: false };
 }
 
 /** The application behind the HTTP API. */
 export async function openApp(options: AppOptions & { log: Logger }): Promise<HttpApp & AsyncDisposable> {
   const { log, config } = options;
-  const ranking = await openRanking(options, { isDaemon: true });
-  return { ...ranking, log, limits: config.limits, refused: new RefusedCallers(), isDraining: false, inFlight: 0 };
+  const ports = await openPorts(options);
+  const platform = new CredentialBreaker({
+    ...ports,
+    report: (dead) => {
+      if (dead === undefined) log.info('the platform key works again');
+      else log.error({ hint: dead.hint }, dead.message);
+    },
+  });
+  return {
+    ...rankingOf(config, { ...ports, platform }),
+    isDaemon: true,
+    log,
+    limits: config.limits,
+    refused: new RefusedCallers(),
+    deadCredential: () => platform.dead,
+    isDraining: false,
+    inFlight: 0,
+  };
+}
+
+async function openPorts({ config, dataDir, overrides = {} }: AppOptions): Promise<Ports & AsyncDisposable> {
+  await using opened = new AsyncDisposableStack();
+  const clock = overrides.clock ?? systemClock;
+  const store = overrides.store ?? (await openStore({ engine: 'sqlite', dataDir, clock }));
+  if (overrides.store === undefined) opened.defer(() => store.close());
+  const platform = overrides.platform ?? (await createPlatform({ config: config.platform, dataDir, clock }));
+  if (overrides.platform === undefined) opened.defer(() => platform.close());
+  const closers = opened.move();
+  return { store, platform, clock, [Symbol.asyncDispose]: () => closers.disposeAsync() };
+}
+
+function rankingOf(config: Config, ports: Ports & AsyncDisposable): Omit<RankingApp, 'isDaemon'> {
+  const { breaker, ...policy } = config.policy;
+  return {
+    ...ports,
+    policy,
+    breaker: breaker.enabled ? breaker : undefined,
+    group: new GroupView({ ...ports, ladder: config.group.ladder }),
+    deadlineMs: config.server.deadlineMs,
+    turns: new MemberTurns(),
+    inHand: new Set(),
+    running: new Map(),
+  };
 }

@@ -1,10 +1,12 @@
 import type { FastifyInstance } from 'fastify';
 import { type AppOptions, openApp } from './app.ts';
-import { RankdError } from './errors.ts';
+import { deadlineIn } from './clock.ts';
+import { isRankdError, RankdError } from './errors.ts';
 import { createServer, type HttpApp } from './http/server.ts';
 import type { Logger } from './log.ts';
 import { acquireDaemonLock } from './stores/sqlite/daemon-lock.ts';
 import { recoverChanges } from './usecases/recover-changes.ts';
+import { credentialWarnings } from './usecases/watch-credential.ts';
 
 export interface DaemonOptions extends AppOptions {
   log: Logger;
@@ -19,7 +21,9 @@ export interface Daemon {
   stop(): Promise<void>;
 }
 
+const ladderPatienceMs = 3_000;
 const recoverEveryMs = 2_000;
+const checkEveryMs = 3_600_000;
 const flushEveryMs = 60_000;
 const drainPollMs = 20;
 
@@ -28,6 +32,7 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
   await using starting = new AsyncDisposableStack();
   starting.use(await acquireDaemonLock(options.dataDir));
   const app = starting.use(await openApp(options));
+  await checkLadder(app);
   const server = createServer(app);
   starting.defer(() => server.close());
   const url = await listen(server, options.config.server);
@@ -42,6 +47,15 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
       await running.disposeAsync();
     },
   };
+}
+
+/** Throws `config_invalid` where group.ladder does not fit the group. A platform that is down does not keep the daemon down. */
+async function checkLadder(app: HttpApp): Promise<void> {
+  using deadline = deadlineIn(app.clock, ladderPatienceMs);
+  await app.group.scheme({ signal: deadline.signal, deadlineAt: deadline.at, lane: 'start' }).catch((error) => {
+    if (isRankdError(error, 'config_invalid')) throw error;
+    app.log.warn({ err: error }, 'the platform does not answer yet; starting all the same');
+  });
 }
 
 async function listen(server: FastifyInstance, { host, port }: { host: string; port: number }): Promise<string> {
@@ -72,7 +86,7 @@ async function listen(server: FastifyInstance, { host, port }: { host: string; p
   }
 }
 
-/** Settles what an earlier run left open, and keeps at it; writes refused callers to the audit. Returns what stops both. */
+/** Settles what was left open, looks after the credential, writes refused callers to the audit. Returns what stops all. */
 function startWorkers(app: HttpApp): () => Promise<void> {
   const stopping = new AbortController();
   const reported = new Set<string>();
@@ -86,10 +100,16 @@ function startWorkers(app: HttpApp): () => Promise<void> {
       },
     }),
   );
+  const credential = every(app, checkEveryMs, stopping.signal, async () => {
+    using deadline = deadlineIn(app.clock, app.deadlineMs);
+    const signal = AbortSignal.any([deadline.signal, stopping.signal]);
+    const warnings = await credentialWarnings(app, { signal, deadlineAt: deadline.at, lane: 'credential' });
+    for (const warning of warnings) app.log.warn(warning);
+  });
   const audit = every(app, flushEveryMs, stopping.signal, () => app.refused.flush(app));
   return async () => {
     stopping.abort();
-    await Promise.all([recovery, audit]);
+    await Promise.all([recovery, credential, audit]);
     await app.refused.flush(app);
   };
 }

@@ -112,7 +112,7 @@ export const policyRules: readonly PolicyRule[] = [
       const retryAfterMs = policy.cooldownMs - sinceLastChangeMs;
       return new RankdError(
         'cooldown',
-        `Member ${request.rankeeId} was ranked a moment ago; try again in ${Math.ceil(retryAfterMs / 1000)} seconds.`,
+        `Member ${request.rankeeId} was ranked a moment ago (policy.cooldown); try again in ${Math.ceil(retryAfterMs / 1000)} seconds.`,
         { retryAfterMs, hint: 'wait, or lower policy.cooldown in rankd.yaml' },
       );
     },
@@ -121,10 +121,14 @@ export const policyRules: readonly PolicyRule[] = [
 
 /** The owner and the acting account are never ranked: nobody can, and it needs no call to know. */
 export function refusalOfUntouchable(rankeeId: number, acting: ActingAccount | undefined): RankdError | undefined {
-  if (rankeeId === acting?.ownerId)
-    return aboveActing(`Member ${rankeeId} owns the group; an owner's rank can't be changed.`);
+  if (rankeeId === acting?.ownerId) return refusalOfOwner(rankeeId);
   if (rankeeId !== acting?.userId) return undefined;
   return aboveActing(`Member ${rankeeId} is the account rankd acts with; Roblox lets nobody change their own rank.`);
+}
+
+/** Of who turns out to hold the owner's role, where the platform did not say who owns the group. */
+export function refusalOfOwner(rankeeId: number): RankdError {
+  return aboveActing(`Member ${rankeeId} owns the group; an owner's rank can't be changed.`);
 }
 
 /**

@@ -1,4 +1,5 @@
 import { RankdError } from '../errors.ts';
+import { shorten } from './describe.ts';
 import type { Member, Role } from './model.ts';
 import { type Goal, type Step, steps } from './steps.ts';
 
@@ -57,37 +58,31 @@ export function highestRank(scheme: RoleScheme, held: Role[]): number {
  * Throws `unknown_rank`, `ambiguous_rank`, or `rank_not_allowed` for guest, owner and roles off the ladder.
  */
 export function resolveTarget(scheme: RoleScheme, newRankId: number): Role {
-  const { roles, ladder } = scheme;
-  const named = roles.filter((role) => (newRankId > 255 ? role.id : role.rank) === newRankId);
-  const onLadder = named.filter((role) => role.kind === 'base' || isManaged(scheme, role));
-  const candidates = ladder !== undefined && onLadder.length > 0 ? onLadder : named;
-  const [target, other] = candidates;
-  if (target === undefined) {
-    throw new RankdError(
-      'unknown_rank',
-      `The group has no rank ${newRankId}. Its ranks are ${listRoles(givable(scheme))}.`,
-    );
+  const named = scheme.roles.filter((role) => (newRankId > 255 ? role.id : role.rank) === newRankId);
+  const choices = listRoles(givable(scheme));
+  if (named.length === 0) {
+    throw new RankdError('unknown_rank', `The group has no rank ${newRankId}. Its ranks are ${choices}.`);
   }
-  if (other !== undefined) {
-    const ids = candidates.map((role) => `${role.id} (${short(role.name)})`).join(' or ');
+  const [target, ...others] = named.filter((role) => role.kind === 'base' || isManaged(scheme, role));
+  if (target === undefined) throw notGivable(named, choices);
+  if (others.length > 0) {
+    const ids = listed([target, ...others].map((role) => `${role.id} (${shorten(role.name, 32)})`));
     throw new RankdError(
       'ambiguous_rank',
       `More than one role has rank ${newRankId}. Send the role id instead: ${ids}.`,
     );
   }
-  if (target.kind === 'guest' || target.kind === 'owner') {
-    throw new RankdError(
-      'rank_not_allowed',
-      `The ${target.kind} role can never be given. Choose one of ${listRoles(givable(scheme))}.`,
-    );
-  }
-  if (ladder !== undefined && onLadder.length === 0) {
-    throw new RankdError(
-      'rank_not_allowed',
-      `"${short(target.name)}" (${newRankId}) is not on the promotion ladder in group.ladder. Choose one of ${listRoles(givable(scheme))}.`,
-    );
-  }
   return target;
+}
+
+function notGivable(named: Role[], choices: string): RankdError {
+  const special = named.find((role) => role.kind === 'guest' || role.kind === 'owner');
+  const why =
+    special === undefined
+      ? 'is not on the promotion ladder in group.ladder'
+      : `is the ${special.kind} role, which can never be given`;
+  const what = `"${shorten(named[0]?.name ?? '', 32)}" ${why}`;
+  return new RankdError('rank_not_allowed', `${what}. Choose one of ${choices}.`);
 }
 
 /**
@@ -96,12 +91,15 @@ export function resolveTarget(scheme: RoleScheme, newRankId: number): Role {
  */
 export function resolveLadder(roles: Role[], ladder: number[]): Role[] {
   const named = new Set(ladder.map((entry) => ladderRole(roles, entry)));
-  const steps = [...named].filter((role) => role.kind !== 'base').sort((a, b) => a.rank - b.rank);
-  const clash = steps.find((role, index) => role.rank === steps[index + 1]?.rank);
+  const isRung = (role: Role) => role.kind === 'base' || named.has(role);
+  const rungs = roles.filter(isRung).sort((a, b) => a.rank - b.rank);
+  const clash = rungs.find((role, index) => role.rank === rungs[index + 1]?.rank);
   if (clash !== undefined) {
-    throw ladderError(`two of its roles share rank ${clash.rank}, so neither is above the other`);
+    throw ladderError(
+      `two of its roles share rank ${clash.rank}, so neither is above the other; the base role counts as one of them`,
+    );
   }
-  return steps;
+  return rungs.filter((role) => role.kind !== 'base');
 }
 
 function ladderRole(roles: Role[], entry: number): Role {
@@ -131,23 +129,27 @@ function superseded(scheme: RoleScheme, managed: Role[], target: Role): Role[] {
 
 /** True for the roles that changing a rank may give or take. */
 function isManaged({ ladder }: RoleScheme, role: Role): boolean {
-  return ladder === undefined
-    ? role.kind === 'custom' || role.kind === 'owner'
-    : ladder.some((step) => step.id === role.id);
+  return ladder === undefined ? role.kind === 'custom' : ladder.some((step) => step.id === role.id);
 }
 
 function givable(scheme: RoleScheme): Role[] {
   return scheme.roles.filter((role) => role.kind === 'base' || (role.kind === 'custom' && isManaged(scheme, role)));
 }
 
-/** e.g. `1 (Member), 10 (Officer)`; cut where a group has so many roles that an answer would grow past 2 KB. */
+/** e.g. `1 (Member), 10 (Officer)`. */
 export function listRoles(roles: Role[]): string {
-  const shown = roles.slice(0, 24).map((role) => `${role.rank} (${short(role.name)})`);
-  return shown.join(', ') + (roles.length > shown.length ? ` and ${roles.length - shown.length} more` : '');
+  return listed(roles.map((role) => `${role.rank} (${shorten(role.name, 32)})`));
 }
 
-function short(name: string): string {
-  return name.length > 32 ? `${name.slice(0, 31)}…` : name;
+/** As many items as an answer has room for (in bytes of UTF-8), and how many more there are. */
+function listed(items: string[], mostBytes = 900): string {
+  let bytes = 0;
+  const shown = items.filter((item) => {
+    bytes += Buffer.byteLength(item) + 2;
+    return bytes <= mostBytes;
+  });
+  const more = items.length - shown.length;
+  return shown.join(', ') + (more > 0 ? ` and ${more} more` : '');
 }
 
 /** Ascending. */

@@ -59,7 +59,8 @@ export interface ErrorAnswer {
   body: ErrorBody;
 }
 
-const longestMessage = 1_200;
+/** Leaves room for the rest of an answer, which stays below 2 KB in all. */
+const mostMessageBytes = 1_500;
 
 /** What a caller is told of an error: what it can act on, and nothing of the inside. */
 export function answerTo(error: unknown, requestId: string): ErrorAnswer {
@@ -72,11 +73,23 @@ export function answerTo(error: unknown, requestId: string): ErrorAnswer {
       success: false,
       error: reasons[known.code],
       code: known.code,
-      message: known.message.slice(0, longestMessage),
+      message: fitting(known.message),
       requestId,
       ...(retryAfter !== undefined && { retryAfter }),
     },
   };
+}
+
+/** As much of a message as an answer has room for: names come from callers, and one character can take six bytes in JSON. */
+export function fitting(message: string): string {
+  let bytes = 0;
+  let fits = '';
+  for (const character of message) {
+    bytes += Buffer.byteLength(JSON.stringify(character)) - 2;
+    if (bytes > mostMessageBytes) return `${fits}…`;
+    fits += character;
+  }
+  return fits;
 }
 
 function publicError(error: unknown, requestId: string): RankdError {

@@ -1,3 +1,4 @@
+import type { FastifyReply } from 'fastify';
 import { RankdError } from '../errors.ts';
 import type { Clock } from '../ports.ts';
 
@@ -20,30 +21,26 @@ export class InboundLimit {
     this.#limit = limit;
   }
 
-  /** Takes one request of this key. Returns the `RateLimit` headers; throws `too_many_requests`, which carries none left. */
-  take(keyId: string): Record<string, string> {
+  /** Takes one request of this key and sets the `RateLimit` headers. Throws `too_many_requests` where none is left. */
+  take(keyId: string, reply: Pick<FastifyReply, 'headers'>): void {
     const { name, perMinute, burst } = this.#limit;
-    if (perMinute === 0) return {};
+    if (perMinute === 0) return;
     const now = this.#clock.monotonic();
     const bucket = this.#buckets.get(keyId) ?? { tokens: burst, at: now };
     const perMs = perMinute / 60_000;
     bucket.tokens = Math.min(burst, bucket.tokens + (now - bucket.at) * perMs);
     bucket.at = now;
     this.#buckets.set(keyId, bucket);
-    if (bucket.tokens < 1) {
-      throw new RankdError(
-        'too_many_requests',
-        `This key may send ${perMinute} ${name} requests a minute; slow down.`,
-        {
-          retryAfterMs: (1 - bucket.tokens) / perMs,
-        },
-      );
-    }
-    bucket.tokens -= 1;
+    const isLeft = bucket.tokens >= 1;
+    if (isLeft) bucket.tokens -= 1;
     const secondsToFull = Math.ceil((burst - bucket.tokens) / perMs / 1000);
-    return {
+    reply.headers({
       'ratelimit-policy': `"${name}";q=${burst};w=${Math.ceil(burst / perMs / 1000)}`,
       ratelimit: `"${name}";r=${Math.floor(bucket.tokens)};t=${secondsToFull}`,
-    };
+    });
+    if (isLeft) return;
+    throw new RankdError('too_many_requests', `This key may send ${perMinute} ${name} requests a minute; slow down.`, {
+      retryAfterMs: (1 - bucket.tokens) / perMs,
+    });
   }
 }

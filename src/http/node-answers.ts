@@ -6,9 +6,20 @@ import { answerTo } from './errors.ts';
 
 /** Gives the answers that Node would give by itself, without a body, the one JSON shape. */
 export function answerForNode(server: Server): void {
-  server.on('clientError', (error: NodeJS.ErrnoException, socket) => endWith(socket, clientError(error)));
+  const latest = new WeakMap<Duplex, ServerResponse>();
+  server.on('request', ({ socket }, response) => latest.set(socket, response));
+  server.on('clientError', (error: NodeJS.ErrnoException, socket) => {
+    const response = latest.get(socket);
+    if (response !== undefined && isBeingAnswered(response)) response.shouldKeepAlive = false;
+    else endWith(socket, clientError(error));
+  });
   server.on('connect', (_request, socket) => endWith(socket, methodNotAllowed('CONNECT')));
   server.on('checkExpectation', (request, response: ServerResponse) => server.emit('request', request, response));
+}
+
+/** Then what comes after the request may be broken, but must not be taken for its answer: it may be about to succeed. */
+function isBeingAnswered({ req, writableFinished, destroyed }: ServerResponse): boolean {
+  return req.complete && !writableFinished && !destroyed;
 }
 
 function clientError({ code }: NodeJS.ErrnoException): RankdError {

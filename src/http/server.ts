@@ -8,6 +8,7 @@ import type { RefusedCallers } from '../usecases/refused-callers.ts';
 import { answerTo } from './errors.ts';
 import { bodyLimit, bodyTooLarge } from './json-body.ts';
 import { answerForNode, methodNotAllowed } from './node-answers.ts';
+import { logAnswer, pathOf } from './request-log.ts';
 import { apikeyRoute } from './routes/apikey.ts';
 import { healthRoutes } from './routes/health.ts';
 import { rankerRoute } from './routes/ranker.ts';
@@ -16,6 +17,8 @@ import { rankerRoute } from './routes/ranker.ts';
 export interface HttpApp extends Ranking {
   log: Logger;
   refused: RefusedCallers;
+  /** Why the platform is not called at present; `undefined` while its credential works. */
+  deadCredential: () => RankdError | undefined;
   limits: LimitsConfig;
   /** True once the daemon is stopping: what runs is finished, nothing new is begun. */
   isDraining: boolean;
@@ -38,7 +41,8 @@ export function createServer(app: HttpApp): FastifyInstance {
     bodyLimit,
     requestTimeout: 15_000,
     keepAliveTimeout: 65_000,
-    http: { requireHostHeader: false, headersTimeout: 10_000 },
+    // Node looks for overdue requests only every 30 s unless told otherwise.
+    http: { requireHostHeader: false, headersTimeout: 10_000, connectionsCheckingInterval: 1_000 },
     routerOptions: { ignoreTrailingSlash: true, ignoreDuplicateSlashes: true },
     return503OnClosing: false,
     clientErrorHandler: () => undefined,
@@ -51,19 +55,24 @@ export function createServer(app: HttpApp): FastifyInstance {
     request.facts = {};
     app.inFlight += 1;
     reply.header('x-request-id', request.id);
-    if (app.isDraining && request.url.startsWith('/v1/')) {
+    if (app.isDraining && request.routeOptions.url?.startsWith('/v1/')) {
       throw new RankdError('shutting_down', 'rankd is stopping or restarting; try again in a moment.', {
         retryAfterMs: 5_000,
       });
     }
   });
-  server.addHook('onSend', async (_request, reply) => {
+  server.addHook('onSend', async (request, reply) => {
     if (app.isDraining) reply.header('connection', 'close');
+    const answered = () => {
+      app.inFlight -= 1;
+      logAnswer(app, request, reply);
+    };
+    // A caller that hung up can't be sent the answer; its request is through all the same.
+    if (reply.raw.destroyed) answered();
+    else reply.raw.once('close', answered);
   });
-  server.addHook('onResponse', async (request, reply) => {
-    app.inFlight -= 1;
-    logAnswer(app, request, reply);
-  });
+  // By then every request has its answer. What is left never sent a whole one, and would be waited for without end.
+  server.addHook('preClose', async () => server.server.closeAllConnections());
   server.setErrorHandler((error, request, reply) => sendError(app, { error, request, reply }));
 
   const methods = new Map<string, string[]>();
@@ -90,7 +99,7 @@ function acceptAnyBody(server: FastifyInstance): void {
   server.removeAllContentTypeParsers();
   server.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, body, done) => done(null, body));
   server.addHook('onRequest', async ({ raw }) => {
-    if (raw.headers['content-type'] !== undefined) raw.headers['content-type'] = 'application/json';
+    raw.headers['content-type'] = 'application/json';
   });
 }
 
@@ -106,14 +115,25 @@ function sendError(
       ...request.facts,
       code: known.code,
       ...(known.internal !== undefined && { internal: known.internal }),
+      ...(status >= 500 && { why: whyOf(known) }),
     };
-    if (status === 401 || status === 403) app.refused.count(known);
+    if (isAboutCaller(known)) app.refused.count(known);
   }
   return reply
     .code(status)
     .headers({ ...headers, 'x-request-id': request.id })
     .type('application/json; charset=utf-8')
     .send(body);
+}
+
+/** What the operator needs to know of a failure. */
+function whyOf({ message, cause }: RankdError): string {
+  return cause instanceof Error ? `${message} (${cause.message})` : message;
+}
+
+/** True for refusals before there is a change that the history could keep. */
+function isAboutCaller({ code, internal }: RankdError): boolean {
+  return internal !== undefined || code === 'missing_authorization';
 }
 
 /** Fastify's own refusals, in rankd's words. */
@@ -132,19 +152,5 @@ function notFound(): RankdError {
   return new RankdError(
     'not_found',
     'There is nothing at this address. rankd answers POST /v1/apikey and POST /v1/ranker.',
-  );
-}
-
-function pathOf(url: string): string {
-  const path = url.split('?', 1)[0] ?? '/';
-  return path.replaceAll(/\/+/g, '/').replace(/(.)\/$/, '$1');
-}
-
-function logAnswer({ log }: HttpApp, request: FastifyRequest, { statusCode, elapsedTime }: FastifyReply): void {
-  const level = statusCode >= 500 ? 'warn' : 'info';
-  const { method, id, facts } = request;
-  log[level](
-    { requestId: id, method, path: pathOf(request.url), status: statusCode, ms: Math.round(elapsedTime), ...facts },
-    'request',
   );
 }

@@ -1,6 +1,12 @@
 import { roleTitle } from '../core/describe.ts';
 import type { RankRequest } from '../core/model.ts';
-import { type PolicyCase, policyRules, refusalAboveActing, refusalOfUntouchable } from '../core/policy.ts';
+import {
+  type PolicyCase,
+  policyRules,
+  refusalAboveActing,
+  refusalOfOwner,
+  refusalOfUntouchable,
+} from '../core/policy.ts';
 import { heldRoles, type RolePlan, type RoleScheme, rolePlan } from '../core/role-plan.ts';
 import { RankdError } from '../errors.ts';
 import type { CallContext } from '../ports.ts';
@@ -69,7 +75,11 @@ export async function decideChange(
 
 async function findMember({ platform, group }: Ranking, userId: number, call: CallContext) {
   const member = await platform.getMember(userId, call);
-  if (member !== undefined) return { member, scheme: await group.schemeFor(member, call) };
+  if (member !== undefined) {
+    const scheme = await group.schemeFor(member, call);
+    if (heldRoles(scheme.roles, member).some(({ kind }) => kind === 'owner')) throw refusalOfOwner(userId);
+    return { member, scheme };
+  }
   throw new RankdError('member_not_found', `User ${userId} is not a member of the group.`, {
     hint: 'check the user id; the user has to join the group first',
   });

@@ -1,7 +1,8 @@
+import { refusalOfCredential } from '../core/credential.ts';
 import type { Group, Member, Role } from '../core/model.ts';
 import type { ActingAccount } from '../core/policy.ts';
 import { heldRoles, type RoleScheme, resolveLadder, resolveTarget } from '../core/role-plan.ts';
-import { isRankdError, RankdError } from '../errors.ts';
+import { isRankdError } from '../errors.ts';
 import type { CallContext, Clock, Platform } from '../ports.ts';
 import { Remembered } from './remembered.ts';
 
@@ -68,8 +69,8 @@ export class GroupView {
   async #readActing(call: CallContext): Promise<ActingAccount | undefined> {
     const credential = await this.#platform.checkCredential(call).catch(unlessCredential);
     if (credential === undefined) return undefined;
-    if (credential.state !== 'valid') throw credentialError(`is ${credential.state}`);
-    if (credential.canWrite === false) throw credentialError('lacks the scope group:write for this group');
+    const refusal = refusalOfCredential(credential);
+    if (refusal !== undefined) throw refusal;
     if (credential.userId === undefined) return undefined;
     const [group, { roles }, member] = await Promise.all([
       this.#platform.group(call),
@@ -84,10 +85,4 @@ export class GroupView {
 /** A check that can't be made is no reason to refuse: the platform refuses by itself what the account may not do. */
 function unlessCredential(error: unknown): undefined {
   if (isRankdError(error, 'platform_credential')) throw error;
-}
-
-function credentialError(what: string): RankdError {
-  return new RankdError('platform_credential', `The platform key that rankd acts with ${what}.`, {
-    hint: 'make a new Open Cloud key with group:write for this group and put it where platform.api_key_file points',
-  });
 }

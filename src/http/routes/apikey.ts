@@ -14,7 +14,7 @@ export function apikeyRoute(server: FastifyInstance, app: HttpApp): void {
     const { authorization } = request.headers;
     const { workspace, key } = await authorize(app, { authorization, placeId, scope: 'verify' });
     request.facts = { keyId: key.id, placeId };
-    reply.headers(limit.take(key.id));
+    limit.take(key.id, reply);
     return reply.type('application/json; charset=utf-8').send(JSON.stringify(workspace.id));
   });
 }

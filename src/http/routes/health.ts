@@ -11,6 +11,8 @@ export function healthRoutes(server: FastifyInstance, app: HttpApp): void {
   server.get('/readyz', async () => {
     if (app.isDraining)
       throw new RankdError('shutting_down', 'rankd is stopping or restarting.', { retryAfterMs: 5_000 });
+    const dead = app.deadCredential();
+    if (dead !== undefined) throw dead;
     await app.store.ping();
     using deadline = deadlineIn(app.clock, readyWithinMs);
     const call = { signal: deadline.signal, deadlineAt: deadline.at, lane: 'health' };

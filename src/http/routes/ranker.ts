@@ -4,6 +4,7 @@ import { deadlineIn } from '../../clock.ts';
 import type { Key, RankRequest } from '../../core/model.ts';
 import { RankdError } from '../../errors.ts';
 import { authorize } from '../../usecases/authorize.ts';
+import { errorOf } from '../../usecases/change-outcome.ts';
 import { type ChangeAnswer, type ChangeCaller, changeRank } from '../../usecases/change-rank.ts';
 import type { Idempotency } from '../../usecases/idempotency.ts';
 import { parsePlaceId } from '../ids.ts';
@@ -27,14 +28,14 @@ export function rankerRoute(server: FastifyInstance, app: HttpApp): void {
     const { authorization, 'idempotency-key': idempotencyKey } = request.headers;
     const { key } = await authorize(app, { authorization, placeId, scope: 'rank' });
     request.facts = { keyId: key.id, placeId };
-    reply.headers(limit.take(key.id));
+    limit.take(key.id, reply);
     const rankRequest = parseRankRequest(await jsonBody(request));
     const order = {
       caller: callerOf(key, placeId),
       request: rankRequest,
       ...idempotencyOf(idempotencyKey, placeId, rankRequest),
     };
-    using deadline = deadlineIn(app.clock, app.deadlineMs - reply.elapsedTime);
+    using deadline = deadlineIn(app.clock, Math.max(0, app.deadlineMs - reply.elapsedTime));
     const answer = await changeRank(app, order, deadline);
     request.facts = { ...request.facts, changeId: answer.change.id, rankeeId: rankRequest.rankeeId };
     reply.header('x-rank-change', answer.change.id);
@@ -69,7 +70,8 @@ function idempotencyOf(
 }
 
 function successOrThrow({ change, retryAfterMs }: ChangeAnswer): object {
-  const { state, code, message, rankeeId, newRankId } = change;
-  if (state === 'applied') return { success: true, message, rankeeId, newRankId };
-  throw new RankdError(code ?? 'internal', message, retryAfterMs === undefined ? {} : { retryAfterMs });
+  const error = errorOf(change, retryAfterMs);
+  if (error !== undefined) throw error;
+  const { message, rankeeId, newRankId } = change;
+  return { success: true, message, rankeeId, newRankId };
 }

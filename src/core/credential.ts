@@ -1,0 +1,14 @@
+import { RankdError } from '../errors.ts';
+import type { Credential } from './model.ts';
+
+/** Why nothing can be changed with this credential; `undefined` where it serves, or where the platform does not say. */
+export function refusalOfCredential({ state, canWrite }: Credential): RankdError | undefined {
+  if (state !== 'valid') return credentialError(`is ${state}`);
+  return canWrite === false ? credentialError('lacks the scope group:write for this group') : undefined;
+}
+
+function credentialError(what: string): RankdError {
+  return new RankdError('platform_credential', `The platform key that rankd acts with ${what}.`, {
+    hint: 'make a new Open Cloud key with group:write for this group and put it where platform.api_key_file points',
+  });
+}

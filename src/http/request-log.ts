@@ -1,0 +1,27 @@
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { Logger } from '../log.ts';
+
+/** One line for each request that was answered, or whose caller hung up before. */
+export function logAnswer(
+  { log }: { log: Logger },
+  request: FastifyRequest,
+  { statusCode, elapsedTime }: FastifyReply,
+): void {
+  const level = statusCode >= 500 ? 'warn' : 'info';
+  const { method, id, facts } = request;
+  const path = withoutKeys(pathOf(request.url)).slice(0, longestPath);
+  log[level]({ requestId: id, method, path, status: statusCode, ms: Math.round(elapsedTime), ...facts }, 'request');
+}
+
+/** The path as routes name it, without the query; also of an address in absolute form. */
+export function pathOf(url: string): string {
+  const path = url.replace(/^https?:\/\/[^/?]*/i, '').split('?', 1)[0] || '/';
+  return path.replaceAll(/\/+/g, '/').replace(/(.)\/$/, '$1');
+}
+
+const longestPath = 200;
+
+/** API keys end up in addresses by mistake. */
+function withoutKeys(path: string): string {
+  return path.replaceAll(/rk_(live|test)_\w*/g, 'rk_$1_…');
+}

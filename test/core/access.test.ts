@@ -1,0 +1,151 @@
+import { describe, expect, test } from 'vitest';
+import { type AccessQuestion, accessChecks, allow, invalidKey, keyState } from '../../src/core/access.ts';
+import type { Key } from '../../src/core/model.ts';
+import { RankdError } from '../../src/errors.ts';
+import type { Presented } from '../../src/ports.ts';
+
+const now = Date.UTC(2026, 5, 1);
+const question: AccessQuestion = { scope: 'rank', placeId: 42, now };
+
+const key: Key = {
+  id: 'key_1',
+  name: 'main-game',
+  mode: 'live',
+  scopes: ['verify', 'rank'],
+  createdAt: now - 1_000,
+  secrets: [{ masked: 'rk_live_012…3jd', createdAt: now - 1_000 }],
+};
+
+const accepted: Presented = {
+  workspace: { id: 'ws_1', name: 'Group', plan: 'top', active: true, createdAt: 0 },
+  key,
+  entry: { keyId: 'key_1', placeId: 42, active: true, note: '', addedAt: 0 },
+};
+
+test('a valid key from an active place is allowed', () => {
+  expect(() => allow(accepted, question)).not.toThrow();
+  expect(() => allow(accepted, { ...question, scope: 'verify' })).not.toThrow();
+});
+
+describe('a key that is not accepted', () => {
+  const refusals: Array<[string, Presented, RegExp]> = [
+    ['in a suspended workspace', { ...accepted, workspace: { ...accepted.workspace, active: false } }, /suspended/],
+    ['on the free plan', { ...accepted, workspace: { ...accepted.workspace, plan: 'free' } }, /top plan/],
+    ['that is revoked', { ...accepted, key: { ...key, revokedAt: now - 1 } }, /revoked/],
+    ['that is expired', { ...accepted, key: { ...key, expiresAt: now } }, /expired/],
+    ['rotated out', { ...accepted, secretExpiresAt: now }, /rotated out/],
+  ];
+
+  test.each(refusals)('%s is refused, and only the log learns why', (_, presented, reason) => {
+    const error = refusalOf(presented);
+    expect(error).toMatchObject({ code: 'invalid_key', internal: expect.stringMatching(reason) });
+    expect(error.message).not.toMatch(reason);
+  });
+
+  test('gets one text, whatever is wrong with it', () => {
+    const messages = refusals.map(([, presented]) => refusalOf(presented).message);
+    expect(new Set([...messages, invalidKey('no such key', 'rankd key create NAME').message]).size).toBe(1);
+  });
+
+  test('is told nothing of its scopes or places', () => {
+    const { entry: _, ...offWhitelist } = accepted;
+    expect(refusalOf({ ...offWhitelist, key: { ...key, scopes: ['verify'], revokedAt: now } }).code).toBe(
+      'invalid_key',
+    );
+  });
+});
+
+test('a key is good to the last millisecond before it expires, and so is the old secret of a rotation', () => {
+  expect(() => allow({ ...accepted, key: { ...key, expiresAt: now + 1 } }, question)).not.toThrow();
+  expect(() => allow({ ...accepted, secretExpiresAt: now + 1 }, question)).not.toThrow();
+});
+
+describe('a known key', () => {
+  test('without the scope is refused by the scope it lacks', () => {
+    const verifyOnly: Presented = { ...accepted, key: { ...key, scopes: ['verify'] } };
+    expect(refusalOf(verifyOnly)).toMatchObject({
+      code: 'key_not_allowed',
+      message: expect.stringContaining('may verify but not rank'),
+      hint: expect.stringContaining('--scope rank'),
+    });
+    expect(() => allow(verifyOnly, { ...question, scope: 'verify' })).not.toThrow();
+  });
+
+  test('from a place that is not whitelisted is refused with the command that adds it', () => {
+    const { entry: _, ...unlisted } = accepted;
+    expect(refusalOf(unlisted)).toMatchObject({
+      code: 'place_not_whitelisted',
+      message: expect.stringMatching(/Place 42 is not on the whitelist.*rankd whitelist add 42/),
+      hint: 'rankd whitelist add 42 --key main-game',
+    });
+  });
+
+  test('from a disabled place is refused with the command that enables it', () => {
+    const disabled = { ...accepted, entry: { keyId: 'key_1', placeId: 42, active: false, note: '', addedAt: 0 } };
+    expect(refusalOf(disabled)).toMatchObject({
+      code: 'place_not_whitelisted',
+      message: expect.stringMatching(/disabled.*rankd whitelist enable 42/),
+      hint: 'rankd whitelist enable 42 --key main-game',
+    });
+  });
+
+  test('paused by the breaker may verify but not rank', () => {
+    const paused: Presented = { ...accepted, key: { ...key, pausedAt: now - 1 } };
+    expect(refusalOf(paused)).toMatchObject({
+      code: 'key_paused',
+      message: expect.stringContaining('rankd key resume'),
+    });
+    expect(() => allow(paused, { ...question, scope: 'verify' })).not.toThrow();
+  });
+});
+
+test('the first condition that fails is the answer: workspace, key, scope, whitelist, breaker', () => {
+  expect(accessChecks.map(({ name }) => name)).toEqual(['workspace', 'key', 'scope', 'whitelist', 'breaker']);
+  const { entry: _, ...nothingRight } = {
+    ...accepted,
+    workspace: { ...accepted.workspace, active: false },
+    key: { ...key, revokedAt: now, scopes: [], pausedAt: now },
+  };
+  const mended = [
+    nothingRight,
+    { ...nothingRight, workspace: accepted.workspace },
+    { ...accepted, key: { ...key, scopes: [], pausedAt: now }, entry: undefined },
+    { ...accepted, key: { ...key, pausedAt: now }, entry: undefined },
+    { ...accepted, key: { ...key, pausedAt: now } },
+  ].map(({ entry, ...rest }: { entry?: Presented['entry'] | undefined } & Omit<Presented, 'entry'>) =>
+    refusalOf({ ...rest, ...(entry !== undefined && { entry }) }),
+  );
+  expect(mended.map(({ internal, code }) => (code === 'invalid_key' ? internal : code))).toEqual([
+    'the workspace is suspended',
+    'the key is revoked',
+    'key_not_allowed',
+    'place_not_whitelisted',
+    'key_paused',
+  ]);
+});
+
+describe("a key's state", () => {
+  const old = { masked: 'rk_live_abc…def', createdAt: 0 };
+
+  test.each<[string, Partial<Key>]>([
+    ['active', {}],
+    ['active', { expiresAt: now + 1 }],
+    ['expired', { expiresAt: now }],
+    ['rotating', { secrets: [...key.secrets, { ...old, expiresAt: now + 1 }] }],
+    ['active', { secrets: [...key.secrets, { ...old, expiresAt: now }] }],
+    ['expired', { expiresAt: now, secrets: [...key.secrets, { ...old, expiresAt: now + 1 }] }],
+    ['revoked', { revokedAt: now - 1, expiresAt: now - 1 }],
+  ])('is %s with %o', (state, change) => {
+    expect(keyState({ ...key, ...change }, now)).toBe(state);
+  });
+});
+
+function refusalOf(presented: Presented): RankdError {
+  try {
+    allow(presented, question);
+  } catch (error) {
+    if (error instanceof RankdError) return error;
+    throw error;
+  }
+  throw new Error('was not refused');
+}

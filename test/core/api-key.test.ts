@@ -1,0 +1,152 @@
+import { createHash } from 'node:crypto';
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { hashKey, keyMode, maskKey, mintKey, newId } from '../../src/core/api-key.ts';
+import type { KeyMode } from '../../src/core/model.ts';
+
+const base62 = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
+const modes: KeyMode[] = ['live', 'test'];
+
+/** Computed with Python's zlib and hashlib. The last one's CRC-32 is small, so that its checksum is padded. */
+const known = {
+  live: 'rk_live_0123456789ABCDEFGHIJabcdefghij1pm3jd',
+  test: 'rk_test_zzzzzzzzzzzzzzzzzzzzzzzzzzzzzz2g09V3',
+  padded: 'rk_live_lWgKGXQyAep2ci9fVWm7sHKJBqg2HB000KGT',
+};
+
+/** As good as a minted key, and the same in every replay of a failure. */
+const arbitraryKey = fc
+  .record({
+    mode: fc.constantFrom(...modes),
+    random: fc.string({ unit: fc.constantFrom(...base62), minLength: 30, maxLength: 30 }),
+  })
+  .map(({ mode, random }) => withChecksum(`rk_${mode}_${random}`));
+
+describe('a new key', () => {
+  test.each(modes)('of mode %s is rk_, its mode, 30 random base62 characters and 6 of checksum: 44 in all', (mode) => {
+    for (let round = 0; round < 100; round++) {
+      const { secret } = mintKey(mode);
+      expect(secret).toMatch(new RegExp(`^rk_${mode}_[0-9A-Za-z]{30}[0-9A-Za-z]{6}$`));
+      expect(secret).toHaveLength(44);
+      expect(secret).toBe(withChecksum(secret.slice(0, 38)));
+      expect(keyMode(secret)).toBe(mode);
+    }
+  });
+
+  test('keeps nothing of the secret but its SHA-256 and a mask', () => {
+    const { secret, stored } = mintKey('live');
+    expect(stored).toEqual({ hash: createHash('sha256').update(secret, 'utf8').digest(), masked: maskKey(secret) });
+  });
+
+  test('never comes twice, and every character is as likely as any other', () => {
+    const keys = Array.from({ length: 2_000 }, () => mintKey('live').secret);
+    expect(new Set(keys).size).toBe(keys.length);
+    const counts = new Map<string, number>();
+    for (const character of keys.flatMap((key) => [...key.slice(8, 38)])) {
+      counts.set(character, (counts.get(character) ?? 0) + 1);
+    }
+    expect([...counts.keys()].sort().join('')).toBe(base62);
+    // 60 000 draws from 62: 968 each, with a standard deviation of 31. Seven of those to either side.
+    for (const count of counts.values()) expect(Math.abs(count - 60_000 / 62)).toBeLessThan(7 * 31);
+  });
+});
+
+describe('the checksum', () => {
+  test('is the one that other tools compute', () => {
+    expect(keyMode(known.live)).toBe('live');
+    expect(keyMode(known.test)).toBe('test');
+    expect(keyMode(known.padded)).toBe('live');
+  });
+
+  test('notices any single character that was changed', () => {
+    const replacement = fc.oneof(fc.constantFrom(...base62), fc.string({ unit: 'binary', minLength: 0, maxLength: 1 }));
+    fc.assert(
+      fc.property(arbitraryKey, fc.nat(43), replacement, (key, at, character) => {
+        fc.pre(key[at] !== character);
+        expect(keyMode(key)).toBeDefined();
+        expect(keyMode(key.slice(0, at) + character + key.slice(at + 1))).toBeUndefined();
+      }),
+      { numRuns: 500 },
+    );
+  });
+
+  test('notices neighbours that changed places, and one character too many', () => {
+    fc.assert(
+      fc.property(arbitraryKey, fc.nat(42), fc.constantFrom(...base62, '\n', ' '), (key, at, more) => {
+        const swapped =
+          key.slice(0, at) +
+          key
+            .slice(at, at + 2)
+            .split('')
+            .reverse()
+            .join('') +
+          key.slice(at + 2);
+        if (swapped !== key) expect(keyMode(swapped)).toBeUndefined();
+        expect(keyMode(key.slice(0, at) + more + key.slice(at))).toBeUndefined();
+        expect(keyMode(key + more)).toBeUndefined();
+      }),
+    );
+  });
+
+  test('notices a test key passed off as a live one', () => {
+    expect(keyMode(known.test.replace('test', 'live'))).toBeUndefined();
+    expect(keyMode(known.live.replace('live', 'test'))).toBeUndefined();
+  });
+
+  test('makes no mode of what is no key, whatever it is', () => {
+    expect(keyMode(withChecksum(`rk_prod_${'0'.repeat(30)}`))).toBeUndefined();
+    expect(keyMode(withChecksum(`rk_live_${'0'.repeat(29)}`))).toBeUndefined();
+    expect(keyMode(withChecksum(`rk_live_${'0'.repeat(31)}`))).toBeUndefined();
+    expect(keyMode(withChecksum(`xrk_live_${'0'.repeat(30)}`))).toBeUndefined();
+    fc.assert(
+      fc.property(fc.string({ unit: 'binary', maxLength: 60 }), (text) => {
+        expect(keyMode(text)).toBeUndefined();
+        expect(keyMode(withChecksum(text))).toBeUndefined();
+      }),
+    );
+  });
+});
+
+describe('what is kept and shown of a key', () => {
+  test('is its SHA-256', () => {
+    expect(hashKey(known.live).toString('hex')).toBe(
+      '450615b967582657b27674be117f34de3a888b42e09fd46a7bbce9ecad421d39',
+    );
+  });
+
+  test('is a mask of 14 of its 44 characters, of which 3 are random', () => {
+    expect(maskKey(known.live)).toBe('rk_live_012…3jd');
+    fc.assert(
+      fc.property(arbitraryKey, (key) => {
+        const [head = '', tail = '', ...more] = maskKey(key).split('…');
+        expect(more).toEqual([]);
+        expect(key.startsWith(head) && key.endsWith(tail)).toBe(true);
+        expect(head.length + tail.length).toBeLessThanOrEqual(14);
+        expect(head.length).toBeLessThanOrEqual('rk_live_'.length + 3);
+        expect(tail.length).toBeLessThanOrEqual(6); // within the checksum
+      }),
+    );
+  });
+});
+
+test('a public id is its prefix and 12 base62 characters, and never comes twice', () => {
+  for (const prefix of ['key', 'chg', 'req'] as const) {
+    expect(newId(prefix)).toMatch(new RegExp(`^${prefix}_[0-9A-Za-z]{12}$`));
+  }
+  expect(new Set(Array.from({ length: 1_000 }, () => newId('chg'))).size).toBe(1_000);
+});
+
+function withChecksum(body: string): string {
+  const digits = Array.from({ length: 6 }, (_, power) => base62[Math.floor(crc32(body) / 62 ** power) % 62]);
+  return body + digits.reverse().join('');
+}
+
+/** Bit by bit, as ISO 3309 describes it. */
+function crc32(text: string): number {
+  let register = 0xffffffff;
+  for (const byte of Buffer.from(text)) {
+    register ^= byte;
+    for (let bit = 0; bit < 8; bit++) register = (register >>> 1) ^ (register & 1 ? 0xedb88320 : 0);
+  }
+  return ~register >>> 0;
+}

@@ -1,0 +1,450 @@
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import type { Member, Role, RoleKind } from '../../src/core/model.ts';
+import {
+  heldRoles,
+  highestRank,
+  listRoles,
+  neighbour,
+  type RoleScheme,
+  resolveLadder,
+  resolveTarget,
+  roleIds,
+  rolePlan,
+} from '../../src/core/role-plan.ts';
+import type { Step } from '../../src/core/steps.ts';
+import { RankdError } from '../../src/errors.ts';
+import { arbitraryRankCase, arbitraryRoles, baseOf, customsOf, type RankCase } from '../support/arbitrary-group.ts';
+
+/** Role ids are this plus the rank, as Roblox's are seen to be above 32 bits; the second role of rank 70 has one more. */
+const idBase = 3 * 2 ** 32;
+
+const withLadder = arbitraryRankCase({ ladder: true });
+const withoutLadder = arbitraryRankCase({ ladder: false });
+
+describe.each([
+  ['with a ladder', withLadder],
+  ['without a ladder', withoutLadder],
+])('a plan %s', (_, arbitrary) => {
+  test('ends with the target as highest role', () => {
+    holds(arbitrary, ({ scheme, member, target }) => {
+      const plan = rolePlan(scheme, member, target);
+      const counted = managed(scheme).filter((role) => stateAfter(member, plan.steps).has(role.id));
+      expect(Math.max(1, ...counted.map((role) => role.rank))).toBe(target.rank);
+      expect(target.kind === 'base' || counted.includes(target)).toBe(true);
+      expect(plan.rankAfter).toBe(target.rank);
+    });
+  });
+
+  test('tells the highest rank before', () => {
+    holds(arbitrary, ({ scheme, member, target }) => {
+      const counted = managed(scheme).filter((role) => member.roleIds.includes(role.id));
+      expect(rolePlan(scheme, member, target).rankBefore).toBe(Math.max(1, ...counted.map((role) => role.rank)));
+    });
+  });
+
+  test('gives before it takes, one role at most', () => {
+    holds(arbitrary, ({ scheme, member, target }) => {
+      const { steps } = rolePlan(scheme, member, target);
+      expect(steps.slice(1).every((step) => step.kind === 'unassign')).toBe(true);
+    });
+  });
+
+  test('leaves no moment without one of the roles that count, unless the base role is asked for', () => {
+    holds(arbitrary, ({ scheme, member, target }) => {
+      if (target.kind === 'base') return;
+      const { steps } = rolePlan(scheme, member, target);
+      for (let taken = 1; taken <= steps.length; taken++) {
+        const state = stateAfter(member, steps.slice(0, taken));
+        expect(managed(scheme).some((role) => state.has(role.id))).toBe(true);
+      }
+    });
+  });
+
+  test('writes only roles that count, and takes only what is held', () => {
+    holds(arbitrary, ({ scheme, member, target }) => {
+      const writable = new Set(managed(scheme).map((role) => role.id));
+      for (const { kind, roleId } of rolePlan(scheme, member, target).steps) {
+        expect(writable.has(roleId)).toBe(true);
+        expect(member.roleIds.includes(roleId)).toBe(kind === 'unassign');
+      }
+    });
+  });
+
+  test('never touches a role that the group does not list', () => {
+    holds(arbitrary, ({ scheme, member, target }) => {
+      const known = new Set(scheme.roles.map((role) => role.id));
+      const { steps, goal } = rolePlan(scheme, member, target);
+      for (const id of [...goal.from, ...goal.to, ...steps.map((step) => step.roleId)])
+        expect(known.has(id)).toBe(true);
+    });
+  });
+
+  test('of its own result is empty', () => {
+    holds(arbitrary, ({ scheme, member, target }) => {
+      const { steps } = rolePlan(scheme, member, target);
+      const result = { ...member, roleIds: [...stateAfter(member, steps)] };
+      expect(rolePlan(scheme, result, target).steps).toEqual([]);
+    });
+  });
+
+  test('is the same whether the platform lists the base role or not', () => {
+    holds(arbitrary, ({ scheme, member, target }) => {
+      const baseId = baseOf(scheme.roles).id;
+      const without = member.roleIds.filter((id) => id !== baseId);
+      const listed = rolePlan(scheme, { ...member, roleIds: [...without, baseId] }, target);
+      expect(listed).toEqual(rolePlan(scheme, { ...member, roleIds: without }, target));
+    });
+  });
+
+  test('names all roles before and after, the base role among them', () => {
+    holds(arbitrary, ({ scheme, member, target }) => {
+      const { goal, steps } = rolePlan(scheme, member, target);
+      const known = new Set(scheme.roles.filter((role) => role.kind !== 'guest').map((role) => role.id));
+      const baseId = baseOf(scheme.roles).id;
+      const listed = (ids: Iterable<number>) => ascending([...new Set([...ids, baseId])].filter((id) => known.has(id)));
+      expect(goal).toEqual({ from: listed(member.roleIds), to: listed(stateAfter(member, steps)) });
+    });
+  });
+
+  test('for the base role takes away all the roles that count', () => {
+    holds(arbitrary, ({ scheme, member }) => {
+      const { steps } = rolePlan(scheme, member, baseOf(scheme.roles));
+      const held = managed(scheme).filter((role) => member.roleIds.includes(role.id));
+      expect(steps).toEqual(roleIds(held).map((roleId) => ({ kind: 'unassign', roleId })));
+    });
+  });
+});
+
+describe('a plan with a ladder', () => {
+  test('leaves exactly the target of its roles', () => {
+    holds(withLadder, ({ scheme, member, target }) => {
+      const state = stateAfter(member, rolePlan(scheme, member, target).steps);
+      const left = (scheme.ladder ?? []).filter((role) => state.has(role.id));
+      expect(left).toEqual(target.kind === 'base' ? [] : [target]);
+    });
+  });
+
+  test('never touches the owner role', () => {
+    holds(withLadder, ({ scheme, member, target }) => {
+      const owner = ownerOf(scheme.roles);
+      const { steps } = rolePlan(scheme, { ...member, roleIds: [...member.roleIds, owner.id] }, target);
+      expect(steps.map((step) => step.roleId)).not.toContain(owner.id);
+    });
+  });
+});
+
+describe('a plan without a ladder', () => {
+  test('keeps every lower role that was not the highest', () => {
+    holds(withoutLadder, ({ scheme, member, target }) => {
+      if (target.kind === 'base') return;
+      const plan = rolePlan(scheme, member, target);
+      const extra = customsOf(scheme.roles).filter((role) => role.rank < Math.min(target.rank, plan.rankBefore));
+      const state = stateAfter(member, plan.steps);
+      for (const role of extra) expect(state.has(role.id)).toBe(member.roleIds.includes(role.id));
+    });
+  });
+
+  test('takes the role that was the highest', () => {
+    holds(withoutLadder, ({ scheme, member, target }) => {
+      const plan = rolePlan(scheme, member, target);
+      if (plan.steps.length === 0) return;
+      const highest = customsOf(scheme.roles).filter((role) => role.rank === plan.rankBefore && role.id !== target.id);
+      const state = stateAfter(member, plan.steps);
+      for (const role of highest) expect(state.has(role.id)).toBe(false);
+    });
+  });
+
+  test('is empty exactly where the target is held and nothing is above it', () => {
+    holds(withoutLadder, ({ scheme, member, target }) => {
+      const held = customsOf(scheme.roles).filter((role) => member.roleIds.includes(role.id));
+      const isThere =
+        target.kind === 'base'
+          ? held.length === 0
+          : held.includes(target) && held.every((role) => role.rank <= target.rank);
+      expect(rolePlan(scheme, member, target).steps.length === 0).toBe(isThere);
+    });
+  });
+
+  test('never touches the owner role, not even for who holds it', () => {
+    holds(withoutLadder, ({ scheme, member, target }) => {
+      const owner = ownerOf(scheme.roles);
+      const { steps } = rolePlan(scheme, { ...member, roleIds: [...member.roleIds, owner.id] }, target);
+      expect(steps.map((step) => step.roleId)).not.toContain(owner.id);
+    });
+  });
+
+  test('compares roles, not numbers: of two roles of one rank the other one goes', () => {
+    const plan = rolePlan(scheme(), member('twinA'), role('twinB'));
+    expect(plan.steps).toEqual([assign('twinB'), unassign('twinA')]);
+  });
+
+  test('brings a member down past several roles and keeps the one below', () => {
+    const plan = rolePlan(scheme(), member('low', 'mid', 'high'), role('mid'));
+    expect(plan).toMatchObject({ steps: [unassign('high')], rankBefore: 100, rankAfter: 50 });
+    expect(plan.goal.to).toEqual(roleIds([role('Member'), role('low'), role('mid')]));
+  });
+});
+
+describe('the roles held', () => {
+  test('count the base role always and the guest role never', () => {
+    const held = heldRoles(roles, { userId: 1, roleIds: [role('Guest').id, role('mid').id, 999] });
+    expect(held).toEqual([role('Member'), role('mid')]);
+  });
+
+  test('of a ladder rank no higher than its roles, the base role at the bottom', () => {
+    expect(highestRank(scheme('low', 'mid'), [role('Member'), role('high')])).toBe(1);
+    expect(highestRank(scheme('low', 'mid'), [role('Member'), role('low'), role('high')])).toBe(10);
+    expect(highestRank(scheme(), [role('Member'), role('low'), role('high')])).toBe(100);
+  });
+});
+
+describe('what newRankId means', () => {
+  test('up to 255 a rank, above a role id, whatever the group', () => {
+    fc.assert(
+      fc.property(arbitraryRoles, (all) => {
+        for (const wanted of [baseOf(all), ...customsOf(all)]) {
+          const group = { roles: all, ladder: undefined };
+          expect(resolveTarget(group, wanted.id)).toBe(wanted);
+          const isShared = all.filter((other) => other.rank === wanted.rank).length > 1;
+          if (isShared) expect(codeOf(() => resolveTarget(group, wanted.rank))).toBe('ambiguous_rank');
+          else expect(resolveTarget(group, wanted.rank)).toBe(wanted);
+        }
+      }),
+      { numRuns: 50 },
+    );
+  });
+
+  test('a role id is told from another with the same lower 32 bits', () => {
+    expect(codeOf(() => resolveTarget(scheme(), role('mid').id - 2 ** 32))).toBe('unknown_rank');
+  });
+
+  test.each(['Guest', 'Owner'])('%s is refused by rank and by role id', (name) => {
+    for (const named of [role(name).rank, role(name).id]) {
+      expect(refusalOf(() => resolveTarget(scheme(), named))).toMatchObject({
+        code: 'rank_not_allowed',
+        message: expect.stringContaining('1 (Member), 10 (low)'),
+      });
+    }
+  });
+
+  test('a rank that two roles share is refused with both role ids', () => {
+    const { code, message } = refusalOf(() => resolveTarget(scheme(), 70));
+    expect(code).toBe('ambiguous_rank');
+    expect(message).toContain(`${role('twinA').id} (twinA)`);
+    expect(message).toContain(`${role('twinB').id} (twinB)`);
+  });
+
+  test('a shared rank is clear where only one of the two is on the ladder', () => {
+    expect(resolveTarget(scheme('low', 'twinB'), 70)).toBe(role('twinB'));
+  });
+
+  test('a role off the ladder is refused by rank and by role id, with those that are on it', () => {
+    for (const named of [role('high').rank, role('high').id, role('twinA').id]) {
+      expect(refusalOf(() => resolveTarget(scheme('low', 'twinB'), named))).toMatchObject({
+        code: 'rank_not_allowed',
+        message: expect.stringMatching(/group\.ladder.* 1 \(Member\), 10 \(low\), 70 \(twinB\)\./),
+      });
+    }
+  });
+
+  test('a rank shared by roles that are all off the ladder is refused as off the ladder', () => {
+    expect(codeOf(() => resolveTarget(scheme('low', 'mid'), 70))).toBe('rank_not_allowed');
+  });
+
+  test('the base role can be asked for with a ladder too', () => {
+    expect(resolveTarget(scheme('low'), 1)).toBe(role('Member'));
+  });
+
+  test('an unknown rank is answered with the ranks there are, none of which is refused', () => {
+    const { code, message } = refusalOf(() => resolveTarget(scheme(), 42));
+    expect(code).toBe('unknown_rank');
+    expect(message).toContain('1 (Member), 10 (low), 50 (mid), 70 (twinA), 70 (twinB), 100 (high)');
+    expect(message).not.toMatch(/Guest|Owner/);
+  });
+});
+
+describe('refusals stay small in a group of 40 roles with names of 100 characters', () => {
+  const hundred = (character: string) => Array.from({ length: 100 / character.length }, () => character).join('');
+  const groupOf = (name: string, rankOf: (index: number) => number): RoleScheme => ({
+    roles: Array.from({ length: 40 }, (_, index) => ({
+      id: 2 ** 53 - 1 - index,
+      name,
+      rank: rankOf(index),
+      kind: 'custom' as const,
+    })),
+    ladder: undefined,
+  });
+
+  test.each([
+    ['Latin', 'n'],
+    ['Thai', 'ก'],
+    ['emoji', '🐢'],
+  ])('an unknown rank among %s names', (_, character) => {
+    const { message } = refusalOf(() =>
+      resolveTarget(
+        groupOf(hundred(character), (index) => 101 + index),
+        42,
+      ),
+    );
+    expect(Buffer.byteLength(message)).toBeLessThan(1_200);
+    expect(message).toContain('more');
+  });
+
+  test('a rank that all roles share, with no role id cut in two', () => {
+    const { message } = refusalOf(() =>
+      resolveTarget(
+        groupOf(hundred('n'), () => 100),
+        100,
+      ),
+    );
+    expect(Buffer.byteLength(message)).toBeLessThan(1_200);
+  });
+
+  test('no name is cut in the middle of a character', () => {
+    const listed = listRoles([{ id: 300, name: hundred('🐢'), rank: 5, kind: 'custom' }]);
+    expect(listed.isWellFormed()).toBe(true);
+  });
+});
+
+describe('the configured ladder', () => {
+  test('is read from ranks and role ids in any order, each role once, without the base role', () => {
+    const ladder = resolveLadder(roles, [100, role('twinA').id, 1, 10, role('low').id, role('Member').id]);
+    expect(ladder).toEqual([role('low'), role('twinA'), role('high')]);
+  });
+
+  test('may be empty: then only the base role can be asked for', () => {
+    expect(resolveLadder(roles, [])).toEqual([]);
+    expect(codeOf(() => resolveTarget({ roles, ladder: [] }, 10))).toBe('rank_not_allowed');
+  });
+
+  test.each<[string, number[], RegExp]>([
+    ['a rank nobody has', [10, 42], /42 is not a rank or role id/],
+    ['a role id nobody has', [10, 4242], /4242 is not a rank or role id/],
+    ['a rank that two roles share', [10, 70], /rank 70 is shared by role \d+ and role \d+; name the role id/],
+    ['the guest role', [0, 10], /0 is the guest role/],
+    ['the owner role', [10, 255], /255 is the owner role/],
+    ['the owner role by id', [10, idBase + 255], /12884902143 is the owner role/],
+    ['two roles of one rank', [idBase + 70, idBase + 71], /two of its roles share rank 70/],
+  ])('is refused with %s', (_, ladder, reason) => {
+    expect(refusalOf(() => resolveLadder(roles, ladder))).toMatchObject({
+      code: 'config_invalid',
+      message: expect.stringMatching(reason),
+      hint: expect.stringContaining('rankd group roles'),
+    });
+  });
+});
+
+describe('the neighbouring role', () => {
+  test('is the nearest that can be given, up and down', () => {
+    expect(neighbour(scheme(), { rank: 10, direction: 'up' })).toBe(role('mid'));
+    expect(neighbour(scheme(), { rank: 10, direction: 'down' })).toBe(role('Member'));
+    expect(neighbour(scheme(), { rank: 60, direction: 'down' })).toBe(role('mid'));
+  });
+
+  test('skips roles off the ladder', () => {
+    expect(neighbour(scheme('low', 'high'), { rank: 10, direction: 'up' })).toBe(role('high'));
+    expect(neighbour(scheme('low', 'high'), { rank: 100, direction: 'down' })).toBe(role('low'));
+  });
+
+  test('is none beyond the ends: never the owner role, never the guest role', () => {
+    expect(neighbour(scheme(), { rank: 100, direction: 'up' })).toBeUndefined();
+    expect(neighbour(scheme(), { rank: 1, direction: 'down' })).toBeUndefined();
+    expect(neighbour(scheme('low'), { rank: 10, direction: 'up' })).toBeUndefined();
+    expect(neighbour(scheme(), { rank: 255, direction: 'up' })).toBeUndefined();
+  });
+
+  test('is refused where two roles share the rank, unless the ladder holds one of them', () => {
+    for (const from of [{ rank: 50, direction: 'up' } as const, { rank: 100, direction: 'down' } as const]) {
+      expect(codeOf(() => neighbour(scheme(), from))).toBe('ambiguous_rank');
+      expect(neighbour(scheme('mid', 'twinA', 'high'), from)).toBe(role('twinA'));
+    }
+  });
+
+  test('up and down again comes back, in every group without shared ranks', () => {
+    holds(withLadder, ({ scheme: group }) => {
+      const rungs = [1, ...(group.ladder ?? []).map((step) => step.rank)];
+      const onlyLadder: RoleScheme = { ...group, roles: [baseOf(group.roles), ...(group.ladder ?? [])] };
+      rungs.forEach((rank, index) => {
+        expect(neighbour(onlyLadder, { rank, direction: 'up' })?.rank).toBe(rungs[index + 1]);
+        expect(neighbour(onlyLadder, { rank, direction: 'down' })?.rank).toBe(rungs[index - 1]);
+      });
+    });
+  });
+});
+
+const roles: Role[] = [
+  named('Guest', 0, 'guest'),
+  named('Member', 1, 'base'),
+  named('low', 10),
+  named('mid', 50),
+  named('twinA', 70),
+  { ...named('twinB', 70), id: idBase + 71 },
+  named('high', 100),
+  named('Owner', 255, 'owner'),
+];
+
+function named(name: string, rank: number, kind: RoleKind = 'custom'): Role {
+  return { id: idBase + rank, name, rank, kind };
+}
+
+function role(name: string): Role {
+  const found = roles.find((candidate) => candidate.name === name);
+  if (found === undefined) throw new Error(`no role ${name}`);
+  return found;
+}
+
+function scheme(...ladder: string[]): RoleScheme {
+  return { roles, ladder: ladder.length === 0 ? undefined : ladder.map(role) };
+}
+
+function member(...held: string[]): Member {
+  return { userId: 7, roleIds: held.map((name) => role(name).id) };
+}
+
+function assign(name: string): Step {
+  return { kind: 'assign', roleId: role(name).id };
+}
+
+function unassign(name: string): Step {
+  return { kind: 'unassign', roleId: role(name).id };
+}
+
+function holds(arbitrary: fc.Arbitrary<RankCase>, guarantee: (of: RankCase) => void): void {
+  fc.assert(fc.property(arbitrary, guarantee), { numRuns: 150 });
+}
+
+/** The roles that changing a rank may give or take. */
+function managed({ roles: all, ladder }: RoleScheme): Role[] {
+  return ladder ?? customsOf(all);
+}
+
+function ownerOf(all: Role[]): Role {
+  const owner = all.find((candidate) => candidate.kind === 'owner');
+  if (owner === undefined) throw new Error('a group without an owner role');
+  return owner;
+}
+
+function stateAfter({ roleIds: held }: Member, taken: Step[]): Set<number> {
+  const state = new Set(held);
+  for (const { kind, roleId } of taken) kind === 'assign' ? state.add(roleId) : state.delete(roleId);
+  return state;
+}
+
+function ascending(ids: number[]): number[] {
+  return ids.sort((a, b) => a - b);
+}
+
+function refusalOf(call: () => unknown): RankdError {
+  try {
+    call();
+  } catch (error) {
+    if (error instanceof RankdError) return error;
+    throw error;
+  }
+  throw new Error('was not refused');
+}
+
+function codeOf(call: () => unknown): string {
+  return refusalOf(call).code;
+}

@@ -1,0 +1,81 @@
+import fc from 'fast-check';
+import type { Member, Role } from '../../src/core/model.ts';
+import type { RoleScheme } from '../../src/core/role-plan.ts';
+
+/** A member of a group, and a role that may be asked for: the base role, or a custom one (of the ladder, if there is one). */
+export interface RankCase {
+  scheme: RoleScheme;
+  member: Member;
+  target: Role;
+}
+
+/** Above 32 bits, as Roblox's are. */
+const roleId = fc.integer({ min: 2 ** 32 + 1, max: Number.MAX_SAFE_INTEGER });
+
+/** Few enough to collide often, also with the base role's rank. */
+const customRank = fc.oneof(fc.integer({ min: 1, max: 6 }), fc.integer({ min: 1, max: 254 }));
+
+const name = fc.string({ unit: 'grapheme', minLength: 1, maxLength: 20 });
+
+/** The roles of a group, ascending by rank, then by id: guest, base, owner and up to 38 custom ones, two of which may share a rank. */
+export const arbitraryRoles: fc.Arbitrary<Role[]> = fc
+  .record({
+    ids: fc.uniqueArray(roleId, { minLength: 41, maxLength: 41 }),
+    customs: fc.array(fc.record({ rank: customRank, name }), { maxLength: 38 }),
+  })
+  .map(({ ids, customs }) => {
+    const unnumbered: Array<Omit<Role, 'id'>> = [
+      { name: 'Guest', rank: 0, kind: 'guest' },
+      { name: 'Member', rank: 1, kind: 'base' },
+      { name: 'Owner', rank: 255, kind: 'owner' },
+      ...customs.map((custom) => ({ ...custom, kind: 'custom' as const })),
+    ];
+    const roles = unnumbered.map((role, index): Role => ({ ...role, id: ids[index] ?? 0 }));
+    return roles.sort((a, b) => a.rank - b.rank || a.id - b.id);
+  });
+
+/** Some of the custom roles, no two of one rank and none of the base role's, ascending by rank. */
+export function arbitraryLadder(roles: Role[]): fc.Arbitrary<Role[]> {
+  return fc
+    .subarray(customsOf(roles).filter((role) => role.rank > 1))
+    .map((some) => some.filter((role, index) => role.rank !== some[index - 1]?.rank));
+}
+
+/** Any custom roles; the base role listed or not; sometimes the guest role, and roles the group does not list. */
+export function arbitraryMember(roles: Role[]): fc.Arbitrary<Member> {
+  const rest = roles.filter((role) => role.kind === 'base' || role.kind === 'guest');
+  return fc
+    .record({
+      userId: fc.integer({ min: 1, max: Number.MAX_SAFE_INTEGER }),
+      customs: fc.subarray(customsOf(roles)),
+      rest: fc.subarray(rest),
+      unknown: fc.array(fc.integer({ min: 300, max: 2 ** 32 }), { maxLength: 2 }),
+    })
+    .map(({ userId, customs, rest, unknown }) => ({
+      userId,
+      roleIds: [...unknown, ...[...customs, ...rest].map((role) => role.id).reverse()],
+    }));
+}
+
+/** `ladder`: whether the group has one. */
+export function arbitraryRankCase({ ladder }: { ladder: boolean }): fc.Arbitrary<RankCase> {
+  return arbitraryRoles.chain((roles) =>
+    (ladder ? arbitraryLadder(roles) : fc.constant(undefined)).chain((steps) =>
+      fc.record({
+        scheme: fc.constant<RoleScheme>({ roles, ladder: steps }),
+        member: arbitraryMember(roles),
+        target: fc.constantFrom(baseOf(roles), ...(steps ?? customsOf(roles))),
+      }),
+    ),
+  );
+}
+
+export function baseOf(roles: Role[]): Role {
+  const base = roles.find((role) => role.kind === 'base');
+  if (base === undefined) throw new Error('a group without a base role');
+  return base;
+}
+
+export function customsOf(roles: Role[]): Role[] {
+  return roles.filter((role) => role.kind === 'custom');
+}
