@@ -1,0 +1,183 @@
+import type { Credential, Group, Member, Role } from '../core/model.ts';
+import { isRankdError, RankdError } from '../errors.ts';
+import type { CallContext, Clock, Platform, RoleWrite } from '../ports.ts';
+import { UpstreamClient } from './upstream/client.ts';
+import { type Operation, openGates } from './upstream/operations.ts';
+import type { RateGate } from './upstream/rate-gate.ts';
+import {
+  type ListedRole,
+  type Page,
+  readBaseRoleId,
+  readCredential,
+  readGroup,
+  readMember,
+  readMemberPage,
+  readRolePage,
+} from './upstream/resources.ts';
+import { withKinds } from './upstream/role-kinds.ts';
+import type { UpstreamTuning } from './upstream/tuning.ts';
+
+export interface OpenCloudOptions {
+  groupId: number;
+  apiKey: string;
+  /** Open Cloud, e.g. `https://apis.roblox.com`: the only host that ever sees the key. */
+  baseUrl: string;
+  /** Where the public role list is, e.g. `https://groups.roblox.com`. */
+  legacyBaseUrl: string;
+  clock: Clock;
+  fetch?: typeof globalThis.fetch;
+  tuning?: Partial<OpenCloudTuning>;
+}
+
+export interface OpenCloudTuning extends UpstreamTuning {
+  /** How long the public role list may keep the role list waiting. */
+  legacyPatienceMs: number;
+}
+
+/** A group has at most 40 roles, two pages: more pages than this are a fault. */
+const mostPages = 50;
+
+/** A group on Roblox, through Open Cloud v2 and an API key that acts as the account that owns it. */
+export class OpenCloudPlatform implements Platform {
+  /** Reads have been seen to lag a write by up to 6.75 s. */
+  readonly readLagMs = 8_000;
+  readonly #groupId: number;
+  readonly #apiKey: string;
+  readonly #clock: Clock;
+  readonly #legacyPatienceMs: number;
+  readonly #openCloud: UpstreamClient;
+  readonly #legacy: UpstreamClient;
+  readonly #gates: Record<Operation, RateGate>;
+  /** Never changes while the group exists, so it is asked for once. */
+  #flaggedBaseId: number | undefined;
+
+  /** Throws `config_invalid` where `apiKey` can't be a key. */
+  constructor({
+    groupId,
+    apiKey,
+    baseUrl,
+    legacyBaseUrl,
+    clock,
+    fetch = globalThis.fetch,
+    tuning = {},
+  }: OpenCloudOptions) {
+    this.#groupId = groupId;
+    this.#apiKey = apiKey;
+    this.#clock = clock;
+    this.#legacyPatienceMs = tuning.legacyPatienceMs ?? 4_000;
+    this.#openCloud = new UpstreamClient({ baseUrl, apiKey, clock, fetch, tuning });
+    this.#legacy = new UpstreamClient({ baseUrl: legacyBaseUrl, clock, fetch, tuning });
+    this.#gates = openGates(clock);
+  }
+
+  group(call: CallContext): Promise<Group> {
+    return this.#get({ operation: 'group', path: '', read: readGroup }, call);
+  }
+
+  async roles(call: CallContext): Promise<Role[]> {
+    const [listed, flaggedBaseId] = await Promise.all([this.#listRoles(call), this.#findFlaggedBase(call)]);
+    return withKinds(listed, flaggedBaseId);
+  }
+
+  async getMember(userId: number, call: CallContext): Promise<Member | undefined> {
+    const path = `/memberships?filter=${encodeURIComponent(`user == 'users/${userId}'`)}`;
+    for await (const [member] of this.#pages({ operation: 'memberships', path, read: readMemberPage }, call)) {
+      if (member !== undefined) return sameUser(member, userId, 'platform_rejected');
+    }
+    return undefined;
+  }
+
+  assignRole(change: RoleWrite, call: CallContext): Promise<Member> {
+    return this.#write('assign', change, call);
+  }
+
+  unassignRole(change: RoleWrite, call: CallContext): Promise<Member> {
+    return this.#write('unassign', change, call);
+  }
+
+  /** Sends the key in the body alone: as a header, a dead one would be turned away before anybody looked at it. */
+  async checkCredential(call: CallContext): Promise<Credential> {
+    const request = {
+      gate: this.#gates.introspect,
+      method: 'POST',
+      path: '/api-keys/v1/introspect',
+      body: { apiKey: this.#apiKey },
+      isAnonymous: true,
+      read: (json: unknown) => readCredential(json, this.#groupId),
+    } as const;
+    return this.#openCloud.request(request, call).catch((error): Credential => {
+      if (isRankdError(error, 'platform_credential')) return { state: 'invalid' };
+      throw error;
+    });
+  }
+
+  /** Nothing to release: each call ends by its own deadline, and idle connections do not hold the process. */
+  async close(): Promise<void> {}
+
+  async #write(operation: 'assign' | 'unassign', { userId, roleId }: RoleWrite, call: CallContext): Promise<Member> {
+    const request = {
+      gate: this.#gates[operation],
+      method: 'POST',
+      path: `/cloud/v2/groups/${this.#groupId}/memberships/${userId}:${operation}Role`,
+      body: { role: `groups/${this.#groupId}/roles/${roleId}` },
+      isWrite: true,
+      read: readMember,
+    } as const;
+    return sameUser(await this.#openCloud.request(request, call), userId, 'outcome_unknown');
+  }
+
+  #get<T>({ operation, path, read }: Reading<T>, call: CallContext): Promise<T> {
+    const request = { gate: this.#gates[operation], path: `/cloud/v2/groups/${this.#groupId}${path}`, read };
+    return this.#openCloud.request({ ...request, method: 'GET' }, call);
+  }
+
+  /** All pages of a list. The other parameters stay the same on every page, or Open Cloud refuses the token. */
+  async *#pages<T>({ path, ...rest }: Reading<Page<T>>, call: CallContext): AsyncGenerator<T[]> {
+    let pagePath = path;
+    for (let page = 0; page < mostPages; page += 1) {
+      const { items, nextPageToken } = await this.#get({ ...rest, path: pagePath }, call);
+      yield items;
+      if (nextPageToken === undefined) return;
+      pagePath = `${path}&pageToken=${encodeURIComponent(nextPageToken)}`;
+    }
+    throw new RankdError(
+      'platform_rejected',
+      `A list on Roblox does not end after ${mostPages} pages. Try again later.`,
+    );
+  }
+
+  /** A role that moves while the pages are read can come twice. */
+  async #listRoles(call: CallContext): Promise<ListedRole[]> {
+    const roles = new Map<number, ListedRole>();
+    for await (const page of this.#pages(
+      { operation: 'roles', path: '/roles?maxPageSize=20', read: readRolePage },
+      call,
+    )) {
+      for (const role of page) roles.set(role.id, role);
+    }
+    return [...roles.values()];
+  }
+
+  /** The role that the public list flags as base; `undefined` where it can't be had: the role list does without. */
+  async #findFlaggedBase(call: CallContext): Promise<number | undefined> {
+    const deadlineAt = Math.min(call.deadlineAt, this.#clock.monotonic() + this.#legacyPatienceMs);
+    const path = `/v1/groups/${this.#groupId}/roles`;
+    this.#flaggedBaseId ??= await this.#legacy
+      .request({ gate: this.#gates.publicRoles, method: 'GET', path, read: readBaseRoleId }, { ...call, deadlineAt })
+      .catch(() => undefined);
+    return this.#flaggedBaseId;
+  }
+}
+
+interface Reading<T> {
+  operation: Operation;
+  /** Below the group's. */
+  path: string;
+  read(json: unknown): T;
+}
+
+/** An answer about somebody else proves nothing about the member asked for. */
+function sameUser(member: Member, userId: number, code: 'platform_rejected' | 'outcome_unknown'): Member {
+  if (member.userId === userId) return member;
+  throw new RankdError(code, `Roblox answered about user ${member.userId} where user ${userId} was asked for.`);
+}

@@ -1,0 +1,75 @@
+import type { RateReading } from './retry-after.ts';
+
+/** The platform tells windows in whole seconds: ends this close together are one window's. */
+const sameWindowMs = 2_000;
+/** A longer closure is tested again after this: one wrong header must not shut an operation for a day. */
+const longestClosureMs = 600_000;
+
+/**
+ * How many calls of one operation may start, and when. Times are milliseconds on `Clock.monotonic()`.
+ *
+ * Each call spends a slot. Until the platform says when its window ends, a slot is spent for a whole window after the start:
+ * no window of the platform's, wherever it begins, then sees more than the limit. Once it says so, its count and end hold.
+ */
+export class Budget {
+  #limit: number;
+  #windowMs: number;
+  /** When each spent slot comes free again, ascending. */
+  #releases: number[] = [];
+  #opensAt = 0;
+  #windowEndsAt = 0;
+  #inFlight = 0;
+
+  constructor({ limit, windowMs }: { limit: number; windowMs: number }) {
+    this.#limit = limit;
+    this.#windowMs = windowMs;
+  }
+
+  /** The moments at which the next calls may start, one after the other, without end. */
+  *starts(now: number): Generator<number, never> {
+    const releases = this.#releases.filter((at) => at > now);
+    for (let next = releases.length - this.#limit; ; next += 1) {
+      const start = Math.max(now, this.#opensAt, releases[next] ?? now);
+      yield start;
+      releases.push(start + this.#windowMs);
+    }
+  }
+
+  /** A call starts. */
+  spend(now: number): void {
+    this.#inFlight += 1;
+    this.#setReleases([...this.#releases, now + this.#windowMs], now);
+  }
+
+  /** A call that was started has ended, with what its answer said of the budget. */
+  settle(reading: RateReading, now: number): void {
+    this.#inFlight -= 1;
+    this.#limit = reading.limit ?? this.#limit;
+    this.#windowMs = reading.windowMs ?? this.#windowMs;
+    if (reading.remaining !== undefined && reading.resetMs !== undefined) {
+      this.#adopt({ remaining: reading.remaining, resetMs: reading.resetMs }, now);
+    }
+  }
+
+  /** No call starts for `ms`; after that one at a time, spread evenly over a window, until the platform says better. */
+  close(ms: number, now: number): void {
+    this.#opensAt = Math.max(this.#opensAt, now + Math.min(ms, longestClosureMs));
+    const spacingMs = this.#windowMs / this.#limit;
+    this.#releases = Array.from({ length: this.#limit }, (_, index) => this.#opensAt + index * spacingMs);
+  }
+
+  /** Takes the platform's count. Calls in flight may not be in it yet, and answers can arrive out of order: within a window it only rises. */
+  #adopt({ remaining, resetMs }: { remaining: number; resetMs: number }, now: number): void {
+    // A second at least: a reset of 0 is a rounded one. A window at most: a longer one would be an epoch or an error.
+    const endsAt = now + Math.min(Math.max(resetMs, 1_000), this.#windowMs);
+    const counted = Math.max(0, this.#limit - remaining) + this.#inFlight;
+    const isSameWindow = now < this.#windowEndsAt && Math.abs(endsAt - this.#windowEndsAt) <= sameWindowMs;
+    const spent = isSameWindow ? Math.max(counted, this.#releases.filter((at) => at > now).length) : counted;
+    this.#windowEndsAt = endsAt;
+    this.#setReleases(new Array<number>(spent).fill(endsAt), now);
+  }
+
+  #setReleases(releases: number[], now: number): void {
+    this.#releases = releases.filter((at) => at > now).sort((a, b) => a - b);
+  }
+}

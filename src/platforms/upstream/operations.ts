@@ -1,0 +1,32 @@
+import type { Clock } from '../../ports.ts';
+import { RateGate } from './rate-gate.ts';
+
+/**
+ * The operations rankd uses, with the calls per minute that the owner of a key has for each, over all keys (Open Cloud's
+ * OpenAPI document, `x-roblox-rate-limits`). Introspection and the public role list have no documented limit.
+ */
+const operations = {
+  group: { name: 'reading the group', limit: 150 },
+  roles: { name: 'reading roles', limit: 300 },
+  memberships: { name: 'reading members', limit: 300 },
+  assign: { name: 'giving roles', limit: 300 },
+  unassign: { name: 'taking roles', limit: 300 },
+  introspect: { name: 'checking the key', limit: 60 },
+  publicRoles: { name: 'reading the public role list', limit: 60 },
+};
+
+export type Operation = keyof typeof operations;
+
+/** A gate for each operation: their budgets are separate. */
+export function openGates(clock: Clock): Record<Operation, RateGate> {
+  const gate = (operation: Operation) => new RateGate({ ...operations[operation], clock });
+  return {
+    group: gate('group'),
+    roles: gate('roles'),
+    memberships: gate('memberships'),
+    assign: gate('assign'),
+    unassign: gate('unassign'),
+    introspect: gate('introspect'),
+    publicRoles: gate('publicRoles'),
+  };
+}

@@ -1,0 +1,101 @@
+import { RankdError } from '../../errors.ts';
+import { problemOf } from './problem.ts';
+
+/** An answer of the platform other than 200. */
+export interface Refusal {
+  status: number;
+  body: string;
+  /** How long the platform asks to wait; absent where it does not say. */
+  retryAfterMs?: number | undefined;
+}
+
+/** How long until a platform that is down is worth another try, where it does not say itself. */
+const recoveryMs = 5_000;
+
+/** True where a later try of the same call can succeed. Codes and what they ask for: Open Cloud's page on errors. */
+export function isPassing(status: number): boolean {
+  return [408, 409, 429, 499].includes(status) || (status >= 500 && status !== 501);
+}
+
+/**
+ * The RankdError that an answer other than 200 means. Of a write, everything but `outcome_unknown` says that the platform
+ * did not carry it out: 409, 499 and 5xx can come after it did.
+ */
+export function platformError(refusal: Refusal, { isWrite }: { isWrite: boolean }): RankdError {
+  const { status, retryAfterMs } = refusal;
+  if (status === 401) return credentialError(refusal);
+  if (status === 403) return isWrite ? forbiddenWrite(refusal) : credentialError(refusal);
+  if (status === 429) return busy(refusal);
+  if (isPassing(status) || status >= 500)
+    return isWrite ? unknownOutcome(said(refusal)) : unavailable(said(refusal), retryAfterMs);
+  if (isWrite && isAboutMember(refusal)) return memberNotFound(refusal);
+  return rejected(refusal);
+}
+
+/** Of a write that may have reached the platform, and whose effect no answer tells. */
+export function unknownOutcome(what: string, cause?: unknown): RankdError {
+  const message = `The change was sent to Roblox, but whether it was carried out is not known (${what}).`;
+  return new RankdError('outcome_unknown', message, { cause });
+}
+
+/** Of a call that the platform gave no usable answer to and that changed nothing. */
+export function unavailable(what: string, retryAfterMs = recoveryMs, cause?: unknown): RankdError {
+  const message = `Roblox does not answer usably at the moment (${what}). Nothing was changed; try again later.`;
+  return new RankdError('platform_unavailable', message, { retryAfterMs, cause });
+}
+
+function credentialError(refusal: Refusal): RankdError {
+  return new RankdError(
+    'platform_credential',
+    `Roblox does not accept the key that rankd acts with (${said(refusal)}).`,
+    {
+      hint: 'check on the Creator Hub that the key is active, allows this address and has group:read and group:write for the group',
+    },
+  );
+}
+
+/** A denied write is about the acting account's power; other 403s are about the key, the address or a challenge. */
+function forbiddenWrite(refusal: Refusal): RankdError {
+  if (problemOf(refusal.body).code !== 'PERMISSION_DENIED') return credentialError(refusal);
+  return new RankdError(
+    'above_acting_account',
+    'Roblox does not let the acting account make this change. It needs the permission "Manage lower-ranked member ranks", ' +
+      `a rank above both the member and the role, and a key with group:write (${said(refusal)}).`,
+    { hint: 'give the acting account a higher role with that permission, and its key group:write for the group' },
+  );
+}
+
+function busy({ retryAfterMs }: Refusal): RankdError {
+  const message = "The platform's budget for this operation is used up. Try again a little later.";
+  return new RankdError('platform_busy', message, { retryAfterMs: retryAfterMs ?? recoveryMs });
+}
+
+function memberNotFound(refusal: Refusal): RankdError {
+  return new RankdError('member_not_found', `The user is not a member of the group (${said(refusal)}).`);
+}
+
+function rejected(refusal: Refusal): RankdError {
+  return new RankdError('platform_rejected', `Roblox rejected the request (${said(refusal)}).`, {
+    hint: 'check that group.id is right and that the role still exists: `rankd group roles`',
+  });
+}
+
+/**
+ * Which refusals mean that the user is not in the group is not documented: 400 and 404 both occur. A 404 in the platform's
+ * own words is about the member unless it names something else; a 400 only where it says that the user is the problem.
+ */
+function isAboutMember({ status, body }: Refusal): boolean {
+  const { code, message } = problemOf(body);
+  const namesMember = /\b(users?|members?|memberships?)\b/i.test(message);
+  const namesOther = /\b(roles?|groups?)\b/i.test(message);
+  if (status === 404) return namesMember || (code === 'NOT_FOUND' && !namesOther);
+  return status === 400 && namesMember && !/\broles?\b/i.test(message) && complains.test(message);
+}
+
+const complains = /\b(invalid|unknown|not (found|a|in|part))\b|n['’o]t exist/i;
+
+/** e.g. `403 PERMISSION_DENIED: …`: what the platform said, fit for a message. */
+function said({ status, body }: Refusal): string {
+  const { code, message } = problemOf(body);
+  return `${[status, code].filter((part) => part !== undefined).join(' ')}${message === '' ? '' : `: ${message}`}`;
+}

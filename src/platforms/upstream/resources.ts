@@ -1,0 +1,123 @@
+import type { Credential, Group, Member } from '../../core/model.ts';
+
+/**
+ * The platform's resources as they come over the wire (Open Cloud v2: ids are strings, references are paths). Each function
+ * throws where what it needs is missing or has the wrong type; fields it does not need may have any shape.
+ */
+export interface Page<T> {
+  items: T[];
+  /** Absent on the last page. */
+  nextPageToken: string | undefined;
+}
+
+export interface ListedRole {
+  id: number;
+  name: string;
+  rank: number;
+}
+
+/** GetGroup. `owner` is absent where nobody owns the group. */
+export function readGroup(json: unknown): Group {
+  const group = record(json);
+  const owner = group['owner'];
+  return {
+    id: id(group['id']),
+    name: text(group['displayName']),
+    memberCount: group['memberCount'] === undefined ? 0 : whole(group['memberCount']),
+    ...(owner === undefined || owner === '' ? {} : { ownerId: idIn(owner, 'users') }),
+  };
+}
+
+/** ListGroupRoles. */
+export function readRolePage(json: unknown): Page<ListedRole> {
+  return readPage(json, 'groupRoles', (item) => {
+    const role = record(item);
+    return { id: id(role['id']), name: text(role['displayName']), rank: whole(role['rank']) };
+  });
+}
+
+/** ListGroupMemberships. */
+export function readMemberPage(json: unknown): Page<Member> {
+  return readPage(json, 'groupMemberships', readMember);
+}
+
+/**
+ * GroupMembership. The roles held are `roles` and the single `role` together: a member of the base role alone comes with an
+ * empty `roles`, and before March 2026 there was no such field.
+ */
+export function readMember(json: unknown): Member {
+  const membership = record(json);
+  const { user, role, roles = [] } = membership;
+  const paths = [...list(roles), ...(role === undefined || role === '' ? [] : [role])];
+  const roleIds = new Set(paths.map((path) => idIn(path, 'roles')));
+  return { userId: idIn(user, 'users'), roleIds: [...roleIds].sort((a, b) => a - b) };
+}
+
+/** The legacy role list, the only place that flags the base role. `undefined` where no role is flagged. */
+export function readBaseRoleId(json: unknown): number | undefined {
+  const base = list(record(json)['roles'])
+    .map(record)
+    .find((role) => role['isBase'] === true);
+  return base && id(base['id']);
+}
+
+/** Introspection of an API key. Whether it may write is left out where the answer does not list the groups it is for. */
+export function readCredential(json: unknown, groupId: number): Credential {
+  const { enabled, expired, authorizedUserId, expirationTimeUtc, scopes } = record(json);
+  const expiresAt = typeof expirationTimeUtc === 'string' ? Date.parse(expirationTimeUtc) : Number.NaN;
+  const canWrite = scopes === undefined || scopes === null ? undefined : mayWrite(list(scopes).map(record), groupId);
+  return {
+    state: enabled === false ? 'disabled' : expired === true ? 'expired' : 'valid',
+    ...(authorizedUserId === undefined || authorizedUserId === null ? {} : { userId: id(authorizedUserId) }),
+    ...(canWrite === undefined ? {} : { canWrite }),
+    ...(Number.isNaN(expiresAt) ? {} : { expiresAt }),
+  };
+}
+
+function mayWrite(scopes: Record<string, unknown>[], groupId: number): boolean | undefined {
+  const writing = scopes.filter(({ name, operations }) => name === 'group' && list(operations).includes('write'));
+  const groupLists = writing.map(({ groupIds }) => groupIds).filter((ids) => ids !== undefined && ids !== null);
+  if (groupLists.some((ids) => list(ids).some((id) => id === '*' || String(id) === String(groupId)))) return true;
+  return groupLists.length < writing.length ? undefined : false;
+}
+
+function readPage<T>(json: unknown, field: string, readItem: (item: unknown) => T): Page<T> {
+  const { [field]: items = [], nextPageToken } = record(json);
+  return {
+    items: list(items).map(readItem),
+    nextPageToken: typeof nextPageToken === 'string' && nextPageToken !== '' ? nextPageToken : undefined,
+  };
+}
+
+/** The id that follows `collection` in a path, e.g. 7 out of `groups/1/roles/7`. */
+function idIn(path: unknown, collection: string): number {
+  const [, found] = new RegExp(`(?:^|/)${collection}/(\\d+)$`).exec(text(path)) ?? [];
+  if (found === undefined) throw new TypeError(`no id under ${collection}`);
+  return id(found);
+}
+
+function id(value: unknown): number {
+  const number = typeof value === 'string' && /^\d+$/.test(value) ? Number(value) : value;
+  if (!Number.isSafeInteger(number)) throw new TypeError('an id is no whole number');
+  return number as number;
+}
+
+function whole(value: unknown): number {
+  if (!Number.isSafeInteger(value)) throw new TypeError('a number is missing or not whole');
+  return value as number;
+}
+
+function text(value: unknown): string {
+  if (typeof value !== 'string') throw new TypeError('a text is missing');
+  return value;
+}
+
+function list(value: unknown): unknown[] {
+  if (!Array.isArray(value)) throw new TypeError('a list is missing');
+  return value;
+}
+
+function record(value: unknown): Record<string, unknown> {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) throw new TypeError('an object is missing');
+  return value as Record<string, unknown>;
+}

@@ -1,0 +1,51 @@
+/** What the platform says about its budget in the headers of one answer. */
+export interface RateReading {
+  /** Calls per window. */
+  limit?: number | undefined;
+  windowMs?: number | undefined;
+  /** Calls left in the current window. */
+  remaining?: number | undefined;
+  /** Until the current window ends. */
+  resetMs?: number | undefined;
+}
+
+/**
+ * Milliseconds to wait by a `retry-after` header: seconds or an HTTP date (RFC 9110, 10.2.3). A date that has passed is 0;
+ * `undefined` where the header is absent or neither.
+ */
+export function parseRetryAfter(value: string | null, nowMs: number): number | undefined {
+  const text = value?.trim() ?? '';
+  if (/^\d+(\.\d+)?$/.test(text)) return Number(text) * 1000;
+  if (!/^[A-Z][a-z]{2,8}[, ]/.test(text)) return undefined;
+  // The oldest form of a date (asctime) names no zone and means GMT; Date.parse would take it as local time.
+  const at = Date.parse(text.endsWith('GMT') ? text : `${text} GMT`);
+  return Number.isNaN(at) ? undefined : Math.max(0, at - nowMs);
+}
+
+/**
+ * Reads `x-ratelimit-limit`, `-remaining` and `-reset`. The limit comes as `300, 300;w=60`: what applies now, then the
+ * policies with their windows in seconds. The reset is in seconds, no epoch (Open Cloud's page on rate limits).
+ */
+export function parseRateLimit(headers: Pick<Headers, 'get'>): RateReading {
+  const [current, ...policies] = (headers.get('x-ratelimit-limit') ?? '').split(',');
+  const limit = positive(current);
+  const policy = policies.map((text) => text.split(';')).find(([quota]) => positive(quota) === limit);
+  const windowSeconds = positive(policy?.find((part) => /^\s*w\s*=/.test(part))?.split('=')[1]);
+  const resetSeconds = whole(headers.get('x-ratelimit-reset'));
+  return {
+    limit,
+    windowMs: windowSeconds === undefined ? undefined : windowSeconds * 1000,
+    remaining: whole(headers.get('x-ratelimit-remaining')),
+    resetMs: resetSeconds === undefined ? undefined : resetSeconds * 1000,
+  };
+}
+
+function positive(text: string | null | undefined): number | undefined {
+  const value = whole(text);
+  return value === 0 ? undefined : value;
+}
+
+function whole(text: string | null | undefined): number | undefined {
+  const trimmed = text?.trim() ?? '';
+  return /^\d{1,15}$/.test(trimmed) ? Number(trimmed) : undefined;
+}

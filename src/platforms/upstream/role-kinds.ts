@@ -1,0 +1,30 @@
+import type { Role } from '../../core/model.ts';
+import { RankdError } from '../../errors.ts';
+import type { ListedRole } from './resources.ts';
+
+/**
+ * The roles with their kinds, ascending by rank, then by id. Only the public role list flags the base role; `flaggedBaseId`
+ * is absent where that list can't be had. Then the only role of rank 1 is it; throws `platform_unavailable` where there are two.
+ */
+export function withKinds(listed: ListedRole[], flaggedBaseId: number | undefined): Role[] {
+  const sorted = [...listed].sort((a, b) => a.rank - b.rank || a.id - b.id);
+  const baseId = sorted.some(({ id }) => id === flaggedBaseId) ? flaggedBaseId : onlyRankOne(sorted);
+  return sorted.map(({ id, name, rank }) => {
+    if (id === baseId) return { id, name, rank, kind: 'base' };
+    if (rank === 0) return { id, name, rank, kind: 'guest' };
+    return { id, name, rank, kind: rank === 255 ? 'owner' : 'custom' };
+  });
+}
+
+/** Groups older than March 2026 got their base role added at rank 1, where a role of theirs may be already. */
+function onlyRankOne(roles: ListedRole[]): number | undefined {
+  const [first, second] = roles.filter((role) => role.rank === 1);
+  if (second === undefined) return first?.id;
+  throw new RankdError(
+    'platform_unavailable',
+    "Two roles of the group have rank 1, and Roblox's public role list, which says which of them every member holds, can't be read.",
+    {
+      hint: 'check that platform.legacy_base_url can be reached from this machine, or give one of the two another rank',
+    },
+  );
+}

@@ -1,0 +1,414 @@
+import { inspect } from 'node:util';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { systemClock } from '../../src/clock.ts';
+import { type ErrorCode, isRankdError, type RankdError } from '../../src/errors.ts';
+import { OpenCloudPlatform, type OpenCloudTuning } from '../../src/platforms/open-cloud.ts';
+import type { CallContext } from '../../src/ports.ts';
+import { platformContract } from '../contracts/platform-contract.ts';
+import {
+  type FakeOpenCloud,
+  type FaultKind,
+  sampleRoles,
+  sampleUsers,
+  startFakeOpenCloud,
+} from '../support/fake-open-cloud/index.ts';
+
+const { trainee, officer, captain, base } = sampleRoles;
+const tuning = { backOffMs: 4, longestBackOffMs: 20, shortestTryMs: 10 };
+const assign = { userId: 1001, roleId: officer };
+
+function platformOn(
+  fake: FakeOpenCloud,
+  options: { baseUrl?: string; apiKey?: string; tuning?: Partial<OpenCloudTuning> } = {},
+) {
+  const { groupId, apiKey, baseUrl, legacyBaseUrl } = fake;
+  return new OpenCloudPlatform({ groupId, apiKey, baseUrl, legacyBaseUrl, clock: systemClock, tuning, ...options });
+}
+
+function callIn(ms: number, signal = AbortSignal.timeout(ms)): CallContext {
+  return { signal, deadlineAt: systemClock.monotonic() + ms, lane: 'test' };
+}
+
+platformContract('Open Cloud', async () => {
+  const fake = await startFakeOpenCloud();
+  return {
+    platform: platformOn(fake),
+    call: () => callIn(5_000),
+    ids: {
+      member: sampleUsers.trainee,
+      officer: sampleUsers.bigId,
+      veteran: sampleUsers.traineeAndCaptain,
+      memberOnly: sampleUsers.memberOnly,
+      actor: sampleUsers.actor,
+      owner: sampleUsers.owner,
+      stranger: sampleUsers.stranger,
+      peer: sampleUsers.otherAdmin,
+    },
+    roles: sampleRoles,
+    close: async () => {
+      expect(fake.violations()).toEqual([]);
+      await fake.close();
+    },
+  };
+});
+
+let fake: FakeOpenCloud;
+let platform: OpenCloudPlatform;
+
+beforeEach(async () => {
+  fake = await startFakeOpenCloud();
+  platform = platformOn(fake);
+});
+afterEach(async () => {
+  await expect.poll(() => fake.violations()).toEqual([]);
+  await fake.close();
+});
+
+async function failure(answer: Promise<unknown>): Promise<RankdError> {
+  const thrown = await answer.then(
+    (value) => new Error(`succeeded with ${inspect(value)}`),
+    (error: unknown) => error,
+  );
+  if (!isRankdError(thrown)) throw thrown;
+  return thrown;
+}
+
+async function codeOf(answer: Promise<unknown>): Promise<ErrorCode> {
+  return (await failure(answer)).code;
+}
+
+describe('the group and its roles', () => {
+  test('a group that nobody owns has no owner', async () => {
+    fake.group.ownerId = undefined;
+    expect(await platform.group(callIn(1_000))).toEqual({ id: 700, name: 'Sample Fellowship', memberCount: 8 });
+  });
+
+  test('every role of a group of 40 is listed once and in order', async () => {
+    for (let index = 0; index < 33; index += 1)
+      fake.group.roles.push({ id: 9_000 - index, name: `R${index}`, rank: 100 + (index % 20) });
+    const roles = await platform.roles(callIn(1_000));
+    expect(roles).toHaveLength(40);
+    expect(roles).toEqual([...roles].sort((a, b) => a.rank - b.rank || a.id - b.id));
+    expect(fake.journal.requests('roles')).toHaveLength(2);
+  });
+
+  test('of two roles at rank 1, the one that the public list flags is the base role', async () => {
+    fake.group.roles.push({ id: 5, name: 'Recruit', rank: 1 });
+    const roles = await platform.roles(callIn(1_000));
+    expect(roles.filter(({ rank }) => rank === 1)).toEqual([
+      { id: 5, name: 'Recruit', rank: 1, kind: 'custom' },
+      { id: base, name: 'Member', rank: 1, kind: 'base' },
+    ]);
+  });
+
+  test('without the public list, the only role at rank 1 is the base role', async () => {
+    fake.hasPublicRoles = false;
+    const roles = await platform.roles(callIn(1_000));
+    expect(roles.filter(({ kind }) => kind === 'base')).toMatchObject([{ id: base }]);
+  });
+
+  test('a public list that never answers does not take the deadline with it', async () => {
+    fake.faults.add({ operation: 'publicRoles', kind: 'hang', times: 99 });
+    platform = platformOn(fake, { tuning: { ...tuning, legacyPatienceMs: 100 } });
+    const begun = performance.now();
+    expect(await platform.roles(callIn(2_000))).toHaveLength(7);
+    expect(performance.now() - begun).toBeLessThan(1_000);
+  });
+
+  test('without the public list, two roles at rank 1 are no guess', async () => {
+    fake.hasPublicRoles = false;
+    fake.group.roles.push({ id: 5, name: 'Recruit', rank: 1 });
+    const error = await failure(platform.roles(callIn(1_000)));
+    expect(error).toMatchObject({ code: 'platform_unavailable', hint: expect.stringContaining('legacy_base_url') });
+    expect(error.message).toContain('rank 1');
+  });
+
+  test('the public list is asked once, and what it said holds when it is gone', async () => {
+    fake.group.roles.push({ id: 5, name: 'Recruit', rank: 1 });
+    await platform.roles(callIn(1_000));
+    fake.hasPublicRoles = false;
+    expect((await platform.roles(callIn(1_000))).find(({ kind }) => kind === 'base')?.id).toBe(base);
+    expect(fake.journal.requests('publicRoles')).toHaveLength(1);
+  });
+});
+
+describe('a member', () => {
+  test('is asked for by a percent-encoded filter that no cache may answer', async () => {
+    await platform.getMember(1001, callIn(1_000));
+    const [request] = fake.journal.requests('memberships');
+    expect(request?.path).toMatch(/\/memberships\?filter=user%20%3D%3D%20(%27|')users%2F1001(%27|')$/);
+    expect(request?.headers).toMatchObject({ 'cache-control': 'no-cache', 'x-api-key': fake.apiKey });
+  });
+
+  test.each(['withoutBase', 'withBase', 'absent'] as const)('is read whole where roles come %s', async (rolesField) => {
+    fake.rolesField = rolesField;
+    const seen = async (userId: number) =>
+      (await platform.getMember(userId, callIn(1_000)))?.roleIds.filter((id) => id !== base);
+    expect(await seen(1003)).toEqual([]);
+    expect(await seen(1002)).toEqual([officer]);
+    expect(await seen(1004)).toEqual(rolesField === 'absent' ? [captain] : [captain, trainee]);
+  });
+
+  test('on a later page is found', async () => {
+    fake.faults.add({
+      operation: 'memberships',
+      kind: 'body',
+      body: '{"groupMemberships":[],"nextPageToken":""}',
+      when: 'after',
+    });
+    expect(await platform.getMember(1001, callIn(1_000))).toBeUndefined();
+    const unfiltered = '{"groupMemberships":[],"nextPageToken":"more"}';
+    fake.faults.add({ operation: 'memberships', kind: 'body', body: unfiltered });
+    const later = '{"groupMemberships":[{"user":"users/1001","role":"groups/700/roles/5"}]}';
+    fake.faults.add({ operation: 'memberships', kind: 'body', body: later });
+    expect(await platform.getMember(1001, callIn(1_000))).toEqual({ userId: 1001, roleIds: [5] });
+    expect(fake.journal.requests('memberships').at(-1)?.path).toContain('&pageToken=more');
+  });
+
+  test('is never taken from an answer about somebody else', async () => {
+    const other = '{"groupMemberships":[{"user":"users/1002","role":"groups/700/roles/5","roles":[]}]}';
+    fake.faults.add({ operation: 'memberships', kind: 'body', body: other });
+    expect(await codeOf(platform.getMember(1001, callIn(1_000)))).toBe('platform_rejected');
+    fake.faults.add({ operation: 'assign', kind: 'body', body: '{"user":"users/1002","role":"groups/700/roles/5"}' });
+    expect(await codeOf(platform.assignRole(assign, callIn(1_000)))).toBe('outcome_unknown');
+  });
+});
+
+describe('the credential', () => {
+  const scope = (operations: string[], groupIds?: string[]) => [
+    { name: 'group', operations, ...(groupIds && { groupIds }) },
+  ];
+  const check = () => platform.checkCredential(callIn(1_000));
+
+  test('is described by introspection, to which the key goes in the body alone', async () => {
+    fake.credential.expirationTimeUtc = '2027-01-01T12:00:00.000Z';
+    const expiresAt = Date.UTC(2027, 0, 1, 12);
+    expect(await check()).toEqual({ state: 'valid', userId: 9001, canWrite: true, expiresAt });
+    expect(fake.journal.requests('introspect')[0]?.headers).not.toHaveProperty('x-api-key');
+  });
+
+  test('is disabled, expired or unknown', async () => {
+    fake.credential.expired = true;
+    expect(await check()).toMatchObject({ state: 'expired' });
+    fake.credential.enabled = false;
+    expect(await check()).toMatchObject({ state: 'disabled' });
+    fake.credential.apiKey = 'replaced';
+    expect(await check()).toEqual({ state: 'invalid' });
+  });
+
+  test.each([
+    ['for all groups', scope(['read', 'write'], ['*']), true],
+    ['for this group', scope(['write'], ['1', '700']), true],
+    ['for another group', scope(['write'], ['701']), false],
+    ['for reading', scope(['read'], ['*']), false],
+    ['for something else', [{ name: 'asset', operations: ['write'], groupIds: ['*'] }], false],
+    ['for groups it does not list', scope(['write']), undefined],
+    ['without a scope list', undefined, undefined],
+  ])('%s may write accordingly', async (_what, scopes, canWrite) => {
+    fake.credential.scopes = scopes;
+    expect((await check()).canWrite).toBe(canWrite);
+  });
+});
+
+const faults: FaultKind[] = [
+  'status 500',
+  'status 503',
+  'status 499',
+  'status 409',
+  'html',
+  'empty',
+  'truncated',
+  'oversized',
+  'cut',
+  'reset',
+  'hang',
+];
+
+describe.each(faults)('%s', (kind) => {
+  beforeEach(() => {
+    if (kind === 'hang') platform = platformOn(fake, { tuning: { ...tuning, perTryTimeoutMs: 40 } });
+  });
+
+  test('once, a read is answered all the same', async () => {
+    fake.faults.add({ operation: 'memberships', kind, when: 'after', times: 2 });
+    expect(await platform.getMember(1002, callIn(2_000))).toMatchObject({ roleIds: [officer] });
+  });
+
+  test('again and again, a read is platform_unavailable before the deadline', async () => {
+    fake.faults.add({ operation: 'memberships', kind, when: 'after', times: 999 });
+    const begun = performance.now();
+    expect(await codeOf(platform.getMember(1002, callIn(60)))).toBe('platform_unavailable');
+    expect(performance.now() - begun).toBeLessThan(500);
+  });
+
+  test.each(['before', 'after'] as const)('once, %s the write is carried out, the write is confirmed', async (when) => {
+    fake.faults.add({ operation: 'assign', kind, when });
+    expect(await platform.assignRole(assign, callIn(2_000))).toMatchObject({ roleIds: [officer, trainee] });
+    expect(fake.group.held(1001)).toEqual([officer, trainee]);
+  });
+
+  test.each(['before', 'after'] as const)(
+    'again and again, %s the write is carried out, the outcome is unknown',
+    async (when) => {
+      fake.faults.add({ operation: 'assign', kind, when, times: 999 });
+      expect(await codeOf(platform.assignRole(assign, callIn(60)))).toBe('outcome_unknown');
+    },
+  );
+});
+
+test('an answer longer than a mebibyte is not taken, right as it may be', async () => {
+  const right = '{"groupMemberships":[{"user":"users/1001","role":"groups/700/roles/5"}]}';
+  const body = right.padEnd(1024 * 1024 + 1);
+  fake.faults.add({ operation: 'memberships', kind: 'body', body, times: 999 });
+  expect(await codeOf(platform.getMember(1001, callIn(200)))).toBe('platform_unavailable');
+});
+
+describe('a write', () => {
+  test('that a refusal follows after an unconfirmed try is unknown, not refused', async () => {
+    fake.faults.add({ operation: 'assign', kind: 'status 503', when: 'after' });
+    fake.faults.add({ operation: 'assign', kind: 'status 403' });
+    expect(await codeOf(platform.assignRole(assign, callIn(1_000)))).toBe('outcome_unknown');
+    expect(fake.group.held(1001)).toContain(officer);
+  });
+
+  test('that finds no room after an unconfirmed try is unknown, not busy', async () => {
+    fake.faults.add({ operation: 'assign', kind: 'reset', when: 'after' });
+    fake.faults.add({ operation: 'assign', kind: 'status 429', headers: { 'retry-after': '60' } });
+    expect(await codeOf(platform.assignRole(assign, callIn(1_000)))).toBe('outcome_unknown');
+  });
+
+  test('that nobody listens to was certainly not carried out', async () => {
+    const patient = { ...tuning, shortestTryMs: 250 }; // so that the last try is refused, not cut off by the deadline
+    const gone = await startFakeOpenCloud();
+    await gone.close();
+    const closed = platformOn(fake, { baseUrl: gone.baseUrl, tuning: patient });
+    expect(await codeOf(closed.assignRole(assign, callIn(500)))).toBe('platform_unavailable');
+    const nowhere = platformOn(fake, { baseUrl: 'http://nowhere.invalid', tuning: patient });
+    expect(await codeOf(nowhere.unassignRole(assign, callIn(500)))).toBe('platform_unavailable');
+  });
+
+  test('called off while it runs is unknown, at once', async () => {
+    fake.faults.add({ operation: 'assign', kind: 'hang', when: 'after' });
+    const callOff = new AbortController();
+    setTimeout(() => callOff.abort(), 20);
+    const begun = performance.now();
+    expect(await codeOf(platform.assignRole(assign, callIn(5_000, callOff.signal)))).toBe('outcome_unknown');
+    expect(performance.now() - begun).toBeLessThan(500);
+  });
+
+  test('that is refused is not tried again', async () => {
+    fake.credential.userId = 1004;
+    expect(await codeOf(platform.assignRole(assign, callIn(1_000)))).toBe('above_acting_account');
+    expect(fake.journal.writes()).toHaveLength(1);
+  });
+
+  test('without a key that lives is platform_credential', async () => {
+    fake.credential.enabled = false;
+    expect(await codeOf(platform.assignRole(assign, callIn(1_000)))).toBe('platform_credential');
+    expect(await codeOf(platform.getMember(1001, callIn(1_000)))).toBe('platform_credential');
+  });
+
+  test('without effect returns the member as it was: the caller is to notice', async () => {
+    fake.credential.scopes = [{ name: 'group', operations: ['read'], groupIds: ['*'] }];
+    fake.acceptsWritesWithoutScope = true;
+    expect(await platform.assignRole(assign, callIn(1_000))).toEqual({ userId: 1001, roleIds: [trainee] });
+  });
+});
+
+describe("the platform's budget", () => {
+  test('is waited for as long as retry-after says', async () => {
+    fake.faults.add({ operation: 'assign', kind: 'status 429', headers: { 'retry-after': '0.2' } });
+    const begun = performance.now();
+    await platform.assignRole(assign, callIn(2_000));
+    expect(performance.now() - begun).toBeGreaterThanOrEqual(195);
+    expect(fake.journal.writes()).toHaveLength(2);
+  });
+
+  test('a refusal without retry-after is tried again a little later', async () => {
+    fake.faults.add({ operation: 'assign', kind: 'status 429' });
+    expect(await platform.assignRole(assign, callIn(2_000))).toMatchObject({ roleIds: [officer, trainee] });
+  });
+
+  test('a wait longer than the deadline is told at once, and nothing more is sent', async () => {
+    fake.faults.add({ operation: 'assign', kind: 'status 429', headers: { 'retry-after': '30' }, times: 9 });
+    const begun = performance.now();
+    const error = await failure(platform.assignRole(assign, callIn(2_000)));
+    expect(error.code).toBe('platform_busy');
+    expect(error.retryAfterMs).toBeGreaterThan(29_000);
+    expect(error.retryAfterMs).toBeLessThanOrEqual(30_000);
+    expect(await codeOf(platform.assignRole(assign, callIn(2_000)))).toBe('platform_busy');
+    expect(performance.now() - begun).toBeLessThan(500);
+    expect(fake.journal.writes()).toHaveLength(1);
+    expect(await platform.unassignRole({ userId: 1001, roleId: officer }, callIn(1_000))).toMatchObject({
+      userId: 1001,
+    });
+  });
+
+  test('a burst above it is spread so that the platform refuses nothing', async () => {
+    const limits = { memberships: 8 };
+    const small = await startFakeOpenCloud({ limits, windowMs: 1_000 });
+    const reader = platformOn(small, { tuning: {} });
+    await reader.getMember(1001, callIn(3_000));
+    await Promise.all(Array.from({ length: 15 }, () => reader.getMember(1001, callIn(4_000))));
+    expect(small.journal.entries.map(({ status }) => status)).toEqual(new Array(16).fill(200));
+    await small.close();
+  });
+
+  test('that others use up with a key of the same owner is noticed', async () => {
+    fake.budgets.use('memberships', 298);
+    await platform.getMember(1001, callIn(1_000));
+    await platform.getMember(1001, callIn(1_000));
+    expect(await codeOf(platform.getMember(1001, callIn(1_000)))).toBe('platform_busy');
+    expect(fake.journal.requests('memberships').map(({ status }) => status)).toEqual([200, 200]);
+  });
+});
+
+describe('the key', () => {
+  test('is in no error, whatever the platform answers', async () => {
+    const echo = JSON.stringify({ code: 'INVALID_ARGUMENT', message: `Bad key ${fake.apiKey}` });
+    const calls = {
+      roles: () => platform.roles(callIn(25)),
+      // another member each time: the fake may hear of a given-up write after the next one began
+      assign: () => platform.assignRole({ ...assign, userId: fake.journal.entries.length + 1 }, callIn(25)),
+      introspect: () => platform.checkCredential(callIn(25)),
+    };
+    for (const operation of ['roles', 'assign', 'introspect'] as const) {
+      for (const kind of [...faults, 'redirect', 'status 400', 'status 403', 'status 404', 'status 418'] as const) {
+        fake.faults.clear();
+        fake.faults.add({ operation, kind, body: echo, times: 999 });
+        const error = await calls[operation]().catch((thrown: unknown) => thrown);
+        expect(inspect(error, { depth: 9, showHidden: true })).not.toContain(fake.apiKey);
+      }
+    }
+  });
+
+  test('echoed by the platform is masked', async () => {
+    const body = JSON.stringify({ code: 'INVALID_ARGUMENT', message: `Bad key ${fake.apiKey}.` });
+    fake.faults.add({ operation: 'group', kind: 'status 400', body });
+    expect((await failure(platform.group(callIn(1_000)))).message).toContain('Bad key [key].');
+  });
+
+  test('that can be no header is refused without being quoted', () => {
+    for (const apiKey of ['', 'two\nlines', 'clé', 'with space']) {
+      let thrown: unknown;
+      try {
+        platformOn(fake, { apiKey });
+      } catch (error) {
+        thrown = error;
+      }
+      expect(isRankdError(thrown, 'config_invalid')).toBe(true);
+      if (apiKey !== '') expect(inspect(thrown)).not.toContain(apiKey);
+    }
+  });
+
+  test('follows no redirect', async () => {
+    fake.faults.add({ operation: 'group', kind: 'redirect', times: 999 });
+    expect(await codeOf(platform.group(callIn(60)))).toBe('platform_unavailable');
+    expect(fake.journal.requests('unknown')).toEqual([]);
+  });
+
+  test('never goes to the host of the public role list', async () => {
+    await platform.roles(callIn(1_000));
+    expect(fake.journal.requests('publicRoles')[0]?.headers).not.toHaveProperty('x-api-key');
+  });
+});

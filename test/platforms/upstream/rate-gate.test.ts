@@ -1,0 +1,218 @@
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { isRankdError, type RankdError } from '../../../src/errors.ts';
+import { RateGate } from '../../../src/platforms/upstream/rate-gate.ts';
+import { ManualClock } from '../../support/manual-clock.ts';
+
+const inTime = 3_600_000;
+
+/** A gate of 4 calls per 10 s whose callers note when they got in. */
+function gateUnderTest({ limit = 4, windowMs = 10_000 } = {}) {
+  const clock = new ManualClock();
+  const gate = new RateGate({ name: 'tests', limit, windowMs, clock });
+  const started: Array<{ name: string; at: number }> = [];
+  const refused: Array<{ name: string; at: number; error: RankdError }> = [];
+  const enter = (name: string, { lane = 'one', dueInMs = inTime, signal = new AbortController().signal } = {}) => {
+    gate.enter({ lane, deadlineAt: clock.monotonic() + dueInMs, signal }).then(
+      () => started.push({ name, at: clock.monotonic() }),
+      (error: RankdError) => refused.push({ name, at: clock.monotonic(), error }),
+    );
+  };
+  const enterMany = (count: number) => {
+    for (let index = 0; index < count; index += 1) enter(`${index}`);
+  };
+  return { clock, gate, enter, enterMany, started, refused, startTimes: () => started.map(({ at }) => at) };
+}
+
+describe('the pace of the budget', () => {
+  test('a burst within the budget starts at once, the rest as its slots come free', async () => {
+    const { clock, enterMany, startTimes } = gateUnderTest();
+    enterMany(3);
+    await clock.advance(2_000);
+    enterMany(6);
+    await clock.advance(30_000);
+    expect(startTimes()).toEqual([0, 0, 0, 2_000, 10_000, 10_000, 10_000, 12_000, 20_000]);
+  });
+
+  test('no window, wherever it begins, sees more calls than the limit', async () => {
+    await fc.assert(
+      fc.asyncProperty(fc.array(fc.integer({ min: 0, max: 6_000 }), { maxLength: 30 }), async (gaps) => {
+        const { clock, enter, startTimes } = gateUnderTest();
+        for (const gap of gaps) {
+          enter('any');
+          await clock.advance(gap);
+        }
+        await clock.advance(100_000);
+        const times = startTimes();
+        expect(times).toHaveLength(gaps.length);
+        for (const [index, at] of times.entries())
+          expect((times[index + 4] ?? Infinity) - at).toBeGreaterThanOrEqual(10_000);
+      }),
+      { numRuns: 25 },
+    );
+  });
+});
+
+describe('what the platform says of the budget', () => {
+  test('calls wait for the reset once the platform counts none left', async () => {
+    const { clock, gate, enter, enterMany, startTimes } = gateUnderTest();
+    enter('first');
+    await clock.advance(0);
+    gate.leave({ limit: 4, windowMs: 10_000, remaining: 0, resetMs: 3_000 });
+    enterMany(2);
+    await clock.advance(20_000);
+    expect(startTimes()).toEqual([0, 3_000, 3_000]);
+  });
+
+  test('calls in flight are taken off what the platform says is left', async () => {
+    const { clock, gate, enterMany, startTimes } = gateUnderTest();
+    enterMany(3);
+    await clock.advance(0);
+    gate.leave({ limit: 4, remaining: 3, resetMs: 5_000 });
+    enterMany(2);
+    await clock.advance(4_999);
+    expect(startTimes()).toEqual([0, 0, 0, 0]);
+    await clock.advance(1);
+    expect(startTimes()).toEqual([0, 0, 0, 0, 5_000]);
+  });
+
+  test('answers that arrive out of order do not give slots back', async () => {
+    const { clock, gate, enterMany, startTimes } = gateUnderTest();
+    enterMany(2);
+    await clock.advance(0);
+    gate.leave({ limit: 4, remaining: 1, resetMs: 5_000 });
+    gate.leave({ limit: 4, remaining: 3, resetMs: 5_000 });
+    enterMany(4);
+    await clock.advance(0);
+    expect(startTimes().length - 2).toBeLessThanOrEqual(1);
+  });
+
+  test('a window of the platform that began later gives its slots at once', async () => {
+    const { clock, gate, enterMany, startTimes } = gateUnderTest();
+    enterMany(4);
+    await clock.advance(1_000);
+    for (const remaining of [3, 2, 1]) gate.leave({ limit: 4, remaining, resetMs: 1_000 });
+    gate.leave({ limit: 4, remaining: 3, resetMs: 9_000 });
+    enterMany(3);
+    await clock.advance(0);
+    expect(startTimes().slice(4)).toEqual([1_000, 1_000, 1_000]);
+  });
+
+  test('a limit that the platform lowers or raises holds from the next call', async () => {
+    const lowered = gateUnderTest();
+    lowered.enter('first');
+    await lowered.clock.advance(0);
+    lowered.gate.leave({ limit: 2, windowMs: 10_000 });
+    lowered.enterMany(3);
+    await lowered.clock.advance(9_000);
+    expect(lowered.started).toHaveLength(2);
+
+    const raised = gateUnderTest();
+    raised.enter('first');
+    await raised.clock.advance(0);
+    raised.gate.leave({ limit: 50, windowMs: 10_000, remaining: 49, resetMs: 10_000 });
+    raised.enterMany(20);
+    await raised.clock.advance(0);
+    expect(raised.started).toHaveLength(21);
+  });
+
+  test('a reset that can only be an epoch holds nobody longer than a window', async () => {
+    const { clock, gate, enter, startTimes } = gateUnderTest();
+    enter('first');
+    await clock.advance(0);
+    gate.leave({ limit: 4, remaining: 0, resetMs: Date.UTC(2026, 0, 1) });
+    enter('second');
+    await clock.advance(10_000);
+    expect(startTimes()).toEqual([0, 10_000]);
+  });
+
+  test('a closed gate lets nobody in, and then one after the other', async () => {
+    const { clock, gate, enterMany, startTimes } = gateUnderTest();
+    gate.close(5_000);
+    enterMany(4);
+    await clock.advance(60_000);
+    expect(startTimes()).toEqual([5_000, 7_500, 10_000, 12_500]);
+  });
+
+  test('good news from calls in flight does not open a closed gate', async () => {
+    const { clock, gate, enter, startTimes } = gateUnderTest();
+    enter('in flight');
+    await clock.advance(0);
+    gate.close(5_000);
+    gate.leave({ limit: 4, remaining: 3, resetMs: 8_000 });
+    enter('next');
+    await clock.advance(60_000);
+    expect(startTimes()).toEqual([0, 5_000]);
+  });
+});
+
+describe('whose turn it is', () => {
+  test('a lane is served in order, and lanes take turns', async () => {
+    const { clock, enter, started } = gateUnderTest({ limit: 1 });
+    for (const name of ['a1', 'a2', 'a3', 'a4', 'b1', 'b2', 'c1']) enter(name, { lane: name.slice(0, 1) });
+    await clock.advance(100_000);
+    expect(started.map(({ name }) => name)).toEqual(['a1', 'a2', 'b1', 'c1', 'a3', 'b2', 'a4']);
+  });
+
+  test('who gives up while waiting leaves the place to the next', async () => {
+    const { clock, enter, started, refused } = gateUnderTest({ limit: 1 });
+    const impatient = new AbortController();
+    enter('first');
+    enter('second', { signal: impatient.signal });
+    enter('third');
+    await clock.advance(1_000);
+    impatient.abort();
+    await clock.advance(9_000);
+    expect(started.map(({ name }) => name)).toEqual(['first', 'third']);
+    expect(refused).toMatchObject([{ name: 'second', at: 1_000, error: { code: 'platform_busy' } }]);
+  });
+
+  test('who has given up before does not get in', async () => {
+    const { clock, enter, started, refused } = gateUnderTest();
+    enter('late', { signal: AbortSignal.abort() });
+    await clock.advance(0);
+    expect(started).toEqual([]);
+    expect(refused[0]?.error).toSatisfy((error) => isRankdError(error, 'platform_busy'));
+  });
+});
+
+describe('no room before the deadline', () => {
+  test('is said at once, with how long until there would be', async () => {
+    const { clock, enter, enterMany, refused } = gateUnderTest();
+    enterMany(6);
+    await clock.advance(1_000);
+    enter('hasty', { dueInMs: 8_999 });
+    enter('patient', { dueInMs: 9_000 });
+    await clock.advance(0);
+    expect(refused).toMatchObject([
+      { name: 'hasty', at: 1_000, error: { code: 'platform_busy', retryAfterMs: 9_000 } },
+    ]);
+  });
+
+  test('counts those ahead in the queue, not only the next slot', async () => {
+    const { clock, enter, refused } = gateUnderTest({ limit: 1 });
+    for (const name of ['1', '2', '3', '4']) enter(name, { dueInMs: 25_000 });
+    await clock.advance(0);
+    expect(refused).toMatchObject([{ name: '4', at: 0, error: { retryAfterMs: 30_000 } }]);
+  });
+
+  test('is said to those who wait already as soon as the gate closes for longer', async () => {
+    const { clock, gate, enter, started, refused } = gateUnderTest({ limit: 1 });
+    enter('first');
+    enter('short', { dueInMs: 15_000 });
+    enter('long', { dueInMs: 60_000 });
+    await clock.advance(2_000);
+    gate.close(20_000);
+    await clock.advance(60_000);
+    expect(refused).toMatchObject([{ name: 'short', at: 2_000, error: { retryAfterMs: 20_000 } }]);
+    expect(started).toMatchObject([{ name: 'first' }, { name: 'long', at: 22_000 }]);
+  });
+
+  test('a wait of a day is tested again within ten minutes', async () => {
+    const { clock, gate, enter, started } = gateUnderTest();
+    gate.close(86_400_000);
+    enter('any');
+    await clock.advance(600_000);
+    expect(started).toHaveLength(1);
+  });
+});

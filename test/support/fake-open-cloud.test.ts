@@ -1,0 +1,352 @@
+import { readFileSync } from 'node:fs';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { type FakeOpenCloud, sampleRoles, sampleUsers, startFakeOpenCloud } from './fake-open-cloud/index.ts';
+import { committedSchemas, mismatches, type Schemas } from './fake-open-cloud/schemas.ts';
+
+let fake: FakeOpenCloud;
+let nowMs = 0;
+
+beforeEach(async () => {
+  nowMs = 1_000_000;
+  fake = await startFakeOpenCloud({ now: () => nowMs });
+});
+afterEach(() => fake.close());
+
+async function send(path: string, init: RequestInit = {}, { key = fake.apiKey as string | null } = {}) {
+  const headers = new Headers(init.headers);
+  if (key !== null) headers.set('x-api-key', key);
+  const response = await fetch(`${fake.baseUrl}${path}`, { ...init, headers });
+  const text = await response.text();
+  return { status: response.status, headers: response.headers, body: text === '' ? undefined : JSON.parse(text) };
+}
+
+const get = (path: string) => send(`/cloud/v2/groups/700${path}`);
+const filtered = (filter: string, group = '700') =>
+  send(`/cloud/v2/groups/${group}/memberships?filter=${encodeURIComponent(filter)}`);
+const membership = async (userId: number) => (await filtered(`user == 'users/${userId}'`)).body.groupMemberships[0];
+const rolePath = (roleId: number) => `groups/700/roles/${roleId}`;
+
+function post(path: string, body: unknown) {
+  return send(path, { method: 'POST', body: JSON.stringify(body), headers: { 'content-type': 'application/json' } });
+}
+
+function write(kind: 'assign' | 'unassign', member: number | string, roleId: number | string) {
+  const role = typeof roleId === 'number' ? rolePath(roleId) : roleId;
+  return post(`/cloud/v2/groups/700/memberships/${member}:${kind}Role`, { role });
+}
+
+const { trainee, officer, captain } = sampleRoles;
+
+describe('authentication', () => {
+  test('a key that is missing, unknown, disabled or expired is turned away by the gateway', async () => {
+    const gateway = { status: 401, body: { errors: [{ code: 0, message: 'Invalid API Key' }] } };
+    expect(await send('/cloud/v2/groups/700', {}, { key: 'other' })).toMatchObject(gateway);
+    expect(await send('/cloud/v2/groups/700', {}, { key: null })).toMatchObject(gateway);
+    fake.credential.enabled = false;
+    expect(await get('')).toMatchObject(gateway);
+    fake.credential.enabled = true;
+    fake.credential.expired = true;
+    expect(await get('')).toMatchObject(gateway);
+  });
+
+  test('a write without the scope is denied, or accepted without effect where so set', async () => {
+    fake.credential.scopes = [{ name: 'group', operations: ['read'], groupIds: ['*'] }];
+    expect(await write('assign', 1001, officer)).toMatchObject({ status: 403, body: { code: 'PERMISSION_DENIED' } });
+    fake.acceptsWritesWithoutScope = true;
+    expect(await write('assign', 1001, officer)).toMatchObject({ status: 200, body: { roles: [rolePath(trainee)] } });
+    expect(fake.group.held(1001)).toEqual([trainee]);
+  });
+
+  test('a write scope for other groups only is none', async () => {
+    fake.credential.scopes = [{ name: 'group', operations: ['write'], groupIds: ['701'] }];
+    expect(await write('assign', 1001, officer)).toMatchObject({ status: 403 });
+  });
+
+  test('introspection tells of dead keys by the body alone', async () => {
+    fake.credential.expired = true;
+    const body = JSON.stringify({ apiKey: fake.apiKey });
+    const init = { method: 'POST', body, headers: { 'content-type': 'application/json' } };
+    const answer = await send('/api-keys/v1/introspect', init, { key: null });
+    expect(answer.body).toMatchObject({ authorizedUserId: 9001, enabled: true, expired: true });
+    expect(await post('/api-keys/v1/introspect', { apiKey: 'other' })).toMatchObject({ status: 401 });
+  });
+});
+
+describe('lists', () => {
+  test('roles come in pages of 10, of 20 at most, in an order that is not that of rank', async () => {
+    for (let index = 0; index < 30; index += 1)
+      fake.group.roles.push({ id: 1000 + index, name: `R${index}`, rank: 60 + index });
+    expect((await get('/roles')).body.groupRoles).toHaveLength(10);
+    const first = (await get('/roles?maxPageSize=100')).body;
+    expect(first.groupRoles).toHaveLength(20);
+    const second = (await get(`/roles?maxPageSize=100&pageToken=${first.nextPageToken}`)).body;
+    expect(second).toMatchObject({ nextPageToken: '' });
+    const all = [...first.groupRoles, ...second.groupRoles];
+    const ranks = all.map(({ rank }) => rank);
+    expect(new Set(all.map(({ id }) => id)).size).toBe(37);
+    expect(ranks).not.toEqual([...ranks].sort((a, b) => a - b));
+  });
+
+  test('a token that comes with other parameters, or is made up, is refused', async () => {
+    const { nextPageToken } = (await get('/roles?maxPageSize=2')).body;
+    const refused = { status: 400, body: { code: 'INVALID_ARGUMENT' } };
+    expect(await get(`/roles?maxPageSize=3&pageToken=${nextPageToken}`)).toMatchObject(refused);
+    expect(await get(`/roles?maxPageSize=2&pageToken=bogus`)).toMatchObject(refused);
+    expect(await get('/roles?maxPageSize=many')).toMatchObject(refused);
+  });
+
+  test('the guest role has no member count, and the last page no token where so set', async () => {
+    fake.endsWithEmptyToken = false;
+    const { groupRoles, ...rest } = (await get('/roles')).body;
+    expect(groupRoles.find(({ rank }: { rank: number }) => rank === 0)).not.toHaveProperty('memberCount');
+    expect(groupRoles.find(({ rank }: { rank: number }) => rank === 1)).toMatchObject({ memberCount: 8 });
+    expect(rest).toEqual({});
+  });
+
+  test('the filter takes the documented forms', async () => {
+    const users = async (filter: string, group?: string) =>
+      (await filtered(filter, group)).body.groupMemberships.map(({ user }: { user: string }) => user);
+    expect(await users("user == 'users/1001'")).toEqual(['users/1001']);
+    expect(await users("user == 'users/5555'")).toEqual([]);
+    expect(await users(`role == '${rolePath(officer)}'`)).toEqual(['users/1002', `users/${sampleUsers.bigId}`]);
+    expect(await users("user in ['users/1001', 'users/1002']", '-')).toEqual(['users/1001', 'users/1002']);
+  });
+
+  test.each([
+    'user == users/1001',
+    'user = "users/1001"',
+    "user == '1001'",
+    "user == 'users/1001' && role == 'groups/700/roles/1'",
+    "user in ['users/1001']",
+    'nonsense',
+  ])('the filter %s is refused', async (filter) => {
+    expect(await filtered(filter)).toMatchObject({ status: 400, body: { code: 'INVALID_ARGUMENT' } });
+  });
+
+  test('at most 50 users may be asked for at once', async () => {
+    const users = Array.from({ length: 51 }, (_, index) => `'users/${index + 1}'`);
+    expect(await filtered(`user in [${users}]`, '-')).toMatchObject({ status: 400 });
+  });
+
+  test('a member of the base role alone has no roles but the singular one; the switches show the other forms', async () => {
+    expect(await membership(1003)).toMatchObject({ roles: [], role: rolePath(sampleRoles.base) });
+    fake.rolesField = 'withBase';
+    expect(await membership(1003)).toMatchObject({ roles: [rolePath(sampleRoles.base)] });
+    fake.rolesField = 'absent';
+    expect(await membership(1004)).toMatchObject({ role: rolePath(captain) });
+    expect(await membership(1004)).not.toHaveProperty('roles');
+  });
+
+  test('the public role list is on the legacy host alone, with numbers and the base flag', async () => {
+    const response = await fetch(`${fake.legacyBaseUrl}/v1/groups/700/roles`);
+    const { roles } = (await response.json()) as { roles: Array<{ id: number; isBase: boolean }> };
+    expect(roles.filter(({ isBase }) => isBase)).toMatchObject([{ id: sampleRoles.base }]);
+    expect(await send('/v1/groups/700/roles')).toMatchObject({ status: 404, body: { errors: [{ code: 0 }] } });
+  });
+});
+
+describe('writes', () => {
+  test('a member is addressed by the user id or its base64url form; answers carry the latter', async () => {
+    const byId = await write('assign', 1001, officer);
+    expect(byId.body).toMatchObject({
+      path: 'groups/700/memberships/MTAwMQ',
+      user: 'users/1001',
+      role: rolePath(officer),
+    });
+    await write('assign', 'MTAwMQ', captain);
+    expect(fake.group.held(1001)).toEqual([captain, officer, trainee]);
+  });
+
+  test('assigning and unassigning twice changes nothing the second time', async () => {
+    for (const kind of ['assign', 'unassign'] as const) {
+      expect(await write(kind, 1001, officer)).toMatchObject({ status: 200 });
+      expect(await write(kind, 1001, officer)).toMatchObject({ status: 200 });
+    }
+    expect(fake.group.held(1001)).toEqual([trainee]);
+    expect(fake.journal.writes(1001).map(({ applied }) => applied)).toEqual([true, false, true, false]);
+  });
+
+  test.each([
+    ['the base role', 1001, sampleRoles.base, 400, 'INVALID_ARGUMENT'],
+    ['the guest role', 1001, sampleRoles.guest, 400, 'INVALID_ARGUMENT'],
+    ["the owner's role", 1001, sampleRoles.owner, 400, 'INVALID_ARGUMENT'],
+    ['a bare role id', 1001, `${officer}`, 400, 'INVALID_ARGUMENT'],
+    ['a role of no group', 1001, 99, 404, 'NOT_FOUND'],
+    ["another group's role", 1001, `groups/701/roles/${officer}`, 404, 'NOT_FOUND'],
+    ['a user who is no member', 5555, officer, 404, 'NOT_FOUND'],
+    ['what is no member id', '!', officer, 404, undefined],
+    ['the acting account', 9001, officer, 403, 'PERMISSION_DENIED'],
+    ['a peer', 1005, officer, 403, 'PERMISSION_DENIED'],
+    ['the owner', 9000, officer, 403, 'PERMISSION_DENIED'],
+    ['a role as high as the actor', 1001, sampleRoles.admin, 403, 'PERMISSION_DENIED'],
+  ])('%s is refused', async (_what, member, role, status, code) => {
+    for (const kind of ['assign', 'unassign'] as const) {
+      const answer = await write(kind, member, role);
+      expect(answer.status).toBe(status);
+      expect(answer.body.code).toBe(code);
+    }
+    expect(fake.journal.writes().some(({ applied }) => applied)).toBe(false);
+  });
+
+  test('an acting account without the permission may do nothing, the owner everything below', async () => {
+    fake.credential.userId = 1004;
+    expect(await write('assign', 1001, officer)).toMatchObject({ status: 403 });
+    fake.credential.userId = 9000;
+    expect(await write('assign', 1005, sampleRoles.admin)).toMatchObject({ status: 200 });
+  });
+
+  test('a body without length or content type is refused', async () => {
+    const path = '/cloud/v2/groups/700/memberships/1001:assignRole';
+    const body = JSON.stringify({ role: rolePath(officer) });
+    const refused = { status: 400, body: { code: 'INVALID_ARGUMENT' } };
+    expect(await send(path, { method: 'POST', body })).toMatchObject(refused);
+    const stream = new Blob([body]).stream();
+    const chunked = {
+      method: 'POST',
+      body: stream,
+      duplex: 'half',
+      headers: { 'content-type': 'application/json' },
+    } as const;
+    expect(await send(path, chunked)).toMatchObject(refused);
+  });
+
+  test('reads lag as set; the answer to a write does not', async () => {
+    fake.lagMs = 5_000;
+    expect(await write('assign', 1001, officer)).toMatchObject({
+      body: { roles: [rolePath(officer), rolePath(trainee)] },
+    });
+    nowMs += 4_999;
+    expect(await membership(1001)).toMatchObject({ roles: [rolePath(trainee)] });
+    nowMs += 1;
+    expect(await membership(1001)).toMatchObject({ role: rolePath(officer) });
+  });
+});
+
+describe('budgets', () => {
+  test('each operation has its own, told in three headers, and renewed with the window', async () => {
+    fake.budgets.limits = { group: 2, roles: 5 };
+    const first = await get('');
+    expect(Object.fromEntries(first.headers)).toMatchObject({
+      'x-ratelimit-limit': '2, 2;w=60',
+      'x-ratelimit-remaining': '1',
+      'x-ratelimit-reset': '60',
+    });
+    await get('');
+    nowMs += 20_000;
+    const refused = await get('');
+    expect(refused).toMatchObject({ status: 429, body: { code: 'RESOURCE_EXHAUSTED' } });
+    expect(refused.headers.get('retry-after')).toBe('40');
+    fake.budgets.sendsRetryAfter = false;
+    expect((await get('')).headers.get('retry-after')).toBeNull();
+    expect(await get('/roles')).toMatchObject({ status: 200 });
+    nowMs += 40_000;
+    expect(await get('')).toMatchObject({ status: 200 });
+  });
+});
+
+describe('faults', () => {
+  test('hit the requests they are meant for, before or after these are carried out', async () => {
+    fake.faults.add({ operation: 'assign', kind: 'status 503', when: 'after', skip: 1, userId: 1001 });
+    expect(await write('assign', 1002, captain)).toMatchObject({ status: 200 });
+    expect(await write('assign', 1001, officer)).toMatchObject({ status: 200 });
+    expect(await write('assign', 1001, captain)).toMatchObject({ status: 503, body: { code: 'UNAVAILABLE' } });
+    expect(fake.group.held(1001)).toEqual([captain, officer, trainee]);
+    fake.faults.add({ operation: 'any', kind: 'status 500', times: 2 });
+    expect(await write('unassign', 1001, captain)).toMatchObject({ status: 500 });
+    expect(await get('')).toMatchObject({ status: 500 });
+    expect(await write('unassign', 1001, captain)).toMatchObject({ status: 200 });
+  });
+
+  test('break the transport: a reset and a body cut short fail, a late answer is right', async () => {
+    fake.faults.add({ operation: 'group', kind: 'reset' });
+    await expect(get('')).rejects.toThrow();
+    fake.faults.add({ operation: 'group', kind: 'cut', when: 'after' });
+    await expect(get('')).rejects.toThrow();
+    fake.faults.add({ operation: 'group', kind: 'slow', delayMs: 20 });
+    expect(await get('')).toMatchObject({ status: 200, body: { id: '700' } });
+  });
+});
+
+describe('what a careful client would not do', () => {
+  test('is nothing in an ordinary change', async () => {
+    fake.expectNeverWithoutRole(1001);
+    await write('assign', 1001, officer);
+    await write('unassign', 1001, trainee);
+    expect(fake.violations()).toEqual([]);
+  });
+
+  test('is two writes for one member at once', async () => {
+    fake.latencyMs = 20;
+    await Promise.all([write('assign', 1001, officer), write('assign', 1002, captain)]);
+    expect(fake.violations()).toEqual([]);
+    await Promise.all([write('assign', 1001, captain), write('unassign', 1001, trainee)]);
+    expect(fake.violations()).toHaveLength(1);
+  });
+
+  test('is not repeating a write that it has given up', async () => {
+    fake.faults.add({ operation: 'assign', kind: 'hang' });
+    const path = '/cloud/v2/groups/700/memberships/1001:assignRole';
+    const init = { method: 'POST', body: JSON.stringify({ role: rolePath(officer) }) };
+    const givenUp = send(path, {
+      ...init,
+      headers: { 'content-type': 'application/json' },
+      signal: AbortSignal.timeout(30),
+    });
+    await expect(givenUp).rejects.toThrow();
+    await write('assign', 1001, officer);
+    await expect.poll(() => fake.violations()).toEqual([]);
+  });
+
+  test('is leaving a watched member without a role', async () => {
+    fake.expectNeverWithoutRole(1001);
+    await write('unassign', 1001, trainee);
+    expect(fake.violations()).toEqual([`user 1001 was left without any role by unassign of role ${trainee}`]);
+  });
+
+  test('is any write where none may come', async () => {
+    fake.expectNoWrites();
+    await get('');
+    expect(fake.violations()).toEqual([]);
+    await write('assign', 1001, officer);
+    expect(fake.violations()).toHaveLength(1);
+  });
+
+  test('is sending the key to the legacy host', async () => {
+    await fetch(`${fake.legacyBaseUrl}/v1/groups/700/roles`, { headers: { 'x-api-key': fake.apiKey } });
+    expect(fake.violations()).toEqual(['the key was sent to the legacy host']);
+  });
+});
+
+/** The official document is too large to keep here; RANKD_OPENAPI names a copy of it. */
+function officialSchemas(): Schemas[] {
+  const file = process.env['RANKD_OPENAPI'];
+  return file === undefined ? [] : [JSON.parse(readFileSync(file, 'utf8')).components.schemas];
+}
+
+test('every answer has the fields and types of the official schemas', async () => {
+  fake.credential.userId = sampleUsers.owner; // sees the most fields
+  const answers: Array<[string, unknown]> = [
+    ['Group', (await get('')).body],
+    ['ListGroupRolesResponse', (await get('/roles')).body],
+    ['ListGroupMembershipsResponse', (await get('/memberships')).body],
+    ['GroupMembership', (await write('assign', 1001, officer)).body],
+    ['AssignRoleGroupMembershipRequest', { role: rolePath(officer) }],
+  ];
+  fake.group.ownerId = undefined;
+  answers.push(['Group', (await get('')).body]);
+  for (const schemas of [committedSchemas, ...officialSchemas()]) {
+    expect(answers.flatMap(([name, body]) => mismatches(body, name, schemas))).toEqual([]);
+  }
+});
+
+test('the schema check sees wrong types, unknown fields and missing ones', () => {
+  const found = (value: unknown, name: string) => mismatches(value, name, committedSchemas);
+  expect(found({ id: 7 }, 'Group')).toEqual(['Group.id: integer instead of string']);
+  expect(found({ groupRoles: [{ isBase: true }] }, 'ListGroupRolesResponse')).toEqual([
+    'ListGroupRolesResponse.groupRoles[0].isBase: unknown field',
+  ]);
+  expect(found({ roles: 'groups/7/roles/1' }, 'GroupMembership')).toEqual([
+    'GroupMembership.roles: string instead of array',
+  ]);
+  expect(found({}, 'AssignRoleGroupMembershipRequest')).toEqual(['AssignRoleGroupMembershipRequest.role: missing']);
+});

@@ -1,0 +1,57 @@
+import { v2Error } from './answers.ts';
+import type { Operation } from './journal.ts';
+
+/** Calls per window that the owner of the key has for each operation; what has no entry is not limited. */
+export type Limits = Partial<Record<Operation, number>>;
+
+export const documentedLimits: Limits = { group: 150, roles: 300, memberships: 300, assign: 300, unassign: 300 };
+
+/** Counts the calls of each operation in fixed windows that begin with the first call. */
+export class Budgets {
+  limits: Limits;
+  windowMs: number;
+  /** Whether a refused call is told how long to wait. */
+  sendsRetryAfter = true;
+  /** Whether answers carry the three `x-ratelimit` headers. */
+  sendsHeaders = true;
+  readonly #now: () => number;
+  readonly #windows = new Map<Operation, { endsAt: number; used: number }>();
+
+  constructor({ limits, windowMs, now }: { limits: Limits; windowMs: number; now: () => number }) {
+    this.limits = limits;
+    this.windowMs = windowMs;
+    this.#now = now;
+  }
+
+  /** Uses up calls, as another program with a key of the same owner would. */
+  use(operation: Operation, calls: number): void {
+    this.#window(operation).used += calls;
+  }
+
+  /** Counts a call and returns the headers for its answer; throws 429 where the budget is used up. */
+  charge(operation: Operation): Record<string, string> {
+    const limit = this.limits[operation];
+    if (limit === undefined) return {};
+    const window = this.#window(operation);
+    const isOver = window.used >= limit;
+    if (!isOver) window.used += 1;
+    const resetSeconds = Math.max(0, Math.ceil((window.endsAt - this.#now()) / 1000));
+    const headers: Record<string, string> = {};
+    if (this.sendsHeaders) {
+      headers['x-ratelimit-limit'] = `${limit}, ${limit};w=${Math.ceil(this.windowMs / 1000)}`;
+      headers['x-ratelimit-remaining'] = String(Math.max(0, limit - window.used));
+      headers['x-ratelimit-reset'] = String(resetSeconds);
+    }
+    if (!isOver) return headers;
+    if (this.sendsRetryAfter) headers['retry-after'] = String(resetSeconds);
+    throw v2Error(429, 'RESOURCE_EXHAUSTED', 'Too many requests.', headers);
+  }
+
+  #window(operation: Operation): { endsAt: number; used: number } {
+    const current = this.#windows.get(operation);
+    if (current !== undefined && this.#now() < current.endsAt) return current;
+    const fresh = { endsAt: this.#now() + this.windowMs, used: 0 };
+    this.#windows.set(operation, fresh);
+    return fresh;
+  }
+}

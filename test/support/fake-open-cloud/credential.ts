@@ -1,0 +1,38 @@
+import { type FakeAnswer, gatewayError, json, permissionDenied, type Refused } from './answers.ts';
+
+/** The one key that the fake knows, as introspection shows it. */
+export interface FakeCredential {
+  apiKey: string;
+  /** The acting account. */
+  userId: number;
+  enabled: boolean;
+  expired: boolean;
+  expirationTimeUtc?: string;
+  /** Absent: introspection says nothing of scopes, and all is allowed. */
+  scopes?: Array<{ name: string; operations: string[]; groupIds?: string[] }> | undefined;
+}
+
+/** The gateway's check: throws 401 for a key that is missing, unknown, disabled or expired. */
+export function authenticate(credential: FakeCredential, presented: string | undefined): void {
+  const isAlive = credential.enabled && !credential.expired;
+  if (presented !== credential.apiKey || !isAlive) throw gatewayError(401, 0, 'Invalid API Key');
+}
+
+export function hasScope({ scopes }: FakeCredential, operation: 'read' | 'write', groupId: number): boolean {
+  if (scopes === undefined) return true;
+  return scopes.some(
+    ({ name, operations, groupIds = ['*'] }) =>
+      name === 'group' && operations.includes(operation) && groupIds.some((id) => id === '*' || id === String(groupId)),
+  );
+}
+
+export function insufficientScope(): Refused {
+  return permissionDenied('The key lacks the scope that this operation needs.');
+}
+
+/** Introspection looks at the key in the body alone, and tells of dead keys too. */
+export function introspect(credential: FakeCredential, body: Record<string, unknown>): FakeAnswer {
+  if (body['apiKey'] !== credential.apiKey) throw gatewayError(401, 0, 'Invalid API Key');
+  const { userId, enabled, expired, scopes, expirationTimeUtc } = credential;
+  return json(200, { name: 'rankd', authorizedUserId: userId, scopes, enabled, expired, expirationTimeUtc });
+}

@@ -1,0 +1,74 @@
+import type { JournalEntry, Operation } from './journal.ts';
+
+/**
+ * `status N`: that status in the v2 envelope · `html`, `empty`, `truncated` (half a JSON text), `oversized` (2 MiB), `redirect`:
+ * what a broken proxy sends · `cut`: the connection ends in the middle of the body · `reset`: no answer, the connection breaks ·
+ * `body`: the given body instead of the right one · `hang`: no answer at all · `slow`: the right answer, late.
+ */
+export type FaultKind =
+  | `status ${number}`
+  | 'html'
+  | 'body'
+  | 'empty'
+  | 'truncated'
+  | 'oversized'
+  | 'redirect'
+  | 'cut'
+  | 'reset'
+  | 'hang'
+  | 'slow';
+
+export interface Fault {
+  operation: Operation | 'any';
+  kind: FaultKind;
+  /** Whether the request is carried out first (`after`) or not at all (`before`, the default). */
+  when?: 'before' | 'after';
+  /** How many requests it hits; one unless given. */
+  times?: number;
+  /** How many matching requests pass first. */
+  skip?: number;
+  /** Only requests about this user, this role. */
+  userId?: number;
+  roleId?: number;
+  /** For `slow`. */
+  delayMs?: number;
+  /** For `body`, and for a status instead of the usual envelope. */
+  body?: string;
+  /** Added to the answer, e.g. `retry-after`. */
+  headers?: Record<string, string>;
+}
+
+/** The faults in store, used up in order. */
+export class Faults {
+  #waiting: Array<Fault & { times: number; skip: number }> = [];
+
+  add(fault: Fault): void {
+    this.#waiting.push({ times: 1, skip: 0, ...fault });
+  }
+
+  clear(): void {
+    this.#waiting = [];
+  }
+
+  /** The fault that hits this request, if any. */
+  take(entry: JournalEntry): Fault | undefined {
+    for (const fault of this.#waiting.filter((one) => matches(one, entry))) {
+      if (fault.skip > 0) {
+        fault.skip -= 1;
+        continue;
+      }
+      fault.times -= 1;
+      this.#waiting = this.#waiting.filter(({ times }) => times > 0);
+      return fault;
+    }
+    return undefined;
+  }
+}
+
+function matches(fault: Fault, entry: JournalEntry): boolean {
+  return (
+    (fault.operation === 'any' || fault.operation === entry.operation) &&
+    (fault.userId === undefined || fault.userId === entry.userId) &&
+    (fault.roleId === undefined || fault.roleId === entry.roleId)
+  );
+}

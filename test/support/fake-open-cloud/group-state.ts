@@ -1,0 +1,85 @@
+/** A role of the fake group. */
+export interface FakeRole {
+  id: number;
+  name: string;
+  rank: number;
+  isBase?: boolean;
+  /** "Manage lower-ranked member ranks". */
+  changeRank?: boolean;
+}
+
+export interface FakeGroup {
+  id: number;
+  name: string;
+  /** Absent: nobody owns the group. */
+  ownerId?: number | undefined;
+  locked: boolean;
+  roles: FakeRole[];
+  /** User id -> roles held besides the base role. */
+  members: Record<number, number[]>;
+}
+
+interface Snapshot {
+  at: number;
+  roleIds: number[];
+}
+
+/** The group as it is now, and how each member's roles were before: reads can be made to lag. Times in milliseconds. */
+export class GroupState {
+  readonly id: number;
+  name: string;
+  ownerId: number | undefined;
+  locked: boolean;
+  roles: FakeRole[];
+  /** In the order of joining; each member's snapshots from the oldest to the newest. */
+  readonly #members = new Map<number, Snapshot[]>();
+
+  constructor({ id, name, ownerId, locked, roles, members }: FakeGroup) {
+    this.id = id;
+    this.name = name;
+    this.ownerId = ownerId;
+    this.locked = locked;
+    this.roles = structuredClone(roles);
+    for (const [userId, roleIds] of Object.entries(members)) this.setMember(Number(userId), roleIds);
+  }
+
+  get userIds(): number[] {
+    return [...this.#members.keys()];
+  }
+
+  get base(): FakeRole {
+    const base = this.roles.find((role) => role.isBase);
+    if (base === undefined) throw new Error('the fake group has no base role');
+    return base;
+  }
+
+  role(id: number): FakeRole | undefined {
+    return this.roles.find((role) => role.id === id);
+  }
+
+  /** Makes the user a member with these roles besides the base role, as if it had always been so. */
+  setMember(userId: number, roleIds: number[]): void {
+    this.#members.set(userId, [{ at: Number.NEGATIVE_INFINITY, roleIds: [...roleIds] }]);
+  }
+
+  removeMember(userId: number): void {
+    this.#members.delete(userId);
+  }
+
+  /** The roles held besides the base role at a moment (now unless given), ascending; `undefined` for non-members. */
+  held(userId: number, at = Number.POSITIVE_INFINITY): number[] | undefined {
+    const snapshot = this.#members.get(userId)?.findLast((one) => one.at <= at);
+    return snapshot && [...snapshot.roleIds].sort((a, b) => a - b);
+  }
+
+  /** From now on the member holds these roles besides the base role. */
+  change(userId: number, roleIds: number[], now: number): void {
+    this.#members.get(userId)?.push({ at: now, roleIds });
+  }
+
+  /** The highest of the roles held, the base role where there is no other. */
+  highest(roleIds: number[]): FakeRole {
+    const held = this.roles.filter((role) => roleIds.includes(role.id));
+    return held.reduce((top, role) => (role.rank > top.rank ? role : top), this.base);
+  }
+}

@@ -1,0 +1,172 @@
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { setTimeout as delay } from 'node:timers/promises';
+import { type FakeAnswer, json, Refused } from './answers.ts';
+import { Budgets, documentedLimits, type Limits } from './budgets.ts';
+import type { FakeCredential } from './credential.ts';
+import { Faults } from './faults.ts';
+import { GroupState } from './group-state.ts';
+import { Journal, type JournalEntry } from './journal.ts';
+import { carryOut, type World } from './operations.ts';
+import { type FakeHost, type FakeRequest, takeApart } from './routes.ts';
+import { sampleGroup, sampleUsers } from './sample.ts';
+import { deliver, readBody } from './transport.ts';
+
+export type { FakeCredential } from './credential.ts';
+export type { Fault, FaultKind } from './faults.ts';
+export type { FakeRole } from './group-state.ts';
+export type { JournalEntry, Operation } from './journal.ts';
+export { sampleRoles, sampleUsers } from './sample.ts';
+
+export interface FakeOpenCloudOptions {
+  groupId?: number;
+  apiKey?: string;
+  /** Calls per window and operation; the documented ones unless given. */
+  limits?: Limits;
+  windowMs?: number;
+  lagMs?: number;
+  /** How long every answer takes. */
+  latencyMs?: number;
+  /** Milliseconds: what lag, budgets and the journal go by. */
+  now?: () => number;
+  /** 0, any free port, unless given. */
+  port?: number;
+  legacyPort?: number;
+}
+
+/** A running fake: the knobs and the state of its world, and where it listens. Two hosts, as on Roblox. */
+export interface FakeOpenCloud extends World {
+  baseUrl: string;
+  legacyBaseUrl: string;
+  apiKey: string;
+  groupId: number;
+  faults: Faults;
+  latencyMs: number;
+  /** What a careful client would not have done, one sentence each. */
+  violations(): string[];
+  /** From now on, this member being left without any role but the base role is a violation. */
+  expectNeverWithoutRole(userId: number): void;
+  /** From now on, any write is a violation. */
+  expectNoWrites(): void;
+  close(): Promise<void>;
+}
+
+/** Starts Roblox's Open Cloud, as far as rankd uses it, on this machine: stateful and strict, with a sample group. */
+export async function startFakeOpenCloud(options: FakeOpenCloudOptions = {}): Promise<FakeOpenCloud> {
+  const {
+    groupId = 700,
+    apiKey = 'ZmFrZS1vcGVuLWNsb3VkLWtleS1vZi0xMDAx',
+    latencyMs = 0,
+    lagMs = 0,
+    windowMs = 60_000,
+  } = options;
+  const now = options.now ?? (() => performance.now());
+  const world: World & { faults: Faults; latencyMs: number } = {
+    group: new GroupState(sampleGroup(groupId)),
+    credential: fullCredential(apiKey),
+    budgets: new Budgets({ limits: options.limits ?? documentedLimits, windowMs, now }),
+    journal: new Journal(),
+    faults: new Faults(),
+    now,
+    lagMs,
+    latencyMs,
+    rolesField: 'withoutBase',
+    acceptsWritesWithoutScope: false,
+    endsWithEmptyToken: true,
+    hasPublicRoles: true,
+  };
+  const openCloud = await listen(world, 'openCloud', options.port ?? 0);
+  const legacy = await listen(world, 'legacy', options.legacyPort ?? 0);
+  return Object.assign(world, {
+    baseUrl: urlOf(openCloud),
+    legacyBaseUrl: urlOf(legacy),
+    apiKey,
+    groupId,
+    violations: () => world.journal.violations(),
+    expectNeverWithoutRole: (userId: number) => world.journal.expectNeverWithoutRole(userId),
+    expectNoWrites: () => world.journal.expectNoWrites(),
+    close: async () => {
+      await Promise.all([openCloud, legacy].map(stop));
+    },
+  });
+}
+
+function fullCredential(apiKey: string): FakeCredential {
+  const scopes = [{ name: 'group', operations: ['read', 'write'], groupIds: ['*'] }];
+  return { apiKey, userId: sampleUsers.actor, enabled: true, expired: false, scopes };
+}
+
+async function listen(world: FakeWorld, host: FakeHost, port: number): Promise<Server> {
+  const server = createServer((request, response) => {
+    void serve(world, host, request, response).catch((error) => response.destroy(error));
+  });
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', reject).listen(port, '127.0.0.1', resolve);
+  });
+  return server;
+}
+
+type FakeWorld = World & { faults: Faults; latencyMs: number };
+
+async function serve(
+  world: FakeWorld,
+  host: FakeHost,
+  incoming: IncomingMessage,
+  response: ServerResponse,
+): Promise<void> {
+  const { method = '', url = '', headers } = incoming;
+  const request = takeApart({ host, method, url, headers, body: await readBody(incoming) });
+  const entry = journalEntry(request, url, world.now());
+  world.journal.begin(entry);
+  const end = () => {
+    entry.endedAt ??= world.now();
+  };
+  if (response.destroyed) end();
+  else response.once('close', end);
+  await delay(world.latencyMs);
+  const fault = world.faults.take(entry);
+  const isSlow = fault?.kind === 'slow';
+  if (isSlow && fault.when !== 'after') await delay(fault.delayMs);
+  const isSkipped = fault !== undefined && !isSlow && fault.when !== 'after';
+  const answer = isSkipped ? json(200, {}) : answerTo(world, request, entry);
+  if (isSlow && fault.when === 'after') await delay(fault.delayMs);
+  if (!response.destroyed) entry.status = deliver(response, answer, fault);
+  if (entry.status !== 0) end();
+}
+
+function answerTo(world: World, request: FakeRequest, entry: JournalEntry): FakeAnswer {
+  try {
+    return carryOut(world, request, entry);
+  } catch (error) {
+    if (error instanceof Refused) return error.answer;
+    throw error;
+  }
+}
+
+function journalEntry(
+  { operation, method, headers, userId, rolePath }: FakeRequest,
+  path: string,
+  at: number,
+): JournalEntry {
+  const [, roleId] = /\/roles\/(\d+)$/.exec(String(rolePath)) ?? [];
+  return {
+    operation,
+    method,
+    path,
+    headers,
+    ...(userId === undefined ? {} : { userId }),
+    ...(roleId === undefined ? {} : { roleId: Number(roleId) }),
+    at,
+    status: 0,
+    applied: false,
+  };
+}
+
+function urlOf(server: Server): string {
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+}
+
+async function stop(server: Server): Promise<void> {
+  server.closeAllConnections();
+  await new Promise((resolve) => server.close(resolve));
+}

@@ -1,0 +1,125 @@
+import { type FakeAnswer, gatewayError, invalidArgument, json, notFound } from './answers.ts';
+import type { Budgets } from './budgets.ts';
+import { authenticate, type FakeCredential, hasScope, insufficientScope, introspect } from './credential.ts';
+import { parseFilter } from './filter.ts';
+import type { GroupState } from './group-state.ts';
+import type { Journal, JournalEntry } from './journal.ts';
+import { pageOf } from './paging.ts';
+import { groupResource, membershipResource, publicRoleList, type RolesField, roleResource } from './resources.ts';
+import { decideWrite } from './role-writes.ts';
+import type { FakeRequest } from './routes.ts';
+
+/** What the operations work on. The fields are knobs: a test turns them at any time. */
+export interface World {
+  group: GroupState;
+  credential: FakeCredential;
+  budgets: Budgets;
+  journal: Journal;
+  /** The fake's clock, in milliseconds. */
+  now(): number;
+  /** How far membership reads are behind. Answers to writes are always fresh. */
+  lagMs: number;
+  rolesField: RolesField;
+  /** A write with a key that lacks `group:write` gets 200 without effect instead of 403. */
+  acceptsWritesWithoutScope: boolean;
+  /** The last page says so by an empty token; else by none. */
+  endsWithEmptyToken: boolean;
+  /** Whether the legacy role list answers. */
+  hasPublicRoles: boolean;
+}
+
+/** Carries the request out, or throws `Refused`. */
+export function carryOut(world: World, request: FakeRequest, entry: JournalEntry): FakeAnswer {
+  if (request.operation === 'publicRoles') return listPublicRoles(world, request);
+  if (request.operation === 'unknown') throw gatewayError(404, 0, 'Not Found');
+  if (request.operation === 'introspect') return introspect(world.credential, bodyOf(request));
+  authenticate(world.credential, request.headers['x-api-key']);
+  const headers = world.budgets.charge(request.operation);
+  return json(200, answerOf(world, request, entry), headers);
+}
+
+function answerOf(world: World, request: FakeRequest, entry: JournalEntry): unknown {
+  switch (request.operation) {
+    case 'group':
+      requireGroup(world, request);
+      return groupResource(world.group);
+    case 'roles':
+      return listRoles(world, request);
+    case 'memberships':
+      return listMemberships(world, request);
+    default:
+      return writeRole(world, request, entry);
+  }
+}
+
+/** By id, not by rank: so the owner's role often comes first. */
+function listRoles(world: World, request: FakeRequest): unknown {
+  requireGroup(world, request);
+  const byId = [...world.group.roles].sort((a, b) => a.id - b.id);
+  const { page, nextPageToken } = pageOf(byId, request.query, { default: 10, most: 20 });
+  const groupRoles = page.map((role) => roleResource(world.group, role, world.credential.userId));
+  return { groupRoles, ...token(world, nextPageToken) };
+}
+
+function listMemberships(world: World, request: FakeRequest): unknown {
+  const { group } = world;
+  const anyGroup = request.groupId === '-';
+  if (!anyGroup) requireGroup(world, request);
+  const filter = parseFilter(request.query.get('filter'), { anyGroup });
+  const seen = group.userIds.flatMap((userId) => {
+    const roleIds = group.held(userId, world.now() - world.lagMs);
+    return roleIds === undefined ? [] : [{ userId, roleIds }];
+  });
+  const found = seen.filter(({ userId, roleIds }) => {
+    if (filter.kind === 'users') return filter.userIds.includes(userId);
+    return (
+      filter.kind === 'all' ||
+      (filter.groupId === group.id && (roleIds.includes(filter.roleId) || filter.roleId === group.base.id))
+    );
+  });
+  const { page, nextPageToken } = pageOf(found, request.query, { default: 10, most: 100 });
+  const groupMemberships = page.map(({ userId, roleIds }) =>
+    membershipResource(group, userId, roleIds, world.rolesField),
+  );
+  return { groupMemberships, ...token(world, nextPageToken) };
+}
+
+function writeRole(world: World, request: FakeRequest, entry: JournalEntry): unknown {
+  const { group, credential } = world;
+  const mayWrite = hasScope(credential, 'write', group.id);
+  if (!mayWrite && !world.acceptsWritesWithoutScope) throw insufficientScope();
+  const kind = request.operation === 'assign' ? 'assign' : 'unassign';
+  const { role: rolePath } = bodyOf(request);
+  const write = { kind, groupId: Number(request.groupId), userId: request.userId, rolePath } as const;
+  const { userId, before, after } = decideWrite(group, credential.userId, write);
+  if (!mayWrite) return membershipResource(group, userId, before, world.rolesField);
+  if (before.join() !== after.join()) {
+    group.change(userId, after, world.now());
+    world.journal.apply(entry, after);
+  }
+  return membershipResource(group, userId, after, world.rolesField);
+}
+
+function listPublicRoles(world: World, request: FakeRequest): FakeAnswer {
+  if (!world.hasPublicRoles)
+    throw gatewayError(503, 0, 'The operation is temporarily unavailable. Please try again later.');
+  if (Number(request.groupId) !== world.group.id) throw gatewayError(400, 1, 'The group is invalid or does not exist.');
+  return json(200, publicRoleList(world.group));
+}
+
+function requireGroup({ group }: World, { groupId }: FakeRequest): void {
+  if (Number(groupId) !== group.id) throw notFound('The group was not found.');
+}
+
+/** The JSON object in the body; a POST without length or type is refused. */
+function bodyOf({ headers, body }: FakeRequest): Record<string, unknown> {
+  if (headers['content-length'] === undefined) throw invalidArgument('The content-length header is missing.');
+  if (!/^application\/json\b/.test(headers['content-type'] ?? ''))
+    throw invalidArgument('The content-type header is missing.');
+  if (typeof body !== 'object' || body === null) throw invalidArgument('The request body is not a JSON object.');
+  return body as Record<string, unknown>;
+}
+
+function token({ endsWithEmptyToken }: World, nextPageToken: string): { nextPageToken?: string } {
+  return nextPageToken === '' && !endsWithEmptyToken ? {} : { nextPageToken };
+}

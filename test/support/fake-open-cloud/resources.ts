@@ -1,0 +1,86 @@
+import type { FakeRole, GroupState } from './group-state.ts';
+
+/** Open Cloud sends 3 fractional digits or 9. */
+const createTime = '2020-03-29T18:15:20.100Z';
+const updateTime = '2024-05-12T13:17:41.639132600Z';
+
+/** How `roles` of a membership is filled: live members come without the base role, or with it; older answers had no such field. */
+export type RolesField = 'withoutBase' | 'withBase' | 'absent';
+
+export function groupResource(group: GroupState): unknown {
+  return {
+    path: `groups/${group.id}`,
+    createTime,
+    updateTime,
+    id: String(group.id),
+    displayName: group.name,
+    description: '',
+    owner: group.ownerId === undefined ? undefined : `users/${group.ownerId}`,
+    memberCount: group.userIds.length,
+    publicEntryAllowed: true,
+    locked: group.locked,
+    verified: false,
+  };
+}
+
+/** What the acting account may see depends on who it is; the guest role has no member count. */
+export function roleResource(group: GroupState, role: FakeRole, actorId: number): unknown {
+  const isOwner = actorId === group.ownerId;
+  const showsPermissions = role.rank === 0 || isOwner || group.held(actorId)?.includes(role.id);
+  return {
+    path: `groups/${group.id}/roles/${role.id}`,
+    ...(isOwner ? { createTime, updateTime, description: '' } : {}),
+    id: String(role.id),
+    displayName: role.name,
+    rank: role.rank,
+    ...(role.rank === 0 ? {} : { memberCount: memberCount(group, role) }),
+    ...(showsPermissions ? { permissions: { viewWallPosts: true, changeRank: role.changeRank ?? false } } : {}),
+  };
+}
+
+export function membershipResource(
+  group: GroupState,
+  userId: number,
+  roleIds: number[],
+  rolesField: RolesField,
+): unknown {
+  const path = (id: number) => `groups/${group.id}/roles/${id}`;
+  const listed = rolesField === 'withBase' ? [group.base.id, ...roleIds] : roleIds;
+  return {
+    path: `groups/${group.id}/memberships/${membershipId(userId)}`,
+    createTime,
+    updateTime,
+    user: `users/${userId}`,
+    role: path(group.highest(roleIds).id),
+    ...(rolesField === 'absent' ? {} : { roles: listed.map(path) }),
+  };
+}
+
+/** The legacy list: ids are numbers, and the base role is flagged. */
+export function publicRoleList(group: GroupState): unknown {
+  const roles = group.roles.map((role) => ({
+    id: role.id,
+    name: role.name,
+    description: '',
+    rank: role.rank,
+    memberCount: role.rank === 0 ? 0 : memberCount(group, role),
+    isBase: role.isBase ?? false,
+    color: 0,
+  }));
+  return { groupId: group.id, roles: roles.sort((a, b) => a.rank - b.rank) };
+}
+
+/** Unpadded base64url of the decimal user id. */
+export function membershipId(userId: number): string {
+  return Buffer.from(String(userId)).toString('base64url');
+}
+
+/** The user behind a membership id, which may be the user id itself; `undefined` where it is neither. */
+export function userOf(membership: string): number | undefined {
+  const decimal = /^\d+$/.test(membership) ? membership : Buffer.from(membership, 'base64url').toString();
+  return /^\d+$/.test(decimal) ? Number(decimal) : undefined;
+}
+
+function memberCount(group: GroupState, role: FakeRole): number {
+  return group.userIds.filter((userId) => role.isBase || group.held(userId)?.includes(role.id)).length;
+}

@@ -1,0 +1,84 @@
+import type { IncomingHttpHeaders } from 'node:http';
+import type { Operation } from './journal.ts';
+import { userOf } from './resources.ts';
+
+/** A request, taken apart. */
+export interface FakeRequest {
+  operation: Operation;
+  method: string;
+  headers: Record<string, string>;
+  query: URLSearchParams;
+  /** The group in the path: an id, or `-` for all. */
+  groupId: string;
+  userId: number | undefined;
+  /** The body, where it is JSON. */
+  body: unknown;
+  rolePath: unknown;
+}
+
+const routes: Array<{ host: 'openCloud' | 'legacy'; method: string; path: RegExp; operation: Operation }> = [
+  { host: 'openCloud', method: 'GET', path: /^\/cloud\/v2\/groups\/(?<group>\d+)$/, operation: 'group' },
+  { host: 'openCloud', method: 'GET', path: /^\/cloud\/v2\/groups\/(?<group>\d+)\/roles$/, operation: 'roles' },
+  {
+    host: 'openCloud',
+    method: 'GET',
+    path: /^\/cloud\/v2\/groups\/(?<group>\d+|-)\/memberships$/,
+    operation: 'memberships',
+  },
+  {
+    host: 'openCloud',
+    method: 'POST',
+    path: /^\/cloud\/v2\/groups\/(?<group>\d+)\/memberships\/(?<member>[\w-]+):assignRole$/,
+    operation: 'assign',
+  },
+  {
+    host: 'openCloud',
+    method: 'POST',
+    path: /^\/cloud\/v2\/groups\/(?<group>\d+)\/memberships\/(?<member>[\w-]+):unassignRole$/,
+    operation: 'unassign',
+  },
+  { host: 'openCloud', method: 'POST', path: /^\/api-keys\/v1\/introspect$/, operation: 'introspect' },
+  { host: 'legacy', method: 'GET', path: /^\/v1\/groups\/(?<group>\d+)\/roles$/, operation: 'publicRoles' },
+];
+
+/** Each host has its own routes: what belongs to the other is unknown to it. */
+export type FakeHost = 'openCloud' | 'legacy';
+
+export interface RawRequest {
+  host: FakeHost;
+  method: string;
+  url: string;
+  headers: IncomingHttpHeaders;
+  body: string;
+}
+
+export function takeApart({ host, method, url, headers, body }: RawRequest): FakeRequest {
+  const { pathname, searchParams } = new URL(url, 'http://fake');
+  const route = routes.find((one) => one.host === host && one.method === method && one.path.test(pathname));
+  const parts = route?.path.exec(pathname)?.groups ?? {};
+  const json = parseJson(body);
+  const isObject = typeof json === 'object' && json !== null;
+  return {
+    operation: route?.operation ?? 'unknown',
+    method,
+    headers: Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, String(value)])),
+    query: searchParams,
+    groupId: parts['group'] ?? '',
+    userId: parts['member'] === undefined ? filteredUser(searchParams) : userOf(parts['member']),
+    body: json,
+    rolePath: isObject && 'role' in json ? json.role : undefined,
+  };
+}
+
+function filteredUser(query: URLSearchParams): number | undefined {
+  const [, userId] = /^user == 'users\/(\d+)'$/.exec(query.get('filter') ?? '') ?? [];
+  return userId === undefined ? undefined : Number(userId);
+}
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined; // the operation says whether it needed one
+  }
+}

@@ -1,0 +1,58 @@
+import type { FakeGroup } from './group-state.ts';
+
+/** Role ids of the sample group. As on Roblox, an older role can have the higher rank, and some need more than 32 bits. */
+export const sampleRoles = {
+  guest: 70_000_003,
+  base: 12_884_901_889,
+  trainee: 98_765_432_101,
+  officer: 4_400_000_020,
+  captain: 70_000_050,
+  admin: 5_100_000_200,
+  owner: 70_000_001,
+};
+
+/** User ids of the sample group, named by what they hold. */
+export const sampleUsers = {
+  owner: 9_000,
+  /** Holds admin; the key acts as this account. */
+  actor: 9_001,
+  trainee: 1_001,
+  officer: 1_002,
+  memberOnly: 1_003,
+  traineeAndCaptain: 1_004,
+  otherAdmin: 1_005,
+  /** Holds officer; above 2^33. */
+  bigId: 10_784_666_975,
+  /** Not in the group. */
+  stranger: 5_555,
+};
+
+/** A fresh sample group. */
+export function sampleGroup(groupId: number): FakeGroup {
+  const { guest, base, trainee, officer, captain, admin, owner } = sampleRoles;
+  return {
+    id: groupId,
+    name: 'Sample Fellowship',
+    ownerId: sampleUsers.owner,
+    locked: false,
+    roles: [
+      { id: owner, name: 'Owner', rank: 255, changeRank: true },
+      { id: guest, name: 'Guest', rank: 0 },
+      { id: captain, name: 'Captain', rank: 50 },
+      { id: officer, name: 'Officer', rank: 20 },
+      { id: admin, name: 'Admin', rank: 200, changeRank: true },
+      { id: base, name: 'Member', rank: 1, isBase: true },
+      { id: trainee, name: 'Trainee', rank: 10 },
+    ],
+    members: {
+      [sampleUsers.owner]: [owner],
+      [sampleUsers.actor]: [admin],
+      [sampleUsers.trainee]: [trainee],
+      [sampleUsers.officer]: [officer],
+      [sampleUsers.memberOnly]: [],
+      [sampleUsers.traineeAndCaptain]: [trainee, captain],
+      [sampleUsers.otherAdmin]: [admin],
+      [sampleUsers.bigId]: [officer],
+    },
+  };
+}

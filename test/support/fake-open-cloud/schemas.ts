@@ -1,0 +1,87 @@
+/** The part of a JSON schema that the official OpenAPI document uses for the resources of groups. */
+export interface Schema {
+  type?: string;
+  properties?: Record<string, Schema>;
+  required?: string[];
+  items?: Schema;
+  $ref?: string;
+}
+
+export type Schemas = Record<string, Schema>;
+
+const text: Schema = { type: 'string' };
+const integer: Schema = { type: 'integer' };
+const flag: Schema = { type: 'boolean' };
+const texts: Schema = { type: 'array', items: text };
+const times = { createTime: text, updateTime: text };
+
+/** The fields of the resources that the fake serves, as the official document of 2026-08 names and types them. */
+export const committedSchemas: Schemas = {
+  Group: object({
+    path: text,
+    ...times,
+    id: text,
+    displayName: text,
+    description: text,
+    owner: text,
+    memberCount: integer,
+    publicEntryAllowed: flag,
+    locked: flag,
+    verified: flag,
+  }),
+  GroupRole: object({
+    path: text,
+    ...times,
+    id: text,
+    displayName: text,
+    description: text,
+    rank: integer,
+    memberCount: integer,
+    permissions: object({ viewWallPosts: flag, changeRank: flag }),
+  }),
+  GroupMembership: object({ path: text, ...times, user: text, role: text, roles: texts }),
+  ListGroupRolesResponse: object({ groupRoles: listOf('GroupRole'), nextPageToken: text }),
+  ListGroupMembershipsResponse: object({ groupMemberships: listOf('GroupMembership'), nextPageToken: text }),
+  AssignRoleGroupMembershipRequest: { ...object({ role: text }), required: ['role'] },
+  UnassignRoleGroupMembershipRequest: { ...object({ role: text }), required: ['role'] },
+};
+
+/** Where `value` departs from the schema of that name: wrong types, fields missing or unknown. Empty where it fits. */
+export function mismatches(value: unknown, name: string, schemas: Schemas): string[] {
+  return compare(value, { $ref: `#/components/schemas/${name}` }, schemas, name);
+}
+
+function compare(value: unknown, schema: Schema, schemas: Schemas, at: string): string[] {
+  if (schema.$ref !== undefined) {
+    const target = schemas[schema.$ref.replace('#/components/schemas/', '')];
+    return target === undefined ? [`${at}: no schema ${schema.$ref}`] : compare(value, target, schemas, at);
+  }
+  if (typeOf(value) !== schema.type) return [`${at}: ${typeOf(value)} instead of ${schema.type}`];
+  if (Array.isArray(value))
+    return value.flatMap((item, index) => compare(item, schema.items ?? {}, schemas, `${at}[${index}]`));
+  if (typeof value !== 'object' || value === null) return [];
+  const missing = (schema.required ?? [])
+    .filter((field) => !(field in value))
+    .map((field) => `${at}.${field}: missing`);
+  const wrong = Object.entries(value).flatMap(([field, inner]) => {
+    const expected = schema.properties?.[field];
+    return expected === undefined
+      ? [`${at}.${field}: unknown field`]
+      : compare(inner, expected, schemas, `${at}.${field}`);
+  });
+  return [...missing, ...wrong];
+}
+
+function typeOf(value: unknown): string {
+  if (Array.isArray(value)) return 'array';
+  if (value === null) return 'null';
+  return Number.isInteger(value) ? 'integer' : typeof value;
+}
+
+function object(properties: Record<string, Schema>): Schema {
+  return { type: 'object', properties };
+}
+
+function listOf(name: string): Schema {
+  return { type: 'array', items: { $ref: `#/components/schemas/${name}` } };
+}
