@@ -1,5 +1,6 @@
 import { systemClock } from './clock.ts';
 import type { Config } from './config/config.ts';
+import { newId } from './core/api-key.ts';
 import type { HttpApp } from './http/server.ts';
 import type { Logger } from './log.ts';
 import { createPlatform } from './platforms/create-platform.ts';
@@ -25,7 +26,7 @@ export type RankingApp = Ranking & AsyncDisposable;
 /** The application behind the CLI's commands. */
 export async function openRanking(options: AppOptions): Promise<RankingApp> {
   const ports = await openPorts(options);
-  return { ...rankingOf(options.config, ports), isDaemon: false };
+  return { ...rankingOf(options.config, ports), isDaemon: false, holder: newId('cli') };
 }
 
 /** The application behind the HTTP API. */
@@ -42,6 +43,7 @@ export async function openApp(options: AppOptions & { log: Logger }): Promise<Ht
   return {
     ...rankingOf(config, { ...ports, platform }),
     isDaemon: true,
+    holder: newId('daemon'),
     log,
     limits: config.limits,
     refused: new RefusedCallers(),
@@ -62,7 +64,7 @@ async function openPorts({ config, dataDir, overrides = {} }: AppOptions): Promi
   return { store, platform, clock, [Symbol.asyncDispose]: () => closers.disposeAsync() };
 }
 
-function rankingOf(config: Config, ports: Ports & AsyncDisposable): Omit<RankingApp, 'isDaemon'> {
+function rankingOf(config: Config, ports: Ports & AsyncDisposable): Omit<RankingApp, 'isDaemon' | 'holder'> {
   const { breaker, ...policy } = config.policy;
   return {
     ...ports,

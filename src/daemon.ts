@@ -32,6 +32,7 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
   await using starting = new AsyncDisposableStack();
   starting.use(await acquireDaemonLock(options.dataDir));
   const app = starting.use(await openApp(options));
+  await app.store.forgetTickets('daemon_'); // of a daemon that was killed: the lock says that there is no other
   await checkLadder(app);
   const server = createServer(app);
   starting.defer(() => server.close());

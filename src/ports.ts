@@ -79,7 +79,7 @@ export interface RoleWrite {
  * Errors: `not_found`, `already_exists`, `conflict` (also an idempotency key that was taken meanwhile), `key_paused`, and
  * `store_unavailable` (disk full, locked, read-only; nothing was written).
  */
-export interface Store extends WorkspaceStore, KeyStore, WhitelistStore, ChangeStore, AuditStore {
+export interface Store extends WorkspaceStore, KeyStore, WhitelistStore, ChangeStore, LineStore, AuditStore {
   /** Resolves when the store answers. */
   ping(): Promise<void>;
   close(): Promise<void>;
@@ -206,6 +206,22 @@ export interface ChangeStore {
   listChanges(filter: ChangeFilter): Promise<RankChange[]>;
   /** Every pending or unknown change, oldest first. */
   openChanges(): Promise<RankChange[]>;
+}
+
+/**
+ * Who waits to change a member, in order of arrival across processes. Tickets count up; those of a process that died expire.
+ * `holder` names a process; it keeps the order among its own.
+ */
+export interface LineStore {
+  /** The place of a change that arrives now: everyone with a lower ticket is ahead of it. */
+  endOfLine(rankeeId: number): Promise<number>;
+  /** Makes later ones wait for `lifeMs` (milliseconds) or until it is given back. The ticket is also the place. */
+  takeTicket(ticket: { rankeeId: number; holder: string; lifeMs: number }): Promise<number>;
+  giveBack(ticket: number): Promise<void>;
+  /** True where no other process has somebody ahead of this place. */
+  isNext(query: { rankeeId: number; place: number; holder: string }): Promise<boolean>;
+  /** Removes the tickets of holders that begin so, and those that have expired. */
+  forgetTickets(holderPrefix: string): Promise<void>;
 }
 
 export interface AuditStore {

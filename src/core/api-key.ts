@@ -35,7 +35,7 @@ export function maskKey(secret: string): string {
 }
 
 /** A public identifier, e.g. `key_8TqLx0vBz3Rw`. 71 bits: unique without asking anyone. */
-export function newId(prefix: 'ws' | 'key' | 'chg' | 'req'): string {
+export function newId(prefix: 'ws' | 'key' | 'chg' | 'req' | 'cli' | 'daemon'): string {
   return `${prefix}_${randomBase62(12)}`;
 }
 

@@ -9,6 +9,7 @@ import { applyChange } from './apply-change.ts';
 import { isKept, outcomeOf, outcomeUnknown } from './change-outcome.ts';
 import { decideChange } from './decide-change.ts';
 import { earlierAnswer, type Idempotency, whileRunning } from './idempotency.ts';
+import { PlaceInLine } from './place-in-line.ts';
 import type { Ranking } from './ranking.ts';
 import { isAbandoned, settleChange } from './settle-change.ts';
 
@@ -54,8 +55,10 @@ export async function changeRank(app: Ranking, order: ChangeOrder, deadline: Dea
       deadlineAt: deadline.at,
       lane: order.caller.keyId ?? 'operator',
     };
+    const { rankeeId } = draft;
+    await using place = new PlaceInLine(app, { rankeeId, mustWait: app.turns.isBusy(rankeeId) });
     try {
-      const change = await app.turns.run(draft.rankeeId, call.signal, () => inTurn(app, { order, draft }, call));
+      const change = await app.turns.run(rankeeId, call.signal, () => inTurn(app, { order, draft, place }, call));
       return { change, replayed: false };
     } catch (cause) {
       const error = asRefusal(cause, call);
@@ -67,13 +70,19 @@ export async function changeRank(app: Ranking, order: ChangeOrder, deadline: Dea
 
 async function inTurn(
   app: Ranking,
-  { order, draft }: { order: ChangeOrder; draft: RankChange },
+  { order, draft, place }: { order: ChangeOrder; draft: RankChange; place: PlaceInLine },
   call: CallContext,
 ): Promise<RankChange> {
   for (;;) {
+    const isNext = await place.isNext();
     const { latestId, open } = await app.store.latestChange(draft.rankeeId);
-    if (open !== undefined) {
-      await outwait(app, open, call);
+    if (open !== undefined && isAbandoned(app, open)) {
+      await settleFirst(app, open, call);
+      continue;
+    }
+    if (open !== undefined || !isNext) {
+      await place.hold();
+      await app.clock.sleep(pollMs, call.signal);
       continue;
     }
     const { request, caller } = order;
@@ -118,19 +127,14 @@ async function finish(app: Ranking, change: RankChange, work: () => Promise<Chan
   }
 }
 
-/** Waits for another process to finish its change of this member, or settles one that nobody works on any more. */
-async function outwait(app: Ranking, open: RankChange, call: CallContext): Promise<void> {
-  if (!isAbandoned(app, open)) return app.clock.sleep(pollMs, call.signal);
-  await settleChange(app, open, call).catch((cause) => {
-    throw new RankdError(
-      'platform_unavailable',
-      `An earlier change of member ${open.rankeeId} is still being found out.`,
-      {
-        cause,
-        retryAfterMs: 5_000,
-      },
-    );
-  });
+/** An earlier change of the member that nobody works on any more comes to its end before the next one begins. */
+async function settleFirst(app: Ranking, open: RankChange, call: CallContext): Promise<void> {
+  try {
+    await settleChange(app, open, call);
+  } catch (cause) {
+    const message = `An earlier change of member ${open.rankeeId} is still being found out.`;
+    throw new RankdError('platform_unavailable', message, { cause, retryAfterMs: 5_000 });
+  }
 }
 
 function draftOf(app: Ranking, { caller, request, idempotency }: ChangeOrder): RankChange {

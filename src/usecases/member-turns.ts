@@ -2,6 +2,11 @@
 export class MemberTurns {
   readonly #last = new Map<number, Promise<void>>();
 
+  /** True where somebody has the member's turn or waits for it. */
+  isBusy(userId: number): boolean {
+    return this.#last.has(userId);
+  }
+
   /** Runs `work` when everyone who came before for this member is through; rejects where `signal` is aborted before that. */
   async run<T>(userId: number, signal: AbortSignal, work: () => Promise<T>): Promise<T> {
     const before = this.#last.get(userId) ?? Promise.resolve();

@@ -19,6 +19,8 @@ export interface Ranking extends Ports {
   deadlineMs: number;
   /** True in the daemon, which alone works on changes that came with a key. */
   isDaemon: boolean;
+  /** Names this process in the line of those who wait: `daemon_…` or `cli_…`. */
+  holder: string;
   turns: MemberTurns;
   /** The ids of open changes that this process is working on. */
   inHand: Set<string>;

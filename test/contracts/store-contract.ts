@@ -8,6 +8,7 @@ import { auditContract } from './store/audit.ts';
 import { changeContract } from './store/changes.ts';
 import { demotionContract } from './store/demotions.ts';
 import { keyContract } from './store/keys.ts';
+import { lineContract } from './store/line.ts';
 import { presentedContract } from './store/presented.ts';
 import { whitelistContract } from './store/whitelist.ts';
 import { workspaceContract } from './store/workspace.ts';
@@ -45,6 +46,7 @@ export function storeContract(name: string, open: OpenStore): void {
     whitelistContract(at);
     changeContract(at);
     demotionContract(at);
+    lineContract(at);
     auditContract(at);
   });
 }

@@ -89,6 +89,15 @@ export const migrations: readonly string[] = [
   CREATE INDEX demotions ON rank_changes (requested_at, rankee_id, key_id)
     WHERE demotion = 1 AND dry_run = 0 AND roles_before <> roles_after;
 
+  CREATE TABLE tickets (
+    seq        INTEGER PRIMARY KEY AUTOINCREMENT,
+    rankee_id  INTEGER NOT NULL,
+    holder     TEXT    NOT NULL,
+    taken_at   INTEGER NOT NULL,
+    expires_at INTEGER NOT NULL
+  ) STRICT;
+  CREATE INDEX tickets_of_a_member ON tickets (rankee_id, seq);
+
   CREATE TABLE audit_events (
     id      INTEGER PRIMARY KEY AUTOINCREMENT,
     at      INTEGER NOT NULL,

@@ -5,6 +5,7 @@ import { changeWrites } from './change-writes.ts';
 import { Connection } from './connection.ts';
 import { privateFile, tightenFile } from './data-dir.ts';
 import { keyStore } from './keys.ts';
+import { lineStore } from './line.ts';
 import { migrate } from './migrate.ts';
 import { whitelistStore } from './whitelist.ts';
 import { workspaceStore } from './workspace.ts';
@@ -31,6 +32,7 @@ export function createSqliteStore(db: Connection, clock: Pick<Clock, 'now'>): St
     ...whitelistStore(db, clock),
     ...changeWrites(db, clock),
     ...changeQueries(db),
+    ...lineStore(db, clock),
     ...auditStore(db, clock),
     async ping() {
       db.get('SELECT 1 FROM workspace');

@@ -1,0 +1,61 @@
+import { expect, test } from 'vitest';
+import { openRanking } from '../../src/app.ts';
+import { deadlineIn, systemClock } from '../../src/clock.ts';
+import { loadConfig } from '../../src/config/load.ts';
+import { createPlatform } from '../../src/platforms/create-platform.ts';
+import type { Platform } from '../../src/ports.ts';
+import { changeRank } from '../../src/usecases/change-rank.ts';
+import { openTestApp, place } from '../support/open-test-app.ts';
+import { platformWith } from '../support/platform-with.ts';
+
+const member = 1001;
+
+test('a change from the shell takes its turn among those of the daemon: earlier ones first, later ones after', async () => {
+  const written: number[] = [];
+  await using daemon = await openTestApp({ platform: (group) => slow(group, written) });
+  const key = await daemon.createKey();
+  const rank = (newRankId: number) =>
+    daemon.post(`/v1/ranker?placeid=${place}`, {
+      key,
+      body: { rankerName: 'A', rankerId: 0, rankeeName: 'B', rankeeId: member, newRankId },
+    });
+  const { config } = loadConfig({ flags: { 'platform.kind': 'simulated' }, env: {}, cwd: daemon.dataDir });
+  const group = await createPlatform({ config: config.platform, dataDir: daemon.dataDir, clock: systemClock });
+  await using shell = await openRanking({
+    config,
+    dataDir: daemon.dataDir,
+    overrides: { platform: slow(group, written) },
+  });
+
+  // By role: 20 and 10 arrive at the daemon, then 50 at the shell, then 20 and 10 at the daemon again.
+  const first = rank(20);
+  await expect.poll(() => written.length).toBe(1);
+  const second = rank(10);
+  await expect.poll(() => daemon.app.inFlight).toBe(2);
+  const fromShell = changeFromShell(shell, 50);
+  await expect.poll(async () => (await shell.store.endOfLine(member)) > 2).toBe(true);
+  const later = [rank(20), rank(10)];
+  const answers = await Promise.all([first, second, ...later]);
+
+  expect((await fromShell).change.state).toBe('applied');
+  expect(answers.map(({ status }) => status)).toEqual([200, 200, 200, 200]);
+  expect(written).toEqual([70020, 70010, 8589934642, 70020, 70010]);
+  await group.close();
+});
+
+async function changeFromShell(shell: Awaited<ReturnType<typeof openRanking>>, newRankId: number) {
+  using deadline = deadlineIn(shell.clock, shell.deadlineMs);
+  const request = { rankeeId: member, rankeeName: '', rankerId: 0, rankerName: 'operator', newRankId };
+  return changeRank(shell, { caller: { by: 'cli:ann@host', dryRun: false }, request }, deadline);
+}
+
+/** A group whose writes take a moment, and that notes the roles given in order. */
+function slow(group: Platform, written: number[]): Platform {
+  return platformWith(group, {
+    assignRole: async (change, call) => {
+      written.push(change.roleId);
+      await systemClock.sleep(120);
+      return group.assignRole(change, call);
+    },
+  });
+}
