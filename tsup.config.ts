@@ -1,3 +1,4 @@
+import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { defineConfig } from 'tsup';
 
 // One bundle with lazily loaded chunks: a command that does not serve never parses fastify, zod or pino.
@@ -14,4 +15,21 @@ export default defineConfig({
   banner: {
     js: "import { createRequire as __createRequire } from 'node:module'; const require = __createRequire(import.meta.url);",
   },
+  metafile: true,
+  onSuccess: async () => writeLicenses(),
 });
+
+/** The licenses of the packages that went into the bundle, as they ask for. */
+function writeLicenses(): void {
+  const metafile = 'dist/metafile-esm.json';
+  const { inputs } = JSON.parse(readFileSync(metafile, 'utf8')) as { inputs: Record<string, unknown> };
+  const folders = Object.keys(inputs).flatMap((file) => /^.*node_modules\/(?:@[^/]+\/)?[^/]+/.exec(file)?.[0] ?? []);
+  const texts = [...new Set(folders)].sort().map((folder) => {
+    const { name, version, license } = JSON.parse(readFileSync(`${folder}/package.json`, 'utf8'));
+    const file = readdirSync(folder).find((entry) => /^licen[cs]e/i.test(entry));
+    const text = file === undefined ? '' : readFileSync(`${folder}/${file}`, 'utf8').trim();
+    return `${name} ${version} (${license})\n\n${text}`;
+  });
+  writeFileSync('dist/third-party-licenses.txt', `${texts.join(`\n\n${'-'.repeat(80)}\n\n`)}\n`);
+  rmSync(metafile);
+}
