@@ -1,0 +1,124 @@
+import { expect, test } from 'vitest';
+import type { AuditEvent } from '../../src/core/model.ts';
+import { rankBody } from '../support/answers.ts';
+import { ManualClock } from '../support/manual-clock.ts';
+import { openTestApp, place, send, type TestApp } from '../support/open-test-app.ts';
+
+const verify = (app: TestApp, key: string | undefined, placeid = place) =>
+  app.post('/v1/apikey', { key, body: { placeid } });
+
+const rank = (app: TestApp, key: string, rest: Record<string, unknown> = {}) =>
+  app.post(`/v1/ranker?placeid=${place}`, { key, body: rankBody(rest) });
+
+/** What the audit says of refused callers, once the daemon wrote it down. */
+async function refused(app: TestApp, clock: ManualClock): Promise<Array<[string, AuditEvent['detail']]>> {
+  await clock.advance(60_000);
+  const events = await app.store.listAudit({ limit: 100 });
+  return events
+    .filter(({ action }) => action === 'caller.refused')
+    .map(({ subject, detail }) => [subject, detail] as [string, AuditEvent['detail']])
+    .sort(([a], [b]) => a.localeCompare(b));
+}
+
+test('refused callers are summed up in the audit with the real reason', async () => {
+  const clock = new ManualClock();
+  await using app = await openTestApp({ clock });
+  const key = await app.createKey();
+  const keyId = (await app.store.findKey('main'))?.id;
+  for (let count = 0; count < 3; count += 1) await verify(app, key, 43);
+  await verify(app, undefined);
+  await verify(app, 'rk_live_nonsense');
+  await rank(app, await app.createKey({ name: 'verify', scopes: ['verify'] }));
+  const verifyOnly = (await app.store.findKey('verify'))?.id;
+  expect(await refused(app, clock)).toEqual([
+    ['invalid_key', { count: 1, reason: expect.stringMatching(/^malformed/) }],
+    ['key_not_allowed', { count: 1, reason: verifyOnly }],
+    ['missing_authorization', { count: 1, reason: '' }],
+    ['place_not_whitelisted', { count: 3, reason: `${keyId}, place 43` }],
+  ]);
+});
+
+test('the audit tells a revoked key from an unknown one, which the caller is never told', async () => {
+  const clock = new ManualClock();
+  await using app = await openTestApp({ clock });
+  const key = await app.createKey();
+  await app.store.revokeKey((await app.store.findKey('main'))?.id ?? '', 'cli:ann@host');
+  await verify(app, key);
+  expect(await refused(app, clock)).toEqual([
+    ['invalid_key', { count: 1, reason: expect.stringContaining('revoked') }],
+  ]);
+  expect(app.logLines.join('')).toContain('revoked');
+});
+
+test('what was counted is written down when the daemon stops', async () => {
+  const first = await openTestApp();
+  await verify(first, undefined);
+  await first.stop();
+  await using second = await openTestApp({ dataDir: first.dataDir });
+  const events = await second.store.listAudit({ limit: 10 });
+  expect(events.map(({ action }) => action)).toContain('caller.refused');
+});
+
+test('a refused change is in the audit once, as a change', async () => {
+  const clock = new ManualClock();
+  await using app = await openTestApp({ clock, config: { policy: { protectedMembers: [1001] } } });
+  await rank(app, await app.createKey());
+  await rank(app, await app.createKey({ name: 'other' }), { rankeeId: 9000 });
+  expect(await refused(app, clock)).toEqual([]);
+  const events = await app.store.listAudit({ limit: 100 });
+  expect(events.filter(({ action }) => action === 'rank.refused')).toHaveLength(2);
+});
+
+test('thousands of made-up places can not fill the disk', async () => {
+  const clock = new ManualClock();
+  await using app = await openTestApp({ clock });
+  const key = await app.createKey();
+  const places = Array.from({ length: 300 }, (_, index) => 1_000 + index);
+  for (const placeId of places) await verify(app, key, placeId);
+  await clock.advance(60_000);
+  const events = await app.store.listAudit({ limit: 1_000 });
+  const sums = events.filter(({ action }) => action === 'caller.refused').map(({ detail }) => Number(detail['count']));
+  expect(sums.length).toBeLessThanOrEqual(201);
+  expect(sums.reduce((total, count) => total + count, 0)).toBe(300);
+});
+
+test('no secret is in the log or the audit, however a caller misplaces it', async () => {
+  const clock = new ManualClock();
+  await using app = await openTestApp({ clock });
+  const key = await app.createKey();
+  const tail = key.slice(12);
+  await verify(app, key);
+  await verify(app, key, 43);
+  await rank(app, key, { webhookUrl: `https://x.example/${key}` });
+  await rank(app, key, { rankeeId: key });
+  await app.post('/v1/apikey', { headers: { authorization: `Basic ${key}` }, body: { placeid: place } });
+  await app.post('/v1/apikey', { headers: { authorization: `Bearer ${key} ${key}` }, body: { placeid: place } });
+  await app.post(`/v1/apikey/${key}?key=${key}`, { key, body: key });
+  await app.post(`/v1/ranker?placeid=${key}`, { key, body: rankBody() });
+  await send(`${app.url}/%zz${key}`, {});
+  await verify(app, key.slice(0, -1));
+  await clock.advance(60_000);
+  const remembered = JSON.stringify([
+    await app.store.listAudit({ limit: 100 }),
+    await app.store.listChanges({ limit: 9 }),
+  ]);
+  expect(app.logLines.length).toBeGreaterThan(8);
+  expect(app.logLines.join('')).not.toContain(tail.slice(0, 20));
+  expect(remembered).not.toContain(tail.slice(0, 20));
+});
+
+test('every answer has a line in the log under its request id, with key and place where they are known', async () => {
+  await using app = await openTestApp();
+  const answer = await rank(app, await app.createKey());
+  const line = app.logLines.find((text) => text.includes(String(answer.headers['x-request-id'])));
+  expect(JSON.parse(line ?? '{}')).toMatchObject({
+    level: 'info',
+    method: 'POST',
+    path: '/v1/ranker',
+    status: 200,
+    keyId: expect.stringMatching(/^key_/),
+    placeId: place,
+    rankeeId: 1001,
+    changeId: answer.headers['x-rank-change'],
+  });
+});

@@ -1,0 +1,73 @@
+import { gzipSync } from 'node:zlib';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expectError, rankBody } from '../support/answers.ts';
+import { type Answer, openTestApp, place, type Sent, type TestApp } from '../support/open-test-app.ts';
+
+let app: TestApp;
+let key: string;
+
+beforeAll(async () => {
+  app = await openTestApp();
+  key = await app.createKey();
+});
+
+afterAll(() => app.close());
+
+const verify = (body: Sent['body'], headers: Sent['headers'] = {}): Promise<Answer> =>
+  app.post('/v1/apikey', { key, body, headers });
+
+const rank = (body: Sent['body'], headers: Sent['headers'] = {}): Promise<Answer> =>
+  app.post(`/v1/ranker?placeid=${place}`, { key, body, headers });
+
+const invalid = { status: 400, code: 'invalid_request', error: 'Invalid request' };
+
+const json = JSON.stringify({ placeid: place });
+
+test.each([
+  undefined,
+  '',
+  'text/plain',
+  'application/x-www-form-urlencoded',
+  'multipart/form-data',
+  'no type;;=',
+  'a/b, c/d',
+])('a body is JSON with the content type %j', async (type) =>
+  expect((await verify(json, { 'content-type': type })).status).toBe(200),
+);
+
+test.each(['gzip', 'x-gzip', 'GZIP'])('a body may be packed as %s', async (encoding) => {
+  expect((await verify(gzipSync(json), { 'content-encoding': encoding })).status).toBe(200);
+  expect((await rank(gzipSync(JSON.stringify(rankBody())), { 'content-encoding': encoding })).status).toBe(200);
+});
+
+test('a body may come in chunks and with a byte order mark', async () => {
+  expect((await verify(`\uFEFF${json}`, { 'transfer-encoding': 'chunked' })).status).toBe(200);
+});
+
+const packed = gzipSync(json);
+const broken: Array<[string, Buffer, string | undefined]> = [
+  ['gzip that is cut off', packed.subarray(0, -9), 'gzip'],
+  ['gzip with something behind it', Buffer.concat([packed, Buffer.from('junk')]), 'gzip'],
+  ['plain text marked as gzip', Buffer.from(json), 'gzip'],
+  ['gzip that is not marked', packed, undefined],
+  ['an unknown encoding', packed, 'br'],
+  ['invalid UTF-8', Buffer.from(json.replace('placeid', 'placeid\xff'), 'latin1'), undefined],
+  ['UTF-16', Buffer.from(json, 'utf16le'), undefined],
+  ['form fields', Buffer.from('placeid=42'), undefined],
+  ['JSON that is cut off', Buffer.from('{"placeid":'), undefined],
+  ['nesting without end', Buffer.from('['.repeat(60_000)), undefined],
+];
+test.each(broken)('a body is refused as %s', async (_name, body, encoding) => {
+  expectError(await verify(body, { 'content-encoding': encoding }), invalid);
+});
+
+test('a body may be 64 KiB, before and after unpacking, and no more', async () => {
+  const tooLarge = { status: 413, code: 'body_too_large', error: 'Body too large' };
+  const padded = (size: number) => json.padEnd(size);
+  expect((await verify(padded(65_536))).status).toBe(200);
+  expect((await verify(gzipSync(padded(65_536)), { 'content-encoding': 'gzip' })).status).toBe(200);
+  expectError(await verify(padded(65_537)), tooLarge);
+  expectError(await verify(padded(65_537), { 'transfer-encoding': 'chunked' }), tooLarge);
+  expectError(await verify(gzipSync(padded(65_537)), { 'content-encoding': 'gzip' }), tooLarge);
+  expectError(await rank(gzipSync(Buffer.alloc(50_000_000)), { 'content-encoding': 'gzip' }), tooLarge);
+});

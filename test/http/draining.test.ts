@@ -1,0 +1,84 @@
+import http from 'node:http';
+import net from 'node:net';
+import { describe, expect, test } from 'vitest';
+import { expectError, rankBody } from '../support/answers.ts';
+import { openTestApp, place, send, type TestApp } from '../support/open-test-app.ts';
+import { holdWrites } from '../support/platform-with.ts';
+
+const ranker = `/v1/ranker?placeid=${place}`;
+const shuttingDown = { status: 503, code: 'shutting_down', error: 'Shutting down', waits: true };
+
+describe('while the daemon stops', () => {
+  test('what runs is finished, what is new is sent away, and both connections are closed', async () => {
+    const { platform, begun, letGo } = holdWrites();
+    await using app = await openTestApp({ platform });
+    const key = await app.createKey();
+    const running = app.post(ranker, { key, body: rankBody() });
+    await begun;
+    const stopped = app.stop();
+
+    for (const path of [ranker, `//v1/ranker/?placeid=${place}`, '/v1/apikey']) {
+      const refused = await app.post(path, { key, body: rankBody({ rankeeId: 1002, newRankId: 10 }) });
+      expectError(refused, shuttingDown);
+      expect(refused.headers.connection).toBe('close');
+    }
+    expect((await send(`${app.url}/healthz`, {})).status).toBe(200);
+    expectError(await send(`${app.url}/readyz`, {}), shuttingDown);
+
+    letGo();
+    expect(await running).toMatchObject({ status: 200, json: { success: true }, headers: { connection: 'close' } });
+    await stopped;
+    await expect(app.post(ranker, { key, body: rankBody() })).rejects.toThrow('ECONNREFUSED');
+  });
+
+  test('a change goes on though its caller has gone, and is kept', async () => {
+    const { platform, begun, letGo } = holdWrites();
+    const app = await openTestApp({ platform });
+    const headers = { authorization: `Bearer ${await app.createKey()}` };
+    const request = http.request(app.url + ranker, { method: 'POST', headers });
+    request.on('error', () => undefined);
+    request.end(JSON.stringify(rankBody()));
+    await begun;
+    request.destroy();
+    const stopped = app.stop();
+    letGo();
+    await stopped;
+
+    await using next = await openTestApp({ dataDir: app.dataDir });
+    expect(await next.store.listChanges({ limit: 5 })).toMatchObject([{ state: 'applied', rankeeId: 1001 }]);
+  });
+});
+
+describe('stopping does not wait for', () => {
+  const connections: Array<[string, string]> = [
+    ['a connection on which nothing was sent', ''],
+    ['a request whose head never ends', 'POST /v1/apikey HTTP/1.1\r\nContent-'],
+    ['a kept connection', 'GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n'],
+    ['a request whose body never comes', 'POST /v1/apikey HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\n{'],
+  ];
+  test.each(connections)('%s', async (_name, sent) => {
+    await using app = await openTestApp({ config: { server: { deadlineMs: 50 } } });
+    const socket = await connect(app);
+    socket.write(sent);
+    await send(`${app.url}/healthz`, {});
+    await app.stop();
+    expect(app.app.inFlight).toBeLessThanOrEqual(1);
+    socket.destroy();
+  });
+
+  /** Connected, and known to be by the server. */
+  async function connect(app: TestApp): Promise<net.Socket> {
+    const socket = net.connect(Number(new URL(app.url).port), '127.0.0.1');
+    socket.on('error', () => undefined);
+    await new Promise((resolve) => socket.once('connect', resolve));
+    return socket;
+  }
+});
+
+test('a second daemon on the same data directory is refused, until the first has stopped', async () => {
+  const first = await openTestApp();
+  await expect(openTestApp({ dataDir: first.dataDir })).rejects.toMatchObject({ code: 'conflict' });
+  await first.stop();
+  await using second = await openTestApp({ dataDir: first.dataDir });
+  expect((await send(`${second.url}/readyz`, {})).status).toBe(200);
+});

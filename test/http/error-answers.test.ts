@@ -1,0 +1,53 @@
+import { describe, expect, test } from 'vitest';
+import { RankdError, reasons } from '../../src/errors.ts';
+import { statuses } from '../../src/http/errors.ts';
+import { expectError, messageOf } from '../support/answers.ts';
+import { openTestApp } from '../support/open-test-app.ts';
+import { afterSql, again, cases, dropAll, failing, rank, rankWith, rejectAll } from './error-cases.ts';
+
+test.each(Object.entries(cases))('%s', async (code, { options, provoke = rank(), ...expected }) => {
+  await using app = await openTestApp(options);
+  expectError(await provoke(app), { code, ...expected });
+});
+
+test('every code that a game can meet is provoked here, but for the time-out of a slow request', () => {
+  const ofTheOperator = Object.entries(statuses).filter(([code, status]) => status === 500 && code !== 'internal');
+  const notHere = new Set([...ofTheOperator.map(([code]) => code), 'request_timeout']);
+  expect(Object.keys(cases).sort()).toEqual(
+    Object.keys(reasons)
+      .filter((code) => !notHere.has(code))
+      .sort(),
+  );
+});
+
+describe('what an error says', () => {
+  test('an unknown rank lists the ranks there are', async () => {
+    await using app = await openTestApp();
+    expect(messageOf(await rank({ newRankId: 21 })(app))).toContain('10 (Trainee), 20 (Officer), 50 (Captain)');
+  });
+
+  test.each([dropAll, rejectAll])(
+    'a failure inside is told to the log under the same id, not to the game: %s',
+    async (sql) => {
+      await using app = await openTestApp();
+      const answer = await afterSql(sql)(app);
+      expect(answer.text).not.toMatch(/rank_changes|inside of rankd|\.ts/);
+      const { requestId } = answer.json as { requestId: string };
+      const lines = app.logLines.filter((line) => line.includes(requestId)).join('');
+      expect(lines).toMatch(/no such table: rank_changes|inside of rankd/);
+    },
+  );
+
+  test('an inbound limit answers with its headers, and holds per key', async () => {
+    await using app = await openTestApp({ config: { limits: { rankPerMinute: 1, rankBurst: 1 } } });
+    const refused = await again({})(app);
+    expect(refused.headers).toMatchObject({ 'ratelimit-policy': '"rank";q=1;w=60', ratelimit: '"rank";r=0;t=60' });
+    expect((await rankWith(app, await app.createKey({ name: 'other' }))).status).toBe(200);
+  });
+
+  test('a message of the platform is cut before the answer grows to 2 KB', async () => {
+    const long = new RankdError('platform_rejected', '\u0001'.repeat(5_000));
+    await using app = await openTestApp(failing(long));
+    expect(Buffer.byteLength((await rank()(app)).text)).toBeLessThan(2048);
+  });
+});

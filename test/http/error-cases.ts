@@ -1,0 +1,202 @@
+import { join } from 'node:path';
+import Database from 'better-sqlite3';
+import { expect } from 'vitest';
+import { RankdError } from '../../src/errors.ts';
+import type { Platform } from '../../src/ports.ts';
+import { type ExpectedError, expectError, rankBody } from '../support/answers.ts';
+import { type Answer, place, type Sent, send, type TestApp, type TestAppOptions } from '../support/open-test-app.ts';
+import { holdWrites, platformWith } from '../support/platform-with.ts';
+
+export interface Case extends Omit<ExpectedError, 'code'> {
+  options?: TestAppOptions;
+  /** Leads to the error; by default a rank request for member 1001. */
+  provoke?: (app: TestApp) => Promise<Answer>;
+}
+
+export const rank =
+  (rest: Record<string, unknown> = {}, sent: Sent = {}) =>
+  async (app: TestApp): Promise<Answer> =>
+    rankWith(app, await app.createKey(), rest, sent);
+
+export const rankWith = (
+  app: TestApp,
+  key: string,
+  rest: Record<string, unknown> = {},
+  sent: Sent = {},
+): Promise<Answer> => app.post(`/v1/ranker?placeid=${place}`, { key, body: rankBody(rest), ...sent });
+
+/** The first request is one too many once another has been answered. */
+export const again =
+  (rest: Record<string, unknown>, sent: Sent = {}) =>
+  async (app: TestApp) => {
+    const key = await app.createKey();
+    expect((await rankWith(app, key, {}, sent)).status).toBe(200);
+    return rankWith(app, key, rest, sent);
+  };
+
+/** Roblox answers every write with this error. */
+export const failing = (error: unknown): TestAppOptions => {
+  const fail = () => Promise.reject(error);
+  return { platform: (group) => platformWith(group, { assignRole: fail, unassignRole: fail }) };
+};
+
+const busy = new RankdError('platform_busy', 'No room before the deadline.', { retryAfterMs: 2_500 });
+
+const hidden: TestAppOptions = {
+  config: { server: { deadlineMs: 500 } },
+  platform: (group: Platform) =>
+    platformWith(group, { assignRole: () => Promise.reject(new RankdError('outcome_unknown', 'Lost.')) }),
+};
+
+export const dropAll = 'DROP TABLE rank_changes';
+export const rejectAll =
+  "CREATE TRIGGER no BEFORE INSERT ON rank_changes BEGIN SELECT RAISE(ABORT, 'inside of rankd'); END";
+
+/** Two of its roles have rank 1. */
+const groupWithTwins = new URL('../fixtures/group.yaml', import.meta.url).pathname;
+
+const idempotent = { headers: { 'idempotency-key': 'one' } };
+
+/** Each code that a game can meet, with what it must look like and how to meet it. */
+export const cases: Record<string, Case> = {
+  missing_placeid: { status: 400, error: 'Missing placeid', provoke: (app) => app.post('/v1/apikey', { body: {} }) },
+  invalid_request: { status: 400, error: 'Invalid request', provoke: rank({}, { body: '{"rankerName":' }) },
+  missing_authorization: {
+    status: 401,
+    error: 'Missing or invalid Authorization header',
+    provoke: (app) => app.post('/v1/apikey', { body: { placeid: place } }),
+  },
+  invalid_key: { status: 401, error: 'Invalid API Key', provoke: (app) => rankWith(app, 'rk_live_nonsense') },
+  place_not_whitelisted: {
+    status: 403,
+    error: 'Place not whitelisted',
+    provoke: async (app) => rankWith(app, await app.createKey({ places: [] })),
+  },
+  key_not_allowed: {
+    status: 403,
+    error: 'Not allowed for this key',
+    provoke: async (app) => rankWith(app, await app.createKey({ scopes: ['verify'] })),
+  },
+  rank_not_allowed: { status: 403, error: 'Rank not allowed', provoke: rank({ newRankId: 255 }) },
+  member_protected: {
+    status: 403,
+    error: 'Member protected',
+    options: { config: { policy: { protectedMembers: [1001] } } },
+  },
+  ranker_not_allowed: {
+    status: 403,
+    error: 'Ranker not allowed',
+    options: { config: { policy: { selfRank: 'deny' } } },
+    provoke: rank({ rankerId: 1001 }),
+  },
+  above_acting_account: { status: 403, error: 'Above the acting account', provoke: rank({ rankeeId: 9000 }) },
+  member_not_found: { status: 404, error: 'Member not found', provoke: rank({ rankeeId: 4242 }) },
+  unknown_rank: { status: 400, error: 'Unknown rank', provoke: rank({ newRankId: 21 }) },
+  ambiguous_rank: {
+    status: 409,
+    error: 'Ambiguous rank',
+    options: { config: { platform: { kind: 'simulated', groupFile: groupWithTwins } } },
+    provoke: rank({ rankeeId: 11, newRankId: 1 }),
+  },
+  idempotency_mismatch: { status: 422, error: 'Idempotency key reused', provoke: again({ newRankId: 50 }, idempotent) },
+  idempotency_in_progress: twiceAtOnce(),
+  not_found: { status: 404, error: 'Not found', provoke: (app) => app.post('/v2/ranker') },
+  method_not_allowed: {
+    status: 405,
+    error: 'Method not allowed',
+    provoke: (app) => send(`${app.url}/v1/apikey`, { method: 'GET' }),
+  },
+  body_too_large: { status: 413, error: 'Body too large', provoke: rank({}, { body: 'x'.repeat(65_537) }) },
+  headers_too_large: {
+    status: 431,
+    error: 'Headers too large',
+    provoke: (app) => app.post('/v1/apikey', { headers: { padding: 'x'.repeat(20_000) } }),
+  },
+  cooldown: {
+    status: 429,
+    error: 'Cooldown active',
+    waits: true,
+    options: { config: { policy: { cooldownMs: 60_000 } } },
+    provoke: again({ newRankId: 50 }),
+  },
+  too_many_requests: {
+    status: 429,
+    error: 'Too many requests',
+    waits: true,
+    options: { config: { limits: { rankPerMinute: 1, rankBurst: 1 } } },
+    provoke: again({}),
+  },
+  key_paused: {
+    status: 429,
+    error: 'Key paused',
+    options: { config: { policy: { breaker: { enabled: true, demotions: 1, windowMs: 60_000 } } } },
+    provoke: demoteTwo,
+  },
+  internal: { status: 500, error: 'Internal Server Error', provoke: afterSql(rejectAll) },
+  platform_rejected: {
+    status: 502,
+    error: 'Rejected by the platform',
+    options: failing(new RankdError('platform_rejected', 'Roblox refused the change.')),
+  },
+  platform_credential: {
+    status: 502,
+    error: 'Platform credential not accepted',
+    options: failing(new RankdError('platform_credential', 'Roblox does not accept the key.')),
+  },
+  platform_busy: {
+    status: 503,
+    error: 'Platform busy',
+    waits: true,
+    options: { platform: (group) => platformWith(group, { getMember: () => Promise.reject(busy) }) },
+  },
+  platform_unavailable: {
+    status: 503,
+    error: 'Platform unavailable',
+    options: failing(new RankdError('platform_unavailable', 'Roblox does not answer.')),
+  },
+  store_unavailable: { status: 503, error: 'Store unavailable', provoke: afterSql(dropAll) },
+  shutting_down: {
+    status: 503,
+    error: 'Shutting down',
+    waits: true,
+    provoke: async (app) => {
+      app.app.isDraining = true;
+      return rank()(app);
+    },
+  },
+  outcome_unknown: { status: 504, error: 'Outcome unknown', options: hidden },
+};
+
+function twiceAtOnce(): Case {
+  const { platform, begun, letGo } = holdWrites();
+  const provoke = async (app: TestApp) => {
+    const key = await app.createKey();
+    const first = rankWith(app, key, {}, idempotent);
+    await begun;
+    const second = await rankWith(app, key, {}, idempotent);
+    letGo();
+    expect((await first).status).toBe(200);
+    return second;
+  };
+  return { status: 409, error: 'Still in progress', waits: true, options: { platform }, provoke };
+}
+
+/** The second of two demotions, one more than the breaker lets through, and then the next request. */
+async function demoteTwo(app: TestApp): Promise<Answer> {
+  const key = await app.createKey();
+  const down = (rankeeId: number) => rankWith(app, key, { rankeeId, newRankId: 1 });
+  expect((await down(1001)).status).toBe(200);
+  expectError(await down(1002), { status: 429, code: 'key_paused', error: 'Key paused' });
+  return rankWith(app, key, { rankeeId: 1005, newRankId: 50 });
+}
+
+/** A daemon whose database turns against it: `sql` is run on it by somebody else. */
+export function afterSql(sql: string): (app: TestApp) => Promise<Answer> {
+  return async (app) => {
+    const key = await app.createKey();
+    const db = new Database(join(app.dataDir, 'rankd.db'));
+    db.exec(sql);
+    db.close();
+    return rankWith(app, key);
+  };
+}

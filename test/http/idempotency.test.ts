@@ -1,0 +1,197 @@
+import { describe, expect, test } from 'vitest';
+import { RankdError } from '../../src/errors.ts';
+import type { Platform } from '../../src/ports.ts';
+import { codeOf, expectError, messageOf, rankBody } from '../support/answers.ts';
+import { ManualClock } from '../support/manual-clock.ts';
+import { type Answer, openTestApp, place, type TestApp } from '../support/open-test-app.ts';
+import { holdWrites, platformWith } from '../support/platform-with.ts';
+
+const roles = { base: 12_884_901_889, trainee: 70_010, officer: 70_020, captain: 8_589_934_642 };
+
+function rank(app: TestApp, key: string, rest: Record<string, unknown> = {}, idempotencyKey = 'one'): Promise<Answer> {
+  const headers = { 'idempotency-key': idempotencyKey };
+  return app.post(`/v1/ranker?placeid=${place}`, { key, headers, body: rankBody(rest) });
+}
+
+const isReplayed = ({ headers }: Answer) => headers['idempotent-replayed'] === 'true';
+
+/** The same answer but for the id of the request, and marked as a replay. */
+function expectReplay(repeat: Answer, first: Answer): void {
+  expect([isReplayed(first), isReplayed(repeat)]).toEqual([false, true]);
+  expect({ ...Object(repeat.json), requestId: '' }).toEqual({ ...Object(first.json), requestId: '' });
+  expect(repeat.status).toBe(first.status);
+  expect(repeat.headers['x-rank-change']).toBe(first.headers['x-rank-change']);
+}
+
+test('a repeat gets the first outcome again, and nothing is done twice', async () => {
+  await using app = await openTestApp();
+  const key = await app.createKey();
+  const first = await rank(app, key);
+  expect((await rank(app, key, { newRankId: 50 }, 'two')).status).toBe(200);
+  expectReplay(await rank(app, key), first);
+  expect(await app.heldBy(1001)).toContain(roles.captain);
+  expect(await app.store.listChanges({ limit: 10 })).toHaveLength(2);
+});
+
+test('a repeat may write its body in another way, as long as it says the same', async () => {
+  await using app = await openTestApp();
+  const key = await app.createKey();
+  await rank(app, key);
+  const reordered = Object.fromEntries(Object.entries(rankBody({ newRankId: '20', unknown: 1 })).reverse());
+  const headers = { 'idempotency-key': 'one', 'content-type': 'text/plain' };
+  expect(isReplayed(await app.post(`/v1/ranker/?placeId=${place}`, { key, headers, body: reordered }))).toBe(true);
+});
+
+test.each([{ newRankId: 50 }, { rankeeId: 1002 }, { rankerId: 5 }, { command: 'demote' }])(
+  'another change under the same key is a mismatch: %j',
+  async (rest) => {
+    await using app = await openTestApp();
+    const key = await app.createKey();
+    await rank(app, key);
+    expectError(await rank(app, key, rest), {
+      status: 422,
+      code: 'idempotency_mismatch',
+      error: 'Idempotency key reused',
+    });
+  },
+);
+
+test('each API key has idempotency keys of its own, also while one is in use', async () => {
+  const { platform, begun, letGo } = holdWrites();
+  await using app = await openTestApp({ platform });
+  const [one, other] = [await app.createKey(), await app.createKey({ name: 'other' })];
+  const running = rank(app, one);
+  await begun;
+  const second = await rank(app, other, { rankeeId: 1008 });
+  expect([second.status, isReplayed(second)]).toEqual([200, false]);
+  letGo();
+  expect(isReplayed(await running)).toBe(false);
+});
+
+test('a repeat while the first is running is told so, another change that it is a mismatch', async () => {
+  const { platform, begun, letGo } = holdWrites();
+  await using app = await openTestApp({ platform });
+  const key = await app.createKey();
+  const first = rank(app, key);
+  await begun;
+  const inProgress = { status: 409, code: 'idempotency_in_progress', error: 'Still in progress', waits: true };
+  expectError(await rank(app, key), inProgress);
+  expect(codeOf(await rank(app, key, { newRankId: 50 }))).toBe('idempotency_mismatch');
+  letGo();
+  expect((await first).status).toBe(200);
+  expect(isReplayed(await rank(app, key))).toBe(true);
+});
+
+describe('outcomes that are not success', () => {
+  test('a refusal is replayed, even when the reason for it is gone', async () => {
+    await using app = await openTestApp();
+    const key = await app.createKey();
+    app.app.policy.protectedMembers.push(1001);
+    const first = await rank(app, key);
+    expect(codeOf(first)).toBe('member_protected');
+    app.app.policy.protectedMembers.pop();
+    expectReplay(await rank(app, key), first);
+    expect((await rank(app, key, {}, 'two')).status).toBe(200);
+  });
+
+  test('a refusal by the platform is replayed', async () => {
+    const { platform, refuse } = refusing(new RankdError('platform_rejected', 'Roblox says no.'));
+    await using app = await openTestApp({ platform });
+    const key = await app.createKey();
+    const first = await rank(app, key);
+    refuse(undefined);
+    expectReplay(await rank(app, key), first);
+  });
+
+  test.each(['platform_unavailable', 'platform_busy'] as const)('%s is not kept: a repeat tries anew', async (code) => {
+    const { platform, refuse } = refusing(new RankdError(code, 'Not now.'));
+    await using app = await openTestApp({ platform });
+    const key = await app.createKey();
+    expect((await rank(app, key)).status).toBe(503);
+    refuse(undefined);
+    const second = await rank(app, key);
+    expect([second.status, isReplayed(second)]).toEqual([200, false]);
+  });
+
+  test('nor is a request that never was a change', async () => {
+    await using app = await openTestApp();
+    const key = await app.createKey();
+    expect(codeOf(await rank(app, key, { rankeeId: 'x' }))).toBe('invalid_request');
+    expect((await rank(app, key)).status).toBe(200);
+  });
+
+  /** Every write fails with the error, until there is none. */
+  function refusing(first: RankdError) {
+    let error: RankdError | undefined = first;
+    const refuse = (next: RankdError | undefined) => {
+      error = next;
+    };
+    const platform = (group: Platform) =>
+      platformWith(group, {
+        assignRole: (change, call) => (error === undefined ? group.assignRole(change, call) : Promise.reject(error)),
+      });
+    return { platform, refuse };
+  }
+});
+
+test.each([true, false])('an unknown outcome is replaced once it is found out (applied: %j)', async (isApplied) => {
+  const clock = new ManualClock();
+  let isDown = false;
+  const { promise: sent, resolve: send } = Promise.withResolvers<void>();
+  const platform = (group: Platform) =>
+    platformWith(group, {
+      assignRole: async (change, call) => {
+        isDown = true;
+        if (isApplied) await group.assignRole(change, call);
+        send();
+        throw new RankdError('outcome_unknown', 'The connection broke.');
+      },
+      getMember: async (userId, call) => {
+        if (isDown) throw new RankdError('platform_unavailable', 'Down.');
+        return group.getMember(userId, call);
+      },
+    });
+  await using app = await openTestApp({ clock, platform });
+  const key = await app.createKey();
+  const waiting = rank(app, key);
+  await sent;
+  await clock.advance(20_000);
+  const first = await waiting;
+  expectError(first, { status: 504, code: 'outcome_unknown', error: 'Outcome unknown' });
+  expect([(await rank(app, key)).status, (await rank(app, key)).status]).toEqual([504, 504]);
+
+  isDown = false;
+  await clock.advance(20_000);
+  const change = await app.store.findChange(String(first.headers['x-rank-change']));
+  expect(change?.state).toBe(isApplied ? 'applied' : 'failed');
+  if (!isApplied) return;
+  const repeat = await rank(app, key);
+  expect([repeat.status, isReplayed(repeat)]).toEqual([200, true]);
+});
+
+test('an outcome outlives the daemon, for 24 hours', async () => {
+  const clock = new ManualClock();
+  const start = clock.now();
+  const first = await openTestApp({ clock });
+  const key = await first.createKey();
+  const answer = await rank(first, key);
+  await first.stop();
+
+  await using second = await openTestApp({ clock, dataDir: first.dataDir });
+  clock.setWallClock(start + 24 * 3_600_000);
+  expectReplay(await rank(second, key), answer);
+  clock.setWallClock(start + 24 * 3_600_000 + 1);
+  const late = await rank(second, key, { newRankId: 50 });
+  expect([late.status, isReplayed(late)]).toEqual([200, false]);
+});
+
+test.each([
+  ['x'.repeat(128), 200],
+  ['x'.repeat(129), 400],
+  ['', 200],
+])('an idempotency key of at most 128 characters is taken', async (idempotencyKey, status) => {
+  await using app = await openTestApp();
+  const answer = await rank(app, await app.createKey(), {}, idempotencyKey);
+  expect(answer.status).toBe(status);
+  if (status === 400) expect(messageOf(answer)).toContain('at most 128 characters');
+});

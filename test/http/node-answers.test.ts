@@ -1,0 +1,132 @@
+import { once } from 'node:events';
+import net from 'node:net';
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { codeOf, expectError } from '../support/answers.ts';
+import { type Answer, openTestApp, place, type TestApp } from '../support/open-test-app.ts';
+import { rawAnswers } from '../support/raw-answers.ts';
+
+let app: TestApp;
+let key: string;
+
+beforeAll(async () => {
+  app = await openTestApp();
+  key = await app.createKey();
+});
+
+afterEach(async () => expect(await settled()).toBe(0));
+
+afterAll(() => app.close());
+
+/** Requests counted as running, once their sockets are closed. */
+async function settled(): Promise<number> {
+  for (let turn = 0; turn < 100 && app.app.inFlight > 0; turn += 1)
+    await new Promise((resolve) => setImmediate(resolve));
+  return app.app.inFlight;
+}
+
+/** In what is sent, `KEY` stands for a key that is good. */
+function answersTo(bytes: string | Buffer, options: { thenEnds?: boolean } = {}): Promise<Answer[]> {
+  return rawAnswers(app.url, typeof bytes === 'string' ? bytes.replaceAll('KEY', key) : bytes, options);
+}
+
+async function answerTo(bytes: string | Buffer, options: { thenEnds?: boolean } = {}): Promise<Answer> {
+  const [answer, ...more] = await answersTo(bytes, options);
+  if (answer === undefined || more.length > 0) throw new Error(`${more.length + 1} answers`);
+  return answer;
+}
+
+/** A request that is fine but for what the test is about, and after which the connection is closed. */
+function post(extra: string, { target = '/v1/apikey', version = '1.1', body = `{"placeid":${place}}` } = {}): string {
+  const head = [`POST ${target} HTTP/${version}`, 'Authorization: Bearer KEY', `Content-Length: ${body.length}`];
+  return `${[...head, 'Connection: close', extra].filter((line) => line !== '').join('\r\n')}\r\n\r\n${body}`;
+}
+
+const wrongMethod = { status: 405, code: 'method_not_allowed', error: 'Method not allowed' };
+const invalid = { status: 400, code: 'invalid_request', error: 'Invalid request' };
+
+test('CONNECT is refused', async () => {
+  expectError(await answerTo('CONNECT example.com:443 HTTP/1.1\r\nHost: example.com\r\n\r\n'), wrongMethod);
+});
+
+describe('requests that are unusual, but fine', () => {
+  test.each([
+    ['a body announced with Expect: 100-continue', post('Expect: 100-continue'), [100, 200]],
+    ['an expectation nobody knows', post('Expect: the-unexpected'), [200]],
+    ['no Host', post(''), [200]],
+    ['HTTP/1.0', post('', { version: '1.0' }), [200]],
+    ['an Upgrade that is not taken up', post('Upgrade: h2c').replace('close', 'close, Upgrade'), [200]],
+    ['an address in absolute form', post('', { target: 'http://rank.example//v1/apikey/' }), [200]],
+  ])('%s', async (_name, bytes, statuses) => {
+    const answers = await answersTo(bytes);
+    expect(answers.map(({ status }) => status)).toEqual(statuses);
+    expect(answers.at(-1)?.json).toMatch(/^ws_/);
+  });
+
+  test('the wrong method on an address in absolute form', async () => {
+    const answer = await answerTo('GET http://rank.example/v1/ranker?x=1 HTTP/1.1\r\nConnection: close\r\n\r\n');
+    expectError(answer, wrongMethod);
+    expect(answer.headers['allow']).toBe('POST');
+  });
+});
+
+describe('what is no request gets one JSON answer, and the connection is closed', () => {
+  const chunked = post('').replace(/Content-Length: \d+/, 'Transfer-Encoding: chunked');
+  test.each([
+    ['garbage', 'what is this\r\n\r\n'],
+    ['binary garbage', Buffer.from([0x16, 0x03, 0x01, 0x02, 0x00, 0x01, 0x00, 0x01, 0xfc, 0x03, 0x03])],
+    ['the preface of HTTP/2', 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n'],
+    ['a method that does not exist', 'RANK /v1/ranker HTTP/1.1\r\nHost: x\r\n\r\n'],
+    ['an address without a slash', 'GET v1/apikey HTTP/1.1\r\nHost: x\r\n\r\n'],
+    ['a negative length', post('').replace(/Content-Length: \d+/, 'Content-Length: -1')],
+    ['two lengths', post('Content-Length: 5')],
+    ['a length and chunks', post('Transfer-Encoding: chunked')],
+    ['a chunk without a size', chunked],
+    ['a header without a name', post(': value')],
+    ['a bad escape in the address', post('', { target: '/v1/%zz' })],
+  ])('%s', async (_name, bytes) => {
+    const answer = await answerTo(bytes);
+    expectError(answer, invalid);
+    expect(answer.headers['connection']).toBe('close');
+  });
+
+  test('a body that ends too early', async () => {
+    expectError(await answerTo(post('').slice(0, -5), { thenEnds: true }), invalid);
+  });
+
+  test.each([
+    ['one header that is too large', `X: ${'x'.repeat(20_000)}`],
+    ['too many headers', Array.from({ length: 3_000 }, (_, index) => `X${index}: y`).join('\r\n')],
+    ['an address that is too long', ''],
+  ])('%s', async (_name, header) => {
+    const target = header === '' ? `/v1/apikey?${'x'.repeat(20_000)}` : '/v1/apikey';
+    const answer = await answerTo(post(header, { target }));
+    expectError(answer, { status: 431, code: 'headers_too_large', error: 'Headers too large' });
+  });
+
+  test.each([
+    ['announced', post('').replace(/Content-Length: \d+/, 'Content-Length: 70000')],
+    ['in chunks', chunked.replace(/\{.*$/, `${(70_000).toString(16)}\r\n${' '.repeat(70_000)}`)],
+  ])('a body that is too large, %s, is refused before it has all arrived', async (_name, bytes) => {
+    expectError(await answerTo(bytes), { status: 413, code: 'body_too_large', error: 'Body too large' });
+  });
+});
+
+test('requests sent ahead on one connection are answered in order', async () => {
+  const keepAlive = post('').replace('Connection: close\r\n', '');
+  const answers = await answersTo(keepAlive + keepAlive.replace('42', '43') + post('', { target: '/nowhere' }));
+  expect(
+    answers.map(({ status, json }) => [status, typeof json === 'string' ? 'ws' : codeOf({ json } as Answer)]),
+  ).toEqual([
+    [200, 'ws'],
+    [403, 'place_not_whitelisted'],
+    [404, 'not_found'],
+  ]);
+});
+
+test('a caller that goes away in the middle of its body leaves nothing behind', async () => {
+  const socket = net.connect(Number(new URL(app.url).port), '127.0.0.1');
+  socket.write(post('').slice(0, -5));
+  while (app.app.inFlight === 0) await new Promise((resolve) => setImmediate(resolve));
+  socket.destroy();
+  await once(socket, 'close');
+});

@@ -1,0 +1,148 @@
+import { describe, expect, test } from 'vitest';
+import type { Platform } from '../../src/ports.ts';
+import { codeOf, messageOf, rankBody } from '../support/answers.ts';
+import { type Answer, openTestApp, place, type TestApp } from '../support/open-test-app.ts';
+import { holdWrites, platformWith } from '../support/platform-with.ts';
+
+const roles = { base: 12_884_901_889, trainee: 70_010, officer: 70_020, captain: 8_589_934_642 };
+
+const rank = (app: TestApp, key: string, rest: Record<string, unknown> = {}): Promise<Answer> =>
+  app.post(`/v1/ranker?placeid=${place}`, { key, body: rankBody(rest) });
+
+test('a change answers with exactly four fields once the member holds the rank', async () => {
+  await using app = await openTestApp();
+  const answer = await rank(app, await app.createKey());
+  expect(answer.status).toBe(200);
+  expect(answer.json).toEqual({
+    success: true,
+    message: 'Bob (1001) is now Officer (rank 20), was Trainee (rank 10).',
+    rankeeId: 1001,
+    newRankId: 20,
+  });
+  expect(answer.headers['content-type']).toBe('application/json; charset=utf-8');
+  expect(answer.headers['ratelimit-policy']).toBe('"rank";q=300;w=30');
+  expect(await app.heldBy(1001)).toEqual([roles.officer, roles.base]);
+});
+
+test('the x-rank-change header names the change in the history', async () => {
+  await using app = await openTestApp();
+  const answer = await rank(app, await app.createKey());
+  const kept = await app.store.findChange(String(answer.headers['x-rank-change']));
+  const keyId = (await app.store.findKey('main'))?.id;
+  expect(kept).toMatchObject({ state: 'applied', rankeeId: 1001, keyId, placeId: place, by: `key:${keyId}` });
+});
+
+test('a refused change is in the history too, and its answer names it', async () => {
+  await using app = await openTestApp();
+  const answer = await rank(app, await app.createKey(), { newRankId: 21 });
+  const kept = await app.store.findChange(String(answer.headers['x-rank-change']));
+  expect(kept).toMatchObject({ state: 'refused', code: 'unknown_rank', message: messageOf(answer) });
+});
+
+test('a rank can be named by its role id, and ids may need more than 32 bits', async () => {
+  await using app = await openTestApp();
+  const answer = await rank(app, await app.createKey(), { rankeeId: '8589935601', newRankId: '8589934642' });
+  expect(answer.json).toMatchObject({ success: true, rankeeId: 8_589_935_601, newRankId: roles.captain });
+  expect(await app.heldBy(8_589_935_601)).toEqual([roles.captain, roles.base]);
+});
+
+test('a lower extra role stays when the highest one is replaced', async () => {
+  await using app = await openTestApp();
+  await rank(app, await app.createKey(), { rankeeId: 1003, newRankId: 20 });
+  expect(await app.heldBy(1003)).toEqual([roles.trainee, roles.officer, roles.base]);
+});
+
+test('the base rank is reached by taking the others', async () => {
+  await using app = await openTestApp();
+  expect((await rank(app, await app.createKey(), { newRankId: 1 })).status).toBe(200);
+  expect(await app.heldBy(1001)).toEqual([roles.base]);
+});
+
+test('a member who is there already gets 200 without any write', async () => {
+  const mustNot = () => Promise.reject(new Error('a write'));
+  const readOnly = (group: Platform) => platformWith(group, { assignRole: mustNot, unassignRole: mustNot });
+  await using app = await openTestApp({ platform: readOnly });
+  const answer = await rank(app, await app.createKey(), { newRankId: 10 });
+  expect(answer.json).toMatchObject({ success: true, message: 'Bob (1001) already is Trainee (rank 10).' });
+});
+
+test('a test key gets the answer the change would have had, and changes nothing', async () => {
+  await using app = await openTestApp();
+  const key = await app.createKey({ mode: 'test' });
+  const [yes, no] = [await rank(app, key), await rank(app, key, { newRankId: 0 })];
+  expect(yes.status).toBe(200);
+  expect(messageOf(yes)).toBe('Test key, nothing changed: Bob (1001) is now Officer (rank 20), was Trainee (rank 10).');
+  expect([no.status, codeOf(no)]).toEqual([403, 'rank_not_allowed']);
+  expect(messageOf(no)).toMatch(/^Test key, nothing changed: /);
+  expect(await app.heldBy(1001)).toEqual([roles.trainee, roles.base]);
+  const changes = await app.store.listChanges({ limit: 10 });
+  expect(changes.map(({ state, dryRun }) => [state, dryRun])).toEqual([
+    ['refused', true],
+    ['applied', true],
+  ]);
+});
+
+test('success is not said where the platform accepts a change and drops it', async () => {
+  const deaf = (group: Platform) =>
+    platformWith(group, { assignRole: async ({ userId }) => ({ userId, roleIds: [roles.trainee] }) });
+  await using app = await openTestApp({ platform: deaf });
+  const answer = await rank(app, await app.createKey());
+  expect([answer.status, codeOf(answer)]).toEqual([502, 'platform_credential']);
+});
+
+describe('while a change is under way', () => {
+  test('other members are ranked, and the same member in order of arrival', async () => {
+    const { platform, begun, letGo } = holdWrites();
+    await using app = await openTestApp({ platform });
+    const key = await app.createKey();
+    const first = rank(app, key, { newRankId: 20 });
+    await begun;
+    const second = rank(app, key, { newRankId: 50 });
+    expect((await rank(app, key, { rankeeId: 1008 })).status).toBe(200);
+    letGo();
+    expect(messageOf(await first)).toBe('Bob (1001) is now Officer (rank 20), was Trainee (rank 10).');
+    expect(messageOf(await second)).toBe('Bob (1001) is now Captain (rank 50), was Officer (rank 20).');
+  });
+
+  test('bytes that are no request do not become its answer', async () => {
+    const { platform, begun, letGo } = holdWrites();
+    await using app = await openTestApp({ platform });
+    const key = await app.createKey();
+    const body = JSON.stringify(rankBody());
+    const answer = app.post(`/v1/ranker?placeid=${place}`, {
+      key,
+      body: `${body}what is this`,
+      headers: { 'content-length': String(body.length) },
+    });
+    await begun;
+    letGo();
+    expect(await answer).toMatchObject({ status: 200, json: { success: true }, headers: { connection: 'close' } });
+  });
+
+  test('a caller that hangs up does not stop it', async () => {
+    const { platform, begun, letGo } = holdWrites();
+    await using app = await openTestApp({ platform });
+    const headers = { authorization: `Bearer ${await app.createKey()}` };
+    const caller = new AbortController();
+    const url = `${app.url}/v1/ranker?placeid=${place}`;
+    const call = fetch(url, { method: 'POST', headers, body: JSON.stringify(rankBody()), signal: caller.signal });
+    await begun;
+    caller.abort();
+    await expect(call).rejects.toThrow();
+    letGo();
+    await app.stop();
+    expect(app.app.inFlight).toBe(0);
+    expect(app.logLines.join('')).toContain('"path":"/v1/ranker","status":200');
+  });
+});
+
+test('a burst for many members is answered in full', async () => {
+  await using app = await openTestApp();
+  const key = await app.createKey();
+  const members = [1001, 1002, 1003, 1004, 1005, 1006, 1007, 1008, 1009, 8_589_935_601];
+  const answers = await Promise.all(
+    [10, 20, 50].flatMap((newRankId) => members.map((rankeeId) => rank(app, key, { rankeeId, newRankId }))),
+  );
+  expect(answers.map(({ status }) => status)).toEqual(answers.map(() => 200));
+  expect(await app.heldBy(1007)).toEqual([roles.captain, roles.base].sort((a, b) => a - b));
+});

@@ -1,0 +1,154 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { codeOf, expectError, messageOf, rankBody } from '../support/answers.ts';
+import { type Answer, openTestApp, place, type Sent, type TestApp } from '../support/open-test-app.ts';
+
+const largest = 9007199254740991;
+const roomy = { limits: { rankPerMinute: 0, verifyPerMinute: 0 } };
+
+let app: TestApp;
+let key: string;
+
+beforeAll(async () => {
+  app = await openTestApp({ config: roomy });
+  key = await app.createKey({ places: [place, largest, 0] });
+});
+
+afterAll(() => app.close());
+
+const verify = (body: Sent['body'], headers: Sent['headers'] = {}): Promise<Answer> =>
+  app.post('/v1/apikey', { key, body, headers });
+
+/** A rank request written out as text, so that numbers can be written in any way. */
+const rankText = (rankeeId: string) =>
+  JSON.stringify(rankBody({ rankeeId: 0 })).replace('"rankeeId":0', `"rankeeId":${rankeeId}`);
+
+const rank = (body: Sent['body'], headers: Sent['headers'] = {}, query = `placeid=${place}`): Promise<Answer> =>
+  app.post(`/v1/ranker?${query}`, { key, body, headers });
+
+const invalid = { status: 400, code: 'invalid_request', error: 'Invalid request' };
+
+describe('ids', () => {
+  test.each(['42', '"42"', '42.0', '4.2e1', '420e-1', '"042"', String(largest), `"${largest}"`, '0'])(
+    '%s is a whole number',
+    async (id) => expect((await verify(`{"placeid":${id}}`)).status).toBe(200),
+  );
+
+  const wrong = ['-42', '42.5', '4.25e1', '1e999', '9007199254740992', '"9007199254740992"', '"4.2e1"', '"0x2a"'];
+  const odd = ['" 42"', '"forty-two"', 'true', '{}', '[42]', '[]'];
+  test.each([...wrong, ...odd, '""'])('%s is no place id', async (id) => {
+    const answer = await verify(`{"placeid":${id}}`);
+    expectError(answer, invalid);
+    expect(messageOf(answer)).toMatch(/^placeid in the body must be a whole number/);
+  });
+
+  test.each([...wrong, ...odd, '""', 'null'])('%s is no member id, and the field is named', async (id) => {
+    const answer = await rank(rankText(id));
+    expectError(answer, invalid);
+    expect(messageOf(answer)).toBe(`rankeeId must be a whole number from 0 to ${largest}.`);
+  });
+
+  test.each(['nan', 'NaN', 'inf', '-inf', 'Infinity', 'undefined', '0x2a', '1_000'])('%s is not JSON', async (id) => {
+    const answer = await verify(`{"placeid":${id}}`);
+    expectError(answer, invalid);
+    expect(messageOf(answer)).toMatch(/^The body is not JSON/);
+  });
+
+  test('no member has the id 0, but a ranker may: the server itself', async () => {
+    expect(messageOf(await rank(rankText('0')))).toBe('rankeeId must be above 0.');
+    expect((await rank(rankBody({ rankerId: 0 }))).status).toBe(200);
+  });
+
+  test('the largest id of all is looked for in the group', async () => {
+    expect(codeOf(await rank(rankText(String(largest))))).toBe('member_not_found');
+  });
+});
+
+describe('the place id', () => {
+  test.each(['', '{}', '[]', '{"placeid":null}', '"42"', '42', 'null', '{"PLACEID":42}'])(
+    'is missing from the body %s',
+    async (body) => {
+      expectError(await verify(body), { status: 400, code: 'missing_placeid', error: 'Missing placeid' });
+    },
+  );
+
+  test.each(['', 'placeid', 'placeid=', 'place=42', 'placeid[]=42'])('is missing from the query %j', async (query) => {
+    const answer = await rank(rankBody(), {}, query);
+    expectError(answer, { status: 400, code: 'missing_placeid', error: 'Missing placeid' });
+  });
+
+  test.each(['placeid=x', 'placeid=42.0', 'placeid=-42', 'placeid=42&placeid=42', 'placeid=%zz', 'placeid=%2042'])(
+    'is no whole number in the query %s',
+    async (query) => expectError(await rank(rankBody(), {}, query), invalid),
+  );
+
+  test('may be spelled placeId in both places', async () => {
+    expect((await verify({ placeId: place })).status).toBe(200);
+    expect((await rank(rankBody(), {}, `placeId=${place}`)).status).toBe(200);
+    expect((await rank(rankBody(), {}, `x=1&placeid=%34%32`)).status).toBe(200);
+  });
+});
+
+describe('the rank request', () => {
+  test('names every field that is missing', async () => {
+    const answer = await rank({});
+    expectError(answer, invalid);
+    expect(messageOf(answer)).toBe(
+      'rankerName is missing; rankerId is missing; rankeeName is missing; rankeeId is missing; newRankId is missing.',
+    );
+  });
+
+  test.each(['rankerName', 'rankerId', 'rankeeName', 'rankeeId', 'newRankId'])('needs %s', async (field) => {
+    expect(messageOf(await rank(rankBody({ [field]: undefined })))).toBe(`${field} is missing.`);
+  });
+
+  test('names every field of the wrong type', async () => {
+    const wrong = { rankerName: 5, rankeeName: null, newRankId: [20], command: {}, webhookUrl: 1 };
+    expect(messageOf(await rank(rankBody(wrong)))).toBe(
+      `rankerName must be a string; rankeeName must be a string; newRankId must be a whole number from 0 to ${largest}; command must be a string; webhookUrl must be a string.`,
+    );
+  });
+
+  test.each(['', '[]', '"text"', '5', 'null'])('is an object, not %j', async (body) => {
+    const answer = await rank(body);
+    expectError(answer, invalid);
+    expect(messageOf(answer)).toBe('The body must be a JSON object.');
+  });
+
+  test('keeps what the reference client sends besides, of the webhook only the host', async () => {
+    const webhookUrl = 'https://user:pass@discord.example/api/webhooks/1/token-of-it?wait=1';
+    const extra = { command: 'promote', oldRankName: 'Trainee', prefix: ';', webhookUrl, somethingElse: { a: 1 } };
+    const answer = await rank(rankBody({ ...extra, rankeeId: 1002, newRankId: 10 }));
+    expect(Object.keys(Object(answer.json))).toEqual(['success', 'message', 'rankeeId', 'newRankId']);
+    const kept = await app.store.findChange(String(answer.headers['x-rank-change']));
+    expect(kept).toMatchObject({
+      command: 'promote',
+      oldRankName: 'Trainee',
+      prefix: ';',
+      webhookHost: 'discord.example',
+    });
+    expect(JSON.stringify(kept)).not.toMatch(/token-of-it|pass@|somethingElse/);
+  });
+
+  test.each(['', 'not an address', null])('takes the webhook address %j for none', async (webhookUrl) => {
+    const answer = await rank(rankBody({ webhookUrl, command: null }));
+    expect(answer.status).toBe(200);
+    const kept = await app.store.findChange(String(answer.headers['x-rank-change']));
+    expect(kept).not.toHaveProperty('webhookHost');
+  });
+
+  test('may hold any text in its names, and the answer stays small', async () => {
+    for (const name of ['', 'Zoë 👩‍🚀', `"'\\\n`, '\u0001'.repeat(1000), '€'.repeat(1000)]) {
+      const answer = await rank(rankBody({ rankeeId: 1005, rankeeName: name, rankerName: name, newRankId: 10 }));
+      expect(answer.status).toBe(200);
+      expect(Buffer.byteLength(answer.text)).toBeLessThan(2048);
+    }
+    expect(messageOf(await rank(rankBody({ rankerName: 'x'.repeat(1001) })))).toMatch(/^rankerName must be at most/);
+  });
+});
+
+test.each(['/v1/ranker/', '//v1//ranker', '/v1/ranker///', '/v1/%72anker'])(
+  '%s is the rank operation',
+  async (path) => {
+    expect((await app.post(`${path}?placeid=${place}`, { key, body: rankBody() })).status).toBe(200);
+  },
+);

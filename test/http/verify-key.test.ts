@@ -1,0 +1,120 @@
+import { describe, expect, test } from 'vitest';
+import { openStore } from '../../src/stores/open-store.ts';
+import { createKey, rotateKey } from '../../src/usecases/keys.ts';
+import { expectError } from '../support/answers.ts';
+import { ManualClock } from '../support/manual-clock.ts';
+import { openTestApp, place, type TestApp } from '../support/open-test-app.ts';
+
+const verify = (app: TestApp, key: string | undefined, placeid: unknown = place) =>
+  app.post('/v1/apikey', { key, body: { placeid } });
+
+const invalidKey = { status: 401, code: 'invalid_key', error: 'Invalid API Key' };
+const notWhitelisted = { status: 403, code: 'place_not_whitelisted', error: 'Place not whitelisted' };
+
+test('a key and a place that are both good get the workspace id as a bare JSON string', async () => {
+  await using app = await openTestApp();
+  const answer = await verify(app, await app.createKey());
+  const { id } = await app.store.getWorkspace();
+  expect(answer).toMatchObject({ status: 200, text: JSON.stringify(id) });
+  expect(answer.headers['content-type']).toBe('application/json; charset=utf-8');
+  expect(answer.headers['x-request-id']).toMatch(/^req_\w+$/);
+  expect(answer.headers['ratelimit-policy']).toBe('"verify";q=3000;w=60');
+  expect(answer.headers['ratelimit']).toMatch(/^"verify";r=2999;t=\d+$/);
+});
+
+test('a test key is verified like a live one', async () => {
+  await using app = await openTestApp();
+  expect((await verify(app, await app.createKey({ mode: 'test' }))).status).toBe(200);
+});
+
+describe('keys that are not accepted', () => {
+  type Spoil = (app: TestApp, secret: string, clock: ManualClock) => Promise<string | undefined>;
+  const main = async (app: TestApp) => {
+    const key = await app.store.findKey('main');
+    if (key === undefined) throw new Error('no key');
+    return key;
+  };
+  const spoiled: Record<string, Spoil> = {
+    'of another daemon': async () => {
+      await using other = await openTestApp();
+      return other.createKey();
+    },
+    'with one wrong character': async (_app, secret) => secret.replace(/.$/, (last) => (last === '0' ? '1' : '0')),
+    'cut off': async (_app, secret) => secret.slice(0, -1),
+    'that are no keys at all': async () => 'hunter2',
+    revoked: async (app) => void (await app.store.revokeKey((await main(app)).id, 'cli:ann@host')),
+    expired: async (_app, _secret, clock) => void (await clock.advance(60_000)),
+    'rotated out': async (app, _secret, clock) => {
+      await rotateKey(app.store, { key: await main(app), oldExpiresAt: clock.now() + 1_000 }, 'cli:ann@host');
+      await clock.advance(1_000);
+      return undefined;
+    },
+    'of a suspended workspace': async (app) => void (await app.store.updateWorkspace({ active: false }, 'cli:a@h')),
+    'of a workspace on the free plan': async (app) =>
+      void (await app.store.updateWorkspace({ plan: 'free' }, 'cli:a@h')),
+  };
+
+  test.each(Object.entries(spoiled))('%s are refused with the one text for all of them', async (_name, spoil) => {
+    const clock = new ManualClock();
+    await using app = await openTestApp({ clock });
+    const secret = await app.createKey({ expiresAt: clock.now() + 60_000 });
+    expect((await verify(app, secret)).status).toBe(200);
+    const answer = await verify(app, (await spoil(app, secret, clock)) ?? secret);
+    expectError(answer, invalidKey);
+    expect(answer.json).toMatchObject({
+      message: 'This API key is not accepted. Check that it is complete and current: rankd key verify -',
+    });
+  });
+});
+
+describe('the Authorization header', () => {
+  test.each(['bearer', 'BEARER', 'Bearer '])('is understood with the scheme written %j', async (scheme) => {
+    await using app = await openTestApp();
+    const authorization = `${scheme} ${await app.createKey()}`;
+    const answer = await app.post('/v1/apikey', { headers: { authorization }, body: { placeid: place } });
+    expect(answer.status).toBe(200);
+  });
+
+  test.each([undefined, '', 'Bearer', 'Bearer ', 'Basic YTpi', 'Bearer one two', 'rk_live_x'])(
+    'is missing or invalid as %j',
+    async (authorization) => {
+      await using app = await openTestApp();
+      const answer = await app.post('/v1/apikey', { headers: { authorization }, body: { placeid: place } });
+      const error = 'Missing or invalid Authorization header';
+      expectError(answer, { status: 401, code: 'missing_authorization', error });
+    },
+  );
+});
+
+describe('the whitelist', () => {
+  test('is per key: a place of one key is no place of another', async () => {
+    await using app = await openTestApp();
+    const [here, there] = [await app.createKey(), await app.createKey({ name: 'other', places: [43] })];
+    expect((await verify(app, here)).status).toBe(200);
+    expectError(await verify(app, there), notWhitelisted);
+    expectError(await verify(app, here, 43), notWhitelisted);
+  });
+
+  test('refuses an entry that is disabled, and says which place it was', async () => {
+    await using app = await openTestApp();
+    const key = await app.createKey({ places: [place, 9007199254740991] });
+    const keyId = (await app.store.findKey('main'))?.id ?? '';
+    await app.store.setEntriesActive({ keyId, placeIds: [place], active: false }, 'cli:ann@host');
+    const answer = await verify(app, key);
+    expectError(answer, notWhitelisted);
+    expect(answer.json).toMatchObject({ message: expect.stringContaining(`Place ${place} is`) });
+    expect((await verify(app, key, '9007199254740991')).status).toBe(200);
+  });
+});
+
+test('what another process does to a key holds from the next request', async () => {
+  await using app = await openTestApp();
+  const cli = await openStore({ engine: 'sqlite', dataDir: app.dataDir, clock: app.app.clock });
+  const { key, secret } = await createKey(cli, { name: 'game', mode: 'live', scopes: ['verify'] }, 'cli:ann@host');
+  expectError(await verify(app, secret), notWhitelisted);
+  await cli.addEntries({ keyId: key.id, placeIds: [place] }, 'cli:ann@host');
+  expect((await verify(app, secret)).status).toBe(200);
+  await cli.revokeKey(key.id, 'cli:ann@host');
+  expectError(await verify(app, secret), invalidKey);
+  await cli.close();
+});

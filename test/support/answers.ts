@@ -1,0 +1,45 @@
+import { expect } from 'vitest';
+import type { Answer } from './open-test-app.ts';
+
+/** A rank request as the reference client makes it: promotes member 1001 of the simulated group to Officer. */
+export function rankBody(rest: Record<string, unknown> = {}): Record<string, unknown> {
+  return { rankerName: 'Ann', rankerId: 0, rankeeName: 'Bob', rankeeId: 1001, newRankId: 20, ...rest };
+}
+
+/** What a refusal must be, besides small JSON in the one shape. */
+export interface ExpectedError {
+  status: number;
+  code: string;
+  error: string;
+  /** Whether it says how long to wait. */
+  waits?: boolean;
+}
+
+/** Holds an answer against the one shape that every answer but 200 has. */
+export function expectError(answer: Answer, { status, code, error, waits = false }: ExpectedError): void {
+  const { requestId, retryAfter } = answer.json as { requestId: string; retryAfter?: number };
+  expect(answer.json).toEqual({
+    success: false,
+    error,
+    code,
+    message: expect.stringMatching(/^\S.*[.:)\d\w-]$/su),
+    requestId: expect.stringMatching(/^req_\w+$/),
+    ...(waits && { retryAfter: expect.any(Number) }),
+  });
+  expect(answer.status).toBe(status);
+  expect(answer.headers['content-type']).toBe('application/json; charset=utf-8');
+  expect(answer.headers['x-request-id']).toBe(requestId);
+  expect(answer.headers['retry-after']).toBe(waits ? String(retryAfter) : undefined);
+  if (waits) expect(retryAfter).toSatisfy((seconds) => Number.isInteger(seconds) && Number(seconds) >= 1);
+  expect(Buffer.byteLength(answer.text)).toBeLessThan(2048);
+}
+
+/** The code of an error answer; `undefined` for any other. */
+export function codeOf({ json }: Answer): unknown {
+  return (Object(json) as { code?: unknown }).code;
+}
+
+/** The sentence of an answer. */
+export function messageOf({ json }: Answer): string {
+  return String((Object(json) as { message?: unknown }).message);
+}

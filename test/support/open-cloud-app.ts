@@ -1,0 +1,141 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { loadConfig } from '../../src/config/load.ts';
+import type { RankChange } from '../../src/core/model.ts';
+import { startDaemon } from '../../src/daemon.ts';
+import type { HttpApp } from '../../src/http/server.ts';
+import { createLog } from '../../src/log.ts';
+import { OpenCloudPlatform, type OpenCloudTuning } from '../../src/platforms/open-cloud.ts';
+import { createKey } from '../../src/usecases/keys.ts';
+import { recoverChanges } from '../../src/usecases/recover-changes.ts';
+import {
+  type FakeOpenCloud,
+  type FakeOpenCloudOptions,
+  sampleRoles,
+  sampleUsers,
+  startFakeOpenCloud,
+} from './fake-open-cloud/index.ts';
+import { type Answer, send } from './open-test-app.ts';
+import { platformWith } from './platform-with.ts';
+import { SkippableClock } from './skippable-clock.ts';
+
+/** Tries and waits as short as a local fake allows. */
+const tuning: OpenCloudTuning = {
+  perTryTimeoutMs: 250,
+  backOffMs: 20,
+  longestBackOffMs: 100,
+  shortestTryMs: 20,
+  maxBodyBytes: 1024 * 1024,
+  legacyPatienceMs: 200,
+};
+
+export interface OpenCloudAppOptions {
+  fake?: FakeOpenCloudOptions;
+  /** Set up what must be so before the daemon starts. */
+  prepare?: (fake: FakeOpenCloud) => void;
+  tuning?: Partial<OpenCloudTuning>;
+  deadlineMs?: number;
+  readLagMs?: number;
+  ladder?: number[];
+  /** The directory of an app that was stopped: starts on what it left. */
+  dataDir?: string;
+}
+
+export interface RankOptions {
+  key?: string;
+  newRankId?: number;
+  idempotencyKey?: string;
+}
+
+/** A daemon with a store of its own that changes ranks on a running fake of Open Cloud. */
+export interface OpenCloudApp extends AsyncDisposable {
+  app: HttpApp;
+  fake: FakeOpenCloud;
+  clock: SkippableClock;
+  url: string;
+  /** Of a key that may rank from place 1. */
+  secret: string;
+  logLines: string[];
+  /** Sends POST /v1/ranker: the member is to be Officer, unless another rank is named. */
+  rank(userId: number, options?: RankOptions): Promise<Answer>;
+  /** The change that an answer is about. */
+  changeOf(answer: Answer): Promise<RankChange>;
+  newKey(name: string): Promise<string>;
+  /** One round of recovery. */
+  recover(): Promise<void>;
+}
+
+export async function openCloudApp(options: OpenCloudAppOptions = {}): Promise<OpenCloudApp> {
+  await using opened = new AsyncDisposableStack();
+  const fake = await startFakeOpenCloud(options.fake);
+  opened.defer(() => fake.close());
+  options.prepare?.(fake);
+  const dataDir = mkdtempSync(join(tmpdir(), 'rankd-faults-'));
+  opened.defer(() => rmSync(dataDir, { recursive: true, force: true }));
+  const clock = new SkippableClock();
+  const { groupId, apiKey, baseUrl, legacyBaseUrl } = fake;
+  const openCloud = new OpenCloudPlatform({
+    ...{ groupId, apiKey, baseUrl, legacyBaseUrl, clock },
+    tuning: { ...tuning, ...options.tuning },
+  });
+  const logLines: string[] = [];
+  const daemon = await startDaemon({
+    config: configOf(dataDir, options),
+    dataDir,
+    log: createLog({ level: 'info', readable: false, write: (line) => void logLines.push(line) }),
+    overrides: { clock, platform: platformWith(openCloud, { readLagMs: options.readLagMs ?? 500 }) },
+  });
+  opened.defer(() => daemon.stop());
+  await quiet(fake);
+  const { app, url } = daemon;
+  const newKey = (name: string) => makeKey(app, name);
+  const secret = await newKey('main');
+  const running = opened.move();
+  return {
+    ...{ app, fake, clock, url, secret, logLines, newKey },
+    rank: (userId, { key = secret, newRankId = 20, idempotencyKey } = {}) =>
+      send(`${url}/v1/ranker?placeid=1`, {
+        method: 'POST',
+        key,
+        headers: { 'idempotency-key': idempotencyKey },
+        body: { rankerName: 'Ann', rankerId: 0, rankeeName: 'Bob', rankeeId: userId, newRankId },
+      }),
+    changeOf: async ({ headers }) => {
+      const change = await app.store.findChange(String(headers['x-rank-change']));
+      if (change === undefined) throw new Error('the answer names no change that the history has');
+      return change;
+    },
+    recover: () => recoverChanges(app, { report: () => undefined, stop: new AbortController().signal }),
+    [Symbol.asyncDispose]: () => running.disposeAsync(),
+  };
+}
+
+function configOf(dataDir: string, { deadlineMs = 1_500, ladder }: OpenCloudAppOptions) {
+  const { config } = loadConfig({
+    flags: { 'server.port': '0', 'platform.kind': 'simulated' },
+    env: {},
+    cwd: dataDir,
+  });
+  return { ...config, group: { ladder }, server: { ...config.server, deadlineMs } };
+}
+
+/** Waits until the daemon's workers have looked at the credential and the roles. */
+async function quiet({ journal }: FakeOpenCloud): Promise<void> {
+  const isQuiet = () =>
+    journal.requests('introspect').length > 0 &&
+    journal.requests('roles').length > 1 &&
+    journal.entries.every(({ endedAt }) => endedAt !== undefined);
+  while (!isQuiet()) await delay(2);
+  await delay(2);
+}
+
+async function makeKey({ store }: HttpApp, name: string): Promise<string> {
+  const order = { name, mode: 'live', scopes: ['verify', 'rank'] } as const;
+  const { key, secret } = await createKey(store, { ...order, scopes: [...order.scopes] }, 'cli:ann@host');
+  await store.addEntries({ keyId: key.id, placeIds: [1] }, 'cli:ann@host');
+  return secret;
+}
+
+export { sampleRoles, sampleUsers };

@@ -1,0 +1,166 @@
+import { once } from 'node:events';
+import { mkdtempSync, rmSync } from 'node:fs';
+import http, { type IncomingHttpHeaders } from 'node:http';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
+import type { Config } from '../../src/config/config.ts';
+import { loadConfig } from '../../src/config/load.ts';
+import type { KeyMode, Scope } from '../../src/core/model.ts';
+import { startDaemon } from '../../src/daemon.ts';
+import type { HttpApp } from '../../src/http/server.ts';
+import { createLog } from '../../src/log.ts';
+import { createPlatform } from '../../src/platforms/create-platform.ts';
+import type { CallContext, Clock, Platform, Store } from '../../src/ports.ts';
+import { createKey } from '../../src/usecases/keys.ts';
+
+/** The place that every key of a test app is good for, unless the test says otherwise. */
+export const place = 42;
+
+/** Parts of the configuration, over the defaults with the simulated group. */
+export type ConfigOverrides = { [Section in keyof Config]?: Partial<Config[Section]> };
+
+export interface TestAppOptions {
+  config?: ConfigOverrides;
+  /** Puts something between rankd and the simulated group. */
+  platform?: (simulated: Platform) => Platform;
+  clock?: Clock;
+  /** The directory of a test app that was stopped: starts on what it left. */
+  dataDir?: string;
+}
+
+export interface TestKey {
+  name?: string;
+  mode?: KeyMode;
+  scopes?: Scope[];
+  maxRank?: number;
+  /** Epoch milliseconds. */
+  expiresAt?: number;
+  /** Whitelisted for the key. */
+  places?: number[];
+}
+
+export interface Sent {
+  method?: string;
+  /** Goes into the `Authorization` header as a bearer token. */
+  key?: string | undefined;
+  /** Sent as it is where it is text or bytes, else as JSON. */
+  body?: unknown;
+  /** `content-type` is JSON unless it is named here; `undefined` sends none. */
+  headers?: Record<string, string | undefined>;
+}
+
+export interface Answer {
+  status: number;
+  headers: IncomingHttpHeaders;
+  text: string;
+  /** The parsed body; `undefined` where it is empty. */
+  json: unknown;
+}
+
+export interface TestApp extends AsyncDisposable {
+  /** e.g. `http://127.0.0.1:40213` */
+  url: string;
+  app: HttpApp;
+  store: Store;
+  dataDir: string;
+  /** Every line logged so far. */
+  logLines: string[];
+  /** Makes a key and returns its secret. */
+  createKey(options?: TestKey): Promise<string>;
+  post(path: string, sent?: Sent): Promise<Answer>;
+  /** The role ids that a member of the simulated group holds. */
+  heldBy(userId: number): Promise<number[] | undefined>;
+  /** Stops the daemon and leaves its data where it is. */
+  stop(): Promise<void>;
+  /** Stops it and removes its data; disposing does the same. */
+  close(): Promise<void>;
+}
+
+/** A whole daemon on a free port with a store of its own in a temporary directory. */
+export async function openTestApp(options: TestAppOptions = {}): Promise<TestApp> {
+  const dataDir = options.dataDir ?? mkdtempSync(join(tmpdir(), 'rankd-http-'));
+  const config = testConfig(dataDir, options.config);
+  const logLines: string[] = [];
+  const log = createLog({ level: 'info', readable: false, write: (line) => void logLines.push(line) });
+  const clock = options.clock === undefined ? {} : { clock: options.clock };
+  const simulated = await createPlatform({ config: config.platform, dataDir, clock: neverUsed });
+  const platform = options.platform === undefined ? {} : { platform: options.platform(simulated) };
+  const daemon = await startDaemon({ config, dataDir, log, overrides: { ...clock, ...platform } }).catch(
+    async (error) => {
+      await simulated.close();
+      if (options.dataDir === undefined) rmSync(dataDir, { recursive: true });
+      throw error;
+    },
+  );
+
+  let stopping: Promise<void> | undefined;
+  const stop = () => {
+    stopping ??= daemon.stop().then(() => simulated.close());
+    return stopping;
+  };
+  const close = async () => {
+    await stop();
+    rmSync(dataDir, { recursive: true, force: true });
+  };
+  return {
+    url: daemon.url,
+    app: daemon.app,
+    store: daemon.app.store,
+    dataDir,
+    logLines,
+    createKey: (key) => makeKey(daemon.app.store, key),
+    post: (path, sent) => send(daemon.url + path, { method: 'POST', ...sent }),
+    heldBy: async (userId) => (await simulated.getMember(userId, anyCall()))?.roleIds,
+    stop,
+    close,
+    [Symbol.asyncDispose]: close,
+  };
+}
+
+function testConfig(dataDir: string, overrides: ConfigOverrides = {}): Config {
+  const flags = { 'server.port': '0', 'platform.kind': 'simulated' };
+  const { config } = loadConfig({ flags, env: {}, cwd: dataDir });
+  const sections = Object.entries(config).map(([name, section]) => [
+    name,
+    { ...section, ...overrides[name as keyof Config] },
+  ]);
+  return Object.fromEntries(sections) as Config;
+}
+
+async function makeKey(store: Store, { places = [place], ...key }: TestKey = {}): Promise<string> {
+  const order = { name: 'main', mode: 'live', scopes: ['verify', 'rank'], ...key } as const;
+  const { key: made, secret } = await createKey(store, { ...order, scopes: [...order.scopes] }, 'cli:ann@host');
+  if (places.length > 0) await store.addEntries({ keyId: made.id, placeIds: places }, 'cli:ann@host');
+  return secret;
+}
+
+/** One request, as a game server would send it. */
+export async function send(url: string, { method, key, body, headers }: Sent): Promise<Answer> {
+  const given = {
+    ...(body !== undefined && { 'content-type': 'application/json' }),
+    ...(key !== undefined && { authorization: `Bearer ${key}` }),
+    ...headers,
+  };
+  const present = Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined));
+  const request = http.request(url, { ...(method !== undefined && { method }), headers: present });
+  request.end(typeof body === 'string' || Buffer.isBuffer(body) || body === undefined ? body : JSON.stringify(body));
+  const [response] = (await once(request, 'response')) as [http.IncomingMessage];
+  const received = await text(response);
+  return {
+    status: response.statusCode ?? 0,
+    headers: response.headers,
+    text: received,
+    json: received === '' ? undefined : JSON.parse(received),
+  };
+}
+
+function anyCall(): CallContext {
+  return { signal: new AbortController().signal, deadlineAt: Number.POSITIVE_INFINITY, lane: 'test' };
+}
+
+const neverUsed: Clock = {
+  now: () => 0,
+  monotonic: () => 0,
+  sleep: async () => undefined,
+};

@@ -1,0 +1,24 @@
+import net from 'node:net';
+import { text } from 'node:stream/consumers';
+import type { Answer } from './open-test-app.ts';
+
+/** The answers to bytes on a socket of their own, until the server closes it. */
+export async function rawAnswers(url: string, bytes: string | Buffer, { thenEnds = false } = {}): Promise<Answer[]> {
+  const socket = net.connect(Number(new URL(url).port), '127.0.0.1');
+  socket.write(bytes);
+  if (thenEnds) socket.end();
+  return parse(await text(socket));
+}
+
+function parse(received: string): Answer[] {
+  return received.split(/(?=HTTP\/1\.1 )/).map((answer) => {
+    const [head = '', body = ''] = answer.split('\r\n\r\n');
+    const [first = '', ...lines] = head.split('\r\n');
+    const headers = lines.map((line) => [
+      line.slice(0, line.indexOf(':')).toLowerCase(),
+      line.slice(line.indexOf(':') + 2),
+    ]);
+    const json = body === '' ? undefined : JSON.parse(body);
+    return { status: Number(first.split(' ')[1]), headers: Object.fromEntries(headers), text: body, json };
+  });
+}
