@@ -111,7 +111,10 @@ function startWorkers(app: HttpApp): () => Promise<void> {
   return async () => {
     stopping.abort();
     await Promise.all([recovery, credential, audit]);
-    await app.refused.flush(app);
+    // A store that can't be written any more is no reason to end as a failure: what runs has been finished.
+    await app.refused
+      .flush(app)
+      .catch((error) => app.log.warn({ err: error }, 'the last refused callers could not be kept'));
   };
 }
 

@@ -20,10 +20,10 @@ export interface AccessCheck {
 export const accessChecks: readonly AccessCheck[] = [
   {
     name: 'workspace',
-    refusal({ workspace }) {
-      if (!workspace.active) return invalidKey('the workspace is suspended', 'rankd workspace resume');
+    refusal({ workspace, key }) {
+      if (!workspace.active) return invalidKey(`the workspace is suspended (${key.id})`, 'rankd workspace resume');
       if (workspace.plan !== 'top')
-        return invalidKey('the workspace is not on the top plan', 'rankd workspace plan top');
+        return invalidKey(`the workspace is not on the top plan (${key.id})`, 'rankd workspace plan top');
       return undefined;
     },
   },
@@ -31,10 +31,10 @@ export const accessChecks: readonly AccessCheck[] = [
     name: 'key',
     refusal({ key, secretExpiresAt = Number.POSITIVE_INFINITY }, { now }) {
       const state = keyState(key, now);
-      if (state === 'revoked') return invalidKey('the key is revoked', 'rankd key create NAME');
-      if (state === 'expired') return invalidKey('the key is expired', 'rankd key create NAME');
+      if (state === 'revoked') return invalidKey(`the key is revoked (${key.id})`, 'rankd key create NAME');
+      if (state === 'expired') return invalidKey(`the key is expired (${key.id})`, 'rankd key create NAME');
       if (secretExpiresAt <= now)
-        return invalidKey('this secret of the key was rotated out', `rankd key rotate ${key.name}`);
+        return invalidKey(`this secret of the key was rotated out (${key.id})`, `rankd key rotate ${key.name}`);
       return undefined;
     },
   },

@@ -1,4 +1,5 @@
 import type { RankRequest, Role } from './model.ts';
+import type { RolePlan, RoleScheme } from './role-plan.ts';
 
 /** How messages name a member: `Sam (1001)`, or `Member 1001` where the caller gave no name. */
 export function memberTitle({ rankeeName, rankeeId }: Pick<RankRequest, 'rankeeName' | 'rankeeId'>): string {
@@ -8,6 +9,14 @@ export function memberTitle({ rankeeName, rankeeId }: Pick<RankRequest, 'rankeeN
 /** How messages name a role: `Officer (rank 20)`. */
 export function roleTitle({ name, rank }: Pick<Role, 'name' | 'rank'>): string {
   return `${shorten(name, 40)} (rank ${rank})`;
+}
+
+/** What the caller of an applied change is told. */
+export function successMessage(request: RankRequest, { roles }: RoleScheme, plan: RolePlan): string {
+  const who = memberTitle(request);
+  if (plan.steps.length === 0) return `${who} already is ${roleTitle(plan.target)}.`;
+  const old = roles.filter((role) => plan.goal.from.includes(role.id) && role.rank === plan.rankBefore).at(-1);
+  return `${who} is now ${roleTitle(plan.target)}${old === undefined ? '' : `, was ${roleTitle(old)}`}.`;
 }
 
 /** At most `most` characters, cut between characters and never inside one. */

@@ -2,9 +2,9 @@ import type { RankChange } from '../core/model.ts';
 import { heldRoles, type RolePlan, type RoleScheme, roleIds, rolePlan } from '../core/role-plan.ts';
 import type { Step } from '../core/steps.ts';
 import type { RankdError } from '../errors.ts';
-import type { CallContext, ChangeOutcome } from '../ports.ts';
+import type { CallContext } from '../ports.ts';
 import { carryOut } from './carry-out.ts';
-import { outcomeOf, outcomeUnknown } from './change-outcome.ts';
+import { type Ending, endingOf, outcomeUnknown } from './change-outcome.ts';
 import type { Ranking } from './ranking.ts';
 
 /** Carries out a change whose intent is kept. A refusal half-way is put back; what can't be confirmed is unknown. */
@@ -12,32 +12,33 @@ export async function applyChange(
   app: Pick<Ranking, 'store' | 'platform' | 'clock'>,
   { change, plan, scheme, success }: { change: RankChange; plan: RolePlan; scheme: RoleScheme; success: string },
   call: CallContext,
-): Promise<ChangeOutcome> {
+): Promise<Ending> {
   const progress = await carryOut(app, { userId: change.rankeeId, steps: plan.steps }, call);
   switch (progress.kind) {
     case 'done': {
       const seen = { userId: change.rankeeId, roleIds: progress.seen };
       // Somebody else may have given a higher role in between: then the member is not seen to hold the new rank.
-      if (rolePlan(scheme, seen, plan.target).steps.length > 0) return outcomeOf(outcomeUnknown());
-      return { state: 'applied', code: null, message: success, rolesAfter: roleIds(heldRoles(scheme.roles, seen)) };
+      if (rolePlan(scheme, seen, plan.target).steps.length > 0) return endingOf(outcomeUnknown());
+      const rolesAfter = roleIds(heldRoles(scheme.roles, seen));
+      return { outcome: { state: 'applied', code: null, message: success, rolesAfter } };
     }
     case 'unknown':
-      return outcomeOf(progress.error);
+      return endingOf(progress.error);
     case 'refused':
       return putBack(app, { change, done: progress.done, error: progress.error }, call);
   }
 }
 
 /** Undoes the steps that took effect before the refusal; the refusal is the outcome once all of them are seen undone. */
-export async function putBack(
+async function putBack(
   app: Pick<Ranking, 'store' | 'platform' | 'clock'>,
   { change, done, error }: { change: RankChange; done: Step[]; error: RankdError },
   call: CallContext,
-): Promise<ChangeOutcome> {
-  if (done.length === 0) return outcomeOf(error);
+): Promise<Ending> {
+  if (done.length === 0) return endingOf(error);
   await app.store.markRollBack(change.id, { code: error.code, message: error.message });
   const progress = await carryOut(app, { userId: change.rankeeId, steps: done.map(inverse).reverse() }, call);
-  return outcomeOf(progress.kind === 'done' ? error : outcomeUnknown(progress.error));
+  return endingOf(progress.kind === 'done' ? error : outcomeUnknown(progress.error));
 }
 
 function inverse({ kind, roleId }: Step): Step {

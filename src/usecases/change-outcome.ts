@@ -25,6 +25,16 @@ const passing = new Set<ErrorCode>([
   'shutting_down',
 ]);
 
+/** How a change ended: what is kept of it, and the error behind it for the caller and the log. */
+export interface Ending {
+  outcome: ChangeOutcome;
+  error?: RankdError;
+}
+
+export function endingOf(error: RankdError): Ending {
+  return { outcome: outcomeOf(error), error };
+}
+
 /** How a change that ended with this error is kept. */
 export function outcomeOf(error: RankdError): ChangeOutcome {
   return {
@@ -45,11 +55,22 @@ export function isKept(code: ErrorCode | null): boolean {
   return code === null || !passing.has(code);
 }
 
-/** What a caller is told of a change that is not applied; `undefined` where it is. */
-export function errorOf({ state, code, message }: RankChange, retryAfterMs?: number): RankdError | undefined {
+/** True where asking the platform again, later, can end differently: then nothing is decided yet. */
+export function isPassing(code: ErrorCode): boolean {
+  return passing.has(code) || code === 'platform_credential' || code === 'outcome_unknown';
+}
+
+/** What a caller is told of a change that is not applied, `undefined` where it is. `error` is what it ended with, where that is known. */
+export function errorOf({ state, code, message }: RankChange, error?: RankdError): RankdError | undefined {
   if (state === 'applied') return undefined;
-  if (state === 'unknown' || code === null) return outcomeUnknown(); // a change being put back keeps the reason for that as its code
-  return new RankdError(code, message, retryAfterMs === undefined ? {} : { retryAfterMs });
+  // A change that is being put back keeps the reason for that as its code: what becomes of it is unknown all the same.
+  if (state === 'unknown' || code === null) return outcomeUnknown(error);
+  const { retryAfterMs, hint } = error ?? {};
+  return new RankdError(code, message, {
+    ...(retryAfterMs !== undefined && { retryAfterMs }),
+    ...(hint !== undefined && { hint }),
+    cause: error?.cause,
+  });
 }
 
 export function outcomeUnknown(cause?: unknown): RankdError {

@@ -1,43 +1,27 @@
 import type { Deadline } from '../clock.ts';
-import { newId } from '../core/api-key.ts';
-import { memberTitle, roleTitle } from '../core/describe.ts';
-import type { RankChange, RankRequest } from '../core/model.ts';
-import type { RolePlan, RoleScheme } from '../core/role-plan.ts';
+import { successMessage } from '../core/describe.ts';
+import type { RankChange } from '../core/model.ts';
 import { RankdError } from '../errors.ts';
-import type { CallContext, ChangeOutcome } from '../ports.ts';
+import type { CallContext } from '../ports.ts';
 import { applyChange } from './apply-change.ts';
-import { isKept, outcomeOf, outcomeUnknown } from './change-outcome.ts';
+import { type Ending, endingOf, isKept, outcomeUnknown } from './change-outcome.ts';
+import { type ChangeOrder, draftOf, ended, planned } from './change-record.ts';
 import { decideChange } from './decide-change.ts';
-import { earlierAnswer, type Idempotency, whileRunning } from './idempotency.ts';
+import { earlierAnswer, whileRunning } from './idempotency.ts';
 import { PlaceInLine } from './place-in-line.ts';
 import type { Ranking } from './ranking.ts';
 import { isAbandoned, settleChange } from './settle-change.ts';
-
-/** Who asks for a change, and how far this caller may go. */
-export interface ChangeCaller {
-  /** As history and audit name it: `key:<id>` or `cli:<user>@<host>`. */
-  by: string;
-  keyId?: string;
-  placeId?: number;
-  /** The key's own ceiling. */
-  maxRank?: number;
-  /** True for a test key: everything is checked and answered, nothing is written. */
-  dryRun: boolean;
-}
-
-export interface ChangeOrder {
-  caller: ChangeCaller;
-  request: RankRequest;
-  idempotency?: Idempotency;
-}
 
 /** The change as the history keeps it; `state` says how it ended. */
 export interface ChangeAnswer {
   change: RankChange;
   /** True where this is the outcome of an earlier request with the same idempotency key. */
   replayed: boolean;
-  retryAfterMs?: number;
+  /** What a change that was not applied ended with; absent for a replay. */
+  error?: RankdError;
 }
+
+type Ended = Omit<ChangeAnswer, 'replayed'>;
 
 const pollMs = 50;
 
@@ -49,7 +33,7 @@ export async function changeRank(app: Ranking, order: ChangeOrder, deadline: Dea
   const earlier = await earlierAnswer(app, order);
   if (earlier !== undefined) return { change: earlier, replayed: true };
   return whileRunning(app, order, async () => {
-    const draft = draftOf(app, order);
+    const draft = draftOf(order, app.clock.now());
     const call: CallContext = {
       signal: deadline.signal,
       deadlineAt: deadline.at,
@@ -58,12 +42,12 @@ export async function changeRank(app: Ranking, order: ChangeOrder, deadline: Dea
     const { rankeeId } = draft;
     await using place = new PlaceInLine(app, { rankeeId, mustWait: app.turns.isBusy(rankeeId) });
     try {
-      const change = await app.turns.run(rankeeId, call.signal, () => inTurn(app, { order, draft, place }, call));
-      return { change, replayed: false };
+      const done = await app.turns.run(rankeeId, call.signal, () => inTurn(app, { order, draft, place }, call));
+      return { ...done, replayed: false };
     } catch (cause) {
       const error = asRefusal(cause, call);
       if (error.code === 'store_unavailable' || error.code === 'outcome_unknown') throw error;
-      return { change: await recordRefusal(app, draft, error), replayed: false, ...retryOf(error) };
+      return { ...(await record(app, draft, endingOf(error))), replayed: false };
     }
   });
 }
@@ -72,7 +56,7 @@ async function inTurn(
   app: Ranking,
   { order, draft, place }: { order: ChangeOrder; draft: RankChange; place: PlaceInLine },
   call: CallContext,
-): Promise<RankChange> {
+): Promise<Ended> {
   for (;;) {
     const isNext = await place.isNext();
     const { latestId, open } = await app.store.latestChange(draft.rankeeId);
@@ -88,11 +72,14 @@ async function inTurn(
     const { request, caller } = order;
     const { plan, scheme } = await decideChange(app, { request, keyMaxRank: caller.maxRank }, call);
     const change = planned(draft, plan);
-    if (draft.dryRun || plan.steps.length === 0) return record(app, change, applied(change, scheme, plan));
-    const outcome = await begun(app, { change, after: latestId }, () =>
-      applyChange(app, { change, plan, scheme, success: saySuccess(change, scheme, plan) }, call),
+    const success = successMessage(request, scheme, plan);
+    if (draft.dryRun || plan.steps.length === 0) {
+      return record(app, change, { outcome: { state: 'applied', code: null, message: success } });
+    }
+    const done = await begun(app, { change, after: latestId }, () =>
+      applyChange(app, { change, plan, scheme, success }, call),
     );
-    if (outcome !== 'conflict') return outcome;
+    if (done !== 'conflict') return done;
   }
 }
 
@@ -100,8 +87,8 @@ async function inTurn(
 async function begun(
   app: Ranking,
   { change, after }: { change: RankChange; after: string | undefined },
-  work: () => Promise<ChangeOutcome>,
-): Promise<RankChange | 'conflict'> {
+  work: () => Promise<Ending>,
+): Promise<Ended | 'conflict'> {
   app.inHand.add(change.id);
   try {
     const isBegun = await app.store.beginChange(change, { after, ...demotionLimit(app, change) });
@@ -112,16 +99,17 @@ async function begun(
 }
 
 /** From here on, what goes wrong on our side leaves the row open: it is settled by reading once that is mended. */
-async function finish(app: Ranking, change: RankChange, work: () => Promise<ChangeOutcome>): Promise<RankChange> {
+async function finish(app: Ranking, change: RankChange, work: () => Promise<Ending>): Promise<Ended> {
   try {
-    const outcome = await work();
+    const { outcome, error } = await work();
     const rolesAfter = outcome.rolesAfter ?? (outcome.state === 'unknown' ? undefined : change.rolesBefore);
     const isOurs = await app.store.finishChange(change.id, {
       ...outcome,
       ...(rolesAfter !== undefined && { rolesAfter }),
     });
     const settled = isOurs ? undefined : await app.store.findChange(change.id);
-    return settled ?? ended(app, change, outcome);
+    if (settled !== undefined) return { change: settled };
+    return { change: ended(change, outcome, app.clock.now()), ...(error !== undefined && { error }) };
   } catch (cause) {
     throw outcomeUnknown(cause);
   }
@@ -137,74 +125,18 @@ async function settleFirst(app: Ranking, open: RankChange, call: CallContext): P
   }
 }
 
-function draftOf(app: Ranking, { caller, request, idempotency }: ChangeOrder): RankChange {
-  return {
-    ...request,
-    id: newId('chg'),
-    state: 'pending',
-    code: null,
-    message: '',
-    rolesBefore: [],
-    rolesAfter: [],
-    aim: 'apply',
-    by: caller.by,
-    ...(caller.keyId !== undefined && { keyId: caller.keyId }),
-    ...(caller.placeId !== undefined && { placeId: caller.placeId }),
-    ...(idempotency !== undefined && { idempotencyKey: idempotency.key, fingerprint: idempotency.fingerprint }),
-    dryRun: caller.dryRun,
-    demotion: false,
-    requestedAt: app.clock.now(),
-  };
-}
-
-function planned(draft: RankChange, plan: RolePlan): RankChange {
-  return {
-    ...draft,
-    roleId: plan.target.id,
-    rolesBefore: plan.goal.from,
-    rolesAfter: plan.goal.to,
-    demotion: plan.rankAfter < plan.rankBefore,
-  };
-}
-
 function demotionLimit({ breaker, clock }: Ranking, { keyId, demotion }: RankChange) {
   if (breaker === undefined || keyId === undefined || !demotion) return {};
   const { demotions, windowMs } = breaker;
   return { demotions: { since: clock.now() - windowMs, byKey: demotions, byAll: 3 * demotions } };
 }
 
-function applied(change: RankChange, scheme: RoleScheme, plan: RolePlan): ChangeOutcome {
-  return { state: 'applied', code: null, message: saySuccess(change, scheme, plan) };
-}
-
-async function recordRefusal(app: Ranking, draft: RankChange, error: RankdError): Promise<RankChange> {
-  return record(app, draft, outcomeOf(error));
-}
-
-async function record(app: Ranking, change: RankChange, outcome: ChangeOutcome): Promise<RankChange> {
-  const { idempotencyKey, ...rest } = ended(app, change, outcome);
+/** Keeps a change that ended without a write. */
+async function record(app: Ranking, change: RankChange, { outcome, error }: Ending): Promise<Ended> {
+  const { idempotencyKey, ...rest } = ended(change, outcome, app.clock.now());
   const kept = { ...rest, ...(idempotencyKey !== undefined && isKept(outcome.code) && { idempotencyKey }) };
   await app.store.recordChange(kept);
-  return kept;
-}
-
-function ended(app: Ranking, change: RankChange, { state, code, message, rolesAfter }: ChangeOutcome): RankChange {
-  const prefix = change.dryRun ? 'Test key, nothing changed: ' : '';
-  return {
-    ...change,
-    state,
-    code,
-    message: prefix + message,
-    rolesAfter: rolesAfter ?? (state === 'applied' ? change.rolesAfter : change.rolesBefore),
-    ...(state !== 'unknown' && { finishedAt: app.clock.now() }),
-  };
-}
-
-function saySuccess(request: RankRequest, { roles }: RoleScheme, plan: RolePlan): string {
-  const who = memberTitle(request);
-  if (plan.steps.length === 0) return `${who} already is ${roleTitle(plan.target)}.`;
-  const old = roles.filter((role) => plan.goal.from.includes(role.id) && role.rank === plan.rankBefore).at(-1);
-  return `${who} is now ${roleTitle(plan.target)}${old === undefined ? '' : `, was ${roleTitle(old)}`}.`;
+  return { change: kept, ...(error !== undefined && { error }) };
 }
 
 /** Time that ran out before any write was sent is a busy platform, not an unknown outcome. */
@@ -217,8 +149,4 @@ function asRefusal(cause: unknown, call: CallContext): RankdError {
     });
   }
   throw cause;
-}
-
-function retryOf({ retryAfterMs }: RankdError): { retryAfterMs?: number } {
-  return retryAfterMs === undefined ? {} : { retryAfterMs };
 }

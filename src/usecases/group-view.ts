@@ -10,16 +10,20 @@ const rolesLifeMs = 30_000;
 const actingLifeMs = 60_000;
 /** A caller that keeps sending ranks nobody has must not turn each request into a read of the role list. */
 const refreshSpacingMs = 5_000;
+/** Of the time a caller has left: changes can be made without the check, so it must not use up their time. */
+const checkShare = 0.25;
 
 /** What rankd remembers of the group for a short while: its roles, and the account it acts as. Memberships never. */
 export class GroupView {
   readonly #platform: Platform;
+  readonly #clock: Clock;
   readonly #ladder: number[] | undefined;
   readonly #scheme: Remembered<RoleScheme>;
   readonly #acting: Remembered<ActingAccount | undefined>;
 
   constructor({ platform, clock, ladder }: { platform: Platform; clock: Clock; ladder: number[] | undefined }) {
     this.#platform = platform;
+    this.#clock = clock;
     this.#ladder = ladder;
     this.#scheme = new Remembered(clock, rolesLifeMs, (call) => this.#readScheme(call));
     this.#acting = new Remembered(clock, actingLifeMs, (call) => this.#readActing(call));
@@ -67,7 +71,9 @@ export class GroupView {
   }
 
   async #readActing(call: CallContext): Promise<ActingAccount | undefined> {
-    const credential = await this.#platform.checkCredential(call).catch(unlessCredential);
+    const now = this.#clock.monotonic();
+    const deadlineAt = now + (call.deadlineAt - now) * checkShare;
+    const credential = await this.#platform.checkCredential({ ...call, deadlineAt }).catch(unlessCredential);
     if (credential === undefined) return undefined;
     const refusal = refusalOfCredential(credential);
     if (refusal !== undefined) throw refusal;

@@ -1,6 +1,6 @@
 import type { RankChange } from '../core/model.ts';
 import { RankdError } from '../errors.ts';
-import type { ChangeOrder } from './change-rank.ts';
+import type { ChangeOrder } from './change-record.ts';
 import type { Ranking } from './ranking.ts';
 
 /** The caller's `Idempotency-Key`, and the SHA-256 (hex) of the request it came with. */

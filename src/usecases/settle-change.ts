@@ -5,7 +5,7 @@ import { type Goal, reversed, steps, stepsLeft } from '../core/steps.ts';
 import { RankdError } from '../errors.ts';
 import type { CallContext, ChangeOutcome } from '../ports.ts';
 import { carryOut } from './carry-out.ts';
-import { endState, outcomeOf } from './change-outcome.ts';
+import { isPassing, outcomeOf } from './change-outcome.ts';
 import type { Ranking } from './ranking.ts';
 
 const lookEveryMs = 1_000;
@@ -44,7 +44,7 @@ async function findOutcome(app: Ranking, change: RankChange, call: CallContext):
   if (progress.kind === 'done')
     return reached(change, await heldIds(app, { userId: change.rankeeId, roleIds: progress.seen }, call));
   const { error, kind } = progress;
-  if (kind === 'unknown' || endState(error.code) !== 'refused') throw error;
+  if (kind === 'unknown' || isPassing(error.code)) throw error;
   if (change.aim === 'roll_back')
     return { ...outcomeOf(error), message: `Could not be put back: ${error.message}`, rolesAfter };
   const why = { code: error.code, message: error.message };

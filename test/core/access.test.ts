@@ -116,8 +116,8 @@ test('the first condition that fails is the answer: workspace, key, scope, white
     refusalOf({ ...rest, ...(entry !== undefined && { entry }) }),
   );
   expect(mended.map(({ internal, code }) => (code === 'invalid_key' ? internal : code))).toEqual([
-    'the workspace is suspended',
-    'the key is revoked',
+    'the workspace is suspended (key_1)',
+    'the key is revoked (key_1)',
     'key_not_allowed',
     'place_not_whitelisted',
     'key_paused',

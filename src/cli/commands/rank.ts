@@ -99,9 +99,9 @@ async function test(
 async function change(cli: Cli, app: RankingApp, request: RankRequest): Promise<void> {
   using deadline = deadlineIn(app.clock, app.deadlineMs);
   const answer = await changeRank(app, { caller: { by: cli.by, dryRun: false }, request }, deadline);
-  const { change: done, retryAfterMs } = answer;
-  const error = errorOf(done, retryAfterMs);
-  if (error !== undefined) throw error;
+  const { change: done, error } = answer;
+  const refusal = errorOf(done, error);
+  if (refusal !== undefined) throw refusal;
   cli.print({ change: changeDocument(done) }, done.message);
 }
 

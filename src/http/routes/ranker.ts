@@ -5,7 +5,8 @@ import type { Key, RankRequest } from '../../core/model.ts';
 import { RankdError } from '../../errors.ts';
 import { authorize } from '../../usecases/authorize.ts';
 import { errorOf } from '../../usecases/change-outcome.ts';
-import { type ChangeAnswer, type ChangeCaller, changeRank } from '../../usecases/change-rank.ts';
+import { type ChangeAnswer, changeRank } from '../../usecases/change-rank.ts';
+import type { ChangeCaller } from '../../usecases/change-record.ts';
 import type { Idempotency } from '../../usecases/idempotency.ts';
 import { parsePlaceId } from '../ids.ts';
 import { InboundLimit } from '../inbound-limit.ts';
@@ -69,9 +70,9 @@ function idempotencyOf(
   return { idempotency: { key, fingerprint } };
 }
 
-function successOrThrow({ change, retryAfterMs }: ChangeAnswer): object {
-  const error = errorOf(change, retryAfterMs);
-  if (error !== undefined) throw error;
+function successOrThrow({ change, error }: ChangeAnswer): object {
+  const refusal = errorOf(change, error);
+  if (refusal !== undefined) throw refusal;
   const { message, rankeeId, newRankId } = change;
   return { success: true, message, rankeeId, newRankId };
 }

@@ -1,0 +1,72 @@
+import { newId } from '../core/api-key.ts';
+import type { RankChange, RankRequest } from '../core/model.ts';
+import type { RolePlan } from '../core/role-plan.ts';
+import type { ChangeOutcome } from '../ports.ts';
+import type { Idempotency } from './idempotency.ts';
+
+/** Who asks for a change, and how far this caller may go. */
+export interface ChangeCaller {
+  /** As history and audit name it: `key:<id>` or `cli:<user>@<host>`. */
+  by: string;
+  keyId?: string;
+  placeId?: number;
+  /** The key's own ceiling. */
+  maxRank?: number;
+  /** True for a test key: everything is checked and answered, nothing is written. */
+  dryRun: boolean;
+}
+
+export interface ChangeOrder {
+  caller: ChangeCaller;
+  request: RankRequest;
+  idempotency?: Idempotency;
+}
+
+/** The record of a change that was asked for and not decided yet. */
+export function draftOf({ caller, request, idempotency }: ChangeOrder, requestedAt: number): RankChange {
+  return {
+    ...request,
+    id: newId('chg'),
+    state: 'pending',
+    code: null,
+    message: '',
+    rolesBefore: [],
+    rolesAfter: [],
+    aim: 'apply',
+    by: caller.by,
+    ...(caller.keyId !== undefined && { keyId: caller.keyId }),
+    ...(caller.placeId !== undefined && { placeId: caller.placeId }),
+    ...(idempotency !== undefined && { idempotencyKey: idempotency.key, fingerprint: idempotency.fingerprint }),
+    dryRun: caller.dryRun,
+    demotion: false,
+    requestedAt,
+  };
+}
+
+/** The record once it is decided what to write. */
+export function planned(draft: RankChange, plan: RolePlan): RankChange {
+  return {
+    ...draft,
+    roleId: plan.target.id,
+    rolesBefore: plan.goal.from,
+    rolesAfter: plan.goal.to,
+    demotion: plan.rankAfter < plan.rankBefore,
+  };
+}
+
+/** The record of how it ended, at that time. */
+export function ended(
+  change: RankChange,
+  { state, code, message, rolesAfter }: ChangeOutcome,
+  now: number,
+): RankChange {
+  const prefix = change.dryRun ? 'Test key, nothing changed: ' : '';
+  return {
+    ...change,
+    state,
+    code,
+    message: prefix + message,
+    rolesAfter: rolesAfter ?? (state === 'applied' ? change.rolesAfter : change.rolesBefore),
+    ...(state !== 'unknown' && { finishedAt: now }),
+  };
+}
