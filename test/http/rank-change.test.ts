@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import { RankdError } from '../../src/errors.ts';
 import type { Platform } from '../../src/ports.ts';
 import { codeOf, messageOf, rankBody } from '../support/answers.ts';
 import { type Answer, openTestApp, place, type TestApp } from '../support/open-test-app.ts';
@@ -145,4 +146,15 @@ test('a burst for many members is answered in full', async () => {
   );
   expect(answers.map(({ status }) => status)).toEqual(answers.map(() => 200));
   expect(await app.heldBy(1007)).toEqual([roles.captain, roles.base].sort((a, b) => a - b));
+});
+
+test('a platform without room for the write says when to come back, and nothing is changed', async () => {
+  const busy = new RankdError('platform_busy', 'No room.', { retryAfterMs: 2_400 });
+  await using app = await openTestApp({
+    platform: (group) => platformWith(group, { assignRole: () => Promise.reject(busy) }),
+  });
+  const answer = await rank(app, await app.createKey());
+  expect([answer.status, codeOf(answer), answer.headers['retry-after']]).toEqual([503, 'platform_busy', '3']);
+  expect(answer.json).toMatchObject({ retryAfter: 3 });
+  expect(await app.heldBy(1001)).toEqual([roles.trainee, roles.base]);
 });
