@@ -1,3 +1,5 @@
+import { abortable } from '../abortable.ts';
+
 /** One at a time per member, in order of arrival; different members do not wait for each other. */
 export class MemberTurns {
   readonly #last = new Map<number, Promise<void>>();
@@ -22,17 +24,5 @@ export class MemberTurns {
         if (this.#last.get(userId) === through) this.#last.delete(userId);
       });
     }
-  }
-}
-
-async function abortable(promise: Promise<void>, signal: AbortSignal): Promise<void> {
-  signal.throwIfAborted();
-  const aborted = Promise.withResolvers<never>();
-  const abort = () => aborted.reject(signal.reason);
-  signal.addEventListener('abort', abort);
-  try {
-    await Promise.race([promise, aborted.promise]);
-  } finally {
-    signal.removeEventListener('abort', abort);
   }
 }

@@ -1,3 +1,4 @@
+import { abortable } from '../abortable.ts';
 import type { CallContext, Clock } from '../ports.ts';
 
 /** A value read from the platform, kept for a while; callers that arrive during a read share it. */
@@ -20,10 +21,11 @@ export class Remembered<T> {
     const others = this.#reading;
     if (others !== undefined) {
       // The first reader's deadline is not ours: where its read fails, we try with our own.
-      const shared = await others.then(
+      const settled = others.then(
         (value) => ({ value }),
         () => undefined,
       );
+      const shared = await abortable(settled, call.signal);
       return shared === undefined ? this.get(call, { maxAgeMs }) : shared.value;
     }
     this.#reading = this.#read(call);
