@@ -136,7 +136,11 @@ test.concurrent('revoking asks first: without a terminal and -y it ends with 2 a
   expect((await home.run(['-y', 'key', 'revoke', key.id])).code).toBe(0);
   const refused = await home.run(['key', 'verify', '-', '--json'], { input: secret });
   expect(refused).toMatchObject({ code: 5, stderr: '' });
-  expect(refused.json()).toMatchObject({ v: 1, accepted: false, reason: expect.stringContaining('the key is revoked') });
+  expect(refused.json()).toMatchObject({
+    v: 1,
+    accepted: false,
+    reason: expect.stringContaining('the key is revoked'),
+  });
   expect((await home.run(['key', 'rotate', 'game'])).code).toBe(4);
 });
 
