@@ -6,21 +6,27 @@ import { runCli } from './cli/program.ts';
 
 /** The process edge: the only file that touches `process`. */
 const stop = Promise.withResolvers<string>();
-const waitingForStop = { value: false };
+/** `serving` from the moment a command waits for the signal to stop. */
+let stage: 'command' | 'serving' | 'stopping' = 'command';
 
 for (const signal of ['SIGINT', 'SIGTERM'] as const) {
   process.on(signal, () => {
     // A command that does not wait for the signal, or a second signal, ends at once: what is open is settled later.
-    if (!waitingForStop.value) process.exit(130);
-    waitingForStop.value = false;
+    if (stage !== 'serving') process.exit(130);
+    stage = 'stopping';
     stop.resolve(signal);
   });
 }
 // Started by `bin/rankd.js` of an older Node: where that process is killed, this one is to stop too.
 process.on('disconnect', () => process.kill(process.pid, 'SIGTERM'));
 process.channel?.unref();
-// `rankd … | head` closes the pipe early; that is no error.
-process.stdout.on('error', (error: NodeJS.ErrnoException) => process.exit(error.code === 'EPIPE' ? 0 : 1));
+process.stdout.on('error', ({ code, message }: NodeJS.ErrnoException) => {
+  if (stage !== 'command') return; // a daemon serves on, whoever stopped reading
+  if (code === 'EPIPE') process.exit(0); // `rankd … | head` closes the pipe early; that is no error
+  process.stderr.write(`error: The result could not be written: ${message}.\ntry: check where the output goes\n`);
+  process.exit(1);
+});
+process.stderr.on('error', () => undefined); // nobody is left to be told; unheard, the event would end the process
 
 const io: Io = {
   stdout: (output) => void process.stdout.write(output),
@@ -34,7 +40,7 @@ const io: Io = {
   home: homedir(),
   operator: `cli:${userName()}@${hostname()}`,
   get stopSignal() {
-    waitingForStop.value = true;
+    stage = 'serving';
     return stop.promise;
   },
 };

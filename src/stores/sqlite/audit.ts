@@ -5,7 +5,7 @@ import type { Connection } from './connection.ts';
 export function auditStore(db: Connection, clock: Pick<Clock, 'now'>): AuditStore {
   return {
     async appendAudit(event) {
-      appendEvent(db, { ...event, at: clock.now() });
+      await db.write(() => appendEvent(db, { ...event, at: clock.now() }));
     },
 
     async listAudit({ since, afterId, limit }) {

@@ -12,7 +12,7 @@ type ChangeWrites = Pick<ChangeStore, 'recordChange' | 'beginChange' | 'markRoll
 export function changeWrites(db: Connection, clock: Pick<Clock, 'now'>): ChangeWrites {
   return {
     async recordChange(change) {
-      db.write(() => {
+      await db.write(() => {
         insert(db, change, clock.now());
         audit(db, change, `rank.${change.state}`, clock.now());
       });
@@ -20,7 +20,7 @@ export function changeWrites(db: Connection, clock: Pick<Clock, 'now'>): ChangeW
 
     async beginChange(change, { after, demotions }) {
       const now = clock.now();
-      const result = db.write(() => {
+      const result = await db.write(() => {
         if (!isFresh(db, change.rankeeId, after)) return false;
         const refusal = change.demotion && demotions ? tripBreaker(db, change, { limit: demotions, now }) : undefined;
         if (refusal !== undefined) return refusal;
@@ -33,7 +33,7 @@ export function changeWrites(db: Connection, clock: Pick<Clock, 'now'>): ChangeW
     },
 
     async markRollBack(changeId, why) {
-      db.write(() => {
+      await db.write(() => {
         const change = findOpen(db, changeId);
         if (change === undefined) throw new RankdError('conflict', `Change ${changeId} is settled already.`);
         db.run("UPDATE rank_changes SET aim = 'roll_back', code = @code, message = @message WHERE id = @changeId", {

@@ -1,23 +1,27 @@
 import Database from 'better-sqlite3';
+import { systemClock } from '../../clock.ts';
 import { RankdError } from '../../errors.ts';
-import { toStoreError } from './sqlite-error.ts';
+import { isBusy, toStoreError } from './sqlite-error.ts';
 
 /** Values by name: `{ keyId }` is `@keyId` in the statement. */
 export type Bindings = Record<string, string | number | Buffer | null | undefined>;
 
 /**
- * One handle on a database file. Statements are prepared once, by their text. Everything is synchronous, and every
- * failure leaves as a RankdError.
+ * One handle on a database file. Statements are prepared once, by their text. Everything but waiting for another
+ * process's write lock is synchronous, and every failure leaves as a RankdError.
  */
 export class Connection {
   readonly file: string;
+  readonly #patienceMs: number;
   readonly #database: Database.Database;
   readonly #statements = new Map<string, Database.Statement<[Bindings]>>();
   readonly #transaction: Database.Transaction<(work: () => unknown) => unknown>;
 
-  constructor(file: string) {
+  /** `patienceMs`: how long to wait for another process's lock, in milliseconds. */
+  constructor(file: string, { patienceMs = 5_000 }: { patienceMs?: number } = {}) {
     this.file = file;
-    this.#database = openDatabase(file);
+    this.#patienceMs = patienceMs;
+    this.#database = openDatabase(file, patienceMs);
     this.#transaction = this.#database.transaction((work: () => unknown) => work());
   }
 
@@ -47,8 +51,24 @@ export class Connection {
   /**
    * All of `work` or nothing of it. Takes the write lock before the first read (BEGIN IMMEDIATE): a transaction that
    * begins with a read fails at its first write when another process has committed meanwhile, however long it would wait.
+   *
+   * Waiting leaves the event loop free: SQLite's own wait would stop all requests for seconds, one after the other.
    */
-  write<T>(work: () => T): T {
+  async write<T>(work: () => T): Promise<T> {
+    const giveUpAt = systemClock.monotonic() + this.#patienceMs; // other processes do not live by a test's clock
+    for (;;) {
+      const isLastTry = systemClock.monotonic() >= giveUpAt;
+      try {
+        return this.#guard(() => this.#unlessBusy(() => this.#transaction.immediate(work) as T));
+      } catch (error) {
+        if (isLastTry || !(error instanceof RankdError && isBusy(error.cause))) throw error;
+      }
+      await systemClock.sleep(retryEveryMs);
+    }
+  }
+
+  /** As `write`, but holds the thread while it waits: for the time before anything is served. */
+  writeSync<T>(work: () => T): T {
     return this.#guard(() => this.#transaction.immediate(work) as T);
   }
 
@@ -73,6 +93,16 @@ export class Connection {
     return statement;
   }
 
+  /** Lets `work` fail at once where it would wait. A prepared PRAGMA busy_timeout has no effect when it is run again. */
+  #unlessBusy<T>(work: () => T): T {
+    this.#database.pragma('busy_timeout = 0');
+    try {
+      return work();
+    } finally {
+      this.#database.pragma(`busy_timeout = ${this.#patienceMs}`);
+    }
+  }
+
   #guard<T>(work: () => T): T {
     if (!this.#database.open) throw new RankdError('store_unavailable', 'The database of rankd is closed.');
     try {
@@ -83,13 +113,12 @@ export class Connection {
   }
 }
 
-/** How long a statement waits for another process's write lock. */
-const busyTimeoutMs = 5_000;
+const retryEveryMs = 15;
 
-function openDatabase(file: string): Database.Database {
+function openDatabase(file: string, timeout: number): Database.Database {
   let database: Database.Database | undefined;
   try {
-    database = new Database(file, { fileMustExist: true, timeout: busyTimeoutMs });
+    database = new Database(file, { fileMustExist: true, timeout });
     // In WAL mode anything less than synchronous=FULL can lose the last commits in a power cut.
     for (const setting of ['synchronous = FULL', 'foreign_keys = ON', 'trusted_schema = OFF']) database.pragma(setting);
     return database;

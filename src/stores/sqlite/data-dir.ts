@@ -45,11 +45,12 @@ function createIfMissing(file: string): void {
 }
 
 function dataDirError(cause: unknown, dataDir: string): RankdError {
-  switch (codeOf(cause)) {
+  const { code, path = dataDir } = Object(cause) as { code?: string; path?: string };
+  switch (code) {
     case 'EACCES':
     case 'EPERM':
-      return new RankdError('no_permission', `rankd may not write to its data directory ${dataDir}.`, {
-        hint: `run rankd as the user that owns ${dataDir}, or name another directory with --data-dir`,
+      return new RankdError('no_permission', `rankd may not write to ${path}.`, {
+        hint: `run rankd as the user that owns ${path} and may write to it, or name another directory with --data-dir`,
         cause,
       });
     case 'EROFS':
@@ -59,8 +60,15 @@ function dataDirError(cause: unknown, dataDir: string): RankdError {
       });
     case 'EEXIST':
     case 'ENOTDIR':
+    case 'ELOOP':
+    case 'ENAMETOOLONG':
       return new RankdError('config_invalid', `The data directory ${dataDir} is not a directory.`, {
         hint: 'name a directory with --data-dir',
+        cause,
+      });
+    case 'ENOENT': // mkdir made what was missing, so a link on the way leads nowhere: a disk that is not mounted?
+      return new RankdError('store_unavailable', `The data directory ${dataDir} is a link to what does not exist.`, {
+        hint: `make what ${dataDir} links to, or name another directory with --data-dir`,
         cause,
       });
     default:

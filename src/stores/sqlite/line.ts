@@ -23,7 +23,7 @@ export function lineStore(db: Connection, clock: Pick<Clock, 'now'>): LineStore 
     },
 
     async giveBack(ticket) {
-      db.run('DELETE FROM tickets WHERE seq = @ticket', { ticket });
+      await db.write(() => db.run('DELETE FROM tickets WHERE seq = @ticket', { ticket }));
     },
 
     async isNext({ rankeeId, place, holder }) {
@@ -38,13 +38,9 @@ export function lineStore(db: Connection, clock: Pick<Clock, 'now'>): LineStore 
     },
 
     async forgetTickets(holderPrefix) {
-      db.run(
-        'DELETE FROM tickets WHERE substr(holder, 1, length(@holderPrefix)) = @holderPrefix OR expires_at < @now',
-        {
-          holderPrefix,
-          now: clock.now(),
-        },
-      );
+      const sql =
+        'DELETE FROM tickets WHERE substr(holder, 1, length(@holderPrefix)) = @holderPrefix OR expires_at < @now';
+      await db.write(() => db.run(sql, { holderPrefix, now: clock.now() }));
     },
   };
 }

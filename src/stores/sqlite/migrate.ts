@@ -17,7 +17,7 @@ import { createWorkspace } from './workspace.ts';
 export function migrate(db: Connection, clock: Pick<Clock, 'now'>, migrations: readonly string[] = released): void {
   const target = migrations.length;
   if (schemaVersion(db, target) === target) return;
-  db.write(() => {
+  db.writeSync(() => {
     const version = schemaVersion(db, target);
     if (version === target) return;
     if (version > 0) copyDatabase(db.file, `${db.file}.before-v${target}`);

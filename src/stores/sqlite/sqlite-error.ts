@@ -53,11 +53,11 @@ function failures(file: string): Record<string, { message: string } & ErrorDetai
     },
     SQLITE_CANTOPEN: {
       message: 'The database of rankd cannot be opened.',
-      hint: `check that ${file} is a file and that ${directory} is writable for the user that rankd runs as`,
+      hint: `check that ${file} is a file, and that ${directory} and its files are writable for the user that rankd runs as`,
     },
     SQLITE_CORRUPT: {
       message: 'The database of rankd is damaged.',
-      hint: 'stop the daemon and put back a copy of rankd.db from before',
+      hint: `stop the daemon and put back a copy of ${file} from before`,
     },
   };
 }

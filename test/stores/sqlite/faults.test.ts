@@ -13,10 +13,10 @@ import { tempDir } from './support.ts';
 const clock = new ManualClock();
 
 /** A store, and its connection to make trouble with. */
-async function openForFaults(): Promise<{ store: Store; db: Connection }> {
+async function openForFaults(options: { patienceMs?: number } = {}): Promise<{ store: Store; db: Connection }> {
   const dataDir = tempDir();
   await (await openSqliteStore({ dataDir, clock })).close();
-  const db = new Connection(join(dataDir, 'rankd.db'));
+  const db = new Connection(join(dataDir, 'rankd.db'), options);
   onTestFinished(() => db.close());
   return { store: createSqliteStore(db, clock), db };
 }
@@ -46,8 +46,7 @@ test('on a full disk nothing is kept and the store says so; it works again once 
 });
 
 test('a database that another process keeps locked is store_unavailable, with when to try again', async () => {
-  const { store, db } = await openForFaults();
-  db.get('PRAGMA busy_timeout = 10');
+  const { store, db } = await openForFaults({ patienceMs: 10 });
   const holder = new Database(db.file);
   onTestFinished(() => void holder.close());
   holder.exec('BEGIN IMMEDIATE');

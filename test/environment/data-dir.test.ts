@@ -1,0 +1,169 @@
+import { randomBytes } from 'node:crypto';
+import { chmodSync, mkdirSync, readdirSync, readFileSync, symlinkSync, truncateSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import Database from 'better-sqlite3';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { CliHome } from '../support/run-cli.ts';
+import { runUnprivileged } from './unprivileged.ts';
+
+/** Data directories that rankd can't work with. Each says so in two lines, whatever the command, and is left as it was. */
+const home = new CliHome();
+afterAll(() => home[Symbol.dispose]());
+let usedDatabase: Buffer;
+beforeAll(async () => {
+  await home.json('key', 'create', 'game');
+  usedDatabase = readFileSync(join(home.dataDir, 'rankd.db'));
+});
+
+const commands = [
+  ['key', 'list'],
+  ['key', 'create', 'another'],
+  ['serve', '--port', '0'],
+];
+
+interface BadDirectory {
+  name: string;
+  /** Makes it at the path, or returns another path to use. */
+  make: (path: string) => string | undefined;
+  code: number;
+  /** In one of the two lines; `DIR` is the path used. */
+  says: string[];
+}
+
+/** A directory with this as its `rankd.db`. */
+function withDatabase(path: string, content: Buffer, change: (file: string) => void = () => undefined): undefined {
+  mkdirSync(path);
+  writeFileSync(join(path, 'rankd.db'), content, { mode: 0o600 });
+  change(join(path, 'rankd.db'));
+}
+
+const unusable: BadDirectory[] = [
+  { name: 'a file', make: (path) => void writeFileSync(path, 'mine'), code: 78, says: ['DIR is not a directory'] },
+  {
+    name: 'a path inside a file',
+    make: (path) => {
+      writeFileSync(path, 'mine');
+      return join(path, 'deep', 'down');
+    },
+    code: 78,
+    says: ['DIR is not a directory'],
+  },
+  {
+    name: 'a link to nothing',
+    make: (path) => void symlinkSync(`${path}-nowhere`, path),
+    code: 69,
+    says: ['DIR is a link to what does not exist', 'make what DIR links to'],
+  },
+  {
+    name: 'a link to itself',
+    make: (path) => void symlinkSync(path, path),
+    code: 78,
+    says: ['DIR is not a directory'],
+  },
+  {
+    name: 'a directory named rankd.db',
+    make: (path) => void mkdirSync(join(path, 'rankd.db'), { recursive: true }),
+    code: 69,
+    says: ['check that DIR/rankd.db is a file'],
+  },
+  {
+    name: 'a rankd.db that is no database',
+    make: (path) => withDatabase(path, randomBytes(5_000)),
+    code: 78,
+    says: ['DIR/rankd.db is not a database of rankd', 'move it out of DIR'],
+  },
+  {
+    name: 'a rankd.db of a newer version',
+    make: (path) => withDatabase(path, usedDatabase, setNewerSchema),
+    code: 78,
+    says: ['DIR/rankd.db has schema 99', 'install that newer rankd'],
+  },
+  {
+    name: 'a rankd.db that was cut off',
+    make: (path) => withDatabase(path, usedDatabase, (file) => truncateSync(file, 8_192)),
+    code: 69,
+    says: ['damaged', 'a copy of DIR/rankd.db'],
+  },
+  {
+    name: 'a rankd.db with garbage after its header',
+    make: (path) => withDatabase(path, Buffer.from(usedDatabase).fill(0xff, 4_096)),
+    code: 69,
+    says: ['damaged', 'a copy of DIR/rankd.db'],
+  },
+];
+
+test.concurrent.each(unusable)('$name: exit code $code, two lines, and nothing of it changes', async (bad) => {
+  const path = home.path(bad.name.replaceAll(' ', '-'));
+  const dataDir = bad.make(path) ?? path;
+  const before = contentOf(dataDir);
+  for (const command of commands) {
+    const { code, stdout, stderr } = await home.run(command, { dataDir });
+    expect({ code, stdout }).toEqual({ code: bad.code, stdout: '' });
+    expect(stderr).toMatch(/^error: .+\ntry: .+\n$/);
+    for (const part of bad.says) expect(stderr).toContain(part.replaceAll('DIR', dataDir));
+  }
+  expect(contentOf(dataDir)).toEqual(before);
+});
+
+const forbidden: Array<{ name: string; forbid: (dataDir: string) => string; names: string }> = [
+  { name: 'an empty directory', forbid: (dataDir) => emptied(dataDir), names: 'DIR' },
+  { name: 'a directory in such a one', forbid: (dataDir) => join(emptied(dataDir), 'new'), names: 'DIR' },
+  { name: 'a directory in use', forbid: (dataDir) => chmod(dataDir, 0o500), names: 'DIR' },
+  { name: 'the database', forbid: (dataDir) => inside(dataDir, 'rankd.db', 0o400), names: 'DIR/rankd.db' },
+  { name: 'a closed database', forbid: (dataDir) => inside(dataDir, 'rankd.db', 0), names: 'DIR/rankd.db' },
+];
+
+test.concurrent.each(forbidden)('$name that may not be written: exit code 77, what it is, and the fix', async (one) => {
+  const path = home.path(`forbidden-${one.name.replaceAll(' ', '-')}`);
+  withDatabase(path, usedDatabase);
+  const dataDir = one.forbid(path);
+  for (const command of commands) {
+    const { code, stdout, stderr } = await runUnprivileged(command, dataDir);
+    expect({ code, stdout, stderr }).toMatchObject({ code: 77, stdout: '' });
+    expect(stderr).toMatch(/^error: .+\ntry: .+\n$/);
+    const named = one.names.replace('DIR', dataDir);
+    expect(stderr).toContain(`may not write to ${named}.`);
+    expect(stderr).toContain('--data-dir');
+  }
+  chmodSync(path, 0o700);
+});
+
+/** Every file with its content; the daemon's lock, which it takes before it looks at the database, aside. */
+function contentOf(path: string): Record<string, string> {
+  try {
+    const names = readdirSync(path).filter((name) => name !== 'daemon.lock');
+    return Object.fromEntries(names.map((name) => [name, contentOfFile(join(path, name))]));
+  } catch (error) {
+    return { '': (error as NodeJS.ErrnoException).code === 'ENOTDIR' ? contentOfFile(path) : String(error) };
+  }
+}
+
+function contentOfFile(file: string): string {
+  try {
+    return readFileSync(file, 'hex');
+  } catch (error) {
+    return String(error);
+  }
+}
+
+function chmod(path: string, mode: number): string {
+  chmodSync(path, mode);
+  return path;
+}
+
+function inside(dataDir: string, name: string, mode: number): string {
+  chmodSync(join(dataDir, name), mode);
+  return dataDir;
+}
+
+function emptied(dataDir: string): string {
+  const empty = `${dataDir}-empty`;
+  mkdirSync(empty, { mode: 0o500 });
+  return empty;
+}
+
+function setNewerSchema(file: string): void {
+  const database = new Database(file);
+  database.pragma('user_version = 99');
+  database.close();
+}

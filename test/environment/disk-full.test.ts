@@ -1,0 +1,62 @@
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { expectError, rankBody } from '../support/answers.ts';
+import type { DaemonProcess } from '../support/daemon-process.ts';
+import { sampleRoles, sampleUsers } from '../support/fake-open-cloud/index.ts';
+import { type Answer, send } from '../support/open-test-app.ts';
+import { fillDisk, freeDisk } from './full-disk.ts';
+import { type OpenCloudHome, openCloudHome, ranker } from './open-cloud-home.ts';
+
+let world: OpenCloudHome;
+let daemon: DaemonProcess;
+beforeEach(async () => {
+  world = await openCloudHome();
+  daemon = await world.startDaemon();
+});
+afterEach(() => world[Symbol.asyncDispose]());
+
+const { trainee } = sampleUsers;
+const storeUnavailable = { status: 503, error: 'Store unavailable', code: 'store_unavailable' };
+const outcomeUnknown = { status: 504, error: 'Outcome unknown', code: 'outcome_unknown' };
+const post = (path: string, body: unknown, headers = {}): Promise<Answer> =>
+  send(daemon.url + path, { method: 'POST', key: world.secret, body, headers });
+const writesOf = (userId: number) => world.roblox.journal.writes(userId);
+
+test('on a full disk nothing is sent to the platform, keys are verified as ever, and it serves again once there is room', async () => {
+  const { roblox } = world;
+  fillDisk(daemon);
+  for (const headers of [{}, { 'idempotency-key': 'once' }]) {
+    expectError(await post(ranker, rankBody(), headers), storeUnavailable);
+  }
+  expect(writesOf(trainee)).toEqual([]);
+  expect(roblox.group.held(trainee)).toEqual([sampleRoles.trainee]);
+  expect(await post('/v1/apikey', { placeid: 1 })).toMatchObject({ status: 200 });
+  expect((await fetch(`${daemon.url}/healthz`)).status).toBe(200);
+
+  freeDisk(daemon);
+  const answer = await post(ranker, rankBody(), { 'idempotency-key': 'once' });
+  expect(answer).toMatchObject({ status: 200, json: { success: true } });
+  expect(roblox.group.held(trainee)).toEqual([sampleRoles.officer]);
+  expect(roblox.violations()).toEqual([]);
+});
+
+test('a disk that fills up between the write and its outcome: 504, the row stays open and is settled once there is room', async () => {
+  const { roblox } = world;
+  roblox.faults.add({ operation: 'unassign', kind: 'slow', when: 'after', delayMs: 200 });
+  const asked = post(ranker, rankBody());
+  await expect.poll(() => writesOf(trainee)).toHaveLength(2);
+  fillDisk(daemon);
+  expectError(await asked, outcomeUnknown);
+  expect(await world.latestChange()).toMatchObject({ state: 'pending' });
+
+  freeDisk(daemon);
+  await expect.poll(() => world.latestChange(), { timeout: 5_000 }).toMatchObject({ state: 'applied' });
+  expect(roblox.group.held(trainee)).toEqual([sampleRoles.officer]);
+  expect(writesOf(trainee)).toHaveLength(2);
+});
+
+test('a daemon stops in good order on a full disk, though what it counted can not be kept', async () => {
+  await daemon.post('/v1/apikey', 'rk_live_wrong', { placeid: 1 });
+  fillDisk(daemon);
+  expect(await daemon.stop()).toBe(0);
+  expect(daemon.log).toContain('stopped');
+});

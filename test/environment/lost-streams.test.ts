@@ -1,0 +1,88 @@
+import { type SpawnOptions, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { type AddressInfo, createServer } from 'node:net';
+import { text } from 'node:stream/consumers';
+import { fileURLToPath } from 'node:url';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { DaemonProcess } from '../support/daemon-process.ts';
+import { CliHome } from '../support/run-cli.ts';
+
+/** Whoever reads what rankd prints can go away: a pager, a log collector, a terminal. */
+const binary = fileURLToPath(new URL('../../bin/rankd.js', import.meta.url));
+const home = new CliHome();
+beforeAll(async () => {
+  await home.json('key', 'create', 'game');
+  const places = Array.from({ length: 3_000 }, (_, index) => index + 1).join('\n');
+  expect((await home.run(['whitelist', 'add', '--file', '-'], { input: places })).code).toBe(0);
+});
+afterAll(() => home[Symbol.dispose]());
+
+test('a daemon whose log and output nobody reads any more goes on serving, and stops in good order', async () => {
+  await using daemon = await DaemonProcess.start(home);
+  daemon.process.stdout.destroy();
+  daemon.process.stderr.destroy();
+  for (let request = 0; request < 20; request += 1) {
+    expect((await fetch(`${daemon.url}/healthz`)).status).toBe(200);
+  }
+  expect(await daemon.stop()).toBe(0);
+});
+
+test.each([
+  ['nobody reads from the start', '2>&1 | true'],
+  ['are closed', '<&- >&- 2>&-'],
+  ['lead to a full device', '>/dev/full 2>/dev/full'],
+])('a daemon serves though its output and log %s', async (_name, where) => {
+  const port = await freePort();
+  const daemon = shell(`"$@" serve --port ${port} ${where}`, { detached: true });
+  try {
+    await expect.poll(() => statusOf(`http://127.0.0.1:${port}/readyz`), { timeout: 5_000 }).toBe(200);
+    for (let request = 0; request < 5; request += 1)
+      expect(await statusOf(`http://127.0.0.1:${port}/healthz`)).toBe(200);
+  } finally {
+    process.kill(-Number(daemon.pid), 'SIGKILL');
+    await once(daemon, 'exit');
+  }
+});
+
+test('a command whose reader has seen enough ends quietly', async () => {
+  for (const command of ['whitelist list', 'whitelist list --json', 'history list']) {
+    const piped = shell(`set -o pipefail; "$@" ${command} | head -1 >/dev/null`);
+    const [said, [code]] = await Promise.all([text(piped.stderr), once(piped, 'exit')]);
+    expect([command, code]).toEqual([command, 0]);
+    expect(said).not.toMatch(/EPIPE|error/i);
+  }
+});
+
+test('a result that can not be written is said in two lines, and a refusal nobody reads keeps its exit code', async () => {
+  const lost = shell('"$@" key list >/dev/full');
+  const [said, [code]] = await Promise.all([text(lost.stderr), once(lost, 'exit')]);
+  expect({ code, said }).toEqual({ code: 1, said: expect.stringMatching(/^error: .*written.+\ntry: .+\n$/) });
+  const unread = shell('"$@" key show nobody 2>/dev/full');
+  expect(await once(unread, 'exit')).toEqual([3, null]);
+});
+
+/** Runs a line of bash in which `"$@"` is the built rankd, in the home of these tests. */
+function shell(line: string, options: SpawnOptions = {}) {
+  return spawn('bash', ['-c', line, 'bash', process.execPath, binary], {
+    ...options,
+    cwd: home.cwd,
+    env: { PATH: process.env['PATH'], HOME: home.folder, RANKD_DATA_DIR: home.dataDir },
+    stdio: ['ignore', 'ignore', 'pipe'],
+  });
+}
+
+/** A port that was free a moment ago: the daemon can't tell which one it took. */
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  server.close();
+  return port;
+}
+
+async function statusOf(url: string): Promise<number> {
+  return fetch(url).then(
+    ({ status }) => status,
+    () => 0,
+  );
+}

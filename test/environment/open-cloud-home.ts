@@ -1,0 +1,58 @@
+import { writeFileSync } from 'node:fs';
+import { DaemonProcess } from '../support/daemon-process.ts';
+import { type FakeOpenCloud, startFakeOpenCloud } from '../support/fake-open-cloud/index.ts';
+import { CliHome } from '../support/run-cli.ts';
+
+/** A home configured for a Roblox of its own, with a key for place 1. */
+export interface OpenCloudHome extends AsyncDisposable {
+  home: CliHome;
+  roblox: FakeOpenCloud;
+  /** Of the key. */
+  secret: string;
+  startDaemon(): Promise<DaemonProcess>;
+  /** The newest change, as the history prints it. */
+  latestChange(): Promise<{ id: string; state: string; code: string | null }>;
+}
+
+export async function openCloudHome(): Promise<OpenCloudHome> {
+  await using opened = new AsyncDisposableStack();
+  const home = opened.use(new CliHome());
+  const roblox = await startFakeOpenCloud();
+  opened.defer(() => roblox.close());
+  writeFileSync(home.path('roblox.key'), roblox.apiKey, { mode: 0o600 });
+  writeFileSync(
+    home.path('rankd.yaml'),
+    `group: { id: ${roblox.groupId} }
+platform: { api_key_file: roblox.key, base_url: "${roblox.baseUrl}", legacy_base_url: "${roblox.legacyBaseUrl}" }
+`,
+  );
+  const secret = await createKey(home);
+  const daemons = opened.use(new AsyncDisposableStack());
+  const all = opened.move();
+  return {
+    home,
+    roblox,
+    secret,
+    startDaemon: async () => daemons.use(await DaemonProcess.start(home)),
+    latestChange: async () => {
+      const { changes } = await home.json<{ changes: Array<{ id: string; state: string; code: string | null }> }>(
+        'history',
+        'list',
+      );
+      const [latest] = changes;
+      if (latest === undefined) throw new Error('no change was kept');
+      return latest;
+    },
+    [Symbol.asyncDispose]: () => all.disposeAsync(),
+  };
+}
+
+/** A key for place 1; returns its secret. */
+export async function createKey(home: CliHome): Promise<string> {
+  const { secret } = await home.json<{ secret: string }>('key', 'create', 'game');
+  await home.json('whitelist', 'add', '1', '--key', 'game');
+  return secret;
+}
+
+/** Where rank changes are asked for, from the place of the key. */
+export const ranker = '/v1/ranker?placeid=1';

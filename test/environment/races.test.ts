@@ -1,0 +1,55 @@
+import { join } from 'node:path';
+import Database from 'better-sqlite3';
+import { expect, test } from 'vitest';
+import { DaemonProcess } from '../support/daemon-process.ts';
+import { CliHome } from '../support/run-cli.ts';
+
+test('of two daemons started at the same moment on a new data directory exactly one wins; the other ends with 4', async () => {
+  using home = new CliHome();
+  const starts = await Promise.allSettled([start(home), start(home)]);
+  const [daemon, ...more] = starts.flatMap((one) => (one.status === 'fulfilled' ? [one.value] : []));
+  const [refusal] = starts.flatMap((one) => (one.status === 'rejected' ? [String(one.reason)] : []));
+  await using winner = daemon;
+  expect(more).toEqual([]);
+  expect(refusal).toContain('"code":"conflict"'); // whose exit code is 4
+  expect((await fetch(`${winner?.url}/readyz`)).status).toBe(200);
+  expect((await home.run(['serve', '--port', '0'])).code).toBe(4);
+  expect(integrityOf(home)).toBe('ok');
+});
+
+test('ten commands at once beside a busy daemon all succeed, and none of their work is lost', async () => {
+  using home = new CliHome();
+  await using daemon = await start(home);
+  const { secret } = await home.json<{ secret: string }>('key', 'create', 'game');
+  await home.json('whitelist', 'add', '1', '--key', 'game');
+  const names = Array.from({ length: 10 }, (_, index) => `key-${index}`);
+  let isBusy = true;
+  const changing = (async () => {
+    const statuses = new Set<number>();
+    for (let turn = 0; isBusy; turn += 1) {
+      const body = { rankerName: 'A', rankerId: 0, rankeeName: 'B', rankeeId: 1001, newRankId: turn % 2 ? 10 : 20 };
+      statuses.add((await daemon.post('/v1/ranker?placeid=1', secret, body)).status);
+    }
+    return [...statuses];
+  })();
+  const made = await Promise.all(names.map((name) => home.run(['key', 'create', name])));
+  isBusy = false;
+  expect(made.map(({ code, stderr }) => (code === 0 ? 0 : stderr))).toEqual(names.map(() => 0));
+  expect(await changing).toEqual([200]);
+  const { keys } = await home.json<{ keys: Array<{ name: string }> }>('key', 'list');
+  expect(keys.map(({ name }) => name).sort()).toEqual(['game', ...names]);
+  expect(integrityOf(home)).toBe('ok');
+});
+
+function start(home: CliHome): Promise<DaemonProcess> {
+  return DaemonProcess.start(home);
+}
+
+function integrityOf({ dataDir }: CliHome): unknown {
+  const database = new Database(join(dataDir, 'rankd.db'), { readonly: true });
+  try {
+    return database.pragma('integrity_check', { simple: true });
+  } finally {
+    database.close();
+  }
+}

@@ -1,0 +1,44 @@
+import { once } from 'node:events';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { rankBody } from '../support/answers.ts';
+import { sampleRoles, sampleUsers } from '../support/fake-open-cloud/index.ts';
+import { type OpenCloudHome, openCloudHome, ranker } from './open-cloud-home.ts';
+
+let world: OpenCloudHome;
+beforeEach(async () => {
+  world = await openCloudHome();
+});
+afterEach(() => world[Symbol.asyncDispose]());
+
+const { trainee } = sampleUsers;
+
+test('SIGTERM while the platform is slow: the change is finished, answered and kept, and the daemon ends with 0', async () => {
+  const { roblox, secret } = world;
+  const daemon = await world.startDaemon();
+  roblox.faults.add({ operation: 'assign', kind: 'slow', delayMs: 700 });
+  const asked = daemon.post(ranker, secret, rankBody());
+  await expect.poll(() => roblox.journal.writes(trainee)).toHaveLength(1);
+  const stopped = daemon.stop();
+  expect(await asked).toMatchObject({ status: 200, json: { success: true } });
+  expect(await stopped).toBe(0);
+  expect(await world.latestChange()).toMatchObject({ state: 'applied' });
+});
+
+test('a second SIGTERM ends it at once with 130, and the next start settles the change that was cut off', async () => {
+  const { roblox, secret } = world;
+  const daemon = await world.startDaemon();
+  roblox.faults.add({ operation: 'unassign', kind: 'hang', when: 'after' });
+  const asked = daemon.post(ranker, secret, rankBody()).catch(() => 'cut off');
+  await expect.poll(() => roblox.journal.writes(trainee)).toHaveLength(2);
+  const exited = once(daemon.process, 'exit');
+  daemon.process.kill('SIGTERM');
+  await expect.poll(() => daemon.log).toContain('stopping');
+  daemon.process.kill('SIGTERM');
+  expect(await exited).toEqual([130, null]);
+  expect(await asked).toBe('cut off');
+  expect(await world.latestChange()).toMatchObject({ state: 'pending' });
+
+  await world.startDaemon();
+  await expect.poll(() => world.latestChange(), { timeout: 5_000 }).toMatchObject({ state: 'applied' });
+  expect(roblox.group.held(trainee)).toEqual([sampleRoles.officer]);
+});

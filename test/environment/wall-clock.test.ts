@@ -1,0 +1,143 @@
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { RankdError } from '../../src/errors.ts';
+import { expectError, rankBody } from '../support/answers.ts';
+import { ManualClock } from '../support/manual-clock.ts';
+import { type Answer, openTestApp, place, type TestApp } from '../support/open-test-app.ts';
+import { holdWrites, platformWith } from '../support/platform-with.ts';
+
+/** An administrator or NTP sets the clock of a running daemon. */
+const hourMs = 3_600_000;
+const ranker = `/v1/ranker?placeid=${place}`;
+const open: TestApp[] = [];
+let clock: ManualClock;
+beforeEach(() => {
+  clock = new ManualClock();
+});
+afterEach(async () => {
+  for (const app of open.splice(0)) await app.close();
+});
+
+async function start(options: Parameters<typeof openTestApp>[0] = {}): Promise<TestApp> {
+  const app = await openTestApp({ ...options, clock });
+  open.push(app);
+  return app;
+}
+
+/** Sets the wall clock by so much, relative to now. */
+const setClockBy = (ms: number) => clock.setWallClock(clock.now() + ms);
+
+/** The answer, with time going on until it is there. */
+async function withTime(asked: Promise<Answer>): Promise<Answer> {
+  let isAnswered = false;
+  void asked.finally(() => {
+    isAnswered = true;
+  });
+  while (!isAnswered) await clock.advance(50);
+  return asked;
+}
+
+describe.each([
+  ['forward', hourMs],
+  ['back', -hourMs],
+])('the clock is set an hour %s', (_way, jumpMs) => {
+  test('while a change is under way: it is answered and kept once, and the next one begins at once', async () => {
+    const { platform, begun, letGo } = holdWrites();
+    const app = await start({ platform });
+    const key = await app.createKey();
+    const first = app.post(ranker, { key, body: rankBody() });
+    await begun;
+    setClockBy(jumpMs);
+    await clock.advance(3_000); // the recovery looks for abandoned changes meanwhile
+    letGo();
+    expect((await first).status).toBe(200);
+    const second = await app.post(ranker, { key, body: rankBody({ newRankId: 10 }) });
+    expect(second.status).toBe(200);
+    expect(await app.store.listChanges({ limit: 9 })).toMatchObject([{ state: 'applied' }, { state: 'applied' }]);
+  });
+
+  test('while an outcome is unknown: it is settled as soon as the platform answers', async () => {
+    let isDown = false;
+    const down = () => new RankdError('platform_unavailable', 'The platform is down.');
+    const app = await start({
+      platform: (group) =>
+        platformWith(group, {
+          getMember: async (userId, call) => {
+            if (isDown) throw down();
+            return group.getMember(userId, call);
+          },
+          unassignRole: async (change, call) => {
+            await group.unassignRole(change, call);
+            isDown = true;
+            throw new RankdError('outcome_unknown', 'The answer was lost.');
+          },
+        }),
+    });
+    const key = await app.createKey();
+    const unknown = await withTime(app.post(ranker, { key, body: rankBody() }));
+    expectError(unknown, { status: 504, code: 'outcome_unknown', error: 'Outcome unknown' });
+    setClockBy(jumpMs);
+    await clock.advance(5_000);
+    expect(await app.store.listChanges({ limit: 9 })).toMatchObject([{ state: 'unknown' }]);
+    isDown = false;
+    await clock.advance(5_000);
+    expect(await app.store.listChanges({ limit: 9 })).toMatchObject([{ state: 'applied' }]);
+  });
+
+  test('while an answer is kept for its idempotency key: a repeat gets it again, and nothing is done twice', async () => {
+    let writes = 0;
+    const app = await start({
+      platform: (group) =>
+        platformWith(group, {
+          assignRole: async (change, call) => {
+            writes += 1;
+            return group.assignRole(change, call);
+          },
+        }),
+    });
+    const key = await app.createKey();
+    const sent = { key, body: rankBody(), headers: { 'idempotency-key': 'once' } };
+    const first = await app.post(ranker, sent);
+    setClockBy(jumpMs);
+    const again = await app.post(ranker, sent);
+    expect(again).toMatchObject({ status: 200, json: first.json, headers: { 'idempotent-replayed': 'true' } });
+    expect(writes).toBe(1);
+    const other = { ...sent, body: rankBody({ newRankId: 10 }) };
+    expect((await app.post(ranker, other)).status).toBe(422);
+  });
+
+  test('while a cooldown runs: nobody waits an hour for it', async () => {
+    const app = await start({ config: { policy: { cooldownMs: 60_000 } } });
+    const key = await app.createKey();
+    expect((await app.post(ranker, { key, body: rankBody() })).status).toBe(200);
+    const tooSoon = await app.post(ranker, { key, body: rankBody({ newRankId: 10 }) });
+    expectError(tooSoon, { status: 429, code: 'cooldown', error: 'Cooldown active', waits: true });
+    setClockBy(jumpMs);
+    expect((await app.post(ranker, { key, body: rankBody({ newRankId: 10 }) })).status).toBe(200);
+  });
+
+  test('while requests are counted and timed: limits and deadlines go by durations', async () => {
+    const app = await start({ config: { limits: { verifyPerMinute: 2 } } });
+    const key = await app.createKey();
+    const verify = () => app.post('/v1/apikey', { key, body: { placeid: place } });
+    expect([(await verify()).status, (await verify()).status]).toEqual([200, 200]);
+    setClockBy(jumpMs);
+    const limited = await verify();
+    expect(limited.status).toBe(429);
+    expect(Number(limited.headers['retry-after'])).toBeLessThanOrEqual(60);
+    await clock.advance(30_000);
+    expect((await verify()).status).toBe(200);
+  });
+});
+
+test('a key follows its expiry by the wall clock, and loses nothing where the clock is set right again', async () => {
+  const app = await start();
+  const key = await app.createKey({ expiresAt: clock.now() + hourMs / 2 });
+  const verify = async () => (await app.post('/v1/apikey', { key, body: { placeid: place } })).status;
+  expect(await verify()).toBe(200);
+  setClockBy(hourMs);
+  expect(await verify()).toBe(401);
+  setClockBy(-hourMs);
+  expect(await verify()).toBe(200);
+  setClockBy(-hourMs);
+  expect(await verify()).toBe(200);
+});
