@@ -6,6 +6,7 @@ import type { CallContext } from '../ports.ts';
 import { carryOut } from './carry-out.ts';
 import { type Ending, endingOf, outcomeUnknown } from './change-outcome.ts';
 import type { Ranking } from './ranking.ts';
+import { lagEndsAt } from './read-member.ts';
 
 /** Carries out a change whose intent is kept. A refusal half-way is put back; what can't be confirmed is unknown. */
 export async function applyChange(
@@ -13,10 +14,12 @@ export async function applyChange(
   { change, plan, scheme, success }: { change: RankChange; plan: RolePlan; scheme: RoleScheme; success: string },
   call: CallContext,
 ): Promise<Ending> {
-  const progress = await carryOut(app, { userId: change.rankeeId, steps: plan.steps }, call);
+  const { rankeeId: userId } = change;
+  const provesFrom = () => lagEndsAt(app, userId);
+  const progress = await carryOut(app, { userId, steps: plan.steps, provesFrom }, call);
   switch (progress.kind) {
     case 'done': {
-      const seen = { userId: change.rankeeId, roleIds: progress.seen };
+      const seen = { userId, roleIds: progress.seen };
       // Somebody else may have given a higher role in between: then the member is not seen to hold the new rank.
       if (rolePlan(scheme, seen, plan.target).steps.length > 0) return endingOf(outcomeUnknown());
       const rolesAfter = roleIds(heldRoles(scheme.roles, seen));
@@ -37,7 +40,9 @@ async function putBack(
 ): Promise<Ending> {
   if (done.length === 0) return endingOf(error);
   await app.store.markRollBack(change.id, { code: error.code, message: error.message });
-  const progress = await carryOut(app, { userId: change.rankeeId, steps: done.map(inverse).reverse() }, call);
+  const back = done.map(inverse).reverse();
+  const lagEnd = app.clock.monotonic() + app.platform.readLagMs; // until then, reads may show how it was before: as if put back
+  const progress = await carryOut(app, { userId: change.rankeeId, steps: back, provesFrom: async () => lagEnd }, call);
   return endingOf(progress.kind === 'done' ? error : outcomeUnknown(progress.error));
 }
 

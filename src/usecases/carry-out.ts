@@ -12,17 +12,24 @@ export type Progress =
 const firstLookMs = 150;
 const longestLookMs = 2_000;
 
+export interface Errand {
+  userId: number;
+  steps: Step[];
+  /** The moment on `Clock.monotonic()` from which no read shows the member as before rankd's last change; asked where reads have to prove an effect. */
+  provesFrom(): Promise<number>;
+}
+
 /** Writes the steps in order, each seen to have taken effect before the next is begun. */
 export async function carryOut(
   ports: Pick<Ports, 'platform' | 'clock'>,
-  { userId, steps }: { userId: number; steps: Step[] },
+  { userId, steps, provesFrom }: Errand,
   call: CallContext,
 ): Promise<Progress> {
   const done: Step[] = [];
   let seen: number[] = [];
   for (const step of steps) {
     try {
-      seen = await take(ports, { userId, step }, call);
+      seen = await take(ports, { userId, step, provesFrom }, call);
     } catch (cause) {
       const error = cause instanceof RankdError ? cause : unconfirmed(cause);
       return { kind: error.code === 'outcome_unknown' ? 'unknown' : 'refused', done, error };
@@ -35,7 +42,7 @@ export async function carryOut(
 /** The roles (ids) that show the effect. Throws `outcome_unknown` where the effect can't be confirmed; any other RankdError means that there is none. */
 async function take(
   { platform, clock }: Pick<Ports, 'platform' | 'clock'>,
-  { userId, step }: { userId: number; step: Step },
+  { userId, step, provesFrom }: Omit<Errand, 'steps'> & { step: Step },
   call: CallContext,
 ): Promise<number[]> {
   const write = { userId, roleId: step.roleId };
@@ -47,10 +54,12 @@ async function take(
   }
   if (answer !== undefined && isTaken(step, answer.roleIds)) return answer.roleIds;
   const answeredAt = clock.monotonic();
+  const provesAt = await provesFrom();
   for (let waitMs = firstLookMs; ; waitMs = Math.min(waitMs * 2, longestLookMs)) {
+    const readAt = clock.monotonic();
     const seen = await look(platform, userId, call);
-    if (seen !== undefined && isTaken(step, seen.roleIds)) return seen.roleIds;
-    const isPastLag = seen !== undefined && clock.monotonic() - answeredAt >= platform.readLagMs;
+    if (seen !== undefined && isTaken(step, seen.roleIds) && readAt >= provesAt) return seen.roleIds;
+    const isPastLag = seen !== undefined && readAt - answeredAt >= platform.readLagMs;
     if (isPastLag && answer !== undefined) throw withoutEffect();
     await clock.sleep(waitMs, call.signal).catch((cause) => {
       throw unconfirmed(cause);

@@ -11,6 +11,7 @@ import { heldRoles, type RolePlan, type RoleScheme, rolePlan } from '../core/rol
 import { RankdError } from '../errors.ts';
 import type { CallContext } from '../ports.ts';
 import type { Ranking } from './ranking.ts';
+import { readMember } from './read-member.ts';
 
 /** Makes the checks: a real change stops at the first refusal, a dry run lists them all. */
 export interface Examiner {
@@ -73,10 +74,10 @@ export async function decideChange(
   return { plan, scheme };
 }
 
-async function findMember({ platform, group }: Ranking, userId: number, call: CallContext) {
-  const member = await platform.getMember(userId, call);
+async function findMember(app: Ranking, userId: number, call: CallContext) {
+  const member = await readMember(app, userId, call);
   if (member !== undefined) {
-    const scheme = await group.schemeFor(member, call);
+    const scheme = await app.group.schemeFor(member, call);
     if (heldRoles(scheme.roles, member).some(({ kind }) => kind === 'owner')) throw refusalOfOwner(userId);
     return { member, scheme };
   }

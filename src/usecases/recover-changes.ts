@@ -14,7 +14,8 @@ export async function recoverChanges(
 }
 
 async function recover(app: Ranking, { id, rankeeId }: RankChange, stop: AbortSignal): Promise<void> {
-  using deadline = deadlineIn(app.clock, app.deadlineMs);
+  // Nobody waits for the answer, and reads need their time to catch up however short the deadline of requests is.
+  using deadline = deadlineIn(app.clock, app.deadlineMs + app.platform.readLagMs);
   const call = { signal: AbortSignal.any([deadline.signal, stop]), deadlineAt: deadline.at, lane: 'recovery' };
   await app.turns.run(rankeeId, call.signal, async () => {
     const change = await app.store.findChange(id);

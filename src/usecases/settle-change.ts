@@ -1,12 +1,13 @@
 import { memberTitle } from '../core/describe.ts';
 import type { Member, RankChange } from '../core/model.ts';
-import { heldRoles, roleIds } from '../core/role-plan.ts';
+import { heldRoles, roleIds, rolePlan } from '../core/role-plan.ts';
 import { type Goal, reversed, steps, stepsLeft } from '../core/steps.ts';
 import { RankdError } from '../errors.ts';
 import type { CallContext, ChangeOutcome } from '../ports.ts';
 import { carryOut } from './carry-out.ts';
 import { isPassing, outcomeOf } from './change-outcome.ts';
 import type { Ranking } from './ranking.ts';
+import { lagEndsAt } from './read-member.ts';
 
 const lookEveryMs = 1_000;
 /** What a process that is alive may need beyond the deadline to keep the outcome, in milliseconds. */
@@ -32,17 +33,19 @@ export async function settleChange(app: Ranking, change: RankChange, call: CallC
 async function findOutcome(app: Ranking, change: RankChange, call: CallContext): Promise<ChangeOutcome> {
   const forward: Goal = { from: change.rolesBefore, to: change.rolesAfter };
   const goal = change.aim === 'apply' ? forward : reversed(forward);
-  const rolesAfter = await seenAtRest(app, { userId: change.rankeeId, goal }, call);
+  const rolesAfter = await seenAtRest(app, { change, goal }, call);
   if (rolesAfter === undefined) return { ...outcomeOf(leftTheGroup(change)), rolesAfter: [] };
   const left = stepsLeft(goal, rolesAfter);
   if (left === undefined) return { ...outcomeOf(changedByOthers(change)), rolesAfter };
-  if (left.length === 0) return reached(change, rolesAfter);
+  if (left.length === 0) return reached(app, { change, rolesAfter }, call);
   if (change.aim === 'apply' && left.length === steps(goal).length)
     return { ...outcomeOf(notApplied(change)), rolesAfter };
 
-  const progress = await carryOut(app, { userId: change.rankeeId, steps: left }, call);
-  if (progress.kind === 'done')
-    return reached(change, await heldIds(app, { userId: change.rankeeId, roleIds: progress.seen }, call));
+  const progress = await carryOut(app, { userId: change.rankeeId, steps: left, provesFrom: async () => 0 }, call);
+  if (progress.kind === 'done') {
+    const seen = { userId: change.rankeeId, roleIds: progress.seen };
+    return reached(app, { change, rolesAfter: await heldIds(app, seen, call) }, call);
+  }
   const { error, kind } = progress;
   if (kind === 'unknown' || isPassing(error.code)) throw error;
   if (change.aim === 'roll_back')
@@ -52,18 +55,23 @@ async function findOutcome(app: Ranking, change: RankChange, call: CallContext):
   return findOutcome(app, { ...change, ...why, aim: 'roll_back' }, call);
 }
 
-/** The roles held once the goal is reached, or once reads can no longer lag the last write; `undefined`: no member. */
+/**
+ * The roles held once the goal is reached, or once reads can no longer lag the last write; `undefined`: no member.
+ * A read from before the change can show the goal of a roll-back, or one that an earlier change had left: it proves nothing.
+ */
 async function seenAtRest(
   app: Ranking,
-  { userId, goal }: { userId: number; goal: Goal },
+  { change, goal }: { change: RankChange; goal: Goal },
   call: CallContext,
 ): Promise<number[] | undefined> {
-  const firstLookAt = app.clock.monotonic();
+  const restsAt = app.clock.monotonic() + app.platform.readLagMs;
+  const provesFrom = change.aim === 'roll_back' ? restsAt : await lagEndsAt(app, change.rankeeId);
   for (;;) {
-    const member = await app.platform.getMember(userId, call);
+    const readAt = app.clock.monotonic();
+    const member = await app.platform.getMember(change.rankeeId, call);
     const held = member === undefined ? undefined : await heldIds(app, member, call);
     const isThere = held !== undefined && stepsLeft(goal, held)?.length === 0;
-    if (isThere || app.clock.monotonic() - firstLookAt >= app.platform.readLagMs) return held;
+    if ((isThere && readAt >= provesFrom) || readAt >= restsAt) return held;
     await app.clock.sleep(lookEveryMs, call.signal);
   }
 }
@@ -73,10 +81,20 @@ async function heldIds(app: Ranking, member: Member, call: CallContext): Promise
   return roleIds(heldRoles(roles, member));
 }
 
-function reached(change: RankChange, rolesAfter: number[]): ChangeOutcome {
+async function reached(
+  app: Ranking,
+  { change, rolesAfter }: { change: RankChange; rolesAfter: number[] },
+  call: CallContext,
+): Promise<ChangeOutcome> {
   if (change.aim === 'roll_back') {
     return { ...outcomeOf(new RankdError(change.code ?? 'platform_rejected', change.message)), rolesAfter };
   }
+  const scheme = await app.group.scheme(call);
+  const target = scheme.roles.find((role) => role.id === change.roleId);
+  const member = { userId: change.rankeeId, roleIds: rolesAfter };
+  // Every role of the plan is in place; but somebody else may have given a higher one since.
+  const isRank = target !== undefined && rolePlan(scheme, member, target).steps.length === 0;
+  if (!isRank) return { ...outcomeOf(changedByOthers(change)), rolesAfter };
   return {
     state: 'applied',
     code: null,

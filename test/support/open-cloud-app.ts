@@ -2,12 +2,14 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
+import { expect } from 'vitest';
 import { loadConfig } from '../../src/config/load.ts';
 import type { RankChange } from '../../src/core/model.ts';
 import { startDaemon } from '../../src/daemon.ts';
 import type { HttpApp } from '../../src/http/server.ts';
 import { createLog } from '../../src/log.ts';
 import { OpenCloudPlatform, type OpenCloudTuning } from '../../src/platforms/open-cloud.ts';
+import type { CallContext } from '../../src/ports.ts';
 import { createKey } from '../../src/usecases/keys.ts';
 import { recoverChanges } from '../../src/usecases/recover-changes.ts';
 import {
@@ -23,7 +25,7 @@ import { SkippableClock } from './skippable-clock.ts';
 
 /** Tries and waits as short as a local fake allows. */
 const tuning: OpenCloudTuning = {
-  perTryTimeoutMs: 250,
+  perTryTimeoutMs: 400,
   backOffMs: 20,
   longestBackOffMs: 100,
   shortestTryMs: 20,
@@ -63,6 +65,8 @@ export interface OpenCloudApp extends AsyncDisposable {
   /** The change that an answer is about. */
   changeOf(answer: Answer): Promise<RankChange>;
   newKey(name: string): Promise<string>;
+  /** For a call of the platform by the test itself. */
+  call(): CallContext;
   /** One round of recovery. */
   recover(): Promise<void>;
 }
@@ -85,7 +89,7 @@ export async function openCloudApp(options: OpenCloudAppOptions = {}): Promise<O
     config: configOf(dataDir, options),
     dataDir,
     log: createLog({ level: 'info', readable: false, write: (line) => void logLines.push(line) }),
-    overrides: { clock, platform: platformWith(openCloud, { readLagMs: options.readLagMs ?? 500 }) },
+    overrides: { clock, platform: platformWith(openCloud, { readLagMs: options.readLagMs ?? 700 }) },
   });
   opened.defer(() => daemon.stop());
   await quiet(fake);
@@ -107,8 +111,21 @@ export async function openCloudApp(options: OpenCloudAppOptions = {}): Promise<O
       if (change === undefined) throw new Error('the answer names no change that the history has');
       return change;
     },
+    call: () => ({ signal: AbortSignal.timeout(2_000), deadlineAt: clock.monotonic() + 2_000, lane: 'test' }),
     recover: () => recoverChanges(app, { report: () => undefined, stop: new AbortController().signal }),
     [Symbol.asyncDispose]: () => running.disposeAsync(),
+  };
+}
+
+/** A test on an app of its own, which ends with a look at whether rankd behaved towards the platform. */
+export function onOpenCloud(
+  body: (system: OpenCloudApp) => Promise<void>,
+  options: OpenCloudAppOptions = {},
+): () => Promise<void> {
+  return async () => {
+    await using system = await openCloudApp(options);
+    await body(system);
+    expect(system.fake.violations()).toEqual([]);
   };
 }
 

@@ -1,0 +1,54 @@
+import type { Member, RankChange } from '../core/model.ts';
+import { heldRoles, roleIds } from '../core/role-plan.ts';
+import type { CallContext, Ports } from '../ports.ts';
+import type { Ranking } from './ranking.ts';
+
+const firstLookMs = 250;
+const longestLookMs = 2_000;
+/** Refusals and repetitions between two changes of a member are rows too. */
+const rowsLookedAt = 20;
+
+/**
+ * The member as of rankd's own last change at the earliest: a read that still shows the roles from before it would make the
+ * next plan a wrong one. Where somebody else has changed them since, it takes until reads can no longer lag to be sure.
+ */
+export async function readMember(app: Ranking, userId: number, call: CallContext): Promise<Member | undefined> {
+  const last = await lastWritten(app, userId);
+  const sureAt = app.clock.monotonic() + lagLeftMs(app, last);
+  for (let waitMs = firstLookMs; ; waitMs = Math.min(waitMs * 2, longestLookMs)) {
+    const isSure = last === undefined || app.clock.monotonic() >= sureAt;
+    const member = await app.platform.getMember(userId, call);
+    if (isSure || member === undefined || (await shows(app, member, last, call))) return member;
+    await app.clock.sleep(waitMs, call.signal);
+  }
+}
+
+/** The moment on `Clock.monotonic()` from which no read shows the member as before rankd's last finished change. */
+export async function lagEndsAt(app: Ports, userId: number): Promise<number> {
+  return app.clock.monotonic() + lagLeftMs(app, await lastWritten(app, userId));
+}
+
+/** The member's newest finished change that rankd wrote something for; `undefined` where reads can no longer lag it. */
+async function lastWritten(app: Ports, rankeeId: number): Promise<RankChange | undefined> {
+  if (app.platform.readLagMs === 0) return undefined;
+  const states: RankChange['state'][] = ['applied', 'refused', 'failed'];
+  const changes = await app.store.listChanges({ rankeeId, states, limit: rowsLookedAt });
+  const last = changes.find(hasWritten);
+  return lagLeftMs(app, last) > 0 ? last : undefined;
+}
+
+function hasWritten({ state, aim, dryRun, rolesBefore, rolesAfter }: RankChange): boolean {
+  if (dryRun) return false;
+  return aim === 'roll_back' || (state === 'applied' && rolesBefore.join() !== rolesAfter.join());
+}
+
+/** Never more than the lag, also where the clock was set back. */
+function lagLeftMs({ clock, platform }: Ports, last: RankChange | undefined): number {
+  if (last?.finishedAt === undefined) return 0;
+  return Math.max(0, platform.readLagMs - Math.max(0, clock.now() - last.finishedAt));
+}
+
+async function shows(app: Ranking, member: Member, { rolesAfter }: RankChange, call: CallContext): Promise<boolean> {
+  const { roles } = await app.group.schemeFor(member, call);
+  return roleIds(heldRoles(roles, member)).join() === rolesAfter.join();
+}

@@ -1,0 +1,233 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { describe, expect, test, vi } from 'vitest';
+import { codeOf } from '../support/answers.ts';
+import { membershipResource } from '../support/fake-open-cloud/resources.ts';
+import { type OpenCloudApp, onOpenCloud, sampleRoles, sampleUsers } from '../support/open-cloud-app.ts';
+
+const { base, trainee, officer, captain } = sampleRoles;
+const { trainee: bob, traineeAndCaptain: veteran } = sampleUsers;
+const always = Number.POSITIVE_INFINITY;
+
+vi.setConfig({ maxConcurrency: 12 });
+
+/** What a write about the member answers that shows these roles, whatever it did. */
+function answerShowing({ fake }: OpenCloudApp, roleIds: number[]): string {
+  return JSON.stringify(membershipResource(fake.group, bob, roleIds, 'withoutBase'));
+}
+
+describe('reads that lag behind writes', () => {
+  const lagging = { fake: { lagMs: 400 } };
+
+  test.concurrent(
+    'a change whose answers show the state before is confirmed by reads, once they have caught up',
+    onOpenCloud(async (system) => {
+      const { fake } = system;
+      fake.faults.add({ operation: 'assign', kind: 'body', when: 'after', body: answerShowing(system, [trainee]) });
+      fake.faults.add({
+        operation: 'unassign',
+        kind: 'body',
+        when: 'after',
+        body: answerShowing(system, [trainee, officer]),
+      });
+      expect((await system.rank(bob)).status).toBe(200);
+      expect(fake.group.held(bob)).toEqual([officer]);
+      expect(fake.journal.writes()).toHaveLength(2);
+    }, lagging),
+  );
+
+  test.concurrent(
+    'a change back right after a change is not taken for done already',
+    onOpenCloud(async (system) => {
+      expect((await system.rank(bob)).status).toBe(200);
+      const back = await system.rank(bob, { newRankId: 10 });
+      expect(back.status).toBe(200);
+      expect(system.fake.group.held(bob)).toEqual([trainee]);
+    }, lagging),
+  );
+
+  test.concurrent(
+    'a change right after one that was put back starts from what the member really holds',
+    onOpenCloud(async (system) => {
+      system.fake.faults.add({ operation: 'unassign', kind: 'status 403', skip: 0, roleId: trainee });
+      expect(codeOf(await system.rank(bob))).toBe('above_acting_account');
+      await delay(380); // reads now show both roles
+      expect((await system.rank(bob)).status).toBe(200);
+      expect(system.fake.group.held(bob)).toEqual([officer]);
+    }, lagging),
+  );
+
+  test.concurrent(
+    'what a moderator does right after a change is seen once reads have caught up',
+    onOpenCloud(async (system) => {
+      expect((await system.rank(bob)).status).toBe(200);
+      system.fake.group.change(bob, [captain], system.fake.now());
+      expect((await system.rank(bob)).status).toBe(200);
+      expect(system.fake.group.held(bob)).toEqual([officer]);
+    }, lagging),
+  );
+
+  test.concurrent(
+    'an unknown outcome right after another change is not settled by what reads showed before both',
+    onOpenCloud(async (system) => {
+      const { fake } = system;
+      expect((await system.rank(bob, { newRankId: 50 })).status).toBe(200);
+      expect((await system.rank(bob, { newRankId: 10 })).status).toBe(200);
+      await delay(300);
+      fake.lagMs = 690;
+      fake.faults.add({ operation: 'assign', kind: 'status 401', times: 1 });
+      fake.faults.add({ operation: 'assign', kind: 'reset', times: always });
+      const answer = await system.rank(bob, { newRankId: 50 });
+      expect(answer.status).not.toBe(200);
+      expect(fake.group.held(bob)).toEqual([trainee]);
+    }, lagging),
+  );
+});
+
+describe('a write that is accepted without effect', () => {
+  test.concurrent(
+    'is told apart from lag and reported as a matter of the key; nothing is changed',
+    onOpenCloud(async (system) => {
+      const { fake } = system;
+      expect((await system.rank(veteran)).status).toBe(200); // by now the key counts as one that may write
+      fake.credential.scopes = [{ name: 'group', operations: ['read'], groupIds: ['*'] }];
+      fake.acceptsWritesWithoutScope = true;
+      const answer = await system.rank(bob);
+      expect([answer.status, codeOf(answer)]).toEqual([502, 'platform_credential']);
+      expect(await system.changeOf(answer)).toMatchObject({ state: 'failed', code: 'platform_credential' });
+      expect(fake.group.held(bob)).toEqual([trainee]);
+      expect(fake.journal.writes(bob)).toHaveLength(1);
+    }),
+  );
+
+  test.concurrent(
+    'as a second step leaves nothing half: the first is put back',
+    onOpenCloud(async (system) => {
+      const body = answerShowing(system, [trainee, officer]);
+      system.fake.faults.add({ operation: 'unassign', roleId: trainee, kind: 'body', body, times: always });
+      const answer = await system.rank(bob);
+      expect([answer.status, codeOf(answer)]).toEqual([502, 'platform_credential']);
+      expect(system.fake.group.held(bob)).toEqual([trainee]);
+      expect(await system.changeOf(answer)).toMatchObject({ state: 'failed', rolesAfter: [base, trainee] });
+    }),
+  );
+});
+
+describe('members with several roles', () => {
+  test.concurrent(
+    'lose the highest one and what is above the target, and keep the lower ones',
+    onOpenCloud(async (system) => {
+      expect((await system.rank(veteran)).status).toBe(200);
+      expect(system.fake.group.held(veteran)).toEqual([officer, trainee]);
+    }),
+  );
+
+  test.concurrent(
+    'of a group of 40 roles, listed over pages, get the one that is asked for',
+    onOpenCloud(async (system) => {
+      const { fake, clock } = system;
+      const extra = Array.from({ length: 33 }, (_, index) => ({
+        id: 900 + index,
+        name: `R${index}`,
+        rank: 60 + index,
+      }));
+      fake.group.roles.push(...extra);
+      fake.group.setMember(
+        bob,
+        extra.slice(0, 25).map(({ id }) => id),
+      );
+      clock.skip(61_000);
+      expect((await system.rank(bob, { newRankId: 85 })).status).toBe(200);
+      expect(fake.group.held(bob)).toEqual([...extra.slice(0, 24).map(({ id }) => id), 925]);
+      expect((await system.rank(bob, { newRankId: 924 })).status).toBe(200);
+      expect((await system.rank(bob, { newRankId: 1 })).status).toBe(200);
+      expect(fake.group.held(bob)).toEqual([]);
+    }),
+  );
+
+  test.concurrent.each(['withoutBase', 'withBase'] as const)('are read rightly where roles come %s', (rolesField) =>
+    onOpenCloud(async (system) => {
+      system.fake.rolesField = rolesField;
+      expect((await system.rank(sampleUsers.memberOnly)).status).toBe(200);
+      expect(system.fake.group.held(sampleUsers.memberOnly)).toEqual([officer]);
+      expect((await system.rank(sampleUsers.memberOnly, { newRankId: 1 })).status).toBe(200);
+      expect(system.fake.group.held(sampleUsers.memberOnly)).toEqual([]);
+      expect((await system.rank(veteran, { newRankId: 1 })).status).toBe(200);
+      expect(system.fake.group.held(veteran)).toEqual([]);
+    })(),
+  );
+
+  test.concurrent(
+    'are read rightly where the answers have the single role alone',
+    onOpenCloud(async (system) => {
+      system.fake.rolesField = 'absent';
+      expect((await system.rank(sampleUsers.memberOnly, { newRankId: 10 })).status).toBe(200);
+      expect(system.fake.group.held(sampleUsers.memberOnly)).toEqual([trainee]);
+    }),
+  );
+});
+
+describe('a moderator who changes the member in the meantime', () => {
+  /** What happens to the member while the first write is on its way. */
+  function meanwhile({ fake }: OpenCloudApp, act: () => void): void {
+    fake.faults.add({ operation: 'assign', kind: 'slow', delayMs: 150 });
+    const waiting = setInterval(() => {
+      if (fake.journal.writes(bob).length === 0) return;
+      clearInterval(waiting);
+      act();
+    }, 5);
+  }
+
+  test.concurrent(
+    'and gives a higher role: never told or kept as applied',
+    onOpenCloud(async (system) => {
+      const { fake } = system;
+      meanwhile(system, () => fake.group.change(bob, [trainee, captain], fake.now()));
+      const answer = await system.rank(bob);
+      expect([answer.status, codeOf(answer)]).toEqual([504, 'outcome_unknown']);
+      await system.recover();
+      const change = await system.changeOf(answer);
+      expect(change).toMatchObject({ state: 'failed', code: 'platform_rejected' });
+      expect(change.rolesAfter).toEqual([base, ...(fake.group.held(bob) ?? [])].sort((a, b) => a - b));
+      expect((await system.rank(bob)).status).toBe(200);
+      expect(fake.group.held(bob)).toEqual([officer]);
+    }),
+  );
+
+  test.concurrent(
+    'and takes the old role: the change is done all the same',
+    onOpenCloud(async (system) => {
+      const { fake } = system;
+      meanwhile(system, () => fake.group.change(bob, [], fake.now()));
+      expect((await system.rank(bob)).status).toBe(200);
+      expect(fake.group.held(bob)).toEqual([officer]);
+    }),
+  );
+
+  test.concurrent(
+    'and removes them from the group: no member',
+    onOpenCloud(async (system) => {
+      const { fake } = system;
+      meanwhile(system, () => fake.group.removeMember(bob));
+      const answer = await system.rank(bob);
+      expect([answer.status, codeOf(answer)]).toEqual([404, 'member_not_found']);
+      expect((await system.changeOf(answer)).state).toBe('refused');
+    }),
+  );
+
+  test.concurrent(
+    'and removes them between the two writes: settled as no member',
+    onOpenCloud(async (system) => {
+      const { fake } = system;
+      fake.faults.add({ operation: 'unassign', kind: 'slow', delayMs: 150 });
+      const waiting = setInterval(() => {
+        if (fake.journal.writes(bob).length < 2) return;
+        clearInterval(waiting);
+        fake.group.removeMember(bob);
+      }, 5);
+      const answer = await system.rank(bob);
+      expect([answer.status, codeOf(answer)]).toEqual([504, 'outcome_unknown']);
+      await system.recover();
+      expect(await system.changeOf(answer)).toMatchObject({ state: 'refused', code: 'member_not_found' });
+    }),
+  );
+});

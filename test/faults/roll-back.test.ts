@@ -1,0 +1,140 @@
+import { expect, test, vi } from 'vitest';
+import { codeOf } from '../support/answers.ts';
+import { type OpenCloudApp, onOpenCloud, sampleRoles, sampleUsers } from '../support/open-cloud-app.ts';
+
+const { base, trainee, officer } = sampleRoles;
+const bob = sampleUsers.trainee;
+const always = Number.POSITIVE_INFINITY;
+
+vi.setConfig({ maxConcurrency: 12 });
+
+/** The platform will not take the old role; and what was given can't be taken back for now. */
+function refuseAndHold({ fake }: OpenCloudApp, kind: 'reset' | 'status 503' | 'hang'): void {
+  fake.faults.add({ operation: 'unassign', roleId: trainee, kind: 'status 403' });
+  fake.faults.add({ operation: 'unassign', roleId: officer, kind, times: always });
+}
+
+test.concurrent(
+  'a refused second write puts back the first, and the refusal is what is told and kept',
+  onOpenCloud(async (system) => {
+    const { fake } = system;
+    fake.faults.add({ operation: 'unassign', roleId: trainee, kind: 'status 403' });
+    const answer = await system.rank(bob);
+    expect([answer.status, codeOf(answer)]).toEqual([403, 'above_acting_account']);
+    expect(fake.group.held(bob)).toEqual([trainee]);
+    expect(fake.journal.writes(bob).map(({ operation, roleId }) => [operation, roleId])).toEqual([
+      ['assign', officer],
+      ['unassign', trainee],
+      ['unassign', officer],
+    ]);
+    const { rolesBefore, rolesAfter, ...change } = await system.changeOf(answer);
+    expect(change).toMatchObject({ state: 'refused', code: 'above_acting_account', aim: 'roll_back' });
+    expect(rolesAfter).toEqual(rolesBefore);
+  }),
+);
+
+test.concurrent.each(['reset', 'status 503', 'hang'] as const)(
+  'a roll-back that meets %s is an unknown outcome until it is settled to the refusal',
+  (kind) =>
+    onOpenCloud(async (system) => {
+      const { fake } = system;
+      refuseAndHold(system, kind);
+      const options = { idempotencyKey: 'one' };
+      const first = await system.rank(bob, options);
+      expect([first.status, codeOf(first)]).toEqual([504, 'outcome_unknown']);
+      expect(await system.changeOf(first)).toMatchObject({ state: 'unknown', aim: 'roll_back' });
+      expect(fake.group.held(bob)).toEqual([officer, trainee]);
+
+      const repeat = await system.rank(bob, options);
+      expect([repeat.status, codeOf(repeat), repeat.headers['idempotent-replayed']]).toEqual([
+        504,
+        'outcome_unknown',
+        'true',
+      ]);
+      fake.faults.clear();
+      await system.recover();
+      expect(fake.group.held(bob)).toEqual([trainee]);
+      expect(await system.changeOf(first)).toMatchObject({
+        state: 'refused',
+        code: 'above_acting_account',
+        rolesAfter: [base, trainee].sort((a, b) => a - b),
+      });
+      const settled = await system.rank(bob, options);
+      expect([settled.status, codeOf(settled), settled.headers['idempotent-replayed']]).toEqual([
+        403,
+        'above_acting_account',
+        'true',
+      ]);
+    })(),
+);
+
+test.concurrent(
+  'an open roll-back is settled before the next change of the member begins',
+  onOpenCloud(async (system) => {
+    const { fake } = system;
+    refuseAndHold(system, 'reset');
+    const first = await system.rank(bob);
+    expect(first.status).toBe(504);
+    fake.faults.clear();
+    const next = await system.rank(bob, { newRankId: 50 });
+    expect(next.status, next.text).toBe(200);
+    expect(fake.group.held(bob)).toEqual([sampleRoles.captain]);
+    expect((await system.changeOf(first)).state).toBe('refused');
+  }),
+);
+
+test.concurrent(
+  'and while that is not possible, the next change is told to wait and writes nothing of its own',
+  onOpenCloud(async (system) => {
+    const { fake } = system;
+    refuseAndHold(system, 'reset');
+    expect((await system.rank(bob)).status).toBe(504);
+    const next = await system.rank(bob, { newRankId: 50 });
+    expect([next.status, codeOf(next)]).toEqual([503, 'platform_unavailable']);
+    expect(fake.journal.writes(bob).filter(({ roleId }) => roleId === sampleRoles.captain)).toEqual([]);
+  }),
+);
+
+test.concurrent(
+  'reads from before the first write do not pass for a roll-back',
+  onOpenCloud(async (system) => {
+    const { fake } = system;
+    fake.lagMs = 650;
+    fake.faults.add({ operation: 'unassign', kind: 'status 429', headers: { 'retry-after': '30' } });
+    const answer = await system.rank(bob);
+    expect([answer.status, codeOf(answer)]).toEqual([504, 'outcome_unknown']);
+    system.clock.skip(31_000);
+    await system.recover();
+    expect(fake.group.held(bob)).toEqual([trainee]);
+    expect(await system.changeOf(answer)).toMatchObject({ state: 'failed', code: 'platform_busy' });
+  }),
+);
+
+test.concurrent(
+  'nor do they where the answer to the roll-back is lost',
+  onOpenCloud(
+    async (system) => {
+      const { fake } = system;
+      fake.faults.add({ operation: 'unassign', roleId: trainee, kind: 'status 403' });
+      fake.faults.add({ operation: 'unassign', roleId: officer, kind: 'reset', times: always });
+      const answer = await system.rank(bob);
+      expect([answer.status, codeOf(answer)]).toEqual([504, 'outcome_unknown']);
+    },
+    { fake: { lagMs: 3_000 }, readLagMs: 3_000 },
+  ),
+);
+
+test.concurrent(
+  'an unknown outcome is settled however short the deadline of requests is',
+  onOpenCloud(
+    async (system) => {
+      system.fake.faults.add({ operation: 'assign', kind: 'status 503', times: always });
+      const answer = await system.rank(bob);
+      expect(codeOf(answer)).toBe('outcome_unknown');
+      system.fake.faults.clear();
+      await system.recover();
+      expect((await system.changeOf(answer)).state).toBe('failed');
+    },
+    { deadlineMs: 700, readLagMs: 1_000 },
+  ),
+);
