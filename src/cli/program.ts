@@ -3,6 +3,7 @@ import { RankdError } from '../errors.ts';
 import { version } from '../version.ts';
 import { Cli } from './cli.ts';
 import { auditCommands } from './commands/audit.ts';
+import { configCommands } from './commands/config.ts';
 import { groupCommands } from './commands/group.ts';
 import { historyCommands } from './commands/history.ts';
 import { keyCommands } from './commands/key.ts';
@@ -61,6 +62,7 @@ function createProgram(io: Io): Command {
   groupCommands(program, cli);
   historyCommands(program, cli);
   auditCommands(program, cli);
+  configCommands(program, cli);
   versionCommand(program, cli);
   for (const command of allCommands(program)) {
     command

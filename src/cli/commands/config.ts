@@ -1,0 +1,69 @@
+import type { Command } from 'commander';
+import type { Origin } from '../../config/layer.ts';
+import { locateConfig, searchPath } from '../../config/locate.ts';
+import type { Cli } from '../cli.ts';
+import { examples } from '../help.ts';
+import { table } from '../table.ts';
+
+export function configCommands(program: Command, cli: Cli): void {
+  const config = program
+    .command('config')
+    .description('the configuration that is in force')
+    .addHelpText('after', examples('rankd config check', 'rankd config show --origin'));
+  config
+    .command('check')
+    .description('tell every problem of the configuration at once')
+    .addHelpText('after', examples('rankd config check', 'rankd config check --config /etc/rankd/rankd.yaml'))
+    .action(() => check(cli));
+  config
+    .command('show')
+    .description('every setting with its value; secrets are not shown')
+    .option('--origin', 'also show where each value comes from')
+    .addHelpText('after', examples('rankd config show', 'rankd config show --origin', 'rankd config show --json'))
+    .action((options: { origin?: boolean }) => show(cli, options));
+  config
+    .command('path')
+    .description('print the file that is read, or where one is looked for')
+    .addHelpText('after', examples('rankd config path'))
+    .action(() => path(cli));
+  config
+    .command('schema')
+    .description('print the JSON Schema of rankd.yaml, for editors')
+    .addHelpText('after', examples('rankd config schema > rankd.schema.json'))
+    .action(() => schema(cli));
+}
+
+async function check(cli: Cli): Promise<void> {
+  const { file, warnings } = await cli.loadConfig();
+  const what = file ?? 'no configuration file: all settings have their defaults';
+  cli.print({ file: file ?? null, warnings }, `ok: ${what}`);
+}
+
+async function show(cli: Cli, { origin }: { origin?: boolean }): Promise<void> {
+  const { file, origins } = await cli.loadConfig();
+  const rows = [...origins].map(([name, one]) => [name, shown(one), ...(origin ? [originOf(one)] : [])]);
+  const settings = [...origins].map(([name, { source, at = null, value = null }]) => ({ name, value, source, at }));
+  cli.print({ file: file ?? null, settings }, table(['setting', 'value', ...(origin ? ['origin'] : [])], rows));
+}
+
+async function path(cli: Cli): Promise<void> {
+  const { env, cwd } = cli.io;
+  const found = locateConfig({ configFile: cli.options.config, env, cwd });
+  const searched = searchPath({ env, cwd }).map((place) => place.path);
+  cli.print({ file: found?.path ?? null, searched }, found?.path ?? '');
+  if (found === undefined) cli.say(`There is no configuration file. It is looked for in:\n${searched.join('\n')}`);
+}
+
+async function schema(cli: Cli): Promise<void> {
+  const { jsonSchema } = await import('../../config/settings.ts');
+  cli.io.stdout(`${JSON.stringify(jsonSchema(), undefined, 2)}\n`);
+}
+
+function shown({ value }: Origin): string {
+  if (value === undefined) return '-';
+  return typeof value === 'string' ? value : JSON.stringify(value);
+}
+
+function originOf({ source, at }: Origin): string {
+  return at === undefined ? source : `${source} ${at}`;
+}

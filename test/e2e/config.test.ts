@@ -1,0 +1,52 @@
+import { writeFileSync } from 'node:fs';
+import { expect, test } from 'vitest';
+import { CliHome } from '../support/run-cli.ts';
+
+test('config show tells each value and where it comes from: flag, variable, line of the file, default', async () => {
+  using home = new CliHome();
+  writeFileSync(home.path('rankd.yaml'), 'server:\n  port: 8080\n  host: 127.0.0.2\n');
+  const env = { RANKD_SERVER_HOST: '127.0.0.3' };
+  const { stdout } = await home.run(['config', 'show', '--origin'], { env });
+  expect(stdout).toMatch(/^server\.port +8080 +file rankd\.yaml:2:9$/m);
+  expect(stdout).toMatch(/^server\.host +127\.0\.0\.3 +environment RANKD_SERVER_HOST$/m);
+  expect(stdout).toMatch(/^server\.deadline +20s +default$/m);
+});
+
+test('config show never shows the platform key', async () => {
+  using home = new CliHome();
+  const env = { RANKD_GROUP_ID: '7', RANKD_PLATFORM_API_KEY: 'very-secret-platform-key' };
+  for (const args of [
+    ['config', 'show', '--origin'],
+    ['config', 'show', '--json'],
+    ['config', 'check', '-v'],
+  ]) {
+    const { code, stdout, stderr } = await home.run(args, { env });
+    expect(code).toBe(0);
+    expect(stdout + stderr).not.toContain('very-secret');
+  }
+});
+
+test('config check tells all problems at once with their places, and exits 78', async () => {
+  using home = new CliHome();
+  writeFileSync(home.path('rankd.yaml'), 'server:\n  prot: 80\npolicy:\n  max_rank: 300\n');
+  const { code, stderr } = await home.run(['config', 'check']);
+  expect(code).toBe(78);
+  expect(stderr).toMatch(/rankd\.yaml:2:3 .*did you mean server\.port/);
+  expect(stderr).toMatch(/rankd\.yaml:4:13 .*1 to 254/);
+});
+
+test('config path prints the file that is read', async () => {
+  using home = new CliHome();
+  expect((await home.run(['config', 'path'])).stderr).toContain('/etc/rankd/rankd.yaml');
+  writeFileSync(home.path('rankd.yaml'), '');
+  expect((await home.run(['config', 'path'])).stdout).toBe(`${home.path('rankd.yaml')}\n`);
+});
+
+test('config schema is the JSON Schema of the settings, as one document of its own', async () => {
+  using home = new CliHome();
+  const { stdout } = await home.run(['config', 'schema', '--json']);
+  expect(JSON.parse(stdout)).toMatchObject({
+    type: 'object',
+    properties: { server: { properties: { port: { default: 7265 } } } },
+  });
+});
