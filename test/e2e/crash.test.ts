@@ -1,0 +1,19 @@
+import { expect, test } from 'vitest';
+import { runCrashes } from '../tools/crash-run.ts';
+
+test('a daemon killed at work, also while it recovers, loses nothing, doubles nothing and settles everything', async () => {
+  const lines: string[] = [];
+  const seed = Date.now() % 2 ** 31;
+  const report = await runCrashes({ rounds: 1, killsPerRound: 4, seed, say: (line) => void lines.push(line) });
+  expect(report, [`seed ${seed}`, ...lines].join('\n')).toMatchObject({
+    rounds: 1,
+    kills: 4,
+    lost: 0,
+    doubled: 0,
+    stray: 0,
+    differing: 0,
+    unsettled: 0,
+    violations: 0,
+  });
+  expect(report.acknowledged).toBeGreaterThan(0);
+}, 60_000);

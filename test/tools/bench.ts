@@ -1,0 +1,78 @@
+import { writeFileSync } from 'node:fs';
+import { DaemonProcess } from '../support/daemon-process.ts';
+import { type FakeOpenCloud, type FakeOpenCloudOptions, startFakeOpenCloud } from '../support/fake-open-cloud/index.ts';
+import { CliHome } from '../support/run-cli.ts';
+import type { KeptChange } from './compare.ts';
+import { configFor } from './fake-config.ts';
+
+/** The place that the bench's key is good for. */
+export const place = 42;
+
+/** The built rankd on a fake Roblox: one data directory for any number of daemons, one after the other. */
+export interface Bench extends AsyncDisposable {
+  fake: FakeOpenCloud;
+  /** The secret of a key that may rank from `place`. */
+  secret: string;
+  /** Members added to the sample group, each with one role besides the base role. */
+  members: number[];
+  /** The roles (ids, base role left out) that each of them began with. */
+  rolesAtFirst: Map<number, number[]>;
+  startDaemon(): Promise<DaemonProcess>;
+  /** Every rank change in the history, oldest first. */
+  history(): Promise<KeptChange[]>;
+  /** Waits until no change is pending or unknown. Returns how many still are after `patienceMs`. */
+  openAfter(patienceMs: number): Promise<number>;
+}
+
+/** Ranks that the members of a bench are given; none of them is the base role's. */
+export const benchRanks = [10, 20, 50];
+
+export async function openBench({
+  memberCount,
+  ...options
+}: FakeOpenCloudOptions & { memberCount: number }): Promise<Bench> {
+  await using opened = new AsyncDisposableStack();
+  const fake = await startFakeOpenCloud(options);
+  opened.defer(() => fake.close());
+  const home = opened.use(new CliHome());
+  const rolesAtFirst = addMembers(fake, memberCount);
+  writeFileSync(home.path('rankd.yaml'), configFor(fake));
+  const { secret } = await home.json<{ secret: string }>('key', 'create', 'bench');
+  await home.json('whitelist', 'add', String(place), '--key', 'bench');
+  const list = async (...args: string[]) => {
+    const { changes } = await home.json<{ changes: KeptChange[] }>('history', 'list', '--limit', '100000', ...args);
+    return changes.reverse();
+  };
+  const closers = opened.move();
+  return {
+    fake,
+    secret,
+    members: [...rolesAtFirst.keys()],
+    rolesAtFirst,
+    startDaemon: () => DaemonProcess.start(home, { env: { RANKD_PLATFORM_API_KEY: fake.apiKey } }),
+    history: () => list(),
+    openAfter: async (patienceMs) => {
+      const giveUpAt = performance.now() + patienceMs;
+      for (;;) {
+        const { length } = await list('--state', 'pending', 'unknown');
+        if (length === 0 || performance.now() > giveUpAt) return length;
+      }
+    },
+    [Symbol.asyncDispose]: () => closers.disposeAsync(),
+  };
+}
+
+const firstMember = 2_001;
+
+function addMembers(fake: FakeOpenCloud, count: number): Map<number, number[]> {
+  const roles = benchRanks.flatMap((rank) => fake.group.roles.filter((role) => role.rank === rank));
+  const members = Array.from({ length: count }, (_, index): [number, number[]] => [
+    firstMember + index,
+    roles.slice(index % roles.length, (index % roles.length) + 1).map(({ id }) => id),
+  ]);
+  for (const [userId, roleIds] of members) {
+    fake.group.setMember(userId, roleIds);
+    fake.expectNeverWithoutRole(userId);
+  }
+  return new Map(members);
+}

@@ -1,0 +1,82 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { type Bench, benchRanks, place } from './bench.ts';
+import type { Answered } from './compare.ts';
+import type { SeededRandom } from './random.ts';
+
+interface Order {
+  rankeeId: number;
+  newRankId: number;
+  /** Name of the request, and for some its idempotency key. */
+  command: string;
+  isRepeatable: boolean;
+}
+
+/** Game servers that ask for rank changes, and what they were answered. */
+export class Callers {
+  readonly answered: Answered[] = [];
+  /** How many requests ended with each status; 0 stands for no answer. */
+  readonly answers = new Map<number, number>();
+  readonly #bench: Bench;
+  readonly #random: SeededRandom;
+  /** Requests without an answer that one may send again. */
+  readonly #unanswered: Order[] = [];
+  #orders = 0;
+
+  constructor(bench: Bench, random: SeededRandom) {
+    this.#bench = bench;
+    this.#random = random;
+  }
+
+  /** How many requests were answered with 200. */
+  get acknowledged(): number {
+    return this.answers.get(200) ?? 0;
+  }
+
+  /** Asks for one change after the other, those of `members`, until nobody answers or `stop` is aborted. */
+  async run(url: string, { members, stop }: { members: number[]; stop?: AbortSignal }): Promise<void> {
+    while (!stop?.aborted) {
+      const order = this.#unanswered.shift() ?? this.#newOrder(members);
+      const status = await this.send(url, order);
+      if (status === 0) return;
+      if (status !== 200) await delay(50); // nobody hammers a service that says no
+    }
+  }
+
+  /** Asks for a change of one of `members`. Returns the status, 0 where nobody answered. */
+  async ask(url: string, members: number[]): Promise<number> {
+    return this.send(url, this.#newOrder(members));
+  }
+
+  async send(url: string, order: Order): Promise<number> {
+    const answer = await post(url, this.#bench.secret, order).catch(() => ({ status: 0, changeId: '' }));
+    const { status, changeId } = answer;
+    this.answers.set(status, (this.answers.get(status) ?? 0) + 1);
+    if (status !== 0) this.answered.push({ ...order, status, changeId });
+    if (order.isRepeatable && (status === 0 || status === 409 || status === 503)) this.#unanswered.push(order);
+    return status;
+  }
+
+  #newOrder(members: number[]): Order {
+    this.#orders += 1;
+    return {
+      rankeeId: this.#random.pick(members),
+      newRankId: this.#random.pick(benchRanks),
+      command: `request ${this.#orders}`,
+      isRepeatable: this.#random.next() < 0.5,
+    };
+  }
+}
+
+async function post(url: string, secret: string, { rankeeId, newRankId, command, isRepeatable }: Order) {
+  const response = await fetch(`${url}/v1/ranker?placeid=${place}`, {
+    method: 'POST',
+    headers: {
+      authorization: `Bearer ${secret}`,
+      'content-type': 'application/json',
+      ...(isRepeatable && { 'idempotency-key': command }),
+    },
+    body: JSON.stringify({ rankerName: 'Ann', rankerId: 0, rankeeName: 'Bob', rankeeId, newRankId, command }),
+  });
+  await response.text();
+  return { status: response.status, changeId: response.headers.get('x-rank-change') ?? '' };
+}

@@ -1,0 +1,134 @@
+import type { FakeOpenCloud } from '../support/fake-open-cloud/index.ts';
+
+/** A rank change, as far as it is compared; both the history's rows and `history list --json` have it. */
+export interface KeptChange {
+  id: string;
+  state: string;
+  rankeeId: number;
+  newRankId: number;
+  /** Role ids, base role included, ascending. */
+  rolesBefore: number[];
+  rolesAfter: number[];
+  /** The caller's own name for the request: a request that is sent again has the same. */
+  command?: string | null | undefined;
+  dryRun: boolean;
+  /** `roll_back` where it was to be put back; the list on the command line does not tell. */
+  aim?: string;
+}
+
+/** How a request for a change was answered. */
+export interface Answered {
+  status: number;
+  /** As the answer's header names it; empty where it names none. */
+  changeId: string;
+  rankeeId: number;
+  newRankId: number;
+}
+
+/** What does not fit together, one sentence each. */
+export interface Disagreements {
+  /** Answered with 200, but not in the history as applied. */
+  lost: string[];
+  /** Applied more than once. */
+  doubled: string[];
+  /** Writes that had an effect, and that no applied change stands for. Putting a change back makes some, too. */
+  stray: string[];
+  /** The answers, the history and the roles that members hold tell different stories. */
+  differing: string[];
+}
+
+export interface Story {
+  fake: FakeOpenCloud;
+  /** The roles (ids, base role left out) that each member began with; only these members are looked at. */
+  rolesAtFirst: ReadonlyMap<number, number[]>;
+  /** Oldest first, none of them open any more. */
+  history: KeptChange[];
+  answered: Answered[];
+}
+
+/** Holds the answers that callers got against the history, and the history against what the fake was told and has become. */
+export function compare(story: Story): Disagreements {
+  const { answered, rolesAtFirst } = story;
+  const byId = new Map(story.history.map((change) => [change.id, change]));
+  return {
+    lost: answered.flatMap((one) => lost(one, byId.get(one.changeId))),
+    doubled: doubled(story),
+    stray: [...rolesAtFirst.keys()].flatMap((userId) => stray(userId, story)),
+    differing: [
+      ...answered.flatMap((one) => denied(one, byId.get(one.changeId))),
+      ...[...rolesAtFirst].flatMap(([userId, roles]) => differing({ userId, roles }, story)),
+    ],
+  };
+}
+
+function lost({ status, changeId, rankeeId, newRankId }: Answered, kept: KeptChange | undefined): string[] {
+  if (status !== 200) return [];
+  if (kept?.state === 'applied' && kept.rankeeId === rankeeId && kept.newRankId === newRankId) return [];
+  return [`${changeId} of member ${rankeeId} was answered with 200 and is ${kept?.state ?? 'missing'} in the history`];
+}
+
+/** 504 says that the outcome is not known; every other no is one for good. */
+function denied({ status, changeId }: Answered, kept: KeptChange | undefined): string[] {
+  if (status === 200 || status === 504 || changeId === '' || kept?.state === 'refused' || kept?.state === 'failed')
+    return [];
+  return [`${changeId} was answered with ${status} and is ${kept?.state ?? 'missing'} in the history`];
+}
+
+function doubled({ history }: Story): string[] {
+  const applied = history.filter((change) => isApplied(change) && writesOf(change).length > 0);
+  const byRequest = Map.groupBy(applied, ({ command }) => command);
+  return [...byRequest].flatMap(([command, changes]) =>
+    command && changes.length > 1 ? [`${command} was applied as ${changes.map(({ id }) => id).join(' and ')}`] : [],
+  );
+}
+
+/** Each applied change stands for its own writes, in order. */
+function stray(userId: number, { fake, history }: Story): string[] {
+  const expected = history.filter((change) => isApplied(change) && change.rankeeId === userId).flatMap(writesOf);
+  const seen = fake.journal
+    .writes(userId)
+    .filter(({ applied }) => applied)
+    .map(({ operation, roleId }) => `${operation} ${roleId}`);
+  const at = seen.findIndex((write, index) => write !== expected[index]);
+  return at === -1
+    ? []
+    : [`member ${userId}: ${seen[at]} had an effect, the history expects ${expected[at] ?? 'nothing'}`];
+}
+
+function differing({ userId, roles }: { userId: number; roles: number[] }, { fake, history }: Story): string[] {
+  const base = fake.group.base.id;
+  const found: string[] = [];
+  let held = sorted([base, ...roles]);
+  for (const { id, state, aim, rolesBefore, rolesAfter } of history.filter((change) => isOf(change, userId))) {
+    if (!isSame(rolesBefore, held)) found.push(`${id} began with ${rolesBefore}, member ${userId} held ${held}`);
+    const mayChange = state === 'applied' || aim === 'roll_back'; // what Roblox would not let be put back stays, and is told
+    if (!mayChange && !isSame(rolesBefore, rolesAfter)) found.push(`${id} is ${state} and changed roles`);
+    held = rolesAfter;
+  }
+  const now = sorted([base, ...(fake.group.held(userId) ?? [])]);
+  return isSame(now, held) ? found : [...found, `member ${userId} holds ${now}, by the history ${held}`];
+}
+
+/** A change whose member was read, and that was meant to be carried out. */
+function isOf({ rankeeId, rolesBefore, dryRun }: KeptChange, userId: number): boolean {
+  return rankeeId === userId && rolesBefore.length > 0 && !dryRun;
+}
+
+function isApplied({ state, dryRun }: KeptChange): boolean {
+  return state === 'applied' && !dryRun;
+}
+
+function writesOf({ rolesBefore, rolesAfter }: KeptChange): string[] {
+  return [
+    ...rolesAfter.filter((id) => !rolesBefore.includes(id)).map((id) => `assign ${id}`),
+    ...rolesBefore.filter((id) => !rolesAfter.includes(id)).map((id) => `unassign ${id}`),
+  ];
+}
+
+function sorted(ids: number[]): number[] {
+  return [...ids].sort((a, b) => a - b);
+}
+
+function isSame(some: number[], others: number[]): boolean {
+  return some.join() === others.join();
+}

@@ -1,0 +1,93 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import type { DaemonProcess } from '../support/daemon-process.ts';
+import { type Bench, openBench } from './bench.ts';
+import { Callers } from './callers.ts';
+import { compare } from './compare.ts';
+import { SeededRandom } from './random.ts';
+
+export interface CrashOptions {
+  rounds: number;
+  /** How often the daemon is killed before what it left is settled and compared. */
+  killsPerRound: number;
+  seed: number;
+  /** Told once a round. */
+  say: (line: string) => void;
+}
+
+/** How a run ended. All but the first four figures are to be 0. */
+export interface CrashReport {
+  rounds: number;
+  kills: number;
+  changes: number;
+  acknowledged: number;
+  lost: number;
+  doubled: number;
+  stray: number;
+  differing: number;
+  unsettled: number;
+  violations: number;
+}
+
+const memberCount = 24;
+const callerCount = 12;
+/** From the restart, also where nothing was carried out: reads may lag by 8 s, so it takes that long to be sure. */
+const settledWithinMs = 20_000;
+
+/** Kills the daemon in the middle of its work, again and again, and holds what it settles against the fake and the callers. */
+export async function runCrashes({ rounds, killsPerRound, seed, say }: CrashOptions): Promise<CrashReport> {
+  const endless = 1_000_000;
+  const limits = { group: endless, roles: endless, memberships: endless, assign: endless, unassign: endless };
+  await using bench = await openBench({ memberCount, limits });
+  const random = new SeededRandom(seed);
+  const callers = new Callers(bench, random);
+  const report = { rounds: 0, kills: 0, changes: 0, acknowledged: 0 };
+  const wrong = { lost: 0, doubled: 0, stray: 0, differing: 0, unsettled: 0, violations: 0 };
+  for (; report.rounds < rounds; report.rounds += 1) {
+    bench.fake.latencyMs = random.between(1, 25);
+    for (let kill = 0; kill < killsPerRound; kill += 1) {
+      await killAtWork(bench, callers, random);
+      report.kills += 1;
+    }
+    await using _daemon = await bench.startDaemon();
+    const restartedAt = performance.now();
+    wrong.unsettled = await bench.openAfter(settledWithinMs);
+    const settledInMs = performance.now() - restartedAt;
+    const { changes, sentences, ...found } = await examine(bench, callers);
+    Object.assign(report, { changes, acknowledged: callers.acknowledged });
+    Object.assign(wrong, found);
+    for (const sentence of sentences.slice(0, 20)) say(`  ${sentence}`);
+    say(
+      `round ${report.rounds + 1}: ${changes} changes, ${report.acknowledged} acknowledged, settled in ${(settledInMs / 1000).toFixed(1)} s`,
+    );
+    if (sentences.length > 0 || wrong.unsettled > 0) break; // what comes after a fault says nothing
+  }
+  return { ...report, ...wrong };
+}
+
+async function killAtWork(bench: Bench, callers: Callers, random: SeededRandom): Promise<void> {
+  await using daemon: DaemonProcess = await bench.startDaemon();
+  const [shared = 0] = bench.members;
+  const working = Array.from({ length: callerCount }, (_, index) =>
+    callers.run(daemon.url, { members: index < 3 ? [shared] : bench.members }),
+  );
+  await delay(random.between(50, 2_000));
+  await daemon.stop('SIGKILL');
+  await Promise.all(working);
+}
+
+async function examine(bench: Bench, callers: Callers) {
+  const history = await bench.history();
+  const { lost, doubled, stray, differing } = compare({ ...bench, history, answered: callers.answered });
+  const violations = bench.fake.violations();
+  const halves = bench.members.filter((userId) => bench.fake.group.held(userId)?.length !== 1);
+  const halfDone = halves.map((userId) => `member ${userId} holds ${bench.fake.group.held(userId)}, not one role`);
+  return {
+    changes: history.length,
+    lost: lost.length,
+    doubled: doubled.length,
+    stray: stray.length,
+    differing: differing.length + halfDone.length,
+    violations: violations.length,
+    sentences: [...lost, ...doubled, ...stray, ...differing, ...halfDone, ...violations],
+  };
+}

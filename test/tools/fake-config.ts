@@ -1,0 +1,21 @@
+import type { FakeOpenCloud } from '../support/fake-open-cloud/index.ts';
+
+/** A `rankd.yaml` for the fake, with rankd's own limits and its breaker off: what is tried is the changing of ranks. */
+export function configFor({ groupId, baseUrl, legacyBaseUrl }: FakeOpenCloud): string {
+  return `group:
+  id: ${groupId}
+platform:
+  kind: open-cloud
+  base_url: ${baseUrl}
+  legacy_base_url: ${legacyBaseUrl}
+policy:
+  breaker:
+    enabled: false
+limits:
+  rank: 0
+  rank_burst: 0
+  verify: 0
+log:
+  level: warn
+`;
+}

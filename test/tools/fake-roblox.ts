@@ -1,0 +1,91 @@
+import { parseArgs } from 'node:util';
+import { documentedLimits } from '../support/fake-open-cloud/budgets.ts';
+import { type FakeOpenCloud, startFakeOpenCloud } from '../support/fake-open-cloud/index.ts';
+import { configFor } from './fake-config.ts';
+
+/** `npm run fake-roblox`: Roblox's Open Cloud on this machine, to try rankd by hand. Ends on SIGINT. */
+const { values } = parseArgs({
+  options: {
+    /** The public role list listens on the next port. */
+    port: { type: 'string', default: '7300' },
+    group: { type: 'string', default: '700' },
+    /** Milliseconds that every answer takes. */
+    latency: { type: 'string', default: '50' },
+    /** Milliseconds that reads of members are behind. */
+    lag: { type: 'string', default: '0' },
+    /** Calls a minute for each operation, instead of the documented ones. */
+    limit: { type: 'string' },
+    /** A write with a key that lacks group:write gets 200 without effect. */
+    'no-write-scope': { type: 'boolean', default: false },
+    /** The public role list does not answer. */
+    'no-public-roles': { type: 'boolean', default: false },
+  },
+});
+const port = Number(values.port);
+const fake = await startFakeOpenCloud({
+  port,
+  legacyPort: port + 1,
+  groupId: Number(values.group),
+  latencyMs: Number(values.latency),
+  lagMs: Number(values.lag),
+  limits: values.limit === undefined ? documentedLimits : evenLimits(Number(values.limit)),
+});
+fake.hasPublicRoles = !values['no-public-roles'];
+if (values['no-write-scope']) {
+  fake.credential.scopes = [{ name: 'group', operations: ['read'], groupIds: ['*'] }];
+  fake.acceptsWritesWithoutScope = true;
+}
+say(introduction(fake));
+const seen = { requests: 0, violations: 0 };
+const watching = setInterval(report, 200);
+process.once('SIGINT', async () => {
+  clearInterval(watching);
+  report();
+  await fake.close();
+});
+
+function report(): void {
+  const { entries } = fake.journal;
+  for (const { operation, userId, roleId, applied } of entries.slice(seen.requests)) {
+    const what = [operation, userId && `user ${userId}`, roleId && `role ${roleId}`, applied && 'carried out'];
+    say(what.filter(Boolean).join(' · '));
+  }
+  const violations = fake.violations();
+  for (const violation of violations.slice(seen.violations)) say(`VIOLATION: ${violation}`);
+  seen.requests = entries.length;
+  seen.violations = violations.length;
+}
+
+function introduction(world: FakeOpenCloud): string {
+  const { baseUrl, legacyBaseUrl, apiKey, groupId, group } = world;
+  const roles = [...group.roles].sort((a, b) => a.rank - b.rank);
+  const nameOf = (id: number) => group.role(id)?.name ?? String(id);
+  const members = group.userIds.map((userId) => {
+    const held = (group.held(userId) ?? []).map(nameOf).join(', ') || nameOf(group.base.id);
+    return `  ${userId}  ${held}${userId === world.credential.userId ? ' (the key acts as this account)' : ''}`;
+  });
+  return `base_url         ${baseUrl}
+legacy_base_url  ${legacyBaseUrl}
+API key          ${apiKey}
+group            ${groupId}
+
+roles
+${roles.map(({ id, name, rank }) => `  ${String(rank).padStart(3)}  ${name}  (${id})`).join('\n')}
+members
+${members.join('\n')}
+
+rankd on it, in an empty folder:
+cat > rankd.yaml <<'END'
+${configFor(world)}END
+export RANKD_DATA_DIR=./data RANKD_PLATFORM_API_KEY=${apiKey}
+rankd serve
+`;
+}
+
+function evenLimits(limit: number) {
+  return { group: limit, roles: limit, memberships: limit, assign: limit, unassign: limit };
+}
+
+function say(line: string): void {
+  process.stdout.write(`${line}\n`);
+}

@@ -1,0 +1,190 @@
+import fc from 'fast-check';
+import { type Fault, type FaultKind, sampleUsers } from '../support/fake-open-cloud/index.ts';
+import { expectedOf } from './model-rules.ts';
+import type { Ask, Got, ModelWorld } from './model-world.ts';
+
+/** What the model knows: the roles held besides the base role, and the first answer to each idempotency key. */
+export interface Model {
+  held: Map<number, number[]>;
+  /** False from the first trouble until all is settled: until then, no answer is foretold. */
+  isCalm: boolean;
+  firstAnswers: Map<string, { ask: Ask; got: Got }>;
+}
+
+type Command = fc.AsyncCommand<Model, ModelWorld, false>;
+
+/** Random sequences of everything that callers, operators, Roblox and restarts do. */
+export const modelCommands = fc.commands<Model, ModelWorld, false>(
+  [
+    asks().map((ask) => command(`ask ${show(ask)}`, (model, world) => askOne(model, world, ask))),
+    asks().map((ask) => command(`ask ${show(ask)}`, (model, world) => askOne(model, world, ask))),
+    asks().map((ask) => command(`dry run ${show(ask)}`, (model, world) => dryRun(model, world, ask))),
+    asks().map((ask) => command(`operator ${show(ask)}`, (model, world) => askAsOperator(model, world, ask))),
+    fc
+      .array(asks({ keyless: true }), { minLength: 2, maxLength: 5 })
+      .map((all) => command(`together ${all.map(show)}`, (model, world) => askTogether(model, world, all))),
+    fc
+      .record({
+        faults: fc.array(faults(), { minLength: 1, maxLength: 3 }),
+        all: fc.array(asks(), { minLength: 1, maxLength: 3 }),
+      })
+      .map(({ faults, all }) =>
+        command(`trouble ${faults.map((one) => JSON.stringify(one))} for ${all.map(show)}`, async (model, world) => {
+          for (const fault of faults) world.fake.faults.add(fault);
+          await askTogether(model, world, all, { isTrouble: true });
+        }),
+      ),
+    fc.constantFrom(0, 2_000, 6_750).map((lagMs) =>
+      command(`lag ${lagMs}`, async (_model, { fake }) => {
+        fake.lagMs = lagMs;
+      }),
+    ),
+    fc.constant(command('restart', (_model, world) => world.restart())),
+    fc.constant(command('settle', settle)),
+  ],
+  { maxCommands: 25 },
+);
+
+/** Waits for all outcomes, holds them against each other, and lets the model catch up. */
+export async function settle(model: Model, world: ModelWorld): Promise<void> {
+  agree('after settling', await world.settle());
+  model.held = heldIn(world);
+  model.isCalm = true;
+}
+
+/** The roles (ids, base role left out) that each member of the fake holds now. */
+export function heldIn({ fake }: ModelWorld): Map<number, number[]> {
+  return new Map(fake.group.userIds.map((userId) => [userId, fake.group.held(userId) ?? []]));
+}
+
+async function askOne(model: Model, world: ModelWorld, ask: Ask): Promise<void> {
+  const { idempotencyKey = '' } = ask;
+  const first = model.firstAnswers.get(idempotencyKey);
+  const got = await world.ask(ask);
+  if (idempotencyKey !== '' && first === undefined) model.firstAnswers.set(idempotencyKey, { ask, got });
+  if (!model.isCalm) return;
+  if (first !== undefined) return expectRepeat(model, { ask, got, first });
+  expectEffect(model, world, { ask, status: got.status, text: got.text });
+}
+
+function expectRepeat(model: Model, { ask, got, first }: { ask: Ask; got: Got; first: { ask: Ask; got: Got } }): void {
+  if (first.got.status >= 409) {
+    model.isCalm = false; // what came of it in the end, or comes of it now, the history alone knows
+    return;
+  }
+  if (ask.userId !== first.ask.userId || ask.rank !== first.ask.rank) {
+    agree(show(ask), got.status === 422 ? [] : [`${got.status} instead of 422`]);
+    return;
+  }
+  const isSame = got.isReplayed && got.status === first.got.status && got.changeId === first.got.changeId;
+  agree(
+    show(ask),
+    isSame ? [] : [`a repeat was answered with ${got.status} ${got.text}, at first ${first.got.status}`],
+  );
+}
+
+async function dryRun(model: Model, world: ModelWorld, { userId, rank }: Ask): Promise<void> {
+  const { status, text } = await world.ask({ userId, rank }, 'test');
+  if (!model.isCalm) return;
+  const expected = expectedOf(model.held.get(userId), { userId, rank }).status;
+  const problems = status === expected ? [] : [`${status} instead of ${expected}: ${text}`];
+  if (status === 200 && !text.includes('Test key, nothing changed')) problems.push(`not told as a dry run: ${text}`);
+  agree(`dry run of ${show({ userId, rank })}`, [...problems, ...changedSince(model, world)]);
+}
+
+async function askAsOperator(model: Model, world: ModelWorld, ask: Ask): Promise<void> {
+  const state = await world.askAsOperator(ask);
+  if (!model.isCalm) return;
+  const { status } = expectedOf(model.held.get(ask.userId), ask);
+  const expected = status === 200 ? 'applied' : 'refused';
+  agree(`operator's ${show(ask)}`, state === expected ? [] : [`${state} instead of ${expected}`]);
+  expectEffect(model, world, { ask, status, text: '' });
+}
+
+/** Several callers at once. What came of it depends on the order, which the history tells. */
+async function askTogether(model: Model, world: ModelWorld, all: Ask[], { isTrouble = false } = {}): Promise<void> {
+  const answers = await Promise.all(all.map((ask) => world.ask(ask)));
+  for (const [index, got] of answers.entries()) {
+    const ask = all[index];
+    if (ask?.idempotencyKey !== undefined && !model.firstAnswers.has(ask.idempotencyKey))
+      model.firstAnswers.set(ask.idempotencyKey, { ask, got });
+  }
+  const isOrdinary = answers.every(({ status }) => status < 500);
+  if (model.isCalm && !isTrouble)
+    agree('together', isOrdinary ? [] : answers.map(({ status, text }) => `${status} ${text}`));
+  if (isTrouble) model.isCalm = false;
+  if (model.isCalm) await settle(model, world);
+}
+
+function expectEffect(
+  model: Model,
+  world: ModelWorld,
+  { ask, status, text }: { ask: Ask; status: number; text: string },
+) {
+  const expected = expectedOf(model.held.get(ask.userId), ask);
+  if (expected.held !== undefined) model.held.set(ask.userId, expected.held);
+  const problems = status === expected.status ? [] : [`${status} instead of ${expected.status}: ${text}`];
+  agree(show(ask), [...problems, ...changedSince(model, world)]);
+}
+
+/** Members who hold other roles than the model thinks. */
+function changedSince(model: Model, world: ModelWorld): string[] {
+  return [...heldIn(world)].flatMap(([userId, held]) => {
+    const expected = model.held.get(userId) ?? [];
+    return held.join() === expected.join() ? [] : [`member ${userId} holds ${held} instead of ${expected}`];
+  });
+}
+
+function agree(what: string, problems: string[]): void {
+  if (problems.length > 0) throw new Error([`${what}:`, ...problems].join('\n  '));
+}
+
+function command(name: string, run: (model: Model, world: ModelWorld) => Promise<void>): Command {
+  return { check: () => true, run, toString: () => name };
+}
+
+function show({ userId, rank, idempotencyKey }: Ask): string {
+  return `${userId}->${rank}${idempotencyKey === undefined ? '' : ` (${idempotencyKey})`}`;
+}
+
+function asks({ keyless = false } = {}): fc.Arbitrary<Ask> {
+  const { trainee, officer, memberOnly, traineeAndCaptain, ...others } = sampleUsers;
+  const member = fc.constantFrom(trainee, officer, memberOnly, traineeAndCaptain);
+  const idempotencyKey = keyless ? fc.constant(undefined) : fc.constantFrom(undefined, undefined, 'key 1', 'key 2');
+  return fc.record({
+    userId: fc.oneof(
+      { weight: 5, arbitrary: member },
+      { weight: 1, arbitrary: fc.constantFrom(...Object.values(others)) },
+    ),
+    rank: fc.oneof(
+      { weight: 8, arbitrary: fc.constantFrom(1, 10, 20, 50) },
+      { weight: 1, arbitrary: fc.constantFrom(0, 77, 200, 255) },
+    ),
+    idempotencyKey,
+  });
+}
+
+/** A write that Roblox refuses is not carried out; one that fails in any other way may have been. */
+function faults(): fc.Arbitrary<Fault> {
+  const write = fc.constantFrom('assign' as const, 'unassign' as const);
+  const broken = fc.constantFrom<FaultKind>(
+    'status 500',
+    'status 503',
+    'status 409',
+    'html',
+    'empty',
+    'truncated',
+    'cut',
+    'reset',
+    'hang',
+  );
+  const refusing = fc.constantFrom<FaultKind>('status 400', 'status 403', 'status 404', 'status 429');
+  const when = fc.constantFrom('before' as const, 'after' as const);
+  const times = fc.integer({ min: 1, max: 6 });
+  const skip = fc.integer({ min: 0, max: 2 });
+  return fc.oneof(
+    fc.record({ operation: write, kind: broken, when, times, skip }),
+    fc.record({ operation: write, kind: refusing, times, skip }),
+    fc.record({ operation: fc.constant('memberships' as const), kind: broken, times, skip }),
+  );
+}

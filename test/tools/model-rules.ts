@@ -1,0 +1,50 @@
+import { sampleRoles, sampleUsers } from '../support/fake-open-cloud/index.ts';
+
+/** The roles of the sample group that can be held besides the base role, by rank. */
+const roleIdsByRank: Record<number, number> = {
+  10: sampleRoles.trainee,
+  20: sampleRoles.officer,
+  50: sampleRoles.captain,
+  200: sampleRoles.admin,
+};
+
+/** Rank of the acting account: it reaches only what is below. */
+const actingRank = 200;
+const baseRank = 1;
+
+/** What the model expects of a request: its status, and the roles (besides the base role) held afterwards. */
+export interface Expected {
+  status: number;
+  held: number[] | undefined;
+}
+
+/** Changing a rank, in the simplest words: no platform, no failure, no time. `held`: `undefined` for who is no member. */
+export function expectedOf(held: number[] | undefined, { userId, rank }: { userId: number; rank: number }): Expected {
+  const no = (status: number) => ({ status, held });
+  if (rank === 0 || rank === 255) return no(403);
+  if (rank !== baseRank && roleIdsByRank[rank] === undefined) return no(400);
+  if (userId === sampleUsers.owner || userId === sampleUsers.actor) return no(403);
+  if (held === undefined) return no(404);
+  const ranks = held.map(rankOf);
+  const top = Math.max(baseRank, ...ranks);
+  if (top === rank) return { status: 200, held };
+  if (top >= actingRank || rank >= actingRank) return no(403);
+  const kept = ranks.filter((one) => one !== top && one < rank);
+  return {
+    status: 200,
+    held: [...kept, rank]
+      .filter((one) => one !== baseRank)
+      .map(roleIdOf)
+      .sort((a, b) => a - b),
+  };
+}
+
+function rankOf(roleId: number): number {
+  const [rank] = Object.entries(roleIdsByRank).find(([, id]) => id === roleId) ?? [];
+  if (rank === undefined) throw new RangeError(`the model does not know role ${roleId}`);
+  return Number(rank);
+}
+
+function roleIdOf(rank: number): number {
+  return roleIdsByRank[rank] ?? 0;
+}

@@ -1,0 +1,140 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { type AppOptions, openRanking } from '../../src/app.ts';
+import { deadlineIn } from '../../src/clock.ts';
+import { loadConfig } from '../../src/config/load.ts';
+import { type Daemon, startDaemon } from '../../src/daemon.ts';
+import { createLog } from '../../src/log.ts';
+import { OpenCloudPlatform } from '../../src/platforms/open-cloud.ts';
+import { changeRank } from '../../src/usecases/change-rank.ts';
+import { createKey } from '../../src/usecases/keys.ts';
+import { type FakeOpenCloud, sampleUsers, startFakeOpenCloud } from '../support/fake-open-cloud/index.ts';
+import { place, send } from '../support/open-test-app.ts';
+import { type Answered, compare } from './compare.ts';
+import { FastClock } from './fast-clock.ts';
+
+export interface Ask {
+  userId: number;
+  rank: number;
+  idempotencyKey?: string | undefined;
+}
+
+export interface Got extends Answered {
+  isReplayed: boolean;
+  text: string;
+}
+
+const speed = 40;
+const clock = new FastClock(speed);
+const operator = 'cli:ann@host';
+/** In real time; a change that was not carried out takes 8 s of rankd's time to settle. */
+const settlesWithinMs = 5_000;
+
+/** A daemon on the fake, both in time that runs fast, and everything that its callers were told. */
+export class ModelWorld implements AsyncDisposable {
+  readonly fake: FakeOpenCloud;
+  readonly #options: AppOptions;
+  readonly #answered: Answered[] = [];
+  readonly #rolesAtFirst: Map<number, number[]>;
+  #daemon: Daemon | undefined;
+  #secrets = { live: '', test: '' };
+  #requests = 0;
+
+  private constructor(fake: FakeOpenCloud) {
+    const { groupId, apiKey, baseUrl, legacyBaseUrl } = fake;
+    const dataDir = mkdtempSync(join(tmpdir(), 'rankd-model-'));
+    const flags = { 'server.port': '0', 'platform.kind': 'simulated', 'policy.breaker.enabled': 'false' };
+    const { config } = loadConfig({ flags, env: {}, cwd: dataDir });
+    const platform = new OpenCloudPlatform({ groupId, apiKey, baseUrl, legacyBaseUrl, clock });
+    this.fake = fake;
+    this.#options = { config, dataDir, overrides: { platform, clock } };
+    this.#rolesAtFirst = new Map(
+      Object.values(sampleUsers).flatMap((userId): Array<[number, number[]]> => {
+        const held = fake.group.held(userId);
+        return held === undefined ? [] : [[userId, held]];
+      }),
+    );
+  }
+
+  static async open(): Promise<ModelWorld> {
+    const world = new ModelWorld(await startFakeOpenCloud({ now: () => clock.monotonic(), latencyMs: 1 }));
+    await world.start();
+    const { store } = world.#running.app;
+    for (const mode of ['live', 'test'] as const) {
+      const order = { name: mode, mode, scopes: ['verify' as const, 'rank' as const] };
+      const { key, secret } = await createKey(store, order, operator);
+      await store.addEntries({ keyId: key.id, placeIds: [place] }, operator);
+      world.#secrets[mode] = secret;
+    }
+    return world;
+  }
+
+  /** Asks as a game would. */
+  async ask({ userId, rank, idempotencyKey }: Ask, mode: 'live' | 'test' = 'live'): Promise<Got> {
+    const { status, headers, text } = await send(`${this.#running.url}/v1/ranker?placeid=${place}`, {
+      method: 'POST',
+      key: this.#secrets[mode],
+      body: this.#request({ userId, rank }, idempotencyKey),
+      headers: { 'idempotency-key': idempotencyKey },
+    });
+    const changeId = String(headers['x-rank-change'] ?? '');
+    const answered = { status, changeId, rankeeId: userId, newRankId: rank };
+    this.#answered.push(answered);
+    return { ...answered, isReplayed: headers['idempotent-replayed'] === 'true', text };
+  }
+
+  /** Changes a rank as the command line does, beside the running daemon. Returns how the change ended. */
+  async askAsOperator(ask: Ask): Promise<string> {
+    await using app = await openRanking(this.#options);
+    using deadline = deadlineIn(clock, app.deadlineMs);
+    const order = { caller: { by: operator, dryRun: false }, request: this.#request(ask) };
+    const { change } = await changeRank(app, order, deadline);
+    return change.state;
+  }
+
+  async restart(): Promise<void> {
+    await this.#daemon?.stop();
+    await this.start();
+  }
+
+  async start(): Promise<void> {
+    const log = createLog({ level: 'silent', readable: false, write: () => undefined });
+    this.#daemon = await startDaemon({ ...this.#options, log });
+  }
+
+  /** Ends all trouble and waits until the books are settled. Returns what does not fit together then, one sentence each. */
+  async settle(): Promise<string[]> {
+    this.fake.faults.clear();
+    const { store } = this.#running.app;
+    const giveUpAt = performance.now() + settlesWithinMs;
+    let open = await store.openChanges();
+    while (open.length > 0 && performance.now() < giveUpAt) {
+      await clock.sleep(500);
+      open = await store.openChanges();
+    }
+    const history = (await store.listChanges({ limit: 10_000 })).reverse();
+    const story = { fake: this.fake, rolesAtFirst: this.#rolesAtFirst, history, answered: this.#answered };
+    const { lost, doubled, differing } = compare(story);
+    const unsettled = open.map(({ id, state }) => `${id} is still ${state}`);
+    return [...unsettled, ...lost, ...doubled, ...differing, ...this.fake.violations()];
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#daemon?.stop();
+    await this.fake.close();
+    rmSync(this.#options.dataDir, { recursive: true, force: true });
+  }
+
+  get #running(): Daemon {
+    if (this.#daemon === undefined) throw new Error('the daemon does not run');
+    return this.#daemon;
+  }
+
+  /** Every request has a name of its own, by which being applied twice would show; those with one idempotency key share it. */
+  #request({ userId, rank }: Ask, name?: string) {
+    this.#requests += 1;
+    const command = name ?? `request ${this.#requests}`;
+    return { rankerName: 'Ann', rankerId: 0, rankeeName: 'Bob', rankeeId: userId, newRankId: rank, command };
+  }
+}

@@ -1,0 +1,28 @@
+import { readdirSync, readFileSync } from 'node:fs';
+
+/** What a process takes up, as Linux tells it. */
+export interface ProcessFigures {
+  residentMiB: number;
+  /** Private data: the heaps, JavaScript's and the others. */
+  dataMiB: number;
+  threads: number;
+  /** Open files and sockets. */
+  handles: number;
+}
+
+export function figuresOf(pid: number): ProcessFigures {
+  const status = readFileSync(`/proc/${pid}/status`, 'utf8');
+  const field = (name: string) => Number(new RegExp(`^${name}:\\s+(\\d+)`, 'm').exec(status)?.[1]);
+  return {
+    residentMiB: Math.round(field('VmRSS') / 1024),
+    dataMiB: Math.round(field('VmData') / 1024),
+    threads: field('Threads'),
+    handles: readdirSync(`/proc/${pid}/fd`).length,
+  };
+}
+
+/** The one in the middle: a single spike does not move it. */
+export function median(figures: number[]): number {
+  const ordered = [...figures].sort((a, b) => a - b);
+  return ordered[Math.floor(ordered.length / 2)] ?? 0;
+}

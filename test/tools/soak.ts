@@ -1,0 +1,114 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { parseArgs } from 'node:util';
+import type { Fault, FaultKind } from '../support/fake-open-cloud/index.ts';
+import { openBench } from './bench.ts';
+import { Callers } from './callers.ts';
+import { compare } from './compare.ts';
+import { figuresOf, median, type ProcessFigures } from './process-figures.ts';
+import { SeededRandom } from './random.ts';
+
+/** `npm run soak -- --minutes 10`: steady load with faults; ends with 1 where memory or handles grow, or anything disagrees. */
+const { values } = parseArgs({
+  options: {
+    minutes: { type: 'string', default: '1' },
+    /** Rank changes asked for, and calls that the fake allows for each operation, per minute. */
+    limit: { type: 'string', default: '300' },
+    seed: { type: 'string', default: String(Date.now() % 2 ** 31) },
+  },
+});
+const runsMs = Number(values.minutes) * 60_000;
+const limit = Number(values.limit);
+const sampleEveryMs = Math.max(1_000, runsMs / 30);
+const mostGrowth = 1.2;
+
+const limits = { group: limit, roles: limit, memberships: limit, assign: limit, unassign: limit };
+await using bench = await openBench({ memberCount: 200, limits, latencyMs: 20, lagMs: 1_000 });
+const random = new SeededRandom(Number(values.seed));
+const callers = new Callers(bench, random);
+await using daemon = await bench.startDaemon();
+const pid = daemon.process.pid ?? 0;
+const samples: ProcessFigures[] = [];
+const ended = AbortSignal.timeout(runsMs);
+const requests: Array<Promise<unknown>> = [];
+
+say(`${values.minutes} min at ${limit} changes a minute; the same again: --seed ${values.seed}`);
+say(row(['seconds', 'answers', 'applied', 'memory', 'data', 'threads', 'handles']));
+await Promise.all([load(), trouble(), sample()]);
+await Promise.all(requests);
+bench.fake.faults.clear();
+const unsettled = await bench.openAfter(30_000);
+process.exitCode = await conclude();
+
+/** Requests begin at an even pace, whether the earlier ones are answered or not: games do not wait for each other. */
+async function load(): Promise<void> {
+  while (!ended.aborted) {
+    requests.push(callers.ask(daemon.url, bench.members));
+    await delay(60_000 / limit);
+  }
+}
+
+async function trouble(): Promise<void> {
+  const kinds: FaultKind[] = [
+    'status 500',
+    'status 503',
+    'status 429',
+    'html',
+    'truncated',
+    'cut',
+    'reset',
+    'hang',
+    'oversized',
+  ];
+  while (!ended.aborted) {
+    const kind = random.pick(kinds);
+    const operation = random.pick<Fault['operation']>(['assign', 'unassign', 'memberships', 'roles']);
+    const when = kind === 'status 429' ? 'before' : random.pick(['before', 'after'] as const);
+    bench.fake.faults.add({ operation, kind, when, times: random.between(1, 3) });
+    await delay(random.between(500, 3_000));
+  }
+}
+
+async function sample(): Promise<void> {
+  const startedAt = performance.now();
+  while (!ended.aborted) {
+    await delay(sampleEveryMs);
+    const figures = figuresOf(pid);
+    samples.push(figures);
+    const seconds = Math.round((performance.now() - startedAt) / 1000);
+    const { residentMiB, dataMiB, threads, handles } = figures;
+    say(row([seconds, callers.answered.length, callers.acknowledged, residentMiB, dataMiB, threads, handles]));
+  }
+}
+
+/** Prints how it went and returns the exit code. */
+async function conclude(): Promise<number> {
+  const history = await bench.history();
+  const { lost, doubled, stray, differing } = compare({ ...bench, history, answered: callers.answered });
+  const wrong = [...lost, ...doubled, ...stray, ...differing, ...bench.fake.violations()];
+  const warm = samples.slice(Math.ceil(samples.length / 4)); // the first quarter fills caches and the young heap
+  const third = Math.floor(warm.length / 3);
+  const [first, last] = [warm.slice(0, third), warm.slice(-third)];
+  const memory = [first, last].map((part) => median(part.map(({ residentMiB }) => residentMiB)));
+  const handles = [first, last].map((part) => median(part.map((one) => one.handles)));
+  const [memoryFirst = 0, memoryLast = 0] = memory;
+  const [handlesFirst = 0, handlesLast = 0] = handles;
+  const codes = [...callers.answers].sort(([a], [b]) => a - b).map(([status, count]) => `${status}: ${count}`);
+  say('');
+  say(`requests    ${requests.length}`);
+  say(`answers     ${codes.join(', ')}`);
+  say(`applied     ${history.filter(({ state }) => state === 'applied').length}, unsettled ${unsettled}`);
+  say(`memory      ${memoryFirst} MiB in the first third, ${memoryLast} MiB in the last`);
+  say(`handles     ${handlesFirst} in the first third, ${handlesLast} in the last`);
+  say(`disagreeing ${wrong.length}`);
+  for (const sentence of wrong.slice(0, 20)) say(`  ${sentence}`);
+  const grows = memoryLast > memoryFirst * mostGrowth || handlesLast > handlesFirst * mostGrowth;
+  return grows || wrong.length > 0 || unsettled > 0 ? 1 : 0;
+}
+
+function row(cells: Array<string | number>): string {
+  return cells.map((cell) => String(cell).padStart(9)).join('');
+}
+
+function say(line: string): void {
+  process.stdout.write(`${line}\n`);
+}
