@@ -163,13 +163,14 @@ function stateOf(told: Told): ChangeState {
   return told === 'above_acting_account' || told === 'member_not_found' ? 'refused' : 'failed';
 }
 
-/** How the history may have an unknown outcome in the end. */
-function expectedEnds({ operation, name, flaw, when }: Combination): ChangeState[] {
+/**
+ * How the history may have an unknown outcome in the end. The last try is cut off by the deadline: it can still arrive once
+ * the fault is gone, and then the change is carried to its end.
+ */
+function expectedEnds({ operation, name, flaw }: Combination): ChangeState[] {
   if (flaw.means === 'no') return [stateOf(refusalOfWrite(name))];
-  if (flaw.means !== 'nothing') return ['failed'];
-  if (operation === 'unassign') return ['applied'];
-  // Found out too late for the next write, the first one is put back; found out by recovery, it is followed by the next.
-  return when === 'after' || flaw.kind === 'slow' ? ['applied', 'failed'] : ['failed'];
+  if (flaw.means === 'nothing' && operation === 'unassign') return ['applied'];
+  return ['applied', 'failed'];
 }
 
 function mostWrites({ operation, flaw: { means }, isPermanent }: Combination): number {
