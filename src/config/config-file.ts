@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { type Document, isMap, isScalar, LineCounter, parseDocument } from 'yaml';
 import { RankdError } from '../errors.ts';
+import { excerpt } from './excerpt.ts';
 import type { Layer } from './layer.ts';
 import type { ConfigLocation } from './locate.ts';
 import type { Place, Problem } from './problem.ts';
@@ -25,19 +26,24 @@ export function readConfigFile(location: ConfigLocation): ConfigFile {
   // Errors of the parser quote the text around them, which may be a secret: only their code and position are used.
   const document = parseDocument(text, { lineCounter: lines, prettyErrors: false, logLevel: 'error' });
 
-  const placeAt = (offset: number): Place => {
+  const placeAt = (offset: number, { isKnown }: { isKnown: boolean }): Place => {
     const { line, col } = lines.linePos(offset);
-    return { at: `${location.name}:${line}:${col}`, offset };
+    return { at: `${location.name}:${line}:${col}`, offset, excerpt: excerpt(text, { line, col, isKnown }) };
   };
   const placeOf = (path: readonly PropertyKey[], what: 'key' | 'value'): Place => ({
-    ...placeAt(offsetOf(document, path, what)),
+    ...placeAt(offsetOf(document, path, what), { isKnown: true }),
     setting: pathText(path),
   });
 
   const flaws = [...document.errors, ...document.warnings];
-  const problems: Problem[] = flaws.map((flaw) => ({ ...placeAt(flaw.pos[0]), text: describeFlaw(flaw) }));
+  const problems: Problem[] = flaws.map((flaw) => ({
+    ...placeAt(flaw.pos[0], { isKnown: false }),
+    text: describeFlaw(flaw),
+  }));
   const usable = flaws.every(({ code }) => code === 'DUPLICATE_KEY');
-  const content = usable ? mappingOf(document, (text) => problems.push({ ...placeAt(0), text })) : undefined;
+  const content = usable
+    ? mappingOf(document, (text) => problems.push({ ...placeAt(0, { isKnown: false }), text }))
+    : undefined;
   return {
     source: 'file',
     name: location.name,

@@ -17,6 +17,8 @@ export interface ConfigSources {
   cwd: string;
   /** `--config`. */
   configFile?: string | undefined;
+  /** Show the lines of the file that are wrong. */
+  withExcerpts?: boolean | undefined;
 }
 
 export interface LoadedConfig {
@@ -33,20 +35,22 @@ export interface LoadedConfig {
  * The configuration: for every setting the flag, else the environment, else the file, else the default.
  * Throws `config_invalid` with all problems at once, and `no_permission` where the file may not be read.
  */
-export function loadConfig({ flags, env, cwd, configFile }: ConfigSources): LoadedConfig {
+export function loadConfig({ flags, env, cwd, configFile, withExcerpts }: ConfigSources): LoadedConfig {
   const location = locateConfig({ configFile, env, cwd });
   const file = location && readConfigFile(location);
   const layers: Layer[] = [flagLayer(flags, cwd), environmentLayer(env, cwd), ...(file ? [file] : [])];
   const problems = layers.flatMap((layer) => layer.problems);
   // Without the file, what is missing and what is wrong would only be guesses.
-  if (file !== undefined && file.content === undefined) throw configError(problems, file.name);
+  if (file !== undefined && file.content === undefined) throw configError(problems, { file: file.name, withExcerpts });
 
   const origins = originsOf(layers);
   const folderOf = (path: string) => layers.find(({ values }) => values.has(path))?.folder ?? cwd;
   const { settings, problems: invalid } = validate(layers, file);
   const platform = choosePlatform({ origins, env, folder: folderOf(keyFile) });
   const all = [...problems, ...invalid, ...platform.problems];
-  if (settings === undefined || platform.choice === undefined || all.length > 0) throw configError(all, file?.name);
+  if (settings === undefined || platform.choice === undefined || all.length > 0) {
+    throw configError(all, { file: file?.name, withExcerpts });
+  }
 
   const groupFile =
     settings.platform.group_file && resolve(folderOf('platform.group_file'), settings.platform.group_file);

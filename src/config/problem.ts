@@ -8,6 +8,8 @@ export interface Place {
   setting?: string | undefined;
   /** How far into the file, so that its problems come in reading order; absent for what is not in the file. */
   offset?: number | undefined;
+  /** That line of the file, with a caret; absent for what is not in the file. */
+  excerpt?: string | undefined;
 }
 
 /** One thing wrong with the configuration. Never carries a value that may be a secret. */
@@ -16,10 +18,16 @@ export interface Problem extends Place {
 }
 
 /** One error that lists every problem, those of the file first and in its order. */
-export function configError(problems: readonly Problem[], file: string | undefined): RankdError {
+export function configError(
+  problems: readonly Problem[],
+  { file, withExcerpts = false }: { file: string | undefined; withExcerpts?: boolean | undefined },
+): RankdError {
   const lines = problems
     .toSorted((a, b) => (a.offset ?? Number.MAX_SAFE_INTEGER) - (b.offset ?? Number.MAX_SAFE_INTEGER))
-    .map(({ at, setting, text }) => `${[at, setting].filter((part) => part !== undefined).join(' ')}: ${text}`);
+    .map(({ at, setting, text, excerpt }) => {
+      const line = `${[at, setting].filter((part) => part !== undefined).join(' ')}: ${text}`;
+      return withExcerpts && excerpt !== undefined ? `${line}\n${excerpt}` : line;
+    });
   const distinct = [...new Set(lines)];
   const summary = `${file ?? 'The configuration'} has ${distinct.length} problems:`;
   return new RankdError('config_invalid', (distinct.length > 1 ? [summary, ...distinct] : distinct).join('\n'), {

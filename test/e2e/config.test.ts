@@ -35,6 +35,25 @@ test('config check tells all problems at once with their places, and exits 78', 
   expect(stderr).toMatch(/rankd\.yaml:4:13 .*1 to 254/);
 });
 
+test('config check shows each line with a caret, but nothing of it that could be a secret', async () => {
+  using home = new CliHome();
+  const yaml = [
+    'server:',
+    '  prot: hush1',
+    'platform: {api_key: hush2, kind: real}',
+    'policy:',
+    '  locked_roles: [10, "hush3@x"]',
+  ];
+  writeFileSync(home.path('rankd.yaml'), `${yaml.join('\n')}\n`);
+  const { stderr } = await home.run(['config', 'check']);
+  expect(stderr).toContain('\n    2 |   prot\n      |   ^^^^\n');
+  expect(stderr).toContain('\n    3 | … real\n      |   ^^^^\n');
+  writeFileSync(home.path('rankd.yaml'), 'hush4: hush5: hush6\n');
+  const flawed = await home.run(['config', 'check']);
+  expect(flawed.stderr).toMatch(/ \| .*\n +\| +\^\n/);
+  expect(stderr + flawed.stderr).not.toMatch(/hush[12356]/);
+});
+
 test('config path prints the file that is read', async () => {
   using home = new CliHome();
   expect((await home.run(['config', 'path'])).stderr).toContain('/etc/rankd/rankd.yaml');

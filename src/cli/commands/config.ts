@@ -34,7 +34,7 @@ export function configCommands(program: Command, cli: Cli): void {
 }
 
 async function check(cli: Cli): Promise<void> {
-  const { file, warnings } = await cli.loadConfig();
+  const { file, warnings } = await cli.loadConfig({}, { withExcerpts: !cli.options.json });
   const what = file ?? 'no configuration file: all settings have their defaults';
   cli.print({ file: file ?? null, warnings }, `ok: ${what}`);
 }
