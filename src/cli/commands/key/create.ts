@@ -1,0 +1,64 @@
+import { type Command, Option } from 'commander';
+import { systemClock } from '../../../clock.ts';
+import { type Scope, scopes } from '../../../core/model.ts';
+import { createKey, type KeyOrder } from '../../../usecases/keys.ts';
+import { duration, keyName, wholeNumber } from '../../arguments.ts';
+import type { Cli } from '../../cli.ts';
+import { examples } from '../../help.ts';
+import { handOut, outOption, printMinted } from './hand-out.ts';
+import { keyDocument } from './key-document.ts';
+
+interface CreateOptions {
+  test?: boolean;
+  expires?: number;
+  maxRank?: number;
+  scope: Scope[];
+  ifNotExists?: boolean;
+  out?: string;
+}
+
+export function createCommand(key: Command, cli: Cli): void {
+  key
+    .command('create')
+    .description('make a key; its secret is shown this once')
+    .argument('<name>', 'name of the key', keyName)
+    .option('--test', 'a key that runs every check and changes nothing')
+    .option('--expires <duration>', 'not accepted after this time, e.g. 90d', duration)
+    .option('--max-rank <rank>', 'never above this rank with this key', wholeNumber(1, 254))
+    .addOption(new Option('--scope <scope...>', 'what the key may do').choices(scopes).default([...scopes]))
+    .option('--if-not-exists', 'leave a key of this name as it is')
+    .option(...outOption)
+    .addHelpText(
+      'after',
+      examples(
+        'rankd key create my-game',
+        'rankd key create quiz --max-rank 50 --expires 90d',
+        'rankd key create trial --test --out trial.key',
+      ),
+    )
+    .action((name: string, options: CreateOptions) => create(cli, name, options));
+}
+
+async function create(
+  cli: Cli,
+  name: string,
+  { test, expires, maxRank, scope, ifNotExists, out }: CreateOptions,
+): Promise<void> {
+  await cli.withStore(async (store) => {
+    const existing = ifNotExists ? await store.findKey(name) : undefined;
+    if (existing !== undefined && existing.revokedAt === undefined) {
+      cli.say(`Key "${name}" exists already; its secret can't be shown again.`);
+      return cli.print({ created: false, key: keyDocument(existing) }, existing.id);
+    }
+    const order: KeyOrder = {
+      name,
+      mode: test ? 'test' : 'live',
+      scopes: [...new Set(scope)],
+      ...(maxRank !== undefined && { maxRank }),
+      ...(expires !== undefined && { expiresAt: systemClock.now() + expires }),
+    };
+    const minted = await handOut(out, () => createKey(store, order, cli.by));
+    printMinted(cli, minted, out, { created: true });
+    cli.say(`try: rankd whitelist add PLACE --key ${name}`);
+  });
+}

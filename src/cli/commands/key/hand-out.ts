@@ -1,0 +1,48 @@
+import { rmSync, writeFileSync } from 'node:fs';
+import { RankdError } from '../../../errors.ts';
+import type { MintedKey } from '../../../usecases/keys.ts';
+import type { Cli } from '../../cli.ts';
+import { keyDocument } from './key-document.ts';
+
+export const outOption = [
+  '--out <file>',
+  'write the secret to a new file that only you can read, instead of printing it',
+] as const;
+
+/** Makes the file before the key: a secret that can't be handed out must not come into being. */
+export async function handOut(out: string | undefined, mint: () => Promise<MintedKey>): Promise<MintedKey> {
+  if (out === undefined) return mint();
+  try {
+    writeFileSync(out, '', { flag: 'wx', mode: 0o600 });
+  } catch (cause) {
+    const exists = (cause as NodeJS.ErrnoException).code === 'EEXIST';
+    const what = exists ? `${out} exists already and is not overwritten.` : `${out} can't be written.`;
+    throw new RankdError(exists ? 'already_exists' : 'no_permission', what, {
+      cause,
+      hint: 'choose another file for --out',
+    });
+  }
+  try {
+    const minted = await mint();
+    writeFileSync(out, `${minted.secret}\n`);
+    return minted;
+  } catch (error) {
+    rmSync(out);
+    throw error;
+  }
+}
+
+export function printMinted(
+  cli: Cli,
+  { key, secret }: MintedKey,
+  out: string | undefined,
+  extra: Record<string, unknown>,
+): void {
+  if (out === undefined) {
+    cli.print({ ...extra, key: keyDocument(key), secret }, secret);
+    cli.say(`Key "${key.name}" (${key.id}). Keep the secret now: it is not shown again.`);
+  } else {
+    cli.print({ ...extra, key: keyDocument(key), out }, out);
+    cli.say(`Key "${key.name}" (${key.id}); its secret is in ${out}.`);
+  }
+}

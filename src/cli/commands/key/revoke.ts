@@ -1,0 +1,25 @@
+import type { Command } from 'commander';
+import { requireKey } from '../../../usecases/keys.ts';
+import type { Cli } from '../../cli.ts';
+import { confirm } from '../../confirm.ts';
+import { examples } from '../../help.ts';
+import { keyArgument } from './key-argument.ts';
+import { keyDocument } from './key-document.ts';
+
+export function revokeCommand(key: Command, cli: Cli): void {
+  key
+    .command('revoke')
+    .description('refuse the key from the next request on, for good')
+    .argument(...keyArgument)
+    .addHelpText('after', examples('rankd key revoke my-game', 'rankd key revoke my-game -y'))
+    .action((idOrName: string) => revoke(cli, idOrName));
+}
+
+async function revoke(cli: Cli, idOrName: string): Promise<void> {
+  await cli.withStore(async (store) => {
+    const key = await requireKey(store, idOrName);
+    await confirm(cli, `Revoke key "${key.name}" for good?`);
+    const revoked = await store.revokeKey(key.id, cli.by);
+    cli.print({ key: keyDocument(revoked) }, `Key "${key.name}" is revoked.`);
+  });
+}

@@ -1,0 +1,42 @@
+import type { Command } from 'commander';
+import { systemClock } from '../../../clock.ts';
+import { keyState } from '../../../core/access.ts';
+import { RankdError } from '../../../errors.ts';
+import { requireKey, rotateKey } from '../../../usecases/keys.ts';
+import { duration } from '../../arguments.ts';
+import type { Cli } from '../../cli.ts';
+import { examples } from '../../help.ts';
+import { isoOrNull } from '../../time.ts';
+import { handOut, outOption, printMinted } from './hand-out.ts';
+import { keyArgument } from './key-argument.ts';
+
+export function rotateCommand(key: Command, cli: Cli): void {
+  key
+    .command('rotate')
+    .description('make a new secret; the old one works on until the overlap ends')
+    .argument(...keyArgument)
+    .option('--overlap <duration>', 'how long the old secret works on', duration, 24 * 3_600_000)
+    .option(...outOption)
+    .addHelpText('after', examples('rankd key rotate my-game', 'rankd key rotate my-game --overlap 0s'))
+    .action((idOrName: string, options: { overlap: number; out?: string }) => rotate(cli, idOrName, options));
+}
+
+async function rotate(cli: Cli, idOrName: string, { overlap, out }: { overlap: number; out?: string }): Promise<void> {
+  await cli.withStore(async (store) => {
+    const key = await requireKey(store, idOrName);
+    const state = keyState(key, systemClock.now());
+    if (state === 'revoked' || state === 'expired') {
+      throw new RankdError('conflict', `Key "${key.name}" is ${state}; a new secret would not be accepted.`, {
+        hint: 'rankd key create NAME',
+      });
+    }
+    const oldExpiresAt = systemClock.now() + overlap;
+    const minted = await handOut(out, () => rotateKey(store, { key, oldExpiresAt }, cli.by));
+    printMinted(cli, minted, out, {});
+    cli.say(
+      overlap === 0
+        ? 'The old secret is refused from now on.'
+        : `The old secret works until ${isoOrNull(oldExpiresAt)}.`,
+    );
+  });
+}
