@@ -26,13 +26,50 @@ export type RankingApp = Ranking & AsyncDisposable;
 /** The application behind the CLI's commands. */
 export async function openRanking(options: AppOptions): Promise<RankingApp> {
   const ports = await openPorts(options);
-  return { ...rankingOf(options.config, ports), isDaemon: false, holder: newId('cli') };
+  return { ...ports, ...freshWork(), ...rulesOf(options.config, ports), isDaemon: false, holder: newId('cli') };
 }
 
 /** The application behind the HTTP API. */
-export async function openApp(options: AppOptions & { log: Logger }): Promise<HttpApp & AsyncDisposable> {
-  const { log, config } = options;
-  const ports = await openPorts(options);
+export interface ServedApp extends HttpApp, AsyncDisposable {
+  /** What another configuration would make of it, for `Object.assign`; what runs goes on with what it began with. */
+  rewired(config: Config): Promise<Wiring>;
+}
+
+/** The part of a served application that follows from its configuration. */
+export type Wiring = Pick<
+  HttpApp,
+  'platform' | 'deadCredential' | 'group' | 'policy' | 'breaker' | 'deadlineMs' | 'limits'
+>;
+
+export async function openApp(options: AppOptions & { log: Logger }): Promise<ServedApp> {
+  const { log, dataDir } = options;
+  await using opening = new AsyncDisposableStack();
+  const ports = opening.use(await openPorts(options));
+  const closers = opening.move();
+  let latest = { config: options.config.platform, platform: ports.platform };
+  return {
+    ...ports,
+    ...freshWork(),
+    ...wiringOf(options.config, ports, log),
+    isDaemon: true,
+    holder: newId('daemon'),
+    log,
+    refused: new RefusedCallers(),
+    isDraining: false,
+    inFlight: 0,
+    async rewired(config) {
+      if (!isSamePlatform(config.platform, latest.config)) {
+        const platform = await createPlatform({ config: config.platform, dataDir, clock: ports.clock });
+        closers.defer(() => platform.close()); // not before: a request may still be on its way through the old one
+        latest = { config: config.platform, platform };
+      }
+      return wiringOf(config, { ...ports, platform: latest.platform }, log);
+    },
+    [Symbol.asyncDispose]: () => closers.disposeAsync(),
+  };
+}
+
+function wiringOf(config: Config, ports: Ports, log: Logger): Wiring {
   const platform = new CredentialBreaker({
     ...ports,
     report: (dead) => {
@@ -41,15 +78,10 @@ export async function openApp(options: AppOptions & { log: Logger }): Promise<Ht
     },
   });
   return {
-    ...rankingOf(config, { ...ports, platform }),
-    isDaemon: true,
-    holder: newId('daemon'),
-    log,
-    limits: config.limits,
-    refused: new RefusedCallers(),
+    ...rulesOf(config, { ...ports, platform }),
+    platform,
     deadCredential: () => platform.dead,
-    isDraining: false,
-    inFlight: 0,
+    limits: config.limits,
   };
 }
 
@@ -64,16 +96,22 @@ async function openPorts({ config, dataDir, overrides = {} }: AppOptions): Promi
   return { store, platform, clock, [Symbol.asyncDispose]: () => closers.disposeAsync() };
 }
 
-function rankingOf(config: Config, ports: Ports & AsyncDisposable): Omit<RankingApp, 'isDaemon' | 'holder'> {
+function rulesOf(config: Config, ports: Ports): Pick<Ranking, 'group' | 'policy' | 'breaker' | 'deadlineMs'> {
   const { breaker, ...policy } = config.policy;
   return {
-    ...ports,
     policy,
     breaker: breaker.enabled ? breaker : undefined,
     group: new GroupView({ ...ports, ladder: config.group.ladder }),
     deadlineMs: config.server.deadlineMs,
-    turns: new MemberTurns(),
-    inHand: new Set(),
-    running: new Map(),
   };
+}
+
+/** What this process has in hand: nothing yet. */
+function freshWork(): Pick<Ranking, 'turns' | 'inHand' | 'running'> {
+  return { turns: new MemberTurns(), inHand: new Set(), running: new Map() };
+}
+
+function isSamePlatform(one: Config['platform'], other: Config['platform']): boolean {
+  const isSameKey = one.kind !== 'open-cloud' || other.kind !== 'open-cloud' || one.apiKey.equals(other.apiKey);
+  return isSameKey && JSON.stringify(one) === JSON.stringify(other);
 }

@@ -1,10 +1,11 @@
 import type { FastifyInstance } from 'fastify';
-import { type AppOptions, openApp } from './app.ts';
+import { type AppOptions, openApp, type ServedApp } from './app.ts';
 import { deadlineIn } from './clock.ts';
-import { isRankdError, RankdError } from './errors.ts';
+import { RankdError } from './errors.ts';
 import { createServer, type HttpApp } from './http/server.ts';
 import type { Logger } from './log.ts';
 import { acquireDaemonLock } from './stores/sqlite/daemon-lock.ts';
+import { checkLadder } from './usecases/check-ladder.ts';
 import { recoverChanges } from './usecases/recover-changes.ts';
 import { credentialWarnings } from './usecases/watch-credential.ts';
 
@@ -14,14 +15,13 @@ export interface DaemonOptions extends AppOptions {
 
 /** A daemon that listens. */
 export interface Daemon {
-  app: HttpApp;
+  app: ServedApp;
   /** e.g. `http://127.0.0.1:7265` */
   url: string;
   /** Finishes what runs, refuses what is new, settles the books and closes everything. */
   stop(): Promise<void>;
 }
 
-const ladderPatienceMs = 3_000;
 const recoverEveryMs = 2_000;
 const checkEveryMs = 3_600_000;
 const flushEveryMs = 60_000;
@@ -48,15 +48,6 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
       await running.disposeAsync();
     },
   };
-}
-
-/** Throws `config_invalid` where group.ladder does not fit the group. A platform that is down does not keep the daemon down. */
-async function checkLadder(app: HttpApp): Promise<void> {
-  using deadline = deadlineIn(app.clock, ladderPatienceMs);
-  await app.group.scheme({ signal: deadline.signal, deadlineAt: deadline.at, lane: 'start' }).catch((error) => {
-    if (isRankdError(error, 'config_invalid')) throw error;
-    app.log.warn({ err: error }, 'the platform does not answer yet; starting all the same');
-  });
 }
 
 async function listen(server: FastifyInstance, { host, port }: { host: string; port: number }): Promise<string> {
@@ -92,14 +83,17 @@ function startWorkers(app: HttpApp): () => Promise<void> {
   const stopping = new AbortController();
   const reported = new Set<string>();
   const recovery = every(app, recoverEveryMs, stopping.signal, () =>
-    recoverChanges(app, {
-      stop: stopping.signal,
-      report: (change, error) => {
-        if (!reported.has(change.id))
-          app.log.warn({ err: error, changeId: change.id }, 'a change is not settled yet; trying on');
-        reported.add(change.id);
+    recoverChanges(
+      { ...app },
+      {
+        stop: stopping.signal,
+        report: (change, error) => {
+          if (!reported.has(change.id))
+            app.log.warn({ err: error, changeId: change.id }, 'a change is not settled yet; trying on');
+          reported.add(change.id);
+        },
       },
-    }),
+    ),
   );
   const credential = every(app, checkEveryMs, stopping.signal, async () => {
     using deadline = deadlineIn(app.clock, app.deadlineMs);

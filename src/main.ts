@@ -1,6 +1,7 @@
 import { homedir, hostname, userInfo } from 'node:os';
 import { createInterface } from 'node:readline/promises';
 import { text } from 'node:stream/consumers';
+import { isatty } from 'node:tty';
 import type { Io } from './cli/io.ts';
 import { runCli } from './cli/program.ts';
 
@@ -17,6 +18,13 @@ for (const signal of ['SIGINT', 'SIGTERM'] as const) {
     stop.resolve(signal);
   });
 }
+let reload: (() => void) | undefined;
+process.on('SIGHUP', () => {
+  if (stage === 'command') process.exit(129);
+  // A terminal that was closed sends the same signal; then nobody is left to stop the daemon by hand.
+  if (io.isTerminal && !isatty(1)) stop.resolve('SIGHUP');
+  else reload?.();
+});
 // Started by `bin/rankd.js` of an older Node: where that process is killed, this one is to stop too.
 process.on('disconnect', () => process.kill(process.pid, 'SIGTERM'));
 process.channel?.unref();
@@ -42,6 +50,9 @@ const io: Io = {
   get stopSignal() {
     stage = 'serving';
     return stop.promise;
+  },
+  onReload(listener) {
+    reload = listener;
   },
 };
 

@@ -18,4 +18,6 @@ export interface Io {
   operator: string;
   /** Resolves with the name of the first signal that asks to stop. */
   stopSignal: Promise<string>;
+  /** Calls `listener` at each signal that asks to read the configuration anew. */
+  onReload(listener: () => void): void;
 }

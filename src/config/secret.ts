@@ -14,6 +14,10 @@ export class Secret {
     return this.#value;
   }
 
+  equals(other: Secret): boolean {
+    return this.#value === other.#value;
+  }
+
   toString(): string {
     return redacted;
   }

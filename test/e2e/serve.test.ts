@@ -91,6 +91,7 @@ async function serveOnTerminal(
     home: folder,
     operator: 'cli:tester@test',
     stopSignal: stop.promise,
+    onReload: () => undefined,
   };
   const exited = runCli(['serve', '--port', '0'], io);
   await expect.poll(() => output).toMatch(/rankd key list|history list/);

@@ -26,9 +26,12 @@ export function serveCommand(program: Command, cli: Cli): void {
 }
 
 async function serve(cli: Cli, options: ServeOptions): Promise<void> {
-  const { config } = await cli.loadConfig(flagsOf(options));
+  const load = () => cli.loadConfig(flagsOf(options));
+  let loaded = await load();
+  const { config } = loaded;
   const { createLog } = await import('../../log.ts');
   const { startDaemon } = await import('../../daemon.ts');
+  const { reload } = await import('../../reload.ts');
   const log = createLog({
     level: logLevel(cli, config),
     readable: cli.io.isTerminal,
@@ -36,10 +39,18 @@ async function serve(cli: Cli, options: ServeOptions): Promise<void> {
   });
   const daemon = await startDaemon({ config, dataDir: cli.dataDir, log });
   const stopped = cli.io.stopSignal;
+  let reloading = Promise.resolve();
+  cli.io.onReload(() => {
+    reloading = reloading.then(async () => {
+      loaded = await reload(daemon.app, { before: loaded, load });
+      log.level = logLevel(cli, loaded.config);
+    });
+  });
   try {
     await greet(cli, daemon, config);
     log.info({ signal: await stopped }, 'stopping: finishing what runs');
   } finally {
+    await reloading;
     await daemon.stop();
   }
   log.info('stopped');

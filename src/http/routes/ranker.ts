@@ -37,7 +37,8 @@ export function rankerRoute(server: FastifyInstance, app: HttpApp): void {
       ...idempotencyOf(idempotencyKey, placeId, rankRequest),
     };
     using deadline = deadlineIn(app.clock, Math.max(0, app.deadlineMs - reply.elapsedTime));
-    const answer = await changeRank(app, order, deadline);
+    // A copy: a configuration that is taken up meanwhile is not for this change.
+    const answer = await changeRank({ ...app }, order, deadline);
     request.facts = { ...request.facts, changeId: answer.change.id, rankeeId: rankRequest.rankeeId };
     reply.header('x-rank-change', answer.change.id);
     if (answer.replayed) reply.header('idempotent-replayed', 'true');
