@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import { homedir, hostname, userInfo } from 'node:os';
 import { createInterface } from 'node:readline/promises';
 import { text } from 'node:stream/consumers';
@@ -7,6 +8,7 @@ import { runCli } from './cli/program.ts';
 
 /** The process edge: the only file that touches `process`. */
 const stop = Promise.withResolvers<string>();
+const readerGone = Promise.withResolvers<void>();
 /** `serving` from the moment a command waits for the signal to stop. */
 let stage: 'command' | 'serving' | 'stopping' = 'command';
 
@@ -29,6 +31,7 @@ process.on('SIGHUP', () => {
 process.on('disconnect', () => process.kill(process.pid, 'SIGTERM'));
 process.channel?.unref();
 process.stdout.on('error', ({ code, message }: NodeJS.ErrnoException) => {
+  readerGone.resolve();
   if (stage !== 'command') return; // a daemon serves on, whoever stopped reading
   if (code === 'EPIPE') process.exit(0); // `rankd … | head` closes the pipe early; that is no error
   process.stderr.write(`error: The result could not be written: ${message}.\ntry: check where the output goes\n`);
@@ -38,8 +41,12 @@ process.stderr.on('error', () => undefined); // nobody is left to be told; unhea
 
 const io: Io = {
   stdout: (output) => void process.stdout.write(output),
+  drained: async () => {
+    if (process.stdout.writableNeedDrain) await once(process.stdout, 'drain');
+  },
   stderr: (output) => void process.stderr.write(output),
   isTerminal: process.stdout.isTTY === true && process.stdin.isTTY === true,
+  showsProgress: process.stderr.isTTY === true,
   ask,
   readStdin: () => text(process.stdin),
   env: process.env,
@@ -54,6 +61,7 @@ const io: Io = {
   onReload(listener) {
     reload = listener;
   },
+  readerGone: readerGone.promise,
 };
 
 process.exitCode = await runCli(process.argv.slice(2), io);

@@ -1,3 +1,4 @@
+import type { AuditRow, ChainLink } from './core/audit.ts';
 import type {
   AuditEvent,
   Credential,
@@ -224,8 +225,38 @@ export interface LineStore {
   forgetTickets(holderPrefix: string): Promise<void>;
 }
 
+export interface AuditFilter {
+  /** Epoch milliseconds, included. */
+  since?: number;
+  /** Epoch milliseconds, not included. */
+  until?: number;
+  /** The whole, or what is before a colon: `cli` is every operator. */
+  by?: string;
+  /** The whole, or what is before a dot: `key` is every `key.…`. */
+  action?: string;
+  subject?: string;
+  /** Done to or with this key, or about something done with it. */
+  keyId?: string;
+  afterId?: number;
+  beforeId?: number;
+  oldestFirst?: boolean;
+  limit: number;
+}
+
+/** A stretch of the audit's chain as it is kept, and where the whole of it begins and ends. */
+export interface ChainPage {
+  /** What the first row follows. */
+  anchor: ChainLink;
+  /** In order of their ids. */
+  rows: AuditRow[];
+  /** The id of the newest row that was ever written. */
+  lastId: number;
+}
+
 export interface AuditStore {
+  /** Adds the event at the end of the chain. */
   appendAudit(event: Omit<AuditEvent, 'id' | 'at'>): Promise<void>;
-  /** Newest first. */
-  listAudit(filter: { since?: number; afterId?: number; limit: number }): Promise<AuditEvent[]>;
+  /** Newest first, unless asked for otherwise. */
+  listAudit(filter: AuditFilter): Promise<AuditEvent[]>;
+  auditChain(page: { afterId: number; limit: number }): Promise<ChainPage>;
 }

@@ -1,4 +1,5 @@
 import { InvalidArgumentError } from 'commander';
+import { systemClock } from '../clock.ts';
 import { parseDuration } from '../config/duration.ts';
 
 /** Parsers for arguments and options. What they refuse is a usage error that names the option. */
@@ -19,6 +20,19 @@ export function duration(text: string): number {
   if (ms !== undefined && Number.isSafeInteger(ms)) return ms;
   throw new InvalidArgumentError('It must be a duration such as 30s, 5m, 24h or 90d.');
 }
+
+/** Epoch milliseconds: a time that long ago, or a date or time of UTC or with an offset. */
+export function moment(text: string): number {
+  const ago = parseDuration(text);
+  const at = ago === undefined ? (isoPattern.test(text) ? Date.parse(text) : Number.NaN) : systemClock.now() - ago;
+  if (Number.isSafeInteger(at)) return at;
+  throw new InvalidArgumentError(
+    'It must be a duration such as 24h (that long ago), or a time such as 2026-05-01T18:00Z.',
+  );
+}
+
+/** Without an offset, a time would mean another one on each machine. */
+const isoPattern = /^\d{4}-\d\d-\d\d(T\d\d:\d\d(:\d\d(\.\d{1,3})?)?(Z|[+-]\d\d:\d\d))?$/;
 
 /** What is safe in a shell, a log line and a hint. */
 export function keyName(text: string): string {

@@ -2,10 +2,14 @@
 export interface Io {
   /** Results. */
   stdout(text: string): void;
+  /** Resolves once there is room for more results: a long stream of them stays flat in memory. */
+  drained(): Promise<void>;
   /** Talk: progress, hints, errors. */
   stderr(text: string): void;
   /** True where a person sees the output and can answer. */
   isTerminal: boolean;
+  /** True where a person sees the talk as it comes, so that a line may be written over. */
+  showsProgress: boolean;
   /** Asks a question on the terminal and resolves with the line typed. */
   ask(question: string): Promise<string>;
   /** All of standard input. */
@@ -20,4 +24,6 @@ export interface Io {
   stopSignal: Promise<string>;
   /** Calls `listener` at each signal that asks to read the configuration anew. */
   onReload(listener: () => void): void;
+  /** Resolves once nobody reads the results any more. */
+  readerGone: Promise<void>;
 }

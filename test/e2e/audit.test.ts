@@ -1,5 +1,16 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { fileURLToPath } from 'node:url';
+import Database from 'better-sqlite3';
 import { expect, test } from 'vitest';
+import { runCli } from '../../src/cli/program.ts';
+import { systemClock } from '../../src/clock.ts';
+import { openStore } from '../../src/stores/open-store.ts';
+import { parseCsv } from '../support/parse-csv.ts';
 import { CliHome } from '../support/run-cli.ts';
+import { TerminalIo } from '../support/terminal-io.ts';
 
 interface Events {
   v: number;
@@ -48,5 +59,150 @@ test('the list can be cut by number and by age', async () => {
   expect(newest.stderr).toContain('--limit');
   expect((await home.json<Events>('audit', 'list', '--since', '1h')).events).toHaveLength(4);
   expect(await home.json('audit', 'list', '--since', '0s')).toEqual({ v: 1, events: [] });
-  expect((await home.run(['audit', 'list', '--since', 'yesterday'])).code).toBe(2);
+  expect(await home.json('audit', 'list', '--until', '2020-01-01')).toEqual({ v: 1, events: [] });
+  expect((await home.json<Events>('audit', 'list', '--since', '2020-01-01T00:00Z')).events).toHaveLength(4);
+  for (const when of ['yesterday', '2026-05-01T18:00', '2026-13-01', '5']) {
+    expect((await home.run(['audit', 'list', '--since', when])).code, when).toBe(2);
+  }
 });
+
+test.concurrent('the list can be narrowed to who, what and which key', async () => {
+  using home = new CliHome();
+  await home.json('key', 'create', 'game');
+  const { key } = await home.json<{ key: { id: string } }>('key', 'create', 'other');
+  await home.json('whitelist', 'add', '7', '--key', 'other');
+  const found = async (...args: string[]) =>
+    (await home.json<Events>('audit', 'list', ...args)).events.map(({ action, subject }) => `${action} ${subject}`);
+  expect(await found('--action', 'key', '--key', 'other')).toEqual([`key.create ${key.id}`]);
+  expect(await found('--key', 'other')).toEqual(['whitelist.add 7', `key.create ${key.id}`]);
+  expect(await found('--subject', '7')).toEqual(['whitelist.add 7']);
+  expect(await found('--by', 'daemon')).toEqual([]);
+  expect(await found('--by', 'cli')).toHaveLength(3);
+  expect((await home.run(['audit', 'list', '--key', 'nobody'])).code).toBe(3);
+});
+
+test.concurrent('the CSV holds every event, one a record, and nothing that a spreadsheet would take for a formula', async () => {
+  using home = new CliHome();
+  await home.json('key', 'create', 'game');
+  const notes = ['=1+1', '+1', '-1', '@x', '\tx', 'a "quoted", note\nin two lines'];
+  const store = await openStore({ engine: 'sqlite', dataDir: home.dataDir, clock: systemClock });
+  for (const note of notes)
+    await store.appendAudit({ by: 'cli:a@b', action: 'whitelist.add', subject: '1', detail: { note } });
+  await store.close();
+  inDatabase(
+    home,
+    "DROP TRIGGER audit_is_never_edited; UPDATE audit_events SET subject = '=HYPERLINK(1)', done_by = '-1' WHERE id = 2",
+  );
+  const { stdout, code } = await home.run(['audit', 'list', '--export', 'csv']);
+  expect(code).toBe(0);
+  const [heading, ...records] = parseCsv(stdout);
+  expect(heading).toEqual(['id', 'at', 'by', 'action', 'subject', 'detail']);
+  expect(records.map(([id]) => id)).toEqual(['7', '6', '5', '4', '3', '2', '1']);
+  expect(records.map((record) => JSON.parse(record[5] ?? '').note).slice(0, 6)).toEqual(notes.toReversed());
+  expect(records[5]?.slice(2, 5)).toEqual(["'-1", 'whitelist.add', "'=HYPERLINK(1)"]);
+  for (const cell of records.flat()) expect(cell).not.toMatch(/^[=+\-@\t\r]/);
+  expect(parseCsv((await home.run(['audit', 'list', '--export', 'csv', '--limit', '2'])).stdout)).toHaveLength(3);
+  expect((await home.run(['audit', 'list', '--export', 'csv', '--follow'])).code).toBe(2);
+});
+
+test.concurrent('follow shows what is there, then what comes, one JSON document a line, and ends with 0 on SIGINT', async () => {
+  using home = new CliHome();
+  await home.json('key', 'create', 'game');
+  await home.json('whitelist', 'add', '1', '2');
+  const following = startCli(home, 'audit', 'list', '--follow', '--action', 'whitelist', '--json');
+  const subjects = following.lines.map((line) => JSON.parse(line).event.subject);
+  expect(await subjects.take(2)).toEqual(['1', '2']);
+  await home.json('key', 'create', 'other');
+  await home.json('whitelist', 'add', '3', '--key', 'other');
+  expect(await subjects.take(1)).toEqual(['3']);
+  following.process.kill('SIGINT');
+  expect(await following.exitCode).toBe(0);
+});
+
+test.concurrent('follow ends when nobody reads any more', async () => {
+  using home = new CliHome();
+  await home.json('key', 'create', 'game');
+  const following = startCli(home, 'audit', 'list', '--follow');
+  await following.lines.take(1);
+  following.process.stdout.destroy();
+  await home.json('key', 'create', 'other');
+  expect(await following.exitCode).toBe(0);
+});
+
+test.concurrent('a person who follows sees one line an event, without what could drive the terminal', async () => {
+  using home = new CliHome();
+  await home.json('key', 'create', 'game');
+  await home.json('whitelist', 'add', '1', '--note', 'a\u009bb\u202ec');
+  const io = new TerminalIo(home);
+  const exited = runCli(['audit', 'list', '--follow', '--limit', '1'], io);
+  await expect.poll(() => io.out, { timeout: 10_000 }).toMatch(/whitelist\.add {2}1 {2}\{.*\}\n$/);
+  io.stop();
+  expect(await exited).toBe(0);
+  expect(io.out).toMatch(/^[^\n\u009b\u202e]+\n$/);
+});
+
+test.concurrent('verify passes an untouched audit and prints a head hash that stays in the chain', async () => {
+  using home = new CliHome();
+  const empty = await home.json('audit', 'verify');
+  expect(empty).toMatchObject({ v: 1, intact: true, events: 0, headId: 0 });
+  await home.json('key', 'create', 'game');
+  const { head } = await home.json<{ head: string }>('audit', 'verify');
+  await home.json('key', 'revoke', 'game', '-y');
+  const text = await home.run(['audit', 'verify', '--head', head.toUpperCase()]);
+  expect(text.code).toBe(0);
+  expect(text.stdout).toMatch(/^ok: 2 events.*\nthe noted head is in the chain.*\nhead: [\da-f]{64} \(event #2\)\n$/);
+  expect((await home.run(['audit', 'verify', '--head', 'abc'])).code).toBe(2);
+});
+
+test.concurrent('verify ends with 5 where an event was edited, and names it', async () => {
+  using home = new CliHome();
+  await home.json('key', 'create', 'game');
+  inDatabase(home, "DROP TRIGGER audit_is_never_edited; UPDATE audit_events SET done_by = 'cli:eve@host'");
+  const result = await home.run(['audit', 'verify', '--json']);
+  expect(result.code).toBe(5);
+  expect(result.json()).toMatchObject({ v: 1, intact: false, breakCount: 1, breaks: [{ kind: 'changed', id: 1 }] });
+  const text = await home.run(['audit', 'verify', '--head', 'ab'.repeat(32)]);
+  expect(text.stdout).toMatch(/^BROKEN in 1 place\nevent #1 was changed.*\nNOT FOUND: .+\nhead: /);
+});
+
+/** What somebody who has the file can do to it. */
+function inDatabase({ dataDir }: CliHome, sql: string): void {
+  const database = new Database(join(dataDir, 'rankd.db'));
+  database.exec(sql);
+  database.close();
+}
+
+/** A command that runs until it is stopped. */
+function startCli({ cwd, folder, dataDir }: CliHome, ...args: string[]) {
+  const binary = fileURLToPath(new URL('../../bin/rankd.js', import.meta.url));
+  const child = spawn(process.execPath, [binary, ...args], {
+    cwd,
+    env: { PATH: process.env['PATH'], HOME: folder, RANKD_DATA_DIR: dataDir },
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  const exitCode = once(child, 'exit').then(([code]) => code);
+  return {
+    process: child,
+    exitCode,
+    lines: new Lines(createInterface({ input: child.stdout })[Symbol.asyncIterator]()),
+  };
+}
+
+/** The lines of a stream, taken as they come. */
+class Lines<T = string> {
+  readonly #next: () => Promise<T>;
+
+  constructor(lines: { next(): Promise<IteratorResult<T>> } | (() => Promise<T>)) {
+    this.#next = typeof lines === 'function' ? lines : async () => (await lines.next()).value;
+  }
+
+  map<Other>(convert: (line: T) => Other): Lines<Other> {
+    return new Lines(async () => convert(await this.#next()));
+  }
+
+  async take(count: number): Promise<T[]> {
+    const taken: T[] = [];
+    while (taken.length < count) taken.push(await this.#next());
+    return taken;
+  }
+}

@@ -1,8 +1,8 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import type { Io } from '../../src/cli/io.ts';
 import { runCli } from '../../src/cli/program.ts';
 import { DaemonProcess } from '../support/daemon-process.ts';
 import { CliHome } from '../support/run-cli.ts';
+import { TerminalIo } from '../support/terminal-io.ts';
 
 let home: CliHome;
 beforeEach(() => {
@@ -70,33 +70,13 @@ describe('serve', () => {
 });
 
 /** Runs `serve` in this process with a terminal that is watched, until `visit` has seen what it printed. */
-async function serveOnTerminal(
-  { folder, dataDir, cwd }: CliHome,
-  visit: (output: string) => Promise<void>,
-): Promise<string> {
-  const stop = Promise.withResolvers<string>();
-  let output = '';
-  const write = (text: string) => {
-    output += text;
-  };
-  const io: Io = {
-    stdout: write,
-    stderr: write,
-    isTerminal: true,
-    ask: () => Promise.reject(new Error('nothing is asked here')),
-    readStdin: () => Promise.resolve(''),
-    env: { RANKD_DATA_DIR: dataDir },
-    cwd,
-    nodeVersion: process.versions.node,
-    home: folder,
-    operator: 'cli:tester@test',
-    stopSignal: stop.promise,
-    onReload: () => undefined,
-  };
+async function serveOnTerminal(home: CliHome, visit: (output: string) => Promise<void>): Promise<string> {
+  const io = new TerminalIo(home);
+  const output = () => io.out + io.talk;
   const exited = runCli(['serve', '--port', '0'], io);
-  await expect.poll(() => output).toMatch(/rankd key list|history list/);
-  await visit(output);
-  stop.resolve('SIGTERM');
+  await expect.poll(output, { timeout: 15_000 }).toMatch(/rankd key list|history list/);
+  await visit(output());
+  io.stop();
   expect(await exited).toBe(0);
-  return output;
+  return output();
 }

@@ -1,5 +1,6 @@
+import { type AuditRow, type ChainLink, chainStart, linkHash } from '../../core/audit.ts';
 import type { AuditEvent } from '../../core/model.ts';
-import type { AuditStore, Clock } from '../../ports.ts';
+import type { AuditFilter, AuditStore, Clock } from '../../ports.ts';
 import type { Connection } from './connection.ts';
 
 export function auditStore(db: Connection, clock: Pick<Clock, 'now'>): AuditStore {
@@ -8,28 +9,62 @@ export function auditStore(db: Connection, clock: Pick<Clock, 'now'>): AuditStor
       await db.write(() => appendEvent(db, { ...event, at: clock.now() }));
     },
 
-    async listAudit({ since, afterId, limit }) {
-      const conditions = [
-        ...(since === undefined ? [] : ['at >= @since']),
-        ...(afterId === undefined ? [] : ['id > @afterId']),
-      ];
+    async listAudit(filter) {
+      const order = filter.oldestFirst ? 'ASC' : 'DESC';
       const rows = db.all<AuditRow>(
-        `SELECT id, at, done_by AS "by", action, subject, detail FROM audit_events
-         WHERE ${conditions.join(' AND ') || 'TRUE'} ORDER BY id DESC LIMIT @limit`,
-        { since, afterId, limit },
+        `SELECT ${fields} FROM audit_events WHERE ${conditionsOf(filter)} ORDER BY id ${order} LIMIT @limit`,
+        { ...filter, oldestFirst: null },
       );
-      return rows.map((row) => ({ ...row, detail: JSON.parse(row.detail) }));
+      return rows.map(({ hash: _, detail, ...event }) => ({ ...event, detail: JSON.parse(detail) }));
+    },
+
+    async auditChain(page) {
+      return db.read(() => ({
+        anchor: db.get<ChainLink>('SELECT last_id AS id, lower(hex(hash)) AS hash FROM audit_anchor') ?? chainStart,
+        rows: db.all<AuditRow>(`SELECT ${fields} FROM audit_events WHERE id > @afterId ORDER BY id LIMIT @limit`, page),
+        lastId: chainEnd(db).id,
+      }));
     },
   };
 }
 
 /** Writes one event; called within the transaction of what it tells of. `detail` never holds a secret or its hash. */
 export function appendEvent(db: Connection, { detail, ...event }: Omit<AuditEvent, 'id'>): void {
+  const last = chainEnd(db);
+  const row = { ...event, id: last.id + 1, detail: JSON.stringify(detail) };
   db.run(
-    `INSERT INTO audit_events (at, done_by, action, subject, detail)
-     VALUES (@at, @by, @action, @subject, @detail)`,
-    { ...event, detail: JSON.stringify(detail) },
+    `INSERT INTO audit_events (id, at, done_by, action, subject, detail, hash)
+     VALUES (@id, @at, @by, @action, @subject, @detail, @hash)`,
+    { ...row, hash: Buffer.from(linkHash(last.hash, row), 'hex') },
   );
 }
 
-type AuditRow = Omit<AuditEvent, 'detail'> & { detail: string };
+/** The newest row ever written, also where it is no longer there; the hash is that of the newest one that is. */
+function chainEnd(db: Connection): ChainLink {
+  const end = db.get<ChainLink>(
+    `SELECT coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'audit_events'), 0) AS id,
+            coalesce((SELECT lower(hex(hash)) FROM audit_events ORDER BY id DESC LIMIT 1),
+                     (SELECT lower(hex(hash)) FROM audit_anchor), @start) AS hash`,
+    { start: chainStart.hash },
+  );
+  return end ?? chainStart;
+}
+
+const fields = 'id, at, done_by AS "by", action, subject, detail, lower(hex(hash)) AS hash';
+
+/** What each part of a filter asks of a row. */
+const conditions = {
+  since: 'at >= @since',
+  until: 'at < @until',
+  by: "(done_by = @by OR substr(done_by, 1, length(@by) + 1) = @by || ':')",
+  action: "(action = @action OR substr(action, 1, length(@action) + 1) = @action || '.')",
+  subject: 'subject = @subject',
+  keyId: "(subject = @keyId OR done_by = 'key:' || @keyId OR detail ->> '$.keyId' = @keyId)",
+  afterId: 'id > @afterId',
+  beforeId: 'id < @beforeId',
+} as const satisfies Record<Exclude<keyof AuditFilter, 'limit' | 'oldestFirst'>, string>;
+
+function conditionsOf(filter: AuditFilter): string {
+  const asked = Object.entries(conditions).filter(([name]) => filter[name as keyof AuditFilter] !== undefined);
+  return asked.map(([, condition]) => condition).join(' AND ') || 'TRUE';
+}

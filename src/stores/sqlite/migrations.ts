@@ -104,12 +104,32 @@ export const migrations: readonly string[] = [
     done_by TEXT    NOT NULL,
     action  TEXT    NOT NULL,
     subject TEXT    NOT NULL,
-    detail  TEXT    NOT NULL
+    detail  TEXT    NOT NULL CHECK (json_valid(detail)),
+    hash    BLOB    NOT NULL CHECK (length(hash) = 32)
   ) STRICT;
   CREATE INDEX audit_by_time ON audit_events (at);
+
+  CREATE TABLE audit_anchor (
+    one_row INTEGER PRIMARY KEY CHECK (one_row = 1),
+    last_id INTEGER NOT NULL,
+    hash    BLOB    NOT NULL CHECK (length(hash) = 32)
+  ) STRICT;
+  INSERT INTO audit_anchor VALUES (1, 0, zeroblob(32));
+
+  CREATE TRIGGER audit_only_grows_at_its_end BEFORE INSERT ON audit_events
+    WHEN NEW.id <= (SELECT max(coalesce(max(id), 0), (SELECT last_id FROM audit_anchor)) FROM audit_events)
+    BEGIN SELECT RAISE (ABORT, 'audit events are only added at the end'); END;
   CREATE TRIGGER audit_is_never_edited BEFORE UPDATE ON audit_events
     BEGIN SELECT RAISE (ABORT, 'audit events are never edited'); END;
   CREATE TRIGGER audit_is_never_deleted BEFORE DELETE ON audit_events
+    WHEN OLD.id > (SELECT last_id FROM audit_anchor)
     BEGIN SELECT RAISE (ABORT, 'audit events are never deleted'); END;
+  CREATE TRIGGER audit_anchor_is_one_row BEFORE INSERT ON audit_anchor
+    BEGIN SELECT RAISE (ABORT, 'the audit has one anchor'); END;
+  CREATE TRIGGER audit_anchor_moves_along_the_chain BEFORE UPDATE ON audit_anchor
+    WHEN NOT EXISTS (SELECT 1 FROM audit_events WHERE id = NEW.last_id AND hash = NEW.hash)
+    BEGIN SELECT RAISE (ABORT, 'the audit is anchored to one of its own events'); END;
+  CREATE TRIGGER audit_anchor_stays BEFORE DELETE ON audit_anchor
+    BEGIN SELECT RAISE (ABORT, 'the audit keeps its anchor'); END;
   `,
 ];

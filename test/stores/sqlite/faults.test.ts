@@ -102,5 +102,9 @@ test('audit events can be neither edited nor deleted, not even by a hand with th
   onTestFinished(() => void hand.close());
   expect(() => hand.exec("UPDATE audit_events SET done_by = 'nobody'")).toThrow('never edited');
   expect(() => hand.exec('DELETE FROM audit_events')).toThrow('never deleted');
+  expect(() => hand.exec('REPLACE INTO audit_events SELECT * FROM audit_events')).toThrow('only added at the end');
+  expect(() => hand.exec('DELETE FROM audit_anchor')).toThrow('keeps its anchor');
+  expect(() => hand.exec('REPLACE INTO audit_anchor SELECT 1, id, hash FROM audit_events')).toThrow('one anchor');
+  expect(() => hand.exec('UPDATE audit_anchor SET last_id = 1')).toThrow('one of its own events');
   expect(await store.listAudit({ limit: 9 })).toMatchObject([{ by: operator }]);
 });

@@ -1,0 +1,83 @@
+import { type Command, InvalidArgumentError } from 'commander';
+import type { ChainBreak } from '../../../core/audit.ts';
+import { type AuditVerdict, verifyAudit } from '../../../usecases/verify-audit.ts';
+import type { Cli } from '../../cli.ts';
+import { ExitCode } from '../../exit-code.ts';
+import { examples } from '../../help.ts';
+
+const help = `
+Each event holds a SHA-256 over itself and the event before it. An event that was edited, taken out, put in or moved is
+told by its number, and the command ends with 5.
+
+What the chain alone can't show: somebody who can write the database file can work out the whole chain anew, or cut
+off its newest events and the note of how many there were. Keep the head hash that this command prints somewhere else;
+\`--head HASH\` then shows that everything up to it is still what it was. An event that retention (audit.keep) removed
+takes its hash with it: note a newer head from time to time.
+`;
+
+export function verifyCommand(audit: Command, cli: Cli): void {
+  audit
+    .command('verify')
+    .description('find every edit of and gap in the audit; ends with 5 where there is one')
+    .option('--head <hash>', 'also: this noted head hash must still be in the chain', headHash)
+    .addHelpText(
+      'after',
+      `${help}${examples('rankd audit verify', 'rankd audit verify --head 4f1c…', 'rankd audit verify --json')}`,
+    )
+    .action((options: { head?: string }) => verify(cli, options));
+}
+
+async function verify(cli: Cli, { head }: { head?: string }): Promise<void> {
+  const verdict = await cli.withStore((store) => verifyAudit({ store }, { notedHead: head }));
+  const isIntact = verdict.breakCount === 0 && verdict.hasNotedHead !== false;
+  cli.print(verdictDocument(verdict, isIntact), describe(verdict));
+  if (!isIntact) throw new ExitCode(5);
+}
+
+function describe(verdict: AuditVerdict): string {
+  const { rows, anchor, head, breaks, breakCount, hasNotedHead } = verdict;
+  const untold = breakCount - breaks.length;
+  return [
+    breakCount === 0
+      ? `ok: ${rows} events, each as it was written and following the one before it`
+      : `BROKEN in ${breakCount} ${breakCount === 1 ? 'place' : 'places'}`,
+    ...breaks.map(describeBreak),
+    ...(untold > 0 ? [`and ${untold} more`] : []),
+    ...(anchor.id > 0 ? [`events before #${anchor.id + 1} were removed by retention (audit.keep)`] : []),
+    ...(hasNotedHead === undefined ? [] : [describeNotedHead(verdict)]),
+    `head: ${head.hash} (event #${head.id})`,
+  ].join('\n');
+}
+
+function describeBreak(found: ChainBreak): string {
+  if (found.kind === 'changed') return `event #${found.id} was changed, or the one it follows was`;
+  return found.id === found.toId
+    ? `event #${found.id} is missing`
+    : `events #${found.id} to #${found.toId} are missing`;
+}
+
+function describeNotedHead({ anchor, hasNotedHead }: AuditVerdict): string {
+  if (hasNotedHead) return 'the noted head is in the chain: everything up to it is what it was then';
+  const retention = anchor.id > 0 ? ', unless it was noted before the oldest event that retention left' : '';
+  return `NOT FOUND: the noted head is not in the chain; it was written anew or cut off${retention}`;
+}
+
+function verdictDocument(verdict: AuditVerdict, intact: boolean): Record<string, unknown> {
+  const { rows, anchor, head, breaks, breakCount, hasNotedHead } = verdict;
+  return {
+    intact,
+    events: rows,
+    head: head.hash,
+    headId: head.id,
+    removedUpTo: anchor.id > 0 ? anchor.id : null,
+    notedHeadFound: hasNotedHead ?? null,
+    breakCount,
+    breaks,
+  };
+}
+
+/** As `audit verify` prints it. */
+function headHash(text: string): string {
+  if (/^[\da-f]{64}$/i.test(text)) return text.toLowerCase();
+  throw new InvalidArgumentError('It must be the 64 hexadecimal digits that `rankd audit verify` prints.');
+}

@@ -1,0 +1,13 @@
+/** One line of CSV (RFC 4180), its line break included. Cells are safe to open in a spreadsheet. */
+export function csvLine(cells: ReadonlyArray<string | number | boolean | null>): string {
+  return `${cells.map((cell) => quoted(harmless(cell === null ? '' : String(cell)))).join(',')}\r\n`;
+}
+
+/** Spreadsheets take what begins so for a formula; behind an apostrophe it is text. Source: OWASP, CSV injection. */
+function harmless(text: string): string {
+  return /^[=+\-@\t\r]/.test(text) ? `'${text}` : text;
+}
+
+function quoted(text: string): string {
+  return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
+}
