@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import { homedir, hostname, userInfo } from 'node:os';
-import { createInterface } from 'node:readline/promises';
+import { createInterface, type Interface } from 'node:readline/promises';
+import { Writable } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import { isatty } from 'node:tty';
 import type { Io } from './cli/io.ts';
@@ -24,8 +25,10 @@ let reload: (() => void) | undefined;
 process.on('SIGHUP', () => {
   if (stage === 'command') process.exit(129);
   // A terminal that was closed sends the same signal; then nobody is left to stop the daemon by hand.
-  if (io.isTerminal && !isatty(1)) stop.resolve('SIGHUP');
-  else reload?.();
+  if (io.isTerminal && !isatty(1)) {
+    stage = 'stopping';
+    stop.resolve('SIGHUP');
+  } else reload?.();
 });
 // Started by `bin/rankd.js` of an older Node: where that process is killed, this one is to stop too.
 process.on('disconnect', () => process.kill(process.pid, 'SIGTERM'));
@@ -48,6 +51,7 @@ const io: Io = {
   isTerminal: process.stdout.isTTY === true && process.stdin.isTTY === true,
   showsProgress: process.stderr.isTTY === true,
   ask,
+  askHidden,
   readStdin: () => text(process.stdin),
   env: process.env,
   cwd: process.cwd(),
@@ -67,12 +71,24 @@ const io: Io = {
 process.exitCode = await runCli(process.argv.slice(2), io);
 
 async function ask(question: string): Promise<string> {
-  const lines = createInterface({ input: process.stdin, output: process.stderr });
-  try {
-    return await lines.question(question);
-  } finally {
-    lines.close();
-  }
+  return answer(createInterface({ input: process.stdin, output: process.stderr }), question);
+}
+
+async function askHidden(question: string): Promise<string> {
+  process.stderr.write(question);
+  const nowhere = new Writable({ write: (_text, _encoding, done) => done() });
+  const typed = await answer(createInterface({ input: process.stdin, output: nowhere, terminal: true }), '');
+  process.stderr.write('\n');
+  return typed;
+}
+
+/** The line typed. Ctrl-C, or the end of the input, ends the process as a signal would. */
+async function answer(lines: Interface, question: string): Promise<string> {
+  const leave = () => process.exit(130);
+  lines.once('SIGINT', leave).once('close', leave);
+  const line = await lines.question(question);
+  lines.off('close', leave).close();
+  return line;
 }
 
 /** Containers may run as a user id that has no name. */

@@ -12,6 +12,8 @@ export interface Io {
   showsProgress: boolean;
   /** Asks a question on the terminal and resolves with the line typed. */
   ask(question: string): Promise<string>;
+  /** Asks for a secret: what is typed is not shown. */
+  askHidden(question: string): Promise<string>;
   /** All of standard input. */
   readStdin(): Promise<string>;
   env: Record<string, string | undefined>;

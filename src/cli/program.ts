@@ -6,6 +6,7 @@ import { auditCommands } from './commands/audit.ts';
 import { configCommands } from './commands/config.ts';
 import { groupCommands } from './commands/group.ts';
 import { historyCommands } from './commands/history.ts';
+import { initCommand } from './commands/init.ts';
 import { keyCommands } from './commands/key.ts';
 import { rankCommands } from './commands/rank.ts';
 import { serveCommand } from './commands/serve.ts';
@@ -55,6 +56,7 @@ function createProgram(io: Io): Command {
     );
   const cli = new Cli(io, program);
   serveCommand(program, cli);
+  initCommand(program, cli);
   workspaceCommands(program, cli);
   keyCommands(program, cli);
   whitelistCommands(program, cli);

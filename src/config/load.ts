@@ -15,8 +15,8 @@ export interface ConfigSources {
   flags: Record<string, string>;
   env: Record<string, string | undefined>;
   cwd: string;
-  /** `--config`. */
-  configFile?: string | undefined;
+  /** `--config`; null: none is to be read. */
+  configFile?: string | null | undefined;
   /** Show the lines of the file that are wrong. */
   withExcerpts?: boolean | undefined;
 }

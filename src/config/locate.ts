@@ -3,8 +3,8 @@ import { homedir } from 'node:os';
 import { isAbsolute, join, resolve } from 'node:path';
 
 export interface ConfigLocationSources {
-  /** `--config`. */
-  configFile?: string | undefined;
+  /** `--config`; null: none is to be read. */
+  configFile?: string | null | undefined;
   env: Record<string, string | undefined>;
   cwd: string;
 }
@@ -18,6 +18,7 @@ export interface ConfigLocation {
 
 /** The configuration file to read; `undefined` where none is named and none is there. A named one need not exist. */
 export function locateConfig({ configFile, env, cwd }: ConfigLocationSources): ConfigLocation | undefined {
+  if (configFile === null) return undefined;
   const named = configFile || env['RANKD_CONFIG'];
   if (named) return { path: resolve(cwd, named), name: named };
   return searchPath({ env, cwd }).find(({ path }) => isThere(path));

@@ -59,7 +59,7 @@ export function highestRank(scheme: RoleScheme, held: Role[]): number {
  */
 export function resolveTarget(scheme: RoleScheme, newRankId: number): Role {
   const named = scheme.roles.filter((role) => (newRankId > 255 ? role.id : role.rank) === newRankId);
-  const choices = listRoles(givable(scheme));
+  const choices = listRoles(givableRoles(scheme));
   if (named.length === 0) {
     throw new RankdError('unknown_rank', `The group has no rank ${newRankId}. Its ranks are ${choices}.`);
   }
@@ -132,7 +132,8 @@ function isManaged({ ladder }: RoleScheme, role: Role): boolean {
   return ladder === undefined ? role.kind === 'custom' : ladder.some((step) => step.id === role.id);
 }
 
-function givable(scheme: RoleScheme): Role[] {
+/** The roles that a change may end with, ascending by rank. */
+export function givableRoles(scheme: RoleScheme): Role[] {
   return scheme.roles.filter((role) => role.kind === 'base' || (role.kind === 'custom' && isManaged(scheme, role)));
 }
 
@@ -163,7 +164,7 @@ export function neighbour(
   { rank, direction }: { rank: number; direction: 'up' | 'down' },
 ): Role | undefined {
   const isUp = direction === 'up';
-  const beyond = givable(scheme).filter((role) => (isUp ? role.rank > rank : role.rank < rank));
+  const beyond = givableRoles(scheme).filter((role) => (isUp ? role.rank > rank : role.rank < rank));
   const nearest = (isUp ? Math.min : Math.max)(...beyond.map((role) => role.rank));
   const target = beyond.find((role) => role.rank === nearest);
   return target === undefined ? undefined : resolveTarget(scheme, nearest);

@@ -43,6 +43,8 @@ export class TerminalIo implements Io {
     return answer;
   };
 
+  askHidden = (question: string): Promise<string> => this.ask(question);
+
   readStdin = async () => '';
 
   onReload = () => undefined;

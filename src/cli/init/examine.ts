@@ -1,0 +1,43 @@
+import { refusalOfCredential } from '../../core/credential.ts';
+import type { Group, Role } from '../../core/model.ts';
+import { givableRoles } from '../../core/role-plan.ts';
+import { RankdError } from '../../errors.ts';
+import type { CallContext } from '../../ports.ts';
+import type { Ranking } from '../../usecases/ranking.ts';
+
+/** What the platform says of a group and of the key that is to rank in it. */
+export interface Examined {
+  group: Group;
+  /** Absent where the platform does not say. */
+  acting?: { userId: number; rank: number };
+  expiresAt?: number;
+  /** The roles that rankd could give, ascending by rank. */
+  givable: Role[];
+}
+
+/** Asks the platform. Throws what keeps rankd from ranking in this group with this key. */
+export async function examine({ platform, group }: Ranking, call: CallContext): Promise<Examined> {
+  const credential = await platform.checkCredential(call);
+  const refusal = refusalOfCredential(credential);
+  if (refusal !== undefined) throw refusal;
+  const acting = await group.acting(call);
+  const scheme = await group.scheme(call);
+  const isOwner = acting?.userId === acting?.ownerId;
+  const isInReach = ({ rank }: Role) => acting === undefined || isOwner || rank < acting.rank;
+  const givable = givableRoles(scheme).filter(isInReach);
+  if (givable.every(({ kind }) => kind === 'base')) throw reachesNothing(acting);
+  const { expiresAt } = credential;
+  return {
+    group: await group.group(call),
+    givable,
+    ...(acting && { acting }),
+    ...(expiresAt !== undefined && { expiresAt }),
+  };
+}
+
+function reachesNothing(acting: { userId: number; rank: number } | undefined): RankdError {
+  const who = acting === undefined ? 'the acting account' : `user ${acting.userId} (rank ${acting.rank})`;
+  return new RankdError('above_acting_account', `The key acts as ${who}, which no role of the group is below.`, {
+    hint: 'in the group, give that account a role above the ranks that rankd is to change, then run the command again',
+  });
+}

@@ -1,0 +1,24 @@
+import { InvalidArgumentError } from 'commander';
+import type { Io } from '../io.ts';
+
+/** Asks until the answer is one that `parse` takes; what it refuses is told. Empty answers are the preset, where there is one. */
+export async function ask<T>(
+  io: Pick<Io, 'ask' | 'stderr'>,
+  { question, parse, preset }: { question: string; parse: (text: string) => T; preset?: T },
+): Promise<T> {
+  for (;;) {
+    const text = (await io.ask(question)).trim();
+    if (text === '' && preset !== undefined) return preset;
+    try {
+      return parse(text);
+    } catch (error) {
+      if (!(error instanceof InvalidArgumentError)) throw error;
+      io.stderr(`${error.message}\n`);
+    }
+  }
+}
+
+/** True for yes and for Enter. */
+export async function isAgreed(io: Pick<Io, 'ask'>, question: string): Promise<boolean> {
+  return /^(y(es)?)?$/i.test((await io.ask(`${question} [Y/n] `)).trim());
+}

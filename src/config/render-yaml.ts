@@ -1,0 +1,64 @@
+import { settings } from './settings.ts';
+
+/** A value for a setting, and a word on it for whoever reads the file. */
+export interface Chosen {
+  value: string | number | number[];
+  note?: string;
+}
+
+/**
+ * A `rankd.yaml` with these settings, by path, in force; all others stand below their descriptions as comments with their
+ * defaults.
+ */
+export function renderYaml(chosen: ReadonlyMap<string, Chosen>): string {
+  let section: string[] = [];
+  const lines = settings.flatMap(({ path, description, default: preset }) => {
+    const parents = path.split('.').slice(0, -1);
+    const opened = headings(parents, section);
+    section = parents;
+    return [...opened, ...entry(path, description, chosen.get(path) ?? { value: preset, isOff: true })];
+  });
+  return `${heading}\n${lines.join('\n')}\n`;
+}
+
+const heading = `# The configuration of rankd. A line that begins with # is not in force and shows the default.
+# Check it with: rankd config check
+`;
+
+/** The names of the sections that begin here, each on a level of its own. */
+function headings(parents: string[], before: string[]): string[] {
+  const isSame = (depth: number) => parents.slice(0, depth + 1).join('.') === before.slice(0, depth + 1).join('.');
+  return parents.flatMap((name, depth) => {
+    if (isSame(depth)) return [];
+    return [...(depth === 0 && before.length > 0 ? [''] : []), `${indent(depth)}${name}:`];
+  });
+}
+
+function entry(
+  path: string,
+  description: string,
+  { value, note, isOff }: { value: unknown; note?: string; isOff?: boolean },
+): string[] {
+  const segments = path.split('.');
+  const lead = indent(segments.length - 1);
+  const text = value === undefined ? '' : ` ${scalar(value)}`;
+  return [
+    `${lead}# ${description}`,
+    `${lead}${isOff ? '# ' : ''}${segments.at(-1)}:${text}${note === undefined ? '' : `  # ${oneLine(note)}`}`,
+  ];
+}
+
+function scalar(value: unknown): string {
+  if (Array.isArray(value)) return `[${value.join(', ')}]`;
+  const isPlain = typeof value !== 'string' || /^[\w./][\w./:-]*$/.test(value);
+  return isPlain ? String(value) : JSON.stringify(value);
+}
+
+/** Names of groups and roles are anybody's text. */
+function oneLine(text: string): string {
+  return text.replaceAll(/[\p{Cc}\u2028\u2029]/gu, ' ');
+}
+
+function indent(depth: number): string {
+  return '  '.repeat(depth);
+}

@@ -1,0 +1,129 @@
+import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { expect, onTestFinished, test } from 'vitest';
+import { DaemonProcess } from '../support/daemon-process.ts';
+import { type FakeOpenCloud, startFakeOpenCloud } from '../support/fake-open-cloud/index.ts';
+import { runOnTerminal } from '../support/pseudo-terminal.ts';
+import { CliHome } from '../support/run-cli.ts';
+
+async function world(): Promise<{
+  home: CliHome;
+  roblox: FakeOpenCloud;
+  env: Record<string, string>;
+  flags: string[];
+}> {
+  const home = new CliHome();
+  onTestFinished(() => home[Symbol.dispose]());
+  const roblox = await startFakeOpenCloud();
+  onTestFinished(() => roblox.close());
+  writeFileSync(home.path('cloud.key'), roblox.apiKey, { mode: 0o600 });
+  return {
+    home,
+    roblox,
+    env: { RANKD_PLATFORM_BASE_URL: roblox.baseUrl, RANKD_PLATFORM_LEGACY_BASE_URL: roblox.legacyBaseUrl },
+    flags: ['--group', String(roblox.groupId), '--credential-file', './cloud.key'],
+  };
+}
+
+test('on a terminal init asks, never shows the key, and leaves a configuration, a private key file and a key that ranks', async () => {
+  const { home, roblox, env } = await world();
+  const { code, screen } = await runOnTerminal(home, ['init'], {
+    env,
+    answers: [
+      ['Group id', 'ranger'],
+      ['Group id', String(roblox.groupId)],
+      ['Open Cloud API key', roblox.apiKey],
+      ['the ladder', ''],
+      ['API key for your game', 'y'],
+      ['Name of the key', ''],
+      ['Place id', '42'],
+    ],
+  });
+  expect(code, screen).toBe(0);
+  expect(screen).not.toContain(roblox.apiKey);
+  expect(screen).toContain('It must be a whole number');
+  expect(screen).toContain('HttpService:GetSecret("rankd")');
+  expect(statSync(home.path('roblox.key')).mode & 0o777).toBe(0o600);
+  expect(readFileSync(home.path('roblox.key'), 'utf8')).toBe(`${roblox.apiKey}\n`);
+  const yaml = readFileSync(home.path('rankd.yaml'), 'utf8');
+  expect(yaml).toMatch(new RegExp(`^  id: ${roblox.groupId} `, 'm'));
+  expect(yaml).toMatch(/^ {2}ladder: \[10, 20, 50/m);
+
+  const [secret = ''] = /rk_live_\w+/.exec(screen) ?? [];
+  await using daemon = await DaemonProcess.start(home, { env });
+  const body = { rankerName: 'A', rankerId: 1003, rankeeName: 'B', rankeeId: 1001, newRankId: 20 };
+  expect(await daemon.post('/v1/ranker?placeid=42', secret, body)).toMatchObject({ status: 200 });
+});
+
+test('Ctrl-C at a question ends it with 130 and leaves nothing', async () => {
+  const { home, env } = await world();
+  const { code } = await runOnTerminal(home, ['init'], { env, answers: [['Group id', '\x03']] });
+  expect(code).toBe(130);
+  expect(existsSync(home.path('rankd.yaml'))).toBe(false);
+});
+
+test('off a terminal the same by flags; the secret goes to a file', async () => {
+  const { home, env, flags } = await world();
+  const { code, stdout, stderr } = await home.run(
+    ['init', ...flags, '--ladder', '--key', 'my-game', '--place', '42', '--out', 'game.key', '--json'],
+    { env },
+  );
+  expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+  expect(JSON.parse(stdout)).toMatchObject({ v: 1, file: home.path('rankd.yaml'), ladder: [{ rank: 10 }, {}, {}] });
+  expect(readFileSync(home.path('game.key'), 'utf8')).toMatch(/^rk_live_/);
+  expect((await home.run(['config', 'check'], { env })).code).toBe(0);
+  expect((await home.run(['whitelist', 'check', '42', '--key', 'my-game'], { env })).code).toBe(0);
+});
+
+test('the key can come in on standard input and is kept in a private file', async () => {
+  const { home, roblox, env } = await world();
+  const args = ['init', '--group', String(roblox.groupId), '--credential-file', '-'];
+  expect((await home.run(args, { env, input: `${roblox.apiKey}\n` })).code).toBe(0);
+  expect(statSync(home.path('roblox.key')).mode & 0o777).toBe(0o600);
+});
+
+test('off a terminal without flags it ends with 2 and says which', async () => {
+  const { home, env } = await world();
+  const { code, stderr } = await home.run(['init'], { env });
+  expect({ code, stderr }).toEqual({
+    code: 2,
+    stderr:
+      'error: Off a terminal, init needs --group and --credential-file.\ntry: rankd init --group 4199740 --credential-file ./roblox.key\n',
+  });
+});
+
+test('an existing rankd.yaml is never overwritten, and kept beside the new one with --force', async () => {
+  const { home, env, flags } = await world();
+  writeFileSync(home.path('rankd.yaml'), '# mine\n');
+  expect((await home.run(['init', ...flags], { env })).code).toBe(4);
+  expect(readFileSync(home.path('rankd.yaml'), 'utf8')).toBe('# mine\n');
+  expect((await home.run(['init', ...flags, '--force'], { env })).code).toBe(0);
+  expect(readFileSync(home.path('rankd.yaml.old'), 'utf8')).toBe('# mine\n');
+});
+
+test.each<[what: string, spoil: (roblox: FakeOpenCloud) => unknown, code: number, words: string]>([
+  ['a key that has expired', (roblox) => Object.assign(roblox.credential, { expired: true }), 77, 'Open Cloud key'],
+  ['a key without group:write', (roblox) => Object.assign(roblox.credential, { scopes: [] }), 77, 'group:write'],
+  [
+    'an account that stands above no role',
+    (roblox) => roblox.group.setMember(roblox.credential.userId, []),
+    5,
+    'no role of the group is below',
+  ],
+])('%s: nothing is written', async (_what, spoil, code, words) => {
+  const { home, roblox, env, flags } = await world();
+  spoil(roblox);
+  const result = await home.run(['init', ...flags], { env });
+  expect(result).toMatchObject({ code });
+  expect(result.stderr).toContain(words);
+  expect(existsSync(home.path('rankd.yaml'))).toBe(false);
+});
+
+test('without a check it works while Roblox is down, and with one it says so and writes nothing', async () => {
+  const { home, roblox, env, flags } = await world();
+  await roblox.close();
+  const impatient = { ...env, RANKD_SERVER_DEADLINE: '1s' };
+  expect((await home.run(['init', ...flags], { env: impatient })).code).toBe(69);
+  expect(existsSync(home.path('rankd.yaml'))).toBe(false);
+  expect((await home.run(['init', ...flags, '--no-check'], { env })).code).toBe(0);
+  expect(existsSync(home.path('rankd.yaml'))).toBe(true);
+});

@@ -1,0 +1,34 @@
+import { spawn } from 'node:child_process';
+import { fileURLToPath } from 'node:url';
+import { expect } from 'vitest';
+import type { CliHome } from './run-cli.ts';
+
+const binary = fileURLToPath(new URL('../../bin/rankd.js', import.meta.url));
+
+/**
+ * Runs the built `rankd` on a pseudo-terminal, made by `script` of util-linux, and types each answer once its question is
+ * there. Resolves with all that the terminal showed and the exit code.
+ */
+export async function runOnTerminal(
+  home: CliHome,
+  args: string[],
+  { answers, env = {} }: { answers: Array<[question: string, answer: string]>; env?: Record<string, string> },
+): Promise<{ code: number | null; screen: string }> {
+  const command = [process.execPath, binary, ...args].map((word) => `'${word}'`).join(' ');
+  const child = spawn('script', ['-qec', command, '/dev/null'], {
+    cwd: home.cwd,
+    env: { PATH: process.env['PATH'], HOME: home.folder, RANKD_DATA_DIR: home.dataDir, SHELL: '/bin/sh', ...env },
+  });
+  let screen = '';
+  child.stdout.on('data', (chunk) => {
+    screen += chunk;
+  });
+  const exited = new Promise<number | null>((resolve, reject) => child.once('error', reject).once('close', resolve));
+  let seen = 0;
+  for (const [question, answer] of answers) {
+    await expect.poll(() => screen.indexOf(question, seen), { timeout: 10_000 }).toBeGreaterThanOrEqual(0);
+    seen = screen.length;
+    child.stdin.write(`${answer}\r`);
+  }
+  return { code: await exited, screen: screen.replaceAll('\r\n', '\n') };
+}
