@@ -8,6 +8,7 @@ import { CredentialBreaker } from './platforms/credential-breaker.ts';
 import type { Ports } from './ports.ts';
 import { openStore } from './stores/open-store.ts';
 import { GroupView } from './usecases/group-view.ts';
+import { KeyUses } from './usecases/key-uses.ts';
 import { MemberTurns } from './usecases/member-turns.ts';
 import type { Ranking } from './usecases/ranking.ts';
 import { RefusedCallers } from './usecases/refused-callers.ts';
@@ -55,6 +56,7 @@ export async function openApp(options: AppOptions & { log: Logger }): Promise<Se
     holder: newId('daemon'),
     log,
     refused: new RefusedCallers(),
+    keyUses: new KeyUses(),
     isDraining: false,
     inFlight: 0,
     async rewired(config) {

@@ -78,7 +78,7 @@ async function listen(server: FastifyInstance, { host, port }: { host: string; p
   }
 }
 
-/** Settles what was left open, looks after the credential, writes refused callers to the audit. Returns what stops all. */
+/** Settles what was left open, looks after the credential, keeps what is gathered in memory. Returns what stops all. */
 function startWorkers(app: HttpApp): () => Promise<void> {
   const stopping = new AbortController();
   const reported = new Set<string>();
@@ -101,14 +101,17 @@ function startWorkers(app: HttpApp): () => Promise<void> {
     const warnings = await credentialWarnings(app, { signal, deadlineAt: deadline.at, lane: 'credential' });
     for (const warning of warnings) app.log.warn(warning);
   });
-  const audit = every(app, flushEveryMs, stopping.signal, () => app.refused.flush(app));
+  const flushes = { 'refused callers': app.refused, 'uses of keys': app.keyUses };
+  const flushing = Object.values(flushes).map((gathered) =>
+    every(app, flushEveryMs, stopping.signal, () => gathered.flush(app)),
+  );
   return async () => {
     stopping.abort();
-    await Promise.all([recovery, credential, audit]);
+    await Promise.all([recovery, credential, ...flushing]);
     // A store that can't be written any more is no reason to end as a failure: what runs has been finished.
-    await app.refused
-      .flush(app)
-      .catch((error) => app.log.warn({ err: error }, 'the last refused callers could not be kept'));
+    for (const [what, gathered] of Object.entries(flushes)) {
+      await gathered.flush(app).catch((error) => app.log.warn({ err: error }, `the last ${what} could not be kept`));
+    }
   };
 }
 

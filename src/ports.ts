@@ -112,10 +112,19 @@ export interface NewKey {
 export interface Presented {
   workspace: Workspace;
   key: Key;
-  /** Set where the presented secret is the old one of a rotation: accepted until then. */
-  secretExpiresAt?: number;
+  /** Names the presented secret to `recordKeyUses`. */
+  secretId: number;
+  /** Set where the presented secret is the old one of a rotation: a newer one was made, this one counts until then. */
+  retiring?: { since: number; until: number };
   /** The entry of the asked place for this key. */
   entry?: WhitelistEntry;
+}
+
+/** That a request was allowed with a secret. */
+export interface KeyUse {
+  secretId: number;
+  placeId: number;
+  at: number;
 }
 
 export interface KeyStore {
@@ -132,6 +141,8 @@ export interface KeyStore {
   revokeKey(keyId: string, by: string): Promise<Key>;
   /** Pauses a key (the breaker) or lifts the pause. */
   pauseKey(change: { keyId: string; paused: boolean; reason: string }, by: string): Promise<Key>;
+  /** Keeps the last use of each of these secrets. */
+  recordKeyUses(uses: readonly KeyUse[]): Promise<void>;
 }
 
 export interface WhitelistStore {

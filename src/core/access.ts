@@ -9,11 +9,14 @@ export interface AccessQuestion {
   now: number;
 }
 
+/** What is known of who asks. */
+export type Caller = Omit<Presented, 'secretId'>;
+
 /** One condition that a key must meet, in words for `rank test`, with what mends it. */
 export interface AccessCheck {
   name: string;
   /** The refusal, or `undefined` where the condition is met. */
-  refusal(presented: Presented, question: AccessQuestion): RankdError | undefined;
+  refusal(caller: Caller, question: AccessQuestion): RankdError | undefined;
 }
 
 /** Every condition on the way from a known key to an allowed caller, in the order in which they are answered. */
@@ -29,11 +32,11 @@ export const accessChecks: readonly AccessCheck[] = [
   },
   {
     name: 'key',
-    refusal({ key, secretExpiresAt = Number.POSITIVE_INFINITY }, { now }) {
+    refusal({ key, retiring }, { now }) {
       const state = keyState(key, now);
       if (state === 'revoked') return invalidKey(`the key is revoked (${key.id})`, 'rankd key create NAME');
       if (state === 'expired') return invalidKey(`the key is expired (${key.id})`, 'rankd key create NAME');
-      if (secretExpiresAt <= now)
+      if (retiring !== undefined && retiring.until <= now)
         return invalidKey(`this secret of the key was rotated out (${key.id})`, `rankd key rotate ${key.name}`);
       return undefined;
     },
@@ -76,12 +79,13 @@ export const accessChecks: readonly AccessCheck[] = [
   },
 ];
 
-/** Throws the first refusal. */
-export function allow(presented: Presented, question: AccessQuestion): void {
+/** The first refusal, or `undefined` where the caller is allowed. */
+export function refusalOf(caller: Caller, question: AccessQuestion): RankdError | undefined {
   for (const check of accessChecks) {
-    const refusal = check.refusal(presented, question);
-    if (refusal !== undefined) throw refusal;
+    const refusal = check.refusal(caller, question);
+    if (refusal !== undefined) return refusal;
   }
+  return undefined;
 }
 
 export function keyState(key: Key, now: number): KeyState {

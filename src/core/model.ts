@@ -69,7 +69,6 @@ export interface Key {
   revokedAt?: number;
   /** Set while paused by the abuse breaker. */
   pausedAt?: number;
-  lastUsedAt?: number;
   /** Newest first; a second one only while a rotation's overlap lasts. */
   secrets: KeySecret[];
 }
@@ -78,8 +77,13 @@ export interface KeySecret {
   /** What may be shown of it, e.g. `rk_live_3kf…Zp9`. */
   masked: string;
   createdAt: number;
+  /** Set on the old secret of a rotation: a newer one was made then. */
+  replacedAt?: number;
   /** Set on the old secret of a rotation: accepted until then. */
   expiresAt?: number;
+  /** When and from which place a request was last allowed with it, as far as the daemon has kept it. */
+  lastUsedAt?: number;
+  lastPlaceId?: number;
 }
 
 export type KeyState = 'active' | 'rotating' | 'expired' | 'revoked';

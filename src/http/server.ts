@@ -3,6 +3,7 @@ import type { LimitsConfig } from '../config/config.ts';
 import { newId } from '../core/api-key.ts';
 import { isRankdError, RankdError } from '../errors.ts';
 import type { Logger } from '../log.ts';
+import type { KeyUses } from '../usecases/key-uses.ts';
 import type { Ranking } from '../usecases/ranking.ts';
 import type { RefusedCallers } from '../usecases/refused-callers.ts';
 import { answerTo } from './errors.ts';
@@ -17,6 +18,7 @@ import { rankerRoute } from './routes/ranker.ts';
 export interface HttpApp extends Ranking {
   log: Logger;
   refused: RefusedCallers;
+  keyUses: KeyUses;
   /** Why the platform is not called at present; `undefined` while its credential works. */
   deadCredential: () => RankdError | undefined;
   limits: LimitsConfig;

@@ -1,7 +1,7 @@
-import { accessChecks } from '../core/access.ts';
+import { accessChecks, type Caller } from '../core/access.ts';
 import type { Key, RankRequest } from '../core/model.ts';
 import { isRankdError, type RankdError } from '../errors.ts';
-import type { CallContext, Presented } from '../ports.ts';
+import type { CallContext } from '../ports.ts';
 import { checkNames, type Decision, decideChange, type Examiner } from './decide-change.ts';
 import type { Ranking } from './ranking.ts';
 
@@ -38,15 +38,15 @@ export async function testRank(app: Ranking, order: TestRankOrder, call: CallCon
   return { checks: list.checks, decision: list.isClean ? decision : undefined };
 }
 
-/** The checks of the key, without its secret: what `authorize` would say of it. */
+/** The checks of the key, without its secret: what a request with it would be told. */
 async function checkAccess({ store, clock }: Ranking, { key, placeId }: TestRankOrder, list: Checklist): Promise<void> {
   if (key === undefined) return list.skip('key', 'as the operator');
   const entries = await store.listEntries({ keyId: key.id });
   const entry = entries.find((candidate) => candidate.placeId === placeId);
-  const presented: Presented = { workspace: await store.getWorkspace(), key, ...(entry !== undefined && { entry }) };
+  const caller: Caller = { workspace: await store.getWorkspace(), key, ...(entry !== undefined && { entry }) };
   for (const { name, refusal } of accessChecks) {
     if (name === 'whitelist' && placeId === undefined) list.skip(name, 'name the game with --place to check it');
-    else list.hold(name, refusal(presented, { scope: 'rank', placeId: placeId ?? 0, now: clock.now() }));
+    else list.hold(name, refusal(caller, { scope: 'rank', placeId: placeId ?? 0, now: clock.now() }));
   }
 }
 

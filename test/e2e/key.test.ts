@@ -2,6 +2,7 @@ import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from '
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { expect, test } from 'vitest';
+import { DaemonProcess } from '../support/daemon-process.ts';
 import { CliHome, runCli } from '../support/run-cli.ts';
 
 interface Made {
@@ -248,4 +249,28 @@ test.concurrent('help and version end with 0 and need no data directory', async 
   }
   expect(existsSync(blank.dataDir)).toBe(false);
   expect((await runCli(['key', 'rotate', '--help'])).stdout).toMatch(/Examples:\n {2}rankd key rotate/);
+});
+
+test('while the old secret of a rotation is still used, list and show say so: masked, when and from which place', async () => {
+  using home = new CliHome();
+  const { secret: old = '' } = await home.json<Made>('key', 'create', 'game');
+  const masked = `${old.slice(0, 11)}…${old.slice(-3)}`;
+  await home.run(['whitelist', 'add', '77']);
+  await home.run(['key', 'rotate', 'game', '--overlap', '1h']);
+  await using daemon = await DaemonProcess.start(home);
+  expect((await daemon.post('/v1/apikey', old, { placeid: 77 })).headers.get('sunset')).toMatch(/ GMT$/);
+  await daemon.stop();
+
+  const { keys } = await home.json<{ keys: Array<{ secrets: object[] }> }>('key', 'list');
+  expect(keys[0]?.secrets).toMatchObject([
+    { lastUsedAt: null, lastPlaceId: null },
+    { masked, lastUsedAt: expect.stringMatching(/^2\d{3}-.*Z$/), lastPlaceId: 77 },
+  ]);
+  const rows = (await home.run(['key', 'list'])).stdout.split('\n');
+  expect(rows.find((row) => row.includes(masked))).toMatch(/^game .* 2\d{3}-\S+Z +2\d{3}-\S+Z +77$/);
+  const { stdout } = await home.run(['key', 'show', 'game']);
+  expect(stdout).toMatch(/secret +\S+, not used yet\n/);
+  expect(stdout).toMatch(
+    new RegExp(`secret +${masked}, replaced, accepted until \\S+Z, last used \\S+Z from place 77\\n`),
+  );
 });

@@ -19,7 +19,7 @@ export class ManualClock implements Clock {
   }
 
   sleep(ms: number, signal?: AbortSignal): Promise<void> {
-    signal?.throwIfAborted();
+    if (signal?.aborted) return Promise.reject(signal.reason);
     return new Promise((resolve, reject) => {
       const sleeper = { wakeAt: this.#elapsedMs + ms, wake: resolve };
       this.#sleepers.push(sleeper);

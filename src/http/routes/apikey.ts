@@ -1,5 +1,5 @@
 import type { FastifyInstance } from 'fastify';
-import { authorize } from '../../usecases/authorize.ts';
+import { admit } from '../admit.ts';
 import { parsePlaceId } from '../ids.ts';
 import { InboundLimit } from '../inbound-limit.ts';
 import { jsonBody } from '../json-body.ts';
@@ -11,9 +11,7 @@ export function apikeyRoute(server: FastifyInstance, app: HttpApp): void {
   const limit = new InboundLimit(app.clock, { name: 'verify', perMinute: verifyPerMinute, burst: verifyPerMinute });
   server.post('/v1/apikey', async (request, reply) => {
     const placeId = parsePlaceId(await jsonBody(request), 'body');
-    const { authorization } = request.headers;
-    const { workspace, key } = await authorize(app, { authorization, placeId, scope: 'verify' });
-    request.facts = { keyId: key.id, placeId };
+    const { workspace, key } = await admit(app, { request, reply }, { placeId, scope: 'verify' });
     limit.take(key.id, reply);
     return reply.type('application/json; charset=utf-8').send(JSON.stringify(workspace.id));
   });

@@ -3,11 +3,11 @@ import type { FastifyInstance } from 'fastify';
 import { deadlineIn } from '../../clock.ts';
 import type { Key, RankRequest } from '../../core/model.ts';
 import { RankdError } from '../../errors.ts';
-import { authorize } from '../../usecases/authorize.ts';
 import { errorOf } from '../../usecases/change-outcome.ts';
 import { type ChangeAnswer, changeRank } from '../../usecases/change-rank.ts';
 import type { ChangeCaller } from '../../usecases/change-record.ts';
 import type { Idempotency } from '../../usecases/idempotency.ts';
+import { admit } from '../admit.ts';
 import { parsePlaceId } from '../ids.ts';
 import { InboundLimit } from '../inbound-limit.ts';
 import { jsonBody } from '../json-body.ts';
@@ -26,15 +26,13 @@ export function rankerRoute(server: FastifyInstance, app: HttpApp): void {
   });
   server.post('/v1/ranker', async (request, reply) => {
     const placeId = parsePlaceId(request.query, 'query');
-    const { authorization, 'idempotency-key': idempotencyKey } = request.headers;
-    const { key } = await authorize(app, { authorization, placeId, scope: 'rank' });
-    request.facts = { keyId: key.id, placeId };
+    const { key } = await admit(app, { request, reply }, { placeId, scope: 'rank' });
     limit.take(key.id, reply);
     const rankRequest = parseRankRequest(await jsonBody(request));
     const order = {
       caller: callerOf(key, placeId),
       request: rankRequest,
-      ...idempotencyOf(idempotencyKey, placeId, rankRequest),
+      ...idempotencyOf(request.headers['idempotency-key'], placeId, rankRequest),
     };
     using deadline = deadlineIn(app.clock, Math.max(0, app.deadlineMs - reply.elapsedTime));
     // A copy: a configuration that is taken up meanwhile is not for this change.

@@ -1,4 +1,4 @@
-import type { Key, KeyMode, KeySecret } from '../../core/model.ts';
+import type { Key, KeyMode } from '../../core/model.ts';
 import { withoutNulls } from './row.ts';
 
 /** A key as it is selected: lists are JSON. */
@@ -15,16 +15,27 @@ export interface KeyRow {
   secrets: string;
 }
 
+interface SecretRow {
+  masked: string;
+  createdAt: number;
+  replacedAt: number | null;
+  expiresAt: number | null;
+  lastUsedAt: number | null;
+  lastPlaceId: number | null;
+}
+
 /** The columns of a `KeyRow` from `keys AS k`, with the secrets that are accepted at `@now`, newest first. */
 export const keyColumns = `
   k.id, k.name, k.mode, k.scopes, k.max_rank AS maxRank, k.created_at AS createdAt, k.expires_at AS expiresAt,
   k.revoked_at AS revokedAt, k.paused_at AS pausedAt,
-  (SELECT json_group_array(json_object('masked', s.masked, 'createdAt', s.created_at, 'expiresAt', s.expires_at)
+  (SELECT json_group_array(
+            json_object('masked', s.masked, 'createdAt', s.created_at, 'replacedAt', s.replaced_at,
+                        'expiresAt', s.expires_at, 'lastUsedAt', s.last_used_at, 'lastPlaceId', s.last_place_id)
             ORDER BY s.seq DESC)
    FROM key_secrets AS s
    WHERE s.key_id = k.id AND (s.expires_at IS NULL OR s.expires_at > @now)) AS secrets`;
 
 export function toKey({ scopes, secrets, ...row }: KeyRow): Key {
-  const accepted: Array<Omit<KeySecret, 'expiresAt'> & { expiresAt: number | null }> = JSON.parse(secrets);
+  const accepted: SecretRow[] = JSON.parse(secrets);
   return { ...withoutNulls(row), scopes: JSON.parse(scopes), secrets: accepted.map(withoutNulls) };
 }

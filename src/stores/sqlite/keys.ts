@@ -54,9 +54,10 @@ export function keyStore(db: Connection, clock: Pick<Clock, 'now'>): KeyStore {
         }
         // Never later than it was: a second rotation does not give a secret that is on its way out more time.
         db.run(
-          `UPDATE key_secrets SET expires_at = min(coalesce(expires_at, @oldExpiresAt), @oldExpiresAt)
+          `UPDATE key_secrets SET replaced_at = coalesce(replaced_at, @now),
+                                  expires_at = min(coalesce(expires_at, @oldExpiresAt), @oldExpiresAt)
            WHERE key_id = @keyId`,
-          { keyId, oldExpiresAt },
+          { keyId, oldExpiresAt, now },
         );
         addSecret(db, { keyId, secret, now });
         appendEvent(db, { at: now, by, action: 'key.rotate', subject: keyId, detail: { oldExpiresAt } });
@@ -80,6 +81,18 @@ export function keyStore(db: Connection, clock: Pick<Clock, 'now'>): KeyStore {
         requireKey(db, change.keyId, now);
         setPaused(db, change, { by, now });
         return requireKey(db, change.keyId, now);
+      });
+    },
+
+    async recordKeyUses(uses) {
+      await db.write(() => {
+        for (const { secretId, at, placeId } of uses) {
+          db.run('UPDATE key_secrets SET last_used_at = @at, last_place_id = @placeId WHERE seq = @secretId', {
+            secretId,
+            at,
+            placeId,
+          });
+        }
       });
     },
   };

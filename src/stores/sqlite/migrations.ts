@@ -32,12 +32,15 @@ export const migrations: readonly string[] = [
   CREATE UNIQUE INDEX one_key_a_name ON keys (name) WHERE revoked_at IS NULL;
 
   CREATE TABLE key_secrets (
-    seq        INTEGER PRIMARY KEY AUTOINCREMENT,
-    key_id     TEXT    NOT NULL REFERENCES keys (id),
-    hash       BLOB    NOT NULL UNIQUE CHECK (length(hash) = 32),
-    masked     TEXT    NOT NULL,
-    created_at INTEGER NOT NULL,
-    expires_at INTEGER
+    seq           INTEGER PRIMARY KEY AUTOINCREMENT,
+    key_id        TEXT    NOT NULL REFERENCES keys (id),
+    hash          BLOB    NOT NULL UNIQUE CHECK (length(hash) = 32),
+    masked        TEXT    NOT NULL,
+    created_at    INTEGER NOT NULL,
+    replaced_at   INTEGER,
+    expires_at    INTEGER,
+    last_used_at  INTEGER,
+    last_place_id INTEGER
   ) STRICT;
   CREATE INDEX secrets_of_a_key ON key_secrets (key_id);
 

@@ -14,11 +14,12 @@ export function findPresented(
   const row = db.get<PresentedRow>(presentedSql, { hash, placeId, now });
   if (row === undefined) return undefined;
   const { workspaceId, workspaceName, plan, active, workspaceCreatedAt, ...rest } = row;
-  const { secretExpiresAt, entryActive, entryNote, entryAddedAt, ...key } = rest;
+  const { secretId, replacedAt, acceptedUntil, entryActive, entryNote, entryAddedAt, ...key } = rest;
   return {
     workspace: { id: workspaceId, name: workspaceName, plan, active: active === 1, createdAt: workspaceCreatedAt },
     key: toKey(key),
-    ...(secretExpiresAt !== null && { secretExpiresAt }),
+    secretId,
+    ...(replacedAt !== null && acceptedUntil !== null && { retiring: { since: replacedAt, until: acceptedUntil } }),
     ...(entryNote !== null &&
       entryAddedAt !== null && {
         entry: { keyId: key.id, placeId, active: entryActive === 1, note: entryNote, addedAt: entryAddedAt },
@@ -32,7 +33,9 @@ interface PresentedRow extends KeyRow {
   plan: Plan;
   active: number;
   workspaceCreatedAt: number;
-  secretExpiresAt: number | null;
+  secretId: number;
+  replacedAt: number | null;
+  acceptedUntil: number | null;
   entryActive: number | null;
   entryNote: string | null;
   entryAddedAt: number | null;
@@ -45,7 +48,7 @@ interface PresentedRow extends KeyRow {
 const presentedSql = `
   SELECT ${keyColumns},
          w.id AS workspaceId, w.name AS workspaceName, w.plan, w.active, w.created_at AS workspaceCreatedAt,
-         p.expires_at AS secretExpiresAt,
+         p.seq AS secretId, p.replaced_at AS replacedAt, p.expires_at AS acceptedUntil,
          e.active AS entryActive, e.note AS entryNote, e.added_at AS entryAddedAt
   FROM key_secrets AS p
   JOIN keys AS k ON k.id = p.key_id

@@ -82,7 +82,7 @@ export function keyContract(at: StoreCase): void {
       const rotated = await at.store.rotateKey(rotation, operator);
       expect(rotated.secrets).toStrictEqual([
         { masked: 'rk_live_new…abc', createdAt: start + 1_000 },
-        { masked: 'rk_live_mai…abc', createdAt: start, expiresAt: start + 5_000 },
+        { masked: 'rk_live_mai…abc', createdAt: start, replacedAt: start + 1_000, expiresAt: start + 5_000 },
       ]);
       await at.clock.advance(4_000);
       expect((await at.other.findKey('main'))?.secrets).toHaveLength(1);
@@ -95,6 +95,32 @@ export function keyContract(at: StoreCase): void {
       const third = { keyId: 'key_main', secret: newSecret('3'), oldExpiresAt: start + 9_000 };
       const { secrets } = await at.store.rotateKey(third, operator);
       expect(secrets.map((secret) => secret.expiresAt)).toEqual([undefined, start + 9_000, start + 1_000]);
+    });
+
+    test('a second rotation leaves the moment when the oldest secret was replaced', async () => {
+      const start = at.clock.now();
+      await at.store.createKey(newKey('main'), operator);
+      const rotation = { keyId: 'key_main', oldExpiresAt: start + 9_000 };
+      await at.store.rotateKey({ ...rotation, secret: newSecret('2') }, operator);
+      await at.clock.advance(1_000);
+      const { secrets } = await at.store.rotateKey({ ...rotation, secret: newSecret('3') }, operator);
+      expect(secrets.map((secret) => secret.replacedAt)).toEqual([undefined, start + 1_000, start]);
+    });
+
+    test('the last use of each secret is kept, without an audit event', async () => {
+      await at.store.createKey(newKey('main'), operator);
+      const rotation = { keyId: 'key_main', secret: newSecret('new'), oldExpiresAt: at.clock.now() + 9_000 };
+      await at.store.rotateKey(rotation, operator);
+      const idOf = async (text: string) =>
+        (await at.store.findPresented({ hash: newSecret(text).hash, placeId: 1 }))?.secretId ?? 0;
+      const use = { secretId: await idOf('main'), at: 5, placeId: 42 };
+      await at.store.recordKeyUses([use, { ...use, secretId: await idOf('new'), at: 6 }, { ...use, secretId: 999 }]);
+      await at.other.recordKeyUses([{ ...use, at: 7, placeId: 43 }]);
+      expect((await at.store.findKey('main'))?.secrets).toMatchObject([
+        { lastUsedAt: 6, lastPlaceId: 42 },
+        { lastUsedAt: 7, lastPlaceId: 43 },
+      ]);
+      expect(await at.store.listAudit({ limit: 10 })).toHaveLength(2);
     });
 
     test('revoking keeps the first moment, however often it is done', async () => {

@@ -8,7 +8,11 @@ export function presentedContract(at: StoreCase): void {
   describe('the presenter of a secret', () => {
     test('is told with workspace and key; without an entry where the place is not listed', async () => {
       const key = await at.store.createKey(newKey('main'), operator);
-      expect(await present('main')).toStrictEqual({ workspace: await at.store.getWorkspace(), key });
+      expect(await present('main')).toStrictEqual({
+        workspace: await at.store.getWorkspace(),
+        key,
+        secretId: expect.any(Number),
+      });
     });
 
     test('comes with the entry of the asked place and key, also one switched off', async () => {
@@ -36,14 +40,15 @@ export function presentedContract(at: StoreCase): void {
       expect((await present('main'))?.key).toMatchObject({ expiresAt: 1, pausedAt: now, revokedAt: now });
     });
 
-    test('with the old secret of a rotation is told until when that counts, also when it no longer does', async () => {
+    test('with the old secret of a rotation is told since and until when it is the old one, also when it no longer does', async () => {
       const oldExpiresAt = at.clock.now() + 1_000;
       await at.store.createKey(newKey('main'), operator);
       await at.store.rotateKey({ keyId: 'key_main', secret: newSecret('new'), oldExpiresAt }, operator);
-      expect(await present('new')).not.toHaveProperty('secretExpiresAt');
-      expect(await present('main')).toMatchObject({ key: { id: 'key_main' }, secretExpiresAt: oldExpiresAt });
+      const retiring = { since: at.clock.now(), until: oldExpiresAt };
+      expect(await present('new')).not.toHaveProperty('retiring');
+      expect(await present('main')).toMatchObject({ key: { id: 'key_main' }, retiring });
       await at.clock.advance(5_000);
-      expect(await present('main')).toMatchObject({ key: { id: 'key_main' }, secretExpiresAt: oldExpiresAt });
+      expect(await present('main')).toMatchObject({ key: { id: 'key_main' }, retiring });
     });
 
     test('what another handle changes shows at the next look', async () => {

@@ -16,10 +16,12 @@ export function keyDocument(key: Key): Record<string, unknown> {
     expiresAt: isoOrNull(key.expiresAt),
     revokedAt: isoOrNull(key.revokedAt),
     pausedAt: isoOrNull(key.pausedAt),
-    secrets: key.secrets.map(({ masked, createdAt, expiresAt }) => ({
+    secrets: key.secrets.map(({ masked, createdAt, expiresAt, lastUsedAt, lastPlaceId }) => ({
       masked,
       createdAt: isoOrNull(createdAt),
       expiresAt: isoOrNull(expiresAt),
+      lastUsedAt: isoOrNull(lastUsedAt),
+      lastPlaceId: lastPlaceId ?? null,
     })),
   };
 }

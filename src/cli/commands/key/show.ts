@@ -1,4 +1,5 @@
 import type { Command } from 'commander';
+import type { KeySecret } from '../../../core/model.ts';
 import { requireKey } from '../../../usecases/keys.ts';
 import type { Cli } from '../../cli.ts';
 import { examples } from '../../help.ts';
@@ -22,13 +23,18 @@ async function show(cli: Cli, idOrName: string): Promise<void> {
     const entries = await store.listEntries({ keyId: key.id });
     const document = keyDocument(key);
     const facts = Object.entries(document).filter(([name, value]) => name !== 'secrets' && value !== null);
-    const secrets = key.secrets.map(({ masked, expiresAt }) => [
-      'secret',
-      masked + (expiresAt === undefined ? '' : ` until ${isoOrNull(expiresAt)}`),
-    ]);
+    const secrets = key.secrets.map((secret) => ['secret', describeSecret(secret)]);
     const places = entries.map(({ placeId, active }) => ['place', `${placeId}${active ? '' : ' (disabled)'}`]);
     const rows = [...facts.map(([name, value]) => [name, String(value)]), ...secrets, ...places];
     const whitelist = entries.map(({ placeId, active, note }) => ({ placeId, active, note }));
     cli.print({ key: { ...document, whitelist } }, table(['field', 'value'], rows));
   });
+}
+
+/** e.g. `rk_live_3kf…Zp9, replaced, accepted until 2026-01-02T00:00:00.000Z, last used 2026-01-01T00:00:00.000Z from place 1` */
+function describeSecret({ masked, expiresAt, lastUsedAt, lastPlaceId }: KeySecret): string {
+  const end = expiresAt === undefined ? [] : [`replaced, accepted until ${isoOrNull(expiresAt)}`];
+  const use =
+    lastUsedAt === undefined ? 'not used yet' : `last used ${isoOrNull(lastUsedAt)} from place ${lastPlaceId}`;
+  return [masked, ...end, use].join(', ');
 }

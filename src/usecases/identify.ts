@@ -1,15 +1,14 @@
-import { allow, invalidKey } from '../core/access.ts';
+import { invalidKey } from '../core/access.ts';
 import { hashKey, keyMode } from '../core/api-key.ts';
-import type { Scope } from '../core/model.ts';
 import { RankdError } from '../errors.ts';
-import type { Ports, Presented } from '../ports.ts';
+import type { Presented, Store } from '../ports.ts';
 
 const bearer = /^bearer +(\S+) *$/i;
 
-/** The key record behind an `Authorization` header, where it may do `scope` from the place. Throws the refusal. */
-export async function authorize(
-  { store, clock }: Pick<Ports, 'store' | 'clock'>,
-  { authorization, placeId, scope }: { authorization: string | undefined; placeId: number; scope: Scope },
+/** The key record behind an `Authorization` header; whether it may do anything is not decided here. */
+export async function identify(
+  { store }: { store: Pick<Store, 'findPresented'> },
+  { authorization, placeId }: { authorization: string | undefined; placeId: number },
 ): Promise<Presented> {
   const secret = bearer.exec(authorization ?? '')?.[1];
   if (secret === undefined) {
@@ -19,6 +18,5 @@ export async function authorize(
   if (keyMode(secret) === undefined) throw invalidKey('malformed: not an API key, or mistyped', createHint);
   const presented = await store.findPresented({ hash: hashKey(secret), placeId });
   if (presented === undefined) throw invalidKey('no such key', createHint);
-  allow(presented, { scope, placeId, now: clock.now() });
   return presented;
 }

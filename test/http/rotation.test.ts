@@ -1,0 +1,117 @@
+import { describe, expect, test } from 'vitest';
+import { rotateKey } from '../../src/usecases/keys.ts';
+import { rankBody } from '../support/answers.ts';
+import { ManualClock } from '../support/manual-clock.ts';
+import { type Answer, openTestApp, place, type TestApp } from '../support/open-test-app.ts';
+
+const hourMs = 3_600_000;
+
+const verify = (app: TestApp, key: string, placeid = place) => app.post('/v1/apikey', { key, body: { placeid } });
+
+/** The key `main` with both its secrets, the old one accepted for an hour. */
+async function rotated({ expiresAt }: { expiresAt?: number } = {}) {
+  const clock = new ManualClock(Date.UTC(2026, 0, 1, 12, 0, 0, 900));
+  const app = await openTestApp({ clock });
+  const old = await app.createKey(expiresAt === undefined ? {} : { expiresAt });
+  const key = await app.store.findKey('main');
+  if (key === undefined) throw new Error('there is no key');
+  const { secret } = await rotateKey(app.store, { key, oldExpiresAt: clock.now() + hourMs }, 'cli:ann@host');
+  return { app, clock, old, current: secret, [Symbol.asyncDispose]: () => app.close() };
+}
+
+function retirement({ headers }: Answer): Array<string | undefined> {
+  return [headers['deprecation'], headers['sunset']].map((value) => value?.toString());
+}
+
+/** When and from where each secret was last used, newest first. */
+async function uses({ store }: TestApp) {
+  const key = await store.findKey('main');
+  return key?.secrets.map(({ lastUsedAt, lastPlaceId }) => [lastUsedAt, lastPlaceId]);
+}
+
+describe('while a rotation overlaps', () => {
+  const announced = [`@${Date.UTC(2026, 0, 1, 12) / 1000}`, 'Thu, 01 Jan 2026 13:00:00 GMT'];
+
+  test('answers to the old secret say since when it is replaced and until when it works, refusals included', async () => {
+    await using system = await rotated();
+    const { app, old } = system;
+    const ranked = await app.post(`/v1/ranker?placeid=${place}`, { key: old, body: rankBody() });
+    const answers = [await verify(app, old), ranked, await verify(app, old, 43)];
+    const bad = await app.post(`/v1/ranker?placeid=${place}`, { key: old, body: {} });
+    expect(answers.concat(bad).map(({ status }) => status)).toEqual([200, 200, 403, 400]);
+    for (const answer of answers.concat(bad)) expect(retirement(answer)).toEqual(announced);
+  });
+
+  test('answers to the new secret say nothing of the kind', async () => {
+    await using system = await rotated();
+    expect(retirement(await verify(system.app, system.current))).toEqual([undefined, undefined]);
+  });
+
+  test('a key that expires before the overlap ends is announced to end then', async () => {
+    await using system = await rotated({ expiresAt: Date.UTC(2026, 0, 1, 12, 30) });
+    expect(retirement(await verify(system.app, system.old))[1]).toBe('Thu, 01 Jan 2026 12:30:00 GMT');
+  });
+});
+
+test('a secret that is no longer accepted is told nothing of its rotation', async () => {
+  await using system = await rotated();
+  const { app, clock, old } = system;
+  await app.store.updateWorkspace({ active: false }, 'cli:ann@host');
+  const suspended = await verify(app, old);
+  await app.store.updateWorkspace({ active: true }, 'cli:ann@host');
+  await clock.advance(hourMs);
+  for (const answer of [suspended, await verify(app, old)]) {
+    expect(answer.status).toBe(401);
+    expect(retirement(answer)).toEqual([undefined, undefined]);
+  }
+});
+
+describe('the last use of each secret', () => {
+  test('is kept within a minute with its place; no request writes it', async () => {
+    await using system = await rotated();
+    const { app, clock, old, current } = system;
+    const start = clock.now();
+    await verify(app, old);
+    await clock.advance(1_000);
+    await verify(app, old);
+    await verify(app, current);
+    expect(await uses(app)).toEqual([
+      [undefined, undefined],
+      [undefined, undefined],
+    ]);
+    await clock.advance(60_000);
+    expect(await uses(app)).toEqual([
+      [start + 1_000, place],
+      [start + 1_000, place],
+    ]);
+  });
+
+  test('is that of requests that were allowed: who is turned away uses nothing', async () => {
+    await using system = await rotated();
+    const { app, clock, old } = system;
+    await verify(app, old, 43);
+    await clock.advance(60_000);
+    expect((await uses(app))?.[1]).toEqual([undefined, undefined]);
+  });
+
+  test('is kept when the daemon stops', async () => {
+    const system = await rotated();
+    await verify(system.app, system.old);
+    await system.app.stop();
+    await using next = await openTestApp({ dataDir: system.app.dataDir, clock: system.clock });
+    expect((await uses(next))?.[1]).toEqual([system.clock.now(), place]);
+  });
+
+  test('that could not be written is written the next time', async () => {
+    await using system = await rotated();
+    const { app, clock, old } = system;
+    const { recordKeyUses } = app.store;
+    app.store.recordKeyUses = () => Promise.reject(new Error('the disk is full'));
+    const usedAt = clock.now();
+    await verify(app, old);
+    await clock.advance(60_000);
+    app.store.recordKeyUses = recordKeyUses;
+    await clock.advance(60_000);
+    expect((await uses(app))?.[1]).toEqual([usedAt, place]);
+  });
+});
