@@ -12,7 +12,7 @@ export function collectIds(text: string, previous: number[] = []): number[] {
 
 /**
  * The ids named as arguments and in `--file` (`-` is standard input), each once, in this order.
- * Throws `usage` where there is none, or with every line that is no id; `not_found` or `no_permission` for the file.
+ * Throws `usage` where there is none, or with the lines that are no id; `not_found` or `no_permission` for the file.
  */
 export async function readIds(io: Io, { ids, file }: { ids: number[]; file: string | undefined }): Promise<number[]> {
   const listed =
@@ -22,7 +22,7 @@ export async function readIds(io: Io, { ids, file }: { ids: number[]; file: stri
   throw new RankdError('usage', 'No id is given.', { hint: 'name ids as arguments, or one a line with --file FILE' });
 }
 
-/** One id a line; blank lines and what follows a `#` are ignored. Throws `usage` with the number of every other line. */
+/** One id a line; blank lines and what follows a `#` are ignored. Throws `usage` with the numbers of the other lines. */
 export function parseIdList(text: string, source: string): number[] {
   const lines = text
     .split('\n')
@@ -30,13 +30,18 @@ export function parseIdList(text: string, source: string): number[] {
   const filled = lines.filter(({ content }) => content !== '');
   const bad = filled.filter(({ content }) => idOf(content) === undefined);
   if (bad.length > 0) {
-    const which = bad.map(({ number, content }) => `line ${number} "${printable(content.slice(0, 32))}"`).join(', ');
-    throw new RankdError('usage', `Not an id in ${source}: ${which}. Nothing was changed.`, {
+    const named = bad
+      .slice(0, mostNamed)
+      .map(({ number, content }) => `line ${number} "${printable(content.slice(0, 32))}"`);
+    const rest = bad.length > mostNamed ? [`and ${bad.length - mostNamed} more`] : [];
+    throw new RankdError('usage', `Not an id in ${source}: ${[...named, ...rest].join(', ')}. Nothing was changed.`, {
       hint: 'write one whole number above 0 a line; # begins a comment',
     });
   }
   return filled.flatMap(({ content }) => idOf(content) ?? []);
 }
+
+const mostNamed = 20;
 
 function idOf(content: string): number | undefined {
   const id = /^\d{1,16}$/.test(content) ? Number(content) : 0;

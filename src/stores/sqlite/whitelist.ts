@@ -74,8 +74,8 @@ function findEntry(db: Connection, keyId: string, placeId: number): WhitelistEnt
 function requireEntries(db: Connection, keyId: string, placeIds: number[]): WhitelistEntry[] {
   const places = unique(placeIds);
   const entries = places.flatMap((placeId) => findEntry(db, keyId, placeId) ?? []);
-  const found = entries.map((entry) => entry.placeId);
-  const missing = places.filter((placeId) => !found.includes(placeId));
+  const found = new Set(entries.map((entry) => entry.placeId));
+  const missing = places.filter((placeId) => !found.has(placeId));
   if (missing.length > 0) throw notListed(keyId, missing);
   return entries;
 }
@@ -87,11 +87,19 @@ function requireEntry(db: Connection, keyId: string, placeId: number): Whitelist
 }
 
 function notListed(keyId: string, placeIds: number[]): RankdError {
-  const which = placeIds.length === 1 ? `Place ${placeIds[0]} is` : `Places ${placeIds.join(', ')} are`;
+  const which = placeIds.length === 1 ? `Place ${placeIds[0]} is` : `Places ${someOf(placeIds)} are`;
   return new RankdError('not_found', `${which} not on the whitelist of key ${keyId}.`, {
     hint: `\`rankd whitelist list --key ${keyId}\` shows the places that are`,
   });
 }
+
+/** A list of a hundred thousand is no message. */
+function someOf(placeIds: number[]): string {
+  const named = placeIds.slice(0, mostNamed).join(', ');
+  return placeIds.length <= mostNamed ? named : `${named} and ${placeIds.length - mostNamed} more`;
+}
+
+const mostNamed = 20;
 
 function toEntry(row: EntryRow): WhitelistEntry {
   return { ...row, active: row.active === 1 };
