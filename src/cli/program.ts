@@ -4,6 +4,7 @@ import { version } from '../version.ts';
 import { Cli } from './cli.ts';
 import { auditCommands } from './commands/audit.ts';
 import { configCommands } from './commands/config.ts';
+import { doctorCommand } from './commands/doctor.ts';
 import { groupCommands } from './commands/group.ts';
 import { historyCommands } from './commands/history.ts';
 import { initCommand } from './commands/init.ts';
@@ -62,6 +63,7 @@ function createProgram(io: Io): Command {
   whitelistCommands(program, cli);
   rankCommands(program, cli);
   groupCommands(program, cli);
+  doctorCommand(program, cli);
   historyCommands(program, cli);
   auditCommands(program, cli);
   configCommands(program, cli);

@@ -1,0 +1,95 @@
+import { existsSync, mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { Command } from 'commander';
+import { deadlineIn } from '../../clock.ts';
+import type { LoadedConfig } from '../../config/load.ts';
+import { isDaemonRunning } from '../../stores/sqlite/daemon-lock.ts';
+import type { Cli } from '../cli.ts';
+import { examined, type Finding, ok } from '../doctor/finding.ts';
+import { keyFindings, workspaceFindings } from '../doctor/keys.ts';
+import { dataDirFindings, nodeFindings, portFindings } from '../doctor/machine.ts';
+import { clockFindings, credentialFindings, groupFindings, platformFindings } from '../doctor/platform.ts';
+import { ExitCode } from '../exit-code.ts';
+import { examples } from '../help.ts';
+import { printable } from '../table.ts';
+
+export function doctorCommand(program: Command, cli: Cli): void {
+  program
+    .command('doctor')
+    .description('look for everything that keeps rankd from working, or soon will; changes nothing')
+    .option('--offline', 'leave out what needs the platform')
+    .addHelpText(
+      'after',
+      `${examples('rankd doctor', 'rankd doctor --offline', 'rankd doctor --json')}\n\nExit code 5 where something FAILs.`,
+    )
+    .action((options: { offline?: boolean }) => doctor(cli, options));
+}
+
+async function doctor(cli: Cli, { offline = false }: { offline?: boolean }): Promise<void> {
+  const findings = [
+    ...nodeFindings(cli.io.nodeVersion),
+    ...(await examined('data', () => dataDirFindings(cli.dataDir))),
+  ];
+  let loaded: LoadedConfig | undefined;
+  findings.push(
+    ...(await examined('config', async () => {
+      loaded = await cli.loadConfig();
+      return [ok('config', loaded.file ?? 'no file: everything has its default')];
+    })),
+  );
+  if (loaded !== undefined) findings.push(...(await configured(cli, loaded, offline)));
+  const isFine = findings.every(({ grade }) => grade !== 'FAIL');
+  cli.print({ ok: isFine, findings: findings.map((one) => ({ ...one, fix: one.fix ?? null })) }, report(findings));
+  if (!isFine) throw new ExitCode(5);
+}
+
+/** What can be looked at once it is known what is configured. */
+async function configured(cli: Cli, { config }: LoadedConfig, offline: boolean): Promise<Finding[]> {
+  const isRunning = existsSync(cli.dataDir) && (await isDaemonRunning(cli.dataDir));
+  const findings = [
+    ...(await examined('port', () => portFindings(config.server, isRunning))),
+    ...platformFindings(config.platform),
+  ];
+  const { openRanking } = await import('../../app.ts');
+  const onDatabase = await examined('database', async () => {
+    // Where nothing is kept yet, nothing is to be made either: the platform can be looked at all the same.
+    using scratch = hasDatabase(cli.dataDir) ? undefined : new ScratchDirectory();
+    await using app = await openRanking({ config, dataDir: scratch?.path ?? cli.dataDir });
+    using deadline = deadlineIn(app.clock, app.deadlineMs);
+    const call = { signal: deadline.signal, deadlineAt: deadline.at, lane: 'operator' };
+    const { platform } = config;
+    const isLive = !offline && platform.kind === 'open-cloud';
+    return [
+      ...(scratch ? [] : await examined('workspace', () => workspaceFindings(app.store))),
+      ...(scratch ? [] : await examined('keys', () => keyFindings(app.store, app.clock.now()))),
+      ...(isLive ? await examined('clock', () => clockFindings(platform, call)) : []),
+      ...(offline ? [] : await examined('credential', () => credentialFindings(app, call))),
+      ...(offline ? [] : await examined('group', () => groupFindings(app, call))),
+    ];
+  });
+  return [...findings, ...onDatabase];
+}
+
+function hasDatabase(dataDir: string): boolean {
+  return existsSync(join(dataDir, 'rankd.db'));
+}
+
+/** A directory that is gone with its scope. */
+class ScratchDirectory implements Disposable {
+  readonly path = mkdtempSync(join(tmpdir(), 'rankd-doctor-'));
+
+  [Symbol.dispose](): void {
+    rmSync(this.path, { recursive: true, force: true });
+  }
+}
+
+function report(findings: Finding[]): string {
+  const width = Math.max(...findings.map(({ check }) => check.length));
+  return findings
+    .map(({ check, grade, text, fix }) => {
+      const line = `${grade.padEnd(4)}  ${check.padEnd(width)}  ${printable(text)}`;
+      return fix === undefined ? line : `${line}\n${' '.repeat(width + 8)}try: ${printable(fix)}`;
+    })
+    .join('\n');
+}

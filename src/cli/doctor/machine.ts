@@ -1,0 +1,92 @@
+import { accessSync, constants, existsSync, readdirSync, statfsSync, statSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { join } from 'node:path';
+import { type Finding, fail, ok, warn } from './finding.ts';
+
+/** What this machine gives: Node.js, the data directory, room on its disk, the port. */
+
+const leastFreeMiB = 200;
+
+/** Types of file systems on which SQLite's write-ahead log does not hold. Source: statfs(2) and linux/magic.h. */
+const sharedFileSystems: Record<number, string> = {
+  26985: 'NFS',
+  20859: 'SMB',
+  4283649346: 'CIFS',
+  4266872130: 'SMB2',
+  16914839: '9p',
+  1702057286: 'FUSE',
+};
+
+export function nodeFindings(version: string): Finding[] {
+  return [ok('node', `Node.js ${version}`)]; // an older one does not come this far
+}
+
+export function dataDirFindings(dataDir: string): Finding[] {
+  if (!existsSync(dataDir)) {
+    return [
+      warn('data', `${dataDir} does not exist yet`, 'rankd serve, or any command that keeps something, makes it'),
+    ];
+  }
+  if (!statSync(dataDir).isDirectory()) return [fail('data', `${dataDir} is no directory`, 'name one with --data-dir')];
+  return [...accessFindings(dataDir), ...diskFindings(dataDir)];
+}
+
+function accessFindings(dataDir: string): Finding[] {
+  const files = readdirSync(dataDir).map((name) => join(dataDir, name));
+  const paths = [dataDir, ...files];
+  const closed = paths.find((path) => !isWritable(path));
+  if (closed !== undefined) {
+    return [fail('data', `this user may not write to ${closed}`, `run rankd as the user that owns ${dataDir}`)];
+  }
+  const open = paths.find((path) => (statSync(path).mode & 0o077) !== 0);
+  if (open !== undefined) {
+    return [fail('data', `other users of this machine can get at ${open}`, `chmod -R go= ${dataDir}`)];
+  }
+  return [ok('data', `${dataDir} is private and writable`)];
+}
+
+function isWritable(path: string): boolean {
+  try {
+    accessSync(path, constants.W_OK);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+function diskFindings(dataDir: string): Finding[] {
+  const { type, bavail, bsize } = statfsSync(dataDir);
+  const freeMiB = Math.floor((bavail * bsize) / 2 ** 20);
+  const shared = sharedFileSystems[type];
+  const kind =
+    shared === undefined
+      ? ok('file system', 'local, as the database needs it')
+      : warn('file system', `${dataDir} is on ${shared}, where a database can be damaged`, 'move it to a local disk');
+  const room =
+    freeMiB >= leastFreeMiB
+      ? ok('disk', `${freeMiB} MiB free`)
+      : warn('disk', `only ${freeMiB} MiB free on the disk of ${dataDir}`, 'make room on it');
+  return [kind, room];
+}
+
+/** Whether the daemon could listen, or does already. */
+export async function portFindings(
+  { host, port }: { host: string; port: number },
+  isRunning: boolean,
+): Promise<Finding[]> {
+  if (isRunning) return [ok('port', 'a daemon runs on this data directory')];
+  const code = await whyNotFree({ host, port });
+  if (code === undefined) return [ok('port', `${host}:${port} is free`)];
+  if (code === 'EADDRINUSE') {
+    return [fail('port', `another program listens on ${host}:${port}`, 'stop it, or set another server.port')];
+  }
+  return [fail('port', `${host}:${port} can't be listened on (${code})`, 'set server.host to 127.0.0.1')];
+}
+
+function whyNotFree(where: { host: string; port: number }): Promise<string | undefined> {
+  return new Promise((resolve) => {
+    const probe = createServer();
+    probe.once('error', ({ code = 'unknown' }: NodeJS.ErrnoException) => resolve(code));
+    probe.listen(where, () => probe.close(() => resolve(undefined)));
+  });
+}

@@ -1,0 +1,79 @@
+import type { Config } from '../../config/config.ts';
+import { refusalOfCredential } from '../../core/credential.ts';
+import type { Role } from '../../core/model.ts';
+import { givableRoles, listRoles } from '../../core/role-plan.ts';
+import type { CallContext } from '../../ports.ts';
+import type { Ranking } from '../../usecases/ranking.ts';
+import { credentialWarnings } from '../../usecases/watch-credential.ts';
+import { type Finding, fail, ok, warn } from './finding.ts';
+
+/** What the platform says of the key, the group and the account that rankd acts with. */
+
+const mostSkewMs = 30_000;
+
+/** This machine's clock against the platform's `Date` header, which is in whole seconds. */
+export async function clockFindings({ baseUrl }: { baseUrl: string }, { signal }: CallContext): Promise<Finding[]> {
+  const askedAt = Date.now();
+  const response = await fetch(baseUrl, { method: 'HEAD', redirect: 'manual', signal });
+  const platformAt = Date.parse(response.headers.get('date') ?? '');
+  if (Number.isNaN(platformAt)) return [];
+  const skewMs = (askedAt + Date.now()) / 2 - platformAt;
+  const skewSeconds = Math.round(Math.abs(skewMs) / 1000);
+  if (Math.abs(skewMs) < mostSkewMs) return [ok('clock', 'agrees with the platform')];
+  const direction = skewMs > 0 ? 'ahead of' : 'behind';
+  return [warn('clock', `${skewSeconds} seconds ${direction} the platform`, 'turn on NTP: timedatectl set-ntp true')];
+}
+
+export async function credentialFindings({ platform, store, clock }: Ranking, call: CallContext): Promise<Finding[]> {
+  const credential = await platform.checkCredential(call);
+  const refusal = refusalOfCredential(credential);
+  if (refusal !== undefined) return [fail('credential', refusal.message, refusal.hint ?? '')];
+  const warnings = await credentialWarnings({ platform, store, clock }, call);
+  const fix = 'renew the key on the Creator Dashboard, put it into its file, then: kill -HUP the daemon, or restart it';
+  return warnings.length === 0
+    ? [ok('credential', 'valid, and may change roles in this group')]
+    : warnings.map((text) => warn('credential', text, fix));
+}
+
+export async function groupFindings(app: Ranking, call: CallContext): Promise<Finding[]> {
+  const { name, id, memberCount } = await app.group.group(call);
+  const { roles, ladder } = await app.group.scheme(call);
+  const acting = await app.group.acting(call);
+  const isOwner = acting !== undefined && acting.userId === acting.ownerId;
+  const isInReach = ({ rank }: Role) => acting === undefined || isOwner || rank < acting.rank;
+  const custom = roles.filter(({ kind }) => kind === 'custom');
+  return [
+    ok('group', `${name} (${id}), ${memberCount} members`),
+    ...(acting === undefined
+      ? [warn('acting account', 'the platform does not say who acts', 'rankd group show tells once it does')]
+      : [ok('acting account', `user ${acting.userId}, ${isOwner ? 'the owner' : `rank ${acting.rank}`}`)]),
+    ...reach(
+      givableRoles({ roles, ladder }).filter(isInReach),
+      custom.filter((role) => !isInReach(role)),
+    ),
+    ...sharedRanks(custom, ladder),
+  ];
+}
+
+function reach(within: Role[], beyond: Role[]): Finding[] {
+  const fix = "give the acting account a role above them in the group's settings";
+  if (within.every(({ kind }) => kind === 'base')) return [fail('reach', 'there is no rank it can give', fix)];
+  const most = ok('reach', `can give ${listRoles(within)}`);
+  if (beyond.length === 0) return [most];
+  return [most, ok('reach', `can't touch whoever holds ${listRoles(beyond)}`)];
+}
+
+/** A rank number that two roles share is refused as ambiguous: games have to send the role id. */
+function sharedRanks(roles: Role[], ladder: Role[] | undefined): Finding[] {
+  const counted = ladder ?? roles;
+  const shared = counted.filter(({ id, rank }) => counted.some((other) => other.id !== id && other.rank === rank));
+  if (shared.length === 0) return [];
+  const named = shared.map(({ rank, id, name }) => `${rank} ${name} (role id ${id})`).join(', ');
+  return [warn('ranks', `these share a rank number: ${named}`, 'send the role id, or give them different ranks')];
+}
+
+/** On the simulated group nothing here can be wrong, but it is not what somebody with a group wants. */
+export function platformFindings(platform: Config['platform']): Finding[] {
+  if (platform.kind === 'open-cloud') return [];
+  return [warn('platform', 'the group is simulated: nothing touches Roblox', 'rankd init')];
+}

@@ -1,0 +1,132 @@
+import { chmodSync, readdirSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { join } from 'node:path';
+import { expect, onTestFinished, test } from 'vitest';
+import { createKey, openCloudHome } from '../environment/open-cloud-home.ts';
+import { CliHome } from '../support/run-cli.ts';
+
+interface Finding {
+  check: string;
+  grade: 'ok' | 'warn' | 'FAIL';
+  text: string;
+  fix: string | null;
+}
+
+function newHome(): CliHome {
+  const home = new CliHome();
+  onTestFinished(() => home[Symbol.dispose]());
+  return home;
+}
+
+/** The findings that are not ok, and the exit code. */
+async function complaints(home: CliHome, ...args: string[]): Promise<{ code: number | null; found: Finding[] }> {
+  const result = await home.run(['doctor', '--json', ...args]);
+  const { findings } = result.json<{ findings: Finding[] }>();
+  return { code: result.code, found: findings.filter(({ grade }) => grade !== 'ok') };
+}
+
+test('a group that is set up well has no complaint, and doctor leaves every file as it is', async () => {
+  await using system = await openCloudHome();
+  await using _daemon = await system.startDaemon();
+  expect(await complaints(system.home)).toEqual({ code: 0, found: [] });
+  expect(system.roblox.journal.writes()).toEqual([]);
+});
+
+test('before anything is kept it looks at the rest and makes nothing', async () => {
+  const home = newHome();
+  const { code, found } = await complaints(home);
+  expect(code).toBe(0);
+  expect(found.map(({ check }) => check)).toEqual(['data', 'platform']);
+  expect(readdirSync(home.folder)).not.toContain('data');
+});
+
+test('for a person: a line for each check, what is wrong with its fix below, no escape codes', async () => {
+  const home = newHome();
+  await createKey(home);
+  await home.json('workspace', 'suspend', '-y');
+  const { code, stdout } = await home.run(['doctor', '--offline']);
+  expect(code).toBe(0);
+  expect(stdout).toMatch(/^ok {4}node +Node\.js \d+/m);
+  expect(stdout).toMatch(/^warn {2}workspace +suspended: every key is refused\n +try: rankd workspace resume$/m);
+  expect(stdout).not.toContain('\u001b');
+});
+
+test('a configuration with a mistake fails, and what does not need it is looked at all the same', async () => {
+  const home = newHome();
+  await createKey(home);
+  writeFileSync(home.path('rankd.yaml'), 'server: { port: 99999 }\n');
+  const { code, found } = await complaints(home);
+  expect(code).toBe(5);
+  expect(found).toMatchObject([{ check: 'config', grade: 'FAIL', text: expect.stringContaining('rankd.yaml:1:17') }]);
+});
+
+test('files that others can read fail, with the command that closes them', async () => {
+  const home = newHome();
+  await createKey(home);
+  chmodSync(join(home.dataDir, 'rankd.db'), 0o644);
+  const { code, found } = await complaints(home, '--offline');
+  expect(code).toBe(5);
+  expect(found).toContainEqual(
+    expect.objectContaining({ check: 'data', grade: 'FAIL', fix: `chmod -R go= ${home.dataDir}` }),
+  );
+});
+
+test('a port that another program has fails', async () => {
+  const home = newHome();
+  const other = createServer().listen(0, '127.0.0.1');
+  onTestFinished(() => void other.close());
+  await new Promise((resolve) => other.once('listening', resolve));
+  const { port } = other.address() as AddressInfo;
+  writeFileSync(home.path('rankd.yaml'), `server: { port: ${port} }\n`);
+  const { code, found } = await complaints(home, '--offline');
+  expect(code).toBe(5);
+  expect(found).toContainEqual(expect.objectContaining({ check: 'port', grade: 'FAIL' }));
+});
+
+test('a dead key, one without group:write, and one that ends soon are told apart', async () => {
+  await using system = await openCloudHome();
+  const { home, roblox } = system;
+  const ofCredential = async () => (await complaints(home)).found.filter(({ check }) => check === 'credential');
+  roblox.credential.expirationTimeUtc = new Date(Date.now() + 5 * 86_400_000).toISOString();
+  expect(await ofCredential()).toMatchObject([{ grade: 'warn', text: expect.stringContaining('expires on') }]);
+  roblox.credential.scopes = [{ name: 'group', operations: ['read'], groupIds: ['*'] }];
+  expect(await ofCredential()).toMatchObject([{ grade: 'FAIL', text: expect.stringContaining('group:write') }]);
+  roblox.credential.enabled = false;
+  expect(await ofCredential()).toMatchObject([{ grade: 'FAIL' }]);
+});
+
+test('an acting account without reach fails; with --offline nobody is asked', async () => {
+  await using system = await openCloudHome();
+  const { home, roblox } = system;
+  roblox.group.setMember(roblox.credential.userId, []);
+  expect((await complaints(home)).found).toContainEqual(expect.objectContaining({ check: 'reach', grade: 'FAIL' }));
+  const asked = roblox.journal.entries.length;
+  expect((await complaints(home, '--offline')).code).toBe(0);
+  expect(roblox.journal.entries.length).toBe(asked);
+});
+
+test('ranks that share a number, and a place that games come from but nobody listed, are pointed out', async () => {
+  await using system = await openCloudHome();
+  const { home, roblox, secret } = system;
+  const [, , role] = roblox.group.roles;
+  if (role !== undefined) roblox.group.roles.push({ ...role, id: role.id + 1, name: 'Twin' });
+  const daemon = await system.startDaemon();
+  await daemon.post('/v1/ranker?placeid=77', secret, {});
+  await daemon.stop();
+  const { code, found } = await complaints(home);
+  expect(code).toBe(0);
+  expect(found.map(({ check, fix }) => [check, fix])).toEqual([
+    ['whitelist', 'rankd whitelist add 77 --key game'],
+    ['ranks', 'send the role id, or give them different ranks'],
+  ]);
+});
+
+test('a key without a place, and no key at all, are pointed out', async () => {
+  const home = newHome();
+  await home.json('key', 'create', 'lonely');
+  const found = async () => (await complaints(home, '--offline')).found.map(({ text }) => text);
+  expect(await found()).toContain('lonely works from no place');
+  await home.json('key', 'revoke', 'lonely', '-y');
+  expect(await found()).toContain('there is no key that works');
+});
