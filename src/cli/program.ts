@@ -9,6 +9,7 @@ import { groupCommands } from './commands/group.ts';
 import { historyCommands } from './commands/history.ts';
 import { initCommand } from './commands/init.ts';
 import { keyCommands } from './commands/key.ts';
+import { openapiCommand } from './commands/openapi.ts';
 import { rankCommands } from './commands/rank.ts';
 import { serveCommand } from './commands/serve.ts';
 import { versionCommand } from './commands/version.ts';
@@ -67,6 +68,7 @@ function createProgram(io: Io): Command {
   historyCommands(program, cli);
   auditCommands(program, cli);
   configCommands(program, cli);
+  openapiCommand(program, cli);
   versionCommand(program, cli);
   for (const command of allCommands(program)) {
     command

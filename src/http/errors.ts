@@ -1,4 +1,6 @@
+import type { z } from 'zod';
 import { type ErrorCode, RankdError, reasons } from '../errors.ts';
+import type { errorAnswer } from './answers.ts';
 
 /** The status of every code. Codes of the operator's side never reach a game; they are answered as `internal`. */
 export const statuses = {
@@ -42,21 +44,21 @@ export const statuses = {
   port_taken: 500,
 } as const satisfies Record<ErrorCode, number>;
 
-/** The one shape of every answer that is not 200. */
-export interface ErrorBody {
-  success: false;
-  error: string;
-  code: ErrorCode;
-  message: string;
-  requestId: string;
-  /** Whole seconds; only where waiting helps. */
-  retryAfter?: number;
+/** The codes that a caller can meet. */
+export type PublicCode = {
+  [Code in ErrorCode]: Code extends 'internal' ? Code : (typeof statuses)[Code] extends 500 ? never : Code;
+}[ErrorCode];
+
+export const publicCodes = (Object.keys(statuses) as ErrorCode[]).filter(isPublic);
+
+export function isPublic(code: ErrorCode): code is PublicCode {
+  return statuses[code] !== 500 || code === 'internal';
 }
 
 export interface ErrorAnswer {
   status: number;
   headers: Record<string, string>;
-  body: ErrorBody;
+  body: z.infer<typeof errorAnswer>;
 }
 
 /** Leaves room for the rest of an answer, which stays below 2 KB in all. */
@@ -92,7 +94,14 @@ export function fitting(message: string): string {
   return fits;
 }
 
-function publicError(error: unknown, requestId: string): RankdError {
-  if (error instanceof RankdError && (statuses[error.code] !== 500 || error.code === 'internal')) return error;
-  return new RankdError('internal', `Something went wrong inside rankd; its log says what under request ${requestId}.`);
+function publicError(
+  error: unknown,
+  requestId: string,
+): { code: PublicCode; message: string; retryAfterMs?: number | undefined } {
+  if (error instanceof RankdError && isPublic(error.code)) {
+    const { code, message, retryAfterMs } = error;
+    return { code, message, retryAfterMs };
+  }
+  const message = `Something went wrong inside rankd; its log says what under request ${requestId}.`;
+  return { code: 'internal', message };
 }

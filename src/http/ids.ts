@@ -1,10 +1,19 @@
+import { z } from 'zod';
 import { RankdError } from '../errors.ts';
 
-/** An id as games send it: a whole JSON number up to 2^53-1, or the same as a decimal string. `undefined` for anything else. */
-export function parseId(value: unknown): number | undefined {
-  const id = typeof value === 'string' && /^\d{1,16}$/.test(value) ? Number(value) : value;
-  return typeof id === 'number' && Number.isSafeInteger(id) && id >= 0 ? id : undefined;
-}
+const wholeNumber = `must be a whole number from 0 to ${Number.MAX_SAFE_INTEGER}`;
+const error = ({ input }: { input?: unknown }) => (input === undefined ? 'is missing' : wholeNumber);
+
+/** An id as games send it: a whole JSON number up to 2^53-1, or the same as a decimal string. */
+export const id = z
+  .union([z.int({ error }).min(0, { error }), z.string({ error }).regex(/^\d{1,16}$/, { error })], { error })
+  .transform(Number)
+  .refine(Number.isSafeInteger, { error });
+
+/** The body of a key verification. */
+export const verifyBody = z.object({
+  placeid: id.describe('The place id (game.PlaceId); `placeId` is accepted as a spelling of it.'),
+});
 
 /** The place id among the fields of a query or body, under either spelling. Throws where it is missing or no id. */
 export function parsePlaceId(fields: unknown, where: string): number {
@@ -13,12 +22,7 @@ export function parsePlaceId(fields: unknown, where: string): number {
   if (given === undefined || given === null || (given === '' && where === 'query')) {
     throw new RankdError('missing_placeid', `Send the place id (game.PlaceId) as placeid in the ${where}.`);
   }
-  const id = parseId(given);
-  if (id === undefined) {
-    throw new RankdError(
-      'invalid_request',
-      `placeid in the ${where} must be a whole number from 0 to 9007199254740991.`,
-    );
-  }
-  return id;
+  const { success, data } = verifyBody.shape.placeid.safeParse(given);
+  if (!success) throw new RankdError('invalid_request', `placeid in the ${where} ${wholeNumber}.`);
+  return data;
 }

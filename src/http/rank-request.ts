@@ -1,16 +1,7 @@
 import { z } from 'zod';
 import type { RankRequest } from '../core/model.ts';
 import { RankdError } from '../errors.ts';
-import { parseId } from './ids.ts';
-
-const wholeNumber = 'must be a whole number from 0 to 9007199254740991';
-
-const id = z.unknown().transform((value, context) => {
-  const parsed = parseId(value);
-  if (parsed !== undefined) return parsed;
-  context.issues.push({ code: 'custom', message: value === undefined ? 'is missing' : wholeNumber, input: value });
-  return z.NEVER;
-});
+import { id } from './ids.ts';
 
 const text = z
   .string({ error: ({ input }) => (input === undefined ? 'is missing' : 'must be a string') })
@@ -22,18 +13,23 @@ const optionalText = text.nullish().transform((value) => value ?? undefined);
 /** The body of a rank request: five required fields, and what the reference client sends besides. Unknown fields are ignored. */
 export const rankBody = z.object(
   {
-    rankerName: text,
-    rankerId: id,
-    rankeeName: text,
-    rankeeId: id.refine((rankeeId) => rankeeId > 0, { error: 'must be above 0' }),
-    newRankId: id,
-    command: optionalText,
-    oldRankName: optionalText,
-    prefix: optionalText,
-    webhookUrl: optionalText,
+    rankerName: text.describe('Name of the player who asks for the change.'),
+    rankerId: id.describe('User id of the player who asks; 0: not a player.'),
+    rankeeName: text.describe('Name of the member whose rank is to change.'),
+    rankeeId: id
+      .refine((rankeeId) => rankeeId > 0, { error: 'must be above 0' })
+      .describe('User id of the member whose rank is to change, above 0.'),
+    newRankId: id.describe('The rank number in the group (1 to 255), or a role id (above 255).'),
+    command: optionalText.describe('The command that led to the change; kept with it.'),
+    oldRankName: optionalText.describe('The rank as the game knew it; kept with the change.'),
+    prefix: optionalText.describe('The prefix of the command; kept with the change.'),
+    webhookUrl: optionalText.describe('Of this address only the host is kept with the change; nothing is sent to it.'),
   },
   { error: 'The body must be a JSON object' },
 );
+
+/** The header `Idempotency-Key`. */
+export const idempotencyKey = z.string().max(128);
 
 /** The request in a parsed body. Throws `invalid_request` that names every field that is missing or of the wrong type. */
 export function parseRankRequest(json: unknown): RankRequest {

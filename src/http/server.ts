@@ -11,6 +11,7 @@ import { bodyLimit, bodyTooLarge } from './json-body.ts';
 import { answerForNode, methodNotAllowed } from './node-answers.ts';
 import { logAnswer, pathOf } from './request-log.ts';
 import { apikeyRoute } from './routes/apikey.ts';
+import { docsRoutes } from './routes/docs.ts';
 import { healthRoutes } from './routes/health.ts';
 import { rankerRoute } from './routes/ranker.ts';
 
@@ -93,6 +94,7 @@ export function createServer(app: HttpApp): FastifyInstance {
   apikeyRoute(server, app);
   rankerRoute(server, app);
   healthRoutes(server, app);
+  docsRoutes(server);
   return server;
 }
 
@@ -153,6 +155,6 @@ function fromFramework(error: unknown): unknown {
 function notFound(): RankdError {
   return new RankdError(
     'not_found',
-    'There is nothing at this address. rankd answers POST /v1/apikey and POST /v1/ranker.',
+    'There is nothing at this address. rankd answers POST /v1/apikey and POST /v1/ranker; /docs tells more.',
   );
 }

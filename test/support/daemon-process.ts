@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { createInterface } from 'node:readline';
 import type { Readable } from 'node:stream';
 import { fileURLToPath } from 'node:url';
+import { expectDescribed } from './described-answers.ts';
 import type { CliHome } from './run-cli.ts';
 
 const binary = fileURLToPath(new URL('../../bin/rankd.js', import.meta.url));
@@ -54,7 +55,10 @@ export class DaemonProcess implements AsyncDisposable {
       headers: { authorization: `Bearer ${secret}`, 'content-type': 'application/json' },
       body: JSON.stringify(body),
     });
-    return { status: response.status, json: await response.json(), headers: response.headers };
+    const { status, headers } = response;
+    const received = await response.text();
+    expectDescribed({ method: 'POST', url: path, status, headers: Object.fromEntries(headers), text: received });
+    return { status, json: JSON.parse(received), headers };
   }
 
   /** Asks it to stop with `signal`; resolves with its exit code, `null` where the signal ended it. */

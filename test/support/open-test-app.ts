@@ -13,6 +13,7 @@ import { createLog } from '../../src/log.ts';
 import { createPlatform } from '../../src/platforms/create-platform.ts';
 import type { CallContext, Clock, Platform, Store } from '../../src/ports.ts';
 import { createKey } from '../../src/usecases/keys.ts';
+import { expectDescribed } from './described-answers.ts';
 
 /** The place that every key of a test app is good for, unless the test says otherwise. */
 export const place = 42;
@@ -135,7 +136,7 @@ async function makeKey(store: Store, { places = [place], ...key }: TestKey = {})
   return secret;
 }
 
-/** One request, as a game server would send it. */
+/** One request, as a game server would send it. Every answer is held against the OpenAPI document. */
 export async function send(url: string, { method, key, body, headers }: Sent): Promise<Answer> {
   const given = {
     ...(body !== undefined && { 'content-type': 'application/json' }),
@@ -147,12 +148,10 @@ export async function send(url: string, { method, key, body, headers }: Sent): P
   request.end(typeof body === 'string' || Buffer.isBuffer(body) || body === undefined ? body : JSON.stringify(body));
   const [response] = (await once(request, 'response')) as [http.IncomingMessage];
   const received = await text(response);
-  return {
-    status: response.statusCode ?? 0,
-    headers: response.headers,
-    text: received,
-    json: received === '' ? undefined : JSON.parse(received),
-  };
+  const status = response.statusCode ?? 0;
+  expectDescribed({ method: request.method, url, status, headers: response.headers, text: received });
+  const isJson = response.headers['content-type']?.startsWith('application/json') && received !== '';
+  return { status, headers: response.headers, text: received, json: isJson ? JSON.parse(received) : undefined };
 }
 
 function anyCall(): CallContext {

@@ -1,5 +1,6 @@
 import net from 'node:net';
 import { text } from 'node:stream/consumers';
+import { expectDescribedError } from './described-answers.ts';
 import type { Answer } from './open-test-app.ts';
 
 /** The answers to bytes on a socket of their own, until the server closes it. */
@@ -19,6 +20,8 @@ function parse(received: string): Answer[] {
       line.slice(line.indexOf(':') + 2),
     ]);
     const json = body === '' ? undefined : JSON.parse(body);
-    return { status: Number(first.split(' ')[1]), headers: Object.fromEntries(headers), text: body, json };
+    const status = Number(first.split(' ')[1]);
+    if (status >= 400) expectDescribedError(body);
+    return { status, headers: Object.fromEntries(headers), text: body, json };
   });
 }

@@ -1,16 +1,17 @@
 import { exitCodes } from '../../src/cli/errors.ts';
 import { settings } from '../../src/config/settings.ts';
 import { type ErrorCode, reasons } from '../../src/errors.ts';
-import { statuses } from '../../src/http/errors.ts';
+import { publicCodes, statuses } from '../../src/http/errors.ts';
 
 const codes = Object.keys(reasons) as ErrorCode[];
 
 /** Codes that a game can meet, by status. */
 export function errorTable(): string[] {
-  const seen = codes.filter((code) => statuses[code] !== 500 || code === 'internal');
   return table(
     ['status', '`code`', '`error`'],
-    seen.toSorted((a, b) => statuses[a] - statuses[b]).map((code) => [String(statuses[code]), code, reasons[code]]),
+    publicCodes
+      .toSorted((a, b) => statuses[a] - statuses[b])
+      .map((code) => [String(statuses[code]), code, reasons[code]]),
   );
 }
 

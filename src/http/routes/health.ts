@@ -1,14 +1,16 @@
 import type { FastifyInstance } from 'fastify';
+import type { z } from 'zod';
 import { deadlineIn } from '../../clock.ts';
 import { RankdError } from '../../errors.ts';
+import type { healthAnswer, readyAnswer } from '../answers.ts';
 import type { HttpApp } from '../server.ts';
 
 const readyWithinMs = 3_000;
 
 /** GET /healthz: the process answers. GET /readyz: it can change ranks: store, platform and credential answer, not draining. */
 export function healthRoutes(server: FastifyInstance, app: HttpApp): void {
-  server.get('/healthz', async () => ({ status: 'ok' }));
-  server.get('/readyz', async () => {
+  server.get('/healthz', async (): Promise<z.infer<typeof healthAnswer>> => ({ status: 'ok' }));
+  server.get('/readyz', async (): Promise<z.infer<typeof readyAnswer>> => {
     if (app.isDraining)
       throw new RankdError('shutting_down', 'rankd is stopping or restarting.', { retryAfterMs: 5_000 });
     const dead = app.deadCredential();

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { FastifyInstance } from 'fastify';
+import type { z } from 'zod';
 import { deadlineIn } from '../../clock.ts';
 import type { Key, RankRequest } from '../../core/model.ts';
 import { RankdError } from '../../errors.ts';
@@ -8,13 +9,12 @@ import { type ChangeAnswer, changeRank } from '../../usecases/change-rank.ts';
 import type { ChangeCaller } from '../../usecases/change-record.ts';
 import type { Idempotency } from '../../usecases/idempotency.ts';
 import { admit } from '../admit.ts';
+import type { rankAnswer } from '../answers.ts';
 import { parsePlaceId } from '../ids.ts';
 import { InboundLimit } from '../inbound-limit.ts';
 import { jsonBody } from '../json-body.ts';
-import { parseRankRequest } from '../rank-request.ts';
+import { idempotencyKey, parseRankRequest } from '../rank-request.ts';
 import type { HttpApp } from '../server.ts';
-
-const longestIdempotencyKey = 128;
 
 /** POST /v1/ranker?placeid=…: changes one member's rank; 200 only where the platform was seen to hold it. */
 export function rankerRoute(server: FastifyInstance, app: HttpApp): void {
@@ -55,13 +55,14 @@ function callerOf(key: Key, placeId: number): ChangeCaller {
 }
 
 function idempotencyOf(
-  key: string | string[] | undefined,
+  given: string | string[] | undefined,
   placeId: number,
   request: RankRequest,
 ): { idempotency?: Idempotency } {
-  if (key === undefined || key === '') return {};
-  if (typeof key !== 'string' || key.length > longestIdempotencyKey) {
-    throw new RankdError('invalid_request', `Idempotency-Key must be at most ${longestIdempotencyKey} characters.`);
+  if (given === undefined || given === '') return {};
+  const { success, data: key } = idempotencyKey.safeParse(given);
+  if (!success) {
+    throw new RankdError('invalid_request', `Idempotency-Key must be at most ${idempotencyKey.maxLength} characters.`);
   }
   const fingerprint = createHash('sha256')
     .update(JSON.stringify([placeId, request]))
@@ -69,7 +70,7 @@ function idempotencyOf(
   return { idempotency: { key, fingerprint } };
 }
 
-function successOrThrow({ change, error }: ChangeAnswer): object {
+function successOrThrow({ change, error }: ChangeAnswer): z.infer<typeof rankAnswer> {
   const refusal = errorOf(change, error);
   if (refusal !== undefined) throw refusal;
   const { message, rankeeId, newRankId } = change;

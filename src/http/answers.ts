@@ -1,0 +1,30 @@
+import { z } from 'zod';
+import { type PublicCode, publicCodes } from './errors.ts';
+
+/** The body of each kind of answer. The routes' types and the API's description are made from these. */
+
+export const workspaceId = z.string().regex(/^ws_\w+$/);
+
+export const rankAnswer = z.strictObject({
+  success: z.literal(true),
+  message: z.string().describe('What happened, in one sentence.'),
+  rankeeId: z.int().min(1).describe('As it was sent.'),
+  newRankId: z.int().min(1).describe('As it was sent.'),
+});
+
+export const healthAnswer = z.strictObject({ status: z.literal('ok') });
+
+export const readyAnswer = z.strictObject({ status: z.literal('ready') });
+
+/** The one shape of every answer that is not 200. */
+export const errorAnswer = z.strictObject({
+  success: z.literal(false),
+  error: z.string().describe('The short reason that belongs to the code.'),
+  code: z.enum(publicCodes as [PublicCode, ...PublicCode[]]).describe('Stable; made for programs.'),
+  message: z.string().describe('One sentence that a game owner can act on.'),
+  requestId: z
+    .string()
+    .regex(/^req_\w+$/)
+    .describe('The same as in x-request-id and in the log.'),
+  retryAfter: z.int().min(1).optional().describe('Seconds to wait; only where waiting helps.'),
+});

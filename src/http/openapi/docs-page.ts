@@ -1,0 +1,115 @@
+import { createHash } from 'node:crypto';
+import { reasons } from '../../errors.ts';
+import { version } from '../../version.ts';
+import { byStatus, type JsonSchema, toJsonSchema } from './document.ts';
+import { meanings } from './meanings.ts';
+import { type Content, type Operation, operations } from './operations.ts';
+import { answerHeaders, parameters, schemas } from './parts.ts';
+
+const style = `
+:root { color-scheme: light dark; font: 16px/1.5 system-ui, sans-serif; }
+body { max-width: 60rem; margin: 2rem auto; padding: 0 1rem; }
+h2 { margin-top: 3rem; border-bottom: 1px solid; padding-bottom: .25rem; }
+code, pre { font: .9em/1.5 ui-monospace, monospace; }
+pre { overflow-x: auto; padding: .75rem; border: 1px solid; border-radius: .25rem; }
+table { border-collapse: collapse; width: 100%; }
+th, td { text-align: left; vertical-align: top; padding: .25rem 1rem .25rem 0; border-bottom: 1px solid; }
+`;
+
+/** Nothing is loaded, nothing runs: the one thing allowed is the page's own style. */
+export const docsPolicy = [
+  "default-src 'none'",
+  `style-src 'sha256-${createHash('sha256').update(style).digest('base64')}'`,
+  "base-uri 'none'",
+  "form-action 'none'",
+  "frame-ancestors 'none'",
+].join('; ');
+
+/** The API's description as one HTML page that works offline. */
+export function docsPage(): string {
+  return `<!doctype html>
+<html lang="en">
+<head><meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>rankd API</title><style>${style}</style></head>
+<body>
+<h1>rankd ${escaped(version)}</h1>
+<p>Operations on ranks need the header <code>Authorization: Bearer &lt;API key&gt;</code>. Every answer that is not 200 is one JSON object
+with the fields of <a href="#errors">an error</a>. For programs: <a href="openapi.json">openapi.json</a>.</p>
+${operations.map(section).join('\n')}
+<h2 id="errors">Errors</h2>
+${fields(toJsonSchema(schemas.Error))}
+${headersTable(['x-request-id', 'Retry-After'])}
+</body>
+</html>
+`;
+}
+
+function section(operation: Operation): string {
+  const { method, path, summary, description, body, answer } = operation;
+  const asked = operation.parameters.map((name) => parameters[name]);
+  return `<h2>${escaped(summary)}</h2>
+<p><code>${method.toUpperCase()} ${path}</code></p>
+<p>${prose(description)}</p>
+${
+  asked.length === 0
+    ? ''
+    : table(
+        ['', '', ''],
+        asked.map(({ name, in: where, description }) => [code(name), where, prose(description)]),
+      )
+}
+${body === undefined ? '' : `<h3>Body</h3>\n${content(body)}`}
+<h3>200</h3>
+${content(answer)}
+${headersTable(operation.answerHeaders)}
+<h3>Other answers</h3>
+${errors(operation)}`;
+}
+
+function content({ description, schema, example }: Content): string {
+  const described = schema === undefined ? '' : fields(toJsonSchema(schemas[schema]));
+  return `<p>${prose(description)}</p>${described}${example === undefined ? '' : `<pre>${escaped(JSON.stringify(example))}</pre>`}`;
+}
+
+function fields({ properties, required = [] }: JsonSchema): string {
+  if (properties === undefined) return '';
+  const rows = Object.entries(properties).map(([name, { description = '' }]) => [
+    code(name),
+    required.includes(name) ? '' : 'optional',
+    prose(description),
+  ]);
+  return table(['field', '', ''], rows);
+}
+
+function headersTable(names: Operation['answerHeaders']): string {
+  if (names.length === 0) return '';
+  return table(
+    ['header', ''],
+    names.map((name) => [code(name), prose(answerHeaders[name].description)]),
+  );
+}
+
+function errors(operation: Operation): string {
+  const rows = byStatus(operation).flatMap(([status, codes]) =>
+    codes.map((name) => [String(status), code(name), escaped(reasons[name]), prose(meanings[name])]),
+  );
+  return table(['status', 'code', 'error', 'when'], rows);
+}
+
+/** Cells are HTML already. */
+function table(headings: string[], rows: string[][]): string {
+  const row = (cells: string[], tag: string) => `<tr>${cells.map((cell) => `<${tag}>${cell}</${tag}>`).join('')}</tr>`;
+  return `<table>\n${[row(headings, 'th'), ...rows.map((cells) => row(cells, 'td'))].join('\n')}\n</table>`;
+}
+
+function code(text: string): string {
+  return `<code>${escaped(text)}</code>`;
+}
+
+/** Text with `code` in backticks. */
+function prose(text: string): string {
+  return escaped(text).replaceAll(/`(.+?)`/g, '<code>$1</code>');
+}
+
+function escaped(text: string): string {
+  return text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;');
+}

@@ -1,0 +1,59 @@
+import { z } from 'zod';
+import { errorAnswer, healthAnswer, rankAnswer, readyAnswer, workspaceId } from '../answers.ts';
+import { id, verifyBody } from '../ids.ts';
+import { idempotencyKey, rankBody } from '../rank-request.ts';
+
+/** What the operations are made of: the very schemas that requests are checked with and answers are typed by. */
+
+export const schemas = {
+  VerifyRequest: verifyBody,
+  WorkspaceId: workspaceId,
+  RankRequest: rankBody,
+  RankAnswer: rankAnswer,
+  Health: healthAnswer,
+  Readiness: readyAnswer,
+  Error: errorAnswer,
+} satisfies Record<string, z.ZodType>;
+
+export const parameters = {
+  placeid: {
+    name: 'placeid',
+    in: 'query',
+    required: true,
+    description: 'The place id (game.PlaceId); `placeId` is accepted as a spelling of it.',
+    schema: id,
+  },
+  'Idempotency-Key': {
+    name: 'Idempotency-Key',
+    in: 'header',
+    required: false,
+    description: 'The first outcome is kept for 24 hours and replayed to every request with the same key and content.',
+    schema: idempotencyKey,
+  },
+};
+
+export const answerHeaders = {
+  'x-request-id': { description: 'Names the request in the log.', schema: errorAnswer.shape.requestId },
+  'Retry-After': { description: 'Seconds to wait; only where waiting helps.', schema: z.int().min(1) },
+  'RateLimit-Policy': {
+    description: 'The inbound limit of this key, where there is one: q requests in w seconds.',
+    schema: z.string(),
+  },
+  RateLimit: {
+    description: 'What is left of it: r requests, and t seconds until all of it is back.',
+    schema: z.string(),
+  },
+  Deprecation: {
+    description: 'Where the key is the old one of a rotation: since when, as `@` and seconds since 1970 (RFC 9745).',
+    schema: z.string().regex(/^@\d+$/),
+  },
+  Sunset: {
+    description: 'When that key will be refused, as an HTTP date (RFC 8594).',
+    schema: z.string().regex(/ GMT$/),
+  },
+  'x-rank-change': { description: 'The id of the change in the history.', schema: z.string().regex(/^chg_\w+$/) },
+  'idempotent-replayed': {
+    description: 'There where this is the outcome of an earlier request with the same Idempotency-Key.',
+    schema: z.literal('true'),
+  },
+};

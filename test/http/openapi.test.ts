@@ -1,0 +1,176 @@
+import { Validator } from '@seriousme/openapi-schema-validator';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { RankdError, reasons } from '../../src/errors.ts';
+import { publicCodes, statuses } from '../../src/http/errors.ts';
+import type { openApiDocument } from '../../src/http/openapi/document.ts';
+import type { Platform } from '../../src/ports.ts';
+import { codeOf } from '../support/answers.ts';
+import { expectDescribed, type Given, met } from '../support/described-answers.ts';
+import { type Answer, openTestApp, place, send, type TestApp } from '../support/open-test-app.ts';
+import { platformWith } from '../support/platform-with.ts';
+import { afterSql, cases, rank } from './error-cases.ts';
+
+let app: TestApp;
+let document: ReturnType<typeof openApiDocument>;
+
+beforeAll(async () => {
+  app = await openTestApp();
+  document = (await send(`${app.url}/openapi.json`, {})).json as typeof document;
+});
+
+afterAll(() => app.close());
+
+test('the document is valid OpenAPI 3.1', async () => {
+  const validator = new Validator();
+  expect(await validator.validate(structuredClone(document))).toEqual({ valid: true });
+  expect(validator.version).toBe('3.1');
+});
+
+test('every reference leads somewhere, and every operation has a name of its own', () => {
+  const references = [...JSON.stringify(document).matchAll(/"\$ref":"#\/(.+?)"/g)].map(([, path = '']) => path);
+  for (const path of new Set(references)) {
+    const found = path.split('/').reduce<unknown>((node, step) => Object(node)[step], document);
+    expect(found, path).toBeTypeOf('object');
+  }
+  const names = operations().map(({ operationId }) => operationId);
+  expect(new Set(names).size).toBe(names.length);
+});
+
+test('every path is there, and takes the methods described and no others', async () => {
+  for (const [path, methods] of Object.entries(document.paths)) {
+    const { status, headers } = await send(app.url + path, { method: 'OPTIONS' });
+    const described = Object.keys(methods).flatMap((method) => (method === 'get' ? ['GET', 'HEAD'] : ['POST']));
+    expect([path, status, headers['allow']]).toEqual([path, 405, described.join(', ')]);
+  }
+});
+
+test('the request bodies given as examples are taken', async () => {
+  const key = await app.createKey({ name: 'examples', places: [1] });
+  for (const { path, requestBody } of operations().filter(({ requestBody }) => requestBody !== undefined)) {
+    const body = requestBody?.content['application/json']?.example;
+    expect((await app.post(`${path}?placeid=1`, { key, body })).status, path).toBe(200);
+  }
+});
+
+describe('an answer that is not as described does not pass these tests', () => {
+  const good: Given = {
+    method: 'POST',
+    url: '/v1/ranker?placeid=1',
+    status: 200,
+    headers: { 'content-type': 'application/json; charset=utf-8', 'x-request-id': 'req_1' },
+    text: '{"success":true,"message":"Done.","rankeeId":1,"newRankId":20}',
+  };
+
+  test.each<[string, Partial<Given>, RegExp]>([
+    ['a status', { status: 201 }, /not described/],
+    ['a path', { url: '/v2/ranker' }, /not described/],
+    ['a content type', { headers: { ...good.headers, 'content-type': 'text/html' } }, /the type text\/html/],
+    ['a field', { text: good.text.replace('}', ',"more":1}') }, /additional properties/],
+    ['a field that is missing', { text: '{"success":true}' }, /required property 'message'/],
+    ['a header', { headers: { ...good.headers, 'x-more': '1' } }, /x-more, which is not described/],
+    ['a header of another form', { headers: { ...good.headers, 'x-rank-change': 'none' } }, /x-rank-change .*pattern/],
+    ['no request id', { headers: { 'content-type': 'application/json' } }, /no x-request-id/],
+  ])('%s', (_what, change, problem) => {
+    expect(() => expectDescribed(good)).not.toThrow();
+    expect(() => expectDescribed({ ...good, ...change })).toThrow(problem);
+  });
+
+  test('a code that this operation is not described with', () => {
+    const error = { success: false, message: 'No.', requestId: 'req_1' };
+    const answered = (path: string) => () =>
+      expectDescribed({
+        ...good,
+        url: path,
+        status: 400,
+        text: JSON.stringify({ ...error, code: 'unknown_rank', error: reasons.unknown_rank }),
+      });
+    expect(answered('/v1/ranker')).not.toThrow();
+    expect(answered('/v1/apikey')).toThrow(/code must be equal to one of the allowed values/);
+  });
+});
+
+describe('what is described is met', () => {
+  const verify =
+    (key: string | undefined, body: unknown = { placeid: place }) =>
+    (app: TestApp) =>
+      app.post('/v1/apikey', { ...(key !== undefined && { key }), body });
+
+  const verifyCases: Record<string, (app: TestApp) => Promise<Answer>> = {
+    missing_placeid: verify(undefined, {}),
+    invalid_request: verify(undefined, { placeid: 'x' }),
+    missing_authorization: verify(undefined),
+    invalid_key: verify('rk_live_nonsense'),
+    place_not_whitelisted: async (app) => verify(await app.createKey({ name: 'nowhere', places: [] }))(app),
+    key_not_allowed: async (app) => verify(await app.createKey({ name: 'rank', scopes: ['rank'] }))(app),
+    body_too_large: verify(undefined, 'x'.repeat(65_537)),
+    headers_too_large: (app) => app.post('/v1/apikey', { headers: { padding: 'x'.repeat(20_000) } }),
+    too_many_requests: async (app) => {
+      const key = await app.createKey({ name: 'busy' });
+      await verify(key)(app);
+      return verify(key)(app);
+    },
+    store_unavailable: async (app) => {
+      const key = await app.createKey({ name: 'lost' });
+      await afterSql('DROP TABLE whitelist')(app);
+      return verify(key)(app);
+    },
+    shutting_down: async (app) => {
+      app.app.isDraining = true;
+      return verify(undefined)(app);
+    },
+  };
+
+  test('each code of the key verification', async () => {
+    await using app = await openTestApp({ config: { limits: { rankPerMinute: 0, rankBurst: 0, verifyPerMinute: 1 } } });
+    for (const [code, provoke] of Object.entries(verifyCases)) expect(codeOf(await provoke(app))).toBe(code);
+    // Neither can be had by a request alone: a slow sender, and a fault inside rankd.
+    expect([...Object.keys(verifyCases), 'internal', 'request_timeout'].sort()).toEqual(codesOf('/v1/apikey'));
+  });
+
+  test.each(['platform_rejected', 'platform_credential', 'platform_busy', 'platform_unavailable'] as const)(
+    'the readiness says %s',
+    async (code) => {
+      const roles = () => Promise.reject(new RankdError(code, 'No.'));
+      await using app = await openTestApp({ platform: (group: Platform) => platformWith(group, { roles }) });
+      expect(codeOf(await send(`${app.url}/readyz`, {}))).toBe(code);
+    },
+  );
+
+  test('the rank operation can end with every code but those of wrong addresses, and each is provoked elsewhere', () => {
+    const others = publicCodes.filter((code) => code !== 'not_found' && code !== 'method_not_allowed');
+    expect(codesOf('/v1/ranker')).toEqual([...others].sort());
+    expect(Object.keys(cases)).toEqual(expect.arrayContaining(others.filter((code) => code !== 'request_timeout')));
+  });
+
+  test('the answers above were met under the statuses of the error table', async () => {
+    await rank({ newRankId: 255 })(app);
+    for (const entry of met) {
+      const [, , status, code] = entry.split(' ');
+      if (code !== undefined) expect([entry, Number(status)]).toEqual([entry, Object(statuses)[code]]);
+    }
+    expect(met).toContain('post /v1/ranker 403 rank_not_allowed');
+  });
+});
+
+interface DescribedOperation {
+  path: string;
+  operationId: string;
+  requestBody?: { content: Record<string, { example?: unknown }> };
+  responses: Record<string, { content: Record<string, { schema?: { properties?: { code: { enum: string[] } } } }> }>;
+}
+
+function operations(): DescribedOperation[] {
+  return Object.entries(document.paths).flatMap(([path, methods]) =>
+    Object.values(methods as unknown as Record<string, Omit<DescribedOperation, 'path'>>).map((operation) => ({
+      ...operation,
+      path,
+    })),
+  );
+}
+
+/** The codes that the operation at a path is described with, sorted. */
+function codesOf(path: string): string[] {
+  const operation = operations().find((one) => one.path === path);
+  const contents = Object.values(operation?.responses ?? {}).map(({ content }) => content['application/json']?.schema);
+  return contents.flatMap((schema) => schema?.properties?.code.enum ?? []).sort();
+}

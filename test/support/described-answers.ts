@@ -1,0 +1,103 @@
+import { Ajv2020 } from 'ajv/dist/2020.js';
+import { openApiDocument } from '../../src/http/openapi/document.ts';
+import { pathOf } from '../../src/http/request-log.ts';
+
+/** An answer, and the request it was given to. */
+export interface Given {
+  method: string;
+  /** Absolute, or from the root. */
+  url: string;
+  status: number;
+  /** Names in lower case. */
+  headers: Record<string, string | string[] | undefined>;
+  text: string;
+}
+
+interface Described {
+  headers: Record<string, unknown>;
+  content: Record<string, { schema?: unknown }>;
+}
+
+type Paths = Record<string, Record<string, { responses: Record<string, Described> }>>;
+
+/** What this file of tests has met so far, as `post /v1/ranker 403 rank_not_allowed`. */
+export const met = new Set<string>();
+
+/** Made before any daemon of the tests starts: none of them waits for it in the middle of a request. */
+const { ajv, paths } = load();
+
+/** Throws where an answer is not as the OpenAPI document says. */
+export function expectDescribed(given: Given): void {
+  const { url, status, headers, text } = given;
+  const verb = given.method === 'HEAD' ? 'get' : given.method.toLowerCase();
+  const path = decoded(pathOf(url));
+  const operation = paths[path]?.[verb];
+  const response = operation?.responses[status];
+  const problems: string[] = [];
+  if (operation !== undefined && response === undefined) problems.push('is not described');
+  if (operation === undefined && status < 400) problems.push('succeeds, but is not described');
+
+  const [type = ''] = String(headers['content-type']).split(';');
+  const isRead = given.method !== 'HEAD';
+  if (response === undefined) {
+    if (isRead) problems.push(...flaws('#/components/schemas/Error', JSON.parse(text)));
+  } else {
+    const at = `#/paths/${pointer(path)}/${verb}/responses/${status}`;
+    const content = Object.entries(response.content).find(([described]) => described.split(';')[0] === type);
+    if (content === undefined) problems.push(`has the type ${type}`);
+    else if (isRead && content[1].schema !== undefined)
+      problems.push(...flaws(`${at}/content/${pointer(content[0])}/schema`, JSON.parse(text)));
+    problems.push(...headerFlaws(headers, Object.keys(response.headers)));
+  }
+  if (headers['x-request-id'] === undefined) problems.push('has no x-request-id');
+  if (problems.length > 0) throw new Error(`${given.method} ${url} ${status} ${problems.join('; ')}: ${text}`);
+  const code = status === 200 || !isRead ? '' : ` ${JSON.parse(text).code}`;
+  met.add(`${verb} ${path} ${status}${code}`);
+}
+
+/** Throws where an answer to something that is not known to be a request is no error as the document says. */
+export function expectDescribedError(text: string): void {
+  const problems = flaws('#/components/schemas/Error', JSON.parse(text));
+  if (problems.length > 0) throw new Error(`${problems.join('; ')}: ${text}`);
+}
+
+/** Headers of rankd's own making must be described, and have the form described. */
+function headerFlaws(headers: Given['headers'], names: string[]): string[] {
+  const own = Object.keys(headers).filter((name) =>
+    /^(x-(?!content-type-options)|ratelimit|idempotent|retry-after|deprecation|sunset)/.test(name),
+  );
+  return own.flatMap((name) => {
+    const known = names.find((one) => one.toLowerCase() === name);
+    if (known === undefined) return [`has the header ${name}, which is not described`];
+    const value = headers[name];
+    const told = /^\d+$/.test(String(value)) ? Number(value) : value;
+    return flaws(`#/components/headers/${known}/schema`, told).map((flaw) => `${name} ${flaw}`);
+  });
+}
+
+function flaws(ref: string, value: unknown): string[] {
+  const validate = ajv.getSchema(`rankd${ref}`);
+  if (validate === undefined) throw new Error(`there is no schema at ${ref}`);
+  if (validate(value)) return [];
+  return (validate.errors ?? []).map(({ instancePath, message }) => `${instancePath} ${message}`);
+}
+
+function load(): { ajv: Ajv2020; paths: Paths } {
+  const document = openApiDocument();
+  // The document itself is held against its meta schema by a test of its own.
+  const ajv = new Ajv2020({ strict: false, allErrors: true, validateSchema: false });
+  ajv.addSchema(document, 'rankd');
+  return { ajv, paths: document.paths as unknown as Paths };
+}
+
+function pointer(step: string): string {
+  return encodeURIComponent(step.replaceAll('~', '~0').replaceAll('/', '~1'));
+}
+
+function decoded(path: string): string {
+  try {
+    return decodeURIComponent(path);
+  } catch {
+    return path;
+  }
+}
