@@ -5,6 +5,7 @@ import type {
   Group,
   Key,
   KeyMode,
+  KeyRules,
   Member,
   Plan,
   RankChange,
@@ -98,15 +99,17 @@ export interface NewSecret {
   masked: string;
 }
 
-export interface NewKey {
+export interface NewKey extends KeyRules {
   id: string;
   name: string;
   mode: KeyMode;
   scopes: Scope[];
-  maxRank?: number;
   expiresAt?: number;
   secret: NewSecret;
 }
+
+/** The rules to set; those left out stay as they are. */
+export type KeyRulesChange = { [Rule in keyof KeyRules]?: KeyRules[Rule] | null };
 
 /** What one read says about the presenter of a key. */
 export interface Presented {
@@ -138,6 +141,8 @@ export interface KeyStore {
   listKeys(): Promise<Key[]>;
   /** The new secret counts from now, all older ones until `oldExpiresAt`. */
   rotateKey(rotation: { keyId: string; secret: NewSecret; oldExpiresAt: number }, by: string): Promise<Key>;
+  /** Changes how the key narrows the policy; null takes a rule away. Throws `conflict` where it is revoked. */
+  updateKey(change: { keyId: string; rules: KeyRulesChange }, by: string): Promise<Key>;
   revokeKey(keyId: string, by: string): Promise<Key>;
   /** Pauses a key (the breaker) or lifts the pause. */
   pauseKey(change: { keyId: string; paused: boolean; reason: string }, by: string): Promise<Key>;
@@ -214,6 +219,11 @@ export interface ChangeStore {
   latestChange(rankeeId: number): Promise<{ latestId?: string; open?: RankChange }>;
   /** When a change of this member was last applied; dry runs and quiet repetitions do not count. */
   lastAppliedAt(rankeeId: number): Promise<number | undefined>;
+  /**
+   * When this ranker last changed anybody; a change that is open counts from its beginning, dry runs and quiet repetitions
+   * do not count.
+   */
+  lastChangedSomebodyAt(rankerId: number): Promise<number | undefined>;
   /** Newest first. */
   listChanges(filter: ChangeFilter): Promise<RankChange[]>;
   /** Every pending or unknown change, oldest first. */

@@ -12,6 +12,11 @@ export function wholeNumber(min: number, max: number): (text: string) => number 
   };
 }
 
+/** Also takes the word `none`. */
+export function orNone<T>(parse: (text: string) => T): (text: string) => T | 'none' {
+  return (text) => (text === 'none' ? text : parse(text));
+}
+
 export const anyId = wholeNumber(1, Number.MAX_SAFE_INTEGER);
 
 /** Milliseconds. */

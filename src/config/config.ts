@@ -56,12 +56,17 @@ export function toConfig(settings: Settings, choice: PlatformChoice, groupFile: 
     group: { ladder: group.ladder },
     server: { host: server.host, port: server.port, deadlineMs: server.deadline },
     policy: {
+      minRank: policy.min_rank,
       maxRank: policy.max_rank,
       lockedRoles: policy.locked_roles,
       protectedMembers: policy.protected_members,
       protectedRoles: policy.protected_roles,
+      steps: policy.steps,
       selfRank: policy.self_rank,
+      rankerCheck: policy.ranker_check,
+      minRankerRank: policy.min_ranker_rank,
       cooldownMs: policy.cooldown,
+      rankerCooldownMs: policy.ranker_cooldown,
       breaker: {
         enabled: policy.breaker.enabled,
         demotions: policy.breaker.demotions,

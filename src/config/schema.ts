@@ -42,13 +42,28 @@ export const settingsSchema = section({
     ),
   }),
   policy: section({
+    min_rank: whole(1, 254)
+      .default(1)
+      .describe('No rank below this is ever given or taken, and no member below it is changed; base members have 1.'),
     max_rank: whole(1, 254).default(254).describe('No rank above this is ever given or taken, whatever the key.'),
     locked_roles: ids().default([]).describe('Ranks or role ids that are never given or taken.'),
     protected_members: ids().default([]).describe('User ids whose rank is never changed.'),
     protected_roles: ids().default([]).describe('Ranks or role ids whose holders are never changed.'),
+    steps: oneOf(['any', 'adjacent'])
+      .default('any')
+      .describe(
+        'any, or adjacent: only to the next rank up or down (of the ladder, if there is one), locked ones aside.',
+      ),
     self_rank: oneOf(['allow', 'deny']).default('allow').describe('Whether a player may change their own rank.'),
+    ranker_check: oneOf(['off', 'claimed', 'verify'])
+      .default('off')
+      .describe('off; claimed: the ranker must be a named other player; verify: and rank above, as read from Roblox.'),
+    min_ranker_rank: whole(1, 255).default(1).describe('With ranker_check verify: the least rank a ranker needs.'),
     cooldown: duration('0s', { min: '0s', max: '30d' }).describe(
       'Least time between two changes of one member; 0s for none.',
+    ),
+    ranker_cooldown: duration('0s', { min: '0s', max: '30d' }).describe(
+      'Least time between two changes by one ranker; 0s for none.',
     ),
     breaker: section({
       enabled: z
@@ -60,6 +75,10 @@ export const settingsSchema = section({
         .describe('How many different members one key may demote per window; three times that over all keys.'),
       window: duration('10m', { min: '1s', max: '30d' }).describe('The time over which demotions are counted.'),
     }),
+  }).check(({ value, issues }) => {
+    if (issues.length > 0 || value.min_rank <= value.max_rank) return;
+    const message = `a rank up to policy.max_rank, which is ${value.max_rank}`;
+    issues.push({ code: 'custom', path: ['min_rank'], input: value.min_rank, message });
   }),
   limits: section({
     rank: whole(0, 1_000_000).default(600).describe('Rank changes per key and minute; 0 turns the limit off.'),

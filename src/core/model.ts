@@ -56,14 +56,31 @@ export type Scope = (typeof scopes)[number];
 
 export type KeyMode = 'live' | 'test';
 
+/** Up or down, as the member's highest rank goes. */
+export const directions = ['promote', 'demote'] as const;
+export type Direction = (typeof directions)[number];
+
+/** How a key narrows the policy, and how much may come with it. Absent: the policy alone decides. */
+export interface KeyRules {
+  /** Nothing above this rank. */
+  maxRank?: number;
+  /** Nothing below this rank. */
+  minRank?: number;
+  /** Only changes in this direction; absent: both. */
+  direction?: Direction;
+  selfRank?: 'deny';
+  /** True for the key of a game that ranks by itself: with it, no player need be behind a change. */
+  isSystem?: boolean;
+  /** Rank requests a minute, instead of the limit that is set for all keys. */
+  ratePerMinute?: number;
+}
+
 /** An API key's record. The secret itself is never kept: only the SHA-256 of each secret still accepted. */
-export interface Key {
+export interface Key extends KeyRules {
   id: string;
   name: string;
   mode: KeyMode;
   scopes: Scope[];
-  /** Never above this rank with this key; absent: the policy's ceiling alone. */
-  maxRank?: number;
   createdAt: number;
   expiresAt?: number;
   revokedAt?: number;

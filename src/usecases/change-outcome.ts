@@ -4,6 +4,7 @@ import type { ChangeOutcome } from '../ports.ts';
 
 /** Answers by rules, rankd's or the platform's: asking again gives the same no. */
 const refusals = new Set<ErrorCode>([
+  'key_not_allowed',
   'rank_not_allowed',
   'member_protected',
   'ranker_not_allowed',

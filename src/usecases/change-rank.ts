@@ -70,7 +70,7 @@ async function inTurn(
       continue;
     }
     const { request, caller } = order;
-    const { plan, scheme } = await decideChange(app, { request, keyMaxRank: caller.maxRank }, call);
+    const { plan, scheme } = await decideChange(app, { request, key: caller.rules }, call);
     const change = planned(draft, plan);
     const success = successMessage(request, scheme, plan);
     if (draft.dryRun || plan.steps.length === 0) {

@@ -1,5 +1,5 @@
 import { newId } from '../core/api-key.ts';
-import type { RankChange, RankRequest } from '../core/model.ts';
+import type { KeyRules, RankChange, RankRequest } from '../core/model.ts';
 import type { RolePlan } from '../core/role-plan.ts';
 import type { ChangeOutcome } from '../ports.ts';
 import type { Idempotency } from './idempotency.ts';
@@ -10,8 +10,8 @@ export interface ChangeCaller {
   by: string;
   keyId?: string;
   placeId?: number;
-  /** The key's own ceiling. */
-  maxRank?: number;
+  /** How the key narrows the policy; absent for the operator. */
+  rules?: KeyRules;
   /** True for a test key: everything is checked and answered, nothing is written. */
   dryRun: boolean;
 }

@@ -1,13 +1,9 @@
+import { refusalAboveActing, refusalOfOwner, refusalOfUntouchable } from '../core/acting-account.ts';
 import { roleTitle } from '../core/describe.ts';
-import type { RankRequest } from '../core/model.ts';
-import {
-  type PolicyCase,
-  policyRules,
-  refusalAboveActing,
-  refusalOfOwner,
-  refusalOfUntouchable,
-} from '../core/policy.ts';
+import type { KeyRules, RankRequest, Role } from '../core/model.ts';
+import { type PolicyCase, policyRules } from '../core/policy.ts';
 import { heldRoles, type RolePlan, type RoleScheme, rolePlan } from '../core/role-plan.ts';
+import { mustVerifyRanker, refusalOfRanker } from '../core/rules/rankers.ts';
 import { RankdError } from '../errors.ts';
 import type { CallContext } from '../ports.ts';
 import type { Ranking } from './ranking.ts';
@@ -35,12 +31,25 @@ export const strict: Examiner = {
 };
 
 /** The names of all checks, in the order in which they are made. */
-export const checkNames = ['platform', 'rank', 'member', ...policyRules.map(({ name }) => name), 'acting account'];
+export const checkNames = [
+  'platform',
+  'rank',
+  'member',
+  ...policyRules.map(({ name }) => name),
+  'acting account',
+  'ranker rank',
+];
+
+export interface Question {
+  request: RankRequest;
+  /** How the key narrows the policy; `undefined`: the operator asks. */
+  key: KeyRules | undefined;
+}
 
 /** Everything that can say no to a change before the first write, and the plan where nothing does. */
 export async function decideChange(
   app: Ranking,
-  { request, keyMaxRank }: { request: RankRequest; keyMaxRank: number | undefined },
+  { request, key }: Question,
   call: CallContext,
   examiner: Examiner = strict,
 ): Promise<Decision> {
@@ -66,12 +75,52 @@ export async function decideChange(
   );
   const plan = rolePlan(scheme, member, target);
   if (plan.steps.length === 0) return { plan, scheme };
-  const lastAppliedAt = await app.store.lastAppliedAt(request.rankeeId);
-  const sinceLastChangeMs = lastAppliedAt === undefined ? undefined : app.clock.now() - lastAppliedAt;
-  const policyCase: PolicyCase = { policy: app.policy, keyMaxRank, request, scheme, plan, acting, sinceLastChangeMs };
+  const policyCase: PolicyCase = {
+    policy: app.policy,
+    key,
+    request,
+    scheme,
+    plan,
+    acting,
+    ...(await pace(app, request)),
+  };
   for (const { name, refusal } of policyRules) examiner.hold(name, refusal(policyCase));
   examiner.hold('acting account', refusalAboveActing(policyCase));
+  await examiner.find(
+    'ranker rank',
+    () => verifyRanker(app, policyCase, call),
+    (roles) =>
+      roles === undefined
+        ? 'not to be verified'
+        : `${request.rankerId} holds ${roles.map(roleTitle).join(', ') || 'no role'}`,
+  );
   return { plan, scheme };
+}
+
+/** How long ago the rankee was changed, and the ranker changed anybody. */
+async function pace(
+  { store, clock }: Ranking,
+  { rankeeId, rankerId }: RankRequest,
+): Promise<Pick<PolicyCase, 'sinceLastChangeMs' | 'sinceRankersLastChangeMs'>> {
+  const since = (at: number | undefined) => (at === undefined ? undefined : clock.now() - at);
+  const [changedAt, activeAt] = await Promise.all([
+    store.lastAppliedAt(rankeeId),
+    store.lastChangedSomebodyAt(rankerId),
+  ]);
+  return { sinceLastChangeMs: since(changedAt), sinceRankersLastChangeMs: since(activeAt) };
+}
+
+/**
+ * The roles that the ranker holds; `undefined` where nobody asks. The last of all checks: it is a call of the platform, which
+ * a change that is refused anyway must not cost. Throws `ranker_not_allowed`.
+ */
+async function verifyRanker(app: Ranking, of: PolicyCase, call: CallContext): Promise<Role[] | undefined> {
+  if (!mustVerifyRanker(of)) return undefined;
+  const ranker = await readMember(app, of.request.rankerId, call);
+  const roles = ranker && heldRoles((await app.group.schemeFor(ranker, call)).roles, ranker);
+  const refusal = refusalOfRanker(of, roles);
+  if (refusal !== undefined) throw refusal;
+  return roles;
 }
 
 async function findMember(app: Ranking, userId: number, call: CallContext) {

@@ -1,6 +1,6 @@
+import type { ActingAccount } from '../core/acting-account.ts';
 import { refusalOfCredential } from '../core/credential.ts';
 import type { Group, Member, Role } from '../core/model.ts';
-import type { ActingAccount } from '../core/policy.ts';
 import { heldRoles, type RoleScheme, resolveLadder, resolveTarget } from '../core/role-plan.ts';
 import { isRankdError } from '../errors.ts';
 import type { CallContext, Clock, Platform } from '../ports.ts';

@@ -1,13 +1,13 @@
 import { mintKey, newId } from '../core/api-key.ts';
-import type { Key, KeyMode, Scope } from '../core/model.ts';
+import type { Key, KeyMode, KeyRules, Scope } from '../core/model.ts';
 import { RankdError } from '../errors.ts';
-import type { Store } from '../ports.ts';
+import type { KeyRulesChange, Store } from '../ports.ts';
 
 export interface KeyOrder {
   name: string;
   mode: KeyMode;
   scopes: Scope[];
-  maxRank?: number;
+  rules?: KeyRulesChange;
   /** Epoch milliseconds. */
   expiresAt?: number;
 }
@@ -18,9 +18,26 @@ export interface MintedKey {
   secret: string;
 }
 
-export async function createKey(store: Pick<Store, 'createKey'>, order: KeyOrder, by: string): Promise<MintedKey> {
+/** Throws `usage` where the rules leave nothing to rank. */
+export async function createKey(
+  store: Pick<Store, 'createKey'>,
+  { rules = {}, ...order }: KeyOrder,
+  by: string,
+): Promise<MintedKey> {
   const { secret, stored } = mintKey(order.mode);
-  return { key: await store.createKey({ ...order, id: newId('key'), secret: stored }, by), secret };
+  const kept = changed({}, rules);
+  requireReach(kept);
+  return { key: await store.createKey({ ...order, ...kept, id: newId('key'), secret: stored }, by), secret };
+}
+
+/** Changes what an existing key may do. Throws `usage` where that leaves nothing to rank. */
+export async function setKeyRules(
+  store: Pick<Store, 'updateKey'>,
+  { key, rules }: { key: Key; rules: KeyRulesChange },
+  by: string,
+): Promise<Key> {
+  requireReach(changed(key, rules));
+  return store.updateKey({ keyId: key.id, rules }, by);
 }
 
 /** A new secret for the same key; the old one is accepted until `oldExpiresAt` (epoch milliseconds). */
@@ -52,4 +69,16 @@ export async function chooseKey(
   throw new RankdError('usage', 'There is more than one key; say which one is meant.', {
     hint: `add --key ${key.name} or --key ${other.name}; rankd key list shows all`,
   });
+}
+
+/** The rules after the change. */
+function changed(before: KeyRules, change: KeyRulesChange): KeyRules {
+  const present = Object.entries({ ...before, ...change }).filter(([, value]) => value !== null);
+  return Object.fromEntries(present);
+}
+
+function requireReach({ minRank = 0, maxRank = 255 }: KeyRules): void {
+  if (minRank <= maxRank) return;
+  const message = `The floor (--min-rank ${minRank}) is above the ceiling (--max-rank ${maxRank}): nothing could be ranked.`;
+  throw new RankdError('usage', message, { hint: 'choose a lower --min-rank or a higher --max-rank' });
 }

@@ -30,7 +30,7 @@ export async function testRank(app: Ranking, order: TestRankOrder, call: CallCon
   const list = new Checklist();
   await checkAccess(app, order, list);
   const { request, key } = order;
-  const decision = await decideChange(app, { request, keyMaxRank: key?.maxRank }, call, list).catch((error) => {
+  const decision = await decideChange(app, { request, key }, call, list).catch((error) => {
     if (!list.has(error)) throw error;
     return undefined;
   });

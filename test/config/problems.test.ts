@@ -111,6 +111,10 @@ describe('a value that does not fit is refused', () => {
     ['server: {deadline: 0s}', 'server.deadline: is "0s"; expected a duration from 1s to 5m, such as 20s'],
     ['server: {deadline: 6m}', 'server.deadline: is "6m"; expected a duration from 1s to 5m, such as 20s'],
     ['policy: {max_rank: 0}', 'policy.max_rank: is 0; expected a whole number from 1 to 254'],
+    [
+      'policy: {min_rank: 50, max_rank: 20}',
+      'policy.min_rank: is 50; expected a rank up to policy.max_rank, which is 20',
+    ],
     ['policy: {self_rank: yes}', 'policy.self_rank: is "yes"; expected one of allow, deny'],
     ['policy: {breaker: {enabled: yes}}', 'policy.breaker.enabled: is "yes"; expected true or false'],
     ['policy: {breaker: {demotions: 0}}', 'policy.breaker.demotions: is 0; expected a whole number from 1 to 1000000'],

@@ -1,14 +1,9 @@
 import { describe, expect, test } from 'vitest';
-import type { RankRequest, Role } from '../../src/core/model.ts';
-import {
-  type ActingAccount,
-  type Policy,
-  type PolicyCase,
-  policyRules,
-  refusalAboveActing,
-  refusalOfUntouchable,
-} from '../../src/core/policy.ts';
+import { type ActingAccount, refusalAboveActing, refusalOfUntouchable } from '../../src/core/acting-account.ts';
+import type { Direction, KeyRules, RankRequest, Role } from '../../src/core/model.ts';
+import { type Policy, type PolicyCase, policyRules } from '../../src/core/policy.ts';
 import { type RoleScheme, rolePlan } from '../../src/core/role-plan.ts';
+import { mustVerifyRanker, refusalOfRanker } from '../../src/core/rules/rankers.ts';
 import type { RankdError } from '../../src/errors.ts';
 
 const roles: Role[] = [
@@ -25,18 +20,18 @@ const acting: ActingAccount = { userId: 500, ownerId: 900, rank: 200 };
 describe('the ceiling', () => {
   test('lets a change up to and including it pass', () => {
     expect(refusal('ceiling', { to: 50, policy: { maxRank: 50 } })).toBeUndefined();
-    expect(refusal('ceiling', { to: 50, keyMaxRank: 50 })).toBeUndefined();
+    expect(refusal('ceiling', { to: 50, key: { maxRank: 50 } })).toBeUndefined();
   });
 
   test('of the policy refuses a role above it', () => {
-    expect(refusal('ceiling', { to: 50, policy: { maxRank: 49 }, keyMaxRank: 100 })).toMatchObject({
+    expect(refusal('ceiling', { to: 50, policy: { maxRank: 49 }, key: { maxRank: 100 } })).toMatchObject({
       code: 'rank_not_allowed',
       message: 'Officer (rank 50) is above 49, the ceiling set by policy.max_rank.',
     });
   });
 
   test('of the key refuses a role above it, although the policy allows it', () => {
-    expect(refusal('ceiling', { to: 50, keyMaxRank: 49 })).toMatchObject({
+    expect(refusal('ceiling', { to: 50, key: { maxRank: 49 } })).toMatchObject({
       code: 'rank_not_allowed',
       message: expect.stringContaining('49, the ceiling set by the max_rank of this key'),
       hint: expect.stringContaining('--max-rank'),
@@ -52,6 +47,89 @@ describe('the ceiling', () => {
   test('has nothing against a higher role off the ladder, which stays', () => {
     const change = { from: [100, 10], to: 50, ladder: [10, 50], policy: { maxRank: 50 } };
     expect(refusal('ceiling', change)).toBeUndefined();
+  });
+});
+
+describe('the floor', () => {
+  test('lets changes from it and to it pass', () => {
+    expect(refusal('floor', { from: [50], to: 10, policy: { minRank: 10 } })).toBeUndefined();
+    expect(refusal('floor', { from: [10], to: 50, key: { minRank: 10 } })).toBeUndefined();
+  });
+
+  test('of the policy refuses a role below it, the base role included', () => {
+    expect(refusal('floor', { from: [50], to: 10, policy: { minRank: 11 }, key: { minRank: 5 } })).toMatchObject({
+      code: 'rank_not_allowed',
+      message: 'Cadet (rank 10) is below 11, the floor set by policy.min_rank.',
+    });
+    expect(refusal('floor', { from: [50], to: 1, policy: { minRank: 2 } })?.message).toContain('Member (rank 1)');
+  });
+
+  test('of the key refuses a role below it, although the policy allows it', () => {
+    expect(refusal('floor', { from: [50], to: 10, key: { minRank: 11 } })).toMatchObject({
+      message: expect.stringContaining('11, the floor set by the min_rank of this key'),
+      hint: expect.stringContaining('--min-rank'),
+    });
+  });
+
+  test('keeps members below it where they are', () => {
+    expect(refusal('floor', { from: [10], to: 50, policy: { minRank: 20 } })?.message).toContain('Cadet (rank 10)');
+    expect(refusal('floor', { to: 50, policy: { minRank: 20 } })).toMatchObject({
+      code: 'rank_not_allowed',
+      message: `Member ${rankeeId} has rank 1, below 20, the floor set by policy.min_rank.`,
+    });
+  });
+
+  test('has nothing against a lower role that stays', () => {
+    expect(refusal('floor', { from: [10, 50], to: 100, policy: { minRank: 50 } })).toBeUndefined();
+  });
+});
+
+describe('the direction of a key', () => {
+  test.each<[Direction, Change, Change]>([
+    ['promote', { from: [10], to: 50 }, { from: [50], to: 10 }],
+    ['demote', { from: [50], to: 1 }, { to: 10 }],
+  ])('%s lets only that pass', (direction, right, wrong) => {
+    const key = { direction };
+    expect(refusal('direction', { ...right, key })).toBeUndefined();
+    expect(refusal('direction', { ...wrong, key })).toMatchObject({
+      code: 'key_not_allowed',
+      message: `This key may only ${direction} members, as set by its direction.`,
+      hint: expect.stringContaining('--direction'),
+    });
+  });
+
+  test('given, it also keeps members of a rank from being moved sideways', () => {
+    const sideways = { from: [10, 50], to: 50, ladder: [10, 50] };
+    expect(refusal('direction', { ...sideways, key: { direction: 'promote' } })?.code).toBe('key_not_allowed');
+    expect(refusal('direction', { ...sideways, key: {} })).toBeUndefined();
+  });
+});
+
+describe('steps', () => {
+  const policy = { steps: 'adjacent' } as const;
+
+  test('may skip ranks unless the policy says otherwise', () => {
+    expect(refusal('steps', { to: 100 })).toBeUndefined();
+  });
+
+  test('go to the next rank alone, up and down, with the base role as the bottom', () => {
+    expect(refusal('steps', { to: 10, policy })).toBeUndefined();
+    expect(refusal('steps', { from: [10], to: 1, policy })).toBeUndefined();
+    expect(refusal('steps', { from: [100], to: 50, policy })).toBeUndefined();
+    expect(refusal('steps', { from: [10], to: 100, policy })).toMatchObject({
+      code: 'rank_not_allowed',
+      message: 'From rank 10 to General (rank 100) would skip Officer (rank 50): policy.steps is adjacent.',
+    });
+    expect(refusal('steps', { from: [50], to: 1, policy })?.message).toContain('Cadet');
+  });
+
+  test('are those of the ladder, where there is one', () => {
+    expect(refusal('steps', { from: [10], to: 100, ladder: [10, 100], policy })).toBeUndefined();
+    expect(refusal('steps', { to: 100, ladder: [10, 100], policy })?.message).toContain('Cadet');
+  });
+
+  test('pass over a locked role, on which nobody could stand', () => {
+    expect(refusal('steps', { from: [10], to: 100, policy: { ...policy, lockedRoles: [50] } })).toBeUndefined();
   });
 });
 
@@ -122,6 +200,105 @@ describe('self-rank', () => {
   });
 });
 
+test('self-rank is refused with a key that denies it, although the policy allows it', () => {
+  expect(refusal('self-rank', { to: 50, rankerId: rankeeId, key: { selfRank: 'deny' } })).toMatchObject({
+    code: 'ranker_not_allowed',
+    message: expect.stringContaining('its self_rank is deny'),
+    hint: expect.stringContaining('--self-rank'),
+  });
+  expect(refusal('self-rank', { to: 50, rankerId: 9, key: { selfRank: 'deny' } })).toBeUndefined();
+});
+
+describe('the ranker check', () => {
+  const rankerId = 9;
+  const policy = (rankerCheck: Policy['rankerCheck'], rest: Partial<Policy> = {}) => ({ rankerCheck, ...rest });
+  const asked = (change: Partial<Change>) => ({ to: 10, key: {}, policy: policy('verify'), ...change });
+
+  test.each(['claimed', 'verify'] as const)('%s asks for a player who is not the rankee', (check) => {
+    const change = { to: 10, key: {}, policy: policy(check) };
+    expect(refusal('ranker', { ...change, rankerId })).toBeUndefined();
+    for (const nobody of [0, rankeeId]) {
+      expect(refusal('ranker', { ...change, rankerId: nobody })).toMatchObject({
+        code: 'ranker_not_allowed',
+        message: expect.stringContaining(`policy.ranker_check is ${check}`),
+        hint: expect.stringContaining('rankd key set KEY --system'),
+      });
+    }
+  });
+
+  test('is off unless it is asked for', () => {
+    expect(refusal('ranker', { to: 10, key: {}, rankerId: 0 })).toBeUndefined();
+    expect(mustVerifyRanker(policyCase({ to: 10, key: {}, rankerId }))).toBe(false);
+    expect(mustVerifyRanker(policyCase(asked({ policy: policy('claimed'), rankerId })))).toBe(false);
+  });
+
+  test('lets a system key rank by itself, for nobody or in the name of the rankee, and asks of it all else', () => {
+    const key = { isSystem: true };
+    for (const itself of [0, rankeeId]) {
+      expect(refusal('ranker', asked({ key, rankerId: itself }))).toBeUndefined();
+      expect(mustVerifyRanker(policyCase(asked({ key, rankerId: itself })))).toBe(false);
+    }
+    expect(mustVerifyRanker(policyCase(asked({ key, rankerId })))).toBe(true);
+  });
+
+  test('lets the operator rank, unless a ranker is named', () => {
+    const { key: _, ...operator } = asked({});
+    expect(refusal('ranker', { ...operator, rankerId: 0 })).toBeUndefined();
+    expect(mustVerifyRanker(policyCase({ ...operator, rankerId: 0 }))).toBe(false);
+    expect(refusal('ranker', { ...operator, rankerId: rankeeId })?.code).toBe('ranker_not_allowed');
+    expect(mustVerifyRanker(policyCase({ ...operator, rankerId }))).toBe(true);
+  });
+
+  const verdict = (ranks: number[] | undefined, change: Partial<Change> = {}) =>
+    refusalOfRanker(policyCase(asked({ rankerId, ...change })), ranks?.map(roleOf));
+
+  test('verified, a ranker must be a member', () => {
+    expect(verdict(undefined)).toMatchObject({
+      code: 'ranker_not_allowed',
+      message: 'Ranker 9 is not a member of the group: policy.ranker_check is verify.',
+    });
+  });
+
+  test('verified, a ranker must be above the new rank and above the old one', () => {
+    expect(verdict([1, 50], { from: [1], to: 10 })).toBeUndefined();
+    expect(verdict([1, 50], { to: 50 })?.message).toBe(
+      'Ranker 9 has rank 50, not above Officer (rank 50): policy.ranker_check is verify.',
+    );
+    expect(verdict([1, 50], { from: [50], to: 10 })?.message).toContain('member 7, who holds Officer (rank 50)');
+    expect(verdict([1, 50], { from: [100], to: 10 })?.message).toContain('General (rank 100)');
+  });
+
+  test('verified, all roles of the rankee count, also those off the ladder that stay', () => {
+    expect(verdict([1, 50], { from: [100], to: 10, ladder: [10, 50] })?.code).toBe('ranker_not_allowed');
+    expect(verdict([1, 100], { from: [50], to: 10, ladder: [10, 50] })).toBeUndefined();
+  });
+
+  test('verified, a ranker needs the least rank of the policy', () => {
+    const least = policy('verify', { minRankerRank: 60 });
+    expect(verdict([1, 50], { policy: least })?.message).toBe(
+      'Ranker 9 has rank 50, below 60, the least set by policy.min_ranker_rank.',
+    );
+    expect(verdict([1, 100], { policy: least })).toBeUndefined();
+  });
+
+  test("verified, the group's owner reaches every role, whatever rank the platform shows", () => {
+    expect(verdict([1], { to: 100, rankerId: 900 })).toBeUndefined();
+  });
+});
+
+test("a ranker's cooldown refuses until it is over, and never holds a change without a player behind it", () => {
+  const change = { to: 50, rankerId: 9, policy: { rankerCooldownMs: 60_000 } };
+  expect(refusal('ranker cooldown', { ...change, sinceRankersLastChangeMs: 59_001 })).toMatchObject({
+    code: 'cooldown',
+    retryAfterMs: 999,
+    message: expect.stringContaining('policy.ranker_cooldown'),
+  });
+  expect(refusal('ranker cooldown', { ...change, sinceRankersLastChangeMs: 60_000 })).toBeUndefined();
+  expect(refusal('ranker cooldown', { ...change, sinceRankersLastChangeMs: -1 })).toBeUndefined();
+  expect(refusal('ranker cooldown', change)).toBeUndefined();
+  expect(refusal('ranker cooldown', { ...change, rankerId: 0, sinceRankersLastChangeMs: 0 })).toBeUndefined();
+});
+
 describe('the cooldown', () => {
   const policy = { cooldownMs: 60_000 };
 
@@ -158,20 +335,30 @@ test('the rules are answered in a fixed order, each with its code', () => {
     to: 50,
     rankerId: rankeeId,
     sinceLastChangeMs: 0,
+    sinceRankersLastChangeMs: 0,
+    key: { direction: 'demote', minRank: 60 } as const,
     policy: {
       maxRank: 1,
       lockedRoles: [50],
       protectedMembers: [rankeeId],
+      steps: 'adjacent',
       selfRank: 'deny',
+      rankerCheck: 'verify',
       cooldownMs: 1,
+      rankerCooldownMs: 1,
     } satisfies Partial<Policy>,
   };
   expect(policyRules.map(({ name }) => [name, refusal(name, everythingWrong)?.code])).toEqual([
     ['ceiling', 'rank_not_allowed'],
+    ['floor', 'rank_not_allowed'],
     ['locked roles', 'rank_not_allowed'],
     ['protected members', 'member_protected'],
+    ['direction', 'key_not_allowed'],
+    ['steps', 'rank_not_allowed'],
     ['self-rank', 'ranker_not_allowed'],
+    ['ranker', 'ranker_not_allowed'],
     ['cooldown', 'cooldown'],
+    ['ranker cooldown', 'cooldown'],
   ]);
 });
 
@@ -226,9 +413,10 @@ interface Change {
   to: number;
   ladder?: number[];
   policy?: Partial<Policy>;
-  keyMaxRank?: number;
+  key?: KeyRules;
   rankerId?: number;
   sinceLastChangeMs?: number;
+  sinceRankersLastChangeMs?: number;
 }
 
 function refusal(rule: string, change: Change): RankdError | undefined {
@@ -246,29 +434,36 @@ function policyCase({
   to,
   ladder,
   policy,
-  keyMaxRank,
+  key,
   rankerId = 0,
   sinceLastChangeMs,
+  sinceRankersLastChangeMs,
 }: Change): PolicyCase {
   const scheme: RoleScheme = { roles, ladder: ladder?.map(roleOf) };
   const request: RankRequest = { rankeeId, rankeeName: 'Ada', rankerId, rankerName: 'Grace', newRankId: to };
   const member = { userId: rankeeId, roleIds: from.map((rank) => roleOf(rank).id) };
   return {
     policy: {
+      minRank: 1,
       maxRank: 254,
       lockedRoles: [],
       protectedMembers: [],
       protectedRoles: [],
+      steps: 'any',
       selfRank: 'allow',
+      rankerCheck: 'off',
+      minRankerRank: 1,
       cooldownMs: 0,
+      rankerCooldownMs: 0,
       ...policy,
     },
-    keyMaxRank,
+    key,
     request,
     scheme,
     plan: rolePlan(scheme, member, roleOf(to)),
     acting,
     sinceLastChangeMs,
+    sinceRankersLastChangeMs,
   };
 }
 

@@ -145,6 +145,39 @@ test.concurrent('revoking asks first: without a terminal and -y it ends with 2 a
   expect((await home.run(['key', 'rotate', 'game'])).code).toBe(4);
 });
 
+test.concurrent('the rules of a key are given at its birth, changed later, and shown', async () => {
+  using home = new CliHome();
+  const made = await home.json<Made>(
+    ...['key', 'create', 'game', '--max-rank', '50', '--min-rank', '10', '--direction', 'promote'],
+    ...['--self-rank', 'deny', '--system', '--rate', '60'],
+  );
+  const rules = { maxRank: 50, minRank: 10, direction: 'promote', selfRank: 'deny', system: true, ratePerMinute: 60 };
+  expect(made.key).toMatchObject(rules);
+  expect((await home.json<{ key: object }>('key', 'show', 'game')).key).toMatchObject(rules);
+  expect((await home.json<{ keys: object[] }>('key', 'list')).keys).toMatchObject([rules]);
+  expect((await home.run(['key', 'list'])).stdout).toContain(
+    'rank 10..50, promote only, no self-rank, system, 60 a minute',
+  );
+
+  expect((await home.json<Made>('key', 'set', 'game', '--min-rank', 'none')).key).toMatchObject({ minRank: null });
+  const set = ['key', 'set', 'game', '--max-rank', '20', '--direction', 'both', '--no-system', '--rate', 'none'];
+  const { key } = await home.json<Made>(...set);
+  expect(key).toMatchObject({ maxRank: 20, minRank: null, direction: null, selfRank: 'deny', system: false });
+  expect(key).toMatchObject({ id: made.key.id, ratePerMinute: null });
+  expect(await accepts(home, made.secret ?? '')).toBe(true);
+  const { events } = await home.json<{ events: Array<{ action: string }> }>('audit', 'list');
+  expect(events[0]).toMatchObject({ action: 'key.set', detail: { maxRank: { from: 50, to: 20 } } });
+});
+
+test.concurrent('rules that leave nothing to rank are wrong usage, at birth and later', async () => {
+  using home = new CliHome();
+  const create = ['key', 'create', 'game', '--min-rank', '20'];
+  expect((await home.run([...create, '--max-rank', '10'])).code).toBe(2);
+  expect((await home.run(create)).code).toBe(0);
+  expect((await home.run(['key', 'set', 'game', '--max-rank', '10'])).code).toBe(2);
+  expect((await home.run(['key', 'set', 'game'])).stderr).toBe('error: Say what to set.\ntry: rankd key set --help\n');
+});
+
 test.concurrent('verify tells mistyped, unknown and not whitelisted apart, in words an operator understands', async () => {
   using home = new CliHome();
   const { secret = '', key } = await home.json<Made>('key', 'create', 'game');

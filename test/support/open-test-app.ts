@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import type { Config } from '../../src/config/config.ts';
 import { loadConfig } from '../../src/config/load.ts';
-import type { KeyMode, Scope } from '../../src/core/model.ts';
+import type { KeyMode, KeyRules, Scope } from '../../src/core/model.ts';
 import { startDaemon } from '../../src/daemon.ts';
 import type { HttpApp } from '../../src/http/server.ts';
 import { createLog } from '../../src/log.ts';
@@ -34,7 +34,7 @@ export interface TestKey {
   name?: string;
   mode?: KeyMode;
   scopes?: Scope[];
-  maxRank?: number;
+  rules?: KeyRules;
   /** Epoch milliseconds. */
   expiresAt?: number;
   /** Whitelisted for the key. */

@@ -1,7 +1,9 @@
 import type { Command } from 'commander';
+import type { ActingAccount } from '../../core/acting-account.ts';
 import type { Role } from '../../core/model.ts';
-import type { ActingAccount, Policy } from '../../core/policy.ts';
+import type { Policy } from '../../core/policy.ts';
 import { listRoles, type RoleScheme } from '../../core/role-plan.ts';
+import { isNamed } from '../../core/rules/touched-roles.ts';
 import type { Cli } from '../cli.ts';
 import { facts } from '../facts.ts';
 import { examples } from '../help.ts';
@@ -79,8 +81,8 @@ function canGive(
   role: Role,
   { acting, scheme, policy }: { acting: ActingAccount; scheme: RoleScheme; policy: Policy },
 ): boolean {
-  const isLocked = policy.lockedRoles.includes(role.id) || policy.lockedRoles.includes(role.rank);
-  return isOnLadder(role, scheme) && role.rank < acting.rank && role.rank <= policy.maxRank && !isLocked;
+  const isWithin = role.rank >= policy.minRank && role.rank <= policy.maxRank && role.rank < acting.rank;
+  return isOnLadder(role, scheme) && isWithin && !isNamed(role, policy.lockedRoles);
 }
 
 /** The base role is the bottom of every ladder; without a ladder every role that can be given counts. */

@@ -6,6 +6,7 @@ import { listCommand } from './key/list.ts';
 import { resumeCommand } from './key/resume.ts';
 import { revokeCommand } from './key/revoke.ts';
 import { rotateCommand } from './key/rotate.ts';
+import { setCommand } from './key/set.ts';
 import { showCommand } from './key/show.ts';
 import { verifyCommand } from './key/verify.ts';
 
@@ -17,6 +18,7 @@ export function keyCommands(program: Command, cli: Cli): void {
   createCommand(key, cli);
   listCommand(key, cli);
   showCommand(key, cli);
+  setCommand(key, cli);
   rotateCommand(key, cli);
   revokeCommand(key, cli);
   resumeCommand(key, cli);

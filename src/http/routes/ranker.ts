@@ -50,7 +50,7 @@ function callerOf(key: Key, placeId: number): ChangeCaller {
     keyId: key.id,
     placeId,
     dryRun: key.mode === 'test',
-    ...(key.maxRank !== undefined && { maxRank: key.maxRank }),
+    rules: key,
   };
 }
 

@@ -5,7 +5,13 @@ import type { Connection } from './connection.ts';
 
 type ChangeQueries = Pick<
   ChangeStore,
-  'findChange' | 'findChangeByIdempotencyKey' | 'latestChange' | 'lastAppliedAt' | 'listChanges' | 'openChanges'
+  | 'findChange'
+  | 'findChangeByIdempotencyKey'
+  | 'latestChange'
+  | 'lastAppliedAt'
+  | 'lastChangedSomebodyAt'
+  | 'listChanges'
+  | 'openChanges'
 >;
 
 /** What the history can be asked. Newest is what arrived last (`seq`), whatever the wall clock said. */
@@ -40,6 +46,10 @@ export function changeQueries(db: Connection): ChangeQueries {
       return row?.at ?? undefined;
     },
 
+    async lastChangedSomebodyAt(rankerId) {
+      return lastChangedSomebodyAt(db, rankerId);
+    },
+
     async listChanges({ rankeeId, keyId, states, limit }) {
       const conditions = [
         ...(rankeeId === undefined ? [] : ['rankee_id = @rankeeId']),
@@ -60,6 +70,17 @@ export function changeQueries(db: Connection): ChangeQueries {
       return db.all<ChangeRow>(sql).map(toChange);
     },
   };
+}
+
+export function lastChangedSomebodyAt(db: Connection, rankerId: number): number | undefined {
+  const row = db.get<{ at: number }>(
+    `SELECT coalesce(finished_at, requested_at) AS at FROM rank_changes
+     WHERE ranker_id = @rankerId AND state IN ('pending', 'applied', 'unknown') AND dry_run = 0
+       AND roles_before <> roles_after
+     ORDER BY seq DESC LIMIT 1`,
+    { rankerId },
+  );
+  return row?.at;
 }
 
 export function findChange(db: Connection, id: string): RankChange | undefined {

@@ -1,13 +1,13 @@
 import type { Key, KeyMode } from '../../core/model.ts';
+import { type RulesRow, ruleColumns } from './key-rules.ts';
 import { withoutNulls } from './row.ts';
 
 /** A key as it is selected: lists are JSON. */
-export interface KeyRow {
+export interface KeyRow extends RulesRow {
   id: string;
   name: string;
   mode: KeyMode;
   scopes: string;
-  maxRank: number | null;
   createdAt: number;
   expiresAt: number | null;
   revokedAt: number | null;
@@ -26,7 +26,8 @@ interface SecretRow {
 
 /** The columns of a `KeyRow` from `keys AS k`, with the secrets that are accepted at `@now`, newest first. */
 export const keyColumns = `
-  k.id, k.name, k.mode, k.scopes, k.max_rank AS maxRank, k.created_at AS createdAt, k.expires_at AS expiresAt,
+  k.id, k.name, k.mode, k.scopes, ${ruleColumns},
+  k.created_at AS createdAt, k.expires_at AS expiresAt,
   k.revoked_at AS revokedAt, k.paused_at AS pausedAt,
   (SELECT json_group_array(
             json_object('masked', s.masked, 'createdAt', s.created_at, 'replacedAt', s.replaced_at,
@@ -35,7 +36,8 @@ export const keyColumns = `
    FROM key_secrets AS s
    WHERE s.key_id = k.id AND (s.expires_at IS NULL OR s.expires_at > @now)) AS secrets`;
 
-export function toKey({ scopes, secrets, ...row }: KeyRow): Key {
+export function toKey({ scopes, secrets, isSystem, ...row }: KeyRow): Key {
   const accepted: SecretRow[] = JSON.parse(secrets);
-  return { ...withoutNulls(row), scopes: JSON.parse(scopes), secrets: accepted.map(withoutNulls) };
+  const system = isSystem === 1 ? { isSystem: true } : {};
+  return { ...withoutNulls(row), ...system, scopes: JSON.parse(scopes), secrets: accepted.map(withoutNulls) };
 }

@@ -4,6 +4,7 @@ import type { Clock, KeyStore, NewSecret } from '../../ports.ts';
 import { appendEvent } from './audit.ts';
 import type { Connection } from './connection.ts';
 import { type KeyRow, keyColumns, toKey } from './key-row.ts';
+import { rulesOf, setRules } from './key-rules.ts';
 import { findPresented } from './presented.ts';
 
 export function keyStore(db: Connection, clock: Pick<Clock, 'now'>): KeyStore {
@@ -14,16 +15,18 @@ export function keyStore(db: Connection, clock: Pick<Clock, 'now'>): KeyStore {
 
     async createKey(key, by) {
       const now = clock.now();
-      const { id, name, mode, scopes, maxRank, expiresAt } = key;
+      const { id, name, mode, scopes, expiresAt } = key;
       return db.write(() => {
         refuseTakenName(db, name);
         db.run(
-          `INSERT INTO keys (id, name, mode, scopes, max_rank, created_at, expires_at)
-           VALUES (@id, @name, @mode, @scopes, @maxRank, @now, @expiresAt)`,
-          { id, name, mode, scopes: JSON.stringify(scopes), maxRank, now, expiresAt },
+          `INSERT INTO keys (id, name, mode, scopes, created_at, expires_at)
+           VALUES (@id, @name, @mode, @scopes, @now, @expiresAt)`,
+          { id, name, mode, scopes: JSON.stringify(scopes), now, expiresAt },
         );
+        const rules = rulesOf(key);
+        setRules(db, { id }, rules);
         addSecret(db, { keyId: id, secret: key.secret, now });
-        const detail = { name, mode, scopes, maxRank, expiresAt };
+        const detail = { name, mode, scopes, ...rules, expiresAt };
         appendEvent(db, { at: now, by, action: 'key.create', subject: id, detail });
         return requireKey(db, id, now);
       });
@@ -61,6 +64,21 @@ export function keyStore(db: Connection, clock: Pick<Clock, 'now'>): KeyStore {
         );
         addSecret(db, { keyId, secret, now });
         appendEvent(db, { at: now, by, action: 'key.rotate', subject: keyId, detail: { oldExpiresAt } });
+        return requireKey(db, keyId, now);
+      });
+    },
+
+    async updateKey({ keyId, rules }, by) {
+      const now = clock.now();
+      return db.write(() => {
+        const key = requireKey(db, keyId, now);
+        if (key.revokedAt !== undefined) {
+          throw new RankdError('conflict', `Key ${key.name} is revoked, so there is nothing left to set.`, {
+            hint: 'make a new key with `rankd key create NAME`',
+          });
+        }
+        const detail = setRules(db, key, rules);
+        appendEvent(db, { at: now, by, action: 'key.set', subject: keyId, detail });
         return requireKey(db, keyId, now);
       });
     },

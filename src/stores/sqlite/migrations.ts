@@ -23,6 +23,11 @@ export const migrations: readonly string[] = [
     mode       TEXT    NOT NULL CHECK (mode IN ('live', 'test')),
     scopes     TEXT    NOT NULL,
     max_rank   INTEGER,
+    min_rank   INTEGER,
+    direction  TEXT             CHECK (direction IN ('promote', 'demote')),
+    self_rank  TEXT             CHECK (self_rank = 'deny'),
+    is_system  INTEGER          CHECK (is_system IN (0, 1)),
+    rate       INTEGER,
     created_at INTEGER NOT NULL,
     expires_at INTEGER,
     revoked_at INTEGER,
@@ -89,6 +94,8 @@ export const migrations: readonly string[] = [
   CREATE INDEX changes_by_a_key ON rank_changes (key_id);
   CREATE INDEX applied_to_a_member ON rank_changes (rankee_id, finished_at)
     WHERE state = 'applied' AND dry_run = 0 AND roles_before <> roles_after;
+  CREATE INDEX changes_by_a_ranker ON rank_changes (ranker_id)
+    WHERE state IN ('pending', 'applied', 'unknown') AND dry_run = 0 AND roles_before <> roles_after;
   CREATE INDEX demotions ON rank_changes (requested_at, rankee_id, key_id)
     WHERE demotion = 1 AND dry_run = 0 AND roles_before <> roles_after;
 

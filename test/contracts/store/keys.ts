@@ -17,8 +17,9 @@ export function keyContract(at: StoreCase): void {
       expect(await at.other.findKey('main')).toStrictEqual(made);
     });
 
-    test('mode, scopes, ceiling and expiry are kept', async () => {
-      const settings = { mode: 'test', scopes: ['verify'], maxRank: 50, expiresAt: 4_102_444_800_000 } as const;
+    test('mode, scopes, rules and expiry are kept', async () => {
+      const rules = { maxRank: 50, minRank: 10, direction: 'promote', selfRank: 'deny', ratePerMinute: 60 } as const;
+      const settings = { mode: 'test', isSystem: true, ...rules, expiresAt: 4_102_444_800_000 } as const;
       await at.store.createKey(newKey('main', { ...settings, scopes: ['verify'] }), operator);
       expect(await at.store.findKey('key_main')).toMatchObject(settings);
     });
@@ -149,10 +150,47 @@ export function keyContract(at: StoreCase): void {
       expect(lifted).not.toHaveProperty('pausedAt');
     });
 
+    test('rules are set and taken away one by one, and the audit tells what became of each', async () => {
+      await at.store.createKey(newKey('main', { maxRank: 50, selfRank: 'deny' }), operator);
+      const rules = { maxRank: null, minRank: 10, direction: 'demote', isSystem: true, ratePerMinute: null } as const;
+      const changed = await at.store.updateKey({ keyId: 'key_main', rules }, operator);
+      expect(changed).toStrictEqual(await at.other.findKey('main'));
+      expect(changed).toMatchObject({ minRank: 10, direction: 'demote', isSystem: true, selfRank: 'deny' });
+      expect(changed).not.toHaveProperty('maxRank');
+      expect(await at.store.listAudit({ limit: 1 })).toMatchObject([
+        {
+          action: 'key.set',
+          by: operator,
+          subject: 'key_main',
+          detail: {
+            maxRank: { from: 50, to: null },
+            minRank: { from: null, to: 10 },
+            direction: { from: null, to: 'demote' },
+            isSystem: { from: null, to: true },
+          },
+        },
+      ]);
+      const plain = await at.store.updateKey(
+        { keyId: 'key_main', rules: { isSystem: null, selfRank: null } },
+        operator,
+      );
+      expect(plain).not.toHaveProperty('isSystem');
+      expect(plain).not.toHaveProperty('selfRank');
+    });
+
+    test('a revoked key has no rules left to set', async () => {
+      await at.store.createKey(newKey('main'), operator);
+      await at.store.revokeKey('key_main', operator);
+      const change = { keyId: 'key_main', rules: { maxRank: 50 } };
+      await expect(at.store.updateKey(change, operator)).rejects.toMatchObject({ code: 'conflict' });
+    });
+
     test('changing a key that is not there is not_found', async () => {
       const missing = { code: 'not_found' };
       const rotation = { keyId: 'key_no', secret: newSecret('x'), oldExpiresAt: 0 };
       await expect(at.store.rotateKey(rotation, operator)).rejects.toMatchObject(missing);
+      const rules = { keyId: 'key_no', rules: {} };
+      await expect(at.store.updateKey(rules, operator)).rejects.toMatchObject(missing);
       await expect(at.store.revokeKey('key_no', operator)).rejects.toMatchObject(missing);
       const pause = { keyId: 'key_no', paused: true, reason: '' };
       await expect(at.store.pauseKey(pause, operator)).rejects.toMatchObject(missing);

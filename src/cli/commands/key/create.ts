@@ -2,37 +2,38 @@ import { type Command, Option } from 'commander';
 import { systemClock } from '../../../clock.ts';
 import { type Scope, scopes } from '../../../core/model.ts';
 import { createKey, type KeyOrder } from '../../../usecases/keys.ts';
-import { duration, keyName, wholeNumber } from '../../arguments.ts';
+import { duration, keyName } from '../../arguments.ts';
 import type { Cli } from '../../cli.ts';
 import { examples } from '../../help.ts';
 import { handOut, outOption, printMinted } from './hand-out.ts';
 import { keyDocument } from './key-document.ts';
+import { addRuleOptions, type RuleOptions, rulesIn } from './rule-options.ts';
 
-interface CreateOptions {
+interface CreateOptions extends RuleOptions {
   test?: boolean;
   expires?: number;
-  maxRank?: number;
   scope: Scope[];
   ifNotExists?: boolean;
   out?: string;
 }
 
 export function createCommand(key: Command, cli: Cli): void {
-  key
+  const command = key
     .command('create')
     .description('make a key; its secret is shown this once')
     .argument('<name>', 'name of the key', keyName)
     .option('--test', 'a key that runs every check and changes nothing')
     .option('--expires <duration>', 'not accepted after this time, e.g. 90d', duration)
-    .option('--max-rank <rank>', 'never above this rank with this key', wholeNumber(1, 254))
     .addOption(new Option('--scope <scope...>', 'what the key may do').choices(scopes).default([...scopes]))
     .option('--if-not-exists', 'leave a key of this name as it is')
-    .option(...outOption)
+    .option(...outOption);
+  addRuleOptions(command)
     .addHelpText(
       'after',
       examples(
         'rankd key create my-game',
         'rankd key create quiz --max-rank 50 --expires 90d',
+        'rankd key create tryouts --direction promote --self-rank deny --rate 60',
         'rankd key create trial --test --out trial.key',
       ),
     )
@@ -42,7 +43,7 @@ export function createCommand(key: Command, cli: Cli): void {
 async function create(
   cli: Cli,
   name: string,
-  { test, expires, maxRank, scope, ifNotExists, out }: CreateOptions,
+  { test, expires, scope, ifNotExists, out, ...rules }: CreateOptions,
 ): Promise<void> {
   await cli.withStore(async (store) => {
     const existing = ifNotExists ? await store.findKey(name) : undefined;
@@ -54,7 +55,7 @@ async function create(
       name,
       mode: test ? 'test' : 'live',
       scopes: [...new Set(scope)],
-      ...(maxRank !== undefined && { maxRank }),
+      rules: rulesIn(rules),
       ...(expires !== undefined && { expiresAt: systemClock.now() + expires }),
     };
     const minted = await handOut(out, () => createKey(store, order, cli.by));

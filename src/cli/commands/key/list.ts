@@ -5,6 +5,7 @@ import { examples } from '../../help.ts';
 import { table } from '../../table.ts';
 import { isoOrNull } from '../../time.ts';
 import { keyDocument, stateOf } from './key-document.ts';
+import { describeRules } from './rule-options.ts';
 
 export function listCommand(key: Command, cli: Cli): void {
   key
@@ -14,18 +15,7 @@ export function listCommand(key: Command, cli: Cli): void {
     .action(() => list(cli));
 }
 
-const headings = [
-  'name',
-  'id',
-  'state',
-  'mode',
-  'scopes',
-  'max rank',
-  'key',
-  'accepted until',
-  'last used',
-  'from place',
-];
+const headings = ['name', 'id', 'state', 'mode', 'scopes', 'rules', 'key', 'accepted until', 'last used', 'from place'];
 
 async function list(cli: Cli): Promise<void> {
   const keys = await cli.withStore((store) => store.listKeys());
@@ -35,8 +25,8 @@ async function list(cli: Cli): Promise<void> {
 
 /** A row for each secret that is accepted; what is the key's own stands in the first. */
 function rowsOf(key: Key): string[][] {
-  const { name, id, mode, scopes, maxRank = '-', secrets } = key;
-  const own = [name, id, stateOf(key), mode, scopes.join(','), String(maxRank)];
+  const { name, id, mode, scopes, secrets } = key;
+  const own = [name, id, stateOf(key), mode, scopes.join(','), describeRules(key)];
   if (secrets.length === 0) return [own];
   return secrets.map(({ masked, expiresAt, lastUsedAt, lastPlaceId = '-' }, index) => [
     ...(index === 0 ? own : [name, id, ...own.slice(2).map(() => '')]),

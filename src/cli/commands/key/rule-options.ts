@@ -1,0 +1,60 @@
+import { type Command, Option } from 'commander';
+import type { Direction, KeyRules } from '../../../core/model.ts';
+import { directions } from '../../../core/model.ts';
+import type { KeyRulesChange } from '../../../ports.ts';
+import { orNone, wholeNumber } from '../../arguments.ts';
+
+/** What `key create` and `key set` take of a key's rules. */
+export interface RuleOptions {
+  maxRank?: number | 'none';
+  minRank?: number | 'none';
+  direction?: Direction | 'both';
+  selfRank?: 'allow' | 'deny';
+  system?: boolean;
+  rate?: number | 'none';
+}
+
+export function addRuleOptions(command: Command): Command {
+  const rank = orNone(wholeNumber(1, 254));
+  return command
+    .option('--max-rank <rank>', 'nothing above this rank with this key; none: as policy.max_rank says', rank)
+    .option('--min-rank <rank>', 'nothing below this rank with this key; none: as policy.min_rank says', rank)
+    .addOption(new Option('--direction <direction>', 'only changes up or down').choices([...directions, 'both']))
+    .addOption(
+      new Option(
+        '--self-rank <rule>',
+        'deny: players may not rank themselves; allow: as policy.self_rank says',
+      ).choices(['allow', 'deny']),
+    )
+    .option('--system', 'for a game that ranks by itself: policy.ranker_check asks for no player behind a change')
+    .option('--no-system', 'for a game whose players rank each other')
+    .option('--rate <number>', 'rank requests a minute; none: as limits.rank says', orNone(wholeNumber(1, 1_000_000)));
+}
+
+/** The rules that the options name. */
+export function rulesIn({ maxRank, minRank, direction, selfRank, system, rate }: RuleOptions): KeyRulesChange {
+  return {
+    ...(maxRank !== undefined && { maxRank: unlessNone(maxRank) }),
+    ...(minRank !== undefined && { minRank: unlessNone(minRank) }),
+    ...(direction !== undefined && { direction: direction === 'both' ? null : direction }),
+    ...(selfRank !== undefined && { selfRank: selfRank === 'allow' ? null : selfRank }),
+    ...(system !== undefined && { isSystem: system || null }),
+    ...(rate !== undefined && { ratePerMinute: unlessNone(rate) }),
+  };
+}
+
+function unlessNone(value: number | 'none'): number | null {
+  return value === 'none' ? null : value;
+}
+
+/** A key's rules in a few words, e.g. `rank 10..50, promote only`. */
+export function describeRules({ minRank, maxRank, direction, selfRank, isSystem, ratePerMinute }: KeyRules): string {
+  const words = [
+    ...(minRank !== undefined || maxRank !== undefined ? [`rank ${minRank ?? ''}..${maxRank ?? ''}`] : []),
+    ...(direction === undefined ? [] : [`${direction} only`]),
+    ...(selfRank === undefined ? [] : ['no self-rank']),
+    ...(isSystem ? ['system'] : []),
+    ...(ratePerMinute === undefined ? [] : [`${ratePerMinute} a minute`]),
+  ];
+  return words.join(', ') || '-';
+}

@@ -1,0 +1,45 @@
+import { RankdError } from '../errors.ts';
+import { roleTitle } from './describe.ts';
+import type { PolicyCase } from './policy.ts';
+import { heldRoles } from './role-plan.ts';
+
+/** The account that rankd acts as, and how far it reaches. */
+export interface ActingAccount {
+  userId: number;
+  /** The group's owner, where it has one. */
+  ownerId: number | undefined;
+  /** Its highest rank over all roles; it reaches only what is strictly below. */
+  rank: number;
+}
+
+/** The owner and the acting account are never ranked: nobody can, and it needs no call to know. */
+export function refusalOfUntouchable(rankeeId: number, acting: ActingAccount | undefined): RankdError | undefined {
+  if (rankeeId === acting?.ownerId) return refusalOfOwner(rankeeId);
+  if (rankeeId !== acting?.userId) return undefined;
+  return aboveActing(`Member ${rankeeId} is the account rankd acts with; Roblox lets nobody change their own rank.`);
+}
+
+/** Of who turns out to hold the owner's role, where the platform did not say who owns the group. */
+export function refusalOfOwner(rankeeId: number): RankdError {
+  return aboveActing(`Member ${rankeeId} owns the group; an owner's rank can't be changed.`);
+}
+
+/**
+ * Roblox lets an account manage only members and roles strictly below its own highest rank; the owner reaches every role.
+ * Source: Roblox help on group ranks, and the announcement of several roles per member (March 2026).
+ */
+export function refusalAboveActing({ acting, request, scheme, plan }: PolicyCase): RankdError | undefined {
+  if (acting === undefined || acting.userId === acting.ownerId) return undefined;
+  const held = heldRoles(scheme.roles, { userId: request.rankeeId, roleIds: plan.goal.from });
+  const involved = [...held, plan.target].find((role) => role.rank >= acting.rank);
+  if (involved === undefined) return undefined;
+  const what =
+    involved === plan.target ? `${roleTitle(involved)} is` : `Member ${request.rankeeId} holds ${roleTitle(involved)},`;
+  return aboveActing(`${what} not below rank ${acting.rank} of the account rankd acts with (${acting.userId}).`);
+}
+
+function aboveActing(message: string): RankdError {
+  return new RankdError('above_acting_account', message, {
+    hint: 'give the acting account a higher role in the group; `rankd group show` tells which account that is',
+  });
+}

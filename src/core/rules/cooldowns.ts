@@ -1,0 +1,55 @@
+import { RankdError } from '../../errors.ts';
+import type { PolicyRule } from '../policy.ts';
+
+export const cooldown: PolicyRule = {
+  name: 'cooldown',
+  refusal({ policy, request, sinceLastChangeMs }) {
+    const retryAfterMs = msLeft(policy.cooldownMs, sinceLastChangeMs);
+    if (retryAfterMs === 0) return undefined;
+    return new RankdError(
+      'cooldown',
+      `Member ${request.rankeeId} was ranked a moment ago (policy.cooldown); try again in ${inSeconds(retryAfterMs)}.`,
+      { retryAfterMs, hint: 'wait, or lower policy.cooldown in rankd.yaml' },
+    );
+  },
+};
+
+/** Without a player behind it, a change has no ranker whose pace could be held back. */
+export const rankerCooldown: PolicyRule = {
+  name: 'ranker cooldown',
+  refusal({ policy, request, sinceRankersLastChangeMs }) {
+    if (request.rankerId === 0) return undefined;
+    const { rankerId } = request;
+    return refusalOfRankersPace({
+      rankerId,
+      cooldownMs: policy.rankerCooldownMs,
+      sinceLastChangeMs: sinceRankersLastChangeMs,
+    });
+  },
+};
+
+export interface RankersPace {
+  rankerId: number;
+  cooldownMs: number;
+  sinceLastChangeMs: number | undefined;
+}
+
+/** The refusal of a change that comes too soon after the ranker's last one. */
+export function refusalOfRankersPace({ rankerId, cooldownMs, sinceLastChangeMs }: RankersPace): RankdError | undefined {
+  const retryAfterMs = msLeft(cooldownMs, sinceLastChangeMs);
+  if (retryAfterMs === 0) return undefined;
+  return new RankdError(
+    'cooldown',
+    `Ranker ${rankerId} changed a rank a moment ago (policy.ranker_cooldown); try again in ${inSeconds(retryAfterMs)}.`,
+    { retryAfterMs, hint: 'wait, or lower policy.ranker_cooldown in rankd.yaml' },
+  );
+}
+
+/** Negative: the clock was set back. Then the cooldown counts as over rather than lasting for hours. */
+function msLeft(cooldownMs: number, sinceMs = Number.POSITIVE_INFINITY): number {
+  return sinceMs < 0 ? 0 : Math.max(0, cooldownMs - sinceMs);
+}
+
+function inSeconds(ms: number): string {
+  return `${Math.ceil(ms / 1000)} seconds`;
+}

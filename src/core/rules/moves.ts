@@ -1,0 +1,42 @@
+import { RankdError } from '../../errors.ts';
+import { roleTitle } from '../describe.ts';
+import type { Direction } from '../model.ts';
+import type { PolicyRule } from '../policy.ts';
+import { givableRoles, type RolePlan } from '../role-plan.ts';
+import { isNamed } from './touched-roles.ts';
+
+export const direction: PolicyRule = {
+  name: 'direction',
+  refusal({ key, plan }) {
+    const allowed = key?.direction;
+    if (allowed === undefined || directionOf(plan) === allowed) return undefined;
+    return new RankdError('key_not_allowed', `This key may only ${allowed} members, as set by its direction.`, {
+      hint: 'rankd key set KEY --direction both',
+    });
+  },
+};
+
+/** Locked roles are no steps: nobody could ever stand on them to go on. */
+export const steps: PolicyRule = {
+  name: 'steps',
+  refusal({ policy, scheme, plan }) {
+    if (policy.steps === 'any') return undefined;
+    const { rankBefore, rankAfter, target } = plan;
+    const [lower, upper] = [Math.min(rankBefore, rankAfter), Math.max(rankBefore, rankAfter)];
+    const skipped = givableRoles(scheme).find(
+      (role) => role.rank > lower && role.rank < upper && !isNamed(role, policy.lockedRoles),
+    );
+    if (skipped === undefined) return undefined;
+    return new RankdError(
+      'rank_not_allowed',
+      `From rank ${rankBefore} to ${roleTitle(target)} would skip ${roleTitle(skipped)}: policy.steps is adjacent.`,
+      { hint: 'go rank by rank, or set policy.steps to any in rankd.yaml' },
+    );
+  },
+};
+
+/** `undefined` where the highest rank stays what it is. */
+export function directionOf({ rankBefore, rankAfter }: RolePlan): Direction | undefined {
+  if (rankAfter === rankBefore) return undefined;
+  return rankAfter > rankBefore ? 'promote' : 'demote';
+}

@@ -1,0 +1,22 @@
+import { RankdError } from '../../errors.ts';
+import { roleTitle } from '../describe.ts';
+import type { PolicyRule } from '../policy.ts';
+import { heldRoles } from '../role-plan.ts';
+import { isNamed } from './touched-roles.ts';
+
+export const protectedMembers: PolicyRule = {
+  name: 'protected members',
+  refusal({ policy, request, scheme, plan }) {
+    const held = heldRoles(scheme.roles, { userId: request.rankeeId, roleIds: plan.goal.from });
+    const role = held.find((candidate) => isNamed(candidate, policy.protectedRoles));
+    const byName = policy.protectedMembers.includes(request.rankeeId);
+    if (!byName && role === undefined) return undefined;
+    const why =
+      role === undefined || byName
+        ? 'is on policy.protected_members'
+        : `holds ${roleTitle(role)}, one of policy.protected_roles`;
+    return new RankdError('member_protected', `Member ${request.rankeeId} ${why} and can't be ranked.`, {
+      hint: 'change policy.protected_members or policy.protected_roles in rankd.yaml',
+    });
+  },
+};

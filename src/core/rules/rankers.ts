@@ -1,0 +1,76 @@
+import { RankdError } from '../../errors.ts';
+import { roleTitle } from '../describe.ts';
+import type { Role } from '../model.ts';
+import type { PolicyCase, PolicyRule } from '../policy.ts';
+import { heldRoles } from '../role-plan.ts';
+
+export const selfRank: PolicyRule = {
+  name: 'self-rank',
+  refusal({ policy, key, request }) {
+    if (request.rankerId !== request.rankeeId) return undefined;
+    if (policy.selfRank === 'deny') {
+      return notAllowed(
+        'Members may not change their own rank here: policy.self_rank is deny.',
+        'set policy.self_rank to allow in rankd.yaml',
+      );
+    }
+    if (key?.selfRank !== 'deny') return undefined;
+    return notAllowed(
+      'Members may not change their own rank with this key: its self_rank is deny.',
+      'rankd key set KEY --self-rank allow',
+    );
+  },
+};
+
+/** What can be told of a ranker from the request alone: that it names a player, and another one than the rankee. */
+export const namedRanker: PolicyRule = {
+  name: 'ranker',
+  refusal(of) {
+    const { rankerId, rankeeId } = of.request;
+    if (of.policy.rankerCheck === 'off' || speaksForItself(of)) return undefined;
+    const rule = `policy.ranker_check is ${of.policy.rankerCheck}, and this is no system key.`;
+    const hint = 'name the player who asks, or mark the key of a game that ranks by itself: rankd key set KEY --system';
+    if (rankerId === 0) return notAllowed(`The request names no player as ranker (rankerId is 0): ${rule}`, hint);
+    if (rankerId === rankeeId) return notAllowed(`Ranker and rankee are the same player: ${rule}`, hint);
+    return undefined;
+  },
+};
+
+/** True where the ranker's own rank is to be read before the change. */
+export function mustVerifyRanker(of: PolicyCase): boolean {
+  return of.policy.rankerCheck === 'verify' && !speaksForItself(of);
+}
+
+/**
+ * What the roles that the ranker was seen to hold (`undefined`: no member) say against the change. All roles count, on both
+ * sides, as they do for Roblox itself; the group's owner reaches every role.
+ */
+export function refusalOfRanker(of: PolicyCase, rankersRoles: Role[] | undefined): RankdError | undefined {
+  const { policy, request, scheme, plan, acting } = of;
+  const { rankerId } = request;
+  const hint = 'a higher-ranked member has to ask, or set policy.ranker_check to claimed or off in rankd.yaml';
+  if (rankersRoles === undefined)
+    return notAllowed(`Ranker ${rankerId} is not a member of the group: policy.ranker_check is verify.`, hint);
+  if (rankerId === acting?.ownerId) return undefined;
+  const rank = Math.max(0, ...rankersRoles.map((role) => role.rank));
+  if (rank < policy.minRankerRank) {
+    const least = `${policy.minRankerRank}, the least set by policy.min_ranker_rank`;
+    return notAllowed(`Ranker ${rankerId} has rank ${rank}, below ${least}.`, hint);
+  }
+  const held = heldRoles(scheme.roles, { userId: request.rankeeId, roleIds: plan.goal.from });
+  const notBelow = [plan.target, ...held].find((role) => role.rank >= rank);
+  if (notBelow === undefined) return undefined;
+  const what =
+    notBelow === plan.target ? roleTitle(notBelow) : `member ${request.rankeeId}, who holds ${roleTitle(notBelow)}`;
+  return notAllowed(`Ranker ${rankerId} has rank ${rank}, not above ${what}: policy.ranker_check is verify.`, hint);
+}
+
+/** True where no player is behind the change: the operator's own, or a game's that may rank by itself. */
+function speaksForItself({ key, request }: PolicyCase): boolean {
+  if (key === undefined) return request.rankerId === 0;
+  return key.isSystem === true && (request.rankerId === 0 || request.rankerId === request.rankeeId);
+}
+
+function notAllowed(message: string, hint: string): RankdError {
+  return new RankdError('ranker_not_allowed', message, { hint });
+}

@@ -1,0 +1,66 @@
+import { RankdError } from '../../errors.ts';
+import { roleTitle } from '../describe.ts';
+import type { PolicyCase, PolicyRule } from '../policy.ts';
+import { isNamed, touchedRoles } from './touched-roles.ts';
+
+export const ceiling: PolicyRule = {
+  name: 'ceiling',
+  refusal(of) {
+    const { rank, setBy, hint } = ceilingOf(of);
+    const above = touchedRoles(of.scheme, of.plan).find((role) => role.rank > rank);
+    if (above === undefined) return undefined;
+    return notAllowed(`${roleTitle(above)} is above ${rank}, the ceiling set by ${setBy}.`, hint);
+  },
+};
+
+/** Both ends of a change must be within reach: a member below the floor is not raised to it either. */
+export const floor: PolicyRule = {
+  name: 'floor',
+  refusal(of) {
+    const { rank, setBy, hint } = floorOf(of);
+    const below = touchedRoles(of.scheme, of.plan).find((role) => role.rank < rank);
+    if (below !== undefined)
+      return notAllowed(`${roleTitle(below)} is below ${rank}, the floor set by ${setBy}.`, hint);
+    const { rankBefore } = of.plan;
+    if (rankBefore >= rank) return undefined;
+    const who = `Member ${of.request.rankeeId} has rank ${rankBefore}`;
+    return notAllowed(`${who}, below ${rank}, the floor set by ${setBy}.`, hint);
+  },
+};
+
+export const lockedRoles: PolicyRule = {
+  name: 'locked roles',
+  refusal({ policy, scheme, plan }) {
+    const locked = touchedRoles(scheme, plan).find((role) => isNamed(role, policy.lockedRoles));
+    if (locked === undefined) return undefined;
+    return notAllowed(
+      `${roleTitle(locked)} is locked by policy.locked_roles: it is never given or taken.`,
+      'take it out of policy.locked_roles in rankd.yaml',
+    );
+  },
+};
+
+/** A bound, and what to tell whoever meets it. */
+interface Bound {
+  rank: number;
+  setBy: string;
+  hint: string;
+}
+
+function ceilingOf({ policy, key }: PolicyCase): Bound {
+  const { maxRank = 255 } = key ?? {};
+  return maxRank < policy.maxRank
+    ? { rank: maxRank, setBy: 'the max_rank of this key', hint: 'rankd key set KEY --max-rank RANK' }
+    : { rank: policy.maxRank, setBy: 'policy.max_rank', hint: 'raise policy.max_rank in rankd.yaml' };
+}
+
+function floorOf({ policy, key }: PolicyCase): Bound {
+  const { minRank = 0 } = key ?? {};
+  return minRank > policy.minRank
+    ? { rank: minRank, setBy: 'the min_rank of this key', hint: 'rankd key set KEY --min-rank RANK' }
+    : { rank: policy.minRank, setBy: 'policy.min_rank', hint: 'lower policy.min_rank in rankd.yaml' };
+}
+
+function notAllowed(message: string, hint: string): RankdError {
+  return new RankdError('rank_not_allowed', message, { hint });
+}

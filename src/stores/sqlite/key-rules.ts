@@ -1,0 +1,50 @@
+import type { Key, KeyRules } from '../../core/model.ts';
+import type { KeyRulesChange } from '../../ports.ts';
+import type { Connection } from './connection.ts';
+
+/** The column of every rule of a key. */
+const columns = {
+  maxRank: 'max_rank',
+  minRank: 'min_rank',
+  direction: 'direction',
+  selfRank: 'self_rank',
+  isSystem: 'is_system',
+  ratePerMinute: 'rate',
+} as const satisfies Record<keyof KeyRules, string>;
+
+const rules = Object.keys(columns) as Array<keyof KeyRules>;
+
+/** The columns of a key's rules from `keys AS k`. */
+export const ruleColumns = rules.map((rule) => `k.${columns[rule]} AS "${rule}"`).join(', ');
+
+/** A key's rules as they are selected. */
+export interface RulesRow {
+  maxRank: number | null;
+  minRank: number | null;
+  direction: NonNullable<KeyRules['direction']> | null;
+  selfRank: NonNullable<KeyRules['selfRank']> | null;
+  isSystem: number | null;
+  ratePerMinute: number | null;
+}
+
+/** Sets the rules that are named, null for none; part of a transaction. Returns what became of each that is different now. */
+export function setRules(
+  db: Connection,
+  key: Pick<Key, 'id'> & KeyRules,
+  change: KeyRulesChange,
+): Record<string, { from: unknown; to: unknown }> {
+  const changed = rules.filter((rule) => change[rule] !== undefined && change[rule] !== (key[rule] ?? null));
+  for (const rule of changed) {
+    const value = change[rule];
+    db.run(`UPDATE keys SET ${columns[rule]} = @value WHERE id = @id`, {
+      id: key.id,
+      value: typeof value === 'boolean' ? Number(value) : value,
+    });
+  }
+  return Object.fromEntries(changed.map((rule) => [rule, { from: key[rule] ?? null, to: change[rule] }]));
+}
+
+/** The rules among the fields of something that has them. */
+export function rulesOf(key: KeyRules): KeyRules {
+  return Object.fromEntries(rules.flatMap((rule) => (key[rule] === undefined ? [] : [[rule, key[rule]]])));
+}
