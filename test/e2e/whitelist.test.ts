@@ -80,21 +80,21 @@ test.concurrent('every bad line of a list is named at once, and nothing is chang
   expect(await places(home)).toEqual([]);
 });
 
-test('a list of 100 000 places is added in one transaction, and one wrong line among them adds nothing', async () => {
+test('a list of 20 000 places is added in one transaction, and one wrong line among them adds nothing', async () => {
   using home = await homeWithKey();
-  const ids = Array.from({ length: 100_000 }, (_, index) => String(index + 1));
-  const wrong = ids.with(61_999, '62 000').join('\n');
+  const ids = Array.from({ length: 20_000 }, (_, index) => String(index + 1));
+  const wrong = ids.with(11_999, '12 000').join('\n');
   const refused = await home.run(['whitelist', 'add', '--file', '-'], { input: wrong });
   expect(refused).toMatchObject({ code: 2, stdout: '' });
-  expect(refused.stderr).toContain('Not an id in standard input: line 62000 "62 000". Nothing was changed.');
+  expect(refused.stderr).toContain('Not an id in standard input: line 12000 "12 000". Nothing was changed.');
   expect(await places(home)).toEqual([]);
 
   const input = ids.join('\n');
   const added = await home.run(['whitelist', 'add', '--file', '-', '-q'], { input });
-  expect(added.stdout).toMatch(/^Place 1: added\n[\s\S]*Place 100000: added\n$/);
-  expect((await home.run(['whitelist', 'check', '62000'])).code).toBe(0);
-  const missing = await home.run(['whitelist', 'remove', '--file', '-'], { input: `${input}\n100001` });
-  expect(missing.stderr).toContain('Place 100001 is not on the whitelist');
+  expect(added.stdout).toMatch(/^Place 1: added\n[\s\S]*Place 20000: added\n$/);
+  expect((await home.run(['whitelist', 'check', '12000'])).code).toBe(0);
+  const missing = await home.run(['whitelist', 'remove', '--file', '-'], { input: `${input}\n20001` });
+  expect(missing.stderr).toContain('Place 20001 is not on the whitelist');
   expect((await home.run(['whitelist', 'remove', '--file', '-', '-q'], { input })).code).toBe(0);
   expect(await places(home)).toEqual([]);
 });
