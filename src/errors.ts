@@ -46,6 +46,7 @@ export const reasons = {
   no_permission: 'No permission',
   schema_newer: 'Database is newer than this rankd',
   port_taken: 'Port taken',
+  backup_unusable: 'Backup not usable',
 } as const;
 
 export type ErrorCode = keyof typeof reasons;

@@ -12,6 +12,8 @@ const stop = Promise.withResolvers<string>();
 const readerGone = Promise.withResolvers<void>();
 /** `serving` from the moment a command waits for the signal to stop. */
 let stage: 'command' | 'serving' | 'stopping' = 'command';
+/** True for a command that is told by itself where its results can't be written. */
+let hearsOfOutput = false;
 
 for (const signal of ['SIGINT', 'SIGTERM'] as const) {
   process.on(signal, () => {
@@ -35,7 +37,7 @@ process.on('disconnect', () => process.kill(process.pid, 'SIGTERM'));
 process.channel?.unref();
 process.stdout.on('error', ({ code, message }: NodeJS.ErrnoException) => {
   readerGone.resolve();
-  if (stage !== 'command') return; // a daemon serves on, whoever stopped reading
+  if (stage !== 'command' || hearsOfOutput) return; // a daemon serves on, whoever stopped reading
   if (code === 'EPIPE') process.exit(0); // `rankd … | head` closes the pipe early; that is no error
   process.stderr.write(`error: The result could not be written: ${message}.\ntry: check where the output goes\n`);
   process.exit(1);
@@ -47,8 +49,10 @@ const io: Io = {
   drained: async () => {
     if (process.stdout.writableNeedDrain) await once(process.stdout, 'drain');
   },
+  stdoutBytes,
   stderr: (output) => void process.stderr.write(output),
   isTerminal: process.stdout.isTTY === true && process.stdin.isTTY === true,
+  stdoutIsTerminal: process.stdout.isTTY === true,
   showsProgress: process.stderr.isTTY === true,
   ask,
   askHidden,
@@ -69,6 +73,13 @@ const io: Io = {
 };
 
 process.exitCode = await runCli(process.argv.slice(2), io);
+
+function stdoutBytes(chunk: Uint8Array): Promise<void> {
+  hearsOfOutput = true;
+  return new Promise((resolve, reject) => {
+    process.stdout.write(chunk, (error) => (error ? reject(error) : resolve()));
+  });
+}
 
 async function ask(question: string): Promise<string> {
   return answer(createInterface({ input: process.stdin, output: process.stderr }), question);

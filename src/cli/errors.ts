@@ -24,6 +24,7 @@ export const exitCodes = {
   ambiguous_rank: 5,
   platform_rejected: 5,
   key_paused: 5,
+  backup_unusable: 5,
   method_not_allowed: 1,
   request_timeout: 1,
   body_too_large: 1,

@@ -4,12 +4,16 @@ export interface Io {
   stdout(text: string): void;
   /** Resolves once there is room for more results: a long stream of them stays flat in memory. */
   drained(): Promise<void>;
+  /** A result that is not text, piece by piece; rejects where nobody takes it any more. */
+  stdoutBytes(chunk: Uint8Array): Promise<void>;
   /** Talk: progress, hints, errors. */
   stderr(text: string): void;
   /** True where a person sees the output and can answer. */
   isTerminal: boolean;
   /** True where a person sees the talk as it comes, so that a line may be written over. */
   showsProgress: boolean;
+  /** True where results go to a screen, whoever types. */
+  stdoutIsTerminal: boolean;
   /** Asks a question on the terminal and resolves with the line typed. */
   ask(question: string): Promise<string>;
   /** Asks for a secret: what is typed is not shown. */

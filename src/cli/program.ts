@@ -3,7 +3,9 @@ import { RankdError } from '../errors.ts';
 import { version } from '../version.ts';
 import { Cli } from './cli.ts';
 import { auditCommands } from './commands/audit.ts';
+import { backupCommand } from './commands/backup.ts';
 import { configCommands } from './commands/config.ts';
+import { databaseCommands } from './commands/database.ts';
 import { doctorCommand } from './commands/doctor.ts';
 import { groupCommands } from './commands/group.ts';
 import { historyCommands } from './commands/history.ts';
@@ -11,6 +13,7 @@ import { initCommand } from './commands/init.ts';
 import { keyCommands } from './commands/key.ts';
 import { openapiCommand } from './commands/openapi.ts';
 import { rankCommands } from './commands/rank.ts';
+import { restoreCommand } from './commands/restore.ts';
 import { serveCommand } from './commands/serve.ts';
 import { versionCommand } from './commands/version.ts';
 import { whitelistCommands } from './commands/whitelist.ts';
@@ -69,6 +72,9 @@ function createProgram(io: Io): Command {
   auditCommands(program, cli);
   configCommands(program, cli);
   openapiCommand(program, cli);
+  backupCommand(program, cli);
+  restoreCommand(program, cli);
+  databaseCommands(program, cli);
   versionCommand(program, cli);
   for (const command of allCommands(program)) {
     command

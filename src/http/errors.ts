@@ -42,6 +42,7 @@ export const statuses = {
   no_permission: 500,
   schema_newer: 500,
   port_taken: 500,
+  backup_unusable: 500,
 } as const satisfies Record<ErrorCode, number>;
 
 /** The codes that a caller can meet. */

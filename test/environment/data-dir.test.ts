@@ -76,7 +76,7 @@ const unusable: BadDirectory[] = [
     name: 'a rankd.db of a newer version',
     make: (path) => withDatabase(path, usedDatabase, setNewerSchema),
     code: 78,
-    says: ['DIR/rankd.db has schema 99', 'install that newer rankd'],
+    says: ['DIR/rankd.db has schema 99', 'run that newer rankd or a later one instead'],
   },
   {
     name: 'a rankd.db that was cut off',

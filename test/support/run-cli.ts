@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
 
-const binary = fileURLToPath(new URL('../../bin/rankd.js', import.meta.url));
+export const binary = fileURLToPath(new URL('../../bin/rankd.js', import.meta.url));
 
 export interface RunOptions {
   /** Besides HOME, PATH and RANKD_DATA_DIR; nothing else of the tests' own environment is passed on. */

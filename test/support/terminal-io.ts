@@ -8,6 +8,7 @@ export class TerminalIo implements Io {
   /** Talk. */
   talk = '';
   readonly isTerminal = true;
+  readonly stdoutIsTerminal = true;
   readonly showsProgress = true;
   readonly env: Record<string, string>;
   readonly cwd: string;
@@ -29,6 +30,8 @@ export class TerminalIo implements Io {
   stdout = (text: string) => {
     this.out += text;
   };
+
+  stdoutBytes = () => Promise.reject(new Error('nothing but text is printed on a terminal'));
 
   stderr = (text: string) => {
     this.talk += text;

@@ -6,6 +6,11 @@ import { isBusy, toStoreError } from './sqlite-error.ts';
 /** Values by name: `{ keyId }` is `@keyId` in the statement. */
 export type Bindings = Record<string, string | number | Buffer | null | undefined>;
 
+export interface ConnectionOptions {
+  patienceMs?: number;
+  isReadonly?: boolean;
+}
+
 /**
  * One handle on a database file. Statements are prepared once, by their text. Everything but waiting for another
  * process's write lock is synchronous, and every failure leaves as a RankdError.
@@ -18,10 +23,10 @@ export class Connection {
   readonly #transaction: Database.Transaction<(work: () => unknown) => unknown>;
 
   /** `patienceMs`: how long to wait for another process's lock, in milliseconds. */
-  constructor(file: string, { patienceMs = 5_000 }: { patienceMs?: number } = {}) {
+  constructor(file: string, { patienceMs = 5_000, isReadonly = false }: ConnectionOptions = {}) {
     this.file = file;
     this.#patienceMs = patienceMs;
-    this.#database = openDatabase(file, patienceMs);
+    this.#database = openDatabase(file, { timeout: patienceMs, readonly: isReadonly });
     this.#transaction = this.#database.transaction((work: () => unknown) => work());
   }
 
@@ -115,10 +120,10 @@ export class Connection {
 
 const retryEveryMs = 15;
 
-function openDatabase(file: string, timeout: number): Database.Database {
+function openDatabase(file: string, options: { timeout: number; readonly: boolean }): Database.Database {
   let database: Database.Database | undefined;
   try {
-    database = new Database(file, { fileMustExist: true, timeout });
+    database = new Database(file, { ...options, fileMustExist: true });
     // In WAL mode anything less than synchronous=FULL can lose the last commits in a power cut.
     for (const setting of ['synchronous = FULL', 'foreign_keys = ON', 'trusted_schema = OFF']) database.pragma(setting);
     return database;

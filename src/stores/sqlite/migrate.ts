@@ -1,11 +1,17 @@
-import { closeSync, fsyncSync, openSync, renameSync, rmSync } from 'node:fs';
-import { basename } from 'node:path';
-import { RankdError } from '../../errors.ts';
 import type { Clock } from '../../ports.ts';
-import { Connection } from './connection.ts';
+import { version as rankdVersion } from '../../version.ts';
+import type { Connection } from './connection.ts';
+import { copyDatabase } from './copy-database.ts';
 import { migrations as released } from './migrations.ts';
-import { notRankdDatabase } from './sqlite-error.ts';
+import { applicationId, copyBefore, schemaVersion } from './schema-version.ts';
 import { createWorkspace } from './workspace.ts';
+import { writeWhole } from './write-whole.ts';
+
+export interface MigrateOptions {
+  migrations?: readonly string[];
+  /** False for a database that is a copy itself. */
+  keepsCopy?: boolean;
+}
 
 /**
  * Brings a database to the newest schema, an empty file included. An older one is copied first, to
@@ -14,61 +20,31 @@ import { createWorkspace } from './workspace.ts';
  * Throws `config_invalid` where the file is not rankd's and `schema_newer` where a later rankd wrote it; neither is
  * touched.
  */
-export function migrate(db: Connection, clock: Pick<Clock, 'now'>, migrations: readonly string[] = released): void {
+export function migrate(
+  db: Connection,
+  clock: Pick<Clock, 'now'>,
+  { migrations = released, keepsCopy = true }: MigrateOptions = {},
+): void {
   const target = migrations.length;
   if (schemaVersion(db, target) === target) return;
   db.writeSync(() => {
     const version = schemaVersion(db, target);
     if (version === target) return;
-    if (version > 0) copyDatabase(db.file, `${db.file}.before-v${target}`);
+    if (version > 0 && keepsCopy) keepCopy(db.file, copyBefore(db.file, target));
     for (const migration of migrations.slice(version)) db.execute(migration);
     if (version === 0) createWorkspace(db, clock);
     db.execute(`PRAGMA application_id = ${applicationId}; PRAGMA user_version = ${target}`);
+    db.run('INSERT INTO schema_steps (version, rankd, at) VALUES (@target, @rankdVersion, @now)', {
+      target,
+      rankdVersion,
+      now: clock.now(),
+    });
   });
 }
 
-/** How many migrations the database has seen; 0 where it is empty. */
-function schemaVersion(db: Connection, newestKnown: number): number {
-  const { id, version, objects } = db.get<{ id: number; version: number; objects: number }>(headerSql) ?? emptyHeader;
-  if (id === 0 && version === 0 && objects === 0) return 0;
-  if (id !== applicationId) throw notRankdDatabase(db.file);
-  if (version > newestKnown) {
-    throw new RankdError(
-      'schema_newer',
-      `The database ${db.file} has schema ${version}, written by a newer rankd; this one knows up to ${newestKnown}.`,
-      { hint: `install that newer rankd, or restore the copy that it made (${basename(db.file)}.before-v${version})` },
-    );
-  }
-  return version;
+/** The write lock is held, so nothing can change before the migration does. A copy of an earlier attempt is replaced. */
+function keepCopy(file: string, copy: string): void {
+  writeWhole({ to: copy, unfinished: `${copy}.unfinished`, mayReplace: true }, (unfinished) =>
+    copyDatabase(file, unfinished),
+  );
 }
-
-/**
- * Writes a private copy of a database whose write lock is held, so that nothing can change before the migration does.
- * A copy of an earlier attempt is replaced, and only by a complete one.
- */
-function copyDatabase(from: string, to: string): void {
-  const unfinished = `${to}.unfinished`;
-  const source = new Connection(from);
-  try {
-    rmSync(unfinished, { force: true });
-    closeSync(openSync(unfinished, 'wx', 0o600));
-    source.run('VACUUM INTO @unfinished', { unfinished });
-    const written = openSync(unfinished, 'r+');
-    fsyncSync(written);
-    closeSync(written);
-    renameSync(unfinished, to);
-  } finally {
-    source.close();
-    rmSync(unfinished, { force: true });
-  }
-}
-
-/** "rnkd" in ASCII, in the header of the file (https://sqlite.org/fileformat.html#application_id). */
-const applicationId = 0x726e6b64;
-
-const headerSql = `
-  SELECT (SELECT application_id FROM pragma_application_id) AS id,
-         (SELECT user_version FROM pragma_user_version) AS version,
-         (SELECT count(*) FROM sqlite_schema) AS objects`;
-
-const emptyHeader = { id: 0, version: 0, objects: 0 };

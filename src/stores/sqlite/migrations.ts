@@ -7,6 +7,12 @@
  */
 export const migrations: readonly string[] = [
   `
+  CREATE TABLE schema_steps (
+    version INTEGER PRIMARY KEY,
+    rankd   TEXT    NOT NULL,
+    at      INTEGER NOT NULL
+  ) STRICT;
+
   CREATE TABLE workspace (
     one_row    INTEGER PRIMARY KEY CHECK (one_row = 1),
     id         TEXT    NOT NULL,

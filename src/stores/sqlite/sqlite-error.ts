@@ -57,7 +57,7 @@ function failures(file: string): Record<string, { message: string } & ErrorDetai
     },
     SQLITE_CORRUPT: {
       message: 'The database of rankd is damaged.',
-      hint: `stop the daemon and put back a copy of ${file} from before`,
+      hint: `stop the daemon and put back a copy of ${file} from before: rankd restore COPY`,
     },
   };
 }

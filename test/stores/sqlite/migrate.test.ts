@@ -33,7 +33,7 @@ const versionOf = (file: string) => connect(file).get('PRAGMA user_version');
 test('an older database is brought up to date, with a private copy of it as it was', async () => {
   const { file, copy } = await releasedDatabase();
   const db = connect(file);
-  migrate(db, clock, [...migrations, nextStep]);
+  migrate(db, clock, { migrations: [...migrations, nextStep] });
   expect(versionOf(file)).toEqual({ user_version: next });
   expect(db.get('SELECT plan FROM workspace')).toEqual({ plan: 'free' });
   expect(db.all('SELECT colour FROM keys')).toEqual([]);
@@ -44,7 +44,7 @@ test('an older database is brought up to date, with a private copy of it as it w
 
 test('the copy opens as a database of the older rankd', async () => {
   const { file, copy } = await releasedDatabase();
-  migrate(connect(file), clock, [...migrations, nextStep]);
+  migrate(connect(file), clock, { migrations: [...migrations, nextStep] });
   const older = tempDir();
   copyFileSync(copy, join(older, 'rankd.db'));
   const store = await openStore({ engine: 'sqlite', dataDir: older, clock });
@@ -56,10 +56,10 @@ test('a step that fails leaves the database as it was, and the next attempt succ
   const { dataDir, file, copy } = await releasedDatabase();
   const db = connect(file);
   const broken = [...migrations, `${nextStep}; CREATE TABLE keys (a)`];
-  expect(() => migrate(db, clock, broken)).toThrow(expect.objectContaining({ name: 'RankdError' }));
+  expect(() => migrate(db, clock, { migrations: broken })).toThrow(expect.objectContaining({ name: 'RankdError' }));
   expect(versionOf(file)).toEqual({ user_version: migrations.length });
   expect(() => db.all('SELECT colour FROM keys')).toThrow();
-  migrate(db, clock, [...migrations, nextStep]);
+  migrate(db, clock, { migrations: [...migrations, nextStep] });
   expect(versionOf(file)).toEqual({ user_version: next });
   expect(versionOf(copy)).toEqual({ user_version: migrations.length });
   expect(readdirSync(dataDir).filter((name) => name.includes('unfinished'))).toEqual([]);
@@ -68,7 +68,7 @@ test('a step that fails leaves the database as it was, and the next attempt succ
 test('what an attempt that was cut off left behind does not stop the next one', async () => {
   const { file, copy } = await releasedDatabase();
   writeFileSync(`${copy}.unfinished`, 'half');
-  migrate(connect(file), clock, [...migrations, nextStep]);
+  migrate(connect(file), clock, { migrations: [...migrations, nextStep] });
   expect(versionOf(copy)).toEqual({ user_version: migrations.length });
   expect(existsSync(`${copy}.unfinished`)).toBe(false);
 });
@@ -83,7 +83,7 @@ test('a database that is up to date is not copied', async () => {
 
 test('a database of a newer rankd is refused with the way out, and nothing of it changes', async () => {
   const { dataDir, file } = await releasedDatabase();
-  migrate(connect(file), clock, [...migrations, nextStep]);
+  migrate(connect(file), clock, { migrations: [...migrations, nextStep] });
   const opening = openStore({ engine: 'sqlite', dataDir, clock });
   await expect(opening).rejects.toMatchObject({
     name: 'RankdError',

@@ -49,7 +49,7 @@ function describe(verdict: AuditVerdict): string {
   ].join('\n');
 }
 
-function describeBreak(found: ChainBreak): string {
+export function describeBreak(found: ChainBreak): string {
   if (found.kind === 'changed') return `event #${found.id} was changed, or the one it follows was`;
   return found.id === found.toId
     ? `event #${found.id} is missing`

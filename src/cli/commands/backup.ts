@@ -1,0 +1,65 @@
+import { existsSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import type { Command } from 'commander';
+import { RankdError } from '../../errors.ts';
+import type { Backup } from '../../stores/sqlite/backup.ts';
+import type { Cli } from '../cli.ts';
+import { facts } from '../facts.ts';
+import { examples } from '../help.ts';
+
+export function backupCommand(program: Command, cli: Cli): void {
+  program
+    .command('backup')
+    .description(
+      'copy the database into a file while the daemon runs; the copy is checked before it gets its name. The platform key and the simulated group are not in it',
+    )
+    .argument('<file>', 'the copy to make, or - for standard output')
+    .option('--force', 'replace the file where it exists')
+    .addHelpText(
+      'after',
+      examples(
+        'rankd backup rankd-backup.db',
+        'rankd backup --force /mnt/usb/rankd-backup.db',
+        "rankd backup - | ssh me@elsewhere 'cat > rankd-backup.db'",
+      ),
+    )
+    .action((file: string, { force = false }: { force?: boolean }) =>
+      file === '-' ? stream(cli) : backUp(cli, { file, mayReplace: force }),
+    );
+}
+
+async function backUp(cli: Cli, { file, mayReplace }: { file: string; mayReplace: boolean }): Promise<void> {
+  const { backUp } = await import('../../stores/sqlite/backup.ts');
+  const to = resolve(cli.io.cwd, file);
+  const backup = backUp({ dataDir: cli.dataDir, to, mayReplace });
+  const document = documentOf({ file: to, ...backup });
+  cli.print({ backup: document }, facts(document));
+  sayWhatIsMissing(cli);
+}
+
+async function stream(cli: Cli): Promise<void> {
+  if (cli.io.stdoutIsTerminal) {
+    throw new RankdError('usage', 'A database is not for a terminal.', { hint: 'rankd backup - > rankd-backup.db' });
+  }
+  const { streamBackup } = await import('../../stores/sqlite/backup.ts');
+  const { bytes } = await streamBackup(cli.dataDir, (chunk) => cli.io.stdoutBytes(chunk).catch(cutOff));
+  cli.say(`${bytes} bytes were written.`);
+  sayWhatIsMissing(cli);
+}
+
+/** The simulated group stands for Roblox, which no backup holds either. */
+function sayWhatIsMissing(cli: Cli): void {
+  if (!existsSync(join(cli.dataDir, 'simulated-group.db'))) return;
+  cli.say('The simulated group (simulated-group.db) stands for Roblox and is not part of the backup.');
+}
+
+function cutOff(cause: Error): never {
+  throw new RankdError('store_unavailable', `The backup could not be written to its end: ${cause.message}.`, {
+    hint: 'throw away what was written, see where the output goes, and run it again',
+    cause,
+  });
+}
+
+function documentOf({ file, bytes, schema, rows }: Backup & { file: string }) {
+  return { file, bytes, schema, ...rows };
+}

@@ -1,0 +1,62 @@
+import type { Command } from 'commander';
+import { systemClock } from '../../clock.ts';
+import type { DatabaseCheck } from '../../stores/sqlite/check-database.ts';
+import { verifyAudit } from '../../usecases/verify-audit.ts';
+import type { Cli } from '../cli.ts';
+import { ExitCode } from '../exit-code.ts';
+import { facts } from '../facts.ts';
+import { examples } from '../help.ts';
+import { table } from '../table.ts';
+import { describeBreak } from './audit/verify.ts';
+
+export function databaseCommands(program: Command, cli: Cli): void {
+  const database = program
+    .command('db')
+    .description('the database file')
+    .addHelpText('after', examples('rankd db check', 'rankd db migrate --dry-run'));
+  database
+    .command('check')
+    .description('read all of it and tell what is wrong; exit code 5 where something is. Works beside a running daemon')
+    .addHelpText('after', examples('rankd db check', 'rankd db check --json'))
+    .action(() => check(cli));
+  database
+    .command('migrate')
+    .description('bring it to the schema of this rankd, as every command does by itself; a copy of it is kept')
+    .option('--dry-run', 'migrate a copy and check that, and leave the database as it is')
+    .addHelpText('after', examples('rankd db migrate --dry-run', 'rankd db migrate'))
+    .action(({ dryRun = false }: { dryRun?: boolean }) => migrate(cli, dryRun));
+}
+
+async function check(cli: Cli): Promise<void> {
+  const { checkDatabase } = await import('../../stores/sqlite/check-database.ts');
+  const { newestSchema } = await import('../../stores/sqlite/examine.ts');
+  const { schema, checks } = checkDatabase(cli.dataDir);
+  const isSound = checks.every((one) => one.ok);
+  // Only on the newest schema: to check is not to migrate.
+  if (isSound && schema === newestSchema) checks.push(await checkAudit(cli));
+  const rows = checks.map(({ name, ok, detail }) => [ok ? 'ok' : 'FAIL', name, detail]);
+  const ok = checks.every((one) => one.ok);
+  cli.print({ ok, checks }, table(['', 'check', ''], rows));
+  if (ok) return;
+  cli.say(`try: ${isSound ? 'rankd audit verify' : 'stop the daemon, then put back a backup: rankd restore FILE'}`);
+  throw new ExitCode(5);
+}
+
+async function checkAudit(cli: Cli): Promise<DatabaseCheck> {
+  const { rows, breaks } = await cli.withStore((store) => verifyAudit({ store }));
+  const [first] = breaks;
+  if (first === undefined) return { name: 'audit', ok: true, detail: `${rows} events, each following the one before` };
+  return { name: 'audit', ok: false, detail: `broken: ${describeBreak(first)}` };
+}
+
+async function migrate(cli: Cli, dryRun: boolean): Promise<void> {
+  const { migrateDatabase, tryMigration } = await import('../../stores/sqlite/migrate-database.ts');
+  const { acquireDaemonLock } = await import('../../stores/sqlite/daemon-lock.ts');
+  const { dataDir } = cli;
+  await using _lock = dryRun ? undefined : await acquireDaemonLock(dataDir);
+  const done = dryRun ? tryMigration(dataDir, systemClock) : migrateDatabase(dataDir, systemClock);
+  const document = { ...done, dryRun };
+  cli.print({ migration: document }, facts({ ...document, dryRun: null }));
+  if (done.from === done.to) cli.say('The database has the newest schema already; there is nothing to do.');
+  else if (dryRun) cli.say('A copy was migrated and found sound; the database is as it was.');
+}

@@ -1,0 +1,51 @@
+import { resolve } from 'node:path';
+import type { Command } from 'commander';
+import { systemClock } from '../../clock.ts';
+import type { Cli } from '../cli.ts';
+import { confirm } from '../confirm.ts';
+import { facts } from '../facts.ts';
+import { examples } from '../help.ts';
+
+export function restoreCommand(program: Command, cli: Cli): void {
+  program
+    .command('restore')
+    .description(
+      'put a backup in the place of the database, with the daemon stopped; the database of before is kept beside it',
+    )
+    .argument('<file>', 'a file that `rankd backup` made')
+    .option('--dry-run', 'only check the file; works beside a running daemon')
+    .addHelpText(
+      'after',
+      examples(
+        'rankd restore --dry-run rankd-backup.db',
+        'rankd restore rankd-backup.db',
+        'rankd restore -y backup.db',
+      ),
+    )
+    .action((file: string, { dryRun = false }: { dryRun?: boolean }) => restore(cli, { file, dryRun }));
+}
+
+async function restore(cli: Cli, { file: name, dryRun }: { file: string; dryRun: boolean }): Promise<void> {
+  const { examineBackup, restoreBackup } = await import('../../stores/sqlite/restore.ts');
+  const { acquireDaemonLock, isDaemonRunning } = await import('../../stores/sqlite/daemon-lock.ts');
+  const { dataDir, by } = cli;
+  const file = resolve(cli.io.cwd, name);
+  if (dryRun) {
+    const { schema, rows } = examineBackup(file);
+    const document = { file, schema, ...rows, kept: null, dryRun };
+    cli.print({ restore: document }, facts({ ...document, dryRun: null }));
+    cli.say(
+      `The backup is sound; nothing was changed.${(await isDaemonRunning(dataDir)) ? ' Stop the daemon before you restore it.' : ''}`,
+    );
+    return;
+  }
+  await using _lock = await acquireDaemonLock(dataDir);
+  const { schema, rows } = examineBackup(file);
+  await confirm(cli, `Put ${name} in the place of the database in ${dataDir}?`);
+  const kept = restoreBackup({ dataDir, file, by }, systemClock) ?? null;
+  const document = { file, schema, ...rows, kept, dryRun };
+  cli.print({ restore: document }, facts({ ...document, dryRun: null }));
+  cli.say(
+    'Keys that were revoked since the backup are accepted again, changes made since are not in the history: rankd key list',
+  );
+}

@@ -1,0 +1,94 @@
+import { randomBytes } from 'node:crypto';
+import { closeSync, openSync, readSync, realpathSync, rmSync, statSync } from 'node:fs';
+import { basename, dirname, join } from 'node:path';
+import { RankdError } from '../../errors.ts';
+import { copyDatabase } from './copy-database.ts';
+import { type Examination, examineFile, flawOf, newestRows, newestSchema } from './examine.ts';
+import { databaseName, onExisting } from './existing.ts';
+import { schemaVersion } from './schema-version.ts';
+import { asFileError, companions, writeWhole } from './write-whole.ts';
+
+export interface Backup extends Pick<Examination, 'schema' | 'rows'> {
+  bytes: number;
+}
+
+/**
+ * Copies one moment of the database to `to` (an absolute path) while others use it. The copy was read back and found whole
+ * before it gets its name. Throws as `writeWhole`; also `not_found`, `schema_newer`, and `usage` for a file of rankd's own.
+ */
+export function backUp({ dataDir, to, mayReplace }: { dataDir: string; to: string; mayReplace: boolean }): Backup {
+  refuseOwnFile(dataDir, to);
+  const unfinished = `${to}.unfinished-${randomBytes(4).toString('hex')}`;
+  return writeWhole({ to, unfinished, mayReplace }, (file) => copyVerified(dataDir, file));
+}
+
+/** As `backUp`, into a stream: the copy is made beside the database, and is nameless by the time it is sent. */
+export async function streamBackup(dataDir: string, send: (chunk: Uint8Array) => Promise<void>): Promise<Backup> {
+  const file = join(dataDir, `${databaseName}.backup-${randomBytes(4).toString('hex')}`);
+  const { backup, descriptor } = copyNameless(dataDir, file);
+  try {
+    for (;;) {
+      const chunk = Buffer.allocUnsafe(chunkBytes);
+      const length = readSync(descriptor, chunk);
+      if (length === 0) return backup;
+      await send(chunk.subarray(0, length));
+    }
+  } finally {
+    closeSync(descriptor);
+  }
+}
+
+const chunkBytes = 256 * 1024;
+
+function copyNameless(dataDir: string, file: string): { backup: Backup; descriptor: number } {
+  let descriptor: number | undefined;
+  try {
+    descriptor = openSync(file, 'wx+', 0o600);
+    return { backup: copyVerified(dataDir, file), descriptor };
+  } catch (error) {
+    if (descriptor !== undefined) closeSync(descriptor);
+    throw asFileError(error, file);
+  } finally {
+    rmSync(file, { force: true });
+  }
+}
+
+function copyVerified(dataDir: string, to: string): Backup {
+  const reached = onExisting(dataDir, (db) => {
+    schemaVersion(db, newestSchema);
+    return newestRows(db);
+  });
+  copyDatabase(join(dataDir, databaseName), to);
+  const copy = examineFile(to);
+  const flaw = flawOf(copy) ?? missingIn(copy.newestRows, reached);
+  if (flaw === undefined) return { schema: copy.schema, rows: copy.rows, bytes: statSync(to).size };
+  throw new RankdError('store_unavailable', `The copy of the database is not sound, so it was not kept: ${flaw}.`, {
+    hint: 'rankd db check',
+  });
+}
+
+/** Row numbers only go up, also where old rows are removed: the copy goes at least as far as the database did before. */
+function missingIn(copied: Map<string, number>, reached: Map<string, number>): string | undefined {
+  const short = [...reached].find(([table, newest]) => (copied.get(table) ?? 0) < newest);
+  return short && `it ends before row ${short[1]} of ${short[0]}`;
+}
+
+function refuseOwnFile(dataDir: string, to: string): void {
+  if (!ownFiles.has(basename(to)) || !isSameFolder(dirname(to), dataDir)) return;
+  throw new RankdError('usage', `${to} is a file that rankd works with; a backup would destroy it.`, {
+    hint: `choose another name, such as ${join(dirname(to), 'backup.db')}`,
+  });
+}
+
+function isSameFolder(one: string, other: string): boolean {
+  try {
+    return realpathSync(one) === realpathSync(other);
+  } catch {
+    return false; // one of them is missing, which whoever needs it will tell
+  }
+}
+
+const ownFiles = new Set([
+  'daemon.lock',
+  ...['rankd.db', 'simulated-group.db'].flatMap((name) => ['', ...companions].map((suffix) => name + suffix)),
+]);

@@ -1,0 +1,224 @@
+import { execFile } from 'node:child_process';
+import {
+  closeSync,
+  copyFileSync,
+  mkdirSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
+import { join } from 'node:path';
+import Database from 'better-sqlite3';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { runUnprivileged } from '../environment/unprivileged.ts';
+import { DaemonProcess } from '../support/daemon-process.ts';
+import { binary, CliHome } from '../support/run-cli.ts';
+
+let home: CliHome;
+beforeEach(async () => {
+  home = new CliHome();
+  await home.json('key', 'create', 'game');
+  await home.json('whitelist', 'add', '1');
+});
+afterEach(() => home[Symbol.dispose]());
+
+const modeOf = (file: string) => (statSync(file).mode & 0o777).toString(8);
+const contentOf = (file: string) => {
+  const db = new Database(file, { readonly: true });
+  try {
+    return { keys: db.prepare('SELECT name FROM keys').pluck().all(), check: db.pragma('integrity_check') };
+  } finally {
+    db.close();
+  }
+};
+
+test('prints what the copy holds, and the copy is private and whole', async () => {
+  const { code, stdout, stderr } = await home.run(['backup', 'copy.db']);
+  const file = home.path('copy.db');
+  expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+  expect(stdout).toBe(
+    `FIELD        VALUE
+file         ${file}
+bytes        ${statSync(file).size}
+schema       1
+keys         1
+whitelist    1
+changes      0
+auditEvents  2
+`,
+  );
+  expect(modeOf(file)).toBe('600');
+  expect(contentOf(file)).toEqual({ keys: ['game'], check: [{ integrity_check: 'ok' }] });
+  expect(readdirSync(home.cwd)).toEqual(['copy.db']);
+});
+
+test('--json is one document; nothing else is printed, and the data directory is as it was', async () => {
+  const before = readdirSync(home.dataDir);
+  const { code, stdout, stderr } = await home.run(['backup', 'copy.db', '--json']);
+  expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+  expect(JSON.parse(stdout)).toEqual({
+    v: 1,
+    backup: {
+      file: home.path('copy.db'),
+      bytes: statSync(home.path('copy.db')).size,
+      schema: 1,
+      keys: 1,
+      whitelist: 1,
+      changes: 0,
+      auditEvents: 2,
+    },
+  });
+  expect(readdirSync(home.dataDir)).toEqual(before);
+});
+
+test('beside a daemon that is changing ranks the copy is one moment of the database', async () => {
+  await using daemon = await DaemonProcess.start(home);
+  const { secret } = await home.json<{ secret: string }>('key', 'create', 'busy');
+  await home.json('whitelist', 'add', '1', '--key', 'busy');
+  let isBusy = true;
+  const load = (async () => {
+    for (let rank = 10; isBusy; rank = rank === 10 ? 20 : 10) {
+      const body = { rankerName: 'A', rankerId: 0, rankeeName: 'B', rankeeId: 1001, newRankId: rank };
+      expect((await daemon.post('/v1/ranker?placeid=1', secret, body)).status).toBe(200);
+    }
+  })();
+  for (const name of ['one.db', 'two.db', 'three.db']) {
+    expect((await home.run(['backup', name])).code).toBe(0);
+    expect(contentOf(home.path(name)).check).toEqual([{ integrity_check: 'ok' }]);
+  }
+  isBusy = false;
+  await load;
+  const said = (await home.run(['backup', 'four.db'])).stderr;
+  expect(said).toBe('The simulated group (simulated-group.db) stands for Roblox and is not part of the backup.\n');
+});
+
+test('a file that exists is left as it is, and replaced with --force', async () => {
+  writeFileSync(home.path('copy.db'), 'mine');
+  expect(await home.run(['backup', 'copy.db'])).toMatchObject({
+    code: 4,
+    stdout: '',
+    stderr: `error: ${home.path('copy.db')} already exists and was left as it is.
+try: choose another name, or replace it with --force
+`,
+  });
+  expect(readFileSync(home.path('copy.db'), 'utf8')).toBe('mine');
+  expect((await home.run(['backup', '--force', 'copy.db'])).code).toBe(0);
+  expect(contentOf(home.path('copy.db')).keys).toEqual(['game']);
+});
+
+test('two backups to one name at the same moment: one is kept, the other is told', async () => {
+  const both = await Promise.all([home.run(['backup', 'copy.db']), home.run(['backup', 'copy.db'])]);
+  expect(both.map(({ code }) => code).sort()).toEqual([0, 4]);
+  expect(contentOf(home.path('copy.db')).keys).toEqual(['game']);
+  expect(readdirSync(home.cwd)).toEqual(['copy.db']);
+});
+
+test('- streams the database, private and nameless meanwhile; a reader that goes away is an error', async () => {
+  const script = `'${process.execPath}' '${binary}' backup - > copy.db`;
+  expect(await shell(script)).toEqual({
+    code: 0,
+    stdout: '',
+    stderr: expect.stringMatching(/^\d+ bytes were written\.\n$/),
+  });
+  expect(contentOf(home.path('copy.db'))).toEqual({ keys: ['game'], check: [{ integrity_check: 'ok' }] });
+  expect(readdirSync(home.dataDir).filter((name) => name.includes('backup'))).toEqual([]);
+
+  const cut = await shell(`set -o pipefail; '${process.execPath}' '${binary}' backup - | head -c 1`);
+  expect(cut.code).toBe(69);
+  expect(cut.stderr).toMatch(/^error: The backup could not be written to its end: .+\ntry: .+\n$/);
+});
+
+test('a terminal is not written to', async () => {
+  const typescript = home.path('typescript');
+  const { code } = await shell(
+    `script -qec "'${process.execPath}' '${binary}' backup -" '${typescript}' > seen < /dev/null`,
+  );
+  expect(code).toBe(2);
+  const seen = readFileSync(home.path('seen'), 'utf8').replaceAll('\r', '');
+  expect(seen).toBe('error: A database is not for a terminal.\ntry: rankd backup - > rankd-backup.db\n');
+});
+
+test.each([
+  { what: 'a folder that is missing', target: 'none/copy.db', code: 3, says: 'There is no folder' },
+  { what: 'a folder', target: '--force folder', code: 2, says: 'is a folder' },
+  { what: 'the database itself', target: '--force DATA/rankd.db', code: 2, says: 'a backup would destroy it' },
+])('$what is refused, and nothing is written', async ({ target, code, says }) => {
+  mkdirSync(home.path('folder'));
+  const before = readFileSync(join(home.dataDir, 'rankd.db'));
+  const result = await home.run(['backup', ...target.replace('DATA', home.dataDir).split(' ')]);
+  expect(result).toMatchObject({ code, stdout: '' });
+  expect(result.stderr).toMatch(/^error: .+\ntry: .+\n$/);
+  expect(result.stderr).toContain(says);
+  expect(readdirSync(home.cwd)).toEqual(['folder']);
+  expect(readdirSync(home.path('folder'))).toEqual([]);
+  expect(readFileSync(join(home.dataDir, 'rankd.db')).equals(before)).toBe(true);
+});
+
+test('a folder that may not be written to is told apart: 77', async () => {
+  mkdirSync(home.path('closed'), { mode: 0o500 });
+  const result = await runUnprivileged(['backup', home.path('closed/copy.db')], home.dataDir);
+  expect(result).toEqual({
+    code: 77,
+    stdout: '',
+    stderr: `error: rankd may not write ${home.path('closed/copy.db')}.
+try: choose a folder that this user may write to, or run rankd as a user that may write to ${home.path('closed')}
+`,
+  });
+});
+
+test('a disk without room ends with 69, and leaves neither a copy nor a part of one', async () => {
+  await using _daemon = await DaemonProcess.start(home); // so that the shared memory of the database is there already
+  const inside = readdirSync(home.dataDir);
+  const limited = `prlimit --fsize=65536 '${process.execPath}' '${binary}'`; // bytes: less than the copy
+  for (const target of ['copy.db', '-']) {
+    const { code, stdout, stderr } = await shell(`${limited} backup ${target}`);
+    expect({ code, stdout }).toEqual({ code: 69, stdout: '' });
+    expect(stderr).toMatch(/^error: The disk of .+ was not written\.\ntry: check the disk of .+\n$/);
+  }
+  expect(readdirSync(home.cwd)).toEqual([]);
+  expect(readdirSync(home.dataDir)).toEqual(inside);
+});
+
+test('a damaged database is not passed off as a backup', async () => {
+  const file = join(home.dataDir, 'rankd.db');
+  const { size } = statSync(file);
+  const descriptor = openSync(file, 'r+');
+  writeFileSync(descriptor, Buffer.concat([readFileSync(file).subarray(0, 8_192), Buffer.alloc(size - 8_192, 0xff)]));
+  closeSync(descriptor);
+  const result = await home.run(['backup', 'copy.db']);
+  expect(result).toMatchObject({ code: 69, stdout: '' });
+  expect(result.stderr).toContain('damaged');
+  expect(readdirSync(home.cwd)).toEqual([]);
+});
+
+test('without a database there is nothing to back up, and none is made', async () => {
+  const dataDir = home.path('empty');
+  expect(await home.run(['backup', 'copy.db'], { dataDir })).toMatchObject({
+    code: 3,
+    stdout: '',
+    stderr: `error: There is no database of rankd in ${dataDir}.
+try: name the data directory with --data-dir; \`rankd serve\` makes a new one
+`,
+  });
+  expect(readdirSync(home.cwd)).toEqual([]);
+});
+
+test('a backup is a data directory by itself, once it is called rankd.db', async () => {
+  await home.json('backup', 'copy.db');
+  const dataDir = home.path('elsewhere');
+  mkdirSync(dataDir);
+  copyFileSync(home.path('copy.db'), join(dataDir, 'rankd.db'));
+  const { stdout } = await home.run(['key', 'list', '--json'], { dataDir });
+  expect(JSON.parse(stdout)).toMatchObject({ keys: [{ name: 'game' }] });
+});
+
+function shell(script: string): Promise<{ code: number; stdout: string; stderr: string }> {
+  const env = { PATH: process.env['PATH'], HOME: home.folder, RANKD_DATA_DIR: home.dataDir };
+  return new Promise((resolve) => {
+    execFile('bash', ['-c', script], { cwd: home.cwd, env }, (error, stdout, stderr) =>
+      resolve({ code: error === null ? 0 : Number(error.code), stdout, stderr }),
+    );
+  });
+}

@@ -1,0 +1,160 @@
+import {
+  chmodSync,
+  closeSync,
+  mkdirSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  statSync,
+  writeFileSync,
+  writeSync,
+} from 'node:fs';
+import { join } from 'node:path';
+import Database from 'better-sqlite3';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { DaemonProcess } from '../support/daemon-process.ts';
+import { CliHome } from '../support/run-cli.ts';
+
+let home: CliHome;
+let database: string;
+beforeEach(async () => {
+  home = new CliHome();
+  database = join(home.dataDir, 'rankd.db');
+});
+afterEach(() => home[Symbol.dispose]());
+
+/** A data directory with an empty file, which is a database that no migration has seen. */
+function emptyDatabase(): void {
+  mkdirSync(home.dataDir, { mode: 0o700 });
+  writeFileSync(database, '', { mode: 0o600 });
+}
+
+test('db check tells what it read, beside a daemon too, and ends with 0', async () => {
+  await home.json('key', 'create', 'game');
+  const { code, stdout, stderr } = await home.run(['db', 'check']);
+  expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+  expect(stdout).toBe(
+    `    CHECK
+ok  integrity   every page can be read and every index fits
+ok  references  every row refers to rows that exist
+ok  schema      1, the newest this rankd knows is 1
+ok  rows        1 keys, 0 whitelist entries, 0 changes, 1 audit events
+ok  size        ${statSync(database).size} bytes, write-ahead log 0 bytes
+ok  audit       1 events, each following the one before
+`,
+  );
+  await using _daemon = await DaemonProcess.start(home);
+  expect(await home.json('db', 'check')).toMatchObject({
+    v: 1,
+    ok: true,
+    checks: [
+      { name: 'integrity', ok: true },
+      { name: 'references' },
+      { name: 'schema' },
+      { name: 'rows' },
+      { name: 'size' },
+      { name: 'audit', ok: true },
+    ],
+  });
+});
+
+test('db check ends with 5 where rows refer to nothing, and says how to mend it', async () => {
+  await home.json('workspace', 'show');
+  const db = new Database(database);
+  db.pragma('foreign_keys = OFF');
+  db.exec("INSERT INTO whitelist (key_id, place_id, active, note, added_at) VALUES ('nobody', 1, 1, '', 0)");
+  db.close();
+  const { code, stdout, stderr } = await home.run(['db', 'check']);
+  expect({ code, stderr }).toEqual({
+    code: 5,
+    stderr: 'try: stop the daemon, then put back a backup: rankd restore FILE\n',
+  });
+  expect(stdout).toContain('\nFAIL  references  row ? of whitelist refers to a missing row of keys\n');
+});
+
+test('db check ends with 5 where the audit was tampered with, and names the command that tells more', async () => {
+  for (const name of ['a', 'b', 'c']) await home.json('key', 'create', name);
+  const db = new Database(database);
+  db.exec('DROP TRIGGER audit_is_never_edited; UPDATE audit_events SET at = 0 WHERE id = 2');
+  db.close();
+  const { code, stdout, stderr } = await home.run(['db', 'check']);
+  expect({ code, stderr }).toEqual({ code: 5, stderr: 'try: rankd audit verify\n' });
+  expect(stdout).toMatch(/\nFAIL {2}audit {7}broken: event #2 was changed/);
+});
+
+test('db check ends with 5 where the file is damaged', async () => {
+  await home.json('workspace', 'show');
+  const descriptor = openSync(database, 'r+');
+  writeSync(descriptor, Buffer.alloc(4_096, 0xff), 0, 4_096, 40_960);
+  closeSync(descriptor);
+  const { code, stdout } = await home.run(['db', 'check', '--json']);
+  expect(code).toBe(5);
+  expect(JSON.parse(stdout)).toMatchObject({ v: 1, ok: false });
+  expect(stdout).toContain('{"name":"integrity","ok":false');
+});
+
+test('a database of a newer rankd is refused with the version to run instead, by every command', async () => {
+  await home.json('workspace', 'show');
+  const db = new Database(database);
+  db.pragma('user_version = 7');
+  db.exec("INSERT INTO schema_steps (version, rankd, at) VALUES (7, '9.8.7', 0)");
+  db.close();
+  const before = readFileSync(database);
+  for (const command of ['db check', 'db migrate', 'db migrate --dry-run', 'backup copy.db', 'key list', 'serve']) {
+    const result = await home.run(command.split(' '));
+    expect(result).toMatchObject({ code: 78, stdout: '' });
+    expect(result.stderr).toBe(
+      `error: The database ${database} has schema 7, written by rankd 9.8.7; this is rankd 0.1.0, which knows up to 1.
+try: run rankd 9.8.7 or a later one instead
+`,
+    );
+  }
+  expect(readFileSync(database).equals(before)).toBe(true);
+  writeFileSync(`${database}.before-v7`, '');
+  expect((await home.run(['key', 'list'])).stderr).toContain(
+    `, or go back to how it was before: rankd restore ${database}.before-v7\n`,
+  );
+});
+
+test('db migrate says when there is nothing to do', async () => {
+  await home.json('workspace', 'show');
+  for (const args of [
+    ['db', 'migrate'],
+    ['db', 'migrate', '--dry-run'],
+  ]) {
+    expect(await home.run(args)).toMatchObject({
+      code: 0,
+      stdout: `FIELD     VALUE\ndatabase  ${database}\nfrom      1\nto        1\n`,
+      stderr: 'The database has the newest schema already; there is nothing to do.\n',
+    });
+  }
+});
+
+test('db migrate --dry-run migrates a copy and leaves nothing behind; db migrate does it', async () => {
+  emptyDatabase();
+  const dry = await home.run(['db', 'migrate', '--dry-run', '--json']);
+  expect(dry.json()).toEqual({ v: 1, migration: { database, from: 0, to: 1, copy: null, dryRun: true } });
+  expect(statSync(database).size).toBe(0);
+  expect(readdirSync(home.dataDir)).toEqual(['rankd.db']);
+  expect(await home.run(['db', 'migrate'])).toMatchObject({ code: 0, stderr: '' });
+  expect(statSync(database).size).toBeGreaterThan(0);
+  expect((await home.json('db', 'check'))['ok']).toBe(true);
+});
+
+test('db migrate beside a running daemon is refused with 4', async () => {
+  await using _daemon = await DaemonProcess.start(home);
+  expect(await home.run(['db', 'migrate'])).toMatchObject({ code: 4, stdout: '' });
+});
+
+test('without a database both end with 3 and make none', async () => {
+  mkdirSync(home.dataDir);
+  chmodSync(home.dataDir, 0o700);
+  for (const args of [['check'], ['migrate', '--dry-run']]) {
+    expect(await home.run(['db', ...args])).toMatchObject({
+      code: 3,
+      stdout: '',
+      stderr: expect.stringMatching(/^error: There is no database of rankd in .+\ntry: .+\n$/),
+    });
+  }
+  expect(readdirSync(home.dataDir)).toEqual([]);
+});

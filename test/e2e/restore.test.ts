@@ -1,0 +1,291 @@
+import {
+  chmodSync,
+  closeSync,
+  copyFileSync,
+  cpSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  truncateSync,
+  writeFileSync,
+  writeSync,
+} from 'node:fs';
+import { join } from 'node:path';
+import Database from 'better-sqlite3';
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
+import { DaemonProcess } from '../support/daemon-process.ts';
+import { CliHome } from '../support/run-cli.ts';
+
+/** A home with the key "old", backed up to `backup.db`, and the key "new", which is not in the backup. */
+const model = new CliHome();
+beforeAll(async () => {
+  await model.json('key', 'create', 'old');
+  await model.json('backup', 'backup.db');
+  await model.json('key', 'create', 'new');
+});
+afterAll(() => model[Symbol.dispose]());
+
+let home: CliHome;
+let backup: string;
+let database: string;
+beforeEach(() => {
+  home = new CliHome();
+  cpSync(model.folder, home.folder, { recursive: true });
+  backup = home.path('backup.db');
+  database = join(home.dataDir, 'rankd.db');
+});
+afterEach(() => home[Symbol.dispose]());
+
+const keyNames = async (dataDir = home.dataDir) => {
+  const { stdout } = await home.run(['key', 'list', '--json'], { dataDir });
+  return JSON.parse(stdout).keys.map(({ name }: { name: string }) => name);
+};
+const keptFiles = () => readdirSync(home.dataDir).filter((name) => name.includes('before-restore'));
+const keptDatabase = () => join(home.dataDir, keptFiles().find((name) => name.endsWith('Z')) ?? 'none');
+
+test('the database is as it was when the backup was made, the old one is kept whole, and the audit tells', async () => {
+  const { code, stdout, stderr } = await home.run(['restore', 'backup.db', '-y']);
+  expect({ code, stderr }).toEqual({
+    code: 0,
+    stderr:
+      'Keys that were revoked since the backup are accepted again, changes made since are not in the history: rankd key list\n',
+  });
+  expect(stdout).toBe(
+    `FIELD        VALUE
+file         ${backup}
+schema       1
+keys         1
+whitelist    0
+changes      0
+auditEvents  1
+kept         ${keptDatabase()}
+`,
+  );
+  expect(keptDatabase()).toMatch(/rankd\.db\.before-restore-\d{8}T\d{9}Z$/);
+  expect(readdirSync(home.dataDir).sort()).toEqual(['daemon.lock', 'rankd.db', ...keptFiles()].sort());
+  for (const file of [database, keptDatabase()]) expect((statSync(file).mode & 0o777).toString(8)).toBe('600');
+  expect(await keyNames()).toEqual(['old']);
+  const { events } = await home.json<{ events: unknown[] }>('audit', 'list', '--limit', '1');
+  expect(events).toMatchObject([
+    {
+      by: expect.stringMatching(/^cli:/),
+      action: 'database.restore',
+      subject: 'rankd.db',
+      detail: { file: 'backup.db', kept: expect.stringMatching(/^rankd\.db\.before-restore-/) },
+    },
+  ]);
+});
+
+test('what was kept can be restored in turn: nothing is lost by a restore', async () => {
+  await home.json('restore', 'backup.db', '-y');
+  const { restore } = await home.json<{ restore: object }>('restore', keptDatabase(), '-y');
+  expect(restore).toEqual({
+    file: expect.stringContaining('before-restore'),
+    schema: 1,
+    keys: 2,
+    whitelist: 0,
+    changes: 0,
+    auditEvents: 2,
+    kept: expect.stringContaining('before-restore'),
+    dryRun: false,
+  });
+  expect(await keyNames()).toEqual(['old', 'new']);
+  expect((await home.run(['audit', 'verify'])).code).toBe(0);
+});
+
+test('--dry-run checks the file and changes nothing, also beside a daemon', async () => {
+  const before = readFileSync(database);
+  const { code, stdout, stderr } = await home.run(['restore', '--dry-run', 'backup.db']);
+  expect({ code, stderr }).toEqual({ code: 0, stderr: 'The backup is sound; nothing was changed.\n' });
+  expect(stdout).toBe(
+    `FIELD        VALUE
+file         ${backup}
+schema       1
+keys         1
+whitelist    0
+changes      0
+auditEvents  1
+`,
+  );
+  expect(readFileSync(database).equals(before)).toBe(true);
+  await using _daemon = await DaemonProcess.start(home);
+  const beside = await home.run(['restore', '--dry-run', 'backup.db']);
+  expect(beside).toMatchObject({
+    code: 0,
+    stderr: 'The backup is sound; nothing was changed. Stop the daemon before you restore it.\n',
+  });
+  expect(await keyNames()).toEqual(['old', 'new']);
+});
+
+test('beside a running daemon it is refused with 4, and nothing changes', async () => {
+  await using _daemon = await DaemonProcess.start(home);
+  const result = await home.run(['restore', 'backup.db', '-y']);
+  expect(result).toMatchObject({
+    code: 4,
+    stdout: '',
+    stderr: `error: Another rankd daemon is running on the data directory ${home.dataDir}.
+try: stop the other daemon first, or name another directory with --data-dir
+`,
+  });
+  expect(await keyNames()).toEqual(['old', 'new']);
+  expect(keptFiles()).toEqual([]);
+});
+
+test('it asks first: off a terminal and without -y it ends with 2, and nothing changes', async () => {
+  const result = await home.run(['restore', 'backup.db'], { input: 'y\n' });
+  expect(result).toMatchObject({
+    code: 2,
+    stdout: '',
+    stderr: `error: Put backup.db in the place of the database in ${home.dataDir}? Nobody can answer here.
+try: run it on a terminal, or add -y
+`,
+  });
+  expect(await keyNames()).toEqual(['old', 'new']);
+  expect(keptFiles()).toEqual([]);
+});
+
+test('while another command has the database open it is refused with 4', async () => {
+  const other = new Database(database);
+  other.exec('BEGIN; SELECT * FROM keys');
+  other.prepare('SELECT name FROM keys').all();
+  const result = await home.run(['restore', 'backup.db', '-y']);
+  other.close();
+  expect(result).toMatchObject({ code: 4, stdout: '' });
+  expect(result.stderr).toMatch(
+    /^error: Another command of rankd has the database open; nothing was changed\.\ntry: .+\n$/,
+  );
+  expect(await keyNames()).toEqual(['old', 'new']);
+  expect(keptFiles()).toEqual([]);
+});
+
+test('into a new data directory: nothing is kept, and the service starts on it', async () => {
+  const dataDir = home.path('fresh');
+  const { code, stdout } = await home.run(['restore', 'backup.db', '-y', '--json'], { dataDir });
+  expect({ code, kept: JSON.parse(stdout).restore.kept }).toEqual({ code: 0, kept: null });
+  expect(readdirSync(dataDir).sort()).toEqual(['daemon.lock', 'rankd.db']);
+  expect(await keyNames(dataDir)).toEqual(['old']);
+});
+
+test('a write-ahead log that a killed daemon left is kept with the old database, and never applied to the new one', async () => {
+  const daemon = await DaemonProcess.start(home);
+  await home.json('key', 'create', 'last-words');
+  await daemon.stop('SIGKILL');
+  expect(statSync(`${database}-wal`).size).toBeGreaterThan(0);
+  await home.json('restore', 'backup.db', '-y');
+  expect(await keyNames()).toEqual(['old']);
+  expect((await home.json('db', 'check'))['ok']).toBe(true);
+  await home.json('restore', keptDatabase(), '-y');
+  expect(await keyNames()).toEqual(['old', 'new', 'last-words']);
+});
+
+test('a database too damaged to be opened is kept, and its log is not applied to the new one', async () => {
+  const daemon = await DaemonProcess.start(home);
+  await home.json('key', 'create', 'last-words');
+  await daemon.stop('SIGKILL');
+  const descriptor = openSync(database, 'r+');
+  writeSync(descriptor, Buffer.alloc(100, 0xff), 0, 100, 0);
+  closeSync(descriptor);
+  await home.json('restore', 'backup.db', '-y');
+  expect(await keyNames()).toEqual(['old']);
+  expect((await home.json('db', 'check'))['ok']).toBe(true);
+  expect(readFileSync(keptDatabase()).subarray(0, 4)).toEqual(Buffer.alloc(4, 0xff));
+});
+
+test('a log whose database is gone is moved aside, and not applied to the new one', async () => {
+  const daemon = await DaemonProcess.start(home);
+  await home.json('key', 'create', 'last-words');
+  await daemon.stop('SIGKILL');
+  rmSync(database);
+  const log = readFileSync(`${database}-wal`);
+  const { restore } = await home.json<{ restore: object }>('restore', 'backup.db', '-y');
+  expect(restore).toMatchObject({ kept: null });
+  expect(await keyNames()).toEqual(['old']);
+  expect((await home.json('db', 'check'))['ok']).toBe(true);
+  const aside = keptFiles().find((name) => name.endsWith('-wal')) ?? 'none';
+  expect(readFileSync(join(home.dataDir, aside)).equals(log)).toBe(true);
+});
+
+const unusable: Array<{ what: string; make: (file: string) => void; code: number; says: string }> = [
+  { what: 'a missing file', make: () => undefined, code: 3, says: 'There is no file' },
+  {
+    what: 'a text',
+    make: (file) => writeFileSync(file, 'x'.repeat(5_000)),
+    code: 5,
+    says: 'is not a database of rankd',
+  },
+  { what: 'an empty file', make: (file) => writeFileSync(file, ''), code: 5, says: 'is not a database of rankd' },
+  {
+    what: 'a database of another program',
+    make: (file) => void new Database(file).exec('CREATE TABLE theirs (a)').close(),
+    code: 5,
+    says: 'is not a database of rankd',
+  },
+  { what: 'a backup that was cut off', make: (file) => cutOff(file), code: 5, says: 'is damaged' },
+  { what: 'a backup with a rotten page', make: (file) => rot(file), code: 5, says: 'is damaged' },
+  {
+    what: 'a backup with a row that refers to nothing',
+    make: (file) => dangle(file),
+    code: 5,
+    says: 'missing row of keys',
+  },
+  { what: 'a backup of a newer rankd', make: (file) => ageBy(file, 98), code: 78, says: 'written by rankd 9.8.7' },
+];
+
+test.each(unusable)('$what is refused before anything changes', async ({ make, code, says }) => {
+  const file = home.path('bad.db');
+  make(file);
+  const before = readFileSync(database);
+  for (const args of [['-y'], ['--dry-run', '--json']]) {
+    const result = await home.run(['restore', 'bad.db', ...args]);
+    expect(result).toMatchObject({ code, stdout: '' });
+    expect(result.stderr).toContain(says);
+    if (!args.includes('--json')) expect(result.stderr).toMatch(/^error: .+\ntry: .+\n$/);
+    else expect(result.json()).toMatchObject({ v: 1, success: false });
+  }
+  expect(readFileSync(database).equals(before)).toBe(true);
+  expect(readdirSync(home.dataDir).filter((name) => name !== 'daemon.lock' && name !== 'rankd.db')).toEqual([]);
+});
+
+test('the database itself is no backup', async () => {
+  const result = await home.run(['restore', database, '-y']);
+  expect(result).toMatchObject({ code: 2, stdout: '', stderr: expect.stringContaining('is the database itself') });
+});
+
+test.runIf(process.getuid?.() === 0)('restored by root, the database belongs to whom it belonged before', async () => {
+  const { chownSync } = await import('node:fs');
+  for (const file of [home.dataDir, database]) chownSync(file, 1, 1);
+  chmodSync(home.dataDir, 0o700);
+  await home.json('restore', 'backup.db', '-y');
+  const { uid, gid } = statSync(database);
+  expect({ uid, gid }).toEqual({ uid: 1, gid: 1 });
+});
+
+function cutOff(file: string): void {
+  copyFileSync(backup, file);
+  truncateSync(file, 40_960);
+}
+
+function rot(file: string): void {
+  copyFileSync(backup, file);
+  const descriptor = openSync(file, 'r+');
+  writeSync(descriptor, Buffer.alloc(8_192, 0xff), 0, 8_192, 40_960);
+  closeSync(descriptor);
+}
+
+function dangle(file: string): void {
+  copyFileSync(backup, file);
+  const db = new Database(file);
+  db.pragma('foreign_keys = OFF');
+  db.exec("INSERT INTO whitelist (key_id, place_id, active, note, added_at) VALUES ('nobody', 1, 1, '', 0)");
+  db.close();
+}
+
+function ageBy(file: string, steps: number): void {
+  copyFileSync(backup, file);
+  const db = new Database(file);
+  db.pragma(`user_version = ${steps + 1}`);
+  db.prepare('INSERT INTO schema_steps (version, rankd, at) VALUES (?, ?, 0)').run(steps + 1, '9.8.7');
+  db.close();
+}
