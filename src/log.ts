@@ -1,4 +1,5 @@
 import { type Logger, pino } from 'pino';
+import { visible } from './visible.ts';
 
 export type { Logger } from 'pino';
 
@@ -24,7 +25,7 @@ export function createLog({ level, readable, write }: LogOptions): Logger {
         censor: '[redacted]',
       },
     },
-    { write: (line: string) => write(readable ? readableLine(line) : line) },
+    { write: (line: string) => write(readable ? readableLine(line) : `${visible(line.trimEnd())}\n`) },
   );
 }
 
@@ -34,11 +35,16 @@ function readableLine(json: string): string {
   const pairs = Object.entries(fields).map(
     ([name, value]) => `${name}=${typeof value === 'string' ? oneLine(value) : JSON.stringify(value)}`,
   );
-  const stack = err === undefined ? '' : `\n  ${String((err as { stack?: string }).stack).replaceAll('\n', '\n  ')}`;
-  return `${String(time).slice(11, 19)} ${String(level).padEnd(5)} ${msg}${pairs.length > 0 ? `  ${pairs.join(' ')}` : ''}${stack}\n`;
+  const stack = err === undefined ? [] : String((err as { stack?: string }).stack).split('\n');
+  const what = `${String(time).slice(11, 19)} ${String(level).padEnd(5)} ${msg}`;
+  const lines = [
+    [what, pairs.join(' ')].filter((part) => part !== '').join('  '),
+    ...stack.map((frame) => `  ${frame}`),
+  ];
+  return `${lines.map(visible).join('\n')}\n`;
 }
 
-/** Callers' text can't start a line of its own or send escape sequences to the terminal. */
+/** Callers' text can't look like another field. */
 function oneLine(text: string): string {
   return /^[\w./:@-]+$/.test(text) ? text : JSON.stringify(text);
 }

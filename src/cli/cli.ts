@@ -6,6 +6,7 @@ import type { LoadedConfig } from '../config/load.ts';
 import type { CallContext, Store } from '../ports.ts';
 import { openStore } from '../stores/open-store.ts';
 import type { Io } from './io.ts';
+import { jsonLine, printableLines } from './safe-text.ts';
 
 /** The options that every command takes, anywhere on the line. */
 export interface GlobalOptions {
@@ -42,12 +43,12 @@ export class Cli {
 
   /** The result: `text` for a person, or `document` as one JSON document. */
   print(document: Record<string, unknown>, text: string): void {
-    this.io.stdout(this.options.json ? `${JSON.stringify({ v: 1, ...document })}\n` : text && `${text}\n`);
+    this.io.stdout(this.options.json ? jsonLine({ v: 1, ...document }) : text && `${printableLines(text)}\n`);
   }
 
   /** Talk beside the result; silent with -q and --json. */
   say(text: string): void {
-    if (!this.options.quiet && !this.options.json) this.io.stderr(`${text}\n`);
+    if (!this.options.quiet && !this.options.json) this.io.stderr(`${printableLines(text)}\n`);
   }
 
   /** The configuration; loads the YAML parser and the schema only for commands that need them. */

@@ -1,6 +1,8 @@
-/** One line of CSV (RFC 4180), its line break included. Cells are safe to open in a spreadsheet. */
+import { printable } from './safe-text.ts';
+
+/** One line of CSV (RFC 4180), its line break included. Cells are safe to open in a spreadsheet and to show on a terminal. */
 export function csvLine(cells: ReadonlyArray<string | number | boolean | null>): string {
-  return `${cells.map((cell) => quoted(harmless(cell === null ? '' : String(cell)))).join(',')}\r\n`;
+  return `${cells.map((cell) => quoted(harmless(printable(cell === null ? '' : String(cell))))).join(',')}\r\n`;
 }
 
 /** Spreadsheets take what begins so for a formula; behind an apostrophe it is text. Source: OWASP, CSV injection. */

@@ -1,5 +1,5 @@
 import { type ErrorCode, RankdError, reasons } from '../errors.ts';
-import { printable } from './table.ts';
+import { jsonLine, printableLines } from './safe-text.ts';
 
 /** 0 is done; these follow the shell's and sysexits' customs. */
 export const exitCodes = {
@@ -63,12 +63,7 @@ export function formatError(error: RankdError, { asJson }: { asJson: boolean }):
   if (!asJson) return `error: ${printableLines(error.message)}\ntry: ${printableLines(hint)}\n`;
   const { code, message, retryAfterMs } = error;
   const retryAfter = retryAfterMs === undefined ? {} : { retryAfter: Math.ceil(retryAfterMs / 1000) };
-  return `${JSON.stringify({ v: 1, success: false, error: reasons[code], code, message, try: hint, ...retryAfter })}\n`;
-}
-
-/** Errors repeat arguments, file names and the platform's words; the list of what is wrong with a configuration has line breaks. */
-function printableLines(text: string): string {
-  return text.split('\n').map(printable).join('\n');
+  return jsonLine({ v: 1, success: false, error: reasons[code], code, message, try: hint, ...retryAfter });
 }
 
 /** Anything thrown, as an error to show. What rankd does not know is `internal`. */

@@ -3,7 +3,7 @@ import { resolve } from 'node:path';
 import { RankdError } from '../errors.ts';
 import { anyId } from './arguments.ts';
 import type { Io } from './io.ts';
-import { printable } from './table.ts';
+import { printable } from './safe-text.ts';
 
 /** Parser for an argument that can be repeated. */
 export function collectIds(text: string, previous: number[] = []): number[] {

@@ -1,3 +1,5 @@
+import { printable } from './safe-text.ts';
+
 /** Aligned columns under their headings; the last column is not padded. No heading line without rows. */
 export function table(headings: string[], rows: string[][]): string {
   if (rows.length === 0) return '';
@@ -11,9 +13,4 @@ export function table(headings: string[], rows: string[][]): string {
         .trimEnd(),
     )
     .join('\n');
-}
-
-/** Callers' text without line breaks and control characters: it can't forge a row or drive the terminal. */
-export function printable(text: string): string {
-  return text.replaceAll(/\p{Cc}|[\u2028\u2029\u202a-\u202e\u2066-\u2069]/gu, '\uFFFD');
 }

@@ -12,7 +12,7 @@ import { dataDirFindings, nodeFindings, portFindings } from '../doctor/machine.t
 import { clockFindings, credentialFindings, groupFindings, platformFindings } from '../doctor/platform.ts';
 import { ExitCode } from '../exit-code.ts';
 import { examples } from '../help.ts';
-import { printable } from '../table.ts';
+import { printable } from '../safe-text.ts';
 
 export function doctorCommand(program: Command, cli: Cli): void {
   program

@@ -2,7 +2,7 @@ import { systemClock } from '../../../clock.ts';
 import type { AuditEvent } from '../../../core/model.ts';
 import type { AuditFilter, AuditStore } from '../../../ports.ts';
 import type { Cli } from '../../cli.ts';
-import { printable } from '../../table.ts';
+import { printable } from '../../safe-text.ts';
 import { eventDocument, eventRow } from './event-document.ts';
 
 const pollMs = 500;
