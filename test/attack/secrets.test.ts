@@ -1,0 +1,150 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { type OpenCloudHome, openCloudHome } from '../environment/open-cloud-home.ts';
+import { rankBody } from '../support/answers.ts';
+import type { DaemonProcess } from '../support/daemon-process.ts';
+import { send } from '../support/open-test-app.ts';
+
+/**
+ * An evening of rankd with everything that touches a secret, good and bad. Afterwards the secrets are looked for everywhere but
+ * where they belong: the file of the Open Cloud key, the files of `--out`, and the one printing of a key.
+ */
+let at: OpenCloudHome;
+let daemon: DaemonProcess;
+const secrets = new Map<string, string>();
+/** Where to look, and what is there. */
+const places: Array<[string, string]> = [];
+
+beforeAll(async () => {
+  at = await openCloudHome();
+  secrets.set('the Open Cloud key', at.roblox.apiKey).set('a key', at.secret);
+  daemon = await at.startDaemon();
+  secrets.set('a rotated key', await minted('key', 'rotate', 'game', '--overlap', '1h'));
+  await rankd(['key', 'create', 'filed', '--out', 'filed.key']);
+  secrets.set('a key in a file', readFileSync(at.home.path('filed.key'), 'utf8').trim());
+  secrets.set('a revoked key', await minted('key', 'create', 'gone'));
+  await rankd(['key', 'revoke', 'gone', '-y']);
+  await useEverySecret();
+  await misplaceEverySecret();
+  await showEverything();
+  places.push(...processArguments());
+  places.push(...dataFiles('while it runs'));
+  await daemon.stop();
+  places.push(['the log', daemon.log], ...dataFiles('afterwards'));
+}, 60_000);
+
+afterAll(() => at?.[Symbol.asyncDispose]());
+
+test('the search sees what it searches', () => {
+  const all = places.map(([where]) => where).join('\n');
+  for (const where of [
+    'rankd.db-wal while it runs',
+    'rankd.db afterwards',
+    'the arguments of the daemon',
+    'audit list',
+  ])
+    expect(all).toContain(where);
+  expect(places.find(([where]) => where === 'the log')?.[1]).toContain('invalid_key');
+  expect(places.filter(([, text]) => text.includes('key_')).length).toBeGreaterThan(10);
+});
+
+describe.each(['the Open Cloud key', 'a key', 'a rotated key', 'a key in a file', 'a revoked key'])(
+  '%s is nowhere',
+  (name) => {
+    test('neither as it is, nor in part, nor encoded', () => {
+      const secret = secrets.get(name) ?? '';
+      expect(secret.length).toBeGreaterThan(20);
+      const middle = secret.slice(12, -6);
+      const base64 = Buffer.from(secret).toString('base64').slice(4, -8);
+      const found = places.filter(([, text]) =>
+        [middle, base64, Buffer.from(middle).toString('hex')].some((form) => text.includes(form)),
+      );
+      expect(found.map(([where]) => where)).toEqual([]);
+    });
+  },
+);
+
+/** Runs a command and keeps what it prints as a place to search. */
+async function rankd(args: string[], { input = '', keep = true } = {}): Promise<string> {
+  const { stdout, stderr } = await at.home.run(args, { input });
+  if (keep) places.push([`output of rankd ${args.join(' ')}`, stdout + stderr]);
+  return stdout;
+}
+
+/** The secret that a command prints this once. */
+async function minted(...args: string[]): Promise<string> {
+  return (await rankd(args, { keep: false })).trim();
+}
+
+async function post(path: string, key: string | undefined, body: unknown, headers: Record<string, string> = {}) {
+  const answer = await send(daemon.url + path, { method: 'POST', key, body, headers });
+  places.push([`answer ${answer.status} of ${path.slice(0, 12)}`, JSON.stringify([answer.headers, answer.text])]);
+}
+
+async function useEverySecret(): Promise<void> {
+  for (const key of secrets.values()) {
+    await post('/v1/apikey', key, { placeid: 1 });
+    await post('/v1/apikey', key, { placeid: 2 });
+    await post('/v1/ranker?placeid=1', key, rankBody({ newRankId: 20 }), { 'idempotency-key': 'once' });
+    await rankd(['key', 'verify', '-'], { input: key });
+  }
+}
+
+async function misplaceEverySecret(): Promise<void> {
+  const { secret: good } = at;
+  for (const key of secrets.values()) {
+    await post('/v1/apikey', `${key}x`, { placeid: 1 });
+    await post('/v1/apikey', undefined, { placeid: 1 }, { authorization: `Basic ${key}` });
+    await post('/v1/apikey', undefined, { placeid: 1 }, { authorization: `Bearer ${key} ${key}`, 'x-api-key': key });
+    await post(`/v1/apikey/${key}?key=${key}`, good, { placeid: key });
+    await post(`/v1/ranker?placeid=${key}`, good, rankBody());
+    await post('/v1/ranker?placeid=1', good, rankBody({ rankeeId: key }));
+    await post('/v1/ranker?placeid=1', good, rankBody({ webhookUrl: `https://x.example/api/webhooks/1/${key}` }));
+    await post('/v1/ranker?placeid=1', good, key);
+    await rankd(['key', 'verify', '-'], { input: `${key}x` });
+  }
+}
+
+async function showEverything(): Promise<void> {
+  const commands = [
+    ['key', 'list'],
+    ['key', 'show', 'game'],
+    ['whitelist', 'list'],
+    ['history', 'list'],
+    ['audit', 'list', '--limit', '500'],
+    ['config', 'show', '--origin'],
+    ['config', 'check'],
+    ['group', 'show'],
+    ['rank', 'test', '1001', '20', '--key', 'game', '--place', '1'],
+    ['rank', 'set', '1001', '10', '-v'],
+  ];
+  for (const args of commands) {
+    await rankd(args);
+    await rankd([...args, '--json', '-v']);
+  }
+  await rankd(['audit', 'list', '--export', 'csv']);
+  at.roblox.credential.enabled = false;
+  await post('/v1/ranker?placeid=1', at.secret, rankBody());
+  await rankd(['rank', 'set', '1001', '20', '-v']);
+}
+
+function dataFiles(when: string): Array<[string, string]> {
+  return readdirSync(at.home.dataDir, { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile())
+    .map(({ parentPath, name }) => [`${name} ${when}`, readFileSync(join(parentPath, name), 'latin1')]);
+}
+
+/** What every user of the machine can read of a running process. */
+function processArguments(): Array<[string, string]> {
+  const others = readdirSync('/proc')
+    .filter((name) => /^\d+$/.test(name))
+    .flatMap((id): Array<[string, string]> => {
+      try {
+        return [[`the arguments of process ${id}`, readFileSync(`/proc/${id}/cmdline`, 'latin1')]];
+      } catch {
+        return []; // it has ended meanwhile
+      }
+    });
+  return [...others, ['the arguments of the daemon', readFileSync(`/proc/${daemon.process.pid}/cmdline`, 'latin1')]];
+}

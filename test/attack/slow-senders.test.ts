@@ -1,0 +1,79 @@
+import net from 'node:net';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { type Answer, openTestApp, place, type TestApp } from '../support/open-test-app.ts';
+
+/** Connections that cost the attacker nothing and would cost the daemon everything if it waited for them. */
+const howMany = 200;
+const timeout = 60_000;
+
+let app: TestApp;
+let key: string;
+
+beforeAll(async () => {
+  app = await openTestApp({ config: { limits: { verifyPerMinute: 0 } } });
+  key = await app.createKey();
+});
+
+afterAll(() => app.close());
+
+const body = JSON.stringify({ placeid: place });
+const head = () => `POST /v1/apikey HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${key}\r\n`;
+
+const verify = (): Promise<Answer> => app.post('/v1/apikey', { key, body });
+
+describe.concurrent('are answered or closed within seconds, and hinder nobody meanwhile', () => {
+  test('heads that come a character at a time and never end', { timeout }, async () => {
+    await hold(() => trickle(head(), 'x: y\r\n'));
+  });
+
+  test('bodies that come a character at a time and never end', { timeout }, async () => {
+    await hold(() => trickle(`${head()}Content-Length: 60000\r\n\r\n`, ' '));
+  });
+
+  test('chunked bodies that never end', { timeout }, async () => {
+    await hold(() => trickle(`${head()}Transfer-Encoding: chunked\r\n\r\n`, '1\r\n \r\n'));
+  });
+
+  test('half-open connections: a part of a head, then silence', { timeout }, async () => {
+    await hold(() => trickle(head(), ''));
+  });
+});
+
+test('callers that never read their answers do not hold up others', { timeout }, async () => {
+  const request = `${head()}Content-Length: ${body.length}\r\n\r\n${body}`;
+  const deaf = Array.from({ length: 20 }, () => connect().pause());
+  for (const socket of deaf) socket.write(request.repeat(200));
+  for (let count = 0; count < 20; count += 1) expect((await verify()).status).toBe(200);
+  for (const socket of deaf) socket.destroy();
+  await expect.poll(() => app.app.inFlight, { timeout }).toBe(0);
+});
+
+/** Opens them all, sends good requests beside them, and waits until the server has ended each with 408. */
+async function hold(open: () => Promise<string>): Promise<void> {
+  const slow = Array.from({ length: howMany }, open);
+  for (let count = 0; count < 20; count += 1) expect((await verify()).status).toBe(200);
+  for (const received of await Promise.all(slow))
+    expect(received).toMatch(/^HTTP\/1\.1 408 [\s\S]*"code":"request_timeout"/);
+}
+
+/** Sends the beginning, then one piece after another. Resolves with what came back once the server closed the connection. */
+function trickle(beginning: string, piece: string): Promise<string> {
+  const socket = connect();
+  socket.write(beginning);
+  const dripping = setInterval(() => socket.writable && socket.write(piece), 500);
+  let received = '';
+  socket.on('data', (chunk) => {
+    received += chunk;
+  });
+  return new Promise((resolve) => {
+    socket.once('close', () => {
+      clearInterval(dripping);
+      resolve(received);
+    });
+  });
+}
+
+/** Cut connections are part of the game. */
+function connect(): net.Socket {
+  return net.connect(Number(new URL(app.url).port), '127.0.0.1').on('error', () => undefined);
+}
