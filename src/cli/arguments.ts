@@ -22,9 +22,12 @@ export const anyId = wholeNumber(1, Number.MAX_SAFE_INTEGER);
 /** Milliseconds. */
 export function duration(text: string): number {
   const ms = parseDuration(text);
-  if (ms !== undefined && Number.isSafeInteger(ms)) return ms;
-  throw new InvalidArgumentError('It must be a duration such as 30s, 5m, 24h or 90d.');
+  if (ms !== undefined && ms <= longestMs) return ms;
+  throw new InvalidArgumentError('It must be a duration of at most 36500d, such as 30s, 5m, 24h or 90d.');
 }
+
+/** A hundred years from now is still a date in every format. */
+const longestMs = 36_500 * 86_400_000;
 
 /** Epoch milliseconds: a time that long ago, or a date or time of UTC or with an offset. */
 export function moment(text: string): number {

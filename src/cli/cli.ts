@@ -5,6 +5,7 @@ import { dataDirectory } from '../config/data-dir.ts';
 import type { LoadedConfig } from '../config/load.ts';
 import type { CallContext, Store } from '../ports.ts';
 import { openStore } from '../stores/open-store.ts';
+import { asTyped } from './as-typed.ts';
 import type { Io } from './io.ts';
 import { jsonLine, printableLines } from './safe-text.ts';
 
@@ -48,7 +49,12 @@ export class Cli {
 
   /** Talk beside the result; silent with -q and --json. */
   say(text: string): void {
-    if (!this.options.quiet && !this.options.json) this.io.stderr(`${printableLines(text)}\n`);
+    if (!this.options.quiet && !this.options.json) this.io.stderr(`${printableLines(this.asTyped(text))}\n`);
+  }
+
+  /** The commands in a text as they are typed where this one was. */
+  asTyped(text: string): string {
+    return asTyped(text, this.#program, this.io.env);
   }
 
   /** The configuration; loads the YAML parser and the schema only for commands that need them. */

@@ -1,3 +1,4 @@
+import { withoutKeys } from '../core/api-key.ts';
 import { type ErrorCode, RankdError, reasons } from '../errors.ts';
 import { jsonLine, printableLines } from './safe-text.ts';
 
@@ -60,8 +61,9 @@ const usualHints: Partial<Record<ErrorCode, string>> = {
 /** The two lines of an error on a terminal, or its JSON document. */
 export function formatError(error: RankdError, { asJson }: { asJson: boolean }): string {
   const hint = error.hint ?? usualHints[error.code] ?? 'rankd --help';
-  if (!asJson) return `error: ${printableLines(error.message)}\ntry: ${printableLines(hint)}\n`;
-  const { code, message, retryAfterMs } = error;
+  const { code, retryAfterMs } = error;
+  const message = withoutKeys(error.message);
+  if (!asJson) return `error: ${printableLines(message)}\ntry: ${printableLines(hint)}\n`;
   const retryAfter = retryAfterMs === undefined ? {} : { retryAfter: Math.ceil(retryAfterMs / 1000) };
   return jsonLine({ v: 1, success: false, error: reasons[code], code, message, try: hint, ...retryAfter });
 }

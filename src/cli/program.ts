@@ -1,6 +1,7 @@
 import { Command, CommanderError } from 'commander';
 import { RankdError } from '../errors.ts';
 import { version } from '../version.ts';
+import { asTyped } from './as-typed.ts';
 import { Cli } from './cli.ts';
 import { auditCommands } from './commands/audit.ts';
 import { backupCommand } from './commands/backup.ts';
@@ -32,9 +33,10 @@ export async function runCli(argv: string[], io: Io): Promise<number> {
   } catch (cause) {
     if (cause instanceof ExitCode) return cause.code;
     if (cause instanceof CommanderError && cause.exitCode === 0) return 0; // --help, --version
-    const error = cause instanceof CommanderError ? usageError(cause, argv) : asRankdError(cause);
+    const error = asRankdError(cause);
     // Parsing may have stopped before it came to the flag.
-    io.stderr(formatError(error, { asJson: program.opts()['json'] === true || argv.includes('--json') }));
+    const asJson = program.opts()['json'] === true || argv.includes('--json');
+    io.stderr(asTyped(formatError(error, { asJson }), program, io.env));
     if (program.opts()['verbose'] && error.cause instanceof Error) io.stderr(`${error.cause.stack}\n`);
     return exitCodes[error.code];
   }
@@ -78,10 +80,16 @@ function createProgram(io: Io): Command {
   versionCommand(program, cli);
   for (const command of allCommands(program)) {
     command
-      .exitOverride()
+      .exitOverride((end) => {
+        throw end.exitCode === 0 ? end : usageError(end, pathOf(command));
+      })
       .showSuggestionAfterError(true)
       .configureHelp({ showGlobalOptions: true })
-      .configureOutput({ writeOut: io.stdout, writeErr: () => undefined, getOutHelpWidth: () => 100 });
+      .configureOutput({
+        writeOut: (text) => io.stdout(asTyped(text, program, io.env)),
+        writeErr: () => undefined,
+        getOutHelpWidth: () => 100,
+      });
     if (command !== program) command.helpOption('-h, --help', 'show help');
   }
   return program;
@@ -91,13 +99,16 @@ function allCommands(command: Command): Command[] {
   return [command, ...command.commands.flatMap(allCommands)];
 }
 
+/** e.g. `rankd key create`. */
+function pathOf(command: Command): string {
+  return command.parent === null ? command.name() : `${pathOf(command.parent)} ${command.name()}`;
+}
+
 /** commander's own words, made one sentence with a second line that helps. */
-function usageError({ code, message }: CommanderError, argv: string[]): RankdError {
-  if (code === 'commander.help') {
-    const command = ['rankd', ...argv.filter((word) => !word.startsWith('-'))].join(' ');
-    return new RankdError('usage', `\`${command}\` needs a command.`, { hint: `${command} --help` });
-  }
+function usageError({ code, message }: CommanderError, command: string): RankdError {
+  const help = `${command} --help`;
+  if (code === 'commander.help') return new RankdError('usage', `\`${command}\` needs a command.`, { hint: help });
   const [problem = '', suggestion] = message.replace(/^error: /, '').split('\n');
   const what = problem.charAt(0).toUpperCase() + problem.slice(1).replace(/\.$/, '');
-  return new RankdError('usage', `${what}.`, { hint: suggestion?.replace(/^\((.*)\)$/, '$1') ?? 'rankd --help' });
+  return new RankdError('usage', `${what}.`, { hint: suggestion?.replace(/^\((.*)\)$/, '$1') ?? help });
 }

@@ -34,6 +34,11 @@ export function maskKey(secret: string): string {
   return `${secret.slice(0, 11)}…${secret.slice(-3)}`;
 }
 
+/** Text of callers and operators, who put API keys into addresses, arguments and wrong files by mistake. */
+export function withoutKeys(text: string): string {
+  return text.replaceAll(/rk_(live|test)_\w*/g, 'rk_$1_…');
+}
+
 /** A public identifier, e.g. `key_8TqLx0vBz3Rw`. 71 bits: unique without asking anyone. */
 export function newId(prefix: 'ws' | 'key' | 'chg' | 'req' | 'cli' | 'daemon'): string {
   return `${prefix}_${randomBase62(12)}`;

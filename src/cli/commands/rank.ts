@@ -90,7 +90,7 @@ async function test(
       decision === undefined ? 'refused' : steps.length === 0 ? 'nothing to change' : `would ${steps.join(', then ')}`;
     cli.print(
       { allowed: decision !== undefined, steps: decision?.plan.steps ?? [], checks: checks.map(checkDocument) },
-      [table(['', 'check', ''], lines), ...fixes.map((fix) => fix.trimEnd()), outcome].join('\n'),
+      [table(['', 'check', ''], lines), ...fixes.map((fix) => cli.asTyped(fix.trimEnd())), outcome].join('\n'),
     );
     if (decision === undefined) throw new ExitCode(exitCodeOf(checks));
   });
