@@ -1,5 +1,14 @@
 import { randomBytes } from 'node:crypto';
-import { chmodSync, mkdirSync, readdirSync, readFileSync, symlinkSync, truncateSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  symlinkSync,
+  truncateSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import Database from 'better-sqlite3';
 import { afterAll, beforeAll, expect, test } from 'vitest';
@@ -90,6 +99,16 @@ const unusable: BadDirectory[] = [
     code: 69,
     says: ['damaged', 'a copy of DIR/rankd.db'],
   },
+  ...(existsSync('/proc/self')
+    ? [
+        {
+          name: 'a path where the system makes no directories',
+          make: () => '/proc/rankd/data',
+          code: 69,
+          says: ['DIR is a link to what does not exist, or where none can be made'],
+        },
+      ]
+    : []),
 ];
 
 test.concurrent.each(unusable)('$name: exit code $code, two lines, and nothing of it changes', async (bad) => {

@@ -1,5 +1,5 @@
 import { accessSync, chmodSync, closeSync, constants, mkdirSync, openSync, statSync } from 'node:fs';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { RankdError } from '../../errors.ts';
 
 /**
@@ -12,7 +12,7 @@ import { RankdError } from '../../errors.ts';
 export function privateFile(dataDir: string, name: string): string {
   const file = join(dataDir, name);
   try {
-    mkdirSync(dataDir, { recursive: true, mode: 0o700 });
+    makeDirectory(dataDir);
     accessSync(dataDir, constants.R_OK | constants.W_OK | constants.X_OK);
     createIfMissing(file);
     accessSync(file, constants.R_OK | constants.W_OK);
@@ -33,6 +33,18 @@ export function tightenFile(file: string): void {
       hint: `run \`chmod 600 ${file}\` as its owner`,
       cause,
     });
+  }
+}
+
+/** With its parents. mkdirSync's own `recursive` never returns where a parent is there and yet ENOENT is answered, as below /proc. */
+function makeDirectory(path: string, { hasParent = false } = {}): void {
+  try {
+    mkdirSync(path, { mode: 0o700 });
+  } catch (error) {
+    if (codeOf(error) === 'EEXIST' && statSync(path).isDirectory()) return;
+    if (codeOf(error) !== 'ENOENT' || hasParent) throw error;
+    makeDirectory(dirname(path));
+    makeDirectory(path, { hasParent: true });
   }
 }
 
@@ -66,11 +78,15 @@ function dataDirError(cause: unknown, dataDir: string): RankdError {
         hint: 'name a directory with --data-dir',
         cause,
       });
-    case 'ENOENT': // mkdir made what was missing, so a link on the way leads nowhere: a disk that is not mounted?
-      return new RankdError('store_unavailable', `The data directory ${dataDir} is a link to what does not exist.`, {
-        hint: `make what ${dataDir} links to, or name another directory with --data-dir`,
-        cause,
-      });
+    case 'ENOENT': // what was missing was made, so a link on the way leads nowhere (a disk that is not mounted?), or it is below /proc
+      return new RankdError(
+        'store_unavailable',
+        `The data directory ${dataDir} is a link to what does not exist, or where none can be made.`,
+        {
+          hint: `make what ${dataDir} links to, or name another directory with --data-dir`,
+          cause,
+        },
+      );
     default:
       return new RankdError('store_unavailable', `The data directory ${dataDir} cannot be used.`, {
         hint: `check that ${dataDir} can be made and that its disk has room`,
