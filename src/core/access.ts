@@ -56,6 +56,7 @@ export const accessChecks: readonly AccessCheck[] = [
     name: 'whitelist',
     refusal({ key, entry }, { placeId }) {
       if (entry?.active) return undefined;
+      if (placeId === 0) return unpublished(key);
       const what =
         entry === undefined ? 'not on the whitelist of this key' : 'on the whitelist of this key, but disabled';
       const command = entry === undefined ? 'add' : 'enable';
@@ -78,6 +79,15 @@ export const accessChecks: readonly AccessCheck[] = [
     },
   },
 ];
+
+/** No whitelist can hold place 0, so the usual advice would not help. */
+function unpublished({ id }: Key): RankdError {
+  return new RankdError(
+    'place_not_whitelisted',
+    'Place 0 is no place: a game that runs in Studio and was never published sends it. Publish the game, then whitelist its place id.',
+    { hint: 'publish the game from Roblox Studio, then: rankd whitelist add PLACE', internal: `${id}, place 0` },
+  );
+}
 
 /** The first refusal, or `undefined` where the caller is allowed. */
 export function refusalOf(caller: Caller, question: AccessQuestion): RankdError | undefined {

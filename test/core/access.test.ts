@@ -60,6 +60,15 @@ test('a key is good to the last millisecond before it expires, and so is the old
 });
 
 describe('a known key', () => {
+  test('from place 0 is told to publish the game, not to whitelist what no whitelist can hold', () => {
+    const { entry: _, ...offWhitelist } = accepted;
+    expect(refusalOf(offWhitelist, { ...question, placeId: 0 })).toMatchObject({
+      code: 'place_not_whitelisted',
+      message: expect.stringContaining('Publish the game'),
+      hint: expect.stringContaining('rankd whitelist add PLACE'),
+    });
+  });
+
   test('without the scope is refused by the scope it lacks', () => {
     const verifyOnly: Presented = { ...accepted, key: { ...key, scopes: ['verify'] } };
     expect(refused(verifyOnly)).toMatchObject({
