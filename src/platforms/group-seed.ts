@@ -64,11 +64,17 @@ function baseOf({ roles }: GroupDescription, complain: Complain): number {
       complain(['roles', index, 'rank'], 'is 1 twice: mark one of the two with `base: true`');
     return first[0] ?? -1;
   }
-  const rank = roles[base]?.rank;
+  const { rank = 0 } = roles[base] ?? {};
+  const lower = roles.findIndex((role) => role.rank > 0 && role.rank < rank);
   if (rank === 0 || rank === 255)
     complain(
       ['roles', base, 'base'],
       `cannot mark rank ${rank}, which is ${rank === 0 ? "the guests'" : "the owner's"}`,
+    );
+  else if (lower >= 0)
+    complain(
+      ['roles', base, 'base'],
+      `cannot mark rank ${rank}: the role every member holds is the lowest, and roles[${lower}] is below`,
     );
   return base;
 }

@@ -119,6 +119,11 @@ test.each([
     '3:35 roles[0].base',
   ],
   [
+    'a base role with a lower one below it',
+    'roles: [{ name: A, rank: 3 }, { name: B, rank: 5, base: true }]\nacting_account: 2',
+    '3:57 roles[1].base cannot mark rank 5: the role every member holds is the lowest, and roles[0] is below',
+  ],
+  [
     'a second base role',
     'roles: [{ name: A, rank: 1, base: true }, { name: B, rank: 2, base: true }]\nacting_account: 2',
     '3:69 roles[1].base',
