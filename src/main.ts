@@ -35,6 +35,7 @@ process.on('SIGHUP', () => {
 // Started by `bin/rankd.js` of an older Node: where that process is killed, this one is to stop too.
 process.on('disconnect', () => process.kill(process.pid, 'SIGTERM'));
 process.channel?.unref();
+stopWithNpx();
 process.stdout.on('error', ({ code, message }: NodeJS.ErrnoException) => {
   readerGone.resolve();
   if (stage !== 'command' || hearsOfOutput) return; // a daemon serves on, whoever stopped reading
@@ -79,6 +80,17 @@ function stdoutBytes(chunk: Uint8Array): Promise<void> {
   return new Promise((resolve, reject) => {
     process.stdout.write(chunk, (error) => (error ? reject(error) : resolve()));
   });
+}
+
+/** A signal to `npx` ends npm and its shell, but never reaches what the shell runs: that stops when it finds its parent gone. */
+function stopWithNpx(): void {
+  if (process.env['npm_command'] !== 'exec') return;
+  const parent = process.ppid;
+  const watch = setInterval(() => {
+    if (process.ppid === parent) return;
+    clearInterval(watch);
+    process.kill(process.pid, 'SIGTERM');
+  }, 500).unref();
 }
 
 async function ask(question: string): Promise<string> {

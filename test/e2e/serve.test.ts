@@ -1,8 +1,14 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { text } from 'node:stream/consumers';
+import { fileURLToPath } from 'node:url';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { runCli } from '../../src/cli/program.ts';
 import { DaemonProcess } from '../support/daemon-process.ts';
 import { CliHome } from '../support/run-cli.ts';
 import { TerminalIo } from '../support/terminal-io.ts';
+
+const binary = fileURLToPath(new URL('../../bin/rankd.js', import.meta.url));
 
 let home: CliHome;
 beforeEach(() => {
@@ -51,6 +57,15 @@ describe('serve', () => {
     await first.stop('SIGKILL');
     await using second = await DaemonProcess.start(home);
     expect((await fetch(`${second.url}/readyz`)).status).toBe(200);
+  });
+
+  test('a daemon whose npx was ended stops too: npm ends its shell, and the signal goes no further', async () => {
+    const env = { PATH: process.env['PATH'], HOME: home.folder, RANKD_DATA_DIR: home.dataDir, npm_command: 'exec' };
+    const shell = spawn('sh', ['-c', `'${process.execPath}' '${binary}' serve --port 0; true`], { cwd: home.cwd, env });
+    const log = text(shell.stderr); // ends when nobody is left to write to it
+    await once(shell.stdout, 'data');
+    shell.kill('SIGTERM');
+    expect(await log).toContain('"stopped"');
   });
 
   test('a taken port ends with exit code 69 and says how to take another', async () => {
