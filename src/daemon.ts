@@ -44,7 +44,6 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
     url,
     stop: async () => {
       await drain(app);
-      server.server.closeIdleConnections();
       await running.disposeAsync();
     },
   };
