@@ -83,6 +83,14 @@ test.concurrent('a change made with `rank set` is in the history with exactly th
   });
 });
 
+test.concurrent('a member whose name nobody gave is listed by the id alone', async () => {
+  using home = new CliHome();
+  await keep(home, change('chg_named'), change('chg_bare', { rankeeName: '' }));
+  const { stdout } = await home.run(['history', 'list']);
+  expect(stdout).toMatch(/chg_bare +refused +1001 +20/);
+  expect(stdout).toMatch(/chg_named +refused +Ada \(1001\) +20/);
+});
+
 test.concurrent('show adds what else is known of one change', async () => {
   using home = new CliHome();
   const full = change('chg_full', {

@@ -73,7 +73,7 @@ function toRow(change: RankChange, keyNames: ReadonlyMap<string, string>): strin
     isoOrNull(change.requestedAt) ?? '',
     change.id,
     change.dryRun ? `${change.state} (test)` : change.state,
-    `${change.rankeeName} (${change.rankeeId})`,
+    change.rankeeName === '' ? String(change.rankeeId) : `${change.rankeeName} (${change.rankeeId})`,
     String(change.newRankId),
     change.keyId === undefined ? '-' : (keyNames.get(change.keyId) ?? change.keyId),
     change.message,
