@@ -16,12 +16,12 @@ export interface ActingAccount {
 export function refusalOfUntouchable(rankeeId: number, acting: ActingAccount | undefined): RankdError | undefined {
   if (rankeeId === acting?.ownerId) return refusalOfOwner(rankeeId);
   if (rankeeId !== acting?.userId) return undefined;
-  return aboveActing(`Member ${rankeeId} is the account rankd acts with; Roblox lets nobody change their own rank.`);
+  return untouchable(`Member ${rankeeId} is the account rankd acts with; Roblox lets nobody change their own rank.`);
 }
 
 /** Of who turns out to hold the owner's role, where the platform did not say who owns the group. */
 export function refusalOfOwner(rankeeId: number): RankdError {
-  return aboveActing(`Member ${rankeeId} owns the group; an owner's rank can't be changed.`);
+  return untouchable(`Member ${rankeeId} owns the group; an owner's rank can't be changed.`);
 }
 
 /**
@@ -36,6 +36,12 @@ export function refusalAboveActing({ acting, request, scheme, plan }: PolicyCase
   const what =
     involved === plan.target ? `${roleTitle(involved)} is` : `Member ${request.rankeeId} holds ${roleTitle(involved)},`;
   return aboveActing(`${what} not below rank ${acting.rank} of the account rankd acts with (${acting.userId}).`);
+}
+
+function untouchable(message: string): RankdError {
+  return new RankdError('above_acting_account', message, {
+    hint: 'name another member; no role can help with this one',
+  });
 }
 
 function aboveActing(message: string): RankdError {

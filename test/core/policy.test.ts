@@ -367,6 +367,7 @@ describe('the owner and the acting account', () => {
     expect(refusalOfUntouchable(900, acting)).toMatchObject({
       code: 'above_acting_account',
       message: expect.stringContaining('owns the group'),
+      hint: expect.stringContaining('name another member'),
     });
     expect(refusalOfUntouchable(500, acting)).toMatchObject({
       code: 'above_acting_account',

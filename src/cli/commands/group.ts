@@ -2,7 +2,7 @@ import type { Command } from 'commander';
 import type { ActingAccount } from '../../core/acting-account.ts';
 import type { Role } from '../../core/model.ts';
 import type { Policy } from '../../core/policy.ts';
-import { listRoles, type RoleScheme } from '../../core/role-plan.ts';
+import { givableRoles, listRoles } from '../../core/role-plan.ts';
 import { isNamed } from '../../core/rules/touched-roles.ts';
 import type { Cli } from '../cli.ts';
 import { facts } from '../facts.ts';
@@ -34,7 +34,7 @@ async function show(cli: Cli): Promise<void> {
     const givable =
       acting === undefined
         ? null
-        : scheme.roles.filter((role) => canGive(role, { acting, scheme, policy: app.policy }));
+        : givableRoles(scheme).filter((role) => isAllowed(role, { acting, policy: app.policy }));
     const actingDocument =
       acting === undefined
         ? null
@@ -61,9 +61,10 @@ async function show(cli: Cli): Promise<void> {
 async function roles(cli: Cli): Promise<void> {
   await cli.withRanking(async (app, call) => {
     const scheme = await app.group.scheme(call);
+    const rungs = scheme.ladder === undefined ? undefined : givableRoles(scheme);
     const documents = scheme.roles.map((role) => {
       const { rank, id, name, kind } = role;
-      return { rank, id, name, kind, onLadder: scheme.ladder === undefined ? null : isOnLadder(role, scheme) };
+      return { rank, id, name, kind, onLadder: rungs?.includes(role) ?? null };
     });
     const rows = documents.map(({ rank, id, name, kind, onLadder }) => [
       String(rank),
@@ -76,17 +77,8 @@ async function roles(cli: Cli): Promise<void> {
   });
 }
 
-/** True for the roles that `rank set` could give somebody: within the account's reach, the ladder and the policy. */
-function canGive(
-  role: Role,
-  { acting, scheme, policy }: { acting: ActingAccount; scheme: RoleScheme; policy: Policy },
-): boolean {
+/** True for a role within the account's reach and the policy. */
+function isAllowed(role: Role, { acting, policy }: { acting: ActingAccount; policy: Policy }): boolean {
   const isWithin = role.rank >= policy.minRank && role.rank <= policy.maxRank && role.rank < acting.rank;
-  return isOnLadder(role, scheme) && isWithin && !isNamed(role, policy.lockedRoles);
-}
-
-/** The base role is the bottom of every ladder; without a ladder every role that can be given counts. */
-function isOnLadder(role: Role, { ladder }: RoleScheme): boolean {
-  if (role.kind === 'base') return true;
-  return role.kind === 'custom' && (ladder === undefined || ladder.some(({ id }) => id === role.id));
+  return isWithin && !isNamed(role, policy.lockedRoles);
 }
