@@ -1,4 +1,4 @@
-import { chmodSync, readdirSync, writeFileSync } from 'node:fs';
+import { chmodSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
@@ -70,6 +70,20 @@ test('files that others can read fail, with the command that closes them', async
   expect(found).toContainEqual(
     expect.objectContaining({ check: 'data', grade: 'FAIL', fix: `chmod -R go= ${home.dataDir}` }),
   );
+});
+
+test('a damaged database fails, and is not touched', async () => {
+  const home = newHome();
+  await createKey(home);
+  const file = join(home.dataDir, 'rankd.db');
+  const bytes = readFileSync(file);
+  writeFileSync(file, bytes.fill(7, 8_192, 40_000));
+  const { code, found } = await complaints(home, '--offline');
+  expect(code).toBe(5);
+  expect(found).toContainEqual(
+    expect.objectContaining({ check: 'database', grade: 'FAIL', fix: expect.stringContaining('rankd restore FILE') }),
+  );
+  expect(readFileSync(file).equals(bytes)).toBe(true);
 });
 
 test('a port that another program has fails', async () => {

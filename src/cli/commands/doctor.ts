@@ -5,7 +5,9 @@ import type { Command } from 'commander';
 import { deadlineIn } from '../../clock.ts';
 import type { LoadedConfig } from '../../config/load.ts';
 import { isDaemonRunning } from '../../stores/sqlite/daemon-lock.ts';
+import { databaseName } from '../../stores/sqlite/existing.ts';
 import type { Cli } from '../cli.ts';
+import { databaseFindings } from '../doctor/database.ts';
 import { examined, type Finding, ok } from '../doctor/finding.ts';
 import { keyFindings, workspaceFindings } from '../doctor/keys.ts';
 import { dataDirFindings, nodeFindings, portFindings } from '../doctor/machine.ts';
@@ -51,10 +53,14 @@ async function configured(cli: Cli, { config }: LoadedConfig, offline: boolean):
     ...(await examined('port', () => portFindings(config.server, isRunning))),
     ...platformFindings(config.platform),
   ];
+  const isKept = existsSync(join(cli.dataDir, databaseName));
+  const database = isKept ? await examined('database', () => databaseFindings(cli.dataDir)) : [];
+  findings.push(...database);
+  if (database.some(({ grade }) => grade !== 'ok')) return findings;
   const { openRanking } = await import('../../app.ts');
-  const onDatabase = await examined('database', async () => {
+  const live = await examined('database', async () => {
     // Where nothing is kept yet, nothing is to be made either: the platform can be looked at all the same.
-    using scratch = hasDatabase(cli.dataDir) ? undefined : new ScratchDirectory();
+    using scratch = isKept ? undefined : new ScratchDirectory();
     await using app = await openRanking({ config, dataDir: scratch?.path ?? cli.dataDir });
     using deadline = deadlineIn(app.clock, app.deadlineMs);
     const call = { signal: deadline.signal, deadlineAt: deadline.at, lane: 'operator' };
@@ -68,11 +74,7 @@ async function configured(cli: Cli, { config }: LoadedConfig, offline: boolean):
       ...(offline ? [] : await examined('group', () => groupFindings(app, call))),
     ];
   });
-  return [...findings, ...onDatabase];
-}
-
-function hasDatabase(dataDir: string): boolean {
-  return existsSync(join(dataDir, 'rankd.db'));
+  return [...findings, ...live];
 }
 
 /** A directory that is gone with its scope. */

@@ -1,0 +1,15 @@
+import { checkDatabase } from '../../stores/sqlite/check-database.ts';
+import { newestSchema } from '../../stores/sqlite/examine.ts';
+import { type Finding, fail, ok, warn } from './finding.ts';
+
+/** Whether the database can be read and is on the schema of this rankd. To look at it is not to migrate it. */
+export function databaseFindings(dataDir: string): Finding[] {
+  const { schema, checks } = checkDatabase(dataDir);
+  const flaw = checks.find((check) => !check.ok);
+  if (flaw !== undefined) {
+    const fix = 'stop the daemon, then put back a backup: rankd restore FILE';
+    return [fail('database', `${flaw.name}: ${flaw.detail}`, fix)];
+  }
+  if (schema === newestSchema) return [ok('database', `sound, schema ${schema}`)];
+  return [warn('database', `schema ${schema} of ${newestSchema}: the next command migrates it`, 'rankd db migrate')];
+}
