@@ -56,6 +56,7 @@ describe.concurrent('started by npx, which leaves no rankd on the path', () => {
     [['key', 'show', 'nobody'], 'try: npx rankd key list'],
     [['key', 'show', 'nobody', '--json'], '"try":"npx rankd key list"'],
     [['rank', 'test', '1001', '21'], 'try: npx rankd group roles'],
+    [['doctor', '--offline'], 'try: npx rankd init'],
     [['key', '--help'], '\n  npx rankd key create my-game'],
     [['key', '--help'], 'Usage: npx rankd key '],
     [['--help'], 'Usage: npx rankd ['],

@@ -42,7 +42,7 @@ async function doctor(cli: Cli, { offline = false }: { offline?: boolean }): Pro
   );
   if (loaded !== undefined) findings.push(...(await configured(cli, loaded, offline)));
   const isFine = findings.every(({ grade }) => grade !== 'FAIL');
-  cli.print({ ok: isFine, findings: findings.map((one) => ({ ...one, fix: one.fix ?? null })) }, report(findings));
+  cli.print({ ok: isFine, findings: findings.map((one) => ({ ...one, fix: one.fix ?? null })) }, report(cli, findings));
   if (!isFine) throw new ExitCode(5);
 }
 
@@ -86,12 +86,12 @@ class ScratchDirectory implements Disposable {
   }
 }
 
-function report(findings: Finding[]): string {
+function report(cli: Cli, findings: Finding[]): string {
   const width = Math.max(...findings.map(({ check }) => check.length));
   return findings
     .map(({ check, grade, text, fix }) => {
       const line = `${grade.padEnd(4)}  ${check.padEnd(width)}  ${printable(text)}`;
-      return fix === undefined ? line : `${line}\n${' '.repeat(width + 8)}try: ${printable(fix)}`;
+      return fix === undefined ? line : `${line}\n${' '.repeat(width + 8)}try: ${printable(cli.asTyped(fix))}`;
     })
     .join('\n');
 }
