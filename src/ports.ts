@@ -167,12 +167,31 @@ export interface WhitelistStore {
   removeEntries(input: { keyId: string; placeIds: number[] }, by: string): Promise<WhitelistEntry[]>;
 }
 
-export interface ChangeFilter {
-  /** Only these; newest first. */
+/** Which changes; without anything, all of them. */
+export interface ChangeSelection {
   rankeeId?: number;
+  rankerId?: number;
   keyId?: string;
+  placeId?: number;
+  /** As the history names who asked: `key:<id>` or `cli:<user>@<host>`. */
+  by?: string;
+  undoId?: string;
   states?: RankChange['state'][];
+  /** When it was asked for: epoch milliseconds, included. */
+  since?: number;
+  /** When it was asked for: epoch milliseconds, not included. */
+  until?: number;
+}
+
+export interface ChangeFilter extends ChangeSelection {
   limit: number;
+}
+
+/** A stretch of the history, newest first. */
+export interface ChangePage {
+  changes: RankChange[];
+  /** Where the next page begins; absent where there is none. */
+  next?: number;
 }
 
 /** How a change ended, or that it is not known yet. */
@@ -226,6 +245,8 @@ export interface ChangeStore {
   lastChangedSomebodyAt(rankerId: number): Promise<number | undefined>;
   /** Newest first. */
   listChanges(filter: ChangeFilter): Promise<RankChange[]>;
+  /** A page of the history that begins at `from`, as the page before it named that. */
+  pageChanges(filter: ChangeFilter & { from?: number }): Promise<ChangePage>;
   /** Every pending or unknown change, oldest first. */
   openChanges(): Promise<RankChange[]>;
 }

@@ -34,6 +34,13 @@ export function detailedChangeDocument(change: RankChange) {
     oldRankName: change.oldRankName ?? null,
     prefix: change.prefix ?? null,
     webhookHost: change.webhookHost ?? null,
+    undoOf: change.undoOf ?? null,
+    undoId: change.undoId ?? null,
     idempotencyKey: change.idempotencyKey ?? null,
   };
+}
+
+/** A member in a table: the id alone where the caller gave no name. */
+export function rankeeTitle({ rankeeName, rankeeId }: Pick<RankChange, 'rankeeName' | 'rankeeId'>): string {
+  return rankeeName === '' ? String(rankeeId) : `${rankeeName} (${rankeeId})`;
 }

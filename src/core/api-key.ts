@@ -40,7 +40,7 @@ export function withoutKeys(text: string): string {
 }
 
 /** A public identifier, e.g. `key_8TqLx0vBz3Rw`. 71 bits: unique without asking anyone. */
-export function newId(prefix: 'ws' | 'key' | 'chg' | 'req' | 'cli' | 'daemon'): string {
+export function newId(prefix: 'ws' | 'key' | 'chg' | 'undo' | 'req' | 'cli' | 'daemon'): string {
   return `${prefix}_${randomBase62(12)}`;
 }
 

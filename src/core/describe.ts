@@ -1,4 +1,4 @@
-import type { RankRequest, Role } from './model.ts';
+import type { RankChange, RankRequest, Role } from './model.ts';
 import type { RolePlan, RoleScheme } from './role-plan.ts';
 
 /** How messages name a member: `Sam (1001)`, or `Member 1001` where the caller gave no name. */
@@ -17,6 +17,17 @@ export function successMessage(request: RankRequest, { roles }: RoleScheme, plan
   if (plan.steps.length === 0) return `${who} already is ${roleTitle(plan.target)}.`;
   const old = roles.filter((role) => plan.goal.from.includes(role.id) && role.rank === plan.rankBefore).at(-1);
   return `${who} is now ${roleTitle(plan.target)}${old === undefined ? '' : `, was ${roleTitle(old)}`}.`;
+}
+
+/** What is kept of a change that put roles back. */
+export function restoredMessage(
+  request: Pick<RankRequest, 'rankeeName' | 'rankeeId'>,
+  { scheme, plan, between }: { scheme: RoleScheme; plan: RolePlan; between: RankChange[] },
+): string {
+  const roles = scheme.roles.filter((role) => plan.goal.to.includes(role.id)).reverse();
+  const others = between.map(({ id }) => id).join(', ');
+  const also = others === '' ? '' : ` This takes back ${others} as well, made in between.`;
+  return `${memberTitle(request)} holds ${roles.map(roleTitle).join(', ')} again.${also}`;
 }
 
 /** At most `most` characters, cut between characters and never inside one. */

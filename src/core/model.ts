@@ -166,6 +166,10 @@ export interface RankChange extends RankRequest {
   demotion: boolean;
   requestedAt: number;
   finishedAt?: number;
+  /** The oldest of the changes that this one took back: the roles from before it were put back. */
+  undoOf?: string;
+  /** The run of `history undo` that it belongs to. */
+  undoId?: string;
   idempotencyKey?: string;
   /** SHA-256 (hex) of the request the idempotency key came with. */
   fingerprint?: string;

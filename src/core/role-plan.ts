@@ -1,6 +1,6 @@
 import { RankdError } from '../errors.ts';
 import { shorten } from './describe.ts';
-import type { Member, Role } from './model.ts';
+import type { Member, RankChange, Role } from './model.ts';
 import { type Goal, type Step, steps } from './steps.ts';
 
 /** How a member gets to the target, and what must hold afterwards. */
@@ -40,6 +40,31 @@ export function rolePlan(scheme: RoleScheme, member: Member, target: Role): Role
     rankBefore: highestRank(scheme, before),
     rankAfter: highestRank(scheme, after),
   };
+}
+
+/**
+ * Plans how a member comes to hold exactly these roles (ids) again, those that the group still has. The target is the
+ * highest of them that changing a rank may give.
+ */
+export function restorePlan(scheme: RoleScheme, member: Member, wanted: number[]): RolePlan {
+  const before = heldRoles(scheme.roles, member);
+  const after = heldRoles(scheme.roles, { ...member, roleIds: wanted });
+  const rankAfter = highestRank(scheme, after);
+  const target = after.find((role) => role.rank === rankAfter && (role.kind === 'base' || isManaged(scheme, role)));
+  if (target === undefined) throw new RankdError('unknown_rank', 'The group lists no role that every member has.');
+  const goal = { from: roleIds(before), to: roleIds(after) };
+  return { target, goal, steps: steps(goal), rankBefore: highestRank(scheme, before), rankAfter };
+}
+
+/** True where a member is seen to hold what the change was for: an undo means exactly its roles, any other the rank. */
+export function isReached(
+  scheme: RoleScheme,
+  { roleId, rolesAfter, undoOf }: Pick<RankChange, 'roleId' | 'rolesAfter' | 'undoOf'>,
+  member: Member,
+): boolean {
+  if (undoOf !== undefined) return roleIds(heldRoles(scheme.roles, member)).join() === rolesAfter.join();
+  const target = scheme.roles.find((role) => role.id === roleId);
+  return target !== undefined && rolePlan(scheme, member, target).steps.length === 0;
 }
 
 /** The roles a member holds, the implicit base role included. Roles the group no longer lists are left out. */

@@ -1,5 +1,5 @@
 import type { RankChange } from '../core/model.ts';
-import { heldRoles, type RolePlan, type RoleScheme, roleIds, rolePlan } from '../core/role-plan.ts';
+import { heldRoles, isReached, type RoleScheme, roleIds } from '../core/role-plan.ts';
 import type { Step } from '../core/steps.ts';
 import type { RankdError } from '../errors.ts';
 import type { CallContext } from '../ports.ts';
@@ -8,20 +8,28 @@ import { type Ending, endingOf, outcomeUnknown } from './change-outcome.ts';
 import type { Ranking } from './ranking.ts';
 import { lagEndsAt } from './read-member.ts';
 
+/** A change that is decided: what to write, and what the caller is told then. */
+export interface Intent {
+  change: RankChange;
+  steps: Step[];
+  scheme: RoleScheme;
+  success: string;
+}
+
 /** Carries out a change whose intent is kept. A refusal half-way is put back; what can't be confirmed is unknown. */
 export async function applyChange(
   app: Pick<Ranking, 'store' | 'platform' | 'clock'>,
-  { change, plan, scheme, success }: { change: RankChange; plan: RolePlan; scheme: RoleScheme; success: string },
+  { change, steps, scheme, success }: Intent,
   call: CallContext,
 ): Promise<Ending> {
   const { rankeeId: userId } = change;
   const provesFrom = () => lagEndsAt(app, userId);
-  const progress = await carryOut(app, { userId, steps: plan.steps, provesFrom }, call);
+  const progress = await carryOut(app, { userId, steps, provesFrom }, call);
   switch (progress.kind) {
     case 'done': {
       const seen = { userId, roleIds: progress.seen };
       // Somebody else may have given a higher role in between: then the member is not seen to hold the new rank.
-      if (rolePlan(scheme, seen, plan.target).steps.length > 0) return endingOf(outcomeUnknown());
+      if (!isReached(scheme, change, seen)) return endingOf(outcomeUnknown());
       const rolesAfter = roleIds(heldRoles(scheme.roles, seen));
       return { outcome: { state: 'applied', code: null, message: success, rolesAfter } };
     }

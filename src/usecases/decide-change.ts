@@ -123,7 +123,8 @@ async function verifyRanker(app: Ranking, of: PolicyCase, call: CallContext): Pr
   return roles;
 }
 
-async function findMember(app: Ranking, userId: number, call: CallContext) {
+/** The member and the scheme that knows every role held. Throws `member_not_found`, and `above_acting_account` for the owner. */
+export async function findMember(app: Ranking, userId: number, call: CallContext) {
   const member = await readMember(app, userId, call);
   if (member !== undefined) {
     const scheme = await app.group.schemeFor(member, call);

@@ -1,6 +1,6 @@
 import { memberTitle } from '../core/describe.ts';
 import type { Member, RankChange } from '../core/model.ts';
-import { heldRoles, roleIds, rolePlan } from '../core/role-plan.ts';
+import { heldRoles, isReached, roleIds } from '../core/role-plan.ts';
 import { type Goal, reversed, steps, stepsLeft } from '../core/steps.ts';
 import { RankdError } from '../errors.ts';
 import type { CallContext, ChangeOutcome } from '../ports.ts';
@@ -90,11 +90,9 @@ async function reached(
     return { ...outcomeOf(new RankdError(change.code ?? 'platform_rejected', change.message)), rolesAfter };
   }
   const scheme = await app.group.scheme(call);
-  const target = scheme.roles.find((role) => role.id === change.roleId);
-  const member = { userId: change.rankeeId, roleIds: rolesAfter };
   // Every role of the plan is in place; but somebody else may have given a higher one since.
-  const isRank = target !== undefined && rolePlan(scheme, member, target).steps.length === 0;
-  if (!isRank) return { ...outcomeOf(changedByOthers(change)), rolesAfter };
+  if (!isReached(scheme, change, { userId: change.rankeeId, roleIds: rolesAfter }))
+    return { ...outcomeOf(changedByOthers(change)), rolesAfter };
   return {
     state: 'applied',
     code: null,

@@ -4,11 +4,13 @@ import type { Member, Role, RoleKind } from '../../src/core/model.ts';
 import {
   heldRoles,
   highestRank,
+  isReached,
   listRoles,
   neighbour,
   type RoleScheme,
   resolveLadder,
   resolveTarget,
+  restorePlan,
   roleIds,
   rolePlan,
 } from '../../src/core/role-plan.ts';
@@ -33,6 +35,26 @@ describe.each([
       expect(Math.max(1, ...counted.map((role) => role.rank))).toBe(target.rank);
       expect(target.kind === 'base' || counted.includes(target)).toBe(true);
       expect(plan.rankAfter).toBe(target.rank);
+    });
+  });
+
+  test('can be put back exactly, whichever roles were held before, and only exactly that counts as put back', () => {
+    holds(arbitrary, ({ scheme, member, target }) => {
+      const { goal, steps } = rolePlan(scheme, member, target);
+      const changed = { ...member, roleIds: [...stateAfter(member, steps)] };
+      const back = restorePlan(scheme, changed, goal.from);
+      const restored = { ...member, roleIds: [...stateAfter(changed, back.steps)] };
+      expect(roleIds(heldRoles(scheme.roles, restored))).toEqual(goal.from);
+      expect(back.rankAfter).toBe(back.target.rank);
+      const undo = { undoOf: 'chg_1', roleId: back.target.id, rolesAfter: back.goal.to };
+      expect(isReached(scheme, undo, restored)).toBe(true);
+      expect(isReached(scheme, undo, changed)).toBe(steps.length === 0);
+      expect(isReached(scheme, { roleId: target.id, rolesAfter: goal.to }, changed)).toBe(true);
+      for (const role of customsOf(scheme.roles)
+        .filter(({ id }) => !goal.from.includes(id))
+        .slice(0, 2)) {
+        expect(isReached(scheme, undo, { ...restored, roleIds: [...restored.roleIds, role.id] })).toBe(false);
+      }
     });
   });
 

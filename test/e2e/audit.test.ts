@@ -1,8 +1,6 @@
-import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
-import { fileURLToPath } from 'node:url';
 import Database from 'better-sqlite3';
 import { expect, test } from 'vitest';
 import { runCli } from '../../src/cli/program.ts';
@@ -173,13 +171,8 @@ function inDatabase({ dataDir }: CliHome, sql: string): void {
 }
 
 /** A command that runs until it is stopped. */
-function startCli({ cwd, folder, dataDir }: CliHome, ...args: string[]) {
-  const binary = fileURLToPath(new URL('../../bin/rankd.js', import.meta.url));
-  const child = spawn(process.execPath, [binary, ...args], {
-    cwd,
-    env: { PATH: process.env['PATH'], HOME: folder, RANKD_DATA_DIR: dataDir },
-    stdio: ['ignore', 'pipe', 'inherit'],
-  });
+function startCli(home: CliHome, ...args: string[]) {
+  const child = home.start(args);
   const exitCode = once(child, 'exit').then(([code]) => code);
   return {
     process: child,

@@ -105,6 +105,8 @@ test.concurrent('show adds what else is known of one change', async () => {
     oldRankName: 'Trainee',
     prefix: '!',
     webhookHost: 'hooks.example.com',
+    undoOf: 'chg_before',
+    undoId: 'undo_x',
     idempotencyKey: 'abc',
     by: 'key:key_gone',
     finishedAt: Date.UTC(2026, 4, 1, 0, 0, 1),
@@ -125,6 +127,8 @@ test.concurrent('show adds what else is known of one change', async () => {
     'oldRankName',
     'prefix',
     'webhookHost',
+    'undoOf',
+    'undoId',
     'idempotencyKey',
   ]);
   expect(bare.change).toMatchObject({

@@ -1,4 +1,4 @@
-import { spawn } from 'node:child_process';
+import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process';
 import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -45,14 +45,19 @@ export class CliHome {
     return join(this.cwd, name);
   }
 
-  async run(
+  /** Starts a command that the test stops by itself. */
+  start(
     args: string[],
-    { env = {}, cwd = this.cwd, input = '', dataDir = this.dataDir }: RunOptions = {},
-  ): Promise<CliResult> {
-    const child = spawn(process.execPath, [binary, ...args], {
+    { env = {}, cwd = this.cwd, dataDir = this.dataDir }: Omit<RunOptions, 'input'> = {},
+  ): ChildProcessWithoutNullStreams {
+    return spawn(process.execPath, [binary, ...args], {
       cwd,
       env: { PATH: process.env['PATH'], HOME: this.folder, RANKD_DATA_DIR: dataDir, ...env },
     });
+  }
+
+  async run(args: string[], { input = '', ...options }: RunOptions = {}): Promise<CliResult> {
+    const child = this.start(args, options);
     child.stdin.on('error', () => undefined); // a command that reads no input may be gone already
     child.stdin.end(input);
     const code = new Promise<number | null>((resolve, reject) => child.once('error', reject).once('close', resolve));

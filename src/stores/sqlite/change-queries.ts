@@ -1,5 +1,5 @@
 import type { RankChange } from '../../core/model.ts';
-import type { ChangeStore } from '../../ports.ts';
+import type { ChangeFilter, ChangeStore } from '../../ports.ts';
 import { type ChangeRow, selectChange, toChange } from './change-row.ts';
 import type { Connection } from './connection.ts';
 
@@ -11,6 +11,7 @@ type ChangeQueries = Pick<
   | 'lastAppliedAt'
   | 'lastChangedSomebodyAt'
   | 'listChanges'
+  | 'pageChanges'
   | 'openChanges'
 >;
 
@@ -50,17 +51,15 @@ export function changeQueries(db: Connection): ChangeQueries {
       return lastChangedSomebodyAt(db, rankerId);
     },
 
-    async listChanges({ rankeeId, keyId, states, limit }) {
-      const conditions = [
-        ...(rankeeId === undefined ? [] : ['rankee_id = @rankeeId']),
-        ...(keyId === undefined ? [] : ['key_id = @keyId']),
-        ...(states === undefined ? [] : ['state IN (SELECT value FROM json_each(@states))']),
-      ];
-      const rows = db.all<ChangeRow>(
-        `${selectChange} WHERE ${conditions.join(' AND ') || 'TRUE'} ORDER BY seq DESC LIMIT @limit`,
-        { rankeeId, keyId, states: JSON.stringify(states), limit },
-      );
-      return rows.map(toChange);
+    async listChanges(filter) {
+      return select(db, filter).map(toChange);
+    },
+
+    async pageChanges(filter) {
+      const rows = select(db, filter);
+      const last = rows.at(-1);
+      const isMore = last !== undefined && rows.length === filter.limit;
+      return { changes: rows.map(toChange), ...(isMore && { next: last.seq - 1 }) };
     },
 
     async openChanges() {
@@ -81,6 +80,31 @@ export function lastChangedSomebodyAt(db: Connection, rankerId: number): number 
     { rankerId },
   );
   return row?.at;
+}
+
+/** What each part of a filter asks of a row. */
+const conditions = {
+  rankeeId: 'rankee_id = @rankeeId',
+  rankerId: 'ranker_id = @rankerId',
+  keyId: 'key_id = @keyId',
+  placeId: 'place_id = @placeId',
+  by: 'done_by = @by',
+  undoId: 'undo_id = @undoId',
+  states: 'state IN (SELECT value FROM json_each(@states))',
+  since: 'requested_at >= @since',
+  until: 'requested_at < @until',
+  from: 'seq <= @from',
+} as const satisfies Record<Exclude<keyof PageFilter, 'limit'>, string>;
+
+type PageFilter = ChangeFilter & { from?: number };
+
+function select(db: Connection, filter: PageFilter): ChangeRow[] {
+  const asked = Object.entries(conditions).filter(([name]) => filter[name as keyof PageFilter] !== undefined);
+  const where = asked.map(([, condition]) => condition).join(' AND ') || 'TRUE';
+  return db.all(`${selectChange} WHERE ${where} ORDER BY seq DESC LIMIT @limit`, {
+    ...filter,
+    states: JSON.stringify(filter.states),
+  });
 }
 
 export function findChange(db: Connection, id: string): RankChange | undefined {

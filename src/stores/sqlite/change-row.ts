@@ -28,19 +28,21 @@ const columns = {
   webhookHost: 'webhook_host',
   requestedAt: 'requested_at',
   finishedAt: 'finished_at',
+  undoOf: 'undo_of',
+  undoId: 'undo_id',
   idempotencyKey: 'idempotency_key',
   fingerprint: 'fingerprint',
 } as const satisfies Record<keyof RankChange, string>;
 
 const fields = Object.keys(columns) as Array<keyof RankChange>;
 
-export const selectChange = `SELECT ${fields.map((field) => `${columns[field]} AS "${field}"`).join(', ')} FROM rank_changes`;
+export const selectChange = `SELECT seq, ${fields.map((field) => `${columns[field]} AS "${field}"`).join(', ')} FROM rank_changes`;
 
 export const insertChange = `
   INSERT INTO rank_changes (${Object.values(columns).join(', ')})
   VALUES (${fields.map((field) => `@${field}`).join(', ')})`;
 
-/** A change as it is selected: absent fields are null, booleans 0 or 1, lists JSON. */
+/** A change as it is selected, with its place in the order of arrival: absent fields are null, booleans 0 or 1, lists JSON. */
 export type ChangeRow = {
   [Field in keyof RankChange]-?: RankChange[Field] extends boolean
     ? number
@@ -49,9 +51,9 @@ export type ChangeRow = {
       : undefined extends RankChange[Field]
         ? NonNullable<RankChange[Field]> | null
         : RankChange[Field];
-};
+} & { seq: number };
 
-export function toChange({ code, rolesBefore, rolesAfter, dryRun, demotion, ...row }: ChangeRow): RankChange {
+export function toChange({ seq: _, code, rolesBefore, rolesAfter, dryRun, demotion, ...row }: ChangeRow): RankChange {
   return {
     ...withoutNulls(row),
     code,

@@ -117,7 +117,7 @@ function applyOutcome(change: RankChange, outcome: ChangeOutcome, now: number): 
 }
 
 function audit(db: Connection, change: RankChange, action: string, at: number): void {
-  const { id, by, rankeeId, code, rolesBefore, rolesAfter, keyId, placeId, dryRun } = change;
-  const detail = { rankeeId, code, rolesBefore, rolesAfter, keyId, placeId, ...(dryRun && { dryRun }) };
+  const { id, by, rankeeId, code, rolesBefore, rolesAfter, keyId, placeId, undoId, dryRun } = change;
+  const detail = { rankeeId, code, rolesBefore, rolesAfter, keyId, placeId, undoId, ...(dryRun && { dryRun }) };
   appendEvent(db, { at, by, action, subject: id, detail });
 }

@@ -90,6 +90,8 @@ export const migrations: readonly string[] = [
     webhook_host    TEXT,
     requested_at    INTEGER NOT NULL,
     finished_at     INTEGER,
+    undo_of         TEXT,
+    undo_id         TEXT,
     idempotency_key TEXT,
     fingerprint     TEXT
   ) STRICT;
@@ -98,6 +100,7 @@ export const migrations: readonly string[] = [
     WHERE idempotency_key IS NOT NULL;
   CREATE INDEX changes_of_a_member ON rank_changes (rankee_id);
   CREATE INDEX changes_by_a_key ON rank_changes (key_id);
+  CREATE INDEX changes_of_an_undo ON rank_changes (undo_id) WHERE undo_id IS NOT NULL;
   CREATE INDEX applied_to_a_member ON rank_changes (rankee_id, finished_at)
     WHERE state = 'applied' AND dry_run = 0 AND roles_before <> roles_after;
   CREATE INDEX changes_by_a_ranker ON rank_changes (ranker_id)

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import type { RankChange } from '../../../src/core/model.ts';
 import type { StoreCase } from '../store-contract.ts';
-import { applied, awkwardText, largestId, newChange, refused, unknown } from './samples.ts';
+import { applied, awkwardText, largestId, newChange, operator, refused, unknown } from './samples.ts';
 
 export function changeContract(at: StoreCase): void {
   const begin = (change: RankChange, after?: string) => at.store.beginChange(change, { after });
@@ -61,6 +61,42 @@ export function changeContract(at: StoreCase): void {
       expect(await ids({ states: ['applied', 'refused'] })).toEqual([second.id, first.id]);
       expect(await ids({ states: ['applied', 'pending'], keyId: 'key_main', rankeeId: 9 })).toEqual([third.id]);
       expect(await ids({ states: [] })).toEqual([]);
+    });
+
+    test('lists and pages are of the ranker, place, operator, undo and time asked for', async () => {
+      const {
+        keyId: _key,
+        placeId: _place,
+        ...operators
+      } = newChange({ by: operator, state: 'applied', requestedAt: 2_000 });
+      const byHand = { ...operators, undoOf: 'chg_before', undoId: 'undo_x' };
+      const asked = newChange({ state: 'applied', rankerId: 5, placeId: 43, requestedAt: 1_000 });
+      for (const change of [byHand, asked]) await at.store.recordChange(change);
+      const ids = async (filter: object) => {
+        const page = await at.other.pageChanges({ limit: 9, ...filter });
+        expect(await at.store.listChanges({ limit: 9, ...filter })).toStrictEqual(page.changes);
+        return page.changes.map(({ id }) => id);
+      };
+      expect(await ids({ rankerId: 5 })).toEqual([asked.id]);
+      expect(await ids({ rankerId: 0 })).toEqual([byHand.id]);
+      expect(await ids({ placeId: 43 })).toEqual([asked.id]);
+      expect(await ids({ by: operator })).toEqual([byHand.id]);
+      expect(await ids({ undoId: 'undo_x' })).toEqual([byHand.id]);
+      expect(await ids({ since: 1_001 })).toEqual([byHand.id]);
+      expect(await ids({ since: 2_000, until: 2_001 })).toEqual([byHand.id]);
+      expect(await ids({ until: 2_000 })).toEqual([asked.id]);
+      expect(await at.store.findChange(byHand.id)).toStrictEqual(byHand);
+    });
+
+    test('pages follow each other without a gap, also while new changes arrive', async () => {
+      const all = Array.from({ length: 5 }, () => newChange({ state: 'refused' }));
+      for (const change of all) await at.store.recordChange(change);
+      const first = await at.store.pageChanges({ limit: 2 });
+      await at.store.recordChange(newChange({ state: 'refused' }));
+      const second = await at.store.pageChanges({ limit: 2, from: first.next ?? 0 });
+      const third = await at.store.pageChanges({ limit: 2, from: second.next ?? 0 });
+      expect([first, second, third].flatMap(({ changes }) => changes)).toStrictEqual(all.toReversed());
+      expect(third).not.toHaveProperty('next');
     });
 
     test('the latest change of a member is the last to arrive, whatever the clock said', async () => {

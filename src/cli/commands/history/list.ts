@@ -1,0 +1,51 @@
+import type { Command } from 'commander';
+import type { RankChange } from '../../../core/model.ts';
+import { wholeNumber } from '../../arguments.ts';
+import { changeDocument, rankeeTitle } from '../../change-document.ts';
+import type { Cli } from '../../cli.ts';
+import { examples } from '../../help.ts';
+import { table } from '../../table.ts';
+import { isoOrNull } from '../../time.ts';
+import { type SelectionOptions, selectionOf, stateOption, withSelection } from './selection.ts';
+
+export function listCommand(history: Command, cli: Cli): void {
+  withSelection(history.command('list').description('rank changes, newest first'))
+    .addOption(stateOption())
+    .option('--limit <n>', 'at most this many', wholeNumber(1, 100_000), 20)
+    .addHelpText(
+      'after',
+      examples(
+        'rankd history list',
+        'rankd history list --key my-game --state refused failed',
+        'rankd history list --user 1001 --limit 5 --json',
+        'rankd history list --place 920587237 --since 2026-05-01T18:00Z --until 2026-05-01T19:00Z',
+      ),
+    )
+    .action((options: SelectionOptions & { limit: number }) => list(cli, options));
+}
+
+async function list(cli: Cli, { limit, ...options }: SelectionOptions & { limit: number }): Promise<void> {
+  await cli.withStore(async (store) => {
+    const changes = await store.listChanges({ ...(await selectionOf(store, options)), limit });
+    const keyNames = new Map((await store.listKeys()).map(({ id, name }) => [id, name]));
+    const rows = changes.map((change) => toRow(change, keyNames));
+    cli.print(
+      { changes: changes.map(changeDocument) },
+      table(['requested', 'id', 'state', 'member', 'rank', 'key', 'message'], rows),
+    );
+    if (changes.length === 0) cli.say('There is no such rank change.');
+    if (changes.length === limit) cli.say(`The newest ${limit} are shown; --limit shows more.`);
+  });
+}
+
+function toRow(change: RankChange, keyNames: ReadonlyMap<string, string>): string[] {
+  return [
+    isoOrNull(change.requestedAt) ?? '',
+    change.id,
+    change.dryRun ? `${change.state} (test)` : change.state,
+    rankeeTitle(change),
+    String(change.newRankId),
+    change.keyId === undefined ? '-' : (keyNames.get(change.keyId) ?? change.keyId),
+    change.message,
+  ];
+}

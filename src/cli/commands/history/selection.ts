@@ -1,0 +1,52 @@
+import { type Command, Option } from 'commander';
+import type { ChangeState } from '../../../core/model.ts';
+import type { ChangeSelection, KeyStore } from '../../../ports.ts';
+import { requireKey } from '../../../usecases/keys.ts';
+import { anyId, moment, wholeNumber } from '../../arguments.ts';
+
+/** The options by which commands choose rank changes. */
+export interface SelectionOptions {
+  key?: string;
+  place?: number;
+  ranker?: number;
+  user?: number;
+  by?: string;
+  since?: number;
+  until?: number;
+  state?: ChangeState[];
+}
+
+const states = ['pending', 'applied', 'refused', 'failed', 'unknown'] as const satisfies ChangeState[];
+
+export function withSelection(command: Command): Command {
+  return command
+    .option('--key <key>', 'only those asked for with this key (id or name)')
+    .option('--place <id>', 'only those asked for from this place', anyId)
+    .option('--ranker <user>', 'only those asked for by this user', wholeNumber(0, Number.MAX_SAFE_INTEGER))
+    .option('--by <operator>', 'only those of this operator, as the audit names them: cli:ann@host')
+    .option('--user <id>', 'only those of this member', anyId)
+    .option('--since <when>', 'only from then on: 24h ago, or 2026-05-01T18:00Z', moment)
+    .option('--until <when>', 'only from before then', moment);
+}
+
+export function stateOption(): Option {
+  return new Option('--state <state...>', 'only those in one of these states').choices(states);
+}
+
+/** Throws `not_found` for a key that there is not. */
+export async function selectionOf(
+  store: Pick<KeyStore, 'findKey'>,
+  { key: idOrName, place, ranker, user, by, since, until, state }: SelectionOptions,
+): Promise<ChangeSelection> {
+  const key = idOrName === undefined ? undefined : await requireKey(store, idOrName);
+  return {
+    ...(key !== undefined && { keyId: key.id }),
+    ...(place !== undefined && { placeId: place }),
+    ...(ranker !== undefined && { rankerId: ranker }),
+    ...(user !== undefined && { rankeeId: user }),
+    ...(by !== undefined && { by }),
+    ...(since !== undefined && { since }),
+    ...(until !== undefined && { until }),
+    ...(state !== undefined && { states: state }),
+  };
+}

@@ -1,0 +1,24 @@
+import type { Command } from 'commander';
+import { RankdError } from '../../../errors.ts';
+import { detailedChangeDocument } from '../../change-document.ts';
+import type { Cli } from '../../cli.ts';
+import { facts } from '../../facts.ts';
+import { examples } from '../../help.ts';
+
+export function showCommand(history: Command, cli: Cli): void {
+  history
+    .command('show')
+    .description('one rank change with all that is known of it')
+    .argument('<id>', 'id of the change, as the list and the header x-rank-change give it')
+    .addHelpText('after', examples('rankd history show chg_0aB1cD2eF3gH'))
+    .action((id: string) => show(cli, id));
+}
+
+async function show(cli: Cli, id: string): Promise<void> {
+  const change = await cli.withStore((store) => store.findChange(id));
+  if (change === undefined) {
+    throw new RankdError('not_found', `There is no rank change with the id "${id}".`, { hint: 'rankd history list' });
+  }
+  const document = detailedChangeDocument(change);
+  cli.print({ change: document }, facts(document));
+}

@@ -1,0 +1,130 @@
+import type { ChangeSelection } from '../../../ports.ts';
+import type { UndoPlan, UndoRun } from '../../../usecases/undo-changes.ts';
+import type { MemberUndo, Rankee } from '../../../usecases/undo-member.ts';
+import { rankeeTitle } from '../../change-document.ts';
+import type { Cli } from '../../cli.ts';
+import { exitCodes, formatError } from '../../errors.ts';
+import { ExitCode } from '../../exit-code.ts';
+import { table } from '../../table.ts';
+
+interface Undone {
+  plan: UndoPlan;
+  selection: ChangeSelection;
+  dryRun: boolean;
+  run: UndoRun & { isInterrupted: boolean };
+}
+
+type Result = Rankee & MemberUndo;
+
+/** How a summary counts each state. */
+const words = {
+  put_back: 'put back',
+  would_put_back: 'would be put back',
+  already: 'as before already',
+  changed_since: 'changed since by somebody else, left alone',
+  left_group: 'no longer in the group',
+  refused: 'refused',
+  unknown: 'not confirmed yet',
+} as const satisfies Record<MemberUndo['state'], string>;
+
+/** Prints what became of every member and a summary; ends with the exit code that tells whether anything is left to do. */
+export function printUndo(cli: Cli, undone: Undone): void {
+  const { plan, dryRun, run } = undone;
+  const results = [...run.results, ...plan.settled];
+  const isTold = ({ state }: Result) => state !== 'already' && (dryRun || state !== 'put_back');
+  const rows = results.filter(isTold).map((result) => [rankeeTitle(result), words[result.state], detailOf(result)]);
+  const summary = summaryOf(undone, results);
+  cli.print(
+    { undo: undoDocument(undone, results) },
+    [table(['member', 'outcome', 'detail'], rows), summary].filter(Boolean).join('\n'),
+  );
+  if (run.error !== undefined && !cli.options.json)
+    cli.io.stderr(cli.asTyped(formatError(run.error, { asJson: false })));
+  if (run.left.length > 0) cli.say(`To go on with what is left: ${commandFor(undone)}`);
+  else if (!dryRun && results.some(({ state }) => state === 'put_back'))
+    cli.say(`To take this back: rankd history undo --undo ${plan.undoId}`);
+  const code = exitCodeOf(undone, results);
+  if (code !== 0) throw new ExitCode(code);
+}
+
+function summaryOf({ plan, run }: Undone, results: Result[]): string {
+  if (plan.changes === 0) return 'No selected rank change took effect: there is nothing to undo.';
+  const states = Object.keys(words) as Array<MemberUndo['state']>;
+  const counts = states.map((state) => [results.filter((result) => result.state === state).length, words[state]]);
+  const all = [...counts, [run.left.length, 'not come to']];
+  const told = all.flatMap(([count, what]) => (count === 0 ? [] : [`${count} ${what}`]));
+  return `${plan.undoId}: of ${results.length + run.left.length} members ${told.join('; ')}.`;
+}
+
+function detailOf(result: Result): string {
+  switch (result.state) {
+    case 'put_back':
+    case 'would_put_back':
+      return result.change.message;
+    case 'changed_since':
+      return result.byChange === undefined ? 'not through rankd: Roblox shows other roles' : `by ${result.byChange}`;
+    case 'refused':
+    case 'unknown':
+      return result.error.message;
+    case 'already':
+    case 'left_group':
+      return '';
+  }
+}
+
+function undoDocument({ plan, dryRun, run }: Undone, results: Result[]): Record<string, unknown> {
+  return {
+    id: plan.undoId,
+    dryRun,
+    changes: plan.changes,
+    members: results.map(memberDocument),
+    left: run.left.map(({ rankeeId }) => rankeeId),
+    stoppedBy: run.error === undefined ? null : { code: run.error.code, message: run.error.message },
+  };
+}
+
+/** Always the same fields; roles are ids. */
+function memberDocument(result: Result): Record<string, unknown> {
+  const change = 'change' in result ? result.change : undefined;
+  const error = 'error' in result ? result.error : undefined;
+  return {
+    rankeeId: result.rankeeId,
+    rankeeName: result.rankeeName,
+    state: result.state,
+    changeId: result.state === 'put_back' ? result.change.id : 'changeId' in result ? (result.changeId ?? null) : null,
+    undoOf: change?.undoOf ?? null,
+    rolesBefore: change?.rolesBefore ?? null,
+    rolesAfter: change?.rolesAfter ?? null,
+    byChange: 'byChange' in result ? (result.byChange ?? null) : null,
+    code: error?.code ?? null,
+    message: detailOf(result),
+  };
+}
+
+/** The same selection with its times as moments: a duration would mean another time by then. */
+function commandFor({ selection, dryRun }: Undone): string {
+  const { keyId, placeId, rankerId, rankeeId, by, undoId, since, until } = selection;
+  const moment = (at: number | undefined) => at !== undefined && new Date(at).toISOString();
+  const flags = {
+    key: keyId,
+    place: placeId,
+    ranker: rankerId,
+    user: rankeeId,
+    by: by !== undefined && `'${by.replaceAll("'", "'\\''")}'`,
+    undo: undoId,
+    since: moment(since),
+    until: moment(until),
+  };
+  const given = Object.entries(flags).flatMap(([name, value]) =>
+    value === undefined || value === false ? [] : [`--${name} ${value}`],
+  );
+  return ['rankd history undo', ...given, ...(dryRun ? ['--dry-run'] : [])].join(' ');
+}
+
+/** Members left alone are no failure: that is what was asked for. */
+function exitCodeOf({ run }: Undone, results: Result[]): number {
+  if (run.isInterrupted && run.left.length > 0) return 130;
+  if (run.error !== undefined) return exitCodes[run.error.code];
+  if (results.some(({ state }) => state === 'unknown')) return exitCodes.outcome_unknown;
+  return results.some(({ state }) => state === 'refused') ? 5 : 0;
+}

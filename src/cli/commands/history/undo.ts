@@ -1,0 +1,102 @@
+import type { Command } from 'commander';
+import type { RankingApp } from '../../../app.ts';
+import { keyState } from '../../../core/access.ts';
+import { RankdError } from '../../../errors.ts';
+import type { ChangeSelection } from '../../../ports.ts';
+import { planUndo, runUndo, type UndoPlan, type UndoRun } from '../../../usecases/undo-changes.ts';
+import type { Cli } from '../../cli.ts';
+import { confirm } from '../../confirm.ts';
+import { examples } from '../../help.ts';
+import { Progress } from '../../progress.ts';
+import { type SelectionOptions, selectionOf, withSelection } from './selection.ts';
+import { printUndo } from './undo-report.ts';
+
+interface UndoOptions extends Omit<SelectionOptions, 'state'> {
+  undo?: string;
+  dryRun?: boolean;
+}
+
+const help = `
+Every member whose rank the selected changes changed gets back exactly the roles from before the earliest of them, through the
+same confirmation, pace and records as any change. The policy's ceiling, floor, locked roles and protected members hold as they
+are configured now; cooldowns, steps and the breaker do not apply. Members are left alone and listed where
+their newest change is not a selected one, or where Roblox shows other roles than that change left. What
+an undo itself did is selected by --undo or --by only.
+
+Ctrl-C ends it once the members in hand are done; a second one ends it at once. The same command, run again, goes on
+with what is left.
+`;
+
+export function undoCommand(history: Command, cli: Cli): void {
+  withSelection(history.command('undo').description('put back the roles that members held before these rank changes'))
+    .option('--undo <id>', 'take back what this undo did')
+    .option('--dry-run', 'look at everything and tell what would be done; change nothing')
+    .addHelpText(
+      'after',
+      `${help}${examples(
+        'rankd history undo --key my-game --since 1h --dry-run',
+        'rankd history undo --key my-game --since 2026-05-01T18:00Z --until 2026-05-01T19:00Z',
+        'rankd history undo --ranker 1003 --since 24h -y',
+        'rankd history undo --undo undo_0aB1cD2eF3gH',
+      )}`,
+    )
+    .action((options: UndoOptions) => undo(cli, options));
+}
+
+async function undo(cli: Cli, { undo: undoId, dryRun = false, ...options }: UndoOptions): Promise<void> {
+  refuseVague(options, undoId);
+  await cli.withRanking(async (app) => {
+    const selection = { ...(await selectionOf(app.store, options)), ...(undoId !== undefined && { undoId }) };
+    const plan = await planUndo(app.store, selection);
+    await warnOfKey(cli, app, selection);
+    if (!dryRun && plan.members.length > 0) {
+      await confirm(cli, `Put back the roles of ${plan.members.length} members (${plan.changes} changes)?`);
+    }
+    const run = await carryOut(cli, app, { plan, selection, dryRun });
+    printUndo(cli, { plan, selection, dryRun, run });
+  });
+}
+
+async function carryOut(
+  cli: Cli,
+  app: RankingApp,
+  { plan, selection, dryRun }: { plan: UndoPlan; selection: ChangeSelection; dryRun: boolean },
+): Promise<UndoRun & { isInterrupted: boolean }> {
+  const { undoId, members, changes } = plan;
+  if (members.length === 0) return { results: [], left: [], error: undefined, isInterrupted: false };
+  if (!dryRun) {
+    const detail = { ...selection, changes, members: members.length };
+    await app.store.appendAudit({ by: cli.by, action: 'history.undo', subject: undoId, detail });
+  }
+  const stopping = new AbortController();
+  void cli.io.stopSignal.then(() => {
+    stopping.abort();
+    cli.say('\nStopping: the members in hand are finished first. Ctrl-C again stops at once.');
+  });
+  using progress = new Progress(cli, members.length);
+  const run = await runUndo(
+    app,
+    { members, order: { selection, undoId, by: cli.by, dryRun } },
+    { stop: stopping.signal, report: (done) => progress.show(done) },
+  );
+  return { ...run, isInterrupted: stopping.signal.aborted };
+}
+
+/** An undo of everything there ever was is never what is meant. */
+function refuseVague({ key, place, ranker, by, since }: UndoOptions, undoId: string | undefined): void {
+  if (undoId !== undefined) return;
+  const isNamed = [key, place, ranker, by].some((option) => option !== undefined);
+  if (isNamed && since !== undefined) return;
+  throw new RankdError('usage', isNamed ? 'Say from when on with --since.' : 'Say whose changes are to be undone.', {
+    hint: isNamed
+      ? 'rankd history undo --key KEY --since 1h --dry-run'
+      : 'add --key, --place, --ranker, --by or --undo',
+  });
+}
+
+/** What a key that still works does meanwhile would have to be undone next. */
+async function warnOfKey(cli: Cli, { store, clock }: RankingApp, { keyId, until }: ChangeSelection): Promise<void> {
+  const key = keyId === undefined || until !== undefined ? undefined : await store.findKey(keyId);
+  const isUsable = key && key.pausedAt === undefined && ['active', 'rotating'].includes(keyState(key, clock.now()));
+  if (isUsable) cli.say(`warning: key "${key.name}" still works; if it has leaked: rankd key revoke ${key.name}`);
+}

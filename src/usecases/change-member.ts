@@ -1,0 +1,113 @@
+import type { RankChange } from '../core/model.ts';
+import { RankdError } from '../errors.ts';
+import type { CallContext } from '../ports.ts';
+import { applyChange, type Intent } from './apply-change.ts';
+import { type Ending, outcomeUnknown } from './change-outcome.ts';
+import { ended } from './change-record.ts';
+import { PlaceInLine } from './place-in-line.ts';
+import type { Ranking } from './ranking.ts';
+import { isAbandoned, settleChange } from './settle-change.ts';
+
+/** A change as the history keeps it; `state` says how it ended, `error` what a change that is not applied ended with. */
+export interface Ended {
+  change: RankChange;
+  error?: RankdError;
+}
+
+/** What was decided of a member: something to write, or an answer without a write. */
+export type Decided<Answer> = { intent: Intent } | { answer: Answer };
+
+const pollMs = 50;
+
+/**
+ * Changes one member as `decide` says, in order of arrival among all that want to change this member: it is asked in the
+ * member's turn, with no change of theirs open, and once more where another process came first.
+ */
+export async function changeMember<Answer>(
+  app: Ranking,
+  rankeeId: number,
+  decide: () => Promise<Decided<Answer>>,
+  call: CallContext,
+): Promise<Ended | Answer> {
+  await using place = new PlaceInLine(app, { rankeeId, mustWait: app.turns.isBusy(rankeeId) });
+  return await app.turns.run(rankeeId, call.signal, async () => {
+    for (;;) {
+      const isNext = await place.isNext();
+      const { latestId, open } = await app.store.latestChange(rankeeId);
+      if (open !== undefined && isAbandoned(app, open)) {
+        await settleFirst(app, open, call);
+        continue;
+      }
+      if (open !== undefined || !isNext) {
+        await place.hold();
+        await app.clock.sleep(pollMs, call.signal);
+        continue;
+      }
+      const decided = await decide();
+      if ('answer' in decided) return decided.answer;
+      const done = await begun(app, { intent: decided.intent, after: latestId }, call);
+      if (done !== 'conflict') return done;
+    }
+  });
+}
+
+/** Time that ran out before any write was sent is a busy platform, not an unknown outcome. */
+export function asRefusal(cause: unknown, call: CallContext): RankdError {
+  if (cause instanceof RankdError) return cause;
+  if (call.signal.aborted) {
+    return new RankdError('platform_busy', 'The change could not begin in time; nothing was changed. Try again.', {
+      cause,
+      retryAfterMs: 5_000,
+    });
+  }
+  throw cause;
+}
+
+/** Keeps the intent, does the work, keeps the outcome. `conflict`: another process came first; what was read may be stale. */
+async function begun(
+  app: Ranking,
+  { intent, after }: { intent: Intent; after: string | undefined },
+  call: CallContext,
+): Promise<Ended | 'conflict'> {
+  const { change } = intent;
+  app.inHand.add(change.id);
+  try {
+    const isBegun = await app.store.beginChange(change, { after, ...demotionLimit(app, change) });
+    return isBegun ? await finish(app, change, () => applyChange(app, intent, call)) : 'conflict';
+  } finally {
+    app.inHand.delete(change.id);
+  }
+}
+
+/** From here on, what goes wrong on our side leaves the row open: it is settled by reading once that is mended. */
+async function finish(app: Ranking, change: RankChange, work: () => Promise<Ending>): Promise<Ended> {
+  try {
+    const { outcome, error } = await work();
+    const rolesAfter = outcome.rolesAfter ?? (outcome.state === 'unknown' ? undefined : change.rolesBefore);
+    const isOurs = await app.store.finishChange(change.id, {
+      ...outcome,
+      ...(rolesAfter !== undefined && { rolesAfter }),
+    });
+    const settled = isOurs ? undefined : await app.store.findChange(change.id);
+    if (settled !== undefined) return { change: settled };
+    return { change: ended(change, outcome, app.clock.now()), ...(error !== undefined && { error }) };
+  } catch (cause) {
+    throw outcomeUnknown(cause);
+  }
+}
+
+/** An earlier change of the member that nobody works on any more comes to its end before the next one begins. */
+async function settleFirst(app: Ranking, open: RankChange, call: CallContext): Promise<void> {
+  try {
+    await settleChange(app, open, call);
+  } catch (cause) {
+    const message = `An earlier change of member ${open.rankeeId} is still being found out.`;
+    throw new RankdError('platform_unavailable', message, { cause, retryAfterMs: 5_000 });
+  }
+}
+
+function demotionLimit({ breaker, clock }: Ranking, { keyId, demotion }: RankChange) {
+  if (breaker === undefined || keyId === undefined || !demotion) return {};
+  const { demotions, windowMs } = breaker;
+  return { demotions: { since: clock.now() - windowMs, byKey: demotions, byAll: 3 * demotions } };
+}

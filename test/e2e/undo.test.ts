@@ -1,0 +1,280 @@
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import Database from 'better-sqlite3';
+import { expect, test } from 'vitest';
+import { runCli } from '../../src/cli/program.ts';
+import { loadConfig } from '../../src/config/load.ts';
+import type { CallContext, Platform } from '../../src/ports.ts';
+import { openTestApp, type TestApp } from '../support/open-test-app.ts';
+import { CliHome } from '../support/run-cli.ts';
+import { TerminalIo } from '../support/terminal-io.ts';
+
+interface Undo {
+  undo: {
+    id: string;
+    dryRun: boolean;
+    changes: number;
+    members: Array<{
+      rankeeId: number;
+      state: string;
+      changeId: string | null;
+      byChange: string | null;
+      code: string | null;
+    }>;
+    left: number[];
+  };
+}
+
+const members = [1001, 1002, 1003, 1004, 1005, 1006, 1007, 1009];
+const captain = 8_589_934_642;
+
+test('a raid of demotions is put back exactly, all roles of every member, and recorded as the operator', async () => {
+  await using raid = await startRaid();
+  const before = await raid.held();
+  for (const userId of members.slice(4)) await raid.rank(raid.secret, userId, 10);
+  await raid.demote(...members);
+  const after = await raid.held();
+  expect(after).not.toEqual(before);
+
+  const { undo } = await raid.undo('--key', 'main', '--since', '1h');
+  expect(await raid.held()).toEqual(before);
+  expect(undo.changes).toBe(10); // 1004 held the base role alone already, 1005 and 1009 had rank 10
+  expect(states(undo)).toEqual(Object.fromEntries(members.filter((id) => id !== 1004).map((id) => [id, 'put_back'])));
+  const { change } = await raid.home.json<{ change: Record<string, unknown> }>(
+    'history',
+    'show',
+    undo.members[0]?.changeId ?? '',
+  );
+  expect(change).toMatchObject({
+    state: 'applied',
+    by: expect.stringMatching(/^cli:/),
+    undoId: undo.id,
+    undoOf: expect.stringMatching(/^chg_/),
+    command: 'rankd history undo',
+  });
+  const { events } = await raid.home.json<{ events: unknown[] }>('audit', 'list', '--action', 'history.undo');
+  expect(events).toMatchObject([{ subject: undo.id, detail: { changes: 10, members: 7 } }]);
+
+  const again = await raid.undo('--key', 'main', '--since', '1h');
+  expect(new Set(Object.values(states(again.undo)))).toEqual(new Set(['already']));
+  expect(again.undo.id).toBe(undo.id);
+});
+
+test('an undo is undone by its id, and that again by the first command', async () => {
+  await using raid = await startRaid();
+  const before = await raid.held();
+  await raid.demote(1001, 1003, 1009);
+  const after = await raid.held();
+  const { undo } = await raid.undo('--place', '42', '--since', '1h');
+  expect(await raid.held()).toEqual(before);
+  const back = await raid.undo('--undo', undo.id);
+  expect(Object.keys(states(back.undo))).toHaveLength(3);
+  expect(await raid.held()).toEqual(after);
+  await raid.undo('--place', '42', '--since', '1h');
+  expect(await raid.held()).toEqual(before);
+});
+
+test('members who were changed since, through rankd or not, are left alone and listed', async () => {
+  await using raid = await startRaid();
+  await raid.demote(1001, 1002, 1003, 1006);
+  const other = await raid.app.createKey({ name: 'other' });
+  const since = await raid.rank(other, 1001, 20);
+  await raid.platform.assignRole({ userId: 1002, roleId: captain }, anyCall());
+  const before = await raid.held();
+  const { undo } = await raid.undo('--key', 'main', '--since', '1h');
+  expect(states(undo)).toEqual({ 1001: 'changed_since', 1002: 'changed_since', 1003: 'put_back', 1006: 'put_back' });
+  expect(undo.members.find(({ rankeeId }) => rankeeId === 1001)?.byChange).toBe(since);
+  expect(undo.members.find(({ rankeeId }) => rankeeId === 1002)?.byChange).toBe(null);
+  const now = await raid.held();
+  expect([now[1001], now[1002]]).toEqual([before[1001], before[1002]]);
+});
+
+test('only what the filters select is undone', async () => {
+  await using raid = await startRaid();
+  const before = await raid.held();
+  await raid.demote(1001);
+  const between = new Date().toISOString();
+  await raid.demote(1002);
+  await raid.rank(await raid.app.createKey({ name: 'other' }), 1006, 1, 77);
+  const { undo } = await raid.undo('--ranker', '0', '--since', between);
+  expect(states(undo)).toEqual({ 1002: 'put_back' });
+  expect((await raid.held())[1002]).toEqual(before[1002]);
+  expect(states((await raid.undo('--ranker', '77', '--since', '1h')).undo)).toEqual({ 1006: 'put_back' });
+  expect(states((await raid.undo('--key', 'main', '--since', '1h', '--until', between)).undo)).toEqual({
+    1001: 'put_back',
+  });
+  expect(await raid.held()).toEqual(before);
+  const own = await raid.home.run(['rank', 'set', '1001', '50']);
+  expect(own.code).toBe(0);
+  const [newest] = await raid.app.store.listChanges({ limit: 1 });
+  const since = new Date(newest?.requestedAt ?? 0).toISOString();
+  expect(states((await raid.undo('--by', String(newest?.by), '--since', since)).undo)).toEqual({ 1001: 'put_back' });
+  expect(await raid.held()).toEqual(before);
+});
+
+test('a dry run tells it all and changes nothing, not even a row', async () => {
+  await using raid = await startRaid();
+  await raid.demote(1001, 1003);
+  const before = { held: await raid.held(), rows: raid.rows() };
+  const { undo } = await raid.undo('--key', 'main', '--since', '1h', '--dry-run');
+  expect(undo).toMatchObject({ dryRun: true, left: [] });
+  expect(states(undo)).toEqual({ 1001: 'would_put_back', 1003: 'would_put_back' });
+  const { stdout } = await raid.home.run(['history', 'undo', '--key', 'main', '--since', '1h', '--dry-run']);
+  expect(stdout).toContain('holds Captain (rank 50), Trainee (rank 10), Member (rank 1) again');
+  expect({ held: await raid.held(), rows: raid.rows() }).toEqual(before);
+});
+
+test('cooldown and breaker do not hold an undo up, nor does it count for the breaker; the protected stay untouched', async () => {
+  await using raid = await startRaid();
+  writeFileSync(
+    raid.home.path('rankd.yaml'),
+    'policy: { cooldown: 1h, protected_members: [1003], breaker: { demotions: 1 } }\nplatform: { kind: simulated }\n',
+  );
+  const before = await raid.held();
+  for (const userId of [1001, 1002, 1005]) await raid.rank(raid.secret, userId, captain);
+  await raid.rank(raid.secret, 1003, 20);
+  const result = await raid.home.run(['history', 'undo', '--key', 'main', '--since', '1h', '-y', '--json']);
+  expect(result.code).toBe(5);
+  const { undo } = result.json<Undo>();
+  expect(states(undo)).toEqual({ 1001: 'put_back', 1002: 'put_back', 1003: 'refused', 1005: 'put_back' });
+  expect(undo.members.find(({ state }) => state === 'refused')?.code).toBe('member_protected');
+  const { 1003: _, ...others } = before;
+  expect(await raid.held()).toMatchObject(others);
+  const done = await raid.app.store.listChanges({ undoId: undo.id, limit: 9 });
+  expect(done.map(({ demotion }) => demotion)).toEqual([false, false, false, false]);
+});
+
+test('nothing is done without a yes: off a terminal it is a usage error, on one the answer counts', async () => {
+  await using raid = await startRaid();
+  await raid.demote(1001, 1003);
+  const after = await raid.held();
+  const refused = await raid.home.run(['history', 'undo', '--key', 'main', '--since', '1h']);
+  expect(refused).toMatchObject({ code: 2, stdout: '' });
+  const args = ['history', 'undo', '--key', 'main', '--since', '1h'];
+  const no = new TerminalIo(raid.home, ['n']);
+  expect(await runCli(args, no)).toBe(2);
+  expect(no.talk).toContain('Put back the roles of 2 members (2 changes)? [y/N]');
+  expect(await raid.held()).toEqual(after);
+  const yes = new TerminalIo(raid.home, ['y']);
+  expect(await runCli(args, yes)).toBe(0);
+  expect(yes.talk).toContain('warning: key "main" still works');
+  expect(yes.talk).toContain(`\r\u001b[K[${'#'.repeat(24)}] 2/2`);
+  expect(yes.out).toMatch(/^undo_\w+: of 2 members 2 put back\.\n$/);
+  const quiet = new TerminalIo(raid.home, ['y']);
+  expect(await runCli([...args, '-q'], quiet)).toBe(0);
+  expect(quiet.talk).toBe('');
+});
+
+test.each([
+  [['--since', '1h'], 'whose'],
+  [['--key', 'main'], '--since'],
+  [['--user', '1001', '--since', '1h'], 'whose'],
+  [['--key', 'main', '--since', 'later'], '--since'],
+])('an undo of %j is a usage error', async (args, what) => {
+  using home = new CliHome();
+  const result = await home.run(['history', 'undo', ...args, '-y']);
+  expect(result).toMatchObject({ code: 2, stdout: '' });
+  expect(result.stderr).toContain(what);
+});
+
+test('a run that was killed in the middle is brought to its end by the same command', async () => {
+  using home = new CliHome();
+  const crowd = Array.from({ length: 150 }, (_, index) => 2_001 + index);
+  const list = crowd.map((id) => `  - { id: ${id}, roles: [${id % 2 ? '10, 20' : '20, 30'}] }`).join('\n');
+  writeFileSync(home.path('group.yaml'), `${crowdedGroup}${list}\n`);
+  writeFileSync(
+    home.path('rankd.yaml'),
+    'server: { deadline: 1s }\nplatform: { kind: simulated, group_file: group.yaml }\n',
+  );
+  await using raid = await startRaid({ home });
+  const before = await raid.held(crowd);
+  await raid.demote(...crowd);
+  const args = ['history', 'undo', '--key', 'main', '--since', '1h', '-y'];
+  const killed = home.start(args);
+  await expect.poll(() => raid.applied(), { timeout: 15_000, interval: 5 }).toBeGreaterThan(crowd.length + 5);
+  killed.kill('SIGKILL');
+  const { undo } = await raid.undo('--key', 'main', '--since', '1h');
+  expect(await raid.held(crowd)).toEqual(before);
+  expect(undo.left).toEqual([]);
+  expect(new Set(Object.values(states(undo)))).toEqual(new Set(['put_back', 'already']));
+});
+
+const crowdedGroup = `name: Crowd
+id: 7
+roles:
+  - { name: Member, rank: 1, base: true }
+  - { name: Trainee, rank: 10 }
+  - { name: Officer, rank: 20 }
+  - { name: Captain, rank: 30 }
+  - { name: Admin, rank: 200 }
+acting_account: 2
+members:
+  - { id: 2, roles: [200] }
+`;
+
+interface Raid extends AsyncDisposable {
+  home: CliHome;
+  app: TestApp;
+  platform: Platform;
+  /** Of the key `main`, which has leaked. */
+  secret: string;
+  /** Asks for a rank over HTTP, which must succeed; returns the id of the change. */
+  rank(secret: string, userId: number, newRankId: number, rankerId?: number): Promise<string>;
+  /** To the base role, with the leaked key. */
+  demote(...userIds: number[]): Promise<void>;
+  /** The roles of each member. */
+  held(userIds?: number[]): Promise<Record<number, number[] | undefined>>;
+  /** Runs `rankd history undo … -y`, which must succeed. */
+  undo(...args: string[]): Promise<Undo>;
+  /** How many changes are applied. */
+  applied(): number;
+  /** How many rows history and audit have. */
+  rows(): unknown;
+}
+
+/** A daemon on the simulated group of a home, whose owner had the breaker turned off. */
+async function startRaid({ home = new CliHome() }: { home?: CliHome } = {}): Promise<Raid> {
+  const { config } = loadConfig({ flags: { 'platform.kind': 'simulated' }, env: {}, cwd: home.cwd });
+  const off = { ...config.policy, breaker: { ...config.policy.breaker, enabled: false } };
+  const limits = { rankPerMinute: 0, rankBurst: 0 };
+  mkdirSync(home.dataDir, { mode: 0o700 });
+  const app = await openTestApp({ dataDir: home.dataDir, config: { platform: config.platform, policy: off, limits } });
+  const secret = await app.createKey();
+  const count = (sql: string) => {
+    const database = new Database(join(home.dataDir, 'rankd.db'), { readonly: true });
+    try {
+      return database.prepare(sql).pluck().all();
+    } finally {
+      database.close();
+    }
+  };
+  const rank: Raid['rank'] = async (key, userId, newRankId, rankerId = 0) => {
+    const body = { rankerName: 'A', rankerId, rankeeName: 'B', rankeeId: userId, newRankId };
+    const { status, text, headers } = await app.post('/v1/ranker?placeid=42', { key, body });
+    expect(status, text).toBe(200);
+    return String(headers['x-rank-change']);
+  };
+  return {
+    ...{ home, app, platform: app.app.platform, secret, rank },
+    demote: async (...userIds) => {
+      for (const userId of userIds) await rank(secret, userId, 1);
+    },
+    held: async (userIds = members) =>
+      Object.fromEntries(await Promise.all(userIds.map(async (id) => [id, await app.heldBy(id)]))),
+    undo: (...args) => home.json<Undo>('history', 'undo', ...args, '-y'),
+    applied: () => Number(count("SELECT count(*) FROM rank_changes WHERE state = 'applied'")[0]),
+    rows: () => count('SELECT count(*) FROM rank_changes UNION ALL SELECT count(*) FROM audit_events'),
+    [Symbol.asyncDispose]: async () => {
+      await app.close();
+      home[Symbol.dispose]();
+    },
+  };
+}
+
+function states({ members: of }: Undo['undo']): Record<number, string> {
+  return Object.fromEntries(of.map(({ rankeeId, state }) => [rankeeId, state]));
+}
+
+function anyCall(): CallContext {
+  return { signal: new AbortController().signal, deadlineAt: Number.POSITIVE_INFINITY, lane: 'test' };
+}

@@ -1,0 +1,70 @@
+import { once } from 'node:events';
+import { appendFileSync } from 'node:fs';
+import { text } from 'node:stream/consumers';
+import { expect, test } from 'vitest';
+import { sampleRoles, sampleUsers } from '../support/fake-open-cloud/index.ts';
+import { openCloudHome, ranker } from './open-cloud-home.ts';
+
+const { trainee, officer, captain } = sampleRoles;
+
+test('an undo on Open Cloud that is stopped with Ctrl-C goes on where it was, exactly and without a needless call', async () => {
+  await using system = await openCloudHome();
+  const { home, roblox, secret } = system;
+  appendFileSync(home.path('rankd.yaml'), 'policy: { breaker: { enabled: false } }\n');
+  const victims = Array.from({ length: 12 }, (_, index) => 30_000_000_000 + index);
+  const rolesOf = (index: number) => [[officer], [trainee, captain], [officer, captain]][index % 3] ?? [];
+  for (const [index, userId] of victims.entries()) roblox.group.setMember(userId, rolesOf(index));
+  const held = () => victims.map((userId) => roblox.group.held(userId));
+  const before = held();
+  await using daemon = await system.startDaemon();
+  for (const rankeeId of victims) {
+    const body = { rankerName: 'A', rankerId: 0, rankeeName: 'B', rankeeId, newRankId: 10 };
+    expect((await daemon.post(ranker, secret, body)).status).toBe(200);
+    roblox.expectNeverWithoutRole(rankeeId);
+  }
+  const writes = () => roblox.journal.writes().length;
+  const raidWrites = writes();
+
+  roblox.latencyMs = 300;
+  const args = ['history', 'undo', '--key', 'game', '--since', '1h', '-y'];
+  const first = home.start(args);
+  const printed = Promise.all([text(first.stdout), text(first.stderr), once(first, 'exit')]);
+  await expect.poll(writes, { timeout: 15_000, interval: 5 }).toBeGreaterThan(raidWrites);
+  first.kill('SIGINT');
+  const [out, talk, [code]] = await printed;
+  expect(code, talk).toBe(130);
+  expect(out).toMatch(/^undo_\w+: of 12 members \d+ put back; \d+ not come to\.\n$/);
+  expect(talk).toContain('the members in hand are finished first');
+  const again = /go on with what is left: rankd (.+)/.exec(talk)?.[1] ?? '';
+  expect(again).toMatch(/^history undo --key key_\w+ --since \d{4}-\d\d-\d\dT[\d:.]+Z$/);
+  const open = await home.json<{ changes: unknown[] }>('history', 'list', '--state', 'pending', 'unknown');
+  expect(open.changes).toEqual([]);
+
+  roblox.latencyMs = 0;
+  const second = await home.json<{ undo: { members: Array<{ state: string }>; left: [] } }>(...again.split(' '), '-y');
+  expect(second.undo.left).toEqual([]);
+  expect(second.undo.members.map(({ state }) => state).sort()).toContain('already');
+  expect(held()).toEqual(before);
+  // Each of these members takes two writes; with two of three roles, one of them is held throughout.
+  const needed = victims.map((_, index) => (index % 3 === 1 ? 1 : index % 3 === 0 ? 2 : 3));
+  expect(writes() - raidWrites).toBe(needed.reduce((sum, count) => sum + count, 0));
+  expect(roblox.violations()).toEqual([]);
+}, 60_000);
+
+test('a platform that stays away ends the undo, and the members it did not come to are told', async () => {
+  await using system = await openCloudHome();
+  const { home, roblox, secret } = system;
+  const before = roblox.group.held(sampleUsers.officer);
+  await using daemon = await system.startDaemon();
+  const body = { rankerName: 'A', rankerId: 0, rankeeName: 'B', rankeeId: sampleUsers.officer, newRankId: 10 };
+  expect((await daemon.post(ranker, secret, body)).status).toBe(200);
+  roblox.credential.enabled = false;
+  const result = await home.run(['history', 'undo', '--key', 'game', '--since', '1h', '-y', '--json']);
+  expect(result.code).toBe(77);
+  expect(result.json()).toMatchObject({
+    undo: { left: [sampleUsers.officer], stoppedBy: { code: 'platform_credential' } },
+  });
+  roblox.credential.enabled = true;
+  expect((await home.run(['history', 'undo', '--key', 'game', '--since', '1h', '-y'])).code).toBe(0);
+  expect(roblox.group.held(sampleUsers.officer)).toEqual(before);
+});
