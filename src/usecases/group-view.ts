@@ -2,7 +2,7 @@ import type { ActingAccount } from '../core/acting-account.ts';
 import { refusalOfCredential } from '../core/credential.ts';
 import type { Group, Member, Role } from '../core/model.ts';
 import { heldRoles, type RoleScheme, resolveLadder, resolveTarget } from '../core/role-plan.ts';
-import { isRankdError } from '../errors.ts';
+import { isRankdError, RankdError } from '../errors.ts';
 import type { CallContext, Clock, Platform } from '../ports.ts';
 import { Remembered } from './remembered.ts';
 
@@ -46,11 +46,21 @@ export class GroupView {
     }
   }
 
-  /** The scheme, read anew where the member holds a role it does not know: a plan must know every role held. */
+  /**
+   * The scheme, read anew where the member holds a role it does not know: a plan must know every role held.
+   * Throws `platform_unavailable` where the role list does not have it yet.
+   */
   async schemeFor(member: Member, call: CallContext): Promise<RoleScheme> {
     const scheme = await this.scheme(call);
-    const knowsAll = member.roleIds.every((id) => scheme.roles.some((role) => role.id === id));
-    return knowsAll ? scheme : this.#scheme.get(call, { maxAgeMs: refreshSpacingMs });
+    if (unknownRole(member, scheme) === undefined) return scheme;
+    const fresh = await this.#scheme.get(call, { maxAgeMs: refreshSpacingMs });
+    const unknown = unknownRole(member, fresh);
+    if (unknown === undefined) return fresh;
+    throw new RankdError(
+      'platform_unavailable',
+      `Member ${member.userId} holds a role (id ${unknown}) that the platform's list of roles does not have yet; try again.`,
+      { retryAfterMs: refreshSpacingMs },
+    );
   }
 
   /**
@@ -86,6 +96,10 @@ export class GroupView {
     const ranks = member === undefined ? [] : heldRoles(roles, member).map((role) => role.rank);
     return { userId: credential.userId, ownerId: group.ownerId, rank: Math.max(0, ...ranks) };
   }
+}
+
+function unknownRole({ roleIds }: Member, { roles }: RoleScheme): number | undefined {
+  return roleIds.find((id) => !roles.some((role) => role.id === id));
 }
 
 /** A check that can't be made is no reason to refuse: the platform refuses by itself what the account may not do. */

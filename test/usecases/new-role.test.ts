@@ -1,0 +1,25 @@
+import { expect, test } from 'vitest';
+import { onOpenCloud, sampleRoles, sampleUsers } from '../support/open-cloud-app.ts';
+
+const { trainee, officer } = sampleRoles;
+const { trainee: bob } = sampleUsers;
+
+test(
+  'a member who holds a role that was made a moment ago is not ranked as if it were not there',
+  onOpenCloud(async (system) => {
+    const { fake, clock } = system;
+    expect((await system.rank(bob)).status).toBe(200); // the roles are remembered from here on
+    clock.skip(1_000);
+    const known = fake.group.role(officer) ?? expect.fail('no such role');
+    const general = { ...known, id: known.id + 1, name: 'General', rank: 90 };
+    fake.group.roles.push(general);
+    fake.group.setMember(bob, [trainee, general.id]);
+    const writes = fake.journal.writes().length;
+    const early = await system.rank(bob);
+    expect(early).toMatchObject({ status: 503, headers: expect.objectContaining({ 'retry-after': '5' }) });
+    expect(fake.journal.writes()).toHaveLength(writes);
+    clock.skip(5_000);
+    expect((await system.rank(bob)).status).toBe(200);
+    expect(fake.group.held(bob)).not.toContain(general.id);
+  }),
+);
