@@ -2,7 +2,7 @@ import type { Command } from 'commander';
 import type { RankingApp } from '../../app.ts';
 import { deadlineIn } from '../../clock.ts';
 import { roleTitle } from '../../core/describe.ts';
-import type { RankRequest } from '../../core/model.ts';
+import { type Direction, directions, type RankRequest } from '../../core/model.ts';
 import { heldRoles, highestRank, neighbour, type RoleScheme } from '../../core/role-plan.ts';
 import { RankdError } from '../../errors.ts';
 import type { CallContext } from '../../ports.ts';
@@ -23,11 +23,22 @@ const userHelp = 'user id: the number in the address of the profile page';
 const rankHelp = 'rank number (1..255) or role id';
 const rank = wholeNumber(0, Number.MAX_SAFE_INTEGER);
 
-interface TestOptions {
-  key?: string;
-  place?: number;
+interface ChangeOptions {
+  /** 0: the operator, who is no player. */
   ranker: number;
 }
+
+interface TestOptions extends ChangeOptions {
+  key?: string;
+  place?: number;
+}
+
+const rankerOption = [
+  '--ranker <user>',
+  'asked for by this user, who is then checked as policy says',
+  rank,
+  0,
+] as const;
 
 export function rankCommands(program: Command, cli: Cli): void {
   const command = program
@@ -41,7 +52,7 @@ export function rankCommands(program: Command, cli: Cli): void {
     .argument('<rank>', rankHelp, rank)
     .option('--key <key>', 'as this key (id or name); without it, as the operator')
     .option('--place <id>', 'from this place', anyId)
-    .option('--ranker <user>', 'asked for by this user', rank, 0)
+    .option(...rankerOption)
     .addHelpText(
       'after',
       examples('rankd rank test 1001 20', 'rankd rank test 1001 20 --key my-game --place 920587237 --ranker 1003'),
@@ -52,17 +63,19 @@ export function rankCommands(program: Command, cli: Cli): void {
     .description("change a member's rank")
     .argument('<user>', userHelp, anyId)
     .argument('<rank>', rankHelp, rank)
+    .option(...rankerOption)
     .addHelpText('after', examples('rankd rank set 1001 20', 'rankd rank set 1001 12884901999 --json'))
-    .action((user: number, newRank: number) =>
-      cli.withRanking(async (app) => change(cli, app, requestOf(user, newRank))),
+    .action((user: number, newRank: number, { ranker }: ChangeOptions) =>
+      cli.withRanking(async (app) => change(cli, app, requestOf({ user, newRank, ranker }))),
     );
-  for (const direction of ['promote', 'demote'] as const) {
+  for (const direction of directions) {
     command
       .command(direction)
       .description(`give a member the next ${direction === 'promote' ? 'higher' : 'lower'} rank`)
       .argument('<user>', userHelp, anyId)
-      .addHelpText('after', examples(`rankd rank ${direction} 1001`))
-      .action((user: number) => step(cli, user, direction));
+      .option(...rankerOption)
+      .addHelpText('after', examples(`rankd rank ${direction} 1001`, `rankd rank ${direction} 1001 --ranker 1003`))
+      .action((user: number, { ranker }: ChangeOptions) => step(cli, { user, ranker, direction }));
   }
   command
     .command('show')
@@ -78,7 +91,7 @@ async function test(
   { key, place, ranker }: TestOptions,
 ): Promise<void> {
   await cli.withRanking(async (app, call) => {
-    const request = { ...requestOf(user, newRank), rankerId: ranker };
+    const request = requestOf({ user, newRank, ranker });
     const order = { request, placeId: place, key: key === undefined ? undefined : await requireKey(app.store, key) };
     const { checks, decision } = await testRank(app, order, call);
     const lines = checks.map((result) => [result.state, result.name, detailOf(result)]);
@@ -105,7 +118,10 @@ async function change(cli: Cli, app: RankingApp, request: RankRequest): Promise<
   cli.print({ change: changeDocument(done) }, done.message);
 }
 
-async function step(cli: Cli, user: number, direction: 'promote' | 'demote'): Promise<void> {
+async function step(
+  cli: Cli,
+  { user, ranker, direction }: { user: number; ranker: number; direction: Direction },
+): Promise<void> {
   await cli.withRanking(async (app, call) => {
     const { scheme, held } = await readMember(app, user, call);
     const from = highestRank(scheme, held);
@@ -114,7 +130,7 @@ async function step(cli: Cli, user: number, direction: 'promote' | 'demote'): Pr
       const end = direction === 'promote' ? 'highest' : 'lowest';
       throw new RankdError('rank_not_allowed', `Member ${user} already has the ${end} rank that can be given.`);
     }
-    await change(cli, app, requestOf(user, target.id));
+    await change(cli, app, requestOf({ user, newRank: target.id, ranker }));
   });
 }
 
@@ -143,13 +159,13 @@ async function readMember(
   return { scheme, held: heldRoles(scheme.roles, member) };
 }
 
-/** The operator is not a player, and the shell knows no names. */
-function requestOf(user: number, newRank: number): RankRequest {
+/** The shell knows no names of players. */
+function requestOf({ user, newRank, ranker }: { user: number; newRank: number; ranker: number }): RankRequest {
   return {
     rankeeId: user,
     rankeeName: '',
-    rankerId: 0,
-    rankerName: 'operator',
+    rankerId: ranker,
+    rankerName: ranker === 0 ? 'operator' : '',
     newRankId: newRank,
     command: 'rankd rank',
   };

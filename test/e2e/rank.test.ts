@@ -1,0 +1,77 @@
+import { writeFileSync } from 'node:fs';
+import { expect, test } from 'vitest';
+import { CliHome } from '../support/run-cli.ts';
+
+interface DryRun {
+  allowed: boolean;
+  checks: Array<{ name: string; state: string; code?: string; detail: string; try?: string }>;
+}
+
+/** Members of the simulated group. */
+const trainee = '1001';
+const officer = '1002';
+const captain = '1003';
+
+function withPolicy(policy: string): CliHome {
+  const home = new CliHome();
+  writeFileSync(home.path('rankd.yaml'), `platform: { kind: simulated }\npolicy: { ${policy} }\n`);
+  return home;
+}
+
+async function dryRun(home: CliHome, ...args: string[]): Promise<DryRun> {
+  return (await home.run(['rank', 'test', ...args, '--json'])).json<DryRun>();
+}
+
+const failed = ({ checks }: DryRun) => checks.filter(({ state }) => state === 'FAIL').map(({ name }) => name);
+
+test.concurrent('rank test lists every check in order, and names what decided where one says no', async () => {
+  using home = withPolicy('min_rank: 10, steps: adjacent, ranker_check: verify');
+  await home.run(['key', 'create', 'game', '--direction', 'demote', '--self-rank', 'deny']);
+  await home.run(['whitelist', 'add', '1', '--key', 'game']);
+  const run = await dryRun(home, trainee, '50', '--key', 'game', '--place', '1', '--ranker', trainee);
+  expect(run.allowed).toBe(false);
+  expect(run.checks.map(({ name }) => name)).toEqual([
+    ...['workspace', 'key', 'scope', 'whitelist', 'breaker', 'platform', 'rank', 'member'],
+    ...['ceiling', 'floor', 'locked roles', 'protected members', 'direction', 'steps', 'self-rank', 'ranker'],
+    ...['cooldown', 'ranker cooldown', 'acting account', 'ranker rank'],
+  ]);
+  expect(failed(run)).toEqual(['direction', 'steps', 'self-rank', 'ranker', 'ranker rank']);
+  const { code, stdout } = await home.run(['rank', 'test', trainee, '50', '--key', 'game', '--ranker', trainee]);
+  expect(code).toBe(5);
+  expect(stdout).toMatch(/This key may only demote members/);
+  expect(stdout).toMatch(/would skip Officer \(rank 20\): policy\.steps is adjacent/);
+  expect(stdout).toMatch(/try: rankd key set KEY --direction both/);
+});
+
+test.concurrent('rank test reads the ranker, and says what it found', async () => {
+  using home = withPolicy('ranker_check: verify');
+  const allowed = await dryRun(home, trainee, '20', '--ranker', captain);
+  expect(allowed.allowed).toBe(true);
+  expect(allowed.checks.at(-1)).toMatchObject({
+    name: 'ranker rank',
+    state: 'ok',
+    detail: '1003 holds Member (rank 1), Trainee (rank 10), Captain (rank 50)',
+  });
+  const refused = await dryRun(home, trainee, '20', '--ranker', officer);
+  expect(failed(refused)).toEqual(['ranker rank']);
+  expect(refused.checks.at(-1)).toMatchObject({ code: 'ranker_not_allowed' });
+  const operators = await dryRun(home, trainee, '20');
+  expect(operators.checks.at(-1)).toMatchObject({ state: 'ok', detail: 'not to be verified' });
+});
+
+test.concurrent("policy holds for the operator's changes; the ranker check where a ranker is named", async () => {
+  using home = withPolicy('max_rank: 20, ranker_check: verify');
+  const above = await home.run(['rank', 'promote', officer]);
+  expect([above.code, above.stderr]).toEqual([5, expect.stringContaining('the ceiling set by policy.max_rank')]);
+  const low = await home.run(['rank', 'set', trainee, '20', '--ranker', officer]);
+  expect([low.code, low.stderr]).toEqual([5, expect.stringContaining('policy.ranker_check is verify')]);
+  expect((await home.run(['rank', 'promote', trainee, '--ranker', captain])).code).toBe(0);
+  expect((await home.run(['rank', 'demote', trainee])).code).toBe(0);
+  const { changes } = await home.json<{ changes: Array<{ rankerId: number; state: string }> }>('history', 'list');
+  expect(changes.map(({ rankerId, state }) => [rankerId, state])).toEqual([
+    [0, 'applied'],
+    [1003, 'applied'],
+    [1002, 'refused'],
+    [0, 'refused'],
+  ]);
+});
