@@ -205,11 +205,21 @@ export interface ChangeOutcome {
   forgetIdempotencyKey?: boolean;
 }
 
-/** How many different members may be demoted since a moment (epoch milliseconds), by one key and over all keys. */
-export interface DemotionLimit {
+/** How many different members may be changed in a way since a moment (epoch milliseconds), by one key and over all keys. */
+export interface MemberLimit {
+  /** Demotions, or any change of a member who holds, or is to hold, this rank or one above. */
+  of: 'demotions' | { fromRank: number };
   since: number;
   byKey: number;
   byAll: number;
+}
+
+/** What is looked at once more when a change begins: much can have come between since it was decided. */
+export interface BeginConditions {
+  /** The member's newest change when the member was read. */
+  after: string | undefined;
+  limits?: MemberLimit[];
+  rankerCooldownMs?: number;
 }
 
 export interface ChangeStore {
@@ -217,13 +227,10 @@ export interface ChangeStore {
   recordChange(change: RankChange): Promise<void>;
   /**
    * Keeps the intent (`state` pending) before the first write. False where the member has an open change, or a newer one
-   * than `after`: what was read of the member since may be stale. Throws `key_paused`, having paused the key, where
-   * it is a demotion beyond `demotions`.
+   * than `after`: what was read of the member since may be stale. Throws `key_paused` where its key is paused, or goes
+   * beyond one of `limits` and is paused now (then with `internal`), and `cooldown` where the ranker's own is not over.
    */
-  beginChange(
-    change: RankChange,
-    conditions: { after: string | undefined; demotions?: DemotionLimit },
-  ): Promise<boolean>;
+  beginChange(change: RankChange, conditions: BeginConditions): Promise<boolean>;
   /** The change will now be put back, for this reason: kept before the first write of the roll-back. */
   markRollBack(changeId: string, why: { code: ErrorCode; message: string }): Promise<void>;
   /** Ends an open change; false where it was no longer open (somebody else settled it). */

@@ -37,6 +37,10 @@ export interface BreakerConfig {
   enabled: boolean;
   /** Different members that one key may demote per window. */
   demotions: number;
+  /** `undefined`: ranks are not looked at. */
+  highRank: number | undefined;
+  /** Different members at or above `highRank` that one key may change per window. */
+  highChanges: number;
   windowMs: number;
 }
 
@@ -70,6 +74,8 @@ export function toConfig(settings: Settings, choice: PlatformChoice, groupFile: 
       breaker: {
         enabled: policy.breaker.enabled,
         demotions: policy.breaker.demotions,
+        highRank: policy.breaker.high_rank,
+        highChanges: policy.breaker.high_changes,
         windowMs: policy.breaker.window,
       },
     },

@@ -69,11 +69,21 @@ export const settingsSchema = section({
       enabled: z
         .boolean({ error: 'true or false' })
         .default(true)
-        .describe('Pauses a key that demotes many members in a short time.'),
+        .describe('Pauses a key that changes many members in a short time.'),
       demotions: whole(1, 1_000_000)
         .default(10)
         .describe('How many different members one key may demote per window; three times that over all keys.'),
-      window: duration('10m', { min: '1s', max: '30d' }).describe('The time over which demotions are counted.'),
+      high_rank: whole(1, 254)
+        .optional()
+        .describe(
+          'Also counts every change of a member who holds, or is to hold, this rank or one above; promotions too.',
+        ),
+      high_changes: whole(1, 1_000_000)
+        .default(5)
+        .describe(
+          'How many different members of high_rank one key may change per window; three times that over all keys.',
+        ),
+      window: duration('10m', { min: '1s', max: '30d' }).describe('The time over which changes are counted.'),
     }),
   }).check(({ value, issues }) => {
     if (issues.length > 0 || value.min_rank <= value.max_rank) return;

@@ -73,7 +73,7 @@ export const accessChecks: readonly AccessCheck[] = [
       if (key.pausedAt === undefined || scope !== 'rank') return undefined;
       return new RankdError(
         'key_paused',
-        'This key is paused because it demoted many members in a short time. The group owner can lift that with: rankd key resume',
+        'This key is paused because it changed many members in a short time. The group owner can lift that with: rankd key resume',
         { hint: `rankd history list --key ${key.name}, then: rankd key resume ${key.name}`, internal: key.id },
       );
     },

@@ -164,6 +164,8 @@ export interface RankChange extends RankRequest {
   /** True for a test key: decided and answered, never written. */
   dryRun: boolean;
   demotion: boolean;
+  /** The highest rank among the roles held before and wanted after; 0 where the member was not read. */
+  topRank: number;
   requestedAt: number;
   finishedAt?: number;
   /** The oldest of the changes that this one took back: the roles from before it were put back. */

@@ -1,6 +1,6 @@
 import type { RankChange } from '../core/model.ts';
 import { RankdError } from '../errors.ts';
-import type { CallContext } from '../ports.ts';
+import type { CallContext, MemberLimit } from '../ports.ts';
 import { applyChange, type Intent } from './apply-change.ts';
 import { type Ending, outcomeUnknown } from './change-outcome.ts';
 import { ended } from './change-record.ts';
@@ -18,6 +18,8 @@ export interface Ended {
 export type Decided<Answer> = { intent: Intent } | { answer: Answer };
 
 const pollMs = 50;
+/** Of what the breaker lets one key do, how many times all keys together. */
+const allKeysShare = 3;
 
 /**
  * Changes one member as `decide` says, in order of arrival among all that want to change this member: it is asked in the
@@ -72,7 +74,11 @@ async function begun(
   const { change } = intent;
   app.inHand.add(change.id);
   try {
-    const isBegun = await app.store.beginChange(change, { after, ...demotionLimit(app, change) });
+    const isBegun = await app.store.beginChange(change, {
+      after,
+      limits: breakerLimits(app),
+      rankerCooldownMs: app.policy.rankerCooldownMs,
+    });
     return isBegun ? await finish(app, change, () => applyChange(app, intent, call)) : 'conflict';
   } finally {
     app.inHand.delete(change.id);
@@ -106,8 +112,13 @@ async function settleFirst(app: Ranking, open: RankChange, call: CallContext): P
   }
 }
 
-function demotionLimit({ breaker, clock }: Ranking, { keyId, demotion }: RankChange) {
-  if (breaker === undefined || keyId === undefined || !demotion) return {};
-  const { demotions, windowMs } = breaker;
-  return { demotions: { since: clock.now() - windowMs, byKey: demotions, byAll: 3 * demotions } };
+function breakerLimits({ breaker, clock }: Ranking): MemberLimit[] {
+  if (breaker === undefined) return [];
+  const { demotions, highRank, highChanges, windowMs } = breaker;
+  const since = clock.now() - windowMs;
+  const limit = (of: MemberLimit['of'], most: number) => ({ of, since, byKey: most, byAll: allKeysShare * most });
+  return [
+    limit('demotions', demotions),
+    ...(highRank === undefined ? [] : [limit({ fromRank: highRank }, highChanges)]),
+  ];
 }

@@ -45,8 +45,9 @@ async function decide(
   call: CallContext,
 ): Promise<Decided<Ended>> {
   const { request, caller } = order;
-  const { plan, scheme } = await decideChange(app, { request, key: caller.rules }, call);
-  const change = planned(draft, plan);
+  const decision = await decideChange(app, { request, key: caller.rules }, call);
+  const { plan, scheme } = decision;
+  const change = planned(draft, decision);
   const success = successMessage(request, scheme, plan);
   if (!draft.dryRun && plan.steps.length > 0) return { intent: { change, steps: plan.steps, scheme, success } };
   return { answer: await record(app, change, { outcome: { state: 'applied', code: null, message: success } }) };

@@ -1,7 +1,7 @@
 import { newId } from '../core/api-key.ts';
 import type { KeyRules, RankChange, RankRequest } from '../core/model.ts';
-import type { RolePlan } from '../core/role-plan.ts';
 import type { ChangeOutcome } from '../ports.ts';
+import type { Decision } from './decide-change.ts';
 import type { Idempotency } from './idempotency.ts';
 
 /** Who asks for a change, and how far this caller may go. */
@@ -39,18 +39,22 @@ export function draftOf({ caller, request, idempotency }: ChangeOrder, requested
     ...(idempotency !== undefined && { idempotencyKey: idempotency.key, fingerprint: idempotency.fingerprint }),
     dryRun: caller.dryRun,
     demotion: false,
+    topRank: 0,
     requestedAt,
   };
 }
 
 /** The record once it is decided what to write. */
-export function planned(draft: RankChange, plan: RolePlan): RankChange {
+export function planned(draft: RankChange, { plan, scheme }: Decision): RankChange {
+  const { from, to } = plan.goal;
+  const involved = scheme.roles.filter(({ id }) => from.includes(id) || to.includes(id));
   return {
     ...draft,
     roleId: plan.target.id,
-    rolesBefore: plan.goal.from,
-    rolesAfter: plan.goal.to,
+    rolesBefore: from,
+    rolesAfter: to,
     demotion: plan.rankAfter < plan.rankBefore,
+    topRank: Math.max(0, ...involved.map(({ rank }) => rank)),
   };
 }
 

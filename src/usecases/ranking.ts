@@ -3,9 +3,13 @@ import type { Ports } from '../ports.ts';
 import type { GroupView } from './group-view.ts';
 import type { MemberTurns } from './member-turns.ts';
 
-/** How many different members may be demoted within the window before keys are paused. */
+/** How many different members one key may change within the window before it is paused; all keys together three times that. */
 export interface BreakerSettings {
   demotions: number;
+  /** `undefined`: only demotions are counted. */
+  highRank: number | undefined;
+  /** Of members at or above `highRank`. */
+  highChanges: number;
   windowMs: number;
 }
 

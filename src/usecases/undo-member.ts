@@ -108,7 +108,12 @@ async function decide(
   if (refusal !== undefined) throw refusal;
   const success = restoredMessage(draft, { scheme, plan, between: todo.between });
   // What the breaker counts as demotions are the changes that callers ask for.
-  const change = { ...planned(draft, plan), newRankId: plan.target.id, undoOf: todo.earliest.id, demotion: false };
+  const change = {
+    ...planned(draft, { plan, scheme }),
+    newRankId: plan.target.id,
+    undoOf: todo.earliest.id,
+    demotion: false,
+  };
   return { intent: { change, steps: plan.steps, scheme, success } };
 }
 

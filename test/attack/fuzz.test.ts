@@ -18,7 +18,12 @@ const connections = new http.Agent({ keepAlive: true, maxSockets: atOnce });
 beforeAll(async () => {
   // Without limits and breaker every request gets as far as it can.
   const limits = { rankPerMinute: 0, verifyPerMinute: 0 };
-  app = await openTestApp({ config: { limits, policy: { breaker: { enabled: false, demotions: 1, windowMs: 1 } } } });
+  app = await openTestApp({
+    config: {
+      limits,
+      policy: { breaker: { enabled: false, demotions: 1, highRank: undefined, highChanges: 1, windowMs: 1 } },
+    },
+  });
   key = await app.createKey();
 });
 

@@ -5,8 +5,8 @@ import { afterEach, beforeEach, describe } from 'vitest';
 import type { Clock, Store } from '../../src/ports.ts';
 import { ManualClock } from '../support/manual-clock.ts';
 import { auditContract } from './store/audit.ts';
+import { breakerContract } from './store/breaker.ts';
 import { changeContract } from './store/changes.ts';
-import { demotionContract } from './store/demotions.ts';
 import { keyContract } from './store/keys.ts';
 import { lineContract } from './store/line.ts';
 import { presentedContract } from './store/presented.ts';
@@ -45,7 +45,7 @@ export function storeContract(name: string, open: OpenStore): void {
     presentedContract(at);
     whitelistContract(at);
     changeContract(at);
-    demotionContract(at);
+    breakerContract(at);
     lineContract(at);
     auditContract(at);
   });

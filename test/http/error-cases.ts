@@ -129,7 +129,11 @@ export const cases: Record<string, Case> = {
   key_paused: {
     status: 429,
     error: 'Key paused',
-    options: { config: { policy: { breaker: { enabled: true, demotions: 1, windowMs: 60_000 } } } },
+    options: {
+      config: {
+        policy: { breaker: { enabled: true, demotions: 1, highRank: undefined, highChanges: 1, windowMs: 60_000 } },
+      },
+    },
     provoke: demoteTwo,
   },
   internal: { status: 500, error: 'Internal Server Error', provoke: afterSql(rejectAll) },

@@ -4,6 +4,7 @@ import type { z } from 'zod';
 import { deadlineIn } from '../../clock.ts';
 import type { Key, RankRequest } from '../../core/model.ts';
 import { RankdError } from '../../errors.ts';
+import type { Logger } from '../../log.ts';
 import { errorOf } from '../../usecases/change-outcome.ts';
 import { type ChangeAnswer, changeRank } from '../../usecases/change-rank.ts';
 import type { ChangeCaller } from '../../usecases/change-record.ts';
@@ -37,6 +38,7 @@ export function rankerRoute(server: FastifyInstance, app: HttpApp): void {
     using deadline = deadlineIn(app.clock, Math.max(0, app.deadlineMs - reply.elapsedTime));
     // A copy: a configuration that is taken up meanwhile is not for this change.
     const answer = await changeRank({ ...app }, order, deadline);
+    warnOfPause(app.log, answer);
     request.facts = { ...request.facts, changeId: answer.change.id, rankeeId: rankRequest.rankeeId };
     reply.header('x-rank-change', answer.change.id);
     if (answer.replayed) reply.header('idempotent-replayed', 'true');
@@ -68,6 +70,15 @@ function idempotencyOf(
     .update(JSON.stringify([placeId, request]))
     .digest('hex');
   return { idempotency: { key, fingerprint } };
+}
+
+/** The one change that tripped the breaker; those that met the pause are in the history. */
+function warnOfPause(log: Logger, { change, error }: ChangeAnswer): void {
+  if (error?.code !== 'key_paused' || error.internal === undefined) return;
+  log.warn(
+    { keyId: change.keyId, changeId: change.id, reason: error.internal, hint: error.hint },
+    'a key is now paused',
+  );
 }
 
 function successOrThrow({ change, error }: ChangeAnswer): z.infer<typeof rankAnswer> {

@@ -1,47 +1,74 @@
 import type { RankChange } from '../../core/model.ts';
 import { RankdError } from '../../errors.ts';
-import type { DemotionLimit } from '../../ports.ts';
+import type { MemberLimit } from '../../ports.ts';
 import type { Connection } from './connection.ts';
 import { setPaused } from './keys.ts';
 
 /**
- * Pauses the key of a demotion that would go beyond the limit, and returns the refusal for the caller to throw once
- * the pause is kept; `undefined` where the demotion is within it. Called in the transaction that keeps the demotion, so
- * that changes side by side can't slip through together.
+ * The refusal of a change whose key is paused, or is to be from now on because the change would go beyond a limit. The
+ * caller throws it once the pause is kept. Called in the transaction that keeps the change, so that changes side by side
+ * can't slip through together, and what was asked for before a pause stops with it.
  */
 export function tripBreaker(
   db: Connection,
-  { rankeeId, keyId }: RankChange,
-  { limit, now }: { limit: DemotionLimit; now: number },
+  change: RankChange,
+  { limits, now }: { limits: readonly MemberLimit[]; now: number },
 ): RankdError | undefined {
+  const { keyId, rankeeId } = change;
   if (keyId === undefined) return undefined;
-  const { byKey, byAll } = countDemoted(db, { rankeeId, keyId, since: limit.since });
-  if (byKey <= limit.byKey && byAll <= limit.byAll) return undefined;
-  const reason =
-    byKey > limit.byKey
-      ? `it was about to demote more than ${limit.byKey} different members`
-      : `all keys together were about to demote more than ${limit.byAll} different members`;
-  setPaused(db, { keyId, paused: true, reason }, { by: 'daemon', now });
-  return new RankdError('key_paused', `This key is now paused: ${reason} in a short time.`, {
-    hint: `\`rankd history list --key ${keyId}\` shows its changes; \`rankd key resume ${keyId}\` lifts the pause`,
-    internal: keyId,
-  });
+  if (isPaused(db, keyId)) return keyPaused(keyId, 'This key was paused before the change began.');
+  for (const limit of limits.filter((one) => falls(change, one))) {
+    const { byKey, byAll } = countMembers(db, { rankeeId, keyId, limit });
+    if (byKey > limit.byKey) return pause(db, { keyId, reason: `it was about to ${act(limit, limit.byKey)}`, now });
+    if (byAll > limit.byAll)
+      return pause(db, { keyId, reason: `all keys together were about to ${act(limit, limit.byAll)}`, now });
+  }
+  return undefined;
+}
+
+function isPaused(db: Connection, keyId: string): boolean {
+  return db.get('SELECT 1 FROM keys WHERE id = @keyId AND paused_at IS NOT NULL', { keyId }) !== undefined;
+}
+
+/** True where the limit counts such changes. */
+function falls({ demotion, topRank }: RankChange, { of }: MemberLimit): boolean {
+  return of === 'demotions' ? demotion : topRank >= of.fromRank;
 }
 
 /**
- * How many different members are demoted since then with this one; open changes count, quiet repetitions do not. Lifting
- * the pause of a key begins its count anew.
+ * How many different members keys have changed so, with this one; open changes count, quiet repetitions do not. Lifting the pause
+ * of a key begins its count anew.
  */
-function countDemoted(
+function countMembers(
   db: Connection,
-  demotion: { rankeeId: number; keyId: string; since: number },
+  { limit: { of, since }, ...change }: { rankeeId: number; keyId: string; limit: MemberLimit },
 ): { byKey: number; byAll: number } {
   const others = db.get<{ byKey: number; byAll: number }>(
     `SELECT count(DISTINCT iif(key_id = @keyId, rankee_id, NULL)) AS byKey, count(DISTINCT rankee_id) AS byAll
      FROM rank_changes
-     WHERE requested_at >= max(@since, coalesce((SELECT resumed_at FROM keys WHERE id = @keyId), 0)) AND rankee_id <> @rankeeId AND state IN ('pending', 'applied', 'unknown')
-       AND demotion = 1 AND dry_run = 0 AND roles_before <> roles_after`,
-    demotion,
+     WHERE requested_at >= max(@since, coalesce((SELECT resumed_at FROM keys WHERE id = @keyId), 0))
+       AND key_id IS NOT NULL AND rankee_id <> @rankeeId AND state IN ('pending', 'applied', 'unknown')
+       AND ${of === 'demotions' ? 'demotion = 1' : 'top_rank >= @fromRank'} AND dry_run = 0 AND roles_before <> roles_after`,
+    { ...change, since, ...(of !== 'demotions' && of) },
   );
   return { byKey: (others?.byKey ?? 0) + 1, byAll: (others?.byAll ?? 0) + 1 };
+}
+
+function act({ of }: MemberLimit, most: number): string {
+  return of === 'demotions'
+    ? `demote more than ${most} different members in a short time (policy.breaker.demotions)`
+    : `change more than ${most} different members of rank ${of.fromRank} or above in a short time (policy.breaker.high_changes)`;
+}
+
+function pause(db: Connection, { keyId, reason, now }: { keyId: string; reason: string; now: number }): RankdError {
+  setPaused(db, { keyId, paused: true, reason }, { by: 'daemon', now });
+  return keyPaused(keyId, `This key is now paused: ${reason}.`, reason);
+}
+
+/** `internal` is there where it is paused by this very change, for whoever logs it. */
+function keyPaused(keyId: string, message: string, internal?: string): RankdError {
+  return new RankdError('key_paused', message, {
+    hint: `\`rankd history list --key ${keyId}\` shows its changes; \`rankd key resume ${keyId}\` lifts the pause`,
+    ...(internal !== undefined && { internal }),
+  });
 }

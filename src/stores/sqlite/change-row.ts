@@ -22,6 +22,7 @@ const columns = {
   by: 'done_by',
   dryRun: 'dry_run',
   demotion: 'demotion',
+  topRank: 'top_rank',
   command: 'command',
   oldRankName: 'old_rank_name',
   prefix: 'prefix',

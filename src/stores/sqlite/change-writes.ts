@@ -1,9 +1,10 @@
 import type { RankChange } from '../../core/model.ts';
+import { refusalOfRankersPace } from '../../core/rules/cooldowns.ts';
 import { RankdError } from '../../errors.ts';
 import type { ChangeOutcome, ChangeStore, Clock } from '../../ports.ts';
 import { appendEvent } from './audit.ts';
 import { tripBreaker } from './breaker.ts';
-import { findChange, latestChangeId, openChange } from './change-queries.ts';
+import { findChange, lastChangedSomebodyAt, latestChangeId, openChange } from './change-queries.ts';
 import { insertChange, toBindings } from './change-row.ts';
 import type { Connection } from './connection.ts';
 
@@ -18,11 +19,12 @@ export function changeWrites(db: Connection, clock: Pick<Clock, 'now'>): ChangeW
       });
     },
 
-    async beginChange(change, { after, demotions }) {
+    async beginChange(change, { after, limits = [], rankerCooldownMs = 0 }) {
       const now = clock.now();
       const result = await db.write(() => {
         if (!isFresh(db, change.rankeeId, after)) return false;
-        const refusal = change.demotion && demotions ? tripBreaker(db, change, { limit: demotions, now }) : undefined;
+        const refusal =
+          refusalOfPace(db, change, { cooldownMs: rankerCooldownMs, now }) ?? tripBreaker(db, change, { limits, now });
         if (refusal !== undefined) return refusal;
         insert(db, change, now);
         audit(db, change, 'rank.begin', now);
@@ -56,6 +58,16 @@ export function changeWrites(db: Connection, clock: Pick<Clock, 'now'>): ChangeW
       });
     },
   };
+}
+
+/** Of changes by one ranker that were decided side by side, only the first begins. */
+function refusalOfPace(
+  db: Connection,
+  { rankerId }: RankChange,
+  { cooldownMs, now }: { cooldownMs: number; now: number },
+): RankdError | undefined {
+  const at = cooldownMs === 0 || rankerId === 0 ? undefined : lastChangedSomebodyAt(db, rankerId);
+  return refusalOfRankersPace({ rankerId, cooldownMs, sinceLastChangeMs: at === undefined ? undefined : now - at });
 }
 
 /** For how long an idempotency key stands for the request it came with first. */

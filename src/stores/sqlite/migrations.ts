@@ -84,6 +84,7 @@ export const migrations: readonly string[] = [
     done_by         TEXT    NOT NULL,
     dry_run         INTEGER NOT NULL CHECK (dry_run IN (0, 1)),
     demotion        INTEGER NOT NULL CHECK (demotion IN (0, 1)),
+    top_rank        INTEGER NOT NULL,
     command         TEXT,
     old_rank_name   TEXT,
     prefix          TEXT,
@@ -107,6 +108,8 @@ export const migrations: readonly string[] = [
     WHERE state IN ('pending', 'applied', 'unknown') AND dry_run = 0 AND roles_before <> roles_after;
   CREATE INDEX demotions ON rank_changes (requested_at, rankee_id, key_id)
     WHERE demotion = 1 AND dry_run = 0 AND roles_before <> roles_after;
+  CREATE INDEX changes_by_time ON rank_changes (requested_at, top_rank, rankee_id, key_id)
+    WHERE dry_run = 0 AND roles_before <> roles_after;
 
   CREATE TABLE tickets (
     seq        INTEGER PRIMARY KEY AUTOINCREMENT,

@@ -24,6 +24,7 @@ export function changeContract(at: StoreCase): void {
         prefix: ':',
         webhookHost: 'example.com',
         demotion: true,
+        topRank: 255,
         idempotencyKey: awkwardText,
         fingerprint: 'ab12',
       });

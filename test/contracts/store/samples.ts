@@ -38,6 +38,7 @@ export function newChange(rest: Partial<RankChange> = {}): RankChange {
     placeId: 42,
     dryRun: false,
     demotion: false,
+    topRank: 20,
     requestedAt: Date.UTC(2026, 0, 1),
     ...rest,
   };

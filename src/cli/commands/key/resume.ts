@@ -8,7 +8,7 @@ import { keyDocument, stateOf } from './key-document.ts';
 export function resumeCommand(key: Command, cli: Cli): void {
   key
     .command('resume')
-    .description('lift the pause of a key that demoted many members in a short time')
+    .description('lift the pause of a key that changed many members in a short time')
     .argument(...keyArgument)
     .addHelpText('after', examples('rankd history list --key my-game', 'rankd key resume my-game'))
     .action((idOrName: string) => resume(cli, idOrName));

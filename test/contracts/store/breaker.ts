@@ -1,0 +1,185 @@
+import { beforeEach, describe, expect, test } from 'vitest';
+import type { RankChange } from '../../../src/core/model.ts';
+import type { MemberLimit } from '../../../src/ports.ts';
+import type { StoreCase } from '../store-contract.ts';
+import { newChange, newDemotion, newKey, operator, refused, unknown } from './samples.ts';
+
+export function breakerContract(at: StoreCase): void {
+  const since = Date.UTC(2026, 0, 1);
+  const limit: MemberLimit = { of: 'demotions', since, byKey: 2, byAll: 3 };
+  const begin = async (change: RankChange, limits = [limit]) => {
+    const { latestId } = await at.store.latestChange(change.rankeeId);
+    return at.store.beginChange(change, { after: latestId, limits });
+  };
+  const isPaused = async (keyId: string) => (await at.other.findKey(keyId))?.pausedAt !== undefined;
+
+  describe('the limit of demotions', () => {
+    beforeEach(async () => {
+      await at.store.createKey(newKey('main'), operator);
+      await at.store.createKey(newKey('other'), operator);
+    });
+
+    test('a demotion beyond it is not begun and pauses the key, with an event that says why', async () => {
+      expect(await begin(newDemotion(1))).toBe(true);
+      expect(await begin(newDemotion(2))).toBe(true);
+      expect(await isPaused('key_main')).toBe(false);
+      const third = newDemotion(3);
+      await expect(begin(third)).rejects.toMatchObject({
+        name: 'RankdError',
+        code: 'key_paused',
+        message: expect.stringContaining('more than 2 different members in a short time (policy.breaker.demotions)'),
+        internal: expect.stringContaining('more than 2'),
+      });
+      expect(await isPaused('key_main')).toBe(true);
+      expect(await isPaused('key_other')).toBe(false);
+      expect(await at.store.findChange(third.id)).toBeUndefined();
+      expect(await at.store.listAudit({ limit: 1 })).toMatchObject([
+        {
+          action: 'key.pause',
+          by: 'daemon',
+          subject: 'key_main',
+          detail: { reason: expect.stringContaining('more than 2') },
+        },
+      ]);
+    });
+
+    test('all keys together have one of their own', async () => {
+      await begin(newDemotion(1));
+      await begin(newDemotion(2));
+      expect(await begin(newDemotion(3, { keyId: 'key_other' }))).toBe(true);
+      await expect(begin(newDemotion(4, { keyId: 'key_other' }))).rejects.toMatchObject({ code: 'key_paused' });
+      expect(await isPaused('key_other')).toBe(true);
+      expect(await isPaused('key_main')).toBe(false);
+    });
+
+    test('counts members, not changes: the same member can go down step by step', async () => {
+      for (let step = 0; step < 5; step += 1) {
+        const change = newDemotion(1);
+        expect(await begin(change)).toBe(true);
+        await at.store.finishChange(change.id, { state: 'applied', code: null, message: '' });
+      }
+      const other = newDemotion(2);
+      await begin(other);
+      await at.store.finishChange(other.id, { state: 'applied', code: null, message: '' });
+      expect(await begin(newDemotion(2))).toBe(true);
+      expect(await isPaused('key_main')).toBe(false);
+    });
+
+    test('open ones count, also unknown; refused, dry, quiet and older ones, promotions and the operator’s do not', async () => {
+      await at.store.recordChange(newDemotion(1, { state: 'refused' }));
+      await at.store.recordChange(newDemotion(2, { state: 'applied', dryRun: true }));
+      await at.store.recordChange(newDemotion(3, { state: 'applied', rolesAfter: [100, 200] }));
+      await at.store.recordChange(newDemotion(4, { state: 'applied', requestedAt: since - 1 }));
+      await at.store.recordChange(newChange({ rankeeId: 5, state: 'applied' }));
+      for (const rankeeId of [51, 52, 53]) {
+        const { keyId: _, ...byOperator } = newDemotion(rankeeId, { state: 'applied' });
+        await at.store.recordChange(byOperator);
+      }
+      const [unsettled, open] = [newDemotion(6), newDemotion(7)];
+      expect(await begin(unsettled)).toBe(true);
+      await at.store.finishChange(unsettled.id, unknown);
+      expect(await begin(open)).toBe(true);
+      await at.store.finishChange(open.id, refused);
+      expect(await begin(newDemotion(8))).toBe(true);
+      await expect(begin(newDemotion(9))).rejects.toMatchObject({ code: 'key_paused' });
+    });
+
+    test('promotions pass when it is used up, and so does everything where no limit is given', async () => {
+      await begin(newDemotion(1));
+      await begin(newDemotion(2));
+      expect(await begin(newChange({ rankeeId: 3 }))).toBe(true);
+      expect(await at.store.beginChange(newDemotion(4), { after: undefined })).toBe(true);
+      expect(await isPaused('key_main')).toBe(false);
+    });
+
+    test('a paused key begins nothing any more, and is not paused again; lifting the pause begins its count anew', async () => {
+      const pauses = async () =>
+        (await at.store.listAudit({ limit: 20 })).filter(({ action }) => action === 'key.pause').length;
+      for (const rankeeId of [1, 2]) await begin(newDemotion(rankeeId));
+      await expect(begin(newDemotion(3))).rejects.toMatchObject({ code: 'key_paused' });
+      for (const late of [newDemotion(4), newChange({ rankeeId: 5 })]) {
+        const refusal = await begin(late).catch((error) => error);
+        expect(refusal).toMatchObject({ code: 'key_paused', internal: undefined });
+      }
+      expect(await pauses()).toBe(1);
+      expect(await begin(newChange({ rankeeId: 5, keyId: 'key_other' }))).toBe(true);
+
+      await at.clock.advance(1_000);
+      await at.store.pauseKey({ keyId: 'key_main', paused: false, reason: 'looked at' }, operator);
+      const requestedAt = at.clock.now();
+      expect(await begin(newDemotion(6, { requestedAt }))).toBe(true);
+    });
+
+    test('demotions side by side, from two handles, do not slip past it together', async () => {
+      const attempts = [1, 2, 3, 4, 5, 6].map((rankeeId, index) =>
+        (index % 2 ? at.store : at.other).beginChange(newDemotion(rankeeId), { after: undefined, limits: [limit] }),
+      );
+      const results = await Promise.allSettled(attempts);
+      expect(results.filter(({ status }) => status === 'fulfilled')).toHaveLength(2);
+      expect(await at.store.openChanges()).toHaveLength(2);
+    });
+  });
+
+  describe('the limit of changes to high ranks', () => {
+    const high: MemberLimit = { of: { fromRank: 100 }, since, byKey: 2, byAll: 3 };
+    const promotion = (rankeeId: number, topRank: number, keyId = 'key_main') =>
+      newChange({ rankeeId, topRank, keyId });
+
+    beforeEach(async () => {
+      await at.store.createKey(newKey('main'), operator);
+      await at.store.createKey(newKey('other'), operator);
+    });
+
+    test('counts members at that rank or above, up and down; those below pass', async () => {
+      expect(await begin(promotion(1, 100), [high])).toBe(true);
+      expect(await begin(newDemotion(2, { topRank: 200 }), [high])).toBe(true);
+      for (const rankeeId of [3, 4, 5]) expect(await begin(promotion(rankeeId, 99), [high])).toBe(true);
+      await expect(begin(promotion(6, 100), [high])).rejects.toMatchObject({
+        code: 'key_paused',
+        message: expect.stringMatching(
+          /more than 2 different members of rank 100 or above.*policy\.breaker\.high_changes/,
+        ),
+      });
+      expect(await isPaused('key_main')).toBe(true);
+    });
+
+    test('all keys together have one of their own, and it stands beside the one of demotions', async () => {
+      for (const rankeeId of [1, 2]) await begin(promotion(rankeeId, 100), [limit, high]);
+      expect(await begin(promotion(3, 100, 'key_other'), [limit, high])).toBe(true);
+      await expect(begin(promotion(4, 100, 'key_other'), [limit, high])).rejects.toMatchObject({ code: 'key_paused' });
+      expect(await begin(newDemotion(5), [limit, high])).toBe(true);
+    });
+  });
+
+  describe("a ranker's cooldown", () => {
+    const rankerCooldownMs = 60_000;
+    const by = (rankeeId: number, rest: Partial<RankChange> = {}) =>
+      newChange({ rankeeId, rankerId: 9, requestedAt: at.clock.now(), ...rest });
+    const beginBy = (change: RankChange) => at.store.beginChange(change, { after: undefined, rankerCooldownMs });
+
+    test('lets one of several changes begin that were decided side by side', async () => {
+      const first = by(1);
+      expect(await beginBy(first)).toBe(true);
+      expect(await at.store.lastChangedSomebodyAt(9)).toBe(first.requestedAt);
+      await expect(beginBy(by(2))).rejects.toMatchObject({ code: 'cooldown', retryAfterMs: rankerCooldownMs });
+      expect(await beginBy(by(3, { rankerId: 0 }))).toBe(true);
+      expect(await beginBy(by(4, { rankerId: 0 }))).toBe(true);
+      await at.clock.advance(10_000);
+      await at.store.finishChange(first.id, { state: 'applied', code: null, message: '' });
+      await at.clock.advance(rankerCooldownMs - 1);
+      await expect(beginBy(by(2))).rejects.toMatchObject({ code: 'cooldown', retryAfterMs: 1 });
+      await at.clock.advance(1);
+      expect(await beginBy(by(2))).toBe(true);
+    });
+
+    test('counts neither what was refused, nor dry runs, nor quiet repetitions', async () => {
+      await at.store.recordChange(by(1, { state: 'applied', dryRun: true }));
+      await at.store.recordChange(by(2, { state: 'applied', rolesAfter: [100, 200] }));
+      const change = by(3);
+      await beginBy(change);
+      await at.store.finishChange(change.id, refused);
+      expect(await at.store.lastChangedSomebodyAt(9)).toBeUndefined();
+      expect(await beginBy(by(4))).toBe(true);
+    });
+  });
+}

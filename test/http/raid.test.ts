@@ -1,0 +1,84 @@
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { stringify } from 'yaml';
+import { codeOf, rankBody } from '../support/answers.ts';
+import { openTestApp, place, type TestApp } from '../support/open-test-app.ts';
+
+const readme = readFileSync(new URL('../../README.md', import.meta.url), 'utf8');
+
+const officers = Array.from({ length: 500 }, (_, index) => 100_001 + index);
+
+/** A daemon with default settings for a group of 500 officers. */
+async function openGroup(): Promise<TestApp> {
+  const folder = mkdtempSync(join(tmpdir(), 'rankd-raid-'));
+  const groupFile = join(folder, 'group.yaml');
+  const roles = [
+    { name: 'Member', rank: 1, base: true },
+    { name: 'Officer', rank: 20 },
+    { name: 'Bot', rank: 200 },
+  ];
+  const members = officers.map((id) => ({ id, roles: [20] }));
+  writeFileSync(
+    groupFile,
+    stringify({
+      name: 'Raided',
+      id: 1,
+      roles,
+      owner: 1,
+      acting_account: 2,
+      members: [...members, { id: 2, roles: [200] }],
+    }),
+  );
+  try {
+    return await openTestApp({ config: { platform: { kind: 'simulated', groupFile } } });
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+}
+
+/** How many officers are officers no more. */
+async function reached(app: TestApp): Promise<number> {
+  const held = await Promise.all(officers.map((officer) => app.heldBy(officer)));
+  return held.filter((roles) => roles?.length === 1).length;
+}
+
+/** Figures of README's account of a leaked key, in its words. */
+function told(pattern: RegExp): number {
+  const [, figure = 'missing'] = pattern.exec(readme) ?? [];
+  return Number(figure);
+}
+
+test('a raid with one leaked key, all at once, reaches as many members as README says', async () => {
+  await using app = await openGroup();
+  const key = await app.createKey();
+  const demote = (rankeeId: number) =>
+    app.post(`/v1/ranker?placeid=${place}`, { key, body: rankBody({ rankeeId, newRankId: 1 }) });
+  const answers = await Promise.all(officers.map(demote));
+
+  expect(await reached(app)).toBe(told(/500 demotions at once reach (\d+) members/));
+  expect(answers.filter(({ status }) => status === 200)).toHaveLength(await reached(app));
+  expect(answers.every(({ status }) => status === 200 || status === 429)).toBe(true);
+  const pauses = (await app.store.listAudit({ limit: 1_000 })).filter(({ action }) => action === 'key.pause');
+  expect(pauses).toMatchObject([{ by: 'daemon', detail: { reason: expect.stringContaining('more than 10') } }]);
+  const warnings = app.logLines.map((line) => JSON.parse(line)).filter(({ msg }) => msg === 'a key is now paused');
+  expect(warnings).toMatchObject([{ level: 'warn', keyId: pauses[0]?.subject, reason: pauses[0]?.detail['reason'] }]);
+
+  const promotion = { key, body: rankBody({ rankeeId: officers[499], newRankId: 20 }) };
+  expect(codeOf(await app.post(`/v1/ranker?placeid=${place}`, promotion))).toBe('key_paused');
+  await app.store.pauseKey({ keyId: pauses[0]?.subject ?? '', paused: false, reason: 'looked at' }, 'cli:ann@host');
+  await expect.poll(async () => (await demote(officers[499] ?? 0)).status).toBe(200); // once the burst has refilled
+});
+
+test('a raid with five leaked keys reaches as many members as README says', async () => {
+  await using app = await openGroup();
+  const keys = await Promise.all(['a', 'b', 'c', 'd', 'e'].map((name) => app.createKey({ name })));
+  const demote = (rankeeId: number, index: number) =>
+    app.post(`/v1/ranker?placeid=${place}`, {
+      key: keys[index % keys.length],
+      body: rankBody({ rankeeId, newRankId: 1 }),
+    });
+  await Promise.all(officers.map(demote));
+  expect(await reached(app)).toBe(told(/with many leaked keys (\d+) members/));
+});
