@@ -1,4 +1,3 @@
-import { setTimeout as delay } from 'node:timers/promises';
 import { describe, expect, test, vi } from 'vitest';
 import { codeOf } from '../support/answers.ts';
 import { membershipResource } from '../support/fake-open-cloud/resources.ts';
@@ -50,7 +49,7 @@ describe('reads that lag behind writes', () => {
     onOpenCloud(async (system) => {
       system.fake.faults.add({ operation: 'unassign', kind: 'status 403', skip: 0, roleId: trainee });
       expect(codeOf(await system.rank(bob))).toBe('above_acting_account');
-      await delay(380); // reads now show both roles
+      await system.clock.sleep(380); // reads now show both roles
       expect((await system.rank(bob)).status).toBe(200);
       expect(system.fake.group.held(bob)).toEqual([officer]);
     }, lagging),
@@ -72,7 +71,7 @@ describe('reads that lag behind writes', () => {
       const { fake } = system;
       expect((await system.rank(bob, { newRankId: 50 })).status).toBe(200);
       expect((await system.rank(bob, { newRankId: 10 })).status).toBe(200);
-      await delay(300);
+      await system.clock.sleep(300);
       fake.lagMs = 690;
       fake.faults.add({ operation: 'assign', kind: 'status 401', times: 1 });
       fake.faults.add({ operation: 'assign', kind: 'reset', times: always });

@@ -1,4 +1,3 @@
-import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import type { ChangeState } from '../../src/core/model.ts';
 import type { ErrorCode } from '../../src/errors.ts';
@@ -7,7 +6,7 @@ import type { FakeOpenCloud, Fault, FaultKind } from '../support/fake-open-cloud
 import { type OpenCloudApp, openCloudApp, sampleRoles, sampleUsers } from '../support/open-cloud-app.ts';
 
 const sideBySide = 28;
-vi.setConfig({ maxConcurrency: sideBySide });
+vi.setConfig({ maxConcurrency: sideBySide, testTimeout: 60_000 });
 
 /** More than one try may take, less than reads may lag. */
 const lateMs = 600;
@@ -85,7 +84,7 @@ test.concurrent.each(combinations)(
       await meet(fresh, combination);
     } else {
       await meet(system, combination);
-      if (combination.flaw.kind === 'slow') await delay(lateMs);
+      if (combination.flaw.kind === 'slow') await system.clock.sleep(lateMs);
       idle.push(system);
     }
   },

@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { systemClock } from '../../src/clock.ts';
 import { type FakeOpenCloud, sampleRoles, sampleUsers, startFakeOpenCloud } from './fake-open-cloud/index.ts';
 import { committedSchemas, mismatches, type Schemas } from './fake-open-cloud/schemas.ts';
 
@@ -8,7 +9,7 @@ let nowMs = 0;
 
 beforeEach(async () => {
   nowMs = 1_000_000;
-  fake = await startFakeOpenCloud({ now: () => nowMs });
+  fake = await startFakeOpenCloud({ clock: { ...systemClock, monotonic: () => nowMs } });
 });
 afterEach(() => fake.close());
 

@@ -73,12 +73,12 @@ export interface OpenCloudApp extends AsyncDisposable {
 
 export async function openCloudApp(options: OpenCloudAppOptions = {}): Promise<OpenCloudApp> {
   await using opened = new AsyncDisposableStack();
-  const fake = await startFakeOpenCloud(options.fake);
+  const clock = new SkippableClock();
+  const fake = await startFakeOpenCloud({ ...options.fake, clock });
   opened.defer(() => fake.close());
   options.prepare?.(fake);
   const dataDir = mkdtempSync(join(tmpdir(), 'rankd-faults-'));
   opened.defer(() => rmSync(dataDir, { recursive: true, force: true }));
-  const clock = new SkippableClock();
   const { groupId, apiKey, baseUrl, legacyBaseUrl } = fake;
   const openCloud = new OpenCloudPlatform({
     ...{ groupId, apiKey, baseUrl, legacyBaseUrl, clock },
@@ -92,8 +92,8 @@ export async function openCloudApp(options: OpenCloudAppOptions = {}): Promise<O
     overrides: { clock, platform: platformWith(openCloud, { readLagMs: options.readLagMs ?? 700 }) },
   });
   opened.defer(() => daemon.stop());
-  await quiet(fake);
   const { app, url } = daemon;
+  await quiet(fake, app);
   const newKey = (name: string) => makeKey(app, name);
   const secret = await newKey('main');
   const running = opened.move();
@@ -111,8 +111,9 @@ export async function openCloudApp(options: OpenCloudAppOptions = {}): Promise<O
       if (change === undefined) throw new Error('the answer names no change that the history has');
       return change;
     },
-    call: () => ({ signal: AbortSignal.timeout(2_000), deadlineAt: clock.monotonic() + 2_000, lane: 'test' }),
-    recover: () => recoverChanges(app, { report: () => undefined, stop: new AbortController().signal }),
+    call: () => ({ signal: new AbortController().signal, deadlineAt: clock.monotonic() + 2_000, lane: 'test' }),
+    recover: () =>
+      recoverChanges(app, { report: () => undefined, stop: new AbortController().signal, underWay: new Set() }),
     [Symbol.asyncDispose]: () => running.disposeAsync(),
   };
 }
@@ -138,13 +139,13 @@ function configOf(dataDir: string, { deadlineMs = 1_500, ladder }: OpenCloudAppO
   return { ...config, group: { ladder }, server: { ...config.server, deadlineMs } };
 }
 
-/** Waits until the daemon's workers have looked at the credential and the roles. */
-async function quiet({ journal }: FakeOpenCloud): Promise<void> {
+/** Waits until the daemon's workers have looked at the credential and the roles; with a dead one they look no further. */
+async function quiet({ journal }: FakeOpenCloud, app: HttpApp): Promise<void> {
   const isQuiet = () =>
     journal.requests('introspect').length > 0 &&
     journal.requests('roles').length > 1 &&
     journal.entries.every(({ endedAt }) => endedAt !== undefined);
-  while (!isQuiet()) await delay(2);
+  while (!isQuiet() && app.deadCredential() === undefined) await delay(2);
   await delay(2);
 }
 

@@ -1,5 +1,5 @@
-import { systemClock } from '../../src/clock.ts';
 import type { Clock } from '../../src/ports.ts';
+import { patientTime } from './patient-time.ts';
 
 /** Sleeps of a worker between two rounds: they end when a test skips them. */
 const longSleepMs = 2_000;
@@ -9,21 +9,21 @@ interface Sleeper {
   wake: () => void;
 }
 
-/** Real time for what is short, so that real sockets can be used; what is long passes only when a test skips it. */
+/** Patient time for what is short, so that real sockets can be used; what is long passes only when a test skips it. */
 export class SkippableClock implements Clock {
   #skippedMs = 0;
   readonly #sleepers = new Set<Sleeper>();
 
   now(): number {
-    return systemClock.now() + this.#skippedMs;
+    return patientTime.now() + this.#skippedMs;
   }
 
   monotonic(): number {
-    return systemClock.monotonic() + this.#skippedMs;
+    return patientTime.monotonic() + this.#skippedMs;
   }
 
   async sleep(ms: number, signal?: AbortSignal): Promise<void> {
-    if (ms < longSleepMs) return systemClock.sleep(ms, signal);
+    if (ms < longSleepMs) return patientTime.sleep(ms, signal);
     signal?.throwIfAborted();
     const { promise, resolve, reject } = Promise.withResolvers<void>();
     const sleeper = { wakeAt: this.monotonic() + ms, wake: resolve };

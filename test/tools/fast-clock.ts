@@ -1,7 +1,9 @@
-import { setTimeout as delay } from 'node:timers/promises';
 import type { Clock } from '../../src/ports.ts';
+import { patientClock } from '../support/patient-time.ts';
 
-/** Real time, so many times faster: deadlines, lags and back-offs of seconds pass in milliseconds. */
+const patientTime = patientClock(2);
+
+/** Patient time, so many times faster: deadlines, lags and back-offs of seconds pass in milliseconds. */
 export class FastClock implements Clock {
   readonly #speed: number;
   readonly #startedAt = Date.now();
@@ -15,10 +17,10 @@ export class FastClock implements Clock {
   }
 
   monotonic(): number {
-    return performance.now() * this.#speed;
+    return patientTime.monotonic() * this.#speed;
   }
 
   sleep(ms: number, signal?: AbortSignal): Promise<void> {
-    return delay(ms / this.#speed, undefined, { signal });
+    return patientTime.sleep(ms / this.#speed, signal);
   }
 }

@@ -58,7 +58,7 @@ export class ModelWorld implements AsyncDisposable {
   }
 
   static async open(): Promise<ModelWorld> {
-    const world = new ModelWorld(await startFakeOpenCloud({ now: () => clock.monotonic(), latencyMs: 1 }));
+    const world = new ModelWorld(await startFakeOpenCloud({ clock, latencyMs: 40, hangUpMs: 1_000 }));
     await world.start();
     const { store } = world.#running.app;
     for (const mode of ['live', 'test'] as const) {

@@ -55,7 +55,7 @@ test('a write whose answer tells nothing is not proven by a read from before the
   expect(await world.ask({ userId, rank: 50 })).toMatchObject({ status: 200 });
   fake.expectNeverWithoutRole(userId);
   fake.faults.add({ operation: 'assign', kind: 'body', body: aboutSomebodyElse });
-  fake.latencyMs = 20;
+  fake.latencyMs = 800;
   const asked = world.ask({ userId, rank: 10 });
   await expect.poll(() => fake.journal.writes(userId).length, { interval: 1 }).toBe(3);
   fake.lagMs = 6_750; // one of Roblox's machines may be further behind than the one that was asked before

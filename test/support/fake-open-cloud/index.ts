@@ -1,6 +1,7 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { setTimeout as delay } from 'node:timers/promises';
+import { systemClock } from '../../../src/clock.ts';
+import type { Clock } from '../../../src/ports.ts';
 import { type FakeAnswer, json, Refused } from './answers.ts';
 import { Budgets, documentedLimits, type Limits } from './budgets.ts';
 import type { FakeCredential } from './credential.ts';
@@ -27,8 +28,10 @@ export interface FakeOpenCloudOptions {
   lagMs?: number;
   /** How long every answer takes. */
   latencyMs?: number;
-  /** Milliseconds: what lag, budgets and the journal go by. */
-  now?: () => number;
+  /** What lag, latency, budgets and the journal go by; the real one unless given. */
+  clock?: Pick<Clock, 'monotonic' | 'sleep'>;
+  /** How long after a client has given up on a request the end of its connection may be noticed, in milliseconds; 250 unless given. */
+  hangUpMs?: number;
   /** 0, any free port, unless given. */
   port?: number;
   legacyPort?: number;
@@ -60,14 +63,16 @@ export async function startFakeOpenCloud(options: FakeOpenCloudOptions = {}): Pr
     lagMs = 0,
     windowMs = 60_000,
   } = options;
-  const now = options.now ?? (() => performance.now());
-  const world: World & { faults: Faults; latencyMs: number } = {
+  const clock = options.clock ?? systemClock;
+  const now = () => clock.monotonic();
+  const world: FakeWorld = {
     group: new GroupState(sampleGroup(groupId)),
     credential: fullCredential(apiKey),
     budgets: new Budgets({ limits: options.limits ?? documentedLimits, windowMs, now }),
-    journal: new Journal(),
+    journal: new Journal({ hangUpMs: options.hangUpMs ?? 250 }),
     faults: new Faults(),
     now,
+    sleep: (ms) => clock.sleep(ms),
     lagMs,
     latencyMs,
     rolesField: 'withoutBase',
@@ -106,7 +111,11 @@ async function listen(world: FakeWorld, host: FakeHost, port: number): Promise<S
   return server;
 }
 
-type FakeWorld = World & { faults: Faults; latencyMs: number };
+interface FakeWorld extends World {
+  faults: Faults;
+  latencyMs: number;
+  sleep(ms: number): Promise<void>;
+}
 
 async function serve(
   world: FakeWorld,
@@ -123,13 +132,13 @@ async function serve(
   };
   if (response.destroyed) end();
   else response.once('close', end);
-  await delay(world.latencyMs);
+  if (world.latencyMs > 0) await world.sleep(world.latencyMs);
   const fault = world.faults.take(entry);
   const isSlow = fault?.kind === 'slow';
-  if (isSlow && fault.when !== 'after') await delay(fault.delayMs);
+  if (isSlow && fault.when !== 'after') await world.sleep(fault.delayMs ?? 0);
   const isSkipped = fault !== undefined && !isSlow && fault.when !== 'after';
   const answer = isSkipped ? json(200, {}) : answerTo(world, request, entry);
-  if (isSlow && fault.when === 'after') await delay(fault.delayMs);
+  if (isSlow && fault.when === 'after') await world.sleep(fault.delayMs ?? 0);
   if (!response.destroyed) entry.status = deliver(response, answer, fault);
   if (entry.status !== 0) end();
 }

@@ -33,11 +33,17 @@ export class Journal {
   readonly #violations: string[] = [];
   readonly #overlaps: Overlap[] = [];
   readonly #neverWithoutRole = new Set<number>();
+  readonly #hangUpMs: number;
   #forbidsWrites = false;
+
+  /** `hangUpMs`: how long after a client has given up on a request the end of its connection may be noticed. */
+  constructor({ hangUpMs }: { hangUpMs: number }) {
+    this.#hangUpMs = hangUpMs;
+  }
 
   /** What went wrong so far, one sentence each; empty for a well-behaved client. */
   violations(): string[] {
-    return [...this.#violations, ...this.#overlaps.filter((one) => !wasGivenUp(one)).map(({ what }) => what)];
+    return [...this.#violations, ...this.#overlaps.filter((one) => !this.#wasGivenUp(one)).map(({ what }) => what)];
   }
 
   /** From now on, the member must hold a role besides the base role after every write. */
@@ -86,17 +92,17 @@ export class Journal {
       what: `${what} came while ${running.operation} of role ${running.roleId} was running`,
     });
   }
+
+  /** A client that gives up on a request and repeats it at once: its new request can arrive before the end of the old connection. */
+  #wasGivenUp({ running, at }: Overlap): boolean {
+    return running.status === 0 && running.endedAt !== undefined && running.endedAt - at < this.#hangUpMs;
+  }
 }
 
 interface Overlap {
   running: JournalEntry;
   at: number;
   what: string;
-}
-
-/** A client that gives up on a request and repeats it at once: its new request can arrive before the end of the old connection. */
-function wasGivenUp({ running, at }: Overlap): boolean {
-  return running.status === 0 && running.endedAt !== undefined && running.endedAt - at < 250;
 }
 
 function isWrite({ operation }: JournalEntry): boolean {

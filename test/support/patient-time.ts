@@ -1,0 +1,45 @@
+import type { Clock } from '../../src/ports.ts';
+
+interface Sleeper {
+  wakeAt: number;
+  wake: () => void;
+}
+
+/**
+ * Real time on a machine that is idle; on a busy one it passes only as fast as this process gets to run: by at most
+ * `longestTurnMs` in a turn of the event loop, which without others to wait for takes less. Deadlines, waits and a fake that go by it
+ * meet in the same order on every machine.
+ */
+export function patientClock(longestTurnMs: number): Clock {
+  const sleepers = new Set<Sleeper>();
+  const startedAt = Date.now();
+  let elapsedMs = 0;
+  let lastTurnAt = performance.now();
+  setInterval(() => {
+    const turnAt = performance.now();
+    elapsedMs += Math.min(longestTurnMs, turnAt - lastTurnAt);
+    lastTurnAt = turnAt;
+    for (const { wakeAt, wake } of sleepers) if (wakeAt <= elapsedMs) wake();
+  }, 1).unref();
+  return {
+    now: () => startedAt + Math.floor(elapsedMs),
+    monotonic: () => elapsedMs,
+    async sleep(ms, signal) {
+      signal?.throwIfAborted();
+      const { promise, resolve, reject } = Promise.withResolvers<void>();
+      const sleeper = { wakeAt: elapsedMs + ms, wake: resolve };
+      const abort = () => reject(signal?.reason);
+      sleepers.add(sleeper);
+      signal?.addEventListener('abort', abort);
+      try {
+        await promise;
+      } finally {
+        sleepers.delete(sleeper);
+        signal?.removeEventListener('abort', abort);
+      }
+    },
+  };
+}
+
+/** For tests whose shortest time-outs are some hundred milliseconds. */
+export const patientTime = patientClock(6);
