@@ -1,9 +1,10 @@
 import { writeFileSync } from 'node:fs';
+import { setTimeout as delay } from 'node:timers/promises';
 import { DaemonProcess } from '../support/daemon-process.ts';
 import { type FakeOpenCloud, type FakeOpenCloudOptions, startFakeOpenCloud } from '../support/fake-open-cloud/index.ts';
 import { CliHome } from '../support/run-cli.ts';
 import type { KeptChange } from './compare.ts';
-import { configFor } from './fake-config.ts';
+import { loadConfigFor } from './fake-config.ts';
 
 /** The place that the bench's key is good for. */
 export const place = 42;
@@ -36,7 +37,7 @@ export async function openBench({
   opened.defer(() => fake.close());
   const home = opened.use(new CliHome());
   const rolesAtFirst = addMembers(fake, memberCount);
-  writeFileSync(home.path('rankd.yaml'), configFor(fake));
+  writeFileSync(home.path('rankd.yaml'), loadConfigFor(fake));
   const { secret } = await home.json<{ secret: string }>('key', 'create', 'bench');
   await home.json('whitelist', 'add', String(place), '--key', 'bench');
   const list = async (...args: string[]) => {
@@ -56,6 +57,7 @@ export async function openBench({
       for (;;) {
         const { length } = await list('--state', 'pending', 'unknown');
         if (length === 0 || performance.now() > giveUpAt) return length;
+        await delay(500);
       }
     },
     [Symbol.asyncDispose]: () => closers.disposeAsync(),

@@ -7,6 +7,8 @@ import { SeededRandom } from './random.ts';
 
 export interface CrashOptions {
   rounds: number;
+  /** How many daemons, each with a group of its own, share the rounds: most of a round is waiting until reads have caught up. */
+  sideBySide: number;
   /** How often the daemon is killed before what it left is settled and compared. */
   killsPerRound: number;
   seed: number;
@@ -33,8 +35,16 @@ const callerCount = 12;
 /** From the restart, also where nothing was carried out: reads may lag by 8 s, so it takes that long to be sure. */
 const settledWithinMs = 20_000;
 
-/** Kills the daemon in the middle of its work, again and again, and holds what it settles against the fake and the callers. */
-export async function runCrashes({ rounds, killsPerRound, seed, say }: CrashOptions): Promise<CrashReport> {
+/** Kills daemons in the middle of their work, again and again, and holds what they settle against the fake and the callers. */
+export async function runCrashes({ rounds, sideBySide, seed, ...options }: CrashOptions): Promise<CrashReport> {
+  const shares = Array.from({ length: sideBySide }, (_, index) => Math.floor((rounds + index) / sideBySide));
+  const reports = await Promise.all(
+    shares.map((share, index) => crashOne({ ...options, rounds: share, seed: seed + index })),
+  );
+  return reports.reduce(sumOf);
+}
+
+async function crashOne({ rounds, killsPerRound, seed, say }: Omit<CrashOptions, 'sideBySide'>): Promise<CrashReport> {
   const endless = 1_000_000;
   const limits = { group: endless, roles: endless, memberships: endless, assign: endless, unassign: endless };
   await using bench = await openBench({ memberCount, limits });
@@ -57,7 +67,7 @@ export async function runCrashes({ rounds, killsPerRound, seed, say }: CrashOpti
     Object.assign(wrong, found);
     for (const sentence of sentences.slice(0, 20)) say(`  ${sentence}`);
     say(
-      `round ${report.rounds + 1}: ${changes} changes, ${report.acknowledged} acknowledged, settled in ${(settledInMs / 1000).toFixed(1)} s`,
+      `seed ${seed}, round ${report.rounds + 1}: ${changes} changes, ${report.acknowledged} acknowledged, settled in ${(settledInMs / 1000).toFixed(1)} s`,
     );
     if (sentences.length > 0 || wrong.unsettled > 0) break; // what comes after a fault says nothing
   }
@@ -90,4 +100,9 @@ async function examine(bench: Bench, callers: Callers) {
     violations: violations.length,
     sentences: [...lost, ...doubled, ...stray, ...differing, ...halfDone, ...violations],
   };
+}
+
+function sumOf(one: CrashReport, other: CrashReport): CrashReport {
+  const names = Object.keys(one) as Array<keyof CrashReport>;
+  return Object.fromEntries(names.map((name) => [name, one[name] + other[name]])) as unknown as CrashReport;
 }

@@ -1,6 +1,6 @@
 import type { FakeOpenCloud } from '../support/fake-open-cloud/index.ts';
 
-/** A `rankd.yaml` for the fake, with rankd's own limits and its breaker off: what is tried is the changing of ranks. */
+/** A `rankd.yaml` for the fake. */
 export function configFor({ groupId, baseUrl, legacyBaseUrl }: FakeOpenCloud): string {
   return `group:
   id: ${groupId}
@@ -8,7 +8,12 @@ platform:
   kind: open-cloud
   base_url: ${baseUrl}
   legacy_base_url: ${legacyBaseUrl}
-policy:
+`;
+}
+
+/** The same with rankd's own limits and its breaker off: what is tried under load is the changing of ranks. */
+export function loadConfigFor(fake: FakeOpenCloud): string {
+  return `${configFor(fake)}policy:
   breaker:
     enabled: false
 limits:

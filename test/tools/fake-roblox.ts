@@ -1,9 +1,14 @@
+import { createInterface } from 'node:readline';
+import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { documentedLimits } from '../support/fake-open-cloud/budgets.ts';
 import { type FakeOpenCloud, startFakeOpenCloud } from '../support/fake-open-cloud/index.ts';
 import { configFor } from './fake-config.ts';
 
-/** `npm run fake-roblox`: Roblox's Open Cloud on this machine, to try rankd by hand. Ends on SIGINT. */
+/**
+ * `npm run fake-roblox`: Roblox's Open Cloud on this machine, to try rankd by hand. A line of JSON on its input is a fault for the
+ * next requests, `clear` takes all faults away. Ends on SIGINT.
+ */
 const { values } = parseArgs({
   options: {
     /** The public role list listens on the next port. */
@@ -38,11 +43,22 @@ if (values['no-write-scope']) {
 say(introduction(fake));
 const seen = { requests: 0, violations: 0 };
 const watching = setInterval(report, 200);
+const input = createInterface({ input: process.stdin }).on('line', obey);
 process.once('SIGINT', async () => {
   clearInterval(watching);
+  input.close();
   report();
   await fake.close();
 });
+
+function obey(line: string): void {
+  try {
+    if (line.trim() === 'clear') fake.faults.clear();
+    else fake.faults.add(JSON.parse(line));
+  } catch {
+    say('neither "clear" nor JSON, e.g. {"operation":"assign","kind":"status 503","when":"after","times":3}');
+  }
+}
 
 function report(): void {
   const { entries } = fake.journal;
@@ -78,7 +94,15 @@ rankd on it, in an empty folder:
 cat > rankd.yaml <<'END'
 ${configFor(world)}END
 export RANKD_DATA_DIR=./data RANKD_PLATFORM_API_KEY=${apiKey}
+alias rankd="node ${fileURLToPath(new URL('../../bin/rankd.js', import.meta.url))}"
 rankd serve
+
+and in a second terminal there, after the same export and alias:
+rankd key create game --out game.key
+rankd whitelist add 1 --key game
+curl -s 'http://127.0.0.1:7265/v1/ranker?placeid=1' -H "Authorization: Bearer $(cat game.key)" -d '{"rankerName":"Ann","rankerId":0,"rankeeName":"Bob","rankeeId":1001,"newRankId":20}'
+
+Faults: type e.g. {"operation":"assign","kind":"status 503","when":"after","times":3} or clear
 `;
 }
 
