@@ -1,16 +1,18 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Logger } from '../log.ts';
+import type { Clock } from '../ports.ts';
 
 /** One line for each request that was answered, or whose caller hung up before. */
 export function logAnswer(
-  { log }: { log: Logger },
+  { log, clock }: { log: Logger; clock: Clock },
   request: FastifyRequest,
-  { statusCode, elapsedTime }: FastifyReply,
+  { statusCode }: FastifyReply,
 ): void {
   const level = statusCode >= 500 ? 'warn' : 'info';
-  const { method, id, facts } = request;
+  const { method, id, facts, arrivedAt } = request;
+  const ms = Math.round(clock.monotonic() - arrivedAt);
   const path = withoutSecrets(pathOf(request.url)).slice(0, longestPath);
-  log[level]({ requestId: id, method, path, status: statusCode, ms: Math.round(elapsedTime), ...facts }, 'request');
+  log[level]({ requestId: id, method, path, status: statusCode, ms, ...facts }, 'request');
 }
 
 /** The path as routes name it, without the query; also of an address in absolute form. */

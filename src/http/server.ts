@@ -33,6 +33,8 @@ declare module 'fastify' {
   interface FastifyRequest {
     /** What the request's line in the log says besides status and time. */
     facts: Record<string, unknown>;
+    /** When its head had arrived, on `Clock.monotonic()`: its deadline counts from then. */
+    arrivedAt: number;
   }
 }
 
@@ -54,8 +56,10 @@ export function createServer(app: HttpApp): FastifyInstance {
   answerForNode(server.server);
   acceptAnyBody(server);
   server.decorateRequest('facts');
+  server.decorateRequest('arrivedAt', 0);
   server.addHook('onRequest', async (request, reply) => {
     request.facts = {};
+    request.arrivedAt = app.clock.monotonic();
     app.inFlight += 1;
     reply.header('x-request-id', request.id);
     if (app.isDraining && request.routeOptions.url?.startsWith('/v1/')) {

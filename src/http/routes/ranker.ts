@@ -35,7 +35,7 @@ export function rankerRoute(server: FastifyInstance, app: HttpApp): void {
       request: rankRequest,
       ...idempotencyOf(request.headers['idempotency-key'], placeId, rankRequest),
     };
-    using deadline = deadlineIn(app.clock, Math.max(0, app.deadlineMs - reply.elapsedTime));
+    using deadline = deadlineIn(app.clock, Math.max(0, request.arrivedAt + app.deadlineMs - app.clock.monotonic()));
     // A copy: a configuration that is taken up meanwhile is not for this change.
     const answer = await changeRank({ ...app }, order, deadline);
     warnOfPause(app.log, answer);
