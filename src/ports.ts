@@ -61,6 +61,8 @@ export interface Platform {
   roles(call: CallContext): Promise<Role[]>;
   /** `undefined` where the user is not in the group. Never cached. */
   getMember(userId: number, call: CallContext): Promise<Member | undefined>;
+  /** Throws `platform_busy` where a write of one of these kinds, asked for now, could not start before the deadline. Sends nothing. */
+  checkRoom(kinds: Array<'assign' | 'unassign'>, call: CallContext): Promise<void>;
   /** Gives a role; no change where it is held already. Returns the member as the platform shows it afterwards. */
   assignRole(change: RoleWrite, call: CallContext): Promise<Member>;
   /** Takes a role; no change where it is not held. Returns the member as the platform shows it afterwards. */

@@ -87,6 +87,11 @@ export class OpenCloudPlatform implements Platform {
     return undefined;
   }
 
+  async checkRoom(kinds: Array<'assign' | 'unassign'>, { lane, deadlineAt }: CallContext): Promise<void> {
+    for (const kind of kinds)
+      this.#gates[kind].checkRoom({ lane, deadlineAt: deadlineAt - this.#openCloud.shortestTryMs });
+  }
+
   assignRole(change: RoleWrite, call: CallContext): Promise<Member> {
     return this.#write('assign', change, call);
   }

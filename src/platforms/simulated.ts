@@ -52,6 +52,9 @@ export class SimulatedPlatform implements Platform {
     return answer(call, () => memberOf(userId, this.#held(userId)));
   }
 
+  /** There is no budget. */
+  async checkRoom(): Promise<void> {}
+
   async assignRole(change: RoleWrite, call: CallContext): Promise<Member> {
     return this.#write(change, call, 'INSERT INTO held_roles (user_id, role_id) VALUES (?, ?) ON CONFLICT DO NOTHING');
   }

@@ -1,9 +1,7 @@
-import type { RateReading } from './retry-after.ts';
+import { longestWaitMs, type RateReading } from './retry-after.ts';
 
 /** The platform tells windows in whole seconds: ends this close together are one window's. */
 const sameWindowMs = 2_000;
-/** A longer closure is tested again after this: one wrong header must not shut an operation for a day. */
-const longestClosureMs = 600_000;
 
 /**
  * How many calls of one operation may start, and when. Times are milliseconds on `Clock.monotonic()`.
@@ -16,7 +14,10 @@ export class Budget {
   #windowMs: number;
   /** When each spent slot comes free again, ascending. */
   #releases: number[] = [];
+  /** No call starts before; after a closure it moves on with every start, until the platform says better. */
   #opensAt = 0;
+  #closedUntil = 0;
+  #spacingMs = 0;
   #windowEndsAt = 0;
   #inFlight = 0;
 
@@ -28,16 +29,19 @@ export class Budget {
   /** The moments at which the next calls may start, one after the other, without end. */
   *starts(now: number): Generator<number, never> {
     const releases = this.#releases.filter((at) => at > now);
+    let opensAt = Math.max(now, this.#opensAt);
     for (let next = releases.length - this.#limit; ; next += 1) {
-      const start = Math.max(now, this.#opensAt, releases[next] ?? now);
+      const start = Math.max(opensAt, releases[next] ?? now);
       yield start;
       releases.push(start + this.#windowMs);
+      opensAt = start + this.#spacingAfter(start);
     }
   }
 
   /** A call starts. */
   spend(now: number): void {
     this.#inFlight += 1;
+    this.#opensAt = now + this.#spacingAfter(now);
     this.#setReleases([...this.#releases, now + this.#windowMs], now);
   }
 
@@ -53,9 +57,9 @@ export class Budget {
 
   /** No call starts for `ms`; after that one at a time, spread evenly over a window, until the platform says better. */
   close(ms: number, now: number): void {
-    this.#opensAt = Math.max(this.#opensAt, now + Math.min(ms, longestClosureMs));
-    const spacingMs = this.#windowMs / this.#limit;
-    this.#releases = Array.from({ length: this.#limit }, (_, index) => this.#opensAt + index * spacingMs);
+    this.#closedUntil = Math.max(this.#closedUntil, now + Math.min(ms, longestWaitMs));
+    this.#opensAt = Math.max(this.#opensAt, this.#closedUntil);
+    this.#spacingMs = this.#windowMs / this.#limit;
   }
 
   /** Takes the platform's count. Calls in flight may not be in it yet, and answers can arrive out of order: within a window it only rises. */
@@ -66,7 +70,16 @@ export class Budget {
     const isSameWindow = now < this.#windowEndsAt && Math.abs(endsAt - this.#windowEndsAt) <= sameWindowMs;
     const spent = isSameWindow ? Math.max(counted, this.#releases.filter((at) => at > now).length) : counted;
     this.#windowEndsAt = endsAt;
+    // What was under way before a closure says nothing against it.
+    if (now >= this.#closedUntil) {
+      this.#spacingMs = 0;
+      this.#opensAt = now;
+    }
     this.#setReleases(new Array<number>(spent).fill(endsAt), now);
+  }
+
+  #spacingAfter(start: number): number {
+    return start < this.#closedUntil + this.#windowMs ? this.#spacingMs : 0;
   }
 
   #setReleases(releases: number[], now: number): void {

@@ -62,6 +62,11 @@ export class UpstreamClient {
     this.#tuning = { ...defaultTuning, ...tuning };
   }
 
+  /** No try is begun with less time left, in milliseconds. */
+  get shortestTryMs(): number {
+    return this.#tuning.shortestTryMs;
+  }
+
   /**
    * Sends the request until it is answered, refused for good, or out of time: every operation of the platform that rankd
    * uses may be repeated. A write that any try may have carried out, and that no answer confirms, is `outcome_unknown`.
@@ -73,7 +78,7 @@ export class UpstreamClient {
       await this.#enter(request.gate, call).catch((busy) => {
         throw unknown ?? (last?.code === 'platform_unavailable' ? last : busy);
       });
-      const result = await this.#try(request, call, tries);
+      const result = await this.#try(request, call);
       if ('value' in result) return result.value;
       last = result.error;
       if (last.code === 'outcome_unknown') unknown ??= last;
@@ -85,7 +90,7 @@ export class UpstreamClient {
     return gate.enter({ ...call, deadlineAt: call.deadlineAt - this.#tuning.shortestTryMs });
   }
 
-  async #try<T>(request: UpstreamRequest<T>, call: CallContext, tries: number): Promise<{ value: T } | Failure> {
+  async #try<T>(request: UpstreamRequest<T>, call: CallContext): Promise<{ value: T } | Failure> {
     const { gate, isWrite = false } = request;
     let answer: Answer | undefined;
     try {
@@ -95,8 +100,9 @@ export class UpstreamClient {
     } finally {
       gate.leave(answer && parseRateLimit(answer.headers));
     }
-    if (answer.status >= 200 && answer.status < 300) return readAnswer(request, answer);
-    return this.#refused(request, answer, tries);
+    if (answer.status < 200 || answer.status >= 300) return this.#refused(request, answer);
+    gate.accepted();
+    return readAnswer(request, answer);
   }
 
   async #send({ method, path, body, isAnonymous }: UpstreamRequest<unknown>, call: CallContext): Promise<Answer> {
@@ -115,12 +121,12 @@ export class UpstreamClient {
     return await exchange(this.#fetch, `${this.#baseUrl}${path}`, init, maxBodyBytes);
   }
 
-  #refused({ gate, isWrite = false }: UpstreamRequest<unknown>, answer: Answer, tries: number): Failure {
+  #refused({ gate, isWrite = false }: UpstreamRequest<unknown>, answer: Answer): Failure {
     const { status, headers } = answer;
     const body = this.#apiKey === undefined ? answer.body : answer.body.replaceAll(this.#apiKey, '[key]');
     const retryAfterMs = parseRetryAfter(headers.get('retry-after'), this.#clock.now());
     const isGated = status === 429 || retryAfterMs !== undefined;
-    if (isGated) gate.close(Math.max(retryAfterMs ?? 0, backOffMs(this.#tuning, tries)));
+    if (isGated) gate.close(Math.max(retryAfterMs ?? 0, backOffMs(this.#tuning, gate.refusals)));
     return { error: platformError({ status, body, retryAfterMs }, { isWrite }), isPassing: isPassing(status), isGated };
   }
 

@@ -32,6 +32,13 @@ export class FairQueue<T> {
     }
   }
 
+  /** How many would come before an item that was pushed now. */
+  countAhead(lane: string): number {
+    const round = this.#lanes.get(lane)?.length ?? 0;
+    const counts = [...this.#lanes].map(([name, { length }]) => (name === lane ? length : Math.min(length, round + 1)));
+    return counts.reduce((sum, count) => sum + count, 0);
+  }
+
   /** Every item in the order in which `shift` would give them. */
   *inOrder(): Generator<T> {
     const lanes = [...this.#lanes.values()];

@@ -11,6 +11,8 @@ export interface RateGateOptions {
   limit: number;
   /** One minute unless given. */
   windowMs?: number;
+  /** Calls that may be on their way at the same time. */
+  mostAtOnce?: number;
   clock: Clock;
 }
 
@@ -20,18 +22,31 @@ interface Waiter {
   refuse(error: RankdError): void;
 }
 
+/** More would not be faster: at 300 calls a minute, 5 at once do where each takes a second. A burst must not open hundreds of connections. */
+const mostAtOnce = 32;
+
 /** Lets the calls of one operation through at the pace of the platform's budget: in order within a lane, in turn between lanes. */
 export class RateGate {
   readonly #name: string;
   readonly #clock: Clock;
   readonly #budget: Budget;
   readonly #queue = new FairQueue<Waiter>();
+  readonly #mostAtOnce: number;
+  #underWay = 0;
+  #refusals = 0;
   #alarm = new AbortController();
 
-  constructor({ name, limit, windowMs = 60_000, clock }: RateGateOptions) {
+  constructor(options: RateGateOptions) {
+    const { name, limit, windowMs = 60_000, clock } = options;
     this.#name = name;
     this.#clock = clock;
     this.#budget = new Budget({ limit, windowMs });
+    this.#mostAtOnce = options.mostAtOnce ?? mostAtOnce;
+  }
+
+  /** How often in a row the platform asked to wait. */
+  get refusals(): number {
+    return this.#refusals;
   }
 
   /**
@@ -59,14 +74,30 @@ export class RateGate {
     });
   }
 
+  /** Throws `platform_busy` where a call that came now could not enter before `call.deadlineAt`. */
+  checkRoom({ lane, deadlineAt }: Pick<CallContext, 'lane' | 'deadlineAt'>): void {
+    const now = this.#clock.monotonic();
+    const starts = this.#budget.starts(now);
+    for (let ahead = this.#queue.countAhead(lane); ahead > 0; ahead -= 1) starts.next();
+    const startsAt = starts.next().value;
+    if (startsAt > deadlineAt) throw this.#noRoom(startsAt - now);
+  }
+
   /** A call that was let in has ended, with what its answer said of the budget. */
   leave(reading: RateReading = {}): void {
+    this.#underWay -= 1;
     this.#budget.settle(reading, this.#clock.monotonic());
     this.#update();
   }
 
+  /** The platform carried a call out: it does not ask to wait any more. */
+  accepted(): void {
+    this.#refusals = 0;
+  }
+
   /** Lets nobody in for `ms`: the platform asked for it. */
   close(ms: number): void {
+    this.#refusals += 1;
     this.#budget.close(ms, this.#clock.monotonic());
     this.#update();
   }
@@ -74,7 +105,8 @@ export class RateGate {
   #update(): void {
     const now = this.#clock.monotonic();
     this.#refuseHopeless(now);
-    while (!this.#queue.isEmpty && this.#nextStart(now) <= now) {
+    while (!this.#queue.isEmpty && this.#hasHands && this.#nextStart(now) <= now) {
+      this.#underWay += 1;
       this.#budget.spend(now);
       this.#queue.shift()?.grant();
     }
@@ -97,12 +129,16 @@ export class RateGate {
 
   #setAlarm(now: number): void {
     this.#alarm.abort();
-    if (this.#queue.isEmpty) return;
+    if (this.#queue.isEmpty || !this.#hasHands) return; // the next to leave looks again
     this.#alarm = new AbortController();
     this.#clock.sleep(this.#nextStart(now) - now, this.#alarm.signal).then(
       () => this.#update(),
       () => undefined, // set anew
     );
+  }
+
+  get #hasHands(): boolean {
+    return this.#underWay < this.#mostAtOnce;
   }
 
   #nextStart(now: number): number {

@@ -7,9 +7,9 @@ import { ManualClock } from '../../support/manual-clock.ts';
 const inTime = 3_600_000;
 
 /** A gate of 4 calls per 10 s whose callers note when they got in. */
-function gateUnderTest({ limit = 4, windowMs = 10_000 } = {}) {
+function gateUnderTest({ limit = 4, windowMs = 10_000, mostAtOnce = 1_000 } = {}) {
   const clock = new ManualClock();
-  const gate = new RateGate({ name: 'tests', limit, windowMs, clock });
+  const gate = new RateGate({ name: 'tests', limit, windowMs, mostAtOnce, clock });
   const started: Array<{ name: string; at: number }> = [];
   const refused: Array<{ name: string; at: number; error: RankdError }> = [];
   const enter = (name: string, { lane = 'one', dueInMs = inTime, signal = new AbortController().signal } = {}) => {
@@ -134,6 +134,20 @@ describe('what the platform says of the budget', () => {
     expect(startTimes()).toEqual([5_000, 7_500, 10_000, 12_500]);
   });
 
+  test('a short closure in a window that the platform counts does not shut the rest of the window', async () => {
+    const { clock, gate, enter, enterMany, startTimes } = gateUnderTest();
+    enter('first');
+    await clock.advance(0);
+    gate.leave({ limit: 4, windowMs: 10_000, remaining: 3, resetMs: 9_000 });
+    gate.close(100);
+    enter('second');
+    await clock.advance(100);
+    gate.leave({ limit: 4, windowMs: 10_000, remaining: 2, resetMs: 9_000 });
+    enterMany(3);
+    await clock.advance(30_000);
+    expect(startTimes()).toEqual([0, 100, 100, 100, 9_100]);
+  });
+
   test('good news from calls in flight does not open a closed gate', async () => {
     const { clock, gate, enter, startTimes } = gateUnderTest();
     enter('in flight');
@@ -143,6 +157,32 @@ describe('what the platform says of the budget', () => {
     enter('next');
     await clock.advance(60_000);
     expect(startTimes()).toEqual([0, 5_000]);
+  });
+});
+
+describe('calls under way', () => {
+  test('are never more than so many at once; the next one starts when one has ended', async () => {
+    const { clock, gate, enterMany, startTimes } = gateUnderTest({ limit: 100, mostAtOnce: 2 });
+    enterMany(5);
+    await clock.advance(1_000);
+    expect(startTimes()).toEqual([0, 0]);
+    gate.leave();
+    await clock.advance(500);
+    gate.leave();
+    gate.leave();
+    await clock.advance(0);
+    expect(startTimes()).toEqual([0, 0, 1_000, 1_500, 1_500]);
+  });
+
+  test('that never end do not keep those who wait beyond their deadline', async () => {
+    const { clock, enter, enterMany, refused } = gateUnderTest({ limit: 100, mostAtOnce: 2 });
+    enterMany(2);
+    const deadline = new AbortController();
+    enter('late', { signal: deadline.signal });
+    await clock.advance(1_000);
+    deadline.abort();
+    await clock.advance(0);
+    expect(refused).toMatchObject([{ name: 'late', error: { code: 'platform_busy', retryAfterMs: 1 } }]);
   });
 });
 

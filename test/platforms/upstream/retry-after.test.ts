@@ -20,6 +20,13 @@ describe('retry-after', () => {
     },
   );
 
+  test.each(['86400', '9'.repeat(400), 'Fri, 02 Jan 2026 12:00:00 GMT'])(
+    '%j is not believed beyond ten minutes',
+    (value) => {
+      expect(parseRetryAfter(value, now)).toBe(600_000);
+    },
+  );
+
   test('a date that has passed asks for no wait', () => {
     expect(parseRetryAfter('Thu, 01 Jan 2026 11:00:00 GMT', now)).toBe(0);
   });
@@ -59,6 +66,13 @@ describe('x-ratelimit headers', () => {
     const nothing = { limit: undefined, windowMs: undefined, remaining: undefined, resetMs: undefined };
     expect(parseRateLimit(new Headers())).toEqual(nothing);
     expect(read('0, 0;w=0', 'many', '-3')).toEqual(nothing);
+  });
+
+  test('a limit or a window that can only be wrong is cut to what rankd can keep account of', () => {
+    expect(read('999999999999999, 999999999999999;w=999999999', '0', '1')).toMatchObject({
+      limit: 10_000,
+      windowMs: 600_000,
+    });
   });
 
   test('zero calls left and zero seconds until the reset are figures', () => {

@@ -1,0 +1,86 @@
+import { expect, test } from 'vitest';
+import { openCloudHome, ranker } from '../environment/open-cloud-home.ts';
+import { rankBody } from '../support/answers.ts';
+import type { JournalEntry } from '../support/fake-open-cloud/index.ts';
+import { type OpenCloudApp, onOpenCloud, sampleRoles, sampleUsers } from '../support/open-cloud-app.ts';
+
+const { trainee: bob } = sampleUsers;
+const { trainee, officer, captain } = sampleRoles;
+interface Kept {
+  rolesBefore: number[];
+  rolesAfter: number[];
+  finishedAt: string;
+}
+
+/** Above it, a burst would open more connections than it could ever use. */
+const mostAtOnce = 32;
+
+test('changes of one member are written one after the other, in the order in which they arrived', () =>
+  onOpenCloud(
+    async (system) => {
+      const { fake, app } = system;
+      fake.latencyMs = 20;
+      const asked: Array<ReturnType<OpenCloudApp['rank']>> = [];
+      for (const newRankId of [20, 50, 10, 50, 20, 10]) {
+        asked.push(system.rank(bob, { newRankId }));
+        await expect.poll(() => app.inFlight, { interval: 1 }).toBe(asked.length);
+      }
+      const answers = await Promise.all(asked);
+      expect(answers.map(({ status }) => status)).toEqual(answers.map(() => 200));
+      const given = fake.journal.writes(bob).filter(({ operation }) => operation === 'assign');
+      expect(given.map(({ roleId }) => roleId)).toEqual([officer, captain, trainee, captain, officer, trainee]);
+      expect(fake.group.held(bob)).toEqual([trainee]);
+    },
+    { deadlineMs: 20_000 },
+  )());
+
+test('different members are changed side by side, but never more of them than a bound', () =>
+  onOpenCloud(
+    async (system) => {
+      const { fake } = system;
+      fake.latencyMs = 50;
+      const members = Array.from({ length: 100 }, (_, index) => 20_000 + index);
+      for (const userId of members) fake.group.setMember(userId, [trainee]);
+      const answers = await Promise.all(members.map((userId) => system.rank(userId)));
+      expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([200]));
+      for (const operation of ['memberships', 'assign', 'unassign'] as const) {
+        const most = mostTogether(fake.journal.requests(operation));
+        expect(most).toBeGreaterThan(mostAtOnce / 2);
+        expect(most).toBeLessThanOrEqual(mostAtOnce);
+      }
+    },
+    { deadlineMs: 20_000 },
+  )());
+
+test('the command line and the daemon never have two writes for one member under way, and none of their changes is lost', async () => {
+  await using world = await openCloudHome();
+  const { roblox, home, secret } = world;
+  const daemon = await world.startDaemon();
+  roblox.latencyMs = 30;
+  const games = [10, 20, 50, 20].map((newRankId) => daemon.post(ranker, secret, rankBody({ newRankId })));
+  const shells = [50, 10, 20].map((rank) => home.run(['rank', 'set', String(bob), String(rank), '--json']));
+  expect((await Promise.all(games)).map(({ status }) => status)).toEqual(games.map(() => 200));
+  expect((await Promise.all(shells)).map(({ code, stderr }) => (code === 0 ? 0 : stderr))).toEqual(shells.map(() => 0));
+  expect(roblox.violations()).toEqual([]);
+  const { changes } = await home.json<{ changes: Kept[] }>('history', 'list');
+  expect(changes).toHaveLength(games.length + shells.length);
+  const story = changes.sort((one, other) => one.finishedAt.localeCompare(other.finishedAt));
+  for (const [index, { rolesBefore }] of story.entries()) {
+    if (index > 0) expect(rolesBefore).toEqual(story[index - 1]?.rolesAfter);
+  }
+  expect(story.at(-1)?.rolesAfter).toEqual(expect.arrayContaining(roblox.group.held(bob) ?? []));
+});
+
+/** The most requests that were under way at any moment. */
+function mostTogether(entries: JournalEntry[]): number {
+  const edges = entries.flatMap(({ at, endedAt = at }) => [
+    { at, step: 1 },
+    { at: endedAt, step: -1 },
+  ]);
+  let [now, most] = [0, 0];
+  for (const { step } of edges.sort((a, b) => a.at - b.at || a.step - b.step)) {
+    now += step;
+    most = Math.max(most, now);
+  }
+  return most;
+}

@@ -1,0 +1,190 @@
+import { once } from 'node:events';
+import http from 'node:http';
+import { text } from 'node:stream/consumers';
+import { describe, expect, test } from 'vitest';
+import { codeOf, expectError, rankBody } from '../support/answers.ts';
+import { type OpenCloudApp, onOpenCloud, sampleRoles, sampleUsers } from '../support/open-cloud-app.ts';
+
+const { trainee: bob, officer: eve } = sampleUsers;
+const { trainee, officer } = sampleRoles;
+const busy = { status: 503, code: 'platform_busy', error: 'Platform busy', waits: true };
+
+/** Members who hold trainee. */
+function addMembers({ fake }: OpenCloudApp, count: number): number[] {
+  const members = Array.from({ length: count }, (_, index) => 20_000 + index);
+  for (const userId of members) fake.group.setMember(userId, [trainee]);
+  return members;
+}
+
+/** What a change was answered with, and how long that took. */
+async function timed(system: OpenCloudApp, asked: () => ReturnType<OpenCloudApp['rank']>) {
+  const begunAt = system.clock.monotonic();
+  const answer = await asked();
+  const { retryAfter = 0 } = answer.json as { retryAfter?: number };
+  return { answer, retryAfterMs: retryAfter * 1000, tookMs: system.clock.monotonic() - begunAt };
+}
+
+const smallLimit = 7;
+const statuses = ({ fake }: OpenCloudApp) => new Set(fake.journal.entries.map(({ status }) => status));
+
+describe('a change that can not start before its deadline', () => {
+  test.each(['memberships', 'assign', 'unassign'] as const)(
+    'for want of budget to %s is refused at once, nothing is written, and the wait it is told is true',
+    (operation) =>
+      onOpenCloud(
+        async (system) => {
+          const { fake, clock } = system;
+          fake.budgets.use(operation, 299);
+          await system.rank(eve, { newRankId: 10 }); // whose answers say that nothing is left
+          const writes = fake.journal.writes().length;
+          const first = await timed(system, () => system.rank(bob));
+          expectError(first.answer, busy);
+          expect(first.tookMs).toBeLessThan(1_000);
+          expect(fake.journal.writes()).toHaveLength(writes);
+          expect(await system.changeOf(first.answer)).toMatchObject({ state: 'failed', code: 'platform_busy' });
+          expect(first.retryAfterMs).toBeGreaterThan(50_000);
+          expect(first.retryAfterMs).toBeLessThanOrEqual(60_000);
+
+          clock.skip(first.retryAfterMs - 25_000);
+          expectError((await timed(system, () => system.rank(bob))).answer, busy);
+          clock.skip(25_000);
+          expect((await system.rank(bob)).status).toBe(200);
+          expect(statuses(system)).toEqual(new Set([200]));
+        },
+        { deadlineMs: 20_000 },
+      )(),
+  );
+
+  test('is refused at once too where it waits already when the platform asks all to wait for longer', () =>
+    onOpenCloud(
+      async (system) => {
+        const { fake } = system;
+        const members = addMembers(system, 5);
+        fake.faults.add({ operation: 'memberships', kind: 'status 429', headers: { 'retry-after': '45' } });
+        const all = await Promise.all(members.map((userId) => timed(system, () => system.rank(userId))));
+        const refused = all.filter(({ answer }) => answer.status !== 200);
+        expect(refused.length).toBeGreaterThan(0);
+        for (const { answer, tookMs, retryAfterMs } of refused) {
+          expectError(answer, busy);
+          expect(tookMs).toBeLessThan(2_000);
+          expect(retryAfterMs).toBeGreaterThanOrEqual(44_000);
+        }
+      },
+      { deadlineMs: 20_000 },
+    )());
+});
+
+test('the deadline counts from the arrival of a request, however slowly its body comes', () =>
+  onOpenCloud(async (system) => {
+    const { app, url, secret, clock, fake, logLines } = system;
+    const headers = { authorization: `Bearer ${secret}` };
+    const request = http.request(`${url}/v1/ranker?placeid=1`, { method: 'POST', headers });
+    const answered = once(request, 'response') as Promise<[http.IncomingMessage]>;
+    const body = JSON.stringify(rankBody({ rankeeId: bob }));
+    request.write(body.slice(0, 10));
+    await expect.poll(() => app.inFlight, { interval: 1 }).toBe(1);
+    clock.skip(2_000);
+    request.end(body.slice(10));
+    const [response] = await answered;
+    expect([response.statusCode, JSON.parse(await text(response)).code]).toEqual([503, 'platform_busy']);
+    expect(fake.journal.writes()).toEqual([]);
+    await expect.poll(() => logLines.some((line) => /"status":503,"ms":2\d\d\d,/.test(line))).toBe(true);
+  })());
+
+describe('how long the platform asks to wait', () => {
+  test.each([
+    ['seconds', () => '30'],
+    ['a date', ({ clock }: OpenCloudApp) => new Date(clock.now() + 30_500).toUTCString()],
+  ])('in %s is told to the caller where it is longer than the deadline', (_form, header) =>
+    onOpenCloud(async (system) => {
+      const { fake, clock } = system;
+      fake.faults.add({ operation: 'assign', kind: 'status 429', headers: { 'retry-after': header(system) } });
+      const { answer, retryAfterMs } = await timed(system, () => system.rank(bob));
+      expectError(answer, busy);
+      expect(retryAfterMs).toBeGreaterThanOrEqual(28_000);
+      expect(retryAfterMs).toBeLessThanOrEqual(31_000);
+      expect(fake.journal.writes()).toHaveLength(1);
+      clock.skip(retryAfterMs);
+      expect((await system.rank(bob)).status).toBe(200);
+    })(),
+  );
+
+  test('is waited for where it is shorter than the deadline', () =>
+    onOpenCloud(async (system) => {
+      system.fake.faults.add({ operation: 'assign', kind: 'status 429', headers: { 'retry-after': '1' } });
+      const { answer, tookMs } = await timed(system, () => system.rank(bob));
+      expect(answer.status).toBe(200);
+      expect(tookMs).toBeGreaterThanOrEqual(1_000);
+      const [first, second] = system.fake.journal.writes(bob);
+      expect((second?.at ?? 0) - (first?.endedAt ?? 0)).toBeGreaterThanOrEqual(990);
+    })());
+});
+
+describe('the budget is the one that the platform tells', () => {
+  test('where it is smaller than the documented one: what is left is used, the rest refused, and the platform never', () =>
+    onOpenCloud(
+      async (system) => {
+        const members = addMembers(system, 10);
+        expect((await system.rank(eve, { newRankId: 10 })).status).toBe(200);
+        const left = smallLimit - system.fake.journal.requests('memberships').length;
+        const all = await Promise.all(members.map((userId) => system.rank(userId)));
+        expect(all.filter(({ status }) => status === 200)).toHaveLength(left);
+        expect(new Set(all.filter(({ status }) => status !== 200).map(codeOf))).toEqual(new Set(['platform_busy']));
+        expect(statuses(system)).toEqual(new Set([200]));
+      },
+      { fake: { limits: { memberships: smallLimit, assign: 300, unassign: 300 } } },
+    )());
+
+  test('where it is bigger: more than the documented 300 a minute get through', () =>
+    onOpenCloud(
+      async (system) => {
+        const keys = [system.secret, await system.newKey('second')];
+        const asked = Array.from({ length: 310 }, (_, index) => system.rank(eve, { key: String(keys[index % 2]) }));
+        const answers = await Promise.all(asked);
+        expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([200]));
+        expect(system.fake.journal.requests('memberships').length).toBeGreaterThan(310);
+      },
+      { fake: { limits: { memberships: 1_000 } }, deadlineMs: 20_000 },
+    )());
+});
+
+describe('whose turn it is', () => {
+  test("a burst of 200 of one game's key does not keep another game's single change waiting", () =>
+    onOpenCloud(
+      async (system) => {
+        const other = await system.newKey('other');
+        let burstDone = 0;
+        const burst = addMembers(system, 200).map(async (userId) => {
+          const answer = await system.rank(userId);
+          burstDone += 1;
+          return answer.status;
+        });
+        expect((await system.rank(bob, { key: other })).status).toBe(200);
+        expect(burstDone).toBeLessThan(150);
+        expect(new Set(await Promise.all(burst))).toEqual(new Set([200]));
+        expect(statuses(system)).toEqual(new Set([200]));
+      },
+      { fake: { limits: { memberships: 50, assign: 50, unassign: 50 }, windowMs: 1_000 }, deadlineMs: 20_000 },
+    )());
+
+  test('within a key it is first come, first served', () =>
+    onOpenCloud(
+      async (system) => {
+        const { fake, app } = system;
+        const members = addMembers(system, 12);
+        fake.budgets.use('memberships', 300 - fake.journal.requests('memberships').length - 2);
+        await system.rank(eve); // and now all have to wait for the next window
+        const asked: Array<ReturnType<OpenCloudApp['rank']>> = [];
+        for (const userId of members) {
+          asked.push(system.rank(userId));
+          await expect.poll(() => app.inFlight, { interval: 1 }).toBe(asked.length);
+        }
+        system.clock.skip(60_000);
+        await Promise.all(asked);
+        const read = fake.journal.requests('memberships').map(({ path }) => Number(/users%2F(\d+)/.exec(path)?.[1]));
+        expect(read.slice(-members.length)).toEqual(members);
+        expect(members.map((userId) => fake.group.held(userId))).toEqual(members.map(() => [officer]));
+      },
+      { deadlineMs: 90_000 },
+    )());
+});
