@@ -1,13 +1,11 @@
 import type { FastifyInstance } from 'fastify';
 import { type AppOptions, openApp, type ServedApp } from './app.ts';
-import { deadlineIn } from './clock.ts';
 import { RankdError } from './errors.ts';
 import { createServer, type HttpApp } from './http/server.ts';
 import type { Logger } from './log.ts';
 import { acquireDaemonLock } from './stores/sqlite/daemon-lock.ts';
 import { checkLadder } from './usecases/check-ladder.ts';
-import { recoverChanges } from './usecases/recover-changes.ts';
-import { credentialWarnings } from './usecases/watch-credential.ts';
+import { startWorkers } from './workers.ts';
 
 export interface DaemonOptions extends AppOptions {
   log: Logger;
@@ -22,9 +20,6 @@ export interface Daemon {
   stop(): Promise<void>;
 }
 
-const recoverEveryMs = 2_000;
-const checkEveryMs = 3_600_000;
-const flushEveryMs = 60_000;
 const drainPollMs = 20;
 
 /** Starts the HTTP API and its workers on a data directory that no other daemon has. */
@@ -74,55 +69,6 @@ async function listen(server: FastifyInstance, { host, port }: { host: string; p
       });
     }
     throw cause;
-  }
-}
-
-/** Settles what was left open, looks after the credential, keeps what is gathered in memory. Returns what stops all. */
-function startWorkers(app: HttpApp): () => Promise<void> {
-  const stopping = new AbortController();
-  const reported = new Set<string>();
-  const recovery = every(app, recoverEveryMs, stopping.signal, () =>
-    recoverChanges(
-      { ...app },
-      {
-        stop: stopping.signal,
-        report: (change, error) => {
-          if (!reported.has(change.id))
-            app.log.warn({ err: error, changeId: change.id }, 'a change is not settled yet; trying on');
-          reported.add(change.id);
-        },
-      },
-    ),
-  );
-  const credential = every(app, checkEveryMs, stopping.signal, async () => {
-    using deadline = deadlineIn(app.clock, app.deadlineMs);
-    const signal = AbortSignal.any([deadline.signal, stopping.signal]);
-    const warnings = await credentialWarnings(app, { signal, deadlineAt: deadline.at, lane: 'credential' });
-    for (const warning of warnings) app.log.warn(warning);
-  });
-  const flushes = { 'refused callers': app.refused, 'uses of keys': app.keyUses };
-  const flushing = Object.values(flushes).map((gathered) =>
-    every(app, flushEveryMs, stopping.signal, () => gathered.flush(app)),
-  );
-  return async () => {
-    stopping.abort();
-    await Promise.all([recovery, credential, ...flushing]);
-    // A store that can't be written any more is no reason to end as a failure: what runs has been finished.
-    for (const [what, gathered] of Object.entries(flushes)) {
-      await gathered.flush(app).catch((error) => app.log.warn({ err: error }, `the last ${what} could not be kept`));
-    }
-  };
-}
-
-async function every(
-  { clock, log }: HttpApp,
-  ms: number,
-  signal: AbortSignal,
-  work: () => Promise<void>,
-): Promise<void> {
-  while (!signal.aborted) {
-    await work().catch((error) => log.error({ err: error }, 'background work failed; trying again'));
-    await clock.sleep(ms, signal).catch(() => undefined);
   }
 }
 

@@ -4,12 +4,12 @@ import { isRankdError, type RankdError } from '../errors.ts';
 import type { CallContext, Clock, Platform, RoleWrite } from '../ports.ts';
 
 const firstProbeMs = 10_000;
-const longestProbeMs = 300_000;
+const longestProbeMs = 60_000;
 
 export interface CredentialBreakerOptions {
   platform: Platform;
   clock: Clock;
-  /** Told once when the credential is found dead, and once (`undefined`) when it works again. */
+  /** Told when the credential is found dead, or dead for another reason, and once (`undefined`) when it works again. */
   report: (dead: RankdError | undefined) => void;
 }
 
@@ -22,7 +22,9 @@ export class CredentialBreaker implements Platform {
   readonly #platform: Platform;
   readonly #clock: Clock;
   readonly #report: CredentialBreakerOptions['report'];
-  #open: { error: RankdError; probeAt: number; waitMs: number } | undefined;
+  #open: { error: RankdError; probeAt: number } | undefined;
+  /** Grows with every probe, until a call has gone through: a check may pass though calls are still turned away. */
+  #waitMs = firstProbeMs;
 
   constructor({ platform, clock, report }: CredentialBreakerOptions) {
     this.readLagMs = platform.readLagMs;
@@ -48,6 +50,10 @@ export class CredentialBreaker implements Platform {
     return this.#guard(call, () => this.#platform.getMember(userId, call));
   }
 
+  checkRoom(kinds: Array<'assign' | 'unassign'>, call: CallContext): Promise<void> {
+    return this.#platform.checkRoom(kinds, call);
+  }
+
   assignRole(change: RoleWrite, call: CallContext): Promise<Member> {
     return this.#guard(call, () => this.#platform.assignRole(change, call));
   }
@@ -56,7 +62,13 @@ export class CredentialBreaker implements Platform {
     return this.#guard(call, () => this.#platform.unassignRole(change, call));
   }
 
+  /** Between two probes a dead credential is not asked about again: throws why it is dead. */
   async checkCredential(call: CallContext): Promise<Credential> {
+    const open = this.#open;
+    if (open !== undefined) {
+      if (this.#clock.monotonic() < open.probeAt) throw open.error;
+      open.probeAt = this.#nextProbe();
+    }
     const credential = await this.#platform.checkCredential(call);
     const refusal = refusalOfCredential(credential);
     if (refusal === undefined) this.#close();
@@ -69,31 +81,30 @@ export class CredentialBreaker implements Platform {
   }
 
   async #guard<T>(call: CallContext, work: () => Promise<T>): Promise<T> {
-    await this.#probe(call);
+    if (this.#open !== undefined) {
+      const refusal = refusalOfCredential(await this.checkCredential(call));
+      if (refusal !== undefined) throw refusal;
+    }
     try {
-      return await work();
+      const done = await work();
+      if (this.#open === undefined) this.#waitMs = firstProbeMs;
+      return done;
     } catch (error) {
       if (isRankdError(error, 'platform_credential')) this.#trip(error);
       throw error;
     }
   }
 
-  /** Throws while the breaker is open; the first caller after each wait asks the platform on behalf of all. */
-  async #probe(call: CallContext): Promise<void> {
-    const open = this.#open;
-    if (open === undefined) return;
-    const now = this.#clock.monotonic();
-    if (now < open.probeAt) throw open.error;
-    open.waitMs = Math.min(open.waitMs * 2, longestProbeMs);
-    open.probeAt = now + open.waitMs;
-    const refusal = refusalOfCredential(await this.checkCredential(call));
-    if (refusal !== undefined) throw refusal;
+  #trip(error: RankdError): void {
+    const before = this.#open;
+    this.#open = { error, probeAt: before?.probeAt ?? this.#nextProbe() };
+    if (before?.error.message !== error.message) this.#report(error);
   }
 
-  #trip(error: RankdError): void {
-    if (this.#open !== undefined) return;
-    this.#open = { error, probeAt: this.#clock.monotonic() + firstProbeMs, waitMs: firstProbeMs };
-    this.#report(error);
+  #nextProbe(): number {
+    const probeAt = this.#clock.monotonic() + this.#waitMs;
+    this.#waitMs = Math.min(this.#waitMs * 2, longestProbeMs);
+    return probeAt;
   }
 
   #close(): void {

@@ -3,14 +3,25 @@ import type { RankChange } from '../core/model.ts';
 import type { Ranking } from './ranking.ts';
 import { isAbandoned, settleChange } from './settle-change.ts';
 
-/** One round: settles every abandoned change it can, members side by side. Reports those it could not settle yet. */
-export async function recoverChanges(
-  app: Ranking,
-  { report, stop }: { report: (change: RankChange, error: unknown) => void; stop: AbortSignal },
-): Promise<void> {
+export interface RecoveryRound {
+  /** Told of a change that could not be settled yet. */
+  report: (change: RankChange, error: unknown) => void;
+  stop: AbortSignal;
+  /** The ids of changes that an earlier round is still at: rounds may overlap. */
+  underWay: Set<string>;
+}
+
+/** One round: settles every abandoned change it can, members side by side. */
+export async function recoverChanges(app: Ranking, { report, stop, underWay }: RecoveryRound): Promise<void> {
   const open = await app.store.openChanges();
-  const abandoned = open.filter((change) => isAbandoned(app, change));
-  await Promise.all(abandoned.map((change) => recover(app, change, stop).catch((error) => report(change, error))));
+  const abandoned = open.filter((change) => isAbandoned(app, change) && !underWay.has(change.id));
+  await Promise.all(
+    abandoned.map(async (change) => {
+      underWay.add(change.id);
+      await recover(app, change, stop).catch((error) => report(change, error));
+      underWay.delete(change.id);
+    }),
+  );
 }
 
 async function recover(app: Ranking, { id, rankeeId }: RankChange, stop: AbortSignal): Promise<void> {

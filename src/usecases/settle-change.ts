@@ -9,7 +9,8 @@ import { isPassing, outcomeOf } from './change-outcome.ts';
 import type { Ranking } from './ranking.ts';
 import { lagEndsAt } from './read-member.ts';
 
-const lookEveryMs = 1_000;
+/** Doubles with every look: reads are scarce, and open changes can be many. */
+const firstLookMs = 1_000;
 /** What a process that is alive may need beyond the deadline to keep the outcome, in milliseconds. */
 const graceMs = 5_000;
 
@@ -19,7 +20,7 @@ export function isAbandoned(app: Ranking, change: RankChange): boolean {
   if (change.state === 'unknown') return true;
   if (app.isDaemon && change.keyId !== undefined) return true; // only the one daemon works on these
   const ageMs = app.clock.now() - change.requestedAt;
-  return ageMs < 0 || ageMs > app.deadlineMs + graceMs; // below zero: the clock was set back
+  return ageMs < -graceMs || ageMs > app.deadlineMs + graceMs; // below zero: the clock was set back
 }
 
 /**
@@ -66,13 +67,15 @@ async function seenAtRest(
 ): Promise<number[] | undefined> {
   const restsAt = app.clock.monotonic() + app.platform.readLagMs;
   const provesFrom = change.aim === 'roll_back' ? restsAt : await lagEndsAt(app, change.rankeeId);
-  for (;;) {
+  const untilProofMs = provesFrom - app.clock.monotonic();
+  if (untilProofMs > 0) await app.clock.sleep(Math.ceil(untilProofMs) + 1, call.signal);
+  for (let waitMs = firstLookMs; ; waitMs *= 2) {
     const readAt = app.clock.monotonic();
     const member = await app.platform.getMember(change.rankeeId, call);
     const held = member === undefined ? undefined : await heldIds(app, member, call);
     const isThere = held !== undefined && stepsLeft(goal, held)?.length === 0;
     if ((isThere && readAt >= provesFrom) || readAt >= restsAt) return held;
-    await app.clock.sleep(lookEveryMs, call.signal);
+    await app.clock.sleep(Math.max(1, Math.min(waitMs, restsAt - app.clock.monotonic())), call.signal);
   }
 }
 

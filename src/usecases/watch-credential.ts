@@ -22,7 +22,9 @@ export async function credentialWarnings(
   const warnings: string[] = [];
   if (canWrite === false) warnings.push('the platform key lacks group:write for this group: no rank can be changed');
   if (expiresAt !== undefined && expiresAt - now < expiryNoticeDays * dayMs) {
-    warnings.push(`the platform key expires on ${new Date(expiresAt).toISOString().slice(0, 10)}: renew it before`);
+    const days = Math.floor((expiresAt - now) / dayMs);
+    const on = new Date(expiresAt).toISOString().slice(0, 10);
+    warnings.push(`the platform key expires in ${days} days, on ${on}: renew it before, and SIGHUP takes up a new one`);
   }
   if (quietDays >= unusedNoticeDays) {
     warnings.push(

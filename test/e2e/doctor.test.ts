@@ -103,7 +103,7 @@ test('a dead key, one without group:write, and one that ends soon are told apart
   const { home, roblox } = system;
   const ofCredential = async () => (await complaints(home)).found.filter(({ check }) => check === 'credential');
   roblox.credential.expirationTimeUtc = new Date(Date.now() + 5 * 86_400_000).toISOString();
-  expect(await ofCredential()).toMatchObject([{ grade: 'warn', text: expect.stringContaining('expires on') }]);
+  expect(await ofCredential()).toMatchObject([{ grade: 'warn', text: expect.stringContaining('expires in') }]);
   roblox.credential.scopes = [{ name: 'group', operations: ['read'], groupIds: ['*'] }];
   expect(await ofCredential()).toMatchObject([{ grade: 'FAIL', text: expect.stringContaining('group:write') }]);
   roblox.credential.enabled = false;

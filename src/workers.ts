@@ -1,0 +1,86 @@
+import { deadlineIn } from './clock.ts';
+import type { RankChange } from './core/model.ts';
+import { isRankdError } from './errors.ts';
+import type { HttpApp } from './http/server.ts';
+import type { CallContext } from './ports.ts';
+import { recoverChanges } from './usecases/recover-changes.ts';
+import { credentialWarnings } from './usecases/watch-credential.ts';
+
+const recoverEveryMs = 2_000;
+const checkEveryMs = 3_600_000;
+const reviveEveryMs = 5_000;
+const flushEveryMs = 60_000;
+
+/** Settles what was left open, looks after the credential, keeps what is gathered in memory. Returns what stops all. */
+export function startWorkers(app: HttpApp): () => Promise<void> {
+  const stopping = new AbortController();
+  const credential = watchCredential(app, stopping.signal);
+  const recovery = recover(app, stopping.signal);
+  const flushes = { 'refused callers': app.refused, 'uses of keys': app.keyUses };
+  const flushing = Object.values(flushes).map((gathered) =>
+    every(app, flushEveryMs, stopping.signal, () => gathered.flush(app)),
+  );
+  return async () => {
+    stopping.abort();
+    await Promise.all([recovery, credential, ...flushing]);
+    // A store that can't be written any more is no reason to end as a failure: what runs has been finished.
+    for (const [what, gathered] of Object.entries(flushes)) {
+      await gathered.flush(app).catch((error) => app.log.warn({ err: error }, `the last ${what} could not be kept`));
+    }
+  };
+}
+
+/** A round every little while; one that waits for the platform does not hold up the next. */
+async function recover(app: HttpApp, stop: AbortSignal): Promise<void> {
+  const reported = new Set<string>();
+  const underWay = new Set<string>();
+  const rounds = new Set<Promise<void>>();
+  const report = (change: RankChange, error: unknown) => {
+    if (!reported.has(change.id))
+      app.log.warn({ err: error, changeId: change.id }, 'a change is not settled yet; trying on');
+    reported.add(change.id);
+  };
+  await every(app, recoverEveryMs, stop, async () => {
+    const round = recoverChanges({ ...app }, { report, stop, underWay })
+      .catch((error) => app.log.error({ err: error }, 'changes that are open could not be read; trying again'))
+      .finally(() => rounds.delete(round));
+    rounds.add(round);
+  });
+  await Promise.all(rounds);
+}
+
+/** Asks about the credential every hour; and a dead one more often, so that it is used again soon after it works again. */
+async function watchCredential(app: HttpApp, stop: AbortSignal): Promise<void> {
+  const said = new Set<string>();
+  const withCall = async (work: (call: CallContext) => Promise<unknown>) => {
+    using deadline = deadlineIn(app.clock, app.deadlineMs);
+    const signal = AbortSignal.any([deadline.signal, stop]);
+    await work({ signal, deadlineAt: deadline.at, lane: 'credential' }).catch((error) => {
+      if (!isRankdError(error, 'platform_credential')) throw error; // which the log has already
+    });
+  };
+  const check = async (call: CallContext) => {
+    for (const warning of await credentialWarnings(app, call)) {
+      if (!said.has(warning)) app.log.warn(warning);
+      said.add(warning);
+    }
+  };
+  await Promise.all([
+    every(app, checkEveryMs, stop, () => withCall(check)),
+    every(app, reviveEveryMs, stop, async () => {
+      if (app.deadCredential() !== undefined) await withCall((call) => app.platform.group(call));
+    }),
+  ]);
+}
+
+async function every(
+  { clock, log }: HttpApp,
+  ms: number,
+  signal: AbortSignal,
+  work: () => Promise<void>,
+): Promise<void> {
+  while (!signal.aborted) {
+    await work().catch((error) => log.error({ err: error }, 'background work failed; trying again'));
+    await clock.sleep(ms, signal).catch(() => undefined);
+  }
+}

@@ -1,0 +1,172 @@
+import { describe, expect, test } from 'vitest';
+import { codeOf, expectError } from '../support/answers.ts';
+import type { FakeOpenCloud } from '../support/fake-open-cloud/index.ts';
+import { type OpenCloudApp, onOpenCloud, sampleRoles, sampleUsers } from '../support/open-cloud-app.ts';
+import { send } from '../support/open-test-app.ts';
+
+const { trainee: bob, officer: eve, traineeAndCaptain: veteran } = sampleUsers;
+const dead = { status: 502, code: 'platform_credential', error: 'Platform credential not accepted' };
+const hourMs = 3_600_000;
+const dayMs = 24 * hourMs;
+
+const readyz = ({ url }: OpenCloudApp) => send(`${url}/readyz`, {});
+/** The log's lines about the key, without those about single requests. */
+const linesAbout = ({ logLines }: OpenCloudApp, text: string) =>
+  logLines.filter((line) => line.includes(text) && !line.includes('"msg":"request"'));
+
+/** What the gateway does with the key, and what introspection says of it. */
+const deaths: Array<[string, (fake: FakeOpenCloud) => void]> = [
+  ['disabled', ({ credential }) => Object.assign(credential, { enabled: false })],
+  ['expired', ({ credential }) => Object.assign(credential, { expired: true })],
+  ['replaced', ({ credential }) => Object.assign(credential, { apiKey: 'another' })],
+];
+
+describe('a key that dies', () => {
+  test.each(deaths)('because it was %s: told to each caller, without another call to Roblox', (_why, kill) =>
+    onOpenCloud(async (system) => {
+      const { fake } = system;
+      expect((await system.rank(veteran)).status).toBe(200);
+      kill(fake);
+      const first = await system.rank(bob);
+      expectError(first, dead);
+      expect(await system.changeOf(first)).toMatchObject({ state: 'failed', code: 'platform_credential' });
+      const soFar = fake.journal.entries.length;
+      for (const answer of await Promise.all(Array.from({ length: 20 }, () => system.rank(eve)))) {
+        expectError(answer, dead);
+      }
+      expect(fake.journal.entries).toHaveLength(soFar);
+      expect(fake.group.held(bob)).toEqual([sampleRoles.trainee]);
+    })(),
+  );
+
+  test(
+    'turns readyz false, and the log says once what to renew',
+    onOpenCloud(async (system) => {
+      expect((await readyz(system)).status).toBe(200);
+      system.fake.credential.enabled = false;
+      await system.rank(bob);
+      await system.rank(bob);
+      expectError(await readyz(system), dead);
+      const [line, ...more] = linesAbout(system, 'the key that rankd acts with');
+      expect(more).toEqual([]);
+      expect(JSON.parse(String(line))).toMatchObject({ level: 'error', hint: expect.stringContaining('Creator Hub') });
+      expect(line).not.toContain(system.fake.apiKey);
+    }),
+  );
+
+  test(
+    'in the middle of a change leaves it on the books, and it is settled once the key works again',
+    onOpenCloud(async (system) => {
+      const { fake, clock } = system;
+      fake.faults.add({ operation: 'unassign', kind: 'status 401' });
+      const answer = await system.rank(bob);
+      expect([answer.status, codeOf(answer)]).toEqual([504, 'outcome_unknown']);
+      clock.skip(10_000);
+      await expect
+        .poll(async () => {
+          await system.recover();
+          return (await system.changeOf(answer)).state;
+        })
+        .toBe('failed');
+      expect(fake.group.held(bob)).toEqual([sampleRoles.trainee]);
+    }),
+  );
+
+  test(
+    'is not asked about by those who wait for it: a minute later there is one question, not one a caller',
+    onOpenCloud(async (system) => {
+      const { fake, clock } = system;
+      fake.credential.enabled = false;
+      await system.rank(bob);
+      clock.skip(61_000); // what was known of the acting account has to be asked anew
+      const soFar = fake.journal.entries.length;
+      for (let turn = 0; turn < 10; turn += 1) expectError(await system.rank(bob), dead);
+      expect(fake.journal.entries.length - soFar).toBeLessThanOrEqual(1);
+    }),
+  );
+});
+
+describe('a key that works again', () => {
+  test(
+    'is used again without a restart, and without anybody who asks for a change',
+    onOpenCloud(async (system) => {
+      const { fake, clock } = system;
+      fake.credential.enabled = false;
+      expectError(await system.rank(bob), dead);
+      fake.credential.enabled = true;
+      clock.skip(10_000);
+      await expect.poll(async () => (await readyz(system)).status).toBe(200);
+      expect((await system.rank(bob)).status).toBe(200);
+      expect(linesAbout(system, 'the platform key works again')).toHaveLength(1);
+    }),
+  );
+});
+
+describe('introspection', () => {
+  test(
+    'at the start finds a dead key before anybody asks for a change',
+    onOpenCloud(
+      async (system) => {
+        expectError(await readyz(system), dead);
+        expect(linesAbout(system, '"level":"error"')).toHaveLength(1);
+        system.clock.skip(10_000);
+        await expect.poll(() => linesAbout(system, 'is disabled')).toHaveLength(1); // what introspection says, once asked
+        expect(linesAbout(system, 'background work failed')).toEqual([]);
+        expect(system.fake.journal.writes()).toEqual([]);
+      },
+      { prepare: ({ credential }) => Object.assign(credential, { enabled: false }) },
+    ),
+  );
+
+  test(
+    'every hour finds a key that died while nobody asked for a change',
+    onOpenCloud(async (system) => {
+      const { fake, clock } = system;
+      fake.credential.expired = true;
+      clock.skip(hourMs - 1_000);
+      expect(fake.journal.requests('introspect')).toHaveLength(1);
+      clock.skip(1_000);
+      await expect.poll(async () => (await readyz(system)).status).toBe(502);
+      expect(linesAbout(system, 'is expired')).toHaveLength(1);
+    }),
+  );
+
+  test(
+    'warns two weeks before the key expires, once a day',
+    onOpenCloud(async (system) => {
+      const { fake, clock } = system;
+      const warnings = () => linesAbout(system, 'the platform key expires');
+      fake.credential.expirationTimeUtc = new Date(clock.now() + 14.5 * dayMs).toISOString();
+      const hours = async (count: number) => {
+        for (let hour = 0; hour < count; hour += 1) {
+          const asked = fake.journal.requests('introspect').length;
+          const listed = fake.journal.requests('roles').length;
+          clock.skip(hourMs);
+          await expect.poll(() => fake.journal.requests('introspect').length).toBeGreaterThan(asked);
+          await expect.poll(() => fake.journal.requests('roles').length).toBeGreaterThan(listed);
+          await clock.sleep(30); // until the next hour is waited for
+        }
+      };
+      await hours(11);
+      expect(warnings()).toEqual([]);
+      await hours(2);
+      await expect.poll(warnings).toEqual([expect.stringContaining('expires in 13 days')]);
+      await hours(12);
+      expect(warnings()).toHaveLength(1);
+      await hours(13);
+      await expect.poll(warnings).toHaveLength(2);
+    }),
+  );
+
+  test(
+    'warns before Roblox expires a key by itself that was not used for long',
+    onOpenCloud(async (system) => {
+      const { fake, clock } = system;
+      expect((await system.rank(bob)).status).toBe(200);
+      clock.skip(45 * dayMs);
+      await expect.poll(() => linesAbout(system, 'not used for 60 days')).toHaveLength(1);
+      // and reading the roles with it every hour is a use
+      expect(fake.journal.requests('roles').at(-1)?.headers).toHaveProperty('x-api-key');
+    }),
+  );
+});

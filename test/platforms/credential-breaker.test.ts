@@ -1,0 +1,151 @@
+import { describe, expect, test } from 'vitest';
+import type { Credential } from '../../src/core/model.ts';
+import { RankdError } from '../../src/errors.ts';
+import { CredentialBreaker } from '../../src/platforms/credential-breaker.ts';
+import type { CallContext, Platform } from '../../src/ports.ts';
+import { ManualClock } from '../support/manual-clock.ts';
+
+const call: CallContext = { signal: new AbortController().signal, deadlineAt: Number.POSITIVE_INFINITY, lane: 'test' };
+const valid: Credential = { state: 'valid', userId: 9001, canWrite: true };
+const turnedAway = () => new RankdError('platform_credential', 'Roblox does not accept the key.', { hint: 'renew it' });
+
+/** A breaker on a platform whose credential a test kills and revives, and what reached that platform. */
+function breakerUnderTest() {
+  const clock = new ManualClock();
+  const state = { credential: valid, failure: undefined as RankdError | undefined, calls: [] as string[] };
+  const answer = async <T>(name: string, value: T): Promise<T> => {
+    state.calls.push(name);
+    if (state.failure !== undefined && name !== 'check') throw state.failure;
+    return value;
+  };
+  const member = { userId: 1001, roleIds: [] };
+  const platform: Platform = {
+    readLagMs: 8_000,
+    group: () => answer('group', { id: 1, name: 'Group', memberCount: 1 }),
+    roles: () => answer('roles', []),
+    getMember: () => answer('member', member),
+    checkRoom: async () => undefined,
+    assignRole: () => answer('assign', member),
+    unassignRole: () => answer('unassign', member),
+    checkCredential: () => answer('check', state.credential),
+    close: () => answer('close', undefined),
+  };
+  const reports: Array<string | undefined> = [];
+  const report = (dead: RankdError | undefined) => void reports.push(dead?.message);
+  const breaker = new CredentialBreaker({ platform, clock, report });
+  const change = { userId: 1001, roleId: 5 };
+  const everyCall = () => [
+    breaker.group(call),
+    breaker.roles(call),
+    breaker.getMember(1001, call),
+    breaker.assignRole(change, call),
+    breaker.unassignRole(change, call),
+  ];
+  /** Uses the platform once; what it was refused with. */
+  const use = () =>
+    breaker.getMember(1001, call).then(
+      () => 'done',
+      (error: RankdError) => error.code,
+    );
+  return { clock, state, breaker, reports, everyCall, use };
+}
+
+describe('a credential that works', () => {
+  test('lets everything through, other failures too, and nothing is reported', async () => {
+    const { state, breaker, reports, everyCall, use } = breakerUnderTest();
+    await Promise.all([...everyCall(), breaker.checkCredential(call)]);
+    expect(state.calls).toEqual(['group', 'roles', 'member', 'assign', 'unassign', 'check']);
+    state.failure = new RankdError('platform_unavailable', 'Down.');
+    expect(await use()).toBe('platform_unavailable');
+    expect([breaker.dead, breaker.readLagMs, reports]).toEqual([undefined, 8_000, []]);
+  });
+});
+
+describe('a credential that is dead', () => {
+  test('is called no more after the first call that it was turned away for, and that is said once', async () => {
+    const { state, breaker, reports, everyCall, use } = breakerUnderTest();
+    state.failure = turnedAway();
+    expect(await use()).toBe('platform_credential');
+    state.calls.length = 0;
+    for (const asked of [...everyCall(), breaker.checkCredential(call)]) {
+      await expect(asked).rejects.toMatchObject({ code: 'platform_credential', hint: 'renew it' });
+    }
+    expect(state.calls).toEqual([]);
+    expect(reports).toEqual(['Roblox does not accept the key.']);
+  });
+
+  test.each<[string, Credential]>([
+    ['is disabled', { state: 'disabled' }],
+    ['is expired', { state: 'expired' }],
+    ['is invalid', { state: 'invalid' }],
+    ['lacks the scope group:write for this group', { ...valid, canWrite: false }],
+  ])('because introspection says that it %s is called no more either', async (what, credential) => {
+    const { state, breaker, reports, use } = breakerUnderTest();
+    state.credential = credential;
+    expect(await breaker.checkCredential(call)).toBe(credential);
+    expect(await use()).toBe('platform_credential');
+    expect(state.calls).toEqual(['check']);
+    expect(reports).toEqual([expect.stringContaining(what)]);
+  });
+
+  test('is asked about now and then, by one of many callers, ever more rarely up to once a minute', async () => {
+    const { clock, state, use } = breakerUnderTest();
+    state.failure = turnedAway();
+    state.credential = { state: 'disabled' };
+    await use();
+    state.calls.length = 0;
+    const askedAt: number[] = [];
+    for (let second = 1; second <= 250; second += 1) {
+      await clock.advance(1_000);
+      const before = state.calls.length;
+      await Promise.all([use(), use(), use()]);
+      if (state.calls.length > before) askedAt.push(second);
+    }
+    expect(askedAt).toEqual([10, 30, 70, 130, 190, 250]);
+    expect(state.calls).toEqual(askedAt.map(() => 'check'));
+  });
+
+  test('is used again as soon as the platform says that it works, and that is said once', async () => {
+    const { clock, state, breaker, reports, use } = breakerUnderTest();
+    state.failure = turnedAway();
+    await use();
+    state.failure = undefined;
+    await clock.advance(10_000);
+    expect([await use(), await use(), breaker.dead]).toEqual(['done', 'done', undefined]);
+    expect(state.calls).toEqual(['member', 'check', 'member', 'member']);
+    expect(reports).toEqual(['Roblox does not accept the key.', undefined]);
+  });
+
+  test('that passes every check but is turned away all the same is tried ever more rarely too', async () => {
+    const { clock, state, reports, use } = breakerUnderTest();
+    state.failure = turnedAway();
+    await use();
+    state.calls.length = 0;
+    for (let second = 1; second <= 250; second += 1) {
+      await clock.advance(1_000);
+      await use();
+    }
+    expect(state.calls.filter((name) => name === 'member').length).toBeLessThanOrEqual(7);
+    expect(reports.length).toBeLessThanOrEqual(15);
+  });
+
+  test('is told anew where the reason is another one by now', async () => {
+    const { clock, state, reports, use } = breakerUnderTest();
+    state.failure = turnedAway();
+    state.credential = { state: 'expired' };
+    await use();
+    await clock.advance(10_000);
+    await use();
+    expect(reports).toEqual(['Roblox does not accept the key.', expect.stringContaining('is expired')]);
+  });
+
+  test('does not keep a platform that is down from being told as such', async () => {
+    const { clock, state, breaker, use } = breakerUnderTest();
+    state.failure = turnedAway();
+    await use();
+    await clock.advance(10_000);
+    state.failure = new RankdError('platform_unavailable', 'Down.');
+    expect(await use()).toBe('platform_unavailable');
+    expect(breaker.dead).toBeUndefined(); // introspection answered that it is valid
+  });
+});
