@@ -12,7 +12,8 @@ const member = 1001;
 
 test('a change from the shell takes its turn among those of the daemon: earlier ones first, later ones after', async () => {
   const written: number[] = [];
-  await using daemon = await openTestApp({ platform: (group) => slow(group, written) });
+  const allAsked = Promise.withResolvers<void>();
+  await using daemon = await openTestApp({ platform: (group) => noting(group, written, allAsked.promise) });
   const key = await daemon.createKey();
   const rank = (newRankId: number) =>
     daemon.post(`/v1/ranker?placeid=${place}`, {
@@ -24,7 +25,7 @@ test('a change from the shell takes its turn among those of the daemon: earlier 
   await using shell = await openRanking({
     config,
     dataDir: daemon.dataDir,
-    overrides: { platform: slow(group, written) },
+    overrides: { platform: noting(group, written, allAsked.promise) },
   });
 
   // By role: 20 and 10 arrive at the daemon, then 50 at the shell, then 20 and 10 at the daemon again.
@@ -34,8 +35,12 @@ test('a change from the shell takes its turn among those of the daemon: earlier 
   await expect.poll(() => daemon.app.inFlight).toBe(2);
   const fromShell = changeFromShell(shell, 50);
   await expect.poll(async () => (await shell.store.endOfLine(member)) > 2).toBe(true);
-  const later = [rank(20), rank(10)];
-  const answers = await Promise.all([first, second, ...later]);
+  const third = rank(20);
+  await expect.poll(() => daemon.app.inFlight).toBe(3);
+  const fourth = rank(10);
+  await expect.poll(() => daemon.app.inFlight).toBe(4);
+  allAsked.resolve();
+  const answers = await Promise.all([first, second, third, fourth]);
 
   expect((await fromShell).change.state).toBe('applied');
   expect(answers.map(({ status }) => status)).toEqual([200, 200, 200, 200]);
@@ -49,12 +54,12 @@ async function changeFromShell(shell: Awaited<ReturnType<typeof openRanking>>, n
   return changeRank(shell, { caller: { by: 'cli:ann@host', dryRun: false }, request }, deadline);
 }
 
-/** A group whose writes take a moment, and that notes the roles given in order. */
-function slow(group: Platform, written: number[]): Platform {
+/** A group that notes the roles given in order, and gives none before `begin`. */
+function noting(group: Platform, written: number[], begin: Promise<void>): Platform {
   return platformWith(group, {
     assignRole: async (change, call) => {
       written.push(change.roleId);
-      await systemClock.sleep(120);
+      await begin;
       return group.assignRole(change, call);
     },
   });
