@@ -5,7 +5,7 @@ import type { HttpApp } from './http/server.ts';
 import type { Logger } from './log.ts';
 import { createPlatform } from './platforms/create-platform.ts';
 import { CredentialBreaker } from './platforms/credential-breaker.ts';
-import type { Ports } from './ports.ts';
+import type { Ports, Watch } from './ports.ts';
 import { openStore } from './stores/open-store.ts';
 import { GroupView } from './usecases/group-view.ts';
 import { KeyUses } from './usecases/key-uses.ts';
@@ -19,7 +19,10 @@ export interface AppOptions {
   dataDir: string;
   /** Ports to use instead of those the configuration names; whoever gives one closes it. */
   overrides?: Partial<Ports>;
+  watch?: Watch;
 }
+
+const unwatched: Watch = { store: (store) => store, platform: (platform) => platform };
 
 /** Everything that changing ranks needs, wired. Disposing it closes what it opened, last in, first out. */
 export type RankingApp = Ranking & AsyncDisposable;
@@ -43,7 +46,7 @@ export type Wiring = Pick<
 >;
 
 export async function openApp(options: AppOptions & { log: Logger }): Promise<ServedApp> {
-  const { log, dataDir } = options;
+  const { log, dataDir, watch = unwatched } = options;
   await using opening = new AsyncDisposableStack();
   const ports = opening.use(await openPorts(options));
   const closers = opening.move();
@@ -63,7 +66,7 @@ export async function openApp(options: AppOptions & { log: Logger }): Promise<Se
       if (!isSamePlatform(config.platform, latest.config)) {
         const platform = await createPlatform({ config: config.platform, dataDir, clock: ports.clock });
         closers.defer(() => platform.close()); // not before: a request may still be on its way through the old one
-        latest = { config: config.platform, platform };
+        latest = { config: config.platform, platform: watch.platform(platform) };
       }
       return wiringOf(config, { ...ports, platform: latest.platform }, log);
     },
@@ -87,7 +90,12 @@ function wiringOf(config: Config, ports: Ports, log: Logger): Wiring {
   };
 }
 
-async function openPorts({ config, dataDir, overrides = {} }: AppOptions): Promise<Ports & AsyncDisposable> {
+async function openPorts({
+  config,
+  dataDir,
+  overrides = {},
+  watch = unwatched,
+}: AppOptions): Promise<Ports & AsyncDisposable> {
   await using opened = new AsyncDisposableStack();
   const clock = overrides.clock ?? systemClock;
   const store = overrides.store ?? (await openStore({ engine: 'sqlite', dataDir, clock }));
@@ -95,7 +103,8 @@ async function openPorts({ config, dataDir, overrides = {} }: AppOptions): Promi
   const platform = overrides.platform ?? (await createPlatform({ config: config.platform, dataDir, clock }));
   if (overrides.platform === undefined) opened.defer(() => platform.close());
   const closers = opened.move();
-  return { store, platform, clock, [Symbol.asyncDispose]: () => closers.disposeAsync() };
+  const ports = { store: watch.store(store), platform: watch.platform(platform), clock };
+  return { ...ports, [Symbol.asyncDispose]: () => closers.disposeAsync() };
 }
 
 function rulesOf(config: Config, ports: Ports): Pick<Ranking, 'group' | 'policy' | 'breaker' | 'deadlineMs'> {

@@ -1,8 +1,10 @@
 import type { FastifyInstance } from 'fastify';
 import { type AppOptions, openApp, type ServedApp } from './app.ts';
-import { RankdError } from './errors.ts';
+import { systemClock } from './clock.ts';
 import { createServer, type HttpApp } from './http/server.ts';
+import { listenError } from './listen-error.ts';
 import type { Logger } from './log.ts';
+import type { Metrics } from './metrics/open-metrics.ts';
 import { acquireDaemonLock } from './stores/sqlite/daemon-lock.ts';
 import { checkLadder } from './usecases/check-ladder.ts';
 import { startWorkers } from './workers.ts';
@@ -16,6 +18,8 @@ export interface Daemon {
   app: ServedApp;
   /** e.g. `http://127.0.0.1:7265` */
   url: string;
+  /** e.g. `http://127.0.0.1:9265/metrics`; `undefined` where metrics are off. */
+  metricsUrl: string | undefined;
   /** Finishes what runs, refuses what is new, settles the books and closes everything. */
   stop(): Promise<void>;
 }
@@ -26,17 +30,22 @@ const drainPollMs = 20;
 export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
   await using starting = new AsyncDisposableStack();
   starting.use(await acquireDaemonLock(options.dataDir));
-  const app = starting.use(await openApp(options));
+  const { server: address, metrics: metricsConfig } = options.config;
+  const metrics = metricsConfig.enabled ? await loadMetrics(options) : undefined;
+  const app = starting.use(await openApp({ ...options, ...(metrics !== undefined && { watch: metrics.watch }) }));
   await app.store.forgetTickets('daemon_'); // of a daemon that was killed: the lock says that there is no other
   await checkLadder(app);
   const server = createServer(app);
   starting.defer(() => server.close());
-  const url = await listen(server, options.config.server);
+  const listener = await metrics?.serve({ app, server }, metricsConfig);
+  if (listener !== undefined) starting.use(listener);
+  const url = await listen(server, address);
   starting.defer(startWorkers(app));
   const running = starting.move();
   return {
     app,
     url,
+    metricsUrl: listener?.url,
     stop: async () => {
       await drain(app);
       await running.disposeAsync();
@@ -44,31 +53,17 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
   };
 }
 
+/** The library behind it is loaded only where it is wanted. */
+async function loadMetrics({ overrides }: DaemonOptions): Promise<Metrics> {
+  const { openMetrics } = await import('./metrics/open-metrics.ts');
+  return openMetrics(overrides?.clock ?? systemClock);
+}
+
 async function listen(server: FastifyInstance, { host, port }: { host: string; port: number }): Promise<string> {
   try {
     return await server.listen({ host, port });
   } catch (cause) {
-    const { code } = Object(cause) as { code?: string };
-    const where = `${host}:${port}`;
-    if (code === 'EADDRINUSE') {
-      throw new RankdError('port_taken', `Another program already listens on ${where}.`, {
-        cause,
-        hint: 'stop it, or choose another port: rankd serve --port 7266',
-      });
-    }
-    if (code === 'EACCES') {
-      throw new RankdError('no_permission', `This user may not listen on ${where}.`, {
-        cause,
-        hint: 'choose a port from 1024 up: rankd serve --port 7265',
-      });
-    }
-    if (code === 'EADDRNOTAVAIL' || code === 'ENOTFOUND') {
-      throw new RankdError('config_invalid', `${host} is not an address of this machine.`, {
-        cause,
-        hint: 'set server.host to 127.0.0.1, or to 0.0.0.0 for all addresses',
-      });
-    }
-    throw cause;
+    throw listenError(cause, { host, port, section: 'server', hint: 'rankd serve --port 7266' });
   }
 }
 

@@ -26,6 +26,12 @@ export interface Ports {
   clock: Clock;
 }
 
+/** Looks over the shoulder of ports: gives back what works the same. */
+export interface Watch {
+  store(store: Store): Store;
+  platform(platform: Platform): Platform;
+}
+
 /** The only source of time and of waiting. */
 export interface Clock {
   /** Wall clock, epoch milliseconds: for records. It can jump. */
@@ -68,7 +74,23 @@ export interface Platform {
   /** Takes a role; no change where it is not held. Returns the member as the platform shows it afterwards. */
   unassignRole(change: RoleWrite, call: CallContext): Promise<Member>;
   checkCredential(call: CallContext): Promise<Credential>;
+  /** One entry for each kind of call that is paced; none where the platform sets no pace. */
+  pace(): Pace[];
   close(): Promise<void>;
+}
+
+/** How the calls of one kind are let through. */
+export interface Pace {
+  operation: string;
+  /** Calls per window. */
+  limit: number;
+  /** Calls that could start now. */
+  left: number;
+  /** Calls that wait for their turn. */
+  waiting: number;
+  /** Calls let through so far, and how long they waited, all together. */
+  admitted: number;
+  waitedMs: number;
 }
 
 export interface RoleWrite {

@@ -13,6 +13,7 @@ export interface Config {
   server: { host: string; port: number; deadlineMs: number };
   policy: Policy & { breaker: BreakerConfig };
   limits: LimitsConfig;
+  metrics: { enabled: boolean; host: string; port: number };
   log: { level: Settings['log']['level'] };
 }
 
@@ -54,7 +55,7 @@ export interface LimitsConfig {
 
 /** The settings as the code names them, for the chosen platform. `groupFile` is an absolute path. */
 export function toConfig(settings: Settings, choice: PlatformChoice, groupFile: string | undefined): Config {
-  const { group, server, policy, limits, log } = settings;
+  const { group, server, policy, limits, metrics, log } = settings;
   return {
     platform: toPlatformConfig(settings, choice, groupFile),
     group: { ladder: group.ladder },
@@ -80,6 +81,7 @@ export function toConfig(settings: Settings, choice: PlatformChoice, groupFile: 
       },
     },
     limits: { rankPerMinute: limits.rank, rankBurst: limits.rank_burst, verifyPerMinute: limits.verify },
+    metrics,
     log: { level: log.level },
   };
 }

@@ -97,6 +97,14 @@ export const settingsSchema = section({
       .describe('Rank changes of one key that may come at once; 0 turns this limit off.'),
     verify: whole(0, 1_000_000).default(3000).describe('Key verifications per key and minute; 0 turns the limit off.'),
   }),
+  metrics: section({
+    enabled: z
+      .boolean({ error: 'true or false' })
+      .default(false)
+      .describe('Whether metrics for Prometheus are served.'),
+    host: host().default('127.0.0.1').describe('Address of the listener for metrics, which asks nobody for a key.'),
+    port: whole(0, 65_535).default(9265).describe('Port of the listener for metrics, 0 for any free one.'),
+  }),
   log: section({
     level: oneOf(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'])
       .default('info')

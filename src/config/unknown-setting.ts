@@ -18,7 +18,7 @@ export function unknownVariable(name: string): string {
   const unprefixed = name.slice('RANKD'.length);
   return withSuggestion(
     'matches no setting',
-    only(known.filter((env) => env.endsWith(unprefixed))) ?? suggest(name, known),
+    named(known.filter((env) => env.endsWith(unprefixed))) ?? suggest(name, known),
   );
 }
 
@@ -33,12 +33,14 @@ function namesSecret(path: string): boolean {
   return /(key|secret|token|password|credential)$/i.test(path);
 }
 
-/** The setting of that name in another section. */
+/** The settings of that name in other sections. */
 function misplaced(path: string): string | undefined {
   const name = path.slice(path.lastIndexOf('.') + 1);
-  return only(settings.map(({ path }) => path).filter((path) => path.endsWith(`.${name}`)));
+  return named(settings.map(({ path }) => path).filter((path) => path.endsWith(`.${name}`)));
 }
 
-function only(found: string[]): string | undefined {
-  return found.length === 1 ? found[0] : undefined;
+function named(found: string[]): string | undefined {
+  return found.length > 0 && found.length <= mostNamed ? found.join(' or ') : undefined;
 }
+
+const mostNamed = 3;

@@ -1,7 +1,7 @@
 import { refusalOfCredential } from '../core/credential.ts';
 import type { Credential, Group, Member, Role } from '../core/model.ts';
 import { isRankdError, type RankdError } from '../errors.ts';
-import type { CallContext, Clock, Platform, RoleWrite } from '../ports.ts';
+import type { CallContext, Clock, Pace, Platform, RoleWrite } from '../ports.ts';
 
 const firstProbeMs = 10_000;
 const longestProbeMs = 60_000;
@@ -74,6 +74,10 @@ export class CredentialBreaker implements Platform {
     if (refusal === undefined) this.#close();
     else this.#trip(refusal);
     return credential;
+  }
+
+  pace(): Pace[] {
+    return this.#platform.pace();
   }
 
   close(): Promise<void> {

@@ -1,6 +1,6 @@
 import type { Credential, Group, Member, Role } from '../core/model.ts';
 import { isRankdError, RankdError } from '../errors.ts';
-import type { CallContext, Clock, Platform, RoleWrite } from '../ports.ts';
+import type { CallContext, Clock, Pace, Platform, RoleWrite } from '../ports.ts';
 import { UpstreamClient } from './upstream/client.ts';
 import { type Operation, openGates } from './upstream/operations.ts';
 import type { RateGate } from './upstream/rate-gate.ts';
@@ -114,6 +114,10 @@ export class OpenCloudPlatform implements Platform {
       if (isRankdError(error, 'platform_credential')) return { state: 'invalid' };
       throw error;
     });
+  }
+
+  pace(): Pace[] {
+    return Object.entries(this.#gates).map(([operation, gate]) => ({ operation, ...gate.pace() }));
   }
 
   /** Nothing to release: each call ends by its own deadline, and idle connections do not hold the process. */

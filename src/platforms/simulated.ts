@@ -1,7 +1,7 @@
 import type Database from 'better-sqlite3';
 import type { Credential, Group, Member, Role } from '../core/model.ts';
 import { isRankdError, RankdError } from '../errors.ts';
-import type { CallContext, Platform, RoleWrite } from '../ports.ts';
+import type { CallContext, Pace, Platform, RoleWrite } from '../ports.ts';
 import { type GroupSeed, openGroup } from './simulated-group.ts';
 
 /**
@@ -67,6 +67,10 @@ export class SimulatedPlatform implements Platform {
   async checkCredential(call: CallContext): Promise<Credential> {
     const userId = this.#actingUserId;
     return answer(call, () => ({ state: 'valid', userId, canWrite: this.#held(userId).length > 0 }));
+  }
+
+  pace(): Pace[] {
+    return [];
   }
 
   async close(): Promise<void> {

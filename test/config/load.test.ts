@@ -33,6 +33,7 @@ test('with nothing configured, rankd runs on a simulated group with the document
       breaker: { enabled: true, demotions: 10, highRank: undefined, highChanges: 5, windowMs: 600_000 },
     },
     limits: { rankPerMinute: 600, rankBurst: 300, verifyPerMinute: 3000 },
+    metrics: { enabled: false, host: '127.0.0.1', port: 9265 },
     log: { level: 'info' },
   } satisfies Config);
 });
@@ -68,6 +69,9 @@ const samples: Record<string, [file: string, env: string, flag: string]> = {
   'limits.rank': ['1', '2', '3'],
   'limits.rank_burst': ['1', '2', '3'],
   'limits.verify': ['0', '2', '3'],
+  'metrics.enabled': ['true', 'true', 'true'],
+  'metrics.host': ['::1', '127.0.0.2', '0.0.0.0'],
+  'metrics.port': ['1', '2', '3'],
   'log.level': ['trace', 'debug', 'silent'],
 };
 

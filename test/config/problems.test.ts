@@ -46,7 +46,9 @@ test('a byte order mark does not shift positions', () => {
 });
 
 test('a single problem is a single line', () => {
-  expect(box.complaints('port: 80')).toEqual(['rankd.yaml:1:1 port: unknown setting; did you mean server.port?']);
+  expect(box.complaints('port: 80')).toEqual([
+    'rankd.yaml:1:1 port: unknown setting; did you mean server.port or metrics.port?',
+  ]);
 });
 
 describe('YAML that does not hold is refused with its place', () => {
@@ -172,7 +174,7 @@ describe('platform addresses', () => {
 
 describe('variables that start with RANKD_', () => {
   test.each([
-    ['RANKD_PORT', 'RANKD_SERVER_PORT'],
+    ['RANKD_PORT', 'RANKD_SERVER_PORT or RANKD_METRICS_PORT'],
     ['RANKD_API_KEY', 'RANKD_PLATFORM_API_KEY'],
     ['RANKD_POLICY_MAXRANK', 'RANKD_POLICY_MAX_RANK'],
     ['RANKD_DATADIR', 'RANKD_DATA_DIR'],

@@ -56,7 +56,16 @@ test('the example with every setting in force is accepted', () => {
 
 test('the variables of two settings never collide', () => {
   expect(new Set(settings.map(({ env }) => env)).size).toBe(settings.length);
-  expect([...sections]).toEqual(['group', 'platform', 'server', 'policy', 'policy.breaker', 'limits', 'log']);
+  expect([...sections]).toEqual([
+    'group',
+    'platform',
+    'server',
+    'policy',
+    'policy.breaker',
+    'limits',
+    'metrics',
+    'log',
+  ]);
 });
 
 test('the JSON schema describes the file as it is written, and allows nothing else', () => {

@@ -25,6 +25,7 @@ function breakerUnderTest() {
     roles: () => answer('roles', []),
     getMember: () => answer('member', member),
     checkRoom: async () => undefined,
+    pace: () => [],
     assignRole: () => answer('assign', member),
     unassignRole: () => answer('unassign', member),
     checkCredential: () => answer('check', state.credential),

@@ -8,17 +8,26 @@ import type { CliHome } from './run-cli.ts';
 
 const binary = fileURLToPath(new URL('../../bin/rankd.js', import.meta.url));
 
+/** What `serve --json` prints, as far as tests need it. */
+interface Greeting {
+  url: string;
+  metricsUrl: string | null;
+}
+
 /** `rankd serve` of the built binary, as a process of its own in a home of its own. */
 export class DaemonProcess implements AsyncDisposable {
   /** e.g. `http://127.0.0.1:41503` */
   readonly url: string;
+  /** `null` where metrics are off. */
+  readonly metricsUrl: string | null;
   readonly process: ChildProcessByStdio<null, Readable, Readable>;
   /** Everything it logged so far. */
   log = '';
 
-  private constructor(child: ChildProcessByStdio<null, Readable, Readable>, url: string, stderr: string) {
+  private constructor(child: ChildProcessByStdio<null, Readable, Readable>, greeting: Greeting, stderr: string) {
     this.process = child;
-    this.url = url;
+    this.url = greeting.url;
+    this.metricsUrl = greeting.metricsUrl;
     this.log = stderr;
     child.stderr.on('data', (chunk) => {
       this.log += chunk;
@@ -39,7 +48,7 @@ export class DaemonProcess implements AsyncDisposable {
     child.stderr.on('data', collect);
     for await (const line of createInterface({ input: child.stdout })) {
       child.stderr.off('data', collect);
-      return new DaemonProcess(child, JSON.parse(line).url, stderr);
+      return new DaemonProcess(child, JSON.parse(line), stderr);
     }
     throw new Error(`rankd serve ended before it listened: ${stderr}`);
   }

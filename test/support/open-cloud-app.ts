@@ -41,6 +41,7 @@ export interface OpenCloudAppOptions {
   deadlineMs?: number;
   readLagMs?: number;
   ladder?: number[];
+  hasMetrics?: boolean;
   /** The directory of an app that was stopped: starts on what it left. */
   dataDir?: string;
 }
@@ -57,6 +58,8 @@ export interface OpenCloudApp extends AsyncDisposable {
   fake: FakeOpenCloud;
   clock: SkippableClock;
   url: string;
+  /** `undefined` where metrics are off. */
+  metricsUrl: string | undefined;
   /** Of a key that may rank from place 1. */
   secret: string;
   logLines: string[];
@@ -92,13 +95,13 @@ export async function openCloudApp(options: OpenCloudAppOptions = {}): Promise<O
     overrides: { clock, platform: platformWith(openCloud, { readLagMs: options.readLagMs ?? 700 }) },
   });
   opened.defer(() => daemon.stop());
-  const { app, url } = daemon;
+  const { app, url, metricsUrl } = daemon;
   await quiet(fake, app);
   const newKey = (name: string) => makeKey(app, name);
   const secret = await newKey('main');
   const running = opened.move();
   return {
-    ...{ app, fake, clock, url, secret, logLines, newKey },
+    ...{ app, fake, clock, url, metricsUrl, secret, logLines, newKey },
     rank: (userId, { key = secret, newRankId = 20, idempotencyKey } = {}) =>
       send(`${url}/v1/ranker?placeid=1`, {
         method: 'POST',
@@ -130,13 +133,18 @@ export function onOpenCloud(
   };
 }
 
-function configOf(dataDir: string, { deadlineMs = 1_500, ladder }: OpenCloudAppOptions) {
+function configOf(dataDir: string, { deadlineMs = 1_500, ladder, hasMetrics = false }: OpenCloudAppOptions) {
   const { config } = loadConfig({
     flags: { 'server.port': '0', 'platform.kind': 'simulated' },
     env: {},
     cwd: dataDir,
   });
-  return { ...config, group: { ladder }, server: { ...config.server, deadlineMs } };
+  return {
+    ...config,
+    group: { ladder },
+    server: { ...config.server, deadlineMs },
+    metrics: { ...config.metrics, enabled: hasMetrics, port: 0 },
+  };
 }
 
 /** Waits until the daemon's workers have looked at the credential and the roles; with a dead one they look no further. */

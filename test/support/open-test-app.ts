@@ -62,6 +62,8 @@ export interface Answer {
 export interface TestApp extends AsyncDisposable {
   /** e.g. `http://127.0.0.1:40213` */
   url: string;
+  /** `undefined` where metrics are off. */
+  metricsUrl: string | undefined;
   app: HttpApp;
   store: Store;
   dataDir: string;
@@ -106,6 +108,7 @@ export async function openTestApp(options: TestAppOptions = {}): Promise<TestApp
   };
   return {
     url: daemon.url,
+    metricsUrl: daemon.metricsUrl,
     app: daemon.app,
     store: daemon.app.store,
     dataDir,

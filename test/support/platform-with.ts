@@ -11,6 +11,7 @@ export function platformWith(inner: Platform, changes: Partial<Platform>): Platf
     assignRole: (change, call) => inner.assignRole(change, call),
     unassignRole: (change, call) => inner.unassignRole(change, call),
     checkCredential: (call) => inner.checkCredential(call),
+    pace: () => inner.pace(),
     close: () => inner.close(),
     ...changes,
   };

@@ -57,8 +57,12 @@ async function serve(cli: Cli, options: ServeOptions): Promise<void> {
 }
 
 /** Says where it listens, on which group, and what to do next. */
-async function greet(cli: Cli, { app, url }: Daemon, { platform }: Config): Promise<void> {
-  cli.print({ url, platform: platform.kind, dataDir: cli.dataDir }, `rankd listens on ${url}`);
+async function greet(cli: Cli, { app, url, metricsUrl }: Daemon, { platform }: Config): Promise<void> {
+  cli.print(
+    { url, metricsUrl: metricsUrl ?? null, platform: platform.kind, dataDir: cli.dataDir },
+    `rankd listens on ${url}`,
+  );
+  if (metricsUrl !== undefined) cli.say(`metrics for Prometheus: ${metricsUrl}`);
   if (platform.kind === 'simulated') {
     cli.say(
       'SIMULATED GROUP: nothing here touches Roblox. To rank in a real group, set group.id and platform.api_key_file in rankd.yaml.',

@@ -38,6 +38,16 @@ export class Budget {
     }
   }
 
+  get limit(): number {
+    return this.#limit;
+  }
+
+  /** Calls that could start at once. */
+  left(now: number): number {
+    if (now < this.#opensAt) return 0;
+    return Math.max(0, this.#limit - this.#releases.filter((at) => at > now).length);
+  }
+
   /** A call starts. */
   spend(now: number): void {
     this.#inFlight += 1;

@@ -1,5 +1,5 @@
 import { RankdError } from '../../errors.ts';
-import type { CallContext, Clock } from '../../ports.ts';
+import type { CallContext, Clock, Pace } from '../../ports.ts';
 import { Budget } from './budget.ts';
 import { FairQueue } from './fair-queue.ts';
 import type { RateReading } from './retry-after.ts';
@@ -35,6 +35,8 @@ export class RateGate {
   #underWay = 0;
   #refusals = 0;
   #alarm = new AbortController();
+  #admitted = 0;
+  #waitedMs = 0;
 
   constructor(options: RateGateOptions) {
     const { name, limit, windowMs = 60_000, clock } = options;
@@ -67,7 +69,13 @@ export class RateGate {
           settle(...args);
         };
       };
-      const waiter: Waiter = { call, grant: settled(resolve), refuse: settled(reject) };
+      const since = this.#clock.monotonic();
+      const grant = () => {
+        this.#admitted += 1;
+        this.#waitedMs += this.#clock.monotonic() - since;
+        resolve();
+      };
+      const waiter: Waiter = { call, grant: settled(grant), refuse: settled(reject) };
       call.signal.addEventListener('abort', onAbort, { once: true });
       this.#queue.push(call.lane, waiter);
       this.#update();
@@ -93,6 +101,16 @@ export class RateGate {
   /** The platform carried a call out: it does not ask to wait any more. */
   accepted(): void {
     this.#refusals = 0;
+  }
+
+  pace(): Omit<Pace, 'operation'> {
+    return {
+      limit: this.#budget.limit,
+      left: this.#budget.left(this.#clock.monotonic()),
+      waiting: [...this.#queue.inOrder()].length,
+      admitted: this.#admitted,
+      waitedMs: this.#waitedMs,
+    };
   }
 
   /** Lets nobody in for `ms`: the platform asked for it. */

@@ -1,0 +1,35 @@
+import type { FastifyInstance } from 'fastify';
+import type { HttpApp } from '../http/server.ts';
+import type { Clock, Watch } from '../ports.ts';
+import { createMeters } from './meters.ts';
+import { type MetricsListener, serveMetrics } from './serve-metrics.ts';
+import { watchApp } from './watch-app.ts';
+import { watchServer } from './watch-server.ts';
+import { watchedPlatform } from './watched-platform.ts';
+import { watchedStore } from './watched-store.ts';
+
+export interface Metrics {
+  /** What the application passes its ports through. */
+  watch: Watch;
+  /** Watches the rest of the daemon and serves what there is. */
+  serve(
+    daemon: { app: HttpApp; server: FastifyInstance },
+    at: { host: string; port: number },
+  ): Promise<MetricsListener>;
+}
+
+/** The metrics of one daemon. */
+export function openMetrics(clock: Pick<Clock, 'monotonic'>): Metrics {
+  const meters = createMeters();
+  return {
+    watch: {
+      platform: (platform) => watchedPlatform(platform, meters, clock),
+      store: (store) => watchedStore(store, meters),
+    },
+    serve: ({ app, server }, at) => {
+      watchServer(server, meters);
+      watchApp(app, meters);
+      return serveMetrics(meters.registry, { ...at, log: app.log });
+    },
+  };
+}

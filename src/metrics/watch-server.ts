@@ -1,0 +1,28 @@
+import type { FastifyInstance } from 'fastify';
+import type { ErrorCode } from '../errors.ts';
+import type { Meters } from './meters.ts';
+
+/** Refusals for who asks, rather than for what is asked. */
+const ofCallers = new Set<ErrorCode>([
+  'missing_authorization',
+  'invalid_key',
+  'key_not_allowed',
+  'place_not_whitelisted',
+  'key_paused',
+]);
+
+/** Counts and times the requests of the API. Addresses that are no route are one, so that no caller can make labels. */
+export function watchServer(server: FastifyInstance, meters: Meters): void {
+  server.addHook('onResponse', async ({ routeOptions, facts }, { statusCode, elapsedTime }) => {
+    const { code = '', internal = '' } = facts as { code?: ErrorCode | ''; internal?: string };
+    const route = routeOptions.url ?? 'none';
+    meters.requests.inc({ route, status: statusCode, code });
+    meters.requestSeconds.observe({ route }, elapsedTime / 1000);
+    if (code !== '' && ofCallers.has(code)) meters.keyFailures.inc({ code, reason: reasonOf(code, internal) });
+  });
+}
+
+/** Why a key is not accepted, without the id of the key that the log has in parentheses. */
+function reasonOf(code: ErrorCode, internal: string): string {
+  return code === 'invalid_key' ? internal.replace(/ \([^)]*\)$/, '') : '';
+}

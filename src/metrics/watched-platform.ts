@@ -1,0 +1,45 @@
+import type { Credential } from '../core/model.ts';
+import { isRankdError } from '../errors.ts';
+import type { Clock, Platform } from '../ports.ts';
+import type { Meters } from './meters.ts';
+
+/** A platform whose calls are counted and timed, and whose credential is noted. */
+export function watchedPlatform(platform: Platform, meters: Meters, clock: Pick<Clock, 'monotonic'>): Platform {
+  const timed = async <T>(operation: string, work: () => Promise<T>): Promise<T> => {
+    const startedAt = clock.monotonic();
+    let outcome = 'ok';
+    try {
+      return await work();
+    } catch (error) {
+      outcome = isRankdError(error) ? error.code : 'internal';
+      throw error;
+    } finally {
+      meters.platformCalls.inc({ operation, outcome });
+      meters.platformSeconds.observe({ operation }, (clock.monotonic() - startedAt) / 1000);
+    }
+  };
+  return {
+    readLagMs: platform.readLagMs,
+    group: (call) => timed('group', () => platform.group(call)),
+    roles: (call) => timed('roles', () => platform.roles(call)),
+    getMember: (userId, call) => timed('member', () => platform.getMember(userId, call)),
+    assignRole: (change, call) => timed('assign', () => platform.assignRole(change, call)),
+    unassignRole: (change, call) => timed('unassign', () => platform.unassignRole(change, call)),
+    checkCredential: async (call) => {
+      const credential = await timed('credential', () => platform.checkCredential(call));
+      noteCredential(meters, credential);
+      return credential;
+    },
+    checkRoom: (kinds, call) => platform.checkRoom(kinds, call),
+    pace: () => platform.pace(),
+    close: () => platform.close(),
+  };
+}
+
+const states = ['valid', 'disabled', 'expired', 'invalid'] as const satisfies Credential['state'][];
+
+function noteCredential(meters: Meters, { state, userId, expiresAt }: Credential): void {
+  for (const one of states) meters.credentialState.set({ state: one }, one === state ? 1 : 0);
+  meters.credentialExpiry.reset();
+  if (expiresAt !== undefined) meters.credentialExpiry.set({ acting_account: String(userId ?? '') }, expiresAt / 1000);
+}

@@ -1,0 +1,48 @@
+import { writeFileSync } from 'node:fs';
+import { expect, test } from 'vitest';
+import { DaemonProcess } from '../support/daemon-process.ts';
+import { CliHome } from '../support/run-cli.ts';
+import { sampleOf, scrape } from '../support/scrape.ts';
+
+const on = { RANKD_METRICS_ENABLED: 'true' };
+
+test('metrics are off unless they are asked for, and then have a listener of their own', async () => {
+  using home = new CliHome();
+  await using quiet = await DaemonProcess.start(home);
+  expect(quiet.metricsUrl).toBeNull();
+  await quiet.stop();
+  await using daemon = await DaemonProcess.start(home, { env: { ...on, RANKD_METRICS_PORT: '0' } });
+  expect(new URL(daemon.metricsUrl ?? '').port).not.toBe(new URL(daemon.url).port);
+  expect(sampleOf(await scrape(daemon.metricsUrl ?? ''), 'rankd_credential_accepted')).toBe(1);
+});
+
+test('a taken port for metrics ends serve with exit code 69 and names the setting', async () => {
+  using home = new CliHome();
+  await using daemon = await DaemonProcess.start(home);
+  const { port } = new URL(daemon.url);
+  const env = { ...on, RANKD_METRICS_PORT: port };
+  const { code, stdout, stderr } = await home.run(['serve', '--port', '0'], { env, dataDir: home.path('other') });
+  expect([code, stdout]).toEqual([69, '']);
+  expect(stderr).toBe(
+    `error: Another program already listens on 127.0.0.1:${port} (metrics.port).\ntry: stop it, or choose another port: set metrics.port in rankd.yaml\n`,
+  );
+});
+
+test('the platform that a new configuration brings is watched as well', async () => {
+  using home = new CliHome();
+  const file = home.path('rankd.yaml');
+  writeFileSync(file, 'metrics: { enabled: true, port: 0 }\n');
+  await using daemon = await DaemonProcess.start(home);
+  const reads = async () =>
+    sampleOf(await scrape(daemon.metricsUrl ?? ''), 'rankd_platform_calls_total', {
+      operation: 'roles',
+      outcome: 'ok',
+    });
+  await expect.poll(reads).toBeGreaterThan(0);
+  const before = await reads();
+  const group = new URL('../fixtures/group.yaml', import.meta.url).pathname;
+  writeFileSync(file, `metrics: { enabled: true, port: 0 }\nplatform: { group_file: "${group}" }\n`);
+  daemon.process.kill('SIGHUP');
+  await expect.poll(() => daemon.log).toContain('the configuration was read anew');
+  expect(await reads()).toBeGreaterThan(before);
+});

@@ -1,0 +1,85 @@
+import { readFileSync } from 'node:fs';
+import { parser } from '@prometheus-io/lezer-promql';
+import { afterAll, beforeAll, expect, test, vi } from 'vitest';
+import type { FakeOpenCloud } from '../support/fake-open-cloud/index.ts';
+import { type OpenCloudApp, openCloudApp } from '../support/open-cloud-app.ts';
+import { type Sample, scrape } from '../support/scrape.ts';
+
+interface Panel {
+  id: number;
+  title: string;
+  gridPos: { x: number; y: number; w: number; h: number };
+  targets: Array<{ expr: string; legendFormat: string }>;
+}
+
+const dashboard = JSON.parse(readFileSync(new URL('../../config/grafana-dashboard.json', import.meta.url), 'utf8')) as {
+  panels: Panel[];
+};
+
+/** Grafana puts a duration in its place. */
+const queries = dashboard.panels.flatMap(({ title, targets }) =>
+  targets.map(({ expr, legendFormat }) => ({
+    title,
+    legend: legendFormat,
+    query: expr.replaceAll('$__rate_interval', '1m'),
+  })),
+);
+
+let system: OpenCloudApp;
+let samples: Sample[];
+
+beforeAll(async () => {
+  const prepare = ({ credential }: FakeOpenCloud) => {
+    credential.expirationTimeUtc = new Date(Date.now() + 86_400_000).toISOString();
+  };
+  system = await openCloudApp({ hasMetrics: true, prepare });
+  await system.rank(1001);
+  await system.rank(1001, { key: 'rk_live_nonsense' });
+  const { app, metricsUrl } = system;
+  await vi.waitUntil(() => app.inFlight === 0);
+  samples = await scrape(metricsUrl);
+});
+
+afterAll(() => system[Symbol.asyncDispose]());
+
+test.each(queries)('$title: $query', ({ query, legend }) => {
+  const { metrics, labels, errors } = partsOf(query);
+  expect(errors).toEqual([]);
+  expect(metrics.length).toBeGreaterThan(0);
+  for (const metric of metrics) {
+    const sample = samples.find(({ name }) => name === metric);
+    expect(sample, `${metric} is served`).toBeDefined();
+    const known = Object.keys(sample?.labels ?? {});
+    const used = [...labels, ...[...legend.matchAll(/\{\{(\w+)\}\}/g)].map(([, label = '']) => label)];
+    expect(known, metric).toEqual(expect.arrayContaining(used));
+  }
+});
+
+test('every metric of rankd is on a panel', () => {
+  const shown = new Set(queries.flatMap(({ query }) => partsOf(query).metrics));
+  const served = [...new Set(samples.map(({ name }) => name))].filter((name) => name.startsWith('rankd_'));
+  expect(served.filter((name) => !shown.has(name) && !/_(sum|count)$/.test(name))).toEqual([]);
+});
+
+test('panels have numbers of their own and do not overlap', () => {
+  const { panels } = dashboard;
+  expect(new Set(panels.map(({ id }) => id)).size).toBe(panels.length);
+  const cells = panels.flatMap(({ gridPos: { x, y, w, h } }) =>
+    Array.from({ length: w * h }, (_, index) => `${x + (index % w)},${y + Math.floor(index / w)}`),
+  );
+  expect(new Set(cells).size).toBe(cells.length);
+});
+
+/** The names in a query, as Prometheus' own grammar tells them apart. */
+function partsOf(query: string): { metrics: string[]; labels: string[]; errors: string[] } {
+  const found: Record<'metrics' | 'labels' | 'errors', string[]> = { metrics: [], labels: [], errors: [] };
+  const text = ({ from, to }: { from: number; to: number }) => query.slice(from, to);
+  parser.parse(query).iterate({
+    enter(node) {
+      if (node.type.isError) found.errors.push(`${text(node)} at ${node.from}`);
+      if (node.name === 'Identifier' && node.node.parent?.name === 'VectorSelector') found.metrics.push(text(node));
+      if (node.name === 'LabelName') found.labels.push(text(node));
+    },
+  });
+  return found;
+}
