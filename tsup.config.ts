@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process';
 import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { defineConfig } from 'tsup';
 
@@ -16,7 +17,10 @@ export default defineConfig({
     js: "import { createRequire as __createRequire } from 'node:module'; const require = __createRequire(import.meta.url);",
   },
   metafile: true,
-  onSuccess: async () => writeLicenses(),
+  onSuccess: async () => {
+    writeLicenses();
+    writeFileSync('dist/rankd.1', execFileSync(process.execPath, ['bin/rankd.js', 'man']));
+  },
 });
 
 /** The licenses of the packages that went into the bundle, as they ask for. */

@@ -5,6 +5,7 @@ import { asTyped } from './as-typed.ts';
 import { Cli } from './cli.ts';
 import { auditCommands } from './commands/audit.ts';
 import { backupCommand } from './commands/backup.ts';
+import { completionCommand } from './commands/completion.ts';
 import { configCommands } from './commands/config.ts';
 import { databaseCommands } from './commands/database.ts';
 import { doctorCommand } from './commands/doctor.ts';
@@ -12,6 +13,7 @@ import { groupCommands } from './commands/group.ts';
 import { historyCommands } from './commands/history.ts';
 import { initCommand } from './commands/init.ts';
 import { keyCommands } from './commands/key.ts';
+import { manCommand } from './commands/man.ts';
 import { openapiCommand } from './commands/openapi.ts';
 import { rankCommands } from './commands/rank.ts';
 import { restoreCommand } from './commands/restore.ts';
@@ -19,14 +21,20 @@ import { serveCommand } from './commands/serve.ts';
 import { versionCommand } from './commands/version.ts';
 import { whitelistCommands } from './commands/whitelist.ts';
 import { workspaceCommands } from './commands/workspace.ts';
+import { answerShell, questionWord } from './completion/answer-shell.ts';
 import { asRankdError, exitCodes, formatError } from './errors.ts';
 import { ExitCode } from './exit-code.ts';
-import { examples } from './help.ts';
+import { allCommands, examples } from './help.ts';
 import type { Io } from './io.ts';
 
 /** Runs one command line (without node and script). Resolves with the exit code; never throws. */
 export async function runCli(argv: string[], io: Io): Promise<number> {
   const program = createProgram(io);
+  const [first, ...line] = argv;
+  if (first === questionWord) {
+    await answerShell(program, line, io);
+    return 0;
+  }
   try {
     await program.parseAsync(argv, { from: 'user' });
     return 0;
@@ -42,7 +50,8 @@ export async function runCli(argv: string[], io: Io): Promise<number> {
   }
 }
 
-function createProgram(io: Io): Command {
+/** The tree of commands, writing to `io`. */
+export function createProgram(io: Io): Command {
   const program = new Command('rankd');
   program
     .description('Self-hosted rank service for one Roblox group: verifies API keys and changes ranks, safely.')
@@ -77,6 +86,8 @@ function createProgram(io: Io): Command {
   backupCommand(program, cli);
   restoreCommand(program, cli);
   databaseCommands(program, cli);
+  completionCommand(program, cli);
+  manCommand(program, cli);
   versionCommand(program, cli);
   for (const command of allCommands(program)) {
     command
@@ -93,10 +104,6 @@ function createProgram(io: Io): Command {
     if (command !== program) command.helpOption('-h, --help', 'show help');
   }
   return program;
-}
-
-function allCommands(command: Command): Command[] {
-  return [command, ...command.commands.flatMap(allCommands)];
 }
 
 /** e.g. `rankd key create`. */

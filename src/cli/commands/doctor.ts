@@ -19,12 +19,11 @@ import { printable } from '../safe-text.ts';
 export function doctorCommand(program: Command, cli: Cli): void {
   program
     .command('doctor')
-    .description('look for everything that keeps rankd from working, or soon will; changes nothing')
-    .option('--offline', 'leave out what needs the platform')
-    .addHelpText(
-      'after',
-      `${examples('rankd doctor', 'rankd doctor --offline', 'rankd doctor --json')}\n\nExit code 5 where something FAILs.`,
+    .description(
+      'look for everything that keeps rankd from working, or soon will; changes nothing, ends with 5 where something FAILs',
     )
+    .option('--offline', 'leave out what needs the platform')
+    .addHelpText('after', examples('rankd doctor', 'rankd doctor --offline', 'rankd doctor --json'))
     .action((options: { offline?: boolean }) => doctor(cli, options));
 }
 

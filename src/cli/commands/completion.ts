@@ -1,0 +1,21 @@
+import { Argument, type Command } from 'commander';
+import type { Cli } from '../cli.ts';
+import { type Shell, scripts } from '../completion/scripts.ts';
+import { examples } from '../help.ts';
+
+export function completionCommand(program: Command, cli: Cli): void {
+  program
+    .command('completion')
+    .description('print the script that lets a shell complete commands, keys and places')
+    .addArgument(new Argument('<shell>', 'the shell that reads it').choices(Object.keys(scripts)))
+    .addHelpText(
+      'after',
+      examples(
+        'rankd completion bash > ~/.local/share/bash-completion/completions/rankd',
+        'rankd completion zsh > ~/.zsh/completions/_rankd',
+        'rankd completion fish > ~/.config/fish/completions/rankd.fish',
+        'rankd completion powershell >> $PROFILE',
+      ),
+    )
+    .action((shell: Shell) => cli.io.stdout(scripts[shell]));
+}

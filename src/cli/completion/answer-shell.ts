@@ -1,0 +1,33 @@
+import type { Command } from 'commander';
+import { dataDirectory } from '../../config/data-dir.ts';
+import type { Io } from '../io.ts';
+import { complete } from './complete.ts';
+
+/** The first word of a line that a shell sends to ask how its own line can go on. */
+export const questionWord = '__complete';
+
+/**
+ * Answers `__complete WORD… :CURRENT` (the colon keeps an empty word from being lost on the way): a line for each candidate,
+ * with a tab before its description, or `:file` or `:directory` alone. Nobody could read an error here, so there is none.
+ */
+export async function answerShell(program: Command, line: readonly string[], io: Io): Promise<void> {
+  const words = line.slice(0, -1);
+  const current = (line.at(-1) ?? ':').slice(1);
+  try {
+    const answer = await complete(program, { words, current }, async (query) => {
+      const { namesIn } = await import('../../stores/sqlite/names.ts');
+      return namesIn(dataDirectory({ flag: dataDirFlag(words), env: io.env, home: io.home }), query);
+    });
+    if (typeof answer === 'string') io.stdout(`:${answer}\n`);
+    else io.stdout(answer.map(({ value, description }) => `${value}\t${description}\n`).join(''));
+  } catch {
+    // no candidates
+  }
+}
+
+/** The line is not finished, so it can't be parsed: only looked at. */
+function dataDirFlag(words: readonly string[]): string | undefined {
+  const after = words.slice(words.indexOf('--data-dir') + 1).filter((word) => word !== '=');
+  if (words.includes('--data-dir')) return after[0];
+  return words.find((word) => word.startsWith('--data-dir='))?.slice('--data-dir='.length);
+}

@@ -1,0 +1,102 @@
+import type { Argument, Command, Option } from 'commander';
+import type { Names } from '../../stores/sqlite/names.ts';
+import { optionsOf, walk } from './walk.ts';
+
+/** What may come next: words with what they mean, or whatever the shell knows of files. */
+export type Answer = Candidate[] | 'file' | 'directory';
+
+export interface Candidate {
+  value: string;
+  description: string;
+}
+
+/** Names that only the database knows; asked only where they are wanted. */
+export type FindNames = (query: { placesLike: string }) => Promise<Names>;
+
+/** The words that can stand where `current` is begun, after whole `words`. */
+export async function complete(
+  program: Command,
+  { words, current }: { words: readonly string[]; current: string },
+  findNames: FindNames,
+): Promise<Answer> {
+  const { command, pending, argument, takesCommand, onlyArguments } = walk(program, words);
+  const isNextOption = pending?.variadic && current.startsWith('-');
+  if (pending !== undefined && !isNextOption) return valuesOf(pending, current === '=' ? '' : current, findNames);
+  if (current.startsWith('-') && !onlyArguments) {
+    const [flag = '', value] = current.split(/=(.*)/s, 2);
+    const option = optionsOf(command).find(({ long }) => long === flag);
+    if (value === undefined || option === undefined) return matching(optionsOf(command).map(toCandidate), current);
+    return withPrefix(`${flag}=`, await valuesOf(option, value, findNames));
+  }
+  if (takesCommand) {
+    const commands = visibleCommands(command);
+    return matching(
+      commands.map((child) => ({ value: child.name(), description: child.description() })),
+      current,
+    );
+  }
+  return argument === undefined ? [] : valuesOf(argument, current, findNames);
+}
+
+/** commander puts a `help` into every group; at the root it is enough. */
+function visibleCommands(command: Command): Command[] {
+  const commands = command.createHelp().visibleCommands(command);
+  return command.parent === null ? commands : commands.filter((child) => child.name() !== 'help');
+}
+
+/** By the name between the brackets. What is not here is for the person to know: user ids, durations, notes. */
+const kinds: Record<string, 'key' | 'place' | 'file' | 'directory'> = {
+  key: 'key',
+  place: 'place',
+  file: 'file',
+  dir: 'directory',
+};
+
+async function valuesOf(target: Option | Argument, current: string, findNames: FindNames): Promise<Answer> {
+  const { argChoices } = target;
+  if (argChoices !== undefined)
+    return matching(
+      argChoices.map((value) => ({ value, description: '' })),
+      current,
+    );
+  const kind = kinds[kindOf(target)];
+  switch (kind) {
+    case 'file':
+    case 'directory':
+      return kind;
+    case 'key': {
+      const { keys } = await findNames({ placesLike: '' });
+      return matching(
+        keys.map(({ name, mode }) => ({ value: name, description: `${mode} key` })),
+        current,
+      );
+    }
+    case 'place': {
+      const { places } = await findNames({ placesLike: current });
+      return places.map((place) => ({ value: String(place), description: '' }));
+    }
+    default:
+      return [];
+  }
+}
+
+/** `file` of the argument `<file>` and of `--config <file>`, `place` of `--place <id>`. */
+function kindOf(target: Option | Argument): string {
+  if (!('flags' in target)) return target.name();
+  const placeholder = /[<[]([\w-]+)/.exec(target.flags)?.[1] ?? '';
+  return placeholder === 'id' ? (target.long ?? '').replace(/^--/, '') : placeholder;
+}
+
+function toCandidate({ long, short, flags, description }: Option): Candidate {
+  return { value: long ?? short ?? flags, description };
+}
+
+function matching(candidates: Candidate[], current: string): Candidate[] {
+  return candidates.filter(({ value }) => value.startsWith(current));
+}
+
+/** Shells that keep `--key=x` as one word want it whole. */
+function withPrefix(prefix: string, answer: Answer): Answer {
+  if (typeof answer === 'string') return answer;
+  return answer.map(({ value, description }) => ({ value: prefix + value, description }));
+}
