@@ -7,7 +7,9 @@ import type { CallContext, Store } from '../ports.ts';
 import { openStore } from '../stores/open-store.ts';
 import { asTyped } from './as-typed.ts';
 import type { Io } from './io.ts';
+import { whileWaiting } from './patience.ts';
 import { jsonLine, printableLines } from './safe-text.ts';
+import { TerminalLine } from './terminal-line.ts';
 
 /** The options that every command takes, anywhere on the line. */
 export interface GlobalOptions {
@@ -22,10 +24,13 @@ export interface GlobalOptions {
 /** What a command works with: the options of this run, and the application, opened as far as the command needs it. */
 export class Cli {
   readonly io: Io;
+  /** For what takes its time. */
+  readonly line: TerminalLine;
   readonly #program: Command;
 
   constructor(io: Io, program: Command) {
     this.io = io;
+    this.line = new TerminalLine(io, () => this.options);
     this.#program = program;
   }
 
@@ -44,12 +49,21 @@ export class Cli {
 
   /** The result: `text` for a person, or `document` as one JSON document. */
   print(document: Record<string, unknown>, text: string): void {
+    this.line.clear();
     this.io.stdout(this.options.json ? jsonLine({ v: 1, ...document }) : text && `${printableLines(text)}\n`);
   }
 
   /** Talk beside the result; silent with -q and --json. */
   say(text: string): void {
-    if (!this.options.quiet && !this.options.json) this.io.stderr(`${printableLines(this.asTyped(text))}\n`);
+    if (this.options.quiet || this.options.json) return;
+    this.line.clear();
+    this.io.stderr(`${printableLines(this.asTyped(text))}\n`);
+  }
+
+  /** Asks a person and resolves with the line typed. */
+  async ask(question: string): Promise<string> {
+    using _held = this.line.hold();
+    return await this.io.ask(question);
   }
 
   /** The commands in a text as they are typed where this one was. */
@@ -85,6 +99,7 @@ export class Cli {
     const { openRanking } = await import('../app.ts');
     await using app = await openRanking({ config, dataDir: this.dataDir });
     using deadline = deadlineIn(app.clock, app.deadlineMs);
-    return await work(app, { signal: deadline.signal, deadlineAt: deadline.at, lane: 'operator' });
+    const call = { signal: deadline.signal, deadlineAt: deadline.at, lane: 'operator' };
+    return await whileWaiting(this.line, 'waiting for Roblox', () => work(app, call));
   }
 }

@@ -7,7 +7,7 @@ export async function confirm(cli: Cli, question: string): Promise<void> {
   if (!cli.io.isTerminal) {
     throw new RankdError('usage', `${question} Nobody can answer here.`, { hint: 'run it on a terminal, or add -y' });
   }
-  const answer = await cli.io.ask(`${question} [y/N] `);
+  const answer = await cli.ask(`${question} [y/N] `);
   if (!/^y(es)?$/i.test(answer.trim()))
     throw new RankdError('usage', 'Nothing was done.', { hint: 'answer y to go on' });
 }

@@ -1,16 +1,18 @@
 import { systemClock } from '../clock.ts';
-import type { Cli } from './cli.ts';
+import type { TerminalLine } from './terminal-line.ts';
 
 const width = 24;
 
-/** How far a long command has got: one line of a terminal that is written over. Silent elsewhere, with -q and with --json. */
+/** How far a long command has got, on the terminal's line. */
 export class Progress implements Disposable {
-  readonly #cli: Cli;
+  readonly #line: TerminalLine;
+  readonly #held: Disposable;
   readonly #total: number;
   readonly #startedAt = systemClock.monotonic();
 
-  constructor(cli: Cli, total: number) {
-    this.#cli = cli;
+  constructor(line: TerminalLine, total: number) {
+    this.#line = line;
+    this.#held = line.hold();
     this.#total = total;
     this.show(0);
   }
@@ -18,17 +20,12 @@ export class Progress implements Disposable {
   show(done: number): void {
     const filled = Math.floor((width * done) / this.#total);
     const bar = '#'.repeat(filled) + '-'.repeat(width - filled);
-    this.#write(`[${bar}] ${done}/${this.#total}${this.#timeLeft(done)}`);
+    this.#line.show(`[${bar}] ${done}/${this.#total}${this.#timeLeft(done)}`);
   }
 
   /** Clears the line. */
   [Symbol.dispose](): void {
-    this.#write('');
-  }
-
-  #write(line: string): void {
-    const { io, options } = this.#cli;
-    if (io.showsProgress && !options.quiet && !options.json) io.stderr(`\r\u001b[K${line}`);
+    this.#held[Symbol.dispose]();
   }
 
   #timeLeft(done: number): string {

@@ -6,6 +6,7 @@ import type { Backup } from '../../stores/sqlite/backup.ts';
 import type { Cli } from '../cli.ts';
 import { facts } from '../facts.ts';
 import { examples } from '../help.ts';
+import { whileWorking } from '../patience.ts';
 
 export function backupCommand(program: Command, cli: Cli): void {
   program
@@ -31,7 +32,9 @@ export function backupCommand(program: Command, cli: Cli): void {
 async function backUp(cli: Cli, { file, mayReplace }: { file: string; mayReplace: boolean }): Promise<void> {
   const { backUp } = await import('../../stores/sqlite/backup.ts');
   const to = resolve(cli.io.cwd, file);
-  const backup = backUp({ dataDir: cli.dataDir, to, mayReplace });
+  const backup = await whileWorking(cli.line, 'copying the database', () =>
+    backUp({ dataDir: cli.dataDir, to, mayReplace }),
+  );
   const document = documentOf({ file: to, ...backup });
   cli.print({ backup: document }, facts(document));
   sayWhatIsMissing(cli);

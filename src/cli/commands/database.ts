@@ -6,6 +6,7 @@ import type { Cli } from '../cli.ts';
 import { ExitCode } from '../exit-code.ts';
 import { facts } from '../facts.ts';
 import { examples } from '../help.ts';
+import { whileWorking } from '../patience.ts';
 import { table } from '../table.ts';
 import { describeBreak } from './audit/verify.ts';
 
@@ -30,7 +31,7 @@ export function databaseCommands(program: Command, cli: Cli): void {
 async function check(cli: Cli): Promise<void> {
   const { checkDatabase } = await import('../../stores/sqlite/check-database.ts');
   const { newestSchema } = await import('../../stores/sqlite/examine.ts');
-  const { schema, checks } = checkDatabase(cli.dataDir);
+  const { schema, checks } = await whileWorking(cli.line, 'reading the database', () => checkDatabase(cli.dataDir));
   const isSound = checks.every((one) => one.ok);
   // Only on the newest schema: to check is not to migrate.
   if (isSound && schema === newestSchema) checks.push(await checkAudit(cli));
@@ -43,7 +44,8 @@ async function check(cli: Cli): Promise<void> {
 }
 
 async function checkAudit(cli: Cli): Promise<DatabaseCheck> {
-  const { rows, breaks } = await cli.withStore((store) => verifyAudit({ store }));
+  const verified = () => cli.withStore((store) => verifyAudit({ store }));
+  const { rows, breaks } = await whileWorking(cli.line, 'reading the audit', verified);
   const [first] = breaks;
   if (first === undefined) return { name: 'audit', ok: true, detail: `${rows} events, each following the one before` };
   return { name: 'audit', ok: false, detail: `broken: ${describeBreak(first)}` };
@@ -54,7 +56,9 @@ async function migrate(cli: Cli, dryRun: boolean): Promise<void> {
   const { acquireDaemonLock } = await import('../../stores/sqlite/daemon-lock.ts');
   const { dataDir } = cli;
   await using _lock = dryRun ? undefined : await acquireDaemonLock(dataDir);
-  const done = dryRun ? tryMigration(dataDir, systemClock) : migrateDatabase(dataDir, systemClock);
+  const done = await whileWorking(cli.line, 'migrating', () =>
+    dryRun ? tryMigration(dataDir, systemClock) : migrateDatabase(dataDir, systemClock),
+  );
   const document = { ...done, dryRun };
   cli.print({ migration: document }, facts({ ...document, dryRun: null }));
   if (done.from === done.to) cli.say('The database has the newest schema already; there is nothing to do.');

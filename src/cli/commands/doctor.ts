@@ -14,6 +14,7 @@ import { dataDirFindings, nodeFindings, portFindings } from '../doctor/machine.t
 import { clockFindings, credentialFindings, groupFindings, platformFindings } from '../doctor/platform.ts';
 import { ExitCode } from '../exit-code.ts';
 import { examples } from '../help.ts';
+import { whileWaiting } from '../patience.ts';
 import { printable } from '../safe-text.ts';
 
 export function doctorCommand(program: Command, cli: Cli): void {
@@ -28,6 +29,13 @@ export function doctorCommand(program: Command, cli: Cli): void {
 }
 
 async function doctor(cli: Cli, { offline = false }: { offline?: boolean }): Promise<void> {
+  const findings = await whileWaiting(cli.line, 'looking', () => allFindings(cli, offline));
+  const isFine = findings.every(({ grade }) => grade !== 'FAIL');
+  cli.print({ ok: isFine, findings: findings.map((one) => ({ ...one, fix: one.fix ?? null })) }, report(cli, findings));
+  if (!isFine) throw new ExitCode(5);
+}
+
+async function allFindings(cli: Cli, offline: boolean): Promise<Finding[]> {
   const findings = [
     ...nodeFindings(cli.io.nodeVersion),
     ...(await examined('data', () => dataDirFindings(cli.dataDir))),
@@ -39,10 +47,7 @@ async function doctor(cli: Cli, { offline = false }: { offline?: boolean }): Pro
       return [ok('config', loaded.file ?? 'no file: everything has its default')];
     })),
   );
-  if (loaded !== undefined) findings.push(...(await configured(cli, loaded, offline)));
-  const isFine = findings.every(({ grade }) => grade !== 'FAIL');
-  cli.print({ ok: isFine, findings: findings.map((one) => ({ ...one, fix: one.fix ?? null })) }, report(cli, findings));
-  if (!isFine) throw new ExitCode(5);
+  return loaded === undefined ? findings : [...findings, ...(await configured(cli, loaded, offline))];
 }
 
 /** What can be looked at once it is known what is configured. */

@@ -14,6 +14,7 @@ import { type Examined, examine } from '../init/examine.ts';
 import { firstKey } from '../init/first-key.ts';
 import { chooseLadder, ladderEntries } from '../init/ladder.ts';
 import { luauSnippet } from '../init/snippet.ts';
+import { whileWaiting } from '../patience.ts';
 
 interface InitOptions {
   group?: number;
@@ -96,7 +97,8 @@ async function examineLive(cli: Cli, { groupId, secret }: { groupId: number; sec
   const { openRanking } = await import('../../app.ts');
   await using app = await openRanking({ config, dataDir: cli.dataDir });
   using deadline = deadlineIn(app.clock, app.deadlineMs);
-  return examine(app, { signal: deadline.signal, deadlineAt: deadline.at, lane: 'operator' });
+  const call = { signal: deadline.signal, deadlineAt: deadline.at, lane: 'operator' };
+  return await whileWaiting(cli.line, 'waiting for Roblox', () => examine(app, call));
 }
 
 async function configWith(cli: Cli, { groupId, secret }: { groupId: number; secret: string }): Promise<LoadedConfig> {

@@ -5,6 +5,7 @@ import type { Cli } from '../cli.ts';
 import { confirm } from '../confirm.ts';
 import { facts } from '../facts.ts';
 import { examples } from '../help.ts';
+import { whileWorking } from '../patience.ts';
 
 export function restoreCommand(program: Command, cli: Cli): void {
   program
@@ -31,7 +32,7 @@ async function restore(cli: Cli, { file: name, dryRun }: { file: string; dryRun:
   const { dataDir, by } = cli;
   const file = resolve(cli.io.cwd, name);
   if (dryRun) {
-    const { schema, rows } = examineBackup(file);
+    const { schema, rows } = await whileWorking(cli.line, 'checking the backup', () => examineBackup(file));
     const document = { file, schema, ...rows, kept: null, dryRun };
     cli.print({ restore: document }, facts({ ...document, dryRun: null }));
     cli.say(
@@ -40,9 +41,10 @@ async function restore(cli: Cli, { file: name, dryRun }: { file: string; dryRun:
     return;
   }
   await using _lock = await acquireDaemonLock(dataDir);
-  const { schema, rows } = examineBackup(file);
+  const { schema, rows } = await whileWorking(cli.line, 'checking the backup', () => examineBackup(file));
   await confirm(cli, `Put ${name} in the place of the database in ${dataDir}?`);
-  const kept = restoreBackup({ dataDir, file, by }, systemClock) ?? null;
+  const restored = await whileWorking(cli.line, 'restoring', () => restoreBackup({ dataDir, file, by }, systemClock));
+  const kept = restored ?? null;
   const document = { file, schema, ...rows, kept, dryRun };
   cli.print({ restore: document }, facts({ ...document, dryRun: null }));
   cli.say(

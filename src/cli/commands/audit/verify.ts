@@ -4,6 +4,7 @@ import { type AuditVerdict, verifyAudit } from '../../../usecases/verify-audit.t
 import type { Cli } from '../../cli.ts';
 import { ExitCode } from '../../exit-code.ts';
 import { examples } from '../../help.ts';
+import { whileWorking } from '../../patience.ts';
 
 const help = `
 Each event holds a SHA-256 over itself and the event before it. An event that was edited, taken out, put in or moved is
@@ -28,7 +29,8 @@ export function verifyCommand(audit: Command, cli: Cli): void {
 }
 
 async function verify(cli: Cli, { head }: { head?: string }): Promise<void> {
-  const verdict = await cli.withStore((store) => verifyAudit({ store }, { notedHead: head }));
+  const verified = () => cli.withStore((store) => verifyAudit({ store }, { notedHead: head }));
+  const verdict = await whileWorking(cli.line, 'reading the audit', verified);
   const isIntact = verdict.breakCount === 0 && verdict.hasNotedHead !== false;
   cli.print(verdictDocument(verdict, isIntact), describe(verdict));
   if (!isIntact) throw new ExitCode(5);

@@ -71,9 +71,9 @@ async function carryOut(
   const stopping = new AbortController();
   void cli.io.stopSignal.then(() => {
     stopping.abort();
-    cli.say('\nStopping: the members in hand are finished first. Ctrl-C again stops at once.');
+    cli.say('Stopping: the members in hand are finished first. Ctrl-C again stops at once.');
   });
-  using progress = new Progress(cli, members.length);
+  using progress = new Progress(cli.line, members.length);
   const run = await runUndo(
     app,
     { members, order: { selection, undoId, by: cli.by, dryRun } },

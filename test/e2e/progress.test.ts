@@ -1,0 +1,80 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { Command } from 'commander';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { Cli } from '../../src/cli/cli.ts';
+import { whileWaiting } from '../../src/cli/patience.ts';
+import { runCli } from '../../src/cli/program.ts';
+import { type FakeOpenCloud, startFakeOpenCloud } from '../support/fake-open-cloud/index.ts';
+import { CliHome } from '../support/run-cli.ts';
+import { TerminalIo } from '../support/terminal-io.ts';
+
+const eraseLine = '\r\u001b[K';
+
+let roblox: FakeOpenCloud;
+let home: CliHome;
+let env: Record<string, string>;
+
+beforeAll(async () => {
+  roblox = await startFakeOpenCloud({ latencyMs: 600 });
+  home = new CliHome();
+  env = {
+    RANKD_GROUP_ID: String(roblox.groupId),
+    RANKD_PLATFORM_API_KEY: roblox.apiKey,
+    RANKD_PLATFORM_BASE_URL: roblox.baseUrl,
+    RANKD_PLATFORM_LEGACY_BASE_URL: roblox.legacyBaseUrl,
+  };
+});
+
+afterAll(async () => {
+  await roblox.close();
+  home[Symbol.dispose]();
+});
+
+async function onTerminal(args: string[], more: Record<string, string> = {}): Promise<TerminalIo> {
+  const io = new TerminalIo(home);
+  Object.assign(io.env, env, more);
+  expect(await runCli(args, io)).toBe(0);
+  return io;
+}
+
+describe('a command that Roblox keeps waiting', () => {
+  test.concurrent('says so on a terminal, on a line that is gone before the result comes', async () => {
+    const { out, talk } = await onTerminal(['group', 'show']);
+    const [before, ...lines] = talk.split(eraseLine);
+    expect([before, lines.pop()]).toEqual(['', '']);
+    expect(lines.length).toBeGreaterThan(0);
+    for (const line of lines) expect(line).toMatch(/^waiting for Roblox, \d+ s$/);
+    expect(out).toContain('acting');
+    expect(out).not.toContain('\u001b');
+  });
+
+  test.concurrent.each<[string, string[], Record<string, string>]>([
+    ['with -q', ['-q'], {}],
+    ['with --json', ['--json'], {}],
+    ['on a terminal that can not erase', [], { TERM: 'dumb' }],
+  ])('%s says nothing', async (_name, flags, more) => {
+    expect((await onTerminal(['group', 'show', ...flags], more)).talk).toBe('');
+  });
+
+  test.concurrent('says nothing off a terminal', async () => {
+    expect(await home.run(['group', 'show'], { env })).toMatchObject({ code: 0, stderr: '' });
+  });
+});
+
+test('a question on the terminal is not written over while somebody thinks', async () => {
+  const io = new TerminalIo(home);
+  io.ask = async (question) => {
+    io.talk += question;
+    await delay(1_500);
+    return 'y';
+  };
+  const cli = new Cli(io, new Command());
+  await whileWaiting(cli.line, 'waiting', () => cli.ask('Sure? '));
+  expect(io.talk).toBe('Sure? ');
+});
+
+test('a copy of the database is announced, as nothing else can be said meanwhile', async () => {
+  await onTerminal(['key', 'create', 'lobby']);
+  const { talk } = await onTerminal(['backup', 'copy.db']);
+  expect(talk.split(eraseLine).slice(0, 2)).toEqual(['', 'copying the database …']);
+});
