@@ -1,6 +1,7 @@
 import { InvalidArgumentError } from 'commander';
 import { systemClock } from '../clock.ts';
 import { parseDuration } from '../config/duration.ts';
+import { isKeyName } from '../core/api-key.ts';
 
 /** Parsers for arguments and options. What they refuse is a usage error that names the option. */
 
@@ -42,10 +43,9 @@ export function moment(text: string): number {
 /** Without an offset, a time would mean another one on each machine. */
 const isoPattern = /^\d{4}-\d\d-\d\d(T\d\d:\d\d(:\d\d(\.\d{1,3})?)?(Z|[+-]\d\d:\d\d))?$/;
 
-/** What is safe in a shell, a log line and a hint. */
 export function keyName(text: string): string {
-  if (/^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/.test(text)) return text;
+  if (isKeyName(text)) return text;
   throw new InvalidArgumentError(
-    'It must be 1 to 64 letters, digits, dots, dashes or underscores, beginning with a letter or digit.',
+    'It must be 1 to 64 letters, digits, dots, dashes or underscores, beginning with a letter or digit, and no secret.',
   );
 }

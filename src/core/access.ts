@@ -104,6 +104,11 @@ export function keyState(key: Key, now: number): KeyState {
   return key.secrets.some((secret) => secret.expiresAt !== undefined && secret.expiresAt > now) ? 'rotating' : 'active';
 }
 
+/** A secret tells by its beginning whether it may change anything; a key that is kept as the other kind is not what it should be. */
+export function wrongMode({ id, name, mode }: Key): RankdError {
+  return invalidKey(`the key is for ${mode} use and its secret is not (${id})`, `rankd key show ${name}`);
+}
+
 /** One text for every key that is not accepted: a caller never learns which keys exist. The log and the audit say why. */
 export function invalidKey(internal: string, hint: string): RankdError {
   return new RankdError(

@@ -39,6 +39,11 @@ export function withoutKeys(text: string): string {
   return text.replaceAll(/rk_(live|test)_\w*/g, 'rk_$1_…');
 }
 
+/** A name that is safe in a shell, a log line and a hint, and no secret in the wrong place. */
+export function isKeyName(text: string): boolean {
+  return /^(?!rk_(live|test)_)[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/.test(text);
+}
+
 /** A public identifier, e.g. `key_8TqLx0vBz3Rw`. 71 bits: unique without asking anyone. */
 export function newId(prefix: 'ws' | 'key' | 'chg' | 'undo' | 'req' | 'cli' | 'daemon'): string {
   return `${prefix}_${randomBase62(12)}`;

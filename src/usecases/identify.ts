@@ -1,4 +1,4 @@
-import { invalidKey } from '../core/access.ts';
+import { invalidKey, wrongMode } from '../core/access.ts';
 import { hashKey, keyMode } from '../core/api-key.ts';
 import { RankdError } from '../errors.ts';
 import type { Presented, Store } from '../ports.ts';
@@ -15,8 +15,10 @@ export async function identify(
     throw new RankdError('missing_authorization', 'Send the API key in the header "Authorization: Bearer <key>".');
   }
   const createHint = 'rankd key create NAME';
-  if (keyMode(secret) === undefined) throw invalidKey('malformed: not an API key, or mistyped', createHint);
+  const mode = keyMode(secret);
+  if (mode === undefined) throw invalidKey('malformed: not an API key, or mistyped', createHint);
   const presented = await store.findPresented({ hash: hashKey(secret), placeId });
   if (presented === undefined) throw invalidKey('no such key', createHint);
+  if (presented.key.mode !== mode) throw wrongMode(presented.key);
   return presented;
 }

@@ -72,7 +72,7 @@ export async function chooseKey(
 }
 
 /** The rules after the change. */
-function changed(before: KeyRules, change: KeyRulesChange): KeyRules {
+export function changed(before: KeyRules, change: KeyRulesChange): KeyRules {
   const present = Object.entries({ ...before, ...change }).filter(([, value]) => value !== null);
   return Object.fromEntries(present);
 }

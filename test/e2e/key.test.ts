@@ -108,6 +108,38 @@ test.concurrent('a taken name ends with 4; --if-not-exists leaves that key as it
   expect(anew.key.id).not.toBe(first.key.id);
 });
 
+test.concurrent('--if-not-exists tells where the key that exists is not what is asked for', async () => {
+  using home = new CliHome();
+  await home.run(['key', 'create', 'game', '--max-rank', '50', '--scope', 'rank', 'verify']);
+  const same = ['key', 'create', 'game', '--if-not-exists', '--max-rank', '50'];
+  expect(await home.run(same)).toMatchObject({
+    code: 0,
+    stdout: expect.stringMatching(/^key_/),
+    stderr: 'Key "game" exists already; its secret can\'t be shown again.\n',
+  });
+  const other = [
+    'key',
+    'create',
+    'game',
+    '--if-not-exists',
+    '--test',
+    '--scope',
+    'verify',
+    '--expires',
+    '9d',
+    '--system',
+  ];
+  const told = await home.run([...other, '--out', 'game.key']);
+  expect(told).toMatchObject({ code: 0, stdout: expect.stringMatching(/^key_/) });
+  expect(told.stderr).toContain(
+    'warning: it is not what is asked for: mode is live, not test; scope is rank and verify, not verify; ' +
+      'whether it expires is no, not yes; max rank is 50, not unset; system is unset, not yes\n',
+  );
+  expect(existsSync(home.path('game.key'))).toBe(false);
+  expect((await home.json<{ differs: string[] }>(...other)).differs).toHaveLength(5);
+  expect((await home.json<{ differs: string[] }>(...same)).differs).toEqual([]);
+});
+
 test.concurrent('rotating keeps the old secret only until its overlap ends', async () => {
   using home = new CliHome();
   const { secret: first = '' } = await home.json<Made>('key', 'create', 'game');

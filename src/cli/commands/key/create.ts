@@ -1,6 +1,7 @@
 import { type Command, Option } from 'commander';
 import { systemClock } from '../../../clock.ts';
-import { type Scope, scopes } from '../../../core/model.ts';
+import { type Key, type Scope, scopes } from '../../../core/model.ts';
+import { differences } from '../../../usecases/key-differences.ts';
 import { createKey, type KeyOrder } from '../../../usecases/keys.ts';
 import { duration, keyName } from '../../arguments.ts';
 import type { Cli } from '../../cli.ts';
@@ -25,7 +26,7 @@ export function createCommand(key: Command, cli: Cli): void {
     .option('--test', 'a key that runs every check and changes nothing')
     .option('--expires <duration>', 'not accepted after this time, e.g. 90d', duration)
     .addOption(new Option('--scope <scope...>', 'what the key may do').choices(scopes).default([...scopes]))
-    .option('--if-not-exists', 'leave a key of this name as it is')
+    .option('--if-not-exists', 'leave a key of this name as it is, and tell where it differs')
     .option(...outOption);
   addRuleOptions(command)
     .addHelpText(
@@ -46,11 +47,6 @@ async function create(
   { test, expires, scope, ifNotExists, out, ...rules }: CreateOptions,
 ): Promise<void> {
   await cli.withStore(async (store) => {
-    const existing = ifNotExists ? await store.findKey(name) : undefined;
-    if (existing !== undefined && existing.revokedAt === undefined) {
-      cli.say(`Key "${name}" exists already; its secret can't be shown again.`);
-      return cli.print({ created: false, key: keyDocument(existing) }, existing.id);
-    }
     const order: KeyOrder = {
       name,
       mode: test ? 'test' : 'live',
@@ -58,8 +54,17 @@ async function create(
       rules: rulesIn(rules),
       ...(expires !== undefined && { expiresAt: systemClock.now() + expires }),
     };
+    const existing = ifNotExists ? await store.findKey(name) : undefined;
+    if (existing !== undefined && existing.revokedAt === undefined) return printExisting(cli, existing, order);
     const minted = await handOut(out, () => createKey(store, order, cli.by));
     printMinted(cli, minted, out, { created: true });
     cli.say(`try: rankd whitelist add PLACE --key ${name}`);
   });
+}
+
+function printExisting(cli: Cli, key: Key, order: KeyOrder): void {
+  const differs = differences(key, order);
+  cli.print({ created: false, key: keyDocument(key), differs }, key.id);
+  cli.say(`Key "${key.name}" exists already; its secret can't be shown again.`);
+  if (differs.length > 0) cli.say(`warning: it is not what is asked for: ${differs.join('; ')}`);
 }
