@@ -7,6 +7,7 @@ import type { Logger } from './log.ts';
 import type { Metrics } from './metrics/open-metrics.ts';
 import { acquireDaemonLock } from './stores/sqlite/daemon-lock.ts';
 import { checkLadder } from './usecases/check-ladder.ts';
+import { declareKeys } from './usecases/declare-keys.ts';
 import { startWorkers } from './workers.ts';
 
 export interface DaemonOptions extends AppOptions {
@@ -35,6 +36,7 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
   const app = starting.use(await openApp({ ...options, ...(metrics !== undefined && { watch: metrics.watch }) }));
   await app.store.forgetTickets('daemon_'); // of a daemon that was killed: the lock says that there is no other
   await checkLadder(app);
+  await declareKeys(app, options.config.keys);
   const server = createServer(app);
   starting.defer(() => server.close());
   const listener = await metrics?.serve({ app, server }, metricsConfig);

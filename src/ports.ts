@@ -4,6 +4,7 @@ import type {
   Credential,
   Group,
   Key,
+  KeyDeclaration,
   KeyMode,
   KeyRules,
   Member,
@@ -102,7 +103,7 @@ export interface RoleWrite {
  * Everything rankd remembers. Every method is one durable transaction; what is not found is `undefined`. `by` is the
  * doer as the audit names it: a method that takes it writes its audit event in the same transaction.
  *
- * Errors: `not_found`, `already_exists`, `conflict` (also an idempotency key that was taken meanwhile), `key_paused`, and
+ * Errors: `not_found`, `already_exists`, `conflict` (also what the configuration declares, and an idempotency key that was taken meanwhile), `key_paused`, and
  * `store_unavailable` (disk full, locked, read-only; nothing was written).
  */
 export interface Store extends WorkspaceStore, KeyStore, WhitelistStore, ChangeStore, LineStore, AuditStore {
@@ -147,6 +148,19 @@ export interface Presented {
   entry?: WhitelistEntry;
 }
 
+/** A key that is declared; `id` is for one that was not declared before. */
+export interface NewDeclaration extends KeyDeclaration {
+  id: string;
+}
+
+/** A declared key whose name or secret a key has that is not declared. */
+export interface DeclarationClash {
+  /** Of the declared key among those given. */
+  index: number;
+  field: 'name' | 'hash';
+  key: Key;
+}
+
 /** That a request was allowed with a secret. */
 export interface KeyUse {
   secretId: number;
@@ -170,6 +184,11 @@ export interface KeyStore {
   revokeKey(keyId: string, by: string): Promise<Key>;
   /** Pauses a key (the breaker) or lifts the pause. */
   pauseKey(change: { keyId: string; paused: boolean; reason: string }, by: string): Promise<Key>;
+  /**
+   * Makes these keys and their places hold, changes those declared before (known by their names) and revokes those declared
+   * no more; audited where something is different. Changes nothing where something is in the way, and returns that.
+   */
+  declareKeys(declared: readonly NewDeclaration[], by: string): Promise<DeclarationClash[]>;
   /** Keeps the last use of each of these secrets. */
   recordKeyUses(uses: readonly KeyUse[]): Promise<void>;
 }

@@ -3,6 +3,7 @@ import { changedSettings } from './config/changed-settings.ts';
 import type { LoadedConfig } from './config/load.ts';
 import { RankdError } from './errors.ts';
 import { checkLadder } from './usecases/check-ladder.ts';
+import { declareKeys } from './usecases/declare-keys.ts';
 
 /**
  * Takes a new configuration up in a running daemon, whole or not at all, and says in log and audit what became of it. Returns
@@ -16,6 +17,7 @@ export async function reload(
     const after = await load();
     const wiring = await app.rewired(after.config);
     await checkLadder({ ...app, ...wiring });
+    await declareKeys(app, after.config.keys);
     Object.assign(app, wiring);
     const changed = changedSettings(before, after);
     app.log.info(changed, 'the configuration was read anew');

@@ -113,7 +113,7 @@ function mappingOf(document: Document, report: (text: string) => void): Record<s
 /** A section whose settings are all commented out is a null to YAML; to whoever wrote it, it is a section without any. */
 function withoutEmptySections(mapping: Record<string, unknown>, prefix = ''): Record<string, unknown> {
   const entries = Object.entries(mapping)
-    .filter(([name, value]) => !(value === null && sections.has(prefix + name)))
+    .filter(([name, value]) => !(value === null && (sections.has(prefix + name) || prefix + name === 'keys')))
     .map(
       ([name, value]) => [name, isSection(value) ? withoutEmptySections(value, `${prefix}${name}.`) : value] as const,
     );

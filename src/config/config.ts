@@ -1,4 +1,5 @@
 import type { Policy } from '../core/policy.ts';
+import { type DeclaredKey, toDeclaredKey } from './declared-key.ts';
 import type { PlatformChoice } from './platform-choice.ts';
 import type { Settings } from './schema.ts';
 import type { Secret } from './secret.ts';
@@ -15,6 +16,7 @@ export interface Config {
   limits: LimitsConfig;
   metrics: { enabled: boolean; host: string; port: number };
   log: { level: Settings['log']['level'] };
+  keys: DeclaredKey[];
 }
 
 export interface OpenCloudConfig {
@@ -53,8 +55,15 @@ export interface LimitsConfig {
   verifyPerMinute: number;
 }
 
-/** The settings as the code names them, for the chosen platform. `groupFile` is an absolute path. */
-export function toConfig(settings: Settings, choice: PlatformChoice, groupFile: string | undefined): Config {
+/**
+ * The settings as the code names them, for the chosen platform. `groupFile` is an absolute path; `at` tells where the file
+ * says something (`file:line:col`).
+ */
+export function toConfig(
+  settings: Settings,
+  choice: PlatformChoice,
+  { groupFile, at }: { groupFile: string | undefined; at: (path: readonly PropertyKey[]) => string },
+): Config {
   const { group, server, policy, limits, metrics, log } = settings;
   return {
     platform: toPlatformConfig(settings, choice, groupFile),
@@ -83,6 +92,7 @@ export function toConfig(settings: Settings, choice: PlatformChoice, groupFile: 
     limits: { rankPerMinute: limits.rank, rankBurst: limits.rank_burst, verifyPerMinute: limits.verify },
     metrics,
     log: { level: log.level },
+    keys: settings.keys.map((key, index) => toDeclaredKey(key, (...path) => at(['keys', index, ...path]))),
   };
 }
 

@@ -55,7 +55,7 @@ export function loadConfig({ flags, env, cwd, configFile, withExcerpts }: Config
   const groupFile =
     settings.platform.group_file && resolve(folderOf('platform.group_file'), settings.platform.group_file);
   return {
-    config: toConfig(settings, platform.choice, groupFile),
+    config: toConfig(settings, platform.choice, { groupFile, at: (path) => file?.placeOf(path).at ?? '' }),
     file: location?.path,
     origins: withPlatform(origins, platform),
     warnings: platform.warnings,

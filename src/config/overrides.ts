@@ -21,7 +21,7 @@ export function environmentLayer(env: Record<string, string | undefined>, folder
   const variables = new Map(settings.map((setting) => [setting.path, setting.env]));
   return {
     source: 'environment',
-    values: valuesOf((setting) => env[setting.env] || undefined),
+    values: valuesOf((setting) => (setting.env && env[setting.env]) || undefined),
     folder,
     problems: strayVariables(env),
     placeOf: (path) => ({ at: variables.get(settingPath(path)) }),

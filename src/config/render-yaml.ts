@@ -14,7 +14,7 @@ export function renderYaml(chosen: ReadonlyMap<string, Chosen>): string {
   let section: string[] = [];
   const lines = settings.flatMap(({ path, description, default: preset }) => {
     const parents = path.split('.').slice(0, -1);
-    const opened = headings(parents, section);
+    const opened = parents.length === 0 ? [''] : headings(parents, section);
     section = parents;
     return [...opened, ...entry(path, description, chosen.get(path) ?? { value: preset, isOff: true })];
   });

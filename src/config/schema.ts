@@ -1,6 +1,6 @@
-import { isIP } from 'node:net';
 import { z } from 'zod';
-import { durationPattern, parseDuration } from './duration.ts';
+import { declaredKey, nameNothingTwice } from './declared-key-schema.ts';
+import { duration, filePath, host, id, ids, oneOf, section, url, whole } from './values.ts';
 
 /**
  * Every setting of `rankd.yaml`, with its default and what it does. The message of each check says what is expected;
@@ -110,69 +110,14 @@ export const settingsSchema = section({
       .default('info')
       .describe('The least severe level that is logged.'),
   }),
+  keys: z
+    .array(declaredKey, { error: 'a list of keys' })
+    .check(nameNothingTwice)
+    .prefault([])
+    .describe(
+      'API keys declared here, not made by rankd key create; commands show them, but only this file changes them.',
+    ),
 });
 
 /** The settings as the file names them, checked and with defaults; durations are in milliseconds. */
 export type Settings = z.output<typeof settingsSchema>;
-
-function section<Shape extends z.ZodRawShape>(shape: Shape) {
-  return z.strictObject(shape, { error: 'a mapping of settings' }).prefault({} as z.input<z.ZodObject<Shape>>);
-}
-
-function whole(min: number, max: number) {
-  const error = `a whole number from ${min} to ${max}`;
-  return z.int({ error }).min(min, { error }).max(max, { error });
-}
-
-function id() {
-  return whole(1, Number.MAX_SAFE_INTEGER);
-}
-
-function ids() {
-  return z.array(id(), { error: 'a list of ids' });
-}
-
-function oneOf<const Names extends readonly [string, ...string[]]>(names: Names) {
-  return z.enum(names, { error: `one of ${names.join(', ')}` });
-}
-
-function filePath() {
-  const error = 'the path of a file';
-  return z.string({ error }).min(1, { error });
-}
-
-function host() {
-  const error = 'an IP address or host name, without a port';
-  return z.string({ error }).refine((text) => isIP(text) > 0 || /^[a-z\d]([a-z\d.-]*[a-z\d])?$/i.test(text), { error });
-}
-
-function duration(preset: string, { min, max }: { min: string; max: string }) {
-  const error = `a duration from ${min} to ${max}, such as ${preset}`;
-  const msOf = (text: string) => parseDuration(text) ?? Number.NaN;
-  return z
-    .string({ error })
-    .regex(durationPattern, { error, abort: true })
-    .refine((text) => msOf(text) >= msOf(min) && msOf(text) <= msOf(max), { error, abort: true })
-    .transform(msOf)
-    .prefault(preset);
-}
-
-/** The checked address, without a trailing slash. */
-function url(preset: string) {
-  const error = 'an https address (or http on loopback) without user, password, query or fragment';
-  return z
-    .string({ error })
-    .refine(isBaseUrl, { error, abort: true })
-    .transform((text) => new URL(text).href.replace(/\/+$/, ''))
-    .prefault(preset);
-}
-
-function isBaseUrl(text: string): boolean {
-  if (!URL.canParse(text) || /[?#@\s]/.test(text)) return false;
-  const { protocol, hostname } = new URL(text);
-  return protocol === 'https:' || (protocol === 'http:' && isLoopback(hostname));
-}
-
-function isLoopback(hostname: string): boolean {
-  return hostname === 'localhost' || hostname === '[::1]' || (isIP(hostname) === 4 && hostname.startsWith('127.'));
-}

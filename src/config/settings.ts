@@ -5,12 +5,12 @@ import { settingsSchema } from './schema.ts';
 export interface Setting {
   /** e.g. `server.port`. */
   path: string;
-  /** e.g. `RANKD_SERVER_PORT`. */
-  env: string;
+  /** e.g. `RANKD_SERVER_PORT`; `undefined` where no variable can say it. */
+  env: string | undefined;
   description: string;
   /** As the file would say it; `undefined` where the setting is off, or follows from others, unless given. */
   default: unknown;
-  type: 'text' | 'number' | 'boolean' | 'numbers';
+  type: 'text' | 'number' | 'boolean' | 'numbers' | 'mappings';
 }
 
 /** Every setting, in the order of the schema. */
@@ -18,6 +18,10 @@ export const settings: readonly Setting[] = leaves(jsonSchema(), []);
 
 /** Every mapping that groups settings, e.g. `policy` and `policy.breaker`. */
 export const sections: ReadonlySet<string> = new Set(settings.flatMap(({ path }) => parents(path)));
+
+/** Every setting of an entry of `keys`: its name, description, default, and whether it must be there. */
+export const keySettings: ReadonlyArray<Pick<Setting, 'path' | 'description' | 'default'> & { isRequired: boolean }> =
+  entrySettings(jsonSchema().properties?.['keys']?.items ?? {});
 
 /** The schema of `rankd.yaml` as JSON Schema 2020-12, for editors. */
 export function jsonSchema(): JsonSchema {
@@ -30,19 +34,31 @@ export interface JsonSchema {
   description?: string;
   default?: unknown;
   properties?: Record<string, JsonSchema>;
+  items?: JsonSchema;
+  required?: string[];
 }
 
 function leaves(schema: JsonSchema, parents: string[]): Setting[] {
   if (schema.properties !== undefined) {
     return Object.entries(schema.properties).flatMap(([name, child]) => leaves(child, [...parents, name]));
   }
-  const env = `RANKD_${parents.join('_').toUpperCase()}`;
+  const type = typeOf(schema);
+  const env = type === 'mappings' ? undefined : `RANKD_${parents.join('_').toUpperCase()}`;
   const { description = '', default: preset } = schema;
-  return [{ path: parents.join('.'), env, description, default: preset, type: typeOf(schema) }];
+  return [{ path: parents.join('.'), env, description, default: preset, type }];
 }
 
-function typeOf({ type }: JsonSchema): Setting['type'] {
-  if (type === 'array') return 'numbers';
+function entrySettings({ properties = {}, required = [] }: JsonSchema): typeof keySettings {
+  return Object.entries(properties).map(([path, { description = '', default: preset }]) => ({
+    path,
+    description,
+    default: preset,
+    isRequired: required.includes(path),
+  }));
+}
+
+function typeOf({ type, items }: JsonSchema): Setting['type'] {
+  if (type === 'array') return items?.type === 'object' ? 'mappings' : 'numbers';
   if (type === 'integer') return 'number';
   return type === 'boolean' ? 'boolean' : 'text';
 }

@@ -1,9 +1,11 @@
 import { keyFile, keyVariable } from './platform-key.ts';
-import { sections, settings } from './settings.ts';
+import { keySettings, sections, settings } from './settings.ts';
 import { suggest } from './suggest.ts';
 
 /** What to say of a name that is no setting: `unknown setting`, with the setting that was probably meant. */
 export function unknownSetting(path: string): string {
+  const ofKey = /^keys\.\d+\.(.+)$/.exec(path)?.[1];
+  if (ofKey !== undefined) return unknownKeySetting(ofKey);
   if (namesSecret(path)) {
     return `unknown setting; a secret never goes here: name its file in ${keyFile} or set ${keyVariable}`;
   }
@@ -13,8 +15,20 @@ export function unknownSetting(path: string): string {
   );
 }
 
+function unknownKeySetting(name: string): string {
+  if (namesSecret(name))
+    return 'unknown setting; a secret never goes here: its hash does, as `rankd key hash -` prints it';
+  return withSuggestion(
+    'unknown setting',
+    suggest(
+      name,
+      keySettings.map(({ path }) => path),
+    ),
+  );
+}
+
 export function unknownVariable(name: string): string {
-  const known = [...settings.map(({ env }) => env), ...otherVariables];
+  const known = [...settings.flatMap(({ env }) => env ?? []), ...otherVariables];
   const unprefixed = name.slice('RANKD'.length);
   return withSuggestion(
     'matches no setting',

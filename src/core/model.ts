@@ -86,6 +86,8 @@ export interface Key extends KeyRules {
   revokedAt?: number;
   /** Set while paused by the abuse breaker. */
   pausedAt?: number;
+  /** Set where the configuration declares it, which alone can change it then: `rankd.yaml:31`. */
+  declaredIn?: string;
   /** Newest first; a second one only while a rotation's overlap lasts. */
   secrets: KeySecret[];
 }
@@ -112,6 +114,21 @@ export interface WhitelistEntry {
   active: boolean;
   note: string;
   addedAt: number;
+  /** Set where the configuration declares it, which alone can change it then: `rankd.yaml:38`. */
+  declaredIn?: string;
+}
+
+/** A key as the configuration declares it. */
+export interface KeyDeclaration {
+  name: string;
+  /** SHA-256 of its secret, 32 bytes. */
+  hash: Buffer;
+  mode: KeyMode;
+  scopes: Scope[];
+  rules: KeyRules;
+  expiresAt?: number;
+  declaredIn: string;
+  whitelist: { placeIds: number[]; declaredIn: string };
 }
 
 // ---- a rank change ----

@@ -73,7 +73,9 @@ test.each([true, false])('a log line can not be forged by what is logged, readab
   if (readable) expect(frames.slice(1)).toSatisfy((rest: string[]) => rest.every((line) => line.startsWith('  ')));
 });
 
-test('no output of a command obeys a caller or an operator’s note: texts, JSON, CSV and errors', async () => {
+test('no output of a command obeys a caller or an operator’s note: texts, JSON, CSV and errors', {
+  timeout: 60_000,
+}, async () => {
   using home = new CliHome();
   await home.run(['key', 'create', 'game', '--out', 'game.key']);
   await using daemon = await DaemonProcess.start(home);

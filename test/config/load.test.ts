@@ -35,6 +35,7 @@ test('with nothing configured, rankd runs on a simulated group with the document
     limits: { rankPerMinute: 600, rankBurst: 300, verifyPerMinute: 3000 },
     metrics: { enabled: false, host: '127.0.0.1', port: 9265 },
     log: { level: 'info' },
+    keys: [],
   } satisfies Config);
 });
 
@@ -76,7 +77,8 @@ const samples: Record<string, [file: string, env: string, flag: string]> = {
 };
 
 describe('a flag wins over the environment, that over the file, that over the default', () => {
-  test.each(settings.map((setting) => [setting.path, setting] as const))('%s', (path, setting) => {
+  const ofVariables = settings.flatMap(({ path, env }) => (env === undefined ? [] : [[path, env] as const]));
+  test.each(ofVariables)('%s', (path, env) => {
     const [inFile, inEnv, inFlag] = samples[path] ?? expect.fail('no samples');
     for (const key of ['a', 'b', 'c']) box.write(`${key}.key`, key);
     const lines = path.split('.').map((name, depth) => `${'  '.repeat(depth)}${name}:`);
@@ -85,8 +87,8 @@ describe('a flag wins over the environment, that over the file, that over the de
     const always = { RANKD_GROUP_ID: path === 'group.id' ? '' : '5', RANKD_PLATFORM_API_KEY: 'k' };
 
     const ofFile = box.load({ env: always });
-    const ofEnv = box.load({ env: { ...always, [setting.env]: inEnv } });
-    const ofFlag = box.load({ env: { ...always, [setting.env]: inEnv }, flags: { [path]: inFlag } });
+    const ofEnv = box.load({ env: { ...always, [env]: inEnv } });
+    const ofFlag = box.load({ env: { ...always, [env]: inEnv }, flags: { [path]: inFlag } });
 
     expect([ofFile, ofEnv, ofFlag].map(({ origins }) => origins.get(path)?.source)).toEqual([
       'file',

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { parseDocument } from 'yaml';
-import { jsonSchema, sections, settings } from '../../src/config/settings.ts';
+import { jsonSchema, keySettings, sections, settings } from '../../src/config/settings.ts';
 import { Sandbox } from './sandbox.ts';
 
 const example = readFileSync(new URL('../../config/rankd.example.yaml', import.meta.url), 'utf8');
@@ -19,7 +19,7 @@ afterEach(() => box[Symbol.dispose]());
 test('every setting has a one-line description, a variable and a place in the example, with that description above it', () => {
   const document = parseDocument(complete);
   for (const { path, env, description } of settings) {
-    expect(env).toBe(`RANKD_${path.replaceAll('.', '_').toUpperCase()}`);
+    expect(env).toBe(path === 'keys' ? undefined : `RANKD_${path.replaceAll('.', '_').toUpperCase()}`);
     expect(description).toMatch(/^[^\n]{10,130}\.$|^[^\n]{10,130}[A-Z]$/);
     expect(document.getIn(path.split('.')), path).not.toBeUndefined();
     const line = `${'  '.repeat(path.split('.').length - 1)}# ${description}\n`;
@@ -34,6 +34,14 @@ test('what the example leaves in is exactly the default of every setting that ha
     const inExample = path.split('.').reduce((node, name) => node?.[name], document);
     expect(inExample, path).toEqual(preset);
   }
+});
+
+test('the declared key that the example shows is accepted, and shows every setting of a key', () => {
+  const shown = example.slice(example.indexOf('# keys:\n')).replaceAll(/^# ?/gm, '');
+  box.write('rankd.yaml', `platform: { kind: simulated }\n${shown}`);
+  expect(box.load().config.keys).toMatchObject([{ name: 'my-game', whitelist: { placeIds: [920587237] } }]);
+  expect(Object.keys(parseDocument(shown).toJS().keys[0])).toEqual(keySettings.map(({ path }) => path));
+  for (const { description } of keySettings) expect(shown).toContain(`# ${description}\n`);
 });
 
 test('the example as it is changes nothing', () => {

@@ -7,6 +7,7 @@ import { ManualClock } from '../support/manual-clock.ts';
 import { auditContract } from './store/audit.ts';
 import { breakerContract } from './store/breaker.ts';
 import { changeContract } from './store/changes.ts';
+import { declaredKeyContract } from './store/declared-keys.ts';
 import { keyContract } from './store/keys.ts';
 import { lineContract } from './store/line.ts';
 import { presentedContract } from './store/presented.ts';
@@ -42,6 +43,7 @@ export function storeContract(name: string, open: OpenStore): void {
 
     workspaceContract(at);
     keyContract(at);
+    declaredKeyContract(at);
     presentedContract(at);
     whitelistContract(at);
     changeContract(at);

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
-import { errorTable, exitTable, settingsTable } from '../support/readme-tables.ts';
+import { errorTable, exitTable, keySettingsTable, settingsTable } from '../support/readme-tables.ts';
 
 const readme = readFileSync(new URL('../../README.md', import.meta.url), 'utf8');
 
@@ -8,9 +8,10 @@ test.each([
   ['every error code with its status and words', errorTable],
   ['every exit code with its errors', exitTable],
   ['every setting with its default', settingsTable],
+  ['every setting of a declared key', keySettingsTable],
 ])('README lists %s, as the code has them', (_, table) => {
   const lines = table();
-  const [heading = ''] = lines;
-  const listed = readme.slice(readme.indexOf(heading)).split('\n\n', 1)[0]?.trimEnd().split('\n');
+  const beginning = lines.slice(0, 3).join('\n');
+  const listed = readme.slice(readme.indexOf(beginning)).split('\n\n', 1)[0]?.trimEnd().split('\n');
   expect(listed).toEqual(lines);
 });

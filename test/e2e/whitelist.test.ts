@@ -46,6 +46,7 @@ test.concurrent('added places are listed with key, note and time, and each is to
       active: true,
       note: '',
       addedAt: expect.any(String),
+      declaredIn: null,
     },
     expect.objectContaining({ placeId: 20, active: true, note: 'main game' }),
     expect.objectContaining({ placeId: 9007199254740991, note: 'main game' }),
@@ -80,7 +81,9 @@ test.concurrent('every bad line of a list is named at once, and nothing is chang
   expect(await places(home)).toEqual([]);
 });
 
-test('a list of 20 000 places is added in one transaction, and one wrong line among them adds nothing', async () => {
+test('a list of 20 000 places is added in one transaction, and one wrong line among them adds nothing', {
+  timeout: 60_000,
+}, async () => {
   using home = await homeWithKey();
   const ids = Array.from({ length: 20_000 }, (_, index) => String(index + 1));
   const wrong = ids.with(11_999, '12 000').join('\n');

@@ -127,7 +127,7 @@ function testConfig(dataDir: string, overrides: ConfigOverrides = {}): Config {
   const { config } = loadConfig({ flags, env: {}, cwd: dataDir });
   const sections = Object.entries(config).map(([name, section]) => [
     name,
-    { ...section, ...overrides[name as keyof Config] },
+    Array.isArray(section) ? section : { ...section, ...overrides[name as keyof Config] },
   ]);
   return Object.fromEntries(sections) as Config;
 }

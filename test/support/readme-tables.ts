@@ -1,5 +1,5 @@
 import { exitCodes } from '../../src/cli/errors.ts';
-import { settings } from '../../src/config/settings.ts';
+import { keySettings, settings } from '../../src/config/settings.ts';
 import { type ErrorCode, reasons } from '../../src/errors.ts';
 import { publicCodes, statuses } from '../../src/http/errors.ts';
 
@@ -22,12 +22,25 @@ export function exitTable(): string[] {
 }
 
 export function settingsTable(): string[] {
-  const shown = (value: unknown) =>
-    value === undefined ? '' : `\`${typeof value === 'string' ? value : JSON.stringify(value)}\``;
   return table(
     ['setting', 'default', 'what it does'],
     settings.map(({ path, default: preset, description }) => [`\`${path}\``, shown(preset), description]),
   );
+}
+
+export function keySettingsTable(): string[] {
+  return table(
+    ['setting', 'default', 'what it does'],
+    keySettings.map(({ path, default: preset, isRequired, description }) => [
+      `\`${path}\``,
+      isRequired ? 'required' : shown(preset),
+      description,
+    ]),
+  );
+}
+
+function shown(value: unknown): string {
+  return value === undefined ? '' : `\`${typeof value === 'string' ? value : JSON.stringify(value)}\``;
 }
 
 function table(headings: string[], rows: string[][]): string[] {

@@ -2,6 +2,7 @@ import type { Command } from 'commander';
 import type { Cli } from '../cli.ts';
 import { examples } from '../help.ts';
 import { createCommand } from './key/create.ts';
+import { hashCommand } from './key/hash.ts';
 import { listCommand } from './key/list.ts';
 import { resumeCommand } from './key/resume.ts';
 import { revokeCommand } from './key/revoke.ts';
@@ -23,4 +24,5 @@ export function keyCommands(program: Command, cli: Cli): void {
   revokeCommand(key, cli);
   resumeCommand(key, cli);
   verifyCommand(key, cli);
+  hashCommand(key, cli);
 }

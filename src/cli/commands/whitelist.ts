@@ -104,14 +104,15 @@ async function list(cli: Cli, { key: idOrName }: { key?: string }): Promise<void
       (await store.listEntries({ keyId: key.id })).map((entry) => entryDocument(key, entry)),
     );
     const documents = (await Promise.all(lists)).flat();
-    const rows = documents.map(({ placeId, keyName, active, addedAt, note }) => [
+    const rows = documents.map(({ placeId, keyName, active, addedAt, declaredIn, note }) => [
       String(placeId),
       keyName,
       active ? 'yes' : 'no',
       addedAt,
+      declaredIn ?? '-',
       note,
     ]);
-    cli.print({ entries: documents }, table(['place', 'key', 'active', 'added', 'note'], rows));
+    cli.print({ entries: documents }, table(['place', 'key', 'active', 'added', 'declared in', 'note'], rows));
     if (documents.length === 0) cli.say('No place is whitelisted.\ntry: rankd whitelist add PLACE');
   });
 }
@@ -164,6 +165,14 @@ function printOutcomes<Entry extends WhitelistEntry>(
 }
 
 /** An entry as `--json` shows it; times are ISO 8601. */
-function entryDocument(key: Key, { placeId, active, note, addedAt }: WhitelistEntry) {
-  return { placeId, keyId: key.id, keyName: key.name, active, note, addedAt: new Date(addedAt).toISOString() };
+function entryDocument(key: Key, { placeId, active, note, addedAt, declaredIn }: WhitelistEntry) {
+  return {
+    placeId,
+    keyId: key.id,
+    keyName: key.name,
+    active,
+    note,
+    addedAt: new Date(addedAt).toISOString(),
+    declaredIn: declaredIn ?? null,
+  };
 }

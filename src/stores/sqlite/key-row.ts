@@ -12,6 +12,7 @@ export interface KeyRow extends RulesRow {
   expiresAt: number | null;
   revokedAt: number | null;
   pausedAt: number | null;
+  declaredIn: string | null;
   secrets: string;
 }
 
@@ -29,6 +30,7 @@ export const keyColumns = `
   k.id, k.name, k.mode, k.scopes, ${ruleColumns},
   k.created_at AS createdAt, k.expires_at AS expiresAt,
   k.revoked_at AS revokedAt, k.paused_at AS pausedAt,
+  iif(k.revoked_at IS NULL, k.declared_in, NULL) AS declaredIn,
   (SELECT json_group_array(
             json_object('masked', s.masked, 'createdAt', s.created_at, 'replacedAt', s.replaced_at,
                         'expiresAt', s.expires_at, 'lastUsedAt', s.last_used_at, 'lastPlaceId', s.last_place_id)

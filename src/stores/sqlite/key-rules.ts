@@ -12,10 +12,10 @@ const columns = {
   ratePerMinute: 'rate',
 } as const satisfies Record<keyof KeyRules, string>;
 
-const rules = Object.keys(columns) as Array<keyof KeyRules>;
+export const ruleNames = Object.keys(columns) as Array<keyof KeyRules>;
 
 /** The columns of a key's rules from `keys AS k`. */
-export const ruleColumns = rules.map((rule) => `k.${columns[rule]} AS "${rule}"`).join(', ');
+export const ruleColumns = ruleNames.map((rule) => `k.${columns[rule]} AS "${rule}"`).join(', ');
 
 /** A key's rules as they are selected. */
 export interface RulesRow {
@@ -33,7 +33,7 @@ export function setRules(
   key: Pick<Key, 'id'> & KeyRules,
   change: KeyRulesChange,
 ): Record<string, { from: unknown; to: unknown }> {
-  const changed = rules.filter((rule) => change[rule] !== undefined && change[rule] !== (key[rule] ?? null));
+  const changed = ruleNames.filter((rule) => change[rule] !== undefined && change[rule] !== (key[rule] ?? null));
   for (const rule of changed) {
     const value = change[rule];
     db.run(`UPDATE keys SET ${columns[rule]} = @value WHERE id = @id`, {
@@ -46,5 +46,5 @@ export function setRules(
 
 /** The rules among the fields of something that has them. */
 export function rulesOf(key: KeyRules): KeyRules {
-  return Object.fromEntries(rules.flatMap((rule) => (key[rule] === undefined ? [] : [[rule, key[rule]]])));
+  return Object.fromEntries(ruleNames.flatMap((rule) => (key[rule] === undefined ? [] : [[rule, key[rule]]])));
 }

@@ -1,3 +1,4 @@
+import { refuseDeclared } from '../../core/declared.ts';
 import type { Key } from '../../core/model.ts';
 import { RankdError } from '../../errors.ts';
 import type { Clock, KeyStore, NewSecret } from '../../ports.ts';
@@ -7,7 +8,7 @@ import { type KeyRow, keyColumns, toKey } from './key-row.ts';
 import { rulesOf, setRules } from './key-rules.ts';
 import { findPresented } from './presented.ts';
 
-export function keyStore(db: Connection, clock: Pick<Clock, 'now'>): KeyStore {
+export function keyStore(db: Connection, clock: Pick<Clock, 'now'>): Omit<KeyStore, 'declareKeys'> {
   return {
     async findPresented(query) {
       return findPresented(db, { ...query, now: clock.now() });
@@ -49,7 +50,7 @@ export function keyStore(db: Connection, clock: Pick<Clock, 'now'>): KeyStore {
     async rotateKey({ keyId, secret, oldExpiresAt }, by) {
       const now = clock.now();
       return db.write(() => {
-        const key = requireKey(db, keyId, now);
+        const key = requireOwnKey(db, keyId, now);
         if (key.revokedAt !== undefined) {
           throw new RankdError('conflict', `Key ${key.name} is revoked, so it cannot get a new secret.`, {
             hint: 'make a new key with `rankd key create NAME`',
@@ -71,7 +72,7 @@ export function keyStore(db: Connection, clock: Pick<Clock, 'now'>): KeyStore {
     async updateKey({ keyId, rules }, by) {
       const now = clock.now();
       return db.write(() => {
-        const key = requireKey(db, keyId, now);
+        const key = requireOwnKey(db, keyId, now);
         if (key.revokedAt !== undefined) {
           throw new RankdError('conflict', `Key ${key.name} is revoked, so there is nothing left to set.`, {
             hint: 'make a new key with `rankd key create NAME`',
@@ -86,7 +87,7 @@ export function keyStore(db: Connection, clock: Pick<Clock, 'now'>): KeyStore {
     async revokeKey(keyId, by) {
       const now = clock.now();
       return db.write(() => {
-        requireKey(db, keyId, now);
+        requireOwnKey(db, keyId, now);
         db.run('UPDATE keys SET revoked_at = coalesce(revoked_at, @now) WHERE id = @keyId', { keyId, now });
         appendEvent(db, { at: now, by, action: 'key.revoke', subject: keyId, detail: {} });
         return requireKey(db, keyId, now);
@@ -141,6 +142,13 @@ export function requireKey(db: Connection, id: string, now: number): Key {
   return toKey(row);
 }
 
+/** The key of an id, where it is not declared. Throws `not_found` or `conflict`. */
+function requireOwnKey(db: Connection, id: string, now: number): Key {
+  const key = requireKey(db, id, now);
+  refuseDeclared(`Key "${key.name}"`, key);
+  return key;
+}
+
 function refuseTakenName(db: Connection, name: string): void {
   const taken = db.get('SELECT 1 FROM keys WHERE name = @name AND revoked_at IS NULL', { name });
   if (taken !== undefined) {
@@ -150,7 +158,11 @@ function refuseTakenName(db: Connection, name: string): void {
   }
 }
 
-function addSecret(db: Connection, { keyId, secret, now }: { keyId: string; secret: NewSecret; now: number }): void {
+/** Part of a transaction. */
+export function addSecret(
+  db: Connection,
+  { keyId, secret, now }: { keyId: string; secret: NewSecret; now: number },
+): void {
   db.run('INSERT INTO key_secrets (key_id, hash, masked, created_at) VALUES (@keyId, @hash, @masked, @now)', {
     keyId,
     hash: secret.hash,

@@ -23,22 +23,23 @@ export const migrations: readonly string[] = [
   ) STRICT;
 
   CREATE TABLE keys (
-    seq        INTEGER PRIMARY KEY AUTOINCREMENT,
-    id         TEXT    NOT NULL UNIQUE,
-    name       TEXT    NOT NULL,
-    mode       TEXT    NOT NULL CHECK (mode IN ('live', 'test')),
-    scopes     TEXT    NOT NULL,
-    max_rank   INTEGER,
-    min_rank   INTEGER,
-    direction  TEXT             CHECK (direction IN ('promote', 'demote')),
-    self_rank  TEXT             CHECK (self_rank = 'deny'),
-    is_system  INTEGER          CHECK (is_system IN (0, 1)),
-    rate       INTEGER,
-    created_at INTEGER NOT NULL,
-    expires_at INTEGER,
-    revoked_at INTEGER,
-    paused_at  INTEGER,
-    resumed_at INTEGER
+    seq         INTEGER PRIMARY KEY AUTOINCREMENT,
+    id          TEXT    NOT NULL UNIQUE,
+    name        TEXT    NOT NULL,
+    mode        TEXT    NOT NULL CHECK (mode IN ('live', 'test')),
+    scopes      TEXT    NOT NULL,
+    max_rank    INTEGER,
+    min_rank    INTEGER,
+    direction   TEXT             CHECK (direction IN ('promote', 'demote')),
+    self_rank   TEXT             CHECK (self_rank = 'deny'),
+    is_system   INTEGER          CHECK (is_system IN (0, 1)),
+    rate        INTEGER,
+    created_at  INTEGER NOT NULL,
+    expires_at  INTEGER,
+    revoked_at  INTEGER,
+    paused_at   INTEGER,
+    resumed_at  INTEGER,
+    declared_in TEXT
   ) STRICT;
   CREATE UNIQUE INDEX one_key_a_name ON keys (name) WHERE revoked_at IS NULL;
 
@@ -56,11 +57,12 @@ export const migrations: readonly string[] = [
   CREATE INDEX secrets_of_a_key ON key_secrets (key_id);
 
   CREATE TABLE whitelist (
-    key_id   TEXT    NOT NULL REFERENCES keys (id),
-    place_id INTEGER NOT NULL,
-    active   INTEGER NOT NULL CHECK (active IN (0, 1)),
-    note     TEXT    NOT NULL,
-    added_at INTEGER NOT NULL,
+    key_id      TEXT    NOT NULL REFERENCES keys (id),
+    place_id    INTEGER NOT NULL,
+    active      INTEGER NOT NULL CHECK (active IN (0, 1)),
+    note        TEXT    NOT NULL,
+    added_at    INTEGER NOT NULL,
+    declared_in TEXT,
     PRIMARY KEY (key_id, place_id)
   ) STRICT, WITHOUT ROWID;
 

@@ -4,6 +4,7 @@ import { changeQueries } from './change-queries.ts';
 import { changeWrites } from './change-writes.ts';
 import { Connection } from './connection.ts';
 import { privateFile, tightenFile } from './data-dir.ts';
+import { declaredKeyStore } from './declared-keys.ts';
 import { keyStore } from './keys.ts';
 import { lineStore } from './line.ts';
 import { migrate } from './migrate.ts';
@@ -29,6 +30,7 @@ export function createSqliteStore(db: Connection, clock: Pick<Clock, 'now'>): St
   return {
     ...workspaceStore(db, clock),
     ...keyStore(db, clock),
+    ...declaredKeyStore(db, clock),
     ...whitelistStore(db, clock),
     ...changeWrites(db, clock),
     ...changeQueries(db),

@@ -1,9 +1,11 @@
+import { refuseDeclared } from '../../core/declared.ts';
 import type { WhitelistEntry } from '../../core/model.ts';
 import { RankdError } from '../../errors.ts';
 import type { Clock, WhitelistStore } from '../../ports.ts';
 import { appendEvent } from './audit.ts';
 import type { Connection } from './connection.ts';
 import { requireKey } from './keys.ts';
+import { withoutNulls } from './row.ts';
 
 export function whitelistStore(db: Connection, clock: Pick<Clock, 'now'>): WhitelistStore {
   return {
@@ -12,7 +14,9 @@ export function whitelistStore(db: Connection, clock: Pick<Clock, 'now'>): White
       return db.write(() => {
         requireKey(db, keyId, now);
         return unique(placeIds).map((placeId) => {
-          const added = findEntry(db, keyId, placeId) === undefined;
+          const before = findEntry(db, keyId, placeId);
+          const added = before === undefined;
+          if (before !== undefined && note !== undefined) refuseDeclared(`Place ${placeId}`, before);
           db.run(
             `INSERT INTO whitelist (key_id, place_id, active, note, added_at)
              VALUES (@keyId, @placeId, 1, coalesce(@note, ''), @now)
@@ -34,7 +38,7 @@ export function whitelistStore(db: Connection, clock: Pick<Clock, 'now'>): White
     async setEntriesActive({ keyId, placeIds, active }, by) {
       const action = active ? 'whitelist.enable' : 'whitelist.disable';
       return db.write(() => {
-        requireEntries(db, keyId, placeIds);
+        requireOwnEntries(db, keyId, placeIds);
         return unique(placeIds).map((placeId) => {
           db.run('UPDATE whitelist SET active = @active WHERE key_id = @keyId AND place_id = @placeId', {
             keyId,
@@ -49,7 +53,7 @@ export function whitelistStore(db: Connection, clock: Pick<Clock, 'now'>): White
 
     async removeEntries({ keyId, placeIds }, by) {
       return db.write(() => {
-        const entries = requireEntries(db, keyId, placeIds);
+        const entries = requireOwnEntries(db, keyId, placeIds);
         for (const { placeId, note } of entries) {
           db.run('DELETE FROM whitelist WHERE key_id = @keyId AND place_id = @placeId', { keyId, placeId });
           const event = { at: clock.now(), by, action: 'whitelist.remove', subject: String(placeId) };
@@ -61,22 +65,25 @@ export function whitelistStore(db: Connection, clock: Pick<Clock, 'now'>): White
   };
 }
 
-type EntryRow = Omit<WhitelistEntry, 'active'> & { active: number };
+type EntryRow = Omit<WhitelistEntry, 'active' | 'declaredIn'> & { active: number; declaredIn: string | null };
 
-const selectEntry = 'SELECT key_id AS keyId, place_id AS placeId, active, note, added_at AS addedAt FROM whitelist';
+const selectEntry = `
+  SELECT key_id AS keyId, place_id AS placeId, active, note, added_at AS addedAt, declared_in AS declaredIn
+  FROM whitelist`;
 
 function findEntry(db: Connection, keyId: string, placeId: number): WhitelistEntry | undefined {
   const row = db.get<EntryRow>(`${selectEntry} WHERE key_id = @keyId AND place_id = @placeId`, { keyId, placeId });
   return row && toEntry(row);
 }
 
-/** The entries of all these places. Throws `not_found` with every place that has none. */
-function requireEntries(db: Connection, keyId: string, placeIds: number[]): WhitelistEntry[] {
+/** The entries of all these places. Throws `not_found` with every place that has none, `conflict` where one is declared. */
+function requireOwnEntries(db: Connection, keyId: string, placeIds: number[]): WhitelistEntry[] {
   const places = unique(placeIds);
   const entries = places.flatMap((placeId) => findEntry(db, keyId, placeId) ?? []);
   const found = new Set(entries.map((entry) => entry.placeId));
   const missing = places.filter((placeId) => !found.has(placeId));
   if (missing.length > 0) throw notListed(keyId, missing);
+  for (const entry of entries) refuseDeclared(`Place ${entry.placeId}`, entry);
   return entries;
 }
 
@@ -102,7 +109,7 @@ function someOf(placeIds: number[]): string {
 const mostNamed = 20;
 
 function toEntry(row: EntryRow): WhitelistEntry {
-  return { ...row, active: row.active === 1 };
+  return { ...withoutNulls(row), active: row.active === 1 };
 }
 
 function unique(placeIds: number[]): number[] {

@@ -9,9 +9,15 @@ export const outOption = [
   'write the secret to a new file that only you can read, instead of printing it',
 ] as const;
 
-/** Makes the file before the key: a secret that can't be handed out must not come into being. */
 export async function handOut(out: string | undefined, mint: () => Promise<MintedKey>): Promise<MintedKey> {
-  if (out === undefined) return mint();
+  return out === undefined ? mint() : writeSecret(out, mint);
+}
+
+/** Makes the file before the key: a secret that can't be handed out must not come into being. */
+export async function writeSecret<Minted extends { secret: string }>(
+  out: string,
+  mint: () => Promise<Minted>,
+): Promise<Minted> {
   try {
     writeFileSync(out, '', { flag: 'wx', mode: 0o600 });
   } catch (cause) {

@@ -21,6 +21,7 @@ export function keyDocument(key: Key): Record<string, unknown> {
     expiresAt: isoOrNull(key.expiresAt),
     revokedAt: isoOrNull(key.revokedAt),
     pausedAt: isoOrNull(key.pausedAt),
+    declaredIn: key.declaredIn ?? null,
     secrets: key.secrets.map(({ masked, createdAt, expiresAt, lastUsedAt, lastPlaceId }) => ({
       masked,
       createdAt: isoOrNull(createdAt),

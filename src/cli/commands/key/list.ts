@@ -15,7 +15,19 @@ export function listCommand(key: Command, cli: Cli): void {
     .action(() => list(cli));
 }
 
-const headings = ['name', 'id', 'state', 'mode', 'scopes', 'rules', 'key', 'accepted until', 'last used', 'from place'];
+const headings = [
+  'name',
+  'id',
+  'state',
+  'mode',
+  'scopes',
+  'rules',
+  'key',
+  'accepted until',
+  'last used',
+  'from place',
+  'declared in',
+];
 
 async function list(cli: Cli): Promise<void> {
   const keys = await cli.withStore((store) => store.listKeys());
@@ -25,15 +37,16 @@ async function list(cli: Cli): Promise<void> {
 
 /** A row for each secret that is accepted; what is the key's own stands in the first. */
 function rowsOf(key: Key): string[][] {
-  const { name, id, mode, scopes, secrets } = key;
+  const { name, id, mode, scopes, secrets, declaredIn = '-' } = key;
   const own = [name, id, stateOf(key), mode, scopes.join(','), describeRules(key)];
-  if (secrets.length === 0) return [own];
+  if (secrets.length === 0) return [[...own, '', '', '', '', declaredIn]];
   return secrets.map(({ masked, expiresAt, lastUsedAt, lastPlaceId = '-' }, index) => [
     ...(index === 0 ? own : [name, id, ...own.slice(2).map(() => '')]),
     masked,
     isoOrNull(earlier(expiresAt, key.expiresAt)) ?? '-',
     isoOrNull(lastUsedAt) ?? '-',
     String(lastPlaceId),
+    declaredIn,
   ]);
 }
 

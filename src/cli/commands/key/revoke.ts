@@ -1,4 +1,5 @@
 import type { Command } from 'commander';
+import { refuseDeclared } from '../../../core/declared.ts';
 import { requireKey } from '../../../usecases/keys.ts';
 import type { Cli } from '../../cli.ts';
 import { confirm } from '../../confirm.ts';
@@ -18,6 +19,7 @@ export function revokeCommand(key: Command, cli: Cli): void {
 async function revoke(cli: Cli, idOrName: string): Promise<void> {
   await cli.withStore(async (store) => {
     const key = await requireKey(store, idOrName);
+    refuseDeclared(`Key "${key.name}"`, key); // before anyone is asked
     await confirm(cli, `Revoke key "${key.name}" for good?`);
     const revoked = await store.revokeKey(key.id, cli.by);
     cli.print({ key: keyDocument(revoked) }, `Key "${key.name}" is revoked.`);

@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import type { KeySecret } from '../../../core/model.ts';
+import type { KeySecret, WhitelistEntry } from '../../../core/model.ts';
 import { requireKey } from '../../../usecases/keys.ts';
 import type { Cli } from '../../cli.ts';
 import { examples } from '../../help.ts';
@@ -24,9 +24,14 @@ async function show(cli: Cli, idOrName: string): Promise<void> {
     const document = keyDocument(key);
     const facts = Object.entries(document).filter(([name, value]) => name !== 'secrets' && value !== null);
     const secrets = key.secrets.map((secret) => ['secret', describeSecret(secret)]);
-    const places = entries.map(({ placeId, active }) => ['place', `${placeId}${active ? '' : ' (disabled)'}`]);
+    const places = entries.map((entry) => ['place', describePlace(entry)]);
     const rows = [...facts.map(([name, value]) => [name, String(value)]), ...secrets, ...places];
-    const whitelist = entries.map(({ placeId, active, note }) => ({ placeId, active, note }));
+    const whitelist = entries.map(({ placeId, active, note, declaredIn = null }) => ({
+      placeId,
+      active,
+      note,
+      declaredIn,
+    }));
     cli.print({ key: { ...document, whitelist } }, table(['field', 'value'], rows));
   });
 }
@@ -37,4 +42,8 @@ function describeSecret({ masked, expiresAt, lastUsedAt, lastPlaceId }: KeySecre
   const use =
     lastUsedAt === undefined ? 'not used yet' : `last used ${isoOrNull(lastUsedAt)} from place ${lastPlaceId}`;
   return [masked, ...end, use].join(', ');
+}
+
+function describePlace({ placeId, active, declaredIn }: WhitelistEntry): string {
+  return `${placeId}${active ? '' : ' (disabled)'}${declaredIn === undefined ? '' : ` (declared in ${declaredIn})`}`;
 }

@@ -1,6 +1,6 @@
 import { Argument, type Command } from 'commander';
 import { systemClock } from '../../../clock.ts';
-import { accessChecks } from '../../../core/access.ts';
+import { accessChecks, wrongMode } from '../../../core/access.ts';
 import { hashKey, keyMode } from '../../../core/api-key.ts';
 import { anyId } from '../../arguments.ts';
 import type { Cli } from '../../cli.ts';
@@ -29,9 +29,12 @@ async function verify(cli: Cli, { place }: { place?: number }): Promise<void> {
     const presented = keyMode(secret) && (await store.findPresented({ hash: hashKey(secret), placeId: place ?? 0 }));
     const question = { now: systemClock.now(), placeId: place ?? 0 };
     const refusals = presented
-      ? accessChecks
-          .filter(({ name }) => name !== 'scope' && (name !== 'whitelist' || place !== undefined))
-          .flatMap((check) => check.refusal(presented, { ...question, scope: 'rank' }) ?? [])
+      ? [
+          ...(presented.key.mode === keyMode(secret) ? [] : [wrongMode(presented.key)]),
+          ...accessChecks
+            .filter(({ name }) => name !== 'scope' && (name !== 'whitelist' || place !== undefined))
+            .flatMap((check) => check.refusal(presented, { ...question, scope: 'rank' }) ?? []),
+        ]
       : [];
     const reason = presented
       ? refusals.map(({ code, internal, message }) => (code === 'invalid_key' ? internal : message))[0]

@@ -1,0 +1,52 @@
+import { Argument, type Command } from 'commander';
+import { hashKey, keyMode, mintKey } from '../../../core/api-key.ts';
+import type { KeyMode } from '../../../core/model.ts';
+import { RankdError } from '../../../errors.ts';
+import type { Cli } from '../../cli.ts';
+import { examples } from '../../help.ts';
+import { writeSecret } from './hand-out.ts';
+
+interface HashOptions {
+  new?: string;
+  test?: boolean;
+}
+
+export function hashCommand(key: Command, cli: Cli): void {
+  key
+    .command('hash')
+    .description('the hash of a secret, for a key that is declared in rankd.yaml; nothing is kept')
+    .addArgument(
+      new Argument('[-]', 'a dash: the secret comes from standard input, so that no history keeps it').choices(['-']),
+    )
+    .option('--new <file>', 'make a new secret and write it to this new file that only you can read')
+    .option('--test', 'with --new: a secret for a key that changes nothing')
+    .addHelpText('after', examples('rankd key hash --new my-game.key', 'rankd key hash - < my-game.key'))
+    .action((dash: string | undefined, options: HashOptions) => hash(cli, dash, options));
+}
+
+async function hash(cli: Cli, dash: string | undefined, { new: file, test }: HashOptions): Promise<void> {
+  if ((dash === undefined) === (file === undefined)) {
+    throw new RankdError('usage', 'Say whether to read a secret (-) or to make one (--new FILE).', {
+      hint: 'rankd key hash --help',
+    });
+  }
+  const { secret, mode } = file === undefined ? await read(cli) : await make(file, test ? 'test' : 'live');
+  const digest = hashKey(secret).toString('hex');
+  cli.print({ hash: digest, mode, out: file ?? null }, digest);
+  cli.say(`Declare it in rankd.yaml:\n\nkeys:\n  - name: my-game\n    hash: ${digest}\n    mode: ${mode}`);
+}
+
+async function read(cli: Cli): Promise<{ secret: string; mode: KeyMode }> {
+  const secret = (await cli.io.readStdin()).trim();
+  const mode = keyMode(secret);
+  if (mode !== undefined) return { secret, mode };
+  throw new RankdError('invalid_key', 'What came on standard input is no API key, or is mistyped.', {
+    hint: 'rankd key hash --new FILE',
+  });
+}
+
+async function make(file: string, mode: KeyMode): Promise<{ secret: string; mode: KeyMode }> {
+  const { secret } = mintKey(mode);
+  await writeSecret(file, async () => ({ secret }));
+  return { secret, mode };
+}

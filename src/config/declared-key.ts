@@ -1,0 +1,40 @@
+import type { KeyDeclaration, KeyRules } from '../core/model.ts';
+import type { DeclaredKeySettings } from './declared-key-schema.ts';
+
+/** An API key that the configuration declares. */
+export interface DeclaredKey extends KeyDeclaration {
+  /** Where its name and hash stand: `file:line:col`. */
+  at: { name: string; hash: string };
+}
+
+/** `at` tells where something of the entry stands: `file:line:col`. */
+export function toDeclaredKey(settings: DeclaredKeySettings, at: (...path: PropertyKey[]) => string): DeclaredKey {
+  const { name, hash, mode, scopes, expires_at, whitelist } = settings;
+  return {
+    name,
+    hash: Buffer.from(hash, 'hex'),
+    mode,
+    scopes: [...new Set(scopes)],
+    rules: rulesIn(settings),
+    ...(expires_at !== undefined && { expiresAt: expires_at }),
+    declaredIn: lineOf(at()),
+    whitelist: { placeIds: [...new Set(whitelist)], declaredIn: lineOf(at('whitelist')) },
+    at: { name: at('name'), hash: at('hash') },
+  };
+}
+
+function rulesIn({ max_rank, min_rank, direction, self_rank, system, rate }: DeclaredKeySettings): KeyRules {
+  return {
+    ...(max_rank !== undefined && { maxRank: max_rank }),
+    ...(min_rank !== undefined && { minRank: min_rank }),
+    ...(direction !== undefined && { direction }),
+    ...(self_rank === 'deny' && { selfRank: self_rank }),
+    ...(system && { isSystem: system }),
+    ...(rate !== undefined && { ratePerMinute: rate }),
+  };
+}
+
+/** `rankd.yaml:31:5` → `rankd.yaml:31`. */
+function lineOf(place: string): string {
+  return place.replace(/:\d+$/, '');
+}

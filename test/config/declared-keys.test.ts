@@ -1,0 +1,96 @@
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { mintKey } from '../../src/core/api-key.ts';
+import { Sandbox } from './sandbox.ts';
+
+const hash = 'ab'.repeat(32);
+
+let box: Sandbox;
+beforeEach(() => {
+  box = new Sandbox();
+});
+afterEach(() => box[Symbol.dispose]());
+
+/** What loading a file with these lines below `keys:` says; the first is line 3. */
+function problemOf(...lines: string[]): string {
+  box.write('rankd.yaml', `platform: { kind: simulated }\nkeys:\n${lines.join('\n')}\n`);
+  try {
+    box.load();
+  } catch (error) {
+    return error instanceof Error ? error.message : '';
+  }
+  return '';
+}
+
+test('a key needs a name and a hash, and has defaults for everything else', () => {
+  expect(problemOf('  - name: game', `    hash: ${hash}`)).toBe('');
+  expect(box.load().config.keys).toEqual([
+    {
+      name: 'game',
+      hash: Buffer.from(hash, 'hex'),
+      mode: 'live',
+      scopes: ['verify', 'rank'],
+      rules: {},
+      declaredIn: 'rankd.yaml:3',
+      whitelist: { placeIds: [], declaredIn: 'rankd.yaml:3' },
+      at: { name: 'rankd.yaml:3:11', hash: 'rankd.yaml:4:11' },
+    },
+  ]);
+});
+
+test('every setting of a key arrives', () => {
+  const lines = ['mode: test', 'scopes: [rank, rank]', 'expires_at: 2030-01-31', 'max_rank: 50', 'min_rank: 50'];
+  const rules = ['direction: demote', 'self_rank: deny', 'system: true', 'rate: 7', 'whitelist: [5, 6, 5]'];
+  expect(problemOf('  - name: game', `    hash: ${hash}`, ...[...lines, ...rules].map((line) => `    ${line}`))).toBe(
+    '',
+  );
+  expect(box.load().config.keys[0]).toMatchObject({
+    mode: 'test',
+    scopes: ['rank'],
+    expiresAt: Date.UTC(2030, 0, 31),
+    rules: { maxRank: 50, minRank: 50, direction: 'demote', selfRank: 'deny', isSystem: true, ratePerMinute: 7 },
+    whitelist: { placeIds: [5, 6], declaredIn: 'rankd.yaml:14' },
+  });
+});
+
+const name = '  - name: game';
+const hashed = `    hash: ${hash}`;
+
+test.each([
+  ['no name', ['  - hash: x'], /rankd\.yaml:3:5 keys\[0\]\.name: has no value; expected 1 to 64/],
+  ['a hash that is none', [name, '    hash: abc'], /rankd\.yaml:4:11 keys\[0\]\.hash: is "abc"; expected the 64 hex/],
+  ['no mapping', ['  - game'], /rankd\.yaml:3:5 keys\[0\]: is "game"; expected a mapping with name and hash/],
+  ['a mode that is none', [name, hashed, '    mode: dead'], /rankd\.yaml:5:11 keys\[0\]\.mode: .* one of live, test/],
+  ['a scope that is none', [name, hashed, '    scopes: [all]'], /rankd\.yaml:5:14 keys\[0\]\.scopes\[0\]: is "all"/],
+  ['no time', [name, hashed, '    expires_at: soon'], /rankd\.yaml:5:17 keys\[0\]\.expires_at: is "soon"/],
+  ['a place that is none', [name, hashed, '    whitelist: [0]'], /rankd\.yaml:5:17 keys\[0\]\.whitelist\[0\]: is 0/],
+  ['a floor above the ceiling', [name, hashed, '    min_rank: 9', '    max_rank: 8'], /5:15 keys\[0\]\.min_rank: is 9/],
+  [
+    'a mistyped setting',
+    [name, hashed, '    maxrank: 9'],
+    /5:5 keys\[0\]\.maxrank: unknown setting; did you mean max_rank\?/,
+  ],
+  ['a name twice', [name, hashed, name, `    hash: ${'cd'.repeat(32)}`], /5:11 keys\[1\]\.name: .* that of keys\[0\]/],
+  ['a hash twice', [name, hashed, '  - name: other', hashed], /6:11 keys\[1\]\.hash: .* that of keys\[0\]/],
+])('%s is refused by its place', (_what, lines, problem) => {
+  expect(problemOf(...lines)).toMatch(problem);
+});
+
+test('a secret in the wrong place is refused and never repeated', () => {
+  const { secret } = mintKey('live');
+  for (const lines of [
+    [name, `    hash: ${secret}`],
+    [name, hashed, `    secret: ${secret}`],
+    [`  - name: ${secret}`, hashed],
+    [`  - ${secret}`],
+  ]) {
+    const problem = problemOf(...lines);
+    expect(problem).toMatch(/rankd\.yaml:\d/);
+    expect(problem).not.toContain(secret.slice(12, 30));
+  }
+  expect(problemOf(name, hashed, `    secret: ${secret}`)).toContain('its hash does');
+});
+
+test('keys whose entries are all commented out are no keys; a variable can not say them', () => {
+  expect(problemOf('  # - name: game')).toBe('');
+  expect(() => box.load({ env: { RANKD_KEYS: 'game' } })).toThrow(/RANKD_KEYS.*matches no setting/);
+});

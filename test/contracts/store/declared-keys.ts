@@ -1,0 +1,163 @@
+import { describe, expect, test } from 'vitest';
+import type { NewDeclaration } from '../../../src/ports.ts';
+import type { StoreCase } from '../store-contract.ts';
+import { newKey, newSecret, operator } from './samples.ts';
+
+function declaration(name: string, rest: Partial<NewDeclaration> = {}): NewDeclaration {
+  return {
+    id: `key_${name}`,
+    name,
+    hash: newSecret(name).hash,
+    mode: 'live',
+    scopes: ['verify', 'rank'],
+    rules: {},
+    declaredIn: 'rankd.yaml:3',
+    whitelist: { placeIds: [], declaredIn: 'rankd.yaml:5' },
+    ...rest,
+  };
+}
+
+export function declaredKeyContract(at: StoreCase): void {
+  const declare = (...declared: NewDeclaration[]) => at.store.declareKeys(declared, 'daemon');
+  const present = (text: string, placeId = 42) => at.other.findPresented({ hash: newSecret(text).hash, placeId });
+  const places = (...placeIds: number[]) => ({ whitelist: { placeIds, declaredIn: 'rankd.yaml:5' } });
+
+  /** What the audit says was done since it had so many events, oldest first. */
+  const audited = async (since = 0) =>
+    (await at.store.listAudit({ limit: 100 }))
+      .toReversed()
+      .slice(since)
+      .map(({ action, subject }) => `${action} ${subject}`);
+
+  describe('declared keys', () => {
+    test('are keys like any other, with the line where they are declared', async () => {
+      const rules = { maxRank: 50, minRank: 2, direction: 'promote', selfRank: 'deny', isSystem: true } as const;
+      const one = declaration('main', { rules, expiresAt: 4_102_444_800_000, scopes: ['rank'], ...places(42) });
+      expect(await declare(one)).toEqual([]);
+      const key = {
+        id: 'key_main',
+        name: 'main',
+        mode: 'live',
+        scopes: ['rank'],
+        ...rules,
+        expiresAt: 4_102_444_800_000,
+        createdAt: at.clock.now(),
+        declaredIn: 'rankd.yaml:3',
+        secrets: [{ masked: expect.stringMatching(/^sha256:[\da-f]{8}…$/), createdAt: at.clock.now() }],
+      };
+      expect(await at.other.findKey('main')).toStrictEqual(key);
+      expect(await present('main')).toMatchObject({ key, entry: { placeId: 42, active: true } });
+      expect(await at.store.listEntries({})).toMatchObject([{ placeId: 42, note: '', declaredIn: 'rankd.yaml:5' }]);
+    });
+
+    test('declared once more as they are write no audit, wherever they stand in the file now', async () => {
+      await declare(declaration('main', places(1, 2)));
+      const before = await audited();
+      expect(before).toEqual(['key.declare key_main', 'whitelist.add 1', 'whitelist.add 2']);
+      await declare(declaration('main', { id: 'key_x', declaredIn: 'rankd.yaml:9', ...places(2, 1) }));
+      expect(await audited(before.length)).toEqual([]);
+      expect(await at.store.findKey('main')).toMatchObject({ id: 'key_main', declaredIn: 'rankd.yaml:9' });
+    });
+
+    test('change as their declaration does: what is left out of it is taken away', async () => {
+      await declare(declaration('main', { rules: { maxRank: 50 }, expiresAt: 4_102_444_800_000, ...places(1, 2) }));
+      await declare(declaration('main', { mode: 'test', scopes: ['verify'], rules: { minRank: 5 }, ...places(2, 3) }));
+      const key = await at.store.findKey('main');
+      expect(key).toMatchObject({ mode: 'test', scopes: ['verify'], minRank: 5 });
+      expect(key).not.toHaveProperty('maxRank');
+      expect(key).not.toHaveProperty('expiresAt');
+      expect((await at.store.listEntries({})).map(({ placeId }) => placeId)).toEqual([2, 3]);
+      expect(await audited(3)).toEqual(['key.declare key_main', 'whitelist.add 3', 'whitelist.remove 1']);
+    });
+
+    test('with a new hash have that secret alone, at once', async () => {
+      await declare(declaration('main'));
+      await declare(declaration('main', { hash: newSecret('next').hash }));
+      const { key, secretId } = (await present('next')) ?? {};
+      expect(key).toMatchObject({ id: 'key_main', secrets: [{ createdAt: at.clock.now() }] });
+      expect(await present('main')).toMatchObject({ key: { id: 'key_main' }, retiring: { until: at.clock.now() } });
+      await declare(declaration('main'));
+      expect((await present('main'))?.secretId).not.toBe(secretId);
+      expect(await present('main')).not.toHaveProperty('retiring');
+      expect(await audited()).toEqual(Array(3).fill('key.declare key_main'));
+    });
+
+    test('that are declared no more are revoked, and hold again under their id when they are put back', async () => {
+      await declare(declaration('main', places(1)), declaration('other'));
+      await at.clock.advance(1_000);
+      await declare(declaration('other'));
+      const ended = await at.store.findKey('main');
+      expect(ended).toMatchObject({ id: 'key_main', revokedAt: at.clock.now() });
+      expect(ended).not.toHaveProperty('declaredIn');
+      await declare(declaration('other'));
+      expect(await audited(3)).toEqual(['key.revoke key_main']);
+      await declare(declaration('other'), declaration('main', { id: 'key_new' }));
+      expect(await at.store.findKey('main')).toMatchObject({ id: 'key_main', declaredIn: 'rankd.yaml:3' });
+      expect(await at.store.findKey('main')).not.toHaveProperty('revokedAt');
+    });
+
+    test('can trade names and secrets among themselves', async () => {
+      await declare(declaration('a'), declaration('b'));
+      await declare(declaration('a', { hash: newSecret('b').hash }), declaration('b', { hash: newSecret('a').hash }));
+      expect([(await present('a'))?.key.name, (await present('b'))?.key.name]).toEqual(['b', 'a']);
+      await declare(declaration('c', { hash: newSecret('a').hash }));
+      expect((await present('a'))?.key).toMatchObject({ name: 'c' });
+    });
+
+    test('never take over the name or a secret of a key that is not declared: all that is in the way is told, nothing is done', async () => {
+      await at.store.createKey(newKey('main'), operator);
+      await at.store.createKey(newKey('gone'), operator);
+      await at.store.revokeKey('key_gone', operator);
+      const before = await audited();
+      const clashes = await declare(
+        declaration('fine'),
+        declaration('main', { hash: newSecret('new').hash }),
+        declaration('gone'),
+        declaration('x', { hash: newSecret('main').hash }),
+      );
+      expect(clashes).toMatchObject([
+        { index: 1, field: 'name', key: { id: 'key_main' } },
+        { index: 2, field: 'hash', key: { id: 'key_gone' } },
+        { index: 3, field: 'hash', key: { id: 'key_main' } },
+      ]);
+      expect(await at.store.listKeys()).toHaveLength(2);
+      expect(await audited(before.length)).toEqual([]);
+      expect(await declare(declaration('gone', { id: 'key_2', hash: newSecret('anew').hash }))).toEqual([]);
+    });
+
+    test('are changed by the configuration alone, but can be paused and resumed', async () => {
+      await declare(declaration('main'));
+      const conflict = {
+        code: 'conflict',
+        message: 'Key "main" is declared in rankd.yaml:3; edit it there.',
+        hint: expect.stringContaining('SIGHUP'),
+      };
+      const rotation = { keyId: 'key_main', secret: newSecret('x'), oldExpiresAt: 0 };
+      await expect(at.store.rotateKey(rotation, operator)).rejects.toMatchObject(conflict);
+      await expect(at.store.revokeKey('key_main', operator)).rejects.toMatchObject(conflict);
+      const update = { keyId: 'key_main', rules: { maxRank: null } };
+      await expect(at.store.updateKey(update, operator)).rejects.toMatchObject(conflict);
+      const pause = { keyId: 'key_main', paused: true, reason: 'many demotions' };
+      expect(await at.store.pauseKey(pause, 'daemon')).toHaveProperty('pausedAt');
+      await declare(declaration('main'));
+      expect(await at.store.pauseKey({ ...pause, paused: false }, operator)).not.toHaveProperty('pausedAt');
+    });
+
+    test('keep their declared places; others can be added beside them and taken away', async () => {
+      await at.store.declareKeys([declaration('main', places(1))], 'daemon');
+      const own = { keyId: 'key_main', placeIds: [2] };
+      const both = { keyId: 'key_main', placeIds: [2, 1] };
+      await at.store.addEntries(both, operator);
+      const conflict = { code: 'conflict', message: 'Place 1 is declared in rankd.yaml:5; edit it there.' };
+      await expect(at.store.addEntries({ ...both, note: 'lobby' }, operator)).rejects.toMatchObject(conflict);
+      await expect(at.store.removeEntries(both, operator)).rejects.toMatchObject(conflict);
+      await expect(at.store.setEntriesActive({ ...both, active: false }, operator)).rejects.toMatchObject(conflict);
+      await declare(declaration('main', places(1)));
+      expect((await at.store.listEntries({})).map(({ placeId, active }) => [placeId, active])).toEqual([
+        [1, true],
+        [2, true],
+      ]);
+      expect(await at.store.removeEntries(own, operator)).toHaveLength(1);
+    });
+  });
+}
