@@ -1,5 +1,5 @@
 import { systemClock } from './clock.ts';
-import type { Config } from './config/config.ts';
+import type { Config, RetentionConfig } from './config/config.ts';
 import { newId } from './core/api-key.ts';
 import type { HttpApp } from './http/server.ts';
 import type { Logger } from './log.ts';
@@ -35,14 +35,15 @@ export async function openRanking(options: AppOptions): Promise<RankingApp> {
 
 /** The application behind the HTTP API. */
 export interface ServedApp extends HttpApp, AsyncDisposable {
+  retention: RetentionConfig;
   /** What another configuration would make of it, for `Object.assign`; what runs goes on with what it began with. */
   rewired(config: Config): Promise<Wiring>;
 }
 
 /** The part of a served application that follows from its configuration. */
 export type Wiring = Pick<
-  HttpApp,
-  'platform' | 'deadCredential' | 'group' | 'policy' | 'breaker' | 'deadlineMs' | 'limits'
+  ServedApp,
+  'platform' | 'deadCredential' | 'group' | 'policy' | 'breaker' | 'deadlineMs' | 'limits' | 'retention'
 >;
 
 export async function openApp(options: AppOptions & { log: Logger }): Promise<ServedApp> {
@@ -87,6 +88,7 @@ function wiringOf(config: Config, ports: Ports, log: Logger): Wiring {
     platform,
     deadCredential: () => platform.dead,
     limits: config.limits,
+    retention: config.retention,
   };
 }
 

@@ -106,7 +106,14 @@ export interface RoleWrite {
  * Errors: `not_found`, `already_exists`, `conflict` (also what the configuration declares, and an idempotency key that was taken meanwhile), `key_paused`, and
  * `store_unavailable` (disk full, locked, read-only; nothing was written).
  */
-export interface Store extends WorkspaceStore, KeyStore, WhitelistStore, ChangeStore, LineStore, AuditStore {
+export interface Store
+  extends WorkspaceStore,
+    KeyStore,
+    WhitelistStore,
+    ChangeStore,
+    LineStore,
+    AuditStore,
+    RetentionStore {
   /** Resolves when the store answers. */
   ping(): Promise<void>;
   close(): Promise<void>;
@@ -343,6 +350,21 @@ export interface ChainPage {
   rows: AuditRow[];
   /** The id of the newest row that was ever written. */
   lastId: number;
+}
+
+/** What retention removes, a step at a time: no step holds the write lock for long. */
+export interface RetentionStore {
+  /**
+   * Looks at the oldest `limit` changes after `after` and removes those that ended before `before` (epoch milliseconds). Open
+   * ones stay. `next` is where to go on, absent where nothing older is left.
+   */
+  pruneChanges(step: { before: number; after: number; limit: number }): Promise<{ removed: number; next?: number }>;
+  /**
+   * Removes at most `limit` events from the beginning of the chain, up to the first that is not from before `before` (epoch
+   * milliseconds), and anchors the chain to the last of them. Returns how many. Throws `conflict` where one of them is not as it
+   * was written: retention must not remove the evidence.
+   */
+  pruneAudit(step: { before: number; limit: number }): Promise<number>;
 }
 
 export interface AuditStore {

@@ -1,8 +1,10 @@
+import type { ServedApp } from './app.ts';
 import { deadlineIn } from './clock.ts';
 import type { RankChange } from './core/model.ts';
 import { isRankdError } from './errors.ts';
 import type { HttpApp } from './http/server.ts';
 import type { CallContext } from './ports.ts';
+import { pruneRecords } from './usecases/prune-records.ts';
 import { recoverChanges } from './usecases/recover-changes.ts';
 import { credentialWarnings } from './usecases/watch-credential.ts';
 
@@ -10,19 +12,21 @@ const recoverEveryMs = 2_000;
 const checkEveryMs = 3_600_000;
 const reviveEveryMs = 5_000;
 const flushEveryMs = 60_000;
+const pruneEveryMs = 3_600_000;
 
-/** Settles what was left open, looks after the credential, keeps what is gathered in memory. Returns what stops all. */
-export function startWorkers(app: HttpApp): () => Promise<void> {
+/** Settles what was left open, looks after the credential, removes what is old enough, keeps what is gathered in memory. Returns what stops all. */
+export function startWorkers(app: ServedApp): () => Promise<void> {
   const stopping = new AbortController();
   const credential = watchCredential(app, stopping.signal);
   const recovery = recover(app, stopping.signal);
+  const pruning = every(app, pruneEveryMs, stopping.signal, () => pruneRecords(app, app.retention, stopping.signal));
   const flushes = { 'refused callers': app.refused, 'uses of keys': app.keyUses };
   const flushing = Object.values(flushes).map((gathered) =>
     every(app, flushEveryMs, stopping.signal, () => gathered.flush(app)),
   );
   return async () => {
     stopping.abort();
-    await Promise.all([recovery, credential, ...flushing]);
+    await Promise.all([recovery, credential, pruning, ...flushing]);
     // A store that can't be written any more is no reason to end as a failure: what runs has been finished.
     for (const [what, gathered] of Object.entries(flushes)) {
       await gathered.flush(app).catch((error) => app.log.warn({ err: error }, `the last ${what} could not be kept`));

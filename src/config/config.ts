@@ -15,6 +15,7 @@ export interface Config {
   policy: Policy & { breaker: BreakerConfig };
   limits: LimitsConfig;
   metrics: { enabled: boolean; host: string; port: number };
+  retention: RetentionConfig;
   log: { level: Settings['log']['level'] };
   keys: DeclaredKey[];
 }
@@ -47,6 +48,12 @@ export interface BreakerConfig {
   windowMs: number;
 }
 
+/** How long records are kept, in milliseconds; `undefined`: for ever. */
+export interface RetentionConfig {
+  historyMs: number | undefined;
+  auditMs: number | undefined;
+}
+
 /** Per key; 0 turns one off. */
 export interface LimitsConfig {
   rankPerMinute: number;
@@ -64,7 +71,7 @@ export function toConfig(
   choice: PlatformChoice,
   { groupFile, at }: { groupFile: string | undefined; at: (path: readonly PropertyKey[]) => string },
 ): Config {
-  const { group, server, policy, limits, metrics, log } = settings;
+  const { group, server, policy, limits, metrics, history, audit, log } = settings;
   return {
     platform: toPlatformConfig(settings, choice, groupFile),
     group: { ladder: group.ladder },
@@ -91,6 +98,7 @@ export function toConfig(
     },
     limits: { rankPerMinute: limits.rank, rankBurst: limits.rank_burst, verifyPerMinute: limits.verify },
     metrics,
+    retention: { historyMs: history.keep, auditMs: audit.keep },
     log: { level: log.level },
     keys: settings.keys.map((key, index) => toDeclaredKey(key, (...path) => at(['keys', index, ...path]))),
   };

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { declaredKey, nameNothingTwice } from './declared-key-schema.ts';
-import { duration, filePath, host, id, ids, oneOf, section, url, whole } from './values.ts';
+import { duration, filePath, host, id, ids, oneOf, optionalDuration, section, url, whole } from './values.ts';
 
 /**
  * Every setting of `rankd.yaml`, with its default and what it does. The message of each check says what is expected;
@@ -104,6 +104,16 @@ export const settingsSchema = section({
       .describe('Whether metrics for Prometheus are served.'),
     host: host().default('127.0.0.1').describe('Address of the listener for metrics, which asks nobody for a key.'),
     port: whole(0, 65_535).default(9265).describe('Port of the listener for metrics, 0 for any free one.'),
+  }),
+  history: section({
+    keep: optionalDuration({ min: '1d', max: '36500d' }).describe(
+      'How long rank changes are kept, never less than cooldowns and breaker need; without it, for ever.',
+    ),
+  }),
+  audit: section({
+    keep: optionalDuration({ min: '1d', max: '36500d' }).describe(
+      'How long audit events are kept; without it, for ever.',
+    ),
   }),
   log: section({
     level: oneOf(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'])

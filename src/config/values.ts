@@ -36,14 +36,22 @@ export function host() {
 }
 
 export function duration(preset: string, { min, max }: { min: string; max: string }) {
-  const error = `a duration from ${min} to ${max}, such as ${preset}`;
+  return bounded({ min, max, example: preset }).prefault(preset);
+}
+
+export function optionalDuration({ min, max }: { min: string; max: string }) {
+  return bounded({ min, max, example: '90d' }).optional();
+}
+
+/** Milliseconds. */
+function bounded({ min, max, example }: { min: string; max: string; example: string }) {
+  const error = `a duration from ${min} to ${max}, such as ${example}`;
   const msOf = (text: string) => parseDuration(text) ?? Number.NaN;
   return z
     .string({ error })
     .regex(durationPattern, { error, abort: true })
     .refine((text) => msOf(text) >= msOf(min) && msOf(text) <= msOf(max), { error, abort: true })
-    .transform(msOf)
-    .prefault(preset);
+    .transform(msOf);
 }
 
 /** The checked address, without a trailing slash. */

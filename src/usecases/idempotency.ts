@@ -9,7 +9,8 @@ export interface Idempotency {
   fingerprint: string;
 }
 
-const keptForMs = 24 * 3_600_000;
+/** For how long an outcome is kept under its idempotency key, in milliseconds. */
+export const keptForMs = 24 * 3_600_000;
 
 /** The change that this request's idempotency key already stands for. Throws where it stands for another or an unfinished one. */
 export async function earlierAnswer(

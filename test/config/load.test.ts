@@ -34,6 +34,7 @@ test('with nothing configured, rankd runs on a simulated group with the document
     },
     limits: { rankPerMinute: 600, rankBurst: 300, verifyPerMinute: 3000 },
     metrics: { enabled: false, host: '127.0.0.1', port: 9265 },
+    retention: { historyMs: undefined, auditMs: undefined },
     log: { level: 'info' },
     keys: [],
   } satisfies Config);
@@ -73,6 +74,8 @@ const samples: Record<string, [file: string, env: string, flag: string]> = {
   'metrics.enabled': ['true', 'true', 'true'],
   'metrics.host': ['::1', '127.0.0.2', '0.0.0.0'],
   'metrics.port': ['1', '2', '3'],
+  'history.keep': ['1d', '48h', '365d'],
+  'audit.keep': ['1d', '48h', '365d'],
   'log.level': ['trace', 'debug', 'silent'],
 };
 

@@ -72,6 +72,8 @@ test('the variables of two settings never collide', () => {
     'policy.breaker',
     'limits',
     'metrics',
+    'history',
+    'audit',
     'log',
   ]);
 });

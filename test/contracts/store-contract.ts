@@ -11,6 +11,7 @@ import { declaredKeyContract } from './store/declared-keys.ts';
 import { keyContract } from './store/keys.ts';
 import { lineContract } from './store/line.ts';
 import { presentedContract } from './store/presented.ts';
+import { retentionContract } from './store/retention.ts';
 import { whitelistContract } from './store/whitelist.ts';
 import { workspaceContract } from './store/workspace.ts';
 
@@ -50,5 +51,6 @@ export function storeContract(name: string, open: OpenStore): void {
     breakerContract(at);
     lineContract(at);
     auditContract(at);
+    retentionContract(at);
   });
 }

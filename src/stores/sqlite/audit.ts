@@ -20,8 +20,8 @@ export function auditStore(db: Connection, clock: Pick<Clock, 'now'>): AuditStor
 
     async auditChain(page) {
       return db.read(() => ({
-        anchor: db.get<ChainLink>('SELECT last_id AS id, lower(hex(hash)) AS hash FROM audit_anchor') ?? chainStart,
-        rows: db.all<AuditRow>(`SELECT ${fields} FROM audit_events WHERE id > @afterId ORDER BY id LIMIT @limit`, page),
+        anchor: chainAnchor(db),
+        rows: chainRows(db, page),
         lastId: chainEnd(db).id,
       }));
     },
@@ -37,6 +37,16 @@ export function appendEvent(db: Connection, { detail, ...event }: Omit<AuditEven
      VALUES (@id, @at, @by, @action, @subject, @detail, @hash)`,
     { ...row, hash: Buffer.from(linkHash(last.hash, row), 'hex') },
   );
+}
+
+/** What the first row follows. */
+export function chainAnchor(db: Connection): ChainLink {
+  return db.get<ChainLink>('SELECT last_id AS id, lower(hex(hash)) AS hash FROM audit_anchor') ?? chainStart;
+}
+
+/** In order, after a row. */
+export function chainRows(db: Connection, page: { afterId: number; limit: number }): AuditRow[] {
+  return db.all(`SELECT ${fields} FROM audit_events WHERE id > @afterId ORDER BY id LIMIT @limit`, page);
 }
 
 /** The newest row ever written, also where it is no longer there; the hash is that of the newest one that is. */

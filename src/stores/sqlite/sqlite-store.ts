@@ -8,6 +8,7 @@ import { declaredKeyStore } from './declared-keys.ts';
 import { keyStore } from './keys.ts';
 import { lineStore } from './line.ts';
 import { migrate } from './migrate.ts';
+import { retentionStore } from './retention.ts';
 import { whitelistStore } from './whitelist.ts';
 import { workspaceStore } from './workspace.ts';
 
@@ -36,6 +37,7 @@ export function createSqliteStore(db: Connection, clock: Pick<Clock, 'now'>): St
     ...changeQueries(db),
     ...lineStore(db, clock),
     ...auditStore(db, clock),
+    ...retentionStore(db),
     async ping() {
       db.get('SELECT 1 FROM workspace');
     },

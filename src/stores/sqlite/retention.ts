@@ -1,0 +1,50 @@
+import { breakBetween } from '../../core/audit.ts';
+import { RankdError } from '../../errors.ts';
+import type { RetentionStore } from '../../ports.ts';
+import { chainAnchor, chainRows } from './audit.ts';
+import type { Connection } from './connection.ts';
+
+export function retentionStore(db: Connection): RetentionStore {
+  return {
+    async pruneChanges(step) {
+      return db.write(() => {
+        const rows = db.all<{ seq: number; isOpen: number; isOld: number }>(oldestChanges, step);
+        const lastSeq = rows.at(-1)?.seq;
+        const removed = db.run(
+          `DELETE FROM rank_changes WHERE seq IN (SELECT seq FROM (${oldestChanges}) WHERE isOld AND NOT isOpen)`,
+          step,
+        );
+        const isMore = rows.length === step.limit && rows.some(({ isOld }) => isOld);
+        return { removed, ...(isMore && lastSeq !== undefined && { next: lastSeq }) };
+      });
+    },
+
+    async pruneAudit({ before, limit }) {
+      return db.write(() => {
+        let last = chainAnchor(db);
+        let removed = 0;
+        for (const row of chainRows(db, { afterId: last.id, limit })) {
+          if (row.at >= before) break;
+          if (breakBetween(last, row) !== undefined) throw brokenAt(row.id);
+          last = { id: row.id, hash: row.hash };
+          removed += 1;
+        }
+        if (removed === 0) return 0;
+        db.run('UPDATE audit_anchor SET last_id = @id, hash = @hash', { ...last, hash: Buffer.from(last.hash, 'hex') });
+        db.run('DELETE FROM audit_events WHERE id <= @id', { id: last.id });
+        return removed;
+      });
+    },
+  };
+}
+
+const oldestChanges = `
+  SELECT seq, state IN ('pending', 'unknown') AS isOpen,
+         max(requested_at, coalesce(finished_at, requested_at)) < @before AS isOld
+  FROM rank_changes WHERE seq > @after ORDER BY seq LIMIT @limit`;
+
+function brokenAt(id: number): RankdError {
+  return new RankdError('conflict', `The audit is broken at event #${id}, so retention removes nothing of it.`, {
+    hint: 'rankd audit verify',
+  });
+}

@@ -1,0 +1,41 @@
+import { expect, test } from 'vitest';
+import { openStore } from '../../src/stores/open-store.ts';
+import { newChange } from '../contracts/store/samples.ts';
+import { DaemonProcess } from '../support/daemon-process.ts';
+import { ManualClock } from '../support/manual-clock.ts';
+import { CliHome } from '../support/run-cli.ts';
+
+test('a daemon removes what is older than history.keep and audit.keep, and the audit still verifies and says so', async () => {
+  using home = new CliHome();
+  const longAgo = Date.UTC(2020, 0, 1);
+  const store = await openStore({ engine: 'sqlite', dataDir: home.dataDir, clock: new ManualClock(longAgo) });
+  for (let rankeeId = 1; rankeeId <= 320; rankeeId += 1) {
+    await store.recordChange(newChange({ id: `chg_${rankeeId}`, rankeeId, state: 'refused', requestedAt: longAgo }));
+  }
+  await store.close();
+  await home.json('rank', 'set', '1001', '20');
+  const changes = async () => (await home.json<{ changes: unknown[] }>('history', 'list', '--limit', '999')).changes;
+  const actions = async () => {
+    const { events } = await home.json<{ events: Array<{ action: string }> }>('audit', 'list', '--limit', '999');
+    return events.map(({ action }) => action);
+  };
+  await using _daemon = await DaemonProcess.start(home, {
+    env: { RANKD_HISTORY_KEEP: '365d', RANKD_AUDIT_KEEP: '365d' },
+  });
+  await expect.poll(actions, { timeout: 15_000, interval: 300 }).toContain('audit.prune');
+  expect(await changes()).toMatchObject([{ rankeeId: 1001, state: 'applied' }]);
+  expect(await actions()).toEqual(['audit.prune', 'history.prune', 'rank.applied', 'rank.begin']);
+  const verdict = await home.run(['audit', 'verify']);
+  expect(verdict).toMatchObject({
+    code: 0,
+    stdout: expect.stringContaining('events before #321 were removed by retention'),
+  });
+  expect(await home.json('audit', 'verify')).toMatchObject({ intact: true, events: 4, removedUpTo: 320 });
+});
+
+test.each(['0s', '23h', 'never'])('a record is kept for a day at least: %s is refused', async (keep) => {
+  using home = new CliHome();
+  const result = await home.run(['config', 'check'], { env: { RANKD_HISTORY_KEEP: keep } });
+  expect(result.code).toBe(78);
+  expect(result.stdout + result.stderr).toContain('a duration from 1d');
+});
