@@ -3,6 +3,7 @@ import { homedir, hostname, userInfo } from 'node:os';
 import { createInterface, type Interface } from 'node:readline/promises';
 import { Writable } from 'node:stream';
 import { text } from 'node:stream/consumers';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { isatty } from 'node:tty';
 import type { Io } from './cli/io.ts';
 import { runCli } from './cli/program.ts';
@@ -49,6 +50,7 @@ const io: Io = {
   stdout: (output) => void process.stdout.write(output),
   drained: async () => {
     if (process.stdout.writableNeedDrain) await once(process.stdout, 'drain');
+    await nextTurn(); // until then, what was written is not given back
   },
   stdoutBytes,
   stderr: (output) => void process.stderr.write(output),

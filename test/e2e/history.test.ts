@@ -2,6 +2,7 @@ import { expect, test } from 'vitest';
 import { systemClock } from '../../src/clock.ts';
 import type { RankChange } from '../../src/core/model.ts';
 import { openStore } from '../../src/stores/open-store.ts';
+import { parseCsv } from '../support/parse-csv.ts';
 import { CliHome } from '../support/run-cli.ts';
 
 interface Changes {
@@ -159,6 +160,71 @@ test.concurrent('changes are listed newest first, up to the limit, by key, membe
   expect(await listed(home, '--key', key.id, '--user', '1002', '--state', 'applied')).toEqual(['chg_3']);
   await home.run(['key', 'revoke', 'game', '-y']);
   expect(await listed(home, '--key', 'game')).toEqual(['chg_3', 'chg_1']);
+});
+
+test.concurrent('the history is narrowed to place, ranker, operator and time', async () => {
+  using home = new CliHome();
+  await keep(
+    home,
+    change('chg_1', { placeId: 42, rankerId: 5, requestedAt: Date.UTC(2026, 4, 1, 18) }),
+    change('chg_2', { placeId: 43, by: 'key:key_x', requestedAt: Date.UTC(2026, 4, 1, 19) }),
+  );
+  expect(await listed(home, '--place', '42')).toEqual(['chg_1']);
+  expect(await listed(home, '--ranker', '5')).toEqual(['chg_1']);
+  expect(await listed(home, '--ranker', '0')).toEqual(['chg_2']);
+  expect(await listed(home, '--by', 'cli:op@host')).toEqual(['chg_1']);
+  expect(await listed(home, '--since', '2026-05-01T18:30Z')).toEqual(['chg_2']);
+  expect(await listed(home, '--until', '2026-05-01T20:30+02:00')).toEqual(['chg_1']);
+});
+
+test.concurrent('the export holds every selected change once, newest first, as CSV or a JSON document a line', async () => {
+  using home = new CliHome();
+  const ids = Array.from({ length: 1_001 }, (_, index) => `chg_${index}`);
+  const awkward = { rankeeName: '=cmd|"x"!A1, "y"\nz', rolesBefore: [1, 2], command: '@x' };
+  await keep(home, ...ids.map((id, index) => change(id, index === 1_000 ? awkward : { rankeeId: 7 })));
+  const csv = await home.run(['history', 'export']);
+  const [heading = [], ...records] = parseCsv(csv.stdout);
+  expect([...heading].sort()).toEqual(
+    [
+      ...fields,
+      'message',
+      'by',
+      'aim',
+      'oldRankName',
+      'prefix',
+      'webhookHost',
+      'undoOf',
+      'undoId',
+      'idempotencyKey',
+    ].sort(),
+  );
+  expect(records.map(([id]) => id)).toEqual(ids.toReversed());
+  const newest = Object.fromEntries(heading.map((name, column) => [name, records[0]?.[column]]));
+  expect(newest).toMatchObject({
+    rankeeName: expect.stringMatching(/^'=cmd\|"x"!A1, "y".z$/u),
+    rolesBefore: '1 2',
+    command: "'@x",
+  });
+  expect(newest).toMatchObject({ roleId: '', dryRun: 'false', requestedAt: '2026-05-01T00:00:00.000Z' });
+  for (const args of [['--format', 'jsonl'], ['--json']]) {
+    const { stdout } = await home.run(['history', 'export', ...args, '--user', '7']);
+    const lines = stdout
+      .trimEnd()
+      .split('\n')
+      .map((line) => JSON.parse(line));
+    expect(lines.map(({ v, change: { id } }) => [v, id])).toEqual(
+      ids
+        .slice(0, 1_000)
+        .reverse()
+        .map((id) => [1, id]),
+    );
+  }
+});
+
+test.concurrent('an export of nothing is a heading, or nothing', async () => {
+  using home = new CliHome();
+  expect(parseCsv((await home.run(['history', 'export'])).stdout)).toHaveLength(1);
+  expect(await home.run(['history', 'export', '--json'])).toMatchObject({ code: 0, stdout: '' });
 });
 
 test.concurrent('an unknown change or key ends with 3, a bad option with 2', async () => {

@@ -1,6 +1,7 @@
 import type { Command } from 'commander';
 import type { Cli } from '../cli.ts';
 import { examples } from '../help.ts';
+import { exportCommand } from './history/export.ts';
 import { listCommand } from './history/list.ts';
 import { showCommand } from './history/show.ts';
 import { undoCommand } from './history/undo.ts';
@@ -19,5 +20,6 @@ export function historyCommands(program: Command, cli: Cli): void {
     );
   listCommand(history, cli);
   showCommand(history, cli);
+  exportCommand(history, cli);
   undoCommand(history, cli);
 }
