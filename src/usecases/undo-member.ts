@@ -107,13 +107,7 @@ async function decide(
   const refusal = refusalOfUndo({ policy: app.policy, request: draft, scheme, plan, acting });
   if (refusal !== undefined) throw refusal;
   const success = restoredMessage(draft, { scheme, plan, between: todo.between });
-  // What the breaker counts as demotions are the changes that callers ask for.
-  const change = {
-    ...planned(draft, { plan, scheme }),
-    newRankId: plan.target.id,
-    undoOf: todo.earliest.id,
-    demotion: false,
-  };
+  const change = { ...planned(draft, { plan, scheme }), newRankId: plan.target.id, undoOf: todo.earliest.id };
   return { intent: { change, steps: plan.steps, scheme, success } };
 }
 

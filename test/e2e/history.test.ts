@@ -169,12 +169,8 @@ test.concurrent('the history is narrowed to place, ranker, operator and time', a
     change('chg_1', { placeId: 42, rankerId: 5, requestedAt: Date.UTC(2026, 4, 1, 18) }),
     change('chg_2', { placeId: 43, by: 'key:key_x', requestedAt: Date.UTC(2026, 4, 1, 19) }),
   );
-  expect(await listed(home, '--place', '42')).toEqual(['chg_1']);
-  expect(await listed(home, '--ranker', '5')).toEqual(['chg_1']);
-  expect(await listed(home, '--ranker', '0')).toEqual(['chg_2']);
-  expect(await listed(home, '--by', 'cli:op@host')).toEqual(['chg_1']);
-  expect(await listed(home, '--since', '2026-05-01T18:30Z')).toEqual(['chg_2']);
-  expect(await listed(home, '--until', '2026-05-01T20:30+02:00')).toEqual(['chg_1']);
+  expect(await listed(home, '--place', '42', '--ranker', '5', '--until', '2026-05-01T20:30+02:00')).toEqual(['chg_1']);
+  expect(await listed(home, '--ranker', '0', '--by', 'key:key_x', '--since', '2026-05-01T18:30Z')).toEqual(['chg_2']);
 });
 
 test.concurrent('the export holds every selected change once, newest first, as CSV or a JSON document a line', async () => {
