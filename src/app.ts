@@ -43,7 +43,15 @@ export interface ServedApp extends HttpApp, AsyncDisposable {
 /** The part of a served application that follows from its configuration. */
 export type Wiring = Pick<
   ServedApp,
-  'platform' | 'deadCredential' | 'group' | 'policy' | 'breaker' | 'deadlineMs' | 'limits' | 'retention'
+  | 'platform'
+  | 'deadCredential'
+  | 'latestCredential'
+  | 'group'
+  | 'policy'
+  | 'breaker'
+  | 'deadlineMs'
+  | 'limits'
+  | 'retention'
 >;
 
 export async function openApp(options: AppOptions & { log: Logger }): Promise<ServedApp> {
@@ -87,6 +95,7 @@ function wiringOf(config: Config, ports: Ports, log: Logger): Wiring {
     ...rulesOf(config, { ...ports, platform }),
     platform,
     deadCredential: () => platform.dead,
+    latestCredential: () => platform.latest,
     limits: config.limits,
     retention: config.retention,
   };

@@ -47,6 +47,7 @@ export const reasons = {
   schema_newer: 'Database is newer than this rankd',
   port_taken: 'Port taken',
   backup_unusable: 'Backup not usable',
+  daemon_unavailable: 'Daemon not available',
 } as const;
 
 export type ErrorCode = keyof typeof reasons;

@@ -10,10 +10,12 @@ interface LogOptions {
   /** Readable lines for a terminal instead of JSON. */
   readable: boolean;
   write: (line: string) => void;
+  /** Sees every line, as JSON, before it is written. */
+  note?: (line: string) => void;
 }
 
 /** One line an event. Header and key fields are redacted wherever they turn up, so that no call site has to remember it. */
-export function createLog({ level, readable, write }: LogOptions): Logger {
+export function createLog({ level, readable, write, note }: LogOptions): Logger {
   return pino(
     {
       level,
@@ -25,7 +27,12 @@ export function createLog({ level, readable, write }: LogOptions): Logger {
         censor: '[redacted]',
       },
     },
-    { write: (line: string) => write(readable ? readableLine(line) : `${visible(line.trimEnd())}\n`) },
+    {
+      write(line: string) {
+        note?.(line);
+        write(readable ? readableLine(line) : `${visible(line.trimEnd())}\n`);
+      },
+    },
   );
 }
 

@@ -63,6 +63,7 @@ const io: Io = {
   env: process.env,
   cwd: process.cwd(),
   nodeVersion: process.versions.node,
+  pid: process.pid,
   home: homedir(),
   operator: `cli:${userName()}@${hostname()}`,
   get stopSignal() {

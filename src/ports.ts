@@ -304,6 +304,8 @@ export interface ChangeStore {
   listChanges(filter: ChangeFilter): Promise<RankChange[]>;
   /** A page of the history that begins at `from`, as the page before it named that. */
   pageChanges(filter: ChangeFilter & { from?: number }): Promise<ChangePage>;
+  /** How many were asked for since a moment (epoch milliseconds), by how they stand; dry runs do not count. */
+  countChanges(since: number): Promise<Record<RankChange['state'], number>>;
   /** Every pending or unknown change, oldest first. */
   openChanges(): Promise<RankChange[]>;
 }

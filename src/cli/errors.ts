@@ -32,6 +32,7 @@ export const exitCodes = {
   headers_too_large: 1,
   internal: 1,
   port_taken: 69,
+  daemon_unavailable: 69,
   platform_unavailable: 69,
   store_unavailable: 69,
   shutting_down: 75,

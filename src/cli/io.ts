@@ -23,6 +23,7 @@ export interface Io {
   env: Record<string, string | undefined>;
   cwd: string;
   nodeVersion: string;
+  pid: number;
   home: string;
   /** Who the audit names: `cli:<user>@<host>`. */
   operator: string;

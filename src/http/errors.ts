@@ -43,6 +43,7 @@ export const statuses = {
   schema_newer: 500,
   port_taken: 500,
   backup_unusable: 500,
+  daemon_unavailable: 500,
 } as const satisfies Record<ErrorCode, number>;
 
 /** The codes that a caller can meet. */

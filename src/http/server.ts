@@ -1,6 +1,7 @@
 import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
 import type { LimitsConfig } from '../config/config.ts';
 import { newId } from '../core/api-key.ts';
+import type { Credential } from '../core/model.ts';
 import { isRankdError, RankdError } from '../errors.ts';
 import type { Logger } from '../log.ts';
 import type { KeyUses } from '../usecases/key-uses.ts';
@@ -22,6 +23,8 @@ export interface HttpApp extends Ranking {
   keyUses: KeyUses;
   /** Why the platform is not called at present; `undefined` while its credential works. */
   deadCredential: () => RankdError | undefined;
+  /** What the platform said of its credential when it was last asked. */
+  latestCredential: () => Credential | undefined;
   limits: LimitsConfig;
   /** True once the daemon is stopping: what runs is finished, nothing new is begun. */
   isDraining: boolean;

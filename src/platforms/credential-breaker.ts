@@ -22,6 +22,7 @@ export class CredentialBreaker implements Platform {
   readonly #platform: Platform;
   readonly #clock: Clock;
   readonly #report: CredentialBreakerOptions['report'];
+  #latest: Credential | undefined;
   #open: { error: RankdError; probeAt: number } | undefined;
   /** Grows with every probe, until a call has gone through: a check may pass though calls are still turned away. */
   #waitMs = firstProbeMs;
@@ -36,6 +37,11 @@ export class CredentialBreaker implements Platform {
   /** Why nothing is called at present; `undefined` while the credential works. */
   get dead(): RankdError | undefined {
     return this.#open?.error;
+  }
+
+  /** What the platform said of the credential when it was last asked. */
+  get latest(): Credential | undefined {
+    return this.#latest;
   }
 
   group(call: CallContext): Promise<Group> {
@@ -70,6 +76,7 @@ export class CredentialBreaker implements Platform {
       open.probeAt = this.#nextProbe();
     }
     const credential = await this.#platform.checkCredential(call);
+    this.#latest = credential;
     const refusal = refusalOfCredential(credential);
     if (refusal === undefined) this.#close();
     else this.#trip(refusal);

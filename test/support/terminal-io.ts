@@ -13,6 +13,7 @@ export class TerminalIo implements Io {
   readonly env: Record<string, string>;
   readonly cwd: string;
   readonly nodeVersion = process.versions.node;
+  readonly pid = process.pid;
   readonly home: string;
   readonly operator = 'cli:tester@test';
   readonly readerGone = new Promise<void>(() => undefined);

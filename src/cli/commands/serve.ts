@@ -1,6 +1,8 @@
 import type { Command } from 'commander';
+import { systemClock } from '../../clock.ts';
 import type { Config } from '../../config/config.ts';
 import type { Daemon } from '../../daemon.ts';
+import { RecentProblems } from '../../recent-problems.ts';
 import type { Cli } from '../cli.ts';
 import { firstSteps } from '../first-steps.ts';
 import { examples } from '../help.ts';
@@ -31,13 +33,21 @@ async function serve(cli: Cli, options: ServeOptions): Promise<void> {
   const { config } = loaded;
   const { createLog } = await import('../../log.ts');
   const { startDaemon } = await import('../../daemon.ts');
+  const { listenForCommands } = await import('../../control/listen.ts');
+  const { daemonStatus } = await import('../../control/daemon-status.ts');
   const { reload } = await import('../../reload.ts');
+  const problems = new RecentProblems();
   const log = createLog({
     level: logLevel(cli, config),
     readable: cli.io.isTerminal,
     write: (line) => cli.io.stderr(line),
+    note: (line) => problems.note(line),
   });
+  const started = { at: systemClock.now(), monotonic: systemClock.monotonic() };
   const daemon = await startDaemon({ config, dataDir: cli.dataDir, log });
+  const control = await listenForCommands({ dataDir: cli.dataDir, log }, () =>
+    daemonStatus({ ...daemon, config: loaded.config, process: cli.io, started, problems }),
+  );
   const stopped = cli.io.stopSignal;
   let reloading = Promise.resolve();
   cli.io.onReload(() => {
@@ -51,6 +61,7 @@ async function serve(cli: Cli, options: ServeOptions): Promise<void> {
     log.info({ signal: await stopped }, 'stopping: finishing what runs');
   } finally {
     await reloading;
+    await control[Symbol.asyncDispose](); // while the directory is still this daemon's own
     await daemon.stop();
   }
   log.info('stopped');

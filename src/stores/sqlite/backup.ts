@@ -90,5 +90,6 @@ function isSameFolder(one: string, other: string): boolean {
 
 const ownFiles = new Set([
   'daemon.lock',
+  'daemon.sock',
   ...['rankd.db', 'simulated-group.db'].flatMap((name) => ['', ...companions].map((suffix) => name + suffix)),
 ]);

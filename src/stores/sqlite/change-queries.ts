@@ -12,6 +12,7 @@ type ChangeQueries = Pick<
   | 'lastChangedSomebodyAt'
   | 'listChanges'
   | 'pageChanges'
+  | 'countChanges'
   | 'openChanges'
 >;
 
@@ -60,6 +61,17 @@ export function changeQueries(db: Connection): ChangeQueries {
       const last = rows.at(-1);
       const isMore = last !== undefined && rows.length === filter.limit;
       return { changes: rows.map(toChange), ...(isMore && { next: last.seq - 1 }) };
+    },
+
+    async countChanges(since) {
+      const rows = db.all<{ state: RankChange['state']; count: number }>(
+        `SELECT state, count(*) AS count FROM rank_changes
+         WHERE requested_at >= @since AND dry_run = 0 GROUP BY state`,
+        { since },
+      );
+      const counts = { pending: 0, applied: 0, refused: 0, failed: 0, unknown: 0 };
+      for (const { state, count } of rows) counts[state] = count;
+      return counts;
     },
 
     async openChanges() {

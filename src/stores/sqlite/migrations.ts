@@ -101,6 +101,7 @@ export const migrations: readonly string[] = [
   CREATE UNIQUE INDEX one_open_change_a_member ON rank_changes (rankee_id) WHERE state IN ('pending', 'unknown');
   CREATE UNIQUE INDEX one_change_an_idempotency_key ON rank_changes (key_id, idempotency_key)
     WHERE idempotency_key IS NOT NULL;
+  CREATE INDEX changes_by_time ON rank_changes (requested_at);
   CREATE INDEX changes_of_a_member ON rank_changes (rankee_id);
   CREATE INDEX changes_by_a_key ON rank_changes (key_id);
   CREATE INDEX changes_of_an_undo ON rank_changes (undo_id) WHERE undo_id IS NOT NULL;

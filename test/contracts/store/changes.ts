@@ -49,6 +49,21 @@ export function changeContract(at: StoreCase): void {
       await expect(at.store.recordChange(change)).rejects.toMatchObject({ code: 'conflict' });
     });
 
+    test('counts how changes stand since a moment, dry runs aside', async () => {
+      for (const [rankeeId, rest] of [
+        { state: 'applied', requestedAt: 999 } as const,
+        { state: 'applied', requestedAt: 1_000 } as const,
+        { state: 'applied', requestedAt: 1_001, dryRun: true } as const,
+        { state: 'refused', requestedAt: 2_000 } as const,
+        { state: 'pending', requestedAt: 3_000 } as const,
+      ].entries()) {
+        await at.store.recordChange(newChange({ rankeeId, ...rest }));
+      }
+      const none = { pending: 0, applied: 0, refused: 0, failed: 0, unknown: 0 };
+      expect(await at.other.countChanges(1_000)).toEqual({ ...none, pending: 1, applied: 1, refused: 1 });
+      expect(await at.other.countChanges(4_000)).toEqual(none);
+    });
+
     test('lists are newest first by arrival, even where the clock was set back', async () => {
       const first = newChange({ state: 'applied', requestedAt: 9_000 });
       const second = newChange({ state: 'refused', requestedAt: 1_000, rankeeId: 8, keyId: 'key_other' });

@@ -1,0 +1,73 @@
+import { isIP } from 'node:net';
+import type { Command } from 'commander';
+import { askStatus, get } from '../../control/ask.ts';
+import { RankdError } from '../../errors.ts';
+import { isDaemonRunning } from '../../stores/sqlite/daemon-lock.ts';
+import type { Cli } from '../cli.ts';
+import { examples } from '../help.ts';
+
+const patienceMs = 4_000;
+/** The socket is on this machine: who does not answer there by then hangs, and is asked over HTTP all the same. */
+const addressPatienceMs = 1_000;
+
+export function healthCommand(program: Command, cli: Cli): void {
+  program
+    .command('health')
+    .description('ask the daemon of this data directory over HTTP whether it is well: exit code 0 if so, else 69')
+    .option('--ready', 'also: its store, the platform and the credential answer, and it is not stopping')
+    .addHelpText(
+      'after',
+      examples('rankd health', 'rankd health --ready', 'HEALTHCHECK CMD ["rankd", "health"]   # in a Dockerfile'),
+    )
+    .action(({ ready = false }: { ready?: boolean }) => health(cli, ready));
+}
+
+async function health(cli: Cli, isReadyAsked: boolean): Promise<void> {
+  const { dataDir } = cli;
+  if (!(await isDaemonRunning(dataDir))) throw notRunning(dataDir);
+  const url = (await addressOf(cli)) + (isReadyAsked ? '/readyz' : '/healthz');
+  const answer = await get(optionsFor(url), patienceMs).catch((cause) => {
+    throw new RankdError('daemon_unavailable', `rankd runs, but does not answer at ${url}.`, {
+      cause,
+      hint: 'look at its log; it may be starting or stopping',
+    });
+  });
+  if (answer.status !== 200) throw unwell(url, answer.body);
+  cli.print({ healthy: true, url }, `ok: ${url} answers`);
+}
+
+export function notRunning(dataDir: string): RankdError {
+  return new RankdError('daemon_unavailable', `No rankd daemon runs on the data directory ${dataDir}.`, {
+    hint: 'start it with `rankd serve`, or name another directory with --data-dir',
+  });
+}
+
+/** Where the daemon listens by its own word, which knows of flags and port 0; else where the configuration says. */
+async function addressOf(cli: Cli): Promise<string> {
+  const status = await askStatus(cli.dataDir, addressPatienceMs);
+  if (status !== undefined) return status.url;
+  const { host, port } = (await cli.loadConfig()).config.server;
+  return `http://${isIP(host) === 6 ? `[${host}]` : host}:${port}`;
+}
+
+/** A daemon that listens on every address is asked on loopback. */
+function optionsFor(url: string) {
+  const { hostname, port, pathname } = new URL(url);
+  const loopback: Record<string, string> = { '0.0.0.0': '127.0.0.1', '[::]': '::1' };
+  return { host: loopback[hostname] ?? hostname.replace(/^\[|\]$/g, ''), port, path: pathname };
+}
+
+function unwell(url: string, body: string): RankdError {
+  const { message = 'it does not say why' } = Object(parsed(body)) as { message?: string };
+  return new RankdError('daemon_unavailable', `rankd is not ready: ${message}`, {
+    hint: `rankd doctor; its log and ${url} say more`,
+  });
+}
+
+function parsed(body: string): unknown {
+  try {
+    return JSON.parse(body);
+  } catch {
+    return undefined;
+  }
+}

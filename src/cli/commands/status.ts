@@ -1,0 +1,135 @@
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Command } from 'commander';
+import { systemClock } from '../../clock.ts';
+import { askStatus } from '../../control/ask.ts';
+import type { DaemonStatus } from '../../control/daemon-status.ts';
+import type { ChangeState } from '../../core/model.ts';
+import { RankdError } from '../../errors.ts';
+import { isDaemonRunning } from '../../stores/sqlite/daemon-lock.ts';
+import type { Cli } from '../cli.ts';
+import { ExitCode } from '../exit-code.ts';
+import { facts } from '../facts.ts';
+import { examples } from '../help.ts';
+import { table } from '../table.ts';
+import { age } from '../time.ts';
+
+const patienceMs = 2_000;
+const watchEveryMs = 2_000;
+
+export function statusCommand(program: Command, cli: Cli): void {
+  program
+    .command('status')
+    .description('how the daemon of this data directory is; exit code 69 where none runs or it does not answer')
+    .option('--watch', 'show it anew every two seconds, until interrupted')
+    .addHelpText('after', examples('rankd status', 'rankd status --watch', 'rankd status --json'))
+    .action(({ watch = false }: { watch?: boolean }) => (watch ? watchStatus(cli) : status(cli)));
+}
+
+async function status(cli: Cli): Promise<void> {
+  const found = await look(cli);
+  cli.print({ status: documentOf(found) }, textOf(found));
+  if (found.state === 'running' || found.state === 'stopping') return;
+  cli.say(hints[found.state]);
+  throw new ExitCode(69);
+}
+
+async function watchStatus(cli: Cli): Promise<void> {
+  if (cli.options.json) {
+    throw new RankdError('usage', '--json is one document; it cannot be watched.', {
+      hint: 'leave out --watch and run it as often as you like',
+    });
+  }
+  const [before, after] = cli.io.isTerminal ? [clearScreen, '\n'] : ['', '\n\n'];
+  let isRead = true;
+  void cli.io.readerGone.then(() => {
+    isRead = false;
+  });
+  while (isRead) {
+    cli.io.stdout(before + textOf(await look(cli)) + after);
+    await systemClock.sleep(watchEveryMs);
+  }
+}
+
+/** Cursor to the top, everything below removed. */
+const clearScreen = '\u001b[H\u001b[J';
+
+const hints = {
+  'not running': 'try: rankd serve',
+  'not answering': 'try: look at the log of the daemon; it may be starting or stopping',
+};
+
+type Found = { history: History | undefined } & (
+  | { state: 'running' | 'stopping'; daemon: DaemonStatus }
+  | { state: 'not running' | 'not answering' }
+);
+
+/** What the database tells; `undefined` where there is none yet. */
+interface History {
+  openChanges: number;
+  today: Record<ChangeState, number>;
+}
+
+async function look(cli: Cli): Promise<Found> {
+  const history = await readHistory(cli);
+  if (!(await isDaemonRunning(cli.dataDir))) return { state: 'not running', history };
+  const daemon = await askStatus(cli.dataDir, patienceMs);
+  if (daemon === undefined) return { state: 'not answering', history };
+  return { state: daemon.isStopping ? 'stopping' : 'running', daemon, history };
+}
+
+async function readHistory(cli: Cli): Promise<History | undefined> {
+  if (!existsSync(join(cli.dataDir, 'rankd.db'))) return undefined;
+  return cli.withStore(async (store) => ({
+    openChanges: (await store.openChanges()).length,
+    today: await store.countChanges(midnightBefore(systemClock.now())),
+  }));
+}
+
+/** Of this machine's day. */
+function midnightBefore(epochMs: number): number {
+  return new Date(epochMs).setHours(0, 0, 0, 0);
+}
+
+function documentOf(found: Found): Record<string, unknown> {
+  const { isStopping: _, ...daemon } = 'daemon' in found ? found.daemon : { isStopping: false };
+  const { openChanges = null, today = null } = found.history ?? {};
+  return { state: found.state.replace(' ', '_'), ...daemon, openChanges, changesToday: today };
+}
+
+function textOf(found: Found): string {
+  const { openChanges = null, today } = found.history ?? {};
+  const counts = Object.entries(today ?? {}).flatMap(([state, count]) => (count === 0 ? [] : [`${count} ${state}`]));
+  const problems = 'daemon' in found ? found.daemon.problems : [];
+  const summary = facts({
+    state: found.state,
+    ...('daemon' in found && daemonFacts(found.daemon)),
+    'open changes': openChanges,
+    'changes today': today === undefined ? null : counts.join(', ') || 'none',
+    'last problems': problems.length > 0 || !('daemon' in found) ? null : 'none',
+  });
+  const rows = problems.map(({ at, message }) => [at, message]);
+  return [summary, ...(rows.length > 0 ? ['', table(['at', 'problem'], rows)] : [])].join('\n');
+}
+
+function daemonFacts(daemon: DaemonStatus): Record<string, unknown> {
+  const { pid, version, node, uptimeSeconds, url, metricsUrl, platform, groupId, requestsInFlight, budget } = daemon;
+  return {
+    pid,
+    version: `${version} (Node.js ${node})`,
+    uptime: age(uptimeSeconds),
+    'listens on': url,
+    metrics: metricsUrl,
+    group: groupId === null ? platform : `${groupId} (${platform})`,
+    credential: credentialText(daemon.credential),
+    requests: `${requestsInFlight} in flight`,
+    queue: `${daemon.callsWaiting} calls wait for the platform`,
+    'budget left':
+      budget.map(({ operation, left, limit }) => `${operation} ${left}/${limit}`).join(', ') || 'not limited',
+  };
+}
+
+function credentialText({ isAccepted, problem, expiresAt }: DaemonStatus['credential']): string {
+  if (!isAccepted) return `NOT ACCEPTED: ${problem}`;
+  return expiresAt === null ? 'accepted' : `accepted, expires ${expiresAt.slice(0, 10)}`;
+}

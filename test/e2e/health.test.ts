@@ -1,0 +1,53 @@
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { openCloudHome, ranker } from '../environment/open-cloud-home.ts';
+import { rankBody } from '../support/answers.ts';
+import { DaemonProcess } from '../support/daemon-process.ts';
+import { CliHome } from '../support/run-cli.ts';
+
+let home: CliHome;
+beforeEach(() => {
+  home = new CliHome();
+});
+afterEach(() => home[Symbol.dispose]());
+
+test('ends with 0 where the daemon answers, wherever it listens', async () => {
+  await using daemon = await DaemonProcess.start(home);
+  expect(await home.run(['health'])).toMatchObject({
+    code: 0,
+    stdout: `ok: ${daemon.url}/healthz answers\n`,
+    stderr: '',
+  });
+  expect(await home.json('health', '--ready')).toEqual({ v: 1, healthy: true, url: `${daemon.url}/readyz` });
+});
+
+test('asks a daemon that listens on every address', async () => {
+  await using _daemon = await DaemonProcess.start(home, { args: ['--host', '0.0.0.0'] });
+  expect((await home.run(['health', '--ready'])).code).toBe(0);
+});
+
+test('ends with 69 where none runs, though another one listens on the configured port', async () => {
+  const other = home.path('other');
+  await using daemon = await DaemonProcess.start(home, { env: { RANKD_DATA_DIR: other } });
+  const result = await home.run(['health'], { env: { RANKD_SERVER_PORT: new URL(daemon.url).port } });
+  expect(result).toMatchObject({
+    code: 69,
+    stdout: '',
+    stderr: `error: No rankd daemon runs on the data directory ${home.dataDir}.
+try: start it with \`rankd serve\`, or name another directory with --data-dir
+`,
+  });
+  const asJson = await home.run(['health', '--json']);
+  expect(asJson.json()).toMatchObject({ v: 1, success: false, code: 'daemon_unavailable' });
+});
+
+test('a daemon that cannot change ranks is healthy and not ready, and says why', async () => {
+  await using world = await openCloudHome();
+  await using daemon = await world.startDaemon();
+  expect((await world.home.run(['health', '--ready'])).code).toBe(0);
+  world.roblox.credential.enabled = false;
+  await daemon.post(ranker, world.secret, rankBody()); // which is how rankd learns of it
+  const result = await world.home.run(['health', '--ready']);
+  expect(result).toMatchObject({ code: 69, stdout: '' });
+  expect(result.stderr).toMatch(/^error: rankd is not ready: .+\ntry: rankd doctor; .+\n$/);
+  expect((await world.home.run(['health'])).code).toBe(0);
+});

@@ -1,0 +1,164 @@
+import { spawn } from 'node:child_process';
+import { chmodSync, existsSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { openCloudHome, ranker } from '../environment/open-cloud-home.ts';
+import { rankBody } from '../support/answers.ts';
+import { DaemonProcess } from '../support/daemon-process.ts';
+import { binary, CliHome } from '../support/run-cli.ts';
+
+test.concurrent('without a daemon: not running, exit code 69, and nothing is made', async () => {
+  using home = new CliHome();
+  expect(await home.run(['status'])).toMatchObject({
+    code: 69,
+    stdout: 'FIELD  VALUE\nstate  not running\n',
+    stderr: 'try: rankd serve\n',
+  });
+  const { code, stdout, stderr } = await home.run(['status', '--json']);
+  expect({ code, stderr }).toEqual({ code: 69, stderr: '' });
+  expect(JSON.parse(stdout)).toEqual({
+    v: 1,
+    status: { state: 'not_running', openChanges: null, changesToday: null },
+  });
+  expect(existsSync(home.dataDir)).toBe(false);
+});
+
+test.concurrent('after a daemon has stopped the history is still told', async () => {
+  using home = new CliHome();
+  await home.json('rank', 'set', '1001', '20', '-y');
+  expect(await home.run(['status'])).toMatchObject({
+    code: 69,
+    stdout: 'FIELD          VALUE\nstate          not running\nopen changes   0\nchanges today  1 applied\n',
+  });
+});
+
+test.concurrent('a running daemon tells all of itself, for a person and as one document', async () => {
+  using home = new CliHome();
+  await using daemon = await DaemonProcess.start(home);
+  await home.json('rank', 'set', '1001', '20', '-y');
+  const { code, stdout, stderr } = await home.run(['status']);
+  expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+  expect(stdout.replace(/^(uptime +)\S.*$/m, '$1UP')).toBe(
+    `FIELD          VALUE
+state          running
+pid            ${daemon.process.pid}
+version        0.1.0 (Node.js ${process.versions.node})
+uptime         UP
+listens on     ${daemon.url}
+group          simulated
+credential     accepted
+requests       0 in flight
+queue          0 calls wait for the platform
+budget left    not limited
+open changes   0
+changes today  1 applied
+last problems  none
+`,
+  );
+  const { status } = await home.json<{ status: Record<string, unknown> }>('status');
+  expect(status).toEqual({
+    state: 'running',
+    pid: daemon.process.pid,
+    version: '0.1.0',
+    node: process.versions.node,
+    startedAt: expect.stringMatching(/^\d{4}-\d\d-\d\dT[\d:.]+Z$/),
+    uptimeSeconds: expect.any(Number),
+    url: daemon.url,
+    metricsUrl: null,
+    platform: 'simulated',
+    groupId: null,
+    credential: { isAccepted: true, problem: null, actingUserId: 9001, expiresAt: null },
+    requestsInFlight: 0,
+    callsWaiting: 0,
+    budget: [],
+    problems: [],
+    openChanges: 0,
+    changesToday: { pending: 0, applied: 1, refused: 0, failed: 0, unknown: 0 },
+  });
+});
+
+test.concurrent('on a real group: what is left of the budget, a credential that died, and what the log warned of last', async ({
+  expect,
+}) => {
+  await using world = await openCloudHome();
+  await using daemon = await world.startDaemon();
+  const { home, roblox, secret } = world;
+  await expect.poll(() => roblox.journal.requests('introspect').length).toBeGreaterThan(0);
+  const before = await home.json<{ status: Record<string, unknown> }>('status');
+  expect(before.status).toMatchObject({
+    platform: 'open-cloud',
+    groupId: roblox.groupId,
+    credential: { isAccepted: true, actingUserId: expect.any(Number) },
+    budget: expect.arrayContaining([{ operation: 'assign', limit: 300, left: 300, waiting: 0 }]),
+  });
+  roblox.credential.enabled = false;
+  expect((await daemon.post(ranker, secret, rankBody())).status).toBe(502);
+  const { code, stdout } = await home.run(['status']);
+  expect(code).toBe(0);
+  expect(stdout).toMatch(/^credential +NOT ACCEPTED: /m);
+  expect(stdout).toMatch(/^AT +PROBLEM\n\S+Z +POST \/v1\/ranker 502 platform_credential: /m);
+  expect(stdout).toMatch(/^budget left +group \d+\/150, roles \d+\/300, /m);
+});
+
+test.concurrent('the socket of the daemon is private, gone once it has stopped, and replaced where a killed one left it', async () => {
+  using home = new CliHome();
+  const socket = join(home.dataDir, 'daemon.sock');
+  const killed = await DaemonProcess.start(home);
+  expect((statSync(socket).mode & 0o777).toString(8)).toBe('600');
+  await killed.stop('SIGKILL');
+  expect(existsSync(socket)).toBe(true);
+  expect((await home.run(['status'])).code).toBe(69);
+  await using daemon = await DaemonProcess.start(home);
+  expect((await home.run(['status'])).code).toBe(0);
+  await daemon.stop();
+  expect(existsSync(socket)).toBe(false);
+});
+
+test.concurrent('a daemon that hangs is told apart from one that does not run', async () => {
+  using home = new CliHome();
+  await using daemon = await DaemonProcess.start(home);
+  daemon.process.kill('SIGSTOP');
+  try {
+    for (const args of [['status'], ['health']]) {
+      const { code, stdout, stderr } = await home.run(args);
+      expect(code).toBe(69);
+      expect(stdout + stderr).toMatch(/not answer/);
+    }
+  } finally {
+    daemon.process.kill('SIGCONT');
+  }
+});
+
+test.concurrent('--watch shows it again and again, without an escape byte off a terminal, and says when the daemon is gone', async ({
+  expect,
+}) => {
+  using home = new CliHome();
+  const daemon = await DaemonProcess.start(home);
+  const env = { PATH: process.env['PATH'], HOME: home.folder, RANKD_DATA_DIR: home.dataDir };
+  const child = spawn(process.execPath, [binary, 'status', '--watch'], { cwd: home.cwd, env });
+  let seen = '';
+  child.stdout.on('data', (chunk) => {
+    seen += chunk;
+  });
+  await expect.poll(() => seen.match(/state +running/g)?.length, { timeout: 10_000 }).toBeGreaterThan(1);
+  await daemon.stop();
+  await expect.poll(() => seen, { timeout: 10_000 }).toMatch(/state +not running/);
+  const exited = new Promise((resolve) => child.once('exit', resolve));
+  child.kill('SIGINT');
+  expect(await exited).toBe(130);
+  expect(seen).not.toContain('\u001b');
+  expect((await home.run(['status', '--watch', '--json'])).code).toBe(2);
+});
+
+test.concurrent('a directory in which no socket can be made keeps no daemon from serving', async () => {
+  using home = new CliHome();
+  const dataDir = join(home.folder, 'x'.repeat(120)); // longer than the address of a socket may be
+  await using daemon = await DaemonProcess.start(home, { env: { RANKD_DATA_DIR: dataDir, RANKD_SERVER_PORT: '7265' } });
+  expect((await fetch(`${daemon.url}/readyz`)).status).toBe(200);
+  expect(daemon.log).toContain('no socket can be made');
+  expect((await home.run(['status'], { dataDir })).stdout).toMatch(/state +not answering/);
+  chmodSync(dataDir, 0o700);
+  const { port } = new URL(daemon.url);
+  const health = await home.run(['health'], { dataDir, env: { RANKD_SERVER_PORT: port } });
+  expect(health).toMatchObject({ code: 0, stdout: `ok: ${daemon.url}/healthz answers\n` });
+});
