@@ -1,10 +1,12 @@
 import { once } from 'node:events';
 import { homedir, hostname, userInfo } from 'node:os';
+import { join } from 'node:path';
 import { createInterface, type Interface } from 'node:readline/promises';
 import { Writable } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { isatty } from 'node:tty';
+import { fileURLToPath } from 'node:url';
 import type { Io } from './cli/io.ts';
 import { runCli } from './cli/program.ts';
 
@@ -46,6 +48,7 @@ process.stdout.on('error', ({ code, message }: NodeJS.ErrnoException) => {
 });
 process.stderr.on('error', () => undefined); // nobody is left to be told; unheard, the event would end the process
 
+const packageDir = fileURLToPath(new URL('..', import.meta.url));
 const io: Io = {
   stdout: (output) => void process.stdout.write(output),
   drained: async () => {
@@ -64,6 +67,8 @@ const io: Io = {
   cwd: process.cwd(),
   nodeVersion: process.versions.node,
   pid: process.pid,
+  command: [process.execPath, join(packageDir, 'bin', 'rankd.js')],
+  packageDir,
   home: homedir(),
   operator: `cli:${userName()}@${hostname()}`,
   get stopSignal() {

@@ -24,6 +24,10 @@ export interface Io {
   cwd: string;
   nodeVersion: string;
   pid: number;
+  /** How this command line was started: Node.js and rankd, as absolute paths. */
+  command: [node: string, rankd: string];
+  /** Where rankd's own files are. */
+  packageDir: string;
   home: string;
   /** Who the audit names: `cli:<user>@<host>`. */
   operator: string;

@@ -19,6 +19,7 @@ import { openapiCommand } from './commands/openapi.ts';
 import { rankCommands } from './commands/rank.ts';
 import { restoreCommand } from './commands/restore.ts';
 import { serveCommand } from './commands/serve.ts';
+import { serviceCommands } from './commands/service.ts';
 import { statusCommand } from './commands/status.ts';
 import { versionCommand } from './commands/version.ts';
 import { whitelistCommands } from './commands/whitelist.ts';
@@ -87,6 +88,7 @@ export function createProgram(io: Io): Command {
   openapiCommand(program, cli);
   statusCommand(program, cli);
   healthCommand(program, cli);
+  serviceCommands(program, cli);
   backupCommand(program, cli);
   restoreCommand(program, cli);
   databaseCommands(program, cli);

@@ -29,7 +29,8 @@ export interface PlatformKey {
 
 /**
  * The key from, in this order: `platform.api_key_file` as a flag, RANKD_PLATFORM_API_KEY, `platform.api_key_file` in the
- * environment or the file, the systemd credential `platform_api_key`. `undefined` where none of them is given.
+ * environment, the systemd credential `platform_api_key`, `platform.api_key_file` in the file. `undefined` where none of
+ * them is given. So one file serves the daemon, which systemd hands the key, and root's commands beside it.
  */
 export function readPlatformKey({ origins, folder, env }: PlatformKeySources): PlatformKey | undefined {
   const named = origins.get(keyFile);
@@ -37,11 +38,17 @@ export function readPlatformKey({ origins, folder, env }: PlatformKeySources): P
   if (variable && named?.source !== 'flag') {
     return checked(variable, { source: 'environment', at: keyVariable });
   }
-  if (typeof named?.value === 'string') return readNamedFile(named.value, folder, named);
+  const credential = systemdCredential(env);
+  if (credential !== undefined && named?.source !== 'flag' && named?.source !== 'environment') {
+    return readKeyFile(credential, { source: 'credential', at: credential });
+  }
+  return typeof named?.value === 'string' ? readNamedFile(named.value, folder, named) : undefined;
+}
+
+function systemdCredential(env: PlatformKeySources['env']): string | undefined {
   const directory = env['CREDENTIALS_DIRECTORY'];
   const credential = directory && join(directory, 'platform_api_key');
-  if (!credential || !existsSync(credential)) return undefined;
-  return readKeyFile(credential, { source: 'credential', at: credential });
+  return credential && existsSync(credential) ? credential : undefined;
 }
 
 function readNamedFile(path: string, folder: string, { source, at }: KeyOrigin): PlatformKey {

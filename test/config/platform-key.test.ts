@@ -33,14 +33,15 @@ test('a group id alone makes it the real platform, which needs a key', () => {
   expect(origins.get('platform.api_key')).toEqual({ source: 'file', at: 'rankd.yaml:2:26', value: '[redacted]' });
 });
 
-test('the key comes from the flag, then the environment, then the file, then the systemd credential', () => {
+test('the key comes from the flag, then the environment, then the systemd credential, then the file', () => {
   for (const name of ['file', 'variable', 'flag']) box.write(`${name}.key`, `from-${name}-file`);
   box.write('credentials/platform_api_key', 'from-systemd\n', 0o444);
   const env: Record<string, string> = { RANKD_GROUP_ID: '5', CREDENTIALS_DIRECTORY: box.path('credentials') };
   expect(platform({ env }).key).toBe('from-systemd');
   expect(platform({ env }).loaded.warnings).toEqual([]);
   box.write('rankd.yaml', 'platform: {api_key_file: file.key}');
-  expect(platform({ env }).key).toBe('from-file-file');
+  expect(platform({ env }).key).toBe('from-systemd');
+  expect(platform({ env: { RANKD_GROUP_ID: '5' } }).key).toBe('from-file-file');
   env['RANKD_PLATFORM_API_KEY_FILE'] = 'variable.key';
   expect(platform({ env }).key).toBe('from-variable-file');
   env['RANKD_PLATFORM_API_KEY'] = ' from-variable ';

@@ -1,3 +1,5 @@
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import type { Io } from '../../src/cli/io.ts';
 import type { CliHome } from './run-cli.ts';
 
@@ -14,6 +16,8 @@ export class TerminalIo implements Io {
   readonly cwd: string;
   readonly nodeVersion = process.versions.node;
   readonly pid = process.pid;
+  readonly packageDir = fileURLToPath(new URL('../..', import.meta.url));
+  readonly command: [string, string] = [process.execPath, join(this.packageDir, 'bin', 'rankd.js')];
   readonly home: string;
   readonly operator = 'cli:tester@test';
   readonly readerGone = new Promise<void>(() => undefined);

@@ -3,6 +3,7 @@ import { systemClock } from '../../clock.ts';
 import type { Config } from '../../config/config.ts';
 import type { Daemon } from '../../daemon.ts';
 import { RecentProblems } from '../../recent-problems.ts';
+import { reportToServiceManager } from '../../service-manager.ts';
 import type { Cli } from '../cli.ts';
 import { firstSteps } from '../first-steps.ts';
 import { examples } from '../help.ts';
@@ -44,26 +45,27 @@ async function serve(cli: Cli, options: ServeOptions): Promise<void> {
     note: (line) => problems.note(line),
   });
   const started = { at: systemClock.now(), monotonic: systemClock.monotonic() };
+  await using running = new AsyncDisposableStack(); // undone in reverse: whatever needs the data directory before it is given back
   const daemon = await startDaemon({ config, dataDir: cli.dataDir, log });
-  const control = await listenForCommands({ dataDir: cli.dataDir, log }, () =>
-    daemonStatus({ ...daemon, config: loaded.config, process: cli.io, started, problems }),
+  running.defer(() => daemon.stop());
+  running.use(
+    await listenForCommands({ dataDir: cli.dataDir, log }, () =>
+      daemonStatus({ ...daemon, config: loaded.config, process: cli.io, started, problems }),
+    ),
   );
   const stopped = cli.io.stopSignal;
   let reloading = Promise.resolve();
+  running.defer(() => reloading);
   cli.io.onReload(() => {
     reloading = reloading.then(async () => {
       loaded = await reload(daemon.app, { before: loaded, load });
       log.level = logLevel(cli, loaded.config);
     });
   });
-  try {
-    await greet(cli, daemon, config);
-    log.info({ signal: await stopped }, 'stopping: finishing what runs');
-  } finally {
-    await reloading;
-    await control[Symbol.asyncDispose](); // while the directory is still this daemon's own
-    await daemon.stop();
-  }
+  await greet(cli, daemon, config);
+  running.use(await reportToServiceManager({ ...daemon.app, env: cli.io.env }));
+  log.info({ signal: await stopped }, 'stopping: finishing what runs');
+  await running.disposeAsync();
   log.info('stopped');
 }
 

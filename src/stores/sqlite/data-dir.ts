@@ -1,4 +1,4 @@
-import { accessSync, chmodSync, closeSync, constants, mkdirSync, openSync, statSync } from 'node:fs';
+import { accessSync, chmodSync, chownSync, closeSync, constants, mkdirSync, openSync, statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { RankdError } from '../../errors.ts';
 
@@ -48,9 +48,19 @@ function makeDirectory(path: string, { hasParent = false } = {}): void {
   }
 }
 
+/** What root makes is for the user that the daemon runs as, to whom `model` belongs. */
+export function takeOwner(file: string, model: string): void {
+  const { uid, gid } = statSync(model);
+  const own = statSync(file);
+  if (own.uid !== uid || own.gid !== gid) chownSync(file, uid, gid);
+}
+
+const rootId = 0;
+
 function createIfMissing(file: string): void {
   try {
     closeSync(openSync(file, 'wx', 0o600));
+    if (statSync(file).uid === rootId) takeOwner(file, dirname(file));
   } catch (error) {
     if (codeOf(error) !== 'EEXIST') throw error;
   }

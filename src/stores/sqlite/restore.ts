@@ -1,4 +1,4 @@
-import { chownSync, constants, copyFileSync, existsSync, linkSync, renameSync, statSync } from 'node:fs';
+import { constants, copyFileSync, existsSync, linkSync, renameSync, statSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import Database from 'better-sqlite3';
 import { RankdError } from '../../errors.ts';
@@ -6,6 +6,7 @@ import type { Clock } from '../../ports.ts';
 import { appendEvent } from './audit.ts';
 import { Connection } from './connection.ts';
 import { copyDatabase } from './copy-database.ts';
+import { takeOwner } from './data-dir.ts';
 import { type Examination, examineFile, flawOf } from './examine.ts';
 import { databaseName } from './existing.ts';
 import { migrateCopy } from './migrate-database.ts';
@@ -52,13 +53,6 @@ export function restoreBackup({ dataDir, file, by }: RestoreOrder, clock: Pick<C
     );
     return keepOld(to, kept);
   });
-}
-
-/** Where root restores, the daemon's user must be able to open the result. */
-function takeOwner(file: string, model: string): void {
-  const { uid, gid } = statSync(model);
-  const own = statSync(file);
-  if (own.uid !== uid || own.gid !== gid) chownSync(file, uid, gid);
 }
 
 /** Gives the old database a second name. Nothing of it stays that SQLite could apply to the file that takes its place. */

@@ -1,0 +1,103 @@
+import { execFile } from 'node:child_process';
+import { chmodSync, existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import type { Command } from 'commander';
+import { RankdError } from '../../errors.ts';
+import type { Cli } from '../cli.ts';
+import { facts } from '../facts.ts';
+import { examples } from '../help.ts';
+import { hiddenPath, unitFor } from '../systemd-unit.ts';
+
+const unitName = 'rankd.service';
+const systemFolder = '/etc/systemd/system';
+
+export function serviceCommands(program: Command, cli: Cli): void {
+  const service = program
+    .command('service')
+    .description('run the daemon as a service of systemd: started with the machine, watched, and locked in')
+    .addHelpText('after', examples('rankd service print', 'sudo rankd service install'));
+  service
+    .command('print')
+    .description('print the unit for this machine')
+    .addHelpText('after', examples('rankd service print', 'rankd service print | systemd-analyze verify /dev/stdin'))
+    .action(() => print(cli));
+  service
+    .command('install')
+    .description('write the unit and let systemd read it; it is not started yet')
+    .option('--dir <dir>', 'where systemd looks for units', systemFolder)
+    .option('--force', 'replace another unit of that name')
+    .addHelpText('after', examples('sudo rankd service install', 'sudo rankd service install --force'))
+    .action(({ dir, force = false }: { dir: string; force?: boolean }) => install(cli, { dir, force }));
+}
+
+function print(cli: Cli): void {
+  cli.io.stdout(unitFor(cli.io));
+  warnOfHiddenPath(cli);
+}
+
+async function install(cli: Cli, { dir, force }: { dir: string; force: boolean }): Promise<void> {
+  const unit = unitFor(cli.io);
+  const file = join(dir, unitName);
+  const current = existsSync(file) ? readFileSync(file, 'utf8') : undefined;
+  if (current !== undefined && current !== unit && !force) {
+    throw new RankdError('already_exists', `${file} is another unit and was left as it is.`, {
+      hint: `compare it with \`rankd service print\`, then replace it with --force`,
+    });
+  }
+  const isWritten = current !== unit;
+  if (isWritten) write(file, unit);
+  cli.print(
+    { unit: file, written: isWritten },
+    facts({ unit: file, written: isWritten ? 'yes' : 'no: it is up to date' }),
+  );
+  if (isWritten) await letSystemdRead(cli);
+  warnOfHiddenPath(cli);
+  cli.say(nextSteps);
+}
+
+function write(file: string, unit: string): void {
+  const unfinished = `${file}.unfinished`;
+  try {
+    writeFileSync(unfinished, unit);
+    chmodSync(unfinished, 0o644);
+    renameSync(unfinished, file);
+  } catch (cause) {
+    const { code, message } = cause as NodeJS.ErrnoException;
+    if (code === 'ENOENT' || code === 'ENOTDIR') {
+      throw new RankdError('not_found', `There is no folder for ${file}: this machine seems to run without systemd.`, {
+        hint: 'name the folder of its units with --dir, or see `rankd service print`',
+        cause,
+      });
+    }
+    if (code !== 'EACCES' && code !== 'EPERM' && code !== 'EROFS') {
+      throw new RankdError('store_unavailable', `${file} could not be written: ${message}.`, { cause });
+    }
+    throw new RankdError('no_permission', `This user may not write ${file}.`, {
+      hint: 'sudo rankd service install',
+      cause,
+    });
+  }
+}
+
+async function letSystemdRead(cli: Cli): Promise<void> {
+  try {
+    await promisify(execFile)('systemctl', ['daemon-reload'], { env: cli.io.env });
+    cli.say('done: systemctl daemon-reload');
+  } catch {
+    cli.say('systemd did not read it: run `systemctl daemon-reload` yourself');
+  }
+}
+
+function warnOfHiddenPath(cli: Cli): void {
+  const path = hiddenPath(cli.io.command);
+  if (path === undefined) return;
+  cli.say(`warning: the service cannot see ${path}, because it sees no homes and no temporary files
+try: put rankd and Node.js where every user can read them, such as /opt/rankd, and run this command from there`);
+}
+
+const nextSteps = `next:
+  install -m 600 /dev/stdin /etc/rankd/roblox.key   (paste the Open Cloud key, then press Ctrl-D)
+  put the settings into /etc/rankd/rankd.yaml
+  systemctl enable --now rankd
+Commands work on its data with --data-dir /var/lib/rankd, as root.`;

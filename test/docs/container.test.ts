@@ -1,0 +1,93 @@
+import { existsSync, readFileSync } from 'node:fs';
+import { expect, test } from 'vitest';
+import { parse } from 'yaml';
+import { settings } from '../../src/config/settings.ts';
+import { otherVariables } from '../../src/config/unknown-setting.ts';
+
+const root = new URL('../../', import.meta.url);
+const read = (path: string) => readFileSync(new URL(path, root), 'utf8');
+
+/** The instructions of the Dockerfile, comments and line continuations resolved, by stage. */
+function stages(): Array<Array<{ name: string; rest: string }>> {
+  const lines = read('config/Dockerfile')
+    .replaceAll(/^#.*\n/gm, '')
+    .replaceAll(/\\\n\s*/g, '')
+    .split('\n')
+    .filter((line) => line.trim() !== '');
+  const instructions = lines.map((line) => {
+    const [, name = '', rest = ''] = /^([A-Z]+) (.+)$/.exec(line) ?? [];
+    return { name, rest };
+  });
+  const starts = instructions.flatMap(({ name }, index) => (name === 'FROM' ? [index] : []));
+  return starts.map((start, index) => instructions.slice(start, starts[index + 1]));
+}
+
+const imageStage = () => stages().at(-1) ?? [];
+const inImage = (name: string) => imageStage().flatMap((one) => (one.name === name ? [one.rest] : []));
+
+test('the Dockerfile is made of instructions that Docker knows', () => {
+  const known = 'FROM WORKDIR COPY RUN ENV USER VOLUME EXPOSE HEALTHCHECK ENTRYPOINT CMD'.split(' ');
+  for (const { name } of stages().flat()) expect(known).toContain(name);
+});
+
+test('everything that goes into the image exists, and the build is given it', () => {
+  const given = read('config/Dockerfile.dockerignore')
+    .split('\n')
+    .flatMap((line) => (line.startsWith('!') ? [line.slice(1)] : []));
+  const copies = stages()
+    .flat()
+    .filter(({ name }) => name === 'COPY');
+  const sources = copies.flatMap(({ rest }) => (rest.startsWith('--from') ? [] : rest.split(' ').slice(0, -1)));
+  expect(new Set(sources)).toEqual(new Set(given));
+  for (const path of sources) expect([path, existsSync(new URL(path, root))]).toEqual([path, true]);
+});
+
+test('rankd does not run as root, keeps its data in a volume, and is asked by its own command whether it is well', () => {
+  expect(inImage('USER')).toEqual(['node']);
+  expect(inImage('VOLUME')).toEqual(['/var/lib/rankd']);
+  expect(inImage('ENV').join(' ')).toContain('RANKD_DATA_DIR=/var/lib/rankd');
+  expect(inImage('HEALTHCHECK').join(' ')).toMatch(/CMD \["rankd", "health"\]$/);
+  expect([inImage('ENTRYPOINT'), inImage('CMD')]).toEqual([['["rankd"]'], ['["serve"]']]);
+});
+
+test('the image runs the Node.js that the tests run on', () => {
+  const [, major] = /^v?(\d+)/.exec(process.versions.node) ?? [];
+  for (const [from] of stages()) expect(from?.rest).toMatch(new RegExp(`^node:${major}-`));
+});
+
+interface Service {
+  build?: { context: string; dockerfile: string };
+  command?: string;
+  environment?: Record<string, string>;
+  ports?: string[];
+  volumes?: string[];
+  secrets?: string[];
+  [option: string]: unknown;
+}
+
+const compose = parse(read('config/compose.example.yaml')) as {
+  services: Record<'rankd' | 'caddy', Service>;
+  volumes: Record<string, null>;
+  secrets: Record<string, { file: string }>;
+};
+
+test('the compose example locks rankd in, and lets only Caddy be reached from outside', () => {
+  const { rankd, caddy } = compose.services;
+  expect(rankd).toMatchObject({ read_only: true, cap_drop: ['ALL'], security_opt: ['no-new-privileges:true'] });
+  expect(rankd.ports).toBeUndefined();
+  expect(caddy.ports).toEqual(['80:80', '443:443']);
+  expect(caddy.command).toMatch(/--to rankd:7265$/);
+  expect(inImage('EXPOSE')).toEqual(['7265']);
+  expect(settings.find(({ path }) => path === 'server.port')?.default).toBe(7265);
+});
+
+test('the compose example names files, volumes, secrets and variables that exist', () => {
+  const { rankd, caddy } = compose.services;
+  expect(existsSync(new URL(rankd.build?.dockerfile ?? 'none', root))).toBe(true);
+  const mounted = [...(rankd.volumes ?? []), ...(caddy.volumes ?? [])].map((volume) => volume.split(':')[0] ?? '');
+  const named = mounted.filter((name) => !name.startsWith('./'));
+  expect(new Set(named)).toEqual(new Set(Object.keys(compose.volumes)));
+  expect(rankd.secrets).toEqual(Object.keys(compose.secrets));
+  const known = [...settings.map(({ env }) => env), ...otherVariables];
+  for (const name of Object.keys(rankd.environment ?? {})) expect(known).toContain(name);
+});

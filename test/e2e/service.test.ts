@@ -1,0 +1,161 @@
+import { execFile } from 'node:child_process';
+import { chmodSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { expect, test } from 'vitest';
+import { runUnprivileged } from '../environment/unprivileged.ts';
+import { DaemonProcess } from '../support/daemon-process.ts';
+import { binary, CliHome } from '../support/run-cli.ts';
+
+const source = readFileSync(new URL('../../config/rankd.service', import.meta.url), 'utf8');
+const unitOfThisMachine = source.replace(/^ExecStart=.*$/m, `ExecStart=${process.execPath} ${binary} serve`);
+
+/** A folder with programs that are found before the machine's own; each writes its arguments to `calls`. */
+function fakeProgram(home: CliHome, name: string): { env: Record<string, string>; calls: () => string } {
+  const folder = home.path('programs');
+  mkdirSync(folder);
+  writeFileSync(`${folder}/${name}`, `#!/bin/sh\necho "$@" >> '${folder}/calls'\n`);
+  chmodSync(`${folder}/${name}`, 0o755);
+  writeFileSync(`${folder}/calls`, '');
+  return { env: { PATH: `${folder}:${process.env['PATH']}` }, calls: () => readFileSync(`${folder}/calls`, 'utf8') };
+}
+
+test.concurrent('print shows config/rankd.service with the paths of this machine, also with --json', async () => {
+  using home = new CliHome();
+  for (const args of [
+    ['service', 'print'],
+    ['service', 'print', '--json'],
+  ]) {
+    const { code, stdout } = await home.run(args);
+    expect({ code, stdout }).toEqual({ code: 0, stdout: unitOfThisMachine });
+  }
+});
+
+test.concurrent('install writes the unit for everybody to read, lets systemd read it, and tells what is next', async () => {
+  using home = new CliHome();
+  const systemctl = fakeProgram(home, 'systemctl');
+  const dir = home.path('units');
+  mkdirSync(dir);
+  const { code, stdout, stderr } = await home.run(['service', 'install', '--dir', dir], { env: systemctl.env });
+  expect({ code, stdout }).toEqual({
+    code: 0,
+    stdout: `FIELD    VALUE\nunit     ${dir}/rankd.service\nwritten  yes\n`,
+  });
+  expect(stderr).toContain('done: systemctl daemon-reload\n');
+  expect(stderr).toContain('  systemctl enable --now rankd\n');
+  expect(systemctl.calls()).toBe('daemon-reload\n');
+  expect(readFileSync(`${dir}/rankd.service`, 'utf8')).toBe(unitOfThisMachine);
+  expect((statSync(`${dir}/rankd.service`).mode & 0o777).toString(8)).toBe('644');
+
+  const again = await home.run(['service', 'install', '--dir', dir, '--json'], { env: systemctl.env });
+  expect(again).toMatchObject({ code: 0, stderr: '' });
+  expect(again.json()).toEqual({ v: 1, unit: `${dir}/rankd.service`, written: false });
+  expect(systemctl.calls()).toBe('daemon-reload\n');
+});
+
+test.concurrent('install leaves another unit as it is, unless told to replace it', async () => {
+  using home = new CliHome();
+  const { env } = fakeProgram(home, 'systemctl');
+  const dir = home.path('units');
+  mkdirSync(dir);
+  writeFileSync(`${dir}/rankd.service`, 'mine');
+  const refused = await home.run(['service', 'install', '--dir', dir], { env });
+  expect(refused).toMatchObject({
+    code: 4,
+    stdout: '',
+    stderr: `error: ${dir}/rankd.service is another unit and was left as it is.
+try: compare it with \`rankd service print\`, then replace it with --force
+`,
+  });
+  expect(readFileSync(`${dir}/rankd.service`, 'utf8')).toBe('mine');
+  expect((await home.run(['service', 'install', '--force', '--dir', dir], { env })).code).toBe(0);
+  expect(readFileSync(`${dir}/rankd.service`, 'utf8')).toBe(unitOfThisMachine);
+});
+
+test.concurrent('install without root is refused with 77, and without systemd with 3', async () => {
+  using home = new CliHome();
+  const dir = home.path('units');
+  mkdirSync(dir, { mode: 0o500 });
+  expect(await runUnprivileged(['service', 'install', '--dir', dir], home.dataDir)).toEqual({
+    code: 77,
+    stdout: '',
+    stderr: `error: This user may not write ${dir}/rankd.service.\ntry: sudo rankd service install\n`,
+  });
+  const result = await home.run(['service', 'install', '--dir', home.path('none')]);
+  expect(result).toMatchObject({ code: 3, stdout: '' });
+  expect(result.stderr).toContain('without systemd');
+});
+
+test.concurrent('systemd is told that the daemon serves, that all is well again and again, and that it stops', async ({
+  expect,
+}) => {
+  using home = new CliHome();
+  const { env, calls } = fakeProgram(home, 'systemd-notify');
+  const unit = { ...env, NOTIFY_SOCKET: '/run/systemd/notify', WATCHDOG_USEC: '300000' };
+  await using daemon = await DaemonProcess.start(home, { env: unit });
+  await expect.poll(calls, { timeout: 15_000 }).toMatch(/^READY=1\n(WATCHDOG=1\n){3,}$/);
+  expect(await daemon.stop()).toBe(0);
+  expect(calls()).toMatch(/^READY=1\n(WATCHDOG=1\n)+STOPPING=1\n$/);
+});
+
+test.concurrent('a daemon that hangs does not say that all is well', async ({ expect }) => {
+  using home = new CliHome();
+  const { env, calls } = fakeProgram(home, 'systemd-notify');
+  const unit = { ...env, NOTIFY_SOCKET: '/run/systemd/notify', WATCHDOG_USEC: '300000' };
+  await using daemon = await DaemonProcess.start(home, { env: unit });
+  await expect.poll(calls, { timeout: 15_000 }).toContain('WATCHDOG=1');
+  daemon.process.kill('SIGSTOP');
+  await new Promise((resolve) => setTimeout(resolve, 1_000)); // for a helper that is on its way
+  const before = calls();
+  await new Promise((resolve) => setTimeout(resolve, 1_000));
+  expect(calls()).toBe(before);
+  daemon.process.kill('SIGCONT');
+});
+
+/** Every line of a section that sets something; a directive that stands twice adds up. */
+function directives(): Map<string, string> {
+  const lines = source.split('\n').filter((line) => /^\w+=/.test(line));
+  const set = new Map<string, string>();
+  for (const line of lines) {
+    const [name = '', value = ''] = [line.slice(0, line.indexOf('=')), line.slice(line.indexOf('=') + 1)];
+    set.set(name, [set.get(name), value].filter((part) => part !== undefined).join(' '));
+  }
+  return set;
+}
+
+test('the unit gives the daemon a user of its own, its data and the key, and takes away what it does not need', () => {
+  const set = directives();
+  expect(Object.fromEntries(set)).toMatchObject({
+    Type: 'notify',
+    NotifyAccess: 'all',
+    WatchdogSec: '60',
+    ExecReload: '/bin/kill -HUP $MAINPID',
+    DynamicUser: 'yes',
+    StateDirectory: 'rankd',
+    StateDirectoryMode: '0700',
+    LoadCredential: 'platform_api_key:/etc/rankd/roblox.key',
+    CapabilityBoundingSet: '',
+    NoNewPrivileges: 'yes',
+    ProtectSystem: 'strict',
+    ProtectHome: 'yes',
+    PrivateUsers: 'yes',
+    RestrictAddressFamilies: 'AF_INET AF_INET6 AF_UNIX',
+    SystemCallFilter: '@system-service ~@privileged @resources',
+  });
+  expect(set.has('MemoryDenyWriteExecute')).toBe(false);
+});
+
+test('systemd understands every line of the unit, and scores its exposure below 2.0', async () => {
+  using home = new CliHome();
+  const file = home.path('rankd.service');
+  writeFileSync(file, unitOfThisMachine);
+  const analyze = (...args: string[]) =>
+    new Promise<string | undefined>((resolve) => {
+      execFile('systemd-analyze', args, (error, stdout, stderr) =>
+        resolve(error !== null && 'code' in error && error.code === 'ENOENT' ? undefined : stdout + stderr),
+      );
+    });
+  const score = await analyze('security', '--offline=true', file);
+  if (score === undefined) return; // a machine without systemd; what counts is held by the test above
+  expect(await analyze('verify', file)).toBe('');
+  const [, exposure] = /Overall exposure level for rankd\.service: ([\d.]+)/.exec(score) ?? [];
+  expect(Number(exposure)).toBeLessThan(2);
+});
