@@ -111,7 +111,7 @@ export const migrations: readonly string[] = [
     WHERE state IN ('pending', 'applied', 'unknown') AND dry_run = 0 AND roles_before <> roles_after;
   CREATE INDEX demotions ON rank_changes (requested_at, rankee_id, key_id)
     WHERE demotion = 1 AND dry_run = 0 AND roles_before <> roles_after;
-  CREATE INDEX changes_by_time ON rank_changes (requested_at, top_rank, rankee_id, key_id)
+  CREATE INDEX effective_changes ON rank_changes (requested_at, top_rank, rankee_id, key_id)
     WHERE dry_run = 0 AND roles_before <> roles_after;
 
   CREATE TABLE tickets (
