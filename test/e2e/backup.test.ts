@@ -193,6 +193,21 @@ test('a damaged database is not passed off as a backup', async () => {
   expect(readdirSync(home.cwd)).toEqual([]);
 });
 
+test('a copy that is read back and found unsound is not kept', async () => {
+  const db = new Database(join(home.dataDir, 'rankd.db'));
+  db.pragma('foreign_keys = OFF');
+  db.exec("INSERT INTO whitelist (key_id, place_id, active, note, added_at) VALUES ('nobody', 1, 1, '', 0)");
+  db.close();
+  for (const target of ['copy.db', '-']) {
+    const result = await home.run(['backup', target]);
+    expect(result).toMatchObject({ code: 69, stdout: '' });
+    expect(result.stderr).toMatch(
+      /^error: The copy of the database is not sound.+ missing row of keys\.\ntry: rankd db check\n$/,
+    );
+  }
+  expect(readdirSync(home.cwd)).toEqual([]);
+});
+
 test('without a database there is nothing to back up, and none is made', async () => {
   const dataDir = home.path('empty');
   expect(await home.run(['backup', 'copy.db'], { dataDir })).toMatchObject({
