@@ -52,6 +52,7 @@ export type Wiring = Pick<
   | 'deadlineMs'
   | 'limits'
   | 'retention'
+  | 'robloxId'
 >;
 
 export async function openApp(options: AppOptions & { log: Logger }): Promise<ServedApp> {
@@ -98,6 +99,7 @@ function wiringOf(config: Config, ports: Ports, log: Logger): Wiring {
     latestCredential: () => platform.latest,
     limits: config.limits,
     retention: config.retention,
+    robloxId: config.security.robloxId,
   };
 }
 

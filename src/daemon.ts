@@ -37,7 +37,7 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
   await app.store.forgetTickets('daemon_'); // of a daemon that was killed: the lock says that there is no other
   await checkLadder(app);
   await declareKeys(app, options.config.keys);
-  const server = createServer(app);
+  const server = createServer(app, options.config.server);
   starting.defer(() => server.close());
   const listener = await metrics?.serve({ app, server }, metricsConfig);
   if (listener !== undefined) starting.use(listener);

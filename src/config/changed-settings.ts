@@ -15,7 +15,7 @@ export function changedSettings(
 
 /** What a listener was made with. */
 function isBound(path: string): boolean {
-  return path === 'server.host' || path === 'server.port' || path.startsWith('limits.') || path.startsWith('metrics.');
+  return (path.startsWith('server.') && path !== 'server.deadline') || path.startsWith('metrics.');
 }
 
 function valueAt({ config, origins }: LoadedConfig, path: string): string | undefined {

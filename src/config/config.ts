@@ -11,13 +11,23 @@ export interface Config {
     /** Ranks or role ids; `undefined`: no ladder. */
     ladder: number[] | undefined;
   };
-  server: { host: string; port: number; deadlineMs: number };
+  server: ServerConfig;
   policy: Policy & { breaker: BreakerConfig };
+  security: { robloxId: Settings['security']['roblox_id'] };
   limits: LimitsConfig;
   metrics: { enabled: boolean; host: string; port: number };
   retention: RetentionConfig;
   log: { level: Settings['log']['level'] };
   keys: DeclaredKey[];
+}
+
+export interface ServerConfig {
+  host: string;
+  port: number;
+  deadlineMs: number;
+  maxConnections: number;
+  /** Addresses and networks. */
+  trustedProxies: string[];
 }
 
 export interface OpenCloudConfig {
@@ -54,12 +64,16 @@ export interface RetentionConfig {
   auditMs: number | undefined;
 }
 
-/** Per key; 0 turns one off. */
+/** A minute; 0 turns one off. */
 export interface LimitsConfig {
   rankPerMinute: number;
   /** Rank changes that may come at once. */
   rankBurst: number;
   verifyPerMinute: number;
+  /** Rank requests of one place with one key. */
+  placePerMinute: number;
+  /** Requests without an accepted key, of one address. */
+  failedAuthPerMinute: number;
 }
 
 /**
@@ -71,11 +85,17 @@ export function toConfig(
   choice: PlatformChoice,
   { groupFile, at }: { groupFile: string | undefined; at: (path: readonly PropertyKey[]) => string },
 ): Config {
-  const { group, server, policy, limits, metrics, history, audit, log } = settings;
+  const { group, server, policy, security, limits, metrics, history, audit, log } = settings;
   return {
     platform: toPlatformConfig(settings, choice, groupFile),
     group: { ladder: group.ladder },
-    server: { host: server.host, port: server.port, deadlineMs: server.deadline },
+    server: {
+      host: server.host,
+      port: server.port,
+      deadlineMs: server.deadline,
+      maxConnections: server.max_connections,
+      trustedProxies: server.trusted_proxies,
+    },
     policy: {
       minRank: policy.min_rank,
       maxRank: policy.max_rank,
@@ -96,7 +116,14 @@ export function toConfig(
         windowMs: policy.breaker.window,
       },
     },
-    limits: { rankPerMinute: limits.rank, rankBurst: limits.rank_burst, verifyPerMinute: limits.verify },
+    security: { robloxId: security.roblox_id },
+    limits: {
+      rankPerMinute: limits.rank,
+      rankBurst: limits.rank_burst,
+      verifyPerMinute: limits.verify,
+      placePerMinute: limits.place,
+      failedAuthPerMinute: limits.failed_auth,
+    },
     metrics,
     retention: { historyMs: history.keep, auditMs: audit.keep },
     log: { level: log.level },

@@ -40,6 +40,7 @@ function valuesOf(textOf: (setting: Setting) => string | undefined): Map<string,
 /** The value that the file would have; text that is none stays text, for the schema to refuse. */
 function readText(text: string, type: Setting['type']): unknown {
   if (type === 'numbers') return text.split(',').map((item) => readNumber(item.trim()));
+  if (type === 'texts') return text.split(',').map((item) => item.trim());
   if (type === 'number') return readNumber(text);
   if (type === 'boolean' && (text === 'true' || text === 'false')) return text === 'true';
   return text;

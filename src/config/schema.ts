@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { declaredKey, nameNothingTwice } from './declared-key-schema.ts';
-import { duration, filePath, host, id, ids, oneOf, optionalDuration, section, url, whole } from './values.ts';
+import { duration, filePath, host, id, ids, network, oneOf, optionalDuration, section, url, whole } from './values.ts';
 
 /**
  * Every setting of `rankd.yaml`, with its default and what it does. The message of each check says what is expected;
@@ -40,6 +40,13 @@ export const settingsSchema = section({
     deadline: duration('20s', { min: '1s', max: '5m' }).describe(
       'Every answer is given within this time; games were seen to give up after about 30 s.',
     ),
+    max_connections: whole(1, 1_000_000)
+      .default(1000)
+      .describe('Connections that may be open at once; what comes beyond is closed.'),
+    trusted_proxies: z
+      .array(network(), { error: 'a list of addresses or networks' })
+      .default(['127.0.0.0/8', '::1'])
+      .describe('Reverse proxies whose X-Forwarded-For is believed: addresses, or networks such as 10.0.0.0/8.'),
   }),
   policy: section({
     min_rank: whole(1, 254)
@@ -90,12 +97,25 @@ export const settingsSchema = section({
     const message = `a rank up to policy.max_rank, which is ${value.max_rank}`;
     issues.push({ code: 'custom', path: ['min_rank'], input: value.min_rank, message });
   }),
+  security: section({
+    roblox_id: oneOf(['off', 'warn', 'enforce'])
+      .default('off')
+      .describe(
+        'Whether Roblox-Id, which Roblox adds, must be the placeid sent; enforce needs place ids, not universe ids.',
+      ),
+  }),
   limits: section({
     rank: whole(0, 1_000_000).default(600).describe('Rank changes per key and minute; 0 turns the limit off.'),
     rank_burst: whole(0, 1_000_000)
       .default(300)
       .describe('Rank changes of one key that may come at once; 0 turns this limit off.'),
     verify: whole(0, 1_000_000).default(3000).describe('Key verifications per key and minute; 0 turns the limit off.'),
+    place: whole(0, 1_000_000)
+      .default(0)
+      .describe('Rank changes per place and minute, within those of its key; 0 turns the limit off.'),
+    failed_auth: whole(0, 1_000_000)
+      .default(60)
+      .describe('Requests without an accepted key per address and minute; it blocks no accepted key; 0 turns it off.'),
   }),
   metrics: section({
     enabled: z

@@ -10,7 +10,7 @@ export interface Setting {
   description: string;
   /** As the file would say it; `undefined` where the setting is off, or follows from others, unless given. */
   default: unknown;
-  type: 'text' | 'number' | 'boolean' | 'numbers' | 'mappings';
+  type: 'text' | 'number' | 'boolean' | 'numbers' | 'texts' | 'mappings';
 }
 
 /** Every setting, in the order of the schema. */
@@ -58,9 +58,14 @@ function entrySettings({ properties = {}, required = [] }: JsonSchema): typeof k
 }
 
 function typeOf({ type, items }: JsonSchema): Setting['type'] {
-  if (type === 'array') return items?.type === 'object' ? 'mappings' : 'numbers';
+  if (type === 'array') return listTypeOf(items?.type);
   if (type === 'integer') return 'number';
   return type === 'boolean' ? 'boolean' : 'text';
+}
+
+function listTypeOf(type: string | undefined): Setting['type'] {
+  if (type === 'object') return 'mappings';
+  return type === 'string' ? 'texts' : 'numbers';
 }
 
 /** `a.b.c` → `a`, `a.b`. */

@@ -35,6 +35,19 @@ export function host() {
   return z.string({ error }).refine((text) => isIP(text) > 0 || /^[a-z\d]([a-z\d.-]*[a-z\d])?$/i.test(text), { error });
 }
 
+/** An IP address, or one with the length of its network behind it. */
+export function network() {
+  const error = 'an IP address, or a network such as 10.0.0.0/8';
+  return z.string({ error }).refine(
+    (text) => {
+      const [address = '', length = '0', ...rest] = text.split('/');
+      const longest = { 0: -1, 4: 32, 6: 128 }[isIP(address)] ?? -1;
+      return rest.length === 0 && /^\d{1,3}$/.test(length) && Number(length) <= longest;
+    },
+    { error },
+  );
+}
+
 export function duration(preset: string, { min, max }: { min: string; max: string }) {
   return bounded({ min, max, example: preset }).prefault(preset);
 }

@@ -1,5 +1,5 @@
 import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
-import type { LimitsConfig } from '../config/config.ts';
+import type { Config, LimitsConfig } from '../config/config.ts';
 import { newId } from '../core/api-key.ts';
 import type { Credential } from '../core/model.ts';
 import { isRankdError, RankdError } from '../errors.ts';
@@ -7,7 +7,9 @@ import type { Logger } from '../log.ts';
 import type { KeyUses } from '../usecases/key-uses.ts';
 import type { Ranking } from '../usecases/ranking.ts';
 import type { RefusedCallers } from '../usecases/refused-callers.ts';
+import { limitConnections } from './connection-limit.ts';
 import { answerTo } from './errors.ts';
+import { InboundLimits } from './inbound-limits.ts';
 import { bodyLimit, bodyTooLarge } from './json-body.ts';
 import { answerForNode, methodNotAllowed } from './node-answers.ts';
 import { logAnswer, pathOf } from './request-log.ts';
@@ -26,6 +28,8 @@ export interface HttpApp extends Ranking {
   /** What the platform said of its credential when it was last asked. */
   latestCredential: () => Credential | undefined;
   limits: LimitsConfig;
+  /** What becomes of requests whose header Roblox-Id does not fit the place they name. */
+  robloxId: Config['security']['robloxId'];
   /** True once the daemon is stopping: what runs is finished, nothing new is begun. */
   isDraining: boolean;
   /** Requests to the API that are not answered yet. */
@@ -42,11 +46,15 @@ declare module 'fastify' {
 }
 
 /** The HTTP API, not listening yet. */
-export function createServer(app: HttpApp): FastifyInstance {
+export function createServer(
+  app: HttpApp,
+  { trustedProxies, maxConnections }: Pick<Config['server'], 'trustedProxies' | 'maxConnections'>,
+): FastifyInstance {
   const server = Fastify({
     logger: false,
     genReqId: () => newId('req'),
     bodyLimit,
+    trustProxy: trustedProxies,
     requestTimeout: 15_000,
     keepAliveTimeout: 65_000,
     // Node looks for overdue requests only every 30 s unless told otherwise.
@@ -57,6 +65,7 @@ export function createServer(app: HttpApp): FastifyInstance {
     frameworkErrors: (error, request, reply) => void sendError(app, { error, request, reply }),
   });
   answerForNode(server.server);
+  limitConnections(app, server.server, maxConnections);
   acceptAnyBody(server);
   server.decorateRequest('facts');
   server.decorateRequest('arrivedAt', 0);
@@ -98,8 +107,9 @@ export function createServer(app: HttpApp): FastifyInstance {
       reply,
     });
   });
-  apikeyRoute(server, app);
-  rankerRoute(server, app);
+  const inbound = new InboundLimits(app.clock);
+  apikeyRoute(server, app, inbound);
+  rankerRoute(server, app, inbound);
   healthRoutes(server, app);
   docsRoutes(server);
   return server;

@@ -17,7 +17,7 @@ const connections = new http.Agent({ keepAlive: true, maxSockets: atOnce });
 
 beforeAll(async () => {
   // Without limits and breaker every request gets as far as it can.
-  const limits = { rankPerMinute: 0, verifyPerMinute: 0 };
+  const limits = { rankPerMinute: 0, verifyPerMinute: 0, failedAuthPerMinute: 0 };
   app = await openTestApp({
     config: {
       limits,

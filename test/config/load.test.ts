@@ -17,7 +17,13 @@ test('with nothing configured, rankd runs on a simulated group with the document
   expect(config).toEqual({
     platform: { kind: 'simulated', groupId: undefined, groupFile: undefined },
     group: { ladder: undefined },
-    server: { host: '127.0.0.1', port: 7265, deadlineMs: 20_000 },
+    server: {
+      host: '127.0.0.1',
+      port: 7265,
+      deadlineMs: 20_000,
+      maxConnections: 1000,
+      trustedProxies: ['127.0.0.0/8', '::1'],
+    },
     policy: {
       minRank: 1,
       maxRank: 254,
@@ -32,7 +38,14 @@ test('with nothing configured, rankd runs on a simulated group with the document
       rankerCooldownMs: 0,
       breaker: { enabled: true, demotions: 10, highRank: undefined, highChanges: 5, windowMs: 600_000 },
     },
-    limits: { rankPerMinute: 600, rankBurst: 300, verifyPerMinute: 3000 },
+    security: { robloxId: 'off' },
+    limits: {
+      rankPerMinute: 600,
+      rankBurst: 300,
+      verifyPerMinute: 3000,
+      placePerMinute: 0,
+      failedAuthPerMinute: 60,
+    },
     metrics: { enabled: false, host: '127.0.0.1', port: 9265 },
     retention: { historyMs: undefined, auditMs: undefined },
     log: { level: 'info' },
@@ -52,6 +65,8 @@ const samples: Record<string, [file: string, env: string, flag: string]> = {
   'server.host': ['::1', '127.0.0.2', '0.0.0.0'],
   'server.port': ['1', '2', '3'],
   'server.deadline': ['1s', '2s', '3s'],
+  'server.max_connections': ['1', '2', '3'],
+  'server.trusted_proxies': ['[10.0.0.1]', '10.0.0.2', '10.0.0.0/8,fd00::/8'],
   'policy.min_rank': ['2', '3', '4'],
   'policy.max_rank': ['11', '12', '13'],
   'policy.locked_roles': ['[11]', '12', '13,14'],
@@ -68,9 +83,12 @@ const samples: Record<string, [file: string, env: string, flag: string]> = {
   'policy.breaker.high_rank': ['1', '2', '3'],
   'policy.breaker.high_changes': ['1', '2', '3'],
   'policy.breaker.window': ['1m', '2m', '3m'],
+  'security.roblox_id': ['warn', 'enforce', 'warn'],
   'limits.rank': ['1', '2', '3'],
   'limits.rank_burst': ['1', '2', '3'],
   'limits.verify': ['0', '2', '3'],
+  'limits.place': ['1', '2', '3'],
+  'limits.failed_auth': ['1', '2', '3'],
   'metrics.enabled': ['true', 'true', 'true'],
   'metrics.host': ['::1', '127.0.0.2', '0.0.0.0'],
   'metrics.port': ['1', '2', '3'],
@@ -112,7 +130,7 @@ test('the value that wins is the one in the configuration', () => {
   );
   const env = { RANKD_SERVER_PORT: '2', RANKD_POLICY_LOCKED_ROLES: '8, 9', RANKD_POLICY_BREAKER_ENABLED: 'false' };
   const { config, origins } = box.load({ env, flags: { 'server.port': '3' } });
-  expect(config.server).toEqual({ host: '127.0.0.1', port: 3, deadlineMs: 2000 });
+  expect(config.server).toMatchObject({ host: '127.0.0.1', port: 3, deadlineMs: 2000 });
   expect(config.policy).toMatchObject({ lockedRoles: [8, 9], breaker: { enabled: false } });
   expect(origins.get('server.port')).toEqual({ source: 'flag', at: '--port', value: 3 });
   expect(origins.get('policy.locked_roles')).toEqual({

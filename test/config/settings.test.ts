@@ -70,6 +70,7 @@ test('the variables of two settings never collide', () => {
     'server',
     'policy',
     'policy.breaker',
+    'security',
     'limits',
     'metrics',
     'history',

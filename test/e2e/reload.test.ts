@@ -15,11 +15,17 @@ const promotion = { rankerName: 'A', rankerId: 1003, rankeeName: 'B', rankeeId: 
 test('SIGHUP: what the file says now holds from the next request; what needs a restart is named', async () => {
   const { home, daemon, secret } = await serveWith('policy: { locked_roles: [20] }\n');
   expect(await daemon.post(ranker, secret, promotion)).toMatchObject({ status: 403 });
-  expect(await reload({ home, daemon }, 'policy: { locked_roles: [] }\nserver: { host: 127.0.0.9 }\n')).toEqual({
+  expect(
+    await reload(
+      { home, daemon },
+      'policy: { locked_roles: [] }\nlimits: { rank: 1, rank_burst: 1 }\nserver: { host: 127.0.0.9 }\n',
+    ),
+  ).toEqual({
     action: 'config.reload',
-    detail: { applied: ['policy.locked_roles'], needRestart: ['server.host'] },
+    detail: { applied: ['policy.locked_roles', 'limits.rank', 'limits.rank_burst'], needRestart: ['server.host'] },
   });
   expect(await daemon.post(ranker, secret, promotion)).toMatchObject({ status: 200 });
+  expect(await daemon.post(ranker, secret, promotion)).toMatchObject({ status: 429 });
 });
 
 test('SIGHUP with a file that has a mistake changes nothing and says what is wrong', async () => {

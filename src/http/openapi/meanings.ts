@@ -7,8 +7,9 @@ export const meanings = {
     'It is not HTTP or not JSON, or a field is missing or of the wrong type; the message names each one.',
   missing_authorization: 'There is no header `Authorization: Bearer <API key>`.',
   invalid_key: 'The key is not accepted; the log and the audit of rankd say why.',
-  place_not_whitelisted: 'The place is not on the whitelist of this key, or its entry is disabled.',
-  key_not_allowed: 'The key lacks the scope of this operation.',
+  place_not_whitelisted:
+    'The place is not on the whitelist of this key, its entry is disabled, or the header Roblox-Id tells another place.',
+  key_not_allowed: 'The key lacks the scope of this operation, or changes ranks in the other direction only.',
   rank_not_allowed: "The rank is above a ceiling, locked, off the ladder, the guests' or the owner's.",
   member_protected: 'The member, or a role the member holds, is protected by the policy.',
   ranker_not_allowed: 'The policy does not let this ranker make this change.',
@@ -23,8 +24,9 @@ export const meanings = {
   request_timeout: 'The request took too long to arrive.',
   body_too_large: 'The body is larger than 64 KiB.',
   headers_too_large: 'The headers are larger than 16 KiB.',
-  cooldown: "The member's rank was changed a moment ago.",
-  too_many_requests: 'More requests than the inbound limit allows.',
+  cooldown: "The member's rank was changed, or the ranker changed one, a moment ago.",
+  too_many_requests:
+    'More requests than an inbound limit allows: of the key, of the place, or of an address that sends wrong keys.',
   key_paused: 'The abuse breaker paused the key; the operator resumes it.',
   internal: 'Something went wrong inside rankd; its log says what.',
   platform_rejected: 'Roblox refused the change for a reason of its own.',

@@ -36,11 +36,11 @@ export const answerHeaders = {
   'x-request-id': { description: 'Names the request in the log.', schema: errorAnswer.shape.requestId },
   'Retry-After': { description: 'Seconds to wait; only where waiting helps.', schema: z.int().min(1) },
   'RateLimit-Policy': {
-    description: 'The inbound limit of this key, where there is one: q requests in w seconds.',
+    description: 'The inbound limits that this request counts for, where there are any: q requests in w seconds.',
     schema: z.string(),
   },
   RateLimit: {
-    description: 'What is left of it: r requests, and t seconds until all of it is back.',
+    description: 'What is left of each: r requests, and t seconds until all of it is back.',
     schema: z.string(),
   },
   Deprecation: {

@@ -1,18 +1,28 @@
 import type { FastifyInstance } from 'fastify';
+import type { LimitsConfig } from '../../config/config.ts';
+import type { Key } from '../../core/model.ts';
 import { admit } from '../admit.ts';
 import { parsePlaceId } from '../ids.ts';
-import { InboundLimit } from '../inbound-limit.ts';
+import type { InboundLimits, Limit } from '../inbound-limits.ts';
 import { jsonBody } from '../json-body.ts';
 import type { HttpApp } from '../server.ts';
 
 /** POST /v1/apikey: the workspace id behind a key that is good for the place, as a bare JSON string. */
-export function apikeyRoute(server: FastifyInstance, app: HttpApp): void {
-  const { verifyPerMinute } = app.limits;
-  const limit = new InboundLimit(app.clock, { name: 'verify', perMinute: verifyPerMinute, burst: verifyPerMinute });
+export function apikeyRoute(server: FastifyInstance, app: HttpApp, inbound: InboundLimits): void {
   server.post('/v1/apikey', async (request, reply) => {
     const placeId = parsePlaceId(await jsonBody(request), 'body');
-    const { workspace, key } = await admit(app, { request, reply }, { placeId, scope: 'verify' });
-    limit.take(key.id, reply);
+    const { workspace, key } = await admit(app, { request, reply, inbound }, { placeId, scope: 'verify' });
+    inbound.take([limitOf(key, app.limits)], reply);
     return reply.type('application/json; charset=utf-8').send(JSON.stringify(workspace.id));
   });
+}
+
+function limitOf({ id }: Key, { verifyPerMinute }: LimitsConfig): Limit {
+  return {
+    name: 'verify',
+    of: id,
+    perMinute: verifyPerMinute,
+    burst: verifyPerMinute,
+    refusal: `This key may be verified ${verifyPerMinute} times a minute; slow down.`,
+  };
 }

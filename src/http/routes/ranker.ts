@@ -12,23 +12,18 @@ import type { Idempotency } from '../../usecases/idempotency.ts';
 import { admit } from '../admit.ts';
 import type { rankAnswer } from '../answers.ts';
 import { parsePlaceId } from '../ids.ts';
-import { InboundLimit } from '../inbound-limit.ts';
+import type { InboundLimits } from '../inbound-limits.ts';
 import { jsonBody } from '../json-body.ts';
+import { rankLimits } from '../rank-limits.ts';
 import { idempotencyKey, parseRankRequest } from '../rank-request.ts';
 import type { HttpApp } from '../server.ts';
 
 /** POST /v1/ranker?placeid=…: changes one member's rank; 200 only where the platform was seen to hold it. */
-export function rankerRoute(server: FastifyInstance, app: HttpApp): void {
-  const { rankPerMinute, rankBurst } = app.limits;
-  const limit = new InboundLimit(app.clock, {
-    name: 'rank',
-    perMinute: rankPerMinute,
-    burst: rankBurst || rankPerMinute,
-  });
+export function rankerRoute(server: FastifyInstance, app: HttpApp, inbound: InboundLimits): void {
   server.post('/v1/ranker', async (request, reply) => {
     const placeId = parsePlaceId(request.query, 'query');
-    const { key } = await admit(app, { request, reply }, { placeId, scope: 'rank' });
-    limit.take(key.id, reply);
+    const { key } = await admit(app, { request, reply, inbound }, { placeId, scope: 'rank' });
+    inbound.take(rankLimits(app.limits, { key, placeId }), reply);
     const rankRequest = parseRankRequest(await jsonBody(request));
     const order = {
       caller: callerOf(key, placeId),

@@ -1,0 +1,147 @@
+import fc from 'fast-check';
+import { expect, test } from 'vitest';
+import { directions, type KeyRules } from '../../src/core/model.ts';
+import { type Policy, type PolicyCase, type PolicyRule, policyRules } from '../../src/core/policy.ts';
+import { givableRoles, heldRoles, neighbour, rolePlan } from '../../src/core/role-plan.ts';
+import { direction, steps } from '../../src/core/rules/moves.ts';
+import { refusalOfRanker } from '../../src/core/rules/rankers.ts';
+import { ceiling, floor } from '../../src/core/rules/ranks.ts';
+import { arbitraryRankCase, customsOf, type RankCase } from '../support/arbitrary-group.ts';
+
+const rank = fc.integer({ min: 1, max: 254 });
+
+const policies: fc.Arbitrary<Policy> = fc.record({
+  minRank: fc.oneof(fc.constant(1), rank),
+  maxRank: fc.oneof(fc.constant(254), rank),
+  lockedRoles: fc.array(rank, { maxLength: 3 }),
+  protectedMembers: fc.constant([]),
+  protectedRoles: fc.array(rank, { maxLength: 2 }),
+  steps: fc.constantFrom('any', 'adjacent'),
+  selfRank: fc.constantFrom('allow', 'deny'),
+  rankerCheck: fc.constantFrom('off', 'claimed', 'verify'),
+  minRankerRank: rank,
+  cooldownMs: fc.constantFrom(0, 60_000),
+  rankerCooldownMs: fc.constantFrom(0, 60_000),
+});
+
+const rules: fc.Arbitrary<KeyRules> = fc.record(
+  { minRank: rank, maxRank: rank, direction: fc.constantFrom(...directions), selfRank: fc.constant('deny') },
+  { requiredKeys: [] },
+);
+
+const groups = fc.boolean().chain((ladder) => arbitraryRankCase({ ladder }));
+
+/** Any change of a member, by themselves, by somebody else or by nobody. */
+const cases: fc.Arbitrary<PolicyCase> = fc
+  .record({ group: groups, policy: policies, key: rules, ranker: fc.constantFrom('rankee', 'other', 'nobody') })
+  .map(({ group, policy, key, ranker }) => {
+    const rankerId = { rankee: group.member.userId, other: 9, nobody: 0 }[ranker];
+    return { ...caseOf(group), policy, key, request: { ...caseOf(group).request, rankerId } };
+  });
+
+const passes = (rule: PolicyRule, of: PolicyCase) => rule.refusal(of) === undefined;
+
+test('a key never lets a change pass that the policy refuses; only a system key may do without a ranker', () => {
+  fc.assert(
+    fc.property(cases, (of) => {
+      for (const rule of policyRules) if (!passes(rule, { ...of, key: {} })) expect(passes(rule, of)).toBe(false);
+      for (const rule of policyRules.filter(({ name }) => name !== 'ranker')) {
+        const asSystem = { ...of, key: { ...of.key, isSystem: true } };
+        expect(passes(rule, asSystem)).toBe(passes(rule, of));
+      }
+    }),
+  );
+});
+
+test('what passes ceiling and floor begins, ends and touches only roles between them, of policy and key', () => {
+  fc.assert(
+    fc.property(cases, (of) => {
+      fc.pre(passes(ceiling, of) && passes(floor, of));
+      const lowest = Math.max(of.policy.minRank, of.key?.minRank ?? 0);
+      const highest = Math.min(of.policy.maxRank, of.key?.maxRank ?? 255);
+      const written = of.scheme.roles.filter(({ id }) => of.plan.steps.some(({ roleId }) => roleId === id));
+      for (const role of [...written, of.plan.target]) {
+        expect(role.rank).toBeGreaterThanOrEqual(lowest);
+        expect(role.rank).toBeLessThanOrEqual(highest);
+      }
+      expect(of.plan.rankBefore).toBeGreaterThanOrEqual(lowest);
+    }),
+  );
+});
+
+test('with adjacent steps, nobody could have stopped on the way: there is no unlocked rank between', () => {
+  fc.assert(
+    fc.property(cases, (of) => {
+      const adjacent = { ...of, policy: { ...of.policy, steps: 'adjacent' as const } };
+      const [low = 0, high = 0] = [of.plan.rankBefore, of.plan.rankAfter].sort((a, b) => a - b);
+      const between = givableRoles(of.scheme).filter((role) => role.rank > low && role.rank < high);
+      const isLocked = ({ id, rank: number }: { id: number; rank: number }) =>
+        of.policy.lockedRoles.some((entry) => entry === id || entry === number);
+      expect(passes(steps, adjacent)).toBe(between.every(isLocked));
+    }),
+  );
+});
+
+test('the next rank up or down is always an adjacent step', () => {
+  fc.assert(
+    fc.property(groups, policies, fc.constantFrom('up', 'down'), (group, policy, way) => {
+      const { plan, ...of } = caseOf(group);
+      const target = nextOf(group, plan.rankBefore, way);
+      fc.pre(target !== undefined);
+      if (target === undefined) return;
+      const step = { ...of, plan: rolePlan(group.scheme, group.member, target) };
+      expect(passes(steps, { ...step, policy: { ...policy, steps: 'adjacent' } })).toBe(true);
+    }),
+  );
+});
+
+test('no change passes both a key for promotions and one for demotions', () => {
+  fc.assert(
+    fc.property(cases, (of) => {
+      const [up, down] = directions.map((only) => passes(direction, { ...of, key: { direction: only } }));
+      expect([up, down]).toEqual([of.plan.rankAfter > of.plan.rankBefore, of.plan.rankAfter < of.plan.rankBefore]);
+    }),
+  );
+});
+
+test('a verified ranker is above everything the rankee holds and above the target, and high enough', () => {
+  const withRanker = cases.chain((of) =>
+    fc.record({ of: fc.constant(of), rankers: fc.subarray(customsOf(of.scheme.roles)) }),
+  );
+  fc.assert(
+    fc.property(withRanker, ({ of, rankers }) => {
+      const highest = Math.max(0, ...rankers.map((role) => role.rank));
+      const held = heldRoles(of.scheme.roles, { userId: of.request.rankeeId, roleIds: of.plan.goal.from });
+      const isAbove = [...held, of.plan.target].every((role) => role.rank < highest);
+      expect(refusalOfRanker(of, rankers) === undefined).toBe(isAbove && highest >= of.policy.minRankerRank);
+    }),
+  );
+});
+
+function caseOf({ scheme, member, target }: RankCase): PolicyCase {
+  const { userId: rankeeId } = member;
+  return {
+    policy: openPolicy,
+    key: {},
+    request: { rankeeId, rankeeName: 'Ada', rankerId: 9, rankerName: 'Grace', newRankId: target.id },
+    scheme,
+    plan: rolePlan(scheme, member, target),
+    acting: undefined,
+    sinceLastChangeMs: 1_000,
+    sinceRankersLastChangeMs: 1_000,
+  };
+}
+
+/** `undefined` at the end, and where two roles share the next rank. */
+function nextOf({ scheme }: RankCase, from: number, way: 'up' | 'down') {
+  try {
+    return neighbour(scheme, { rank: from, direction: way });
+  } catch {
+    return undefined;
+  }
+}
+
+const openPolicy: Policy = {
+  ...{ minRank: 1, maxRank: 254, lockedRoles: [], protectedMembers: [], protectedRoles: [], steps: 'any' },
+  ...{ selfRank: 'allow', rankerCheck: 'off', minRankerRank: 1, cooldownMs: 0, rankerCooldownMs: 0 },
+};

@@ -1,0 +1,143 @@
+import { once } from 'node:events';
+import net from 'node:net';
+import { describe, expect, test } from 'vitest';
+import { codeOf, expectError, messageOf, rankBody } from '../support/answers.ts';
+import { ManualClock } from '../support/manual-clock.ts';
+import { type ConfigOverrides, openTestApp, place, type Sent, type TestApp } from '../support/open-test-app.ts';
+
+const statuses = async (count: number, ask: () => Promise<{ status: number }>) => {
+  const answers = await Promise.all(Array.from({ length: count }, ask));
+  return answers.filter(({ status }) => status === 200).length;
+};
+
+/** Asks for the rank that the member holds, so that nothing is written. */
+const rank =
+  (app: TestApp, key: string, at = place) =>
+  () =>
+    app.post(`/v1/ranker?placeid=${at}`, { key, body: rankBody({ newRankId: 10 }) });
+
+const verify =
+  (app: TestApp, key: string | undefined, sent: Sent = {}) =>
+  () =>
+    app.post('/v1/apikey', { key, body: { placeid: place }, ...sent });
+
+async function open(limits: ConfigOverrides['limits'] = {}, server: ConfigOverrides['server'] = {}) {
+  const clock = new ManualClock();
+  const app = await openTestApp({ clock, config: { limits, server } });
+  return { app, clock, [Symbol.asyncDispose]: () => app.close() };
+}
+
+describe('rank requests of one key', () => {
+  test('may come 300 at once and 600 a minute, as a target of a whole team makes them', async () => {
+    await using world = await open();
+    const { app, clock } = world;
+    const key = await app.createKey();
+    expect(await statuses(320, rank(app, key))).toBe(300);
+    await clock.advance(10_000);
+    expect(await statuses(120, rank(app, key))).toBe(100);
+    const refused = await rank(app, key)();
+    expectError(refused, { status: 429, code: 'too_many_requests', error: 'Too many requests', waits: true });
+    expect(refused.headers).toMatchObject({
+      'ratelimit-policy': '"rank";q=300;w=30',
+      ratelimit: '"rank";r=0;t=30',
+      'retry-after': '1',
+    });
+  });
+
+  test('have a rate of their own where the key does, up and down', async () => {
+    await using world = await open({ rankPerMinute: 10, rankBurst: 5 });
+    const { app } = world;
+    const slow = await app.createKey({ name: 'slow', rules: { ratePerMinute: 2 } });
+    const fast = await app.createKey({ name: 'fast', rules: { ratePerMinute: 600 } });
+    expect(await statuses(6, rank(app, slow))).toBe(2);
+    expect(messageOf(await rank(app, slow)())).toContain('2 rank requests a minute');
+    expect((await rank(app, fast)()).headers['ratelimit-policy']).toBe('"rank";q=5;w=1');
+    expect(await statuses(6, rank(app, await app.createKey()))).toBe(5);
+  });
+
+  test('have a limit per place where one is set, and other places lose nothing by it', async () => {
+    await using world = await open({ placePerMinute: 3 });
+    const { app } = world;
+    const key = await app.createKey({ places: [place, 43] });
+    expect(await statuses(5, rank(app, key))).toBe(3);
+    const refused = await rank(app, key)();
+    expect([codeOf(refused), refused.headers['ratelimit-policy']]).toEqual(['too_many_requests', '"place";q=3;w=60']);
+    const elsewhere = await rank(app, key, 43)();
+    expect(elsewhere.headers['ratelimit-policy']).toBe('"place";q=3;w=60, "rank";q=300;w=30');
+    expect(elsewhere.headers['ratelimit']).toMatch(/^"place";r=2;t=\d+, "rank";r=296;t=\d+$/);
+  });
+
+  test('pass in any number where the limit is 0', async () => {
+    await using world = await open({ rankPerMinute: 0 });
+    expect(await statuses(400, rank(world.app, await world.app.createKey()))).toBe(400);
+  });
+});
+
+describe('requests without a key that is accepted', () => {
+  const wrong = 'rk_live_nonsense';
+
+  test('are told to wait once there are too many of one address, and are counted for the audit all the same', async () => {
+    await using world = await open({ failedAuthPerMinute: 3 });
+    const { app, clock } = world;
+    const codes = [];
+    for (const key of [wrong, undefined, wrong, wrong, undefined]) codes.push(codeOf(await verify(app, key)()));
+    expect(codes).toEqual([
+      ...['invalid_key', 'missing_authorization', 'invalid_key'],
+      ...['too_many_requests', 'too_many_requests'],
+    ]);
+    const refused = await rank(app, wrong)();
+    expectError(refused, { status: 429, code: 'too_many_requests', error: 'Too many requests', waits: true });
+    await clock.advance(20_000);
+    expect(codeOf(await verify(app, wrong)())).toBe('invalid_key');
+    await app.app.refused.flush(app.app);
+    const sums = (await app.store.listAudit({ limit: 20 })).filter(({ action }) => action === 'caller.refused');
+    expect(sums.reduce((sum, { detail }) => sum + Number(detail['count']), 0)).toBe(7);
+  });
+
+  test('never block a good key from the same address', async () => {
+    await using world = await open({ failedAuthPerMinute: 1 });
+    const { app } = world;
+    const key = await app.createKey();
+    expect(await statuses(50, verify(app, wrong))).toBe(0);
+    expect(codeOf(await verify(app, wrong)())).toBe('too_many_requests');
+    expect(await statuses(50, verify(app, key))).toBe(50);
+    expect(await statuses(50, rank(app, key))).toBe(50);
+  });
+
+  test('are told apart by the address that a trusted proxy names, IPv6 by its network', async () => {
+    await using world = await open({ failedAuthPerMinute: 1 });
+    const from = async (address: string) =>
+      codeOf(await verify(world.app, wrong, { headers: { 'x-forwarded-for': address } })());
+    expect(await from('203.0.113.7')).toBe('invalid_key');
+    expect(await from('203.0.113.7')).toBe('too_many_requests');
+    expect(await from('203.0.113.8')).toBe('invalid_key');
+    expect(await from('2001:db8:1:2::3')).toBe('invalid_key');
+    expect(await from('2001:db8:1:2:ffff::')).toBe('too_many_requests');
+    expect(await from('2001:db8:1:3::3')).toBe('invalid_key');
+    expect(await from('198.51.100.1, 203.0.113.7')).toBe('too_many_requests');
+  });
+
+  test('are not told apart by what a proxy that is not trusted says', async () => {
+    await using world = await open({ failedAuthPerMinute: 1 }, { trustedProxies: [] });
+    const from = async (address: string) =>
+      codeOf(await verify(world.app, wrong, { headers: { 'x-forwarded-for': address } })());
+    expect([await from('203.0.113.7'), await from('203.0.113.8')]).toEqual(['invalid_key', 'too_many_requests']);
+  });
+});
+
+test('connections beyond server.max_connections are closed, those before go on, and the log says so once', async () => {
+  await using world = await open({}, { maxConnections: 2 });
+  const { app } = world;
+  const port = Number(new URL(app.url).port);
+  const connect = async () => {
+    const socket = net.connect(port, '127.0.0.1');
+    await once(socket, 'connect');
+    return socket.on('error', () => undefined);
+  };
+  const [first, second] = [await connect(), await connect()];
+  for (let count = 0; count < 3; count += 1) await once((await connect()).resume(), 'close');
+  first.write('GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n');
+  expect(String(await once(first, 'data'))).toMatch(/^HTTP\/1\.1 200 /);
+  for (const socket of [first, second]) socket.destroy();
+  expect(app.logLines.filter((line) => line.includes('server.max_connections'))).toHaveLength(1);
+});

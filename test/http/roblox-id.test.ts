@@ -1,0 +1,58 @@
+import { expect, test } from 'vitest';
+import { codeOf, expectError, messageOf, rankBody } from '../support/answers.ts';
+import { openTestApp, place, type TestApp } from '../support/open-test-app.ts';
+
+type Check = 'off' | 'warn' | 'enforce';
+
+const ask = {
+  '/v1/apikey': (app: TestApp, key: string, headers: Record<string, string>) =>
+    app.post('/v1/apikey', { key, headers, body: { placeid: place } }),
+  '/v1/ranker': (app: TestApp, key: string, headers: Record<string, string>) =>
+    app.post(`/v1/ranker?placeid=${place}`, { key, headers, body: rankBody() }),
+};
+
+const openWith = (robloxId: Check) => openTestApp({ config: { security: { robloxId } } });
+
+const other: Array<[string, Record<string, string>, RegExp]> = [
+  ['of another place', { 'roblox-id': '43' }, /that of place 43/],
+  ['that is no id', { 'roblox-id': '42, 43' }, /no place id/],
+  ['that is empty', { 'roblox-id': '' }, /no header Roblox-Id/],
+  ['missing', {}, /no header Roblox-Id/],
+];
+
+test.each(other)('enforced, a Roblox-Id %s is refused on both operations', async (_what, headers, why) => {
+  await using app = await openWith('enforce');
+  const key = await app.createKey();
+  for (const send of Object.values(ask)) {
+    const answer = await send(app, key, headers);
+    expectError(answer, { status: 403, code: 'place_not_whitelisted', error: 'Place not whitelisted' });
+    expect(messageOf(answer)).toMatch(why);
+    expect(messageOf(answer)).toContain('security.roblox_id is enforce');
+  }
+  expect((await app.heldBy(1001))?.includes(70_020)).toBe(false);
+});
+
+test('enforced, the Roblox-Id of the place itself passes; what is wrong with the key is told first', async () => {
+  await using app = await openWith('enforce');
+  const key = await app.createKey();
+  for (const send of Object.values(ask)) {
+    expect((await send(app, key, { 'roblox-id': String(place) })).status).toBe(200);
+    expect(codeOf(await send(app, 'rk_live_wrong', {}))).toBe('invalid_key');
+  }
+});
+
+test.each(other)('as a warning, a Roblox-Id %s passes and is logged', async (_what, headers) => {
+  await using app = await openWith('warn');
+  const key = await app.createKey();
+  expect((await ask['/v1/ranker'](app, key, headers)).status).toBe(200);
+  expect((await ask['/v1/apikey'](app, key, { 'roblox-id': String(place) })).status).toBe(200);
+  const warnings = app.logLines.map((line) => JSON.parse(line)).filter(({ level }) => level === 'warn');
+  expect(warnings).toMatchObject([{ placeId: place, keyId: (await app.store.findKey('main'))?.id }]);
+});
+
+test('unless asked for, the header means nothing', async () => {
+  await using app = await openTestApp();
+  const key = await app.createKey();
+  expect((await ask['/v1/ranker'](app, key, { 'roblox-id': '43' })).status).toBe(200);
+  expect(app.logLines.join('')).not.toContain('"level":"warn"');
+});
