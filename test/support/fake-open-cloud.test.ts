@@ -312,6 +312,14 @@ describe('what a careful client would not do', () => {
     expect(fake.violations()).toHaveLength(1);
   });
 
+  test('is any write about a member who is not to be written, and only that', async () => {
+    fake.expectNoWrites(1001);
+    await write('assign', 1002, trainee);
+    expect(fake.violations()).toEqual([]);
+    await write('assign', 1001, officer);
+    expect(fake.violations()).toHaveLength(1);
+  });
+
   test('is sending the key to the legacy host', async () => {
     await fetch(`${fake.legacyBaseUrl}/v1/groups/700/roles`, { headers: { 'x-api-key': fake.apiKey } });
     expect(fake.violations()).toEqual(['the key was sent to the legacy host']);

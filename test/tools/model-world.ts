@@ -59,6 +59,8 @@ export class ModelWorld implements AsyncDisposable {
 
   static async open(): Promise<ModelWorld> {
     const world = new ModelWorld(await startFakeOpenCloud({ clock, latencyMs: 40, hangUpMs: 1_000 }));
+    const { owner, actor, otherAdmin, stranger } = sampleUsers;
+    for (const userId of [owner, actor, otherAdmin, stranger]) world.fake.expectNoWrites(userId); // whoever asks is refused
     await world.start();
     const { store } = world.#running.app;
     for (const mode of ['live', 'test'] as const) {

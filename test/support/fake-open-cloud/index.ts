@@ -49,8 +49,8 @@ export interface FakeOpenCloud extends World {
   violations(): string[];
   /** From now on, this member being left without any role but the base role is a violation. */
   expectNeverWithoutRole(userId: number): void;
-  /** From now on, any write is a violation. */
-  expectNoWrites(): void;
+  /** From now on, any write is a violation; where a member is named, any about that one. */
+  expectNoWrites(userId?: number): void;
   close(): Promise<void>;
 }
 
@@ -89,7 +89,7 @@ export async function startFakeOpenCloud(options: FakeOpenCloudOptions = {}): Pr
     groupId,
     violations: () => world.journal.violations(),
     expectNeverWithoutRole: (userId: number) => world.journal.expectNeverWithoutRole(userId),
-    expectNoWrites: () => world.journal.expectNoWrites(),
+    expectNoWrites: (userId?: number) => world.journal.expectNoWrites(userId),
     close: async () => {
       await Promise.all([openCloud, legacy].map(stop));
     },

@@ -34,7 +34,7 @@ export class Journal {
   readonly #overlaps: Overlap[] = [];
   readonly #neverWithoutRole = new Set<number>();
   readonly #hangUpMs: number;
-  #forbidsWrites = false;
+  readonly #neverWritten = new Set<number | undefined | 'anybody'>();
 
   /** `hangUpMs`: how long after a client has given up on a request the end of its connection may be noticed. */
   constructor({ hangUpMs }: { hangUpMs: number }) {
@@ -51,9 +51,9 @@ export class Journal {
     this.#neverWithoutRole.add(userId);
   }
 
-  /** From now on, any write is a violation. */
-  expectNoWrites(): void {
-    this.#forbidsWrites = true;
+  /** From now on, any write is a violation; where a member is named, any about that one. */
+  expectNoWrites(userId: number | 'anybody' = 'anybody'): void {
+    this.#neverWritten.add(userId);
   }
 
   writes(userId?: number): JournalEntry[] {
@@ -83,7 +83,8 @@ export class Journal {
 
   #checkWrite(entry: JournalEntry): void {
     const what = `${entry.operation} of role ${entry.roleId} for user ${entry.userId}`;
-    if (this.#forbidsWrites) this.#violations.push(`${what} came where no write may come`);
+    if (this.#neverWritten.has('anybody') || this.#neverWritten.has(entry.userId))
+      this.#violations.push(`${what} came where no write may come`);
     const running = this.writes(entry.userId).find((other) => other.endedAt === undefined);
     if (running === undefined) return;
     this.#overlaps.push({
