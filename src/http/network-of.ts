@@ -1,7 +1,10 @@
 import { isIPv4, isIPv6 } from 'node:net';
 
-/** What one caller can be told apart by: an IPv4 address, or the /64 network of an IPv6 one, of which a caller has them all. */
-export function networkOf(address: string): string {
+/**
+ * What one caller can be told apart by: an IPv4 address, or the /64 network of an IPv6 one, of which a caller has them all. Who
+ * has hung up already has no address any more.
+ */
+export function networkOf(address: string | undefined = ''): string {
   const [plain = ''] = address.split('%', 1);
   const [, mapped = ''] = /^::ffff:([\d.]+)$/i.exec(plain) ?? [];
   if (isIPv4(mapped)) return mapped;

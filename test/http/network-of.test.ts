@@ -17,6 +17,10 @@ test.each([
   expect(networkOf(address)).toBe(network);
 });
 
+test('a caller that has hung up belongs nowhere', () => {
+  expect(networkOf(undefined)).toBe('');
+});
+
 test('what is no address is kept short', () => {
   expect(networkOf('x'.repeat(10_000)).length).toBeLessThan(100);
 });
