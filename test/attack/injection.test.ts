@@ -102,7 +102,13 @@ test('no output of a command obeys a caller or an operator’s note: texts, JSON
     ['rank', 'show', note],
     ['config', 'check', '-c', note],
   ];
-  const runs = commands.flatMap((args) => [args, [...args, '--json']]).concat([['audit', 'list', '--export', 'csv']]);
+  const runs = commands
+    .flatMap((args) => [args, [...args, '--json']])
+    .concat([
+      ['audit', 'list', '--export', 'csv'],
+      ['history', 'export', '--format', 'csv'],
+      ['history', 'export', '--format', 'jsonl'],
+    ]);
   expect(changes.length).toBe(Math.min(odd.length, 20));
   for (const args of runs) {
     const { stdout, stderr } = await home.run(args);

@@ -32,7 +32,7 @@ beforeAll(async () => {
   places.push(...dataFiles('while it runs'));
   await daemon.stop();
   places.push(['the log', daemon.log], ...dataFiles('afterwards'));
-}, 60_000);
+}, 180_000);
 
 afterAll(() => at?.[Symbol.asyncDispose]());
 
@@ -43,6 +43,7 @@ test('the search sees what it searches', () => {
     'rankd.db afterwards',
     'the arguments of the daemon',
     'audit list',
+    'the backup',
   ])
     expect(all).toContain(where);
   expect(places.find(([where]) => where === 'the log')?.[1]).toContain('invalid_key');
@@ -118,12 +119,19 @@ async function showEverything(): Promise<void> {
     ['group', 'show'],
     ['rank', 'test', '1001', '20', '--key', 'game', '--place', '1'],
     ['rank', 'set', '1001', '10', '-v'],
+    ['history', 'undo', '--key', 'game', '--since', '1h', '--dry-run'],
+    ['status'],
+    ['doctor'],
   ];
   for (const args of commands) {
     await rankd(args);
     await rankd([...args, '--json', '-v']);
   }
   await rankd(['audit', 'list', '--export', 'csv']);
+  await rankd(['history', 'export', '--format', 'csv']);
+  await rankd(['history', 'export', '--format', 'jsonl']);
+  await rankd(['backup', 'rankd.backup']);
+  places.push(['the backup', readFileSync(at.home.path('rankd.backup'), 'latin1')]);
   at.roblox.credential.enabled = false;
   await post('/v1/ranker?placeid=1', at.secret, rankBody());
   await rankd(['rank', 'set', '1001', '20', '-v']);
