@@ -3,11 +3,13 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { stringify } from 'yaml';
+import { planUndo, runUndo } from '../../src/usecases/undo-changes.ts';
 import { codeOf, rankBody } from '../support/answers.ts';
 import { openTestApp, place, type TestApp } from '../support/open-test-app.ts';
 
 const readme = readFileSync(new URL('../../README.md', import.meta.url), 'utf8');
 
+const operator = 'cli:ann@host';
 const officers = Array.from({ length: 500 }, (_, index) => 100_001 + index);
 
 /** A daemon with default settings for a group of 500 officers. */
@@ -67,8 +69,26 @@ test('a raid with one leaked key, all at once, reaches as many members as README
 
   const promotion = { key, body: rankBody({ rankeeId: officers[499], newRankId: 20 }) };
   expect(codeOf(await app.post(`/v1/ranker?placeid=${place}`, promotion))).toBe('key_paused');
-  await app.store.pauseKey({ keyId: pauses[0]?.subject ?? '', paused: false, reason: 'looked at' }, 'cli:ann@host');
+  await app.store.pauseKey({ keyId: pauses[0]?.subject ?? '', paused: false, reason: 'looked at' }, operator);
   await expect.poll(async () => (await demote(officers[499] ?? 0)).status).toBe(200); // once the burst has refilled
+});
+
+test('what a raid reached is put back by undoing what its key did', async () => {
+  await using app = await openGroup();
+  const key = await app.createKey();
+  const raid = officers
+    .slice(0, 100)
+    .map((rankeeId) => app.post(`/v1/ranker?placeid=${place}`, { key, body: rankBody({ rankeeId, newRankId: 1 }) }));
+  await Promise.all(raid);
+  expect(await reached(app)).toBeGreaterThan(0);
+
+  const keyId = (await app.store.findKey('main'))?.id ?? '';
+  await app.store.revokeKey(keyId, operator);
+  const selection = { keyId };
+  const { members, undoId } = await planUndo(app.store, selection);
+  const order = { selection, undoId, by: operator, dryRun: false };
+  const { left } = await runUndo(app.app, { members, order }, { stop: new AbortController().signal, report: () => {} });
+  expect([await reached(app), left]).toEqual([0, []]);
 });
 
 test('a raid with five leaked keys reaches as many members as README says', async () => {
