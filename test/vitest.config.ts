@@ -7,5 +7,6 @@ export default defineConfig({
     testTimeout: 60_000,
     expect: { poll: { timeout: 20_000 } },
     maxWorkers: 3,
+    isolate: false, // no test leaves anything in a module: a worker for many files saves loading them anew for each
   },
 });

