@@ -56,7 +56,7 @@ export interface ErrorDetails {
   /** How long until trying again can help, in milliseconds; absent where waiting does not help. */
   retryAfterMs?: number;
   /** The command or edit that mends it, for the second line of a terminal error. */
-  hint?: string;
+  hint?: string | undefined;
   /** What the caller must not be told, e.g. that a key is revoked rather than unknown: for log and audit. */
   internal?: string;
   /** The underlying error: for the log, never for a caller. */
@@ -88,4 +88,11 @@ export class RankdError extends Error {
 /** True when `error` is a RankdError with one of `codes` (any code when none is named). */
 export function isRankdError(error: unknown, ...codes: ErrorCode[]): error is RankdError {
   return error instanceof RankdError && (codes.length === 0 || codes.includes(error.code));
+}
+
+/** Anything thrown, as an error to show. What rankd does not know is `internal`. */
+export function asRankdError(cause: unknown): RankdError {
+  if (cause instanceof RankdError) return cause;
+  const message = `Something went wrong inside rankd: ${cause instanceof Error ? cause.message : String(cause)}`;
+  return new RankdError('internal', message, { cause });
 }

@@ -72,13 +72,10 @@ export class Cli {
   }
 
   /** The configuration; loads the YAML parser and the schema only for commands that need them. */
-  async loadConfig(
-    flags: Record<string, string> = {},
-    { withExcerpts }: { withExcerpts?: boolean } = {},
-  ): Promise<LoadedConfig> {
+  async loadConfig(flags: Record<string, string> = {}): Promise<LoadedConfig> {
     const { loadConfig } = await import('../config/load.ts');
     const { env, cwd } = this.io;
-    const loaded = loadConfig({ flags, env, cwd, configFile: this.options.config, withExcerpts });
+    const loaded = loadConfig({ flags, env, cwd, configFile: this.options.config });
     for (const warning of loaded.warnings) this.say(`warning: ${warning}`);
     return loaded;
   }

@@ -1,5 +1,5 @@
 import { withoutKeys } from '../core/api-key.ts';
-import { type ErrorCode, RankdError, reasons } from '../errors.ts';
+import { type ErrorCode, type RankdError, reasons } from '../errors.ts';
 import { jsonLine, printableLines } from './safe-text.ts';
 
 /** 0 is done; these follow the shell's and sysexits' customs. */
@@ -67,11 +67,4 @@ export function formatError(error: RankdError, { asJson }: { asJson: boolean }):
   if (!asJson) return `error: ${printableLines(message)}\ntry: ${printableLines(hint)}\n`;
   const retryAfter = retryAfterMs === undefined ? {} : { retryAfter: Math.ceil(retryAfterMs / 1000) };
   return jsonLine({ v: 1, success: false, error: reasons[code], code, message, try: hint, ...retryAfter });
-}
-
-/** Anything thrown, as an error to show. What rankd does not know is `internal`. */
-export function asRankdError(cause: unknown): RankdError {
-  if (cause instanceof RankdError) return cause;
-  const message = `Something went wrong inside rankd: ${cause instanceof Error ? cause.message : String(cause)}`;
-  return new RankdError('internal', message, { cause });
 }

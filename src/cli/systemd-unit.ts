@@ -5,7 +5,7 @@ import type { Io } from './io.ts';
 /** `config/rankd.service` with the paths of this machine. */
 export function unitFor({ command, packageDir }: Pick<Io, 'command' | 'packageDir'>): string {
   const unit = readFileSync(join(packageDir, 'config', 'rankd.service'), 'utf8');
-  return unit.replace(/^ExecStart=.*$/m, () => `ExecStart=${command.map(quoted).join(' ')} serve`);
+  return unit.replaceAll(/^(Exec\w+=)\S+/gm, (_, name: string) => name + command.map(quoted).join(' '));
 }
 
 /** The part of the command that the unit's ProtectHome= and PrivateTmp= hide from the service; `undefined` where there is none. */

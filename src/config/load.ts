@@ -7,7 +7,7 @@ import { originsOf } from './origin.ts';
 import { environmentLayer, flagLayer } from './overrides.ts';
 import { type ChosenPlatform, choosePlatform } from './platform-choice.ts';
 import { keyFile } from './platform-key.ts';
-import { configError } from './problem.ts';
+import { ConfigError } from './problem.ts';
 import { validate } from './validate.ts';
 
 export interface ConfigSources {
@@ -17,8 +17,6 @@ export interface ConfigSources {
   cwd: string;
   /** `--config`; null: none is to be read. */
   configFile?: string | null | undefined;
-  /** Show the lines of the file that are wrong. */
-  withExcerpts?: boolean | undefined;
 }
 
 export interface LoadedConfig {
@@ -33,15 +31,15 @@ export interface LoadedConfig {
 
 /**
  * The configuration: for every setting the flag, else the environment, else the file, else the default.
- * Throws `config_invalid` with all problems at once, and `no_permission` where the file may not be read.
+ * Throws a ConfigError with all problems at once, and `no_permission` where the file may not be read.
  */
-export function loadConfig({ flags, env, cwd, configFile, withExcerpts }: ConfigSources): LoadedConfig {
+export function loadConfig({ flags, env, cwd, configFile }: ConfigSources): LoadedConfig {
   const location = locateConfig({ configFile, env, cwd });
   const file = location && readConfigFile(location);
   const layers: Layer[] = [flagLayer(flags, cwd), environmentLayer(env, cwd), ...(file ? [file] : [])];
   const problems = layers.flatMap((layer) => layer.problems);
   // Without the file, what is missing and what is wrong would only be guesses.
-  if (file !== undefined && file.content === undefined) throw configError(problems, { file: file.name, withExcerpts });
+  if (file !== undefined && file.content === undefined) throw new ConfigError(problems, { file: file.name });
 
   const origins = originsOf(layers);
   const folderOf = (path: string) => layers.find(({ values }) => values.has(path))?.folder ?? cwd;
@@ -49,7 +47,7 @@ export function loadConfig({ flags, env, cwd, configFile, withExcerpts }: Config
   const platform = choosePlatform({ origins, env, folder: folderOf(keyFile) });
   const all = [...problems, ...invalid, ...platform.problems];
   if (settings === undefined || platform.choice === undefined || all.length > 0) {
-    throw configError(all, { file: file?.name, withExcerpts });
+    throw new ConfigError(all, { file: file?.name });
   }
 
   const groupFile =

@@ -18,21 +18,32 @@ export interface Problem extends Place {
 }
 
 /** One error that lists every problem, those of the file first and in its order. */
-export function configError(
-  problems: readonly Problem[],
-  { file, withExcerpts = false }: { file: string | undefined; withExcerpts?: boolean | undefined },
-): RankdError {
-  const lines = problems
-    .toSorted((a, b) => (a.offset ?? Number.MAX_SAFE_INTEGER) - (b.offset ?? Number.MAX_SAFE_INTEGER))
-    .map(({ at, setting, text, excerpt }) => {
-      const line = `${[at, setting].filter((part) => part !== undefined).join(' ')}: ${text}`;
-      return withExcerpts && excerpt !== undefined ? `${line}\n${excerpt}` : line;
+export class ConfigError extends RankdError {
+  /** The message, each problem of the file with its line below it. */
+  readonly withExcerpts: string;
+
+  constructor(problems: readonly Problem[], { file }: { file: string | undefined }) {
+    const inOrder = problems.toSorted(
+      (a, b) => (a.offset ?? Number.MAX_SAFE_INTEGER) - (b.offset ?? Number.MAX_SAFE_INTEGER),
+    );
+    super('config_invalid', listed(inOrder.map(line), file), {
+      hint: 'correct what is listed, then run the command again',
     });
-  const distinct = [...new Set(lines)];
+    this.withExcerpts = listed(
+      inOrder.map((problem) => [line(problem), problem.excerpt].filter(Boolean).join('\n')),
+      file,
+    );
+  }
+}
+
+function line({ at, setting, text }: Problem): string {
+  return `${[at, setting].filter((part) => part !== undefined).join(' ')}: ${text}`;
+}
+
+function listed(problems: string[], file: string | undefined): string {
+  const distinct = [...new Set(problems)];
   const summary = `${file ?? 'The configuration'} has ${distinct.length} problems:`;
-  return new RankdError('config_invalid', (distinct.length > 1 ? [summary, ...distinct] : distinct).join('\n'), {
-    hint: 'correct what is listed, then run the command again',
-  });
+  return (distinct.length > 1 ? [summary, ...distinct] : distinct).join('\n');
 }
 
 /** What was found: numbers and short words as they are, whatever could be a secret only by its kind. */

@@ -1,22 +1,32 @@
 import { once } from 'node:events';
 import { type IncomingMessage, type RequestOptions, request } from 'node:http';
 import { text } from 'node:stream/consumers';
+import type { ReloadOutcome } from '../live-config.ts';
 import type { DaemonStatus } from './daemon-status.ts';
 import { socketPath } from './socket-path.ts';
 
 /** What the daemon of a data directory says of itself; `undefined` where it does not answer in time. */
-export async function askStatus(dataDir: string, timeoutMs: number): Promise<DaemonStatus | undefined> {
-  const answer = await get({ socketPath: socketPath(dataDir), path: '/status' }, timeoutMs).catch(() => undefined);
-  return answer?.status === 200 ? (JSON.parse(answer.body) as DaemonStatus) : undefined;
+export function askStatus(dataDir: string, timeoutMs: number): Promise<DaemonStatus | undefined> {
+  return ask<DaemonStatus>({ socketPath: socketPath(dataDir), path: '/status' }, timeoutMs);
 }
 
-/** The answer to a GET. Rejects with Node's error where there is none in time. */
-export async function get(
-  where: RequestOptions,
+/** Has the daemon of a data directory read its configuration anew; `undefined` where it does not answer in time. */
+export function askReload(dataDir: string, timeoutMs: number): Promise<ReloadOutcome | undefined> {
+  return ask<ReloadOutcome>({ socketPath: socketPath(dataDir), path: '/reload', method: 'POST' }, timeoutMs);
+}
+
+async function ask<Answer>(what: RequestOptions, timeoutMs: number): Promise<Answer | undefined> {
+  const answer = await exchange(what, timeoutMs).catch(() => undefined);
+  return answer?.status === 200 ? (JSON.parse(answer.body) as Answer) : undefined;
+}
+
+/** One request without a body, and its answer. Rejects with Node's error where there is none in time. */
+export async function exchange(
+  what: RequestOptions,
   timeoutMs: number,
 ): Promise<{ status: number | undefined; body: string }> {
   const signal = AbortSignal.timeout(timeoutMs);
-  const sent = request({ ...where, agent: false, signal }).end();
+  const sent = request({ ...what, agent: false, signal }).end();
   const [response]: [IncomingMessage] = (await once(sent, 'response')) as [IncomingMessage];
   return { status: response.statusCode, body: await text(response) };
 }

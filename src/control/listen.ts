@@ -1,9 +1,16 @@
 import { once } from 'node:events';
 import { chmodSync, rmSync } from 'node:fs';
-import { createServer } from 'node:http';
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { ReloadOutcome } from '../live-config.ts';
 import type { Logger } from '../log.ts';
 import type { DaemonStatus } from './daemon-status.ts';
 import { socketPath } from './socket-path.ts';
+
+/** What a daemon does for the commands beside it. */
+export interface Control {
+  status(): DaemonStatus;
+  reload(): Promise<ReloadOutcome>;
+}
 
 /**
  * Answers on a socket in the data directory, which only rankd's user can open: so nobody needs to be asked for a key. Held
@@ -11,21 +18,17 @@ import { socketPath } from './socket-path.ts';
  */
 export async function listenForCommands(
   { dataDir, log }: { dataDir: string; log: Logger },
-  status: () => DaemonStatus,
+  control: Control,
 ): Promise<AsyncDisposable> {
   const path = socketPath(dataDir);
-  const server = createServer((request, response) => {
-    request.resume();
-    response.setHeader('content-type', 'application/json; charset=utf-8');
-    response.end(JSON.stringify(status()));
-  });
+  const server = createServer((request, response) => void answer(control, request, response));
   rmSync(path, { force: true });
   server.listen(path);
   try {
     await once(server, 'listening');
     chmodSync(path, 0o600);
   } catch (error) {
-    log.warn({ err: error }, 'no socket can be made in the data directory, so `rankd status` cannot ask this daemon');
+    log.warn({ err: error }, 'no socket can be made in the data directory, so no command can ask this daemon');
   }
   return {
     async [Symbol.asyncDispose]() {
@@ -35,4 +38,20 @@ export async function listenForCommands(
       await once(server, 'close');
     },
   };
+}
+
+/** Reading changes nothing; whatever does is a POST. */
+const operations = { 'GET /status': 'status', 'POST /reload': 'reload' } as const;
+
+async function answer(control: Control, request: IncomingMessage, response: ServerResponse): Promise<void> {
+  request.resume();
+  const asked = `${request.method} ${request.url}`;
+  const operation = Object.entries(operations).find(([name]) => name === asked)?.[1];
+  if (operation === undefined) {
+    response.writeHead(404).end();
+    return;
+  }
+  const told = JSON.stringify(await control[operation]());
+  response.setHeader('content-type', 'application/json; charset=utf-8');
+  response.end(told);
 }

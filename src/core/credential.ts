@@ -9,6 +9,6 @@ export function refusalOfCredential({ state, canWrite }: Credential): RankdError
 
 function credentialError(what: string): RankdError {
   return new RankdError('platform_credential', `The platform key that rankd acts with ${what}.`, {
-    hint: 'enable or renew the Open Cloud key, with group:write for this group; a new one goes where platform.api_key_file points, and SIGHUP takes it up',
+    hint: 'enable or renew the Open Cloud key, with group:write for this group; a new one goes where platform.api_key_file points, and `rankd reload` takes it up',
   });
 }

@@ -4,6 +4,6 @@ import { RankdError } from '../errors.ts';
 export function refuseDeclared(what: string, { declaredIn }: { declaredIn?: string }): void {
   if (declaredIn === undefined) return;
   throw new RankdError('conflict', `${what} is declared in ${declaredIn}; edit it there.`, {
-    hint: 'edit the file, then restart rankd or send it SIGHUP; `rankd workspace suspend` stops every key at once',
+    hint: 'edit the file, then run `rankd reload`; `rankd workspace suspend` stops every key at once',
   });
 }

@@ -1,5 +1,5 @@
 import type { DeclaredKey } from '../config/declared-key.ts';
-import { configError } from '../config/problem.ts';
+import { ConfigError } from '../config/problem.ts';
 import { newId } from '../core/api-key.ts';
 import type { DeclarationClash, Store } from '../ports.ts';
 
@@ -21,7 +21,7 @@ export async function declareKeys(
     setting: `keys[${clash.index}].${clash.field}`,
     text: inWords(clash),
   }));
-  throw configError(problems, { file: undefined });
+  throw new ConfigError(problems, { file: undefined });
 }
 
 function inWords({ field, key: { id, name, revokedAt } }: DeclarationClash): string {

@@ -24,7 +24,9 @@ export async function credentialWarnings(
   if (expiresAt !== undefined && expiresAt - now < expiryNoticeDays * dayMs) {
     const days = Math.floor((expiresAt - now) / dayMs);
     const on = new Date(expiresAt).toISOString().slice(0, 10);
-    warnings.push(`the platform key expires in ${days} days, on ${on}: renew it before, and SIGHUP takes up a new one`);
+    warnings.push(
+      `the platform key expires in ${days} days, on ${on}: renew it before, and rankd reload takes up a new one`,
+    );
   }
   if (quietDays >= unusedNoticeDays) {
     warnings.push(

@@ -47,6 +47,7 @@ const invocations: Record<string, string[]> = {
   'config path': [],
   'config schema': [],
   openapi: [],
+  reload: [],
   status: [],
   health: [],
   'service print': [],

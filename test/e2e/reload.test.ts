@@ -10,53 +10,122 @@ interface Event {
   detail: { applied?: string[]; needRestart?: string[]; message?: string };
 }
 
+interface Reloaded {
+  applied: unknown[];
+  warnings: string[];
+}
+
 const promotion = { rankerName: 'A', rankerId: 1003, rankeeName: 'B', rankeeId: 1001, newRankId: 20 };
 
-test('SIGHUP: what the file says now holds from the next request; what needs a restart is named', async () => {
+test('rankd reload: what the file says now holds from the next request; what needs a restart is named until there was one', async () => {
   const { home, daemon, secret } = await serveWith('policy: { locked_roles: [20] }\n');
   expect(await daemon.post(ranker, secret, promotion)).toMatchObject({ status: 403 });
-  expect(
-    await reload(
-      { home, daemon },
-      'policy: { locked_roles: [] }\nlimits: { rank: 1, rank_burst: 1 }\nserver: { host: 127.0.0.9 }\n',
-    ),
-  ).toEqual({
-    action: 'config.reload',
-    detail: { applied: ['policy.locked_roles', 'limits.rank', 'limits.rank_burst'], needRestart: ['server.host'] },
+  const file = home.path('rankd.yaml');
+  writeFileSync(
+    file,
+    'policy: { locked_roles: [] }\nlimits: { rank: 1, rank_burst: 1 }\nserver: { host: 127.0.0.9 }\n',
+  );
+  expect(await home.run(['reload'])).toMatchObject({
+    code: 0,
+    stdout: `ok: taken up from ${file}
+
+SETTING              BEFORE     NOW        HOLDS
+policy.locked_roles  [20]       []         at once
+limits.rank          600        1          at once
+limits.rank_burst    300        1          at once
+server.host          127.0.0.1  127.0.0.9  needs a restart
+`,
+    stderr: 'Restart the daemon for what needs it.\n',
   });
   expect(await daemon.post(ranker, secret, promotion)).toMatchObject({ status: 200 });
   expect(await daemon.post(ranker, secret, promotion)).toMatchObject({ status: 429 });
+  expect(await home.json('reload')).toEqual({
+    v: 1,
+    file,
+    applied: [],
+    needRestart: [{ name: 'server.host', before: '127.0.0.1', now: '127.0.0.9' }],
+    warnings: [],
+  });
 });
 
-test('SIGHUP with a file that has a mistake changes nothing and says what is wrong', async () => {
+test('rankd reload with mistakes in the file: every one is told with its place, and the daemon keeps what it had', async () => {
   const { home, daemon, secret } = await serveWith('policy: { locked_roles: [20] }\n');
-  const { action, detail } = await reload({ home, daemon }, 'policy: { locked_roles: [], max_rank: 999 }\n');
-  expect(action).toBe('config.refuse');
-  expect(detail.message).toContain('rankd.yaml:1:39 policy.max_rank');
+  writeFileSync(home.path('rankd.yaml'), 'policy: { locked_roles: [], max_rank: 999 }\nlimit: { rank: 1 }\n');
+  const checked = await home.run(['config', 'check']);
+  const refused = await home.run(['reload']);
+  expect(refused).toMatchObject({ code: 78, stdout: '' });
+  expect(refused.stderr).toBe(
+    checked.stderr.replace(
+      /try: .+/,
+      'The daemon goes on with the configuration it had.\ntry: correct what is listed, then run `rankd reload` again',
+    ),
+  );
+  expect(refused.stderr).toContain('rankd.yaml:1:39 policy.max_rank');
+  expect((await home.run(['reload', '--json'])).json()).toMatchObject({ code: 'config_invalid' });
   expect(await daemon.post(ranker, secret, promotion)).toMatchObject({ status: 403 });
 });
 
-test('SIGHUP with a ladder that the group does not have changes nothing', async () => {
+test('rankd reload with a ladder that the group does not have changes nothing', async () => {
   const { home, daemon, secret } = await serveWith('');
-  const { action } = await reload({ home, daemon }, 'group: { ladder: [10, 99] }\npolicy: { locked_roles: [20] }\n');
-  expect(action).toBe('config.refuse');
+  writeFileSync(home.path('rankd.yaml'), 'group: { ladder: [10, 99] }\npolicy: { locked_roles: [20] }\n');
+  expect(await home.run(['reload'])).toMatchObject({
+    code: 78,
+    stderr: expect.stringMatching(/^error: .*99.*\n.*\ntry: /),
+  });
   expect(await daemon.post(ranker, secret, promotion)).toMatchObject({ status: 200 });
 });
 
-test('a daemon on the simulated group goes live, and to another key, without a restart', async () => {
+test('rankd reload without a daemon says so and how to start one', async () => {
+  using home = new CliHome();
+  expect(await home.run(['reload'])).toMatchObject({
+    code: 69,
+    stdout: '',
+    stderr: `error: No rankd daemon runs on the data directory ${home.dataDir}.
+try: start it with \`rankd serve\`, or name another directory with --data-dir
+`,
+  });
+});
+
+test('SIGHUP does the same, and the audit tells what became of it', async () => {
+  const { home, daemon } = await serveWith('policy: { locked_roles: [20] }\n');
+  expect(await hangUp({ home, daemon }, 'policy: { locked_roles: [] }\nserver: { port: 1 }\n')).toEqual({
+    action: 'config.reload',
+    detail: { applied: ['policy.locked_roles'], needRestart: [] }, // --port comes before the file
+  });
+  const { action, detail } = await hangUp({ home, daemon }, 'policy: { max_rank: 999 }\n');
+  expect(action).toBe('config.refuse');
+  expect(detail.message).toContain('rankd.yaml:1:21 policy.max_rank');
+});
+
+test('a daemon on the simulated group goes live, and to another key, without a restart; a key that is of no use is told at once', async () => {
   const roblox = await startFakeOpenCloud();
   onTestFinished(() => roblox.close());
   const { home, daemon, secret } = await serveWith('');
   writeFileSync(home.path('roblox.key'), roblox.apiKey, { mode: 0o600 });
-  const yaml = `group: { id: ${roblox.groupId} }
+  writeFileSync(
+    home.path('rankd.yaml'),
+    `group: { id: ${roblox.groupId} }
 platform: { api_key_file: roblox.key, base_url: "${roblox.baseUrl}", legacy_base_url: "${roblox.legacyBaseUrl}" }
-`;
-  expect((await reload({ home, daemon }, yaml)).detail.applied).toContain('platform.api_key');
+`,
+  );
+  const live = await home.json<Reloaded>('reload');
+  expect(live.warnings).toEqual([]);
+  expect(live.applied).toContainEqual({ name: 'platform.api_key', before: null, now: '[redacted]' });
   expect(await daemon.post(ranker, secret, promotion)).toMatchObject({ status: 200 });
   expect(roblox.journal.writes(promotion.rankeeId).length).toBeGreaterThan(0);
 
+  roblox.credential.scopes = [{ name: 'group', operations: ['read'], groupIds: ['*'] }];
+  const { warnings } = await home.json<Reloaded>('reload');
+  expect(warnings).toEqual([expect.stringContaining('lacks the scope group:write')]);
+
   writeFileSync(home.path('roblox.key'), 'another-key');
-  expect((await reload({ home, daemon }, yaml)).detail).toEqual({ applied: ['platform.api_key'], needRestart: [] });
+  const other = await home.run(['reload']);
+  expect(other).toMatchObject({ code: 0, stdout: expect.stringContaining('platform.api_key') });
+  expect(other.stderr).toMatch(/^warning: Roblox does not accept the key that rankd acts with /);
+  expect(other.stdout + other.stderr).not.toContain('another-key');
+  const { status } = await home.json<{ status: { credential: { isAccepted: boolean } } }>('status');
+  expect(status.credential.isAccepted).toBe(false);
+  expect((await fetch(`${daemon.url}/readyz`)).status).toBe(502);
   const refused = await daemon.post(ranker, secret, { ...promotion, newRankId: 10 });
   expect(refused).toMatchObject({ status: 502, json: { code: 'platform_credential' } });
 });
@@ -72,7 +141,7 @@ async function serveWith(yaml: string): Promise<{ home: CliHome; daemon: DaemonP
 }
 
 /** What became of it, as the audit tells. */
-async function reload({ home, daemon }: { home: CliHome; daemon: DaemonProcess }, yaml: string): Promise<Event> {
+async function hangUp({ home, daemon }: { home: CliHome; daemon: DaemonProcess }, yaml: string): Promise<Event> {
   const isReload = ({ action }: Event) => action.startsWith('config.');
   const told = async () => (await home.json<{ events: Event[] }>('audit', 'list')).events.filter(isReload);
   const before = (await told()).length;

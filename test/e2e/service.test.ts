@@ -6,7 +6,7 @@ import { DaemonProcess } from '../support/daemon-process.ts';
 import { binary, CliHome } from '../support/run-cli.ts';
 
 const source = readFileSync(new URL('../../config/rankd.service', import.meta.url), 'utf8');
-const unitOfThisMachine = source.replace(/^ExecStart=.*$/m, `ExecStart=${process.execPath} ${binary} serve`);
+const unitOfThisMachine = source.replaceAll('/usr/local/bin/rankd ', `${process.execPath} ${binary} `);
 
 /** A folder with programs that are found before the machine's own; each writes its arguments to `calls`. */
 function fakeProgram(home: CliHome, name: string): { env: Record<string, string>; calls: () => string } {
@@ -127,7 +127,7 @@ test('the unit gives the daemon a user of its own, its data and the key, and tak
     Type: 'notify',
     NotifyAccess: 'all',
     WatchdogSec: '60',
-    ExecReload: '/bin/kill -HUP $MAINPID',
+    ExecReload: '/usr/local/bin/rankd reload',
     DynamicUser: 'yes',
     StateDirectory: 'rankd',
     StateDirectoryMode: '0700',

@@ -1,8 +1,11 @@
 import type { Command } from 'commander';
 import type { Origin } from '../../config/layer.ts';
 import { locateConfig, searchPath } from '../../config/locate.ts';
+import { ConfigError } from '../../config/problem.ts';
+import { RankdError } from '../../errors.ts';
 import type { Cli } from '../cli.ts';
 import { examples } from '../help.ts';
+import { settingText } from '../setting-value.ts';
 import { table } from '../table.ts';
 
 export function configCommands(program: Command, cli: Cli): void {
@@ -34,14 +37,21 @@ export function configCommands(program: Command, cli: Cli): void {
 }
 
 async function check(cli: Cli): Promise<void> {
-  const { file, warnings } = await cli.loadConfig({}, { withExcerpts: !cli.options.json });
+  const { file, warnings } = await cli.loadConfig().catch((error) => {
+    throw cli.options.json ? error : withExcerpts(error);
+  });
   const what = file ?? 'no configuration file: all settings have their defaults';
   cli.print({ file: file ?? null, warnings }, `ok: ${what}`);
 }
 
+/** With the lines of the file that are wrong. */
+function withExcerpts(error: unknown): unknown {
+  return error instanceof ConfigError ? new RankdError(error.code, error.withExcerpts, { hint: error.hint }) : error;
+}
+
 async function show(cli: Cli, { origin }: { origin?: boolean }): Promise<void> {
   const { file, origins } = await cli.loadConfig();
-  const rows = [...origins].map(([name, one]) => [name, shown(one), ...(origin ? [originOf(one)] : [])]);
+  const rows = [...origins].map(([name, one]) => [name, settingText(one.value), ...(origin ? [originOf(one)] : [])]);
   const settings = [...origins].map(([name, { source, at = null, value = null }]) => ({ name, value, source, at }));
   cli.print({ file: file ?? null, settings }, table(['setting', 'value', ...(origin ? ['origin'] : [])], rows));
 }
@@ -57,11 +67,6 @@ async function path(cli: Cli): Promise<void> {
 async function schema(cli: Cli): Promise<void> {
   const { jsonSchema } = await import('../../config/settings.ts');
   cli.io.stdout(`${JSON.stringify(jsonSchema(), undefined, 2)}\n`);
-}
-
-function shown({ value }: Origin): string {
-  if (value === undefined) return '-';
-  return typeof value === 'string' ? value : JSON.stringify(value);
 }
 
 function originOf({ source, at }: Origin): string {

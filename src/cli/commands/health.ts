@@ -1,6 +1,6 @@
 import { isIP } from 'node:net';
 import type { Command } from 'commander';
-import { askStatus, get } from '../../control/ask.ts';
+import { askStatus, exchange } from '../../control/ask.ts';
 import { RankdError } from '../../errors.ts';
 import { isDaemonRunning } from '../../stores/sqlite/daemon-lock.ts';
 import type { Cli } from '../cli.ts';
@@ -26,7 +26,7 @@ async function health(cli: Cli, isReadyAsked: boolean): Promise<void> {
   const { dataDir } = cli;
   if (!(await isDaemonRunning(dataDir))) throw notRunning(dataDir);
   const url = (await addressOf(cli)) + (isReadyAsked ? '/readyz' : '/healthz');
-  const answer = await get(optionsFor(url), patienceMs).catch((cause) => {
+  const answer = await exchange(optionsFor(url), patienceMs).catch((cause) => {
     throw new RankdError('daemon_unavailable', `rankd runs, but does not answer at ${url}.`, {
       cause,
       hint: 'look at its log; it may be starting or stopping',

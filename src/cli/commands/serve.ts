@@ -30,13 +30,13 @@ export function serveCommand(program: Command, cli: Cli): void {
 
 async function serve(cli: Cli, options: ServeOptions): Promise<void> {
   const load = () => cli.loadConfig(flagsOf(options));
-  let loaded = await load();
-  const { config } = loaded;
+  const started = await load();
+  const { config } = started;
   const { createLog } = await import('../../log.ts');
   const { startDaemon } = await import('../../daemon.ts');
   const { listenForCommands } = await import('../../control/listen.ts');
   const { daemonStatus } = await import('../../control/daemon-status.ts');
-  const { reload } = await import('../../reload.ts');
+  const { LiveConfig } = await import('../../live-config.ts');
   const problems = new RecentProblems();
   const log = createLog({
     level: logLevel(cli, config),
@@ -44,24 +44,30 @@ async function serve(cli: Cli, options: ServeOptions): Promise<void> {
     write: (line) => cli.io.stderr(line),
     note: (line) => problems.note(line),
   });
-  const started = { at: systemClock.now(), monotonic: systemClock.monotonic() };
+  const startedAt = { at: systemClock.now(), monotonic: systemClock.monotonic() };
   await using running = new AsyncDisposableStack(); // undone in reverse: whatever needs the data directory before it is given back
   const daemon = await startDaemon({ config, dataDir: cli.dataDir, log });
   running.defer(() => daemon.stop());
+  const live = new LiveConfig({
+    app: daemon.app,
+    started,
+    load,
+    onApplied: (now) => {
+      log.level = logLevel(cli, now);
+    },
+  });
   running.use(
-    await listenForCommands({ dataDir: cli.dataDir, log }, () =>
-      daemonStatus({ ...daemon, config: loaded.config, process: cli.io, started, problems }),
+    await listenForCommands(
+      { dataDir: cli.dataDir, log },
+      {
+        status: () => daemonStatus({ ...daemon, config: live.config, process: cli.io, started: startedAt, problems }),
+        reload: () => live.reload(),
+      },
     ),
   );
+  running.use(live);
   const stopped = cli.io.stopSignal;
-  let reloading = Promise.resolve();
-  running.defer(() => reloading);
-  cli.io.onReload(() => {
-    reloading = reloading.then(async () => {
-      loaded = await reload(daemon.app, { before: loaded, load });
-      log.level = logLevel(cli, loaded.config);
-    });
-  });
+  cli.io.onReload(() => void live.reload());
   await greet(cli, daemon, config);
   running.use(await reportToServiceManager({ ...daemon.app, env: cli.io.env }));
   log.info({ signal: await stopped }, 'stopping: finishing what runs');

@@ -1,4 +1,4 @@
-import { asRankdError } from '../errors.ts';
+import { asRankdError } from '../../errors.ts';
 
 /** What one check found. `warn`: works, but should be looked at; `FAIL`: keeps rankd, or a part of it, from working. */
 export interface Finding {

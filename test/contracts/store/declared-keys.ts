@@ -130,7 +130,7 @@ export function declaredKeyContract(at: StoreCase): void {
       const conflict = {
         code: 'conflict',
         message: 'Key "main" is declared in rankd.yaml:3; edit it there.',
-        hint: expect.stringContaining('SIGHUP'),
+        hint: expect.stringContaining('rankd reload'),
       };
       const rotation = { keyId: 'key_main', secret: newSecret('x'), oldExpiresAt: 0 };
       await expect(at.store.rotateKey(rotation, operator)).rejects.toMatchObject(conflict);

@@ -1,0 +1,68 @@
+import type { Command } from 'commander';
+import type { ChangedSetting } from '../../config/changed-settings.ts';
+import { askReload, askStatus } from '../../control/ask.ts';
+import { RankdError } from '../../errors.ts';
+import type { ReloadOutcome } from '../../live-config.ts';
+import { isDaemonRunning } from '../../stores/sqlite/daemon-lock.ts';
+import type { Cli } from '../cli.ts';
+import { examples } from '../help.ts';
+import { whileWaiting } from '../patience.ts';
+import { settingText } from '../setting-value.ts';
+import { table } from '../table.ts';
+import { notRunning } from './health.ts';
+
+const statusPatienceMs = 4_000;
+/** Longer than the daemon takes for it where the platform does not answer. */
+const reloadPatienceMs = 60_000;
+
+export function reloadCommand(program: Command, cli: Cli): void {
+  program
+    .command('reload')
+    .description(
+      'have the running daemon read its configuration anew, whole or not at all: the file and the flags it was started with',
+    )
+    .addHelpText(
+      'after',
+      examples(
+        'rankd config check && rankd reload',
+        'rankd reload --json',
+        'sudo rankd reload --data-dir /var/lib/rankd',
+      ),
+    )
+    .action(() => reload(cli));
+}
+
+async function reload(cli: Cli): Promise<void> {
+  const outcome = await whileWaiting(cli.line, 'the daemon reads its configuration', () => ask(cli.dataDir));
+  if (outcome.state === 'refused') {
+    const text = cli.options.json ? outcome.message : outcome.withExcerpts;
+    throw new RankdError(outcome.code, `${text}\nThe daemon goes on with the configuration it had.`, {
+      hint: outcome.hint?.replace('run the command again', 'run `rankd reload` again'),
+    });
+  }
+  const { state: _, ...document } = outcome;
+  cli.print(document, textOf(outcome));
+  for (const warning of outcome.warnings) cli.say(`warning: ${warning}`);
+  if (outcome.needRestart.length > 0) cli.say('Restart the daemon for what needs it.');
+}
+
+async function ask(dataDir: string): Promise<ReloadOutcome> {
+  if (!(await isDaemonRunning(dataDir))) throw notRunning(dataDir);
+  const isAnswering = (await askStatus(dataDir, statusPatienceMs)) !== undefined;
+  const outcome = isAnswering ? await askReload(dataDir, reloadPatienceMs) : undefined;
+  if (outcome !== undefined) return outcome;
+  throw new RankdError('daemon_unavailable', 'The daemon of this data directory does not answer.', {
+    hint: 'look at its log; it may be starting or stopping',
+  });
+}
+
+function textOf({ file, applied, needRestart }: Extract<ReloadOutcome, { state: 'applied' }>): string {
+  const from = file ?? 'the defaults, as there is no configuration file';
+  const rows = [...rowsOf(applied, 'at once'), ...rowsOf(needRestart, 'needs a restart')];
+  if (rows.length === 0) return `ok: nothing has changed in ${from}`;
+  return [`ok: taken up from ${from}`, '', table(['setting', 'before', 'now', 'holds'], rows)].join('\n');
+}
+
+function rowsOf(changes: ChangedSetting[], holds: string): string[][] {
+  return changes.map(({ name, before, now }) => [name, settingText(before), settingText(now), holds]);
+}

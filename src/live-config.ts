@@ -1,0 +1,129 @@
+import type { ServedApp } from './app.ts';
+import { deadlineIn } from './clock.ts';
+import { type ChangedSettings, changedSettings } from './config/changed-settings.ts';
+import type { Config } from './config/config.ts';
+import type { LoadedConfig } from './config/load.ts';
+import { ConfigError } from './config/problem.ts';
+import { asRankdError, type ErrorCode, isRankdError, RankdError } from './errors.ts';
+import { checkLadder } from './usecases/check-ladder.ts';
+import { declareKeys } from './usecases/declare-keys.ts';
+import { credentialWarnings } from './usecases/watch-credential.ts';
+
+/** What became of reading the configuration anew, as JSON for whoever asked for it. */
+export type ReloadOutcome =
+  | ({ state: 'applied'; file: string | null; warnings: string[] } & ChangedSettings)
+  | { state: 'refused'; code: ErrorCode; message: string; withExcerpts: string; hint: string | undefined };
+
+export interface LiveConfigOptions {
+  app: ServedApp;
+  /** What the daemon was started with. */
+  started: LoadedConfig;
+  load: () => Promise<LoadedConfig>;
+  /** Told of each configuration that comes into force. */
+  onApplied: (config: Config) => void;
+}
+
+const credentialPatienceMs = 5_000;
+
+/** The configuration of a running daemon: another one is taken up whole, or not at all. */
+export class LiveConfig implements AsyncDisposable {
+  readonly #options: LiveConfigOptions;
+  #loaded: LoadedConfig;
+  #last: Promise<unknown> = Promise.resolve();
+  #isClosing = false;
+
+  constructor(options: LiveConfigOptions) {
+    this.#options = options;
+    this.#loaded = options.started;
+  }
+
+  /** The one in force. */
+  get config(): Config {
+    return this.#loaded.config;
+  }
+
+  /** Reads the configuration anew, one time after the other. Log and audit tell what became of it, too. Never rejects. */
+  reload(): Promise<ReloadOutcome> {
+    const outcome = this.#last.then(() => this.#takeUp());
+    this.#last = outcome;
+    return outcome;
+  }
+
+  /** Waits for what is under way and refuses what comes after. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#isClosing = true;
+    await this.#last;
+  }
+
+  async #takeUp(): Promise<ReloadOutcome> {
+    const { app, started, load, onApplied } = this.#options;
+    const before = this.#loaded;
+    if (this.#isClosing) return refusal(new RankdError('shutting_down', 'The daemon is stopping.'));
+    try {
+      const after = await load();
+      const wiring = await app.rewired(after.config);
+      await checkLadder({ ...app, ...wiring });
+      await declareKeys(app, after.config.keys);
+      Object.assign(app, wiring);
+      this.#loaded = after;
+      onApplied(after.config);
+      const changed = changedSettings({ started, before, after });
+      await tellApplied(app, fileOf(after), changed);
+      const warnings = [...after.warnings, ...(await checkCredential(app))];
+      return { state: 'applied', file: after.file ?? null, warnings, ...changed };
+    } catch (cause) {
+      await tellRefused(app, fileOf(before), cause);
+      return refusal(asRankdError(cause));
+    }
+  }
+}
+
+function fileOf({ file }: LoadedConfig): string {
+  return file ?? 'defaults';
+}
+
+function refusal(error: RankdError): ReloadOutcome {
+  const { code, message, hint } = error;
+  const withExcerpts = error instanceof ConfigError ? error.withExcerpts : message;
+  return { state: 'refused', code, message, withExcerpts, hint };
+}
+
+async function tellApplied(app: ServedApp, file: string, { applied, needRestart }: ChangedSettings): Promise<void> {
+  const names = {
+    applied: applied.map(({ name }) => name),
+    needRestart: needRestart.map(({ name }) => name),
+  };
+  app.log.info(names, 'the configuration was read anew');
+  await audit(app, { action: 'config.reload', subject: file, detail: names });
+}
+
+async function tellRefused(app: ServedApp, file: string, cause: unknown): Promise<void> {
+  app.log.error({ err: cause }, 'the new configuration was refused; the old one stays in force');
+  await audit(app, { action: 'config.refuse', subject: file, detail: { message: asRankdError(cause).message } });
+}
+
+/** What is in force does not hang on whether it can be written down. */
+async function audit(
+  { store, log }: ServedApp,
+  event: { action: string; subject: string; detail: Record<string, unknown> },
+): Promise<void> {
+  await store
+    .appendAudit({ by: 'daemon', ...event })
+    .catch((error) => log.error({ err: error }, 'the audit could not be written'));
+}
+
+/** At once, so that nobody waits for the next change to learn that a new credential is of no use. */
+async function checkCredential(app: ServedApp): Promise<string[]> {
+  using deadline = deadlineIn(app.clock, credentialPatienceMs);
+  const call = { signal: deadline.signal, deadlineAt: deadline.at, lane: 'credential' };
+  try {
+    const warnings = await credentialWarnings(app, call);
+    for (const warning of warnings) app.log.warn(warning);
+    return warnings;
+  } catch (error) {
+    const { message } = asRankdError(error);
+    if (isRankdError(error, 'platform_credential')) return [message]; // which the log has already
+    app.log.warn({ err: error }, 'the credential could not be checked yet');
+    return [`the credential could not be checked yet: ${message}`];
+  }
+}
