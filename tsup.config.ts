@@ -14,14 +14,32 @@ export default defineConfig({
   external: ['better-sqlite3'],
   // Bundled CommonJS packages call require(); an ES module has none of its own.
   banner: {
-    js: "import { createRequire as __createRequire } from 'node:module'; const require = __createRequire(import.meta.url);",
+    js: "const require = globalThis.process.getBuiltinModule('node:module').createRequire(import.meta.url);",
   },
   metafile: true,
+  removeNodeProtocol: false,
+  plugins: [{ name: 'node-modules', renderChunk: (code) => ({ code: takeNodeModulesAsTheyAre(code) }) }],
   onSuccess: async () => {
     writeLicenses();
     writeFileSync('dist/rankd.1', execFileSync(process.execPath, ['bin/rankd.js', 'man']));
   },
 });
+
+/**
+ * Importing a module of Node evaluates all that it exports, which for `node:http` is `fetch` with HTTP/2 and TLS: longer than
+ * the rest of a command takes. The module itself, asked for, costs what is used of it.
+ */
+function takeNodeModulesAsTheyAre(chunk: string): string {
+  const taken: string[] = [];
+  const rest = chunk.replaceAll(/^import (.+) from "(node:[\w/]+)";$/gm, (_, names: string, from: string) => {
+    const bound = names.startsWith('{') ? names.replaceAll(' as ', ': ') : names.replace('* as ', '');
+    taken.push(`const ${bound} = globalThis.process.getBuiltinModule("${from}");`);
+    return '';
+  });
+  return [...taken, rest.replaceAll(/\bimport\(("node:[\w/]+")\)/g, 'globalThis.process.getBuiltinModule($1)')].join(
+    '\n',
+  );
+}
 
 /** The licenses of the packages that went into the bundle, as they ask for. */
 function writeLicenses(): void {

@@ -1,30 +1,6 @@
 #!/usr/bin/env node
 // Runtime guard: on an older Node the SQLite addon ends in a segmentation fault, so the version is checked before anything
-// else is loaded. Plain JavaScript that old versions can parse.
-import { spawn } from 'node:child_process';
-import { existsSync } from 'node:fs';
-import { constants } from 'node:os';
-import { fileURLToPath } from 'node:url';
-
+// else is loaded. Plain JavaScript that old versions can parse; it imports nothing of Node, which every command would wait for.
 const [major, minor] = process.versions.node.split('.').map(Number);
 
-if (major > 22 || (major === 22 && minor >= 14)) {
-  await import('../dist/main.js');
-} else {
-  const ownNode = fileURLToPath(new URL('../node_modules/node/bin/node', import.meta.url));
-  if (existsSync(ownNode)) {
-    runWith(ownNode);
-  } else {
-    process.stderr.write(`error: rankd needs Node.js 22.14 or newer; this is ${process.version}.\n`);
-    process.stderr.write('try: install the current LTS release from https://nodejs.org, then run rankd again\n');
-    process.exitCode = 78;
-  }
-}
-
-/** Runs this same command on another Node and ends as it ends. The channel tells the child should this process be killed. */
-function runWith(node) {
-  const child = spawn(node, process.argv.slice(1), { stdio: ['inherit', 'inherit', 'inherit', 'ipc'] });
-  for (const signal of ['SIGTERM', 'SIGHUP']) process.on(signal, () => child.kill(signal));
-  process.on('SIGINT', () => {}); // the terminal sends it to both; the child decides
-  child.on('exit', (status, signal) => process.exit(status === null ? 128 + constants.signals[signal] : status));
-}
+await import(major > 22 || (major === 22 && minor >= 14) ? '../dist/main.js' : './older-node.js');

@@ -8,7 +8,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import { isatty } from 'node:tty';
 import { fileURLToPath } from 'node:url';
 import type { Io } from './cli/io.ts';
-import { runCli } from './cli/program.ts';
+import { version } from './version.ts';
 
 /** The process edge: the only file that touches `process`. */
 const stop = Promise.withResolvers<string>();
@@ -81,7 +81,12 @@ const io: Io = {
   readerGone: readerGone.promise,
 };
 
-process.exitCode = await runCli(process.argv.slice(2), io);
+const line = process.argv.slice(2);
+if (line.length === 1 && ['-V', '--version'].includes(`${line[0]}`)) io.stdout(`${version}\n`);
+else {
+  const { runCli } = await import('./cli/program.ts'); // what only asks for the version need not wait for all commands
+  process.exitCode = await runCli(line, io);
+}
 
 function stdoutBytes(chunk: Uint8Array): Promise<void> {
   hearsOfOutput = true;

@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import type { RankingApp } from '../app.ts';
+import { openRanking, type RankingApp } from '../app.ts';
 import { deadlineIn, systemClock } from '../clock.ts';
 import { dataDirectory } from '../config/data-dir.ts';
 import type { LoadedConfig } from '../config/load.ts';
@@ -93,7 +93,6 @@ export class Cli {
   /** Runs `work` on store and platform, within the configured deadline. */
   async withRanking<T>(work: (app: RankingApp, call: CallContext) => Promise<T>): Promise<T> {
     const { config } = await this.loadConfig();
-    const { openRanking } = await import('../app.ts');
     await using app = await openRanking({ config, dataDir: this.dataDir });
     using deadline = deadlineIn(app.clock, app.deadlineMs);
     const call = { signal: deadline.signal, deadlineAt: deadline.at, lane: 'operator' };

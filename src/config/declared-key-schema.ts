@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import { isKeyName } from '../core/api-key.ts';
 import { directions, scopes } from '../core/model.ts';
 import { ids, oneOf, whole } from './values.ts';

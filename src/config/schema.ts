@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import { declaredKey, nameNothingTwice } from './declared-key-schema.ts';
 import { duration, filePath, host, id, ids, network, oneOf, optionalDuration, section, url, whole } from './values.ts';
 

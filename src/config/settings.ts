@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import { settingsSchema } from './schema.ts';
 
 /** One setting, as the README's table, the environment and `config show` need it. */
@@ -13,15 +13,17 @@ export interface Setting {
   type: 'text' | 'number' | 'boolean' | 'numbers' | 'texts' | 'mappings';
 }
 
+const schema = jsonSchema();
+
 /** Every setting, in the order of the schema. */
-export const settings: readonly Setting[] = leaves(jsonSchema(), []);
+export const settings: readonly Setting[] = leaves(schema, []);
 
 /** Every mapping that groups settings, e.g. `policy` and `policy.breaker`. */
 export const sections: ReadonlySet<string> = new Set(settings.flatMap(({ path }) => parents(path)));
 
 /** Every setting of an entry of `keys`: its name, description, default, and whether it must be there. */
 export const keySettings: ReadonlyArray<Pick<Setting, 'path' | 'description' | 'default'> & { isRequired: boolean }> =
-  entrySettings(jsonSchema().properties?.['keys']?.items ?? {});
+  entrySettings(schema.properties?.['keys']?.items ?? {});
 
 /** The schema of `rankd.yaml` as JSON Schema 2020-12, for editors. */
 export function jsonSchema(): JsonSchema {

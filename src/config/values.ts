@@ -1,5 +1,5 @@
 import { isIP } from 'node:net';
-import { z } from 'zod';
+import * as z from 'zod';
 import { durationPattern, parseDuration } from './duration.ts';
 
 /** The kinds of values that settings have. The message of each check says what is expected. */

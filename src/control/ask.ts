@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { type IncomingMessage, type RequestOptions, request } from 'node:http';
+import type { IncomingMessage, RequestOptions } from 'node:http';
 import { text } from 'node:stream/consumers';
 import type { ReloadOutcome } from '../live-config.ts';
 import type { DaemonStatus } from './daemon-status.ts';
@@ -25,6 +25,7 @@ export async function exchange(
   what: RequestOptions,
   timeoutMs: number,
 ): Promise<{ status: number | undefined; body: string }> {
+  const { request } = await import('node:http'); // takes longer to load than most commands run
   const signal = AbortSignal.timeout(timeoutMs);
   const sent = request({ ...what, agent: false, signal }).end();
   const [response]: [IncomingMessage] = (await once(sent, 'response')) as [IncomingMessage];

@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import { type PublicCode, publicCodes } from './errors.ts';
 
 /** The body of each kind of answer. The routes' types and the API's description are made from these. */

@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import type { RankRequest } from '../core/model.ts';
 import { RankdError } from '../errors.ts';
 import { id } from './ids.ts';

@@ -1,8 +1,10 @@
 import { join } from 'node:path';
 import type { Config } from '../config/config.ts';
 import type { Clock, Platform } from '../ports.ts';
+import { sampleGroup } from './sample-group.ts';
+import { SimulatedPlatform } from './simulated.ts';
 
-/** The platform the configuration names; only its adapter is loaded. */
+/** The platform the configuration names. */
 export async function createPlatform({
   config,
   dataDir,
@@ -13,13 +15,11 @@ export async function createPlatform({
   clock: Clock;
 }): Promise<Platform> {
   switch (config.kind) {
-    case 'simulated': {
-      const { SimulatedPlatform } = await import('./simulated.ts');
+    case 'simulated':
       return SimulatedPlatform.open({
         file: join(dataDir, 'simulated-group.db'),
         seed: await seedOf(config.groupFile),
       });
-    }
     case 'open-cloud': {
       const { OpenCloudPlatform } = await import('./open-cloud.ts');
       const { groupId, baseUrl, legacyBaseUrl } = config;
@@ -30,5 +30,5 @@ export async function createPlatform({
 
 async function seedOf(groupFile: string | undefined) {
   if (groupFile !== undefined) return (await import('./group-file.ts')).loadGroupFile(groupFile);
-  return (await import('./sample-group.ts')).sampleGroup;
+  return sampleGroup;
 }

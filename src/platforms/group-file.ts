@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { type Document, isNode, LineCounter, parseDocument } from 'yaml';
-import { z } from 'zod';
+import * as z from 'zod';
 import { RankdError } from '../errors.ts';
 import { toSeed } from './group-seed.ts';
 import type { GroupSeed } from './simulated-group.ts';

@@ -1,4 +1,5 @@
 import type { Clock, Store } from '../ports.ts';
+import { openSqliteStore } from './sqlite/sqlite-store.ts';
 
 export type StoreEngine = 'sqlite';
 
@@ -10,15 +11,13 @@ export interface StoreOptions {
 }
 
 /**
- * Opens the store, creating or migrating it first. Only the engine asked for is loaded.
+ * Opens the store, creating or migrating it first.
  * Throws `no_permission`, `config_invalid` (the file there is not rankd's), `schema_newer`, `store_unavailable`.
  */
 export async function openStore({ engine, dataDir, clock }: StoreOptions): Promise<Store> {
   switch (engine) {
-    case 'sqlite': {
-      const { openSqliteStore } = await import('./sqlite/sqlite-store.ts');
+    case 'sqlite':
       return openSqliteStore({ dataDir, clock });
-    }
     default:
       throw new Error(`no such store engine: ${engine satisfies never}`);
   }

@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import type { Command } from 'commander';
 import { RankdError } from '../../errors.ts';
-import type { Backup } from '../../stores/sqlite/backup.ts';
+import { type Backup, backUp, streamBackup } from '../../stores/sqlite/backup.ts';
 import type { Cli } from '../cli.ts';
 import { facts } from '../facts.ts';
 import { examples } from '../help.ts';
@@ -25,12 +25,11 @@ export function backupCommand(program: Command, cli: Cli): void {
       ),
     )
     .action((file: string, { force = false }: { force?: boolean }) =>
-      file === '-' ? stream(cli) : backUp(cli, { file, mayReplace: force }),
+      file === '-' ? stream(cli) : copy(cli, { file, mayReplace: force }),
     );
 }
 
-async function backUp(cli: Cli, { file, mayReplace }: { file: string; mayReplace: boolean }): Promise<void> {
-  const { backUp } = await import('../../stores/sqlite/backup.ts');
+async function copy(cli: Cli, { file, mayReplace }: { file: string; mayReplace: boolean }): Promise<void> {
   const to = resolve(cli.io.cwd, file);
   const backup = await whileWorking(cli.line, 'copying the database', () =>
     backUp({ dataDir: cli.dataDir, to, mayReplace }),
@@ -44,7 +43,6 @@ async function stream(cli: Cli): Promise<void> {
   if (cli.io.stdoutIsTerminal) {
     throw new RankdError('usage', 'A database is not for a terminal.', { hint: 'rankd backup - > rankd-backup.db' });
   }
-  const { streamBackup } = await import('../../stores/sqlite/backup.ts');
   const { bytes } = await streamBackup(cli.dataDir, (chunk) => cli.io.stdoutBytes(chunk).catch(cutOff));
   cli.say(`${bytes} bytes were written.`);
   sayWhatIsMissing(cli);

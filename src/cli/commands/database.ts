@@ -1,6 +1,9 @@
 import type { Command } from 'commander';
 import { systemClock } from '../../clock.ts';
-import type { DatabaseCheck } from '../../stores/sqlite/check-database.ts';
+import { checkDatabase, type DatabaseCheck } from '../../stores/sqlite/check-database.ts';
+import { acquireDaemonLock } from '../../stores/sqlite/daemon-lock.ts';
+import { newestSchema } from '../../stores/sqlite/examine.ts';
+import { migrateDatabase, tryMigration } from '../../stores/sqlite/migrate-database.ts';
 import { verifyAudit } from '../../usecases/verify-audit.ts';
 import type { Cli } from '../cli.ts';
 import { ExitCode } from '../exit-code.ts';
@@ -29,8 +32,6 @@ export function databaseCommands(program: Command, cli: Cli): void {
 }
 
 async function check(cli: Cli): Promise<void> {
-  const { checkDatabase } = await import('../../stores/sqlite/check-database.ts');
-  const { newestSchema } = await import('../../stores/sqlite/examine.ts');
   const { schema, checks } = await whileWorking(cli.line, 'reading the database', () => checkDatabase(cli.dataDir));
   const isSound = checks.every((one) => one.ok);
   // Only on the newest schema: to check is not to migrate.
@@ -52,8 +53,6 @@ async function checkAudit(cli: Cli): Promise<DatabaseCheck> {
 }
 
 async function migrate(cli: Cli, dryRun: boolean): Promise<void> {
-  const { migrateDatabase, tryMigration } = await import('../../stores/sqlite/migrate-database.ts');
-  const { acquireDaemonLock } = await import('../../stores/sqlite/daemon-lock.ts');
   const { dataDir } = cli;
   await using _lock = dryRun ? undefined : await acquireDaemonLock(dataDir);
   const done = await whileWorking(cli.line, 'migrating', () =>

@@ -2,6 +2,7 @@ import { existsSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Command } from 'commander';
+import { openRanking } from '../../app.ts';
 import { deadlineIn } from '../../clock.ts';
 import type { LoadedConfig } from '../../config/load.ts';
 import { isDaemonRunning } from '../../stores/sqlite/daemon-lock.ts';
@@ -61,7 +62,6 @@ async function configured(cli: Cli, { config }: LoadedConfig, offline: boolean):
   const database = isKept ? await examined('database', () => databaseFindings(cli.dataDir)) : [];
   findings.push(...database);
   if (database.some(({ grade }) => grade !== 'ok')) return findings;
-  const { openRanking } = await import('../../app.ts');
   const live = await examined('database', async () => {
     // Where nothing is kept yet, nothing is to be made either: the platform can be looked at all the same.
     using scratch = isKept ? undefined : new ScratchDirectory();

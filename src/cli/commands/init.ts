@@ -1,6 +1,7 @@
 import { existsSync, renameSync, writeFileSync } from 'node:fs';
 import { dirname, relative, resolve } from 'node:path';
 import type { Command } from 'commander';
+import { openRanking } from '../../app.ts';
 import { deadlineIn } from '../../clock.ts';
 import type { LoadedConfig } from '../../config/load.ts';
 import type { Chosen } from '../../config/render-yaml.ts';
@@ -94,7 +95,6 @@ async function init(cli: Cli, options: InitOptions): Promise<void> {
 /** Through the configuration's own loader, so that what it would refuse is refused before anything is written. */
 async function examineLive(cli: Cli, { groupId, secret }: { groupId: number; secret: string }): Promise<Examined> {
   const { config } = await configWith(cli, { groupId, secret });
-  const { openRanking } = await import('../../app.ts');
   await using app = await openRanking({ config, dataDir: cli.dataDir });
   using deadline = deadlineIn(app.clock, app.deadlineMs);
   const call = { signal: deadline.signal, deadlineAt: deadline.at, lane: 'operator' };

@@ -1,14 +1,12 @@
 import type { Command } from 'commander';
 import type { Cli } from '../cli.ts';
 import { examples, examplesOf } from '../help.ts';
+import { manPage } from '../man-page.ts';
 
 export function manCommand(program: Command, cli: Cli): void {
   program
     .command('man')
     .description('print the manual page')
     .addHelpText('after', examples('rankd man | man -l -', 'rankd man > /usr/local/share/man/man1/rankd.1'))
-    .action(async () => {
-      const { manPage } = await import('../man-page.ts');
-      cli.io.stdout(manPage(program, examplesOf));
-    });
+    .action(() => cli.io.stdout(manPage(program, examplesOf)));
 }

@@ -1,6 +1,8 @@
 import { resolve } from 'node:path';
 import type { Command } from 'commander';
 import { systemClock } from '../../clock.ts';
+import { acquireDaemonLock, isDaemonRunning } from '../../stores/sqlite/daemon-lock.ts';
+import { examineBackup, restoreBackup } from '../../stores/sqlite/restore.ts';
 import type { Cli } from '../cli.ts';
 import { confirm } from '../confirm.ts';
 import { facts } from '../facts.ts';
@@ -27,8 +29,6 @@ export function restoreCommand(program: Command, cli: Cli): void {
 }
 
 async function restore(cli: Cli, { file: name, dryRun }: { file: string; dryRun: boolean }): Promise<void> {
-  const { examineBackup, restoreBackup } = await import('../../stores/sqlite/restore.ts');
-  const { acquireDaemonLock, isDaemonRunning } = await import('../../stores/sqlite/daemon-lock.ts');
   const { dataDir, by } = cli;
   const file = resolve(cli.io.cwd, name);
   if (dryRun) {

@@ -1,5 +1,6 @@
 import type { Command } from 'commander';
 import { dataDirectory } from '../../config/data-dir.ts';
+import { namesIn } from '../../stores/sqlite/names.ts';
 import type { Io } from '../io.ts';
 import { complete } from './complete.ts';
 
@@ -14,10 +15,9 @@ export async function answerShell(program: Command, line: readonly string[], io:
   const words = line.slice(0, -1);
   const current = (line.at(-1) ?? ':').slice(1);
   try {
-    const answer = await complete(program, { words, current }, async (query) => {
-      const { namesIn } = await import('../../stores/sqlite/names.ts');
-      return namesIn(dataDirectory({ flag: dataDirFlag(words), env: io.env, home: io.home }), query);
-    });
+    const answer = await complete(program, { words, current }, async (query) =>
+      namesIn(dataDirectory({ flag: dataDirFlag(words), env: io.env, home: io.home }), query),
+    );
     if (typeof answer === 'string') io.stdout(`:${answer}\n`);
     else io.stdout(answer.map(({ value, description }) => `${value}\t${description}\n`).join(''));
   } catch {

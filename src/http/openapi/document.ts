@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import { reasons } from '../../errors.ts';
 import { version } from '../../version.ts';
 import { type PublicCode, statuses } from '../errors.ts';

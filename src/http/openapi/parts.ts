@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import { errorAnswer, healthAnswer, rankAnswer, readyAnswer, workspaceId } from '../answers.ts';
 import { id, verifyBody } from '../ids.ts';
 import { idempotencyKey, rankBody } from '../rank-request.ts';
