@@ -50,9 +50,9 @@ test('everything an operator does is listed newest first, with who did it and wi
 
 test('the list can be cut by number and by age', async () => {
   using home = new CliHome();
-  await home.run(['key', 'create', 'game']);
-  await home.run(['whitelist', 'add', '1', '2', '3']);
-  const newest = await home.run(['audit', 'list', '--limit', '2']);
+  await home.here(['key', 'create', 'game']);
+  await home.here(['whitelist', 'add', '1', '2', '3']);
+  const newest = await home.here(['audit', 'list', '--limit', '2']);
   expect(newest.stdout.trimEnd().split('\n')).toHaveLength(3); // heading and two rows
   expect(newest.stderr).toContain('--limit');
   expect((await home.json<Events>('audit', 'list', '--since', '1h')).events).toHaveLength(4);
@@ -60,7 +60,7 @@ test('the list can be cut by number and by age', async () => {
   expect(await home.json('audit', 'list', '--until', '2020-01-01')).toEqual({ v: 1, events: [] });
   expect((await home.json<Events>('audit', 'list', '--since', '2020-01-01T00:00Z')).events).toHaveLength(4);
   for (const when of ['yesterday', '2026-05-01T18:00', '2026-13-01', '5']) {
-    expect((await home.run(['audit', 'list', '--since', when])).code, when).toBe(2);
+    expect((await home.here(['audit', 'list', '--since', when])).code, when).toBe(2);
   }
 });
 
@@ -76,7 +76,7 @@ test.concurrent('the list can be narrowed to who, what and which key', async () 
   expect(await found('--subject', '7')).toEqual(['whitelist.add 7']);
   expect(await found('--by', 'daemon')).toEqual([]);
   expect(await found('--by', 'cli')).toHaveLength(3);
-  expect((await home.run(['audit', 'list', '--key', 'nobody'])).code).toBe(3);
+  expect((await home.here(['audit', 'list', '--key', 'nobody'])).code).toBe(3);
 });
 
 test.concurrent('the CSV holds every event, one a record, and nothing that a spreadsheet would take for a formula', async () => {
@@ -146,10 +146,10 @@ test.concurrent('verify passes an untouched audit and prints a head hash that st
   await home.json('key', 'create', 'game');
   const { head } = await home.json<{ head: string }>('audit', 'verify');
   await home.json('key', 'revoke', 'game', '-y');
-  const text = await home.run(['audit', 'verify', '--head', head.toUpperCase()]);
+  const text = await home.here(['audit', 'verify', '--head', head.toUpperCase()]);
   expect(text.code).toBe(0);
   expect(text.stdout).toMatch(/^ok: 2 events.*\nthe noted head is in the chain.*\nhead: [\da-f]{64} \(event #2\)\n$/);
-  expect((await home.run(['audit', 'verify', '--head', 'abc'])).code).toBe(2);
+  expect((await home.here(['audit', 'verify', '--head', 'abc'])).code).toBe(2);
 });
 
 test.concurrent('verify ends with 5 where an event was edited, and names it', async () => {

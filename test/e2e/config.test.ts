@@ -20,7 +20,7 @@ test('config show never shows the platform key', async () => {
     ['config', 'show', '--json'],
     ['config', 'check', '-v'],
   ]) {
-    const { code, stdout, stderr } = await home.run(args, { env });
+    const { code, stdout, stderr } = await home.here(args, { env });
     expect(code).toBe(0);
     expect(stdout + stderr).not.toContain('very-secret');
   }
@@ -45,11 +45,11 @@ test('config check shows each line with a caret, but nothing of it that could be
     '  locked_roles: [10, "hush3@x"]',
   ];
   writeFileSync(home.path('rankd.yaml'), `${yaml.join('\n')}\n`);
-  const { stderr } = await home.run(['config', 'check']);
+  const { stderr } = await home.here(['config', 'check']);
   expect(stderr).toContain('\n    2 |   prot\n      |   ^^^^\n');
   expect(stderr).toContain('\n    3 | … real\n      |   ^^^^\n');
   writeFileSync(home.path('rankd.yaml'), 'hush4: hush5: hush6\n');
-  const flawed = await home.run(['config', 'check']);
+  const flawed = await home.here(['config', 'check']);
   expect(flawed.stderr).toMatch(/ \| .*\n +\| +\^\n/);
   expect(stderr + flawed.stderr).not.toMatch(/hush[12356]/);
 });

@@ -64,7 +64,7 @@ test('db check ends with 5 where rows refer to nothing, and says how to mend it'
   db.pragma('foreign_keys = OFF');
   db.exec("INSERT INTO whitelist (key_id, place_id, active, note, added_at) VALUES ('nobody', 1, 1, '', 0)");
   db.close();
-  const { code, stdout, stderr } = await home.run(['db', 'check']);
+  const { code, stdout, stderr } = await home.here(['db', 'check']);
   expect({ code, stderr }).toEqual({
     code: 5,
     stderr: 'try: stop the daemon, then put back a backup: rankd restore FILE\n',
@@ -77,7 +77,7 @@ test('db check ends with 5 where the audit was tampered with, and names the comm
   const db = new Database(database);
   db.exec('DROP TRIGGER audit_is_never_edited; UPDATE audit_events SET at = 0 WHERE id = 2');
   db.close();
-  const { code, stdout, stderr } = await home.run(['db', 'check']);
+  const { code, stdout, stderr } = await home.here(['db', 'check']);
   expect({ code, stderr }).toEqual({ code: 5, stderr: 'try: rankd audit verify\n' });
   expect(stdout).toMatch(/\nFAIL {2}audit {7}broken: event #2 was changed/);
 });
@@ -122,7 +122,7 @@ test('db migrate says when there is nothing to do', async () => {
     ['db', 'migrate'],
     ['db', 'migrate', '--dry-run'],
   ]) {
-    expect(await home.run(args)).toMatchObject({
+    expect(await home.here(args)).toMatchObject({
       code: 0,
       stdout: `FIELD     VALUE\ndatabase  ${database}\nfrom      1\nto        1\n`,
       stderr: 'The database has the newest schema already; there is nothing to do.\n',
@@ -150,7 +150,7 @@ test('without a database both end with 3 and make none', async () => {
   mkdirSync(home.dataDir);
   chmodSync(home.dataDir, 0o700);
   for (const args of [['check'], ['migrate', '--dry-run']]) {
-    expect(await home.run(['db', ...args])).toMatchObject({
+    expect(await home.here(['db', ...args])).toMatchObject({
       code: 3,
       stdout: '',
       stderr: expect.stringMatching(/^error: There is no database of rankd in .+\ntry: .+\n$/),

@@ -22,7 +22,7 @@ function configure(home: CliHome, ...keys: Declared[]): void {
 
 /** A new secret and its hash, as `rankd key hash --new` makes them. */
 async function newSecret(home: CliHome, file: string): Promise<{ secret: string; hash: string }> {
-  const { stdout, code } = await home.run(['key', 'hash', '--new', file]);
+  const { stdout, code } = await home.here(['key', 'hash', '--new', file]);
   expect([code, stdout]).toEqual([0, expect.stringMatching(/^[\da-f]{64}\n$/)]);
   return { secret: readFileSync(home.path(file), 'utf8').trim(), hash: stdout.trim() };
 }
@@ -70,12 +70,12 @@ test('a declared key works in the daemon, shows where it is declared, and is cha
     whitelist: [{ placeId: 77 }, {}],
   });
   const listed = await Promise.all([
-    home.run(['key', 'list']),
-    home.run(['whitelist', 'list']),
-    home.run(['key', 'show', 'game']),
+    home.here(['key', 'list']),
+    home.here(['whitelist', 'list']),
+    home.here(['key', 'show', 'game']),
   ]);
   for (const { stdout } of listed) expect(stdout).toMatch(/rankd\.yaml:\d/);
-  expect((await home.run(['rank', 'test', '1001', '20', '--key', 'game', '--place', '77'])).code).toBe(0);
+  expect((await home.here(['rank', 'test', '1001', '20', '--key', 'game', '--place', '77'])).code).toBe(0);
 
   const refusals = [
     ['key', 'revoke', 'game'],
@@ -88,13 +88,13 @@ test('a declared key works in the daemon, shows where it is declared, and is cha
     ['whitelist', 'add', '77', '--note', 'lobby'],
   ];
   for (const args of refusals) {
-    const { code, stderr } = await home.run(args);
+    const { code, stderr } = await home.here(args);
     expect([args.join(' '), code]).toEqual([args.join(' '), 4]);
     if (args[1] !== 'create')
       expect(stderr).toMatch(/^error: .* is declared in rankd\.yaml:[48]; edit it there\.\ntry: /);
   }
   expect(existsSync(home.path('new.key'))).toBe(false);
-  expect((await home.run(['whitelist', 'add', '79'])).code).toBe(0);
+  expect((await home.here(['whitelist', 'add', '79'])).code).toBe(0);
   expect((await daemon.post('/v1/apikey', secret, { placeid: 79 })).status).toBe(200);
 });
 
@@ -132,11 +132,11 @@ test('a key that is taken out of the file is revoked at the next start, or on SI
 test('a name or a secret that another key has ends the start with 78 and the line; a running daemon stays as it is', async () => {
   using home = new CliHome();
   const { secret = '' } = await home.json<{ secret?: string }>('key', 'create', 'game');
-  await home.run(['whitelist', 'add', '1']);
-  const { stdout: hash } = await home.run(['key', 'hash', '-'], { input: secret });
+  await home.here(['whitelist', 'add', '1']);
+  const { stdout: hash } = await home.here(['key', 'hash', '-'], { input: secret });
   const fresh = await newSecret(home, 'fresh.key');
   configure(home, { name: 'game', hash: fresh.hash }, { name: 'other', hash: hash.trim() });
-  const { code, stderr } = await home.run(['serve', '--port', '0']);
+  const { code, stderr } = await home.here(['serve', '--port', '0']);
   expect(code).toBe(78);
   expect(stderr).toMatch(/rankd\.yaml:4:11 keys\[0\]\.name: is the name of the key "game" \(key_\w+\)/);
   expect(stderr).toMatch(/rankd\.yaml:7:11 keys\[1\]\.hash: is that of the key "game"/);
@@ -156,6 +156,6 @@ test('a secret for tests is no key that changes ranks, whatever mode is declared
   await using daemon = await DaemonProcess.start(home);
   const secret = readFileSync(home.path('trial.key'), 'utf8').trim();
   expect((await daemon.post('/v1/apikey', secret, { placeid: 1 })).status).toBe(401);
-  const verified = await home.run(['key', 'verify', '-'], { input: secret });
+  const verified = await home.here(['key', 'verify', '-'], { input: secret });
   expect(verified).toMatchObject({ code: 5, stdout: expect.stringContaining('is for live use') });
 });

@@ -21,7 +21,7 @@ function newHome(): CliHome {
 
 /** The findings that are not ok, and the exit code. */
 async function complaints(home: CliHome, ...args: string[]): Promise<{ code: number | null; found: Finding[] }> {
-  const result = await home.run(['doctor', '--json', ...args]);
+  const result = await home.here(['doctor', '--json', ...args]);
   const { findings } = result.json<{ findings: Finding[] }>();
   return { code: result.code, found: findings.filter(({ grade }) => grade !== 'ok') };
 }

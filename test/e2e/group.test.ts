@@ -89,7 +89,7 @@ test.concurrent.each([
   const { home, roblox } = world;
   Object.assign(roblox.credential, flaw);
   configure(world);
-  const result = await home.run(['group', 'show', '--json']);
+  const result = await home.here(['group', 'show', '--json']);
   expect(result).toMatchObject({ code: 77, stdout: '' });
   expect(result.json()).toMatchObject({ v: 1, success: false, code: 'platform_credential' });
   expect(result.stderr).not.toContain(roblox.apiKey);
@@ -120,7 +120,7 @@ test.concurrent('a role name cannot drive the terminal', async () => {
   Object.assign(trainee ?? {}, { name: '\u001b[31mTrainee\nOwner' });
   configure(world);
   for (const command of ['roles', 'show']) {
-    const { code, stdout } = await home.run(['group', command]);
+    const { code, stdout } = await home.here(['group', command]);
     expect(code).toBe(0);
     expect(stdout).not.toContain('\u001b');
     expect(stdout).not.toMatch(/^Owner/m);

@@ -88,7 +88,7 @@ test.concurrent('a change made with `rank set` is in the history with exactly th
 test.concurrent('a member whose name nobody gave is listed by the id alone', async () => {
   using home = new CliHome();
   await keep(home, change('chg_named'), change('chg_bare', { rankeeName: '' }));
-  const { stdout } = await home.run(['history', 'list']);
+  const { stdout } = await home.here(['history', 'list']);
   expect(stdout).toMatch(/chg_bare +refused +1001 +20/);
   expect(stdout).toMatch(/chg_named +refused +Ada \(1001\) +20/);
 });
@@ -219,23 +219,23 @@ test.concurrent('the export holds every selected change once, newest first, as C
 
 test.concurrent('an export of nothing is a heading, or nothing', async () => {
   using home = new CliHome();
-  expect(parseCsv((await home.run(['history', 'export'])).stdout)).toHaveLength(1);
-  expect(await home.run(['history', 'export', '--json'])).toMatchObject({ code: 0, stdout: '' });
+  expect(parseCsv((await home.here(['history', 'export'])).stdout)).toHaveLength(1);
+  expect(await home.here(['history', 'export', '--json'])).toMatchObject({ code: 0, stdout: '' });
 });
 
 test.concurrent('an unknown change or key ends with 3, a bad option with 2', async () => {
   using home = new CliHome();
-  const unknown = await home.run(['history', 'show', 'chg_nope', '--json']);
+  const unknown = await home.here(['history', 'show', 'chg_nope', '--json']);
   expect(unknown).toMatchObject({ code: 3, stdout: '' });
   expect(unknown.json()).toMatchObject({ v: 1, success: false, code: 'not_found' });
-  expect((await home.run(['history', 'list', '--key', 'nobody'])).code).toBe(3);
+  expect((await home.here(['history', 'list', '--key', 'nobody'])).code).toBe(3);
   for (const args of [
     ['--limit', '0'],
     ['--limit', '1.5'],
     ['--user', 'ada'],
     ['--state', 'lost'],
   ]) {
-    expect((await home.run(['history', 'list', ...args])).code).toBe(2);
+    expect((await home.here(['history', 'list', ...args])).code).toBe(2);
   }
 });
 
@@ -245,14 +245,14 @@ test.concurrent('what callers wrote cannot forge a row of the list or drive the 
     home,
     change('chg_evil', { rankeeName: 'Eve\n2026 chg_fake applied', message: '\u001b[2J\u202eon', command: '\u0007' }),
   );
-  const list = await home.run(['history', 'list', '-q']);
+  const list = await home.here(['history', 'list', '-q']);
   expect(list.stdout.split('\n')).toHaveLength(3); // heading, row, end
-  const show = await home.run(['history', 'show', 'chg_evil']);
+  const show = await home.here(['history', 'show', 'chg_evil']);
   for (const control of ['\u001b', '\u0007', '\u202e']) expect(list.stdout + show.stdout).not.toContain(control);
 });
 
 test.concurrent('an empty history is an empty list, and no line on stdout', async () => {
   using home = new CliHome();
   expect(await home.json('history', 'list')).toEqual({ v: 1, changes: [] });
-  expect(await home.run(['history', 'list'])).toMatchObject({ code: 0, stdout: '' });
+  expect(await home.here(['history', 'list'])).toMatchObject({ code: 0, stdout: '' });
 });

@@ -83,7 +83,7 @@ test('the key can come in on standard input and is kept in a private file', asyn
 
 test('off a terminal without flags it ends with 2 and says which', async () => {
   const { home, env } = await world();
-  const { code, stderr } = await home.run(['init'], { env });
+  const { code, stderr } = await home.here(['init'], { env });
   expect({ code, stderr }).toEqual({
     code: 2,
     stderr:
@@ -94,9 +94,9 @@ test('off a terminal without flags it ends with 2 and says which', async () => {
 test('an existing rankd.yaml is never overwritten, and kept beside the new one with --force', async () => {
   const { home, env, flags } = await world();
   writeFileSync(home.path('rankd.yaml'), '# mine\n');
-  expect((await home.run(['init', ...flags], { env })).code).toBe(4);
+  expect((await home.here(['init', ...flags], { env })).code).toBe(4);
   expect(readFileSync(home.path('rankd.yaml'), 'utf8')).toBe('# mine\n');
-  expect((await home.run(['init', ...flags, '--force'], { env })).code).toBe(0);
+  expect((await home.here(['init', ...flags, '--force'], { env })).code).toBe(0);
   expect(readFileSync(home.path('rankd.yaml.old'), 'utf8')).toBe('# mine\n');
 });
 
@@ -112,7 +112,7 @@ test.each<[what: string, spoil: (roblox: FakeOpenCloud) => unknown, code: number
 ])('%s: nothing is written', async (_what, spoil, code, words) => {
   const { home, roblox, env, flags } = await world();
   spoil(roblox);
-  const result = await home.run(['init', ...flags], { env });
+  const result = await home.here(['init', ...flags], { env });
   expect(result).toMatchObject({ code });
   expect(result.stderr).toContain(words);
   expect(existsSync(home.path('rankd.yaml'))).toBe(false);
@@ -122,8 +122,8 @@ test('without a check it works while Roblox is down, and with one it says so and
   const { home, roblox, env, flags } = await world();
   await roblox.close();
   const impatient = { ...env, RANKD_SERVER_DEADLINE: '1s' };
-  expect((await home.run(['init', ...flags], { env: impatient })).code).toBe(69);
+  expect((await home.here(['init', ...flags], { env: impatient })).code).toBe(69);
   expect(existsSync(home.path('rankd.yaml'))).toBe(false);
-  expect((await home.run(['init', ...flags, '--no-check'], { env })).code).toBe(0);
+  expect((await home.here(['init', ...flags, '--no-check'], { env })).code).toBe(0);
   expect(existsSync(home.path('rankd.yaml'))).toBe(true);
 });

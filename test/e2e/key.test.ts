@@ -13,7 +13,7 @@ interface Made {
 }
 
 async function accepts(home: CliHome, secret: string): Promise<boolean> {
-  const { code } = await home.run(['key', 'verify', '-'], { input: `${secret}\n` });
+  const { code } = await home.here(['key', 'verify', '-'], { input: `${secret}\n` });
   if (code === 0 || code === 5) return code === 0;
   throw new Error(`verify ended with ${code}`);
 }
@@ -32,14 +32,14 @@ test.concurrent('a secret is printed once: no later output and no file of the da
   using home = new CliHome();
   const { secret = '', key } = await home.json<Made>('key', 'create', 'game');
   const rotated = await home.json<Made>('key', 'rotate', 'game');
-  await home.run(['key', 'verify', '-'], { input: secret });
+  await home.here(['key', 'verify', '-'], { input: secret });
   const outputs = await Promise.all(
     [
       ['key', 'list'],
       ['key', 'list', '--json'],
       ['key', 'show', key.id],
       ['key', 'show', 'game', '--json', '-v'],
-    ].map((args) => home.run(args)),
+    ].map((args) => home.here(args)),
   );
   const files = readdirSync(home.dataDir, { recursive: true, encoding: 'utf8' }).map((name) =>
     readFileSync(join(home.dataDir, name), 'latin1'),
@@ -55,7 +55,7 @@ test.concurrent('a secret is printed once: no later output and no file of the da
 
 test.concurrent('the data directory and its files are the operator’s alone', async () => {
   using home = new CliHome();
-  await home.run(['key', 'create', 'game']);
+  await home.here(['key', 'create', 'game']);
   expect(statSync(home.dataDir).mode & 0o777).toBe(0o700);
   for (const name of readdirSync(home.dataDir))
     expect([name, statSync(join(home.dataDir, name)).mode & 0o777]).toEqual([name, 0o600]);
@@ -75,20 +75,20 @@ test.concurrent('--out writes the secret to a file of mode 0600 instead of the t
 test.concurrent('--out never overwrites a file, and then no key comes into being', async () => {
   using home = new CliHome();
   writeFileSync(home.path('taken'), 'precious');
-  const result = await home.run(['key', 'create', 'game', '--out', 'taken']);
+  const result = await home.here(['key', 'create', 'game', '--out', 'taken']);
   expect(result).toMatchObject({ code: 4, stdout: '' });
   expect(readFileSync(home.path('taken'), 'utf8')).toBe('precious');
-  expect((await home.run(['key', 'show', 'game'])).code).toBe(3);
+  expect((await home.here(['key', 'show', 'game'])).code).toBe(3);
 
-  await home.run(['key', 'create', 'game']);
-  expect((await home.run(['key', 'rotate', 'game', '--out', 'taken'])).code).toBe(4);
+  await home.here(['key', 'create', 'game']);
+  expect((await home.here(['key', 'rotate', 'game', '--out', 'taken'])).code).toBe(4);
   expect(readFileSync(home.path('taken'), 'utf8')).toBe('precious');
 });
 
 test.concurrent('a key that could not be made leaves no file behind', async () => {
   using home = new CliHome();
-  await home.run(['key', 'create', 'game']);
-  expect((await home.run(['key', 'create', 'game', '--out', 'game.key'])).code).toBe(4);
+  await home.here(['key', 'create', 'game']);
+  expect((await home.here(['key', 'create', 'game', '--out', 'game.key'])).code).toBe(4);
   expect(existsSync(home.path('game.key'))).toBe(false);
 });
 
@@ -96,23 +96,23 @@ test.concurrent('a taken name ends with 4; --if-not-exists leaves that key as it
   using home = new CliHome();
   const first = await home.json<Made>('key', 'create', 'game', '--if-not-exists');
   expect(first.created).toBe(true);
-  expect(await home.run(['key', 'create', 'game'])).toMatchObject({ code: 4, stdout: '' });
+  expect(await home.here(['key', 'create', 'game'])).toMatchObject({ code: 4, stdout: '' });
 
   const again = await home.json<Made>('key', 'create', 'game', '--if-not-exists');
   expect(again).toMatchObject({ v: 1, created: false, key: { id: first.key.id } });
   expect(again.secret).toBeUndefined();
   expect(await accepts(home, first.secret ?? '')).toBe(true);
 
-  await home.run(['key', 'revoke', 'game', '-y']);
+  await home.here(['key', 'revoke', 'game', '-y']);
   const anew = await home.json<Made>('key', 'create', 'game', '--if-not-exists');
   expect(anew.key.id).not.toBe(first.key.id);
 });
 
 test.concurrent('--if-not-exists tells where the key that exists is not what is asked for', async () => {
   using home = new CliHome();
-  await home.run(['key', 'create', 'game', '--max-rank', '50', '--scope', 'rank', 'verify']);
+  await home.here(['key', 'create', 'game', '--max-rank', '50', '--scope', 'rank', 'verify']);
   const same = ['key', 'create', 'game', '--if-not-exists', '--max-rank', '50'];
-  expect(await home.run(same)).toMatchObject({
+  expect(await home.here(same)).toMatchObject({
     code: 0,
     stdout: expect.stringMatching(/^key_/),
     stderr: 'Key "game" exists already; its secret can\'t be shown again.\n',
@@ -129,7 +129,7 @@ test.concurrent('--if-not-exists tells where the key that exists is not what is 
     '9d',
     '--system',
   ];
-  const told = await home.run([...other, '--out', 'game.key']);
+  const told = await home.here([...other, '--out', 'game.key']);
   expect(told).toMatchObject({ code: 0, stdout: expect.stringMatching(/^key_/) });
   expect(told.stderr).toContain(
     'warning: it is not what is asked for: mode is live, not test; scope is rank and verify, not verify; ' +
@@ -187,7 +187,7 @@ test.concurrent('the rules of a key are given at its birth, changed later, and s
   expect(made.key).toMatchObject(rules);
   expect((await home.json<{ key: object }>('key', 'show', 'game')).key).toMatchObject(rules);
   expect((await home.json<{ keys: object[] }>('key', 'list')).keys).toMatchObject([rules]);
-  expect((await home.run(['key', 'list'])).stdout).toContain(
+  expect((await home.here(['key', 'list'])).stdout).toContain(
     'rank 10..50, promote only, no self-rank, system, 60 a minute',
   );
 
@@ -204,10 +204,10 @@ test.concurrent('the rules of a key are given at its birth, changed later, and s
 test.concurrent('rules that leave nothing to rank are wrong usage, at birth and later', async () => {
   using home = new CliHome();
   const create = ['key', 'create', 'game', '--min-rank', '20'];
-  expect((await home.run([...create, '--max-rank', '10'])).code).toBe(2);
-  expect((await home.run(create)).code).toBe(0);
-  expect((await home.run(['key', 'set', 'game', '--max-rank', '10'])).code).toBe(2);
-  expect((await home.run(['key', 'set', 'game'])).stderr).toBe('error: Say what to set.\ntry: rankd key set --help\n');
+  expect((await home.here([...create, '--max-rank', '10'])).code).toBe(2);
+  expect((await home.here(create)).code).toBe(0);
+  expect((await home.here(['key', 'set', 'game', '--max-rank', '10'])).code).toBe(2);
+  expect((await home.here(['key', 'set', 'game'])).stderr).toBe('error: Say what to set.\ntry: rankd key set --help\n');
 });
 
 test.concurrent('verify tells mistyped, unknown and not whitelisted apart, in words an operator understands', async () => {
@@ -222,7 +222,7 @@ test.concurrent('verify tells mistyped, unknown and not whitelisted apart, in wo
     [unknown, [], /no such key/],
     [secret, ['--place', '77'], /whitelist/],
   ] as const) {
-    const result = await home.run(['key', 'verify', '-', ...args], { input });
+    const result = await home.here(['key', 'verify', '-', ...args], { input });
     expect(result.code).toBe(5);
     expect(result.stdout).toMatch(words);
     expect(result.stdout).not.toContain(key.id);
@@ -261,7 +261,7 @@ test.concurrent.each([
   ['a command group alone', ['key']],
 ])('%s is wrong usage: 2, and one sentence with one full stop', async (_what, args) => {
   using home = new CliHome();
-  const result = await home.run(args);
+  const result = await home.here(args);
   expect(result).toMatchObject({ code: 2, stdout: '' });
   expect(result.stderr).toMatch(/^error: [A-Z`][^\n]*[^.\n]\.\ntry: [^\n]+\n$/);
 });
@@ -269,13 +269,13 @@ test.concurrent.each([
 test.concurrent('global options are understood anywhere on the line', async () => {
   using home = new CliHome();
   const elsewhere = join(home.folder, 'elsewhere');
-  await home.run(['key', 'create', 'game', '--data-dir', elsewhere]);
+  await home.here(['key', 'create', 'game', '--data-dir', elsewhere]);
   const lines = [
     ['--json', '--data-dir', elsewhere, 'key', 'list'],
     ['key', '--json', '--data-dir', elsewhere, 'list'],
     ['key', 'list', `--data-dir=${elsewhere}`, '--json'],
   ];
-  for (const { code, json } of await Promise.all(lines.map((args) => home.run(args)))) {
+  for (const { code, json } of await Promise.all(lines.map((args) => home.here(args)))) {
     expect(code).toBe(0);
     expect(json<{ keys: unknown[] }>().keys).toHaveLength(1);
   }
@@ -284,7 +284,7 @@ test.concurrent('global options are understood anywhere on the line', async () =
 
 test.concurrent('-q leaves only the result', async () => {
   using home = new CliHome();
-  expect(await home.run(['key', 'create', 'game', '-q'])).toMatchObject({ code: 0, stderr: '' });
+  expect(await home.here(['key', 'create', 'game', '-q'])).toMatchObject({ code: 0, stderr: '' });
 });
 
 test.concurrent('no escape byte is printed off a terminal, whatever the environment or an argument says', async () => {
@@ -320,8 +320,8 @@ test('while the old secret of a rotation is still used, list and show say so: ma
   using home = new CliHome();
   const { secret: old = '' } = await home.json<Made>('key', 'create', 'game');
   const masked = `${old.slice(0, 11)}…${old.slice(-3)}`;
-  await home.run(['whitelist', 'add', '77']);
-  await home.run(['key', 'rotate', 'game', '--overlap', '1h']);
+  await home.here(['whitelist', 'add', '77']);
+  await home.here(['key', 'rotate', 'game', '--overlap', '1h']);
   await using daemon = await DaemonProcess.start(home);
   expect((await daemon.post('/v1/apikey', old, { placeid: 77 })).headers.get('sunset')).toMatch(/ GMT$/);
   await daemon.stop();
@@ -331,9 +331,9 @@ test('while the old secret of a rotation is still used, list and show say so: ma
     { lastUsedAt: null, lastPlaceId: null },
     { masked, lastUsedAt: expect.stringMatching(/^2\d{3}-.*Z$/), lastPlaceId: 77 },
   ]);
-  const rows = (await home.run(['key', 'list'])).stdout.split('\n');
+  const rows = (await home.here(['key', 'list'])).stdout.split('\n');
   expect(rows.find((row) => row.includes(masked))).toMatch(/^game .* 2\d{3}-\S+Z +2\d{3}-\S+Z +77 +-$/);
-  const { stdout } = await home.run(['key', 'show', 'game']);
+  const { stdout } = await home.here(['key', 'show', 'game']);
   expect(stdout).toMatch(/secret +\S+, not used yet\n/);
   expect(stdout).toMatch(
     new RegExp(`secret +${masked}, replaced, accepted until \\S+Z, last used \\S+Z from place 77\\n`),

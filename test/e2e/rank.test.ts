@@ -19,7 +19,7 @@ function withPolicy(policy: string): CliHome {
 }
 
 async function dryRun(home: CliHome, ...args: string[]): Promise<DryRun> {
-  return (await home.run(['rank', 'test', ...args, '--json'])).json<DryRun>();
+  return (await home.here(['rank', 'test', ...args, '--json'])).json<DryRun>();
 }
 
 const failed = ({ checks }: DryRun) => checks.filter(({ state }) => state === 'FAIL').map(({ name }) => name);
@@ -61,12 +61,12 @@ test.concurrent('rank test reads the ranker, and says what it found', async () =
 
 test.concurrent("policy holds for the operator's changes; the ranker check where a ranker is named", async () => {
   using home = withPolicy('max_rank: 20, ranker_check: verify');
-  const above = await home.run(['rank', 'promote', officer]);
+  const above = await home.here(['rank', 'promote', officer]);
   expect([above.code, above.stderr]).toEqual([5, expect.stringContaining('the ceiling set by policy.max_rank')]);
-  const low = await home.run(['rank', 'set', trainee, '20', '--ranker', officer]);
+  const low = await home.here(['rank', 'set', trainee, '20', '--ranker', officer]);
   expect([low.code, low.stderr]).toEqual([5, expect.stringContaining('policy.ranker_check is verify')]);
-  expect((await home.run(['rank', 'promote', trainee, '--ranker', captain])).code).toBe(0);
-  expect((await home.run(['rank', 'demote', trainee])).code).toBe(0);
+  expect((await home.here(['rank', 'promote', trainee, '--ranker', captain])).code).toBe(0);
+  expect((await home.here(['rank', 'demote', trainee])).code).toBe(0);
   const { changes } = await home.json<{ changes: Array<{ rankerId: number; state: string }> }>('history', 'list');
   expect(changes.map(({ rankerId, state }) => [rankerId, state])).toEqual([
     [0, 'applied'],

@@ -39,7 +39,7 @@ beforeEach(() => {
 afterEach(() => home[Symbol.dispose]());
 
 const keyNames = async (dataDir = home.dataDir) => {
-  const { stdout } = await home.run(['key', 'list', '--json'], { dataDir });
+  const { stdout } = await home.here(['key', 'list', '--json'], { dataDir });
   return JSON.parse(stdout).keys.map(({ name }: { name: string }) => name);
 };
 const keptFiles = () => readdirSync(home.dataDir).filter((name) => name.includes('before-restore'));
@@ -92,7 +92,7 @@ test('what was kept can be restored in turn: nothing is lost by a restore', asyn
     dryRun: false,
   });
   expect(await keyNames()).toEqual(['old', 'new']);
-  expect((await home.run(['audit', 'verify'])).code).toBe(0);
+  expect((await home.here(['audit', 'verify'])).code).toBe(0);
 });
 
 test('--dry-run checks the file and changes nothing, also beside a daemon', async () => {
@@ -238,7 +238,7 @@ test.each(unusable)('$what is refused before anything changes', async ({ make, c
   make(file);
   const before = readFileSync(database);
   for (const args of [['-y'], ['--dry-run', '--json']]) {
-    const result = await home.run(['restore', 'bad.db', ...args]);
+    const result = await home.here(['restore', 'bad.db', ...args]);
     expect(result).toMatchObject({ code, stdout: '' });
     expect(result.stderr).toContain(says);
     if (!args.includes('--json')) expect(result.stderr).toMatch(/^error: .+\ntry: .+\n$/);
@@ -249,7 +249,7 @@ test.each(unusable)('$what is refused before anything changes', async ({ make, c
 });
 
 test('the database itself is no backup', async () => {
-  const result = await home.run(['restore', database, '-y']);
+  const result = await home.here(['restore', database, '-y']);
   expect(result).toMatchObject({ code: 2, stdout: '', stderr: expect.stringContaining('is the database itself') });
 });
 

@@ -35,7 +35,7 @@ test('a daemon removes what is older than history.keep and audit.keep, and the a
 
 test.each(['0s', '23h', 'never'])('a record is kept for a day at least: %s is refused', async (keep) => {
   using home = new CliHome();
-  const result = await home.run(['config', 'check'], { env: { RANKD_HISTORY_KEEP: keep } });
+  const result = await home.here(['config', 'check'], { env: { RANKD_HISTORY_KEEP: keep } });
   expect(result.code).toBe(78);
   expect(result.stdout + result.stderr).toContain('a duration from 1d');
 });

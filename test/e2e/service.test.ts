@@ -57,7 +57,7 @@ test.concurrent('install leaves another unit as it is, unless told to replace it
   const dir = home.path('units');
   mkdirSync(dir);
   writeFileSync(`${dir}/rankd.service`, 'mine');
-  const refused = await home.run(['service', 'install', '--dir', dir], { env });
+  const refused = await home.here(['service', 'install', '--dir', dir], { env });
   expect(refused).toMatchObject({
     code: 4,
     stdout: '',
@@ -66,7 +66,7 @@ try: compare it with \`rankd service print\`, then replace it with --force
 `,
   });
   expect(readFileSync(`${dir}/rankd.service`, 'utf8')).toBe('mine');
-  expect((await home.run(['service', 'install', '--force', '--dir', dir], { env })).code).toBe(0);
+  expect((await home.here(['service', 'install', '--force', '--dir', dir], { env })).code).toBe(0);
   expect(readFileSync(`${dir}/rankd.service`, 'utf8')).toBe(unitOfThisMachine);
 });
 
@@ -79,7 +79,7 @@ test.concurrent('install without root is refused with 77, and without systemd wi
     stdout: '',
     stderr: `error: This user may not write ${dir}/rankd.service.\ntry: sudo rankd service install\n`,
   });
-  const result = await home.run(['service', 'install', '--dir', home.path('none')]);
+  const result = await home.here(['service', 'install', '--dir', home.path('none')]);
   expect(result).toMatchObject({ code: 3, stdout: '' });
   expect(result.stderr).toContain('without systemd');
 });

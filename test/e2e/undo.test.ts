@@ -104,7 +104,7 @@ test('only what the filters select is undone', async () => {
     1001: 'put_back',
   });
   expect(await raid.held()).toEqual(before);
-  const own = await raid.home.run(['rank', 'set', '1001', '50']);
+  const own = await raid.home.here(['rank', 'set', '1001', '50']);
   expect(own.code).toBe(0);
   const [newest] = await raid.app.store.listChanges({ limit: 1 });
   const since = new Date(newest?.requestedAt ?? 0).toISOString();
@@ -133,7 +133,7 @@ test('cooldown and breaker do not hold an undo up; the protected stay untouched'
   const before = await raid.held();
   for (const userId of [1001, 1002, 1005]) await raid.rank(raid.secret, userId, captain);
   await raid.rank(raid.secret, 1003, 20);
-  const result = await raid.home.run(['history', 'undo', '--key', 'main', '--since', '1h', '-y', '--json']);
+  const result = await raid.home.here(['history', 'undo', '--key', 'main', '--since', '1h', '-y', '--json']);
   expect(result.code).toBe(5);
   const { undo } = result.json<Undo>();
   expect(states(undo)).toEqual({ 1001: 'put_back', 1002: 'put_back', 1003: 'refused', 1005: 'put_back' });
@@ -170,7 +170,7 @@ test.each([
   [['--key', 'main', '--since', 'later'], '--since'],
 ])('an undo of %j is a usage error', async (args, what) => {
   using home = new CliHome();
-  const result = await home.run(['history', 'undo', ...args, '-y']);
+  const result = await home.here(['history', 'undo', ...args, '-y']);
   expect(result).toMatchObject({ code: 2, stdout: '' });
   expect(result.stderr).toContain(what);
 });

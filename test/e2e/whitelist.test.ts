@@ -18,7 +18,7 @@ interface Entries {
 /** A home with one key, `game`. */
 async function homeWithKey(): Promise<CliHome> {
   const home = new CliHome();
-  await home.run(['key', 'create', 'game']);
+  await home.here(['key', 'create', 'game']);
   return home;
 }
 
@@ -73,7 +73,7 @@ test.concurrent('a list of ids from a file or standard input joins the arguments
 test.concurrent('every bad line of a list is named at once, and nothing is changed then', async () => {
   using home = await homeWithKey();
   const input = '11\nabc\n0\n12\n-3\n1.5\n9007199254740992\n\u001b[31m13';
-  const result = await home.run(['whitelist', 'add', '10', '--file', '-'], { input });
+  const result = await home.here(['whitelist', 'add', '10', '--file', '-'], { input });
   expect(result).toMatchObject({ code: 2, stdout: '' });
   expect(result.stderr).toMatch(
     /^error: .*standard input: line 2 "abc", line 3 "0", line 5 "-3", line 6 "1\.5", line 7 "9007199254740992", line 8 "\uFFFD\[31m13"\. .*\ntry: .*\n$/,
@@ -87,28 +87,28 @@ test('a list of 20 000 places is added in one transaction, and one wrong line am
   using home = await homeWithKey();
   const ids = Array.from({ length: 20_000 }, (_, index) => String(index + 1));
   const wrong = ids.with(11_999, '12 000').join('\n');
-  const refused = await home.run(['whitelist', 'add', '--file', '-'], { input: wrong });
+  const refused = await home.here(['whitelist', 'add', '--file', '-'], { input: wrong });
   expect(refused).toMatchObject({ code: 2, stdout: '' });
   expect(refused.stderr).toContain('Not an id in standard input: line 12000 "12 000". Nothing was changed.');
   expect(await places(home)).toEqual([]);
 
   const input = ids.join('\n');
-  const added = await home.run(['whitelist', 'add', '--file', '-', '-q'], { input });
+  const added = await home.here(['whitelist', 'add', '--file', '-', '-q'], { input });
   expect(added.stdout).toMatch(/^Place 1: added\n[\s\S]*Place 20000: added\n$/);
-  expect((await home.run(['whitelist', 'check', '12000'])).code).toBe(0);
-  const missing = await home.run(['whitelist', 'remove', '--file', '-'], { input: `${input}\n20001` });
+  expect((await home.here(['whitelist', 'check', '12000'])).code).toBe(0);
+  const missing = await home.here(['whitelist', 'remove', '--file', '-'], { input: `${input}\n20001` });
   expect(missing.stderr).toContain('Place 20001 is not on the whitelist');
-  expect((await home.run(['whitelist', 'remove', '--file', '-', '-q'], { input })).code).toBe(0);
+  expect((await home.here(['whitelist', 'remove', '--file', '-', '-q'], { input })).code).toBe(0);
   expect(await places(home)).toEqual([]);
 });
 
 test.concurrent('of thousands of wrong lines or missing places the first twenty are named', async () => {
   using home = await homeWithKey();
   const words = Array.from({ length: 5_000 }, () => 'x').join('\n');
-  const refused = await home.run(['whitelist', 'add', '--file', '-'], { input: words });
+  const refused = await home.here(['whitelist', 'add', '--file', '-'], { input: words });
   expect(refused.stderr).toContain('line 20 "x", and 4980 more. Nothing was changed.');
   const ids = Array.from({ length: 5_000 }, (_, index) => index + 1).join('\n');
-  const missing = await home.run(['whitelist', 'remove', '--file', '-'], { input: ids });
+  const missing = await home.here(['whitelist', 'remove', '--file', '-'], { input: ids });
   expect(missing.stderr).toContain('Places 1, 2, 3,');
   expect(missing.stderr).toContain('20 and 4980 more are not on the whitelist');
 });
@@ -123,7 +123,7 @@ test.concurrent.each([
   ['a place that is not listed', ['remove', '1'], '', 3],
 ])('%s is refused with its exit code and two lines', async (_what, args, input, code) => {
   using home = await homeWithKey();
-  const result = await home.run(['whitelist', ...args], { input });
+  const result = await home.here(['whitelist', ...args], { input });
   expect(result).toMatchObject({ code, stdout: '' });
   expect(result.stderr).toMatch(/^error: [^\n]+\ntry: [^\n]+\n$/);
   expect(await places(home)).toEqual([]);
@@ -131,9 +131,9 @@ test.concurrent.each([
 
 test.concurrent('places are removed, enabled and disabled all together or not at all', async () => {
   using home = await homeWithKey();
-  await home.run(['whitelist', 'add', '1', '2']);
+  await home.here(['whitelist', 'add', '1', '2']);
   for (const verb of ['remove', 'disable', 'enable']) {
-    const result = await home.run(['whitelist', verb, '1', '404', '405', '2']);
+    const result = await home.here(['whitelist', verb, '1', '404', '405', '2']);
     expect(result.code).toBe(3);
     expect(result.stderr).toMatch(/404, 405/);
   }
@@ -162,26 +162,26 @@ test.concurrent('check says yes with 0 and no with 5, for places that are missin
 
 test.concurrent('with several keys the key must be named, a revoked one gets no places, and each key has its own list', async () => {
   using home = await homeWithKey();
-  await home.run(['key', 'create', 'other']);
-  const unnamed = await home.run(['whitelist', 'add', '1']);
+  await home.here(['key', 'create', 'other']);
+  const unnamed = await home.here(['whitelist', 'add', '1']);
   expect(unnamed.code).toBe(2);
   expect(unnamed.stderr).toMatch(/--key game or --key other/);
 
-  await home.run(['whitelist', 'add', '1', '--key', 'game']);
-  await home.run(['whitelist', 'add', '2', '--key', 'other']);
+  await home.here(['whitelist', 'add', '1', '--key', 'game']);
+  await home.here(['whitelist', 'add', '2', '--key', 'other']);
   expect(await places(home, '--key', 'other')).toEqual([2]);
   expect(await places(home)).toEqual([1, 2]);
 
-  await home.run(['key', 'revoke', 'other', '-y']);
-  expect((await home.run(['whitelist', 'add', '3', '--key', 'other'])).code).toBe(4);
+  await home.here(['key', 'revoke', 'other', '-y']);
+  expect((await home.here(['whitelist', 'add', '3', '--key', 'other'])).code).toBe(4);
   expect(await places(home)).toEqual([1]);
-  expect((await home.run(['whitelist', 'add', '3'])).code).toBe(0); // only one key is left
+  expect((await home.here(['whitelist', 'add', '3'])).code).toBe(0); // only one key is left
 });
 
 test.concurrent('a note cannot drive the terminal or forge a line', async () => {
   using home = await homeWithKey();
-  await home.run(['whitelist', 'add', '1', '--note', 'a\u001b]0;x\u0007\nPLACE 2']);
-  const { stdout } = await home.run(['whitelist', 'list']);
+  await home.here(['whitelist', 'add', '1', '--note', 'a\u001b]0;x\u0007\nPLACE 2']);
+  const { stdout } = await home.here(['whitelist', 'list']);
   expect(stdout.split('\n')).toHaveLength(3);
   for (const control of ['\u001b', '\u0007']) expect(stdout).not.toContain(control);
 });

@@ -7,7 +7,7 @@ interface Shown {
 }
 
 async function secretOf(home: CliHome, name: string): Promise<string> {
-  return (await home.run(['key', 'create', name])).stdout.trim();
+  return (await home.here(['key', 'create', name])).stdout.trim();
 }
 
 test.concurrent('a new workspace is active and on the top plan, and keeps its id', async () => {
@@ -58,7 +58,7 @@ test.concurrent.each([
 ])('%s asks first: without a terminal and -y it ends with 2 and changes nothing', async (_what, args) => {
   using home = new CliHome();
   const before = await home.json<Shown>('workspace', 'show');
-  const result = await home.run(['workspace', ...args], { input: 'y\n' });
+  const result = await home.here(['workspace', ...args], { input: 'y\n' });
   expect(result).toMatchObject({ code: 2, stdout: '' });
   expect(result.stderr).toMatch(/^error: [^\n]+\ntry: [^\n]*-y\n$/);
   expect(await home.json<Shown>('workspace', 'show')).toEqual(before);
@@ -66,7 +66,7 @@ test.concurrent.each([
 
 test.concurrent('a plan that does not exist is wrong usage', async () => {
   using home = new CliHome();
-  const result = await home.run(['workspace', 'plan', 'gold', '-y', '--json']);
+  const result = await home.here(['workspace', 'plan', 'gold', '-y', '--json']);
   expect(result).toMatchObject({ code: 2, stdout: '' });
   expect(result.json()).toMatchObject({
     v: 1,

@@ -4,6 +4,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
+import { runCli as runProgram } from '../../src/cli/program.ts';
+import { PipedIo } from './piped-io.ts';
 
 export const binary = fileURLToPath(new URL('../../bin/rankd.js', import.meta.url));
 
@@ -65,9 +67,17 @@ export class CliHome {
     return { code: await code, stdout, stderr, json: () => JSON.parse(stdout || stderr) };
   }
 
-  /** Runs a command that must succeed and returns its JSON document. */
+  /** Runs a command in this process: to prepare what is tested, to look at it afterwards, and for the many cases of a kind. */
+  async here(args: string[], options: RunOptions = {}): Promise<CliResult> {
+    const io = new PipedIo(this, options);
+    const code = await runProgram(args, io);
+    const { out, talk } = io;
+    return { code, stdout: out, stderr: talk, json: () => JSON.parse(out || talk) };
+  }
+
+  /** `here` with a command that must succeed; returns its JSON document. */
   async json<T = Record<string, unknown>>(...args: string[]): Promise<T> {
-    const result = await this.run([...args, '--json']);
+    const result = await this.here([...args, '--json']);
     if (result.code === 0) return result.json<T>();
     throw new Error(`rankd ${args.join(' ')} ended with ${result.code}: ${result.stderr}`);
   }

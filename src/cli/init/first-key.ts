@@ -14,7 +14,9 @@ export async function firstKey(
   const place = options.place ?? (await askForPlace(cli));
   return cli.withStore(async (store) => {
     const order = { name, mode: 'live', scopes: ['verify', 'rank'] } as const;
-    const minted = await handOut(options.out, () => createKey(store, { ...order, scopes: [...order.scopes] }, cli.by));
+    const minted = await handOut(cli, options.out, () =>
+      createKey(store, { ...order, scopes: [...order.scopes] }, cli.by),
+    );
     if (place !== undefined) await store.addEntries({ keyId: minted.key.id, placeIds: [place] }, cli.by);
     cli.say(`Made the key "${name}"${place === undefined ? '' : ` for place ${place}`}; it is shown this once.`);
     return minted;

@@ -1,4 +1,5 @@
 import { rmSync, writeFileSync } from 'node:fs';
+import { resolve } from 'node:path';
 import { RankdError } from '../../../errors.ts';
 import type { MintedKey } from '../../../usecases/keys.ts';
 import type { Cli } from '../../cli.ts';
@@ -9,17 +10,19 @@ export const outOption = [
   'write the secret to a new file that only you can read, instead of printing it',
 ] as const;
 
-export async function handOut(out: string | undefined, mint: () => Promise<MintedKey>): Promise<MintedKey> {
-  return out === undefined ? mint() : writeSecret(out, mint);
+export async function handOut(cli: Cli, out: string | undefined, mint: () => Promise<MintedKey>): Promise<MintedKey> {
+  return out === undefined ? mint() : writeSecret(cli, out, mint);
 }
 
 /** Makes the file before the key: a secret that can't be handed out must not come into being. */
 export async function writeSecret<Minted extends { secret: string }>(
+  cli: Cli,
   out: string,
   mint: () => Promise<Minted>,
 ): Promise<Minted> {
+  const file = resolve(cli.io.cwd, out);
   try {
-    writeFileSync(out, '', { flag: 'wx', mode: 0o600 });
+    writeFileSync(file, '', { flag: 'wx', mode: 0o600 });
   } catch (cause) {
     const exists = (cause as NodeJS.ErrnoException).code === 'EEXIST';
     const what = exists ? `${out} exists already and is not overwritten.` : `${out} can't be written.`;
@@ -30,10 +33,10 @@ export async function writeSecret<Minted extends { secret: string }>(
   }
   try {
     const minted = await mint();
-    writeFileSync(out, `${minted.secret}\n`);
+    writeFileSync(file, `${minted.secret}\n`);
     return minted;
   } catch (error) {
-    rmSync(out);
+    rmSync(file);
     throw error;
   }
 }

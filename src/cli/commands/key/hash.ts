@@ -30,7 +30,7 @@ async function hash(cli: Cli, dash: string | undefined, { new: file, test }: Has
       hint: 'rankd key hash --help',
     });
   }
-  const { secret, mode } = file === undefined ? await read(cli) : await make(file, test ? 'test' : 'live');
+  const { secret, mode } = file === undefined ? await read(cli) : await make(cli, file, test ? 'test' : 'live');
   const digest = hashKey(secret).toString('hex');
   cli.print({ hash: digest, mode, out: file ?? null }, digest);
   cli.say(`Declare it in rankd.yaml:\n\nkeys:\n  - name: my-game\n    hash: ${digest}\n    mode: ${mode}`);
@@ -45,8 +45,8 @@ async function read(cli: Cli): Promise<{ secret: string; mode: KeyMode }> {
   });
 }
 
-async function make(file: string, mode: KeyMode): Promise<{ secret: string; mode: KeyMode }> {
+async function make(cli: Cli, file: string, mode: KeyMode): Promise<{ secret: string; mode: KeyMode }> {
   const { secret } = mintKey(mode);
-  await writeSecret(file, async () => ({ secret }));
+  await writeSecret(cli, file, async () => ({ secret }));
   return { secret, mode };
 }

@@ -31,7 +31,7 @@ async function rotate(cli: Cli, idOrName: string, { overlap, out }: { overlap: n
       });
     }
     const oldExpiresAt = systemClock.now() + overlap;
-    const minted = await handOut(out, () => rotateKey(store, { key, oldExpiresAt }, cli.by));
+    const minted = await handOut(cli, out, () => rotateKey(store, { key, oldExpiresAt }, cli.by));
     printMinted(cli, minted, out, {});
     cli.say(
       overlap === 0
