@@ -27,6 +27,13 @@ export function duration(text: string): number {
   throw new InvalidArgumentError('It must be a duration of at most 36500d, such as 30s, 5m, 24h or 90d.');
 }
 
+/** Milliseconds, at least one: what ends at once is of no use. */
+export function lifetime(text: string): number {
+  const ms = duration(text);
+  if (ms > 0) return ms;
+  throw new InvalidArgumentError('It must be longer than 0s, such as 24h or 90d.');
+}
+
 /** A hundred years from now is still a date in every format. */
 const longestMs = 36_500 * 86_400_000;
 

@@ -22,6 +22,22 @@ export function examplesOf(command: Command): string[] {
   return found.split('\n').flatMap((line) => (line.trim() === '' ? [] : [line.trim()]));
 }
 
+/** `help key create` as `key create --help`: commander's own shows the help of `key`. A line that is no such one stays as it is. */
+export function withHelpCommand(program: Command, line: string[]): string[] {
+  const [first, ...words] = line;
+  if (first !== 'help') return line;
+  const path: string[] = [];
+  let command = program;
+  for (const word of words) {
+    const next = command.commands.find((one) => one.name() === word);
+    if (next === undefined && command.commands.length > 0 && !word.startsWith('-')) return [...path, word]; // which it refuses
+    if (next === undefined) continue;
+    path.push(word);
+    command = next;
+  }
+  return [...path, '--help'];
+}
+
 /** A command with all below it. */
 export function allCommands(command: Command): Command[] {
   return [command, ...command.commands.flatMap(allCommands)];

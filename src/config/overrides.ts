@@ -11,8 +11,8 @@ export function flagLayer(flags: Record<string, string>, folder: string): Layer 
     source: 'flag',
     values: valuesOf(({ path }) => flags[path]),
     folder,
-    problems: unknown.map((path) => ({ at: flagName(path), text: unknownSetting(path) })),
-    placeOf: (path) => ({ at: flagName(settingPath(path)) }),
+    problems: unknown.map((path) => ({ at: flagName(path), isTyped: true, text: unknownSetting(path) })),
+    placeOf: (path) => ({ at: flagName(settingPath(path)), isTyped: true }),
   };
 }
 

@@ -4,6 +4,8 @@ import { RankdError } from '../errors.ts';
 export interface Place {
   /** `file:line:col`, the environment variable or the flag; absent where something is missing everywhere. */
   at?: string | undefined;
+  /** True where it was typed as a flag. */
+  isTyped?: boolean;
   /** The setting, where `at` does not say it already. */
   setting?: string | undefined;
   /** How far into the file, so that its problems come in reading order; absent for what is not in the file. */
@@ -17,7 +19,7 @@ export interface Problem extends Place {
   text: string;
 }
 
-/** One error that lists every problem, those of the file first and in its order. */
+/** One error that lists every problem, those of the file first and in its order; wrong usage where flags alone are wrong. */
 export class ConfigError extends RankdError {
   /** The message, each problem of the file with its line below it. */
   readonly withExcerpts: string;
@@ -26,7 +28,7 @@ export class ConfigError extends RankdError {
     const inOrder = problems.toSorted(
       (a, b) => (a.offset ?? Number.MAX_SAFE_INTEGER) - (b.offset ?? Number.MAX_SAFE_INTEGER),
     );
-    super('config_invalid', listed(inOrder.map(line), file), {
+    super(inOrder.every(({ isTyped }) => isTyped) ? 'usage' : 'config_invalid', listed(inOrder.map(line), file), {
       hint: 'correct what is listed, then run the command again',
     });
     this.withExcerpts = listed(

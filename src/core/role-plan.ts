@@ -100,6 +100,11 @@ export function resolveTarget(scheme: RoleScheme, newRankId: number): Role {
   return target;
 }
 
+/** How a request can name this role: by its rank, or by its id where others share the rank. */
+export function nameForRequest({ roles }: Pick<RoleScheme, 'roles'>, { id, rank }: Role): number {
+  return roles.every((role) => role.rank !== rank || role.id === id) ? rank : id;
+}
+
 function notGivable(named: Role[], choices: string): RankdError {
   const special = named.find((role) => role.kind === 'guest' || role.kind === 'owner');
   const why =

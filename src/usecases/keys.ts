@@ -1,7 +1,8 @@
+import { keyState } from '../core/access.ts';
 import { mintKey, newId } from '../core/api-key.ts';
-import type { Key, KeyMode, KeyRules, Scope } from '../core/model.ts';
+import type { Key, KeyMode, KeyRules, KeyState, Scope } from '../core/model.ts';
 import { RankdError } from '../errors.ts';
-import type { KeyRulesChange, Store } from '../ports.ts';
+import type { Clock, KeyRulesChange, Store } from '../ports.ts';
 
 export interface KeyOrder {
   name: string;
@@ -57,14 +58,17 @@ export async function requireKey(store: Pick<Store, 'findKey'>, idOrName: string
   throw new RankdError('not_found', `There is no key with the id or name "${idOrName}".`, { hint: 'rankd key list' });
 }
 
-/** The named key, or the only one that is not revoked. Throws `not_found`, or `usage` where there is a choice. */
+/** The named key, or the only one that is accepted. Throws `not_found`, or `usage` where there is a choice. */
 export async function chooseKey(
-  store: Pick<Store, 'findKey' | 'listKeys'>,
+  { store, clock }: { store: Pick<Store, 'findKey' | 'listKeys'>; clock: Pick<Clock, 'now'> },
   idOrName: string | undefined,
 ): Promise<Key> {
   if (idOrName !== undefined) return requireKey(store, idOrName);
-  const [key, other] = (await store.listKeys()).filter(({ revokedAt }) => revokedAt === undefined);
-  if (key === undefined) throw new RankdError('not_found', 'There is no key yet.', { hint: 'rankd key create NAME' });
+  const ended: KeyState[] = ['revoked', 'expired'];
+  const [key, other] = (await store.listKeys()).filter((one) => !ended.includes(keyState(one, clock.now())));
+  if (key === undefined) {
+    throw new RankdError('not_found', 'There is no key that is accepted.', { hint: 'rankd key create NAME' });
+  }
   if (other === undefined) return key;
   throw new RankdError('usage', 'There is more than one key; say which one is meant.', {
     hint: `add --key ${key.name} or --key ${other.name}; rankd key list shows all`,

@@ -2,7 +2,7 @@ import { deadlineIn } from '../clock.ts';
 import { refusalOfUntouchable } from '../core/acting-account.ts';
 import { restoredMessage } from '../core/describe.ts';
 import type { RankChange } from '../core/model.ts';
-import { heldRoles, restorePlan, roleIds } from '../core/role-plan.ts';
+import { heldRoles, nameForRequest, restorePlan, roleIds } from '../core/role-plan.ts';
 import { undoing } from '../core/undo.ts';
 import { refusalOfUndo } from '../core/undo-rules.ts';
 import { RankdError } from '../errors.ts';
@@ -107,7 +107,11 @@ async function decide(
   const refusal = refusalOfUndo({ policy: app.policy, request: draft, scheme, plan, acting });
   if (refusal !== undefined) throw refusal;
   const success = restoredMessage(draft, { scheme, plan, between: todo.between });
-  const change = { ...planned(draft, { plan, scheme }), newRankId: plan.target.id, undoOf: todo.earliest.id };
+  const change = {
+    ...planned(draft, { plan, scheme }),
+    newRankId: nameForRequest(scheme, plan.target),
+    undoOf: todo.earliest.id,
+  };
   return { intent: { change, steps: plan.steps, scheme, success } };
 }
 

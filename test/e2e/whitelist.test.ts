@@ -1,5 +1,8 @@
 import { writeFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
+import { systemClock } from '../../src/clock.ts';
+import { openStore } from '../../src/stores/open-store.ts';
+import { createKey } from '../../src/usecases/keys.ts';
 import { CliHome } from '../support/run-cli.ts';
 
 interface Entries {
@@ -175,8 +178,15 @@ test.concurrent('with several keys the key must be named, a revoked one gets no 
   await home.here(['key', 'revoke', 'other', '-y']);
   expect((await home.here(['whitelist', 'add', '3', '--key', 'other'])).code).toBe(4);
   expect(await places(home)).toEqual([1]);
+  await makeExpiredKey(home);
   expect((await home.here(['whitelist', 'add', '3'])).code).toBe(0); // only one key is left
 });
+
+async function makeExpiredKey({ dataDir }: CliHome): Promise<void> {
+  const store = await openStore({ engine: 'sqlite', dataDir, clock: systemClock });
+  await createKey(store, { name: 'old', mode: 'live', scopes: ['rank'], expiresAt: 1 }, 'cli:tester@test');
+  await store.close();
+}
 
 test.concurrent('a note cannot drive the terminal or forge a line', async () => {
   using home = await homeWithKey();

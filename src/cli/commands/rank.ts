@@ -3,7 +3,7 @@ import type { RankingApp } from '../../app.ts';
 import { deadlineIn } from '../../clock.ts';
 import { roleTitle } from '../../core/describe.ts';
 import { type Direction, directions, type RankRequest } from '../../core/model.ts';
-import { heldRoles, highestRank, neighbour, type RoleScheme } from '../../core/role-plan.ts';
+import { heldRoles, highestRank, nameForRequest, neighbour, type RoleScheme } from '../../core/role-plan.ts';
 import { RankdError } from '../../errors.ts';
 import type { CallContext } from '../../ports.ts';
 import { errorOf } from '../../usecases/change-outcome.ts';
@@ -130,7 +130,7 @@ async function step(
       const end = direction === 'promote' ? 'highest' : 'lowest';
       throw new RankdError('rank_not_allowed', `Member ${user} already has the ${end} rank that can be given.`);
     }
-    await change(cli, app, requestOf({ user, newRank: target.id, ranker }));
+    await change(cli, app, requestOf({ user, newRank: nameForRequest(scheme, target), ranker }));
   });
 }
 

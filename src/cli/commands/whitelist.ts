@@ -1,4 +1,5 @@
 import { Argument, type Command } from 'commander';
+import { systemClock } from '../../clock.ts';
 import type { Key, WhitelistEntry } from '../../core/model.ts';
 import { RankdError } from '../../errors.ts';
 import type { Store } from '../../ports.ts';
@@ -16,7 +17,7 @@ interface PlaceOptions {
   note?: string;
 }
 
-const keyOption = ['--key <key>', 'id or name of the key (default: the only one there is)'] as const;
+const keyOption = ['--key <key>', 'id or name of the key (default: the only one that is accepted)'] as const;
 
 export function whitelistCommands(program: Command, cli: Cli): void {
   const whitelist = program
@@ -81,7 +82,7 @@ function placesCommand(whitelist: Command, name: string, description: string): C
 async function add(cli: Cli, places: number[], { key: idOrName, file, note }: PlaceOptions): Promise<void> {
   const placeIds = await readIds(cli.io, { ids: places, file });
   await cli.withStore(async (store) => {
-    const key = await chooseKey(store, idOrName);
+    const key = await chooseKey({ store, clock: systemClock }, idOrName);
     refuseRevoked(key);
     const before = await store.listEntries({ keyId: key.id });
     const wasActive = new Set(before.filter(({ active }) => active).map(({ placeId }) => placeId));
@@ -127,14 +128,14 @@ async function change(
 ): Promise<void> {
   const placeIds = await readIds(cli.io, { ids: places, file });
   await cli.withStore(async (store) => {
-    const key = await chooseKey(store, idOrName);
+    const key = await chooseKey({ store, clock: systemClock }, idOrName);
     printOutcomes(cli, key, await work(store, { keyId: key.id, placeIds }), () => done);
   });
 }
 
 async function check(cli: Cli, place: number, { key: idOrName }: { key?: string }): Promise<void> {
   await cli.withStore(async (store) => {
-    const key = await chooseKey(store, idOrName);
+    const key = await chooseKey({ store, clock: systemClock }, idOrName);
     const entry = (await store.listEntries({ keyId: key.id })).find(({ placeId }) => placeId === place);
     const allowed = entry?.active === true;
     cli.print({ allowed, entry: entry === undefined ? null : entryDocument(key, entry) }, allowed ? 'yes' : 'no');

@@ -3,7 +3,7 @@ import { systemClock } from '../../../clock.ts';
 import { type Key, type Scope, scopes } from '../../../core/model.ts';
 import { differences } from '../../../usecases/key-differences.ts';
 import { createKey, type KeyOrder } from '../../../usecases/keys.ts';
-import { duration, keyName } from '../../arguments.ts';
+import { keyName, lifetime } from '../../arguments.ts';
 import type { Cli } from '../../cli.ts';
 import { examples } from '../../help.ts';
 import { handOut, outOption, printMinted } from './hand-out.ts';
@@ -24,7 +24,7 @@ export function createCommand(key: Command, cli: Cli): void {
     .description('make a key; its secret is shown this once')
     .argument('<name>', 'name of the key', keyName)
     .option('--test', 'a key that runs every check and changes nothing')
-    .option('--expires <duration>', 'not accepted after this time, e.g. 90d', duration)
+    .option('--expires <duration>', 'not accepted after this time, e.g. 90d', lifetime)
     .addOption(new Option('--scope <scope...>', 'what the key may do').choices(scopes).default([...scopes]))
     .option('--if-not-exists', 'leave a key of this name as it is, and tell where it differs')
     .option(...outOption);
