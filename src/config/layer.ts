@@ -20,4 +20,6 @@ export interface Origin {
   at: string | undefined;
   /** As the file would say it; `[redacted]` for a secret, `undefined` where nothing is set. */
   value: unknown;
+  /** What would decide it otherwise, the nearest first, its default left out; absent where nothing would. */
+  shadows?: Origin[];
 }

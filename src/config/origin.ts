@@ -7,8 +7,19 @@ export function originsOf(layers: readonly Layer[]): Map<string, Origin> {
 }
 
 function originOf(layers: readonly Layer[], setting: { path: string; default: unknown }): Origin {
-  const layer = layers.find(({ values }) => values.has(setting.path));
-  if (layer === undefined) return { source: 'default', at: undefined, value: setting.default };
-  const { at } = layer.placeOf(setting.path.split('.'));
-  return { source: layer.source, at, value: layer.values.get(setting.path) };
+  const [first, ...shadows] = layers
+    .filter(({ values }) => values.has(setting.path))
+    .map((layer) => ({
+      source: layer.source,
+      at: layer.placeOf(setting.path.split('.')).at,
+      value: layer.values.get(setting.path),
+    }));
+  if (first === undefined) return { source: 'default', at: undefined, value: setting.default };
+  if (shadows.length === 0) return first;
+  return { ...first, shadows: shadows.map((one) => ({ ...one, value: presentable(one.value) })) };
+}
+
+/** Nobody judges a value that does not count: a long text may be a secret in the wrong place. */
+function presentable(value: unknown): unknown {
+  return typeof value === 'string' && value.length >= 32 ? '[redacted]' : value;
 }

@@ -36,13 +36,19 @@ export function readPlatformKey({ origins, folder, env }: PlatformKeySources): P
   const named = origins.get(keyFile);
   const variable = env[keyVariable]?.trim();
   if (variable && named?.source !== 'flag') {
-    return checked(variable, { source: 'environment', at: keyVariable });
+    return checked(variable, { source: 'environment', at: keyVariable, ...shadowing(named) });
   }
   const credential = systemdCredential(env);
   if (credential !== undefined && named?.source !== 'flag' && named?.source !== 'environment') {
-    return readKeyFile(credential, { source: 'credential', at: credential });
+    return readKeyFile(credential, { source: 'credential', at: credential, ...shadowing(named) });
   }
   return typeof named?.value === 'string' ? readNamedFile(named.value, folder, named) : undefined;
+}
+
+/** The key file that another source of the key comes before. */
+function shadowing(named: Origin | undefined): Pick<Origin, 'shadows'> {
+  if (named === undefined || named.value === undefined) return {};
+  return { shadows: [{ source: named.source, at: named.at, value: '[redacted]' }] };
 }
 
 function systemdCredential(env: PlatformKeySources['env']): string | undefined {

@@ -132,11 +132,20 @@ test('the value that wins is the one in the configuration', () => {
   const { config, origins } = box.load({ env, flags: { 'server.port': '3' } });
   expect(config.server).toMatchObject({ host: '127.0.0.1', port: 3, deadlineMs: 2000 });
   expect(config.policy).toMatchObject({ lockedRoles: [8, 9], breaker: { enabled: false } });
-  expect(origins.get('server.port')).toEqual({ source: 'flag', at: '--port', value: 3 });
+  expect(origins.get('server.port')).toEqual({
+    source: 'flag',
+    at: '--port',
+    value: 3,
+    shadows: [
+      { source: 'environment', at: 'RANKD_SERVER_PORT', value: 2 },
+      { source: 'file', at: 'rankd.yaml:2:9', value: 1 },
+    ],
+  });
   expect(origins.get('policy.locked_roles')).toEqual({
     source: 'environment',
     at: 'RANKD_POLICY_LOCKED_ROLES',
     value: [8, 9],
+    shadows: [{ source: 'file', at: 'rankd.yaml:4:24', value: [7] }],
   });
   expect(origins.get('server.deadline')).toEqual({ source: 'file', at: 'rankd.yaml:3:13', value: '2s' });
   expect(origins.get('log.level')).toEqual({ source: 'default', at: undefined, value: 'info' });

@@ -2,14 +2,16 @@ import { writeFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { CliHome } from '../support/run-cli.ts';
 
-test('config show tells each value and where it comes from: flag, variable, line of the file, default', async () => {
+test('config show tells each value where it comes from (flag, variable, line of the file, default), and what it shadows', async () => {
   using home = new CliHome();
   writeFileSync(home.path('rankd.yaml'), 'server:\n  port: 8080\n  host: 127.0.0.2\n');
   const env = { RANKD_SERVER_HOST: '127.0.0.3' };
   const { stdout } = await home.run(['config', 'show', '--origin'], { env });
-  expect(stdout).toMatch(/^server\.port +8080 +file rankd\.yaml:2:9$/m);
-  expect(stdout).toMatch(/^server\.host +127\.0\.0\.3 +environment RANKD_SERVER_HOST$/m);
-  expect(stdout).toMatch(/^server\.deadline +20s +default$/m);
+  expect(stdout).toMatch(/^server\.port +8080 +file rankd\.yaml:2:9 +-$/m);
+  expect(stdout).toMatch(
+    /^server\.host +127\.0\.0\.3 +environment RANKD_SERVER_HOST +file rankd\.yaml:3:9 \(127\.0\.0\.2\)$/m,
+  );
+  expect(stdout).toMatch(/^server\.deadline +20s +default +-$/m);
 });
 
 test('config show never shows the platform key', async () => {

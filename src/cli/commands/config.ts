@@ -21,7 +21,7 @@ export function configCommands(program: Command, cli: Cli): void {
   config
     .command('show')
     .description('every setting with its value; secrets are not shown')
-    .option('--origin', 'also show where each value comes from')
+    .option('--origin', 'also show where each value comes from, and what it shadows')
     .addHelpText('after', examples('rankd config show', 'rankd config show --origin', 'rankd config show --json'))
     .action((options: { origin?: boolean }) => show(cli, options));
   config
@@ -51,9 +51,20 @@ function withExcerpts(error: unknown): unknown {
 
 async function show(cli: Cli, { origin }: { origin?: boolean }): Promise<void> {
   const { file, origins } = await cli.loadConfig();
-  const rows = [...origins].map(([name, one]) => [name, settingText(one.value), ...(origin ? [originOf(one)] : [])]);
-  const settings = [...origins].map(([name, { source, at = null, value = null }]) => ({ name, value, source, at }));
-  cli.print({ file: file ?? null, settings }, table(['setting', 'value', ...(origin ? ['origin'] : [])], rows));
+  const rows = [...origins].map(([name, one]) => [
+    name,
+    settingText(one.value),
+    ...(origin ? [placeOf(one), shadowedBy(one)] : []),
+  ]);
+  const settings = [...origins].map(([name, { shadows = [], ...one }]) => ({
+    name,
+    ...originDocument(one),
+    shadows: shadows.map(originDocument),
+  }));
+  cli.print(
+    { file: file ?? null, settings },
+    table(['setting', 'value', ...(origin ? ['origin', 'shadows'] : [])], rows),
+  );
 }
 
 async function path(cli: Cli): Promise<void> {
@@ -69,6 +80,15 @@ async function schema(cli: Cli): Promise<void> {
   cli.io.stdout(`${JSON.stringify(jsonSchema(), undefined, 2)}\n`);
 }
 
-function originOf({ source, at }: Origin): string {
+function originDocument({ value, source, at }: Origin) {
+  return { value: value ?? null, source, at: at ?? null };
+}
+
+function placeOf({ source, at }: Origin): string {
   return at === undefined ? source : `${source} ${at}`;
+}
+
+/** What has no say because of it. */
+function shadowedBy({ shadows = [] }: Origin): string {
+  return shadows.map((one) => `${placeOf(one)} (${settingText(one.value)})`).join(', ') || '-';
 }
