@@ -49,8 +49,13 @@ export class Cli {
 
   /** The result: `text` for a person, or `document` as one JSON document. */
   print(document: Record<string, unknown>, text: string): void {
+    this.printAsIs(document, text && `${printableLines(text)}\n`);
+  }
+
+  /** The same for a text with a format of its own, to the last character. */
+  printAsIs(document: Record<string, unknown>, text: string): void {
     this.line.clear();
-    this.io.stdout(this.options.json ? jsonLine({ v: 1, ...document }) : text && `${printableLines(text)}\n`);
+    this.io.stdout(this.options.json ? jsonLine({ v: 1, ...document }) : text);
   }
 
   /** Talk beside the result; silent with -q and --json. */

@@ -28,8 +28,11 @@ import { workspaceCommands } from './commands/workspace.ts';
 import { answerShell, questionWord } from './completion/answer-shell.ts';
 import { exitCodes, formatError } from './errors.ts';
 import { ExitCode } from './exit-code.ts';
-import { allCommands, examples } from './help.ts';
+import { allCommands, examples, withHelpCommand } from './help.ts';
 import type { Io } from './io.ts';
+import { jsonLine } from './safe-text.ts';
+
+const versionAsked = 'rankd.version';
 
 /** Runs one command line (without node and script). Resolves with the exit code; never throws. */
 export async function runCli(argv: string[], io: Io): Promise<number> {
@@ -40,14 +43,17 @@ export async function runCli(argv: string[], io: Io): Promise<number> {
     return 0;
   }
   try {
-    await program.parseAsync(argv, { from: 'user' });
+    await program.parseAsync(withHelpCommand(program, argv), { from: 'user' });
     return 0;
   } catch (cause) {
     if (cause instanceof ExitCode) return cause.code;
-    if (cause instanceof CommanderError && cause.exitCode === 0) return 0; // --help, --version
-    const error = asRankdError(cause);
     // Parsing may have stopped before it came to the flag.
     const asJson = program.opts()['json'] === true || argv.includes('--json');
+    if (cause instanceof CommanderError && cause.exitCode === 0) {
+      if (cause.code === versionAsked) io.stdout(asJson ? jsonLine({ v: 1, version }) : `${version}\n`);
+      return 0;
+    }
+    const error = asRankdError(cause);
     io.stderr(asTyped(formatError(error, { asJson }), program, io.env));
     if (program.opts()['verbose'] && error.cause instanceof Error) io.stderr(`${error.cause.stack}\n`);
     return exitCodes[error.code];
@@ -59,7 +65,10 @@ export function createProgram(io: Io): Command {
   const program = new Command('rankd');
   program
     .description('Self-hosted rank service for one Roblox group: verifies API keys and changes ranks, safely.')
-    .version(version, '-V, --version', 'print the version')
+    .option('-V, --version', 'print the version')
+    .on('option:version', () => {
+      throw new CommanderError(0, versionAsked, version);
+    })
     .helpOption('-h, --help', 'show help')
     .option(
       '-c, --config <file>',

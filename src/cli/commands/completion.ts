@@ -17,5 +17,5 @@ export function completionCommand(program: Command, cli: Cli): void {
         'rankd completion powershell >> $PROFILE',
       ),
     )
-    .action((shell: Shell) => cli.io.stdout(scripts[shell]));
+    .action((shell: Shell) => cli.printAsIs({ shell, script: scripts[shell] }, scripts[shell]));
 }

@@ -8,5 +8,8 @@ export function manCommand(program: Command, cli: Cli): void {
     .command('man')
     .description('print the manual page')
     .addHelpText('after', examples('rankd man | man -l -', 'rankd man > /usr/local/share/man/man1/rankd.1'))
-    .action(() => cli.io.stdout(manPage(program, examplesOf)));
+    .action(() => {
+      const page = manPage(program, examplesOf);
+      cli.printAsIs({ page }, page);
+    });
 }

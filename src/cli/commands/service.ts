@@ -32,7 +32,8 @@ export function serviceCommands(program: Command, cli: Cli): void {
 }
 
 function print(cli: Cli): void {
-  cli.io.stdout(unitFor(cli.io));
+  const unit = unitFor(cli.io);
+  cli.printAsIs({ unit }, unit);
   warnOfHiddenPath(cli);
 }
 

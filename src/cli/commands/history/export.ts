@@ -16,7 +16,7 @@ export function exportCommand(history: Command, cli: Cli): void {
     .addOption(new Option('--format <format>', 'csv, or jsonl: one JSON document a line').choices(['csv', 'jsonl']))
     .addHelpText(
       'after',
-      `\nCSV unless --format or --json says otherwise. Lists of roles are separated by spaces there.\n${examples(
+      `\nCSV unless --format says otherwise, or --json: then one JSON document. Lists of roles are separated by spaces in CSV.\n${examples(
         'rankd history export > history.csv',
         'rankd history export --since 30d --state applied --format jsonl',
       )}`,
@@ -25,20 +25,21 @@ export function exportCommand(history: Command, cli: Cli): void {
 }
 
 /** Page by page: memory stays flat however long the history is. */
-async function exportChanges(
-  cli: Cli,
-  { format = cli.options.json ? 'jsonl' : 'csv', ...options }: SelectionOptions & { format?: Format },
-): Promise<void> {
-  const toLine = lineOf[format];
+async function exportChanges(cli: Cli, { format, ...options }: SelectionOptions & { format?: Format }): Promise<void> {
+  const { begin, piece, between, end } = shapes[format ?? (cli.options.json ? 'json' : 'csv')];
   await cli.withStore(async (store) => {
     const selection = await selectionOf(store, options);
-    if (format === 'csv') cli.io.stdout(csvLine(columns));
+    cli.io.stdout(begin);
+    let isFirst = true;
     for (let from: number | undefined = Number.MAX_SAFE_INTEGER; from !== undefined; ) {
       const { changes, next } = await store.pageChanges({ ...selection, limit: pageRows, from });
-      cli.io.stdout(changes.map((change) => toLine(detailedChangeDocument(change))).join(''));
+      const text = changes.map((change) => piece(detailedChangeDocument(change))).join(between);
+      cli.io.stdout(isFirst || text === '' ? text : between + text);
+      isFirst &&= text === '';
       await cli.io.drained();
       from = next;
     }
+    cli.io.stdout(end);
   });
 }
 
@@ -51,10 +52,23 @@ const columns = [
   'idempotencyKey',
 ] satisfies Array<keyof ChangeDocument>;
 
-const lineOf = {
-  csv: (change) => csvLine(columns.map((column) => cellOf(change[column]))),
-  jsonl: (change) => jsonLine({ v: 1, change }),
-} as const satisfies Record<Format, (change: ChangeDocument) => string>;
+interface Shape {
+  begin: string;
+  piece(change: ChangeDocument): string;
+  between: string;
+  end: string;
+}
+
+const shapes = {
+  csv: {
+    begin: csvLine(columns),
+    piece: (change) => csvLine(columns.map((column) => cellOf(change[column]))),
+    between: '',
+    end: '',
+  },
+  jsonl: { begin: '', piece: (change) => jsonLine({ v: 1, change }), between: '', end: '' },
+  json: { begin: '{"v":1,"changes":[\n', piece: (change) => jsonLine({ ...change }), between: ',', end: ']}\n' },
+} satisfies Record<Format | 'json', Shape>;
 
 function cellOf<Value>(value: Value | number[]): Value | string {
   return Array.isArray(value) ? value.join(' ') : value;

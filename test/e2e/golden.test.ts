@@ -1,0 +1,115 @@
+import { writeFileSync } from 'node:fs';
+import { hostname } from 'node:os';
+import type { Command } from 'commander';
+import { describe, expect, test } from 'vitest';
+import { allCommands } from '../../src/cli/help.ts';
+import { createProgram } from '../../src/cli/program.ts';
+import { DaemonProcess } from '../support/daemon-process.ts';
+import { CliHome, type CliResult } from '../support/run-cli.ts';
+import type { TerminalIo } from '../support/terminal-io.ts';
+import { files, type Line, others, scenes } from './golden-scenes.ts';
+
+/** Whatever these ask for: off a terminal nothing is colored or written over. */
+const env = { TERM: 'xterm-256color', COLORTERM: 'truecolor', FORCE_COLOR: '3', CLICOLOR_FORCE: '1' };
+
+const control = /(?![\n\t])\p{Cc}/u;
+
+/** The commands that take no others. */
+const leaves = allCommands(createProgram({} as TerminalIo)).filter(({ commands }) => commands.length === 0);
+const everyLine = [...Object.values(scenes).flat(), ...others];
+
+test('every command is called below', () => {
+  const lines = everyLine.map((line) => wordsOf(line).join(' '));
+  const isCalled = (path: string) => lines.some((line) => `${line} `.startsWith(`${path} `));
+  expect(leaves.map(pathOf).filter((path) => !isCalled(path))).toEqual([]);
+});
+
+describe.concurrent('the built binary, off a terminal', () => {
+  test.for(Object.entries(scenes))(
+    '%s: what is printed where, and the exit code, are exactly these',
+    async ([name, lines], { expect }) => {
+      using home = homeWithFiles();
+      let transcript = '';
+      for (const line of lines) transcript += shown(line, await run(home, line), home);
+      expect(transcript).not.toMatch(control);
+      await expect(transcript).toMatchFileSnapshot(`golden/${name}.txt`);
+    },
+  );
+
+  test('rankd serve prints no escape byte, nor does it log one', async () => {
+    using home = new CliHome();
+    await using daemon = await DaemonProcess.start(home, { env });
+    await fetch(`${daemon.url}/%1B%5B31mred`);
+    await daemon.stop();
+    expect(daemon.log).not.toBe('');
+    expect(daemon.log).not.toMatch(control);
+  });
+});
+
+test('what is too long for that has no escape byte either', async () => {
+  using home = homeWithFiles();
+  for (const line of others) {
+    const { stdout, stderr } = await home.here(wordsOf(line), { env });
+    expect(stdout).not.toBe('');
+    expect(stdout + stderr).not.toMatch(control);
+  }
+});
+
+test('--json: every command prints one document, done or refused, and nothing beside it', async () => {
+  using home = homeWithFiles();
+  for (const line of everyLine.filter((one) => !/--help|^help|--format/.test(textOf(one)))) {
+    const { stdout, stderr } = await home.here([...wordsOf(line), '--json']);
+    const printed = stdout + stderr;
+    expect(() => JSON.parse(printed), `rankd ${textOf(line)} --json: ${printed}`).not.toThrow();
+    if (!/schema|openapi/.test(textOf(line))) expect(JSON.parse(printed), textOf(line)).toMatchObject({ v: 1 });
+  }
+});
+
+function homeWithFiles(): CliHome {
+  const home = new CliHome();
+  for (const [name, content] of Object.entries(files)) writeFileSync(home.path(name), content);
+  return home;
+}
+
+function run(home: CliHome, line: Line): Promise<CliResult> {
+  return home.run(wordsOf(line), { env, input: typeof line === 'string' ? '' : line.input });
+}
+
+/** As a person sees it, with what comes from the error stream marked. */
+function shown(line: Line, { code, stdout, stderr }: CliResult, home: CliHome): string {
+  const talk = stderr.replaceAll(/^/gm, '! ').replace(/! $/, '');
+  return `$ rankd ${textOf(line)}\n${settled(stdout, home)}${settled(talk, home)}[${code}]\n\n`;
+}
+
+/** What differs from run to run, by something that stands for it; where that is of another length, columns are no longer aligned. */
+function settled(text: string, { folder }: CliHome): string {
+  const sameLength = text
+    .replaceAll(/\brk_(live|test)_[0-9A-Za-z]{36}\b/g, (_, mode) => `rk_${mode}_${'x'.repeat(36)}`)
+    .replaceAll(/\brk_(live|test)_\w{3}…\w{3}\b/g, (_, mode) => `rk_${mode}_xxx…xxx`)
+    .replaceAll(/\b[0-9a-f]{64}\b/g, 'f'.repeat(64))
+    .replaceAll(/\b(key|chg|ws|undo|req)_[0-9A-Za-z]{12}\b/g, (_, kind) => `${kind}_${'x'.repeat(12)}`)
+    .replaceAll(/\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z/g, '2026-05-01T18:00:00.000Z');
+  const anyLength = sameLength
+    .replaceAll(/(before-restore-)\w+/g, '$1TIME')
+    .replaceAll(/\b(bytes +)?\d{5,}( bytes)?\b/g, (found, before, after) =>
+      before || after ? `${before ?? ''}SIZE${after ?? ''}` : found,
+    )
+    .replaceAll(folder, 'HOME')
+    .replaceAll(process.versions.node, 'NODE')
+    .replaceAll(new RegExp(`cli:\\S+@${hostname()}`, 'g'), 'OPERATOR');
+  return anyLength === sameLength ? anyLength : anyLength.replaceAll(/ {2,}/g, '  ');
+}
+
+function textOf(line: Line): string {
+  return typeof line === 'string' ? line : line.line;
+}
+
+function wordsOf(line: Line): string[] {
+  return textOf(line).split(' ').filter(Boolean);
+}
+
+/** e.g. `key create`. */
+function pathOf(command: Command): string {
+  const parent = command.parent;
+  return parent === null || parent.parent === null ? command.name() : `${pathOf(parent)} ${command.name()}`;
+}
