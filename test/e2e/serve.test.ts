@@ -77,10 +77,11 @@ describe('serve', () => {
     expect(result.stderr).toContain('try: stop it, or choose another port');
   });
 
-  test('a wrong setting ends with exit code 78 and names it', async () => {
-    const result = await home.run(['serve', '--port', 'eighty']);
-    expect(result.code).toBe(78);
-    expect(result.stderr).toContain('--port');
+  test('a wrong setting ends with exit code 78 and names it, a wrong flag with 2', async () => {
+    const setting = await home.run(['serve'], { env: { RANKD_SERVER_PORT: 'eighty' } });
+    expect(setting).toMatchObject({ code: 78, stderr: expect.stringContaining('RANKD_SERVER_PORT') });
+    const flag = await home.run(['serve', '--port', 'eighty']);
+    expect(flag).toMatchObject({ code: 2, stderr: expect.stringContaining('--port') });
   });
 });
 
