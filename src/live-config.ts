@@ -19,8 +19,8 @@ export interface LiveConfigOptions {
   /** What the daemon was started with. */
   started: LoadedConfig;
   load: () => Promise<LoadedConfig>;
-  /** Told of each configuration that comes into force. */
-  onApplied: (config: Config) => void;
+  /** Told of each configuration that comes into force; resolves with what the operator should look at, one sentence each. */
+  onApplied: (config: Config) => Promise<string[]>;
 }
 
 const credentialPatienceMs = 5_000;
@@ -66,10 +66,10 @@ export class LiveConfig implements AsyncDisposable {
       await declareKeys(app, after.config.keys);
       Object.assign(app, wiring);
       this.#loaded = after;
-      onApplied(after.config);
+      const notes = await onApplied(after.config).catch((error) => [asRankdError(error).message]);
       const changed = changedSettings({ started, before, after });
       await tellApplied(app, fileOf(after), changed);
-      const warnings = [...after.warnings, ...(await checkCredential(app))];
+      const warnings = [...after.warnings, ...notes, ...(await checkCredential(app))];
       return { state: 'applied', file: after.file ?? null, warnings, ...changed };
     } catch (cause) {
       await tellRefused(app, fileOf(before), cause);

@@ -108,13 +108,15 @@ test('a daemon on the simulated group goes live, and to another key, without a r
 platform: { api_key_file: roblox.key, base_url: "${roblox.baseUrl}", legacy_base_url: "${roblox.legacyBaseUrl}" }
 `,
   );
+  await home.json('key', 'create', 'demo');
   const live = await home.json<Reloaded>('reload');
-  expect(live.warnings).toEqual([]);
+  expect(live.warnings).toEqual([expect.stringContaining('rankd key revoke demo')]);
   expect(live.applied).toContainEqual({ name: 'platform.api_key', before: null, now: '[redacted]' });
   expect(await daemon.post(ranker, secret, promotion)).toMatchObject({ status: 200 });
   expect(roblox.journal.writes(promotion.rankeeId).length).toBeGreaterThan(0);
 
   roblox.credential.scopes = [{ name: 'group', operations: ['read'], groupIds: ['*'] }];
+  await home.json('key', 'revoke', 'demo', '-y');
   const { warnings } = await home.json<Reloaded>('reload');
   expect(warnings).toEqual([expect.stringContaining('lacks the scope group:write')]);
 

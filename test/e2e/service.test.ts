@@ -35,7 +35,11 @@ test.concurrent('install writes the unit for everybody to read, lets systemd rea
     stdout: `FIELD    VALUE\nunit     ${dir}/rankd.service\nwritten  yes\n`,
   });
   expect(stderr).toContain('done: systemctl daemon-reload\n');
-  expect(stderr).toContain('  systemctl enable --now rankd\n');
+  expect(stderr).toContain(`next:
+  install -D -m 600 /dev/stdin /etc/rankd/roblox.key   (paste the Open Cloud key, then press Ctrl-D)
+  put the settings into /etc/rankd/rankd.yaml
+  systemctl enable --now rankd
+`);
   expect(systemctl.calls()).toBe('daemon-reload\n');
   expect(readFileSync(`${dir}/rankd.service`, 'utf8')).toBe(unitOfThisMachine);
   expect((statSync(`${dir}/rankd.service`).mode & 0o777).toString(8)).toBe('644');
@@ -44,6 +48,24 @@ test.concurrent('install writes the unit for everybody to read, lets systemd rea
   expect(again).toMatchObject({ code: 0, stderr: '' });
   expect(again.json()).toEqual({ v: 1, unit: `${dir}/rankd.service`, written: false });
   expect(systemctl.calls()).toBe('daemon-reload\n');
+});
+
+test.concurrent('install tells the way of the settings and the key that there are, also on the simulated group', async () => {
+  using home = new CliHome();
+  const dir = home.path('units');
+  mkdirSync(dir);
+  writeFileSync(home.path('roblox.key'), 'a-platform-key', { mode: 0o600 });
+  const { env } = fakeProgram(home, 'systemctl');
+  const stepsWith = async (yaml: string) => {
+    writeFileSync(home.path('rankd.yaml'), yaml);
+    return (await home.run(['service', 'install', '--dir', dir], { env })).stderr;
+  };
+  const real = await stepsWith('group: { id: 7 }\nplatform: { api_key_file: roblox.key }\n');
+  expect(real).toContain(`  install -D -m 600 ${home.path('roblox.key')} /etc/rankd/roblox.key\n`);
+  expect(real).toContain(`  install -D -m 644 ${home.path('rankd.yaml')} /etc/rankd/rankd.yaml\n`);
+  expect(await stepsWith('platform: { kind: simulated }\n')).toContain(
+    '  install -D -m 600 /dev/null /etc/rankd/roblox.key   (the group is simulated and needs no key',
+  );
 });
 
 test.concurrent('install leaves another unit as it is, unless told to replace it', async () => {

@@ -52,8 +52,9 @@ async function serve(cli: Cli, options: ServeOptions): Promise<void> {
     app: daemon.app,
     started,
     load,
-    onApplied: (now) => {
+    onApplied: async (now) => {
       log.level = logLevel(cli, now);
+      return warnOfDemoKey(daemon, now);
     },
   });
   running.use(
@@ -69,6 +70,7 @@ async function serve(cli: Cli, options: ServeOptions): Promise<void> {
   const stopped = cli.io.stopSignal;
   cli.io.onReload(() => void live.reload());
   await greet(cli, daemon, config);
+  await warnOfDemoKey(daemon, config);
   running.use(await reportToServiceManager({ ...daemon.app, env: cli.io.env }));
   log.info({ signal: await stopped }, 'stopping: finishing what runs');
   await running.disposeAsync();
@@ -93,14 +95,17 @@ async function greet(cli: Cli, { app, url, metricsUrl }: Daemon, { platform }: C
         maySayKey: cli.io.isTerminal && !cli.options.json && !cli.options.quiet,
       }),
     );
-    return;
   }
+}
+
+/** The key that was made for trying rankd out may have been shown to somebody. */
+async function warnOfDemoKey({ app }: Daemon, { platform }: Config): Promise<string[]> {
   const demo = await app.store.findKey('demo');
-  if (demo !== undefined && demo.revokedAt === undefined) {
-    app.log.warn(
-      'the key "demo" from the simulated group is accepted here as well; if you do not use it: rankd key revoke demo',
-    );
-  }
+  if (platform.kind === 'simulated' || demo === undefined || demo.revokedAt !== undefined) return [];
+  const warning =
+    'the key "demo" from the simulated group is accepted here as well; if you do not use it: rankd key revoke demo';
+  app.log.warn(warning);
+  return [warning];
 }
 
 function flagsOf({ host, port, simulate }: ServeOptions): Record<string, string> {

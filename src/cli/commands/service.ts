@@ -7,6 +7,7 @@ import { RankdError } from '../../errors.ts';
 import type { Cli } from '../cli.ts';
 import { facts } from '../facts.ts';
 import { examples } from '../help.ts';
+import { nextSteps } from '../service-steps.ts';
 import { hiddenPath, unitFor } from '../systemd-unit.ts';
 
 const unitName = 'rankd.service';
@@ -54,7 +55,7 @@ async function install(cli: Cli, { dir, force }: { dir: string; force: boolean }
   );
   if (isWritten) await letSystemdRead(cli);
   warnOfHiddenPath(cli);
-  cli.say(nextSteps);
+  cli.say(await nextSteps(cli));
 }
 
 function write(file: string, unit: string): void {
@@ -96,9 +97,3 @@ function warnOfHiddenPath(cli: Cli): void {
   cli.say(`warning: the service cannot see ${path}, because it sees no homes and no temporary files
 try: put rankd and Node.js where every user can read them, such as /opt/rankd, and run this command from there`);
 }
-
-const nextSteps = `next:
-  install -m 600 /dev/stdin /etc/rankd/roblox.key   (paste the Open Cloud key, then press Ctrl-D)
-  put the settings into /etc/rankd/rankd.yaml
-  systemctl enable --now rankd
-Commands work on its data with --data-dir /var/lib/rankd, as root.`;
