@@ -1,5 +1,6 @@
 import { RankdError } from '../errors.ts';
 import { roleTitle } from './describe.ts';
+import type { Role } from './model.ts';
 import type { PolicyCase } from './policy.ts';
 import { heldRoles } from './role-plan.ts';
 
@@ -10,6 +11,20 @@ export interface ActingAccount {
   ownerId: number | undefined;
   /** Its highest rank over all roles; it reaches only what is strictly below. */
   rank: number;
+  /** Whether a role of it lets it change ranks at all; absent where the platform does not show that. */
+  mayChangeRanks?: boolean;
+}
+
+/** The acting account, from the roles it holds; all of them, as permissions add up. */
+export function actingAccount(
+  { userId, ownerId }: Pick<ActingAccount, 'userId' | 'ownerId'>,
+  held: Role[],
+): ActingAccount {
+  const rank = Math.max(0, ...held.map((role) => role.rank));
+  const given = held.filter(({ kind }) => kind !== 'base').map(({ mayChangeRanks }) => mayChangeRanks);
+  if (userId === ownerId || given.includes(true)) return { userId, ownerId, rank, mayChangeRanks: true };
+  const isShown = given.length > 0 && !given.includes(undefined);
+  return { userId, ownerId, rank, ...(isShown && { mayChangeRanks: false }) };
 }
 
 /** The owner and the acting account are never ranked: nobody can, and it needs no call to know. */

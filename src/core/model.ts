@@ -13,6 +13,8 @@ export interface Role {
   /** 0..255; two roles can share one. */
   rank: number;
   kind: RoleKind;
+  /** Whether it has the permission "Manage lower-ranked member ranks"; absent where the platform does not show it. */
+  mayChangeRanks?: boolean;
 }
 
 export interface Group {

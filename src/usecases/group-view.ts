@@ -1,4 +1,4 @@
-import type { ActingAccount } from '../core/acting-account.ts';
+import { type ActingAccount, actingAccount } from '../core/acting-account.ts';
 import { refusalOfCredential } from '../core/credential.ts';
 import type { Group, Member, Role } from '../core/model.ts';
 import { heldRoles, type RoleScheme, resolveLadder, resolveTarget } from '../core/role-plan.ts';
@@ -93,8 +93,8 @@ export class GroupView {
       this.scheme(call),
       this.#platform.getMember(credential.userId, call),
     ]);
-    const ranks = member === undefined ? [] : heldRoles(roles, member).map((role) => role.rank);
-    return { userId: credential.userId, ownerId: group.ownerId, rank: Math.max(0, ...ranks) };
+    const held = member === undefined ? [] : heldRoles(roles, member);
+    return actingAccount({ userId: credential.userId, ownerId: group.ownerId }, held);
   }
 }
 

@@ -110,9 +110,12 @@ test('a dead key, one without group:write, and one that ends soon are told apart
   expect(await ofCredential()).toMatchObject([{ grade: 'FAIL' }]);
 });
 
-test('an acting account without reach fails; with --offline nobody is asked', async () => {
+test('an acting account without permission or reach fails; with --offline nobody is asked', async () => {
   await using system = await openCloudHome();
   const { home, roblox } = system;
+  const [admin] = roblox.group.held(roblox.credential.userId) ?? [];
+  Object.assign(roblox.group.role(admin ?? 0) ?? {}, { changeRank: false });
+  expect((await complaints(home)).found).toMatchObject([{ check: 'permission', grade: 'FAIL' }]);
   roblox.group.setMember(roblox.credential.userId, []);
   expect((await complaints(home)).found).toContainEqual(expect.objectContaining({ check: 'reach', grade: 'FAIL' }));
   const asked = roblox.journal.entries.length;

@@ -104,6 +104,14 @@ test.each<[what: string, spoil: (roblox: FakeOpenCloud) => unknown, code: number
   ['a key that has expired', (roblox) => Object.assign(roblox.credential, { expired: true }), 77, 'Open Cloud key'],
   ['a key without group:write', (roblox) => Object.assign(roblox.credential, { scopes: [] }), 77, 'group:write'],
   [
+    'an account whose role may not change ranks',
+    (roblox) => {
+      for (const role of roblox.group.roles) role.changeRank = false;
+    },
+    5,
+    'lack the permission "Manage lower-ranked member ranks"',
+  ],
+  [
     'an account that stands above no role',
     (roblox) => roblox.group.setMember(roblox.credential.userId, []),
     5,

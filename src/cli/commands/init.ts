@@ -5,8 +5,10 @@ import { openRanking } from '../../app.ts';
 import { deadlineIn } from '../../clock.ts';
 import type { LoadedConfig } from '../../config/load.ts';
 import type { Chosen } from '../../config/render-yaml.ts';
+import type { ActingAccount } from '../../core/acting-account.ts';
 import { listRoles } from '../../core/role-plan.ts';
 import { RankdError } from '../../errors.ts';
+import { isDaemonRunning } from '../../stores/sqlite/daemon-lock.ts';
 import { anyId, keyName } from '../arguments.ts';
 import type { Cli } from '../cli.ts';
 import { examples } from '../help.ts';
@@ -89,8 +91,10 @@ async function init(cli: Cli, options: InitOptions): Promise<void> {
     minted === undefined || options.out !== undefined ? file : minted.secret,
   );
   cli.say(`\nFor the game, with the address where it reaches rankd in place of ${url}:\n\n${luauSnippet(url)}\n`);
-  cli.say('try: rankd serve');
+  cli.say((await isDaemonRunning(cli.dataDir)) ? takeUp : 'try: rankd serve');
 }
+
+const takeUp = 'A daemon runs here already; it takes this up without a restart.\ntry: rankd reload';
 
 /** Through the configuration's own loader, so that what it would refuse is refused before anything is written. */
 async function examineLive(cli: Cli, { groupId, secret }: { groupId: number; secret: string }): Promise<Examined> {
@@ -116,8 +120,14 @@ function tell(cli: Cli, { group, acting, expiresAt, givable }: Examined): void {
   const until = expiresAt === undefined ? '' : `, until ${new Date(expiresAt).toISOString().slice(0, 10)}`;
   cli.say(`The key works${until}.`);
   cli.say(`Group: ${group.name} (${group.id}), ${group.memberCount} members.`);
-  if (acting !== undefined) cli.say(`It acts as user ${acting.userId}, rank ${acting.rank}.`);
+  if (acting !== undefined) cli.say(`It acts as user ${acting.userId}, rank ${acting.rank}${permissionWords(acting)}.`);
   cli.say(`Ranks it can give: ${listRoles(givable)}.`);
+}
+
+function permissionWords({ mayChangeRanks }: ActingAccount): string {
+  return mayChangeRanks === undefined
+    ? ' (whether its role may manage the ranks of others, Roblox shows only to keys with group:read)'
+    : ', and may manage the ranks of members below';
 }
 
 function relativeTo(configFile: string, file: string): string {

@@ -1,4 +1,5 @@
 import type { Config } from '../../config/config.ts';
+import type { ActingAccount } from '../../core/acting-account.ts';
 import { refusalOfCredential } from '../../core/credential.ts';
 import type { Role } from '../../core/model.ts';
 import { givableRoles, listRoles } from '../../core/role-plan.ts';
@@ -29,7 +30,7 @@ export async function credentialFindings({ platform, store, clock }: Ranking, ca
   const refusal = refusalOfCredential(credential);
   if (refusal !== undefined) return [fail('credential', refusal.message, refusal.hint ?? '')];
   const warnings = await credentialWarnings({ platform, store, clock }, call);
-  const fix = 'renew the key on the Creator Dashboard, put it into its file, then: kill -HUP the daemon, or restart it';
+  const fix = 'renew the key on the Creator Dashboard, put it into its file, then: rankd reload';
   return warnings.length === 0
     ? [ok('credential', 'valid, and may change roles in this group')]
     : warnings.map((text) => warn('credential', text, fix));
@@ -47,12 +48,20 @@ export async function groupFindings(app: Ranking, call: CallContext): Promise<Fi
     ...(acting === undefined
       ? [warn('acting account', 'the platform does not say who acts', 'rankd group show tells once it does')]
       : [ok('acting account', `user ${acting.userId}, ${isOwner ? 'the owner' : `rank ${acting.rank}`}`)]),
+    ...permission(acting),
     ...reach(
       givableRoles({ roles, ladder }).filter(isInReach),
       custom.filter((role) => !isInReach(role)),
     ),
     ...sharedRanks(custom, ladder),
   ];
+}
+
+function permission(acting: ActingAccount | undefined): Finding[] {
+  if (acting?.mayChangeRanks === undefined) return []; // not shown to every key
+  if (acting.mayChangeRanks) return [ok('permission', 'the acting account may manage the ranks of members below it')];
+  const fix = `give the role of user ${acting.userId} the permission "Manage lower-ranked member ranks" in the group's settings`;
+  return [fail('permission', 'no role of the acting account lets it change ranks', fix)];
 }
 
 function reach(within: Role[], beyond: Role[]): Finding[] {

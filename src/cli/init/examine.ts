@@ -1,3 +1,4 @@
+import type { ActingAccount } from '../../core/acting-account.ts';
 import { refusalOfCredential } from '../../core/credential.ts';
 import type { Group, Role } from '../../core/model.ts';
 import { givableRoles } from '../../core/role-plan.ts';
@@ -9,7 +10,7 @@ import type { Ranking } from '../../usecases/ranking.ts';
 export interface Examined {
   group: Group;
   /** Absent where the platform does not say. */
-  acting?: { userId: number; rank: number };
+  acting?: ActingAccount;
   expiresAt?: number;
   /** The roles that rankd could give, ascending by rank. */
   givable: Role[];
@@ -25,6 +26,7 @@ export async function examine({ platform, group }: Ranking, call: CallContext): 
   const isOwner = acting?.userId === acting?.ownerId;
   const isInReach = ({ rank }: Role) => acting === undefined || isOwner || rank < acting.rank;
   const givable = givableRoles(scheme).filter(isInReach);
+  if (acting?.mayChangeRanks === false) throw lacksPermission(acting);
   if (givable.every(({ kind }) => kind === 'base')) throw reachesNothing(acting);
   const { expiresAt } = credential;
   return {
@@ -33,6 +35,14 @@ export async function examine({ platform, group }: Ranking, call: CallContext): 
     ...(acting && { acting }),
     ...(expiresAt !== undefined && { expiresAt }),
   };
+}
+
+function lacksPermission({ userId, rank }: ActingAccount): RankdError {
+  return new RankdError(
+    'above_acting_account',
+    `The key acts as user ${userId} (rank ${rank}), whose roles lack the permission "Manage lower-ranked member ranks".`,
+    { hint: 'in the group, give that permission to its role, then run the command again' },
+  );
 }
 
 function reachesNothing(acting: { userId: number; rank: number } | undefined): RankdError {

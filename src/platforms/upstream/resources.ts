@@ -14,6 +14,8 @@ export interface ListedRole {
   id: number;
   name: string;
   rank: number;
+  /** Shown of the acting account's own roles, to a key with group:read; absent elsewhere. */
+  mayChangeRanks?: boolean;
 }
 
 /** GetGroup. `owner` is absent where nobody owns the group. */
@@ -32,7 +34,13 @@ export function readGroup(json: unknown): Group {
 export function readRolePage(json: unknown): Page<ListedRole> {
   return readPage(json, 'groupRoles', (item) => {
     const role = record(item);
-    return { id: id(role['id']), name: text(role['displayName']), rank: whole(role['rank']) };
+    const { changeRank } = Object(role['permissions']);
+    return {
+      id: id(role['id']),
+      name: text(role['displayName']),
+      rank: whole(role['rank']),
+      ...(typeof changeRank === 'boolean' && { mayChangeRanks: changeRank }),
+    };
   });
 }
 

@@ -9,10 +9,10 @@ import type { ListedRole } from './resources.ts';
 export function withKinds(listed: ListedRole[], flaggedBaseId: number | undefined): Role[] {
   const sorted = [...listed].sort((a, b) => a.rank - b.rank || a.id - b.id);
   const baseId = sorted.some(({ id }) => id === flaggedBaseId) ? flaggedBaseId : onlyRankOne(sorted);
-  return sorted.map(({ id, name, rank }) => {
-    if (id === baseId) return { id, name, rank, kind: 'base' };
-    if (rank === 0) return { id, name, rank, kind: 'guest' };
-    return { id, name, rank, kind: rank === 255 ? 'owner' : 'custom' };
+  return sorted.map((role) => {
+    if (role.id === baseId) return { ...role, kind: 'base' };
+    if (role.rank === 0) return { ...role, kind: 'guest' };
+    return { ...role, kind: role.rank === 255 ? 'owner' : 'custom' };
   });
 }
 
