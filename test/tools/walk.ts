@@ -1,0 +1,100 @@
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { parseArgs } from 'node:util';
+import { startFakeOpenCloud } from '../support/fake-open-cloud/index.ts';
+import { readmeCommands } from '../support/readme-commands.ts';
+import { freePort, Shell } from './shell.ts';
+
+/**
+ * `npm run walk`: types README's own commands into a shell, one after the other, and takes the time: from a fresh clone of what
+ * is committed, with an empty npm cache, to the first rank change, on the simulated group and on one that a fake Open Cloud
+ * plays. Ends with 1 where a rank change fails or takes longer than README says.
+ */
+const { values } = parseArgs({
+  options: {
+    /** Milliseconds that every answer of the fake Open Cloud takes. */
+    latency: { type: 'string', default: '200' },
+  },
+});
+const limitSeconds = { simulated: 60, real: 300 };
+
+const folder = mkdtempSync(join(tmpdir(), 'rankd-walk-'));
+const clone = join(folder, 'rankd');
+try {
+  const { install, simulated } = await onSimulatedGroup();
+  const real = install + (await onRealGroup());
+  tell(simulated, 'from nothing to the first rank change on the simulated group');
+  tell(real, "from nothing to the first rank change on a real group: the machine's share");
+  if (simulated > limitSeconds.simulated || real > limitSeconds.real) process.exitCode = 1;
+} finally {
+  rmSync(folder, { recursive: true, force: true });
+}
+
+async function onSimulatedGroup(): Promise<{ install: number; simulated: number }> {
+  mkdirSync(clone);
+  const shell = new Shell({ folder: clone, port: await freePort(), env: world('simulated') });
+  const cloned = await shell.run(`git clone --quiet '${fileURLToPath(new URL('../..', import.meta.url))}' .`);
+  tell(cloned, 'git clone, from this machine');
+  const [installAndServe = ''] = readmeCommands('## Two commands');
+  const [install = '', serve = ''] = installAndServe.split(' && ');
+  const installed = await timed(shell, install);
+  const walked = await walk(shell, [serve, ...readmeCommands('## First rank change')]);
+  return { install: cloned + installed, simulated: cloned + installed + walked };
+}
+
+async function onRealGroup(): Promise<number> {
+  const commands = readmeCommands('## Go live on a real group');
+  const [, groupId] = /--group (\d+)/.exec(commands.join('\n')) ?? [];
+  const roblox = await startFakeOpenCloud({ groupId: Number(groupId), latencyMs: Number(values.latency) });
+  try {
+    writeFileSync(join(clone, 'roblox.key'), roblox.apiKey, { mode: 0o600 });
+    rmSync(join(clone, 'my-game.key'));
+    const addresses = {
+      RANKD_PLATFORM_BASE_URL: roblox.baseUrl,
+      RANKD_PLATFORM_LEGACY_BASE_URL: roblox.legacyBaseUrl,
+    };
+    const shell = new Shell({ folder: clone, port: await freePort(), env: { ...world('real'), ...addresses } });
+    return await walk(shell, commands);
+  } finally {
+    await roblox.close();
+  }
+}
+
+/** The seconds until the first rank was changed; what comes after it is not walked. */
+async function walk(shell: Shell, commands: string[]): Promise<number> {
+  let seconds = 0;
+  try {
+    for (const command of commands) {
+      seconds += await timed(shell, command);
+      if (shell.lastOutput.includes('"success":true')) return seconds;
+    }
+    throw new Error(`no rank was changed: ${shell.lastOutput}`);
+  } finally {
+    await shell.stop();
+  }
+}
+
+async function timed(shell: Shell, command: string): Promise<number> {
+  const isServing = command.endsWith('rankd serve');
+  const seconds = isServing ? await shell.serve(command) : await shell.run(command);
+  tell(
+    seconds,
+    `${command.length > 90 ? `${command.slice(0, 90)}…` : command}${isServing ? ', until it listens' : ''}`,
+  );
+  return seconds;
+}
+
+/** What a machine that never saw rankd has: no npm cache, no settings, no data. */
+function world(name: string): Record<string, string> {
+  return {
+    npm_config_cache: join(folder, 'npm-cache'),
+    XDG_CONFIG_HOME: join(folder, 'settings'),
+    RANKD_DATA_DIR: join(folder, `data-${name}`),
+  };
+}
+
+function tell(seconds: number, what: string): void {
+  process.stdout.write(`${seconds.toFixed(1).padStart(6)} s  ${what}\n`);
+}
