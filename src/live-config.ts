@@ -98,7 +98,8 @@ async function tellApplied(app: ServedApp, file: string, { applied, needRestart 
 }
 
 async function tellRefused(app: ServedApp, file: string, cause: unknown): Promise<void> {
-  app.log.error({ err: cause }, 'the new configuration was refused; the old one stays in force');
+  const why = cause instanceof RankdError ? { why: cause.message } : { err: cause };
+  app.log.error(why, 'the new configuration was refused; the old one stays in force');
   await audit(app, { action: 'config.refuse', subject: file, detail: { message: asRankdError(cause).message } });
 }
 

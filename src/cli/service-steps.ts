@@ -29,5 +29,9 @@ function keyStep(loaded: LoadedConfig | undefined): string {
 
 function settingsStep(loaded: LoadedConfig | undefined): string {
   if (loaded?.file === undefined) return `put the settings into ${configFile}`;
-  return loaded.file === configFile ? `chmod 644 ${configFile}` : `install -D -m 644 ${loaded.file} ${configFile}`;
+  if (loaded.file === configFile) return `chmod 644 ${configFile}`;
+  const named = loaded.origins.get('platform.api_key_file');
+  const isFoundThere = named?.source !== 'file' || resolve(dirname(configFile), String(named.value)) === keyFile;
+  const note = isFoundThere ? '' : `   (and let platform.api_key_file say ${keyFile} there)`;
+  return `install -D -m 644 ${loaded.file} ${configFile}${note}`;
 }

@@ -1,4 +1,4 @@
-import { writeFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { hostname } from 'node:os';
 import type { Command } from 'commander';
 import { describe, expect, test } from 'vitest';
@@ -55,14 +55,17 @@ test('what is too long for that has no escape byte either', async () => {
   }
 });
 
-test('--json: every command prints one document, done or refused, and nothing beside it', async () => {
+test('--json: every command prints one document, done or refused, and nothing beside it; none changes a byte of rankd.yaml', async () => {
   using home = homeWithFiles();
+  const yaml = '# mine  \r\nserver:   {port:   8080}\n\n\nlimits:\n    rank: 0600 # no more\n';
+  writeFileSync(home.path('rankd.yaml'), yaml);
   for (const line of everyLine.filter((one) => !/--help|^help|--format/.test(textOf(one)))) {
     const { stdout, stderr } = await home.here([...wordsOf(line), '--json']);
     const printed = stdout + stderr;
     expect(() => JSON.parse(printed), `rankd ${textOf(line)} --json: ${printed}`).not.toThrow();
     if (!/schema|openapi/.test(textOf(line))) expect(JSON.parse(printed), textOf(line)).toMatchObject({ v: 1 });
   }
+  expect(readFileSync(home.path('rankd.yaml'), 'utf8')).toBe(yaml);
 });
 
 function homeWithFiles(): CliHome {

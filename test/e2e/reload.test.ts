@@ -1,4 +1,4 @@
-import { writeFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { expect, onTestFinished, test } from 'vitest';
 import { createKey, ranker } from '../environment/open-cloud-home.ts';
 import { DaemonProcess } from '../support/daemon-process.ts';
@@ -21,10 +21,8 @@ test('rankd reload: what the file says now holds from the next request; what nee
   const { home, daemon, secret } = await serveWith('policy: { locked_roles: [20] }\n');
   expect(await daemon.post(ranker, secret, promotion)).toMatchObject({ status: 403 });
   const file = home.path('rankd.yaml');
-  writeFileSync(
-    file,
-    'policy: { locked_roles: [] }\nlimits: { rank: 1, rank_burst: 1 }\nserver: { host: 127.0.0.9 }\n',
-  );
+  const yaml = 'policy: { locked_roles: [] }\nlimits: { rank: 1, rank_burst: 1 }\nserver: { host: 127.0.0.9 }\n';
+  writeFileSync(file, yaml);
   expect(await home.run(['reload'])).toMatchObject({
     code: 0,
     stdout: `ok: taken up from ${file}
@@ -39,6 +37,7 @@ server.host          127.0.0.1  127.0.0.9  needs a restart
   });
   expect(await daemon.post(ranker, secret, promotion)).toMatchObject({ status: 200 });
   expect(await daemon.post(ranker, secret, promotion)).toMatchObject({ status: 429 });
+  expect(readFileSync(file, 'utf8')).toBe(yaml); // which rankd never writes
   expect(await home.json('reload')).toEqual({
     v: 1,
     file,

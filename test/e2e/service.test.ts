@@ -63,6 +63,10 @@ test.concurrent('install tells the way of the settings and the key that there ar
   const real = await stepsWith('group: { id: 7 }\nplatform: { api_key_file: roblox.key }\n');
   expect(real).toContain(`  install -D -m 600 ${home.path('roblox.key')} /etc/rankd/roblox.key\n`);
   expect(real).toContain(`  install -D -m 644 ${home.path('rankd.yaml')} /etc/rankd/rankd.yaml\n`);
+  writeFileSync(home.path('other.key'), 'a-platform-key', { mode: 0o600 });
+  expect(await stepsWith('group: { id: 7 }\nplatform: { api_key_file: other.key }\n')).toContain(
+    '/etc/rankd/rankd.yaml   (and let platform.api_key_file say /etc/rankd/roblox.key there)\n',
+  );
   expect(await stepsWith('platform: { kind: simulated }\n')).toContain(
     '  install -D -m 600 /dev/null /etc/rankd/roblox.key   (the group is simulated and needs no key',
   );

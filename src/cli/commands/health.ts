@@ -5,6 +5,7 @@ import { RankdError } from '../../errors.ts';
 import { isDaemonRunning } from '../../stores/sqlite/daemon-lock.ts';
 import type { Cli } from '../cli.ts';
 import { examples } from '../help.ts';
+import { whileWaiting } from '../patience.ts';
 
 const patienceMs = 4_000;
 /** The socket is on this machine: who does not answer there by then hangs, and is asked over HTTP all the same. */
@@ -26,7 +27,8 @@ async function health(cli: Cli, isReadyAsked: boolean): Promise<void> {
   const { dataDir } = cli;
   if (!(await isDaemonRunning(dataDir))) throw notRunning(dataDir);
   const url = (await addressOf(cli)) + (isReadyAsked ? '/readyz' : '/healthz');
-  const answer = await exchange(optionsFor(url), patienceMs).catch((cause) => {
+  const asked = whileWaiting(cli.line, 'waiting for the daemon', () => exchange(optionsFor(url), patienceMs));
+  const answer = await asked.catch((cause) => {
     throw new RankdError('daemon_unavailable', `rankd runs, but does not answer at ${url}.`, {
       cause,
       hint: 'look at its log; it may be starting or stopping',

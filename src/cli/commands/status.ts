@@ -11,6 +11,7 @@ import type { Cli } from '../cli.ts';
 import { ExitCode } from '../exit-code.ts';
 import { facts } from '../facts.ts';
 import { examples } from '../help.ts';
+import { whileWaiting } from '../patience.ts';
 import { table } from '../table.ts';
 import { age } from '../time.ts';
 
@@ -27,7 +28,7 @@ export function statusCommand(program: Command, cli: Cli): void {
 }
 
 async function status(cli: Cli): Promise<void> {
-  const found = await look(cli);
+  const found = await whileWaiting(cli.line, 'waiting for the daemon', () => look(cli));
   cli.print({ status: documentOf(found) }, textOf(found));
   if (found.state === 'running' || found.state === 'stopping') return;
   cli.say(hints[found.state]);
