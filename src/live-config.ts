@@ -29,6 +29,7 @@ const credentialPatienceMs = 5_000;
 export class LiveConfig implements AsyncDisposable {
   readonly #options: LiveConfigOptions;
   #loaded: LoadedConfig;
+  #needRestart: string[] = [];
   #last: Promise<unknown> = Promise.resolve();
   #isClosing = false;
 
@@ -40,6 +41,11 @@ export class LiveConfig implements AsyncDisposable {
   /** The one in force. */
   get config(): Config {
     return this.#loaded.config;
+  }
+
+  /** The settings that are other than what the daemon was started with, and that only a start takes up. */
+  get needRestart(): string[] {
+    return this.#needRestart;
   }
 
   /** Reads the configuration anew, one time after the other. Log and audit tell what became of it, too. Never rejects. */
@@ -68,6 +74,7 @@ export class LiveConfig implements AsyncDisposable {
       this.#loaded = after;
       const notes = await onApplied(after.config).catch((error) => [asRankdError(error).message]);
       const changed = changedSettings({ started, before, after });
+      this.#needRestart = changed.needRestart.map(({ name }) => name);
       await tellApplied(app, fileOf(after), changed);
       const warnings = [...after.warnings, ...notes, ...(await checkCredential(app))];
       return { state: 'applied', file: after.file ?? null, warnings, ...changed };

@@ -109,7 +109,7 @@ export function createProgram(io: Io): Command {
   for (const command of allCommands(program)) {
     command
       .exitOverride((end) => {
-        throw end.exitCode === 0 ? end : usageError(end, pathOf(command));
+        throw end.exitCode === 0 ? end : usageError(end, command);
       })
       .showSuggestionAfterError(true)
       .configureHelp({ showGlobalOptions: true })
@@ -129,9 +129,13 @@ function pathOf(command: Command): string {
 }
 
 /** commander's own words, made one sentence with a second line that helps. */
-function usageError({ code, message }: CommanderError, command: string): RankdError {
-  const help = `${command} --help`;
-  if (code === 'commander.help') return new RankdError('usage', `\`${command}\` needs a command.`, { hint: help });
+function usageError({ code, message }: CommanderError, command: Command): RankdError {
+  const path = pathOf(command);
+  const help = `${path} --help`;
+  if (code === 'commander.help') {
+    const names = command.commands.map((one) => one.name()).join(', ');
+    return new RankdError('usage', `\`${path}\` needs a command: ${names}.`, { hint: help });
+  }
   const [problem = '', suggestion] = message.replace(/^error: /, '').split('\n');
   const what = problem.charAt(0).toUpperCase() + problem.slice(1).replace(/\.$/, '');
   return new RankdError('usage', `${what}.`, { hint: suggestion?.replace(/^\((.*)\)$/, '$1') ?? help });

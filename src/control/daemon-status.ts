@@ -1,5 +1,6 @@
 import type { ServedApp } from '../app.ts';
 import type { Config } from '../config/config.ts';
+import type { LiveConfig } from '../live-config.ts';
 import type { RecentProblems } from '../recent-problems.ts';
 import { version } from '../version.ts';
 
@@ -15,6 +16,8 @@ export interface DaemonStatus {
   platform: Config['platform']['kind'];
   groupId: number | null;
   isStopping: boolean;
+  /** Settings that `rankd reload` found changed and that only a restart takes up. */
+  needRestart: string[];
   credential: CredentialStatus;
   /** Requests that are not answered yet. */
   requestsInFlight: number;
@@ -39,7 +42,7 @@ export interface CredentialStatus {
 export interface StatusSources {
   app: ServedApp;
   /** The one in force. */
-  config: Config;
+  live: Pick<LiveConfig, 'config' | 'needRestart'>;
   url: string;
   metricsUrl: string | undefined;
   process: { pid: number; nodeVersion: string };
@@ -49,7 +52,7 @@ export interface StatusSources {
 }
 
 export function daemonStatus(sources: StatusSources): DaemonStatus {
-  const { app, config, url, metricsUrl = null, process, started, problems } = sources;
+  const { app, live, url, metricsUrl = null, process, started, problems } = sources;
   const budget = app.platform
     .pace()
     .map(({ operation, limit, left, waiting }) => ({ operation, limit, left, waiting }));
@@ -61,9 +64,10 @@ export function daemonStatus(sources: StatusSources): DaemonStatus {
     uptimeSeconds: Math.floor((app.clock.monotonic() - started.monotonic) / 1_000),
     url,
     metricsUrl,
-    platform: config.platform.kind,
-    groupId: config.platform.groupId ?? null,
+    platform: live.config.platform.kind,
+    groupId: live.config.platform.groupId ?? null,
     isStopping: app.isDraining,
+    needRestart: live.needRestart,
     credential: credentialStatus(app),
     requestsInFlight: app.inFlight,
     callsWaiting: budget.reduce((sum, { waiting }) => sum + waiting, 0),

@@ -38,6 +38,7 @@ server.host          127.0.0.1  127.0.0.9  needs a restart
   expect(await daemon.post(ranker, secret, promotion)).toMatchObject({ status: 200 });
   expect(await daemon.post(ranker, secret, promotion)).toMatchObject({ status: 429 });
   expect(readFileSync(file, 'utf8')).toBe(yaml); // which rankd never writes
+  expect((await home.here(['status'])).stdout).toMatch(/^needs a restart +for server\.host$/m);
   expect(await home.json('reload')).toEqual({
     v: 1,
     file,

@@ -67,6 +67,7 @@ last problems  none
     metricsUrl: null,
     platform: 'simulated',
     groupId: null,
+    needRestart: [],
     credential: { isAccepted: true, problem: null, actingUserId: 9001, expiresAt: null },
     requestsInFlight: 0,
     callsWaiting: 0,

@@ -61,7 +61,7 @@ async function serve(cli: Cli, options: ServeOptions): Promise<void> {
     await listenForCommands(
       { dataDir: cli.dataDir, log },
       {
-        status: () => daemonStatus({ ...daemon, config: live.config, process: cli.io, started: startedAt, problems }),
+        status: () => daemonStatus({ ...daemon, live, process: cli.io, started: startedAt, problems }),
         reload: () => live.reload(),
       },
     ),
