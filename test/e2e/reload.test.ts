@@ -100,14 +100,12 @@ test('SIGHUP does the same, and the audit tells what became of it', async () => 
 test('a daemon on the simulated group goes live, and to another key, without a restart; a key that is of no use is told at once', async () => {
   const roblox = await startFakeOpenCloud();
   onTestFinished(() => roblox.close());
-  const { home, daemon, secret } = await serveWith('');
+  const env = { RANKD_PLATFORM_BASE_URL: roblox.baseUrl, RANKD_PLATFORM_LEGACY_BASE_URL: roblox.legacyBaseUrl };
+  const { home, daemon, secret } = await serveWith('', env);
   writeFileSync(home.path('roblox.key'), roblox.apiKey, { mode: 0o600 });
-  writeFileSync(
-    home.path('rankd.yaml'),
-    `group: { id: ${roblox.groupId} }
-platform: { api_key_file: roblox.key, base_url: "${roblox.baseUrl}", legacy_base_url: "${roblox.legacyBaseUrl}" }
-`,
-  );
+  const flags = ['--group', String(roblox.groupId), '--credential-file', 'roblox.key', '--force'];
+  const init = await home.here(['init', ...flags], { env });
+  expect(init).toMatchObject({ code: 0, stderr: expect.stringMatching(/without a restart\.\ntry: rankd reload\n$/) });
   await home.json('key', 'create', 'demo');
   const live = await home.json<Reloaded>('reload');
   expect(live.warnings).toEqual([expect.stringContaining('rankd key revoke demo')]);
@@ -132,12 +130,15 @@ platform: { api_key_file: roblox.key, base_url: "${roblox.baseUrl}", legacy_base
   expect(refused).toMatchObject({ status: 502, json: { code: 'platform_credential' } });
 });
 
-async function serveWith(yaml: string): Promise<{ home: CliHome; daemon: DaemonProcess; secret: string }> {
+async function serveWith(
+  yaml: string,
+  env: Record<string, string> = {},
+): Promise<{ home: CliHome; daemon: DaemonProcess; secret: string }> {
   const home = new CliHome();
   onTestFinished(() => home[Symbol.dispose]());
   writeFileSync(home.path('rankd.yaml'), yaml);
   const secret = await createKey(home);
-  const daemon = await DaemonProcess.start(home);
+  const daemon = await DaemonProcess.start(home, { env });
   onTestFinished(() => daemon[Symbol.asyncDispose]());
   return { home, daemon, secret };
 }
