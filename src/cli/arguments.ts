@@ -18,7 +18,31 @@ export function orNone<T>(parse: (text: string) => T): (text: string) => T | 'no
   return (text) => (text === 'none' ? text : parse(text));
 }
 
-export const anyId = wholeNumber(1, Number.MAX_SAFE_INTEGER);
+export const asUserId = idOf('a user id, the number in the address of the profile page');
+export const asGroupId = idOf("a group id, the number in the address of the group's page");
+export const asPlaceId = idOf("a place id, the number in the address of the game's page, or a universe id");
+
+/** Whoever types a name learns where the number is. */
+function idOf(what: string): (text: string) => number {
+  return (text) => {
+    const id = idIn(text);
+    if (id !== undefined) return id;
+    throw new InvalidArgumentError(`It must be ${what}.`);
+  };
+}
+
+/** `undefined` where the text is no id. */
+export function idIn(text: string): number | undefined {
+  const id = /^\d{1,16}$/.test(text) ? Number(text) : 0;
+  return id > 0 && Number.isSafeInteger(id) ? id : undefined;
+}
+
+/** Also 0, which is refused with the ranks that there are. */
+export function asRank(text: string): number {
+  const rank = text === '0' ? 0 : idIn(text);
+  if (rank !== undefined) return rank;
+  throw new InvalidArgumentError('It must be a rank number (1..255) or a role id, as `rankd group roles` lists them.');
+}
 
 /** Milliseconds. */
 export function duration(text: string): number {

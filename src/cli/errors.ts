@@ -1,3 +1,4 @@
+import { ConfigError } from '../config/problem.ts';
 import { withoutKeys } from '../core/api-key.ts';
 import { type ErrorCode, type RankdError, reasons } from '../errors.ts';
 import { jsonLine, printableLines } from './safe-text.ts';
@@ -66,5 +67,6 @@ export function formatError(error: RankdError, { asJson }: { asJson: boolean }):
   const message = withoutKeys(error.message);
   if (!asJson) return `error: ${printableLines(message)}\ntry: ${printableLines(hint)}\n`;
   const retryAfter = retryAfterMs === undefined ? {} : { retryAfter: Math.ceil(retryAfterMs / 1000) };
-  return jsonLine({ v: 1, success: false, error: reasons[code], code, message, try: hint, ...retryAfter });
+  const problems = error instanceof ConfigError ? { problems: error.problems } : {};
+  return jsonLine({ v: 1, success: false, error: reasons[code], code, message, try: hint, ...retryAfter, ...problems });
 }

@@ -1,13 +1,13 @@
 import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { RankdError } from '../errors.ts';
-import { anyId } from './arguments.ts';
+import { asPlaceId, idIn } from './arguments.ts';
 import type { Io } from './io.ts';
 import { printable } from './safe-text.ts';
 
 /** Parser for an argument that can be repeated. */
 export function collectIds(text: string, previous: number[] = []): number[] {
-  return [...previous, anyId(text)];
+  return [...previous, asPlaceId(text)];
 }
 
 /**
@@ -28,7 +28,7 @@ export function parseIdList(text: string, source: string): number[] {
     .split('\n')
     .map((line, index) => ({ number: index + 1, content: line.replace(/#.*/s, '').trim() }));
   const filled = lines.filter(({ content }) => content !== '');
-  const bad = filled.filter(({ content }) => idOf(content) === undefined);
+  const bad = filled.filter(({ content }) => idIn(content) === undefined);
   if (bad.length > 0) {
     const named = bad
       .slice(0, mostNamed)
@@ -38,15 +38,10 @@ export function parseIdList(text: string, source: string): number[] {
       hint: 'write one whole number above 0 a line; # begins a comment',
     });
   }
-  return filled.flatMap(({ content }) => idOf(content) ?? []);
+  return filled.flatMap(({ content }) => idIn(content) ?? []);
 }
 
 const mostNamed = 20;
-
-function idOf(content: string): number | undefined {
-  const id = /^\d{1,16}$/.test(content) ? Number(content) : 0;
-  return id > 0 && Number.isSafeInteger(id) ? id : undefined;
-}
 
 async function readList(io: Io, file: string): Promise<string> {
   if (file === '-') return io.readStdin();

@@ -21,6 +21,8 @@ export interface Problem extends Place {
 
 /** One error that lists every problem, those of the file first and in its order; wrong usage where flags alone are wrong. */
 export class ConfigError extends RankdError {
+  /** In order, for programs. */
+  readonly problems: Array<Pick<Problem, 'at' | 'setting' | 'text'>>;
   /** The message, each problem of the file with its line below it. */
   readonly withExcerpts: string;
 
@@ -31,6 +33,7 @@ export class ConfigError extends RankdError {
     super(inOrder.every(({ isTyped }) => isTyped) ? 'usage' : 'config_invalid', listed(inOrder.map(line), file), {
       hint: 'correct what is listed, then run the command again',
     });
+    this.problems = inOrder.map(({ at, setting, text }) => ({ at, setting, text }));
     this.withExcerpts = listed(
       inOrder.map((problem) => [line(problem), problem.excerpt].filter(Boolean).join('\n')),
       file,

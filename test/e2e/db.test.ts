@@ -40,7 +40,7 @@ ok  references  every row refers to rows that exist
 ok  schema      1, the newest this rankd knows is 1
 ok  rows        1 keys, 0 whitelist entries, 0 changes, 1 audit events
 ok  size        ${statSync(database).size} bytes, write-ahead log 0 bytes
-ok  audit       1 events, each following the one before
+ok  audit       1 event, each following the one before
 `,
   );
   await using _daemon = await DaemonProcess.start(home);

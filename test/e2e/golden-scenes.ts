@@ -41,6 +41,8 @@ export const scenes: Record<string, Line[]> = {
     'rank set 1001 20',
     'rank set 1001 20',
     'rank set 1002 20 --json',
+    'rank set Builder 20',
+    'rank set 1001 Officer',
     'rank set 77 20',
     'rank set 77 20 --json',
     'rank promote 1001',

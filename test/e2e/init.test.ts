@@ -40,7 +40,7 @@ test('on a terminal init asks, never shows the key, and leaves a configuration, 
   });
   expect(code, screen).toBe(0);
   expect(screen).not.toContain(roblox.apiKey);
-  expect(screen).toContain('It must be a whole number');
+  expect(screen).toContain('It must be a group id');
   expect(screen).toContain('HttpService:GetSecret("rankd")');
   expect(statSync(home.path('roblox.key')).mode & 0o777).toBe(0o600);
   expect(readFileSync(home.path('roblox.key'), 'utf8')).toBe(`${roblox.apiKey}\n`);

@@ -6,6 +6,7 @@ import { newestSchema } from '../../stores/sqlite/examine.ts';
 import { migrateDatabase, tryMigration } from '../../stores/sqlite/migrate-database.ts';
 import { verifyAudit } from '../../usecases/verify-audit.ts';
 import type { Cli } from '../cli.ts';
+import { counted } from '../counted.ts';
 import { ExitCode } from '../exit-code.ts';
 import { facts } from '../facts.ts';
 import { examples } from '../help.ts';
@@ -48,7 +49,8 @@ async function checkAudit(cli: Cli): Promise<DatabaseCheck> {
   const verified = () => cli.withStore((store) => verifyAudit({ store }));
   const { rows, breaks } = await whileWorking(cli.line, 'reading the audit', verified);
   const [first] = breaks;
-  if (first === undefined) return { name: 'audit', ok: true, detail: `${rows} events, each following the one before` };
+  if (first === undefined)
+    return { name: 'audit', ok: true, detail: `${counted(rows, 'event')}, each following the one before` };
   return { name: 'audit', ok: false, detail: `broken: ${describeBreak(first)}` };
 }
 

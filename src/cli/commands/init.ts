@@ -9,8 +9,9 @@ import type { ActingAccount } from '../../core/acting-account.ts';
 import { listRoles } from '../../core/role-plan.ts';
 import { RankdError } from '../../errors.ts';
 import { isDaemonRunning } from '../../stores/sqlite/daemon-lock.ts';
-import { anyId, keyName } from '../arguments.ts';
+import { asGroupId, asPlaceId, keyName } from '../arguments.ts';
 import type { Cli } from '../cli.ts';
+import { counted } from '../counted.ts';
 import { examples } from '../help.ts';
 import { obtainCredential } from '../init/credential.ts';
 import { type Examined, examine } from '../init/examine.ts';
@@ -34,12 +35,12 @@ export function initCommand(program: Command, cli: Cli): void {
   program
     .command('init')
     .description('set rankd up for a real group: check the Open Cloud key, write rankd.yaml, make the first key')
-    .option('--group <id>', 'id of the group', anyId)
+    .option('--group <id>', 'id of the group', asGroupId)
     .option('--credential-file <file>', 'file with the Open Cloud API key, - for standard input')
     .option('--ladder', 'make the roles that can be given the promotion ladder')
     .option('--no-check', 'do not ask Roblox whether key and group fit')
     .option('--key <name>', 'make this API key for the games', keyName)
-    .option('--place <id>', 'place that the API key is good for', anyId)
+    .option('--place <id>', 'place that the API key is good for', asPlaceId)
     .option('--out <file>', 'write the secret of the API key to this new file')
     .option('--force', 'keep an existing rankd.yaml as rankd.yaml.old')
     .addHelpText(
@@ -119,7 +120,7 @@ async function configWith(cli: Cli, { groupId, secret }: { groupId: number; secr
 function tell(cli: Cli, { group, acting, expiresAt, givable }: Examined): void {
   const until = expiresAt === undefined ? '' : `, until ${new Date(expiresAt).toISOString().slice(0, 10)}`;
   cli.say(`The key works${until}.`);
-  cli.say(`Group: ${group.name} (${group.id}), ${group.memberCount} members.`);
+  cli.say(`Group: ${group.name} (${group.id}), ${counted(group.memberCount, 'member')}.`);
   if (acting !== undefined) cli.say(`It acts as user ${acting.userId}, rank ${acting.rank}${permissionWords(acting)}.`);
   cli.say(`Ranks it can give: ${listRoles(givable)}.`);
 }

@@ -11,7 +11,7 @@ import { changeRank } from '../../usecases/change-rank.ts';
 import type { Decision } from '../../usecases/decide-change.ts';
 import { requireKey } from '../../usecases/keys.ts';
 import { type CheckResult, testRank } from '../../usecases/test-rank.ts';
-import { anyId, wholeNumber } from '../arguments.ts';
+import { asPlaceId, asRank, asUserId, wholeNumber } from '../arguments.ts';
 import { changeDocument } from '../change-document.ts';
 import type { Cli } from '../cli.ts';
 import { exitCodes, formatError } from '../errors.ts';
@@ -21,7 +21,6 @@ import { table } from '../table.ts';
 
 const userHelp = 'user id: the number in the address of the profile page';
 const rankHelp = 'rank number (1..255) or role id';
-const rank = wholeNumber(0, Number.MAX_SAFE_INTEGER);
 
 interface ChangeOptions {
   /** 0: the operator, who is no player. */
@@ -36,7 +35,7 @@ interface TestOptions extends ChangeOptions {
 const rankerOption = [
   '--ranker <user>',
   'asked for by this user, who is then checked as policy says',
-  rank,
+  wholeNumber(0, Number.MAX_SAFE_INTEGER),
   0,
 ] as const;
 
@@ -48,10 +47,10 @@ export function rankCommands(program: Command, cli: Cli): void {
   command
     .command('test')
     .description('dry run: make every check of a rank change and change nothing')
-    .argument('<user>', userHelp, anyId)
-    .argument('<rank>', rankHelp, rank)
+    .argument('<user>', userHelp, asUserId)
+    .argument('<rank>', rankHelp, asRank)
     .option('--key <key>', 'as this key (id or name); without it, as the operator')
-    .option('--place <id>', 'from this place', anyId)
+    .option('--place <id>', 'from this place', asPlaceId)
     .option(...rankerOption)
     .addHelpText(
       'after',
@@ -61,8 +60,8 @@ export function rankCommands(program: Command, cli: Cli): void {
   command
     .command('set')
     .description("change a member's rank")
-    .argument('<user>', userHelp, anyId)
-    .argument('<rank>', rankHelp, rank)
+    .argument('<user>', userHelp, asUserId)
+    .argument('<rank>', rankHelp, asRank)
     .option(...rankerOption)
     .addHelpText('after', examples('rankd rank set 1001 20', 'rankd rank set 1001 12884901999 --json'))
     .action((user: number, newRank: number, { ranker }: ChangeOptions) =>
@@ -72,7 +71,7 @@ export function rankCommands(program: Command, cli: Cli): void {
     command
       .command(direction)
       .description(`give a member the next ${direction === 'promote' ? 'higher' : 'lower'} rank`)
-      .argument('<user>', userHelp, anyId)
+      .argument('<user>', userHelp, asUserId)
       .option(...rankerOption)
       .addHelpText('after', examples(`rankd rank ${direction} 1001`, `rankd rank ${direction} 1001 --ranker 1003`))
       .action((user: number, { ranker }: ChangeOptions) => step(cli, { user, ranker, direction }));
@@ -80,7 +79,7 @@ export function rankCommands(program: Command, cli: Cli): void {
   command
     .command('show')
     .description("a member's roles, read from the platform")
-    .argument('<user>', userHelp, anyId)
+    .argument('<user>', userHelp, asUserId)
     .addHelpText('after', examples('rankd rank show 1001', 'rankd rank show 1001 --json'))
     .action((user: number) => show(cli, user));
 }

@@ -4,7 +4,7 @@ import type { Key, WhitelistEntry } from '../../core/model.ts';
 import { RankdError } from '../../errors.ts';
 import type { Store } from '../../ports.ts';
 import { chooseKey, requireKey } from '../../usecases/keys.ts';
-import { anyId } from '../arguments.ts';
+import { asPlaceId } from '../arguments.ts';
 import type { Cli } from '../cli.ts';
 import { ExitCode } from '../exit-code.ts';
 import { examples } from '../help.ts';
@@ -64,7 +64,7 @@ export function whitelistCommands(program: Command, cli: Cli): void {
   whitelist
     .command('check')
     .description('tell whether the key may be used from a place; ends with 5 where the answer is no')
-    .argument('<place>', 'place or universe id', anyId)
+    .argument('<place>', 'place or universe id', asPlaceId)
     .option(...keyOption)
     .addHelpText('after', examples('rankd whitelist check 920587237', 'rankd whitelist check 920587237 --key my-game'))
     .action((place: number, options: { key?: string }) => check(cli, place, options));

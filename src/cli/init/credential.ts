@@ -1,7 +1,7 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { RankdError } from '../../errors.ts';
-import { anyId } from '../arguments.ts';
+import { asGroupId } from '../arguments.ts';
 import type { Io } from '../io.ts';
 import { ask } from './questions.ts';
 
@@ -25,7 +25,7 @@ export async function obtainCredential(
     });
   }
   const groupId =
-    group ?? (await ask(io, { question: 'Group id (the number in the address of its page): ', parse: anyId }));
+    group ?? (await ask(io, { question: 'Group id (the number in the address of its page): ', parse: asGroupId }));
   if (credentialFile !== undefined && credentialFile !== '-') {
     const file = resolve(io.cwd, credentialFile);
     return { groupId, credential: { secret: readSecret(file), file, isNew: false } };

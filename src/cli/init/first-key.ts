@@ -1,5 +1,5 @@
 import { createKey, type MintedKey } from '../../usecases/keys.ts';
-import { anyId, keyName } from '../arguments.ts';
+import { asPlaceId, keyName } from '../arguments.ts';
 import type { Cli } from '../cli.ts';
 import { handOut } from '../commands/key/hand-out.ts';
 import { ask, isAgreed } from './questions.ts';
@@ -30,6 +30,6 @@ async function askForKey({ io }: Cli): Promise<string | undefined> {
 
 async function askForPlace({ io }: Cli): Promise<number | undefined> {
   if (!io.isTerminal) return undefined;
-  const parse = (text: string) => (text === '' ? undefined : anyId(text));
+  const parse = (text: string) => (text === '' ? undefined : asPlaceId(text));
   return ask(io, { question: 'Place id of the game (Enter for none yet): ', parse });
 }

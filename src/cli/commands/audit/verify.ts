@@ -2,6 +2,7 @@ import { type Command, InvalidArgumentError } from 'commander';
 import type { ChainBreak } from '../../../core/audit.ts';
 import { type AuditVerdict, verifyAudit } from '../../../usecases/verify-audit.ts';
 import type { Cli } from '../../cli.ts';
+import { counted } from '../../counted.ts';
 import { ExitCode } from '../../exit-code.ts';
 import { examples } from '../../help.ts';
 import { whileWorking } from '../../patience.ts';
@@ -41,8 +42,8 @@ function describe(verdict: AuditVerdict): string {
   const untold = breakCount - breaks.length;
   return [
     breakCount === 0
-      ? `ok: ${rows} events, each as it was written and following the one before it`
-      : `BROKEN in ${breakCount} ${breakCount === 1 ? 'place' : 'places'}`,
+      ? `ok: ${counted(rows, 'event')}, each as it was written and following the one before it`
+      : `BROKEN in ${counted(breakCount, 'place')}`,
     ...breaks.map(describeBreak),
     ...(untold > 0 ? [`and ${untold} more`] : []),
     ...(anchor.id > 0 ? [`events before #${anchor.id + 1} were removed by retention (audit.keep)`] : []),

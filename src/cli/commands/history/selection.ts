@@ -2,7 +2,7 @@ import { type Command, Option } from 'commander';
 import type { ChangeState } from '../../../core/model.ts';
 import type { ChangeSelection, KeyStore } from '../../../ports.ts';
 import { requireKey } from '../../../usecases/keys.ts';
-import { anyId, moment, wholeNumber } from '../../arguments.ts';
+import { asPlaceId, asUserId, moment, wholeNumber } from '../../arguments.ts';
 
 /** The options by which commands choose rank changes. */
 export interface SelectionOptions {
@@ -21,10 +21,10 @@ const states = ['pending', 'applied', 'refused', 'failed', 'unknown'] as const s
 export function withSelection(command: Command): Command {
   return command
     .option('--key <key>', 'only those asked for with this key (id or name)')
-    .option('--place <id>', 'only those asked for from this place', anyId)
+    .option('--place <id>', 'only those asked for from this place', asPlaceId)
     .option('--ranker <user>', 'only those asked for by this user', wholeNumber(0, Number.MAX_SAFE_INTEGER))
     .option('--by <operator>', 'only those of this operator, as the audit names them: cli:ann@host')
-    .option('--user <id>', 'only those of this member', anyId)
+    .option('--user <id>', 'only those of this member', asUserId)
     .option('--since <when>', 'only from then on: 24h ago, or 2026-05-01T18:00Z', moment)
     .option('--until <when>', 'only from before then', moment);
 }

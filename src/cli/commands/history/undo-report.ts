@@ -3,6 +3,7 @@ import type { UndoPlan, UndoRun } from '../../../usecases/undo-changes.ts';
 import type { MemberUndo, Rankee } from '../../../usecases/undo-member.ts';
 import { rankeeTitle } from '../../change-document.ts';
 import type { Cli } from '../../cli.ts';
+import { counted } from '../../counted.ts';
 import { exitCodes, formatError } from '../../errors.ts';
 import { ExitCode } from '../../exit-code.ts';
 import { table } from '../../table.ts';
@@ -53,7 +54,7 @@ function summaryOf({ plan, run }: Undone, results: Result[]): string {
   const counts = states.map((state) => [results.filter((result) => result.state === state).length, words[state]]);
   const all = [...counts, [run.left.length, 'not come to']];
   const told = all.flatMap(([count, what]) => (count === 0 ? [] : [`${count} ${what}`]));
-  return `${plan.undoId}: of ${results.length + run.left.length} members ${told.join('; ')}.`;
+  return `${plan.undoId}: of ${counted(results.length + run.left.length, 'member')} ${told.join('; ')}.`;
 }
 
 function detailOf(result: Result): string {

@@ -6,6 +6,7 @@ import type { ChangeSelection } from '../../../ports.ts';
 import { planUndo, runUndo, type UndoPlan, type UndoRun } from '../../../usecases/undo-changes.ts';
 import type { Cli } from '../../cli.ts';
 import { confirm } from '../../confirm.ts';
+import { counted } from '../../counted.ts';
 import { examples } from '../../help.ts';
 import { Progress } from '../../progress.ts';
 import { type SelectionOptions, selectionOf, withSelection } from './selection.ts';
@@ -50,7 +51,10 @@ async function undo(cli: Cli, { undo: undoId, dryRun = false, ...options }: Undo
     const plan = await planUndo(app.store, selection);
     await warnOfKey(cli, app, selection);
     if (!dryRun && plan.members.length > 0) {
-      await confirm(cli, `Put back the roles of ${plan.members.length} members (${plan.changes} changes)?`);
+      await confirm(
+        cli,
+        `Put back the roles of ${counted(plan.members.length, 'member')} (${counted(plan.changes, 'change')})?`,
+      );
     }
     const run = await carryOut(cli, app, { plan, selection, dryRun });
     printUndo(cli, { plan, selection, dryRun, run });

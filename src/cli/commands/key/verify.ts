@@ -2,7 +2,7 @@ import { Argument, type Command } from 'commander';
 import { systemClock } from '../../../clock.ts';
 import { accessChecks, wrongMode } from '../../../core/access.ts';
 import { hashKey, keyMode } from '../../../core/api-key.ts';
-import { anyId } from '../../arguments.ts';
+import { asPlaceId } from '../../arguments.ts';
 import type { Cli } from '../../cli.ts';
 import { ExitCode } from '../../exit-code.ts';
 import { examples } from '../../help.ts';
@@ -15,7 +15,7 @@ export function verifyCommand(key: Command, cli: Cli): void {
     .addArgument(
       new Argument('<->', 'a dash: the key comes from standard input, so that no history keeps it').choices(['-']),
     )
-    .option('--place <id>', 'also check the whitelist for this place', anyId)
+    .option('--place <id>', 'also check the whitelist for this place', asPlaceId)
     .addHelpText(
       'after',
       examples('rankd key verify - < my-game.key', 'rankd key verify - --place 920587237 < my-game.key'),
