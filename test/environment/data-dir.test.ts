@@ -147,6 +147,25 @@ test.concurrent.each(forbidden)('$name that may not be written: exit code 77, wh
   chmodSync(path, 0o700);
 });
 
+test.concurrent('a directory that may not even be looked into: status, health and reload say so instead of that no daemon runs', async () => {
+  const dataDir = home.path('closed');
+  mkdirSync(dataDir, { mode: 0 });
+  for (const command of [['status'], ['health'], ['reload']]) {
+    expect(await runUnprivileged(command, dataDir)).toEqual({
+      code: 77,
+      stdout: '',
+      stderr: `error: This user may not look into the data directory ${dataDir}.
+try: run the command as the user that owns ${dataDir}, or with sudo
+`,
+    });
+  }
+  const { code, stdout } = await runUnprivileged(['doctor', '--offline'], dataDir);
+  expect({ code, stdout }).toEqual({
+    code: 5,
+    stdout: expect.stringMatching(/^FAIL {2}data +This user may not look into .+\n +try: run the command as /m),
+  });
+});
+
 /** Every file with its content; the daemon's lock, which it takes before it looks at the database, aside. */
 function contentOf(path: string): Record<string, string> {
   try {

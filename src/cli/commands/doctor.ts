@@ -53,9 +53,9 @@ async function allFindings(cli: Cli, offline: boolean): Promise<Finding[]> {
 
 /** What can be looked at once it is known what is configured. */
 async function configured(cli: Cli, { config }: LoadedConfig, offline: boolean): Promise<Finding[]> {
-  const isRunning = existsSync(cli.dataDir) && (await isDaemonRunning(cli.dataDir));
+  const isRunning = async () => existsSync(cli.dataDir) && (await isDaemonRunning(cli.dataDir));
   const findings = [
-    ...(await examined('port', () => portFindings(config.server, isRunning))),
+    ...(await examined('port', async () => portFindings(config.server, await isRunning()))),
     ...platformFindings(config.platform),
   ];
   const isKept = existsSync(join(cli.dataDir, databaseName));

@@ -1,6 +1,8 @@
 import { accessSync, constants, existsSync, readdirSync, statfsSync, statSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
+import { isInDataDir } from '../../stores/sqlite/data-dir.ts';
+import { databaseName } from '../../stores/sqlite/existing.ts';
 import { type Finding, fail, ok, warn } from './finding.ts';
 
 /** What this machine gives: Node.js, the data directory, room on its disk, the port. */
@@ -32,6 +34,7 @@ export function dataDirFindings(dataDir: string): Finding[] {
 }
 
 function accessFindings(dataDir: string): Finding[] {
+  isInDataDir(dataDir, databaseName); // throws where this user may not look
   const files = readdirSync(dataDir).map((name) => join(dataDir, name));
   const paths = [dataDir, ...files];
   const closed = paths.find((path) => !isWritable(path));

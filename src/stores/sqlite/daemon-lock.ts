@@ -1,8 +1,7 @@
-import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import Database from 'better-sqlite3';
 import { RankdError } from '../../errors.ts';
-import { privateFile } from './data-dir.ts';
+import { isInDataDir, privateFile } from './data-dir.ts';
 import { isBusy, toStoreError } from './sqlite-error.ts';
 
 /**
@@ -27,10 +26,10 @@ export async function acquireDaemonLock(dataDir: string): Promise<AsyncDisposabl
   };
 }
 
-/** Whether a daemon works on this data directory right now, in any process. */
+/** Whether a daemon works on this data directory right now, in any process. Throws `no_permission` where this user may not look. */
 export async function isDaemonRunning(dataDir: string): Promise<boolean> {
+  if (!isInDataDir(dataDir, lockName)) return false;
   const file = join(dataDir, lockName);
-  if (!existsSync(file)) return false;
   const lock = openLock(file, { readonly: true, timeout: 0 });
   try {
     lock.prepare('SELECT count(*) FROM sqlite_schema').get();

@@ -22,6 +22,18 @@ export function privateFile(dataDir: string, name: string): string {
   return file;
 }
 
+/** Whether the file is in the data directory. Throws `no_permission` where this user may not look. */
+export function isInDataDir(dataDir: string, name: string): boolean {
+  try {
+    return statSync(join(dataDir, name), { throwIfNoEntry: false }) !== undefined;
+  } catch (cause) {
+    throw new RankdError('no_permission', `This user may not look into the data directory ${dataDir}.`, {
+      hint: `run the command as the user that owns ${dataDir}, or with sudo`,
+      cause,
+    });
+  }
+}
+
 /** Takes a file of rankd's away from group and others; no change where it is missing or private. */
 export function tightenFile(file: string): void {
   const stats = statSync(file, { throwIfNoEntry: false });
