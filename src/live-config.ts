@@ -48,9 +48,9 @@ export class LiveConfig implements AsyncDisposable {
     return this.#needRestart;
   }
 
-  /** Reads the configuration anew, one time after the other. Log and audit tell what became of it, too. Never rejects. */
-  reload(): Promise<ReloadOutcome> {
-    const outcome = this.#last.then(() => this.#takeUp());
+  /** Reads the configuration anew, one time after the other. Log and audit (`by` whom) tell what became of it, too. Never rejects. */
+  reload(by: string): Promise<ReloadOutcome> {
+    const outcome = this.#last.then(() => this.#takeUp(by));
     this.#last = outcome;
     return outcome;
   }
@@ -61,7 +61,7 @@ export class LiveConfig implements AsyncDisposable {
     await this.#last;
   }
 
-  async #takeUp(): Promise<ReloadOutcome> {
+  async #takeUp(by: string): Promise<ReloadOutcome> {
     const { app, started, load, onApplied } = this.#options;
     const before = this.#loaded;
     if (this.#isClosing) return refusal(new RankdError('shutting_down', 'The daemon is stopping.'));
@@ -75,11 +75,11 @@ export class LiveConfig implements AsyncDisposable {
       const notes = await onApplied(after.config).catch((error) => [asRankdError(error).message]);
       const changed = changedSettings({ started, before, after });
       this.#needRestart = changed.needRestart.map(({ name }) => name);
-      await tellApplied(app, fileOf(after), changed);
+      await tellApplied(app, { by, file: fileOf(after) }, changed);
       const warnings = [...after.warnings, ...notes, ...(await checkCredential(app))];
       return { state: 'applied', file: after.file ?? null, warnings, ...changed };
     } catch (cause) {
-      await tellRefused(app, fileOf(before), cause);
+      await tellRefused(app, { by, file: fileOf(before) }, cause);
       return refusal(asRankdError(cause));
     }
   }
@@ -95,29 +95,37 @@ function refusal(error: RankdError): ReloadOutcome {
   return { state: 'refused', code, message, withExcerpts, hint };
 }
 
-async function tellApplied(app: ServedApp, file: string, { applied, needRestart }: ChangedSettings): Promise<void> {
+/** Who asked, and for which file. */
+interface Asked {
+  by: string;
+  file: string;
+}
+
+async function tellApplied(
+  app: ServedApp,
+  { by, file }: Asked,
+  { applied, needRestart }: ChangedSettings,
+): Promise<void> {
   const names = {
     applied: applied.map(({ name }) => name),
     needRestart: needRestart.map(({ name }) => name),
   };
   app.log.info(names, 'the configuration was read anew');
-  await audit(app, { action: 'config.reload', subject: file, detail: names });
+  await audit(app, { by, action: 'config.reload', subject: file, detail: names });
 }
 
-async function tellRefused(app: ServedApp, file: string, cause: unknown): Promise<void> {
+async function tellRefused(app: ServedApp, { by, file }: Asked, cause: unknown): Promise<void> {
   const why = cause instanceof RankdError ? { why: cause.message } : { err: cause };
   app.log.error(why, 'the new configuration was refused; the old one stays in force');
-  await audit(app, { action: 'config.refuse', subject: file, detail: { message: asRankdError(cause).message } });
+  await audit(app, { by, action: 'config.refuse', subject: file, detail: { message: asRankdError(cause).message } });
 }
 
 /** What is in force does not hang on whether it can be written down. */
 async function audit(
   { store, log }: ServedApp,
-  event: { action: string; subject: string; detail: Record<string, unknown> },
+  event: { by: string; action: string; subject: string; detail: Record<string, unknown> },
 ): Promise<void> {
-  await store
-    .appendAudit({ by: 'daemon', ...event })
-    .catch((error) => log.error({ err: error }, 'the audit could not be written'));
+  await store.appendAudit(event).catch((error) => log.error({ err: error }, 'the audit could not be written'));
 }
 
 /** At once, so that nobody waits for the next change to learn that a new credential is of no use. */

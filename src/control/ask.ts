@@ -3,7 +3,7 @@ import type { IncomingMessage, RequestOptions } from 'node:http';
 import { text } from 'node:stream/consumers';
 import type { ReloadOutcome } from '../live-config.ts';
 import type { DaemonStatus } from './daemon-status.ts';
-import { socketPath } from './socket-path.ts';
+import { operatorHeader, socketPath } from './socket-path.ts';
 
 /** What the daemon of a data directory says of itself; `undefined` where it does not answer in time. */
 export function askStatus(dataDir: string, timeoutMs: number): Promise<DaemonStatus | undefined> {
@@ -11,8 +11,12 @@ export function askStatus(dataDir: string, timeoutMs: number): Promise<DaemonSta
 }
 
 /** Has the daemon of a data directory read its configuration anew; `undefined` where it does not answer in time. */
-export function askReload(dataDir: string, timeoutMs: number): Promise<ReloadOutcome | undefined> {
-  return ask<ReloadOutcome>({ socketPath: socketPath(dataDir), path: '/reload', method: 'POST' }, timeoutMs);
+export function askReload(
+  { dataDir, by }: { dataDir: string; by: string },
+  timeoutMs: number,
+): Promise<ReloadOutcome | undefined> {
+  const headers = { [operatorHeader]: encodeURIComponent(by) };
+  return ask<ReloadOutcome>({ socketPath: socketPath(dataDir), path: '/reload', method: 'POST', headers }, timeoutMs);
 }
 
 async function ask<Answer>(what: RequestOptions, timeoutMs: number): Promise<Answer | undefined> {

@@ -4,12 +4,13 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { ReloadOutcome } from '../live-config.ts';
 import type { Logger } from '../log.ts';
 import type { DaemonStatus } from './daemon-status.ts';
-import { socketPath } from './socket-path.ts';
+import { operatorHeader, socketPath } from './socket-path.ts';
 
 /** What a daemon does for the commands beside it. */
 export interface Control {
   status(): DaemonStatus;
-  reload(): Promise<ReloadOutcome>;
+  /** `by`: whom the audit names. */
+  reload(by: string): Promise<ReloadOutcome>;
 }
 
 /**
@@ -21,7 +22,12 @@ export async function listenForCommands(
   control: Control,
 ): Promise<AsyncDisposable> {
   const path = socketPath(dataDir);
-  const server = createServer((request, response) => void answer(control, request, response));
+  const server = createServer((request, response) => {
+    answer(control, request, response).catch((error) => {
+      log.error({ err: error }, 'a command could not be answered');
+      response.writeHead(500).end();
+    });
+  });
   rmSync(path, { force: true });
   server.listen(path);
   try {
@@ -51,7 +57,8 @@ async function answer(control: Control, request: IncomingMessage, response: Serv
     response.writeHead(404).end();
     return;
   }
-  const told = JSON.stringify(await control[operation]());
+  const by = decodeURIComponent(String(request.headers[operatorHeader] ?? 'daemon'));
+  const told = JSON.stringify(await control[operation](by));
   response.setHeader('content-type', 'application/json; charset=utf-8');
   response.end(told);
 }

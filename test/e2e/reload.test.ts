@@ -63,6 +63,9 @@ test('rankd reload with mistakes in the file: every one is told with its place, 
   expect(refused.stderr).toContain('rankd.yaml:1:39 policy.max_rank');
   expect((await home.run(['reload', '--json'])).json()).toMatchObject({ code: 'config_invalid' });
   expect(await daemon.post(ranker, secret, promotion)).toMatchObject({ status: 403 });
+  const { events } = await home.json<{ events: Event[] }>('audit', 'list', '--by', 'cli', '--action', 'config');
+  expect(events).toHaveLength(2);
+  expect(events).toMatchObject([{ action: 'config.refuse' }, { action: 'config.refuse' }]);
 });
 
 test('rankd reload with a ladder that the group does not have changes nothing', async () => {

@@ -1,6 +1,8 @@
 import { spawn } from 'node:child_process';
 import { chmodSync, existsSync, statSync } from 'node:fs';
+import { connect } from 'node:net';
 import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
 import { expect, test } from 'vitest';
 import { openCloudHome, ranker } from '../environment/open-cloud-home.ts';
 import { rankBody } from '../support/answers.ts';
@@ -101,11 +103,18 @@ test.concurrent('on a real group: what is left of the budget, a credential that 
   expect(stdout).toMatch(/^budget left +group \d+\/150, roles \d+\/300, /m);
 });
 
-test.concurrent('the socket of the daemon is private, gone once it has stopped, and replaced where a killed one left it', async () => {
+test.concurrent('the socket of the daemon is private, survives nonsense, gone once it has stopped, and replaced where a killed one left it', async () => {
   using home = new CliHome();
   const socket = join(home.dataDir, 'daemon.sock');
   const killed = await DaemonProcess.start(home);
   expect((statSync(socket).mode & 0o777).toString(8)).toBe('600');
+  for (const [line, status] of [
+    ['POST /status', 404],
+    ['GET /reload', 404],
+    ['POST /reload', 500],
+  ] as const) {
+    expect(await answerTo(socket, `${line} HTTP/1.1\r\nHost: x\r\nx-rankd-operator: %\r\n`)).toBe(status);
+  }
   await killed.stop('SIGKILL');
   expect(existsSync(socket)).toBe(true);
   expect((await home.run(['status'])).code).toBe(69);
@@ -114,6 +123,13 @@ test.concurrent('the socket of the daemon is private, gone once it has stopped, 
   await daemon.stop();
   expect(existsSync(socket)).toBe(false);
 });
+
+/** The status of the answer to a request's head. */
+async function answerTo(socket: string, head: string): Promise<number> {
+  const client = connect(socket);
+  client.write(`${head}Connection: close\r\n\r\n`);
+  return Number((await text(client)).split(' ')[1]);
+}
 
 test.concurrent('a daemon that hangs is told apart from one that does not run', async () => {
   using home = new CliHome();

@@ -33,7 +33,7 @@ export function reloadCommand(program: Command, cli: Cli): void {
 }
 
 async function reload(cli: Cli): Promise<void> {
-  const outcome = await whileWaiting(cli.line, 'the daemon reads its configuration', () => ask(cli.dataDir));
+  const outcome = await whileWaiting(cli.line, 'the daemon reads its configuration', () => ask(cli));
   if (outcome.state === 'refused') {
     const text = cli.options.json ? outcome.message : outcome.withExcerpts;
     throw new RankdError(outcome.code, `${text}\nThe daemon goes on with the configuration it had.`, {
@@ -46,10 +46,10 @@ async function reload(cli: Cli): Promise<void> {
   if (outcome.needRestart.length > 0) cli.say('Restart the daemon for what needs it.');
 }
 
-async function ask(dataDir: string): Promise<ReloadOutcome> {
+async function ask({ dataDir, by }: Cli): Promise<ReloadOutcome> {
   if (!(await isDaemonRunning(dataDir))) throw notRunning(dataDir);
   const isAnswering = (await askStatus(dataDir, statusPatienceMs)) !== undefined;
-  const outcome = isAnswering ? await askReload(dataDir, reloadPatienceMs) : undefined;
+  const outcome = isAnswering ? await askReload({ dataDir, by }, reloadPatienceMs) : undefined;
   if (outcome !== undefined) return outcome;
   throw new RankdError('daemon_unavailable', 'The daemon of this data directory does not answer.', {
     hint: 'look at its log; it may be starting or stopping',

@@ -62,13 +62,13 @@ async function serve(cli: Cli, options: ServeOptions): Promise<void> {
       { dataDir: cli.dataDir, log },
       {
         status: () => daemonStatus({ ...daemon, live, process: cli.io, started: startedAt, problems }),
-        reload: () => live.reload(),
+        reload: (by) => live.reload(by),
       },
     ),
   );
   running.use(live);
   const stopped = cli.io.stopSignal;
-  cli.io.onReload(() => void live.reload());
+  cli.io.onReload(() => void live.reload('daemon'));
   await greet(cli, daemon, config);
   await warnOfDemoKey(daemon, config);
   running.use(await reportToServiceManager({ ...daemon.app, env: cli.io.env }));
