@@ -1,4 +1,5 @@
 import { systemClock } from '../clock.ts';
+import type { Io } from './io.ts';
 import type { TerminalLine } from './terminal-line.ts';
 
 const everyMs = 1_000;
@@ -21,6 +22,15 @@ export async function whileWaiting<T>(line: TerminalLine, what: string, work: ()
     done.abort();
     line.clear();
   }
+}
+
+/** The same for results that are printed as they come: on a screen they say enough. */
+export function whileStreaming<T>(
+  { io, line }: { io: Pick<Io, 'stdoutIsTerminal'>; line: TerminalLine },
+  what: string,
+  work: () => Promise<T>,
+): Promise<T> {
+  return io.stdoutIsTerminal ? work() : whileWaiting(line, what, work);
 }
 
 /** The same for work of this process itself, which lets no clock tick meanwhile: it is said beforehand. */

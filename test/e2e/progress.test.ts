@@ -2,7 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { Command } from 'commander';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { Cli } from '../../src/cli/cli.ts';
-import { whileWaiting } from '../../src/cli/patience.ts';
+import { whileStreaming, whileWaiting } from '../../src/cli/patience.ts';
 import { runCli } from '../../src/cli/program.ts';
 import { type FakeOpenCloud, startFakeOpenCloud } from '../support/fake-open-cloud/index.ts';
 import { CliHome } from '../support/run-cli.ts';
@@ -77,4 +77,13 @@ test('a copy of the database is announced, as nothing else can be said meanwhile
   await onTerminal(['key', 'create', 'lobby']);
   const { talk } = await onTerminal(['backup', 'copy.db']);
   expect(talk.split(eraseLine).slice(0, 2)).toEqual(['', 'copying the database …']);
+});
+
+test('results that go into a file are waited for in words; those on a screen speak for themselves', async () => {
+  const io = new TerminalIo(home);
+  const { line } = new Cli(io, new Command());
+  await whileStreaming({ io: { stdoutIsTerminal: true }, line }, 'exporting', () => delay(1_500));
+  expect(io.talk).toBe('');
+  await whileStreaming({ io: { stdoutIsTerminal: false }, line }, 'exporting', () => delay(1_500));
+  expect(io.talk).toContain('exporting, 1 s');
 });

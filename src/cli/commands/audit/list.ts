@@ -4,6 +4,7 @@ import { requireKey } from '../../../usecases/keys.ts';
 import { moment, wholeNumber } from '../../arguments.ts';
 import type { Cli } from '../../cli.ts';
 import { examples } from '../../help.ts';
+import { whileStreaming } from '../../patience.ts';
 import { table } from '../../table.ts';
 import { eventDocument, eventRow } from './event-document.ts';
 import { exportEvents } from './export.ts';
@@ -65,7 +66,10 @@ async function list(cli: Cli, options: ListOptions): Promise<void> {
       ...(since !== undefined && { since }),
       ...(until !== undefined && { until }),
     };
-    if (options.export !== undefined) return exportEvents(cli, store, { filter, most: options.limit });
+    if (options.export !== undefined) {
+      const exported = () => exportEvents(cli, store, { filter, most: options.limit });
+      return whileStreaming(cli, 'exporting', exported);
+    }
     if (options.follow) return followEvents(cli, store, { ...filter, limit });
     const events = await store.listAudit({ ...filter, limit });
     cli.print(

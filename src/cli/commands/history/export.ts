@@ -3,6 +3,7 @@ import { detailedChangeDocument } from '../../change-document.ts';
 import type { Cli } from '../../cli.ts';
 import { csvLine } from '../../csv.ts';
 import { examples } from '../../help.ts';
+import { whileStreaming } from '../../patience.ts';
 import { jsonLine } from '../../safe-text.ts';
 import { type SelectionOptions, selectionOf, stateOption, withSelection } from './selection.ts';
 
@@ -27,20 +28,22 @@ export function exportCommand(history: Command, cli: Cli): void {
 /** Page by page: memory stays flat however long the history is. */
 async function exportChanges(cli: Cli, { format, ...options }: SelectionOptions & { format?: Format }): Promise<void> {
   const { begin, piece, between, end } = shapes[format ?? (cli.options.json ? 'json' : 'csv')];
-  await cli.withStore(async (store) => {
-    const selection = await selectionOf(store, options);
-    cli.io.stdout(begin);
-    let isFirst = true;
-    for (let from: number | undefined = Number.MAX_SAFE_INTEGER; from !== undefined; ) {
-      const { changes, next } = await store.pageChanges({ ...selection, limit: pageRows, from });
-      const text = changes.map((change) => piece(detailedChangeDocument(change))).join(between);
-      cli.io.stdout(isFirst || text === '' ? text : between + text);
-      isFirst &&= text === '';
-      await cli.io.drained();
-      from = next;
-    }
-    cli.io.stdout(end);
-  });
+  await whileStreaming(cli, 'exporting', () =>
+    cli.withStore(async (store) => {
+      const selection = await selectionOf(store, options);
+      cli.io.stdout(begin);
+      let isFirst = true;
+      for (let from: number | undefined = Number.MAX_SAFE_INTEGER; from !== undefined; ) {
+        const { changes, next } = await store.pageChanges({ ...selection, limit: pageRows, from });
+        const text = changes.map((change) => piece(detailedChangeDocument(change))).join(between);
+        cli.io.stdout(isFirst || text === '' ? text : between + text);
+        isFirst &&= text === '';
+        await cli.io.drained();
+        from = next;
+      }
+      cli.io.stdout(end);
+    }),
+  );
 }
 
 type ChangeDocument = ReturnType<typeof detailedChangeDocument>;
