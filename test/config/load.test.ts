@@ -151,6 +151,12 @@ test('the value that wins is the one in the configuration', () => {
   expect(origins.get('log.level')).toEqual({ source: 'default', at: undefined, value: 'info' });
 });
 
+test('a long text that does not count is not repeated: it may be a secret in the wrong place', () => {
+  box.write('rankd.yaml', `log: {level: ${'s3cret'.repeat(8)}}`);
+  const { origins } = box.load({ env: { RANKD_LOG_LEVEL: 'info' } });
+  expect(origins.get('log.level')).toMatchObject({ value: 'info', shadows: [{ source: 'file', value: '[redacted]' }] });
+});
+
 test('an empty variable counts as not set', () => {
   expect(box.load({ env: { RANKD_SERVER_PORT: '', RANKD_NONSENSE: '', RANKD_CONFIG: '' } }).config.server.port).toBe(
     7265,
