@@ -6,30 +6,40 @@ interface Sleeper {
 }
 
 /**
- * Real time on a machine that is idle; on a busy one it passes only as fast as this process gets to run: by at most
- * `longestTurnMs` in a turn of the event loop, which without others to wait for takes less. Deadlines, waits and a fake that go by it
- * meet in the same order on every machine.
+ * Real time on a machine that is idle; on a busy one it passes, while somebody waits, only as fast as this process gets to run: by at
+ * most `longestTurnMs` in a turn of the event loop, which without others to wait for takes less. Deadlines, waits and a fake that go by
+ * it meet in the same order on every machine.
  */
 export function patientClock(longestTurnMs: number): Clock {
   const sleepers = new Set<Sleeper>();
   const startedAt = Date.now();
   let elapsedMs = 0;
   let lastTurnAt = performance.now();
-  setInterval(() => {
+  let turning: NodeJS.Timeout | undefined;
+  const pass = (longestMs: number): number => {
     const turnAt = performance.now();
-    elapsedMs += Math.min(longestTurnMs, turnAt - lastTurnAt);
+    elapsedMs += Math.min(longestMs, turnAt - lastTurnAt);
     lastTurnAt = turnAt;
+    return elapsedMs;
+  };
+  const turn = () => {
+    pass(longestTurnMs);
     for (const { wakeAt, wake } of sleepers) if (wakeAt <= elapsedMs) wake();
-  }, 1).unref();
+    if (sleepers.size > 0) return;
+    clearInterval(turning);
+    turning = undefined;
+  };
+  const monotonic = () => (turning === undefined ? pass(Number.POSITIVE_INFINITY) : elapsedMs);
   return {
-    now: () => startedAt + Math.floor(elapsedMs),
-    monotonic: () => elapsedMs,
+    now: () => startedAt + Math.floor(monotonic()),
+    monotonic,
     async sleep(ms, signal) {
       signal?.throwIfAborted();
       const { promise, resolve, reject } = Promise.withResolvers<void>();
-      const sleeper = { wakeAt: elapsedMs + ms, wake: resolve };
+      const sleeper = { wakeAt: monotonic() + ms, wake: resolve };
       const abort = () => reject(signal?.reason);
       sleepers.add(sleeper);
+      turning ??= setInterval(turn, 1).unref();
       signal?.addEventListener('abort', abort);
       try {
         await promise;

@@ -2,7 +2,8 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { type FakeAnswer, json } from './answers.ts';
 import type { Fault } from './faults.ts';
 
-const oversizedBytes = 2 * 1024 * 1024;
+/** Longer than any client should take. */
+const oversizedBody = JSON.stringify({ padding: 'x'.repeat(1.25 * 1024 * 1024) });
 
 /** The whole body of a request. */
 export async function readBody(request: IncomingMessage): Promise<string> {
@@ -50,7 +51,7 @@ function spoilt(answer: FakeAnswer, fault: Fault | undefined): FakeAnswer {
   if (fault.kind === 'body') return { ...answer, body: fault.body ?? '' };
   if (fault.kind === 'empty') return { ...answer, body: '' };
   if (fault.kind === 'truncated') return { ...answer, body: answer.body.slice(0, answer.body.length / 2) };
-  return { ...answer, body: JSON.stringify({ padding: 'x'.repeat(oversizedBytes) }) };
+  return { ...answer, body: oversizedBody };
 }
 
 const codes: Record<number, string> = {

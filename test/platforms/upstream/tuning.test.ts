@@ -1,0 +1,20 @@
+import { expect, test } from 'vitest';
+import { backOffMs, defaultTuning } from '../../../src/platforms/upstream/tuning.ts';
+
+test.each([
+  [0, 250],
+  [1, 500],
+  [3, 2_000],
+  [4, 4_000],
+  [30, 4_000],
+])(
+  'after %d further tries many callers wait anything from nothing to %d ms, as likely one as the other',
+  (tries, longestMs) => {
+    const waits = Array.from({ length: 4_000 }, () => backOffMs(defaultTuning, tries));
+    expect(Math.max(...waits)).toBeLessThanOrEqual(longestMs);
+    for (const tenth of Array.from({ length: 10 }, (_, index) => (index * longestMs) / 10)) {
+      const inTenth = waits.filter((ms) => ms >= tenth && ms < tenth + longestMs / 10);
+      expect(inTenth.length).toBeGreaterThan(200);
+    }
+  },
+);
