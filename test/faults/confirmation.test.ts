@@ -35,6 +35,26 @@ describe('reads that lag behind writes', () => {
   );
 
   test.concurrent(
+    'the member is read ever more rarely until reads have caught up',
+    onOpenCloud(
+      async (system) => {
+        const { faults, journal } = system.fake;
+        faults.add({ operation: 'assign', kind: 'body', when: 'after', body: answerShowing(system, [trainee]) });
+        expect((await system.rank(bob)).status).toBe(200);
+        const [assigned, unassigned] = journal.writes(bob);
+        const reads = journal
+          .requests('memberships')
+          .filter(({ at }) => at > (assigned?.at ?? 0) && at < (unassigned?.at ?? 0));
+        const [first = 0, second = 0, ...others] = reads.slice(1).map(({ at }, index) => at - (reads[index]?.at ?? 0));
+        expect(first).toBeGreaterThanOrEqual(140);
+        expect(second).toBeGreaterThanOrEqual(290);
+        expect(others.every((ms) => ms >= 590)).toBe(true);
+      },
+      { fake: { lagMs: 400 }, deadlineMs: 1_900 },
+    ),
+  );
+
+  test.concurrent(
     'a change back right after a change is not taken for done already',
     onOpenCloud(async (system) => {
       expect((await system.rank(bob)).status).toBe(200);

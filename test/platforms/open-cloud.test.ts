@@ -319,6 +319,11 @@ describe('a write', () => {
 });
 
 describe("the platform's budget", () => {
+  test('begins as documented for each operation, before the platform has said anything', () => {
+    const limits = Object.fromEntries(platform.pace().map(({ operation, limit }) => [operation, limit]));
+    expect(limits).toMatchObject({ group: 150, roles: 300, memberships: 300, assign: 300, unassign: 300 });
+  });
+
   test('is waited for as long as retry-after says', async () => {
     fake.faults.add({ operation: 'assign', kind: 'status 429', headers: { 'retry-after': '0.2' } });
     const begun = patientTime.monotonic();
