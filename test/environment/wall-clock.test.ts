@@ -1,5 +1,7 @@
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { systemClock } from '../../src/clock.ts';
 import { RankdError } from '../../src/errors.ts';
+import { newChange } from '../contracts/store/samples.ts';
 import { expectError, rankBody } from '../support/answers.ts';
 import { ManualClock } from '../support/manual-clock.ts';
 import { type Answer, openTestApp, place, type TestApp } from '../support/open-test-app.ts';
@@ -83,6 +85,16 @@ describe.each([
     expect(await app.store.listChanges({ limit: 9 })).toMatchObject([{ state: 'applied' }]);
   });
 
+  test('after a command was killed in the middle of a change: it is settled all the same', async () => {
+    const app = await start();
+    const { keyId: _none, ...byGame } = newChange({ rankeeId: 1001, requestedAt: clock.now() });
+    const change = { ...byGame, by: 'cli:ann@host' };
+    expect(await app.store.beginChange(change, { after: undefined })).toBe(true);
+    setClockBy(jumpMs);
+    await clock.advance(10_000);
+    expect(await app.store.openChanges()).toEqual([]);
+  });
+
   test('while an answer is kept for its idempotency key: a repeat gets it again, and nothing is done twice', async () => {
     let writes = 0;
     const app = await start({
@@ -140,4 +152,12 @@ test('a key follows its expiry by the wall clock, and loses nothing where the cl
   expect(await verify()).toBe(200);
   setClockBy(-hourMs);
   expect(await verify()).toBe(200);
+});
+
+test.each([hourMs, -hourMs])('durations do not notice that the clock of the system is set by %d ms', (jumpMs) => {
+  const [time, duration] = [systemClock.now(), systemClock.monotonic()];
+  vi.spyOn(Date, 'now').mockReturnValue(time + jumpMs);
+  expect(systemClock.now()).toBe(time + jumpMs);
+  expect(Math.abs(systemClock.monotonic() - duration)).toBeLessThan(hourMs / 2);
+  vi.restoreAllMocks();
 });

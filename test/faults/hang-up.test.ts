@@ -1,0 +1,34 @@
+import http from 'node:http';
+import { expect, test } from 'vitest';
+import { rankBody } from '../support/answers.ts';
+import { onOpenCloud, sampleRoles, sampleUsers } from '../support/open-cloud-app.ts';
+
+const { trainee: bob } = sampleUsers;
+
+test(
+  'callers that hang up stop nothing: neither the change on its way, nor the one that waits for its turn',
+  onOpenCloud(
+    async ({ app, fake, url, secret }) => {
+      fake.latencyMs = 100;
+      const callers: http.ClientRequest[] = [];
+      for (const newRankId of [20, 50]) {
+        const headers = { authorization: `Bearer ${secret}` };
+        const caller = http.request(`${url}/v1/ranker?placeid=1`, { method: 'POST', headers });
+        caller.on('error', () => undefined).end(JSON.stringify(rankBody({ rankeeId: bob, newRankId })));
+        callers.push(caller);
+        await expect.poll(() => app.inFlight, { interval: 1 }).toBe(callers.length);
+      }
+      await expect.poll(() => fake.journal.writes(bob), { interval: 1 }).toHaveLength(1);
+      for (const caller of callers) caller.destroy();
+
+      await expect.poll(() => fake.group.held(bob)).toEqual([sampleRoles.captain]);
+      await expect
+        .poll(() => app.store.listChanges({ limit: 9 }))
+        .toMatchObject([
+          { state: 'applied', newRankId: 50 },
+          { state: 'applied', newRankId: 20 },
+        ]);
+    },
+    { deadlineMs: 20_000 },
+  ),
+);
