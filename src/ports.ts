@@ -176,7 +176,10 @@ export interface KeyUse {
 }
 
 export interface KeyStore {
-  /** The caller behind a secret, by equality of its hash; `undefined` where no key ever had it. */
+  /**
+   * The caller behind a secret, by equality of its hash; `undefined` where no key ever had it. What another process has committed
+   * shows from the next turn of the event loop: a request that is sent after the commit arrives in a later one.
+   */
   findPresented(query: { hash: Buffer; placeId: number }): Promise<Presented | undefined>;
   /** Throws `already_exists` where a key that is not revoked has the name. */
   createKey(key: NewKey, by: string): Promise<Key>;

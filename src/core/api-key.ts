@@ -1,4 +1,4 @@
-import { createHash, randomInt } from 'node:crypto';
+import { hash, randomInt } from 'node:crypto';
 import { crc32 } from 'node:zlib';
 import type { NewSecret } from '../ports.ts';
 import type { KeyMode } from './model.ts';
@@ -26,7 +26,7 @@ export function keyMode(secret: string): KeyMode | undefined {
  * guess, and equality of the hash is the only look-up, so no comparison depends on the secret's characters.
  */
 export function hashKey(secret: string): Buffer {
-  return createHash('sha256').update(secret).digest();
+  return hash('sha256', secret, 'buffer');
 }
 
 /** What may be shown and logged of a key: enough to tell keys apart, too little to use one. */

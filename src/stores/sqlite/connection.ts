@@ -21,6 +21,7 @@ export class Connection {
   readonly #database: Database.Database;
   readonly #statements = new Map<string, Database.Statement<[Bindings]>>();
   readonly #transaction: Database.Transaction<(work: () => unknown) => unknown>;
+  #ownWrites = 0;
 
   /** `patienceMs`: how long to wait for another process's lock, in milliseconds. */
   constructor(file: string, { patienceMs = 5_000, isReadonly = false }: ConnectionOptions = {}) {
@@ -40,12 +41,24 @@ export class Connection {
 
   /** Returns how many rows were changed. */
   run(sql: string, bindings: Bindings = {}): number {
+    this.#ownWrites += 1;
     return this.#guard(() => this.#prepared(sql).run(bindings).changes);
   }
 
   /** Runs statements that are needed once; nothing is returned. */
   execute(sql: string): void {
+    this.#ownWrites += 1;
     this.#guard(() => this.#database.exec(sql));
+  }
+
+  /** How often this connection has written; what others commit is in `othersVersion`. */
+  get ownWrites(): number {
+    return this.#ownWrites;
+  }
+
+  /** A number that is another one once anybody else has committed (https://sqlite.org/pragma.html#pragma_data_version). */
+  get othersVersion(): number {
+    return this.get<{ data_version: number }>('PRAGMA data_version')?.data_version ?? 0;
   }
 
   /** Several reads of one state of the database. */

@@ -1,17 +1,21 @@
 import { refuseDeclared } from '../../core/declared.ts';
 import type { Key } from '../../core/model.ts';
 import { RankdError } from '../../errors.ts';
-import type { Clock, KeyStore, NewSecret } from '../../ports.ts';
+import type { Clock, KeyStore, NewSecret, Presented } from '../../ports.ts';
 import { appendEvent } from './audit.ts';
 import type { Connection } from './connection.ts';
 import { type KeyRow, keyColumns, toKey } from './key-row.ts';
 import { rulesOf, setRules } from './key-rules.ts';
 import { findPresented } from './presented.ts';
+import { ReadCache } from './read-cache.ts';
 
 export function keyStore(db: Connection, clock: Pick<Clock, 'now'>): Omit<KeyStore, 'declareKeys'> {
+  const presented = new ReadCache<Presented | undefined>(db);
   return {
-    async findPresented(query) {
-      return findPresented(db, { ...query, now: clock.now() });
+    async findPresented({ hash, placeId }) {
+      return presented.get(`${hash.toString('latin1')} ${placeId}`, () =>
+        findPresented(db, { hash, placeId, now: clock.now() }),
+      );
     },
 
     async createKey(key, by) {

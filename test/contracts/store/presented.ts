@@ -1,9 +1,14 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
 import type { StoreCase } from '../store-contract.ts';
 import { largestId, newKey, newSecret, operator } from './samples.ts';
 
 export function presentedContract(at: StoreCase): void {
   const present = (text: string, placeId = 42) => at.store.findPresented({ hash: newSecret(text).hash, placeId });
+  const presentLater = async (text: string) => {
+    await nextTurn();
+    return present(text);
+  };
 
   describe('the presenter of a secret', () => {
     test('is told with workspace and key; without an entry where the place is not listed', async () => {
@@ -23,7 +28,7 @@ export function presentedContract(at: StoreCase): void {
       expect((await present('main', largestId))?.entry).toStrictEqual(entry);
       expect(await present('main', largestId - 1)).not.toHaveProperty('entry');
       expect(await present('other', 42)).not.toHaveProperty('entry');
-      await at.other.setEntriesActive({ keyId: 'key_main', placeIds: [42], active: false }, operator);
+      await at.store.setEntriesActive({ keyId: 'key_main', placeIds: [42], active: false }, operator);
       expect((await present('main', 42))?.entry).toMatchObject({ placeId: 42, active: false });
     });
 
@@ -51,13 +56,30 @@ export function presentedContract(at: StoreCase): void {
       expect(await present('main')).toMatchObject({ key: { id: 'key_main' }, retiring });
     });
 
-    test('what another handle changes shows at the next look', async () => {
-      await at.other.createKey(newKey('main'), operator);
+    test('what this handle changes shows at the next look', async () => {
+      expect(await present('main')).toBeUndefined();
+      await at.store.createKey(newKey('main'), operator);
       expect(await present('main')).toMatchObject({ workspace: { active: true } });
-      await at.other.updateWorkspace({ active: false }, operator);
+      await at.store.updateWorkspace({ active: false }, operator);
       expect(await present('main')).toMatchObject({ workspace: { active: false } });
-      await at.other.revokeKey('key_main', operator);
+      await at.store.revokeKey('key_main', operator);
       expect((await present('main'))?.key).toHaveProperty('revokedAt');
+    });
+
+    test('what another handle changes shows from the next turn of the event loop', async () => {
+      expect(await present('main')).toBeUndefined();
+      await at.other.createKey(newKey('main'), operator);
+      expect(await presentLater('main')).toMatchObject({ workspace: { active: true } });
+      await at.other.updateWorkspace({ active: false }, operator);
+      expect(await presentLater('main')).toMatchObject({ workspace: { active: false } });
+      await at.other.revokeKey('key_main', operator);
+      expect((await presentLater('main'))?.key).toHaveProperty('revokedAt');
+    });
+
+    test('is told as the database has it also after more made-up secrets than are remembered', async () => {
+      await at.store.createKey(newKey('main'), operator);
+      for (let index = 0; index < 10_001; index += 1) expect(await present(`made up ${index}`)).toBeUndefined();
+      expect((await present('main'))?.key.name).toBe('main');
     });
   });
 }
