@@ -48,6 +48,10 @@ process.stdout.on('error', ({ code, message }: NodeJS.ErrnoException) => {
 });
 process.stderr.on('error', () => undefined); // nobody is left to be told; unheard, the event would end the process
 
+/** Written once a turn of the event loop: a write for each line would cost as much as the request that it tells of. */
+let logged = '';
+process.on('exit', writeLog);
+
 const packageDir = fileURLToPath(new URL('..', import.meta.url));
 const io: Io = {
   stdout: (output) => void process.stdout.write(output),
@@ -56,7 +60,14 @@ const io: Io = {
     await nextTurn(); // until then, what was written is not given back
   },
   stdoutBytes,
-  stderr: (output) => void process.stderr.write(output),
+  stderr: (output) => {
+    writeLog(); // what was logged before stands before
+    process.stderr.write(output);
+  },
+  log(line) {
+    if (logged === '') setImmediate(writeLog);
+    logged += line;
+  },
   isTerminal: process.stdout.isTTY === true && process.stdin.isTTY === true,
   stdoutIsTerminal: process.stdout.isTTY === true,
   showsProgress: process.stderr.isTTY === true,
@@ -86,6 +97,12 @@ if (line.length === 1 && ['-V', '--version'].includes(`${line[0]}`)) io.stdout(`
 else {
   const { runCli } = await import('./cli/program.ts'); // what only asks for the version need not wait for all commands
   process.exitCode = await runCli(line, io);
+}
+
+function writeLog(): void {
+  const lines = logged;
+  logged = '';
+  if (lines !== '') process.stderr.write(lines);
 }
 
 function stdoutBytes(chunk: Uint8Array): Promise<void> {

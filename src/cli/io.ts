@@ -8,6 +8,8 @@ export interface Io {
   stdoutBytes(chunk: Uint8Array): Promise<void>;
   /** Talk: progress, hints, errors. */
   stderr(text: string): void;
+  /** A line of a daemon's log, in order with the talk. */
+  log(line: string): void;
   /** True where a person sees the output and can answer. */
   isTerminal: boolean;
   /** True where a person sees the talk as it comes, so that a line may be written over. */

@@ -1,6 +1,6 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { refusalOf } from '../core/access.ts';
-import type { Scope } from '../core/model.ts';
+import type { Key, Scope } from '../core/model.ts';
 import { refusalOfRobloxId } from '../core/roblox-id.ts';
 import { isRankdError } from '../errors.ts';
 import type { Presented } from '../ports.ts';
@@ -24,10 +24,17 @@ export async function admit(
   const { request, reply } = exchange;
   const now = app.clock.now();
   const { authorization } = request.headers;
-  const presented = await identify(app, { authorization, placeId }).catch((error) => turnAway(app, exchange, error));
+  let presented: Presented;
+  try {
+    presented = await identify(app, { authorization, placeId });
+  } catch (error) {
+    turnAway(app, exchange, error);
+  }
   const refusal = refusalOf(presented, { scope, placeId, now });
   // A secret that is not accepted learns nothing, not even that it once was.
-  if (refusal?.code !== 'invalid_key') reply.headers(retirementHeaders(presented));
+  if (presented.retiring !== undefined && refusal?.code !== 'invalid_key') {
+    reply.headers(retirementHeaders(presented.retiring, presented.key));
+  }
   if (refusal !== undefined) turnAway(app, exchange, refusal);
   checkRobloxId(app, request, { placeId, keyId: presented.key.id });
   app.keyUses.note({ secretId: presented.secretId, placeId, at: now });
@@ -68,8 +75,10 @@ function checkRobloxId(
 }
 
 /** Since when the secret is the old one of a rotation (RFC 9745), and when it will be refused (RFC 8594). */
-function retirementHeaders({ retiring, key }: Presented): Record<string, string> {
-  if (retiring === undefined) return {};
-  const until = Math.min(retiring.until, key.expiresAt ?? Number.POSITIVE_INFINITY);
+function retirementHeaders(
+  retiring: NonNullable<Presented['retiring']>,
+  { expiresAt = Number.POSITIVE_INFINITY }: Key,
+): Record<string, string> {
+  const until = Math.min(retiring.until, expiresAt);
   return { deprecation: `@${Math.floor(retiring.since / 1000)}`, sunset: new Date(until).toUTCString() };
 }

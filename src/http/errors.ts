@@ -86,6 +86,7 @@ export function answerTo(error: unknown, requestId: string): ErrorAnswer {
 
 /** As much of a message as an answer has room for: names come from callers, and one character can take six bytes in JSON. */
 export function fitting(message: string): string {
+  if (message.length * 6 <= mostMessageBytes) return message;
   let bytes = 0;
   let fits = '';
   for (const character of message) {

@@ -22,6 +22,7 @@ export function parsePlaceId(fields: unknown, where: string): number {
   if (given === undefined || given === null || (given === '' && where === 'query')) {
     throw new RankdError('missing_placeid', `Send the place id (game.PlaceId) as placeid in the ${where}.`);
   }
+  if (Number.isSafeInteger(given) && (given as number) >= 0) return given as number; // what games send
   const { success, data } = verifyBody.shape.placeid.safeParse(given);
   if (!success) throw new RankdError('invalid_request', `placeid in the ${where} ${wholeNumber}.`);
   return data;

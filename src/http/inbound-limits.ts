@@ -29,20 +29,25 @@ export class InboundLimits {
    * Takes one request from each limit in turn and sets the `RateLimit` headers (draft-ietf-httpapi-ratelimit-headers-10). Throws
    * `too_many_requests` at the first where none is left. A limit of 0 a minute is none.
    */
-  take(limits: readonly Limit[], reply: Pick<FastifyReply, 'headers'>): void {
-    const policies: string[] = [];
-    const states: string[] = [];
-    for (const limit of limits.filter(({ perMinute }) => perMinute > 0)) {
+  take(limits: readonly Limit[], reply: Pick<FastifyReply, 'header'>): void {
+    let policy = '';
+    let state = '';
+    for (const limit of limits) {
+      if (limit.perMinute === 0) continue;
       const taken = this.#buckets.take(`${limit.name} ${limit.of}`, limit);
-      policies.push(policyItem(limit));
-      states.push(stateItem(limit, taken));
-      reply.headers({ 'ratelimit-policy': policies.join(', '), ratelimit: states.join(', ') });
+      policy = listed(policy, policyItem(limit));
+      state = listed(state, stateItem(limit, taken));
+      reply.header('ratelimit-policy', policy).header('ratelimit', state);
       if (taken.isAllowed) continue;
       const { refusal, internal } = limit;
       const retryAfterMs = taken.msToNext;
       throw new RankdError('too_many_requests', refusal, { retryAfterMs, ...(internal !== undefined && { internal }) });
     }
   }
+}
+
+function listed(items: string, item: string): string {
+  return items === '' ? item : `${items}, ${item}`;
 }
 
 function policyItem({ name, perMinute, burst }: Limit): string {

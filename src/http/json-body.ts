@@ -12,7 +12,8 @@ const utf8 = new TextDecoder('utf-8', { fatal: true });
 /** The JSON of a body, plain or gzip, whatever its content type; `undefined` where there is no body. */
 export async function jsonBody({ body, headers }: FastifyRequest): Promise<unknown> {
   if (!Buffer.isBuffer(body) || body.length === 0) return undefined;
-  const bytes = await plainBytes(body, headers['content-encoding'] ?? 'identity');
+  const encoding = headers['content-encoding'];
+  const bytes = encoding === undefined ? body : await plainBytes(body, encoding);
   try {
     return JSON.parse(utf8.decode(bytes));
   } catch {

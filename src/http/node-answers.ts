@@ -1,8 +1,8 @@
 import type { Server, ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
-import { newId } from '../core/api-key.ts';
 import { RankdError } from '../errors.ts';
 import { answerTo } from './errors.ts';
+import { nextRequestId } from './request-id.ts';
 
 /** Gives the answers that Node would give by itself, without a body, the one JSON shape. */
 export function answerForNode(server: Server): void {
@@ -39,7 +39,7 @@ export function methodNotAllowed(method: string): RankdError {
 
 function endWith(socket: Duplex, error: RankdError): void {
   if (!socket.writable) return void socket.destroy();
-  const requestId = newId('req');
+  const requestId = nextRequestId();
   const { status, body } = answerTo(error, requestId);
   const json = JSON.stringify(body);
   const head = [

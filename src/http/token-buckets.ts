@@ -54,7 +54,8 @@ export class TokenBuckets {
   #remember(name: string, bucket: { tokens: number; at: number }): void {
     this.#buckets.delete(name);
     this.#buckets.set(name, bucket);
+    if (this.#buckets.size <= this.#most) return;
     const [oldest] = this.#buckets.keys();
-    if (this.#buckets.size > this.#most && oldest !== undefined) this.#buckets.delete(oldest);
+    if (oldest !== undefined) this.#buckets.delete(oldest);
   }
 }

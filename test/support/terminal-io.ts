@@ -38,6 +38,10 @@ export class TerminalIo implements Io {
 
   stdoutBytes = () => Promise.reject(new Error('nothing but text is printed on a terminal'));
 
+  log = (line: string) => {
+    this.talk += line;
+  };
+
   stderr = (text: string) => {
     this.talk += text;
   };

@@ -41,7 +41,7 @@ async function serve(cli: Cli, options: ServeOptions): Promise<void> {
   const log = createLog({
     level: logLevel(cli, config),
     readable: cli.io.isTerminal,
-    write: (line) => cli.io.stderr(line),
+    write: (line) => cli.io.log(line),
     note: (line) => problems.note(line),
   });
   const startedAt = { at: systemClock.now(), monotonic: systemClock.monotonic() };
