@@ -16,14 +16,16 @@ export class RefusedCallers {
 
   /** Writes what was counted since the last time. What can't be written is counted again. */
   async flush({ store }: Pick<Ports, 'store'>): Promise<void> {
-    for (const [kind, { code, reason, count }] of [...this.#counts]) {
-      this.#counts.delete(kind);
-      await store
-        .appendAudit({ by: 'daemon', action: 'caller.refused', subject: code, detail: { reason, count } })
-        .catch((error) => {
+    const counted = [...this.#counts];
+    this.#counts.clear();
+    await Promise.all(
+      counted.map(async ([kind, { code, reason, count }]) => {
+        const event = { by: 'daemon', action: 'caller.refused', subject: code, detail: { reason, count } };
+        await store.appendAudit(event).catch((error) => {
           this.#counts.set(kind, { code, reason, count: count + (this.#counts.get(kind)?.count ?? 0) });
           throw error;
         });
-    }
+      }),
+    );
   }
 }

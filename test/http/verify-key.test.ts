@@ -37,7 +37,7 @@ describe('keys that are not accepted', () => {
   const spoiled: Record<string, Spoil> = {
     'of another daemon': async () => {
       await using other = await openTestApp();
-      return other.createKey();
+      return await other.createKey();
     },
     'with one wrong character': async (_app, secret) => secret.replace(/.$/, (last) => (last === '0' ? '1' : '0')),
     'cut off': async (_app, secret) => secret.slice(0, -1),

@@ -1,7 +1,7 @@
 import Database from 'better-sqlite3';
-import { systemClock } from '../../clock.ts';
 import { RankdError } from '../../errors.ts';
-import { isBusy, toStoreError } from './sqlite-error.ts';
+import { toStoreError } from './sqlite-error.ts';
+import { type Transactions, WriteQueue } from './write-queue.ts';
 
 /** Values by name: `{ keyId }` is `@keyId` in the statement. */
 export type Bindings = Record<string, string | number | Buffer | null | undefined>;
@@ -21,6 +21,7 @@ export class Connection {
   readonly #database: Database.Database;
   readonly #statements = new Map<string, Database.Statement<[Bindings]>>();
   readonly #transaction: Database.Transaction<(work: () => unknown) => unknown>;
+  readonly #writes: WriteQueue;
   #ownWrites = 0;
 
   /** `patienceMs`: how long to wait for another process's lock, in milliseconds. */
@@ -29,6 +30,13 @@ export class Connection {
     this.#patienceMs = patienceMs;
     this.#database = openDatabase(file, { timeout: patienceMs, readonly: isReadonly });
     this.#transaction = this.#database.transaction((work: () => unknown) => work());
+    const transactions: Transactions = {
+      // SQLite's own wait for a lock would stop all requests for seconds, one after the other.
+      commit: <T>(work: () => T) => this.#guard(() => this.#unlessBusy(() => this.#transaction.immediate(work) as T)),
+      part: <T>(work: () => T) => this.#guard(() => this.#transaction(work) as T), // nested: a savepoint
+      isAlive: () => this.#database.inTransaction,
+    };
+    this.#writes = new WriteQueue(transactions, patienceMs);
   }
 
   get<Row>(sql: string, bindings: Bindings = {}): Row | undefined {
@@ -69,20 +77,9 @@ export class Connection {
   /**
    * All of `work` or nothing of it. Takes the write lock before the first read (BEGIN IMMEDIATE): a transaction that
    * begins with a read fails at its first write when another process has committed meanwhile, however long it would wait.
-   *
-   * Waiting leaves the event loop free: SQLite's own wait would stop all requests for seconds, one after the other.
    */
-  async write<T>(work: () => T): Promise<T> {
-    const giveUpAt = systemClock.monotonic() + this.#patienceMs; // other processes do not live by a test's clock
-    for (;;) {
-      const isLastTry = systemClock.monotonic() >= giveUpAt;
-      try {
-        return this.#guard(() => this.#unlessBusy(() => this.#transaction.immediate(work) as T));
-      } catch (error) {
-        if (isLastTry || !(error instanceof RankdError && isBusy(error.cause))) throw error;
-      }
-      await systemClock.sleep(retryEveryMs);
-    }
+  write<T>(work: () => T): Promise<T> {
+    return this.#writes.add(work);
   }
 
   /** As `write`, but holds the thread while it waits: for the time before anything is served. */
@@ -130,8 +127,6 @@ export class Connection {
     }
   }
 }
-
-const retryEveryMs = 15;
 
 function openDatabase(file: string, options: { timeout: number; readonly: boolean }): Database.Database {
   let database: Database.Database | undefined;

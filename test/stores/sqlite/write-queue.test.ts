@@ -1,0 +1,77 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, onTestFinished, test } from 'vitest';
+import { Connection } from '../../../src/stores/sqlite/connection.ts';
+import { createSqliteStore, openSqliteStore } from '../../../src/stores/sqlite/sqlite-store.ts';
+import { newChange, newKey, operator } from '../../contracts/store/samples.ts';
+import { ManualClock } from '../../support/manual-clock.ts';
+import { tempDir } from './support.ts';
+
+const clock = new ManualClock();
+
+async function open() {
+  const dataDir = tempDir();
+  await (await openSqliteStore({ dataDir, clock })).close();
+  const db = new Connection(join(dataDir, 'rankd.db'));
+  onTestFinished(() => db.close());
+  return { db, store: createSqliteStore(db, clock) };
+}
+
+/** How many commits are in the write-ahead log: frames that end one tell the size of the database (https://sqlite.org/fileformat2.html#walformat). */
+function commitsIn({ file }: Connection): number {
+  const log = readFileSync(`${file}-wal`);
+  const frameLength = 24 + log.readUInt32BE(8);
+  let commits = 0;
+  for (let at = 32; at + frameLength <= log.length; at += frameLength) commits += log.readUInt32BE(at + 4) > 0 ? 1 : 0;
+  return commits;
+}
+
+test('what arrives together is committed together', async () => {
+  const { db, store } = await open();
+  await store.appendAudit({ by: operator, action: 'first', subject: 's', detail: {} });
+  const before = commitsIn(db);
+  const members = Array.from({ length: 50 }, (_, index) => 2_000 + index);
+  await Promise.all(
+    members.map((rankeeId) => store.beginChange(newChange({ id: `chg_${rankeeId}`, rankeeId }), { after: undefined })),
+  );
+  expect(await store.openChanges()).toHaveLength(50);
+  expect(commitsIn(db) - before).toBe(1);
+});
+
+test('of what arrives together, what is refused is refused alone', async () => {
+  const { store } = await open();
+  const outcomes = await Promise.allSettled([
+    store.createKey(newKey('main'), operator),
+    store.createKey(newKey('main', { id: 'key_twin' }), operator),
+    store.createKey(newKey('other'), operator),
+    store.revokeKey('key_none', operator),
+  ]);
+  expect(outcomes).toMatchObject([
+    { status: 'fulfilled', value: { name: 'main' } },
+    { status: 'rejected', reason: { code: 'already_exists' } },
+    { status: 'fulfilled', value: { name: 'other' } },
+    { status: 'rejected', reason: { code: 'not_found' } },
+  ]);
+  expect((await store.listKeys()).map(({ name }) => name)).toEqual(['main', 'other']);
+  expect((await store.listAudit({ limit: 9 })).map(({ subject }) => subject)).toEqual(['key_other', 'key_main']);
+});
+
+test('where the disk has no room for one, SQLite gives up all of them: the others are kept all the same', async () => {
+  const { db, store } = await open();
+  const { pages } = db.get<{ pages: number }>('SELECT page_count AS pages FROM pragma_page_count') ?? { pages: 0 };
+  db.get(`PRAGMA max_page_count = ${pages + 2}`);
+  const large = newChange({ message: 'x'.repeat(100_000) });
+  const event = (subject: string) => store.appendAudit({ by: operator, action: 'a', subject, detail: {} });
+  const outcomes = await Promise.allSettled([
+    event('one'),
+    store.beginChange(large, { after: undefined }),
+    event('two'),
+  ]);
+  expect(outcomes).toMatchObject([
+    { status: 'fulfilled' },
+    { status: 'rejected', reason: { code: 'store_unavailable', message: expect.stringContaining('full') } },
+    { status: 'fulfilled' },
+  ]);
+  expect((await store.listAudit({ limit: 9 })).map(({ subject }) => subject)).toEqual(['two', 'one']);
+  expect(await store.openChanges()).toEqual([]);
+});
