@@ -1,11 +1,22 @@
-import { setTimeout as delay } from 'node:timers/promises';
 import type { Clock } from './ports.ts';
 
 /** The real clock. */
 export const systemClock: Clock = {
   now: () => Date.now(),
   monotonic: () => performance.now(),
-  sleep: (ms, signal) => delay(ms, undefined, { signal }),
+  sleep: (ms, signal) =>
+    new Promise((resolve, reject) => {
+      signal?.throwIfAborted();
+      const calledOff = () => {
+        clearTimeout(timer);
+        reject(signal?.reason);
+      };
+      const timer = setTimeout(() => {
+        signal?.removeEventListener('abort', calledOff);
+        resolve();
+      }, ms);
+      signal?.addEventListener('abort', calledOff, { once: true });
+    }),
 };
 
 /** A point in time after which nobody waits any more, both as a moment and as a signal. Dispose it to release its timer. */
@@ -16,6 +27,9 @@ export interface Deadline extends Disposable {
   readonly at: number;
 }
 
+/** Made once: an error of its own for each timer that is called off would cost more than the timer. */
+const released = new Error('nobody waits for this any more');
+
 /** A deadline `ms` milliseconds from now. */
 export function deadlineIn(clock: Clock, ms: number): Deadline {
   const expired = new AbortController();
@@ -24,5 +38,5 @@ export function deadlineIn(clock: Clock, ms: number): Deadline {
     () => expired.abort(),
     () => undefined, // disposed before it passed
   );
-  return { signal: expired.signal, at: clock.monotonic() + ms, [Symbol.dispose]: () => timer.abort() };
+  return { signal: expired.signal, at: clock.monotonic() + ms, [Symbol.dispose]: () => timer.abort(released) };
 }

@@ -12,8 +12,8 @@ const sameWindowMs = 2_000;
 export class Budget {
   #limit: number;
   #windowMs: number;
-  /** When each spent slot comes free again, ascending. */
-  #releases: number[] = [];
+  /** When the spent slots come free again, ascending. */
+  #spent: Release[] = [];
   /** No call starts before; after a closure it moves on with every start, until the platform says better. */
   #opensAt = 0;
   #closedUntil = 0;
@@ -28,12 +28,18 @@ export class Budget {
 
   /** The moments at which the next calls may start, one after the other, without end. */
   *starts(now: number): Generator<number, never> {
-    const releases = this.#releases.filter((at) => at > now);
+    const releases = [...this.#stillSpent(now)];
     let opensAt = Math.max(now, this.#opensAt);
-    for (let next = releases.length - this.#limit; ; next += 1) {
-      const start = Math.max(opensAt, releases[next] ?? now);
+    let free = this.#limit - slotsOf(releases);
+    for (let next = 0; ; free -= 1) {
+      let start = opensAt;
+      for (; free < 1; next += 1) {
+        const { at, slots } = releases[next] ?? { at: now, slots: 1 }; // there is one: the limit is 1 at least
+        start = Math.max(opensAt, at);
+        free += slots;
+      }
       yield start;
-      releases.push(start + this.#windowMs);
+      releases.push({ at: start + this.#windowMs, slots: 1 });
       opensAt = start + this.#spacingAfter(start);
     }
   }
@@ -45,14 +51,17 @@ export class Budget {
   /** Calls that could start at once. */
   left(now: number): number {
     if (now < this.#opensAt) return 0;
-    return Math.max(0, this.#limit - this.#releases.filter((at) => at > now).length);
+    return Math.max(0, this.#limit - slotsOf(this.#stillSpent(now)));
   }
 
   /** A call starts. */
   spend(now: number): void {
     this.#inFlight += 1;
     this.#opensAt = now + this.#spacingAfter(now);
-    this.#setReleases([...this.#releases, now + this.#windowMs], now);
+    const release = { at: now + this.#windowMs, slots: 1 };
+    const spent = this.#stillSpent(now);
+    const later = spent.findIndex(({ at }) => at > release.at); // where the window was a longer one before
+    spent.splice(later < 0 ? spent.length : later, 0, release);
   }
 
   /** A call that was started has ended, with what its answer said of the budget. */
@@ -78,21 +87,34 @@ export class Budget {
     const endsAt = now + Math.min(Math.max(resetMs, 1_000), this.#windowMs);
     const counted = Math.max(0, this.#limit - remaining) + this.#inFlight;
     const isSameWindow = now < this.#windowEndsAt && Math.abs(endsAt - this.#windowEndsAt) <= sameWindowMs;
-    const spent = isSameWindow ? Math.max(counted, this.#releases.filter((at) => at > now).length) : counted;
+    const spent = isSameWindow ? Math.max(counted, slotsOf(this.#stillSpent(now))) : counted;
     this.#windowEndsAt = endsAt;
     // What was under way before a closure says nothing against it.
     if (now >= this.#closedUntil) {
       this.#spacingMs = 0;
       this.#opensAt = now;
     }
-    this.#setReleases(new Array<number>(spent).fill(endsAt), now);
+    this.#spent = [{ at: endsAt, slots: spent }];
   }
 
   #spacingAfter(start: number): number {
     return start < this.#closedUntil + this.#windowMs ? this.#spacingMs : 0;
   }
 
-  #setReleases(releases: number[], now: number): void {
-    this.#releases = releases.filter((at) => at > now).sort((a, b) => a - b);
+  /** The slots that are not free, first to come free first. */
+  #stillSpent(now: number): Release[] {
+    const kept = this.#spent.findIndex(({ at }) => at > now);
+    this.#spent.splice(0, kept < 0 ? this.#spent.length : kept);
+    return this.#spent;
   }
+}
+
+/** So many slots come free at `at`. */
+interface Release {
+  at: number;
+  slots: number;
+}
+
+function slotsOf(releases: readonly Release[]): number {
+  return releases.reduce((sum, { slots }) => sum + slots, 0);
 }

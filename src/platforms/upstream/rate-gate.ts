@@ -22,8 +22,8 @@ interface Waiter {
   refuse(error: RankdError): void;
 }
 
-/** More would not be faster: at 300 calls a minute, 5 at once do where each takes a second. A burst must not open hundreds of connections. */
-const mostAtOnce = 32;
+/** Each of as many callers as there may well be goes ahead at once where there is budget; a burst must not open hundreds of connections. */
+const mostAtOnce = 64;
 
 /** Lets the calls of one operation through at the pace of the platform's budget: in order within a lane, in turn between lanes. */
 export class RateGate {
@@ -34,7 +34,7 @@ export class RateGate {
   readonly #mostAtOnce: number;
   #underWay = 0;
   #refusals = 0;
-  #alarm = new AbortController();
+  #alarm: AbortController | undefined;
   #admitted = 0;
   #waitedMs = 0;
 
@@ -146,7 +146,8 @@ export class RateGate {
   }
 
   #setAlarm(now: number): void {
-    this.#alarm.abort();
+    this.#alarm?.abort();
+    this.#alarm = undefined;
     if (this.#queue.isEmpty || !this.#hasHands) return; // the next to leave looks again
     this.#alarm = new AbortController();
     this.#clock.sleep(this.#nextStart(now) - now, this.#alarm.signal).then(
