@@ -4,7 +4,7 @@ import type { Connection } from './connection.ts';
 export function lineStore(db: Connection, clock: Pick<Clock, 'now'>): LineStore {
   return {
     async endOfLine(rankeeId) {
-      const last = db.get<{ seq: number }>('SELECT max(seq) AS seq FROM tickets WHERE rankee_id = @rankeeId', {
+      const last = db.get<{ seq: number }>('SELECT max(seq) AS seq FROM tickets WHERE rankee_id = +@rankeeId', {
         rankeeId,
       });
       return (last?.seq ?? 0) + 1;
@@ -30,7 +30,7 @@ export function lineStore(db: Connection, clock: Pick<Clock, 'now'>): LineStore 
       // A ticket from the future was taken before the clock was set back: its holder may be long gone.
       const ahead = db.get(
         `SELECT 1 FROM tickets
-         WHERE rankee_id = @rankeeId AND seq < @place AND holder <> @holder AND @now BETWEEN taken_at AND expires_at
+         WHERE rankee_id = +@rankeeId AND seq < @place AND holder <> @holder AND @now BETWEEN taken_at AND expires_at
          LIMIT 1`,
         { rankeeId, place, holder, now: clock.now() },
       );
