@@ -175,6 +175,14 @@ export interface KeyUse {
   at: number;
 }
 
+export interface KeySelection {
+  /** No others than those with one of these ids. */
+  ids?: readonly string[];
+  /** Those made after the key of this id. */
+  after?: string;
+  limit?: number;
+}
+
 export interface KeyStore {
   /**
    * The caller behind a secret, by equality of its hash; `undefined` where no key ever had it. What another process has committed
@@ -185,8 +193,8 @@ export interface KeyStore {
   createKey(key: NewKey, by: string): Promise<Key>;
   /** By id, else by name; a key that is not revoked is preferred, then the newest. */
   findKey(idOrName: string): Promise<Key | undefined>;
-  /** Oldest first. */
-  listKeys(): Promise<Key[]>;
+  /** Oldest first: all, or those that the selection leaves. */
+  listKeys(selection?: KeySelection): Promise<Key[]>;
   /** The new secret counts from now, all older ones until `oldExpiresAt`. */
   rotateKey(rotation: { keyId: string; secret: NewSecret; oldExpiresAt: number }, by: string): Promise<Key>;
   /** Changes how the key narrows the policy; null takes a rule away. Throws `conflict` where it is revoked. */

@@ -229,6 +229,23 @@ test.concurrent('verify tells mistyped, unknown and not whitelisted apart, in wo
   }
 });
 
+test.concurrent('key list shows a page at a time, and how to go on', async () => {
+  using home = new CliHome();
+  for (const name of ['a', 'b', 'c']) await home.here(['key', 'create', name]);
+  const first = await home.run(['key', 'list', '--limit', '2', '--json']);
+  const { keys, next } = first.json<{ keys: Array<{ id: string; name: string }>; next: string }>();
+  expect([keys.map(({ name }) => name), next]).toEqual([['a', 'b'], keys[1]?.id]);
+  const plain = await home.here(['key', 'list', '--limit', '2']);
+  expect(plain).toMatchObject({ code: 0, stderr: `There are more: rankd key list --after ${next}\n` });
+  const rest = (await home.here(['key', 'list', '--after', next, '--json'])).json<typeof first>();
+  expect(rest).toMatchObject({ keys: [{ name: 'c' }], next: null });
+  expect(await home.here(['key', 'list', '--after', 'c'])).toMatchObject({
+    code: 0,
+    stderr: 'There is no newer key.\n',
+  });
+  expect(await home.here(['key', 'list', '--after', 'nobody'])).toMatchObject({ code: 3 });
+});
+
 test.concurrent('an error is two lines with its exit code, or with --json one document on stderr', async () => {
   using home = new CliHome();
   const plain = await home.run(['key', 'show', 'nobody']);

@@ -41,6 +41,8 @@ export class PipedIo implements Io {
     this.talk += text;
   };
 
+  log = this.stderr;
+
   drained = async () => undefined;
 
   ask = (question: string): Promise<string> => Promise.reject(new Error(`nobody can be asked: ${question}`));

@@ -38,13 +38,11 @@ export class TerminalIo implements Io {
 
   stdoutBytes = () => Promise.reject(new Error('nothing but text is printed on a terminal'));
 
-  log = (line: string) => {
-    this.talk += line;
-  };
-
   stderr = (text: string) => {
     this.talk += text;
   };
+
+  log = this.stderr;
 
   drained = async () => undefined;
 

@@ -1,7 +1,7 @@
 import { refuseDeclared } from '../../core/declared.ts';
 import type { Key } from '../../core/model.ts';
 import { RankdError } from '../../errors.ts';
-import type { Clock, KeyStore, NewSecret, Presented } from '../../ports.ts';
+import type { Clock, KeySelection, KeyStore, NewSecret, Presented } from '../../ports.ts';
 import { appendEvent } from './audit.ts';
 import type { Connection } from './connection.ts';
 import { type KeyRow, keyColumns, toKey } from './key-row.ts';
@@ -47,8 +47,16 @@ export function keyStore(db: Connection, clock: Pick<Clock, 'now'>): Omit<KeySto
       return row && toKey(row);
     },
 
-    async listKeys() {
-      return db.all<KeyRow>(`SELECT ${keyColumns} FROM keys AS k ORDER BY k.seq`, { now: clock.now() }).map(toKey);
+    async listKeys(selection = {}) {
+      const { ids, limit = -1 } = selection; // -1 is no limit
+      const asked = Object.entries(conditions).filter(
+        ([name]) => selection[name as keyof typeof conditions] !== undefined,
+      );
+      const where = asked.map(([, condition]) => condition).join(' AND ') || 'TRUE';
+      const bindings = { ...selection, ids: JSON.stringify(ids), limit, now: clock.now() };
+      return db
+        .all<KeyRow>(`SELECT ${keyColumns} FROM keys AS k WHERE ${where} ORDER BY k.seq LIMIT +@limit`, bindings)
+        .map(toKey);
     },
 
     async rotateKey({ keyId, secret, oldExpiresAt }, by) {
@@ -120,6 +128,12 @@ export function keyStore(db: Connection, clock: Pick<Clock, 'now'>): Omit<KeySto
     },
   };
 }
+
+/** What each part of a selection asks of a key. */
+const conditions = {
+  ids: 'k.id IN (SELECT value FROM json_each(@ids))',
+  after: 'k.seq > (SELECT seq FROM keys WHERE id = @after)',
+} as const satisfies Record<Exclude<keyof KeySelection, 'limit'>, string>;
 
 /** Pauses a key or lifts the pause, with its audit event; part of a transaction. */
 export function setPaused(

@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import type { KeySelection } from '../../../src/ports.ts';
 import type { StoreCase } from '../store-contract.ts';
 import { awkwardText, newKey, newSecret, operator } from './samples.ts';
 
@@ -64,6 +65,16 @@ export function keyContract(at: StoreCase): void {
       at.clock.setWallClock(0);
       await at.store.createKey(newKey('a'), operator);
       expect((await at.store.listKeys()).map((key) => key.name)).toEqual(['b', 'a']);
+    });
+
+    test('a part of the keys can be asked for: after one of them, no more than a number, or by their ids', async () => {
+      for (const name of ['a', 'b', 'c', 'd']) await at.store.createKey(newKey(name), operator);
+      const names = async (selection: KeySelection) => (await at.store.listKeys(selection)).map(({ name }) => name);
+      expect(await names({ limit: 2 })).toEqual(['a', 'b']);
+      expect(await names({ after: 'key_b', limit: 5 })).toEqual(['c', 'd']);
+      expect(await names({ after: 'key_d' })).toEqual([]);
+      expect(await names({ ids: ['key_d', 'key_a', 'key_none'] })).toEqual(['a', 'd']);
+      expect(await names({ ids: [] })).toEqual([]);
     });
 
     test('a secret or an id that is kept already is a conflict', async () => {

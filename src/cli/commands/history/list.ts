@@ -27,7 +27,8 @@ export function listCommand(history: Command, cli: Cli): void {
 async function list(cli: Cli, { limit, ...options }: SelectionOptions & { limit: number }): Promise<void> {
   await cli.withStore(async (store) => {
     const changes = await store.listChanges({ ...(await selectionOf(store, options)), limit });
-    const keyNames = new Map((await store.listKeys()).map(({ id, name }) => [id, name]));
+    const ids = [...new Set(changes.flatMap(({ keyId = [] }) => keyId))];
+    const keyNames = new Map((await store.listKeys({ ids })).map(({ id, name }) => [id, name]));
     const rows = changes.map((change) => toRow(change, keyNames));
     cli.print(
       { changes: changes.map(changeDocument) },

@@ -1,5 +1,7 @@
 import type { Command } from 'commander';
 import type { Key } from '../../../core/model.ts';
+import { requireKey } from '../../../usecases/keys.ts';
+import { wholeNumber } from '../../arguments.ts';
 import type { Cli } from '../../cli.ts';
 import { examples } from '../../help.ts';
 import { table } from '../../table.ts';
@@ -11,8 +13,13 @@ export function listCommand(key: Command, cli: Cli): void {
   key
     .command('list')
     .description('every key with its state; while it is rotated, who still uses the old secret')
-    .addHelpText('after', examples('rankd key list', 'rankd key list --json'))
-    .action(() => list(cli));
+    .option('--limit <n>', 'at most this many', wholeNumber(1, 1_000_000), 100)
+    .option('--after <key>', 'only those made after this key (id or name)')
+    .addHelpText(
+      'after',
+      examples('rankd key list', 'rankd key list --json', 'rankd key list --after my-game --limit 500'),
+    )
+    .action((options: { limit: number; after?: string }) => list(cli, options));
 }
 
 const headings = [
@@ -29,11 +36,19 @@ const headings = [
   'declared in',
 ];
 
-async function list(cli: Cli): Promise<void> {
-  const keys = await cli.withStore((store) => store.listKeys());
-  cli.print({ keys: keys.map(keyDocument) }, table(headings, keys.flatMap(rowsOf)));
-  if (keys.length === 0) cli.say('There is no key yet.\ntry: rankd key create NAME');
+async function list(cli: Cli, { limit, after }: { limit: number; after?: string }): Promise<void> {
+  await cli.withStore(async (store) => {
+    const from = after === undefined ? {} : { after: (await requireKey(store, after)).id };
+    const keys = await store.listKeys({ ...from, limit: limit + 1 });
+    const shown = keys.slice(0, limit);
+    const next = keys.length > limit ? (shown.at(-1)?.id ?? null) : null;
+    cli.print({ keys: shown.map(keyDocument), next }, table(headings, shown.flatMap(rowsOf)));
+    if (next !== null) cli.say(`There are more: rankd key list --after ${next}`);
+    if (keys.length === 0) cli.say(after === undefined ? noKeys : 'There is no newer key.');
+  });
 }
+
+const noKeys = 'There is no key yet.\ntry: rankd key create NAME';
 
 /** A row for each secret that is accepted; what is the key's own stands in the first. */
 function rowsOf(key: Key): string[][] {
