@@ -13,7 +13,7 @@ interface Kept {
 }
 
 /** Above it, a burst would open more connections than it could ever use. */
-const mostAtOnce = 32;
+const mostAtOnce = 64;
 
 test('changes of one member are written one after the other, in the order in which they arrived', () =>
   onOpenCloud(
