@@ -79,6 +79,18 @@ export class RankdError extends Error {
     this.internal = internal;
   }
 
+  /**
+   * For what callers are told thousands of times a second: to find out where an error was made costs more than the checks
+   * that led to it.
+   */
+  static withoutStack(...[code, message, details]: ConstructorParameters<typeof RankdError>): RankdError {
+    const { stackTraceLimit } = Error;
+    Error.stackTraceLimit = 0;
+    const error = new RankdError(code, message, details);
+    Error.stackTraceLimit = stackTraceLimit;
+    return error;
+  }
+
   /** The short reason of this code, e.g. `Invalid API Key`. */
   get reason(): string {
     return reasons[this.code];

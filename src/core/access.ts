@@ -45,7 +45,7 @@ export const accessChecks: readonly AccessCheck[] = [
     name: 'scope',
     refusal({ key }, { scope }) {
       if (key.scopes.includes(scope)) return undefined;
-      return new RankdError(
+      return RankdError.withoutStack(
         'key_not_allowed',
         `This key may ${key.scopes.join(' and ')} but not ${scope}; use a key with the scope ${scope}.`,
         { hint: `rankd key create NAME --scope ${scope}`, internal: key.id },
@@ -60,7 +60,7 @@ export const accessChecks: readonly AccessCheck[] = [
       const what =
         entry === undefined ? 'not on the whitelist of this key' : 'on the whitelist of this key, but disabled';
       const command = entry === undefined ? 'add' : 'enable';
-      return new RankdError(
+      return RankdError.withoutStack(
         'place_not_whitelisted',
         `Place ${placeId} is ${what}. The group's owner can change that with: rankd whitelist ${command} ${placeId}`,
         { hint: `rankd whitelist ${command} ${placeId} --key ${key.name}`, internal: `${key.id}, place ${placeId}` },
@@ -71,7 +71,7 @@ export const accessChecks: readonly AccessCheck[] = [
     name: 'breaker',
     refusal({ key }, { scope }) {
       if (key.pausedAt === undefined || scope !== 'rank') return undefined;
-      return new RankdError(
+      return RankdError.withoutStack(
         'key_paused',
         'This key is paused because it changed many members in a short time. The group owner can lift that with: rankd key resume',
         { hint: `rankd history list --key ${key.name}, then: rankd key resume ${key.name}`, internal: key.id },
@@ -82,7 +82,7 @@ export const accessChecks: readonly AccessCheck[] = [
 
 /** No whitelist can hold place 0, so the usual advice would not help. */
 function unpublished({ id }: Key): RankdError {
-  return new RankdError(
+  return RankdError.withoutStack(
     'place_not_whitelisted',
     'Place 0 is no place: a game that runs in Studio and was never published sends it. Publish the game, then whitelist its place id.',
     { hint: 'publish the game from Roblox Studio, then: rankd whitelist add PLACE', internal: `${id}, place 0` },
@@ -111,7 +111,7 @@ export function wrongMode({ id, name, mode }: Key): RankdError {
 
 /** One text for every key that is not accepted: a caller never learns which keys exist. The log and the audit say why. */
 export function invalidKey(internal: string, hint: string): RankdError {
-  return new RankdError(
+  return RankdError.withoutStack(
     'invalid_key',
     'This API key is not accepted. Check that it is complete and current: rankd key verify -',
     {

@@ -12,7 +12,10 @@ export async function identify(
 ): Promise<Presented> {
   const secret = bearer.exec(authorization ?? '')?.[1];
   if (secret === undefined) {
-    throw new RankdError('missing_authorization', 'Send the API key in the header "Authorization: Bearer <key>".');
+    throw RankdError.withoutStack(
+      'missing_authorization',
+      'Send the API key in the header "Authorization: Bearer <key>".',
+    );
   }
   const createHint = 'rankd key create NAME';
   const mode = keyMode(secret);
