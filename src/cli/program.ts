@@ -138,5 +138,11 @@ function usageError({ code, message }: CommanderError, command: Command): RankdE
   }
   const [problem = '', suggestion] = message.replace(/^error: /, '').split('\n');
   const what = problem.charAt(0).toUpperCase() + problem.slice(1).replace(/\.$/, '');
-  return new RankdError('usage', `${what}.`, { hint: suggestion?.replace(/^\((.*)\)$/, '$1') ?? help });
+  return new RankdError('usage', `${what}.`, { hint: suggestion === undefined ? help : suggested(path, suggestion) });
+}
+
+/** `(Did you mean key?)` as what is to be typed; of several, commander's own words. */
+function suggested(path: string, suggestion: string): string {
+  const [, name] = /^\(Did you mean (\S+)\?\)$/.exec(suggestion) ?? [];
+  return name === undefined ? suggestion.replace(/^\((.*)\)$/, '$1') : `${path} ${name}`;
 }

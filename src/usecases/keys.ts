@@ -65,9 +65,11 @@ export async function chooseKey(
 ): Promise<Key> {
   if (idOrName !== undefined) return requireKey(store, idOrName);
   const ended: KeyState[] = ['revoked', 'expired'];
-  const [key, other] = (await store.listKeys()).filter((one) => !ended.includes(keyState(one, clock.now())));
+  const keys = await store.listKeys();
+  const [key, other] = keys.filter((one) => !ended.includes(keyState(one, clock.now())));
   if (key === undefined) {
-    throw new RankdError('not_found', 'There is no key that is accepted.', { hint: 'rankd key create NAME' });
+    const message = keys.length === 0 ? 'There is no key yet.' : 'Every key is revoked or expired.';
+    throw new RankdError('not_found', message, { hint: 'rankd key create NAME' });
   }
   if (other === undefined) return key;
   throw new RankdError('usage', 'There is more than one key; say which one is meant.', {
