@@ -77,17 +77,17 @@ test('no output of a command obeys a caller or an operator’s note: texts, JSON
   timeout: 60_000,
 }, async () => {
   using home = new CliHome();
-  await home.run(['key', 'create', 'game', '--out', 'game.key']);
+  await home.here(['key', 'create', 'game', '--out', 'game.key']);
   await using daemon = await DaemonProcess.start(home);
   const { secret } = await home.json<{ secret: string }>('key', 'create', 'caller');
-  await home.run(['whitelist', 'add', '1', '--key', 'caller']);
+  await home.here(['whitelist', 'add', '1', '--key', 'caller']);
   const odd = texts.filter((text) => !text.includes('\0'));
   for (const text of odd) {
     const body = rankBody({ rankerName: text, rankeeName: text, command: text, newRankId: 10 });
     await daemon.post('/v1/ranker?placeid=1', secret, body);
   }
   const note = odd.join(' ').toWellFormed();
-  await home.run(['whitelist', 'add', '2', '--key', 'caller', '--note', note]);
+  await home.here(['whitelist', 'add', '2', '--key', 'caller', '--note', note]);
   const { changes } = await home.json<{ changes: Array<{ id: string }> }>('history', 'list');
   const commands = [
     ['history', 'list'],
@@ -111,7 +111,7 @@ test('no output of a command obeys a caller or an operator’s note: texts, JSON
     ]);
   expect(changes.length).toBe(Math.min(odd.length, 20));
   for (const args of runs) {
-    const { stdout, stderr } = await home.run(args);
+    const { stdout, stderr } = await home.here(args);
     const shown = args.includes('csv') ? stdout.replaceAll('\r\n', '\n') : stdout;
     for (const line of `${shown}${stderr}`.split('\n')) expect(line, args.slice(0, 2).join(' ')).not.toMatch(controls);
   }
@@ -137,7 +137,7 @@ test.each(['__proto__: { policy: { max_rank: 1 } }', 'policy: { __proto__: { max
     using home = new CliHome();
     const { writeFileSync } = await import('node:fs');
     writeFileSync(home.path('rankd.yaml'), `${yaml}\n`);
-    const { code, stderr } = await home.run(['config', 'check']);
+    const { code, stderr } = await home.here(['config', 'check']);
     expect([code, stderr]).toEqual([78, expect.stringMatching(/rankd\.yaml:1:\d+ .*unknown setting/)]);
   },
 );

@@ -68,7 +68,7 @@ describe.each(['the Open Cloud key', 'a key', 'a rotated key', 'a key in a file'
 
 /** Runs a command and keeps what it prints as a place to search. */
 async function rankd(args: string[], { input = '', keep = true } = {}): Promise<string> {
-  const { stdout, stderr } = await at.home.run(args, { input });
+  const { stdout, stderr } = await at.home.here(args, { input });
   if (keep) places.push([`output of rankd ${args.join(' ')}`, stdout + stderr]);
   return stdout;
 }

@@ -56,7 +56,7 @@ auditEvents  2
 
 test('--json is one document; nothing else is printed, and the data directory is as it was', async () => {
   const before = readdirSync(home.dataDir);
-  const { code, stdout, stderr } = await home.run(['backup', 'copy.db', '--json']);
+  const { code, stdout, stderr } = await home.here(['backup', 'copy.db', '--json']);
   expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
   expect(JSON.parse(stdout)).toEqual({
     v: 1,
@@ -96,7 +96,7 @@ test('beside a daemon that is changing ranks the copy is one moment of the datab
 
 test('a file that exists is left as it is, and replaced with --force', async () => {
   writeFileSync(home.path('copy.db'), 'mine');
-  expect(await home.run(['backup', 'copy.db'])).toMatchObject({
+  expect(await home.here(['backup', 'copy.db'])).toMatchObject({
     code: 4,
     stdout: '',
     stderr: `error: ${home.path('copy.db')} already exists and was left as it is.
@@ -104,7 +104,7 @@ try: choose another name, or replace it with --force
 `,
   });
   expect(readFileSync(home.path('copy.db'), 'utf8')).toBe('mine');
-  expect((await home.run(['backup', '--force', 'copy.db'])).code).toBe(0);
+  expect((await home.here(['backup', '--force', 'copy.db'])).code).toBe(0);
   expect(contentOf(home.path('copy.db')).keys).toEqual(['game']);
 });
 
@@ -147,7 +147,7 @@ test.each([
 ])('$what is refused, and nothing is written', async ({ target, code, says }) => {
   mkdirSync(home.path('folder'));
   const before = readFileSync(join(home.dataDir, 'rankd.db'));
-  const result = await home.run(['backup', ...target.replace('DATA', home.dataDir).split(' ')]);
+  const result = await home.here(['backup', ...target.replace('DATA', home.dataDir).split(' ')]);
   expect(result).toMatchObject({ code, stdout: '' });
   expect(result.stderr).toMatch(/^error: .+\ntry: .+\n$/);
   expect(result.stderr).toContain(says);
@@ -187,7 +187,7 @@ test('a damaged database is not passed off as a backup', async () => {
   const descriptor = openSync(file, 'r+');
   writeFileSync(descriptor, Buffer.concat([readFileSync(file).subarray(0, 8_192), Buffer.alloc(size - 8_192, 0xff)]));
   closeSync(descriptor);
-  const result = await home.run(['backup', 'copy.db']);
+  const result = await home.here(['backup', 'copy.db']);
   expect(result).toMatchObject({ code: 69, stdout: '' });
   expect(result.stderr).toContain('damaged');
   expect(readdirSync(home.cwd)).toEqual([]);
@@ -210,7 +210,7 @@ test('a copy that is read back and found unsound is not kept', async () => {
 
 test('without a database there is nothing to back up, and none is made', async () => {
   const dataDir = home.path('empty');
-  expect(await home.run(['backup', 'copy.db'], { dataDir })).toMatchObject({
+  expect(await home.here(['backup', 'copy.db'], { dataDir })).toMatchObject({
     code: 3,
     stdout: '',
     stderr: `error: There is no database of rankd in ${dataDir}.

@@ -22,7 +22,7 @@ test('ends with 0 where the daemon answers, wherever it listens', async () => {
 
 test('asks a daemon that listens on every address', async () => {
   await using _daemon = await DaemonProcess.start(home, { args: ['--host', '0.0.0.0'] });
-  expect((await home.run(['health', '--ready'])).code).toBe(0);
+  expect((await home.here(['health', '--ready'])).code).toBe(0);
 });
 
 test('ends with 69 where none runs, though another one listens on the configured port', async () => {
@@ -43,11 +43,11 @@ try: start it with \`rankd serve\`, or name another directory with --data-dir
 test('a daemon that cannot change ranks is healthy and not ready, and says why', async () => {
   await using world = await openCloudHome();
   await using daemon = await world.startDaemon();
-  expect((await world.home.run(['health', '--ready'])).code).toBe(0);
+  expect((await world.home.here(['health', '--ready'])).code).toBe(0);
   world.roblox.credential.enabled = false;
   await daemon.post(ranker, world.secret, rankBody()); // which is how rankd learns of it
-  const result = await world.home.run(['health', '--ready']);
+  const result = await world.home.here(['health', '--ready']);
   expect(result).toMatchObject({ code: 69, stdout: '' });
   expect(result.stderr).toMatch(/^error: rankd is not ready: .+\ntry: rankd doctor; .+\n$/);
-  expect((await world.home.run(['health'])).code).toBe(0);
+  expect((await world.home.here(['health'])).code).toBe(0);
 });

@@ -162,19 +162,19 @@ test.concurrent('rotating keeps the old secret only until its overlap ends', asy
 test.concurrent('revoking asks first: without a terminal and -y it ends with 2 and the key works on', async () => {
   using home = new CliHome();
   const { secret = '', key } = await home.json<Made>('key', 'create', 'game');
-  const unasked = await home.run(['key', 'revoke', 'game'], { input: 'y\n' });
+  const unasked = await home.here(['key', 'revoke', 'game'], { input: 'y\n' });
   expect(unasked).toMatchObject({ code: 2, stdout: '' });
   expect(await accepts(home, secret)).toBe(true);
 
-  expect((await home.run(['-y', 'key', 'revoke', key.id])).code).toBe(0);
-  const refused = await home.run(['key', 'verify', '-', '--json'], { input: secret });
+  expect((await home.here(['-y', 'key', 'revoke', key.id])).code).toBe(0);
+  const refused = await home.here(['key', 'verify', '-', '--json'], { input: secret });
   expect(refused).toMatchObject({ code: 5, stderr: '' });
   expect(refused.json()).toMatchObject({
     v: 1,
     accepted: false,
     reason: expect.stringContaining('the key is revoked'),
   });
-  expect((await home.run(['key', 'rotate', 'game'])).code).toBe(4);
+  expect((await home.here(['key', 'rotate', 'game'])).code).toBe(4);
 });
 
 test.concurrent('the rules of a key are given at its birth, changed later, and shown', async () => {
@@ -248,11 +248,11 @@ test.concurrent('key list shows a page at a time, and how to go on', async () =>
 
 test.concurrent('an error is two lines with its exit code, or with --json one document on stderr', async () => {
   using home = new CliHome();
-  const plain = await home.run(['key', 'show', 'nobody']);
+  const plain = await home.here(['key', 'show', 'nobody']);
   expect(plain).toMatchObject({ code: 3, stdout: '' });
   expect(plain.stderr).toMatch(/^error: [^\n]+\ntry: [^\n]+\n$/);
 
-  const asJson = await home.run(['key', 'show', 'nobody', '--json']);
+  const asJson = await home.here(['key', 'show', 'nobody', '--json']);
   expect(asJson).toMatchObject({ code: 3, stdout: '' });
   expect(asJson.json()).toEqual({
     v: 1,
@@ -262,7 +262,7 @@ test.concurrent('an error is two lines with its exit code, or with --json one do
     message: expect.stringContaining('nobody'),
     try: 'rankd key list',
   });
-  const wrongUsage = await home.run(['key', 'create', '--nope', '--json']); // parsing stops before the flag
+  const wrongUsage = await home.here(['key', 'create', '--nope', '--json']); // parsing stops before the flag
   expect(wrongUsage).toMatchObject({ code: 2, stdout: '' });
   expect(wrongUsage.json()).toMatchObject({ v: 1, success: false, code: 'usage' });
 });

@@ -51,8 +51,8 @@ server.host          127.0.0.1  127.0.0.9  needs a restart
 test('rankd reload with mistakes in the file: every one is told with its place, and the daemon keeps what it had', async () => {
   const { home, daemon, secret } = await serveWith('policy: { locked_roles: [20] }\n');
   writeFileSync(home.path('rankd.yaml'), 'policy: { locked_roles: [], max_rank: 999 }\nlimit: { rank: 1 }\n');
-  const checked = await home.run(['config', 'check']);
-  const refused = await home.run(['reload']);
+  const checked = await home.here(['config', 'check']);
+  const refused = await home.here(['reload']);
   expect(refused).toMatchObject({ code: 78, stdout: '' });
   expect(refused.stderr).toBe(
     checked.stderr.replace(
@@ -61,7 +61,7 @@ test('rankd reload with mistakes in the file: every one is told with its place, 
     ),
   );
   expect(refused.stderr).toContain('rankd.yaml:1:39 policy.max_rank');
-  expect((await home.run(['reload', '--json'])).json()).toMatchObject({ code: 'config_invalid' });
+  expect((await home.here(['reload', '--json'])).json()).toMatchObject({ code: 'config_invalid' });
   expect(await daemon.post(ranker, secret, promotion)).toMatchObject({ status: 403 });
   const { events } = await home.json<{ events: Event[] }>('audit', 'list', '--by', 'cli', '--action', 'config');
   expect(events).toHaveLength(2);
@@ -71,7 +71,7 @@ test('rankd reload with mistakes in the file: every one is told with its place, 
 test('rankd reload with a ladder that the group does not have changes nothing', async () => {
   const { home, daemon, secret } = await serveWith('');
   writeFileSync(home.path('rankd.yaml'), 'group: { ladder: [10, 99] }\npolicy: { locked_roles: [20] }\n');
-  expect(await home.run(['reload'])).toMatchObject({
+  expect(await home.here(['reload'])).toMatchObject({
     code: 78,
     stderr: expect.stringMatching(/^error: .*99.*\n.*\ntry: /),
   });
@@ -80,7 +80,7 @@ test('rankd reload with a ladder that the group does not have changes nothing', 
 
 test('rankd reload without a daemon says so and how to start one', async () => {
   using home = new CliHome();
-  expect(await home.run(['reload'])).toMatchObject({
+  expect(await home.here(['reload'])).toMatchObject({
     code: 69,
     stdout: '',
     stderr: `error: No rankd daemon runs on the data directory ${home.dataDir}.
@@ -122,7 +122,7 @@ test('a daemon on the simulated group goes live, and to another key, without a r
   expect(warnings).toEqual([expect.stringContaining('lacks the scope group:write')]);
 
   writeFileSync(home.path('roblox.key'), 'another-key');
-  const other = await home.run(['reload']);
+  const other = await home.here(['reload']);
   expect(other).toMatchObject({ code: 0, stdout: expect.stringContaining('platform.api_key') });
   expect(other.stderr).toMatch(/^warning: Roblox does not accept the key that rankd acts with /);
   expect(other.stdout + other.stderr).not.toContain('another-key');

@@ -11,12 +11,12 @@ import { binary, CliHome } from '../support/run-cli.ts';
 
 test.concurrent('without a daemon: not running, exit code 69, and nothing is made', async () => {
   using home = new CliHome();
-  expect(await home.run(['status'])).toMatchObject({
+  expect(await home.here(['status'])).toMatchObject({
     code: 69,
     stdout: 'FIELD  VALUE\nstate  not running\n',
     stderr: 'try: rankd serve\n',
   });
-  const { code, stdout, stderr } = await home.run(['status', '--json']);
+  const { code, stdout, stderr } = await home.here(['status', '--json']);
   expect({ code, stderr }).toEqual({ code: 69, stderr: '' });
   expect(JSON.parse(stdout)).toEqual({
     v: 1,
@@ -28,7 +28,7 @@ test.concurrent('without a daemon: not running, exit code 69, and nothing is mad
 test.concurrent('after a daemon has stopped the history is still told', async () => {
   using home = new CliHome();
   await home.json('rank', 'set', '1001', '20', '-y');
-  expect(await home.run(['status'])).toMatchObject({
+  expect(await home.here(['status'])).toMatchObject({
     code: 69,
     stdout: 'FIELD          VALUE\nstate          not running\nopen changes   0\nchanges today  1 applied\n',
   });
@@ -96,7 +96,7 @@ test.concurrent('on a real group: what is left of the budget, a credential that 
   });
   roblox.credential.enabled = false;
   expect((await daemon.post(ranker, secret, rankBody())).status).toBe(502);
-  const { code, stdout } = await home.run(['status']);
+  const { code, stdout } = await home.here(['status']);
   expect(code).toBe(0);
   expect(stdout).toMatch(/^credential +NOT ACCEPTED: /m);
   expect(stdout).toMatch(/^AT +PROBLEM\n\S+Z +POST \/v1\/ranker 502 platform_credential: /m);

@@ -149,18 +149,18 @@ test.concurrent('places are removed, enabled and disabled all together or not at
 
 test.concurrent('check says yes with 0 and no with 5, for places that are missing or disabled', async () => {
   using home = await homeWithKey();
-  await home.run(['whitelist', 'add', '1', '2']);
-  await home.run(['whitelist', 'disable', '2']);
-  expect(await home.run(['whitelist', 'check', '1'])).toMatchObject({ code: 0, stdout: 'yes\n', stderr: '' });
-  const disabled = await home.run(['whitelist', 'check', '2']);
+  await home.here(['whitelist', 'add', '1', '2']);
+  await home.here(['whitelist', 'disable', '2']);
+  expect(await home.here(['whitelist', 'check', '1'])).toMatchObject({ code: 0, stdout: 'yes\n', stderr: '' });
+  const disabled = await home.here(['whitelist', 'check', '2']);
   expect(disabled).toMatchObject({ code: 5, stdout: 'no\n' });
   expect(disabled.stderr).toContain('try: rankd whitelist enable 2 --key game');
-  expect(await home.run(['whitelist', 'check', '3', '-q'])).toMatchObject({ code: 5, stdout: 'no\n', stderr: '' });
-  const asJson = await home.run(['whitelist', 'check', '2', '--json']);
+  expect(await home.here(['whitelist', 'check', '3', '-q'])).toMatchObject({ code: 5, stdout: 'no\n', stderr: '' });
+  const asJson = await home.here(['whitelist', 'check', '2', '--json']);
   expect(asJson).toMatchObject({ code: 5, stderr: '' });
   expect(asJson.json()).toMatchObject({ v: 1, allowed: false, entry: { placeId: 2, active: false, keyName: 'game' } });
-  await home.run(['whitelist', 'enable', '2']);
-  expect((await home.run(['whitelist', 'check', '2'])).code).toBe(0);
+  await home.here(['whitelist', 'enable', '2']);
+  expect((await home.here(['whitelist', 'check', '2'])).code).toBe(0);
 });
 
 test.concurrent('with several keys the key must be named, a revoked one gets no places, and each key has its own list', async () => {

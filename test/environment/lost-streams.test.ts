@@ -13,7 +13,7 @@ const home = new CliHome();
 beforeAll(async () => {
   await home.json('key', 'create', 'game');
   const places = Array.from({ length: 3_000 }, (_, index) => index + 1).join('\n');
-  expect((await home.run(['whitelist', 'add', '--file', '-'], { input: places })).code).toBe(0);
+  expect((await home.here(['whitelist', 'add', '--file', '-'], { input: places })).code).toBe(0);
 });
 afterAll(() => home[Symbol.dispose]());
 

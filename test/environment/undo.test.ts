@@ -65,6 +65,6 @@ test('a platform that stays away ends the undo, and the members it did not come 
     undo: { left: [sampleUsers.officer], stoppedBy: { code: 'platform_credential' } },
   });
   roblox.credential.enabled = true;
-  expect((await home.run(['history', 'undo', '--key', 'game', '--since', '1h', '-y'])).code).toBe(0);
+  expect((await home.here(['history', 'undo', '--key', 'game', '--since', '1h', '-y'])).code).toBe(0);
   expect(roblox.group.held(sampleUsers.officer)).toEqual(before);
 });
