@@ -1,9 +1,7 @@
 import { once } from 'node:events';
 import { homedir, hostname, userInfo } from 'node:os';
 import { join } from 'node:path';
-import { createInterface, type Interface } from 'node:readline/promises';
-import { Writable } from 'node:stream';
-import { text } from 'node:stream/consumers';
+import type { Interface } from 'node:readline/promises';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { isatty } from 'node:tty';
 import { fileURLToPath } from 'node:url';
@@ -73,7 +71,7 @@ const io: Io = {
   showsProgress: process.stderr.isTTY === true,
   ask,
   askHidden,
-  readStdin: () => text(process.stdin),
+  readStdin: async () => (await import('node:stream/consumers')).text(process.stdin),
   env: process.env,
   cwd: process.cwd(),
   nodeVersion: process.versions.node,
@@ -124,10 +122,13 @@ function stopWithNpx(): void {
 }
 
 async function ask(question: string): Promise<string> {
+  const { createInterface } = await import('node:readline/promises');
   return answer(createInterface({ input: process.stdin, output: process.stderr }), question);
 }
 
 async function askHidden(question: string): Promise<string> {
+  const { createInterface } = await import('node:readline/promises');
+  const { Writable } = await import('node:stream');
   process.stderr.write(question);
   const nowhere = new Writable({ write: (_text, _encoding, done) => done() });
   const typed = await answer(createInterface({ input: process.stdin, output: nowhere, terminal: true }), '');
