@@ -28,6 +28,9 @@ export default defineConfig({
   },
 });
 
+/** By which commander starts commands that are programs of their own: rankd has none, and `node:child_process` takes its time. */
+const commandersOwn = 'childProcess';
+
 /**
  * Importing a module of Node evaluates all that it exports, which for `node:http` is `fetch` with HTTP/2 and TLS: longer than
  * the rest of a command takes. The module itself, asked for, costs what is used of it.
@@ -35,6 +38,7 @@ export default defineConfig({
 function takeNodeModulesAsTheyAre(chunk: string): string {
   const taken: string[] = [];
   const rest = chunk.replaceAll(/^import (.+) from "(node:[\w/]+)";$/gm, (_, names: string, from: string) => {
+    if (names === commandersOwn) return `const ${names} = undefined;`;
     const bound = names.startsWith('{') ? names.replaceAll(' as ', ': ') : names.replace('* as ', '');
     taken.push(`const ${bound} = globalThis.process.getBuiltinModule("${from}");`);
     return '';

@@ -1,4 +1,3 @@
-import { execFile } from 'node:child_process';
 import type { Logger } from './log.ts';
 import type { Clock, Store } from './ports.ts';
 
@@ -51,7 +50,8 @@ async function feed(options: ServiceManagerOptions, periodMs: number, signal: Ab
  * Node.js can't write to such a socket itself. The helper waits until systemd has read the message: systemd refuses it from
  * a process that is gone already.
  */
-function notify({ env, log }: ServiceManagerOptions, message: string): Promise<void> {
+async function notify({ env, log }: ServiceManagerOptions, message: string): Promise<void> {
+  const { execFile } = await import('node:child_process');
   return new Promise((resolve) => {
     execFile('systemd-notify', [message], { env }, (error) => {
       if (error !== null) log.error({ err: error }, `systemd could not be told ${message}`);

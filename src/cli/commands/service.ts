@@ -1,4 +1,3 @@
-import { execFile } from 'node:child_process';
 import { chmodSync, existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
@@ -83,6 +82,7 @@ function write(file: string, unit: string): void {
 }
 
 async function letSystemdRead(cli: Cli): Promise<void> {
+  const { execFile } = await import('node:child_process');
   try {
     await promisify(execFile)('systemctl', ['daemon-reload'], { env: cli.io.env });
     cli.say('done: systemctl daemon-reload');
