@@ -18,7 +18,8 @@ export interface Bench extends AsyncDisposable {
   members: number[];
   /** The roles (ids, base role left out) that each of them began with. */
   rolesAtFirst: Map<number, number[]>;
-  startDaemon(): Promise<DaemonProcess>;
+  /** `env`: besides what it needs. */
+  startDaemon(env?: Record<string, string>): Promise<DaemonProcess>;
   /** Every rank change in the history, oldest first. */
   history(): Promise<KeptChange[]>;
   /** Waits until no change is pending or unknown. Returns how many still are after `patienceMs`. */
@@ -50,7 +51,7 @@ export async function openBench({
     secret,
     members: [...rolesAtFirst.keys()],
     rolesAtFirst,
-    startDaemon: () => DaemonProcess.start(home, { env: { RANKD_PLATFORM_API_KEY: fake.apiKey } }),
+    startDaemon: (env = {}) => DaemonProcess.start(home, { env: { RANKD_PLATFORM_API_KEY: fake.apiKey, ...env } }),
     history: () => list(),
     openAfter: async (patienceMs) => {
       const giveUpAt = performance.now() + patienceMs;
