@@ -4,7 +4,12 @@
 const [major, minor] = process.versions.node.split('.').map(Number);
 const isNewEnough = major > 22 || (major === 22 && minor >= 14);
 
-// What was compiled is kept beside the code, for those who may write there: nobody else could change what it runs.
-if (isNewEnough) process.getBuiltinModule('node:module').enableCompileCache(`${import.meta.dirname}/../dist/.cache`);
-
+if (isNewEnough) keepWhatIsCompiled(`${import.meta.dirname}/../dist`);
 await import(isNewEnough ? '../dist/main.js' : './older-node.js');
+
+/** Beside the code and for its owner alone: nobody else could change what runs, and root leaves nothing in a user's folder. */
+function keepWhatIsCompiled(folder) {
+  const { statSync } = process.getBuiltinModule('node:fs');
+  const isOwn = statSync(folder, { throwIfNoEntry: false })?.uid === process.getuid?.();
+  if (isOwn) process.getBuiltinModule('node:module').enableCompileCache(`${folder}/.cache`);
+}

@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process';
-import { cpSync, existsSync, mkdtempSync, rmSync } from 'node:fs';
+import { chmodSync, chownSync, cpSync, existsSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -33,24 +33,35 @@ describe.each(runtimes)('started by %s', (_, [node = '', ...flags]) => {
 });
 
 test('too old, and no other Node at hand: two lines and exit code 78', () => {
-  const folder = mkdtempSync(join(tmpdir(), 'rankd-guard-'));
-  try {
-    for (const part of ['bin', 'dist', 'package.json'])
-      cpSync(join(root, part), join(folder, part), { recursive: true });
-    const { status, stderr, signal } = spawnSync(
-      process.execPath,
-      ['--import', pretend, join(folder, 'bin/rankd.js'), 'key', 'list'],
-      {
-        encoding: 'utf8',
-      },
-    );
-    expect(signal).toBeNull();
-    expect(status).toBe(78);
-    expect(stderr).toMatch(/^error: rankd needs Node\.js 22\.14 or newer; this is .+\ntry: .+\n$/);
-  } finally {
-    rmSync(folder, { recursive: true });
-  }
+  using copy = copyOfRankd();
+  const line = ['--import', pretend, join(copy.folder, 'bin/rankd.js'), 'key', 'list'];
+  const { status, stderr, signal } = spawnSync(process.execPath, line, { encoding: 'utf8' });
+  expect(signal).toBeNull();
+  expect(status).toBe(78);
+  expect(stderr).toMatch(/^error: rankd needs Node\.js 22\.14 or newer; this is .+\ntry: .+\n$/);
 });
+
+test('what was compiled is kept beside the code by its owner, and by nobody else, root included', () => {
+  using copy = copyOfRankd();
+  const run = () => spawnSync(process.execPath, [join(copy.folder, 'bin/rankd.js'), 'version'], { encoding: 'utf8' });
+  const kept = join(copy.folder, 'dist/.cache');
+  if (process.getuid?.() === 0) chownSync(join(copy.folder, 'dist'), 12_345, 12_345);
+  else chmodSync(join(copy.folder, 'dist'), 0o500);
+  expect(run()).toMatchObject({ status: 0, stderr: '' });
+  expect(existsSync(kept)).toBe(false);
+  if (process.getuid?.() === 0) chownSync(join(copy.folder, 'dist'), 0, 0);
+  else chmodSync(join(copy.folder, 'dist'), 0o700);
+  expect(run()).toMatchObject({ status: 0, stderr: '' });
+  expect(existsSync(kept)).toBe(true);
+});
+
+/** The built package in a folder of its own. */
+function copyOfRankd(): Disposable & { folder: string } {
+  const folder = mkdtempSync(join(tmpdir(), 'rankd-guard-'));
+  for (const part of ['bin', 'dist', 'package.json']) cpSync(join(root, part), join(folder, part), { recursive: true });
+  rmSync(join(folder, 'dist/.cache'), { recursive: true, force: true });
+  return { folder, [Symbol.dispose]: () => rmSync(folder, { recursive: true }) };
+}
 
 /** The first Node on the path that the project did not bring. */
 function systemNode(): string {
