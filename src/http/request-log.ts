@@ -13,9 +13,8 @@ export function requestLog({
   // No field of these lines is named after a secret, and looking for such fields costs as much as the line.
   const lines = log.child({}, { redact: [], level: 'trace' });
   return (request, { statusCode }) => {
-    const level = statusCode >= 500 ? 'warn' : 'info';
+    const { method, id, facts, arrivedAt, routeOptions, logLevel: level } = request;
     if (!log.isLevelEnabled(level)) return; // of the parent: a child does not hear of a new level
-    const { method, id, facts, arrivedAt, routeOptions } = request;
     const ms = Math.round(clock.monotonic() - arrivedAt);
     const path = routeOptions.url ?? withoutSecrets(pathOf(request.url)).slice(0, longestPath);
     lines[level]({ requestId: id, method, path, status: statusCode, ms, ...facts }, 'request');

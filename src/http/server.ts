@@ -40,6 +40,8 @@ declare module 'fastify' {
   interface FastifyRequest {
     /** What the request's line in the log says besides status and time. */
     facts: Record<string, unknown>;
+    /** Of that line. */
+    logLevel: 'debug' | 'info' | 'warn';
     /** When its head had arrived, on `Clock.monotonic()`: its deadline counts from then. */
     arrivedAt: number;
   }
@@ -70,9 +72,11 @@ export function createServer(
   acceptAnyBody(server);
   const logAnswer = requestLog(app);
   server.decorateRequest('facts');
+  server.decorateRequest('logLevel', 'info');
   server.decorateRequest('arrivedAt', 0);
   // Hooks with a callback: with a promise each, the hooks alone would cost a tenth of a verification.
   server.addHook('onRequest', (request, reply, done) => {
+    request.raw.headers['content-type'] = anyType;
     request.facts = noFacts;
     request.arrivedAt = app.clock.monotonic();
     app.inFlight += 1;
@@ -122,14 +126,13 @@ function withoutSchemas(): never {
 
 const noFacts: Record<string, unknown> = {};
 
+/** What every body is taken for. By its name: a parser for `*` is looked for anew with each request. */
+const anyType = 'application/json';
+
 /** Bodies come as bytes, whatever they call themselves: games send JSON as text/plain or without any type. */
 function acceptAnyBody(server: FastifyInstance): void {
   server.removeAllContentTypeParsers();
-  server.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, body, done) => done(null, body));
-  server.addHook('onRequest', ({ raw }, _reply, done) => {
-    raw.headers['content-type'] = 'application/json';
-    done();
-  });
+  server.addContentTypeParser(anyType, { parseAs: 'buffer' }, (_request, body, done) => done(null, body));
 }
 
 function sendError(
@@ -138,6 +141,7 @@ function sendError(
 ): FastifyReply {
   const known = fromFramework(error);
   const { status, headers, body } = answerTo(known, request.id);
+  request.logLevel = status >= 500 ? 'warn' : 'info';
   if (status === 500) app.log.error({ err: error, requestId: request.id }, 'request failed');
   if (known instanceof RankdError) {
     request.facts = {
@@ -146,7 +150,7 @@ function sendError(
       ...(known.internal !== undefined && { internal: known.internal }),
       ...(status >= 500 && { why: whyOf(known) }),
     };
-    if (isAboutCaller(known)) app.refused.count(known);
+    if (isAboutCaller(known) && app.refused.count(known) > mostLoggedOfAKind) request.logLevel = 'debug';
   }
   return reply
     .code(status)
@@ -164,6 +168,9 @@ function whyOf({ message, cause }: RankdError): string {
 function isAboutCaller({ code, internal }: RankdError): boolean {
   return internal !== undefined || code === 'missing_authorization';
 }
+
+/** A minute: the audit has the sums. Whoever tries keys must not fill the disk with the log of it. */
+const mostLoggedOfAKind = 20;
 
 /** Fastify's own refusals, in rankd's words. */
 function fromFramework(error: unknown): unknown {

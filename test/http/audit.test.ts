@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import { mintKey } from '../../src/core/api-key.ts';
 import type { AuditEvent } from '../../src/core/model.ts';
 import { rankBody } from '../support/answers.ts';
 import { ManualClock } from '../support/manual-clock.ts';
@@ -105,6 +106,32 @@ test('no secret is in the log or the audit, however a caller misplaces it', asyn
   expect(app.logLines.length).toBeGreaterThan(8);
   expect(app.logLines.join('')).not.toContain(tail.slice(0, 20));
   expect(remembered).not.toContain(tail.slice(0, 20));
+});
+
+test('what comes to nothing is not in the log unless asked for: verifications that succeed, and whether the daemon is well', async () => {
+  await using app = await openTestApp({ logLevel: 'info' });
+  const key = await app.createKey();
+  await verify(app, key);
+  await send(`${app.url}/healthz`, {});
+  await send(`${app.url}/readyz`, {});
+  await rank(app, key);
+  await verify(app, key, 43);
+  const logged = () => app.logLines.map((line) => JSON.parse(line)).filter(({ msg }) => msg === 'request');
+  await expect.poll(() => logged().length).toBe(2);
+  expect(logged()).toMatchObject([{ path: '/v1/ranker' }, { path: '/v1/apikey', code: 'place_not_whitelisted' }]);
+});
+
+test('whoever tries keys can not fill the disk with the log of it: of each kind of refusal 20 a minute are told', async () => {
+  const clock = new ManualClock();
+  await using app = await openTestApp({ clock, logLevel: 'info', config: { limits: { failedAuthPerMinute: 0 } } });
+  const told = () => app.logLines.filter((line) => line.includes('no such key')).length;
+  for (let index = 0; index < 30; index += 1) await verify(app, mintKey('live').secret);
+  await expect.poll(told).toBe(20);
+  await clock.advance(60_000);
+  await verify(app, mintKey('live').secret);
+  await expect.poll(told).toBe(21);
+  const [sum] = (await app.store.listAudit({ limit: 100 })).filter(({ action }) => action === 'caller.refused');
+  expect(sum?.detail).toEqual({ reason: 'no such key', count: 30 });
 });
 
 test('every answer has a line in the log under its request id, with key and place where they are known', async () => {

@@ -9,7 +9,7 @@ import { loadConfig } from '../../src/config/load.ts';
 import type { KeyMode, KeyRules, Scope } from '../../src/core/model.ts';
 import { startDaemon } from '../../src/daemon.ts';
 import type { HttpApp } from '../../src/http/server.ts';
-import { createLog } from '../../src/log.ts';
+import { createLog, type LogLevel } from '../../src/log.ts';
 import { createPlatform } from '../../src/platforms/create-platform.ts';
 import type { CallContext, Clock, Platform, Store } from '../../src/ports.ts';
 import { createKey } from '../../src/usecases/keys.ts';
@@ -26,6 +26,8 @@ export interface TestAppOptions {
   /** Puts something between rankd and the simulated group. */
   platform?: (simulated: Platform) => Platform;
   clock?: Clock;
+  /** Everything unless given. */
+  logLevel?: LogLevel;
   /** The directory of a test app that was stopped: starts on what it left. */
   dataDir?: string;
 }
@@ -85,7 +87,11 @@ export async function openTestApp(options: TestAppOptions = {}): Promise<TestApp
   const dataDir = options.dataDir ?? mkdtempSync(join(tmpdir(), 'rankd-http-'));
   const config = testConfig(dataDir, options.config);
   const logLines: string[] = [];
-  const log = createLog({ level: 'info', readable: false, write: (line) => void logLines.push(line) });
+  const log = createLog({
+    level: options.logLevel ?? 'debug',
+    readable: false,
+    write: (line) => void logLines.push(line),
+  });
   const clock = options.clock === undefined ? {} : { clock: options.clock };
   const simulated = await createPlatform({ config: config.platform, dataDir, clock: neverUsed });
   const platform = options.platform === undefined ? {} : { platform: options.platform(simulated) };

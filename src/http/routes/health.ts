@@ -9,8 +9,12 @@ const readyWithinMs = 3_000;
 
 /** GET /healthz: the process answers. GET /readyz: it can change ranks: store, platform and credential answer, not draining. */
 export function healthRoutes(server: FastifyInstance, app: HttpApp): void {
-  server.get('/healthz', async (): Promise<z.infer<typeof healthAnswer>> => ({ status: 'ok' }));
-  server.get('/readyz', async (): Promise<z.infer<typeof readyAnswer>> => {
+  server.get('/healthz', async (request): Promise<z.infer<typeof healthAnswer>> => {
+    request.logLevel = 'debug'; // asked every few seconds
+    return { status: 'ok' };
+  });
+  server.get('/readyz', async (request): Promise<z.infer<typeof readyAnswer>> => {
+    request.logLevel = 'debug';
     if (app.isDraining)
       throw new RankdError('shutting_down', 'rankd is stopping or restarting.', { retryAfterMs: 5_000 });
     const dead = app.deadCredential();
