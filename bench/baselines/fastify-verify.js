@@ -1,0 +1,15 @@
+import Fastify from 'fastify';
+
+/**
+ * Bare Fastify: the body parsed as rankd parses it, a constant JSON string back. What any verification costs at least. Plain
+ * JavaScript, because what strips types would count as its memory.
+ */
+const server = Fastify();
+const utf8 = new TextDecoder('utf-8', { fatal: true });
+server.removeAllContentTypeParsers();
+server.addContentTypeParser('application/json', { parseAs: 'buffer' }, (_request, body, done) => {
+  done(null, JSON.parse(utf8.decode(body)));
+});
+server.post('/v1/apikey', async (_request, reply) => reply.type('application/json; charset=utf-8').send('"ws_bare"'));
+const url = await server.listen({ host: '127.0.0.1', port: 0 });
+process.stdout.write(`${JSON.stringify({ url })}\n`);

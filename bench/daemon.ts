@@ -1,0 +1,43 @@
+import { writeFileSync } from 'node:fs';
+import { binary, CliHome } from '../test/support/run-cli.ts';
+import { type ServerProcess, startServer } from './processes.ts';
+
+/** The place that every key here is good for. */
+export const place = 42;
+
+/** No limit that a load meets: what is measured is the work, not the refusal of it. */
+const limits = `limits:
+  rank: 1000000
+  rank_burst: 1000000
+  verify: 1000000
+  failed_auth: 1000000
+`;
+
+/** The built rankd in a home of its own, with one key. */
+export interface Rankd extends AsyncDisposable {
+  home: CliHome;
+  /** The key's secret. */
+  secret: string;
+  /** Starts its daemon on the server's core, logging into a file as under a service manager. */
+  start(env?: Record<string, string>): Promise<ServerProcess>;
+}
+
+/** `config`: more of `rankd.yaml`. */
+export async function openRankd(config = 'platform:\n  kind: simulated\n'): Promise<Rankd> {
+  const home = new CliHome();
+  writeFileSync(home.path('rankd.yaml'), config + limits);
+  const { secret } = await home.json<{ secret: string }>('key', 'create', 'bench');
+  await home.json('whitelist', 'add', String(place));
+  return {
+    home,
+    secret,
+    start: (env = {}) =>
+      startServer([binary, 'serve', '--port', '0', '--json', '--config', home.path('rankd.yaml')], {
+        env: { HOME: home.folder, RANKD_DATA_DIR: home.dataDir, ...env },
+        logFile: home.path('rankd.log'),
+      }),
+    async [Symbol.asyncDispose]() {
+      home[Symbol.dispose]();
+    },
+  };
+}

@@ -1,0 +1,68 @@
+import { join } from 'node:path';
+import Database from 'better-sqlite3';
+import { mintKey } from '../src/core/api-key.ts';
+import { place, type Rankd } from './daemon.ts';
+
+/** How much a database holds. */
+export interface Size {
+  keys: number;
+  changes: number;
+}
+
+/** Secrets that are good for the bench's place, among all the keys that are filled in. */
+const goodSecrets = 10;
+
+/** Fills the database of a rankd that does not run, by SQL: through the commands it would take days. Returns the secrets of some of its keys. */
+export function fill({ home }: Rankd, { keys, changes }: Size): string[] {
+  using db = openForFilling(join(home.dataDir, 'rankd.db'));
+  const minted = Array.from({ length: goodSecrets }, () => mintKey('live'));
+  const now = Date.now();
+  db.run(
+    `INSERT INTO keys (id, name, mode, scopes, created_at)
+     SELECT 'key_fill' || value, 'fill-' || value, 'live', '["verify","rank"]', @now FROM ${numbers}`,
+    { count: keys, now },
+  );
+  db.run(
+    `INSERT INTO key_secrets (key_id, hash, masked, created_at)
+     SELECT 'key_fill' || value, randomblob(32), 'rk_live_abc…xyz', @now FROM ${numbers}`,
+    { count: keys, now },
+  );
+  db.run(
+    `INSERT INTO whitelist (key_id, place_id, active, note, added_at)
+     SELECT 'key_fill' || value, @place, 1, '', @now FROM ${numbers}`,
+    { count: keys, now, place },
+  );
+  for (const [index, { stored }] of minted.entries()) {
+    const keyId = `key_fill${1 + Math.floor((index * keys) / goodSecrets)}`;
+    db.run('UPDATE key_secrets SET hash = @hash, masked = @masked WHERE key_id = @keyId', { ...stored, keyId });
+  }
+  db.run(
+    `INSERT INTO rank_changes (id, state, message, rankee_id, rankee_name, ranker_id, ranker_name, new_rank_id, role_id, roles_before,
+                               roles_after, aim, key_id, place_id, done_by, dry_run, demotion, top_rank, requested_at, finished_at)
+     SELECT 'chg_fill' || value, 'applied', 'Member is now Officer (rank 20), was Trainee (rank 10).', 1000 + value % 1000000, 'Member',
+            7, 'Builder', 20, 120, '[110]', '[120]', 'apply', 'key_fill' || (1 + value % @keys), @place,
+            'key:key_fill' || (1 + value % @keys), 0, 0, 20, @now - 10 * (@count - value), @now - 10 * (@count - value) + 5
+     FROM ${numbers}`,
+    { count: changes, now, place, keys },
+  );
+  return minted.map(({ secret }) => secret);
+}
+
+/** The numbers from 1 to `@count`. */
+const numbers = `(WITH RECURSIVE numbers (value) AS (SELECT 1 UNION ALL SELECT value + 1 FROM numbers WHERE value < @count)
+                  SELECT value FROM numbers)`;
+
+/** Without care for a crash: what is half filled is thrown away. */
+function openForFilling(file: string) {
+  const db = new Database(file);
+  db.pragma('journal_mode = OFF');
+  db.pragma('synchronous = OFF');
+  db.pragma('cache_size = -1000000');
+  return {
+    run: (sql: string, bindings: Record<string, unknown>) => void db.prepare(sql).run(bindings),
+    [Symbol.dispose]() {
+      db.pragma('journal_mode = WAL');
+      db.close();
+    },
+  };
+}

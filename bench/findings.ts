@@ -1,0 +1,59 @@
+import type { Spread } from './rounds.ts';
+
+/** What a figure has to reach. */
+export type Goal = { atLeast: number } | { atMost: number };
+
+/** One line of the table. */
+export interface Finding extends Spread {
+  /** What is measured, against what. */
+  what: string;
+  against: string;
+  /** What is compared: `req/s`, `p99`, `time`. */
+  figure: string;
+  /** × is a ratio. */
+  unit: '×' | 'ms' | 'KB' | 'packages';
+  /** Absent where the figure is only told. */
+  goal?: Goal;
+}
+
+export function isReached({ median, goal }: Pick<Finding, 'median' | 'goal'>): boolean {
+  if (goal === undefined) return true;
+  return 'atLeast' in goal ? median >= goal.atLeast : median <= goal.atMost;
+}
+
+/** The findings as a Markdown table. */
+export function tableOf(findings: readonly Finding[]): string[] {
+  return [
+    '| what | against | figure | median | lowest to highest | to reach |',
+    '| --- | --- | --- | --- | --- | --- |',
+    ...findings.map(
+      (finding) =>
+        `| ${finding.what} | ${finding.against} | ${finding.figure} | ${told(finding.median, finding)} | ${spread(finding)} | ${goalText(finding)} |`,
+    ),
+  ];
+}
+
+function spread(finding: Finding): string {
+  const { lowest, highest } = finding;
+  return lowest === highest ? '' : `${told(lowest, finding)} to ${told(highest, finding)}`;
+}
+
+function goalText(finding: Finding): string {
+  const { goal } = finding;
+  if (goal === undefined) return 'told';
+  const text = 'atLeast' in goal ? `≥ ${told(goal.atLeast, finding)}` : `≤ ${told(goal.atMost, finding)}`;
+  return isReached(finding) ? text : `${text}, **not reached**`;
+}
+
+function told(value: number, { unit }: Finding): string {
+  switch (unit) {
+    case '×':
+      return value.toFixed(2);
+    case 'ms':
+      return `${value.toFixed(2)} ms`;
+    case 'KB':
+      return `${Math.round(value)} KB`;
+    case 'packages':
+      return `${value} packages`;
+  }
+}

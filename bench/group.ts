@@ -1,0 +1,7 @@
+/** The group of the bench's platform. */
+export const group = { id: 1, base: 1, trainee: 10, officer: 20, leader: 200 };
+
+/** A role's id by its rank. */
+export function roleIdOf(rank: number): number {
+  return rank + 100;
+}

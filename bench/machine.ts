@@ -1,0 +1,20 @@
+import { readFileSync } from 'node:fs';
+import { cpus, release, totalmem, type } from 'node:os';
+import { canPin } from './processes.ts';
+
+/** What the figures were measured on and with. */
+export function machine(): Record<string, string> {
+  const [first] = cpus();
+  return {
+    machine: `${cpus().length} × ${first?.model.trim() ?? 'unknown'}, ${Math.round(totalmem() / 2 ** 30)} GiB`,
+    system: `${type()} ${release()}`,
+    cores: canPin ? 'server and load each on a core of their own' : 'server and load not kept apart',
+    'Node.js': process.version,
+    ...Object.fromEntries(['fastify', 'better-sqlite3', 'autocannon'].map((name) => [name, versionOf(name)])),
+  };
+}
+
+function versionOf(name: string): string {
+  const file = new URL(`../node_modules/${name}/package.json`, import.meta.url);
+  return (JSON.parse(readFileSync(file, 'utf8')) as { version: string }).version;
+}

@@ -1,0 +1,63 @@
+import { spawnSync } from 'node:child_process';
+import { binary, type CliHome } from '../../test/support/run-cli.ts';
+import { openRankd } from '../daemon.ts';
+import type { Finding } from '../findings.ts';
+import { onCore } from '../processes.ts';
+import { interleaved, ratio, spreadOf } from '../rounds.ts';
+
+/** Runs whose median is one figure: processes of a few tens of milliseconds vary more than they last. */
+const runsEach = 9;
+const against = 'node -e 0';
+
+/** The wall time of commands, and of `serve` up to its first answer, against a Node.js that does nothing. */
+export async function commands({ rounds }: { rounds: number }): Promise<Finding[]> {
+  await using rankd = await openRankd();
+  let made = 0;
+  const nextName = () => {
+    made += 1;
+    return `key-${made}`;
+  };
+  const lines: Array<{ line: () => string[]; what: string; atMost: number }> = [
+    { what: 'rankd --version', line: () => ['--version'], atMost: 1.4 },
+    { what: 'rankd key list', line: () => ['key', 'list'], atMost: 2.2 },
+    { what: 'rankd key create', line: () => ['key', 'create', nextName()], atMost: 2.5 },
+  ];
+  const findings: Finding[] = [];
+  for (const { what, line, atMost } of lines) {
+    const ours = async () => medianMs(() => runMs(rankd.home, [binary, ...line()]));
+    const pairs = await interleaved({ ours, baseline: nothing(rankd.home) }, rounds);
+    findings.push({ what, against, figure: 'time', unit: '×', goal: { atMost }, ...ratio(pairs, (ms) => ms) });
+  }
+  const starts = await interleaved({ ours: () => firstAnswerMs(rankd), baseline: nothing(rankd.home) }, rounds);
+  const what = 'rankd serve, to its first answer';
+  findings.push({ what, against, figure: 'time', unit: '×', goal: { atMost: 5 }, ...ratio(starts, (ms) => ms) });
+  return findings;
+}
+
+/** The wall time of a command in milliseconds. Throws where it fails. */
+export function runMs({ folder, dataDir, cwd }: CliHome, args: string[]): number {
+  const [program, programArgs] = onCore('server', args);
+  const env = { PATH: process.env['PATH'], HOME: folder, RANKD_DATA_DIR: dataDir };
+  const startedAt = performance.now();
+  const { status, stderr } = spawnSync(program, programArgs, { cwd, env, encoding: 'utf8' });
+  const ms = performance.now() - startedAt;
+  if (status !== 0) throw new Error(`${args.join(' ')} ended with ${status}: ${stderr}`);
+  return ms;
+}
+
+export function medianMs(run: () => number): number {
+  return spreadOf(Array.from({ length: runsEach }, run)).median;
+}
+
+function nothing(home: CliHome): () => Promise<number> {
+  return async () => medianMs(() => runMs(home, ['-e', '0']));
+}
+
+async function firstAnswerMs(rankd: Awaited<ReturnType<typeof openRankd>>): Promise<number> {
+  const startedAt = performance.now();
+  await using server = await rankd.start();
+  const { status } = await fetch(`${server.url}/healthz`);
+  const ms = performance.now() - startedAt;
+  if (status !== 200) throw new Error(`/healthz answered ${status}`);
+  return ms;
+}

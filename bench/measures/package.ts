@@ -1,0 +1,43 @@
+import { execFileSync } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import type { Finding } from '../findings.ts';
+import { once } from './memory.ts';
+
+const root = fileURLToPath(new URL('../..', import.meta.url));
+
+/** The tarball that npm would publish, and what an install of it brings. */
+export async function packed(): Promise<Finding[]> {
+  const folder = mkdtempSync(join(tmpdir(), 'rankd-packed-'));
+  try {
+    const npm = (...args: string[]) =>
+      execFileSync('npm', args, { cwd: folder, encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] });
+    const tarball = join(folder, npm('pack', root, '--ignore-scripts').trim().split('\n').at(-1) ?? '');
+    writeFileSync(join(folder, 'package.json'), '{}');
+    npm('install', tarball);
+    const lock = JSON.parse(readFileSync(join(folder, 'node_modules/.package-lock.json'), 'utf8')) as {
+      packages: object;
+    };
+    const common = { what: 'install from the packed tarball', against: '' };
+    return [
+      {
+        ...common,
+        figure: 'packages',
+        unit: 'packages',
+        goal: { atMost: 4 },
+        ...once(Object.keys(lock.packages).length),
+      },
+      {
+        ...common,
+        figure: 'tarball, without better-sqlite3',
+        unit: 'KB',
+        goal: { atMost: 700 },
+        ...once(statSync(tarball).size / 1000),
+      },
+    ];
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+}

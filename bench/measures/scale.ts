@@ -1,0 +1,58 @@
+import { binary } from '../../test/support/run-cli.ts';
+import { openRankd, type Rankd } from '../daemon.ts';
+import { fill, type Size } from '../fill.ts';
+import type { Finding } from '../findings.ts';
+import { load } from '../load.ts';
+import type { ServerProcess } from '../processes.ts';
+import { interleaved, ratio } from '../rounds.ts';
+import { verification } from '../verification.ts';
+import { medianMs, runMs } from './commands.ts';
+
+const large: Size = { keys: 1_000_000, changes: 5_000_000 };
+const small: Size = { keys: 10, changes: 10 };
+const connections = 64;
+
+/** What a full database costs: verification and pages of lists, against a database that holds next to nothing. */
+export async function scale({ rounds, seconds }: { rounds: number; seconds: number }): Promise<Finding[]> {
+  await using full = await openRankd();
+  await using empty = await openRankd();
+  const fullRequests = fill(full, large).map((secret) => verification(secret));
+  const emptyRequests = fill(empty, small).map((secret) => verification(secret));
+  await using fullServer = await full.start();
+  await using emptyServer = await empty.start();
+  const run = ({ url }: ServerProcess, requests: typeof fullRequests) =>
+    load({ url, connections, seconds, requests }, { status: 200 });
+  const verified = await interleaved(
+    { ours: () => run(fullServer, fullRequests), baseline: () => run(emptyServer, emptyRequests) },
+    rounds,
+  );
+  const listed = (line: string[]) =>
+    interleaved({ ours: () => listMs(full, line), baseline: () => listMs(empty, line) }, rounds);
+  const history = await listed(['history', 'list']);
+  const keys = await listed(['key', 'list', '--limit', '10']);
+  const against = 'the same with 10';
+  const of = 'with 1 000 000 keys and places, 5 000 000 changes';
+  return [
+    {
+      what: `POST /v1/apikey ${of}`,
+      against,
+      figure: 'req/s',
+      unit: '×',
+      goal: { atLeast: 0.9 },
+      ...ratio(verified, (r) => r.requestsPerSecond),
+    },
+    {
+      what: `history list ${of}`,
+      against,
+      figure: 'time',
+      unit: '×',
+      goal: { atMost: 1.5 },
+      ...ratio(history, (ms) => ms),
+    },
+    { what: `key list ${of}`, against, figure: 'time', unit: '×', goal: { atMost: 1.5 }, ...ratio(keys, (ms) => ms) },
+  ];
+}
+
+async function listMs({ home }: Rankd, line: string[]): Promise<number> {
+  return medianMs(() => runMs(home, [binary, ...line]));
+}

@@ -1,0 +1,47 @@
+import { mintKey } from '../../src/core/api-key.ts';
+import { openRankd, place } from '../daemon.ts';
+import type { Finding } from '../findings.ts';
+import { type LoadReport, type LoadRequest, load } from '../load.ts';
+import { cpuMs, program, type ServerProcess, startServer } from '../processes.ts';
+import { interleaved, ratio } from '../rounds.ts';
+import { verification } from '../verification.ts';
+
+const connections = 64;
+
+/** `POST /v1/apikey`, accepted and refused, against a route that only parses the body and answers. */
+export async function verify({ rounds, seconds }: { rounds: number; seconds: number }): Promise<Finding[]> {
+  await using rankd = await openRankd();
+  await using ours = await rankd.start();
+  await using fastify = await startServer([program('baselines/fastify-verify.js')]);
+  await using node = await startServer([program('baselines/node-http.ts')]);
+  const good = verification(rankd.secret);
+  const run = async ({ url, pid }: ServerProcess, request: LoadRequest, status = 200) => {
+    const cpuBeforeMs = cpuMs(pid);
+    const report = await load({ url, connections, seconds, requests: [request] }, { status });
+    return { ...report, cpuMsEach: (cpuMs(pid) - cpuBeforeMs) / (report.statuses[status] ?? 0) };
+  };
+  const against = (base: ServerProcess, request: LoadRequest, status: number) =>
+    interleaved({ ours: () => run(ours, request, status), baseline: () => run(base, request) }, rounds);
+
+  const accepted = await against(fastify, good, 200);
+  const wrongKey = await against(fastify, verification(mintKey('live').secret), 401);
+  const wrongPlace = await against(fastify, verification(rankd.secret, place + 1), 403);
+  const bare = await against(node, good, 200);
+  const throughput = ({ requestsPerSecond }: LoadReport) => requestsPerSecond;
+  const common = { unit: '×', figure: 'req/s', against: 'bare Fastify', goal: { atLeast: 0.85 } } as const;
+  const what = 'POST /v1/apikey';
+  return [
+    { ...common, what: `${what}, good key`, ...ratio(accepted, throughput) },
+    { ...common, what: `${what}, good key`, figure: 'p99', goal: { atMost: 1.3 }, ...ratio(accepted, (r) => r.p99Ms) },
+    {
+      what: `${what}, good key`,
+      against: 'bare Fastify',
+      figure: 'CPU of the server for one request',
+      unit: '×',
+      ...ratio(accepted, ({ cpuMsEach }) => cpuMsEach),
+    },
+    { ...common, what: `${what}, wrong key`, ...ratio(wrongKey, throughput) },
+    { ...common, what: `${what}, place not whitelisted`, ...ratio(wrongPlace, throughput) },
+    { what: `${what}, good key`, against: 'bare node:http', figure: 'req/s', unit: '×', ...ratio(bare, throughput) },
+  ];
+}

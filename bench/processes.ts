@@ -1,0 +1,70 @@
+import { spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
+import { openSync, readFileSync } from 'node:fs';
+import { availableParallelism, devNull } from 'node:os';
+import { createInterface } from 'node:readline';
+import type { Readable } from 'node:stream';
+import { fileURLToPath } from 'node:url';
+
+/** The core of the server that is measured, and that of everything that asks it or is asked by it. */
+export type Core = 'server' | 'load';
+
+const coreNumbers: Record<Core, string> = { server: '0', load: '1' };
+
+/** True where processes can be kept on cores of their own. */
+export const canPin = availableParallelism() > 1 && spawnSync('taskset', ['-V']).status === 0;
+
+/** Program and arguments that run `args` of Node on a core. */
+export function onCore(core: Core, args: string[]): [string, string[]] {
+  const node = process.execPath;
+  return canPin ? ['taskset', ['-c', coreNumbers[core], node, ...args]] : [node, args];
+}
+
+/** The path of one of the bench's own programs. */
+export function program(name: string): string {
+  return fileURLToPath(new URL(name, import.meta.url));
+}
+
+/** A server in a process of its own; disposal ends it. */
+export interface ServerProcess extends AsyncDisposable {
+  /** e.g. `http://127.0.0.1:41503` */
+  url: string;
+  pid: number;
+}
+
+export interface StartOptions {
+  core?: Core;
+  env?: Record<string, string>;
+  /** Where its standard error goes; nowhere unless given. */
+  logFile?: string;
+}
+
+/** Starts a server whose first line on standard output is JSON with its `url`. */
+export async function startServer(args: string[], { core = 'server', env = {}, logFile = devNull }: StartOptions = {}) {
+  const [command, commandArgs] = onCore(core, args);
+  const child = spawn(command, commandArgs, {
+    env: { PATH: process.env['PATH'], ...env },
+    stdio: ['ignore', 'pipe', openSync(logFile, 'a')],
+  });
+  const exited = once(child, 'exit');
+  for await (const line of createInterface({ input: child.stdout as Readable })) {
+    const { url } = JSON.parse(line) as { url: string };
+    const server: ServerProcess = {
+      url,
+      pid: child.pid ?? 0,
+      async [Symbol.asyncDispose]() {
+        child.kill('SIGTERM');
+        await exited;
+      },
+    };
+    return server;
+  }
+  throw new Error(`${args.join(' ')} ended before it listened`);
+}
+
+/** The time that a process has spent on a core, in milliseconds, as Linux counts it: in hundredths of a second. */
+export function cpuMs(pid: number): number {
+  const [, fields = ''] = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ');
+  const [userTicks, systemTicks] = fields.split(' ').slice(11, 13).map(Number);
+  return 10 * ((userTicks ?? 0) + (systemTicks ?? 0));
+}

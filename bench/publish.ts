@@ -1,0 +1,34 @@
+import { readFileSync, writeFileSync } from 'node:fs';
+import { type Finding, tableOf } from './findings.ts';
+
+/** What a run found, as `results.json` keeps it. */
+export interface Results {
+  /** What it was measured on and with. */
+  conditions: Record<string, string>;
+  findings: Finding[];
+}
+
+const resultsFile = new URL('results.json', import.meta.url);
+const readmeFile = new URL('../README.md', import.meta.url);
+const inReadme = /(?<=<!-- bench -->\n)[\s\S]*?(?=\n<!-- end of bench -->)/;
+
+/** Keeps the results beside the bench, and what they say in README. */
+export function publish(results: Results): void {
+  writeFileSync(resultsFile, `${JSON.stringify(results, null, 2)}\n`);
+  const readme = readFileSync(readmeFile, 'utf8');
+  writeFileSync(
+    readmeFile,
+    readme.replace(inReadme, () => summaryOf(results)),
+  );
+}
+
+/** The results that are kept, and what README says of them. */
+export function published(): { results: Results; summary: string | undefined } {
+  const results = JSON.parse(readFileSync(resultsFile, 'utf8')) as Results;
+  return { results, summary: inReadme.exec(readFileSync(readmeFile, 'utf8'))?.[0] };
+}
+
+export function summaryOf({ conditions, findings }: Results): string {
+  const means = Object.entries(conditions).map(([name, value]) => `${name} ${value}`);
+  return [...tableOf(findings), '', `Measured with: ${means.join('; ')}.`].join('\n');
+}
