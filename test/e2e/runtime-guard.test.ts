@@ -43,7 +43,7 @@ test('too old, and no other Node at hand: two lines and exit code 78', () => {
 
 test('what was compiled is kept beside the code by its owner, and by nobody else, root included', () => {
   using copy = copyOfRankd();
-  const run = () => spawnSync(process.execPath, [join(copy.folder, 'bin/rankd.js'), 'version'], { encoding: 'utf8' });
+  const run = () => spawnSync(process.execPath, [join(copy.folder, 'bin/rankd.js'), '--version'], { encoding: 'utf8' });
   const kept = join(copy.folder, 'dist/.cache');
   if (process.getuid?.() === 0) chownSync(join(copy.folder, 'dist'), 12_345, 12_345);
   else chmodSync(join(copy.folder, 'dist'), 0o500);
