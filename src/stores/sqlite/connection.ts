@@ -1,7 +1,8 @@
 import Database from 'better-sqlite3';
+import { systemClock } from '../../clock.ts';
 import { RankdError } from '../../errors.ts';
-import { toStoreError } from './sqlite-error.ts';
-import { type Transactions, WriteQueue } from './write-queue.ts';
+import { isLocked, toStoreError } from './sqlite-error.ts';
+import { retryEveryMs, type Transactions, WriteQueue } from './write-queue.ts';
 
 /** Values by name: `{ keyId }` is `@keyId` in the statement. */
 export type Bindings = Record<string, string | number | Buffer | null | undefined>;
@@ -89,7 +90,7 @@ export class Connection {
 
   /** Lets readers and one writer work at the same time. Kept in the file, so only its first opener changes anything. */
   useWriteAheadLog(): void {
-    if (this.get<{ journal_mode: string }>('PRAGMA journal_mode = WAL')?.journal_mode === 'wal') return;
+    if (this.#journalMode('WAL') === 'wal') return;
     throw new RankdError('store_unavailable', 'The file system of the database does not support a write-ahead log.', {
       hint: 'put the data directory on a local disk and name it with --data-dir',
     });
@@ -97,6 +98,19 @@ export class Connection {
 
   close(): void {
     this.#database.close();
+  }
+
+  /** Of two that open a new database at once, SQLite tells one at once that it is locked, whatever its patience. */
+  #journalMode(wanted: string): string | undefined {
+    const giveUpAt = systemClock.monotonic() + this.#patienceMs;
+    for (;;) {
+      try {
+        return this.get<{ journal_mode: string }>(`PRAGMA journal_mode = ${wanted}`)?.journal_mode;
+      } catch (error) {
+        if (!isLocked(error) || systemClock.monotonic() > giveUpAt) throw error;
+        Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, retryEveryMs); // before anything is served
+      }
+    }
   }
 
   #prepared(sql: string): Database.Statement<[Bindings]> {

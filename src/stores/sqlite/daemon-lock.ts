@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import Database from 'better-sqlite3';
 import { RankdError } from '../../errors.ts';
 import { isInDataDir, privateFile } from './data-dir.ts';
-import { isBusy, toStoreError } from './sqlite-error.ts';
+import { isLocked, toStoreError } from './sqlite-error.ts';
 
 /**
  * Makes this process the one daemon of a data directory until it is disposed or the process ends, however it ends: an
@@ -17,7 +17,7 @@ export async function acquireDaemonLock(dataDir: string): Promise<AsyncDisposabl
     lock.exec('BEGIN EXCLUSIVE');
   } catch (error) {
     lock.close();
-    throw isBusy(error) ? alreadyRunning(dataDir, error) : toStoreError(error, file);
+    throw isLocked(error) ? alreadyRunning(dataDir, error) : toStoreError(error, file);
   }
   return {
     async [Symbol.asyncDispose]() {
@@ -35,7 +35,7 @@ export async function isDaemonRunning(dataDir: string): Promise<boolean> {
     lock.prepare('SELECT count(*) FROM sqlite_schema').get();
     return false;
   } catch (error) {
-    if (isBusy(error)) return true;
+    if (isLocked(error)) return true;
     throw toStoreError(error, file);
   } finally {
     lock.close();

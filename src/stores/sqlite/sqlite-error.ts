@@ -19,8 +19,9 @@ export function toStoreError(error: unknown, file: string): RankdError {
 }
 
 /** True where another process holds the lock that was asked for. */
-export function isBusy(error: unknown): boolean {
-  return error instanceof Database.SqliteError && error.code.startsWith('SQLITE_BUSY');
+export function isLocked(error: unknown): boolean {
+  const cause = error instanceof RankdError ? error.cause : error;
+  return cause instanceof Database.SqliteError && cause.code.startsWith('SQLITE_BUSY');
 }
 
 export function notRankdDatabase(file: string, cause?: unknown): RankdError {

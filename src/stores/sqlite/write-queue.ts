@@ -1,6 +1,5 @@
 import { systemClock } from '../../clock.ts';
-import { RankdError } from '../../errors.ts';
-import { isBusy } from './sqlite-error.ts';
+import { isLocked } from './sqlite-error.ts';
 
 /** What the queue needs of a database. */
 export interface Transactions {
@@ -22,7 +21,8 @@ interface Entry {
 
 type Settled = { value: unknown } | { error: unknown };
 
-const retryEveryMs = 15;
+/** How long to wait before another process's lock is looked at again, in milliseconds. */
+export const retryEveryMs = 15;
 
 /**
  * Commits together what is written in one turn of the event loop: a commit waits for the disk, and holds the thread meanwhile.
@@ -97,8 +97,4 @@ function attempt(work: () => unknown): Settled {
   } catch (error) {
     return { error };
   }
-}
-
-function isLocked(error: unknown): boolean {
-  return error instanceof RankdError && isBusy(error.cause);
 }
