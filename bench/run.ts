@@ -10,7 +10,7 @@ import { verify } from './measures/verify.ts';
 import { publish } from './publish.ts';
 
 /** `npm run bench`: measures rankd against what bounds it, and prints the table. `--write` also keeps it, here and in README. */
-const measures = { verify, ranker, scale, commands, memory, package: packed };
+const measures = { commands, verify, ranker, memory, scale, package: packed };
 
 const { values } = parseArgs({
   options: {

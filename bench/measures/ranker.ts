@@ -11,9 +11,11 @@ const p50 = ({ p50Ms }: LoadReport) => p50Ms;
 
 /** `POST /v1/ranker` against a route that only makes the platform's calls, and against the time these calls take. */
 export async function ranker({ rounds, seconds }: { rounds: number; seconds: number }): Promise<Finding[]> {
-  const busy = await compared({ latencyMs: 0, connections: 64, rounds, seconds });
-  const alone = await compared({ latencyMs: 0, connections: 1, rounds, seconds });
-  const far = await compared({ latencyMs: roundTripMs, connections: 64, rounds, seconds: 3 * seconds });
+  await using near = await openSides({ latencyMs: 0 });
+  const busy = await near.compare({ connections: 64, rounds, seconds });
+  const alone = await near.compare({ connections: 1, rounds, seconds });
+  await using far = await openSides({ latencyMs: roundTripMs });
+  const waiting = await far.compare({ connections: 64, rounds, seconds: 3 * seconds });
   const against = 'bare Fastify, same platform calls';
   return [
     { what, against, figure: 'req/s', unit: '×', goal: { atLeast: 0.7 }, ...ratio(busy, throughput) },
@@ -31,29 +33,38 @@ export async function ranker({ rounds, seconds }: { rounds: number; seconds: num
       figure: 'p50',
       unit: '×',
       goal: { atMost: 1.05 },
-      ...spreadOf(far.map(({ ours }) => ours.p50Ms / (3 * roundTripMs))),
+      ...spreadOf(waiting.map(({ ours }) => p50(ours) / (3 * roundTripMs))),
     },
   ];
 }
 
 const roundTripMs = 150;
 
-async function compared(options: { latencyMs: number; connections: number; rounds: number; seconds: number }) {
-  const { latencyMs, connections, rounds, seconds } = options;
-  await using platform = await startServer([program('platform.ts'), String(latencyMs)], { core: 'load' });
-  await using rankd = await openRankd(configFor(platform));
-  await using ours = await rankd.start({ RANKD_PLATFORM_API_KEY: 'bench' });
-  await using baseline = await startServer([program('baselines/fastify-ranker.ts'), platform.url]);
+interface Load {
+  connections: number;
+  rounds: number;
+  seconds: number;
+}
+
+/** Both sides on a platform that answers after `latencyMs`. */
+async function openSides({ latencyMs }: { latencyMs: number }) {
+  await using opened = new AsyncDisposableStack();
+  const platform = opened.use(await startServer([program('platform.ts'), String(latencyMs)], { core: 'load' }));
+  const rankd = opened.use(await openRankd(configFor(platform)));
+  const ours = opened.use(await rankd.start({ RANKD_PLATFORM_API_KEY: 'bench' }));
+  const baseline = opened.use(await startServer([program('baselines/fastify-ranker.ts'), platform.url]));
   let firstMember = 1_000;
-  const run = async (url: string) => {
-    const report = await load(
-      { url, connections, seconds, requests: [promotion(rankd.secret)], firstMember },
-      { status: 200 },
-    );
+  const run = async ({ url }: ServerProcess, { connections, seconds }: Load) => {
+    const requests = [promotion(rankd.secret)];
+    const report = await load({ url, connections, seconds, requests, firstMember }, { status: 200 });
     firstMember = report.lastMember;
     return report;
   };
-  return await interleaved({ ours: () => run(ours.url), baseline: () => run(baseline.url) }, rounds);
+  const closers = opened.move();
+  return {
+    compare: (of: Load) => interleaved({ ours: () => run(ours, of), baseline: () => run(baseline, of) }, of.rounds),
+    [Symbol.asyncDispose]: () => closers.disposeAsync(),
+  };
 }
 
 function promotion(secret: string) {
