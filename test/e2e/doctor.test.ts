@@ -110,6 +110,29 @@ test('a dead key, one without group:write, and one that ends soon are told apart
   expect(await ofCredential()).toMatchObject([{ grade: 'FAIL' }]);
 });
 
+test('a clock that the platform does not agree with is pointed out, with the direction', async () => {
+  await using system = await openCloudHome();
+  let platformIsAheadMs = 0;
+  const server = createServer((_request, response) => {
+    response.sendDate = false;
+    const date = new Date(Date.now() + platformIsAheadMs).toUTCString();
+    response.writeHead(404, { date, 'content-type': 'application/json' }).end('{}');
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  onTestFinished(() => void server.close());
+  const { port } = server.address() as AddressInfo;
+  const env = { RANKD_PLATFORM_BASE_URL: `http://127.0.0.1:${port}` };
+  const ofClock = async () => {
+    const result = await system.home.here(['doctor', '--json'], { env });
+    return result.json<{ findings: Finding[] }>().findings.find(({ check }) => check === 'clock');
+  };
+  expect(await ofClock()).toMatchObject({ grade: 'ok' });
+  platformIsAheadMs = 3_600_000;
+  expect(await ofClock()).toMatchObject({ grade: 'warn', text: expect.stringMatching(/^3\d{3} seconds behind/) });
+  platformIsAheadMs = -3_600_000;
+  expect(await ofClock()).toMatchObject({ grade: 'warn', text: expect.stringMatching(/^3\d{3} seconds ahead of/) });
+});
+
 test('an acting account without permission or reach fails; with --offline nobody is asked', async () => {
   await using system = await openCloudHome();
   const { home, roblox } = system;
