@@ -184,10 +184,7 @@ export interface KeySelection {
 }
 
 export interface KeyStore {
-  /**
-   * The caller behind a secret, by equality of its hash; `undefined` where no key ever had it. What another process has committed
-   * shows from the next turn of the event loop: a request that is sent after the commit arrives in a later one.
-   */
+  /** The caller behind a secret, by equality of its hash; `undefined` where no key ever had it. Shared: not to be changed. */
   findPresented(query: { hash: Buffer; placeId: number }): Promise<Presented | undefined>;
   /** Throws `already_exists` where a key that is not revoked has the name. */
   createKey(key: NewKey, by: string): Promise<Key>;

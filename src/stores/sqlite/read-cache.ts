@@ -4,15 +4,15 @@ import type { Connection } from './connection.ts';
 const mostEntries = 10_000;
 
 /**
- * What was read from the database, kept until anything is committed to it. Commits of this process count at once; those of
- * others are asked for once a turn of the event loop: a request that arrives after the commit comes in a later turn.
+ * What was read from the database, kept until anything is committed to it, by this process or another. That is asked each time:
+ * an answer that is older, and be it from the same turn of the event loop, could let through a request that was sent after a key
+ * had been revoked.
  */
 export class ReadCache<T> {
   readonly #db: Connection;
   readonly #entries = new Map<string, T>();
   #ownWrites = -1;
   #othersVersion = -1;
-  #isAsked = false;
 
   constructor(db: Connection) {
     this.#db = db;
@@ -30,19 +30,10 @@ export class ReadCache<T> {
   }
 
   #forgetWhatChanged(): void {
-    const { ownWrites } = this.#db;
-    const othersVersion = this.#isAsked ? this.#othersVersion : this.#askOthersVersion();
+    const { ownWrites, othersVersion } = this.#db;
     if (ownWrites === this.#ownWrites && othersVersion === this.#othersVersion) return;
     this.#entries.clear();
     this.#ownWrites = ownWrites;
     this.#othersVersion = othersVersion;
-  }
-
-  #askOthersVersion(): number {
-    this.#isAsked = true;
-    setImmediate(() => {
-      this.#isAsked = false;
-    });
-    return this.#db.othersVersion;
   }
 }

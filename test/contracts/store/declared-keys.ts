@@ -1,4 +1,3 @@
-import { setImmediate as nextTurn } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
 import type { NewDeclaration } from '../../../src/ports.ts';
 import type { StoreCase } from '../store-contract.ts';
@@ -20,10 +19,7 @@ function declaration(name: string, rest: Partial<NewDeclaration> = {}): NewDecla
 
 export function declaredKeyContract(at: StoreCase): void {
   const declare = (...declared: NewDeclaration[]) => at.store.declareKeys(declared, 'daemon');
-  const present = async (text: string, placeId = 42) => {
-    await nextTurn(); // from then on, another handle sees what was changed
-    return at.other.findPresented({ hash: newSecret(text).hash, placeId });
-  };
+  const present = (text: string, placeId = 42) => at.other.findPresented({ hash: newSecret(text).hash, placeId });
   const places = (...placeIds: number[]) => ({ whitelist: { placeIds, declaredIn: 'rankd.yaml:5' } });
 
   /** What the audit says was done since it had so many events, oldest first. */
