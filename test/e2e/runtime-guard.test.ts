@@ -1,5 +1,15 @@
 import { spawnSync } from 'node:child_process';
-import { chmodSync, chownSync, cpSync, existsSync, mkdtempSync, rmSync } from 'node:fs';
+import {
+  chmodSync,
+  chownSync,
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  rmSync,
+  statSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -51,8 +61,20 @@ test('what was compiled is kept beside the code by its owner, and by nobody else
   expect(existsSync(kept)).toBe(false);
   if (process.getuid?.() === 0) chownSync(join(copy.folder, 'dist'), 0, 0);
   else chmodSync(join(copy.folder, 'dist'), 0o700);
+  const before = process.umask(0);
+  try {
+    expect(run()).toMatchObject({ status: 0, stderr: '' });
+  } finally {
+    process.umask(before);
+  }
+  expect(statSync(kept).mode & 0o777).toBe(0o700);
+  expect(readdirSync(kept)).not.toEqual([]);
+
+  rmSync(kept, { recursive: true });
+  mkdirSync(kept);
+  chmodSync(kept, 0o777);
   expect(run()).toMatchObject({ status: 0, stderr: '' });
-  expect(existsSync(kept)).toBe(true);
+  expect(readdirSync(kept)).toEqual([]);
 });
 
 /** The built package in a folder of its own. */
