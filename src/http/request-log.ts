@@ -1,6 +1,12 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Logger } from '../log.ts';
 import type { Clock } from '../ports.ts';
+import { type Rate, TokenBuckets } from './token-buckets.ts';
+
+/** Of each code. The audit has the sums: whoever tries keys or places must not fill the disk with the log of it. */
+const toldRefusals: Rate = { perMinute: 20, burst: 20 };
+/** More than there are. */
+const mostCodes = 100;
 
 /** Writes one line for each request that was answered, or whose caller hung up before. */
 export function requestLog({
@@ -12,8 +18,12 @@ export function requestLog({
 }): (request: FastifyRequest, reply: FastifyReply) => void {
   // No field of these lines is named after a secret, and looking for such fields costs as much as the line.
   const lines = log.child({}, { redact: [], level: 'trace' });
+  const refusals = new TokenBuckets(clock, mostCodes);
   return (request, { statusCode }) => {
-    const { method, id, facts, arrivedAt, routeOptions, logLevel: level } = request;
+    const { method, id, facts, arrivedAt, routeOptions } = request;
+    const isRefusal = statusCode >= 400 && statusCode < 500 && facts['changeId'] === undefined;
+    const isTold = !isRefusal || refusals.take(String(facts['code']), toldRefusals).isAllowed;
+    const level = isTold ? request.logLevel : 'debug';
     if (!log.isLevelEnabled(level)) return; // of the parent: a child does not hear of a new level
     const ms = Math.round(clock.monotonic() - arrivedAt);
     const path = routeOptions.url ?? withoutSecrets(pathOf(request.url)).slice(0, longestPath);

@@ -150,7 +150,7 @@ function sendError(
       ...(known.internal !== undefined && { internal: known.internal }),
       ...(status >= 500 && { why: whyOf(known) }),
     };
-    if (isAboutCaller(known) && app.refused.count(known) > mostLoggedOfAKind) request.logLevel = 'debug';
+    if (isAboutCaller(known)) app.refused.count(known);
   }
   return reply
     .code(status)
@@ -168,9 +168,6 @@ function whyOf({ message, cause }: RankdError): string {
 function isAboutCaller({ code, internal }: RankdError): boolean {
   return internal !== undefined || code === 'missing_authorization';
 }
-
-/** A minute: the audit has the sums. Whoever tries keys must not fill the disk with the log of it. */
-const mostLoggedOfAKind = 20;
 
 /** Fastify's own refusals, in rankd's words. */
 function fromFramework(error: unknown): unknown {

@@ -7,13 +7,11 @@ const mostKinds = 200;
 export class RefusedCallers {
   readonly #counts = new Map<string, { code: string; reason: string; count: number }>();
 
-  /** Returns how many of this kind there were since the last time they were written. */
-  count({ code, internal = '' }: RankdError): number {
+  count({ code, internal = '' }: RankdError): void {
     const kind = this.#counts.size < mostKinds ? `${code} ${internal}` : `${code} (other)`;
     const entry = this.#counts.get(kind) ?? { code, reason: internal, count: 0 };
     entry.count += 1;
     this.#counts.set(kind, entry);
-    return entry.count;
   }
 
   /** Writes what was counted since the last time. What can't be written is counted again. */
