@@ -23,15 +23,16 @@ const { values } = parseArgs({
   },
 });
 const options = { rounds: Number(values.rounds), seconds: Number(values.seconds) };
-const chosen = values.only.split(',');
-if (values.write && chosen.length < Object.keys(measures).length) throw new Error('--write keeps whole runs only');
+const chosen = new Set(values.only.split(','));
+for (const name of chosen) if (!(name in measures)) throw new Error(`there is no measure ${name}`);
+if (values.write && chosen.size < Object.keys(measures).length) throw new Error('--write keeps whole runs only');
 const say = (line: string) => void process.stdout.write(`${line}\n`);
 
 const conditions = machine();
 for (const [name, value] of Object.entries(conditions)) say(`${name}: ${value}`);
 const findings: Finding[] = [];
 for (const [name, measure] of Object.entries(measures)) {
-  if (!chosen.includes(name)) continue;
+  if (!chosen.has(name)) continue;
   process.stderr.write(`${name} …\n`);
   findings.push(...(await measure(options)));
 }

@@ -57,8 +57,23 @@ async function answer(control: Control, request: IncomingMessage, response: Serv
     response.writeHead(404).end();
     return;
   }
-  const by = decodeURIComponent(String(request.headers[operatorHeader] ?? 'daemon'));
+  const by = operatorOf(request);
+  if (by === undefined) {
+    response.writeHead(400).end();
+    return;
+  }
   const told = JSON.stringify(await control[operation](by));
   response.setHeader('content-type', 'application/json; charset=utf-8');
   response.end(told);
+}
+
+const longestOperator = 200;
+
+/** Percent-encoded, as names may hold what headers may not; `undefined` where it is not that. */
+function operatorOf({ headers }: IncomingMessage): string | undefined {
+  try {
+    return decodeURIComponent(String(headers[operatorHeader] ?? 'daemon')).slice(0, longestOperator);
+  } catch {
+    return undefined;
+  }
 }
