@@ -111,7 +111,7 @@ test.concurrent('the socket of the daemon is private, survives nonsense, gone on
   for (const [line, status] of [
     ['POST /status', 404],
     ['GET /reload', 404],
-    ['POST /reload', 500],
+    ['POST /reload', 400],
   ] as const) {
     expect(await answerTo(socket, `${line} HTTP/1.1\r\nHost: x\r\nx-rankd-operator: %\r\n`)).toBe(status);
   }
