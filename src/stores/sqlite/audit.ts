@@ -2,6 +2,7 @@ import { type AuditRow, type ChainLink, chainStart, linkHash } from '../../core/
 import type { AuditEvent } from '../../core/model.ts';
 import type { AuditFilter, AuditStore, Clock } from '../../ports.ts';
 import type { Connection } from './connection.ts';
+import { whereOf } from './where.ts';
 
 export function auditStore(db: Connection, clock: Pick<Clock, 'now'>): AuditStore {
   return {
@@ -12,7 +13,7 @@ export function auditStore(db: Connection, clock: Pick<Clock, 'now'>): AuditStor
     async listAudit(filter) {
       const order = filter.oldestFirst ? 'ASC' : 'DESC';
       const rows = db.all<AuditRow>(
-        `SELECT ${fields} FROM audit_events WHERE ${conditionsOf(filter)} ORDER BY id ${order} LIMIT @limit`,
+        `SELECT ${fields} FROM audit_events WHERE ${whereOf(conditions, filter)} ORDER BY id ${order} LIMIT @limit`,
         { ...filter, oldestFirst: null },
       );
       return rows.map(({ hash: _, detail, ...event }) => ({ ...event, detail: JSON.parse(detail) }));
@@ -73,8 +74,3 @@ const conditions = {
   afterId: 'id > @afterId',
   beforeId: 'id < @beforeId',
 } as const satisfies Record<Exclude<keyof AuditFilter, 'limit' | 'oldestFirst'>, string>;
-
-function conditionsOf(filter: AuditFilter): string {
-  const asked = Object.entries(conditions).filter(([name]) => filter[name as keyof AuditFilter] !== undefined);
-  return asked.map(([, condition]) => condition).join(' AND ') || 'TRUE';
-}

@@ -90,7 +90,7 @@ export class Connection {
 
   /** Lets readers and one writer work at the same time. Kept in the file, so only its first opener changes anything. */
   useWriteAheadLog(): void {
-    if (this.#journalMode('WAL') === 'wal') return;
+    if (this.#setJournalMode() === 'wal') return;
     throw new RankdError('store_unavailable', 'The file system of the database does not support a write-ahead log.', {
       hint: 'put the data directory on a local disk and name it with --data-dir',
     });
@@ -101,11 +101,11 @@ export class Connection {
   }
 
   /** Of two that open a new database at once, SQLite tells one at once that it is locked, whatever its patience. */
-  #journalMode(wanted: string): string | undefined {
+  #setJournalMode(): string | undefined {
     const giveUpAt = systemClock.monotonic() + this.#patienceMs;
     for (;;) {
       try {
-        return this.get<{ journal_mode: string }>(`PRAGMA journal_mode = ${wanted}`)?.journal_mode;
+        return this.get<{ journal_mode: string }>('PRAGMA journal_mode = WAL')?.journal_mode;
       } catch (error) {
         if (!isLocked(error) || systemClock.monotonic() > giveUpAt) throw error;
         Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, retryEveryMs); // before anything is served

@@ -8,6 +8,7 @@ import { type KeyRow, keyColumns, toKey } from './key-row.ts';
 import { rulesOf, setRules } from './key-rules.ts';
 import { findPresented } from './presented.ts';
 import { ReadCache } from './read-cache.ts';
+import { whereOf } from './where.ts';
 
 export function keyStore(db: Connection, clock: Pick<Clock, 'now'>): Omit<KeyStore, 'declareKeys'> {
   const presented = new ReadCache<Presented | undefined>(db);
@@ -49,13 +50,12 @@ export function keyStore(db: Connection, clock: Pick<Clock, 'now'>): Omit<KeySto
 
     async listKeys(selection = {}) {
       const { ids, limit = -1 } = selection; // -1 is no limit
-      const asked = Object.entries(conditions).filter(
-        ([name]) => selection[name as keyof typeof conditions] !== undefined,
-      );
-      const where = asked.map(([, condition]) => condition).join(' AND ') || 'TRUE';
       const bindings = { ...selection, ids: JSON.stringify(ids), limit, now: clock.now() };
       return db
-        .all<KeyRow>(`SELECT ${keyColumns} FROM keys AS k WHERE ${where} ORDER BY k.seq LIMIT +@limit`, bindings)
+        .all<KeyRow>(
+          `SELECT ${keyColumns} FROM keys AS k WHERE ${whereOf(conditions, selection)} ORDER BY k.seq LIMIT +@limit`,
+          bindings,
+        )
         .map(toKey);
     },
 
