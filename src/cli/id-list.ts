@@ -23,7 +23,7 @@ export async function readIds(io: Io, { ids, file }: { ids: number[]; file: stri
 }
 
 /** One id a line; blank lines and what follows a `#` are ignored. Throws `usage` with the numbers of the other lines. */
-export function parseIdList(text: string, source: string): number[] {
+function parseIdList(text: string, source: string): number[] {
   const lines = text
     .split('\n')
     .map((line, index) => ({ number: index + 1, content: line.replace(/#.*/s, '').trim() }));
