@@ -7,7 +7,7 @@ import type { Readable } from 'node:stream';
 import { fileURLToPath } from 'node:url';
 
 /** The core of the server that is measured, and that of everything that asks it or is asked by it. */
-export type Core = 'server' | 'load';
+type Core = 'server' | 'load';
 
 const coreNumbers: Record<Core, string> = { server: '0', load: '1' };
 
@@ -32,7 +32,7 @@ export interface ServerProcess extends AsyncDisposable {
   pid: number;
 }
 
-export interface StartOptions {
+interface StartOptions {
   core?: Core;
   env?: Record<string, string>;
   /** Where its standard error goes; nowhere unless given. */

@@ -1,5 +1,5 @@
 /** One side of a comparison: measures once, and tells its figures. */
-export type Measure<Figures> = () => Promise<Figures>;
+type Measure<Figures> = () => Promise<Figures>;
 
 /** Measures both sides in turn, A B A B, so that whatever else the machine does meets both; one pair before that warms both up. */
 export async function interleaved<Figures>(
@@ -14,7 +14,7 @@ export async function interleaved<Figures>(
   return pairs;
 }
 
-export interface Pair<Figures> {
+interface Pair<Figures> {
   ours: Figures;
   baseline: Figures;
 }

@@ -30,6 +30,20 @@ const fields = [
   'dryRun',
 ];
 
+/** Of one change, shown or exported. */
+const allFields = [
+  ...fields,
+  'message',
+  'by',
+  'aim',
+  'oldRankName',
+  'prefix',
+  'webhookHost',
+  'undoOf',
+  'undoId',
+  'idempotencyKey',
+];
+
 function change(id: string, about: Partial<RankChange> = {}): RankChange {
   return {
     id,
@@ -121,18 +135,7 @@ test.concurrent('show adds what else is known of one change', async () => {
     change: { ...told, requestedAt: '2026-05-01T00:00:00.000Z', finishedAt: '2026-05-01T00:00:01.000Z' },
   });
   const bare = await home.json<{ change: Record<string, unknown> }>('history', 'show', 'chg_bare');
-  expect(Object.keys(bare.change)).toEqual([
-    ...fields,
-    'message',
-    'by',
-    'aim',
-    'oldRankName',
-    'prefix',
-    'webhookHost',
-    'undoOf',
-    'undoId',
-    'idempotencyKey',
-  ]);
+  expect(Object.keys(bare.change)).toEqual(allFields);
   expect(bare.change).toMatchObject({
     roleId: null,
     command: null,
@@ -180,20 +183,7 @@ test.concurrent('the export holds every selected change once, newest first, as C
   await keep(home, ...ids.map((id, index) => change(id, index === 1_000 ? awkward : { rankeeId: 7 })));
   const csv = await home.run(['history', 'export']);
   const [heading = [], ...records] = parseCsv(csv.stdout);
-  expect([...heading].sort()).toEqual(
-    [
-      ...fields,
-      'message',
-      'by',
-      'aim',
-      'oldRankName',
-      'prefix',
-      'webhookHost',
-      'undoOf',
-      'undoId',
-      'idempotencyKey',
-    ].sort(),
-  );
+  expect([...heading].sort()).toEqual([...allFields].sort());
   expect(records.map(([id]) => id)).toEqual(ids.toReversed());
   const newest = Object.fromEntries(heading.map((name, column) => [name, records[0]?.[column]]));
   expect(newest).toMatchObject({

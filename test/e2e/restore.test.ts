@@ -169,7 +169,7 @@ test('into a new data directory: nothing is kept, and the service starts on it',
 });
 
 test('a write-ahead log that a killed daemon left is kept with the old database, and never applied to the new one', async () => {
-  const daemon = await DaemonProcess.start(home);
+  await using daemon = await DaemonProcess.start(home);
   await home.json('key', 'create', 'last-words');
   await daemon.stop('SIGKILL');
   expect(statSync(`${database}-wal`).size).toBeGreaterThan(0);
@@ -181,7 +181,7 @@ test('a write-ahead log that a killed daemon left is kept with the old database,
 });
 
 test('a database too damaged to be opened is kept, and its log is not applied to the new one', async () => {
-  const daemon = await DaemonProcess.start(home);
+  await using daemon = await DaemonProcess.start(home);
   await home.json('key', 'create', 'last-words');
   await daemon.stop('SIGKILL');
   const descriptor = openSync(database, 'r+');
@@ -194,7 +194,7 @@ test('a database too damaged to be opened is kept, and its log is not applied to
 });
 
 test('a log whose database is gone is moved aside, and not applied to the new one', async () => {
-  const daemon = await DaemonProcess.start(home);
+  await using daemon = await DaemonProcess.start(home);
   await home.json('key', 'create', 'last-words');
   await daemon.stop('SIGKILL');
   rmSync(database);

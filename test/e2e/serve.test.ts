@@ -53,7 +53,7 @@ describe('serve', () => {
   });
 
   test('a daemon killed with SIGKILL leaves the data directory free for the next', async () => {
-    const first = await DaemonProcess.start(home);
+    await using first = await DaemonProcess.start(home);
     await first.stop('SIGKILL');
     await using second = await DaemonProcess.start(home);
     expect((await fetch(`${second.url}/readyz`)).status).toBe(200);

@@ -106,7 +106,7 @@ test.concurrent('on a real group: what is left of the budget, a credential that 
 test.concurrent('the socket of the daemon is private, survives nonsense, gone once it has stopped, and replaced where a killed one left it', async () => {
   using home = new CliHome();
   const socket = join(home.dataDir, 'daemon.sock');
-  const killed = await DaemonProcess.start(home);
+  await using killed = await DaemonProcess.start(home);
   expect((statSync(socket).mode & 0o777).toString(8)).toBe('600');
   for (const [line, status] of [
     ['POST /status', 404],
@@ -150,7 +150,7 @@ test.concurrent('--watch shows it again and again, without an escape byte off a 
   expect,
 }) => {
   using home = new CliHome();
-  const daemon = await DaemonProcess.start(home);
+  await using daemon = await DaemonProcess.start(home);
   const env = { PATH: process.env['PATH'], HOME: home.folder, RANKD_DATA_DIR: home.dataDir };
   const child = spawn(process.execPath, [binary, 'status', '--watch'], { cwd: home.cwd, env });
   let seen = '';
