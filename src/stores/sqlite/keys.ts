@@ -13,7 +13,7 @@ import { whereOf } from './where.ts';
 export function keyStore(db: Connection, clock: Pick<Clock, 'now'>): Omit<KeyStore, 'declareKeys'> {
   const presented = new ReadCache<Presented | undefined>(db);
   return {
-    async findPresented({ hash, placeId }) {
+    findPresented({ hash, placeId }) {
       return presented.get(`${hash.toString('latin1')} ${placeId}`, () =>
         findPresented(db, { hash, placeId, now: clock.now() }),
       );

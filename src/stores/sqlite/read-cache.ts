@@ -4,23 +4,29 @@ import type { Connection } from './connection.ts';
 const mostEntries = 10_000;
 
 /**
- * What was read from the database, kept until anything is committed to it, by this process or another. That is asked each time:
- * an answer that is older, and be it from the same turn of the event loop, could let through a request that was sent after a key
- * had been revoked.
+ * What was read from the database, kept until anything is committed to it, by this process or another. Whether another did is
+ * asked once for all who ask in one turn of the event loop, and after the last of them: their requests have been received by
+ * then, so that none is answered from before a commit that it was sent after.
  */
 export class ReadCache<T> {
   readonly #db: Connection;
   readonly #entries = new Map<string, T>();
   #ownWrites = -1;
   #othersVersion = -1;
+  #check: Promise<void> | undefined;
 
   constructor(db: Connection) {
     this.#db = db;
   }
 
-  /** What `read` returns, of this state of the database. Shared by all who ask: not to be changed. */
-  get(name: string, read: () => T): T {
-    this.#forgetWhatChanged();
+  /** What `read` returns, of a state of the database that is not older than the call. Shared by all who ask: not to be changed. */
+  get(name: string, read: () => T): Promise<T> {
+    this.#check ??= this.#checkAfterThisTurn();
+    return this.#check.then(() => this.#current(name, read));
+  }
+
+  #current(name: string, read: () => T): T {
+    this.#forgetOwnWrites();
     const kept = this.#entries.get(name);
     if (kept !== undefined || this.#entries.has(name)) return kept as T;
     const value = read();
@@ -29,11 +35,31 @@ export class ReadCache<T> {
     return value;
   }
 
-  #forgetWhatChanged(): void {
-    const { ownWrites, othersVersion } = this.#db;
-    if (ownWrites === this.#ownWrites && othersVersion === this.#othersVersion) return;
+  #checkAfterThisTurn(): Promise<void> {
+    return new Promise((resolve, reject) => {
+      setImmediate(() => {
+        this.#check = undefined;
+        try {
+          this.#forgetOthersWrites();
+          resolve();
+        } catch (error) {
+          reject(error);
+        }
+      });
+    });
+  }
+
+  #forgetOthersWrites(): void {
+    const { othersVersion } = this.#db;
+    if (othersVersion === this.#othersVersion) return;
+    this.#entries.clear();
+    this.#othersVersion = othersVersion;
+  }
+
+  #forgetOwnWrites(): void {
+    const { ownWrites } = this.#db;
+    if (ownWrites === this.#ownWrites) return;
     this.#entries.clear();
     this.#ownWrites = ownWrites;
-    this.#othersVersion = othersVersion;
   }
 }
