@@ -2,10 +2,9 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { refusalOf } from '../core/access.ts';
 import type { Key, Scope } from '../core/model.ts';
 import { refusalOfRobloxId } from '../core/roblox-id.ts';
-import { isRankdError } from '../errors.ts';
+import { isRankdError, RankdError } from '../errors.ts';
 import type { Presented } from '../ports.ts';
-import { identify } from '../usecases/identify.ts';
-import type { InboundLimits } from './inbound-limits.ts';
+import type { InboundLimits, Limit } from './inbound-limits.ts';
 import { networkOf } from './network-of.ts';
 import type { HttpApp } from './server.ts';
 
@@ -15,39 +14,46 @@ export interface Exchange {
   inbound: InboundLimits;
 }
 
-/** Who sends the request, where their key may do `scope` from the place. Throws the refusal. */
-export async function admit(
+interface Entry {
+  presented: Presented | RankdError;
+  placeId: number;
+  scope: Scope;
+  /** How often the key may do it. */
+  limitsOf: (key: Key) => Limit[];
+}
+
+/**
+ * Who sends the request, where their key may do `scope` from the place and has not done it too often; or the refusal, which is
+ * returned: it is no rare thing, and throwing costs.
+ */
+export function admit(
   app: HttpApp,
   exchange: Exchange,
-  { placeId, scope }: { placeId: number; scope: Scope },
-): Promise<Presented> {
-  const { request, reply } = exchange;
+  { presented, placeId, scope, limitsOf }: Entry,
+): Presented | RankdError {
+  const { request, reply, inbound } = exchange;
+  if (presented instanceof RankdError) return turnAway(app, exchange, presented);
   const now = app.clock.now();
-  const { authorization } = request.headers;
-  let presented: Presented;
-  try {
-    presented = await identify(app, { authorization, placeId });
-  } catch (error) {
-    turnAway(app, exchange, error);
-  }
   const refusal = refusalOf(presented, { scope, placeId, now });
   // A secret that is not accepted learns nothing, not even that it once was.
   if (presented.retiring !== undefined && refusal?.code !== 'invalid_key') {
     reply.headers(retirementHeaders(presented.retiring, presented.key));
   }
-  if (refusal !== undefined) turnAway(app, exchange, refusal);
-  checkRobloxId(app, request, { placeId, keyId: presented.key.id });
-  app.keyUses.note({ secretId: presented.secretId, placeId, at: now });
-  request.facts = { keyId: presented.key.id, placeId };
-  return presented;
+  if (refusal !== undefined) return turnAway(app, exchange, refusal);
+  const { key, secretId } = presented;
+  const misplaced = checkRobloxId(app, request, { placeId, keyId: key.id });
+  if (misplaced !== undefined) return misplaced;
+  app.keyUses.note({ secretId, placeId, at: now });
+  request.facts = { keyId: key.id, placeId };
+  return inbound.take(limitsOf(key), reply) ?? presented;
 }
 
 /**
- * Throws the refusal; to an address that sends too many keys that are not accepted, that it should slow down. Only ever asked
+ * The refusal; to an address that sends too many keys that are not accepted, that it should slow down. Only ever asked
  * once a key was found wrong: game servers share addresses, and somebody's wrong keys must not lock out a right one.
  */
-function turnAway({ limits }: HttpApp, { request, reply, inbound }: Exchange, refusal: unknown): never {
-  if (!isRankdError(refusal, 'invalid_key', 'missing_authorization')) throw refusal;
+function turnAway({ limits }: HttpApp, { request, reply, inbound }: Exchange, refusal: RankdError): RankdError {
+  if (!isRankdError(refusal, 'invalid_key', 'missing_authorization')) return refusal;
   const { failedAuthPerMinute: perMinute } = limits;
   const limit = {
     name: 'failed-auth',
@@ -57,21 +63,20 @@ function turnAway({ limits }: HttpApp, { request, reply, inbound }: Exchange, re
     refusal: 'Too many requests without a key that is accepted have come from this address; check the key.',
     internal: refusal.internal ?? 'no key',
   };
-  inbound.take([limit], reply);
-  throw refusal;
+  return inbound.take([limit], reply) ?? refusal;
 }
 
 function checkRobloxId(
   { robloxId, log }: HttpApp,
   { headers, id }: FastifyRequest,
   { placeId, keyId }: { placeId: number; keyId: string },
-): void {
-  if (robloxId === 'off') return;
+): RankdError | undefined {
+  if (robloxId === 'off') return undefined;
   const header = [headers['roblox-id']].flat().join();
   const refusal = refusalOfRobloxId({ header, placeId });
-  if (refusal === undefined) return;
-  if (robloxId === 'enforce') throw refusal;
+  if (refusal === undefined || robloxId === 'enforce') return refusal;
   log.warn({ requestId: id, keyId, placeId, robloxId: header.slice(0, 32) }, 'Roblox-Id does not fit the place');
+  return undefined;
 }
 
 /** Since when the secret is the old one of a rotation (RFC 9745), and when it will be refused (RFC 8594). */

@@ -26,10 +26,10 @@ export class InboundLimits {
   }
 
   /**
-   * Takes one request from each limit in turn and sets the `RateLimit` headers (draft-ietf-httpapi-ratelimit-headers-10). Throws
-   * `too_many_requests` at the first where none is left. A limit of 0 a minute is none.
+   * Takes one request from each limit in turn and sets the `RateLimit` headers (draft-ietf-httpapi-ratelimit-headers-10). Returns
+   * the refusal at the first where none is left. A limit of 0 a minute is none.
    */
-  take(limits: readonly Limit[], reply: Pick<FastifyReply, 'header'>): void {
+  take(limits: readonly Limit[], reply: Pick<FastifyReply, 'header'>): RankdError | undefined {
     let policy = '';
     let state = '';
     for (const limit of limits) {
@@ -41,8 +41,10 @@ export class InboundLimits {
       if (taken.isAllowed) continue;
       const { refusal, internal } = limit;
       const retryAfterMs = taken.msToNext;
-      throw new RankdError('too_many_requests', refusal, { retryAfterMs, ...(internal !== undefined && { internal }) });
+      const details = { retryAfterMs, ...(internal !== undefined && { internal }) };
+      return RankdError.withoutStack('too_many_requests', refusal, details);
     }
+    return undefined;
   }
 }
 

@@ -1,4 +1,3 @@
-import { promisify } from 'node:util';
 import { gunzip } from 'node:zlib';
 import type { FastifyRequest } from 'fastify';
 import { RankdError } from '../errors.ts';
@@ -6,16 +5,17 @@ import { RankdError } from '../errors.ts';
 /** The largest body, before and after unpacking, in bytes. */
 export const bodyLimit = 65_536;
 
-const unpack = promisify(gunzip);
 const utf8 = new TextDecoder('utf-8', { fatal: true });
 
-/** The JSON of a body, plain or gzip, whatever its content type; `undefined` where there is no body. */
-export async function jsonBody({ body, headers }: FastifyRequest): Promise<unknown> {
+/**
+ * The JSON of a body, whatever its content type; `undefined` where there is no body. Throws `invalid_request` and
+ * `body_too_large`.
+ */
+export function jsonBody({ body }: FastifyRequest): unknown {
+  if (body instanceof RankdError) throw body;
   if (!Buffer.isBuffer(body) || body.length === 0) return undefined;
-  const encoding = headers['content-encoding'];
-  const bytes = encoding === undefined ? body : await plainBytes(body, encoding);
   try {
-    return JSON.parse(utf8.decode(bytes));
+    return JSON.parse(utf8.decode(body));
   } catch {
     throw new RankdError(
       'invalid_request',
@@ -24,23 +24,28 @@ export async function jsonBody({ body, headers }: FastifyRequest): Promise<unkno
   }
 }
 
-async function plainBytes(body: Buffer, encoding: string): Promise<Buffer> {
-  switch (encoding.trim().toLowerCase()) {
-    case 'identity':
-    case '':
-      return body;
-    case 'gzip':
-    case 'x-gzip':
-      return unpack(body, { maxOutputLength: bodyLimit }).catch((error: NodeJS.ErrnoException) => {
-        if (error.code === 'ERR_BUFFER_TOO_LARGE') throw bodyTooLarge();
-        throw new RankdError('invalid_request', 'The body is marked as gzip, but is not valid gzip.');
-      });
-    default:
-      throw new RankdError(
-        'invalid_request',
-        'The body has an encoding that is not understood. Send it plain or as gzip.',
-      );
-  }
+/** Hands on the bytes of a body that may be packed with gzip; or why there are none, for whoever wants to read them. */
+export function unpack(
+  { body, encoding = '' }: { body: Buffer; encoding: string | undefined },
+  then: (unpacked: Buffer | RankdError) => void,
+): void {
+  const name = encoding.trim().toLowerCase();
+  if (name === '' || name === 'identity') then(body);
+  else if (name === 'gzip' || name === 'x-gzip') {
+    gunzip(body, { maxOutputLength: bodyLimit }, (error, unpacked) => then(error ? notUnpacked(error) : unpacked));
+  } else then(unknownEncoding());
+}
+
+function notUnpacked({ code }: NodeJS.ErrnoException): RankdError {
+  if (code === 'ERR_BUFFER_TOO_LARGE') return bodyTooLarge();
+  return new RankdError('invalid_request', 'The body is marked as gzip, but is not valid gzip.');
+}
+
+function unknownEncoding(): RankdError {
+  return new RankdError(
+    'invalid_request',
+    'The body has an encoding that is not understood. Send it plain or as gzip.',
+  );
 }
 
 export function bodyTooLarge(): RankdError {

@@ -1,15 +1,14 @@
 import type { Server, ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { RankdError } from '../errors.ts';
+import { connectionOf } from './connections.ts';
 import { answerTo } from './errors.ts';
 import { nextRequestId } from './request-id.ts';
 
 /** Gives the answers that Node would give by itself, without a body, the one JSON shape. */
 export function answerForNode(server: Server): void {
-  const latest = new WeakMap<Duplex, ServerResponse>();
-  server.on('request', ({ socket }, response) => latest.set(socket, response));
   server.on('clientError', (error: NodeJS.ErrnoException, socket) => {
-    const response = latest.get(socket);
+    const { response } = connectionOf(socket);
     if (response !== undefined && isBeingAnswered(response)) response.shouldKeepAlive = false;
     else endWith(socket, clientError(error));
   });

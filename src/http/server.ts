@@ -1,15 +1,15 @@
-import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
+import Fastify, { type FastifyInstance } from 'fastify';
 import type { Config, LimitsConfig } from '../config/config.ts';
 import type { Credential } from '../core/model.ts';
-import { isRankdError, RankdError } from '../errors.ts';
+import { RankdError } from '../errors.ts';
 import type { Logger } from '../log.ts';
 import type { KeyUses } from '../usecases/key-uses.ts';
 import type { Ranking } from '../usecases/ranking.ts';
 import type { RefusedCallers } from '../usecases/refused-callers.ts';
 import { limitConnections } from './connection-limit.ts';
-import { answerTo } from './errors.ts';
+import { connectionOf } from './connections.ts';
 import { InboundLimits } from './inbound-limits.ts';
-import { bodyLimit, bodyTooLarge } from './json-body.ts';
+import { bodyLimit, unpack } from './json-body.ts';
 import { answerForNode, methodNotAllowed } from './node-answers.ts';
 import { nextRequestId } from './request-id.ts';
 import { pathOf, requestLog } from './request-log.ts';
@@ -17,6 +17,7 @@ import { apikeyRoute } from './routes/apikey.ts';
 import { docsRoutes } from './routes/docs.ts';
 import { healthRoutes } from './routes/health.ts';
 import { rankerRoute } from './routes/ranker.ts';
+import { sendError } from './send-error.ts';
 
 /** What the HTTP edge needs of the application. */
 export interface HttpApp extends Ranking {
@@ -81,17 +82,20 @@ export function createServer(
     request.arrivedAt = app.clock.monotonic();
     app.inFlight += 1;
     reply.header('x-request-id', request.id);
+    connectionOf(request.raw.socket).response = reply.raw;
     done(app.isDraining && request.routeOptions.url?.startsWith('/v1/') ? shuttingDown() : undefined);
   });
   server.addHook('onSend', (request, reply, _payload, done) => {
     if (app.isDraining) reply.header('connection', 'close');
     const answered = () => {
       app.inFlight -= 1;
+      const connection = connectionOf(request.raw.socket);
+      if (connection.response === reply.raw) connection.response = undefined;
       logAnswer(request, reply);
     };
     // A caller that hung up can't be sent the answer; its request is through all the same.
     if (reply.raw.destroyed) answered();
-    else reply.raw.once('close', answered);
+    else reply.raw.on('close', answered);
     done();
   });
   // By then every request has its answer. What is left never sent a whole one, and would be waited for without end.
@@ -129,56 +133,12 @@ const noFacts: Record<string, unknown> = {};
 /** What every body is taken for. By its name: a parser for `*` is looked for anew with each request. */
 const anyType = 'application/json';
 
-/** Bodies come as bytes, whatever they call themselves: games send JSON as text/plain or without any type. */
+/** Bodies are taken whatever they call themselves: games send JSON as text/plain or without any type. */
 function acceptAnyBody(server: FastifyInstance): void {
   server.removeAllContentTypeParsers();
-  server.addContentTypeParser(anyType, { parseAs: 'buffer' }, (_request, body, done) => done(null, body));
-}
-
-function sendError(
-  app: HttpApp,
-  { error, request, reply }: { error: unknown; request: FastifyRequest; reply: FastifyReply },
-): FastifyReply {
-  const known = fromFramework(error);
-  const { status, headers, body } = answerTo(known, request.id);
-  request.logLevel = status >= 500 ? 'warn' : 'info';
-  if (status === 500) app.log.error({ err: error, requestId: request.id }, 'request failed');
-  if (known instanceof RankdError) {
-    request.facts = {
-      ...request.facts,
-      code: known.code,
-      ...(known.internal !== undefined && { internal: known.internal }),
-      ...(status >= 500 && { why: whyOf(known) }),
-    };
-    if (isAboutCaller(known)) app.refused.count(known);
-  }
-  return reply
-    .code(status)
-    .headers({ ...headers, 'x-request-id': request.id })
-    .type('application/json; charset=utf-8')
-    .send(body);
-}
-
-/** What the operator needs to know of a failure. */
-function whyOf({ message, cause }: RankdError): string {
-  return cause instanceof Error ? `${message} (${cause.message})` : message;
-}
-
-/** True for refusals before there is a change that the history could keep. */
-function isAboutCaller({ code, internal }: RankdError): boolean {
-  return internal !== undefined || code === 'missing_authorization';
-}
-
-/** Fastify's own refusals, in rankd's words. */
-function fromFramework(error: unknown): unknown {
-  if (isRankdError(error)) return error;
-  const { code, statusCode = 500 } = Object(error) as { code?: string; statusCode?: number };
-  if (code === 'FST_ERR_CTP_BODY_TOO_LARGE') return bodyTooLarge();
-  if (statusCode < 500)
-    return new RankdError('invalid_request', 'The request could not be read: check its address, length and body.', {
-      cause: error,
-    });
-  return error;
+  server.addContentTypeParser(anyType, { parseAs: 'buffer' }, ({ headers }, body: Buffer, done) =>
+    unpack({ body, encoding: headers['content-encoding'] }, (unpacked) => done(null, unpacked)),
+  );
 }
 
 function shuttingDown(): RankdError {

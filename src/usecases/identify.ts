@@ -1,27 +1,39 @@
 import { invalidKey, wrongMode } from '../core/access.ts';
 import { hashKey, keyMode } from '../core/api-key.ts';
+import type { KeyMode } from '../core/model.ts';
 import { RankdError } from '../errors.ts';
 import type { Presented, Store } from '../ports.ts';
 
-const bearer = /^bearer +(\S+) *$/i;
+/** What an `Authorization` header holds, as far as it can be told without asking the store. */
+export interface ApiKey {
+  hash: Buffer;
+  mode: KeyMode;
+}
 
-/** The key record behind an `Authorization` header; whether it may do anything is not decided here. */
-export async function identify(
-  { store }: { store: Pick<Store, 'findPresented'> },
-  { authorization, placeId }: { authorization: string | undefined; placeId: number },
-): Promise<Presented> {
+const bearer = /^bearer +(\S+) *$/i;
+const createHint = 'rankd key create NAME';
+
+/** The API key of an `Authorization` header, or the refusal. */
+export function apiKeyOf(authorization: string | undefined): ApiKey | RankdError {
   const secret = bearer.exec(authorization ?? '')?.[1];
   if (secret === undefined) {
-    throw RankdError.withoutStack(
+    return RankdError.withoutStack(
       'missing_authorization',
       'Send the API key in the header "Authorization: Bearer <key>".',
     );
   }
-  const createHint = 'rankd key create NAME';
   const mode = keyMode(secret);
-  if (mode === undefined) throw invalidKey('malformed: not an API key, or mistyped', createHint);
-  const presented = await store.findPresented({ hash: hashKey(secret), placeId });
-  if (presented === undefined) throw invalidKey('no such key', createHint);
-  if (presented.key.mode !== mode) throw wrongMode(presented.key);
-  return presented;
+  if (mode === undefined) return invalidKey('malformed: not an API key, or mistyped', createHint);
+  return { hash: hashKey(secret), mode };
+}
+
+/** The record of a key, or the refusal; whether it may do anything is not decided here. */
+export async function identify(
+  { store }: { store: Pick<Store, 'findPresented'> },
+  { apiKey, placeId }: { apiKey: ApiKey | RankdError; placeId: number },
+): Promise<Presented | RankdError> {
+  if (apiKey instanceof RankdError) return apiKey;
+  const presented = await store.findPresented({ hash: apiKey.hash, placeId });
+  if (presented === undefined) return invalidKey('no such key', createHint);
+  return presented.key.mode === apiKey.mode ? presented : wrongMode(presented.key);
 }

@@ -1,20 +1,26 @@
 import type { FastifyInstance } from 'fastify';
 import type { LimitsConfig } from '../../config/config.ts';
 import type { Key } from '../../core/model.ts';
+import { RankdError } from '../../errors.ts';
+import { identify } from '../../usecases/identify.ts';
 import { admit } from '../admit.ts';
+import { apiKeyFrom } from '../connections.ts';
 import { parsePlaceId } from '../ids.ts';
 import type { InboundLimits, Limit } from '../inbound-limits.ts';
 import { jsonBody } from '../json-body.ts';
+import { sendError } from '../send-error.ts';
 import type { HttpApp } from '../server.ts';
 
 /** POST /v1/apikey: the workspace id behind a key that is good for the place, as a bare JSON string. */
 export function apikeyRoute(server: FastifyInstance, app: HttpApp, inbound: InboundLimits): void {
+  const limitsOf = (key: Key) => [limitOf(key, app.limits)];
   server.post('/v1/apikey', async (request, reply) => {
-    const placeId = parsePlaceId(await jsonBody(request), 'body');
-    const { workspace, key } = await admit(app, { request, reply, inbound }, { placeId, scope: 'verify' });
-    inbound.take([limitOf(key, app.limits)], reply);
+    const placeId = parsePlaceId(jsonBody(request), 'body');
+    const presented = await identify(app, { apiKey: apiKeyFrom(request.raw), placeId });
+    const caller = admit(app, { request, reply, inbound }, { presented, placeId, scope: 'verify', limitsOf });
+    if (caller instanceof RankdError) return sendError(app, { error: caller, request, reply });
     request.logLevel = 'debug'; // games verify all the time, and nothing comes of it
-    return reply.type('application/json; charset=utf-8').send(JSON.stringify(workspace.id));
+    return reply.type('application/json; charset=utf-8').send(JSON.stringify(caller.workspace.id));
   });
 }
 

@@ -9,22 +9,28 @@ import { errorOf } from '../../usecases/change-outcome.ts';
 import { type ChangeAnswer, changeRank } from '../../usecases/change-rank.ts';
 import type { ChangeCaller } from '../../usecases/change-record.ts';
 import type { Idempotency } from '../../usecases/idempotency.ts';
+import { identify } from '../../usecases/identify.ts';
 import { admit } from '../admit.ts';
 import type { rankAnswer } from '../answers.ts';
+import { apiKeyFrom } from '../connections.ts';
 import { parsePlaceId } from '../ids.ts';
 import type { InboundLimits } from '../inbound-limits.ts';
 import { jsonBody } from '../json-body.ts';
 import { rankLimits } from '../rank-limits.ts';
 import { idempotencyKey, parseRankRequest } from '../rank-request.ts';
+import { sendError } from '../send-error.ts';
 import type { HttpApp } from '../server.ts';
 
 /** POST /v1/ranker?placeid=…: changes one member's rank; 200 only where the platform was seen to hold it. */
 export function rankerRoute(server: FastifyInstance, app: HttpApp, inbound: InboundLimits): void {
   server.post('/v1/ranker', async (request, reply) => {
     const placeId = parsePlaceId(request.query, 'query');
-    const { key } = await admit(app, { request, reply, inbound }, { placeId, scope: 'rank' });
-    inbound.take(rankLimits(app.limits, { key, placeId }), reply);
-    const rankRequest = parseRankRequest(await jsonBody(request));
+    const presented = await identify(app, { apiKey: apiKeyFrom(request.raw), placeId });
+    const limitsOf = (key: Key) => rankLimits(app.limits, { key, placeId });
+    const admitted = admit(app, { request, reply, inbound }, { presented, placeId, scope: 'rank', limitsOf });
+    if (admitted instanceof RankdError) return sendError(app, { error: admitted, request, reply });
+    const { key } = admitted;
+    const rankRequest = parseRankRequest(jsonBody(request));
     const order = {
       caller: callerOf(key, placeId),
       request: rankRequest,

@@ -1,0 +1,31 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Duplex } from 'node:stream';
+import type { RankdError } from '../errors.ts';
+import { type ApiKey, apiKeyOf } from '../usecases/identify.ts';
+
+/** What is kept of a connection while it is open. */
+interface Connection {
+  /** What its latest request is answered with, until that is through. */
+  response?: ServerResponse | undefined;
+  /** What its latest request presented: the next one mostly presents the same, and hashing a key costs more than all that is checked of it. */
+  presented?: { authorization: string | undefined; apiKey: ApiKey | RankdError };
+}
+
+const connections = new WeakMap<Duplex, Connection>();
+
+export function connectionOf(socket: Duplex): Connection {
+  const kept = connections.get(socket);
+  if (kept !== undefined) return kept;
+  const connection: Connection = { response: undefined };
+  connections.set(socket, connection);
+  return connection;
+}
+
+/** The API key that a request presents, or the refusal. */
+export function apiKeyFrom({ socket, headers: { authorization } }: IncomingMessage): ApiKey | RankdError {
+  const connection = connectionOf(socket);
+  if (connection.presented === undefined || connection.presented.authorization !== authorization) {
+    connection.presented = { authorization, apiKey: apiKeyOf(authorization) };
+  }
+  return connection.presented.apiKey;
+}

@@ -1,0 +1,52 @@
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { isRankdError, RankdError } from '../errors.ts';
+import { answerTo } from './errors.ts';
+import { bodyTooLarge } from './json-body.ts';
+import type { HttpApp } from './server.ts';
+
+/** Answers a request with what a caller is told of an error; the log is told the rest. */
+export function sendError(
+  app: Pick<HttpApp, 'log' | 'refused'>,
+  { error, request, reply }: { error: unknown; request: FastifyRequest; reply: FastifyReply },
+): FastifyReply {
+  const known = fromFramework(error);
+  const { status, headers, body } = answerTo(known, request.id);
+  request.logLevel = status >= 500 ? 'warn' : 'info';
+  if (status === 500) app.log.error({ err: error, requestId: request.id }, 'request failed');
+  if (known instanceof RankdError) {
+    request.facts = {
+      ...request.facts,
+      code: known.code,
+      ...(known.internal !== undefined && { internal: known.internal }),
+      ...(status >= 500 && { why: whyOf(known) }),
+    };
+    if (isAboutCaller(known)) app.refused.count(known);
+  }
+  return reply
+    .code(status)
+    .headers({ ...headers, 'x-request-id': request.id })
+    .type('application/json; charset=utf-8')
+    .send(JSON.stringify(body));
+}
+
+/** What the operator needs to know of a failure. */
+function whyOf({ message, cause }: RankdError): string {
+  return cause instanceof Error ? `${message} (${cause.message})` : message;
+}
+
+/** True for refusals before there is a change that the history could keep. */
+function isAboutCaller({ code, internal }: RankdError): boolean {
+  return internal !== undefined || code === 'missing_authorization';
+}
+
+/** Fastify's own refusals, in rankd's words. */
+function fromFramework(error: unknown): unknown {
+  if (isRankdError(error)) return error;
+  const { code, statusCode = 500 } = Object(error) as { code?: string; statusCode?: number };
+  if (code === 'FST_ERR_CTP_BODY_TOO_LARGE') return bodyTooLarge();
+  if (statusCode < 500)
+    return new RankdError('invalid_request', 'The request could not be read: check its address, length and body.', {
+      cause: error,
+    });
+  return error;
+}
