@@ -56,11 +56,10 @@ function turnAway({ limits }: HttpApp, { request, reply, inbound }: Exchange, re
   if (!isRankdError(refusal, 'invalid_key', 'missing_authorization')) return refusal;
   const { failedAuthPerMinute: perMinute } = limits;
   const limit = {
-    name: 'failed-auth',
+    name: 'failed-auth' as const,
     of: networkOf(request.ip),
     perMinute,
     burst: perMinute,
-    refusal: 'Too many requests without a key that is accepted have come from this address; check the key.',
     internal: refusal.internal ?? 'no key',
   };
   return inbound.take([limit], reply) ?? refusal;

@@ -3,13 +3,18 @@ import { RankdError } from '../errors.ts';
 import type { Clock } from '../ports.ts';
 import { type Rate, type Taken, TokenBuckets } from './token-buckets.ts';
 
+/** What is told where none is left, by the names of the limits in the `RateLimit` headers. */
+const refusals = {
+  verify: (perMinute) => `This key may be verified ${perMinute} times a minute; slow down.`,
+  place: (perMinute) => `With this key, a place may send ${perMinute} rank requests a minute; slow down.`,
+  rank: (perMinute) => `This key may send ${perMinute} rank requests a minute; slow down.`,
+  'failed-auth': () => 'Too many requests without a key that is accepted have come from this address; check the key.',
+} satisfies Record<string, (perMinute: number) => string>;
+
 export interface Limit extends Rate {
-  /** As the `RateLimit` headers name it. */
-  name: string;
+  name: keyof typeof refusals;
   /** What it is counted for: a key, a place of a key, an address. */
   of: string;
-  /** What is told where none is left. */
-  refusal: string;
   /** For log and audit. */
   internal?: string;
 }
@@ -32,20 +37,24 @@ export class InboundLimits {
   take(limits: readonly Limit[], reply: Pick<FastifyReply, 'header'>): RankdError | undefined {
     let policy = '';
     let state = '';
+    let refusal: RankdError | undefined;
     for (const limit of limits) {
       if (limit.perMinute === 0) continue;
       const taken = this.#buckets.take(`${limit.name} ${limit.of}`, limit);
       policy = listed(policy, policyItem(limit));
       state = listed(state, stateItem(limit, taken));
-      reply.header('ratelimit-policy', policy).header('ratelimit', state);
       if (taken.isAllowed) continue;
-      const { refusal, internal } = limit;
-      const retryAfterMs = taken.msToNext;
-      const details = { retryAfterMs, ...(internal !== undefined && { internal }) };
-      return RankdError.withoutStack('too_many_requests', refusal, details);
+      refusal = refusalOf(limit, taken);
+      break;
     }
-    return undefined;
+    if (policy !== '') reply.header('ratelimit-policy', policy).header('ratelimit', state);
+    return refusal;
   }
+}
+
+function refusalOf({ name, perMinute, internal }: Limit, { msToNext: retryAfterMs }: Taken): RankdError {
+  const details = { retryAfterMs, ...(internal !== undefined && { internal }) };
+  return RankdError.withoutStack('too_many_requests', refusals[name](perMinute), details);
 }
 
 function listed(items: string, item: string): string {

@@ -15,14 +15,12 @@ export function rankLimits(
       of: `${id} ${placeId}`,
       perMinute: placePerMinute,
       burst: Math.min(burstOf(placePerMinute), placePerMinute),
-      refusal: `With this key, a place may send ${placePerMinute} rank requests a minute; slow down.`,
     },
     {
       name: 'rank',
       of: id,
       perMinute: ratePerMinute,
       burst: key.ratePerMinute === undefined ? burstOf(ratePerMinute) : Math.min(burstOf(ratePerMinute), ratePerMinute),
-      refusal: `This key may send ${ratePerMinute} rank requests a minute; slow down.`,
     },
   ];
 }

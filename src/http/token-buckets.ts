@@ -16,14 +16,22 @@ export interface Taken {
   msToFull: number;
 }
 
+interface Bucket {
+  tokens: number;
+  /** When that was counted, on `Clock.monotonic()`. */
+  at: number;
+}
+
 /**
- * Token buckets by name. A bucket that nobody took from for long is as good as none, so the ones taken from last are
- * remembered, up to `most`: names that callers can make up do not fill the memory.
+ * Token buckets by name. A bucket that nobody took from for long is as good as none, so at least half of `most` are remembered,
+ * those taken from last: names that callers can make up do not fill the memory.
  */
 export class TokenBuckets {
   readonly #clock: Pick<Clock, 'monotonic'>;
   readonly #most: number;
-  readonly #buckets = new Map<string, { tokens: number; at: number }>();
+  #recent = new Map<string, Bucket>();
+  /** Those that were recent before: to move a bucket to the end with each request would cost more than the rest. */
+  #older = new Map<string, Bucket>();
 
   constructor(clock: Pick<Clock, 'monotonic'>, most: number) {
     this.#clock = clock;
@@ -31,17 +39,18 @@ export class TokenBuckets {
   }
 
   get size(): number {
-    return this.#buckets.size;
+    return this.#recent.size + this.#older.size;
   }
 
   take(name: string, { perMinute, burst }: Rate): Taken {
     const now = this.#clock.monotonic();
     const perMs = perMinute / 60_000;
-    const { tokens, at } = this.#buckets.get(name) ?? { tokens: burst, at: now };
-    const refilled = Math.min(burst, tokens + (now - at) * perMs);
+    const bucket = this.#recent.get(name) ?? this.#takeUp(name, { tokens: burst, at: now });
+    const refilled = Math.min(burst, bucket.tokens + (now - bucket.at) * perMs);
     const isAllowed = refilled >= 1;
     const left = isAllowed ? refilled - 1 : refilled;
-    this.#remember(name, { tokens: left, at: now });
+    bucket.tokens = left;
+    bucket.at = now;
     return {
       isAllowed,
       left: Math.floor(left),
@@ -50,12 +59,15 @@ export class TokenBuckets {
     };
   }
 
-  /** As the newest; the oldest makes room. */
-  #remember(name: string, bucket: { tokens: number; at: number }): void {
-    this.#buckets.delete(name);
-    this.#buckets.set(name, bucket);
-    if (this.#buckets.size <= this.#most) return;
-    const [oldest] = this.#buckets.keys();
-    if (oldest !== undefined) this.#buckets.delete(oldest);
+  /** Makes the bucket a recent one; once those are half of `most`, the older ones are forgotten. */
+  #takeUp(name: string, full: Bucket): Bucket {
+    if (this.#recent.size >= this.#most / 2) {
+      this.#older = this.#recent;
+      this.#recent = new Map();
+    }
+    const bucket = this.#older.get(name) ?? full;
+    this.#older.delete(name);
+    this.#recent.set(name, bucket);
+    return bucket;
   }
 }

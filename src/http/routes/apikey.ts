@@ -1,5 +1,4 @@
 import type { FastifyInstance } from 'fastify';
-import type { LimitsConfig } from '../../config/config.ts';
 import type { Key } from '../../core/model.ts';
 import { RankdError } from '../../errors.ts';
 import { identify } from '../../usecases/identify.ts';
@@ -13,7 +12,10 @@ import type { HttpApp } from '../server.ts';
 
 /** POST /v1/apikey: the workspace id behind a key that is good for the place, as a bare JSON string. */
 export function apikeyRoute(server: FastifyInstance, app: HttpApp, inbound: InboundLimits): void {
-  const limitsOf = (key: Key) => [limitOf(key, app.limits)];
+  const limitsOf = ({ id }: Key): Limit[] => {
+    const { verifyPerMinute } = app.limits;
+    return [{ name: 'verify', of: id, perMinute: verifyPerMinute, burst: verifyPerMinute }];
+  };
   server.post('/v1/apikey', async (request, reply) => {
     const placeId = parsePlaceId(jsonBody(request), 'body');
     const presented = await identify(app, { apiKey: apiKeyFrom(request.raw), placeId });
@@ -22,14 +24,4 @@ export function apikeyRoute(server: FastifyInstance, app: HttpApp, inbound: Inbo
     request.logLevel = 'debug'; // games verify all the time, and nothing comes of it
     return reply.type('application/json; charset=utf-8').send(JSON.stringify(caller.workspace.id));
   });
-}
-
-function limitOf({ id }: Key, { verifyPerMinute }: LimitsConfig): Limit {
-  return {
-    name: 'verify',
-    of: id,
-    perMinute: verifyPerMinute,
-    burst: verifyPerMinute,
-    refusal: `This key may be verified ${verifyPerMinute} times a minute; slow down.`,
-  };
 }
