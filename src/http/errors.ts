@@ -59,7 +59,6 @@ export function isPublic(code: ErrorCode): code is PublicCode {
 
 export interface ErrorAnswer {
   status: number;
-  headers: Record<string, string>;
   body: z.infer<typeof errorAnswer>;
 }
 
@@ -72,7 +71,6 @@ export function answerTo(error: unknown, requestId: string): ErrorAnswer {
   const retryAfter = known.retryAfterMs === undefined ? undefined : Math.max(1, Math.ceil(known.retryAfterMs / 1000));
   return {
     status: statuses[known.code],
-    headers: retryAfter === undefined ? {} : { 'retry-after': String(retryAfter) },
     body: {
       success: false,
       error: reasons[known.code],

@@ -5,6 +5,7 @@ import { isIPv4, isIPv6 } from 'node:net';
  * has hung up already has no address any more.
  */
 export function networkOf(address: string | undefined = ''): string {
+  if (isIPv4(address)) return address;
   const [plain = ''] = address.split('%', 1);
   const [, mapped = ''] = /^::ffff:([\d.]+)$/i.exec(plain) ?? [];
   if (isIPv4(mapped)) return mapped;

@@ -58,7 +58,7 @@ export function createServer(
     schemaController: { compilersFactory: { buildValidator: withoutSchemas, buildSerializer: withoutSchemas } },
     genReqId: nextRequestId,
     bodyLimit,
-    trustProxy: trustedProxies,
+    trustProxy: trustedProxies.length > 0 && trustedProxies,
     requestTimeout: 15_000,
     keepAliveTimeout: 65_000,
     // Node looks for overdue requests only every 30 s unless told otherwise.
@@ -66,7 +66,8 @@ export function createServer(
     routerOptions: { ignoreTrailingSlash: true, ignoreDuplicateSlashes: true },
     return503OnClosing: false,
     clientErrorHandler: () => undefined,
-    frameworkErrors: (error, request, reply) => void sendError(app, { error, request, reply }),
+    frameworkErrors: (error, request, reply) =>
+      void sendError(app, { error, request, reply: reply.header('x-request-id', request.id) }),
   });
   answerForNode(server.server);
   limitConnections(app, server.server, maxConnections);

@@ -12,18 +12,19 @@ export interface ApiKey {
 
 const bearer = /^bearer +(\S+) *$/i;
 const createHint = 'rankd key create NAME';
+const malformed = invalidKey('malformed: not an API key, or mistyped', createHint);
+const noSuchKey = invalidKey('no such key', createHint);
+const missing = RankdError.withoutStack(
+  'missing_authorization',
+  'Send the API key in the header "Authorization: Bearer <key>".',
+);
 
 /** The API key of an `Authorization` header, or the refusal. */
 export function apiKeyOf(authorization: string | undefined): ApiKey | RankdError {
   const secret = bearer.exec(authorization ?? '')?.[1];
-  if (secret === undefined) {
-    return RankdError.withoutStack(
-      'missing_authorization',
-      'Send the API key in the header "Authorization: Bearer <key>".',
-    );
-  }
+  if (secret === undefined) return missing;
   const mode = keyMode(secret);
-  if (mode === undefined) return invalidKey('malformed: not an API key, or mistyped', createHint);
+  if (mode === undefined) return malformed;
   return { hash: hashKey(secret), mode };
 }
 
@@ -34,6 +35,6 @@ export async function identify(
 ): Promise<Presented | RankdError> {
   if (apiKey instanceof RankdError) return apiKey;
   const presented = await store.findPresented({ hash: apiKey.hash, placeId });
-  if (presented === undefined) return invalidKey('no such key', createHint);
+  if (presented === undefined) return noSuchKey;
   return presented.key.mode === apiKey.mode ? presented : wrongMode(presented.key);
 }
