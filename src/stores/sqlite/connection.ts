@@ -2,7 +2,7 @@ import Database from 'better-sqlite3';
 import { systemClock } from '../../clock.ts';
 import { RankdError } from '../../errors.ts';
 import { isLocked, toStoreError } from './sqlite-error.ts';
-import { retryEveryMs, type Transactions, WriteQueue } from './write-queue.ts';
+import { retryEveryMs, WriteQueue } from './write-queue.ts';
 
 /** Values by name: `{ keyId }` is `@keyId` in the statement. */
 export type Bindings = Record<string, string | number | Buffer | null | undefined>;
@@ -20,49 +20,49 @@ export class Connection {
   readonly file: string;
   readonly #patienceMs: number;
   readonly #database: Database.Database;
-  readonly #statements = new Map<string, Database.Statement<[Bindings]>>();
+  readonly #statements = new Map<string, Statement>();
   readonly #transaction: Database.Transaction<(work: () => unknown) => unknown>;
   readonly #writes: WriteQueue;
-  #ownWrites = 0;
+  readonly #watchers: Array<{ tables: readonly string[]; onWrite: () => void }> = [];
 
   /** `patienceMs`: how long to wait for another process's lock, in milliseconds. */
   constructor(file: string, { patienceMs = 5_000, isReadonly = false }: ConnectionOptions = {}) {
     this.file = file;
     this.#patienceMs = patienceMs;
-    this.#database = openDatabase(file, { timeout: patienceMs, readonly: isReadonly });
+    this.#database = this.#patiently(() => openDatabase(file, isReadonly));
     this.#transaction = this.#database.transaction((work: () => unknown) => work());
-    const transactions: Transactions = {
-      // SQLite's own wait for a lock would stop all requests for seconds, one after the other.
-      commit: <T>(work: () => T) => this.#guard(() => this.#unlessBusy(() => this.#transaction.immediate(work) as T)),
-      part: <T>(work: () => T) => this.#guard(() => this.#transaction(work) as T), // nested: a savepoint
-      isAlive: () => this.#database.inTransaction,
-    };
-    this.#writes = new WriteQueue(transactions, patienceMs);
+    this.#writes = new WriteQueue(
+      <T>(work: () => T) => this.#guard(() => this.#transaction.immediate(work) as T),
+      patienceMs,
+    );
   }
 
   get<Row>(sql: string, bindings: Bindings = {}): Row | undefined {
-    return this.#guard(() => this.#prepared(sql).get(bindings) as Row | undefined);
+    return this.#patiently(() => this.#prepared(sql).query.get(bindings) as Row | undefined);
   }
 
   all<Row>(sql: string, bindings: Bindings = {}): Row[] {
-    return this.#guard(() => this.#prepared(sql).all(bindings) as Row[]);
+    return this.#patiently(() => this.#prepared(sql).query.all(bindings) as Row[]);
   }
 
   /** Returns how many rows were changed. */
   run(sql: string, bindings: Bindings = {}): number {
-    this.#ownWrites += 1;
-    return this.#guard(() => this.#prepared(sql).run(bindings).changes);
+    return this.#patiently(() => {
+      const { query, table } = this.#prepared(sql);
+      this.#tellOfWrite(table);
+      return query.run(bindings).changes;
+    });
   }
 
   /** Runs statements that are needed once; nothing is returned. */
   execute(sql: string): void {
-    this.#ownWrites += 1;
-    this.#guard(() => this.#database.exec(sql));
+    this.#tellOfWrite(undefined);
+    this.#patiently(() => this.#database.exec(sql));
   }
 
-  /** How often this connection has written; what others commit is in `othersVersion`. */
-  get ownWrites(): number {
-    return this.#ownWrites;
+  /** `onWrite` is called before this connection writes to one of the tables; what others commit is in `othersVersion`. */
+  watch(tables: readonly string[], onWrite: () => void): void {
+    this.#watchers.push({ tables, onWrite });
   }
 
   /** A number that is another one once anybody else has committed (https://sqlite.org/pragma.html#pragma_data_version). */
@@ -72,7 +72,7 @@ export class Connection {
 
   /** Several reads of one state of the database. */
   read<T>(work: () => T): T {
-    return this.#guard(() => this.#transaction.deferred(work) as T);
+    return this.#patiently(() => this.#transaction.deferred(work) as T);
   }
 
   /**
@@ -85,12 +85,13 @@ export class Connection {
 
   /** As `write`, but holds the thread while it waits: for the time before anything is served. */
   writeSync<T>(work: () => T): T {
-    return this.#guard(() => this.#transaction.immediate(work) as T);
+    return this.#patiently(() => this.#transaction.immediate(work) as T);
   }
 
   /** Lets readers and one writer work at the same time. Kept in the file, so only its first opener changes anything. */
   useWriteAheadLog(): void {
-    if (this.#setJournalMode() === 'wal') return;
+    const mode = this.get<{ journal_mode: string }>('PRAGMA journal_mode = WAL')?.journal_mode;
+    if (mode === 'wal') return;
     throw new RankdError('store_unavailable', 'The file system of the database does not support a write-ahead log.', {
       hint: 'put the data directory on a local disk and name it with --data-dir',
     });
@@ -100,40 +101,37 @@ export class Connection {
     this.#database.close();
   }
 
-  /** Of two that open a new database at once, SQLite tells one at once that it is locked, whatever its patience. */
-  #setJournalMode(): string | undefined {
-    const giveUpAt = systemClock.monotonic() + this.#patienceMs;
-    for (;;) {
-      try {
-        return this.get<{ journal_mode: string }>('PRAGMA journal_mode = WAL')?.journal_mode;
-      } catch (error) {
-        if (!isLocked(error) || systemClock.monotonic() > giveUpAt) throw error;
-        Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, retryEveryMs); // before anything is served
-      }
-    }
-  }
-
-  #prepared(sql: string): Database.Statement<[Bindings]> {
+  #prepared(sql: string): Statement {
     let statement = this.#statements.get(sql);
     if (statement === undefined) {
-      statement = this.#database.prepare<Bindings>(sql);
+      statement = { query: this.#database.prepare<Bindings>(sql), table: writtenTable.exec(sql)?.[1] };
       this.#statements.set(sql, statement);
     }
     return statement;
   }
 
-  /** Lets `work` fail at once where it would wait. A prepared PRAGMA busy_timeout has no effect when it is run again. */
-  #unlessBusy<T>(work: () => T): T {
-    this.#database.pragma('busy_timeout = 0');
-    try {
-      return work();
-    } finally {
-      this.#database.pragma(`busy_timeout = ${this.#patienceMs}`);
+  /** `table`: the one that is written to; `undefined` where that is not known. */
+  #tellOfWrite(table: string | undefined): void {
+    for (const { tables, onWrite } of this.#watchers) if (table === undefined || tables.includes(table)) onWrite();
+  }
+
+  /** Holds the thread while another process holds the lock: for what hardly ever meets one, and for the time before anything is served. */
+  #patiently<T>(work: () => T): T {
+    for (let giveUpAt: number | undefined; ; ) {
+      try {
+        return this.#guard(work);
+      } catch (error) {
+        if (!isLocked(error)) throw error;
+        const now = systemClock.monotonic();
+        giveUpAt ??= now + this.#patienceMs;
+        if (now > giveUpAt) throw error;
+        Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, retryEveryMs);
+      }
     }
   }
 
   #guard<T>(work: () => T): T {
-    if (!this.#database.open) throw new RankdError('store_unavailable', 'The database of rankd is closed.');
+    if (this.#database?.open === false) throw new RankdError('store_unavailable', 'The database of rankd is closed.');
     try {
       return work();
     } catch (error) {
@@ -142,15 +140,24 @@ export class Connection {
   }
 }
 
-function openDatabase(file: string, options: { timeout: number; readonly: boolean }): Database.Database {
+interface Statement {
+  query: Database.Statement<[Bindings]>;
+  /** The table that it writes to, where it is one of the plain writes. */
+  table: string | undefined;
+}
+
+const writtenTable = /^\s*(?:INSERT INTO|UPDATE|DELETE FROM)\s+(\w+)/;
+
+/** SQLite itself never waits for a lock (`timeout`): that would stop all requests for seconds, one after the other. */
+function openDatabase(file: string, readonly: boolean): Database.Database {
   let database: Database.Database | undefined;
   try {
-    database = new Database(file, { ...options, fileMustExist: true });
+    database = new Database(file, { readonly, timeout: 0, fileMustExist: true });
     // In WAL mode anything less than synchronous=FULL can lose the last commits in a power cut.
     for (const setting of ['synchronous = FULL', 'foreign_keys = ON', 'trusted_schema = OFF']) database.pragma(setting);
     return database;
   } catch (error) {
     database?.close();
-    throw toStoreError(error, file);
+    throw error;
   }
 }

@@ -6,12 +6,12 @@ import { appendEvent } from './audit.ts';
 import type { Connection } from './connection.ts';
 import { type KeyRow, keyColumns, toKey } from './key-row.ts';
 import { rulesOf, setRules } from './key-rules.ts';
-import { findPresented } from './presented.ts';
+import { findPresented, presentedTables } from './presented.ts';
 import { ReadCache } from './read-cache.ts';
 import { whereOf } from './where.ts';
 
 export function keyStore(db: Connection, clock: Pick<Clock, 'now'>): Omit<KeyStore, 'declareKeys'> {
-  const presented = new ReadCache<Presented | undefined>(db);
+  const presented = new ReadCache<Presented | undefined>(db, presentedTables);
   return {
     findPresented({ hash, placeId }) {
       return presented.get(`${hash.toString('latin1')} ${placeId}`, () =>

@@ -41,6 +41,9 @@ interface PresentedRow extends KeyRow {
   entryAddedAt: number | null;
 }
 
+/** All that it reads. */
+export const presentedTables = ['key_secrets', 'keys', 'workspace', 'whitelist'];
+
 /**
  * Where a bound value could change the plan of a join, SQLite compiles the statement anew for every value
  * (https://sqlite.org/c3ref/prepare.html). The plus signs say that it can't: 9 µs a look-up instead of 36.

@@ -4,19 +4,20 @@ import type { Connection } from './connection.ts';
 const mostEntries = 10_000;
 
 /**
- * What was read from the database, kept until anything is committed to it, by this process or another. Whether another did is
+ * What was read from the database, kept until this process writes to the tables or another process commits anything. Whether one did is
  * asked once for all who ask in one turn of the event loop, and after the last of them: their requests have been received by
  * then, so that none is answered from before a commit that it was sent after.
  */
 export class ReadCache<T> {
   readonly #db: Connection;
   readonly #entries = new Map<string, T>();
-  #ownWrites = -1;
   #othersVersion = -1;
   #check: Promise<void> | undefined;
 
-  constructor(db: Connection) {
+  /** `tables`: all that is read from. */
+  constructor(db: Connection, tables: readonly string[]) {
     this.#db = db;
+    db.watch(tables, () => this.#entries.clear());
   }
 
   /** What `read` returns, of a state of the database that is not older than the call. Shared by all who ask: not to be changed. */
@@ -26,7 +27,6 @@ export class ReadCache<T> {
   }
 
   #current(name: string, read: () => T): T {
-    this.#forgetOwnWrites();
     const kept = this.#entries.get(name);
     if (kept !== undefined || this.#entries.has(name)) return kept as T;
     const value = read();
@@ -54,12 +54,5 @@ export class ReadCache<T> {
     if (othersVersion === this.#othersVersion) return;
     this.#entries.clear();
     this.#othersVersion = othersVersion;
-  }
-
-  #forgetOwnWrites(): void {
-    const { ownWrites } = this.#db;
-    if (ownWrites === this.#ownWrites) return;
-    this.#entries.clear();
-    this.#ownWrites = ownWrites;
   }
 }

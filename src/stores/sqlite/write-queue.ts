@@ -1,15 +1,8 @@
 import { systemClock } from '../../clock.ts';
 import { isLocked } from './sqlite-error.ts';
 
-/** What the queue needs of a database. */
-export interface Transactions {
-  /** Runs `work` in a transaction. Throws what `work` throws, and at once where another process holds the lock. */
-  commit<T>(work: () => T): T;
-  /** Within `commit`: where `work` throws, what it did is taken back, and no more. */
-  part<T>(work: () => T): T;
-  /** False within `commit` once SQLite has given up all of the transaction, as it may where the disk fails. */
-  isAlive(): boolean;
-}
+/** Runs `work` in a transaction. Throws what `work` throws, and at once where another process holds the lock. */
+type Commit = <T>(work: () => T) => T;
 
 interface Entry {
   work: () => unknown;
@@ -30,13 +23,13 @@ export const retryEveryMs = 15;
  * without holding the thread.
  */
 export class WriteQueue {
-  readonly #transactions: Transactions;
+  readonly #commit: Commit;
   readonly #patienceMs: number;
   #waiting: Entry[] = [];
   #isUnderWay = false;
 
-  constructor(transactions: Transactions, patienceMs: number) {
-    this.#transactions = transactions;
+  constructor(commit: Commit, patienceMs: number) {
+    this.#commit = commit;
     this.#patienceMs = patienceMs;
   }
 
@@ -65,20 +58,13 @@ export class WriteQueue {
     this.#isUnderWay = false;
   }
 
+  /** All in one transaction; where one of them fails, each in its own, which is dearer and rare. */
   #tryAll(batch: Entry[]): Settled[] {
-    const { commit, part, isAlive } = this.#transactions;
-    const alone = () => batch.map(({ work }) => attempt(() => commit(work)));
-    if (batch.length === 1) return alone();
     try {
-      return commit(() =>
-        batch.map(({ work }) => {
-          const settled = attempt(() => part(work));
-          if (!isAlive()) throw new Error('SQLite has given up the transaction');
-          return settled;
-        }),
-      );
+      return this.#commit(() => batch.map(({ work }) => ({ value: work() })));
     } catch (error) {
-      return isLocked(error) ? batch.map(() => ({ error })) : alone();
+      if (isLocked(error) || batch.length === 1) return batch.map(() => ({ error }));
+      return batch.map(({ work }) => attempt(() => this.#commit(work)));
     }
   }
 }

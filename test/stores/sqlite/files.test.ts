@@ -58,7 +58,6 @@ test('commits are synchronous, foreign keys hold and the schema is not trusted',
   expect(db.get('PRAGMA journal_mode')).toEqual({ journal_mode: 'wal' });
   expect(db.get('PRAGMA foreign_keys')).toEqual({ foreign_keys: 1 });
   expect(db.get('PRAGMA trusted_schema')).toEqual({ trusted_schema: 0 });
-  expect(db.get('PRAGMA busy_timeout')).toEqual({ timeout: 5_000 });
 });
 
 test('a file that is no database is refused by name and left as it was', async () => {

@@ -16,7 +16,7 @@ function open() {
   });
   db.useWriteAheadLog();
   db.execute('CREATE TABLE numbers (n); INSERT INTO numbers VALUES (1)');
-  const cache = new ReadCache<number | undefined>(db);
+  const cache = new ReadCache<number | undefined>(db, ['numbers']);
   let reads = 0;
   const read = () => {
     reads += 1;
