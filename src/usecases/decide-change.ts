@@ -97,15 +97,15 @@ export async function decideChange(
   return { plan, scheme };
 }
 
-/** How long ago the rankee was changed, and the ranker changed anybody. */
+/** How long ago the rankee was changed, and the ranker changed anybody; asked only where it matters. */
 async function pace(
-  { store, clock }: Ranking,
+  { store, clock, policy }: Ranking,
   { rankeeId, rankerId }: RankRequest,
 ): Promise<Pick<PolicyCase, 'sinceLastChangeMs' | 'sinceRankersLastChangeMs'>> {
   const since = (at: number | undefined) => (at === undefined ? undefined : clock.now() - at);
   const [changedAt, activeAt] = await Promise.all([
-    store.lastAppliedAt(rankeeId),
-    store.lastChangedSomebodyAt(rankerId),
+    policy.cooldownMs > 0 ? store.lastAppliedAt(rankeeId) : undefined,
+    policy.rankerCooldownMs > 0 ? store.lastChangedSomebodyAt(rankerId) : undefined,
   ]);
   return { sinceLastChangeMs: since(changedAt), sinceRankersLastChangeMs: since(activeAt) };
 }

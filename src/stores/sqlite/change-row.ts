@@ -1,5 +1,5 @@
 import type { RankChange } from '../../core/model.ts';
-import type { Bindings } from './connection.ts';
+import type { Connection } from './connection.ts';
 import { withoutNulls } from './row.ts';
 
 /** The column of every field of a change. */
@@ -65,8 +65,9 @@ export function toChange({ seq: _, code, rolesBefore, rolesAfter, dryRun, demoti
   };
 }
 
-export function toBindings(change: RankChange): Bindings {
-  const absent = Object.fromEntries(fields.map((field) => [field, null]));
+const absent = Object.fromEntries(fields.map((field) => [field, null])) as Record<keyof RankChange, null>;
+
+export function toBindings(change: RankChange): Record<keyof RankChange, string | number | null> {
   return {
     ...absent,
     ...change,
@@ -75,4 +76,16 @@ export function toBindings(change: RankChange): Bindings {
     dryRun: Number(change.dryRun),
     demotion: Number(change.demotion),
   };
+}
+
+/**
+ * Writes what differs between a change and what it has become. The other columns are not named: SQLite would put their indexes
+ * in order again, and each is a page that the commit waits for.
+ */
+export function updateChange(db: Connection, before: RankChange, after: RankChange): void {
+  const [old, bindings] = [toBindings(before), toBindings(after)];
+  const differing = fields.filter((field) => bindings[field] !== old[field]);
+  if (differing.length === 0) return;
+  const assignments = differing.map((field) => `${columns[field]} = @${field}`);
+  db.run(`UPDATE rank_changes SET ${assignments.join(', ')} WHERE id = @id`, bindings);
 }

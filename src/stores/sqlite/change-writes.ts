@@ -5,7 +5,7 @@ import type { ChangeOutcome, ChangeStore, Clock } from '../../ports.ts';
 import { appendEvent } from './audit.ts';
 import { tripBreaker } from './breaker.ts';
 import { findChange, lastChangedSomebodyAt, latestChangeId, openChange } from './change-queries.ts';
-import { insertChange, toBindings } from './change-row.ts';
+import { insertChange, toBindings, updateChange } from './change-row.ts';
 import type { Connection } from './connection.ts';
 
 type ChangeWrites = Pick<ChangeStore, 'recordChange' | 'beginChange' | 'markRollBack' | 'finishChange'>;
@@ -38,11 +38,9 @@ export function changeWrites(db: Connection, clock: Pick<Clock, 'now'>): ChangeW
       await db.write(() => {
         const change = findOpen(db, changeId);
         if (change === undefined) throw new RankdError('conflict', `Change ${changeId} is settled already.`);
-        db.run("UPDATE rank_changes SET aim = 'roll_back', code = @code, message = @message WHERE id = @changeId", {
-          changeId,
-          ...why,
-        });
-        audit(db, { ...change, ...why }, 'rank.roll_back', clock.now());
+        const turned: RankChange = { ...change, aim: 'roll_back', ...why };
+        updateChange(db, change, turned);
+        audit(db, turned, 'rank.roll_back', clock.now());
       });
     },
 
@@ -52,7 +50,7 @@ export function changeWrites(db: Connection, clock: Pick<Clock, 'now'>): ChangeW
         if (change === undefined) return false;
         if (change.state === 'unknown' && outcome.state === 'unknown') return true;
         const finished = applyOutcome(change, outcome, clock.now());
-        db.run(finishSql, toBindings(finished));
+        updateChange(db, change, finished);
         audit(db, { ...finished, code: outcome.code }, `rank.${finished.state}`, clock.now());
         return true;
       });
@@ -72,12 +70,6 @@ function refusalOfPace(
 
 /** For how long an idempotency key stands for the request it came with first. */
 const idempotencyWindowMs = 24 * 60 * 60 * 1000;
-
-const finishSql = `
-  UPDATE rank_changes
-  SET state = @state, code = @code, message = @message, roles_after = @rolesAfter, finished_at = @finishedAt,
-      idempotency_key = @idempotencyKey
-  WHERE id = @id`;
 
 function insert(db: Connection, change: RankChange, now: number): void {
   const { keyId, idempotencyKey } = change;

@@ -108,7 +108,7 @@ export const migrations: readonly string[] = [
   CREATE INDEX applied_to_a_member ON rank_changes (rankee_id, finished_at)
     WHERE state = 'applied' AND dry_run = 0 AND roles_before <> roles_after;
   CREATE INDEX changes_by_a_ranker ON rank_changes (ranker_id)
-    WHERE state IN ('pending', 'applied', 'unknown') AND dry_run = 0 AND roles_before <> roles_after;
+    WHERE dry_run = 0 AND roles_before <> roles_after;
   CREATE INDEX demotions ON rank_changes (requested_at, rankee_id, key_id)
     WHERE demotion = 1 AND dry_run = 0 AND roles_before <> roles_after;
   CREATE INDEX effective_changes ON rank_changes (requested_at, top_rank, rankee_id, key_id)
