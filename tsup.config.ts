@@ -5,6 +5,27 @@ import { defineConfig } from 'tsup';
 /** What Fastify would load for schemas of its own and for requests without a socket: rankd has neither, and both are half of its size. */
 const neverLoaded = ['@fastify/ajv-compiler', '@fastify/fast-json-stringify-compiler', 'light-my-request'];
 
+/** What is imported when it is needed, and with that begins a file of its own in the bundle. */
+const loadedLater =
+  /src\/(main|serving|cli\/program|config\/(load|settings|render-yaml)|http\/openapi\/document|metrics\/open-metrics|platforms\/(group-file|open-cloud))\.ts$/;
+
+/**
+ * Small modules that most of those share. Imported by some of them, each would be one more file, and to load a file costs a start
+ * half a millisecond; imported by all, they are one.
+ */
+const shared = [
+  'errors',
+  'clock',
+  'version',
+  'visible',
+  'listen-error',
+  'core/api-key',
+  'core/model',
+  'config/duration',
+  'config/locate',
+  'config/problem',
+];
+
 // One bundle with lazily loaded chunks: a command that does not serve never parses fastify, zod or pino.
 export default defineConfig({
   entry: ['src/main.ts'],
@@ -21,6 +42,17 @@ export default defineConfig({
   },
   metafile: true,
   removeNodeProtocol: false,
+  esbuildPlugins: [
+    {
+      name: 'shared-modules',
+      setup(build) {
+        build.onLoad({ filter: loadedLater }, ({ path }) => {
+          const imports = shared.map((name) => `import '${import.meta.dirname}/src/${name}.ts';`);
+          return { loader: 'ts', contents: [readFileSync(path, 'utf8'), ...imports].join('\n') };
+        });
+      },
+    },
+  ],
   plugins: [{ name: 'node-modules', renderChunk: (code) => ({ code: takeNodeModulesAsTheyAre(code) }) }],
   onSuccess: async () => {
     writeLicenses();
@@ -31,6 +63,22 @@ export default defineConfig({
 /** By which commander starts commands that are programs of their own: rankd has none, and `node:child_process` takes its time. */
 const commandersOwn = 'childProcess';
 
+/** Modules of Node that only have functions for us, and take longer to load than most commands need for the rest. */
+const loadedOnCall = new Set(['node:crypto', 'node:zlib']);
+
+const assertion = '((isTrue, message) => { if (!isTrue) throw new Error(message); })';
+
+/** What CommonJS packages ask for as they are loaded, and what is enough of it for rankd. */
+const standIns: Record<string, string> = {
+  assert: assertion,
+  'node:assert': assertion,
+  // Fastify's, for servers that speak TLS themselves; rankd is behind a proxy where it is on the net.
+  'node:http2': '{}',
+  'node:https': '{}',
+  // pino's, for transports, of which rankd has none.
+  worker_threads: '{ isMainThread: true }',
+};
+
 /**
  * Importing a module of Node evaluates all that it exports, which for `node:http` is `fetch` with HTTP/2 and TLS: longer than
  * the rest of a command takes. The module itself, asked for, costs what is used of it.
@@ -39,13 +87,35 @@ function takeNodeModulesAsTheyAre(chunk: string): string {
   const taken: string[] = [];
   const rest = chunk.replaceAll(/^import (.+) from "(node:[\w/]+)";$/gm, (_, names: string, from: string) => {
     if (names === commandersOwn) return `const ${names} = undefined;`;
-    const bound = names.startsWith('{') ? names.replaceAll(' as ', ': ') : names.replace('* as ', '');
-    taken.push(`const ${bound} = globalThis.process.getBuiltinModule("${from}");`);
+    const module = `globalThis.process.getBuiltinModule("${from}")`;
+    if (loadedOnCall.has(from))
+      taken.push(...functionsOf(names).map(([name, as]) => `const ${as} = (...args) => ${module}.${name}(...args);`));
+    else
+      taken.push(
+        `const ${names.startsWith('{') ? names.replaceAll(' as ', ': ') : names.replace('* as ', '')} = ${module};`,
+      );
     return '';
   });
-  return [...taken, rest.replaceAll(/\bimport\(("node:[\w/]+")\)/g, 'globalThis.process.getBuiltinModule($1)')].join(
-    '\n',
+  const standing = rest.replaceAll(
+    /\b(?:__)?require\d*\("([\w:]+)"\)/g,
+    (call, from: string) => standIns[from] ?? call,
   );
+  return [
+    ...taken,
+    standing.replaceAll(/\bimport\(("node:[\w/]+")\)/g, 'globalThis.process.getBuiltinModule($1)'),
+  ].join('\n');
+}
+
+/** The names in `{ a, b as c }`, as they are exported and as they are called here. */
+function functionsOf(names: string): Array<[string, string]> {
+  return names
+    .replaceAll(/[{}\s]+/g, ' ')
+    .trim()
+    .split(', ')
+    .map((one) => {
+      const [name = '', as = name] = one.split(' as ');
+      return [name, as];
+    });
 }
 
 /** The licenses of the packages that went into the bundle, as they ask for. */

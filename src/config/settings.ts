@@ -1,4 +1,5 @@
 import * as z from 'zod';
+import { declaredKey } from './declared-key-schema.ts';
 import { settingsSchema } from './schema.ts';
 
 /** One setting, as the README's table, the environment and `config show` need it. */
@@ -13,61 +14,65 @@ export interface Setting {
   type: 'text' | 'number' | 'boolean' | 'numbers' | 'texts' | 'mappings';
 }
 
-const schema = jsonSchema();
-
 /** Every setting, in the order of the schema. */
-export const settings: readonly Setting[] = leaves(schema, []);
+export const settings: readonly Setting[] = leaves(settingsSchema, []);
 
 /** Every mapping that groups settings, e.g. `policy` and `policy.breaker`. */
 export const sections: ReadonlySet<string> = new Set(settings.flatMap(({ path }) => parents(path)));
 
 /** Every setting of an entry of `keys`: its name, description, default, and whether it must be there. */
 export const keySettings: ReadonlyArray<Pick<Setting, 'path' | 'description' | 'default'> & { isRequired: boolean }> =
-  entrySettings(schema.properties?.['keys']?.items ?? {});
+  Object.entries(declaredKey.shape).map(([path, schema]) => {
+    const { description, preset, isOptional } = read(schema);
+    return { path, description, default: preset, isRequired: !isOptional };
+  });
 
 /** The schema of `rankd.yaml` as JSON Schema 2020-12, for editors. */
-export function jsonSchema(): JsonSchema {
-  return z.toJSONSchema(settingsSchema, { io: 'input' }) as JsonSchema;
+export function jsonSchema(): z.core.JSONSchema.BaseSchema {
+  return z.toJSONSchema(settingsSchema, { io: 'input' });
 }
 
-/** The part of JSON Schema that describes settings. */
-export interface JsonSchema {
-  type?: string;
-  description?: string;
-  default?: unknown;
-  properties?: Record<string, JsonSchema>;
-  items?: JsonSchema;
-  required?: string[];
-}
-
-function leaves(schema: JsonSchema, parents: string[]): Setting[] {
-  if (schema.properties !== undefined) {
-    return Object.entries(schema.properties).flatMap(([name, child]) => leaves(child, [...parents, name]));
+function leaves(schema: z.core.$ZodType, parents: string[]): Setting[] {
+  const { kind, description, preset } = read(schema);
+  if (kind.type === 'object') {
+    return Object.entries(kind.shape).flatMap(([name, child]) => leaves(child, [...parents, name]));
   }
-  const type = typeOf(schema);
+  const type = typeOf(kind);
   const env = type === 'mappings' ? undefined : `RANKD_${parents.join('_').toUpperCase()}`;
-  const { description = '', default: preset } = schema;
   return [{ path: parents.join('.'), env, description, default: preset, type }];
 }
 
-function entrySettings({ properties = {}, required = [] }: JsonSchema): typeof keySettings {
-  return Object.entries(properties).map(([path, { description = '', default: preset }]) => ({
-    path,
-    description,
-    default: preset,
-    isRequired: required.includes(path),
-  }));
+interface SchemaRead {
+  /** What it is at its core. */
+  kind: z.core.$ZodTypes['_zod']['def'];
+  description: string;
+  preset: unknown;
+  isOptional: boolean;
 }
 
-function typeOf({ type, items }: JsonSchema): Setting['type'] {
-  if (type === 'array') return listTypeOf(items?.type);
-  if (type === 'integer') return 'number';
-  return type === 'boolean' ? 'boolean' : 'text';
+/** A schema through its wrappers. The conversion to JSON Schema would say the same, but every start would wait for it. */
+function read(schema: z.core.$ZodType): SchemaRead {
+  const { def } = (schema as z.core.$ZodTypes)._zod;
+  const own = z.globalRegistry.get(schema)?.description;
+  const inner = def.type === 'pipe' ? def.in : 'innerType' in def ? def.innerType : undefined;
+  const { kind, description, preset, isOptional }: SchemaRead =
+    inner === undefined ? { kind: def, description: '', preset: undefined, isOptional: false } : read(inner);
+  return {
+    kind,
+    description: own ?? description,
+    preset: 'defaultValue' in def ? def.defaultValue : preset,
+    isOptional: isOptional || ['optional', 'default', 'prefault'].includes(def.type),
+  };
 }
 
-function listTypeOf(type: string | undefined): Setting['type'] {
-  if (type === 'object') return 'mappings';
-  return type === 'string' ? 'texts' : 'numbers';
+function typeOf(kind: SchemaRead['kind']): Setting['type'] {
+  if (kind.type === 'array') return listTypeOf(read(kind.element).kind.type);
+  return kind.type === 'number' || kind.type === 'boolean' ? kind.type : 'text';
+}
+
+function listTypeOf(element: SchemaRead['kind']['type']): Setting['type'] {
+  if (element === 'object') return 'mappings';
+  return element === 'number' ? 'numbers' : 'texts';
 }
 
 /** `a.b.c` → `a`, `a.b`. */

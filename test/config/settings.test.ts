@@ -82,5 +82,6 @@ test('the variables of two settings never collide', () => {
 test('the JSON schema describes the file as it is written, and allows nothing else', () => {
   const schema = jsonSchema();
   expect(schema).toMatchObject({ type: 'object', additionalProperties: false });
-  expect(schema.properties?.['server']?.properties?.['deadline']).toMatchObject({ type: 'string', default: '20s' });
+  const deadline = { type: 'string', default: '20s' };
+  expect(schema).toMatchObject({ properties: { server: { properties: { deadline } } } });
 });

@@ -32,11 +32,7 @@ async function serve(cli: Cli, options: ServeOptions): Promise<void> {
   const load = () => cli.loadConfig(flagsOf(options));
   const started = await load();
   const { config } = started;
-  const { createLog } = await import('../../log.ts');
-  const { startDaemon } = await import('../../daemon.ts');
-  const { listenForCommands } = await import('../../control/listen.ts');
-  const { daemonStatus } = await import('../../control/daemon-status.ts');
-  const { LiveConfig } = await import('../../live-config.ts');
+  const { createLog, daemonStatus, listenForCommands, LiveConfig, startDaemon } = await import('../../serving.ts');
   const problems = new RecentProblems();
   const log = createLog({
     level: logLevel(cli, config),
