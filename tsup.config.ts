@@ -1,13 +1,22 @@
 import { execFileSync } from 'node:child_process';
 import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { dirname, resolve } from 'node:path';
 import { defineConfig } from 'tsup';
 
 /** What Fastify would load for schemas of its own and for requests without a socket: rankd has neither, and both are half of its size. */
 const neverLoaded = ['@fastify/ajv-compiler', '@fastify/fast-json-stringify-compiler', 'light-my-request'];
 
-/** What is imported when it is needed, and with that begins a file of its own in the bundle. */
-const loadedLater =
-  /src\/(main|serving|cli\/program|config\/(load|settings|render-yaml)|http\/openapi\/document|metrics\/open-metrics|platforms\/(group-file|open-cloud))\.ts$/;
+/** The entry, and what is imported when it is needed and with that begins a file of its own in the bundle. */
+const loadedLater = new Set([
+  resolve('src/main.ts'),
+  ...readdirSync('src', { recursive: true, encoding: 'utf8' })
+    .filter((name) => name.endsWith('.ts'))
+    .flatMap((name) => {
+      const file = resolve('src', name);
+      const imports = readFileSync(file, 'utf8').matchAll(/\bimport\('(\.[^']+)'\)/g);
+      return [...imports].map(([, target = '']) => resolve(dirname(file), target));
+    }),
+]);
 
 /**
  * Small modules that most of those share. Imported by some of them, each would be one more file, and to load a file costs a start
@@ -46,7 +55,8 @@ export default defineConfig({
     {
       name: 'shared-modules',
       setup(build) {
-        build.onLoad({ filter: loadedLater }, ({ path }) => {
+        build.onLoad({ filter: /\.ts$/ }, ({ path }) => {
+          if (!loadedLater.has(path)) return undefined;
           const imports = shared.map((name) => `import '${import.meta.dirname}/src/${name}.ts';`);
           return { loader: 'ts', contents: [readFileSync(path, 'utf8'), ...imports].join('\n') };
         });
@@ -106,8 +116,10 @@ function takeNodeModulesAsTheyAre(chunk: string): string {
   ].join('\n');
 }
 
-/** The names in `{ a, b as c }`, as they are exported and as they are called here. */
+/** The names in `{ a, b as c }`, as they are exported and as they are called here. Throws where they can't all be functions. */
 function functionsOf(names: string): Array<[string, string]> {
+  if (!/^\{[a-z\d\s,]+\}$/i.test(names) || /\b[A-Z]|\bconstants\b/.test(names))
+    throw new Error(`not only functions: import ${names}`);
   return names
     .replaceAll(/[{}\s]+/g, ' ')
     .trim()

@@ -3,20 +3,20 @@ import type { Duplex } from 'node:stream';
 import type { RankdError } from '../errors.ts';
 import { type ApiKey, apiKeyOf } from '../usecases/identify.ts';
 
-/** What is kept of a connection while it is open. */
-interface Connection {
+/** What is kept of a connection while it is open, and no longer: among it the key that it came with. */
+interface OpenConnection {
   /** What its latest request is answered with, until that is through. */
-  response?: ServerResponse | undefined;
+  response: ServerResponse | undefined;
   /** What its latest request presented: the next one mostly presents the same, and hashing a key costs more than all that is checked of it. */
   presented?: { authorization: string | undefined; apiKey: ApiKey | RankdError };
 }
 
-const connections = new WeakMap<Duplex, Connection>();
+const connections = new WeakMap<Duplex, OpenConnection>();
 
-export function connectionOf(socket: Duplex): Connection {
+export function connectionOf(socket: Duplex): OpenConnection {
   const kept = connections.get(socket);
   if (kept !== undefined) return kept;
-  const connection: Connection = { response: undefined };
+  const connection: OpenConnection = { response: undefined };
   connections.set(socket, connection);
   return connection;
 }

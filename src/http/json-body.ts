@@ -24,13 +24,16 @@ export function jsonBody({ body }: FastifyRequest): unknown {
   }
 }
 
-/** Hands on the bytes of a body that may be packed with gzip; or why there are none, for whoever wants to read them. */
+/**
+ * Hands on the bytes of a body that may be packed with gzip; or why there are none, for whoever comes to read them: before that, a
+ * caller learns whether the key is accepted.
+ */
 export function unpack(
   { body, encoding = '' }: { body: Buffer; encoding: string | undefined },
   then: (unpacked: Buffer | RankdError) => void,
 ): void {
   const name = encoding.trim().toLowerCase();
-  if (name === '' || name === 'identity') then(body);
+  if (body.length === 0 || name === '' || name === 'identity') then(body);
   else if (name === 'gzip' || name === 'x-gzip') {
     gunzip(body, { maxOutputLength: bodyLimit }, (error, unpacked) => then(error ? notUnpacked(error) : unpacked));
   } else then(unknownEncoding());

@@ -44,6 +44,11 @@ test('a body may come in chunks and with a byte order mark', async () => {
   expect((await verify(`\uFEFF${json}`, { 'transfer-encoding': 'chunked' })).status).toBe(200);
 });
 
+test('an empty body is empty, whatever it is marked as', async () => {
+  const missing = { status: 400, code: 'missing_placeid', error: 'Missing placeid' };
+  expectError(await verify(Buffer.alloc(0), { 'content-encoding': 'gzip' }), missing);
+});
+
 const packed = gzipSync(json);
 const broken: Array<[string, Buffer, string | undefined]> = [
   ['gzip that is cut off', packed.subarray(0, -9), 'gzip'],

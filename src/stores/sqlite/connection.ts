@@ -29,7 +29,7 @@ export class Connection {
   constructor(file: string, { patienceMs = 5_000, isReadonly = false }: ConnectionOptions = {}) {
     this.file = file;
     this.#patienceMs = patienceMs;
-    this.#database = this.#patiently(() => openDatabase(file, isReadonly));
+    this.#database = patiently(() => openDatabase(file, isReadonly), patienceMs);
     this.#transaction = this.#database.transaction((work: () => unknown) => work());
     this.#writes = new WriteQueue(
       <T>(work: () => T) => this.#guard(() => this.#transaction.immediate(work) as T),
@@ -57,7 +57,7 @@ export class Connection {
   /** Runs statements that are needed once; nothing is returned. */
   execute(sql: string): void {
     this.#tellOfWrite(undefined);
-    this.#patiently(() => this.#database.exec(sql));
+    this.#guard(() => this.#database.exec(sql)); // not again where it fails half-way
   }
 
   /** `onWrite` is called before this connection writes to one of the tables; what others commit is in `othersVersion`. */
@@ -70,7 +70,7 @@ export class Connection {
     return this.get<{ data_version: number }>('PRAGMA data_version')?.data_version ?? 0;
   }
 
-  /** Several reads of one state of the database. */
+  /** Several reads of one state of the database; `work` may be run more than once. */
   read<T>(work: () => T): T {
     return this.#patiently(() => this.#transaction.deferred(work) as T);
   }
@@ -83,7 +83,7 @@ export class Connection {
     return this.#writes.add(work);
   }
 
-  /** As `write`, but holds the thread while it waits: for the time before anything is served. */
+  /** As `write`, but holds the thread while it waits: for the time before anything is served. `work` may be run more than once. */
   writeSync<T>(work: () => T): T {
     return this.#patiently(() => this.#transaction.immediate(work) as T);
   }
@@ -104,7 +104,7 @@ export class Connection {
   #prepared(sql: string): Statement {
     let statement = this.#statements.get(sql);
     if (statement === undefined) {
-      statement = { query: this.#database.prepare<Bindings>(sql), table: writtenTable.exec(sql)?.[1] };
+      statement = { query: this.#database.prepare<Bindings>(sql), table: writtenTable.exec(sql)?.[1]?.toLowerCase() };
       this.#statements.set(sql, statement);
     }
     return statement;
@@ -115,23 +115,14 @@ export class Connection {
     for (const { tables, onWrite } of this.#watchers) if (table === undefined || tables.includes(table)) onWrite();
   }
 
-  /** Holds the thread while another process holds the lock: for what hardly ever meets one, and for the time before anything is served. */
+  /** Within a transaction nothing is waited for: what it has seen so far may be the reason, so all of it is tried again. */
   #patiently<T>(work: () => T): T {
-    for (let giveUpAt: number | undefined; ; ) {
-      try {
-        return this.#guard(work);
-      } catch (error) {
-        if (!isLocked(error)) throw error;
-        const now = systemClock.monotonic();
-        giveUpAt ??= now + this.#patienceMs;
-        if (now > giveUpAt) throw error;
-        Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, retryEveryMs);
-      }
-    }
+    if (this.#database.inTransaction) return this.#guard(work);
+    return patiently(() => this.#guard(work), this.#patienceMs);
   }
 
   #guard<T>(work: () => T): T {
-    if (this.#database?.open === false) throw new RankdError('store_unavailable', 'The database of rankd is closed.');
+    if (!this.#database.open) throw new RankdError('store_unavailable', 'The database of rankd is closed.');
     try {
       return work();
     } catch (error) {
@@ -146,9 +137,28 @@ interface Statement {
   table: string | undefined;
 }
 
-const writtenTable = /^\s*(?:INSERT INTO|UPDATE|DELETE FROM)\s+(\w+)/;
+/** The plain writes: whatever has another shape counts as a write to every table. */
+const writtenTable = /^\s*(?:INSERT INTO|UPDATE(?! OR )|DELETE FROM)\s+(\w+)(?![\w.])/;
 
-/** SQLite itself never waits for a lock (`timeout`): that would stop all requests for seconds, one after the other. */
+/**
+ * Tries again while another process holds the lock, and holds the thread meanwhile: for opening, and for reads, which hardly ever
+ * meet a lock in WAL mode. Writes wait in their queue, without the thread.
+ */
+function patiently<T>(work: () => T, patienceMs: number): T {
+  for (let giveUpAt: number | undefined; ; ) {
+    try {
+      return work();
+    } catch (error) {
+      if (!isLocked(error)) throw error;
+      const now = systemClock.monotonic();
+      giveUpAt ??= now + patienceMs;
+      if (now >= giveUpAt) throw error;
+      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, retryEveryMs);
+    }
+  }
+}
+
+/** SQLite itself never waits for a lock (`timeout`): a write that did would hold the thread for seconds. */
 function openDatabase(file: string, readonly: boolean): Database.Database {
   let database: Database.Database | undefined;
   try {
@@ -158,6 +168,6 @@ function openDatabase(file: string, readonly: boolean): Database.Database {
     return database;
   } catch (error) {
     database?.close();
-    throw error;
+    throw toStoreError(error, file);
   }
 }

@@ -41,9 +41,6 @@ interface PresentedRow extends KeyRow {
   entryAddedAt: number | null;
 }
 
-/** All that it reads. */
-export const presentedTables = ['key_secrets', 'keys', 'workspace', 'whitelist'];
-
 /**
  * Where a bound value could change the plan of a join, SQLite compiles the statement anew for every value
  * (https://sqlite.org/c3ref/prepare.html). The plus signs say that it can't: 9 µs a look-up instead of 36.
@@ -58,3 +55,6 @@ const presentedSql = `
   JOIN workspace AS w
   LEFT JOIN whitelist AS e ON e.key_id = k.id AND e.place_id = +@placeId
   WHERE p.hash = +@hash`;
+
+/** All that it reads. */
+export const presentedTables = [...presentedSql.matchAll(/(?:FROM|JOIN) (\w+)/g)].map(([, table = '']) => table);

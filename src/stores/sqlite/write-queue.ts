@@ -61,10 +61,10 @@ export class WriteQueue {
   /** All in one transaction; where one of them fails, each in its own, which is dearer and rare. */
   #tryAll(batch: Entry[]): Settled[] {
     try {
-      return this.#commit(() => batch.map(({ work }) => ({ value: work() })));
+      return this.#commit(() => batch.map(({ work }) => ({ value: atOnce(work) })));
     } catch (error) {
       if (isLocked(error) || batch.length === 1) return batch.map(() => ({ error }));
-      return batch.map(({ work }) => attempt(() => this.#commit(work)));
+      return batch.map(({ work }) => attempt(() => this.#commit(() => atOnce(work))));
     }
   }
 }
@@ -75,6 +75,13 @@ function settle({ resolve, reject, giveUpAt }: Entry, settled: Settled | undefin
   if ('error' in settled) reject(settled.error);
   else resolve(settled.value);
   return true;
+}
+
+/** What `work` returns. A promise would go on after the commit. */
+function atOnce(work: () => unknown): unknown {
+  const value = work();
+  if (value instanceof Promise) throw new TypeError('what is committed cannot wait for anything');
+  return value;
 }
 
 function attempt(work: () => unknown): Settled {

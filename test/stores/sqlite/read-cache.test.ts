@@ -49,6 +49,30 @@ test('what this handle writes shows at once, also while somebody waits', async (
   expect(await Promise.all([before, ask()])).toEqual([2, 2]);
 });
 
+test.each([
+  'UPDATE numbers SET n = 2',
+  'UPDATE OR IGNORE numbers SET n = 2',
+  'UPDATE main.numbers SET n = 2',
+  'UPDATE Numbers SET n = 2',
+  'update numbers set n = 2',
+  'WITH two AS (SELECT 2 AS n) UPDATE numbers SET n = (SELECT n FROM two)',
+])('a write shows however it is written: %s', async (sql) => {
+  const { ask, db } = open();
+  expect(await ask()).toBe(1);
+  db.run(sql);
+  expect(await ask()).toBe(2);
+});
+
+test('a write to another table makes nobody read again', async () => {
+  const { ask, db, reads } = open();
+  db.execute('CREATE TABLE others (n)');
+  await ask();
+  const before = reads();
+  db.run('INSERT INTO others VALUES (1)');
+  await ask();
+  expect(reads()).toBe(before);
+});
+
 test('where the database can’t be asked, all who wait are told, and those after them ask anew', async () => {
   const { ask, db } = open();
   expect(await ask()).toBe(1);

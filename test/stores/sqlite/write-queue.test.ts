@@ -75,3 +75,16 @@ test('where the disk has no room for one, SQLite gives up all of them: the other
   expect((await store.listAudit({ limit: 9 })).map(({ subject }) => subject)).toEqual(['two', 'one']);
   expect(await store.openChanges()).toEqual([]);
 });
+
+test('work that would go on after the commit is refused, and leaves nothing', async () => {
+  const { db, store } = await open();
+  const event = { by: operator, action: 'a', detail: {} };
+  const late = db.write(async () => {
+    db.run("INSERT INTO schema_steps VALUES (99, 'late', 0)");
+    await Promise.resolve();
+  });
+  const [refused, kept] = await Promise.allSettled([late, store.appendAudit({ ...event, subject: 'beside it' })]);
+  expect(refused).toMatchObject({ status: 'rejected', reason: { code: 'internal' } });
+  expect(kept).toMatchObject({ status: 'fulfilled' });
+  expect(db.get('SELECT * FROM schema_steps WHERE version = 99')).toBeUndefined();
+});
