@@ -1,4 +1,3 @@
-import { createHash } from 'node:crypto';
 import { closeSync, openSync } from 'node:fs';
 import Database from 'better-sqlite3';
 import type { Member, Role } from '../core/model.ts';
@@ -109,14 +108,14 @@ function useWal(db: Database.Database): void {
 }
 
 function fill(db: Database.Database, seed: GroupSeed): void {
-  db.exec('CREATE TABLE IF NOT EXISTS seeded (hash TEXT NOT NULL) STRICT');
-  const hash = seedHash(seed);
-  if (db.prepare('SELECT hash FROM seeded').pluck().get() === hash) return;
+  db.exec('CREATE TABLE IF NOT EXISTS filled_from (seed TEXT NOT NULL) STRICT');
+  const text = seedText(seed);
+  if (db.prepare('SELECT seed FROM filled_from').pluck().get() === text) return;
 
   db.pragma(`application_id = ${applicationId}`);
   db.exec(schema);
-  db.prepare('DELETE FROM seeded').run();
-  db.prepare('INSERT INTO seeded (hash) VALUES (?)').run(hash);
+  db.prepare('DELETE FROM filled_from').run();
+  db.prepare('INSERT INTO filled_from (seed) VALUES (?)').run(text);
   db.prepare('INSERT INTO community (id, name, owner_id) VALUES (?, ?, ?)').run(
     seed.id,
     seed.name,
@@ -134,6 +133,6 @@ function fill(db: Database.Database, seed: GroupSeed): void {
 }
 
 /** Changes with the group and with the tables that keep it, but not with who acts on it. */
-function seedHash({ actingUserId: _, ...group }: GroupSeed): string {
-  return createHash('sha256').update(schema).update(JSON.stringify(group)).digest('hex');
+function seedText({ actingUserId: _, ...group }: GroupSeed): string {
+  return JSON.stringify([schema, group]);
 }

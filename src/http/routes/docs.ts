@@ -14,7 +14,7 @@ export function docsRoutes(server: FastifyInstance): void {
     page ??= docsPage();
     return reply
       .headers({
-        'content-security-policy': docsPolicy,
+        'content-security-policy': docsPolicy(),
         'x-content-type-options': 'nosniff',
         'referrer-policy': 'no-referrer',
       })
