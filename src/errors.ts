@@ -72,7 +72,7 @@ export class RankdError extends Error {
   readonly internal: string | undefined;
 
   constructor(code: ErrorCode, message: string, { retryAfterMs, hint, internal, cause }: ErrorDetails = {}) {
-    super(message, { cause });
+    super(message, cause === undefined ? undefined : { cause });
     this.code = code;
     this.retryAfterMs = retryAfterMs;
     this.hint = hint;
