@@ -1,4 +1,4 @@
-import { parseArgs } from 'node:util';
+import { type BenchOptions, benchOptions } from './arguments.ts';
 import { type Finding, isReached, tableOf } from './findings.ts';
 import { machine } from './machine.ts';
 import { commands } from './measures/commands.ts';
@@ -12,30 +12,34 @@ import { publish } from './publish.ts';
 /** `npm run bench`: measures rankd against what bounds it, and prints the table. `--write` also keeps it, here and in README. */
 const measures = { commands, verify, ranker, memory, scale, package: packed };
 
-const { values } = parseArgs({
-  options: {
-    rounds: { type: 'string', default: '5' },
-    /** Of each load. */
-    seconds: { type: 'string', default: '3' },
-    /** Names of measures, with commas between them. */
-    only: { type: 'string', default: Object.keys(measures).join() },
-    write: { type: 'boolean', default: false },
-  },
-});
-const options = { rounds: Number(values.rounds), seconds: Number(values.seconds) };
-const chosen = new Set(values.only.split(','));
-for (const name of chosen) if (!(name in measures)) throw new Error(`there is no measure ${name}`);
-if (values.write && chosen.size < Object.keys(measures).length) throw new Error('--write keeps whole runs only');
+type Name = keyof typeof measures;
 const say = (line: string) => void process.stdout.write(`${line}\n`);
 
-const conditions = machine();
-for (const [name, value] of Object.entries(conditions)) say(`${name}: ${value}`);
-const findings: Finding[] = [];
-for (const [name, measure] of Object.entries(measures)) {
-  if (!chosen.has(name)) continue;
-  process.stderr.write(`${name} …\n`);
-  findings.push(...(await measure(options)));
+const options = asked();
+process.exitCode = options === undefined ? 2 : await bench(options);
+
+/** `undefined` where the command line can't be understood; then it has been said why. */
+function asked(): BenchOptions<Name> | undefined {
+  try {
+    return benchOptions(process.argv.slice(2), Object.keys(measures) as Name[]);
+  } catch (error) {
+    process.stderr.write(`error: ${error instanceof Error ? error.message : String(error)}\n`);
+    return undefined;
+  }
 }
-for (const line of ['', ...tableOf(findings)]) say(line);
-if (values.write) publish({ conditions, findings });
-process.exitCode = findings.every(isReached) ? 0 : 1;
+
+/** 0 where every goal is reached, else 1. */
+async function bench({ only, write, json, ...options }: BenchOptions<Name>): Promise<number> {
+  const conditions = machine();
+  if (!json) for (const [name, value] of Object.entries(conditions)) say(`${name}: ${value}`);
+  const findings: Finding[] = [];
+  for (const name of Object.keys(measures) as Name[]) {
+    if (!only.has(name)) continue;
+    process.stderr.write(`${name} …\n`);
+    findings.push(...(await measures[name](options)));
+  }
+  const lines = json ? [JSON.stringify({ conditions, findings }, null, 2)] : ['', ...tableOf(findings)];
+  for (const line of lines) say(line);
+  if (write) publish({ conditions, findings });
+  return findings.every(isReached) ? 0 : 1;
+}
