@@ -35,7 +35,7 @@ export function fill({ home }: Rankd, { keys, changes }: Size): string[] {
   );
   for (const [index, { stored }] of minted.entries()) {
     const keyId = `key_fill${1 + Math.floor((index * keys) / goodSecrets)}`;
-    db.run('UPDATE key_secrets SET hash = @hash, masked = @masked WHERE key_id = @keyId', { ...stored, keyId });
+    db.run('UPDATE key_secrets SET hash = unhex(@hash), masked = @masked WHERE key_id = @keyId', { ...stored, keyId });
   }
   db.run(
     `INSERT INTO rank_changes (id, state, message, rankee_id, rankee_name, ranker_id, ranker_name, new_rank_id, role_id, roles_before,

@@ -1,8 +1,8 @@
 import type { Key, KeyDeclaration, KeyMode, KeyRules, Scope, WhitelistEntry, Workspace } from './core/model.ts';
 
 export interface NewSecret {
-  /** SHA-256 of the whole key, 32 bytes. */
-  hash: Buffer;
+  /** SHA-256 of the whole key, in hex. */
+  hash: string;
   masked: string;
 }
 
@@ -60,7 +60,7 @@ export interface KeySelection {
 
 export interface KeyStore {
   /** The caller behind a secret, by equality of its hash; `undefined` where no key ever had it. Shared: not to be changed. */
-  findPresented(query: { hash: Buffer; placeId: number }): Promise<Presented | undefined>;
+  findPresented(query: { hash: string; placeId: number }): Promise<Presented | undefined>;
   /** Throws `already_exists` where a key that is not revoked has the name. */
   createKey(key: NewKey, by: string): Promise<Key>;
   /** By id, else by name; a key that is not revoked is preferred, then the newest. */

@@ -12,7 +12,7 @@ export function toDeclaredKey(settings: DeclaredKeySettings, at: (...path: Prope
   const { name, hash, mode, scopes, expires_at, whitelist } = settings;
   return {
     name,
-    hash: Buffer.from(hash, 'hex'),
+    hash,
     mode,
     scopes: [...new Set(scopes)],
     rules: rulesIn(settings),

@@ -22,11 +22,11 @@ export function keyMode(secret: string): KeyMode | undefined {
 }
 
 /**
- * SHA-256 of the whole key, 32 bytes. A plain hash is enough: 30 random base62 characters (178 bits) leave nothing to
+ * SHA-256 of the whole key, in hex. A plain hash is enough: 30 random base62 characters (178 bits) leave nothing to
  * guess, and equality of the hash is the only look-up, so no comparison depends on the secret's characters.
  */
-export function hashKey(secret: string): Buffer {
-  return hash('sha256', secret, 'buffer');
+export function hashKey(secret: string): string {
+  return hash('sha256', secret);
 }
 
 /** What may be shown and logged of a key: enough to tell keys apart, too little to use one. */

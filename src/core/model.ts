@@ -123,8 +123,8 @@ export interface WhitelistEntry {
 /** A key as the configuration declares it. */
 export interface KeyDeclaration {
   name: string;
-  /** SHA-256 of its secret, 32 bytes. */
-  hash: Buffer;
+  /** SHA-256 of its secret, in hex. */
+  hash: string;
   mode: KeyMode;
   scopes: Scope[];
   rules: KeyRules;

@@ -6,7 +6,8 @@ import type { Presented, Store } from '../ports.ts';
 
 /** What an `Authorization` header holds, as far as it can be told without asking the store. */
 export interface ApiKey {
-  hash: Buffer;
+  /** SHA-256, in hex. */
+  hash: string;
   mode: KeyMode;
 }
 
@@ -29,12 +30,13 @@ export function apiKeyOf(authorization: string | undefined): ApiKey | RankdError
 }
 
 /** The record of a key, or the refusal; whether it may do anything is not decided here. */
-export async function identify(
+export function identify(
   { store }: { store: Pick<Store, 'findPresented'> },
   { apiKey, placeId }: { apiKey: ApiKey | RankdError; placeId: number },
-): Promise<Presented | RankdError> {
+): RankdError | Promise<Presented | RankdError> {
   if (apiKey instanceof RankdError) return apiKey;
-  const presented = await store.findPresented({ hash: apiKey.hash, placeId });
-  if (presented === undefined) return noSuchKey;
-  return presented.key.mode === apiKey.mode ? presented : wrongMode(presented.key);
+  return store.findPresented({ hash: apiKey.hash, placeId }).then((presented) => {
+    if (presented === undefined) return noSuchKey;
+    return presented.key.mode === apiKey.mode ? presented : wrongMode(presented.key);
+  });
 }

@@ -26,7 +26,7 @@ test('a key needs a name and a hash, and has defaults for everything else', () =
   expect(box.load().config.keys).toEqual([
     {
       name: 'game',
-      hash: Buffer.from(hash, 'hex'),
+      hash,
       mode: 'live',
       scopes: ['verify', 'rank'],
       rules: {},

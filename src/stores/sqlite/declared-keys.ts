@@ -38,7 +38,7 @@ function clashesOf(
   );
   const byHash = db.get<KeyRow>(
     `SELECT ${keyColumns} FROM key_secrets AS p JOIN keys AS k ON k.id = p.key_id
-     WHERE p.hash = @hash AND k.declared_in IS NULL`,
+     WHERE p.hash = unhex(@hash) AND k.declared_in IS NULL`,
     { hash, now },
   );
   return [
@@ -94,21 +94,21 @@ function allRules(rules: KeyRules) {
 }
 
 /** This secret alone is accepted from now on; it may have been that of another declared key. True where it was not before. */
-function declareSecret(db: Connection, { keyId, hash, now }: { keyId: string; hash: Buffer; now: number }): boolean {
+function declareSecret(db: Connection, { keyId, hash, now }: { keyId: string; hash: string; now: number }): boolean {
   db.run(
     `UPDATE key_secrets SET replaced_at = coalesce(replaced_at, @now), expires_at = @now
-     WHERE key_id = @keyId AND hash <> @hash AND (expires_at IS NULL OR expires_at > @now)`,
+     WHERE key_id = @keyId AND hash <> unhex(@hash) AND (expires_at IS NULL OR expires_at > @now)`,
     { keyId, hash, now },
   );
   const current = db.get<{ keyId: string; expiresAt: number | null }>(
-    'SELECT key_id AS keyId, expires_at AS expiresAt FROM key_secrets WHERE hash = @hash',
+    'SELECT key_id AS keyId, expires_at AS expiresAt FROM key_secrets WHERE hash = unhex(@hash)',
     { hash },
   );
   if (current === undefined) {
-    addSecret(db, { keyId, secret: { hash, masked: `sha256:${hash.toString('hex', 0, 4)}…` }, now });
+    addSecret(db, { keyId, secret: { hash, masked: `sha256:${hash.slice(0, 8)}…` }, now });
     return true;
   }
-  db.run('UPDATE key_secrets SET key_id = @keyId, replaced_at = NULL, expires_at = NULL WHERE hash = @hash', {
+  db.run('UPDATE key_secrets SET key_id = @keyId, replaced_at = NULL, expires_at = NULL WHERE hash = unhex(@hash)', {
     keyId,
     hash,
   });

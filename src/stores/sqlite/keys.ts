@@ -14,9 +14,7 @@ export function keyStore(db: Connection, clock: Pick<Clock, 'now'>): Omit<KeySto
   const presented = new ReadCache<Presented | undefined>(db, presentedTables);
   return {
     findPresented({ hash, placeId }) {
-      return presented.get(`${hash.toString('latin1')} ${placeId}`, () =>
-        findPresented(db, { hash, placeId, now: clock.now() }),
-      );
+      return presented.get(hash, placeId, () => findPresented(db, { hash, placeId, now: clock.now() }));
     },
 
     async createKey(key, by) {
@@ -181,7 +179,7 @@ export function addSecret(
   db: Connection,
   { keyId, secret, now }: { keyId: string; secret: NewSecret; now: number },
 ): void {
-  db.run('INSERT INTO key_secrets (key_id, hash, masked, created_at) VALUES (@keyId, @hash, @masked, @now)', {
+  db.run('INSERT INTO key_secrets (key_id, hash, masked, created_at) VALUES (@keyId, unhex(@hash), @masked, @now)', {
     keyId,
     hash: secret.hash,
     masked: secret.masked,

@@ -10,29 +10,40 @@ const mostEntries = 10_000;
  */
 export class ReadCache<T> {
   readonly #db: Connection;
-  readonly #entries = new Map<string, T>();
+  readonly #entries = new Map<string, Map<number, T>>();
+  #size = 0;
   #othersVersion = -1;
   #check: Promise<void> | undefined;
 
   /** `tables`: all that is read from. */
   constructor(db: Connection, tables: readonly string[]) {
     this.#db = db;
-    db.watch(tables, () => this.#entries.clear());
+    db.watch(tables, () => this.#forget());
   }
 
-  /** What `read` returns, of a state of the database that is not older than the call. Shared by all who ask: not to be changed. */
-  get(name: string, read: () => T): Promise<T> {
+  /**
+   * What `read` returns, of a state of the database that is not older than the call. Shared by all who ask: not to be changed. What it is
+   * kept by is two parts: to put them together would cost more than both look-ups.
+   */
+  get(name: string, id: number, read: () => T): Promise<T> {
     this.#check ??= this.#checkAfterThisTurn();
-    return this.#check.then(() => this.#current(name, read));
+    return this.#check.then(() => this.#current(name, id, read));
   }
 
-  #current(name: string, read: () => T): T {
-    const kept = this.#entries.get(name);
-    if (kept !== undefined || this.#entries.has(name)) return kept as T;
+  #current(name: string, id: number, read: () => T): T {
+    const named = this.#entries.get(name);
+    const kept = named?.get(id);
+    if (kept !== undefined || named?.has(id)) return kept as T;
     const value = read();
-    if (this.#entries.size >= mostEntries) this.#entries.clear();
-    this.#entries.set(name, value);
+    if (this.#size >= mostEntries) this.#forget();
+    this.#entries.set(name, (this.#entries.get(name) ?? new Map<number, T>()).set(id, value));
+    this.#size += 1;
     return value;
+  }
+
+  #forget(): void {
+    this.#entries.clear();
+    this.#size = 0;
   }
 
   #checkAfterThisTurn(): Promise<void> {
@@ -52,7 +63,7 @@ export class ReadCache<T> {
   #forgetOthersWrites(): void {
     const { othersVersion } = this.#db;
     if (othersVersion === this.#othersVersion) return;
-    this.#entries.clear();
+    this.#forget();
     this.#othersVersion = othersVersion;
   }
 }

@@ -7,7 +7,7 @@ export const largestId = 2 ** 53 - 1;
 export const awkwardText = `O'Brien "the\n\t\\ 👩‍🚀 %_; DROP TABLE keys; --\u0000é`;
 
 export function newSecret(text: string): NewSecret {
-  return { hash: createHash('sha256').update(text).digest(), masked: `rk_live_${text.slice(0, 3)}…abc` };
+  return { hash: createHash('sha256').update(text).digest('hex'), masked: `rk_live_${text.slice(0, 3)}…abc` };
 }
 
 export function newKey(name: string, rest: Partial<NewKey> = {}): NewKey {

@@ -23,7 +23,7 @@ function open() {
     return db.get<{ n: number }>('SELECT n FROM numbers')?.n;
   };
   const set = (handle: Connection, n: number) => handle.run('UPDATE numbers SET n = @n', { n });
-  return { db, other, set, ask: () => cache.get('n', read), reads: () => reads };
+  return { db, other, set, ask: () => cache.get('n', 1, read), reads: () => reads };
 }
 
 test('what nobody has changed is read once', async () => {

@@ -31,7 +31,7 @@ async function hash(cli: Cli, dash: string | undefined, { new: file, test }: Has
     });
   }
   const { secret, mode } = file === undefined ? await read(cli) : await make(cli, file, test ? 'test' : 'live');
-  const digest = hashKey(secret).toString('hex');
+  const digest = hashKey(secret);
   cli.print({ hash: digest, mode, out: file ?? null }, digest);
   cli.say(`Declare it in rankd.yaml:\n\nkeys:\n  - name: my-game\n    hash: ${digest}\n    mode: ${mode}`);
 }
