@@ -54,17 +54,13 @@ export const accessChecks: readonly AccessCheck[] = [
   },
   {
     name: 'whitelist',
-    refusal({ key, entry }, { placeId }) {
-      if (entry?.active) return undefined;
-      if (placeId === 0) return unpublished(key);
-      const what =
-        entry === undefined ? 'not on the whitelist of this key' : 'on the whitelist of this key, but disabled';
-      const command = entry === undefined ? 'add' : 'enable';
-      return RankdError.withoutStack(
-        'place_not_whitelisted',
-        `Place ${placeId} is ${what}. The group's owner can change that with: rankd whitelist ${command} ${placeId}`,
-        { hint: `rankd whitelist ${command} ${placeId} --key ${key.name}`, internal: `${key.id}, place ${placeId}` },
-      );
+    refusal(caller, { placeId }) {
+      if (caller.entry?.active) return undefined;
+      const before = refusedPlaces.get(caller);
+      if (before?.placeId === placeId) return before.refusal;
+      const refusal = notWhitelisted(caller, placeId);
+      refusedPlaces.set(caller, { placeId, refusal });
+      return refusal;
     },
   },
   {
@@ -79,6 +75,20 @@ export const accessChecks: readonly AccessCheck[] = [
     },
   },
 ];
+
+/** A game that is refused asks again and again: as long as nothing changes, who asks is the same object, and so is the answer. */
+const refusedPlaces = new WeakMap<Caller, { placeId: number; refusal: RankdError }>();
+
+function notWhitelisted({ key, entry }: Caller, placeId: number): RankdError {
+  if (placeId === 0) return unpublished(key);
+  const what = entry === undefined ? 'not on the whitelist of this key' : 'on the whitelist of this key, but disabled';
+  const command = entry === undefined ? 'add' : 'enable';
+  return RankdError.withoutStack(
+    'place_not_whitelisted',
+    `Place ${placeId} is ${what}. The group's owner can change that with: rankd whitelist ${command} ${placeId}`,
+    { hint: `rankd whitelist ${command} ${placeId} --key ${key.name}`, internal: `${key.id}, place ${placeId}` },
+  );
+}
 
 /** No whitelist can hold place 0, so the usual advice would not help. */
 function unpublished({ id }: Key): RankdError {

@@ -4,8 +4,8 @@ import type { Key, Scope } from '../core/model.ts';
 import { refusalOfRobloxId } from '../core/roblox-id.ts';
 import { isRankdError, RankdError } from '../errors.ts';
 import type { Presented } from '../ports.ts';
+import { networkFrom } from './connections.ts';
 import type { InboundLimits, Limit } from './inbound-limits.ts';
-import { networkOf } from './network-of.ts';
 import type { HttpApp } from './server.ts';
 
 export interface Exchange {
@@ -57,7 +57,7 @@ function turnAway({ limits }: HttpApp, { request, reply, inbound }: Exchange, re
   const { failedAuthPerMinute: perMinute } = limits;
   const limit = {
     name: 'failed-auth' as const,
-    of: networkOf(request.ip),
+    of: networkFrom(request),
     perMinute,
     burst: perMinute,
     internal: refusal.internal ?? 'no key',

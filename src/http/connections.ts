@@ -1,7 +1,9 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
+import type { FastifyRequest } from 'fastify';
 import type { RankdError } from '../errors.ts';
 import { type ApiKey, apiKeyOf } from '../usecases/identify.ts';
+import { networkOf } from './network-of.ts';
 
 /** What is kept of a connection while it is open, and no longer: among it the key that it came with. */
 interface OpenConnection {
@@ -9,6 +11,8 @@ interface OpenConnection {
   response: ServerResponse | undefined;
   /** What its latest request presented: the next one mostly presents the same, and hashing a key costs more than all that is checked of it. */
   presented?: { authorization: string | undefined; apiKey: ApiKey | RankdError };
+  /** Where it comes from, unless a proxy says something else. */
+  network?: string;
 }
 
 const connections = new WeakMap<Duplex, OpenConnection>();
@@ -28,4 +32,12 @@ export function apiKeyFrom({ socket, headers: { authorization } }: IncomingMessa
     connection.presented = { authorization, apiKey: apiKeyOf(authorization) };
   }
   return connection.presented.apiKey;
+}
+
+/** The network that a request comes from; behind a proxy, each request may come from another. */
+export function networkFrom(request: FastifyRequest): string {
+  if (request.headers['x-forwarded-for'] !== undefined) return networkOf(request.ip);
+  const connection = connectionOf(request.raw.socket);
+  connection.network ??= networkOf(request.ip);
+  return connection.network;
 }

@@ -19,15 +19,16 @@ export interface Limit extends Rate {
   internal?: string;
 }
 
-/** More than any group has of keys and places; callers from that many networks at once are an attack. */
+/** Of each limit: more than any group has of keys and places; callers from that many networks at once are an attack. */
 const mostBuckets = 10_000;
 
 /** The limits of what may come in, and what is left of each. */
 export class InboundLimits {
-  readonly #buckets: TokenBuckets;
+  readonly #buckets: Record<Limit['name'], TokenBuckets>;
 
   constructor(clock: Pick<Clock, 'monotonic'>) {
-    this.#buckets = new TokenBuckets(clock, mostBuckets);
+    const buckets = () => new TokenBuckets(clock, mostBuckets);
+    this.#buckets = { verify: buckets(), place: buckets(), rank: buckets(), 'failed-auth': buckets() };
   }
 
   /**
@@ -40,7 +41,7 @@ export class InboundLimits {
     let refusal: RankdError | undefined;
     for (const limit of limits) {
       if (limit.perMinute === 0) continue;
-      const taken = this.#buckets.take(`${limit.name} ${limit.of}`, limit);
+      const taken = this.#buckets[limit.name].take(limit.of, limit);
       policy = listed(policy, policyItem(limit));
       state = listed(state, stateItem(limit, taken));
       if (taken.isAllowed) continue;

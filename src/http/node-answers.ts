@@ -39,10 +39,9 @@ export function methodNotAllowed(method: string): RankdError {
 function endWith(socket: Duplex, error: RankdError): void {
   if (!socket.writable) return void socket.destroy();
   const requestId = nextRequestId();
-  const { status, body } = answerTo(error, requestId);
-  const json = JSON.stringify(body);
+  const { status, reason, json } = answerTo(error, requestId);
   const head = [
-    `HTTP/1.1 ${status} ${body.error}`,
+    `HTTP/1.1 ${status} ${reason}`,
     'content-type: application/json; charset=utf-8',
     `content-length: ${Buffer.byteLength(json)}`,
     `x-request-id: ${requestId}`,

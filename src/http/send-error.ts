@@ -10,7 +10,7 @@ export function sendError(
   { error, request, reply }: { error: unknown; request: FastifyRequest; reply: FastifyReply },
 ): FastifyReply {
   const known = fromFramework(error);
-  const { status, body } = answerTo(known, request.id);
+  const { status, retryAfter, json } = answerTo(known, request.id);
   request.logLevel = status >= 500 ? 'warn' : 'info';
   if (status === 500) app.log.error({ err: error, requestId: request.id }, 'request failed');
   if (known instanceof RankdError) {
@@ -22,8 +22,8 @@ export function sendError(
     };
     if (isAboutCaller(known)) app.refused.count(known);
   }
-  if (body.retryAfter !== undefined) reply.header('retry-after', body.retryAfter);
-  return reply.code(status).type('application/json; charset=utf-8').send(JSON.stringify(body));
+  if (retryAfter !== undefined) reply.header('retry-after', retryAfter);
+  return reply.code(status).type('application/json; charset=utf-8').send(json);
 }
 
 /** What the operator needs to know of a failure. */

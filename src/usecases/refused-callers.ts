@@ -1,28 +1,35 @@
 import type { RankdError } from '../errors.ts';
 import type { Ports } from '../ports.ts';
 
-const mostKinds = 200;
+/** Of each code. */
+const mostReasons = 50;
 
 /** Counts callers that were turned away and writes them to the audit in sums: noise can't fill the disk. */
 export class RefusedCallers {
-  readonly #counts = new Map<string, { code: string; reason: string; count: number }>();
+  /** By code and reason. */
+  readonly #counts = new Map<string, Map<string, number>>();
 
   count({ code, internal = '' }: RankdError): void {
-    const kind = this.#counts.size < mostKinds ? `${code} ${internal}` : `${code} (other)`;
-    const entry = this.#counts.get(kind) ?? { code, reason: internal, count: 0 };
-    entry.count += 1;
-    this.#counts.set(kind, entry);
+    this.#add(code, internal, 1);
+  }
+
+  #add(code: string, reason: string, count: number): void {
+    const reasons = this.#counts.get(code) ?? new Map<string, number>();
+    const told = reasons.has(reason) || reasons.size < mostReasons ? reason : 'other reasons';
+    this.#counts.set(code, reasons.set(told, (reasons.get(told) ?? 0) + count));
   }
 
   /** Writes what was counted since the last time. What can't be written is counted again. */
   async flush({ store }: Pick<Ports, 'store'>): Promise<void> {
-    const counted = [...this.#counts];
+    const counted = [...this.#counts].flatMap(([code, reasons]) =>
+      [...reasons].map((told) => [code, ...told] as const),
+    );
     this.#counts.clear();
     await Promise.all(
-      counted.map(async ([kind, { code, reason, count }]) => {
+      counted.map(async ([code, reason, count]) => {
         const event = { by: 'daemon', action: 'caller.refused', subject: code, detail: { reason, count } };
         await store.appendAudit(event).catch((error) => {
-          this.#counts.set(kind, { code, reason, count: count + (this.#counts.get(kind)?.count ?? 0) });
+          this.#add(code, reason, count);
           throw error;
         });
       }),

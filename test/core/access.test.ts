@@ -69,6 +69,13 @@ describe('a known key', () => {
     });
   });
 
+  test('is told which place is not whitelisted, each time it asks from another', () => {
+    const { entry: _, ...offWhitelist } = accepted;
+    for (const placeId of [43, 44, 43]) {
+      expect(refusalOf(offWhitelist, { ...question, placeId })?.message).toContain(`Place ${placeId} is not`);
+    }
+  });
+
   test('without the scope is refused by the scope it lacks', () => {
     const verifyOnly: Presented = { ...accepted, key: { ...key, scopes: ['verify'] } };
     expect(refused(verifyOnly)).toMatchObject({

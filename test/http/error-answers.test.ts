@@ -45,6 +45,16 @@ describe('what an error says', () => {
     expect((await rankWith(app, await app.createKey({ name: 'other' }))).status).toBe(200);
   });
 
+  test.each(['He said "no".', 'Two\nlines.', 'A \\ and a \u0001.', 'Größe 🙂 \u2028.'])(
+    'whatever a message holds, it arrives: %j',
+    async (message) => {
+      await using app = await openTestApp(failing(new RankdError('platform_rejected', message)));
+      const answer = await rank()(app);
+      expectError(answer, { status: 502, code: 'platform_rejected', error: 'Rejected by the platform' });
+      expect(messageOf(answer)).toBe(message);
+    },
+  );
+
   test('a message of the platform is cut before the answer grows to 2 KB', async () => {
     const long = new RankdError('platform_rejected', '\u0001'.repeat(5_000));
     await using app = await openTestApp(failing(long));

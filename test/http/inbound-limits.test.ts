@@ -4,6 +4,7 @@ import { describe, expect, test } from 'vitest';
 import { codeOf, expectError, messageOf, rankBody } from '../support/answers.ts';
 import { ManualClock } from '../support/manual-clock.ts';
 import { type ConfigOverrides, openTestApp, place, type Sent, type TestApp } from '../support/open-test-app.ts';
+import { rawAnswers } from '../support/raw-answers.ts';
 
 const statuses = async (count: number, ask: () => Promise<{ status: number }>) => {
   const answers = await Promise.all(Array.from({ length: count }, ask));
@@ -115,6 +116,30 @@ describe('requests without a key that is accepted', () => {
     expect(await from('2001:db8:1:2:ffff::')).toBe('too_many_requests');
     expect(await from('2001:db8:1:3::3')).toBe('invalid_key');
     expect(await from('198.51.100.1, 203.0.113.7')).toBe('too_many_requests');
+  });
+
+  test('are told apart also where a proxy sends them over one connection, with its own', async () => {
+    await using world = await open({ failedAuthPerMinute: 1 });
+    const request = (...headers: string[]) =>
+      [
+        'POST /v1/apikey HTTP/1.1',
+        `Authorization: Bearer ${wrong}`,
+        ...headers,
+        'Content-Length: 14',
+        '',
+        '{"placeid":42}',
+      ].join('\r\n');
+    const own = request();
+    const answers = await rawAnswers(
+      world.app.url,
+      own +
+        request('X-Forwarded-For: 203.0.113.7') +
+        request('X-Forwarded-For: 203.0.113.8') +
+        own +
+        request('Connection: close'),
+    );
+    const accepted = Array.from({ length: 3 }, () => 'invalid_key');
+    expect(answers.map(codeOf)).toEqual([...accepted, 'too_many_requests', 'too_many_requests']);
   });
 
   test('are not told apart by what a proxy that is not trusted says', async () => {
