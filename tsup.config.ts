@@ -74,7 +74,7 @@ export default defineConfig({
 const commandersOwn = 'childProcess';
 
 /** Modules of Node that only have functions for us, and take longer to load than most commands need for the rest. */
-const loadedOnCall = new Set(['node:crypto', 'node:zlib']);
+const loadedOnCall = new Set(['node:crypto', 'node:zlib', 'node:v8']);
 
 const assertion = '((isTrue, message) => { if (!isTrue) throw new Error(message); })';
 

@@ -4,3 +4,4 @@ export { listenForCommands } from './control/listen.ts';
 export { startDaemon } from './daemon.ts';
 export { LiveConfig } from './live-config.ts';
 export { createLog } from './log.ts';
+export { tuneYoungHeap } from './young-heap.ts';

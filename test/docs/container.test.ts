@@ -55,11 +55,6 @@ test('the image runs the Node.js that the tests run on', () => {
   for (const [from] of stages()) expect(from?.rest).toMatch(new RegExp(`^node:${major}-`));
 });
 
-test('the image gives Node.js the options that the systemd unit gives it', () => {
-  const [, options] = /^Environment=(NODE_OPTIONS=.+)$/m.exec(read('config/rankd.service')) ?? [];
-  expect(inImage('ENV').join(' ')).toContain(options);
-});
-
 interface Service {
   build?: { context: string; dockerfile: string };
   command?: string;

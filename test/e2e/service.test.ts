@@ -153,7 +153,6 @@ test('the unit gives the daemon a user of its own, its data and the key, and tak
     StateDirectory: 'rankd',
     StateDirectoryMode: '0700',
     LoadCredential: 'platform_api_key:/etc/rankd/roblox.key',
-    Environment: 'NODE_OPTIONS=--max-semi-space-size=8',
     CapabilityBoundingSet: '',
     NoNewPrivileges: 'yes',
     ProtectSystem: 'strict',

@@ -32,7 +32,9 @@ async function serve(cli: Cli, options: ServeOptions): Promise<void> {
   const load = () => cli.loadConfig(flagsOf(options));
   const started = await load();
   const { config } = started;
-  const { createLog, daemonStatus, listenForCommands, LiveConfig, startDaemon } = await import('../../serving.ts');
+  const { tuneYoungHeap, createLog, daemonStatus, listenForCommands, LiveConfig, startDaemon } = await import(
+    '../../serving.ts'
+  );
   const problems = new RecentProblems();
   const log = createLog({
     level: logLevel(cli, config),
@@ -44,6 +46,7 @@ async function serve(cli: Cli, options: ServeOptions): Promise<void> {
   await using running = new AsyncDisposableStack(); // undone in reverse: whatever needs the data directory before it is given back
   const daemon = await startDaemon({ config, dataDir: cli.dataDir, log });
   running.defer(() => daemon.stop());
+  tuneYoungHeap();
   const live = new LiveConfig({
     app: daemon.app,
     started,
