@@ -24,7 +24,7 @@ export function isReached({ median, goal }: Pick<Finding, 'median' | 'goal'>): b
 /** The findings as a Markdown table. */
 export function tableOf(findings: readonly Finding[]): string[] {
   return [
-    '| what | against | figure | median | lowest to highest | to reach |',
+    '| what | against | figure | median | middle half | to reach |',
     '| --- | --- | --- | --- | --- | --- |',
     ...findings.map(
       (finding) =>
@@ -34,8 +34,8 @@ export function tableOf(findings: readonly Finding[]): string[] {
 }
 
 function spread(finding: Finding): string {
-  const { lowest, highest } = finding;
-  return lowest === highest ? '' : `${told(lowest, finding)} to ${told(highest, finding)}`;
+  const { lowerQuartile: lower, upperQuartile: upper } = finding;
+  return lower === upper ? '' : `${told(lower, finding)} to ${told(upper, finding)}`;
 }
 
 function goalText(finding: Finding): string {

@@ -1,45 +1,54 @@
+import { createInterface } from 'node:readline';
 import autocannon from 'autocannon';
 import type { LoadOptions, LoadReport } from './load.ts';
 
-/** Sends the load that its one argument describes, and prints what came of it: run by `load.ts`, on a core of its own. */
-const options = JSON.parse(process.argv[2] ?? '') as LoadOptions;
-const { url, connections, seconds = 0, amount, requests, firstMember } = options;
-const latencies: number[] = [];
-const statuses: Record<number, number> = {};
-let nextMember = firstMember ?? 0;
+/** Sends the load that each line of standard input describes, and tells in a line what came of it: run by `load.ts`, on a core of its own. */
+for await (const line of createInterface({ input: process.stdin })) {
+  const report = await send(JSON.parse(line) as LoadOptions);
+  process.stdout.write(`${JSON.stringify(report)}\n`);
+}
 
-const { errors, timeouts, duration } = await autocannon({
-  url,
-  connections,
-  setupClient: (client) => {
-    client.on('response', (status, _bytes, ms) => {
-      latencies.push(ms);
-      statuses[status] = (statuses[status] ?? 0) + 1;
-    });
-  },
-  ...(amount === undefined ? { duration: seconds } : { amount }),
-  requests: requests.map(({ path, headers, body }) => ({
-    method: 'POST',
-    path,
-    headers,
-    body,
-    // Every rank request is about another member.
-    ...(firstMember !== undefined && {
-      setupRequest: (request) => {
-        nextMember += 1;
-        return { ...request, body: body.replace('"MEMBER"', String(nextMember)) };
-      },
-    }),
-  })),
-});
-latencies.sort((a, b) => a - b);
-const percentile = (share: number) => latencies[Math.floor((latencies.length - 1) * share)] ?? Number.NaN;
-const report: LoadReport = {
-  requestsPerSecond: latencies.length / duration,
-  p50Ms: percentile(0.5),
-  p99Ms: percentile(0.99),
-  statuses,
-  failures: errors + timeouts,
-  lastMember: nextMember,
-};
-process.stdout.write(JSON.stringify(report));
+async function send({ url, connections, amount, requests, firstMember }: LoadOptions): Promise<LoadReport> {
+  const latencies: number[] = [];
+  const statuses: Record<number, number> = {};
+  let nextMember = firstMember ?? 0;
+  let startedAt = 0;
+  let endedAt = 0;
+  const { errors, timeouts } = await autocannon({
+    url,
+    connections,
+    amount,
+    sampleInt: 10,
+    setupClient: (client) => {
+      startedAt ||= performance.now();
+      client.on('response', (status, _bytes, ms) => {
+        endedAt = performance.now();
+        latencies.push(ms);
+        statuses[status] = (statuses[status] ?? 0) + 1;
+      });
+    },
+    requests: requests.map(({ path, headers, body }) => ({
+      method: 'POST',
+      path,
+      headers,
+      body,
+      // Every rank request is about another member.
+      ...(firstMember !== undefined && {
+        setupRequest: (request) => {
+          nextMember += 1;
+          return { ...request, body: body.replace('"MEMBER"', String(nextMember)) };
+        },
+      }),
+    })),
+  });
+  latencies.sort((a, b) => a - b);
+  const percentile = (share: number) => latencies[Math.floor((latencies.length - 1) * share)] ?? Number.NaN;
+  return {
+    requestsPerSecond: (1_000 * latencies.length) / (endedAt - startedAt),
+    p50Ms: percentile(0.5),
+    p99Ms: percentile(0.99),
+    statuses,
+    failures: errors + timeouts,
+    lastMember: nextMember,
+  };
+}

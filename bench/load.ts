@@ -1,15 +1,13 @@
-import { execFile } from 'node:child_process';
-import { promisify } from 'node:util';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { createInterface } from 'node:readline';
 import { onCore, program } from './processes.ts';
-
-const run = promisify(execFile);
 
 export interface LoadOptions {
   url: string;
   connections: number;
-  /** For how long, or how many requests. */
-  seconds?: number;
-  amount?: number;
+  /** How many requests, of all connections together. */
+  amount: number;
   /** Sent one after the other, again and again, by every connection. */
   requests: LoadRequest[];
   /** Where given, each `"MEMBER"` in a body becomes the next number after this one. */
@@ -32,15 +30,33 @@ export interface LoadReport {
   lastMember: number;
 }
 
-/** Loads a server from another core. Throws where any answer has another status than `status`: then the figures would be of something else. */
-export async function load(options: LoadOptions, { status }: { status: number }): Promise<LoadReport> {
-  const [node, args] = onCore('load', [program('load-process.ts'), JSON.stringify(options)]);
-  const { stdout } = await run(node, args);
-  const report = JSON.parse(stdout) as LoadReport;
-  if (report.failures > 0 || Object.keys(report.statuses).join() !== String(status)) {
-    throw new Error(
-      `${options.url}: ${JSON.stringify(report.statuses)} and ${report.failures} failures where ${status} was to come`,
-    );
-  }
-  return report;
+/** Loads servers from another core. Its process stays, so that the first side does not meet a cold one. */
+export interface Load extends AsyncDisposable {
+  /** Throws where any answer has another status than `status`: then the figures would be of something else. */
+  send(options: LoadOptions, expected: { status: number }): Promise<LoadReport>;
+}
+
+export function openLoad(): Load {
+  const [command, args] = onCore('load', [program('load-process.ts')]);
+  const child = spawn(command, args, { stdio: ['pipe', 'pipe', 'inherit'] });
+  const exited = once(child, 'exit');
+  const reports = createInterface({ input: child.stdout })[Symbol.asyncIterator]();
+  return {
+    async send(options, { status }) {
+      child.stdin.write(`${JSON.stringify(options)}\n`);
+      const { value, done } = await reports.next();
+      if (done) throw new Error(`${options.url}: the load ended before its report`);
+      const report = JSON.parse(value) as LoadReport;
+      if (report.failures > 0 || Object.keys(report.statuses).join() !== String(status)) {
+        throw new Error(
+          `${options.url}: ${JSON.stringify(report.statuses)} and ${report.failures} failures where ${status} was to come`,
+        );
+      }
+      return report;
+    },
+    async [Symbol.asyncDispose]() {
+      child.stdin.end();
+      await exited;
+    },
+  };
 }

@@ -1,6 +1,6 @@
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { openSync, readFileSync } from 'node:fs';
+import { openSync, readdirSync, readFileSync } from 'node:fs';
 import { availableParallelism, devNull } from 'node:os';
 import { createInterface } from 'node:readline';
 import type { Readable } from 'node:stream';
@@ -62,9 +62,12 @@ export async function startServer(args: string[], { core = 'server', env = {}, l
   throw new Error(`${args.join(' ')} ended before it listened`);
 }
 
-/** The time that a process has spent on a core, in milliseconds, as Linux counts it: in hundredths of a second. */
+/** The time that a process's threads have spent on a core, in milliseconds. */
 export function cpuMs(pid: number): number {
-  const [, fields = ''] = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ');
-  const [userTicks, systemTicks] = fields.split(' ').slice(11, 13).map(Number);
-  return 10 * ((userTicks ?? 0) + (systemTicks ?? 0));
+  const threads = readdirSync(`/proc/${pid}/task`);
+  const nanoseconds = threads.map((thread) => {
+    const [onCore] = readFileSync(`/proc/${pid}/task/${thread}/schedstat`, 'utf8').split(' ');
+    return Number(onCore);
+  });
+  return nanoseconds.reduce((sum, one) => sum + one, 0) / 1e6;
 }

@@ -1,17 +1,21 @@
 /** One side of a comparison: measures once, and tells its figures. */
 type Measure<Figures> = () => Promise<Figures>;
 
-/** Measures both sides in turn, A B A B, so that whatever else the machine does meets both; one pair before that warms both up. */
+/** Rounds before those that count: Node.js compiles what runs often while it runs, for some ten thousands of requests. */
+const warmUpRounds = 20;
+
+/** Measures both sides in short turns, A B B A, so that whatever else the machine does meets both. */
 export async function interleaved<Figures>(
   sides: { ours: Measure<Figures>; baseline: Measure<Figures> },
   rounds: number,
 ): Promise<Array<Pair<Figures>>> {
   const pairs: Array<Pair<Figures>> = [];
-  for (let round = 0; round <= rounds; round += 1) {
-    const pair = { ours: await sides.ours(), baseline: await sides.baseline() };
-    if (round > 0) pairs.push(pair);
+  for (let round = 0; round < warmUpRounds + rounds; round += 1) {
+    const baselineFirst = round % 2 === 1 ? await sides.baseline() : undefined;
+    const ours = await sides.ours();
+    pairs.push({ ours, baseline: baselineFirst ?? (await sides.baseline()) });
   }
-  return pairs;
+  return pairs.slice(warmUpRounds);
 }
 
 interface Pair<Figures> {
@@ -19,11 +23,11 @@ interface Pair<Figures> {
   baseline: Figures;
 }
 
-/** The median over rounds, with the lowest and the highest. */
+/** The median over rounds, and the quartiles: half of the rounds lie between them. */
 export interface Spread {
   median: number;
-  lowest: number;
-  highest: number;
+  lowerQuartile: number;
+  upperQuartile: number;
 }
 
 export function ratio<Figures>(pairs: Array<Pair<Figures>>, figure: (figures: Figures) => number): Spread {
@@ -36,8 +40,10 @@ export function difference<Figures>(pairs: Array<Pair<Figures>>, figure: (figure
 
 export function spreadOf(figures: number[]): Spread {
   const ordered = figures.toSorted((a, b) => a - b);
-  const middle = ordered.length / 2;
-  const at = (index: number) => ordered[index] ?? Number.NaN;
-  const median = Number.isInteger(middle) ? (at(middle - 1) + at(middle)) / 2 : at(Math.floor(middle));
-  return { median, lowest: at(0), highest: at(ordered.length - 1) };
+  const quantile = (share: number) => {
+    const place = share * (ordered.length - 1);
+    const [below, above] = [ordered[Math.floor(place)] ?? Number.NaN, ordered[Math.ceil(place)] ?? Number.NaN];
+    return below + (above - below) * (place % 1);
+  };
+  return { median: quantile(0.5), lowerQuartile: quantile(0.25), upperQuartile: quantile(0.75) };
 }

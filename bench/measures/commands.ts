@@ -3,10 +3,8 @@ import { binary, type CliHome } from '../../test/support/run-cli.ts';
 import { openRankd } from '../daemon.ts';
 import type { Finding } from '../findings.ts';
 import { onCore } from '../processes.ts';
-import { interleaved, ratio, spreadOf } from '../rounds.ts';
+import { interleaved, ratio } from '../rounds.ts';
 
-/** Runs whose median is one figure: processes of a few tens of milliseconds vary more than they last. */
-const runsEach = 9;
 const against = 'node -e 0';
 
 /** The wall time of commands, and of `serve` up to its first answer, against a Node.js that does nothing. */
@@ -24,7 +22,7 @@ export async function commands({ rounds }: { rounds: number }): Promise<Finding[
   ];
   const findings: Finding[] = [];
   for (const { what, line, atMost } of lines) {
-    const ours = async () => medianMs(() => runMs(rankd.home, [binary, ...line()]));
+    const ours = async () => runMs(rankd.home, [binary, ...line()]);
     const pairs = await interleaved({ ours, baseline: nothing(rankd.home) }, rounds);
     findings.push({ what, against, figure: 'time', unit: '×', goal: { atMost }, ...ratio(pairs, (ms) => ms) });
   }
@@ -45,12 +43,8 @@ export function runMs({ folder, dataDir, cwd }: CliHome, args: string[]): number
   return ms;
 }
 
-export function medianMs(run: () => number): number {
-  return spreadOf(Array.from({ length: runsEach }, run)).median;
-}
-
 function nothing(home: CliHome): () => Promise<number> {
-  return async () => medianMs(() => runMs(home, ['-e', '0']));
+  return async () => runMs(home, ['-e', '0']);
 }
 
 async function firstAnswerMs(rankd: Awaited<ReturnType<typeof openRankd>>): Promise<number> {

@@ -1,56 +1,52 @@
-import { readFileSync } from 'node:fs';
 import { figuresOf } from '../../test/tools/process-figures.ts';
 import { openRankd } from '../daemon.ts';
 import type { Finding } from '../findings.ts';
-import { load } from '../load.ts';
+import { openLoad } from '../load.ts';
 import { program, type ServerProcess, startServer } from '../processes.ts';
+import { ratio, spreadOf } from '../rounds.ts';
 import { verification } from '../verification.ts';
 
 const connections = 64;
 const million = 1_000_000;
 /** With that, the limit of verifications a minute is not met. */
 const more = 500_000;
+/** Each takes a minute. */
+const rounds = 5;
 
 /** Memory at rest and after a million requests, against bare Fastify; and whether it still grows with half a million more. */
 export async function memory(): Promise<Finding[]> {
+  await using load = openLoad();
   await using rankd = await openRankd();
   const request = verification(rankd.secret);
-  const after = async (amount: number, { url, pid }: ServerProcess) => {
-    await load({ url, connections, amount, requests: [request] }, { status: 200 });
-    return residentMiB(pid);
+  const measured = async (started: Promise<ServerProcess>) => {
+    await using server = await started;
+    const { url, pid } = server;
+    const after = async (amount: number) => {
+      await load.send({ url, connections, amount, requests: [request] }, { status: 200 });
+      return residentMiB(pid);
+    };
+    return { idle: residentMiB(pid), loaded: await after(million), later: await after(more) };
   };
-  await using fastify = await startServer([program('baselines/fastify-verify.js')]);
-  const bare = { idle: residentMiB(fastify.pid), loaded: await after(million, fastify) };
-  const measured = async (env: Record<string, string>) => {
-    await using ours = await rankd.start(env);
-    return { idle: residentMiB(ours.pid), loaded: await after(million, ours), later: await after(more, ours) };
-  };
-  const plain = await measured({});
-  const service = await measured(unitEnvironment());
-  const what = 'memory after a million requests';
-  const common = { against: 'bare Fastify', figure: 'resident', unit: '×' } as const;
+  type Memory = Awaited<ReturnType<typeof measured>>;
+  const pairs: Array<{ ours: Memory; baseline: Memory }> = [];
+  for (let round = 0; round < rounds; round += 1) {
+    pairs.push({
+      ours: await measured(rankd.start()),
+      baseline: await measured(startServer([program('baselines/fastify-verify.js')])),
+    });
+  }
+  const common = { against: 'bare Fastify', figure: 'resident', unit: '×', goal: { atMost: 1.5 } } as const;
   return [
-    { ...common, what: 'memory at rest', goal: { atMost: 1.5 }, ...once(plain.idle / bare.idle) },
+    { ...common, what: 'memory at rest', ...ratio(pairs, ({ idle }) => idle) },
+    { ...common, what: 'memory after a million requests', ...ratio(pairs, ({ loaded }) => loaded) },
     {
       ...common,
       what: 'memory after half a million more',
       against: 'after the million',
       goal: { atMost: 1.1 },
-      ...once(plain.later / plain.loaded),
+      ...spreadOf(pairs.map(({ ours }) => ours.later / ours.loaded)),
     },
-    { ...common, what, ...once(plain.loaded / bare.loaded) },
-    { ...common, what: `${what}, as a service`, goal: { atMost: 1.5 }, ...once(service.loaded / bare.loaded) },
   ];
-}
-
-export function once(figure: number): Pick<Finding, 'median' | 'lowest' | 'highest'> {
-  return { median: figure, lowest: figure, highest: figure };
-}
-
-/** What the systemd unit puts into the daemon's environment. */
-function unitEnvironment(): Record<string, string> {
-  const unit = readFileSync(new URL('../../config/rankd.service', import.meta.url), 'utf8');
-  return Object.fromEntries([...unit.matchAll(/^Environment=(\w+)=(.*)$/gm)].map(([, name, value]) => [name, value]));
 }
 
 function residentMiB(pid: number): number {

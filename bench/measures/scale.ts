@@ -2,18 +2,19 @@ import { binary } from '../../test/support/run-cli.ts';
 import { openRankd, type Rankd } from '../daemon.ts';
 import { fill, type Size } from '../fill.ts';
 import type { Finding } from '../findings.ts';
-import { load } from '../load.ts';
+import { openLoad } from '../load.ts';
 import type { ServerProcess } from '../processes.ts';
 import { interleaved, ratio } from '../rounds.ts';
 import { verification } from '../verification.ts';
-import { medianMs, runMs } from './commands.ts';
+import { runMs } from './commands.ts';
+import { slice } from './verify.ts';
 
 const large: Size = { keys: 1_000_000, changes: 5_000_000 };
 const small: Size = { keys: 10, changes: 10 };
-const connections = 64;
 
 /** What a full database costs: verification and pages of lists, against a database that holds next to nothing. */
-export async function scale({ rounds, seconds }: { rounds: number; seconds: number }): Promise<Finding[]> {
+export async function scale({ rounds }: { rounds: number }): Promise<Finding[]> {
+  await using load = openLoad();
   await using full = await openRankd();
   await using empty = await openRankd();
   const fullRequests = fill(full, large).map((secret) => verification(secret));
@@ -21,7 +22,7 @@ export async function scale({ rounds, seconds }: { rounds: number; seconds: numb
   await using fullServer = await full.start();
   await using emptyServer = await empty.start();
   const run = ({ url }: ServerProcess, requests: typeof fullRequests) =>
-    load({ url, connections, seconds, requests }, { status: 200 });
+    load.send({ url, ...slice, requests }, { status: 200 });
   const verified = await interleaved(
     { ours: () => run(fullServer, fullRequests), baseline: () => run(emptyServer, emptyRequests) },
     rounds,
@@ -54,5 +55,5 @@ export async function scale({ rounds, seconds }: { rounds: number; seconds: numb
 }
 
 async function listMs({ home }: Rankd, line: string[]): Promise<number> {
-  return medianMs(() => runMs(home, [binary, ...line]));
+  return runMs(home, [binary, ...line]);
 }

@@ -1,15 +1,17 @@
 import { mintKey } from '../../src/core/api-key.ts';
 import { openRankd, place } from '../daemon.ts';
 import type { Finding } from '../findings.ts';
-import { type LoadReport, type LoadRequest, load } from '../load.ts';
+import { type LoadReport, type LoadRequest, openLoad } from '../load.ts';
 import { cpuMs, program, type ServerProcess, startServer } from '../processes.ts';
 import { interleaved, ratio } from '../rounds.ts';
 import { verification } from '../verification.ts';
 
-const connections = 64;
+/** A third of a second or so: one turn of a side. */
+export const slice = { connections: 64, amount: 4_096 };
 
 /** `POST /v1/apikey`, accepted and refused, against a route that only parses the body and answers. */
-export async function verify({ rounds, seconds }: { rounds: number; seconds: number }): Promise<Finding[]> {
+export async function verify({ rounds }: { rounds: number }): Promise<Finding[]> {
+  await using load = openLoad();
   await using rankd = await openRankd();
   await using ours = await rankd.start();
   await using fastify = await startServer([program('baselines/fastify-verify.js')]);
@@ -17,8 +19,8 @@ export async function verify({ rounds, seconds }: { rounds: number; seconds: num
   const good = verification(rankd.secret);
   const run = async ({ url, pid }: ServerProcess, request: LoadRequest, status = 200) => {
     const cpuBeforeMs = cpuMs(pid);
-    const report = await load({ url, connections, seconds, requests: [request] }, { status });
-    return { ...report, cpuMsEach: (cpuMs(pid) - cpuBeforeMs) / (report.statuses[status] ?? 0) };
+    const report = await load.send({ url, ...slice, requests: [request] }, { status });
+    return { ...report, cpuMsEach: (cpuMs(pid) - cpuBeforeMs) / slice.amount };
   };
   const against = (base: ServerProcess, request: LoadRequest, status: number) =>
     interleaved({ ours: () => run(ours, request, status), baseline: () => run(base, request) }, rounds);
