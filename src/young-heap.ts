@@ -2,7 +2,7 @@ import { PerformanceObserver } from 'node:perf_hooks';
 import { setFlagsFromString } from 'node:v8';
 
 const lookEveryMs = 1_000;
-/** The share of time that may go into collecting before a larger heap is worth its memory. */
+/** The share of time that may go into collecting, of any kind, before a larger heap is worth its memory. */
 const mostCollecting = 0.05;
 
 /**
@@ -15,6 +15,7 @@ const mostCollecting = 0.05;
  */
 export function tuneYoungHeap(): void {
   let collectingMs = 0;
+  let factor = 2; // V8's own
   const watch = () => {
     setFlagsFromString('--no-parallel-scavenge');
     new PerformanceObserver((collections) => {
@@ -23,7 +24,9 @@ export function tuneYoungHeap(): void {
   };
   setTimeout(watch, lookEveryMs).unref();
   setInterval(() => {
-    setFlagsFromString(`--semi-space-growth-factor=${collectingMs > mostCollecting * lookEveryMs ? 2 : 1}`);
+    const wanted = collectingMs > mostCollecting * lookEveryMs ? 2 : 1;
+    if (wanted !== factor) setFlagsFromString(`--semi-space-growth-factor=${wanted}`);
+    factor = wanted;
     collectingMs = 0;
   }, lookEveryMs).unref();
 }
