@@ -14,15 +14,16 @@ const mostCollecting = 0.05;
  * `--max-semi-space-size`, it reads from the command line alone.
  */
 export function tuneYoungHeap(): void {
+  setTimeout(tune, lookEveryMs).unref(); // nothing of it is worth waiting for at the start
+}
+
+function tune(): void {
+  setFlagsFromString('--no-parallel-scavenge');
   let collectingMs = 0;
+  new PerformanceObserver((collections) => {
+    for (const { duration } of collections.getEntries()) collectingMs += duration;
+  }).observe({ entryTypes: ['gc'] });
   let factor = 2; // V8's own
-  const watch = () => {
-    setFlagsFromString('--no-parallel-scavenge');
-    new PerformanceObserver((collections) => {
-      for (const { duration } of collections.getEntries()) collectingMs += duration;
-    }).observe({ entryTypes: ['gc'] });
-  };
-  setTimeout(watch, lookEveryMs).unref();
   setInterval(() => {
     const wanted = collectingMs > mostCollecting * lookEveryMs ? 2 : 1;
     if (wanted !== factor) setFlagsFromString(`--semi-space-growth-factor=${wanted}`);

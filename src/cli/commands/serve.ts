@@ -32,7 +32,7 @@ async function serve(cli: Cli, options: ServeOptions): Promise<void> {
   const load = () => cli.loadConfig(flagsOf(options));
   const started = await load();
   const { config } = started;
-  const { tuneYoungHeap, createLog, daemonStatus, listenForCommands, LiveConfig, startDaemon } = await import(
+  const { createLog, daemonStatus, listenForCommands, LiveConfig, startDaemon, tuneYoungHeap } = await import(
     '../../serving.ts'
   );
   const problems = new RecentProblems();
