@@ -1,7 +1,6 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { isRankdError, RankdError } from '../errors.ts';
 import { answerTo } from './errors.ts';
-import { bodyTooLarge } from './json-body.ts';
 import type { HttpApp } from './server.ts';
 
 /** Answers a request with what a caller is told of an error; the log is told the rest. */
@@ -39,10 +38,9 @@ function isAboutCaller({ code, internal }: RankdError): boolean {
 /** Fastify's own refusals, in rankd's words. */
 function fromFramework(error: unknown): unknown {
   if (isRankdError(error)) return error;
-  const { code, statusCode = 500 } = Object(error) as { code?: string; statusCode?: number };
-  if (code === 'FST_ERR_CTP_BODY_TOO_LARGE') return bodyTooLarge();
+  const { statusCode = 500 } = Object(error) as { statusCode?: number };
   if (statusCode < 500)
-    return new RankdError('invalid_request', 'The request could not be read: check its address, length and body.', {
+    return new RankdError('invalid_request', 'The request could not be read: check its address.', {
       cause: error,
     });
   return error;

@@ -9,8 +9,8 @@ import type { RefusedCallers } from '../usecases/refused-callers.ts';
 import { limitConnections } from './connection-limit.ts';
 import { connectionOf } from './connections.ts';
 import { InboundLimits } from './inbound-limits.ts';
-import { bodyLimit, unpack } from './json-body.ts';
 import { answerForNode, methodNotAllowed } from './node-answers.ts';
+import { readBody, unpack } from './request-body.ts';
 import { nextRequestId } from './request-id.ts';
 import { pathOf, requestLog } from './request-log.ts';
 import { apikeyRoute } from './routes/apikey.ts';
@@ -57,7 +57,6 @@ export function createServer(
     logger: false,
     schemaController: { compilersFactory: { buildValidator: withoutSchemas, buildSerializer: withoutSchemas } },
     genReqId: nextRequestId,
-    bodyLimit,
     trustProxy: trustedProxies.length > 0 && trustedProxies,
     requestTimeout: 15_000,
     keepAliveTimeout: 65_000,
@@ -71,20 +70,29 @@ export function createServer(
   });
   answerForNode(server.server);
   limitConnections(app, server.server, maxConnections);
-  acceptAnyBody(server);
+  leaveBodiesAlone(server);
   const logAnswer = requestLog(app);
   server.decorateRequest('facts');
   server.decorateRequest('logLevel', 'info');
   server.decorateRequest('arrivedAt', 0);
   // Hooks with a callback: with a promise each, the hooks alone would cost a tenth of a verification.
   server.addHook('onRequest', (request, reply, done) => {
-    request.raw.headers['content-type'] = anyType;
     request.facts = noFacts;
     request.arrivedAt = app.clock.monotonic();
     app.inFlight += 1;
     reply.header('x-request-id', request.id);
     connectionOf(request.raw.socket).response = reply.raw;
-    done(app.isDraining && request.routeOptions.url?.startsWith('/v1/') ? shuttingDown() : undefined);
+    if (app.isDraining && request.routeOptions.url?.startsWith('/v1/')) return done(shuttingDown());
+    readBody(request.raw, (body) => {
+      if (body instanceof RankdError) {
+        reply.header('connection', 'close');
+        return done(body);
+      }
+      unpack({ body, encoding: request.headers['content-encoding'] }, (unpacked) => {
+        request.body = unpacked;
+        done();
+      });
+    });
   });
   server.addHook('onSend', (request, reply, _payload, done) => {
     if (app.isDraining) reply.header('connection', 'close');
@@ -131,15 +139,11 @@ function withoutSchemas(): never {
 
 const noFacts: Record<string, unknown> = {};
 
-/** What every body is taken for. By its name: a parser for `*` is looked for anew with each request. */
-const anyType = 'application/json';
-
-/** Bodies are taken whatever they call themselves: games send JSON as text/plain or without any type. */
-function acceptAnyBody(server: FastifyInstance): void {
-  server.removeAllContentTypeParsers();
-  server.addContentTypeParser(anyType, { parseAs: 'buffer' }, ({ headers }, body: Buffer, done) =>
-    unpack({ body, encoding: headers['content-encoding'] }, (unpacked) => done(null, unpacked)),
-  );
+/** Fastify would refuse what is not sent as JSON. */
+function leaveBodiesAlone(server: FastifyInstance): void {
+  for (const method of server.supportedMethods) {
+    server.addHttpMethod(method, { hasBody: false, overrideExisting: true });
+  }
 }
 
 function shuttingDown(): RankdError {

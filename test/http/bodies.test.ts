@@ -1,3 +1,6 @@
+import { once } from 'node:events';
+import http from 'node:http';
+import { text } from 'node:stream/consumers';
 import { gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { expectError, rankBody } from '../support/answers.ts';
@@ -42,6 +45,18 @@ test.each(['gzip', 'x-gzip', 'GZIP'])('a body may be packed as %s', async (encod
 
 test('a body may come in chunks and with a byte order mark', async () => {
   expect((await verify(`\uFEFF${json}`, { 'transfer-encoding': 'chunked' })).status).toBe(200);
+});
+
+test('a body may come byte by byte', async () => {
+  const headers = { authorization: `Bearer ${key}`, 'content-length': json.length };
+  const request = http.request(`${app.url}/v1/apikey`, { method: 'POST', headers });
+  for (const character of json) {
+    request.write(character);
+    await new Promise(setImmediate);
+  }
+  request.end();
+  const [response] = (await once(request, 'response')) as [http.IncomingMessage];
+  expect([response.statusCode, await text(response)]).toEqual([200, expect.stringContaining('ws_')]);
 });
 
 test('an empty body is empty, whatever it is marked as', async () => {

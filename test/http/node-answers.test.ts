@@ -129,4 +129,7 @@ test('a caller that goes away in the middle of its body leaves nothing behind', 
   while (app.app.inFlight === 0) await new Promise((resolve) => setImmediate(resolve));
   socket.destroy();
   await once(socket, 'close');
+  expect(await settled()).toBe(0);
+  const lines = app.logLines.map((line) => JSON.parse(line));
+  expect(lines.filter(({ level }) => level === 'warn' || level === 'error')).toEqual([]);
 });

@@ -1,0 +1,70 @@
+import type { IncomingMessage } from 'node:http';
+import { gunzip } from 'node:zlib';
+import { RankdError } from '../errors.ts';
+
+/** The largest body, before and after unpacking, in bytes. */
+const bodyLimit = 65_536;
+
+/**
+ * Reads the body of a request, whatever it calls itself: games send JSON as text/plain or without any type. Hands on its bytes as soon
+ * as they are all there, or why they can't be had; what is left is not read then.
+ */
+export function readBody(request: IncomingMessage, then: (body: Buffer | RankdError) => void): void {
+  const announced = Number(request.headers['content-length']);
+  const chunks: Buffer[] = [];
+  let length = 0;
+  let isOver = false;
+  const end = (body: Buffer | RankdError) => {
+    if (isOver) return;
+    isOver = true;
+    then(body);
+  };
+  const endWhole = () => end(chunks.length === 1 ? (chunks[0] as Buffer) : Buffer.concat(chunks));
+  const take = (chunk: Buffer) => {
+    length += chunk.length;
+    if (length <= bodyLimit) chunks.push(chunk);
+    else end(bodyTooLarge());
+    if (length === announced) endWhole();
+  };
+  if (announced > bodyLimit) end(bodyTooLarge());
+  else
+    request
+      .on('data', take)
+      .on('end', endWhole)
+      .on('error', () => end(brokenOff()));
+}
+
+/**
+ * Hands on the bytes of a body that may be packed with gzip; or why there are none, for whoever comes to read them: before that, a
+ * caller learns whether the key is accepted.
+ */
+export function unpack(
+  { body, encoding = '' }: { body: Buffer; encoding: string | undefined },
+  then: (unpacked: Buffer | RankdError) => void,
+): void {
+  const name = encoding.trim().toLowerCase();
+  if (body.length === 0 || name === '' || name === 'identity') then(body);
+  else if (name === 'gzip' || name === 'x-gzip') {
+    gunzip(body, { maxOutputLength: bodyLimit }, (error, unpacked) => then(error ? notUnpacked(error) : unpacked));
+  } else then(unknownEncoding());
+}
+
+function notUnpacked({ code }: NodeJS.ErrnoException): RankdError {
+  if (code === 'ERR_BUFFER_TOO_LARGE') return bodyTooLarge();
+  return new RankdError('invalid_request', 'The body is marked as gzip, but is not valid gzip.');
+}
+
+function unknownEncoding(): RankdError {
+  return new RankdError(
+    'invalid_request',
+    'The body has an encoding that is not understood. Send it plain or as gzip.',
+  );
+}
+
+function brokenOff(): RankdError {
+  return new RankdError('invalid_request', 'The request broke off before all of it had arrived.');
+}
+
+function bodyTooLarge(): RankdError {
+  return new RankdError('body_too_large', 'The body is larger than 64 KiB; a rank request needs well under 1 KiB.');
+}
