@@ -44,7 +44,7 @@ export function admit(
   const misplaced = checkRobloxId(app, request, { placeId, keyId: key.id });
   if (misplaced !== undefined) return misplaced;
   app.keyUses.note({ secretId, placeId, at: now });
-  request.facts = { keyId: key.id, placeId };
+  request.notes.facts = { keyId: key.id, placeId };
   return inbound.take(limitsOf(key), reply) ?? presented;
 }
 

@@ -1,4 +1,4 @@
-import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
 import type { FastifyRequest } from 'fastify';
 import type { RankdError } from '../errors.ts';
@@ -6,8 +6,8 @@ import { type ApiKey, apiKeyOf } from '../usecases/identify.ts';
 import { networkOf } from './network-of.ts';
 
 /** What is kept of a connection while it is open, and no longer: among it the key that it came with. */
-interface OpenConnection {
-  /** What its latest request is answered with, until that is through. */
+export interface OpenConnection {
+  /** What its latest request is answered with, until that is on its way. */
   response: ServerResponse | undefined;
   /** What its latest request presented: the next one mostly presents the same, and hashing a key costs more than all that is checked of it. */
   presented?: { authorization: string | undefined; apiKey: ApiKey | RankdError };
@@ -26,8 +26,7 @@ export function connectionOf(socket: Duplex): OpenConnection {
 }
 
 /** The API key that a request presents, or the refusal. */
-export function apiKeyFrom({ socket, headers: { authorization } }: IncomingMessage): ApiKey | RankdError {
-  const connection = connectionOf(socket);
+export function apiKeyFrom({ headers: { authorization }, notes: { connection } }: FastifyRequest): ApiKey | RankdError {
   if (connection.presented === undefined || connection.presented.authorization !== authorization) {
     connection.presented = { authorization, apiKey: apiKeyOf(authorization) };
   }
@@ -37,7 +36,7 @@ export function apiKeyFrom({ socket, headers: { authorization } }: IncomingMessa
 /** The network that a request comes from; behind a proxy, each request may come from another. */
 export function networkFrom(request: FastifyRequest): string {
   if (request.headers['x-forwarded-for'] !== undefined) return networkOf(request.ip);
-  const connection = connectionOf(request.raw.socket);
+  const { connection } = request.notes;
   connection.network ??= networkOf(request.ip);
   return connection.network;
 }

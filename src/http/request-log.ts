@@ -1,14 +1,26 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Logger } from '../log.ts';
 import type { Clock } from '../ports.ts';
+import type { OpenConnection } from './connections.ts';
 import { type Rate, TokenBuckets } from './token-buckets.ts';
+
+/** What is noted of a request while it is answered. Its line in the log is made from it. */
+export interface Notes {
+  /** When its head had arrived, on `Clock.monotonic()`: its deadline counts from then. */
+  arrivedAt: number;
+  connection: OpenConnection;
+  /** Of the line. */
+  level: 'debug' | 'info' | 'warn';
+  /** What the line says besides status and time. */
+  facts: Record<string, unknown>;
+}
 
 /** Of each code. The audit has the sums: whoever tries keys or places must not fill the disk with the log of it. */
 const toldRefusals: Rate = { perMinute: 20, burst: 20 };
 /** More than there are. */
 const mostCodes = 100;
 
-/** Writes one line for each request that was answered, or whose caller hung up before. */
+/** Writes one line for each request as it is answered, also where its caller hung up before. */
 export function requestLog({
   log,
   clock,
@@ -20,13 +32,14 @@ export function requestLog({
   const lines = log.child({}, { redact: [], level: 'trace' });
   const refusals = new TokenBuckets(clock, mostCodes);
   return (request, { statusCode }) => {
-    const { method, id, facts, arrivedAt, routeOptions } = request;
+    const { arrivedAt, level: wanted, facts } = request.notes;
     const isRefusal = statusCode >= 400 && statusCode < 500 && facts['changeId'] === undefined;
     const isTold = !isRefusal || refusals.take(String(facts['code']), toldRefusals).isAllowed;
-    const level = isTold ? request.logLevel : 'debug';
+    const level = isTold ? wanted : 'debug';
     if (!log.isLevelEnabled(level)) return; // of the parent: a child does not hear of a new level
+    const { method, id, routeOptions, url } = request; // Fastify puts them together when they are asked for
     const ms = Math.round(clock.monotonic() - arrivedAt);
-    const path = routeOptions.url ?? withoutSecrets(pathOf(request.url)).slice(0, longestPath);
+    const path = routeOptions.url ?? withoutSecrets(pathOf(url)).slice(0, longestPath);
     lines[level]({ requestId: id, method, path, status: statusCode, ms, ...facts }, 'request');
   };
 }

@@ -10,11 +10,11 @@ export function sendError(
 ): FastifyReply {
   const known = fromFramework(error);
   const { status, retryAfter, json } = answerTo(known, request.id);
-  request.logLevel = status >= 500 ? 'warn' : 'info';
+  request.notes.level = status >= 500 ? 'warn' : 'info';
   if (status === 500) app.log.error({ err: error, requestId: request.id }, 'request failed');
   if (known instanceof RankdError) {
-    request.facts = {
-      ...request.facts,
+    request.notes.facts = {
+      ...request.notes.facts,
       code: known.code,
       ...(known.internal !== undefined && { internal: known.internal }),
       ...(status >= 500 && { why: whyOf(known) }),

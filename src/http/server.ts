@@ -1,4 +1,4 @@
-import Fastify, { type FastifyInstance } from 'fastify';
+import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
 import type { Config, LimitsConfig } from '../config/config.ts';
 import type { Credential } from '../core/model.ts';
 import { RankdError } from '../errors.ts';
@@ -12,7 +12,7 @@ import { InboundLimits } from './inbound-limits.ts';
 import { answerForNode, methodNotAllowed } from './node-answers.ts';
 import { readBody, unpack } from './request-body.ts';
 import { nextRequestId } from './request-id.ts';
-import { pathOf, requestLog } from './request-log.ts';
+import { type Notes, pathOf, requestLog } from './request-log.ts';
 import { apikeyRoute } from './routes/apikey.ts';
 import { docsRoutes } from './routes/docs.ts';
 import { healthRoutes } from './routes/health.ts';
@@ -39,12 +39,7 @@ export interface HttpApp extends Ranking {
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** What the request's line in the log says besides status and time. */
-    facts: Record<string, unknown>;
-    /** Of that line. */
-    logLevel: 'debug' | 'info' | 'warn';
-    /** When its head had arrived, on `Clock.monotonic()`: its deadline counts from then. */
-    arrivedAt: number;
+    notes: Notes;
   }
 }
 
@@ -65,23 +60,20 @@ export function createServer(
     routerOptions: { ignoreTrailingSlash: true, ignoreDuplicateSlashes: true },
     return503OnClosing: false,
     clientErrorHandler: () => undefined,
-    frameworkErrors: (error, request, reply) =>
-      void sendError(app, { error, request, reply: reply.header('x-request-id', request.id) }),
+    frameworkErrors: (error, request, reply) => {
+      begin(app, request, reply);
+      void sendError(app, { error, request, reply });
+    },
   });
   answerForNode(server.server);
   limitConnections(app, server.server, maxConnections);
   leaveBodiesAlone(server);
   const logAnswer = requestLog(app);
-  server.decorateRequest('facts');
-  server.decorateRequest('logLevel', 'info');
-  server.decorateRequest('arrivedAt', 0);
+  server.decorateRequest('notes');
   // Hooks with a callback: with a promise each, the hooks alone would cost a tenth of a verification.
   server.addHook('onRequest', (request, reply, done) => {
-    request.facts = noFacts;
-    request.arrivedAt = app.clock.monotonic();
     app.inFlight += 1;
-    reply.header('x-request-id', request.id);
-    connectionOf(request.raw.socket).response = reply.raw;
+    begin(app, request, reply);
     if (app.isDraining && request.routeOptions.url?.startsWith('/v1/')) return done(shuttingDown());
     readBody(request.raw, (body) => {
       if (body instanceof RankdError) {
@@ -96,15 +88,10 @@ export function createServer(
   });
   server.addHook('onSend', (request, reply, _payload, done) => {
     if (app.isDraining) reply.header('connection', 'close');
-    const answered = () => {
-      app.inFlight -= 1;
-      const connection = connectionOf(request.raw.socket);
-      if (connection.response === reply.raw) connection.response = undefined;
-      logAnswer(request, reply);
-    };
-    // A caller that hung up can't be sent the answer; its request is through all the same.
-    if (reply.raw.destroyed) answered();
-    else reply.raw.on('close', answered);
+    app.inFlight -= 1;
+    const { connection } = request.notes;
+    if (connection.response === reply.raw) connection.response = undefined;
+    logAnswer(request, reply);
     done();
   });
   // By then every request has its answer. What is left never sent a whole one, and would be waited for without end.
@@ -137,7 +124,14 @@ function withoutSchemas(): never {
   throw new Error('routes of rankd have no Fastify schemas');
 }
 
-const noFacts: Record<string, unknown> = {};
+function begin({ clock }: HttpApp, request: FastifyRequest, reply: FastifyReply): void {
+  const connection = connectionOf(request.raw.socket);
+  connection.response = reply.raw;
+  request.notes = { arrivedAt: clock.monotonic(), connection, level: 'info', facts: noFacts };
+  reply.header('x-request-id', request.id);
+}
+
+const noFacts: Notes['facts'] = {};
 
 /** Fastify would refuse what is not sent as JSON. */
 function leaveBodiesAlone(server: FastifyInstance): void {

@@ -13,7 +13,7 @@ const ofCallers = new Set<ErrorCode>([
 
 /** Counts and times the requests of the API. Addresses that are no route are one, so that no caller can make labels. */
 export function watchServer(server: FastifyInstance, meters: Meters): void {
-  server.addHook('onResponse', async ({ routeOptions, facts }, { statusCode, elapsedTime }) => {
+  server.addHook('onResponse', async ({ routeOptions, notes: { facts } }, { statusCode, elapsedTime }) => {
     const { code = '', internal = '' } = facts as { code?: ErrorCode | ''; internal?: string };
     const route = routeOptions.url ?? 'none';
     meters.requests.inc({ route, status: statusCode, code });

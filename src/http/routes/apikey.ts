@@ -18,10 +18,10 @@ export function apikeyRoute(server: FastifyInstance, app: HttpApp, inbound: Inbo
   };
   server.post('/v1/apikey', async (request, reply) => {
     const placeId = parsePlaceId(jsonBody(request), 'body');
-    const presented = await identify(app, { apiKey: apiKeyFrom(request.raw), placeId });
+    const presented = await identify(app, { apiKey: apiKeyFrom(request), placeId });
     const caller = admit(app, { request, reply, inbound }, { presented, placeId, scope: 'verify', limitsOf });
     if (caller instanceof RankdError) return sendError(app, { error: caller, request, reply });
-    request.logLevel = 'debug'; // games verify all the time, and nothing comes of it
+    request.notes.level = 'debug'; // games verify all the time, and nothing comes of it
     return reply.type('application/json; charset=utf-8').send(JSON.stringify(caller.workspace.id));
   });
 }

@@ -10,11 +10,11 @@ const readyWithinMs = 3_000;
 /** GET /healthz: the process answers. GET /readyz: it can change ranks: store, platform and credential answer, not draining. */
 export function healthRoutes(server: FastifyInstance, app: HttpApp): void {
   server.get('/healthz', async (request): Promise<z.infer<typeof healthAnswer>> => {
-    request.logLevel = 'debug'; // asked every few seconds
+    request.notes.level = 'debug'; // asked every few seconds
     return { status: 'ok' };
   });
   server.get('/readyz', async (request): Promise<z.infer<typeof readyAnswer>> => {
-    request.logLevel = 'debug';
+    request.notes.level = 'debug';
     if (app.isDraining)
       throw new RankdError('shutting_down', 'rankd is stopping or restarting.', { retryAfterMs: 5_000 });
     const dead = app.deadCredential();

@@ -25,7 +25,7 @@ import type { HttpApp } from '../server.ts';
 export function rankerRoute(server: FastifyInstance, app: HttpApp, inbound: InboundLimits): void {
   server.post('/v1/ranker', async (request, reply) => {
     const placeId = parsePlaceId(request.query, 'query');
-    const presented = await identify(app, { apiKey: apiKeyFrom(request.raw), placeId });
+    const presented = await identify(app, { apiKey: apiKeyFrom(request), placeId });
     const limitsOf = (key: Key) => rankLimits(app.limits, { key, placeId });
     const admitted = admit(app, { request, reply, inbound }, { presented, placeId, scope: 'rank', limitsOf });
     if (admitted instanceof RankdError) return sendError(app, { error: admitted, request, reply });
@@ -36,11 +36,14 @@ export function rankerRoute(server: FastifyInstance, app: HttpApp, inbound: Inbo
       request: rankRequest,
       ...idempotencyOf(request.headers['idempotency-key'], placeId, rankRequest),
     };
-    using deadline = deadlineIn(app.clock, Math.max(0, request.arrivedAt + app.deadlineMs - app.clock.monotonic()));
+    using deadline = deadlineIn(
+      app.clock,
+      Math.max(0, request.notes.arrivedAt + app.deadlineMs - app.clock.monotonic()),
+    );
     // A copy: a configuration that is taken up meanwhile is not for this change.
     const answer = await changeRank({ ...app }, order, deadline);
     warnOfPause(app.log, answer);
-    request.facts = { ...request.facts, changeId: answer.change.id, rankeeId: rankRequest.rankeeId };
+    request.notes.facts = { ...request.notes.facts, changeId: answer.change.id, rankeeId: rankRequest.rankeeId };
     reply.header('x-rank-change', answer.change.id);
     if (answer.replayed) reply.header('idempotent-replayed', 'true');
     return reply.send(successOrThrow(answer));
