@@ -22,13 +22,22 @@ export interface Limit extends Rate {
 /** Of each limit: more than any group has of keys and places; callers from that many networks at once are an attack. */
 const mostBuckets = 10_000;
 
+interface Counter {
+  buckets: TokenBuckets;
+  /** The policy that was told last, and of which rate: mostly the next one's too, and to put it together costs more than to count. */
+  told: Rate & { policy: string };
+}
+
 /** The limits of what may come in, and what is left of each. */
 export class InboundLimits {
-  readonly #buckets: Record<Limit['name'], TokenBuckets>;
+  readonly #counters: Record<Limit['name'], Counter>;
 
   constructor(clock: Pick<Clock, 'monotonic'>) {
-    const buckets = () => new TokenBuckets(clock, mostBuckets);
-    this.#buckets = { verify: buckets(), place: buckets(), rank: buckets(), 'failed-auth': buckets() };
+    const counter = (): Counter => ({
+      buckets: new TokenBuckets(clock, mostBuckets),
+      told: { perMinute: 0, burst: 0, policy: '' },
+    });
+    this.#counters = { verify: counter(), place: counter(), rank: counter(), 'failed-auth': counter() };
   }
 
   /**
@@ -41,8 +50,9 @@ export class InboundLimits {
     let refusal: RankdError | undefined;
     for (const limit of limits) {
       if (limit.perMinute === 0) continue;
-      const taken = this.#buckets[limit.name].take(limit.of, limit);
-      policy = listed(policy, policyItem(limit));
+      const counter = this.#counters[limit.name];
+      const taken = counter.buckets.take(limit.of, limit);
+      policy = listed(policy, policyItem(counter, limit));
       state = listed(state, stateItem(limit, taken));
       if (taken.isAllowed) continue;
       refusal = refusalOf(limit, taken);
@@ -62,8 +72,12 @@ function listed(items: string, item: string): string {
   return items === '' ? item : `${items}, ${item}`;
 }
 
-function policyItem({ name, perMinute, burst }: Limit): string {
-  return `"${name}";q=${burst};w=${Math.ceil((burst / perMinute) * 60)}`;
+function policyItem(counter: Counter, { name, perMinute, burst }: Limit): string {
+  if (counter.told.perMinute !== perMinute || counter.told.burst !== burst) {
+    const policy = `"${name}";q=${burst};w=${Math.ceil((burst / perMinute) * 60)}`;
+    counter.told = { perMinute, burst, policy };
+  }
+  return counter.told.policy;
 }
 
 function stateItem({ name }: Limit, { left, msToFull }: Taken): string {
