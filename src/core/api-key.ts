@@ -48,19 +48,36 @@ export function isKeyName(text: string): boolean {
  * A public identifier, e.g. `key_8TqLx0vBz3Rw`. 71 bits: unique without asking anyone. Nobody gains by guessing one, so it is not drawn
  * from what secrets are made of, which takes longer than a look-up, and 4 ms at the start.
  */
-export function newId(prefix: 'ws' | 'key' | 'chg' | 'undo' | 'req' | 'cli' | 'daemon'): string {
-  return `${prefix}_${base62(12, (below) => Math.floor(Math.random() * below))}`;
+export function newId(prefix: 'ws' | 'key' | 'undo' | 'req' | 'cli' | 'daemon'): string {
+  return `${prefix}_${base62(12, anyBelow)}`;
+}
+
+/**
+ * The id of a change asked for at that time (epoch milliseconds), e.g. `chg_VbflntX4kQ2mX7Lp`: ids sort by time, so that those made one
+ * after the other stand on one page of their index, however many millions are before them. 53 bits beside the time.
+ */
+export function newChangeId(askedAt: number): string {
+  return `chg_${inBase62(askedAt, 7)}${base62(9, anyBelow)}`;
+}
+
+function anyBelow(below: number): number {
+  return Math.floor(Math.random() * below);
 }
 
 function base62(length: number, draw: (below: number) => number): string {
   return Array.from({ length }, () => alphabet[draw(alphabet.length)]).join('');
 }
 
-/** CRC-32 in base62, left-padded: tells a mistyped key from an unknown one without asking the store. */
+/** CRC-32 in base62: tells a mistyped key from an unknown one without asking the store. */
 function checksum(body: string): string {
-  let rest = crc32(body);
+  return inBase62(crc32(body), checksumLength);
+}
+
+/** The last `length` digits of a whole number in base62, left-padded. */
+function inBase62(value: number, length: number): string {
+  let rest = value;
   let digits = '';
-  while (digits.length < checksumLength) {
+  while (digits.length < length) {
     digits = alphabet[rest % alphabet.length] + digits;
     rest = Math.floor(rest / alphabet.length);
   }

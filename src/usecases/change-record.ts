@@ -1,4 +1,4 @@
-import { newId } from '../core/api-key.ts';
+import { newChangeId } from '../core/api-key.ts';
 import type { KeyRules, RankChange, RankRequest } from '../core/model.ts';
 import type { ChangeOutcome } from '../ports.ts';
 import type { Decision } from './decide-change.ts';
@@ -26,7 +26,7 @@ export interface ChangeOrder {
 export function draftOf({ caller, request, idempotency }: ChangeOrder, requestedAt: number): RankChange {
   return {
     ...request,
-    id: newId('chg'),
+    id: newChangeId(requestedAt),
     state: 'pending',
     code: null,
     message: '',

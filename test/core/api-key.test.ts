@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { hashKey, keyMode, maskKey, mintKey, newId } from '../../src/core/api-key.ts';
+import { hashKey, keyMode, maskKey, mintKey, newChangeId, newId } from '../../src/core/api-key.ts';
 import type { KeyMode } from '../../src/core/model.ts';
 
 const base62 = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
@@ -131,10 +131,17 @@ describe('what is kept and shown of a key', () => {
 });
 
 test('a public id is its prefix and 12 base62 characters, and never comes twice', () => {
-  for (const prefix of ['key', 'chg', 'req'] as const) {
+  for (const prefix of ['key', 'undo', 'req'] as const) {
     expect(newId(prefix)).toMatch(new RegExp(`^${prefix}_[0-9A-Za-z]{12}$`));
   }
-  expect(new Set(Array.from({ length: 1_000 }, () => newId('chg'))).size).toBe(1_000);
+  expect(new Set(Array.from({ length: 1_000 }, () => newId('key'))).size).toBe(1_000);
+});
+
+test('the id of a change sorts by the time it was asked for, and never comes twice', () => {
+  const ids = [0, 1, Date.UTC(2026, 0), Date.UTC(2026, 0) + 1, Date.UTC(2080, 0)].map(newChangeId);
+  expect(ids).toEqual(ids.toSorted());
+  for (const id of ids) expect(id).toMatch(/^chg_[0-9A-Za-z]{16}$/);
+  expect(new Set(Array.from({ length: 1_000 }, () => newChangeId(0))).size).toBe(1_000);
 });
 
 function withChecksum(body: string): string {

@@ -14,7 +14,7 @@ export function historyCommands(program: Command, cli: Cli): void {
       'after',
       examples(
         'rankd history list',
-        'rankd history show chg_0aB1cD2eF3gH',
+        'rankd history show chg_VbflntX4kQ2mX7Lp',
         'rankd history undo --key my-game --since 1h',
       ),
     );

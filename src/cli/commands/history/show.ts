@@ -10,7 +10,7 @@ export function showCommand(history: Command, cli: Cli): void {
     .command('show')
     .description('one rank change with all that is known of it')
     .argument('<id>', 'id of the change, as the list and the header x-rank-change give it')
-    .addHelpText('after', examples('rankd history show chg_0aB1cD2eF3gH'))
+    .addHelpText('after', examples('rankd history show chg_VbflntX4kQ2mX7Lp'))
     .action((id: string) => show(cli, id));
 }
 
