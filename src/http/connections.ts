@@ -7,7 +7,7 @@ import { networkOf } from './network-of.ts';
 
 /** What is kept of a connection while it is open, and no longer: among it the key that it came with. */
 export interface OpenConnection {
-  /** What its latest request is answered with, until that is on its way. */
+  /** What its latest request is answered with; `undefined` once that is on its way. */
   response: ServerResponse | undefined;
   /** What its latest request presented: the next one mostly presents the same, and hashing a key costs more than all that is checked of it. */
   presented?: { authorization: string | undefined; apiKey: ApiKey | RankdError };

@@ -9,7 +9,7 @@ import { nextRequestId } from './request-id.ts';
 export function answerForNode(server: Server): void {
   server.on('clientError', (error: NodeJS.ErrnoException, socket) => {
     const { response } = connectionOf(socket);
-    if (response !== undefined && isBeingAnswered(response)) response.shouldKeepAlive = false;
+    if (response !== undefined && isBeingAnswered(response)) closeAfter(response, socket);
     else endWith(socket, clientError(error));
   });
   server.on('connect', (_request, socket) => endWith(socket, methodNotAllowed('CONNECT')));
@@ -19,6 +19,12 @@ export function answerForNode(server: Server): void {
 /** Then what comes after the request may be broken, but must not be taken for its answer: it may be about to succeed. */
 function isBeingAnswered({ req, writableFinished, destroyed }: ServerResponse): boolean {
   return req.complete && !writableFinished && !destroyed;
+}
+
+/** Also where its head, which would say so, is made already and waits for the answer to an earlier request. */
+function closeAfter(response: ServerResponse, socket: Duplex): void {
+  response.shouldKeepAlive = false;
+  response.on('close', () => socket.end());
 }
 
 function clientError({ code }: NodeJS.ErrnoException): RankdError {

@@ -7,7 +7,7 @@ const bodyLimit = 65_536;
 
 /**
  * Reads the body of a request, whatever it calls itself: games send JSON as text/plain or without any type. Hands on its bytes as soon
- * as they are all there, or why they can't be had; what is left is not read then.
+ * as they are all there, or why they can't be had; what is left is thrown away.
  */
 export function readBody(request: IncomingMessage, then: (body: Buffer | RankdError) => void): void {
   const announced = Number(request.headers['content-length']);
@@ -15,23 +15,24 @@ export function readBody(request: IncomingMessage, then: (body: Buffer | RankdEr
   let length = 0;
   let isOver = false;
   const end = (body: Buffer | RankdError) => {
-    if (isOver) return;
     isOver = true;
     then(body);
   };
-  const endWhole = () => end(chunks.length === 1 ? (chunks[0] as Buffer) : Buffer.concat(chunks));
+  const endWhole = () => {
+    if (!isOver) end(chunks.length === 1 ? (chunks[0] as Buffer) : Buffer.concat(chunks));
+  };
   const take = (chunk: Buffer) => {
+    if (isOver) return;
     length += chunk.length;
     if (length <= bodyLimit) chunks.push(chunk);
     else end(bodyTooLarge());
     if (length === announced) endWhole();
   };
+  const breakOff = () => {
+    if (!isOver) end(brokenOff());
+  };
   if (announced > bodyLimit) end(bodyTooLarge());
-  else
-    request
-      .on('data', take)
-      .on('end', endWhole)
-      .on('error', () => end(brokenOff()));
+  else request.on('data', take).on('end', endWhole).on('error', breakOff);
 }
 
 /**

@@ -90,11 +90,12 @@ export function createServer(
     if (app.isDraining) reply.header('connection', 'close');
     app.inFlight -= 1;
     const { connection } = request.notes;
-    if (connection.response === reply.raw) connection.response = undefined;
+    const isItsTurn = reply.raw.socket !== null; // else it waits for the answers to requests that were sent before
+    if (isItsTurn && connection.response === reply.raw) connection.response = undefined;
     logAnswer(request, reply);
     done();
   });
-  // By then every request has its answer. What is left never sent a whole one, and would be waited for without end.
+  // By then every answer is on its way. Who does not read theirs, or never sent a whole request, would be waited for without end.
   server.addHook('preClose', async () => server.server.closeAllConnections());
   server.setErrorHandler((error, request, reply) => sendError(app, { error, request, reply }));
 

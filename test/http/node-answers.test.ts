@@ -1,8 +1,10 @@
 import { once } from 'node:events';
 import net from 'node:net';
+import { text } from 'node:stream/consumers';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
-import { codeOf, expectError } from '../support/answers.ts';
-import { type Answer, openTestApp, place, type TestApp } from '../support/open-test-app.ts';
+import { codeOf, expectError, rankBody } from '../support/answers.ts';
+import { type Answer, openTestApp, place, send, type TestApp } from '../support/open-test-app.ts';
+import { holdWrites } from '../support/platform-with.ts';
 import { rawAnswers } from '../support/raw-answers.ts';
 
 let app: TestApp;
@@ -121,6 +123,27 @@ test('requests sent ahead on one connection are answered in order', async () => 
     [403, 'place_not_whitelisted'],
     [404, 'not_found'],
   ]);
+});
+
+test('garbage behind a change and a request that waits for its turn takes neither answer from them', async () => {
+  const { platform, begun, letGo } = holdWrites();
+  await using held = await openTestApp({ platform });
+  const body = JSON.stringify(rankBody());
+  const change = [
+    `POST /v1/ranker?placeid=${place} HTTP/1.1`,
+    'Host: x',
+    `Authorization: Bearer ${await held.createKey()}`,
+    `Content-Length: ${body.length}`,
+    `\r\n${body}`,
+  ].join('\r\n');
+  const socket = net.connect(Number(new URL(held.url).port), '127.0.0.1');
+  socket.write(`${change}GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n`);
+  await begun;
+  await expect.poll(() => held.logLines.filter((line) => line.includes('/healthz'))).toHaveLength(1);
+  socket.write('garbage\r\n\r\n');
+  await send(`${held.url}/healthz`, {});
+  letGo();
+  expect((await text(socket)).match(/HTTP\/1\.1 \d+/g)).toEqual(['HTTP/1.1 200', 'HTTP/1.1 200']);
 });
 
 test('a caller that goes away in the middle of its body leaves nothing behind', async () => {
