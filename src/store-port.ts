@@ -54,13 +54,14 @@ export interface WhitelistStore {
  * `holder` names a process; it keeps the order among its own.
  */
 export interface LineStore {
-  /** The place of a change that arrives now: everyone with a lower ticket is ahead of it. */
-  endOfLine(rankeeId: number): Promise<number>;
   /** Makes later ones wait for `lifeMs` (milliseconds) or until it is given back. The ticket is also the place. */
   takeTicket(ticket: { rankeeId: number; holder: string; lifeMs: number }): Promise<number>;
   giveBack(ticket: number): Promise<void>;
-  /** True where no other process has somebody ahead of this place. */
-  isNext(query: { rankeeId: number; place: number; holder: string }): Promise<boolean>;
+  /**
+   * `isNext`: no other process has somebody ahead of this place; everyone with a lower ticket is. Without a place, that of a
+   * change that arrives now, at the end of the line.
+   */
+  lookAhead(query: { rankeeId: number; holder: string; place?: number }): Promise<{ place: number; isNext: boolean }>;
   /** Removes the tickets of holders that begin so, and those that have expired. */
   forgetTickets(holderPrefix: string): Promise<void>;
 }

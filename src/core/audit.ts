@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import type { AuditEvent } from './model.ts';
 
 /**
@@ -25,8 +25,7 @@ export type ChainBreak = { kind: 'missing'; id: number; toId: number } | { kind:
 
 /** The hash of a row that follows `previous` (hex). */
 export function linkHash(previous: string, { id, at, by, action, subject, detail }: Omit<AuditRow, 'hash'>): string {
-  const canonical = JSON.stringify([previous, id, at, by, action, subject, detail]);
-  return createHash('sha256').update(canonical).digest('hex');
+  return hash('sha256', JSON.stringify([previous, id, at, by, action, subject, detail]));
 }
 
 /** Whether a row follows the one before it; `undefined` where it does. */

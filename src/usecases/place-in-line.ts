@@ -8,7 +8,7 @@ import type { Ranking } from './ranking.ts';
 export class PlaceInLine implements AsyncDisposable {
   readonly #app: Pick<Ranking, 'store' | 'holder' | 'deadlineMs'>;
   readonly #rankeeId: number;
-  readonly #place: Promise<number>;
+  #place: number | undefined;
   #ticket: Promise<number> | undefined;
 
   /** `mustWait`: others of this process are before it. */
@@ -19,14 +19,16 @@ export class PlaceInLine implements AsyncDisposable {
     this.#app = app;
     this.#rankeeId = rankeeId;
     if (mustWait) this.#ticket = this.#takeTicket();
-    this.#place = this.#ticket ?? app.store.endOfLine(rankeeId);
-    this.#place.catch(() => undefined); // told by isNext
+    this.#ticket?.catch(() => undefined); // told by isNext
   }
 
   /** True where nobody in another process came before. */
   async isNext(): Promise<boolean> {
     const { store, holder } = this.#app;
-    return store.isNext({ rankeeId: this.#rankeeId, place: await this.#place, holder });
+    const place = this.#place ?? (await this.#ticket);
+    const seen = await store.lookAhead({ rankeeId: this.#rankeeId, holder, ...(place !== undefined && { place }) });
+    this.#place = seen.place;
+    return seen.isNext;
   }
 
   /** Makes those who arrive later, in any process, wait for this one. */

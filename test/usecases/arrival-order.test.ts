@@ -34,7 +34,7 @@ test('a change from the shell takes its turn among those of the daemon: earlier 
   const second = rank(10);
   await expect.poll(() => daemon.app.inFlight).toBe(2);
   const fromShell = changeFromShell(shell, 50);
-  await expect.poll(async () => (await shell.store.endOfLine(member)) > 2).toBe(true);
+  await expect.poll(async () => (await shell.store.lookAhead({ rankeeId: member, holder: '' })).place > 2).toBe(true);
   const third = rank(20);
   await expect.poll(() => daemon.app.inFlight).toBe(3);
   const fourth = rank(10);

@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import type { FastifyInstance } from 'fastify';
 import type { z } from 'zod';
 import { deadlineIn } from '../../clock.ts';
@@ -70,10 +70,7 @@ function idempotencyOf(
   if (!success) {
     throw new RankdError('invalid_request', `Idempotency-Key must be at most ${idempotencyKey.maxLength} characters.`);
   }
-  const fingerprint = createHash('sha256')
-    .update(JSON.stringify([placeId, request]))
-    .digest('hex');
-  return { idempotency: { key, fingerprint } };
+  return { idempotency: { key, fingerprint: hash('sha256', JSON.stringify([placeId, request])) } };
 }
 
 /** The one change that tripped the breaker; those that met the pause are in the history. */

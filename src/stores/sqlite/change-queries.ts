@@ -2,6 +2,7 @@ import type { RankChange } from '../../core/model.ts';
 import type { ChangeFilter, ChangeStore } from '../../ports.ts';
 import { type ChangeRow, selectChange, toChange } from './change-row.ts';
 import type { Connection } from './connection.ts';
+import { withoutNulls } from './row.ts';
 import { whereOf } from './where.ts';
 
 type ChangeQueries = Pick<
@@ -37,11 +38,9 @@ export function changeQueries(db: Connection): ChangeQueries {
     },
 
     async latestChange(rankeeId) {
-      return db.read(() => {
-        const latestId = latestChangeId(db, rankeeId);
-        const open = openChange(db, rankeeId);
-        return { ...(latestId !== undefined && { latestId }), ...(open !== undefined && { open }) };
-      });
+      const { latestId, openId } = standingOf(db, rankeeId);
+      const open = openId === undefined ? undefined : findOpen(db, openId); // not there where another process settled it meanwhile
+      return { ...(latestId !== undefined && { latestId }), ...(open !== undefined && { open }) };
     },
 
     async lastAppliedAt(rankeeId) {
@@ -127,13 +126,18 @@ export function findChange(db: Connection, id: string): RankChange | undefined {
   return row && toChange(row);
 }
 
-export function latestChangeId(db: Connection, rankeeId: number): string | undefined {
-  const sql = 'SELECT id FROM rank_changes WHERE rankee_id = +@rankeeId ORDER BY seq DESC LIMIT 1';
-  return db.get<{ id: string }>(sql, { rankeeId })?.id;
+/** The change where it is pending or unknown. */
+export function findOpen(db: Connection, id: string): RankChange | undefined {
+  const change = findChange(db, id);
+  return change?.state === 'pending' || change?.state === 'unknown' ? change : undefined;
 }
 
-export function openChange(db: Connection, rankeeId: number): RankChange | undefined {
-  const sql = `${selectChange} WHERE rankee_id = +@rankeeId AND state IN ('pending', 'unknown')`;
-  const row = db.get<ChangeRow>(sql, { rankeeId });
-  return row && toChange(row);
+/** The ids of a member's newest change and of the open one, in one look. */
+export function standingOf(db: Connection, rankeeId: number): { latestId?: string; openId?: string } {
+  const row = db.get<{ latestId: string | null; openId: string | null }>(
+    `SELECT (SELECT id FROM rank_changes WHERE rankee_id = +@rankeeId ORDER BY seq DESC LIMIT 1) AS latestId,
+            (SELECT id FROM rank_changes WHERE rankee_id = +@rankeeId AND state IN ('pending', 'unknown')) AS openId`,
+    { rankeeId },
+  );
+  return withoutNulls(row ?? {});
 }

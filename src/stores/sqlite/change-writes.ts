@@ -4,7 +4,7 @@ import { RankdError } from '../../errors.ts';
 import type { ChangeOutcome, ChangeStore, Clock } from '../../ports.ts';
 import { appendEvent } from './audit.ts';
 import { tripBreaker } from './breaker.ts';
-import { findChange, lastChangedSomebodyAt, latestChangeId, openChange } from './change-queries.ts';
+import { findOpen, lastChangedSomebodyAt, standingOf } from './change-queries.ts';
 import { insertChange, toBindings, updateChange } from './change-row.ts';
 import type { Connection } from './connection.ts';
 
@@ -96,12 +96,8 @@ function claimIdempotencyKey(db: Connection, claim: { keyId: string; idempotency
 
 /** True where nothing about this member has changed since the change `after`, and nothing is under way. */
 function isFresh(db: Connection, rankeeId: number, after: string | undefined): boolean {
-  return openChange(db, rankeeId) === undefined && latestChangeId(db, rankeeId) === after;
-}
-
-function findOpen(db: Connection, changeId: string): RankChange | undefined {
-  const change = findChange(db, changeId);
-  return change?.state === 'pending' || change?.state === 'unknown' ? change : undefined;
+  const { latestId, openId } = standingOf(db, rankeeId);
+  return openId === undefined && latestId === after;
 }
 
 /**

@@ -23,6 +23,9 @@ export class Connection {
   readonly #statements = new Map<string, Statement>();
   readonly #transaction: Database.Transaction<(work: () => unknown) => unknown>;
   readonly #writes: WriteQueue;
+  /** Known here, because to ask better-sqlite3 costs as much as a small statement. */
+  #isInTransaction = false;
+  #isClosed = false;
   readonly #watchers: Array<{ tables: readonly string[]; onWrite: () => void }> = [];
 
   /** `patienceMs`: how long to wait for another process's lock, in milliseconds. */
@@ -30,7 +33,15 @@ export class Connection {
     this.file = file;
     this.#patienceMs = patienceMs;
     this.#database = patiently(() => openDatabase(file, isReadonly), patienceMs);
-    this.#transaction = this.#database.transaction((work: () => unknown) => work());
+    this.#transaction = this.#database.transaction((work: () => unknown) => {
+      const isInner = this.#isInTransaction;
+      this.#isInTransaction = true;
+      try {
+        return work();
+      } finally {
+        this.#isInTransaction = isInner;
+      }
+    });
     this.#writes = new WriteQueue(
       <T>(work: () => T) => this.#guard(() => this.#transaction.immediate(work) as T),
       patienceMs,
@@ -98,6 +109,7 @@ export class Connection {
   }
 
   close(): void {
+    this.#isClosed = true;
     this.#database.close();
   }
 
@@ -117,12 +129,12 @@ export class Connection {
 
   /** Within a transaction nothing is waited for: what it has seen so far may be the reason, so all of it is tried again. */
   #patiently<T>(work: () => T): T {
-    if (this.#database.inTransaction) return this.#guard(work);
+    if (this.#isInTransaction) return this.#guard(work);
     return patiently(() => this.#guard(work), this.#patienceMs);
   }
 
   #guard<T>(work: () => T): T {
-    if (!this.#database.open) throw new RankdError('store_unavailable', 'The database of rankd is closed.');
+    if (this.#isClosed) throw new RankdError('store_unavailable', 'The database of rankd is closed.');
     try {
       return work();
     } catch (error) {

@@ -3,13 +3,6 @@ import type { Connection } from './connection.ts';
 
 export function lineStore(db: Connection, clock: Pick<Clock, 'now'>): LineStore {
   return {
-    async endOfLine(rankeeId) {
-      const last = db.get<{ seq: number }>('SELECT max(seq) AS seq FROM tickets WHERE rankee_id = +@rankeeId', {
-        rankeeId,
-      });
-      return (last?.seq ?? 0) + 1;
-    },
-
     async takeTicket({ rankeeId, holder, lifeMs }) {
       const now = clock.now();
       return db.write(() => {
@@ -26,15 +19,15 @@ export function lineStore(db: Connection, clock: Pick<Clock, 'now'>): LineStore 
       await db.write(() => db.run('DELETE FROM tickets WHERE seq = @ticket', { ticket }));
     },
 
-    async isNext({ rankeeId, place, holder }) {
+    async lookAhead({ rankeeId, holder, place }) {
       // A ticket from the future was taken before the clock was set back: its holder may be long gone.
-      const ahead = db.get(
-        `SELECT 1 FROM tickets
-         WHERE rankee_id = +@rankeeId AND seq < @place AND holder <> @holder AND @now BETWEEN taken_at AND expires_at
-         LIMIT 1`,
-        { rankeeId, place, holder, now: clock.now() },
+      const seen = db.get<{ end: number; isBehind: number }>(
+        `SELECT coalesce(max(seq), 0) + 1 AS "end",
+                coalesce(max(holder <> @holder AND @now BETWEEN taken_at AND expires_at), 0) AS isBehind
+         FROM tickets WHERE rankee_id = +@rankeeId AND seq < +@before`,
+        { rankeeId, holder, before: place ?? Number.MAX_SAFE_INTEGER, now: clock.now() },
       );
-      return ahead === undefined;
+      return { place: place ?? seen?.end ?? 1, isNext: seen?.isBehind !== 1 };
     },
 
     async forgetTickets(holderPrefix) {

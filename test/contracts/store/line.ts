@@ -7,33 +7,33 @@ const lifeMs = 20_000;
 export function lineContract(at: StoreCase): void {
   describe('the line of those who wait for a member', () => {
     test('lets an undisturbed change pass', async () => {
-      const place = await at.store.endOfLine(rankeeId);
-      expect(await at.store.isNext({ rankeeId, place, holder: 'a' })).toBe(true);
+      expect(await at.store.lookAhead({ rankeeId, holder: 'a' })).toStrictEqual({ place: 1, isNext: true });
     });
 
     test('lets who came later wait for a ticket of another process until it is given back', async () => {
       const ticket = await at.store.takeTicket({ rankeeId, holder: 'a', lifeMs });
-      const later = await at.other.endOfLine(rankeeId);
-      expect(await at.other.isNext({ rankeeId, place: later, holder: 'b' })).toBe(false);
+      const { place, isNext } = await at.other.lookAhead({ rankeeId, holder: 'b' });
+      expect(isNext).toBe(false);
       await at.store.giveBack(ticket);
-      expect(await at.other.isNext({ rankeeId, place: later, holder: 'b' })).toBe(true);
+      expect(await at.other.lookAhead({ rankeeId, holder: 'b', place })).toStrictEqual({ place, isNext: true });
     });
 
     test('lets nobody wait for who came later, for its own process, or for another member', async () => {
-      const earlier = await at.store.endOfLine(rankeeId);
+      const { place: earlier } = await at.other.lookAhead({ rankeeId, holder: 'b' });
       const first = await at.store.takeTicket({ rankeeId, holder: 'a', lifeMs });
       const second = await at.store.takeTicket({ rankeeId, holder: 'a', lifeMs });
-      expect(await at.other.isNext({ rankeeId, place: earlier, holder: 'b' })).toBe(true);
-      expect(await at.other.isNext({ rankeeId, place: first, holder: 'b' })).toBe(true);
-      expect(await at.store.isNext({ rankeeId, place: second, holder: 'a' })).toBe(true);
-      const elsewhere = await at.other.endOfLine(8);
-      expect(await at.other.isNext({ rankeeId: 8, place: elsewhere, holder: 'b' })).toBe(true);
+      const isNext = async (query: { rankeeId: number; holder: string; place?: number }) =>
+        (await at.other.lookAhead(query)).isNext;
+      expect(await isNext({ rankeeId, place: earlier, holder: 'b' })).toBe(true);
+      expect(await isNext({ rankeeId, place: first, holder: 'b' })).toBe(true);
+      expect(await isNext({ rankeeId, place: second, holder: 'b' })).toBe(false);
+      expect(await isNext({ rankeeId, place: second, holder: 'a' })).toBe(true);
+      expect(await isNext({ rankeeId: 8, holder: 'b' })).toBe(true);
     });
 
     test('forgets a ticket that has expired, or that the clock was set back before', async () => {
       await at.store.takeTicket({ rankeeId, holder: 'a', lifeMs });
-      const place = await at.other.endOfLine(rankeeId);
-      const isNext = () => at.other.isNext({ rankeeId, place, holder: 'b' });
+      const isNext = async () => (await at.other.lookAhead({ rankeeId, holder: 'b' })).isNext;
       expect(await isNext()).toBe(false);
       at.clock.setWallClock(at.clock.now() + lifeMs + 1);
       expect(await isNext()).toBe(true);
@@ -42,14 +42,13 @@ export function lineContract(at: StoreCase): void {
     });
 
     test('forgets the tickets of the holders that are named, and no others', async () => {
+      const isNext = async () => (await at.other.lookAhead({ rankeeId, holder: 'b' })).isNext;
       await at.store.takeTicket({ rankeeId, holder: 'daemon_1', lifeMs });
       await at.store.forgetTickets('daemon_');
-      const place = await at.other.endOfLine(rankeeId);
-      expect(await at.other.isNext({ rankeeId, place, holder: 'b' })).toBe(true);
+      expect(await isNext()).toBe(true);
       await at.store.takeTicket({ rankeeId, holder: 'cli_1', lifeMs });
       await at.store.forgetTickets('daemon_');
-      const after = await at.other.endOfLine(rankeeId);
-      expect(await at.other.isNext({ rankeeId, place: after, holder: 'b' })).toBe(false);
+      expect(await isNext()).toBe(false);
     });
   });
 }
