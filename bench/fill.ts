@@ -10,6 +10,9 @@ export interface Size {
   changes: number;
 }
 
+/** As good as nothing, but a key for each of `goodSecrets`. */
+export const small: Size = { keys: 10, changes: 10 };
+
 /** Secrets that are good for the bench's place, among all the keys that are filled in. */
 const goodSecrets = 10;
 

@@ -1,21 +1,38 @@
+import { fsyncSync, openSync, writeSync } from 'node:fs';
 import Fastify from 'fastify';
 import { deadlineIn, systemClock } from '../../src/clock.ts';
 import { OpenCloudPlatform } from '../../src/platforms/open-cloud.ts';
 import { group, roleIdOf } from '../group.ts';
 
-/** Bare Fastify that makes the platform calls of a change through rankd's own client: no store, no checks. First argument: the platform's address. */
-const baseUrl = process.argv[2] ?? '';
+/**
+ * Bare Fastify that makes the platform calls of a change through rankd's own client: no store, no checks. Arguments: the platform's
+ * address; a file, where it is to wait for the disk as often as a change that outlives a power cut, each time for one page.
+ */
+const [baseUrl = '', file] = process.argv.slice(2);
 const clock = systemClock;
 const platform = new OpenCloudPlatform({ groupId: group.id, apiKey: 'bench', baseUrl, legacyBaseUrl: baseUrl, clock });
+const waitForDisk = file === undefined ? () => undefined : pageWriter(file);
 
 const server = Fastify();
 server.post<{ Body: { rankeeId: number } }>('/v1/ranker', async ({ body: { rankeeId: userId } }) => {
   using deadline = deadlineIn(clock, 20_000);
   const call = { signal: deadline.signal, deadlineAt: deadline.at, lane: 'bench' };
   await platform.getMember(userId, call);
+  waitForDisk();
   await platform.assignRole({ userId, roleId: roleIdOf(group.officer) }, call);
   await platform.unassignRole({ userId, roleId: roleIdOf(group.trainee) }, call);
+  waitForDisk();
   return { success: true, message: `${userId} is now Rank 20`, rankeeId: userId, newRankId: group.officer };
 });
 const url = await server.listen({ host: '127.0.0.1', port: 0 });
 process.stdout.write(`${JSON.stringify({ url })}\n`);
+
+/** Writes a page where there is one already, as SQLite's log does, and waits until the disk has it. */
+function pageWriter(path: string): () => void {
+  const open = openSync(path, 'w');
+  const page = Buffer.alloc(4096);
+  return () => {
+    writeSync(open, page, 0, page.length, 0);
+    fsyncSync(open);
+  };
+}

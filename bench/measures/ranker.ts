@@ -14,7 +14,8 @@ export async function ranker({ rounds }: { rounds: number }): Promise<Finding[]>
   await using load = openLoad();
   await using near = await openSides({ load, latencyMs: 0 });
   const busy = await interleaved(near.turns({ connections: 64, amount: 640 }), rounds);
-  const alone = await interleaved(near.turns({ connections: 1, amount: 100 }), rounds);
+  const alone = await interleaved(near.turns(oneCaller), rounds);
+  const waited = await interleaved(near.turns(oneCaller, near.synced), rounds);
   await using far = await openSides({ load, latencyMs: roundTripMs });
   const waiting: number[] = [];
   for (let round = 0; round <= waitingRounds; round += 1) waiting.push(p50(await far.ours(longSlice)));
@@ -28,6 +29,13 @@ export async function ranker({ rounds }: { rounds: number }): Promise<Finding[]>
       unit: 'ms',
       goal: { atMost: 1 },
       ...difference(alone, p50),
+    },
+    {
+      what: `${what}, one caller`,
+      against: 'the same, and two waits for the disk',
+      figure: 'added p50',
+      unit: 'ms',
+      ...difference(waited, p50),
     },
     {
       what: `${what}, platform answers in ${roundTripMs} ms, 64 callers`,
@@ -45,15 +53,20 @@ const roundTripMs = 150;
 const waitingRounds = 5;
 const longSlice: Slice = { connections: 64, amount: 1_280 };
 
+const oneCaller: Slice = { connections: 1, amount: 100 };
+
 type Slice = Pick<LoadOptions, 'connections' | 'amount'>;
 
-/** Both sides on a platform that answers after `latencyMs`. */
+/** All sides on a platform that answers after `latencyMs`. */
 async function openSides({ load, latencyMs }: { load: Load; latencyMs: number }) {
   await using opened = new AsyncDisposableStack();
   const platform = opened.use(await startServer([program('platform.ts'), String(latencyMs)], { core: 'load' }));
   const rankd = opened.use(await openRankd(configFor(platform)));
   const ours = opened.use(await rankd.start({ RANKD_PLATFORM_API_KEY: 'bench' }));
-  const baseline = opened.use(await startServer([program('baselines/fastify-ranker.ts'), platform.url]));
+  const startBaseline = (...more: string[]) =>
+    startServer([program('baselines/fastify-ranker.ts'), platform.url, ...more]);
+  const baseline = opened.use(await startBaseline());
+  const synced = opened.use(await startBaseline(rankd.home.path('page')));
   let firstMember = 1_000;
   const run = async ({ url }: ServerProcess, slice: Slice) => {
     const requests = [promotion(rankd.secret)];
@@ -64,7 +77,8 @@ async function openSides({ load, latencyMs }: { load: Load; latencyMs: number })
   const closers = opened.move();
   return {
     ours: (slice: Slice) => run(ours, slice),
-    turns: (slice: Slice) => ({ ours: () => run(ours, slice), baseline: () => run(baseline, slice) }),
+    synced,
+    turns: (slice: Slice, other = baseline) => ({ ours: () => run(ours, slice), baseline: () => run(other, slice) }),
     [Symbol.asyncDispose]: () => closers.disposeAsync(),
   };
 }

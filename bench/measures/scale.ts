@@ -1,6 +1,6 @@
 import { binary } from '../../test/support/run-cli.ts';
 import { openRankd, type Rankd } from '../daemon.ts';
-import { fill, type Size } from '../fill.ts';
+import { fill, type Size, small } from '../fill.ts';
 import type { Finding } from '../findings.ts';
 import { openLoad } from '../load.ts';
 import type { ServerProcess } from '../processes.ts';
@@ -10,7 +10,6 @@ import { runMs } from './commands.ts';
 import { slice } from './verify.ts';
 
 const large: Size = { keys: 1_000_000, changes: 5_000_000 };
-const small: Size = { keys: 10, changes: 10 };
 
 /** What a full database costs: verification and pages of lists, against a database that holds next to nothing. */
 export async function scale({ rounds }: { rounds: number }): Promise<Finding[]> {
