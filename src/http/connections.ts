@@ -7,8 +7,8 @@ import { networkOf } from './network-of.ts';
 
 /** What is kept of a connection while it is open, and no longer: among it the key that it came with. */
 export interface OpenConnection {
-  /** What its latest request is answered with; `undefined` once that is on its way. */
-  response: ServerResponse | undefined;
+  /** What its requests are answered with, in their order: those that are not on their way yet. */
+  unanswered: ServerResponse[];
   /** What its latest request presented: the next one mostly presents the same, and hashing a key costs more than all that is checked of it. */
   presented?: { authorization: string | undefined; apiKey: ApiKey | RankdError };
   /** Where it comes from, unless a proxy says something else. */
@@ -20,9 +20,14 @@ const connections = new WeakMap<Duplex, OpenConnection>();
 export function connectionOf(socket: Duplex): OpenConnection {
   const kept = connections.get(socket);
   if (kept !== undefined) return kept;
-  const connection: OpenConnection = { response: undefined };
+  const connection: OpenConnection = { unanswered: [] };
   connections.set(socket, connection);
   return connection;
+}
+
+/** The answer is on its way; where it waits for the answers to requests that were sent before, it is not yet. */
+export function noteAnswered({ unanswered }: OpenConnection, response: ServerResponse): void {
+  if (response.socket !== null) unanswered.splice(0, unanswered.indexOf(response) + 1);
 }
 
 /** The API key that a request presents, or the refusal. */

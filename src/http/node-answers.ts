@@ -8,8 +8,8 @@ import { nextRequestId } from './request-id.ts';
 /** Gives the answers that Node would give by itself, without a body, the one JSON shape. */
 export function answerForNode(server: Server): void {
   server.on('clientError', (error: NodeJS.ErrnoException, socket) => {
-    const { response } = connectionOf(socket);
-    if (response !== undefined && isBeingAnswered(response)) closeAfter(response, socket);
+    const response = connectionOf(socket).unanswered.findLast(isBeingAnswered);
+    if (response !== undefined) closeAfter(response, socket);
     else endWith(socket, clientError(error));
   });
   server.on('connect', (_request, socket) => endWith(socket, methodNotAllowed('CONNECT')));

@@ -7,7 +7,7 @@ import type { KeyUses } from '../usecases/key-uses.ts';
 import type { Ranking } from '../usecases/ranking.ts';
 import type { RefusedCallers } from '../usecases/refused-callers.ts';
 import { limitConnections } from './connection-limit.ts';
-import { connectionOf } from './connections.ts';
+import { connectionOf, noteAnswered } from './connections.ts';
 import { InboundLimits } from './inbound-limits.ts';
 import { answerForNode, methodNotAllowed } from './node-answers.ts';
 import { readBody, unpack } from './request-body.ts';
@@ -89,9 +89,7 @@ export function createServer(
   server.addHook('onSend', (request, reply, _payload, done) => {
     if (app.isDraining) reply.header('connection', 'close');
     app.inFlight -= 1;
-    const { connection } = request.notes;
-    const isItsTurn = reply.raw.socket !== null; // else it waits for the answers to requests that were sent before
-    if (isItsTurn && connection.response === reply.raw) connection.response = undefined;
+    noteAnswered(request.notes.connection, reply.raw);
     logAnswer(request, reply);
     done();
   });
@@ -127,7 +125,7 @@ function withoutSchemas(): never {
 
 function begin({ clock }: HttpApp, request: FastifyRequest, reply: FastifyReply): void {
   const connection = connectionOf(request.raw.socket);
-  connection.response = reply.raw;
+  connection.unanswered.push(reply.raw);
   request.notes = { arrivedAt: clock.monotonic(), connection, level: 'info', facts: noFacts };
   reply.header('x-request-id', request.id);
 }

@@ -125,25 +125,40 @@ test('requests sent ahead on one connection are answered in order', async () => 
   ]);
 });
 
-test('garbage behind a change and a request that waits for its turn takes neither answer from them', async () => {
-  const { platform, begun, letGo } = holdWrites();
-  await using held = await openTestApp({ platform });
-  const body = JSON.stringify(rankBody());
-  const change = [
-    `POST /v1/ranker?placeid=${place} HTTP/1.1`,
-    'Host: x',
-    `Authorization: Bearer ${await held.createKey()}`,
-    `Content-Length: ${body.length}`,
-    `\r\n${body}`,
-  ].join('\r\n');
-  const socket = net.connect(Number(new URL(held.url).port), '127.0.0.1');
-  socket.write(`${change}GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n`);
-  await begun;
-  await expect.poll(() => held.logLines.filter((line) => line.includes('/healthz'))).toHaveLength(1);
-  socket.write('garbage\r\n\r\n');
-  await send(`${held.url}/healthz`, {});
-  letGo();
-  expect((await text(socket)).match(/HTTP\/1\.1 \d+/g)).toEqual(['HTTP/1.1 200', 'HTTP/1.1 200']);
+describe('what is broken behind a change takes no answer from it, and the connection is closed after it:', () => {
+  const chunkless = 'POST /v1/apikey HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\ngarbage\r\n';
+  test.each([
+    [
+      'garbage behind a request that waits for its turn',
+      'GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n',
+      'garbage\r\n\r\n',
+      2,
+    ],
+    ['a request whose body is garbage', '', chunkless, 1],
+    ['such a request behind one that waits', 'GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n', chunkless, 2],
+  ])('%s', async (_name, waiting, broken, answers) => {
+    const { platform, begun, letGo } = holdWrites();
+    await using held = await openTestApp({ platform });
+    const body = JSON.stringify(rankBody());
+    const change = [
+      `POST /v1/ranker?placeid=${place} HTTP/1.1`,
+      'Host: x',
+      `Authorization: Bearer ${await held.createKey()}`,
+      `Content-Length: ${body.length}`,
+      `\r\n${body}`,
+    ].join('\r\n');
+    const socket = net.connect(Number(new URL(held.url).port), '127.0.0.1');
+    socket.write(`${change}${waiting}`);
+    await begun;
+    await expect.poll(() => held.logLines.filter((line) => line.includes('/healthz'))).toHaveLength(answers - 1);
+    socket.write(broken);
+    await send(`${held.url}/healthz`, {});
+    letGo();
+    const answered = await text(socket);
+    expect(answered.match(/HTTP\/1\.1 \d+/g)).toEqual(Array(answers).fill('HTTP/1.1 200'));
+    expect(answered).toContain('"success":true');
+    await expect.poll(() => held.app.inFlight).toBe(0);
+  });
 });
 
 test('a caller that goes away in the middle of its body leaves nothing behind', async () => {
