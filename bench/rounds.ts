@@ -21,7 +21,7 @@ export async function interleaved<Figures>(
 /** One process of Node.js compiles otherwise than the next, and is a tenth quicker or slower for it. */
 const starts = 3;
 
-/** Measures with the sides started anew several times; `rounds` are shared out among the starts. */
+/** Measures with the sides started anew several times; each start has its share of `rounds`, rounded up. */
 export async function overStarts<Measured>(
   rounds: number,
   measure: (rounds: number) => Promise<Measured>,

@@ -27,7 +27,7 @@ export async function ranker({ rounds }: { rounds: number }): Promise<Finding[]>
     },
     {
       what: `${what}, one caller`,
-      against: 'the same, and two waits for the disk',
+      against: `${against}, and two waits for the disk`,
       figure: 'added p50',
       unit: 'ms',
       ...difference(of('waited'), p50),
@@ -58,7 +58,7 @@ async function measureOnce(rounds: number) {
   return {
     busy: await interleaved(near.turns({ connections: 64, amount: 640 }), rounds),
     alone: await interleaved(near.turns(oneCaller), rounds),
-    waited: await interleaved(near.turns(oneCaller, near.synced), rounds),
+    waited: await interleaved(near.turns(oneCaller, 'synced'), rounds),
   };
 }
 
@@ -78,8 +78,10 @@ async function openSides({ load, latencyMs }: { load: Load; latencyMs: number })
   const ours = opened.use(await rankd.start({ RANKD_PLATFORM_API_KEY: 'bench' }));
   const startBaseline = (...more: string[]) =>
     startServer([program('baselines/fastify-ranker.ts'), platform.url, ...more]);
-  const baseline = opened.use(await startBaseline());
-  const synced = opened.use(await startBaseline(rankd.home.path('page')));
+  const baselines = {
+    bare: opened.use(await startBaseline()),
+    synced: opened.use(await startBaseline(rankd.home.path('page'))),
+  };
   let firstMember = 1_000;
   const run = async ({ url }: ServerProcess, slice: Slice) => {
     const requests = [promotion(rankd.secret)];
@@ -90,8 +92,10 @@ async function openSides({ load, latencyMs }: { load: Load; latencyMs: number })
   const closers = opened.move();
   return {
     ours: (slice: Slice) => run(ours, slice),
-    synced,
-    turns: (slice: Slice, other = baseline) => ({ ours: () => run(ours, slice), baseline: () => run(other, slice) }),
+    turns: (slice: Slice, against: keyof typeof baselines = 'bare') => ({
+      ours: () => run(ours, slice),
+      baseline: () => run(baselines[against], slice),
+    }),
     [Symbol.asyncDispose]: () => closers.disposeAsync(),
   };
 }

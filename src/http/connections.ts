@@ -25,9 +25,11 @@ export function connectionOf(socket: Duplex): OpenConnection {
   return connection;
 }
 
-/** The answer is on its way; where it waits for the answers to requests that were sent before, it is not yet. */
+/** The answer is on its way, and so are those before it; or it will be, where it waits for the answers to requests that were sent before. */
 export function noteAnswered({ unanswered }: OpenConnection, response: ServerResponse): void {
-  if (response.socket !== null) unanswered.splice(0, unanswered.indexOf(response) + 1);
+  const forget = () => void unanswered.splice(0, unanswered.indexOf(response) + 1);
+  if (response.socket !== null) forget();
+  else response.once('close', forget);
 }
 
 /** The API key that a request presents, or the refusal. */

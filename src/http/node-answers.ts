@@ -7,22 +7,28 @@ import { nextRequestId } from './request-id.ts';
 
 /** Gives the answers that Node would give by itself, without a body, the one JSON shape. */
 export function answerForNode(server: Server): void {
-  server.on('clientError', (error: NodeJS.ErrnoException, socket) => {
-    const response = connectionOf(socket).unanswered.findLast(isBeingAnswered);
-    if (response !== undefined) closeAfter(response, socket);
-    else endWith(socket, clientError(error));
-  });
-  server.on('connect', (_request, socket) => endWith(socket, methodNotAllowed('CONNECT')));
+  server.on('clientError', (error: NodeJS.ErrnoException, socket) => endAfterAnswers(socket, clientError(error)));
+  server.on('connect', (_request, socket) => endAfterAnswers(socket, methodNotAllowed('CONNECT')));
   server.on('checkExpectation', (request, response: ServerResponse) => server.emit('request', request, response));
 }
 
-/** Then what comes after the request may be broken, but must not be taken for its answer: it may be about to succeed. */
+/**
+ * Ends a connection that can't be read any further with an error; but where a request before it has still to be answered, with
+ * that answer: a change that is about to succeed must not read as refused.
+ */
+function endAfterAnswers(socket: Duplex, error: RankdError): void {
+  const response = connectionOf(socket).unanswered.findLast(isBeingAnswered);
+  if (response === undefined) endWith(socket, error);
+  else closeAfter(response, socket);
+}
+
 function isBeingAnswered({ req, writableFinished, destroyed }: ServerResponse): boolean {
   return req.complete && !writableFinished && !destroyed;
 }
 
 /** Also where its head, which would say so, is made already and waits for the answer to an earlier request. */
 function closeAfter(response: ServerResponse, socket: Duplex): void {
+  if (!response.shouldKeepAlive) return; // is to be closed already
   response.shouldKeepAlive = false;
   response.on('close', () => socket.end());
 }

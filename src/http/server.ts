@@ -63,6 +63,7 @@ export function createServer(
     frameworkErrors: (error, request, reply) => {
       begin(app, request, reply);
       void sendError(app, { error, request, reply });
+      noteAnswered(request.notes.connection, reply.raw); // Fastify calls no hooks for these
     },
   });
   answerForNode(server.server);

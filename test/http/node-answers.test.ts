@@ -1,7 +1,9 @@
 import { once } from 'node:events';
 import net from 'node:net';
 import { text } from 'node:stream/consumers';
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, afterEach, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import { connectionOf } from '../../src/http/connections.ts';
+import { createServer } from '../../src/http/server.ts';
 import { codeOf, expectError, rankBody } from '../support/answers.ts';
 import { type Answer, openTestApp, place, send, type TestApp } from '../support/open-test-app.ts';
 import { holdWrites } from '../support/platform-with.ts';
@@ -41,6 +43,12 @@ async function answerTo(bytes: string | Buffer, options: { thenEnds?: boolean } 
 function post(extra: string, { target = '/v1/apikey', version = '1.1', body = `{"placeid":${place}}` } = {}): string {
   const head = [`POST ${target} HTTP/${version}`, 'Authorization: Bearer KEY', `Content-Length: ${body.length}`];
   return `${[...head, 'Connection: close', extra].filter((line) => line !== '').join('\r\n')}\r\n\r\n${body}`;
+}
+
+function changeBy(secret: string): string {
+  const body = JSON.stringify(rankBody());
+  const head = [`POST /v1/ranker?placeid=${place} HTTP/1.1`, 'Host: x', `Authorization: Bearer ${secret}`];
+  return `${[...head, `Content-Length: ${body.length}`].join('\r\n')}\r\n\r\n${body}`;
 }
 
 const wrongMethod = { status: 405, code: 'method_not_allowed', error: 'Method not allowed' };
@@ -139,16 +147,8 @@ describe('what is broken behind a change takes no answer from it, and the connec
   ])('%s', async (_name, waiting, broken, answers) => {
     const { platform, begun, letGo } = holdWrites();
     await using held = await openTestApp({ platform });
-    const body = JSON.stringify(rankBody());
-    const change = [
-      `POST /v1/ranker?placeid=${place} HTTP/1.1`,
-      'Host: x',
-      `Authorization: Bearer ${await held.createKey()}`,
-      `Content-Length: ${body.length}`,
-      `\r\n${body}`,
-    ].join('\r\n');
     const socket = net.connect(Number(new URL(held.url).port), '127.0.0.1');
-    socket.write(`${change}${waiting}`);
+    socket.write(changeBy(await held.createKey()) + waiting);
     await begun;
     await expect.poll(() => held.logLines.filter((line) => line.includes('/healthz'))).toHaveLength(answers - 1);
     socket.write(broken);
@@ -158,6 +158,43 @@ describe('what is broken behind a change takes no answer from it, and the connec
     expect(answered.match(/HTTP\/1\.1 \d+/g)).toEqual(Array(answers).fill('HTTP/1.1 200'));
     expect(answered).toContain('"success":true');
     await expect.poll(() => held.app.inFlight).toBe(0);
+  });
+});
+
+test('CONNECT behind a change takes no answer from it either', async () => {
+  const { platform, begun, letGo } = holdWrites();
+  await using held = await openTestApp({ platform });
+  const socket = net.connect(Number(new URL(held.url).port), '127.0.0.1');
+  socket.write(changeBy(await held.createKey()));
+  await begun;
+  socket.write('CONNECT a:1 HTTP/1.1\r\nHost: a:1\r\n\r\n');
+  await send(`${held.url}/healthz`, {});
+  letGo();
+  expect((await text(socket)).match(/HTTP\/1\.1 \d+/g)).toEqual(['HTTP/1.1 200']);
+});
+
+describe('nothing of a request is kept once it is answered, and what is broken then is told:', () => {
+  test.each([
+    ['requests sent ahead', 'GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n', 200],
+    ['bad addresses', 'GET /%zz HTTP/1.1\r\nHost: x\r\n\r\n', 400],
+  ])('%s', async (_name, request, status) => {
+    const server = createServer(app.app, { trustedProxies: [], maxConnections: 1 });
+    onTestFinished(() => server.close());
+    const accepted = once(server.server, 'connection') as Promise<[net.Socket]>;
+    const { port } = new URL(await server.listen({ host: '127.0.0.1', port: 0 }));
+    const socket = net.connect(Number(port), '127.0.0.1');
+    let answered = '';
+    socket.setEncoding('utf8').on('data', (chunk: string) => {
+      answered += chunk;
+    });
+    socket.write(request.repeat(3));
+    const [connection] = await accepted;
+    const statuses = () => [...answered.matchAll(/HTTP\/1\.1 (\d+)/g)].map(([, found]) => Number(found));
+    await expect.poll(statuses).toEqual([status, status, status]);
+    await expect.poll(() => connectionOf(connection).unanswered).toEqual([]);
+    socket.write('garbage\r\n\r\n');
+    await once(socket, 'close');
+    expect(statuses()).toEqual([status, status, status, 400]);
   });
 });
 

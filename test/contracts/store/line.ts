@@ -7,7 +7,7 @@ const lifeMs = 20_000;
 export function lineContract(at: StoreCase): void {
   describe('the line of those who wait for a member', () => {
     test('lets an undisturbed change pass', async () => {
-      expect(await at.store.lookAhead({ rankeeId, holder: 'a' })).toStrictEqual({ place: 1, isNext: true });
+      expect(await at.store.lookAhead({ rankeeId, holder: 'a' })).toMatchObject({ isNext: true });
     });
 
     test('lets who came later wait for a ticket of another process until it is given back', async () => {

@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import Database from 'better-sqlite3';
 import { expect, onTestFinished, test } from 'vitest';
 import { Connection } from '../../../src/stores/sqlite/connection.ts';
 import { startNode, tempDir } from './support.ts';
@@ -32,4 +33,22 @@ test('and is told in the end that it is locked, and may try again', async () => 
   const file = await heldFor(60_000);
   const locked = { code: 'store_unavailable', message: expect.stringContaining('locked'), retryAfterMs: 1_000 };
   expect(() => new Connection(file, { patienceMs: 50 })).toThrow(expect.objectContaining(locked));
+});
+
+test('what meets the lock within a transaction is not waited for there: all of it is tried again', async () => {
+  const file = join(tempDir(), 'held.db');
+  const holder = new Database(file);
+  holder.exec('CREATE TABLE numbers (n)');
+  const db = new Connection(file, { patienceMs: 200 });
+  onTestFinished(() => db.close());
+  onTestFinished(() => void holder.close());
+  holder.exec('BEGIN EXCLUSIVE');
+  let runs = 0;
+  const work = () => {
+    runs += 1;
+    db.read(() => undefined); // a transaction within it does not end it
+    return db.get('SELECT n FROM numbers');
+  };
+  expect(() => db.read(work)).toThrow(expect.objectContaining({ code: 'store_unavailable' }));
+  expect(runs).toBeGreaterThan(5);
 });

@@ -1,0 +1,29 @@
+import { expect, test } from 'vitest';
+import { PlaceInLine } from '../../src/usecases/place-in-line.ts';
+import { openTestApp } from '../support/open-test-app.ts';
+
+const rankeeId = 7;
+
+test('who arrived keeps its place, whoever of another process comes after', async () => {
+  await using world = await openTestApp();
+  const { store } = world;
+  await using place = new PlaceInLine({ store, holder: 'a', deadlineMs: 20_000 }, { rankeeId, mustWait: false });
+  expect(await place.isNext()).toBe(true);
+  await store.takeTicket({ rankeeId, holder: 'b', lifeMs: 20_000 });
+  expect(await place.isNext()).toBe(true);
+  await place.hold();
+  expect(await place.isNext()).toBe(true);
+});
+
+test('a ticket that could not be had is told to who asks for the place, and harms nobody else', async () => {
+  await using world = await openTestApp();
+  const store = { ...world.store, takeTicket: async () => Promise.reject(new Error('the disk is full')) };
+  const app = { store, holder: 'a', deadlineMs: 20_000 };
+  {
+    await using gone = new PlaceInLine(app, { rankeeId, mustWait: true });
+    await new Promise((resolve) => setImmediate(resolve)); // whoever waited has given up: nobody asks
+    expect(gone).toBeDefined();
+  }
+  await using place = new PlaceInLine(app, { rankeeId, mustWait: true });
+  await expect(place.isNext()).rejects.toThrow('the disk is full');
+});
