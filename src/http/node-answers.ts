@@ -17,13 +17,9 @@ export function answerForNode(server: Server): void {
  * that answer: a change that is about to succeed must not read as refused.
  */
 function endAfterAnswers(socket: Duplex, error: RankdError): void {
-  const response = connectionOf(socket).unanswered.findLast(isBeingAnswered);
+  const response = connectionOf(socket).unanswered.findLast(({ req }) => req.complete);
   if (response === undefined) endWith(socket, error);
   else closeAfter(response, socket);
-}
-
-function isBeingAnswered({ req, writableFinished, destroyed }: ServerResponse): boolean {
-  return req.complete && !writableFinished && !destroyed;
 }
 
 /** Also where its head, which would say so, is made already and waits for the answer to an earlier request. */
