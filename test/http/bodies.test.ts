@@ -4,7 +4,7 @@ import { text } from 'node:stream/consumers';
 import { gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { expectError, rankBody } from '../support/answers.ts';
-import { type Answer, openTestApp, place, type Sent, type TestApp } from '../support/open-test-app.ts';
+import { type Answer, openTestApp, place, type Sent, send, type TestApp } from '../support/open-test-app.ts';
 
 let app: TestApp;
 let key: string;
@@ -89,5 +89,7 @@ test('a body may be 64 KiB, before and after unpacking, and no more', async () =
   expectError(await verify(padded(65_537)), tooLarge);
   expectError(await verify(padded(65_537), { 'transfer-encoding': 'chunked' }), tooLarge);
   expectError(await verify(gzipSync(padded(65_537)), { 'content-encoding': 'gzip' }), tooLarge);
+  const announced = { 'content-length': '65537' };
+  expectError(await send(`${app.url}/healthz`, { method: 'GET', body: padded(65_537), headers: announced }), tooLarge);
   expectError(await rank(gzipSync(Buffer.alloc(50_000_000)), { 'content-encoding': 'gzip' }), tooLarge);
 });

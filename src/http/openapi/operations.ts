@@ -35,6 +35,7 @@ const atTheEdge = [
   'invalid_request',
   'request_timeout',
   'headers_too_large',
+  'body_too_large',
   'internal',
 ] as const satisfies PublicCode[];
 
@@ -45,7 +46,6 @@ const ofKeys = [
   'invalid_key',
   'place_not_whitelisted',
   'key_not_allowed',
-  'body_too_large',
   'too_many_requests',
   'store_unavailable',
   'shutting_down',
