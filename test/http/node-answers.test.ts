@@ -143,6 +143,7 @@ describe('what is broken behind a change takes no answer from it, and the connec
       2,
     ],
     ['a request whose body is garbage', '', chunkless, 1],
+    ['CONNECT', '', 'CONNECT a:1 HTTP/1.1\r\nHost: a:1\r\n\r\n', 1],
     ['such a request behind one that waits', 'GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n', chunkless, 2],
   ])('%s', async (_name, waiting, broken, answers) => {
     const { platform, begun, letGo } = holdWrites();
@@ -159,18 +160,6 @@ describe('what is broken behind a change takes no answer from it, and the connec
     expect(answered).toContain('"success":true');
     await expect.poll(() => held.app.inFlight).toBe(0);
   });
-});
-
-test('CONNECT behind a change takes no answer from it either', async () => {
-  const { platform, begun, letGo } = holdWrites();
-  await using held = await openTestApp({ platform });
-  const socket = net.connect(Number(new URL(held.url).port), '127.0.0.1');
-  socket.write(changeBy(await held.createKey()));
-  await begun;
-  socket.write('CONNECT a:1 HTTP/1.1\r\nHost: a:1\r\n\r\n');
-  await send(`${held.url}/healthz`, {});
-  letGo();
-  expect((await text(socket)).match(/HTTP\/1\.1 \d+/g)).toEqual(['HTTP/1.1 200']);
 });
 
 describe('nothing of a request is kept once it is answered, and what is broken then is told:', () => {
