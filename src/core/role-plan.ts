@@ -84,12 +84,12 @@ export function highestRank(scheme: RoleScheme, held: Role[]): number {
  */
 export function resolveTarget(scheme: RoleScheme, newRankId: number): Role {
   const named = scheme.roles.filter((role) => (newRankId > 255 ? role.id : role.rank) === newRankId);
-  const choices = listRoles(givableRoles(scheme));
   if (named.length === 0) {
-    throw new RankdError('unknown_rank', `The group has no rank ${newRankId}. Its ranks are ${choices}.`);
+    const ranks = listRoles(givableRoles(scheme));
+    throw new RankdError('unknown_rank', `The group has no rank ${newRankId}. Its ranks are ${ranks}.`);
   }
   const [target, ...others] = named.filter((role) => role.kind === 'base' || isManaged(scheme, role));
-  if (target === undefined) throw notGivable(named, choices);
+  if (target === undefined) throw notGivable(scheme, named);
   if (others.length > 0) {
     const ids = listed([target, ...others].map((role) => `${role.id} (${shorten(role.name, 32)})`));
     throw new RankdError(
@@ -105,14 +105,14 @@ export function nameForRequest({ roles }: Pick<RoleScheme, 'roles'>, { id, rank 
   return roles.every((role) => role.rank !== rank || role.id === id) ? rank : id;
 }
 
-function notGivable(named: Role[], choices: string): RankdError {
+function notGivable(scheme: RoleScheme, named: Role[]): RankdError {
   const special = named.find((role) => role.kind === 'guest' || role.kind === 'owner');
   const why =
     special === undefined
       ? 'is not on the promotion ladder in group.ladder'
       : `is the ${special.kind} role, which can never be given`;
   const what = `"${shorten(named[0]?.name ?? '', 32)}" ${why}`;
-  return new RankdError('rank_not_allowed', `${what}. Choose one of ${choices}.`);
+  return new RankdError('rank_not_allowed', `${what}. Choose one of ${listRoles(givableRoles(scheme))}.`);
 }
 
 /**
