@@ -1,6 +1,7 @@
 import Database from 'better-sqlite3';
 import { systemClock } from '../../clock.ts';
 import { RankdError } from '../../errors.ts';
+import { LogSync } from './log-sync.ts';
 import { isLocked, toStoreError } from './sqlite-error.ts';
 import { retryEveryMs, WriteQueue } from './write-queue.ts';
 
@@ -14,7 +15,7 @@ export interface ConnectionOptions {
 
 /**
  * One handle on a database file. Statements are prepared once, by their text. Everything but waiting for another
- * process's write lock is synchronous, and every failure leaves as a RankdError.
+ * process's write lock, and for the disk, is synchronous, and every failure leaves as a RankdError.
  */
 export class Connection {
   readonly file: string;
@@ -23,6 +24,8 @@ export class Connection {
   readonly #statements = new Map<string, Statement>();
   readonly #transaction: Database.Transaction<(work: () => unknown) => unknown>;
   readonly #writes: WriteQueue;
+  #isSyncedBeside = false;
+  #logSync: LogSync | undefined;
   /** To ask better-sqlite3 for both with each statement was a twentieth of what the store takes for a change. */
   #isInTransaction = false;
   #isClosed = false;
@@ -42,10 +45,11 @@ export class Connection {
         this.#isInTransaction = isInner;
       }
     });
-    this.#writes = new WriteQueue(
-      <T>(work: () => T) => this.#guard(() => this.#transaction.immediate(work) as T),
+    this.#writes = new WriteQueue({
+      commit: (work) => this.#commit(work),
+      sync: async () => this.#logSync?.sync(),
       patienceMs,
-    );
+    });
   }
 
   get<Row>(sql: string, bindings: Bindings = {}): Row | undefined {
@@ -58,6 +62,7 @@ export class Connection {
 
   /** Returns how many rows were changed. */
   run(sql: string, bindings: Bindings = {}): number {
+    this.#refuseUnsynced();
     return this.#patiently(() => {
       const { query, table } = this.#prepared(sql);
       this.#tellOfWrite(table);
@@ -67,6 +72,7 @@ export class Connection {
 
   /** Runs statements that are needed once; nothing is returned. */
   execute(sql: string): void {
+    this.#refuseUnsynced();
     this.#tellOfWrite(undefined);
     this.#guard(() => this.#database.exec(sql)); // not again where it fails half-way
   }
@@ -96,6 +102,7 @@ export class Connection {
 
   /** As `write`, but holds the thread while it waits: for the time before anything is served. `work` may be run more than once. */
   writeSync<T>(work: () => T): T {
+    this.#refuseUnsynced();
     return this.#patiently(() => this.#transaction.immediate(work) as T);
   }
 
@@ -108,9 +115,37 @@ export class Connection {
     });
   }
 
+  /** From here on the disk is waited for beside the thread, and `write` is the only way to write. With a write-ahead log alone. */
+  syncBesideTheThread(): void {
+    this.#isSyncedBeside = true;
+  }
+
   close(): void {
+    if (!this.#isClosed) this.#logSync?.close();
     this.#isClosed = true;
     this.#database.close();
+  }
+
+  #commit<T>(work: () => T): T {
+    return this.#guard(() => {
+      if (this.#isSyncedBeside) this.#logSync ??= this.#openLog();
+      return this.#transaction.immediate(work) as T;
+    });
+  }
+
+  /**
+   * The log begins anew, with what it held in the database: behind what another process wrote to it and could not bring to the disk,
+   * nothing would be safe. While somebody works with it, it stays as it is: then it is sound.
+   */
+  #openLog(): LogSync {
+    this.#database.pragma('wal_checkpoint(RESTART)');
+    this.#database.pragma('synchronous = NORMAL');
+    return new LogSync(this.file);
+  }
+
+  #refuseUnsynced(): void {
+    if (!this.#isSyncedBeside || this.#isInTransaction) return;
+    throw new TypeError('nothing would wait for the disk: this connection writes by write() alone');
   }
 
   #prepared(sql: string): Statement {
@@ -135,6 +170,7 @@ export class Connection {
 
   #guard<T>(work: () => T): T {
     if (this.#isClosed) throw new RankdError('store_unavailable', 'The database of rankd is closed.');
+    this.#logSync?.refuseAfterFailure();
     try {
       return work();
     } catch (error) {
@@ -175,7 +211,7 @@ function openDatabase(file: string, readonly: boolean): Database.Database {
   let database: Database.Database | undefined;
   try {
     database = new Database(file, { readonly, timeout: 0, fileMustExist: true });
-    // In WAL mode anything less than synchronous=FULL can lose the last commits in a power cut.
+    // In WAL mode anything less than synchronous=FULL can lose the last commits in a power cut, unless LogSync sees to it.
     for (const setting of ['synchronous = FULL', 'foreign_keys = ON', 'trusted_schema = OFF']) database.pragma(setting);
     return database;
   } catch (error) {

@@ -19,6 +19,7 @@ export async function openSqliteStore({ dataDir, clock }: { dataDir: string; clo
     migrate(db, clock);
     for (const suffix of ['', '-wal', '-shm']) tightenFile(db.file + suffix);
     db.useWriteAheadLog();
+    db.syncBesideTheThread();
     return createSqliteStore(db, clock);
   } catch (error) {
     db.close();

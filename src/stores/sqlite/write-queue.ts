@@ -1,8 +1,15 @@
+import { setImmediate as endOfTurn } from 'node:timers/promises';
 import { systemClock } from '../../clock.ts';
 import { isLocked } from './sqlite-error.ts';
 
-/** Runs `work` in a transaction. Throws what `work` throws, and at once where another process holds the lock. */
-type Commit = <T>(work: () => T) => T;
+interface Options {
+  /** Runs `work` in a transaction. Throws what `work` throws, and at once where another process holds the lock. */
+  commit: <T>(work: () => T) => T;
+  /** Resolves once all that was committed is on the disk. */
+  sync: () => Promise<void>;
+  /** How long a piece waits for another process's lock, in milliseconds. */
+  patienceMs: number;
+}
 
 interface Entry {
   work: () => unknown;
@@ -18,63 +25,76 @@ type Settled = { value: unknown } | { error: unknown };
 export const retryEveryMs = 15;
 
 /**
- * Commits together what is written in one turn of the event loop: a commit waits for the disk, and holds the thread meanwhile.
- * Each piece is all there or not at all, whatever becomes of the others. While another process holds the lock, all wait
- * without holding the thread.
+ * Commits together what is written in one turn of the event loop, and what comes while the disk is waited for. Each piece is all
+ * there or not at all, whatever becomes of the others. While the disk or another process's lock is waited for, the
+ * thread goes on; only the log's checkpoints, one in many commits, hold it.
  */
 export class WriteQueue {
-  readonly #commit: Commit;
-  readonly #patienceMs: number;
+  readonly #options: Options;
   #waiting: Entry[] = [];
   #isUnderWay = false;
 
-  constructor(commit: Commit, patienceMs: number) {
-    this.#commit = commit;
-    this.#patienceMs = patienceMs;
+  constructor(options: Options) {
+    this.#options = options;
   }
 
-  /** Resolves with what `work` returned once that is committed. `work` may be run again, up to the time that counts. */
+  /** Resolves with what `work` returned once that is on the disk. `work` may be run again, up to the time that counts. */
   add<T>(work: () => T): Promise<T> {
     return new Promise((resolve, reject) => {
-      const giveUpAt = systemClock.monotonic() + this.#patienceMs; // other processes do not live by a test's clock
+      const giveUpAt = systemClock.monotonic() + this.#options.patienceMs; // other processes do not live by a test's clock
       this.#waiting.push({ work, giveUpAt, resolve: resolve as (value: unknown) => void, reject });
-      if (this.#isUnderWay) return;
-      this.#isUnderWay = true;
-      setImmediate(() => void this.#work());
+      if (!this.#isUnderWay) void this.#work();
     });
   }
 
   async #work(): Promise<void> {
-    for (;;) {
+    this.#isUnderWay = true;
+    while (this.#waiting.length > 0) {
+      await endOfTurn();
       const batch = this.#waiting;
       this.#waiting = [];
       const now = systemClock.monotonic();
-      const settled = this.#tryAll(batch);
+      const settled = await this.#onDisk(this.#tryAll(batch));
       const kept = batch.filter((entry, index) => !settle(entry, settled[index], now));
       this.#waiting.unshift(...kept);
-      if (this.#waiting.length === 0) break;
-      await systemClock.sleep(retryEveryMs);
+      if (kept.length > 0) await systemClock.sleep(retryEveryMs);
     }
     this.#isUnderWay = false;
   }
 
+  /** What was committed counts once it is on the disk. */
+  async #onDisk(settled: Settled[]): Promise<Settled[]> {
+    if (settled.every(isError)) return settled;
+    try {
+      await this.#options.sync();
+      return settled;
+    } catch (error) {
+      return settled.map((one) => (isError(one) ? one : { error }));
+    }
+  }
+
   /** All in one transaction; where one of them fails, each in its own, which is dearer and rare. */
   #tryAll(batch: Entry[]): Settled[] {
+    const { commit } = this.#options;
     try {
-      return this.#commit(() => batch.map(({ work }) => ({ value: atOnce(work) })));
+      return commit(() => batch.map(({ work }) => ({ value: atOnce(work) })));
     } catch (error) {
       if (isLocked(error) || batch.length === 1) return batch.map(() => ({ error }));
-      return batch.map(({ work }) => attempt(() => this.#commit(() => atOnce(work))));
+      return batch.map(({ work }) => attempt(() => commit(() => atOnce(work))));
     }
   }
 }
 
 /** False where it is to be tried again. */
 function settle({ resolve, reject, giveUpAt }: Entry, settled: Settled | undefined, now: number): boolean {
-  if (settled === undefined || ('error' in settled && isLocked(settled.error) && now < giveUpAt)) return false;
-  if ('error' in settled) reject(settled.error);
+  if (settled === undefined || (isError(settled) && isLocked(settled.error) && now < giveUpAt)) return false;
+  if (isError(settled)) reject(settled.error);
   else resolve(settled.value);
   return true;
+}
+
+function isError(settled: Settled): settled is { error: unknown } {
+  return 'error' in settled;
 }
 
 /** What `work` returns. A promise would go on after the commit. */

@@ -1,11 +1,10 @@
-import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { Connection } from '../../../src/stores/sqlite/connection.ts';
 import { createSqliteStore, openSqliteStore } from '../../../src/stores/sqlite/sqlite-store.ts';
 import { newChange, newKey, operator } from '../../contracts/store/samples.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
-import { tempDir } from './support.ts';
+import { commitsIn, tempDir } from './support.ts';
 
 const clock = new ManualClock();
 
@@ -17,25 +16,16 @@ async function open() {
   return { db, store: createSqliteStore(db, clock) };
 }
 
-/** How many commits are in the write-ahead log: frames that end one tell the size of the database (https://sqlite.org/fileformat2.html#walformat). */
-function commitsIn({ file }: Connection): number {
-  const log = readFileSync(`${file}-wal`);
-  const frameLength = 24 + log.readUInt32BE(8);
-  let commits = 0;
-  for (let at = 32; at + frameLength <= log.length; at += frameLength) commits += log.readUInt32BE(at + 4) > 0 ? 1 : 0;
-  return commits;
-}
-
 test('what arrives together is committed together', async () => {
   const { db, store } = await open();
   await store.appendAudit({ by: operator, action: 'first', subject: 's', detail: {} });
-  const before = commitsIn(db);
+  const before = commitsIn(db.file);
   const members = Array.from({ length: 50 }, (_, index) => 2_000 + index);
   await Promise.all(
     members.map((rankeeId) => store.beginChange(newChange({ id: `chg_${rankeeId}`, rankeeId }), { after: undefined })),
   );
   expect(await store.openChanges()).toHaveLength(50);
-  expect(commitsIn(db) - before).toBe(1);
+  expect(commitsIn(db.file) - before).toBe(1);
 });
 
 test('of what arrives together, what is refused is refused alone', async () => {

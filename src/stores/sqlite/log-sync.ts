@@ -1,0 +1,77 @@
+import { closeSync, fdatasync, openSync } from 'node:fs';
+import { dirname } from 'node:path';
+import { RankdError } from '../../errors.ts';
+
+/**
+ * Brings what was committed to the disk, beside the thread of the event loop: with `synchronous = NORMAL`, SQLite leaves its
+ * write-ahead log in the system's memory, from where every process reads it, but which a power cut empties
+ * (https://sqlite.org/pragma.html#pragma_synchronous).
+ */
+export class LogSync {
+  readonly #database: string;
+  /** Open from before the first commit: it is told of every failure after it was opened, whoever else was told. */
+  readonly #log: number;
+  #latest: Promise<void> = Promise.resolve();
+  #failure: RankdError | undefined;
+
+  constructor(database: string) {
+    this.#database = database;
+    this.#log = openLog(database);
+  }
+
+  /** Resolves once everything that was committed before is on the disk. Throws as `refuseAfterFailure`. */
+  sync(): Promise<void> {
+    this.#latest = this.#writeThrough();
+    return this.#latest;
+  }
+
+  /**
+   * Throws `store_unavailable` once anything could not be brought to the disk. What it was can be read all the same, but must not
+   * be told; and Linux tells of a failure once and then takes it for written (https://wiki.postgresql.org/wiki/Fsync_Errors), so
+   * nothing behind it would be safe.
+   */
+  refuseAfterFailure(): void {
+    if (this.#failure !== undefined) throw this.#failure;
+  }
+
+  close(): void {
+    const close = () => closeSync(this.#log);
+    this.#latest.then(close, close).catch(() => undefined); // nothing depends on it any more
+  }
+
+  async #writeThrough(): Promise<void> {
+    this.refuseAfterFailure();
+    try {
+      await writeThrough(this.#log);
+    } catch (cause) {
+      this.#failure = notOnDisk(this.#database, cause);
+      throw this.#failure;
+    }
+  }
+}
+
+function openLog(database: string): number {
+  try {
+    return openSync(`${database}-wal`, 'r+');
+  } catch (cause) {
+    throw new RankdError('store_unavailable', 'The log of the database of rankd cannot be opened.', {
+      hint: `check that ${database}-wal is writable for the user that rankd runs as, and how many files it may open`,
+      cause,
+    });
+  }
+}
+
+function writeThrough(descriptor: number): Promise<void> {
+  return new Promise((resolve, reject) => {
+    fdatasync(descriptor, (error) => (error === null ? resolve() : reject(error)));
+  });
+}
+
+function notOnDisk(database: string, cause: unknown): RankdError {
+  const message =
+    'The disk that holds the database of rankd reported an error; what was written last may not be on it.';
+  return new RankdError('store_unavailable', message, {
+    hint: `check the disk of ${dirname(database)}, its room too, and the system log, then start rankd again: until then it neither reads nor writes`,
+    cause,
+  });
+}

@@ -1,0 +1,218 @@
+import fs, { copyFileSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { syncBuiltinESMExports } from 'node:module';
+import { join } from 'node:path';
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { beforeEach, expect, onTestFinished, test, vi } from 'vitest';
+import { Connection } from '../../../src/stores/sqlite/connection.ts';
+import { openSqliteStore } from '../../../src/stores/sqlite/sqlite-store.ts';
+import { newChange, newKey, operator } from '../../contracts/store/samples.ts';
+import { rankBody } from '../../support/answers.ts';
+import { ManualClock } from '../../support/manual-clock.ts';
+import { openTestApp, place } from '../../support/open-test-app.ts';
+import { commitsIn, tempDir } from './support.ts';
+
+const eio = Object.assign(new Error('EIO: i/o error, fdatasync'), { code: 'EIO' });
+
+/** The real disk, but that it can be stopped, and fail. */
+const disk = {
+  isStopped: false,
+  error: null as Error | null,
+  waiting: [] as Array<() => void>,
+  /** The files that were written through, by their numbers in the file system, and how large each was. */
+  synced: [] as Array<{ file: number; size: number }>,
+};
+
+beforeEach(() => {
+  Object.assign(disk, { isStopped: false, error: null, waiting: [], synced: [] });
+  const { fdatasync } = fs;
+  replaceFdatasync((descriptor, done) => {
+    const { ino: file, size } = fs.fstatSync(descriptor);
+    disk.synced.push({ file, size });
+    const go = () => (disk.error === null ? fdatasync(descriptor, done) : done(disk.error));
+    if (disk.isStopped) disk.waiting.push(go);
+    else go();
+  });
+  onTestFinished(() => replaceFdatasync(fdatasync));
+});
+
+function replaceFdatasync(fdatasync: (descriptor: number, done: fs.NoParamCallback) => void): void {
+  Object.assign(fs, { fdatasync });
+  syncBuiltinESMExports();
+}
+
+function goOn(): void {
+  disk.isStopped = false;
+  for (const go of disk.waiting.splice(0)) go();
+}
+
+async function open() {
+  const dataDir = tempDir();
+  const openAgain = () => openSqliteStore({ dataDir, clock: new ManualClock() });
+  const store = await openAgain();
+  onTestFinished(() => store.close());
+  return { store, openAgain, file: join(dataDir, 'rankd.db') };
+}
+
+/** True where it has ended after many turns of the event loop. */
+async function hasEnded(work: Promise<unknown>): Promise<boolean> {
+  let isEnded = false;
+  const end = () => {
+    isEnded = true;
+  };
+  work.then(end, end);
+  for (let turn = 0; turn < 50; turn += 1) await nextTurn();
+  return isEnded;
+}
+
+test('a write is told as done once the log that holds it is on the disk, and not before', async () => {
+  const { store, file } = await open();
+  disk.isStopped = true;
+  const written = store.beginChange(newChange(), { after: undefined });
+  expect(await hasEnded(written)).toBe(false);
+  const log = statSync(`${file}-wal`);
+  expect(disk.synced).toEqual([{ file: log.ino, size: log.size }]);
+  goOn();
+  expect(await written).toBe(true);
+});
+
+test('what comes while the disk is waited for is committed together, and waits for it once more', async () => {
+  const { store, file } = await open();
+  disk.isStopped = true;
+  const event = (subject: string) => store.appendAudit({ by: operator, action: 'a', subject, detail: {} });
+  const first = event('first');
+  await hasEnded(first);
+  const before = commitsIn(file);
+  const others = Promise.all([event('second'), event('third')]);
+  await hasEnded(others);
+  expect(commitsIn(file) - before).toBe(0);
+  goOn();
+  await Promise.all([first, others]);
+  expect(commitsIn(file) - before).toBe(1);
+  expect(disk.synced.at(-1)?.size).toBe(statSync(`${file}-wal`).size);
+  expect(disk.synced).toHaveLength(2);
+});
+
+test('where one of what is written together is refused, the others wait for the disk all the same', async () => {
+  const { store } = await open();
+  await store.createKey(newKey('main'), operator);
+  const three = () => [
+    store.createKey(newKey('main', { id: 'key_twin' }), operator),
+    store.appendAudit({ by: operator, action: 'a', subject: 's', detail: {} }),
+    store.beginChange(newChange(), { after: undefined }),
+  ];
+  disk.isStopped = true;
+  const written = three();
+  for (const one of written.slice(1)) expect(await hasEnded(one)).toBe(false);
+  goOn();
+  const outcomes = await Promise.allSettled(written);
+  expect(outcomes).toMatchObject([{ status: 'rejected' }, { status: 'fulfilled' }, { status: 'fulfilled' }]);
+  disk.error = eio;
+  const codes = await Promise.all(three().map((one) => one.then(String, ({ code }) => code)));
+  expect(codes).toEqual(['already_exists', 'store_unavailable', 'store_unavailable']);
+});
+
+test('once the disk has failed, nothing is told and nothing written until the store is opened anew', async () => {
+  const { store, openAgain, file } = await open();
+  await store.createKey(newKey('main'), operator);
+  disk.error = eio;
+  const failed = {
+    name: 'RankdError',
+    code: 'store_unavailable',
+    message: expect.not.stringContaining('/'),
+    hint: expect.stringContaining('start rankd again'),
+    cause: eio,
+  };
+  const change = newChange();
+  await expect(store.beginChange(change, { after: undefined })).rejects.toMatchObject(failed);
+  disk.error = null; // the system tells of it once
+  const commits = commitsIn(file);
+  await expect(store.findChange(change.id)).rejects.toMatchObject(failed);
+  await expect(store.createKey(newKey('other'), operator)).rejects.toMatchObject(failed);
+  await expect(store.ping()).rejects.toMatchObject(failed);
+  expect(commitsIn(file)).toBe(commits);
+  await store.close();
+
+  const again = await openAgain();
+  onTestFinished(() => again.close());
+  await again.ping();
+  expect(await again.createKey(newKey('other'), operator)).toMatchObject({ name: 'other' });
+});
+
+test('what is kept after a failure of the disk does not stand behind what was lost then', async () => {
+  const { store, openAgain, file } = await open();
+  await store.createKey(newKey('main'), operator);
+  const { size } = statSync(`${file}-wal`);
+  disk.error = eio;
+  await expect(store.createKey(newKey('lost'), operator)).rejects.toMatchObject({ code: 'store_unavailable' });
+  disk.error = null;
+  const again = await openAgain();
+  onTestFinished(() => again.close());
+  await again.createKey(newKey('kept'), operator);
+
+  const image = tempDir(); // the disk after a power cut: without what could not be written
+  copyFileSync(file, join(image, 'rankd.db'));
+  const log = readFileSync(`${file}-wal`);
+  writeFileSync(join(image, 'rankd.db-wal'), log.fill(0, size));
+  const afterwards = await openSqliteStore({ dataDir: image, clock: new ManualClock() });
+  onTestFinished(() => afterwards.close());
+  expect((await afterwards.listKeys()).map(({ name }) => name)).toContain('kept');
+});
+
+test('closing waits for the disk where something is still written', async () => {
+  const { store } = await open();
+  disk.isStopped = true;
+  const written = store.beginChange(newChange(), { after: undefined });
+  await vi.waitUntil(() => disk.waiting.length === 1);
+  await store.close();
+  goOn();
+  expect(await written).toBe(true);
+});
+
+test('where the disk fails at the outcome of a change, the change is unknown and no other begins', async () => {
+  await using app = await openTestApp();
+  const key = await app.createKey();
+  const rank = (rankeeId: number) =>
+    app.post(`/v1/ranker?placeid=${place}`, {
+      key,
+      body: rankBody({ rankeeId }),
+      headers: { 'idempotency-key': `of ${rankeeId}` },
+    });
+  disk.isStopped = true;
+  const answer = rank(1001);
+  await vi.waitUntil(() => disk.waiting.length === 1);
+  for (const go of disk.waiting.splice(0)) go(); // the intent is on the disk
+  await vi.waitUntil(() => disk.waiting.length === 1);
+  disk.error = eio;
+  goOn();
+  expect(await answer).toMatchObject({ status: 504, json: { code: 'outcome_unknown' } });
+  disk.error = null;
+  expect(await rank(1003)).toMatchObject({ status: 503, json: { code: 'store_unavailable' } });
+  expect(await rank(1001)).toMatchObject({ status: 503 }); // a repeat of it is not told of success
+});
+
+test('a disk that does not answer holds up changes, but not the verification of keys', async () => {
+  await using app = await openTestApp();
+  const key = await app.createKey();
+  const verify = () => app.post('/v1/apikey', { key, body: { placeid: place } });
+  const before = await verify();
+  disk.isStopped = true;
+  const answer = app.post(`/v1/ranker?placeid=${place}`, { key, body: rankBody() });
+  await vi.waitUntil(() => disk.waiting.length === 1);
+  expect(await verify()).toMatchObject({ status: 200, json: before.json });
+  expect(await hasEnded(answer)).toBe(false);
+  goOn();
+  expect(await answer).toMatchObject({ status: 200, json: { success: true } });
+});
+
+test('a write that nothing would wait for is refused', async () => {
+  const { store, file } = await open();
+  await store.createKey(newKey('main'), operator);
+  const db = new Connection(file);
+  onTestFinished(() => db.close());
+  db.syncBesideTheThread();
+  expect(() => db.run("UPDATE keys SET name = 'x'")).toThrow(TypeError);
+  expect(() => db.execute("UPDATE keys SET name = 'x'")).toThrow(TypeError);
+  expect(() => db.writeSync(() => db.run("UPDATE keys SET name = 'x'"))).toThrow(TypeError);
+  expect(await db.write(() => db.run("UPDATE keys SET name = 'x'"))).toBe(1);
+  expect(db.get('PRAGMA synchronous')).toEqual({ synchronous: 1 }); // the log's beginning and its checkpoints are SQLite's to sync
+});
