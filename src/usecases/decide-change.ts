@@ -103,10 +103,8 @@ async function pace(
   { rankeeId, rankerId }: RankRequest,
 ): Promise<Pick<PolicyCase, 'sinceLastChangeMs' | 'sinceRankersLastChangeMs'>> {
   const since = (at: number | undefined) => (at === undefined ? undefined : clock.now() - at);
-  const [changedAt, activeAt] = await Promise.all([
-    policy.cooldownMs > 0 ? store.lastAppliedAt(rankeeId) : undefined,
-    policy.rankerCooldownMs > 0 ? store.lastChangedSomebodyAt(rankerId) : undefined,
-  ]);
+  const changedAt = policy.cooldownMs > 0 ? await store.lastAppliedAt(rankeeId) : undefined;
+  const activeAt = policy.rankerCooldownMs > 0 ? await store.lastChangedSomebodyAt(rankerId) : undefined;
   return { sinceLastChangeMs: since(changedAt), sinceRankersLastChangeMs: since(activeAt) };
 }
 

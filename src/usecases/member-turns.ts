@@ -11,15 +11,15 @@ export class MemberTurns {
 
   /** Runs `work` when everyone who came before for this member is through; rejects where `signal` is aborted before that. */
   async run<T>(userId: number, signal: AbortSignal, work: () => Promise<T>): Promise<T> {
-    const before = this.#last.get(userId) ?? Promise.resolve();
+    const before = this.#last.get(userId);
     const { promise: through, resolve: pass } = Promise.withResolvers<void>();
     this.#last.set(userId, through);
     try {
-      await abortable(before, signal);
+      if (before !== undefined) await abortable(before, signal);
       return await work();
     } finally {
       // Whoever gave up waiting still lets the ones before it finish first.
-      void before.then(pass);
+      void Promise.resolve(before).then(pass);
       void through.then(() => {
         if (this.#last.get(userId) === through) this.#last.delete(userId);
       });
