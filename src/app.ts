@@ -58,7 +58,7 @@ export type Wiring = Pick<
 export async function openApp(options: AppOptions & { log: Logger }): Promise<ServedApp> {
   const { log, dataDir, watch = unwatched } = options;
   await using opening = new AsyncDisposableStack();
-  const ports = opening.use(await openPorts(options));
+  const ports = opening.use(await openPorts({ ...options, isServed: true }));
   const closers = opening.move();
   let latest = { config: options.config.platform, platform: ports.platform };
   return {
@@ -108,10 +108,11 @@ async function openPorts({
   dataDir,
   overrides = {},
   watch = unwatched,
-}: AppOptions): Promise<Ports & AsyncDisposable> {
+  isServed = false,
+}: AppOptions & { isServed?: boolean }): Promise<Ports & AsyncDisposable> {
   await using opened = new AsyncDisposableStack();
   const clock = overrides.clock ?? systemClock;
-  const store = overrides.store ?? (await openStore({ engine: 'sqlite', dataDir, clock }));
+  const store = overrides.store ?? (await openStore({ engine: 'sqlite', dataDir, clock, isServed }));
   if (overrides.store === undefined) opened.defer(() => store.close());
   const platform = overrides.platform ?? (await createPlatform({ config: config.platform, dataDir, clock }));
   if (overrides.platform === undefined) opened.defer(() => platform.close());

@@ -25,6 +25,7 @@ export class Connection {
   readonly #transaction: Database.Transaction<(work: () => unknown) => unknown>;
   readonly #writes: WriteQueue;
   #isSyncedBeside = false;
+  #isLogBegun = false;
   #logSync: LogSync | undefined;
   /** To ask better-sqlite3 for both with each statement was a twentieth of what the store takes for a change. */
   #isInTransaction = false;
@@ -128,19 +129,22 @@ export class Connection {
 
   #commit<T>(work: () => T): T {
     return this.#guard(() => {
-      if (this.#isSyncedBeside) this.#logSync ??= this.#openLog();
+      if (!this.#isLogBegun) this.#beginLog();
       return this.#transaction.immediate(work) as T;
     });
   }
 
   /**
-   * The log begins anew, with what it held in the database: behind what another process wrote to it and could not bring to the disk,
-   * nothing would be safe. While somebody works with it, it stays as it is: then it is sound.
+   * The log begins anew, with what it held in the database: behind what a daemon wrote to it and could not bring to the disk, nothing
+   * would be safe. While somebody works with it, it stays as it is: then it is sound.
    */
-  #openLog(): LogSync {
+  #beginLog(): void {
     this.#database.pragma('wal_checkpoint(RESTART)');
-    this.#database.pragma('synchronous = NORMAL');
-    return new LogSync(this.file);
+    if (this.#isSyncedBeside) {
+      this.#database.pragma('synchronous = NORMAL');
+      this.#logSync = new LogSync(this.file);
+    }
+    this.#isLogBegun = true;
   }
 
   #refuseUnsynced(): void {

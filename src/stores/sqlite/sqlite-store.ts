@@ -1,4 +1,5 @@
 import type { Clock, Store } from '../../ports.ts';
+import type { StoreOptions } from '../open-store.ts';
 import { auditStore } from './audit.ts';
 import { changeQueries } from './change-queries.ts';
 import { changeWrites } from './change-writes.ts';
@@ -12,14 +13,16 @@ import { retentionStore } from './retention.ts';
 import { whitelistStore } from './whitelist.ts';
 import { workspaceStore } from './workspace.ts';
 
+type SqliteStoreOptions = Omit<StoreOptions, 'engine'>;
+
 /** Opens `rankd.db` in the data directory: makes it, or brings its schema up to date. Errors as `openStore`. */
-export async function openSqliteStore({ dataDir, clock }: { dataDir: string; clock: Clock }): Promise<Store> {
+export async function openSqliteStore({ dataDir, clock, isServed = false }: SqliteStoreOptions): Promise<Store> {
   const db = new Connection(privateFile(dataDir, 'rankd.db'));
   try {
     migrate(db, clock);
     for (const suffix of ['', '-wal', '-shm']) tightenFile(db.file + suffix);
     db.useWriteAheadLog();
-    db.syncBesideTheThread();
+    if (isServed) db.syncBesideTheThread();
     return createSqliteStore(db, clock);
   } catch (error) {
     db.close();

@@ -47,7 +47,7 @@ function goOn(): void {
 
 async function open() {
   const dataDir = tempDir();
-  const openAgain = () => openSqliteStore({ dataDir, clock: new ManualClock() });
+  const openAgain = ({ isServed = true } = {}) => openSqliteStore({ dataDir, clock: new ManualClock(), isServed });
   const store = await openAgain();
   onTestFinished(() => store.close());
   return { store, openAgain, file: join(dataDir, 'rankd.db') };
@@ -138,14 +138,17 @@ test('once the disk has failed, nothing is told and nothing written until the st
   expect(await again.createKey(newKey('other'), operator)).toMatchObject({ name: 'other' });
 });
 
-test('what is kept after a failure of the disk does not stand behind what was lost then', async () => {
+test.each([
+  ['the next daemon', true],
+  ['a command', false],
+])('what %s keeps after a failure of the disk does not stand behind what was lost then', async (_, isServed) => {
   const { store, openAgain, file } = await open();
   await store.createKey(newKey('main'), operator);
   const { size } = statSync(`${file}-wal`);
   disk.error = eio;
   await expect(store.createKey(newKey('lost'), operator)).rejects.toMatchObject({ code: 'store_unavailable' });
   disk.error = null;
-  const again = await openAgain();
+  const again = await openAgain({ isServed });
   onTestFinished(() => again.close());
   await again.createKey(newKey('kept'), operator);
 
