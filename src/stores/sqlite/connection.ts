@@ -136,15 +136,15 @@ export class Connection {
 
   /**
    * The log begins anew, with what it held in the database: behind what a daemon wrote to it and could not bring to the disk, nothing
-   * would be safe. While somebody works with it, it stays as it is: then it is sound.
+   * would be safe. Where another process is at work in it just then, the next commit tries again.
    */
   #beginLog(): void {
-    this.#database.pragma('wal_checkpoint(RESTART)');
-    if (this.#isSyncedBeside) {
+    const [{ busy }] = this.#database.pragma('wal_checkpoint(RESTART)') as [{ busy: number }];
+    if (this.#isSyncedBeside && this.#logSync === undefined) {
       this.#database.pragma('synchronous = NORMAL');
       this.#logSync = new LogSync(this.file);
     }
-    this.#isLogBegun = true;
+    this.#isLogBegun = busy === 0;
   }
 
   #refuseUnsynced(): void {
