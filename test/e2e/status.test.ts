@@ -1,6 +1,8 @@
 import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { chmodSync, existsSync, statSync } from 'node:fs';
-import { connect } from 'node:net';
+import { createServer } from 'node:http';
+import { type AddressInfo, connect } from 'node:net';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { expect, test } from 'vitest';
@@ -131,13 +133,16 @@ async function answerTo(socket: string, head: string): Promise<number> {
   return Number((await text(client)).split(' ')[1]);
 }
 
-test.concurrent('a daemon that hangs is told apart from one that does not run', async () => {
+test.concurrent('a daemon that hangs is told apart from one that does not run, and nobody at the configured address speaks for it', async () => {
   using home = new CliHome();
   await using daemon = await DaemonProcess.start(home);
+  await using other = createServer((_request, response) => response.end('{"status":"ok"}')).listen(0, '127.0.0.1');
+  await once(other, 'listening');
+  const env = { RANKD_SERVER_PORT: String((other.address() as AddressInfo).port) };
   daemon.process.kill('SIGSTOP');
   try {
     for (const args of [['status'], ['health']]) {
-      const { code, stdout, stderr } = await home.run(args);
+      const { code, stdout, stderr } = await home.run(args, { env });
       expect(code).toBe(69);
       expect(stdout + stderr).toMatch(/not answer/);
     }

@@ -1,6 +1,8 @@
+import { existsSync } from 'node:fs';
 import { isIP } from 'node:net';
 import type { Command } from 'commander';
 import { askStatus, exchange } from '../../control/ask.ts';
+import { socketPath } from '../../control/socket-path.ts';
 import { RankdError } from '../../errors.ts';
 import { isDaemonRunning } from '../../stores/sqlite/daemon-lock.ts';
 import type { Cli } from '../cli.ts';
@@ -8,8 +10,6 @@ import { examples } from '../help.ts';
 import { whileWaiting } from '../patience.ts';
 
 const patienceMs = 4_000;
-/** The socket is on this machine: who does not answer there by then hangs, and is asked over HTTP all the same. */
-const addressPatienceMs = 1_000;
 
 export function healthCommand(program: Command, cli: Cli): void {
   program
@@ -26,13 +26,10 @@ export function healthCommand(program: Command, cli: Cli): void {
 async function health(cli: Cli, isReadyAsked: boolean): Promise<void> {
   const { dataDir } = cli;
   if (!(await isDaemonRunning(dataDir))) throw notRunning(dataDir);
-  const url = (await addressOf(cli)) + (isReadyAsked ? '/readyz' : '/healthz');
-  const asked = whileWaiting(cli.line, 'waiting for the daemon', () => exchange(optionsFor(url), patienceMs));
-  const answer = await asked.catch((cause) => {
-    throw new RankdError('daemon_unavailable', `rankd runs, but does not answer at ${url}.`, {
-      cause,
-      hint: 'look at its log; it may be starting or stopping',
-    });
+  const patiently = <T>(work: () => Promise<T>) => whileWaiting(cli.line, 'waiting for the daemon', work);
+  const url = (await patiently(() => addressOf(cli))) + (isReadyAsked ? '/readyz' : '/healthz');
+  const answer = await patiently(() => exchange(optionsFor(url), patienceMs)).catch((cause) => {
+    throw silent(url, cause);
   });
   if (answer.status !== 200) throw unwell(url, answer.body);
   cli.print({ healthy: true, url }, `ok: ${url} answers`);
@@ -44,12 +41,24 @@ export function notRunning(dataDir: string): RankdError {
   });
 }
 
-/** Where the daemon listens by its own word, which knows of flags and port 0; else where the configuration says. */
+/**
+ * Where the daemon listens by its own word, which knows of flags and port 0; where it could make no socket to say so, where the
+ * configuration says. Throws where it does not answer on the one that it has: another program may be at the configured address.
+ */
 async function addressOf(cli: Cli): Promise<string> {
-  const status = await askStatus(cli.dataDir, addressPatienceMs);
+  const status = await askStatus(cli.dataDir, patienceMs);
   if (status !== undefined) return status.url;
+  const socket = socketPath(cli.dataDir);
+  if (existsSync(socket)) throw silent(socket);
   const { host, port } = (await cli.loadConfig()).config.server;
   return `http://${isIP(host) === 6 ? `[${host}]` : host}:${port}`;
+}
+
+function silent(where: string, cause?: unknown): RankdError {
+  return new RankdError('daemon_unavailable', `rankd runs, but does not answer at ${where}.`, {
+    cause,
+    hint: 'look at its log; it may be starting or stopping',
+  });
 }
 
 /** A daemon that listens on every address is asked on loopback. */
