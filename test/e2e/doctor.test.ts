@@ -16,6 +16,7 @@ interface Finding {
 function newHome(): CliHome {
   const home = new CliHome();
   onTestFinished(() => home[Symbol.dispose]());
+  writeFileSync(home.path('rankd.yaml'), 'server: { port: 0 }\n'); // a daemon of somebody's may have the usual one
   return home;
 }
 

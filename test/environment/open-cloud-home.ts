@@ -22,7 +22,8 @@ export async function openCloudHome(): Promise<OpenCloudHome> {
   writeFileSync(home.path('roblox.key'), roblox.apiKey, { mode: 0o600 });
   writeFileSync(
     home.path('rankd.yaml'),
-    `group: { id: ${roblox.groupId} }
+    `server: { port: 0 }
+group: { id: ${roblox.groupId} }
 platform: { api_key_file: roblox.key, base_url: "${roblox.baseUrl}", legacy_base_url: "${roblox.legacyBaseUrl}" }
 `,
   );
