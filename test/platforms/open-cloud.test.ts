@@ -1,5 +1,6 @@
+import dns from 'node:dns';
 import { inspect } from 'node:util';
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { deadlineIn } from '../../src/clock.ts';
 import { type ErrorCode, isRankdError, type RankdError } from '../../src/errors.ts';
 import { OpenCloudPlatform, type OpenCloudTuning } from '../../src/platforms/open-cloud.ts';
@@ -61,6 +62,7 @@ beforeEach(async () => {
   platform = platformOn(fake);
 });
 afterEach(async () => {
+  vi.restoreAllMocks();
   await expect.poll(() => fake.violations()).toEqual([]);
   await fake.close();
 });
@@ -278,15 +280,29 @@ describe('a write', () => {
     expect(await codeOf(platform.assignRole(assign, callIn(1_000)))).toBe('outcome_unknown');
   });
 
+  /** So that the last try is refused, not cut off by the deadline. */
+  const patient = { ...tuning, shortestTryMs: 250 };
+
   test('that nobody listens to was certainly not carried out', async () => {
-    const patient = { ...tuning, shortestTryMs: 250 }; // so that the last try is refused, not cut off by the deadline
     const gone = await startFakeOpenCloud({ clock: patientTime });
     await gone.close();
     const closed = platformOn(fake, { baseUrl: gone.baseUrl, tuning: patient });
     expect(await codeOf(closed.assignRole(assign, callIn(500)))).toBe('platform_unavailable');
-    const nowhere = platformOn(fake, { baseUrl: 'http://nowhere.invalid', tuning: patient });
-    expect(await codeOf(nowhere.unassignRole(assign, callIn(500)))).toBe('platform_unavailable');
   });
+
+  test.each(['ENOTFOUND', 'EAI_AGAIN'])(
+    'to a host without an address (%s) was certainly not carried out',
+    async (code) => {
+      const unresolved = (...args: unknown[]) => {
+        const answer = args.at(-1) as (error: Error) => void;
+        setImmediate(answer, Object.assign(new Error(code), { code }));
+      };
+      const lookup = vi.spyOn(dns, 'lookup').mockImplementation(unresolved as typeof dns.lookup);
+      const nowhere = platformOn(fake, { baseUrl: 'http://nowhere.invalid', tuning: patient });
+      expect(await codeOf(nowhere.unassignRole(assign, callIn(500)))).toBe('platform_unavailable');
+      expect(lookup).toHaveBeenCalledWith('nowhere.invalid', expect.anything(), expect.anything());
+    },
+  );
 
   test('called off while it runs is unknown, at once', async () => {
     fake.faults.add({ operation: 'assign', kind: 'hang', when: 'after' });
