@@ -70,13 +70,25 @@ const mostMessageBytes = 1_500;
 
 /** What a caller is told of an error: what it can act on, and nothing of the inside. */
 export function answerTo(error: unknown, requestId: string): ErrorAnswer {
-  const { code, message, retryAfterMs } = publicError(error, requestId);
-  const reason = reasons[code];
+  const told = isPublicError(error) ? error : internalError(requestId);
+  const { code, retryAfterMs } = told;
   const retryAfter = retryAfterMs === undefined ? undefined : Math.max(1, Math.ceil(retryAfterMs / 1000));
-  // Put together by hand, in a third of the time: only the sentence can have characters that JSON escapes.
-  const start = `{"success":false,"error":"${reason}","code":"${code}","message":${JSON.stringify(fitting(message))}`;
   const end = retryAfter === undefined ? '}' : `,"retryAfter":${retryAfter}}`;
-  return { status: statuses[code], reason, retryAfter, json: `${start},"requestId":"${requestId}"${end}` };
+  const json = `${startOf(told)},"requestId":"${requestId}"${end}`;
+  return { status: statuses[code], reason: reasons[code], retryAfter, json };
+}
+
+/** Those that answer many requests are the same objects, so what they begin with is put together once. */
+const starts = new WeakMap<RankdError, string>();
+
+/** By hand, in a third of the time: only the sentence can have characters that JSON escapes. */
+function startOf(error: RankdError): string {
+  const kept = starts.get(error);
+  if (kept !== undefined) return kept;
+  const { code, message } = error;
+  const start = `{"success":false,"error":"${reasons[code]}","code":"${code}","message":${JSON.stringify(fitting(message))}`;
+  starts.set(error, start);
+  return start;
 }
 
 /** As much of a message as an answer has room for: names come from callers, and one character can take six bytes in JSON. */
@@ -92,14 +104,11 @@ export function fitting(message: string): string {
   return fits;
 }
 
-function publicError(
-  error: unknown,
-  requestId: string,
-): { code: PublicCode; message: string; retryAfterMs?: number | undefined } {
-  if (error instanceof RankdError && isPublic(error.code)) {
-    const { code, message, retryAfterMs } = error;
-    return { code, message, retryAfterMs };
-  }
+function isPublicError(error: unknown): error is RankdError {
+  return error instanceof RankdError && isPublic(error.code);
+}
+
+function internalError(requestId: string): RankdError {
   const message = `Something went wrong inside rankd; its log says what under request ${requestId}.`;
-  return { code: 'internal', message };
+  return RankdError.withoutStack('internal', message);
 }

@@ -1,4 +1,5 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { RankdError } from '../errors.ts';
 import type { Logger } from '../log.ts';
 import type { Clock } from '../ports.ts';
 import type { OpenConnection } from './connections.ts';
@@ -13,6 +14,8 @@ export interface Notes {
   level: 'debug' | 'info' | 'warn';
   /** What the line says besides status and time. */
   facts: Record<string, unknown>;
+  /** What it was refused or failed with. */
+  error: RankdError | undefined;
 }
 
 /** Of each code. The audit has the sums: whoever tries keys or places must not fill the disk with the log of it. */
@@ -32,16 +35,23 @@ export function requestLog({
   const lines = log.child({}, { redact: [], level: 'trace' });
   const refusals = new TokenBuckets(clock, mostCodes);
   return (request, { statusCode }) => {
-    const { arrivedAt, level: wanted, facts } = request.notes;
+    const { arrivedAt, level: wanted, facts, error } = request.notes;
     const isRefusal = statusCode >= 400 && statusCode < 500 && facts['changeId'] === undefined;
-    const isTold = !isRefusal || refusals.take(String(facts['code']), toldRefusals).isAllowed;
+    const isTold = !isRefusal || refusals.take(String(error?.code), toldRefusals).isAllowed;
     const level = isTold ? wanted : 'debug';
     if (!log.isLevelEnabled(level)) return; // of the parent: a child does not hear of a new level
     const { method, id, routeOptions, url } = request; // Fastify puts them together when they are asked for
     const ms = Math.round(clock.monotonic() - arrivedAt);
     const path = routeOptions.url ?? withoutSecrets(pathOf(url)).slice(0, longestPath);
-    lines[level]({ requestId: id, method, path, status: statusCode, ms, ...facts }, 'request');
+    const why = error && factsOf(error, statusCode);
+    lines[level]({ requestId: id, method, path, status: statusCode, ms, ...facts, ...why }, 'request');
   };
+}
+
+/** For the operator: what a caller is told of an error is less. */
+function factsOf({ code, internal, message, cause }: RankdError, status: number): Record<string, unknown> {
+  const why = cause instanceof Error ? `${message} (${cause.message})` : message;
+  return { code, ...(internal !== undefined && { internal }), ...(status >= 500 && { why }) };
 }
 
 /** The path as routes name it, without the query; also of an address in absolute form. */

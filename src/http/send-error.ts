@@ -13,21 +13,11 @@ export function sendError(
   request.notes.level = status >= 500 ? 'warn' : 'info';
   if (status === 500) app.log.error({ err: error, requestId: request.id }, 'request failed');
   if (known instanceof RankdError) {
-    request.notes.facts = {
-      ...request.notes.facts,
-      code: known.code,
-      ...(known.internal !== undefined && { internal: known.internal }),
-      ...(status >= 500 && { why: whyOf(known) }),
-    };
+    request.notes.error = known;
     if (isAboutCaller(known)) app.refused.count(known);
   }
   if (retryAfter !== undefined) reply.header('retry-after', retryAfter);
   return reply.code(status).type('application/json; charset=utf-8').send(json);
-}
-
-/** What the operator needs to know of a failure. */
-function whyOf({ message, cause }: RankdError): string {
-  return cause instanceof Error ? `${message} (${cause.message})` : message;
 }
 
 /** True for refusals before there is a change that the history could keep. */

@@ -127,7 +127,7 @@ function withoutSchemas(): never {
 function begin({ clock }: HttpApp, request: FastifyRequest, reply: FastifyReply): void {
   const connection = connectionOf(request.raw.socket);
   connection.unanswered.push(reply.raw);
-  request.notes = { arrivedAt: clock.monotonic(), connection, level: 'info', facts: noFacts };
+  request.notes = { arrivedAt: clock.monotonic(), connection, level: 'info', facts: noFacts, error: undefined };
   reply.header('x-request-id', request.id);
 }
 

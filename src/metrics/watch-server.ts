@@ -1,5 +1,5 @@
 import type { FastifyInstance } from 'fastify';
-import type { ErrorCode } from '../errors.ts';
+import type { ErrorCode, RankdError } from '../errors.ts';
 import type { Meters } from './meters.ts';
 
 /** Refusals for who asks, rather than for what is asked. */
@@ -13,16 +13,17 @@ const ofCallers = new Set<ErrorCode>([
 
 /** Counts and times the requests of the API. Addresses that are no route are one, so that no caller can make labels. */
 export function watchServer(server: FastifyInstance, meters: Meters): void {
-  server.addHook('onResponse', async ({ routeOptions, notes: { facts } }, { statusCode, elapsedTime }) => {
-    const { code = '', internal = '' } = facts as { code?: ErrorCode | ''; internal?: string };
+  server.addHook('onResponse', async ({ routeOptions, notes: { error } }, { statusCode, elapsedTime }) => {
     const route = routeOptions.url ?? 'none';
-    meters.requests.inc({ route, status: statusCode, code });
+    meters.requests.inc({ route, status: statusCode, code: error?.code ?? '' });
     meters.requestSeconds.observe({ route }, elapsedTime / 1000);
-    if (code !== '' && ofCallers.has(code)) meters.keyFailures.inc({ code, reason: reasonOf(code, internal) });
+    if (error !== undefined && ofCallers.has(error.code)) {
+      meters.keyFailures.inc({ code: error.code, reason: reasonOf(error) });
+    }
   });
 }
 
 /** Why a key is not accepted, without the id of the key that the log has in parentheses. */
-function reasonOf(code: ErrorCode, internal: string): string {
+function reasonOf({ code, internal = '' }: RankdError): string {
   return code === 'invalid_key' ? internal.replace(/ \([^)]*\)$/, '') : '';
 }
