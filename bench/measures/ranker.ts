@@ -46,8 +46,10 @@ export async function ranker({ rounds }: { rounds: number }): Promise<Finding[]>
 const roundTripMs = 150;
 /** Few rounds, and long ones: 64 callers who began at once go their own ways with time. The first is not counted. */
 const waitingRounds = 5;
-const longSlice: Slice = { connections: 64, amount: 1_280 };
+const longSlice: Slice = { connections: 64, amount: 2_560 };
 
+/** Less than a second. Twenty requests a caller: the first wave weighs little, and so does the last, which has less company. */
+const manyCallers: Slice = { connections: 64, amount: 1_280 };
 const oneCaller: Slice = { connections: 1, amount: 100 };
 
 type Slice = Pick<LoadOptions, 'connections' | 'amount'>;
@@ -56,7 +58,7 @@ async function measureOnce(rounds: number) {
   await using load = openLoad();
   await using near = await openSides({ load, latencyMs: 0 });
   return {
-    busy: await interleaved(near.turns({ connections: 64, amount: 640 }), rounds),
+    busy: await interleaved(near.turns(manyCallers), rounds),
     alone: await interleaved(near.turns(oneCaller), rounds),
     waited: await interleaved(near.turns(oneCaller, 'synced'), rounds),
   };
