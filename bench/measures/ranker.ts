@@ -48,7 +48,7 @@ const roundTripMs = 150;
 const waitingRounds = 5;
 const longSlice: Slice = { connections: 64, amount: 2_560 };
 
-/** Less than a second. Twenty requests a caller: the first wave weighs little, and so does the last, which has less company. */
+/** Twenty requests a caller, in less than a second or so: the first ones, all at once, and the last ones, with fewer others, weigh little. */
 const manyCallers: Slice = { connections: 64, amount: 1_280 };
 const oneCaller: Slice = { connections: 1, amount: 100 };
 

@@ -7,7 +7,7 @@ import type { HttpApp } from './server.ts';
 export function sendError(
   app: Pick<HttpApp, 'log' | 'refused'>,
   { error, request, reply }: { error: unknown; request: FastifyRequest; reply: FastifyReply },
-): void {
+): FastifyReply {
   const known = fromFramework(error);
   const { status, retryAfter, json } = answerTo(known, request.id);
   request.notes.level = status >= 500 ? 'warn' : 'info';
@@ -17,7 +17,7 @@ export function sendError(
     if (isAboutCaller(known)) app.refused.count(known);
   }
   if (retryAfter !== undefined) reply.header('retry-after', retryAfter);
-  reply.code(status).type('application/json; charset=utf-8').send(json);
+  return reply.code(status).type('application/json; charset=utf-8').send(json);
 }
 
 /** True for refusals before there is a change that the history could keep. */

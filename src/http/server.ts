@@ -62,7 +62,7 @@ export function createServer(
     clientErrorHandler: () => undefined,
     frameworkErrors: (error, request, reply) => {
       begin(app, request, reply);
-      sendError(app, { error, request, reply });
+      void sendError(app, { error, request, reply });
       noteAnswered(request.notes.connection, reply.raw); // Fastify calls no hooks for these
     },
   });

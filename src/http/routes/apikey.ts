@@ -22,6 +22,6 @@ export function apikeyRoute(server: FastifyInstance, app: HttpApp, inbound: Inbo
     const caller = admit(app, { request, reply, inbound }, { presented, placeId, scope: 'verify', limitsOf });
     if (caller instanceof RankdError) return sendError(app, { error: caller, request, reply });
     request.notes.level = 'debug'; // games verify all the time, and nothing comes of it
-    reply.type('application/json; charset=utf-8').send(JSON.stringify(caller.workspace.id));
+    return reply.type('application/json; charset=utf-8').send(JSON.stringify(caller.workspace.id));
   });
 }

@@ -48,7 +48,7 @@ export class Connection {
     });
     this.#writes = new WriteQueue({
       commit: (work) => this.#commit(work),
-      sync: async (committed) => this.#logSync?.sync(committed),
+      sync: async () => this.#logSync?.sync(),
       patienceMs,
     });
   }

@@ -1,14 +1,10 @@
-import { closeSync, fdatasync, fdatasyncSync, openSync } from 'node:fs';
+import { closeSync, fdatasync, openSync } from 'node:fs';
 import { dirname } from 'node:path';
-import { systemClock } from '../../clock.ts';
 import { RankdError } from '../../errors.ts';
 
-/** A disk that takes less is waited for by the thread itself: to wake another one, and be woken by it, takes about as long. In milliseconds. */
-const quickMs = 0.5;
-
 /**
- * Brings what was committed to the disk, beside the thread of the event loop unless the disk is quick: with `synchronous = NORMAL`,
- * SQLite leaves its write-ahead log in the system's memory, from where every process reads it, but which a power cut empties
+ * Brings what was committed to the disk, beside the thread of the event loop: with `synchronous = NORMAL`, SQLite leaves its
+ * write-ahead log in the system's memory, from where every process reads it, but which a power cut empties
  * (https://sqlite.org/pragma.html#pragma_synchronous).
  */
 export class LogSync {
@@ -16,8 +12,6 @@ export class LogSync {
   /** Open from before the first commit: it is told of every failure after it was opened, whoever else was told. */
   readonly #log: number;
   #latest: Promise<void> = Promise.resolve();
-  /** What the disk took the last time. */
-  #latestMs = Number.POSITIVE_INFINITY;
   #failure: RankdError | undefined;
 
   constructor(database: string) {
@@ -25,12 +19,9 @@ export class LogSync {
     this.#log = openLog(database);
   }
 
-  /**
-   * Resolves once everything that was committed before is on the disk. Throws as `refuseAfterFailure`. `isAlone`: one piece of work,
-   * for which the thread itself waits where the disk was quick the last time. For several the pool does: others are likely to come.
-   */
-  sync({ isAlone }: { isAlone: boolean }): Promise<void> {
-    this.#latest = this.#writeThrough(isAlone && this.#latestMs < quickMs ? writeThrough : writeThroughBeside);
+  /** Resolves once everything that was committed before is on the disk. Throws as `refuseAfterFailure`. */
+  sync(): Promise<void> {
+    this.#latest = this.#writeThrough();
     return this.#latest;
   }
 
@@ -48,12 +39,10 @@ export class LogSync {
     this.#latest.then(close, close).catch(() => undefined); // nothing depends on it any more
   }
 
-  async #writeThrough(write: (descriptor: number) => void | Promise<void>): Promise<void> {
+  async #writeThrough(): Promise<void> {
     this.refuseAfterFailure();
-    const begunAt = systemClock.monotonic();
     try {
-      await write(this.#log);
-      this.#latestMs = systemClock.monotonic() - begunAt;
+      await writeThrough(this.#log);
     } catch (cause) {
       this.#failure = notOnDisk(this.#database, cause);
       throw this.#failure;
@@ -72,11 +61,7 @@ function openLog(database: string): number {
   }
 }
 
-function writeThrough(descriptor: number): void {
-  fdatasyncSync(descriptor);
-}
-
-function writeThroughBeside(descriptor: number): Promise<void> {
+function writeThrough(descriptor: number): Promise<void> {
   return new Promise((resolve, reject) => {
     fdatasync(descriptor, (error) => (error === null ? resolve() : reject(error)));
   });

@@ -5,8 +5,8 @@ import { isLocked } from './sqlite-error.ts';
 interface Options {
   /** Runs `work` in a transaction. Throws what `work` throws, and at once where another process holds the lock. */
   commit: <T>(work: () => T) => T;
-  /** Resolves once all that was committed is on the disk. `isAlone`: it was one piece. */
-  sync: (committed: { isAlone: boolean }) => Promise<void>;
+  /** Resolves once all that was committed is on the disk. */
+  sync: () => Promise<void>;
   /** How long a piece waits for another process's lock, in milliseconds. */
   patienceMs: number;
 }
@@ -66,7 +66,7 @@ export class WriteQueue {
   async #onDisk(settled: Settled[]): Promise<Settled[]> {
     if (settled.every(isError)) return settled;
     try {
-      await this.#options.sync({ isAlone: settled.length === 1 });
+      await this.#options.sync();
       return settled;
     } catch (error) {
       return settled.map((one) => (isError(one) ? one : { error }));

@@ -3,7 +3,7 @@ import { syncBuiltinESMExports } from 'node:module';
 import { join } from 'node:path';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import Database from 'better-sqlite3';
-import { beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest';
+import { beforeEach, expect, onTestFinished, test, vi } from 'vitest';
 import { Connection } from '../../../src/stores/sqlite/connection.ts';
 import { openSqliteStore } from '../../../src/stores/sqlite/sqlite-store.ts';
 import { newChange, newKey, operator } from '../../contracts/store/samples.ts';
@@ -14,48 +14,30 @@ import { commitsIn, tempDir } from './support.ts';
 
 const eio = Object.assign(new Error('EIO: i/o error, fdatasync'), { code: 'EIO' });
 
-/** A disk that takes its time, can be stopped, and can fail. */
+/** The real disk, but that it can be stopped, and fail. */
 const disk = {
-  takesMs: 1,
   isStopped: false,
   error: null as Error | null,
   waiting: [] as Array<() => void>,
   /** The files that were written through, by their numbers in the file system, and how large each was. */
   synced: [] as Array<{ file: number; size: number }>,
-  /** How often the thread itself waited for it. */
-  waitsOfThread: 0,
 };
 
 beforeEach(() => {
-  Object.assign(disk, { takesMs: 1, isStopped: false, error: null, waiting: [], synced: [], waitsOfThread: 0 });
-  const { fdatasync, fdatasyncSync } = fs;
-  const note = (descriptor: number) => {
+  Object.assign(disk, { isStopped: false, error: null, waiting: [], synced: [] });
+  const { fdatasync } = fs;
+  replaceFdatasync((descriptor, done) => {
     const { ino: file, size } = fs.fstatSync(descriptor);
     disk.synced.push({ file, size });
-  };
-  replace({
-    fdatasync(descriptor, done) {
-      note(descriptor);
-      const end = () => done(disk.error);
-      const go = () => void (disk.takesMs === 0 ? end() : setTimeout(end, disk.takesMs));
-      if (disk.isStopped) disk.waiting.push(go);
-      else go();
-    },
-    fdatasyncSync(descriptor) {
-      note(descriptor);
-      disk.waitsOfThread += 1;
-      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, disk.takesMs);
-      if (disk.error !== null) throw disk.error;
-    },
+    const go = () => (disk.error === null ? fdatasync(descriptor, done) : done(disk.error));
+    if (disk.isStopped) disk.waiting.push(go);
+    else go();
   });
-  onTestFinished(() => replace({ fdatasync, fdatasyncSync }));
+  onTestFinished(() => replaceFdatasync(fdatasync));
 });
 
-function replace(calls: {
-  fdatasync: (descriptor: number, done: fs.NoParamCallback) => void;
-  fdatasyncSync: (descriptor: number) => void;
-}): void {
-  Object.assign(fs, calls);
+function replaceFdatasync(fdatasync: (descriptor: number, done: fs.NoParamCallback) => void): void {
+  Object.assign(fs, { fdatasync });
   syncBuiltinESMExports();
 }
 
@@ -109,39 +91,6 @@ test('what comes while the disk is waited for is committed together, and waits f
   expect(commitsIn(file) - before).toBe(1);
   expect(disk.synced.at(-1)?.size).toBe(statSync(`${file}-wal`).size);
   expect(disk.synced).toHaveLength(2);
-});
-
-describe('a disk that is quick', () => {
-  async function openQuick() {
-    const { store } = await open();
-    const write = (subject: string) => store.appendAudit({ by: operator, action: 'a', subject, detail: {} });
-    disk.takesMs = 0;
-    // Another process may have had the processor meanwhile: then it was not quick.
-    for (let time = 0; disk.waitsOfThread === 0 && time < 100; time += 1) await write('again');
-    expect(disk.waitsOfThread).toBe(1);
-    return { store, write };
-  }
-
-  test('is waited for at once by what is written alone, and beside the thread by what is written together', async () => {
-    const { write } = await openQuick();
-    await Promise.all([write('first'), write('second')]);
-    expect(disk.waitsOfThread).toBe(1);
-  });
-
-  test('is waited for beside the thread again once it has become slow', async () => {
-    const { write } = await openQuick();
-    disk.takesMs = 1;
-    for (let time = 0; time < 5; time += 1) await write('again');
-    expect(disk.waitsOfThread).toBeLessThanOrEqual(2);
-  });
-
-  test('and fails is trusted no more', async () => {
-    const { store, write } = await openQuick();
-    disk.error = eio;
-    await expect(write('lost')).rejects.toMatchObject({ code: 'store_unavailable', cause: eio });
-    disk.error = null;
-    await expect(store.ping()).rejects.toMatchObject({ code: 'store_unavailable' });
-  });
 });
 
 test('where one of what is written together is refused, the others wait for the disk all the same', async () => {
