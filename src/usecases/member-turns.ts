@@ -15,6 +15,7 @@ export class MemberTurns {
     const { promise: through, resolve: pass } = Promise.withResolvers<void>();
     this.#last.set(userId, through);
     try {
+      signal.throwIfAborted();
       if (before !== undefined) await abortable(before, signal);
       return await work();
     } finally {
