@@ -143,12 +143,7 @@ test.each([
   ['the next daemon', true],
   ['a command', false],
 ])('what %s keeps after a failure of the disk does not stand behind what was lost then', async (_, isServed) => {
-  const { store, openAgain, file } = await open();
-  await store.createKey(newKey('main'), operator);
-  const { size } = statSync(`${file}-wal`);
-  disk.error = eio;
-  await expect(store.createKey(newKey('lost'), operator)).rejects.toMatchObject({ code: 'store_unavailable' });
-  disk.error = null;
+  const { openAgain, file, size } = await openAfterLoss();
   const again = await openAgain({ isServed });
   onTestFinished(() => again.close());
   await again.createKey(newKey('kept'), operator);
@@ -156,12 +151,7 @@ test.each([
 });
 
 test('nor where somebody was reading just then, once they have ended', async () => {
-  const { store, openAgain, file } = await open();
-  await store.createKey(newKey('main'), operator);
-  const { size } = statSync(`${file}-wal`);
-  disk.error = eio;
-  await expect(store.createKey(newKey('lost'), operator)).rejects.toMatchObject({ code: 'store_unavailable' });
-  disk.error = null;
+  const { openAgain, file, size } = await openAfterLoss();
   const reader = new Database(file);
   onTestFinished(() => void reader.close());
   reader.exec('BEGIN; SELECT 1 FROM keys');
@@ -172,6 +162,17 @@ test('nor where somebody was reading just then, once they have ended', async () 
   await again.createKey(newKey('another'), operator);
   expect(await keysAfterPowerCut(file, size)).toEqual(expect.arrayContaining(['kept', 'another']));
 });
+
+/** A store whose disk failed at the second of two writes. `size`: of the log, up to where the disk has it. */
+async function openAfterLoss() {
+  const { store, openAgain, file } = await open();
+  await store.createKey(newKey('main'), operator);
+  const { size } = statSync(`${file}-wal`);
+  disk.error = eio;
+  await expect(store.createKey(newKey('lost'), operator)).rejects.toMatchObject({ code: 'store_unavailable' });
+  disk.error = null;
+  return { openAgain, file, size };
+}
 
 /** The names of the keys on the disk once all of the log behind `size` is lost. */
 async function keysAfterPowerCut(file: string, size: number): Promise<string[]> {
