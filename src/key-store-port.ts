@@ -60,7 +60,7 @@ export interface KeySelection {
 
 export interface KeyStore {
   /** The caller behind a secret, by equality of its hash; `undefined` where no key ever had it. Shared: not to be changed. */
-  findPresented(query: { hash: string; placeId: number }): Promise<Presented | undefined>;
+  findPresented(query: { hash: string; placeId: number }): Presented | undefined;
   /** Throws `already_exists` where a key that is not revoked has the name. */
   createKey(key: NewKey, by: string): Promise<Key>;
   /** By id, else by name; a key that is not revoked is preferred, then the newest. */

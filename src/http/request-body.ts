@@ -1,38 +1,48 @@
 import type { IncomingMessage } from 'node:http';
 import { gunzip } from 'node:zlib';
 import { RankdError } from '../errors.ts';
+import { atEndOfTurn } from './end-of-turn.ts';
 
 /** The largest body, before and after unpacking, in bytes. */
 const bodyLimit = 65_536;
 
 /**
- * Reads the body of a request, whatever it calls itself: games send JSON as text/plain or without any type. Hands on its bytes as soon
- * as they are all there, or why they can't be had; what is left is thrown away.
+ * Reads the body of a request, whatever it calls itself: games send JSON as text/plain or without any type. Hands on its bytes once they
+ * are all there, at the end of a turn of the event loop or later; or why they can't be had, and what is left is thrown away.
  */
 export function readBody(request: IncomingMessage, then: (body: Buffer | RankdError) => void): void {
-  const announced = Number(request.headers['content-length']);
+  if (Number(request.headers['content-length']) > bodyLimit) return void then(bodyTooLarge());
+  atEndOfTurn(() => {
+    if (request.complete) then(withinLimit(request.read() ?? noBytes));
+    else if (request.destroyed) then(brokenOff());
+    else collect(request, then);
+  });
+}
+
+const noBytes = Buffer.alloc(0);
+
+function withinLimit(body: Buffer): Buffer | RankdError {
+  return body.length > bodyLimit ? bodyTooLarge() : body;
+}
+
+/** What comes in several turns. */
+function collect(request: IncomingMessage, then: (body: Buffer | RankdError) => void): void {
   const chunks: Buffer[] = [];
   let length = 0;
   let isOver = false;
   const end = (body: Buffer | RankdError) => {
+    if (isOver) return;
     isOver = true;
     then(body);
   };
-  const endWhole = () => {
-    if (!isOver) end(chunks.length === 1 ? (chunks[0] as Buffer) : Buffer.concat(chunks));
-  };
-  const take = (chunk: Buffer) => {
-    if (isOver) return;
-    length += chunk.length;
-    if (length <= bodyLimit) chunks.push(chunk);
-    else end(bodyTooLarge());
-    if (length === announced) endWhole();
-  };
-  const breakOff = () => {
-    if (!isOver) end(brokenOff());
-  };
-  if (announced > bodyLimit) end(bodyTooLarge());
-  else request.on('data', take).on('end', endWhole).on('error', breakOff);
+  request
+    .on('data', (chunk: Buffer) => {
+      length += chunk.length;
+      if (length > bodyLimit) end(bodyTooLarge());
+      else chunks.push(chunk);
+    })
+    .on('end', () => end(Buffer.concat(chunks)))
+    .on('error', () => end(brokenOff()));
 }
 
 /**

@@ -33,10 +33,9 @@ export function apiKeyOf(authorization: string | undefined): ApiKey | RankdError
 export function identify(
   { store }: { store: Pick<Store, 'findPresented'> },
   { apiKey, placeId }: { apiKey: ApiKey | RankdError; placeId: number },
-): RankdError | Promise<Presented | RankdError> {
+): Presented | RankdError {
   if (apiKey instanceof RankdError) return apiKey;
-  return store.findPresented({ hash: apiKey.hash, placeId }).then((presented) => {
-    if (presented === undefined) return noSuchKey;
-    return presented.key.mode === apiKey.mode ? presented : wrongMode(presented.key);
-  });
+  const presented = store.findPresented({ hash: apiKey.hash, placeId });
+  if (presented === undefined) return noSuchKey;
+  return presented.key.mode === apiKey.mode ? presented : wrongMode(presented.key);
 }

@@ -197,3 +197,14 @@ test('a caller that goes away in the middle of its body leaves nothing behind', 
   const lines = app.logLines.map((line) => JSON.parse(line));
   expect(lines.filter(({ level }) => level === 'warn' || level === 'error')).toEqual([]);
 });
+
+test('so does one that is gone before anything of its request was looked at', async () => {
+  const server = createServer(app.app, { trustedProxies: [], maxConnections: 1 });
+  onTestFinished(() => server.close());
+  server.server.on('request', (request) => request.destroy());
+  const { port } = new URL(await server.listen({ host: '127.0.0.1', port: 0 }));
+  const socket = net.connect(Number(port), '127.0.0.1');
+  socket.write(post('').slice(0, -5));
+  await once(socket, 'close');
+  expect(await settled()).toBe(0);
+});

@@ -16,12 +16,12 @@ export function apikeyRoute(server: FastifyInstance, app: HttpApp, inbound: Inbo
     const { verifyPerMinute } = app.limits;
     return [{ name: 'verify', of: id, perMinute: verifyPerMinute, burst: verifyPerMinute }];
   };
-  server.post('/v1/apikey', async (request, reply) => {
+  server.post('/v1/apikey', (request, reply) => {
     const placeId = parsePlaceId(jsonBody(request), 'body');
-    const presented = await identify(app, { apiKey: apiKeyFrom(request), placeId });
+    const presented = identify(app, { apiKey: apiKeyFrom(request), placeId });
     const caller = admit(app, { request, reply, inbound }, { presented, placeId, scope: 'verify', limitsOf });
-    if (caller instanceof RankdError) return sendError(app, { error: caller, request, reply });
+    if (caller instanceof RankdError) return void sendError(app, { error: caller, request, reply });
     request.notes.level = 'debug'; // games verify all the time, and nothing comes of it
-    return reply.type('application/json; charset=utf-8').send(JSON.stringify(caller.workspace.id));
+    return void reply.type('application/json; charset=utf-8').send(JSON.stringify(caller.workspace.id));
   });
 }

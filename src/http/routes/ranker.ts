@@ -25,7 +25,7 @@ import type { HttpApp } from '../server.ts';
 export function rankerRoute(server: FastifyInstance, app: HttpApp, inbound: InboundLimits): void {
   server.post('/v1/ranker', async (request, reply) => {
     const placeId = parsePlaceId(request.query, 'query');
-    const presented = await identify(app, { apiKey: apiKeyFrom(request), placeId });
+    const presented = identify(app, { apiKey: apiKeyFrom(request), placeId });
     const limitsOf = (key: Key) => rankLimits(app.limits, { key, placeId });
     const admitted = admit(app, { request, reply, inbound }, { presented, placeId, scope: 'rank', limitsOf });
     if (admitted instanceof RankdError) return sendError(app, { error: admitted, request, reply });

@@ -5,15 +5,16 @@ const mostEntries = 10_000;
 
 /**
  * What was read from the database, kept until this process writes to the tables or another process commits anything. Whether one did is
- * asked once for all who ask in one turn of the event loop, and after the last of them: their requests have been received by
- * then, so that none is answered from before a commit that it was sent after.
+ * asked once for all that is asked for without a pause: nothing is received meanwhile, so that no request is answered from before a
+ * commit that it was sent after.
  */
 export class ReadCache<T> {
   readonly #db: Connection;
   readonly #entries = new Map<string, Map<number, T>>();
   #size = 0;
   #othersVersion = -1;
-  #check: Promise<void> | undefined;
+  /** Until this callback of the event loop is over. */
+  #isCurrent = false;
 
   /** `tables`: all that is read from. */
   constructor(db: Connection, tables: readonly string[]) {
@@ -22,15 +23,11 @@ export class ReadCache<T> {
   }
 
   /**
-   * What `read` returns, of a state of the database that is not older than the call. Shared by all who ask: not to be changed. What it is
-   * kept by is two parts: to put them together would cost more than both look-ups.
+   * What `read` returns, of a state of the database that is not older than what the process received last. Shared by all who ask: not to be
+   * changed. What it is kept by is two parts: to put them together would cost more than both look-ups.
    */
-  get(name: string, id: number, read: () => T): Promise<T> {
-    this.#check ??= this.#checkAfterThisTurn();
-    return this.#check.then(() => this.#current(name, id, read));
-  }
-
-  #current(name: string, id: number, read: () => T): T {
+  get(name: string, id: number, read: () => T): T {
+    if (!this.#isCurrent) this.#forgetOthersWrites();
     const named = this.#entries.get(name);
     const kept = named?.get(id);
     if (kept !== undefined || named?.has(id)) return kept as T;
@@ -46,24 +43,13 @@ export class ReadCache<T> {
     this.#size = 0;
   }
 
-  #checkAfterThisTurn(): Promise<void> {
-    return new Promise((resolve, reject) => {
-      setImmediate(() => {
-        this.#check = undefined;
-        try {
-          this.#forgetOthersWrites();
-          resolve();
-        } catch (error) {
-          reject(error);
-        }
-      });
-    });
-  }
-
   #forgetOthersWrites(): void {
     const { othersVersion } = this.#db;
-    if (othersVersion === this.#othersVersion) return;
-    this.#forget();
+    if (othersVersion !== this.#othersVersion) this.#forget();
     this.#othersVersion = othersVersion;
+    this.#isCurrent = true;
+    queueMicrotask(() => {
+      this.#isCurrent = false;
+    });
   }
 }

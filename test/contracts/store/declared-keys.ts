@@ -46,7 +46,7 @@ export function declaredKeyContract(at: StoreCase): void {
         secrets: [{ masked: expect.stringMatching(/^sha256:[\da-f]{8}…$/), createdAt: at.clock.now() }],
       };
       expect(await at.other.findKey('main')).toStrictEqual(key);
-      expect(await present('main')).toMatchObject({ key, entry: { placeId: 42, active: true } });
+      expect(present('main')).toMatchObject({ key, entry: { placeId: 42, active: true } });
       expect(await at.store.listEntries({})).toMatchObject([{ placeId: 42, note: '', declaredIn: 'rankd.yaml:5' }]);
     });
 
@@ -73,12 +73,12 @@ export function declaredKeyContract(at: StoreCase): void {
     test('with a new hash have that secret alone, at once', async () => {
       await declare(declaration('main'));
       await declare(declaration('main', { hash: newSecret('next').hash }));
-      const { key, secretId } = (await present('next')) ?? {};
+      const { key, secretId } = present('next') ?? {};
       expect(key).toMatchObject({ id: 'key_main', secrets: [{ createdAt: at.clock.now() }] });
-      expect(await present('main')).toMatchObject({ key: { id: 'key_main' }, retiring: { until: at.clock.now() } });
+      expect(present('main')).toMatchObject({ key: { id: 'key_main' }, retiring: { until: at.clock.now() } });
       await declare(declaration('main'));
-      expect((await present('main'))?.secretId).not.toBe(secretId);
-      expect(await present('main')).not.toHaveProperty('retiring');
+      expect(present('main')?.secretId).not.toBe(secretId);
+      expect(present('main')).not.toHaveProperty('retiring');
       expect(await audited()).toEqual(Array(3).fill('key.declare key_main'));
     });
 
@@ -99,9 +99,9 @@ export function declaredKeyContract(at: StoreCase): void {
     test('can trade names and secrets among themselves', async () => {
       await declare(declaration('a'), declaration('b'));
       await declare(declaration('a', { hash: newSecret('b').hash }), declaration('b', { hash: newSecret('a').hash }));
-      expect([(await present('a'))?.key.name, (await present('b'))?.key.name]).toEqual(['b', 'a']);
+      expect([present('a')?.key.name, present('b')?.key.name]).toEqual(['b', 'a']);
       await declare(declaration('c', { hash: newSecret('a').hash }));
-      expect((await present('a'))?.key).toMatchObject({ name: 'c' });
+      expect(present('a')?.key).toMatchObject({ name: 'c' });
     });
 
     test('never take over the name or a secret of a key that is not declared: all that is in the way is told, nothing is done', async () => {

@@ -124,7 +124,7 @@ export function keyContract(at: StoreCase): void {
       const rotation = { keyId: 'key_main', secret: newSecret('new'), oldExpiresAt: at.clock.now() + 9_000 };
       await at.store.rotateKey(rotation, operator);
       const idOf = async (text: string) =>
-        (await at.store.findPresented({ hash: newSecret(text).hash, placeId: 1 }))?.secretId ?? 0;
+        at.store.findPresented({ hash: newSecret(text).hash, placeId: 1 })?.secretId ?? 0;
       const use = { secretId: await idOf('main'), at: 5, placeId: 42 };
       await at.store.recordKeyUses([use, { ...use, secretId: await idOf('new'), at: 6 }, { ...use, secretId: 999 }]);
       await at.other.recordKeyUses([{ ...use, at: 7, placeId: 43 }]);

@@ -8,7 +8,7 @@ export function presentedContract(at: StoreCase): void {
   describe('the presenter of a secret', () => {
     test('is told with workspace and key; without an entry where the place is not listed', async () => {
       const key = await at.store.createKey(newKey('main'), operator);
-      expect(await present('main')).toStrictEqual({
+      expect(present('main')).toStrictEqual({
         workspace: await at.store.getWorkspace(),
         key,
         secretId: expect.any(Number),
@@ -20,16 +20,16 @@ export function presentedContract(at: StoreCase): void {
       await at.store.createKey(newKey('other'), operator);
       await at.store.addEntries({ keyId: 'key_main', placeIds: [42, largestId], note: 'lobby' }, operator);
       const entry = { keyId: 'key_main', placeId: largestId, active: true, note: 'lobby', addedAt: at.clock.now() };
-      expect((await present('main', largestId))?.entry).toStrictEqual(entry);
-      expect(await present('main', largestId - 1)).not.toHaveProperty('entry');
-      expect(await present('other', 42)).not.toHaveProperty('entry');
+      expect(present('main', largestId)?.entry).toStrictEqual(entry);
+      expect(present('main', largestId - 1)).not.toHaveProperty('entry');
+      expect(present('other', 42)).not.toHaveProperty('entry');
       await at.store.setEntriesActive({ keyId: 'key_main', placeIds: [42], active: false }, operator);
-      expect((await present('main', 42))?.entry).toMatchObject({ placeId: 42, active: false });
+      expect(present('main', 42)?.entry).toMatchObject({ placeId: 42, active: false });
     });
 
     test('is nobody where no key ever had the secret', async () => {
       await at.store.createKey(newKey('main'), operator);
-      expect(await present('Main')).toBeUndefined();
+      expect(present('Main')).toBeUndefined();
     });
 
     test('is found also where the key is revoked, expired or paused: whether that counts is not decided here', async () => {
@@ -37,7 +37,7 @@ export function presentedContract(at: StoreCase): void {
       await at.store.pauseKey({ keyId: 'key_main', paused: true, reason: '' }, 'daemon');
       await at.store.revokeKey('key_main', operator);
       const now = at.clock.now();
-      expect((await present('main'))?.key).toMatchObject({ expiresAt: 1, pausedAt: now, revokedAt: now });
+      expect(present('main')?.key).toMatchObject({ expiresAt: 1, pausedAt: now, revokedAt: now });
     });
 
     test('with the old secret of a rotation is told since and until when it is the old one, also when it no longer does', async () => {
@@ -45,36 +45,36 @@ export function presentedContract(at: StoreCase): void {
       await at.store.createKey(newKey('main'), operator);
       await at.store.rotateKey({ keyId: 'key_main', secret: newSecret('new'), oldExpiresAt }, operator);
       const retiring = { since: at.clock.now(), until: oldExpiresAt };
-      expect(await present('new')).not.toHaveProperty('retiring');
-      expect(await present('main')).toMatchObject({ key: { id: 'key_main' }, retiring });
+      expect(present('new')).not.toHaveProperty('retiring');
+      expect(present('main')).toMatchObject({ key: { id: 'key_main' }, retiring });
       await at.clock.advance(5_000);
-      expect(await present('main')).toMatchObject({ key: { id: 'key_main' }, retiring });
+      expect(present('main')).toMatchObject({ key: { id: 'key_main' }, retiring });
     });
 
     test('what this handle changes shows at the next look', async () => {
-      expect(await present('main')).toBeUndefined();
+      expect(present('main')).toBeUndefined();
       await at.store.createKey(newKey('main'), operator);
-      expect(await present('main')).toMatchObject({ workspace: { active: true } });
+      expect(present('main')).toMatchObject({ workspace: { active: true } });
       await at.store.updateWorkspace({ active: false }, operator);
-      expect(await present('main')).toMatchObject({ workspace: { active: false } });
+      expect(present('main')).toMatchObject({ workspace: { active: false } });
       await at.store.revokeKey('key_main', operator);
-      expect((await present('main'))?.key).toHaveProperty('revokedAt');
+      expect(present('main')?.key).toHaveProperty('revokedAt');
     });
 
     test('what another handle changes shows at the next look', async () => {
-      expect(await present('main')).toBeUndefined();
+      expect(present('main')).toBeUndefined();
       await at.other.createKey(newKey('main'), operator);
-      expect(await present('main')).toMatchObject({ workspace: { active: true } });
+      expect(present('main')).toMatchObject({ workspace: { active: true } });
       await at.other.updateWorkspace({ active: false }, operator);
-      expect(await present('main')).toMatchObject({ workspace: { active: false } });
+      expect(present('main')).toMatchObject({ workspace: { active: false } });
       await at.other.revokeKey('key_main', operator);
-      expect((await present('main'))?.key).toHaveProperty('revokedAt');
+      expect(present('main')?.key).toHaveProperty('revokedAt');
     });
 
     test('is told as the database has it also after more made-up secrets than are remembered', async () => {
       await at.store.createKey(newKey('main'), operator);
-      for (let index = 0; index < 10_001; index += 1) expect(await present(`made up ${index}`)).toBeUndefined();
-      expect((await present('main'))?.key.name).toBe('main');
+      for (let index = 0; index < 10_001; index += 1) expect(present(`made up ${index}`)).toBeUndefined();
+      expect(present('main')?.key.name).toBe('main');
     });
   });
 }

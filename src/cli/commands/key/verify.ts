@@ -26,7 +26,7 @@ export function verifyCommand(key: Command, cli: Cli): void {
 async function verify(cli: Cli, { place }: { place?: number }): Promise<void> {
   const secret = (await cli.io.readStdin()).trim();
   await cli.withStore(async (store) => {
-    const presented = keyMode(secret) && (await store.findPresented({ hash: hashKey(secret), placeId: place ?? 0 }));
+    const presented = keyMode(secret) && store.findPresented({ hash: hashKey(secret), placeId: place ?? 0 });
     const question = { now: systemClock.now(), placeId: place ?? 0 };
     const refusals = presented
       ? [
