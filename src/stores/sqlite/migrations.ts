@@ -101,7 +101,7 @@ export const migrations: readonly string[] = [
   CREATE UNIQUE INDEX one_open_change_a_member ON rank_changes (rankee_id) WHERE state IN ('pending', 'unknown');
   CREATE UNIQUE INDEX one_change_an_idempotency_key ON rank_changes (key_id, idempotency_key)
     WHERE idempotency_key IS NOT NULL;
-  CREATE INDEX changes_by_time ON rank_changes (requested_at);
+  CREATE INDEX changes_by_time ON rank_changes (requested_at, top_rank);
   CREATE INDEX changes_of_a_member ON rank_changes (rankee_id);
   CREATE INDEX changes_by_a_key ON rank_changes (key_id);
   CREATE INDEX changes_of_an_undo ON rank_changes (undo_id) WHERE undo_id IS NOT NULL;
@@ -111,8 +111,6 @@ export const migrations: readonly string[] = [
     WHERE dry_run = 0 AND roles_before <> roles_after;
   CREATE INDEX demotions ON rank_changes (requested_at, rankee_id, key_id)
     WHERE demotion = 1 AND dry_run = 0 AND roles_before <> roles_after;
-  CREATE INDEX effective_changes ON rank_changes (requested_at, top_rank, rankee_id, key_id)
-    WHERE dry_run = 0 AND roles_before <> roles_after;
 
   CREATE TABLE tickets (
     seq        INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -132,7 +130,6 @@ export const migrations: readonly string[] = [
     detail  TEXT    NOT NULL CHECK (json_valid(detail)),
     hash    BLOB    NOT NULL CHECK (length(hash) = 32)
   ) STRICT;
-  CREATE INDEX audit_by_time ON audit_events (at);
 
   CREATE TABLE audit_anchor (
     one_row INTEGER PRIMARY KEY CHECK (one_row = 1),
