@@ -59,7 +59,10 @@ export interface KeySelection {
 }
 
 export interface KeyStore {
-  /** The caller behind a secret, by equality of its hash; `undefined` where no key ever had it. Shared: not to be changed. */
+  /**
+   * The caller behind a secret, by equality of its hash; `undefined` where no key ever had it. Of a state that is not older than what this
+   * process received last. Shared: not to be changed.
+   */
   findPresented(query: { hash: string; placeId: number }): Presented | undefined;
   /** Throws `already_exists` where a key that is not revoked has the name. */
   createKey(key: NewKey, by: string): Promise<Key>;

@@ -1,9 +1,10 @@
 import { once } from 'node:events';
 import net from 'node:net';
 import { text } from 'node:stream/consumers';
-import { afterAll, afterEach, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import { afterAll, afterEach, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { connectionOf } from '../../src/http/connections.ts';
 import { createServer } from '../../src/http/server.ts';
+import { Connection } from '../../src/stores/sqlite/connection.ts';
 import { codeOf, expectError, rankBody } from '../support/answers.ts';
 import { type Answer, openTestApp, place, send, type TestApp } from '../support/open-test-app.ts';
 import { holdWrites } from '../support/platform-with.ts';
@@ -133,6 +134,15 @@ test('requests sent ahead on one connection are answered in order', async () => 
   ]);
 });
 
+test('what arrives together is looked at together: whether a key was changed is asked once, and the order is kept', async () => {
+  const asked = vi.spyOn(Connection.prototype, 'othersVersion', 'get');
+  onTestFinished(() => asked.mockRestore());
+  const keepAlive = post('').replace('Connection: close\r\n', '');
+  const answers = await answersTo(keepAlive + keepAlive.replace('42', '43') + post(''));
+  expect(answers.map(({ status }) => status)).toEqual([200, 403, 200]);
+  expect(asked).toHaveBeenCalledTimes(1);
+});
+
 describe('what is broken behind a change takes no answer from it, and the connection is closed after it:', () => {
   const chunkless = 'POST /v1/apikey HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\ngarbage\r\n';
   test.each([
@@ -198,7 +208,7 @@ test('a caller that goes away in the middle of its body leaves nothing behind', 
   expect(lines.filter(({ level }) => level === 'warn' || level === 'error')).toEqual([]);
 });
 
-test('so does one that is gone before anything of its request was looked at', async () => {
+test('a caller that goes away before its request is looked at leaves nothing behind', async () => {
   const server = createServer(app.app, { trustedProxies: [], maxConnections: 1 });
   onTestFinished(() => server.close());
   server.server.on('request', (request) => request.destroy());

@@ -99,8 +99,8 @@ export function lastChangedSomebodyAt(db: Connection, rankerId: number): number 
 }
 
 /**
- * What each part of a filter asks of a row. A plus sign before a column keeps its index out of it: between two times, all changes would
- * be sorted anew for each page, instead of being read in their order up to its end.
+ * What each part of a filter asks of a row. The plus signs keep lists from being read by the index of times: all changes between two times
+ * would be sorted anew for each page. So they are read in order, until a page is full; for the last page, to the end of the history.
  */
 const conditions = {
   rankeeId: 'rankee_id = +@rankeeId',

@@ -13,8 +13,8 @@ export class ReadCache<T> {
   readonly #entries = new Map<string, Map<number, T>>();
   #size = 0;
   #othersVersion = -1;
-  /** Until this callback of the event loop is over. */
-  #isCurrent = false;
+  /** What became of asking; until the next microtask, so that nothing can have been received since. */
+  #asked: { failure?: unknown } | undefined;
 
   /** `tables`: all that is read from. */
   constructor(db: Connection, tables: readonly string[]) {
@@ -27,7 +27,7 @@ export class ReadCache<T> {
    * changed. What it is kept by is two parts: to put them together would cost more than both look-ups.
    */
   get(name: string, id: number, read: () => T): T {
-    if (!this.#isCurrent) this.#forgetOthersWrites();
+    this.#forgetOthersWrites();
     const named = this.#entries.get(name);
     const kept = named?.get(id);
     if (kept !== undefined || named?.has(id)) return kept as T;
@@ -43,13 +43,25 @@ export class ReadCache<T> {
     this.#size = 0;
   }
 
+  /** Throws where it can't be told, to all: each of them would wait for the lock of another process anew. */
   #forgetOthersWrites(): void {
-    const { othersVersion } = this.#db;
-    if (othersVersion !== this.#othersVersion) this.#forget();
-    this.#othersVersion = othersVersion;
-    this.#isCurrent = true;
-    queueMicrotask(() => {
-      this.#isCurrent = false;
-    });
+    if (this.#asked === undefined) {
+      this.#asked = this.#askForOthersWrites();
+      queueMicrotask(() => {
+        this.#asked = undefined;
+      });
+    }
+    if ('failure' in this.#asked) throw this.#asked.failure;
+  }
+
+  #askForOthersWrites(): { failure?: unknown } {
+    try {
+      const { othersVersion } = this.#db;
+      if (othersVersion !== this.#othersVersion) this.#forget();
+      this.#othersVersion = othersVersion;
+      return {};
+    } catch (failure) {
+      return { failure };
+    }
   }
 }

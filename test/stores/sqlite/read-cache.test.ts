@@ -87,10 +87,14 @@ test('a write to another table makes nobody read again', () => {
   expect(reads()).toBe(before);
 });
 
-test('where the database can’t be asked, everybody who asks is told', async () => {
+test('where the database can’t be asked, all who ask without a pause are told, and those after them ask anew', async () => {
   const { ask, db } = open();
   expect(ask()).toBe(1);
+  const asked = vi.spyOn(db, 'othersVersion', 'get');
   db.close();
-  await pause();
-  for (const _ of [1, 2]) expect(ask).toThrow(expect.objectContaining({ code: 'store_unavailable' }));
+  for (const times of [1, 2]) {
+    await pause();
+    for (const _ of ['one', 'another']) expect(ask).toThrow(expect.objectContaining({ code: 'store_unavailable' }));
+    expect(asked).toHaveBeenCalledTimes(times);
+  }
 });
