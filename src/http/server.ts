@@ -88,7 +88,8 @@ export function createServer(
     });
   });
   server.addHook('onSend', (request, reply, _payload, done) => {
-    if (app.isDraining) reply.header('connection', 'close');
+    // Node reads nothing behind a request for another protocol, also where it is answered in this one.
+    if (app.isDraining || request.headers.upgrade !== undefined) reply.header('connection', 'close');
     app.inFlight -= 1;
     noteAnswered(request.notes.connection, reply.raw);
     logAnswer(request, reply);

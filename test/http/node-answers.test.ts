@@ -80,6 +80,12 @@ describe('requests that are unusual, but fine', () => {
   });
 });
 
+test('the connection is closed after an Upgrade that is not taken up, because nothing behind it would be read', async () => {
+  const upgrade = post('Upgrade: websocket').replace('Connection: close', 'Connection: Upgrade');
+  const answer = await answerTo(upgrade + post(''));
+  expect([answer.status, answer.headers['connection']]).toEqual([200, 'close']);
+});
+
 describe('what is no request gets one JSON answer, and the connection is closed', () => {
   const chunked = post('').replace(/Content-Length: \d+/, 'Transfer-Encoding: chunked');
   test.each([
