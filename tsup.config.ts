@@ -46,7 +46,8 @@ const shared = [
   'config/problem',
 ];
 
-// One bundle with lazily loaded chunks: a command that does not serve never parses fastify, zod or pino.
+// One bundle with lazily loaded chunks: a command that does not serve never parses fastify, zod or pino. It is CommonJS, which esbuild
+// does not split, so its chunks are made of those for ES modules; bin/bundle.js loads them.
 export default defineConfig({
   entry: ['src/main.ts'],
   format: 'esm',
@@ -54,12 +55,10 @@ export default defineConfig({
   platform: 'node',
   splitting: true,
   clean: true,
+  outExtension: () => ({ js: '.cjs' }),
+  define: { 'import.meta.dirname': '__dirname' },
   noExternal: [new RegExp(`^(?!(${neverLoaded.join('|')})$)[a-z@]`)],
   external: neverLoaded,
-  // Bundled CommonJS packages call require(); an ES module has none of its own.
-  banner: {
-    js: "const require = globalThis.process.getBuiltinModule('node:module').createRequire(import.meta.url);",
-  },
   metafile: true,
   removeNodeProtocol: false,
   esbuildPlugins: [
@@ -88,10 +87,11 @@ export default defineConfig({
       },
     },
   ],
-  plugins: [{ name: 'node-modules', renderChunk: (code) => ({ code: takeNodeModulesAsTheyAre(code) }) }],
+  plugins: [{ name: 'common-js', renderChunk: (code) => ({ code: toCommonJs(takeNodeModulesAsTheyAre(code)) }) }],
   onSuccess: async () => {
     writeLicenses();
     writeFileSync('dist/rankd.1', execFileSync(process.execPath, ['bin/rankd.js', 'man']));
+    rmSync('dist/.cache', { recursive: true, force: true }); // of other builds, and of a command that is of no use again
   },
 });
 
@@ -139,6 +139,22 @@ function takeNodeModulesAsTheyAre(chunk: string): string {
     ...taken,
     standing.replaceAll(/\bimport\(("node:[\w/]+")\)/g, 'globalThis.process.getBuiltinModule($1)'),
   ].join('\n');
+}
+
+/** What one chunk imports from another is there once that has run, and never changes. */
+function toCommonJs(chunk: string): string {
+  const code = chunk
+    .replaceAll(
+      /^import (\{[^}]*\}) from ("[^"]+");$/gm,
+      (_, names: string, from: string) => `const ${names.replaceAll(' as ', ': ')} = require(${from});`,
+    )
+    .replaceAll(/^import ("[^"]+");$/gm, 'require($1);')
+    .replaceAll(
+      /^export \{([^}]*)\};$/gm,
+      (_, names: string) => `Object.assign(exports, {${names.replaceAll(/([\w$]+) as ([\w$]+)/g, '$2: $1')}});`,
+    )
+    .replaceAll(/\bimport\(("\.\/[^"]+")\)/g, 'Promise.resolve().then(() => require($1))');
+  return `"use strict";\n${code}`;
 }
 
 /** The names in `{ a, b as c }`, as they are exported and as they are called here. Throws where they can't all be functions. */

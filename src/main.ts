@@ -4,7 +4,6 @@ import { join } from 'node:path';
 import type { Interface } from 'node:readline/promises';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { isatty } from 'node:tty';
-import { fileURLToPath } from 'node:url';
 import type { Io } from './cli/io.ts';
 import { version } from './version.ts';
 
@@ -50,7 +49,7 @@ process.stderr.on('error', () => undefined); // nobody is left to be told; unhea
 let logged = '';
 process.on('exit', writeLog);
 
-const packageDir = fileURLToPath(new URL('..', import.meta.url));
+const packageDir = join(import.meta.dirname, '..');
 const io: Io = {
   stdout: (output) => void process.stdout.write(output),
   drained: async () => {
@@ -90,9 +89,13 @@ const io: Io = {
   readerGone: readerGone.promise,
 };
 
-const line = process.argv.slice(2);
-if (line.length === 1 && ['-V', '--version'].includes(`${line[0]}`)) io.stdout(`${version}\n`);
-else {
+/** Runs the command line of this process. */
+export async function main(): Promise<void> {
+  const line = process.argv.slice(2);
+  if (line.length === 1 && ['-V', '--version'].includes(`${line[0]}`)) {
+    io.stdout(`${version}\n`);
+    return;
+  }
   const { runCli } = await import('./cli/program.ts'); // what only asks for the version need not wait for all commands
   process.exitCode = await runCli(line, io);
 }

@@ -1,7 +1,119 @@
-import { expect, test } from 'vitest';
+import { spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
+import {
+  chmodSync,
+  chownSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  truncateSync,
+  writeFileSync,
+} from 'node:fs';
+import { join } from 'node:path';
+import { expect, test, vi } from 'vitest';
 import installed from '../../node_modules/better-sqlite3/package.json' with { type: 'json' };
 import manifest from '../../package.json' with { type: 'json' };
+import { CopyOfRankd } from '../support/copy-of-rankd.ts';
+
+test('what was compiled is kept beside the code by its owner, and by nobody else, root included', () => {
+  using copy = new CopyOfRankd();
+  if (process.getuid?.() === 0) chownSync(copy.dist, 12_345, 12_345);
+  else chmodSync(copy.dist, 0o500);
+  expect(run(copy, ['--version'])).toMatchObject({ status: 0, stderr: '' });
+  expect(existsSync(copy.cache)).toBe(false);
+  if (process.getuid?.() === 0) chownSync(copy.dist, 0, 0);
+  else chmodSync(copy.dist, 0o700);
+  const before = process.umask(0);
+  try {
+    expect(run(copy, ['--version'])).toMatchObject({ status: 0, stderr: '' });
+  } finally {
+    process.umask(before);
+  }
+  expect(statSync(copy.cache).mode & 0o777).toBe(0o700);
+  expect(readdirSync(copy.cache)).not.toEqual([]);
+
+  rmSync(copy.cache, { recursive: true });
+  mkdirSync(copy.cache);
+  chmodSync(copy.cache, 0o777);
+  expect(run(copy, ['--version'])).toMatchObject({ status: 0, stderr: '' });
+  expect(readdirSync(copy.cache)).toEqual([]);
+});
+
+test('a command takes what an earlier one compiled; under other flags of V8 it is compiled anew', () => {
+  using copy = new CopyOfRankd({ packages: true });
+  run(copy, ['key', 'list']);
+  const kept = filesOf(copy.cache);
+  expect(Object.keys(kept).map((name) => name.split('-', 1)[0])).toEqual(
+    expect.arrayContaining(['main.cjs', 'program']),
+  );
+  run(copy, ['key', 'list']);
+  expect(filesOf(copy.cache)).toEqual(kept);
+  run(copy, ['key', 'list'], { NODE_OPTIONS: '--stack-trace-limit=20' });
+  expect(filesOf(copy.cache)).not.toEqual(kept);
+});
+
+test('a daemon takes what an earlier one compiled for its start', async () => {
+  using copy = new CopyOfRankd({ packages: true });
+  await serve(copy, async () => {
+    await vi.waitUntil(() => existsSync(copy.cache) && readdirSync(copy.cache).some(isServing), { timeout: 10_000 });
+  });
+  const kept = filesOf(copy.cache);
+  await serve(copy, async () => undefined);
+  expect(filesOf(copy.cache)).toEqual(kept);
+});
+
+test('a file that was changed is compiled anew, also where it is as long as before', () => {
+  using copy = new CopyOfRankd();
+  expect(run(copy, ['--version']).stdout).toBe(`${manifest.version}\n`);
+  for (const name of readdirSync(copy.dist).filter((file) => file.endsWith('.cjs'))) {
+    const file = join(copy.dist, name);
+    writeFileSync(file, readFileSync(file, 'utf8').replaceAll(`"${manifest.version}"`, '"9.9.9"'));
+  }
+  expect(run(copy, ['--version']).stdout).toBe('9.9.9\n');
+});
+
+test.each([
+  ['empty', () => 0],
+  ['cut short', (size: number) => size - 1],
+])('what was kept is replaced where it is %s', (_, left) => {
+  using copy = new CopyOfRankd();
+  run(copy, ['--version']);
+  const [name = ''] = readdirSync(copy.cache);
+  const { size } = statSync(join(copy.cache, name));
+  truncateSync(join(copy.cache, name), left(size));
+  expect(run(copy, ['--version'])).toMatchObject({ status: 0, stderr: '' });
+  expect(statSync(join(copy.cache, name)).size).toBeGreaterThan(size / 2);
+});
 
 test('the addon that is installed is of the very version whose JavaScript is in the bundle', () => {
   expect(manifest.dependencies['better-sqlite3']).toBe(installed.version);
 });
+
+function run({ binary, folder }: CopyOfRankd, args: string[], env: Record<string, string> = {}) {
+  const { PATH } = process.env;
+  return spawnSync(process.execPath, [binary, ...args], {
+    encoding: 'utf8',
+    cwd: folder,
+    env: { PATH, HOME: folder, ...env },
+  });
+}
+
+/** `work` happens while the daemon listens. */
+async function serve({ binary, folder }: CopyOfRankd, work: () => Promise<void>): Promise<void> {
+  const { PATH } = process.env;
+  const child = spawn(process.execPath, [binary, 'serve', '--port', '0'], { cwd: folder, env: { PATH, HOME: folder } });
+  await once(child.stdout, 'data');
+  await work();
+  child.kill();
+  await once(child, 'exit');
+}
+
+const isServing = (name: string) => name.startsWith('serving-') && !/\.\d+$/.test(name);
+
+/** Of each file, a number that is another one where it was written anew. */
+function filesOf(folder: string): Record<string, number> {
+  return Object.fromEntries(readdirSync(folder).map((name) => [name, statSync(join(folder, name)).ino]));
+}
