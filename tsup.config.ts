@@ -141,7 +141,7 @@ function takeNodeModulesAsTheyAre(chunk: string): string {
   ].join('\n');
 }
 
-/** What one chunk imports from another is there once that has run, and never changes. */
+/** What one chunk imports from another is there once that has run, and never changes. Throws where an import or export is left. */
 function toCommonJs(chunk: string): string {
   const code = chunk
     .replaceAll(
@@ -154,6 +154,8 @@ function toCommonJs(chunk: string): string {
       (_, names: string) => `Object.assign(exports, {${names.replaceAll(/([\w$]+) as ([\w$]+)/g, '$2: $1')}});`,
     )
     .replaceAll(/\bimport\(("\.\/[^"]+")\)/g, 'Promise.resolve().then(() => require($1))');
+  const left = /^(?:import|export)\b.*/m.exec(code)?.[0];
+  if (left !== undefined) throw new Error(`no CommonJS for: ${left}`);
   return `"use strict";\n${code}`;
 }
 

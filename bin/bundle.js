@@ -7,20 +7,21 @@ const { join } = process.getBuiltinModule('node:path');
 const { Script } = process.getBuiltinModule('node:vm');
 
 const dist = join(import.meta.dirname, '../dist');
-const cache = openCache(join(dist, '.cache'));
-/** What each file exports. */
+const cache = openCache();
+/** What each file of the bundle exports. */
 const loaded = new Map();
-/** By where it is to be kept. */
+/** Scripts that the cache did not have, by the file that is to keep them. */
 const compiledAnew = new Map();
 const fromPackages = createRequire(join(dist, 'main.cjs'));
 const require = Object.assign((id) => (id.startsWith('./') ? load(id.slice(2)) : fromPackages(id)), {
   resolve: fromPackages.resolve,
 });
 
+const { main } = load('main.cjs');
 // A daemon may end without a warning, or so late that V8 has dropped what only the start needed.
 setTimeout(keepCompiled, 2_000).unref();
 process.on('exit', keepCompiled);
-await load('main.cjs').main();
+await main();
 
 function load(name) {
   if (!loaded.has(name)) loaded.set(name, run(name));
@@ -35,15 +36,16 @@ function run(name) {
 
 function compile(name) {
   const filename = join(dist, name);
-  const kept = cache && `${cache}/${name}-${stateOf(filename)}`;
   const source = `(function (exports, require, __dirname) { ${readFileSync(filename, 'utf8')}\n})`;
-  const cachedData = kept && readIfThere(kept);
+  if (cache === undefined) return new Script(source, { filename });
+  const keptIn = join(cache, `${name}-${stateOf(filename)}`);
+  const cachedData = readKept(keptIn);
   const script = new Script(source, { filename, cachedData });
-  if (kept && (cachedData === undefined || script.cachedDataRejected)) compiledAnew.set(kept, script);
+  if (cachedData === undefined || script.cachedDataRejected) compiledAnew.set(keptIn, script);
   return script;
 }
 
-/** Another one for each other content of the file, and for each other version of Node. */
+/** Another one after each change of the file, of which V8 would only see another length, and for each version of Node. */
 function stateOf(filename) {
   const { size, ctimeMs } = statSync(filename);
   return `${size}-${ctimeMs}-${process.version}-${process.arch}`;
@@ -51,23 +53,27 @@ function stateOf(filename) {
 
 /**
  * The folder, made where it is missing, beside the code and for its owner alone: nobody else can change what runs, and root leaves
- * nothing in a user's folder.
+ * nothing in a user's folder. Without it, every start compiles anew.
  */
-function openCache(folder) {
+function openCache() {
+  const folder = join(dist, '.cache');
   const me = process.getuid?.();
-  if (me === undefined || statSync(dist).uid !== me) return undefined;
   try {
+    if (me === undefined || statSync(dist).uid !== me) return undefined;
     mkdirSync(folder, { recursive: true, mode: 0o700 });
     const { uid, mode } = statSync(folder);
     return uid === me && (mode & 0o077) === 0 ? folder : undefined;
   } catch {
-    return undefined; // a folder that can't be written: every start compiles anew
+    return undefined;
   }
 }
 
-function readIfThere(file) {
+/** It is kept twice, so that damage shows: V8 looks for none, and would run it. */
+function readKept(file) {
   try {
-    return readFileSync(file);
+    const twice = readFileSync(file);
+    const once = twice.subarray(0, twice.length / 2);
+    return once.equals(twice.subarray(once.length)) ? once : undefined;
   } catch {
     return undefined;
   }
@@ -78,13 +84,21 @@ function keepCompiled() {
   compiledAnew.clear();
 }
 
-/** All of it or nothing, also after a power cut: V8 looks for no damage in it. */
+/** Where that fails, the next start tries again. */
 function keep(file, data) {
   const unfinished = `${file}.${process.pid}`;
   try {
-    writeFileSync(unfinished, data, { flag: 'wx', mode: 0o600, flush: true });
+    writeFileSync(unfinished, Buffer.concat([data, data]), { mode: 0o600 });
     renameSync(unfinished, file);
   } catch {
-    rmSync(unfinished, { force: true }); // the next start tries again
+    remove(unfinished);
+  }
+}
+
+function remove(file) {
+  try {
+    rmSync(file, { force: true });
+  } catch {
+    // a folder that can't be written, or a disk that fails
   }
 }

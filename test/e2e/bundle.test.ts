@@ -9,10 +9,10 @@ import {
   readFileSync,
   rmSync,
   statSync,
-  truncateSync,
   writeFileSync,
 } from 'node:fs';
 import { join } from 'node:path';
+import { setTimeout } from 'node:timers/promises';
 import { expect, test, vi } from 'vitest';
 import installed from '../../node_modules/better-sqlite3/package.json' with { type: 'json' };
 import manifest from '../../package.json' with { type: 'json' };
@@ -65,6 +65,16 @@ test('a daemon takes what an earlier one compiled for its start', async () => {
   expect(filesOf(copy.cache)).toEqual(kept);
 });
 
+test('a daemon serves on where what it compiled can no longer be kept', async () => {
+  using copy = new CopyOfRankd({ packages: true });
+  const code = await serve(copy, async () => {
+    rmSync(copy.cache, { recursive: true });
+    writeFileSync(copy.cache, '');
+    await setTimeout(3_000); // it keeps what its start compiled two seconds after that began
+  });
+  expect(code).toBe(0);
+});
+
 test('a file that was changed is compiled anew, also where it is as long as before', () => {
   using copy = new CopyOfRankd();
   expect(run(copy, ['--version']).stdout).toBe(`${manifest.version}\n`);
@@ -75,17 +85,24 @@ test('a file that was changed is compiled anew, also where it is as long as befo
   expect(run(copy, ['--version']).stdout).toBe('9.9.9\n');
 });
 
-test.each([
-  ['empty', () => 0],
-  ['cut short', (size: number) => size - 1],
-])('what was kept is replaced where it is %s', (_, left) => {
+const damages: Array<[string, (kept: Buffer) => Buffer]> = [
+  ['empty', () => Buffer.alloc(0)],
+  ['cut short', (kept) => kept.subarray(0, -1)],
+  ['half of what it was', (kept) => kept.subarray(0, kept.length / 2)],
+  ['all zeros', (kept) => Buffer.alloc(kept.length)],
+  ['changed in its middle', (kept) => Buffer.from(kept).fill('?', kept.length / 3, kept.length / 3 + 16)],
+];
+
+test.each(damages)('what was kept is replaced where it is %s', (_, damage) => {
   using copy = new CopyOfRankd();
   run(copy, ['--version']);
   const [name = ''] = readdirSync(copy.cache);
-  const { size } = statSync(join(copy.cache, name));
-  truncateSync(join(copy.cache, name), left(size));
+  const file = join(copy.cache, name);
+  const kept = readFileSync(file);
+  writeFileSync(file, damage(kept));
   expect(run(copy, ['--version'])).toMatchObject({ status: 0, stderr: '' });
-  expect(statSync(join(copy.cache, name)).size).toBeGreaterThan(size / 2);
+  expect(readFileSync(file)).toHaveLength(kept.length);
+  expect(readFileSync(file)).not.toEqual(damage(kept));
 });
 
 test('the addon that is installed is of the very version whose JavaScript is in the bundle', () => {
@@ -101,14 +118,16 @@ function run({ binary, folder }: CopyOfRankd, args: string[], env: Record<string
   });
 }
 
-/** `work` happens while the daemon listens. */
-async function serve({ binary, folder }: CopyOfRankd, work: () => Promise<void>): Promise<void> {
+/** `work` happens while the daemon listens. Resolves with its exit code. */
+async function serve({ binary, folder }: CopyOfRankd, work: () => Promise<void>): Promise<number | null> {
   const { PATH } = process.env;
   const child = spawn(process.execPath, [binary, 'serve', '--port', '0'], { cwd: folder, env: { PATH, HOME: folder } });
+  const exited = once(child, 'exit');
   await once(child.stdout, 'data');
   await work();
   child.kill();
-  await once(child, 'exit');
+  const [code] = await exited;
+  return code;
 }
 
 const isServing = (name: string) => name.startsWith('serving-') && !/\.\d+$/.test(name);
