@@ -18,16 +18,23 @@ const loadedLater = new Set([
     }),
 ]);
 
-/** All that Fastify asks of it, about the versions of plugins, of which rankd has none: forty modules that each start would load. */
-const semverOnCall = ['coerce', 'gt', 'satisfies']
-  .map((name) => `exports.${name} = (...args) => require('./functions/${name}.js')(...args);`)
-  .join('\n');
-
-/**
- * better-sqlite3's JavaScript is bundled: the ten files that it is in are a fifteenth of the time of a command. Its addon is loaded from
- * the installed package, which therefore is to be of exactly the version that is bundled.
- */
-const addonFolder = `path.dirname(require.resolve('better-sqlite3'))`;
+/** What is bundled of a file of a package instead of its source. */
+const otherSources: Array<[file: RegExp, other: (source: string) => string]> = [
+  // All that Fastify asks of it, about the versions of plugins, of which rankd has none: forty modules that each start would load.
+  [
+    /node_modules\/semver\/index\.js$/,
+    () =>
+      ['coerce', 'gt', 'satisfies']
+        .map((name) => `exports.${name} = (...args) => require('./functions/${name}.js')(...args);`)
+        .join('\n'),
+  ],
+  // The JavaScript of better-sqlite3 is bundled, as the ten files that it is in are a fifteenth of the time of a command. Its addon is
+  // loaded from the installed package, which therefore is to be of exactly the version that is bundled.
+  [
+    /node_modules\/better-sqlite3\/lib\/binding\.js$/,
+    (source) => source.replaceAll('__dirname', "path.dirname(require.resolve('better-sqlite3'))"),
+  ],
+];
 
 /**
  * Small modules that most of those share. Imported by some of them, each would be one more file, and to load a file costs a start
@@ -63,17 +70,10 @@ export default defineConfig({
   removeNodeProtocol: false,
   esbuildPlugins: [
     {
-      name: 'semver-on-call',
+      name: 'other-sources',
       setup(build) {
-        build.onLoad({ filter: /node_modules\/semver\/index\.js$/ }, () => ({ contents: semverOnCall }));
-      },
-    },
-    {
-      name: 'sqlite-addon',
-      setup(build) {
-        build.onLoad({ filter: /node_modules\/better-sqlite3\/lib\/binding\.js$/ }, ({ path }) => ({
-          contents: readFileSync(path, 'utf8').replaceAll('__dirname', addonFolder),
-        }));
+        for (const [filter, other] of otherSources)
+          build.onLoad({ filter }, ({ path }) => ({ contents: other(readFileSync(path, 'utf8')) }));
       },
     },
     {

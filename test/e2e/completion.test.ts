@@ -208,7 +208,9 @@ test('completing loads no validation, no HTTP server and no logger', () => {
 
 test('no start evaluates a module of Node as a whole', () => {
   const dist = fileURLToPath(new URL('../../dist/', import.meta.url));
-  for (const file of readdirSync(dist).filter((name) => name.endsWith('.cjs'))) {
+  const files = readdirSync(dist).filter((name) => name.endsWith('.cjs'));
+  expect(files).toContain('main.cjs');
+  for (const file of files) {
     expect(readFileSync(dist + file, 'utf8'), file).not.toMatch(/^import\b.+ from "|\bimport\("/m);
   }
 });
