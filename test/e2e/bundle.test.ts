@@ -11,7 +11,7 @@ import {
   statSync,
   writeFileSync,
 } from 'node:fs';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
 import { expect, test, vi } from 'vitest';
 import installed from '../../node_modules/better-sqlite3/package.json' with { type: 'json' };
@@ -103,6 +103,37 @@ test.each(damages)('what was kept is replaced where it is %s', (_, damage) => {
   expect(run(copy, ['--version'])).toMatchObject({ status: 0, stderr: '' });
   expect(readFileSync(file)).toHaveLength(kept.length);
   expect(readFileSync(file)).not.toEqual(damage(kept));
+});
+
+test('not built: two lines and exit code 78', () => {
+  using copy = new CopyOfRankd();
+  rmSync(copy.dist, { recursive: true });
+  const { status, stderr } = run(copy, ['key', 'list']);
+  expect(status).toBe(78);
+  expect(stderr).toMatch(/^error: rankd is not built: there is no .+main\.cjs\.\ntry: npm ci.+\n$/);
+});
+
+test.each([
+  ['key', 'list'],
+  ['serve', '--port', '0'],
+])('without the addon, rankd %s says so, and how to mend it', (...line) => {
+  using copy = new CopyOfRankd();
+  const { status, stderr } = run(copy, line);
+  expect(status).toBe(69);
+  expect(stderr).toMatch(
+    /^error: The SQLite addon of rankd, better-sqlite3, cannot be loaded\.\ntry: install rankd again .+\n$/,
+  );
+});
+
+test('an addon that is not for this machine is told as one that is missing', () => {
+  using copy = new CopyOfRankd();
+  const addon = join(copy.folder, 'node_modules/better-sqlite3/build/Release/better_sqlite3.node');
+  mkdirSync(dirname(addon), { recursive: true });
+  writeFileSync(addon, 'of another machine');
+  mkdirSync(join(copy.folder, 'node_modules/better-sqlite3/lib'));
+  writeFileSync(join(copy.folder, 'node_modules/better-sqlite3/lib/index.js'), '');
+  writeFileSync(join(copy.folder, 'node_modules/better-sqlite3/package.json'), '{"main":"lib/index.js"}');
+  expect(run(copy, ['key', 'list']).stderr).toContain('cannot be loaded');
 });
 
 test('the addon that is installed is of the very version whose JavaScript is in the bundle', () => {

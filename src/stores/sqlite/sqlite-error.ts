@@ -6,6 +6,7 @@ import { type ErrorDetails, RankdError } from '../../errors.ts';
 export function toStoreError(error: unknown, file: string): RankdError {
   if (error instanceof RankdError) return error;
   if (!(error instanceof Database.SqliteError)) {
+    if (isOfAddon(error)) return addonMissing(error);
     return new RankdError('internal', 'The database could not be used, by a mistake in rankd.', { cause: error });
   }
   const primary = error.code.split('_', 2).join('_'); // SQLITE_IOERR_WRITE is a SQLITE_IOERR
@@ -16,6 +17,20 @@ export function toStoreError(error: unknown, file: string): RankdError {
     hint: 'look at the log for the cause, then run the command again',
   };
   return new RankdError('store_unavailable', message, { ...details, cause: error });
+}
+
+/** True where Node could not find the addon, or not load it: the package is not there, or not for this machine. */
+function isOfAddon(error: unknown): boolean {
+  return (
+    error instanceof Error && 'code' in error && ['MODULE_NOT_FOUND', 'ERR_DLOPEN_FAILED'].includes(`${error.code}`)
+  );
+}
+
+function addonMissing(cause: unknown): RankdError {
+  return new RankdError('store_unavailable', 'The SQLite addon of rankd, better-sqlite3, cannot be loaded.', {
+    hint: 'install rankd again on this machine; the addon is made for Linux, macOS and Windows on x64 and arm64, and -v shows what is wrong with it',
+    cause,
+  });
 }
 
 /** True where another process holds the lock that was asked for. */
