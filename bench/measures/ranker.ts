@@ -48,9 +48,9 @@ const roundTripMs = 150;
 const waitingRounds = 5;
 const longSlice: Slice = { connections: 64, amount: 2_560 };
 
-/** Twenty requests a caller, in less than a second or so: the first ones, all at once, and the last ones, with fewer others, weigh little. */
+/** A second or so: the first ones, all at once or on cold caches, and the last ones, with fewer others, weigh little. */
 const manyCallers: Slice = { connections: 64, amount: 1_280 };
-const oneCaller: Slice = { connections: 1, amount: 100 };
+const oneCaller: Slice = { connections: 1, amount: 400 };
 
 type Slice = Pick<LoadOptions, 'connections' | 'amount'>;
 
