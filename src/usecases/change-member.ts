@@ -36,10 +36,7 @@ export async function changeMember<Answer>(
     for (;;) {
       const isNext = await place.isNext();
       const { latestId, open } = await app.store.latestChange(rankeeId);
-      if (open !== undefined && isAbandoned(app, open)) {
-        await settleFirst(app, open, call);
-        continue;
-      }
+      if (open !== undefined && isAbandoned(app, open) && (await settleFirst(app, open, call))) continue;
       if (open !== undefined || !isNext) {
         await place.hold();
         await app.clock.sleep(pollMs, call.signal);
@@ -105,10 +102,10 @@ async function finish(app: Ranking, change: RankChange, work: () => Promise<Endi
   }
 }
 
-/** An earlier change of the member that nobody works on any more comes to its end before the next one begins. */
-async function settleFirst(app: Ranking, open: RankChange, call: CallContext): Promise<void> {
+/** An earlier change of the member that nobody works on any more comes to its end before the next one begins; false where another process is at it. */
+async function settleFirst(app: Ranking, open: RankChange, call: CallContext): Promise<boolean> {
   try {
-    await settleChange(app, open, call);
+    return await settleChange(app, open, call);
   } catch (cause) {
     const message = `An earlier change of member ${open.rankeeId} is still being found out.`;
     throw new RankdError('platform_unavailable', message, { cause, retryAfterMs: 5_000 });

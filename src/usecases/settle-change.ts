@@ -9,9 +9,7 @@ import { isPassing, outcomeOf } from './change-outcome.ts';
 import type { Ranking } from './ranking.ts';
 import { lagEndsAt } from './read-member.ts';
 
-/** Doubles with every look: reads are scarce, and open changes can be many. */
-const firstLookMs = 1_000;
-/** What a process that is alive may need beyond the deadline to keep the outcome, in milliseconds. */
+/** What a process that is alive may need beyond its time to keep the outcome, in milliseconds. */
 const graceMs = 5_000;
 
 /** True where nobody works on this open change any more: its process has died, or could not confirm the outcome. */
@@ -20,15 +18,35 @@ export function isAbandoned(app: Ranking, change: RankChange): boolean {
   if (change.state === 'unknown') return true;
   if (app.isDaemon && change.keyId !== undefined) return true; // only the one daemon works on these
   const ageMs = app.clock.now() - change.requestedAt;
-  return ageMs < -graceMs || ageMs > app.deadlineMs + graceMs; // below zero: the clock was set back
+  const longestMs = app.deadlineMs + app.platform.readLagMs + graceMs; // an undo's, which has the longest deadline
+  return ageMs < -graceMs || ageMs > longestMs; // below zero: the clock was set back
 }
 
 /**
  * Finds out how an abandoned change ended, by reading, and brings a half-done one to its end. Call it in the member's turn.
- * Throws RankdError where that is not possible yet.
+ * False where another process is at it. Throws RankdError where that is not possible yet.
  */
-export async function settleChange(app: Ranking, change: RankChange, call: CallContext): Promise<void> {
-  await app.store.finishChange(change.id, await findOutcome(app, change, call));
+export async function settleChange(app: Ranking, { id, rankeeId }: RankChange, call: CallContext): Promise<boolean> {
+  const line = { rankeeId: settlersOf(rankeeId), holder: app.holder };
+  const lifeMs = Math.ceil(call.deadlineAt - app.clock.monotonic()) + graceMs;
+  const ticket = await app.store.takeTicket({ ...line, lifeMs });
+  try {
+    const { isNext } = await app.store.lookAhead({ ...line, place: ticket });
+    if (!isNext) return false;
+    const { open } = await app.store.latestChange(rankeeId); // whoever was at it before may have settled it
+    if (open?.id === id) await app.store.finishChange(id, await findOutcome(app, open, call));
+    return true;
+  } finally {
+    await app.store.giveBack(ticket).catch(() => undefined); // what can't be given back expires by itself
+  }
+}
+
+/**
+ * Those who settle a member's open change have a line of their own, under a number that no user has: two processes at it would
+ * write for the same change, and the later of them over what came after it.
+ */
+function settlersOf(rankeeId: number): number {
+  return -rankeeId;
 }
 
 async function findOutcome(app: Ranking, change: RankChange, call: CallContext): Promise<ChangeOutcome> {
@@ -69,13 +87,14 @@ async function seenAtRest(
   const provesFrom = change.aim === 'roll_back' ? restsAt : await lagEndsAt(app, change.rankeeId);
   const untilProofMs = provesFrom - app.clock.monotonic();
   if (untilProofMs > 0) await app.clock.sleep(Math.ceil(untilProofMs) + 1, call.signal);
-  for (let waitMs = firstLookMs; ; waitMs *= 2) {
+  for (;;) {
     const readAt = app.clock.monotonic();
     const member = await app.platform.getMember(change.rankeeId, call);
     const held = member === undefined ? undefined : await heldIds(app, member, call);
     const isThere = held !== undefined && stepsLeft(goal, held)?.length === 0;
     if ((isThere && readAt >= provesFrom) || readAt >= restsAt) return held;
-    await app.clock.sleep(Math.max(1, Math.min(waitMs, restsAt - app.clock.monotonic())), call.signal);
+    // Reads are scarce, and open changes can be many: the next look is the one that proves.
+    await app.clock.sleep(Math.max(1, Math.ceil(restsAt - app.clock.monotonic())), call.signal);
   }
 }
 

@@ -162,8 +162,8 @@ test.each([true, false])('an unknown outcome is replaced once it is found out (a
 
   isDown = false;
   await clock.advance(20_000);
-  const change = await app.store.findChange(String(first.headers['x-rank-change']));
-  expect(change?.state).toBe(isApplied ? 'applied' : 'failed');
+  const state = async () => (await app.store.findChange(String(first.headers['x-rank-change'])))?.state;
+  await expect.poll(state).toBe(isApplied ? 'applied' : 'failed'); // what is settled is waited for on the disk, by no clock
   if (!isApplied) return;
   const repeat = await rank(app, key);
   expect([repeat.status, isReplayed(repeat)]).toEqual([200, true]);
