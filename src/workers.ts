@@ -5,7 +5,7 @@ import { isRankdError } from './errors.ts';
 import type { HttpApp } from './http/server.ts';
 import type { CallContext } from './ports.ts';
 import { pruneRecords } from './usecases/prune-records.ts';
-import { recoverChanges } from './usecases/recover-changes.ts';
+import { type RecoveryTries, recoverChanges } from './usecases/recover-changes.ts';
 import { credentialWarnings } from './usecases/watch-credential.ts';
 
 const recoverEveryMs = 2_000;
@@ -37,7 +37,7 @@ export function startWorkers(app: ServedApp): () => Promise<void> {
 /** A round every little while; one that waits for the platform does not hold up the next. */
 async function recover(app: HttpApp, stop: AbortSignal): Promise<void> {
   const reported = new Set<string>();
-  const underWay = new Set<string>();
+  const tries: RecoveryTries = { underWay: new Set(), last: new Map() };
   const rounds = new Set<Promise<void>>();
   const report = (change: RankChange, error: unknown) => {
     if (!reported.has(change.id))
@@ -45,7 +45,7 @@ async function recover(app: HttpApp, stop: AbortSignal): Promise<void> {
     reported.add(change.id);
   };
   await every(app, recoverEveryMs, stop, async () => {
-    const round = recoverChanges({ ...app }, { report, stop, underWay })
+    const round = recoverChanges({ ...app }, { report, stop, tries })
       .catch((error) => app.log.error({ err: error }, 'changes that are open could not be read; trying again'))
       .finally(() => rounds.delete(round));
     rounds.add(round);

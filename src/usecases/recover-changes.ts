@@ -7,30 +7,56 @@ export interface RecoveryRound {
   /** Told of a change that could not be settled yet. */
   report: (change: RankChange, error: unknown) => void;
   stop: AbortSignal;
-  /** The ids of changes that an earlier round is still at: rounds may overlap. */
-  underWay: Set<string>;
+  /** What earlier rounds are at, and tried: rounds may overlap. */
+  tries: RecoveryTries;
 }
 
-/** One round: settles every abandoned change it can, members side by side. */
-export async function recoverChanges(app: Ranking, { report, stop, underWay }: RecoveryRound): Promise<void> {
+/** By the ids of changes: those under way, and when (`Clock.monotonic()`) each was last tried. */
+export interface RecoveryTries {
+  underWay: Set<string>;
+  last: Map<string, number>;
+}
+
+/** A change is settled by one look at its member, or by a second one once reads no longer lag. */
+const looksEach = 2;
+/** So many go on side by side however little is left of the platform's budget. */
+const fewest = 5;
+
+/** One round: tries to settle abandoned changes, members side by side, as many as the platform has room for; who waits longest comes first. */
+export async function recoverChanges(app: Ranking, { report, stop, tries }: RecoveryRound): Promise<void> {
+  const { underWay, last } = tries;
   const open = await app.store.openChanges();
-  const abandoned = open.filter((change) => isAbandoned(app, change) && !underWay.has(change.id));
+  forgetSettled(last, open);
+  const abandoned = open
+    .filter((change) => isAbandoned(app, change) && !underWay.has(change.id))
+    .sort((a, b) => (last.get(a.id) ?? 0) - (last.get(b.id) ?? 0))
+    .slice(0, roomFor(app, underWay.size));
   await Promise.all(
     abandoned.map(async (change) => {
       underWay.add(change.id);
+      last.set(change.id, app.clock.monotonic());
       await recover(app, change, stop).catch((error) => report(change, error));
       underWay.delete(change.id);
     }),
   );
 }
 
-async function recover(app: Ranking, { id, rankeeId }: RankChange, stop: AbortSignal): Promise<void> {
+function forgetSettled(last: RecoveryTries['last'], open: RankChange[]): void {
+  const ids = new Set(open.map(({ id }) => id));
+  for (const id of last.keys()) if (!ids.has(id)) last.delete(id);
+}
+
+/** How many more may begin: half of the budget for looking at members is left to those who ask for changes. */
+function roomFor({ platform }: Ranking, underWay: number): number {
+  const looks = platform.pace().find(({ operation }) => operation === 'memberships');
+  if (looks === undefined) return Number.POSITIVE_INFINITY;
+  const spare = looks.left - looks.waiting - looks.limit / 2 - underWay; // those under way have a look before them
+  return Math.max(fewest - underWay, Math.floor(spare / looksEach), 0);
+}
+
+async function recover(app: Ranking, change: RankChange, stop: AbortSignal): Promise<void> {
   // Nobody waits for the answer, and reads need their time to catch up however short the deadline of requests is.
   using deadline = deadlineIn(app.clock, app.deadlineMs + app.platform.readLagMs);
   const call = { signal: AbortSignal.any([deadline.signal, stop]), deadlineAt: deadline.at, lane: 'recovery' };
-  await app.turns.run(rankeeId, call.signal, async () => {
-    const change = await app.store.findChange(id);
-    const isStillOpen = change?.state === 'pending' || change?.state === 'unknown';
-    if (isStillOpen && isAbandoned(app, change)) await settleChange(app, change, call);
-  });
+  await app.turns.run(change.rankeeId, call.signal, () => settleChange(app, change, call));
 }

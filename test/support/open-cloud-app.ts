@@ -99,6 +99,7 @@ export async function openCloudApp(options: OpenCloudAppOptions = {}): Promise<O
   await quiet(fake, app);
   const newKey = (name: string) => makeKey(app, name);
   const secret = await newKey('main');
+  const tries = { underWay: new Set<string>(), last: new Map<string, number>() };
   const running = opened.move();
   return {
     ...{ app, fake, clock, url, metricsUrl, secret, logLines, newKey },
@@ -115,8 +116,7 @@ export async function openCloudApp(options: OpenCloudAppOptions = {}): Promise<O
       return change;
     },
     call: () => ({ signal: new AbortController().signal, deadlineAt: clock.monotonic() + 2_000, lane: 'test' }),
-    recover: () =>
-      recoverChanges(app, { report: () => undefined, stop: new AbortController().signal, underWay: new Set() }),
+    recover: () => recoverChanges(app, { report: () => undefined, stop: new AbortController().signal, tries }),
     [Symbol.asyncDispose]: () => running.disposeAsync(),
   };
 }

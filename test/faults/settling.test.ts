@@ -1,0 +1,67 @@
+import { expect, test } from 'vitest';
+import type { RankChange } from '../../src/core/model.ts';
+import { MemberTurns } from '../../src/usecases/member-turns.ts';
+import { settleChange } from '../../src/usecases/settle-change.ts';
+import { newChange, unknown } from '../contracts/store/samples.ts';
+import { type OpenCloudApp, onOpenCloud, sampleRoles, sampleUsers } from '../support/open-cloud-app.ts';
+
+const { trainee: bob } = sampleUsers;
+const { base, trainee, officer } = sampleRoles;
+
+/** A promotion to Officer that was sent and never confirmed. */
+async function unconfirmed({ app, clock }: OpenCloudApp, rankeeId: number): Promise<RankChange> {
+  const roles = (rank: number) => [base, rank].sort((a, b) => a - b);
+  const [rolesBefore, rolesAfter] = [roles(trainee), roles(officer)];
+  const change = newChange({ rankeeId, rolesBefore, rolesAfter, roleId: officer, requestedAt: clock.now() });
+  await app.store.beginChange(change, { after: undefined });
+  await app.store.finishChange(change.id, unknown);
+  return change;
+}
+
+test(
+  'what one process is settling, another one leaves alone',
+  onOpenCloud(
+    async (system) => {
+      const { app, fake } = system;
+      fake.group.change(bob, [trainee, officer], fake.now()); // half done
+      const change = await unconfirmed(system, bob);
+      const shell = { ...app, isDaemon: false, holder: 'cli_1', turns: new MemberTurns(), inHand: new Set<string>() };
+      fake.faults.add({ operation: 'unassign', kind: 'slow', delayMs: 100 });
+      const recovery = system.recover();
+      await expect.poll(() => fake.journal.requests('unassign').length).toBe(1);
+
+      expect(await settleChange(shell, change, { ...system.call(), lane: 'operator' })).toBe(false);
+      await recovery;
+      expect(await settleChange(shell, change, { ...system.call(), lane: 'operator' })).toBe(true);
+      expect(fake.journal.writes(bob)).toHaveLength(1);
+      expect(await app.store.findChange(change.id)).toMatchObject({ state: 'applied' });
+    },
+    { readLagMs: 50 },
+  ),
+);
+
+const limit = 40;
+
+test(
+  'however many changes are open, settling them takes half of the budget and comes to an end',
+  onOpenCloud(
+    async (system) => {
+      const { app, fake, clock } = system;
+      expect((await system.rank(bob)).status).toBe(200); // whose answers tell of the budget
+      for (let number = 0; number < 60; number += 1) {
+        fake.group.setMember(20_000 + number, [trainee]);
+        await unconfirmed(system, 20_000 + number);
+      }
+      for (let open = 60; open > 0; open = (await app.store.openChanges()).length) {
+        clock.skip(61_000);
+        const before = fake.journal.requests('memberships').length;
+        await system.recover();
+        expect(fake.journal.requests('memberships').length - before).toBeLessThanOrEqual(limit / 2);
+        expect((await app.store.openChanges()).length).toBeLessThan(open);
+        expect((await system.rank(bob, { newRankId: open % 20 === 0 ? 10 : 20 })).status).toBe(200);
+      }
+      expect(new Set(fake.journal.entries.map(({ status }) => status))).toEqual(new Set([200]));
+    },
+    { fake: { limits: { memberships: limit, assign: 300, unassign: 300 } }, readLagMs: 50 },
+  ),
+);
