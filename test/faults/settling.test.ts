@@ -65,3 +65,19 @@ test(
     { fake: { limits: { memberships: limit, assign: 300, unassign: 300 } }, readLagMs: 50 },
   ),
 );
+
+test(
+  'a change that was begun in another group is not settled by reading this one',
+  onOpenCloud(
+    async (system) => {
+      const { app, clock } = system;
+      const change = newChange({ rankeeId: 404, rolesBefore: [1, 2], rolesAfter: [1, 3], requestedAt: clock.now() });
+      await app.store.beginChange(change, { after: undefined });
+      await app.store.finishChange(change.id, unknown);
+      await system.recover();
+      expect(await app.store.findChange(change.id)).toMatchObject({ state: 'unknown' });
+      expect(await app.store.openChanges()).toHaveLength(1);
+    },
+    { readLagMs: 50 },
+  ),
+);
