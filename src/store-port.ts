@@ -10,8 +10,9 @@ export type * from './key-store-port.ts';
  * Everything rankd remembers. Every method is one durable transaction; what is not found is `undefined`. `by` is the
  * doer as the audit names it: a method that takes it writes its audit event in the same transaction.
  *
- * Errors: `not_found`, `already_exists`, `conflict` (also what the configuration declares, and an idempotency key that was taken meanwhile), `key_paused`, and
- * `store_unavailable` (disk full, locked, read-only; nothing was written).
+ * Errors: `not_found`, `already_exists`, `conflict` (also what the configuration declares, and an idempotency key that was taken
+ * meanwhile), `key_paused`, those of a key that is not let in, and `store_unavailable` (disk full, locked, read-only; nothing was
+ * written).
  */
 export interface Store
   extends WorkspaceStore,

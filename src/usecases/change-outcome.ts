@@ -4,6 +4,8 @@ import type { ChangeOutcome } from '../ports.ts';
 
 /** Answers by rules, rankd's or the platform's: asking again gives the same no. */
 const refusals = new Set<ErrorCode>([
+  'invalid_key',
+  'place_not_whitelisted',
   'key_not_allowed',
   'rank_not_allowed',
   'member_protected',
@@ -18,6 +20,8 @@ const refusals = new Set<ErrorCode>([
 
 /** Nothing came of it, and trying again can end differently: never replayed to a repeat of the request. */
 const passing = new Set<ErrorCode>([
+  'invalid_key',
+  'place_not_whitelisted',
   'cooldown',
   'key_paused',
   'platform_busy',

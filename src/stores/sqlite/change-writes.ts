@@ -2,6 +2,7 @@ import type { RankChange } from '../../core/model.ts';
 import { refusalOfRankersPace } from '../../core/rules/cooldowns.ts';
 import { RankdError } from '../../errors.ts';
 import type { ChangeOutcome, ChangeStore, Clock } from '../../ports.ts';
+import { refusalOfAccess } from './access.ts';
 import { appendEvent } from './audit.ts';
 import { tripBreaker } from './breaker.ts';
 import { findOpen, lastChangedSomebodyAt, standingOf } from './change-queries.ts';
@@ -24,7 +25,9 @@ export function changeWrites(db: Connection, clock: Pick<Clock, 'now'>): ChangeW
       const result = await db.write(() => {
         if (!isFresh(db, change.rankeeId, after)) return false;
         const refusal =
-          refusalOfPace(db, change, { cooldownMs: rankerCooldownMs, now }) ?? tripBreaker(db, change, { limits, now });
+          refusalOfAccess(db, change, now) ??
+          refusalOfPace(db, change, { cooldownMs: rankerCooldownMs, now }) ??
+          tripBreaker(db, change, { limits, now });
         if (refusal !== undefined) return refusal;
         insert(db, change, now);
         audit(db, change, 'rank.begin', now);

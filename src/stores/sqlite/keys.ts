@@ -151,11 +151,14 @@ export function setPaused(
 
 /** The key of an id. Throws `not_found`. */
 export function requireKey(db: Connection, id: string, now: number): Key {
+  const key = findKey(db, id, now);
+  if (key !== undefined) return key;
+  throw new RankdError('not_found', `There is no key ${id}.`, { hint: '`rankd key list` shows the keys there are' });
+}
+
+export function findKey(db: Connection, id: string, now: number): Key | undefined {
   const row = db.get<KeyRow>(`SELECT ${keyColumns} FROM keys AS k WHERE k.id = @id`, { id, now });
-  if (row === undefined) {
-    throw new RankdError('not_found', `There is no key ${id}.`, { hint: '`rankd key list` shows the keys there are' });
-  }
-  return toKey(row);
+  return row && toKey(row);
 }
 
 /** The key of an id, where it is not declared. Throws `not_found` or `conflict`. */

@@ -71,7 +71,7 @@ const selectEntry = `
   SELECT key_id AS keyId, place_id AS placeId, active, note, added_at AS addedAt, declared_in AS declaredIn
   FROM whitelist`;
 
-function findEntry(db: Connection, keyId: string, placeId: number): WhitelistEntry | undefined {
+export function findEntry(db: Connection, keyId: string, placeId: number): WhitelistEntry | undefined {
   const row = db.get<EntryRow>(`${selectEntry} WHERE key_id = @keyId AND place_id = @placeId`, { keyId, placeId });
   return row && toEntry(row);
 }

@@ -48,7 +48,7 @@ interface WorkspaceRow {
   createdAt: number;
 }
 
-function readWorkspace(db: Connection): Workspace {
+export function readWorkspace(db: Connection): Workspace {
   const row = db.get<WorkspaceRow>('SELECT id, name, plan, active, created_at AS createdAt FROM workspace');
   if (row === undefined) {
     throw new RankdError('store_unavailable', 'The database of rankd has lost its workspace.', {

@@ -1,8 +1,15 @@
 import { beforeEach, describe, expect, test } from 'vitest';
 import type { RankChange } from '../../../src/core/model.ts';
-import type { MemberLimit } from '../../../src/ports.ts';
+import type { MemberLimit, Store } from '../../../src/ports.ts';
 import type { StoreCase } from '../store-contract.ts';
 import { newChange, newDemotion, newKey, operator, refused, unknown } from './samples.ts';
+
+async function addKeys(store: Store): Promise<void> {
+  for (const name of ['main', 'other']) {
+    const { id } = await store.createKey(newKey(name), operator);
+    await store.addEntries({ keyId: id, placeIds: [42] }, operator);
+  }
+}
 
 export function breakerContract(at: StoreCase): void {
   const since = Date.UTC(2026, 0, 1);
@@ -15,8 +22,7 @@ export function breakerContract(at: StoreCase): void {
 
   describe('the limit of demotions', () => {
     beforeEach(async () => {
-      await at.store.createKey(newKey('main'), operator);
-      await at.store.createKey(newKey('other'), operator);
+      await addKeys(at.store);
     });
 
     test('a demotion beyond it is not begun and pauses the key, with an event that says why', async () => {
@@ -126,8 +132,7 @@ export function breakerContract(at: StoreCase): void {
       newChange({ rankeeId, topRank, keyId });
 
     beforeEach(async () => {
-      await at.store.createKey(newKey('main'), operator);
-      await at.store.createKey(newKey('other'), operator);
+      await addKeys(at.store);
     });
 
     test('counts members at that rank or above, up and down; those below pass', async () => {

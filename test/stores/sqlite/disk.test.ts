@@ -99,7 +99,7 @@ test('where one of what is written together is refused, the others wait for the 
   const three = () => [
     store.createKey(newKey('main', { id: 'key_twin' }), operator),
     store.appendAudit({ by: operator, action: 'a', subject: 's', detail: {} }),
-    store.beginChange(newChange(), { after: undefined }),
+    store.beginChange(newChange({ keyId: 'key_other' }), { after: undefined }),
   ];
   disk.isStopped = true;
   const written = three();

@@ -26,7 +26,7 @@ test('on a full disk nothing is kept and the store says so; it works again once 
   await store.createKey(newKey('main'), operator);
   const { pages } = db.get<{ pages: number }>('SELECT page_count AS pages FROM pragma_page_count') ?? { pages: 0 };
   db.get(`PRAGMA max_page_count = ${pages}`);
-  const large = newChange({ message: 'x'.repeat(100_000) });
+  const large = newChange({ keyId: 'key_other', message: 'x'.repeat(100_000) });
   await expect(store.beginChange(large, { after: undefined })).rejects.toMatchObject({
     name: 'RankdError',
     code: 'store_unavailable',
