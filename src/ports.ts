@@ -36,6 +36,8 @@ export interface CallContext {
   deadlineAt: number;
   /** Calls of one lane are first come, first served; lanes share the platform's budget fairly. */
   lane: string;
+  /** What is kept for the writes of this call, where something is. */
+  room?: Room;
 }
 
 /**
@@ -54,8 +56,11 @@ export interface Platform {
   roles(call: CallContext): Promise<Role[]>;
   /** `undefined` where the user is not in the group. Never cached. */
   getMember(userId: number, call: CallContext): Promise<Member | undefined>;
-  /** Throws `platform_busy` where a write of one of these kinds, asked for now, could not start before the deadline. Sends nothing. */
-  checkRoom(kinds: Array<'assign' | 'unassign'>, call: CallContext): Promise<void>;
+  /**
+   * Keeps room for these writes in the platform's budget, so that all of them can start before the deadline, whoever else comes
+   * meanwhile. Sends nothing. Throws `platform_busy`, and keeps nothing, where there is not room for all.
+   */
+  reserveRoom(kinds: WriteKind[], call: CallContext): Promise<Room>;
   /** Gives a role; no change where it is held already. Returns the member as the platform shows it afterwards. */
   assignRole(change: RoleWrite, call: CallContext): Promise<Member>;
   /** Takes a role; no change where it is not held. Returns the member as the platform shows it afterwards. */
@@ -65,6 +70,11 @@ export interface Platform {
   pace(): Pace[];
   close(): Promise<void>;
 }
+
+export type WriteKind = 'assign' | 'unassign';
+
+/** Room for writes: each that is sent with it (`CallContext.room`) uses up its share. Dispose it to give back what is left. */
+export type Room = Disposable;
 
 /** How the calls of one kind are let through. */
 export interface Pace {

@@ -30,7 +30,7 @@ export function watchedPlatform(platform: Platform, meters: Meters, clock: Pick<
       noteCredential(meters, credential);
       return credential;
     },
-    checkRoom: (kinds, call) => platform.checkRoom(kinds, call),
+    reserveRoom: (kinds, call) => platform.reserveRoom(kinds, call),
     pace: () => platform.pace(),
     close: () => platform.close(),
   };

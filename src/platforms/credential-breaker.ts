@@ -1,7 +1,7 @@
 import { refusalOfCredential } from '../core/credential.ts';
 import type { Credential, Group, Member, Role } from '../core/model.ts';
 import { isRankdError, type RankdError } from '../errors.ts';
-import type { CallContext, Clock, Pace, Platform, RoleWrite } from '../ports.ts';
+import type { CallContext, Clock, Pace, Platform, RoleWrite, Room, WriteKind } from '../ports.ts';
 
 const firstProbeMs = 10_000;
 const longestProbeMs = 60_000;
@@ -56,8 +56,8 @@ export class CredentialBreaker implements Platform {
     return this.#guard(call, () => this.#platform.getMember(userId, call));
   }
 
-  checkRoom(kinds: Array<'assign' | 'unassign'>, call: CallContext): Promise<void> {
-    return this.#platform.checkRoom(kinds, call);
+  reserveRoom(kinds: WriteKind[], call: CallContext): Promise<Room> {
+    return this.#platform.reserveRoom(kinds, call);
   }
 
   assignRole(change: RoleWrite, call: CallContext): Promise<Member> {

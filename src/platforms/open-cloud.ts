@@ -1,7 +1,8 @@
 import type { Credential, Group, Member, Role } from '../core/model.ts';
 import { isRankdError, RankdError } from '../errors.ts';
-import type { CallContext, Clock, Pace, Platform, RoleWrite } from '../ports.ts';
+import type { CallContext, Clock, Pace, Platform, RoleWrite, Room, WriteKind } from '../ports.ts';
 import { UpstreamClient } from './upstream/client.ts';
+import { HeldRoom } from './upstream/held-room.ts';
 import { type Operation, openGates } from './upstream/operations.ts';
 import type { RateGate } from './upstream/rate-gate.ts';
 import {
@@ -87,9 +88,15 @@ export class OpenCloudPlatform implements Platform {
     return undefined;
   }
 
-  async checkRoom(kinds: Array<'assign' | 'unassign'>, { lane, deadlineAt }: CallContext): Promise<void> {
-    for (const kind of kinds)
-      this.#gates[kind].checkRoom({ lane, deadlineAt: deadlineAt - this.#openCloud.shortestTryMs });
+  async reserveRoom(kinds: WriteKind[], { deadlineAt }: CallContext): Promise<Room> {
+    const room = new HeldRoom();
+    try {
+      for (const kind of kinds) room.hold(this.#gates[kind], deadlineAt - this.#openCloud.shortestTryMs);
+      return room;
+    } catch (busy) {
+      room[Symbol.dispose]();
+      throw busy;
+    }
   }
 
   assignRole(change: RoleWrite, call: CallContext): Promise<Member> {
@@ -123,9 +130,11 @@ export class OpenCloudPlatform implements Platform {
   /** Nothing to release: each call ends by its own deadline, and idle connections do not hold the process. */
   async close(): Promise<void> {}
 
-  async #write(operation: 'assign' | 'unassign', { userId, roleId }: RoleWrite, call: CallContext): Promise<Member> {
+  async #write(operation: WriteKind, { userId, roleId }: RoleWrite, call: CallContext): Promise<Member> {
+    const gate = this.#gates[operation];
     const request = {
-      gate: this.#gates[operation],
+      gate,
+      promised: call.room instanceof HeldRoom ? call.room.take(gate) : undefined,
       method: 'POST',
       path: `/cloud/v2/groups/${this.#groupId}/memberships/${userId}:${operation}Role`,
       body: { role: `groups/${this.#groupId}/roles/${roleId}` },

@@ -1,7 +1,7 @@
 import type Database from 'better-sqlite3';
 import type { Credential, Group, Member, Role } from '../core/model.ts';
 import { isRankdError, RankdError } from '../errors.ts';
-import type { CallContext, Pace, Platform, RoleWrite } from '../ports.ts';
+import type { CallContext, Pace, Platform, RoleWrite, Room } from '../ports.ts';
 import { type GroupSeed, openGroup } from './simulated-group.ts';
 
 /**
@@ -53,7 +53,9 @@ export class SimulatedPlatform implements Platform {
   }
 
   /** There is no budget. */
-  async checkRoom(): Promise<void> {}
+  async reserveRoom(): Promise<Room> {
+    return { [Symbol.dispose]: () => undefined };
+  }
 
   async assignRole(change: RoleWrite, call: CallContext): Promise<Member> {
     return this.#write(change, call, 'INSERT INTO held_roles (user_id, role_id) VALUES (?, ?) ON CONFLICT DO NOTHING');

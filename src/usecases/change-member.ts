@@ -46,8 +46,8 @@ export async function changeMember<Answer>(
       if ('answer' in decided) return decided.answer;
       // For every write of it: a change is not begun that could not be carried to its end.
       const kinds = decided.intent.steps.map(({ kind }) => kind);
-      await app.platform.checkRoom(kinds, call);
-      const done = await begun(app, { intent: decided.intent, after: latestId }, call);
+      using room = await app.platform.reserveRoom(kinds, call);
+      const done = await begun(app, { intent: decided.intent, after: latestId }, { ...call, room });
       if (done !== 'conflict') return done;
     }
   });

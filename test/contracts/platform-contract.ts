@@ -166,6 +166,16 @@ function describeWrites(under: () => PlatformUnderTest, readers: () => GroupRead
     await readers().expectHeld(ids.member, [roles.trainee]);
   });
 
+  test('writes for which room was reserved are carried out with it, as often as wanted; reserving it changes nothing', async () => {
+    const { platform, call, ids, roles } = under();
+    using room = await platform.reserveRoom(['assign', 'unassign'], call());
+    await readers().expectHeld(ids.member, [roles.trainee]);
+    await platform.assignRole({ userId: ids.member, roleId: roles.officer }, { ...call(), room });
+    await platform.unassignRole({ userId: ids.member, roleId: roles.trainee }, { ...call(), room });
+    await platform.unassignRole({ userId: ids.member, roleId: roles.officer }, { ...call(), room });
+    await readers().expectHeld(ids.member, []);
+  });
+
   test('a write touches no other member', async () => {
     const { platform, call, ids, roles } = under();
     await platform.assignRole({ userId: ids.member, roleId: roles.officer }, call());

@@ -5,8 +5,8 @@ import { describe, expect, test } from 'vitest';
 import { codeOf, expectError, rankBody } from '../support/answers.ts';
 import { type OpenCloudApp, onOpenCloud, sampleRoles, sampleUsers } from '../support/open-cloud-app.ts';
 
-const { trainee: bob, officer: eve } = sampleUsers;
-const { trainee, officer } = sampleRoles;
+const { trainee: bob, officer: eve, traineeAndCaptain: veteran } = sampleUsers;
+const { trainee, officer, captain } = sampleRoles;
 const busy = { status: 503, code: 'platform_busy', error: 'Platform busy', waits: true };
 
 /** Members who hold trainee. */
@@ -14,6 +14,12 @@ function addMembers({ fake }: OpenCloudApp, count: number): number[] {
   const members = Array.from({ length: count }, (_, index) => 20_000 + index);
   for (const userId of members) fake.group.setMember(userId, [trainee]);
   return members;
+}
+
+/** Until the platform's next window. */
+async function leaveOneUnassign({ fake, rank }: OpenCloudApp): Promise<void> {
+  fake.budgets.use('unassign', 298);
+  await rank(eve, { newRankId: 10 }); // whose answers say so
 }
 
 /** What a change was answered with, and how long that took. */
@@ -55,6 +61,50 @@ describe('a change that can not start before its deadline', () => {
         { deadlineMs: 20_000 },
       )(),
   );
+
+  test('for want of budget for the second of two roles to take is refused before the first is taken', () =>
+    onOpenCloud(
+      async (system) => {
+        await leaveOneUnassign(system);
+        system.fake.expectNoWrites(veteran);
+        const { answer, tookMs } = await timed(system, () => system.rank(veteran, { newRankId: 1 }));
+        expectError(answer, busy);
+        expect(tookMs).toBeLessThan(1_000);
+        expect(system.fake.group.held(veteran)).toEqual([captain, trainee]);
+      },
+      { deadlineMs: 20_000 },
+    )());
+
+  test('because others have begun that need what is left is refused before it begins: those are carried to their end', () =>
+    onOpenCloud(async (system) => {
+      const { app, fake } = system;
+      const members = addMembers(system, 5);
+      await leaveOneUnassign(system);
+      const all = await Promise.all(members.map((userId) => system.rank(userId)));
+      const [done, ...refused] = all.toSorted((a, b) => a.status - b.status);
+      expect(done?.status).toBe(200);
+      for (const answer of refused) expectError(answer, busy);
+      for (const [index, userId] of members.entries()) {
+        const isDone = all[index] === done;
+        expect(fake.group.held(userId)).toEqual([isDone ? officer : trainee]);
+        expect(fake.journal.writes(userId)).toHaveLength(isDone ? 2 : 0);
+      }
+      expect(await app.store.openChanges()).toEqual([]);
+    })());
+
+  test('leaves to others what it had been promised', () =>
+    onOpenCloud(
+      async (system) => {
+        const { fake } = system;
+        const [carol = 0, dave = 0] = addMembers(system, 2);
+        await leaveOneUnassign(system);
+        expectError(await system.rank(veteran, { newRankId: 1 }), busy);
+        fake.faults.add({ operation: 'assign', kind: 'status 403' });
+        expect((await system.rank(carol)).status).not.toBe(200);
+        expect((await system.rank(dave)).status).toBe(200);
+      },
+      { deadlineMs: 20_000 },
+    )());
 
   test('is refused at once too where it waits already when the platform asks all to wait for longer', () =>
     onOpenCloud(

@@ -24,7 +24,7 @@ function breakerUnderTest() {
     group: () => answer('group', { id: 1, name: 'Group', memberCount: 1 }),
     roles: () => answer('roles', []),
     getMember: () => answer('member', member),
-    checkRoom: async () => undefined,
+    reserveRoom: async () => ({ [Symbol.dispose]: () => undefined }),
     pace: () => [],
     assignRole: () => answer('assign', member),
     unassignRole: () => answer('unassign', member),

@@ -4,7 +4,7 @@ import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { deadlineIn } from '../../src/clock.ts';
 import { type ErrorCode, isRankdError, type RankdError } from '../../src/errors.ts';
 import { OpenCloudPlatform, type OpenCloudTuning } from '../../src/platforms/open-cloud.ts';
-import type { CallContext } from '../../src/ports.ts';
+import type { CallContext, WriteKind } from '../../src/ports.ts';
 import { platformContract } from '../contracts/platform-contract.ts';
 import {
   type FakeOpenCloud,
@@ -392,6 +392,42 @@ describe("the platform's budget", () => {
     await platform.getMember(1001, callIn(1_000));
     expect(await codeOf(platform.getMember(1001, callIn(1_000)))).toBe('platform_busy');
     expect(fake.journal.requests('memberships').map(({ status }) => status)).toEqual([200, 200]);
+  });
+});
+
+describe('room that is reserved for writes', () => {
+  const unassign = { userId: 1001, roleId: trainee };
+  const reserved = (...kinds: WriteKind[]) => platform.reserveRoom(kinds, callIn(1_000));
+
+  beforeEach(async () => {
+    fake.budgets.use('unassign', 297);
+    await platform.unassignRole({ userId: 1001, roleId: captain }, callIn(1_000)); // whose answer says that 2 are left
+  });
+
+  test('is for every write of a kind, or for none', async () => {
+    expect(await codeOf(reserved('unassign', 'unassign', 'unassign'))).toBe('platform_busy');
+    using _both = await reserved('unassign', 'unassign');
+    expect(await codeOf(reserved('unassign'))).toBe('platform_busy');
+  });
+
+  test('is kept from writes without it, and theirs again once it is disposed', async () => {
+    const room = await reserved('unassign', 'unassign');
+    expect(await codeOf(platform.unassignRole(unassign, callIn(1_000)))).toBe('platform_busy');
+    await platform.unassignRole(unassign, { ...callIn(1_000), room });
+    room[Symbol.dispose]();
+    expect(await platform.unassignRole(unassign, callIn(1_000))).toMatchObject({ userId: 1001 });
+  });
+
+  test('is used up by one write, however often that is tried', async () => {
+    using room = await reserved('unassign');
+    fake.faults.add({ operation: 'unassign', kind: 'status 503' });
+    expect(await platform.unassignRole(unassign, { ...callIn(1_000), room })).toMatchObject({ userId: 1001 });
+    expect(fake.journal.writes(1001)).toHaveLength(3);
+  });
+
+  test('does not keep reads waiting', async () => {
+    using _all = await reserved(...new Array<WriteKind>(300).fill('assign'));
+    expect(await platform.getMember(1001, callIn(1_000))).toMatchObject({ userId: 1001 });
   });
 });
 

@@ -2,6 +2,7 @@ import { deadlineIn } from '../../clock.ts';
 import { RankdError } from '../../errors.ts';
 import type { CallContext, Clock } from '../../ports.ts';
 import { type Answer, exchange } from './exchange.ts';
+import type { Place } from './line.ts';
 import { isPassing, platformError, unavailable, unknownOutcome } from './platform-error.ts';
 import type { RateGate } from './rate-gate.ts';
 import { parseRateLimit, parseRetryAfter } from './retry-after.ts';
@@ -20,6 +21,8 @@ export interface UpstreamOptions {
 
 export interface UpstreamRequest<T> {
   gate: RateGate;
+  /** The turn that the gate has promised, for the first try. */
+  promised?: Place | undefined;
   method: 'GET' | 'POST';
   /** Path and query, percent-encoded. */
   path: string;
@@ -75,7 +78,7 @@ export class UpstreamClient {
     let last: RankdError | undefined;
     let unknown: RankdError | undefined;
     for (let tries = 0; ; tries += 1) {
-      await this.#enter(request.gate, call).catch((busy) => {
+      await this.#enter(request, call).catch((busy) => {
         throw unknown ?? (last?.code === 'platform_unavailable' ? last : busy);
       });
       const result = await this.#try(request, call);
@@ -86,8 +89,8 @@ export class UpstreamClient {
     }
   }
 
-  #enter(gate: RateGate, call: CallContext): Promise<void> {
-    return gate.enter({ ...call, deadlineAt: call.deadlineAt - this.#tuning.shortestTryMs });
+  #enter({ gate, promised }: UpstreamRequest<unknown>, call: CallContext): Promise<void> {
+    return gate.enter({ ...call, deadlineAt: call.deadlineAt - this.#tuning.shortestTryMs }, promised);
   }
 
   async #try<T>(request: UpstreamRequest<T>, call: CallContext): Promise<{ value: T } | Failure> {

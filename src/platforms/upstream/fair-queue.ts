@@ -23,20 +23,16 @@ export class FairQueue<T> {
     return undefined;
   }
 
-  /** Takes out an item before its turn; its lane keeps its place. */
-  remove(item: T): void {
+  /** Takes out an item before its turn; its lane keeps its place. False where there is no such item. */
+  remove(item: T): boolean {
     for (const [lane, items] of this.#lanes) {
+      if (!items.includes(item)) continue;
       const rest = items.filter((other) => other !== item);
       if (rest.length > 0) this.#lanes.set(lane, rest);
       else this.#lanes.delete(lane);
+      return true;
     }
-  }
-
-  /** How many would come before an item that was pushed now. */
-  countAhead(lane: string): number {
-    const round = this.#lanes.get(lane)?.length ?? 0;
-    const counts = [...this.#lanes].map(([name, { length }]) => (name === lane ? length : Math.min(length, round + 1)));
-    return counts.reduce((sum, count) => sum + count, 0);
+    return false;
   }
 
   /** Every item in the order in which `shift` would give them. */

@@ -1,7 +1,7 @@
 import { RankdError } from '../../errors.ts';
 import type { CallContext, Clock, Pace } from '../../ports.ts';
 import { Budget } from './budget.ts';
-import { FairQueue } from './fair-queue.ts';
+import { hasCome, Line, type Place, type Waiter } from './line.ts';
 import type { RateReading } from './retry-after.ts';
 
 export interface RateGateOptions {
@@ -16,21 +16,18 @@ export interface RateGateOptions {
   clock: Clock;
 }
 
-interface Waiter {
-  call: CallContext;
-  grant(): void;
-  refuse(error: RankdError): void;
-}
-
 /** Each of as many callers as there may well be goes ahead at once where there is budget; a burst must not open hundreds of connections. */
 const mostAtOnce = 64;
 
-/** Lets the calls of one operation through at the pace of the platform's budget: in order within a lane, in turn between lanes. */
+/**
+ * Lets the calls of one operation through at the pace of the platform's budget: in order within a lane, in turn between lanes.
+ * A turn can be promised to a call that is to come: nobody who enters, or is promised a turn, after that takes it away.
+ */
 export class RateGate {
   readonly #name: string;
   readonly #clock: Clock;
   readonly #budget: Budget;
-  readonly #queue = new FairQueue<Waiter>();
+  readonly #line = new Line();
   readonly #mostAtOnce: number;
   #underWay = 0;
   #refusals = 0;
@@ -53,13 +50,15 @@ export class RateGate {
 
   /**
    * Resolves when the call may be sent; the caller must `leave` after it. Throws `platform_busy` as soon as it is clear that
-   * its turn can't come before `call.deadlineAt`, and when `call.signal` is aborted.
+   * its turn can't come before `call.deadlineAt`, and when `call.signal` is aborted. `promised` is the turn it was promised,
+   * which is used up by this; without one, or with one that is used up, it comes after all that were promised theirs.
    */
-  enter(call: CallContext): Promise<void> {
+  enter(call: CallContext, promised?: Place): Promise<void> {
     if (call.signal.aborted) return Promise.reject(this.#calledOff(call.signal.reason));
+    const isPromised = promised !== undefined && this.#line.remove(promised);
     return new Promise((resolve, reject) => {
       const onAbort = () => {
-        this.#queue.remove(waiter);
+        this.#line.remove(waiter);
         reject(this.#calledOff(call.signal.reason));
         this.#update();
       };
@@ -75,20 +74,32 @@ export class RateGate {
         this.#waitedMs += this.#clock.monotonic() - since;
         resolve();
       };
-      const waiter: Waiter = { call, grant: settled(grant), refuse: settled(reject) };
+      const waiter: Waiter = { deadlineAt: call.deadlineAt, grant: settled(grant), refuse: settled(reject) };
       call.signal.addEventListener('abort', onAbort, { once: true });
-      this.#queue.push(call.lane, waiter);
+      if (isPromised) this.#line.promise(waiter);
+      else this.#line.push(call.lane, waiter);
       this.#update();
     });
   }
 
-  /** Throws `platform_busy` where a call that came now could not enter before `call.deadlineAt`. */
-  checkRoom({ lane, deadlineAt }: Pick<CallContext, 'lane' | 'deadlineAt'>): void {
+  /**
+   * Promises a turn before `deadlineAt` to a call that is to come; to be kept until the call enters with it or it is given
+   * back. Throws `platform_busy` where it could not be kept together with those promised before, or would make one who waits late.
+   */
+  promise(deadlineAt: number): Place {
+    this.#update(); // nobody is late now
+    const place = { deadlineAt };
+    this.#line.promise(place);
     const now = this.#clock.monotonic();
-    const starts = this.#budget.starts(now);
-    for (let ahead = this.#queue.countAhead(lane); ahead > 0; ahead -= 1) starts.next();
-    const startsAt = starts.next().value;
-    if (startsAt > deadlineAt) throw this.#noRoom(startsAt - now);
+    const lateTurnAt = this.#firstLateTurn(now);
+    if (lateTurnAt === undefined) return place;
+    this.#line.remove(place);
+    throw this.#noRoom(lateTurnAt - now);
+  }
+
+  /** Does nothing where the call has entered. */
+  giveBack(promised: Place): void {
+    if (this.#line.remove(promised)) this.#update();
   }
 
   /** A call that was let in has ended, with what its answer said of the budget. */
@@ -107,7 +118,7 @@ export class RateGate {
     return {
       limit: this.#budget.limit,
       left: this.#budget.left(this.#clock.monotonic()),
-      waiting: [...this.#queue.inOrder()].length,
+      waiting: [...this.#line.inOrder()].filter(hasCome).length,
       admitted: this.#admitted,
       waitedMs: this.#waitedMs,
     };
@@ -123,37 +134,62 @@ export class RateGate {
   #update(): void {
     const now = this.#clock.monotonic();
     this.#refuseHopeless(now);
-    while (!this.#queue.isEmpty && this.#hasHands && this.#nextStart(now) <= now) {
+    while (this.#line.hasWaiters() && this.#hasHands && this.#canNextStart(now)) {
       this.#underWay += 1;
       this.#budget.spend(now);
-      this.#queue.shift()?.grant();
+      this.#line.shift()?.grant();
     }
     this.#setAlarm(now);
   }
 
-  /** Refuses everyone whose turn would come after their deadline, as the queue stands now. */
+  /** True where the next who waits can start, and all who were promised an earlier turn still can after it. */
+  #canNextStart(now: number): boolean {
+    const starts = this.#budget.starts(now);
+    return (
+      starts.next().value <= now && this.#line.keptAhead().every(({ deadlineAt }) => starts.next().value <= deadlineAt)
+    );
+  }
+
+  /** Refuses everyone whose turn would come after their deadline, as the line stands now; a promise that can't be kept lapses. */
   #refuseHopeless(now: number): void {
     const starts = this.#budget.starts(now);
     let turnAt = starts.next().value;
-    for (const waiter of [...this.#queue.inOrder()]) {
-      if (turnAt <= waiter.call.deadlineAt) {
+    for (const place of [...this.#line.inOrder()]) {
+      if (turnAt <= place.deadlineAt) {
         turnAt = starts.next().value;
       } else {
-        this.#queue.remove(waiter);
-        waiter.refuse(this.#noRoom(turnAt - now));
+        this.#line.remove(place);
+        if (hasCome(place)) place.refuse(this.#noRoom(turnAt - now));
       }
     }
+  }
+
+  #firstLateTurn(now: number): number | undefined {
+    const starts = this.#budget.starts(now);
+    for (const { deadlineAt } of this.#line.inOrder()) {
+      const turnAt = starts.next().value;
+      if (turnAt > deadlineAt) return turnAt;
+    }
+    return undefined;
   }
 
   #setAlarm(now: number): void {
     this.#alarm?.abort();
     this.#alarm = undefined;
-    if (this.#queue.isEmpty || !this.#hasHands) return; // the next to leave looks again
+    if (!this.#line.hasWaiters() || !this.#hasHands) return; // the next to leave looks again
     this.#alarm = new AbortController();
-    this.#clock.sleep(this.#nextStart(now) - now, this.#alarm.signal).then(
+    this.#clock.sleep(this.#nextChange(now) - now, this.#alarm.signal).then(
       () => this.#update(),
       () => undefined, // set anew
     );
+  }
+
+  /** When more can start than now. */
+  #nextChange(now: number): number {
+    const starts = this.#budget.starts(now);
+    let start = starts.next().value;
+    while (start <= now) start = starts.next().value;
+    return start;
   }
 
   get #hasHands(): boolean {

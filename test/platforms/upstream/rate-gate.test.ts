@@ -1,27 +1,40 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { isRankdError, type RankdError } from '../../../src/errors.ts';
+import type { Place } from '../../../src/platforms/upstream/line.ts';
 import { RateGate } from '../../../src/platforms/upstream/rate-gate.ts';
+import type { CallContext } from '../../../src/ports.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
 
 const inTime = 3_600_000;
 
-/** A gate of 4 calls per 10 s whose callers note when they got in. */
+/** A gate of 4 calls per 10 s whose callers note when they got in; `promise` gives what its call enters with later. */
 function gateUnderTest({ limit = 4, windowMs = 10_000, mostAtOnce = 1_000 } = {}) {
   const clock = new ManualClock();
   const gate = new RateGate({ name: 'tests', limit, windowMs, mostAtOnce, clock });
   const started: Array<{ name: string; at: number }> = [];
   const refused: Array<{ name: string; at: number; error: RankdError }> = [];
-  const enter = (name: string, { lane = 'one', dueInMs = inTime, signal = new AbortController().signal } = {}) => {
-    gate.enter({ lane, deadlineAt: clock.monotonic() + dueInMs, signal }).then(
+  const begin = (name: string, call: CallContext, promised?: Place) => {
+    gate.enter(call, promised).then(
       () => started.push({ name, at: clock.monotonic() }),
       (error: RankdError) => refused.push({ name, at: clock.monotonic(), error }),
     );
   };
+  const enter = (name: string, { lane = 'one', dueInMs = inTime, signal = new AbortController().signal } = {}) => {
+    begin(name, { lane, deadlineAt: clock.monotonic() + dueInMs, signal });
+  };
+  const promise = (name: string, { lane = 'one', dueInMs = inTime, signal = new AbortController().signal } = {}) => {
+    const deadlineAt = clock.monotonic() + dueInMs;
+    const place = gate.promise(deadlineAt);
+    return {
+      enter: () => begin(name, { lane, deadlineAt, signal }, place),
+      giveBack: () => gate.giveBack(place),
+    };
+  };
   const enterMany = (count: number) => {
     for (let index = 0; index < count; index += 1) enter(`${index}`);
   };
-  return { clock, gate, enter, enterMany, started, refused, startTimes: () => started.map(({ at }) => at) };
+  return { clock, gate, enter, enterMany, promise, started, refused, startTimes: () => started.map(({ at }) => at) };
 }
 
 describe('the pace of the budget', () => {
@@ -254,5 +267,133 @@ describe('no room before the deadline', () => {
     enter('any');
     await clock.advance(600_000);
     expect(started).toHaveLength(1);
+  });
+});
+
+describe('a promised turn', () => {
+  const soon = { dueInMs: 5_000 };
+
+  test('is refused where there is none before the deadline that is not promised yet, with how long until there would be', async () => {
+    const { clock, enterMany, promise } = gateUnderTest();
+    enterMany(2);
+    await clock.advance(1_000);
+    promise('third', soon);
+    promise('fourth', soon);
+    expect(() => promise('fifth', soon)).toThrow(
+      expect.objectContaining({ code: 'platform_busy', retryAfterMs: 9_000 }),
+    );
+    promise('patient', { dueInMs: 9_000 });
+  });
+
+  test('is there for its call, whoever comes before it', async () => {
+    const { clock, enter, promise, started, refused } = gateUnderTest({ limit: 2 });
+    const promised = promise('promised', soon);
+    for (const name of ['a', 'b']) enter(name, { ...soon, lane: name });
+    await clock.advance(4_000);
+    promised.enter();
+    await clock.advance(0);
+    expect(started).toEqual([
+      { name: 'a', at: 0 },
+      { name: 'promised', at: 4_000 },
+    ]);
+    expect(refused).toMatchObject([{ name: 'b', at: 0 }]);
+  });
+
+  test('keeps nobody waiting who leaves it in time', async () => {
+    const { clock, enter, promise, startTimes } = gateUnderTest({ limit: 1 });
+    const patient = promise('patient', { dueInMs: 20_000 });
+    enter('any');
+    patient.enter();
+    await clock.advance(10_000);
+    expect(startTimes()).toEqual([0, 10_000]);
+  });
+
+  test('is not given where it would make one late who waits already', async () => {
+    const { clock, enter, promise, started } = gateUnderTest({ limit: 1 });
+    enter('first');
+    enter('waits', { dueInMs: 15_000 });
+    await clock.advance(0);
+    expect(() => promise('newcomer', { dueInMs: 12_000 })).toThrow(expect.objectContaining({ code: 'platform_busy' }));
+    await clock.advance(10_000);
+    expect(started).toMatchObject([{ name: 'first' }, { name: 'waits', at: 10_000 }]);
+  });
+
+  test('that is given back is free at once, for who waits and for who is promised one next', async () => {
+    const { clock, enter, promise, started } = gateUnderTest({ limit: 1 });
+    const unused = promise('unused', soon);
+    expect(() => promise('too early', soon)).toThrow();
+    enter('waits', { dueInMs: 20_000, lane: 'two' });
+    promise('next', { dueInMs: 30_000 }).giveBack();
+    await clock.advance(2_000);
+    unused.giveBack();
+    await clock.advance(0);
+    expect(started).toEqual([{ name: 'waits', at: 2_000 }]);
+  });
+
+  test('serves one call: what is tried again with it waits like any other', async () => {
+    const { clock, promise, started, refused } = gateUnderTest({ limit: 2 });
+    const twice = promise('twice', soon);
+    promise('other', soon);
+    twice.enter();
+    twice.enter();
+    await clock.advance(0);
+    expect([started.length, refused.length]).toEqual([1, 1]);
+  });
+
+  test('can still be given back by a call that was called off before it entered', async () => {
+    const { clock, promise, refused } = gateUnderTest({ limit: 1 });
+    const late = promise('late', { ...soon, signal: AbortSignal.abort() });
+    late.enter();
+    await clock.advance(0);
+    expect(refused).toHaveLength(1);
+    late.giveBack();
+    expect(() => promise('next', soon)).not.toThrow();
+  });
+
+  test('holds up nobody once its deadline has passed', async () => {
+    const { clock, promise, startTimes } = gateUnderTest({ limit: 1 });
+    promise('never comes', soon);
+    await clock.advance(5_001);
+    promise('next', soon).enter();
+    await clock.advance(0);
+    expect(startTimes()).toEqual([5_001]);
+  });
+
+  test('is kept within a window, whatever else is promised, enters, waits and gives up', async () => {
+    const step = fc.record({
+      kind: fc.constantFrom('promise', 'promise', 'plain', 'use', 'use', 'give back', 'wait', 'wait'),
+      ms: fc.integer({ min: 0, max: 10_000 }),
+      pick: fc.nat(),
+    });
+    await fc.assert(
+      fc.asyncProperty(fc.array(step, { minLength: 20, maxLength: 60 }), async (steps) => {
+        const { clock, enter, promise, started, refused } = gateUnderTest();
+        let promised: Array<ReturnType<typeof promise> & { dueAt: number }> = [];
+        for (const { kind, ms, pick } of steps) {
+          promised = promised.filter(({ dueAt }) => dueAt >= clock.monotonic());
+          const [one] = promised.splice(
+            pick % Math.max(1, promised.length),
+            ['use', 'give back'].includes(kind) ? 1 : 0,
+          );
+          if (kind === 'use') one?.enter();
+          if (kind === 'give back') one?.giveBack();
+          if (kind === 'plain') enter('plain', { dueInMs: ms, lane: `${pick % 3}` });
+          if (kind === 'wait') await clock.advance(ms / 2);
+          if (kind === 'promise') {
+            try {
+              promised.push({ ...promise('promised', { dueInMs: ms }), dueAt: clock.monotonic() + ms });
+            } catch (error) {
+              expect(error).toMatchObject({ code: 'platform_busy' });
+            }
+          }
+        }
+        await clock.advance(100_000);
+        expect(refused.filter(({ name }) => name === 'promised')).toEqual([]);
+        const times = started.map(({ at }) => at);
+        for (const [index, at] of times.entries())
+          expect((times[index + 4] ?? Infinity) - at).toBeGreaterThanOrEqual(10_000);
+      }),
+      { numRuns: 200 },
+    );
   });
 });

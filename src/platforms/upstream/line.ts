@@ -1,0 +1,65 @@
+import type { RankdError } from '../../errors.ts';
+import { FairQueue } from './fair-queue.ts';
+
+/** A turn that is promised to a call which has not come yet. */
+export interface Place {
+  readonly deadlineAt: number;
+}
+
+/** A call that has come and waits for its turn. */
+export interface Waiter extends Place {
+  grant(): void;
+  refuse(error: RankdError): void;
+}
+
+/**
+ * All whose turn is to come: those it is promised to, the earliest deadline first, for in that order all of them are in time
+ * if they can be in any; then the others, in fair order.
+ */
+export class Line {
+  readonly #promised: Place[] = [];
+  readonly #others = new FairQueue<Waiter>();
+
+  promise(place: Place): void {
+    const before = this.#promised.findLastIndex(({ deadlineAt }) => deadlineAt <= place.deadlineAt);
+    this.#promised.splice(before + 1, 0, place);
+  }
+
+  push(lane: string, waiter: Waiter): void {
+    this.#others.push(lane, waiter);
+  }
+
+  /** Takes out the first who has come. */
+  shift(): Waiter | undefined {
+    const waiter = this.#promised.find(hasCome);
+    if (waiter === undefined) return this.#others.shift();
+    this.remove(waiter);
+    return waiter;
+  }
+
+  /** Takes out a promised turn, or a call before its turn; false where it is not in the line (any more). */
+  remove(place: Place): boolean {
+    const at = this.#promised.indexOf(place);
+    if (at >= 0) this.#promised.splice(at, 1);
+    return at >= 0 || (hasCome(place) && this.#others.remove(place));
+  }
+
+  hasWaiters(): boolean {
+    return !this.#others.isEmpty || this.#promised.some(hasCome);
+  }
+
+  /** The places before the first who has come. */
+  keptAhead(): readonly Place[] {
+    const first = this.#promised.findIndex(hasCome);
+    return first < 0 ? this.#promised : this.#promised.slice(0, first);
+  }
+
+  *inOrder(): Generator<Place> {
+    yield* this.#promised;
+    yield* this.#others.inOrder();
+  }
+}
+
+export function hasCome(place: Place): place is Waiter {
+  return 'grant' in place;
+}
