@@ -19,9 +19,17 @@ export interface ConfigLocation {
 /** The configuration file to read; `undefined` where none is named and none is there. A named one need not exist. */
 export function locateConfig({ configFile, env, cwd }: ConfigLocationSources): ConfigLocation | undefined {
   if (configFile === null) return undefined;
-  const named = configFile || env['RANKD_CONFIG'];
-  if (named) return { path: resolve(cwd, named), name: named };
-  return searchPath({ env, cwd }).find(({ path }) => isThere(path));
+  return namedConfig({ configFile, env, cwd }) ?? searchPath({ env, cwd }).find(({ path }) => isThere(path));
+}
+
+/** Where a new configuration file is to be, as an absolute path, so that it is the one to be read. */
+export function newConfigPath({ configFile, env, cwd }: ConfigLocationSources): string {
+  return namedConfig({ configFile, env, cwd })?.path ?? join(cwd, 'rankd.yaml');
+}
+
+function namedConfig({ configFile, env, cwd }: ConfigLocationSources): ConfigLocation | undefined {
+  const name = configFile || env['RANKD_CONFIG'];
+  return name ? { path: resolve(cwd, name), name } : undefined;
 }
 
 /** The places where a configuration file is looked for when none is named, in order. */

@@ -77,12 +77,19 @@ function readKeyFile(path: string, origin: KeyOrigin): PlatformKey {
   }
 }
 
-/** Printable ASCII only: anything else could not be sent in a header, and the error of trying would show the key. */
 function checked(key: string, origin: KeyOrigin): PlatformKey {
-  if (key === '') return { origin, problem: 'the key is empty' };
-  if (!/^[!-~]+$/.test(key))
-    return { origin, problem: 'the key has spaces, line breaks or other characters that no API key has' };
-  return { origin, secret: new Secret(key) };
+  const problem = flawOfKey(key);
+  return problem === undefined ? { origin, secret: new Secret(key) } : { origin, problem };
+}
+
+/**
+ * Why this can't be a key; `undefined` where it may be one. Printable ASCII only: anything else could not be sent in a header,
+ * and the error of trying would show the key.
+ */
+export function flawOfKey(key: string): string | undefined {
+  if (key === '') return 'the key is empty';
+  if (/^(["'`]).*\1$/.test(key)) return 'the key is in quotes; remove them';
+  return /^[!-~]+$/.test(key) ? undefined : 'the key has spaces, line breaks or other characters that no API key has';
 }
 
 /** Long and unlike a path. Such a value is never shown. */

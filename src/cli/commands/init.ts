@@ -1,9 +1,10 @@
-import { existsSync, renameSync, writeFileSync } from 'node:fs';
 import { dirname, relative, resolve } from 'node:path';
 import type { Command } from 'commander';
 import { openRanking } from '../../app.ts';
 import { deadlineIn } from '../../clock.ts';
+import type { Config } from '../../config/config.ts';
 import type { LoadedConfig } from '../../config/load.ts';
+import { newConfigPath } from '../../config/locate.ts';
 import type { Chosen } from '../../config/render-yaml.ts';
 import type { ActingAccount } from '../../core/acting-account.ts';
 import { listRoles } from '../../core/role-plan.ts';
@@ -15,9 +16,10 @@ import { counted } from '../counted.ts';
 import { examples } from '../help.ts';
 import { obtainCredential } from '../init/credential.ts';
 import { type Examined, examine } from '../init/examine.ts';
-import { firstKey } from '../init/first-key.ts';
+import { makeFirstKey, orderFirstKey, requireFreeName } from '../init/first-key.ts';
 import { chooseLadder, ladderEntries } from '../init/ladder.ts';
 import { luauSnippet } from '../init/snippet.ts';
+import { type NewFile, requireRoom, withFiles } from '../new-file.ts';
 import { whileWaiting } from '../patience.ts';
 
 interface InitOptions {
@@ -42,7 +44,7 @@ export function initCommand(program: Command, cli: Cli): void {
     .option('--key <name>', 'make this API key for the games', keyName)
     .option('--place <id>', 'place that the API key is good for', asPlaceId)
     .option('--out <file>', 'write the secret of the API key to this new file')
-    .option('--force', 'keep an existing rankd.yaml as rankd.yaml.old')
+    .option('--force', 'keep existing files as rankd.yaml.old and roblox.key.old')
     .addHelpText(
       'after',
       examples(
@@ -55,30 +57,32 @@ export function initCommand(program: Command, cli: Cli): void {
 }
 
 async function init(cli: Cli, options: InitOptions): Promise<void> {
-  const file = resolve(cli.io.cwd, cli.options.config ?? 'rankd.yaml');
-  if (existsSync(file) && !options.force) {
-    throw new RankdError('already_exists', `${file} exists already.`, {
-      hint: `keep it as ${file}.old and write a new one with: rankd init --force`,
-    });
-  }
+  const { cwd, env } = cli.io;
+  const file = newConfigPath({ configFile: cli.options.config, env, cwd });
+  await refuseEarly(cli, options, file);
   const { groupId, credential } = await obtainCredential(cli.io, options, dirname(file));
-  const examined = options.check ? await examineLive(cli, { groupId, secret: credential.secret }) : undefined;
+  const { config } = await configWith(cli, { groupId, secret: credential.secret });
+  const examined = options.check ? await examineLive(cli, config) : undefined;
   if (examined !== undefined) tell(cli, examined);
   const ladder = await chooseLadder(cli, options, examined?.givable ?? []);
+  const order = await orderFirstKey(cli, options);
 
-  if (credential.isNew) writeFileSync(credential.file, `${credential.secret}\n`, { flag: 'wx', mode: 0o600 });
-  if (existsSync(file)) renameSync(file, `${file}.old`);
   const chosen = new Map<string, Chosen>([
     ['group.id', { value: groupId, ...(examined && { note: examined.group.name }) }],
     ['platform.api_key_file', { value: relativeTo(file, credential.file) }],
   ]);
   if (ladder !== undefined) chosen.set('group.ladder', { value: ladderEntries(ladder), note: listRoles(ladder) });
   const { renderYaml } = await import('../../config/render-yaml.ts');
-  writeFileSync(file, renderYaml(chosen), { flag: 'wx' });
+  const files: NewFile[] = [
+    ...(credential.isNew ? [{ path: credential.file, text: `${credential.secret}\n`, mode: 0o600 }] : []),
+    { path: file, text: renderYaml(chosen) },
+  ];
+  const minted = await withFiles(files, async () => {
+    await cli.loadConfig();
+    return order && makeFirstKey(cli, order, options.out);
+  });
   cli.say(`Wrote ${file}.`);
 
-  const { config } = await cli.loadConfig();
-  const minted = await firstKey(cli, options);
   const url = `http://${config.server.host}:${config.server.port}`;
   cli.print(
     {
@@ -97,15 +101,30 @@ async function init(cli: Cli, options: InitOptions): Promise<void> {
 
 const takeUp = 'A daemon runs here already; it takes this up without a restart.\ntry: rankd reload';
 
-/** Through the configuration's own loader, so that what it would refuse is refused before anything is written. */
-async function examineLive(cli: Cli, { groupId, secret }: { groupId: number; secret: string }): Promise<Examined> {
-  const { config } = await configWith(cli, { groupId, secret });
+/** What can be known to fail before anybody is asked anything. */
+async function refuseEarly(cli: Cli, { key, place, out, force }: InitOptions, file: string): Promise<void> {
+  if (key === undefined && !cli.io.isTerminal && (place !== undefined || out !== undefined)) {
+    throw new RankdError(
+      'usage',
+      `${place === undefined ? '--out' : '--place'} is for an API key, and none is asked for.`,
+      {
+        hint: 'add --key NAME to make one',
+      },
+    );
+  }
+  if (!force) requireRoom(file, `add --force to keep it as ${file}.old and write a new one`);
+  if (out !== undefined) requireRoom(resolve(cli.io.cwd, out));
+  if (key !== undefined) await requireFreeName(cli, key);
+}
+
+async function examineLive(cli: Cli, config: Config): Promise<Examined> {
   await using app = await openRanking({ config, dataDir: cli.dataDir });
   using deadline = deadlineIn(app.clock, app.deadlineMs);
   const call = { signal: deadline.signal, deadlineAt: deadline.at, lane: 'operator' };
   return await whileWaiting(cli.line, 'waiting for Roblox', () => examine(app, call));
 }
 
+/** Through the configuration's own loader, so that what it would refuse is refused before anything is written. */
 async function configWith(cli: Cli, { groupId, secret }: { groupId: number; secret: string }): Promise<LoadedConfig> {
   const { loadConfig } = await import('../../config/load.ts');
   const { env, cwd } = cli.io;

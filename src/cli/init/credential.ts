@@ -1,8 +1,11 @@
-import { existsSync, readFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
+import { InvalidArgumentError } from 'commander';
+import { flawOfKey } from '../../config/platform-key.ts';
 import { RankdError } from '../../errors.ts';
 import { asGroupId } from '../arguments.ts';
 import type { Io } from '../io.ts';
+import { requireRoom } from '../new-file.ts';
 import { ask } from './questions.ts';
 
 /** The key of the platform, and the file it is in or is to be written to. */
@@ -16,7 +19,7 @@ export interface Credential {
 /** The group and the platform's key, from the flags, else asked for on the terminal. A key that is typed in goes to `folder`. */
 export async function obtainCredential(
   io: Io,
-  { group, credentialFile }: { group?: number; credentialFile?: string },
+  { group, credentialFile, force }: { group?: number; credentialFile?: string; force?: boolean },
   folder: string,
 ): Promise<{ groupId: number; credential: Credential }> {
   if (!io.isTerminal && (group === undefined || credentialFile === undefined)) {
@@ -24,25 +27,38 @@ export async function obtainCredential(
       hint: 'rankd init --group 4199740 --credential-file ./roblox.key',
     });
   }
+  const isNew = credentialFile === undefined || credentialFile === '-';
+  const file = isNew ? resolve(folder, 'roblox.key') : resolve(io.cwd, credentialFile);
+  if (isNew && !force) requireRoom(file, `use it with --credential-file ${file}, or move it away`);
   const groupId =
     group ?? (await ask(io, { question: 'Group id (the number in the address of its page): ', parse: asGroupId }));
-  if (credentialFile !== undefined && credentialFile !== '-') {
-    const file = resolve(io.cwd, credentialFile);
-    return { groupId, credential: { secret: readSecret(file), file, isNew: false } };
-  }
-  const secret = credentialFile === '-' ? await io.readStdin() : await io.askHidden('Open Cloud API key (not shown): ');
-  const file = resolve(folder, 'roblox.key');
-  if (existsSync(file)) {
-    throw new RankdError('already_exists', `${file} exists already and is not overwritten.`, {
-      hint: `use it with --credential-file ${file}, or move it away`,
-    });
-  }
-  return { groupId, credential: { secret: secret.trim(), file, isNew: true } };
+  const secret = credentialFile === undefined ? await askForKey(io) : await readKey(io, credentialFile, file);
+  return { groupId, credential: { secret, file, isNew } };
+}
+
+function askForKey(io: Io): Promise<string> {
+  const hidden = { ask: (question: string) => io.askHidden(question), stderr: (text: string) => io.stderr(text) };
+  const parse = (text: string) => {
+    const flaw = flawOfKey(text);
+    if (flaw === undefined) return text;
+    throw new InvalidArgumentError(`${flaw.charAt(0).toUpperCase()}${flaw.slice(1)}.`);
+  };
+  return ask(hidden, { question: 'Open Cloud API key (not shown): ', parse });
+}
+
+async function readKey(io: Io, credentialFile: string, file: string): Promise<string> {
+  const isTyped = credentialFile === '-';
+  const key = (isTyped ? await io.readStdin() : readSecret(file)).trim();
+  const flaw = flawOfKey(key);
+  if (flaw === undefined) return key;
+  throw new RankdError('config_invalid', `${isTyped ? 'Standard input' : file}: ${flaw}.`, {
+    hint: 'copy the key anew from the Creator Hub; nothing but the key belongs there',
+  });
 }
 
 function readSecret(file: string): string {
   try {
-    return readFileSync(file, 'utf8').trim();
+    return readFileSync(file, 'utf8');
   } catch (cause) {
     throw new RankdError('not_found', `The file with the Open Cloud key, ${file}, can't be read.`, {
       cause,

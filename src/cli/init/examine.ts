@@ -2,7 +2,7 @@ import type { ActingAccount } from '../../core/acting-account.ts';
 import { refusalOfCredential } from '../../core/credential.ts';
 import type { Group, Role } from '../../core/model.ts';
 import { givableRoles } from '../../core/role-plan.ts';
-import { RankdError } from '../../errors.ts';
+import { isRankdError, RankdError } from '../../errors.ts';
 import type { CallContext } from '../../ports.ts';
 import type { Ranking } from '../../usecases/ranking.ts';
 
@@ -21,6 +21,7 @@ export async function examine({ platform, group }: Ranking, call: CallContext): 
   const credential = await platform.checkCredential(call);
   const refusal = refusalOfCredential(credential);
   if (refusal !== undefined) throw refusal;
+  const found = await group.group(call).catch(unknownGroup);
   const acting = await group.acting(call);
   const scheme = await group.scheme(call);
   const isOwner = acting?.userId === acting?.ownerId;
@@ -30,11 +31,19 @@ export async function examine({ platform, group }: Ranking, call: CallContext): 
   if (givable.every(({ kind }) => kind === 'base')) throw reachesNothing(acting);
   const { expiresAt } = credential;
   return {
-    group: await group.group(call),
+    group: found,
     givable,
     ...(acting && { acting }),
     ...(expiresAt !== undefined && { expiresAt }),
   };
+}
+
+function unknownGroup(cause: unknown): never {
+  if (!isRankdError(cause, 'platform_rejected')) throw cause;
+  throw new RankdError('not_found', `There is no such group: ${cause.message}`, {
+    cause,
+    hint: "give --group the number in the address of the group's page",
+  });
 }
 
 function lacksPermission({ userId, rank }: ActingAccount): RankdError {

@@ -1,21 +1,38 @@
+import { InvalidArgumentError } from 'commander';
+import { RankdError } from '../../errors.ts';
 import { createKey, type MintedKey } from '../../usecases/keys.ts';
 import { asPlaceId, keyName } from '../arguments.ts';
 import type { Cli } from '../cli.ts';
 import { handOut } from '../commands/key/hand-out.ts';
 import { ask, isAgreed } from './questions.ts';
 
-/** The games' first key, by flags or where the person at the terminal wants one. */
-export async function firstKey(
+/** The games' first key as it is wanted. */
+export interface FirstKey {
+  name: string;
+  place: number | undefined;
+}
+
+/** Throws `already_exists` for a name that a key has. */
+export async function requireFreeName(cli: Cli, name: string): Promise<void> {
+  if (!(await isTaken(cli, name))) return;
+  throw new RankdError('already_exists', `A key named ${name} exists already.`, {
+    hint: `choose another name with --key, or leave --key out and go on with that one: rankd key show ${name}`,
+  });
+}
+
+/** By flags, or as the person at the terminal wants it; `undefined`: none. */
+export async function orderFirstKey(
   cli: Cli,
-  options: { key?: string; place?: number; out?: string },
-): Promise<MintedKey | undefined> {
-  const name = options.key ?? (await askForKey(cli));
-  if (name === undefined) return undefined;
-  const place = options.place ?? (await askForPlace(cli));
+  options: { key?: string; place?: number },
+): Promise<FirstKey | undefined> {
+  const name = options.key ?? (await askForName(cli));
+  return name === undefined ? undefined : { name, place: options.place ?? (await askForPlace(cli)) };
+}
+
+export async function makeFirstKey(cli: Cli, { name, place }: FirstKey, out: string | undefined): Promise<MintedKey> {
   return cli.withStore(async (store) => {
-    const order = { name, mode: 'live', scopes: ['verify', 'rank'] } as const;
-    const minted = await handOut(cli, options.out, () =>
-      createKey(store, { ...order, scopes: [...order.scopes] }, cli.by),
+    const minted = await handOut(cli, out, () =>
+      createKey(store, { name, mode: 'live', scopes: ['verify', 'rank'] }, cli.by),
     );
     if (place !== undefined) await store.addEntries({ keyId: minted.key.id, placeIds: [place] }, cli.by);
     cli.say(`Made the key "${name}"${place === undefined ? '' : ` for place ${place}`}; it is shown this once.`);
@@ -23,9 +40,20 @@ export async function firstKey(
   });
 }
 
-async function askForKey({ io }: Cli): Promise<string | undefined> {
-  if (!io.isTerminal || !(await isAgreed(io, 'Make an API key for your game now?'))) return undefined;
-  return ask(io, { question: 'Name of the key [my-game]: ', parse: keyName, preset: 'my-game' });
+async function askForName(cli: Cli): Promise<string | undefined> {
+  if (!cli.io.isTerminal || !(await isAgreed(cli.io, 'Make an API key for your game now?'))) return undefined;
+  const parse = async (text: string) => {
+    const name = keyName(text);
+    if (await isTaken(cli, name))
+      throw new InvalidArgumentError(`A key "${name}" exists already; choose another name.`);
+    return name;
+  };
+  return ask(cli.io, { question: 'Name of the key [my-game]: ', parse, preset: 'my-game' });
+}
+
+async function isTaken(cli: Cli, name: string): Promise<boolean> {
+  const key = await cli.withStore((store) => store.findKey(name));
+  return key?.name === name && key.revokedAt === undefined;
 }
 
 async function askForPlace({ io }: Cli): Promise<number | undefined> {

@@ -4,13 +4,12 @@ import type { Io } from '../io.ts';
 /** Asks until the answer is one that `parse` takes; what it refuses is told. Empty answers are the preset, where there is one. */
 export async function ask<T>(
   io: Pick<Io, 'ask' | 'stderr'>,
-  { question, parse, preset }: { question: string; parse: (text: string) => T; preset?: T },
+  { question, parse, preset = '' }: { question: string; parse: (text: string) => T | Promise<T>; preset?: string },
 ): Promise<T> {
   for (;;) {
-    const text = (await io.ask(question)).trim();
-    if (text === '' && preset !== undefined) return preset;
+    const text = (await io.ask(question)).trim() || preset;
     try {
-      return parse(text);
+      return await parse(text);
     } catch (error) {
       if (!(error instanceof InvalidArgumentError)) throw error;
       io.stderr(`${error.message}\n`);

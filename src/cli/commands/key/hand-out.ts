@@ -1,8 +1,8 @@
 import { rmSync, writeFileSync } from 'node:fs';
 import { resolve } from 'node:path';
-import { RankdError } from '../../../errors.ts';
 import type { MintedKey } from '../../../usecases/keys.ts';
 import type { Cli } from '../../cli.ts';
+import { makeFile } from '../../new-file.ts';
 import { keyDocument } from './key-document.ts';
 
 export const outOption = [
@@ -21,16 +21,7 @@ export async function writeSecret<Minted extends { secret: string }>(
   mint: () => Promise<Minted>,
 ): Promise<Minted> {
   const file = resolve(cli.io.cwd, out);
-  try {
-    writeFileSync(file, '', { flag: 'wx', mode: 0o600 });
-  } catch (cause) {
-    const exists = (cause as NodeJS.ErrnoException).code === 'EEXIST';
-    const what = exists ? `${out} exists already and is not overwritten.` : `${out} can't be written.`;
-    throw new RankdError(exists ? 'already_exists' : 'no_permission', what, {
-      cause,
-      hint: 'choose another file for --out',
-    });
-  }
+  makeFile({ path: file, text: '', mode: 0o600 });
   try {
     const minted = await mint();
     writeFileSync(file, `${minted.secret}\n`);

@@ -1,0 +1,60 @@
+import { accessSync, constants, existsSync, lstatSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { dirname } from 'node:path';
+import { RankdError } from '../errors.ts';
+import { asFileError } from '../stores/sqlite/write-whole.ts';
+
+export interface NewFile {
+  /** Absolute. */
+  path: string;
+  text: string;
+  mode?: number;
+}
+
+/**
+ * Throws what would keep a file from being made there: `already_exists`, `not_found` (its folder) or `no_permission`; `hint` is
+ * what to do where it exists.
+ */
+export function requireRoom(file: string, hint = anotherName): void {
+  try {
+    accessSync(dirname(file), constants.W_OK | constants.X_OK);
+  } catch (cause) {
+    throw asFileError(cause, file);
+  }
+  if (lstatSync(file, { throwIfNoEntry: false }) !== undefined) throw alreadyThere(file, hint);
+}
+
+/** Makes a file that was not there. Throws as `requireRoom`. */
+export function makeFile({ path, text, mode = 0o666 }: NewFile): void {
+  try {
+    writeFileSync(path, text, { flag: 'wx', mode });
+  } catch (cause) {
+    const exists = cause instanceof Error && 'code' in cause && cause.code === 'EEXIST';
+    throw exists ? alreadyThere(path, anotherName) : asFileError(cause, path);
+  }
+}
+
+/** Does `work` once these files are there; where it fails, all is as it was before. What they replace is kept as `.old`. */
+export async function withFiles<T>(files: NewFile[], work: () => Promise<T>): Promise<T> {
+  const undo: Array<() => void> = [];
+  try {
+    for (const file of files) {
+      const { path } = file;
+      if (existsSync(path)) {
+        renameSync(path, `${path}.old`);
+        undo.unshift(() => renameSync(`${path}.old`, path));
+      }
+      makeFile(file);
+      undo.unshift(() => rmSync(path));
+    }
+    return await work();
+  } catch (error) {
+    for (const step of undo) step();
+    throw error;
+  }
+}
+
+const anotherName = 'choose another name, or move that file away';
+
+function alreadyThere(file: string, hint: string): RankdError {
+  return new RankdError('already_exists', `${file} exists already and is not overwritten.`, { hint });
+}

@@ -1,0 +1,97 @@
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { expect, onTestFinished, test } from 'vitest';
+import { runCli } from '../../src/cli/program.ts';
+import { startFakeOpenCloud } from '../support/fake-open-cloud/index.ts';
+import { CliHome } from '../support/run-cli.ts';
+import { TerminalIo } from '../support/terminal-io.ts';
+
+/** Without a check nothing but this machine has a say. */
+const flags = ['init', '--group', '4199740', '--credential-file', 'cloud.key', '--no-check'];
+
+function machine(): CliHome {
+  const home = new CliHome();
+  onTestFinished(() => home[Symbol.dispose]());
+  writeFileSync(home.path('cloud.key'), 'an-open-cloud-key\n', { mode: 0o600 });
+  return home;
+}
+
+test.each<[what: string, code: number, args: string[], hint: RegExp]>([
+  ['a name that a key has already', 4, ['--key', 'taken'], /another name with --key/],
+  ['an --out that is there already', 4, ['--key', 'game', '--out', 'cloud.key'], /another name/],
+  ['an --out in a folder that is missing', 3, ['--key', 'game', '--out', 'nowhere/game.key'], /mkdir -p .+nowhere/],
+  ['a place without a key that it is for', 2, ['--place', '42'], /--key NAME/],
+  ['an --out without a key that it is for', 2, ['--out', 'game.key'], /--key NAME/],
+  ['a configuration in a folder that is missing', 3, ['--config', 'new/rankd.yaml'], /mkdir -p .+new/],
+])('%s: init ends with %i before anything is written, and its hint works for init', async (_, code, args, hint) => {
+  const home = machine();
+  await home.json('key', 'create', 'taken');
+  const result = await home.here([...flags, ...args]);
+  expect(result).toMatchObject({ code, stdout: '' });
+  expect(result.stderr).toMatch(hint);
+  expect(readdirSync(home.cwd)).toEqual(['cloud.key']);
+  expect((await home.json<{ keys: unknown[] }>('key', 'list')).keys).toHaveLength(1);
+});
+
+test('what init wrote and moved is put back where the rest does not work', async () => {
+  const home = machine();
+  writeFileSync(home.path('roblox.key'), 'the-key-before\n');
+  const args = ['init', '--group', '4199740', '--credential-file', '-', '--no-check', '--force'];
+  const result = await home.here([...args, '--key', 'game', '--out', 'rankd.yaml'], { input: 'another-key\n' });
+  expect(result.code).toBe(4);
+  expect(readdirSync(home.cwd).sort()).toEqual(['cloud.key', 'roblox.key']);
+  expect(readFileSync(home.path('roblox.key'), 'utf8')).toBe('the-key-before\n');
+});
+
+test('init writes the configuration where it is looked for: --config, then RANKD_CONFIG, then ./rankd.yaml', async () => {
+  const home = machine();
+  const env = { RANKD_CONFIG: home.path('mine.yaml') };
+  const fileOf = async (args: string[], options = {}) => {
+    const { code, stdout, stderr } = await home.here([...flags, ...args], options);
+    expect({ code, stderr }).toMatchObject({ code: 0 });
+    return stdout.trim();
+  };
+  expect(await fileOf(['--config', 'named.yaml'], { env })).toBe(home.path('named.yaml'));
+  expect(await fileOf([], { env })).toBe(home.path('mine.yaml'));
+  expect(await fileOf([])).toBe(home.path('rankd.yaml'));
+});
+
+test('--force gets through where both files are there, and keeps both', async () => {
+  const home = machine();
+  const args = ['init', '--group', '4199740', '--credential-file', '-', '--no-check'];
+  expect((await home.here(args, { input: 'first-key\n' })).code).toBe(0);
+  expect((await home.here([...args, '--force'], { input: 'second-key\n' })).code).toBe(0);
+  expect(readFileSync(home.path('roblox.key'), 'utf8')).toBe('second-key\n');
+  expect(readFileSync(home.path('roblox.key.old'), 'utf8')).toBe('first-key\n');
+  expect((await home.here(['config', 'check'])).code).toBe(0);
+});
+
+test('on a terminal init asks again for an Open Cloud key that is none, and for a name that a key has', async () => {
+  const home = machine();
+  await home.json('key', 'create', 'my-game');
+  const io = new TerminalIo(home, ['', '"quoted"', 'an-open-cloud-key', 'y', '', 'other-game', '42']);
+  expect(await runCli(['init', '--group', '4199740', '--no-check'], io), io.talk).toBe(0);
+  expect(io.talk).toContain('The key is empty');
+  expect(io.talk).toContain('"my-game" exists already');
+  expect((await home.here(['whitelist', 'check', '42', '--key', 'other-game'])).code).toBe(0);
+});
+
+test.each([
+  ['', 'the key is empty'],
+  ['two words', 'the key has spaces'],
+])('a file whose content %j is no Open Cloud key is named with what is wrong with it', async (content, flaw) => {
+  const home = machine();
+  writeFileSync(home.path('cloud.key'), content);
+  const { code, stderr } = await home.here(flags);
+  expect({ code, stderr }).toEqual({ code: 78, stderr: expect.stringContaining(`cloud.key: ${flaw}`) });
+  expect(readdirSync(home.cwd)).toEqual(['cloud.key']);
+});
+
+test('a group that Roblox does not know ends init with 3 and says where the id is found', async () => {
+  const home = machine();
+  const roblox = await startFakeOpenCloud();
+  onTestFinished(() => roblox.close());
+  writeFileSync(home.path('cloud.key'), roblox.apiKey);
+  const env = { RANKD_PLATFORM_BASE_URL: roblox.baseUrl, RANKD_PLATFORM_LEGACY_BASE_URL: roblox.legacyBaseUrl };
+  const { code, stderr } = await home.here(['init', '--group', '99', '--credential-file', 'cloud.key'], { env });
+  expect({ code, stderr }).toEqual({ code: 3, stderr: expect.stringMatching(/no such group.*\ntry: .*address/) });
+});
