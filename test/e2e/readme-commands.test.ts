@@ -22,12 +22,15 @@ test.concurrent("README's own commands change a rank, show it, and list it in th
   expect(stdout).toMatch(/ applied +Newcomer \(1001\)/);
 });
 
-test.concurrent("README's commands for a real group set it up, serve it, and change a first rank on it", async () => {
+test.concurrent("README's commands for a real group, typed after those of the trial, set it up, serve it, and change a first rank; no key of the trial is left", async () => {
   const [init = '', serve = '', ...requests] = readmeCommands('## Go live on a real group');
   const [, groupId] = /--group (\d+)/.exec(init) ?? [];
   const roblox = await startFakeOpenCloud({ groupId: Number(groupId) });
   try {
     using home = new CliHome();
+    await using trial = await DaemonProcess.start(home);
+    await typed(readmeCommands('## First rank change'), { home, daemon: trial });
+    await trial.stop();
     const env = { RANKD_PLATFORM_BASE_URL: roblox.baseUrl, RANKD_PLATFORM_LEGACY_BASE_URL: roblox.legacyBaseUrl };
     writeFileSync(home.path('roblox.key'), roblox.apiKey, { mode: 0o600 });
     await typed([init], { home, env });
@@ -35,6 +38,8 @@ test.concurrent("README's commands for a real group set it up, serve it, and cha
     await using daemon = await DaemonProcess.start(home, { env });
     expect(await typed(requests, { home, daemon })).toContain('{"success":true,');
     expect(roblox.journal.writes(1001).length).toBeGreaterThan(0);
+    const { keys } = await home.json<{ keys: Array<{ name: string; state: string }> }>('key', 'list');
+    expect(keys.filter(({ state }) => state === 'active').map(({ name }) => name)).toEqual(['my-game']);
   } finally {
     await roblox.close();
   }

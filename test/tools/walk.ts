@@ -50,7 +50,6 @@ async function onRealGroup(): Promise<number> {
   const roblox = await startFakeOpenCloud({ groupId: Number(groupId), latencyMs: Number(values.latency) });
   try {
     writeFileSync(join(clone, 'roblox.key'), roblox.apiKey, { mode: 0o600 });
-    rmSync(join(clone, 'my-game.key'));
     const addresses = {
       RANKD_PLATFORM_BASE_URL: roblox.baseUrl,
       RANKD_PLATFORM_LEGACY_BASE_URL: roblox.legacyBaseUrl,
