@@ -28,9 +28,8 @@ test.concurrent("README's commands for a real group, typed after those of the tr
   const roblox = await startFakeOpenCloud({ groupId: Number(groupId) });
   try {
     using home = new CliHome();
-    await using trial = await DaemonProcess.start(home);
-    await typed(readmeCommands('## First rank change'), { home, daemon: trial });
-    await trial.stop();
+    const trial = readmeCommands('## First rank change').filter((command) => !command.startsWith('curl'));
+    await typed(trial, { home });
     const env = { RANKD_PLATFORM_BASE_URL: roblox.baseUrl, RANKD_PLATFORM_LEGACY_BASE_URL: roblox.legacyBaseUrl };
     writeFileSync(home.path('roblox.key'), roblox.apiKey, { mode: 0o600 });
     await typed([init], { home, env });
