@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { dirname } from 'node:path';
-import { type Document, isMap, isScalar, LineCounter, parseDocument } from 'yaml';
+import { type Document, isMap, isScalar, LineCounter, parseDocument, type YAMLError } from 'yaml';
 import { RankdError } from '../errors.ts';
 import { excerpt } from './excerpt.ts';
 import type { Layer } from './layer.ts';
@@ -35,7 +35,7 @@ export function readConfigFile(location: ConfigLocation): ConfigFile {
     setting: pathText(path),
   });
 
-  const flaws = [...document.errors, ...document.warnings];
+  const flaws = onePerLine([...document.errors, ...document.warnings], lines);
   const problems: Problem[] = flaws.map((flaw) => ({
     ...placeAt(flaw.pos[0], { isKnown: false }),
     text: describeFlaw(flaw),
@@ -56,6 +56,12 @@ export function readConfigFile(location: ConfigLocation): ConfigFile {
   };
 }
 
+/** The parser stumbles over one wrong indentation twice. */
+function onePerLine(flaws: YAMLError[], lines: LineCounter): YAMLError[] {
+  const lineOf = ({ pos }: YAMLError) => lines.linePos(pos[0]).line;
+  return flaws.filter((flaw, index) => flaws.findIndex((other) => lineOf(other) === lineOf(flaw)) === index);
+}
+
 /** e.g. `group.ladder[2]`. */
 function pathText(path: readonly PropertyKey[]): string {
   return path
@@ -70,11 +76,24 @@ function shown(name: string): string {
 }
 
 function readText({ path, name }: ConfigLocation): string {
+  const bytes = readBytes({ path, name });
+  if (!isUtf16(bytes)) return bytes.toString('utf8');
+  throw new RankdError('config_invalid', `${name} is saved as UTF-16; rankd reads UTF-8.`, {
+    hint: 'save the file as UTF-8 in your editor, then run the command again',
+  });
+}
+
+function readBytes({ path, name }: ConfigLocation): Buffer {
   try {
-    return readFileSync(path, 'utf8');
+    return readFileSync(path);
   } catch (cause) {
     throw unreadable(name, cause);
   }
+}
+
+/** By its byte order mark: editors and PowerShell on Windows write it. */
+function isUtf16(bytes: Buffer): boolean {
+  return ['fffe', 'feff'].includes(bytes.toString('hex', 0, 2));
 }
 
 function unreadable(name: string, cause: unknown): RankdError {

@@ -147,7 +147,16 @@ export const settingsSchema = section({
     .describe(
       'API keys declared here, not made by rankd key create; commands show them, but only this file changes them.',
     ),
+}).check(({ value: { server, metrics }, issues }) => {
+  const isTaken = metrics.enabled && metrics.port === server.port && metrics.port !== 0;
+  if (issues.length > 0 || !isTaken || !overlap(metrics.host, server.host)) return;
+  const message = 'another port than that of the server (server.port)';
+  issues.push({ code: 'custom', path: ['metrics', 'port'], input: metrics.port, message });
 });
+
+function overlap(one: string, other: string): boolean {
+  return one === other || [one, other].some((host) => host === '0.0.0.0' || host === '::');
+}
 
 /** The settings as the file names them, checked and with defaults; durations are in milliseconds. */
 export type Settings = z.output<typeof settingsSchema>;

@@ -7,8 +7,11 @@ export function describeFlaw({ code }: YAMLError): string {
 
 const flaws: Partial<Record<YAMLError['code'], string>> = {
   BAD_INDENT: 'no valid YAML: indented unlike the lines around it, or a bracket before is still open',
+  BLOCK_AS_IMPLICIT_KEY:
+    'no valid YAML: after this value, a line below is indented too far, or a second name: stands on the same line',
   DUPLICATE_KEY: 'this name is given twice in its section',
   MISSING_CHAR: 'no valid YAML: a character is missing here, such as a colon, a comma, a quote or a bracket',
+  MULTILINE_IMPLICIT_KEY: 'no valid YAML: a colon is missing here, or a line below is indented too far',
   MULTIPLE_DOCS: 'a second document (---) starts here; only one is allowed',
   TAB_AS_INDENT: 'no valid YAML: indented with a tab; use spaces',
   TAG_RESOLVE_FAILED: 'has a tag (!name); tags mean nothing here',

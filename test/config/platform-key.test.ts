@@ -87,6 +87,7 @@ describe('a key that cannot be one is refused without showing it', () => {
     ['empty', '\n', 'the key is empty'],
     ['two lines', 's3cret\ns3cret', /^the key has spaces, line breaks/],
     ['a space', 's3cret s3cret', /^the key has spaces, line breaks/],
+    ['in quotes', '"s3cret"\n', 'the key is in quotes; remove them'],
     ['not ASCII', 's3cret→', /^the key has spaces, line breaks/],
   ])('%s', (_, text, complaint) => {
     box.write('roblox.key', text);

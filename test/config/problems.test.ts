@@ -1,3 +1,4 @@
+import { writeFileSync } from 'node:fs';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { Sandbox } from './sandbox.ts';
 
@@ -64,6 +65,13 @@ describe('YAML that does not hold is refused with its place', () => {
       'log: {level: info}\nlog: {level: warn}',
       'rankd.yaml:2:1: this name is given twice in its section',
     ],
+    [
+      'an entry deeper than those before it',
+      'group:\n id: 5\n   ladder: [1]',
+      'rankd.yaml:2:6: no valid YAML: after this value, a line below is indented too far, or a second name: stands on the same line',
+    ],
+    ['two names on a line', 'server: port: 7265', /^rankd\.yaml:1:9: .* stands on the same line/],
+    ['a name without a colon', 'server\nlog: {level: info}', /^rankd\.yaml:1:1: .* colon is missing/],
     ['a second document', 'log: {}\n---\nlog: {}', /^rankd\.yaml:2:\d: a second document/],
     ['a list', '- a', /^rankd\.yaml:1:1: expected a mapping of settings/],
     ['a bare word', 'port', /^rankd\.yaml:1:1: expected a mapping of settings/],
@@ -77,6 +85,13 @@ describe('YAML that does not hold is refused with its place', () => {
     expect(more).toEqual([]);
     if (typeof complaint === 'string') expect(line).toBe(complaint);
     else expect(line).toMatch(complaint);
+  });
+
+  test.each(['utf16le', 'utf-16be'])('%s', (encoding) => {
+    const text = Buffer.from('\uFEFFgroup: {id: 5}\n', 'utf16le');
+    writeFileSync(box.path('rankd.yaml'), encoding === 'utf16le' ? text : text.swap16());
+    expect(box.failure().message).toBe('rankd.yaml is saved as UTF-16; rankd reads UTF-8.');
+    expect(box.failure().hint).toContain('UTF-8');
   });
 
   test('aliases that multiply', () => {
@@ -200,4 +215,17 @@ describe('variables that start with RANKD_', () => {
       box.path('other.yaml'),
     );
   });
+});
+
+test('a listener for metrics on the address of the server is refused, unless it is off or either port is any free one', () => {
+  const complaint = 'metrics.port: is 7265; expected another port than that of the server (server.port)';
+  expect(box.complaints('metrics: {enabled: true, port: 7265}')).toEqual([`rankd.yaml:1:32 ${complaint}`]);
+  expect(box.failure({ env: { RANKD_SERVER_HOST: '0.0.0.0' } }).message).toContain('metrics.port: is 7265');
+  expect(box.complaints('server: {port: 9265}\nmetrics: {enabled: true}')[0]).toContain('metrics.port: is 9265');
+  for (const text of ['metrics: {port: 7265}', 'metrics: {enabled: true, port: 7265, host: 127.0.0.2}']) {
+    box.write('rankd.yaml', text);
+    expect(box.load().config.metrics.port).toBe(7265);
+  }
+  box.write('rankd.yaml', 'server: {port: 0}\nmetrics: {enabled: true, port: 0}');
+  expect(box.load().config.metrics.port).toBe(0);
 });
