@@ -74,6 +74,17 @@ export function moment(text: string): number {
 /** Without an offset, a time would mean another one on each machine. */
 const isoPattern = /^\d{4}-\d\d-\d\d(T\d\d:\d\d(:\d\d(\.\d{1,3})?)?(Z|[+-]\d\d:\d\d))?$/;
 
+export function filled(text: string): string {
+  if (text !== '') return text;
+  throw new InvalidArgumentError('It must not be empty.');
+}
+
+/** A dash is not taken for standard output: that is where results go without a file. */
+export function newFileName(text: string): string {
+  if (text !== '' && text !== '-') return text;
+  throw new InvalidArgumentError('It must be the name of a new file.');
+}
+
 export function keyName(text: string): string {
   if (isKeyName(text)) return text;
   throw new InvalidArgumentError(

@@ -55,7 +55,17 @@ export class Cli {
   /** The same for a text with a format of its own, to the last character. */
   printAsIs(document: Record<string, unknown>, text: string): void {
     this.line.clear();
-    this.io.stdout(this.options.json ? jsonLine({ v: 1, ...document }) : text);
+    this.io.stdout(this.#shape(document, text));
+  }
+
+  /** As `print`; rejects where it could not be written. */
+  async printSurely(document: Record<string, unknown>, text: string): Promise<void> {
+    this.line.clear();
+    await this.io.stdoutBytes(Buffer.from(this.#shape(document, `${printableLines(text)}\n`)));
+  }
+
+  #shape(document: Record<string, unknown>, text: string): string {
+    return this.options.json ? jsonLine({ v: 1, ...document }) : text;
   }
 
   /** Talk beside the result; silent with -q and --json. */

@@ -4,7 +4,7 @@ export interface Io {
   stdout(text: string): void;
   /** Resolves once there is room for more results: a long stream of them stays flat in memory. */
   drained(): Promise<void>;
-  /** A result that is not text, piece by piece; rejects where nobody takes it any more. */
+  /** A result that is not text, or must not be lost, piece by piece; rejects where nobody takes it any more. */
   stdoutBytes(chunk: Uint8Array): Promise<void>;
   /** Talk: progress, hints, errors. */
   stderr(text: string): void;

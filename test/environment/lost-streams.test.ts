@@ -61,6 +61,14 @@ test('a result that can not be written is said in two lines, and a refusal nobod
   expect(await once(unread, 'exit')).toEqual([3, null]);
 });
 
+test('a secret that can not be written is told with what ends or replaces the key that it is of', async () => {
+  for (const command of ['key create lost', 'key rotate lost --json']) {
+    const lost = shell(`"$@" ${command} >/dev/full`);
+    const [said, [code]] = await Promise.all([text(lost.stderr), once(lost, 'exit')]);
+    expect({ code, said }).toEqual({ code: 1, said: expect.stringMatching(/rankd key rotate lost .+ revoke lost/) });
+  }
+});
+
 /** Runs a line of bash in which `"$@"` is the built rankd, in the home of these tests. */
 function shell(line: string, options: SpawnOptions = {}) {
   return spawn('bash', ['-c', line, 'bash', process.execPath, binary], {

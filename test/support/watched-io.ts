@@ -20,7 +20,7 @@ export class WatchedIo {
     this.out += text;
   };
 
-  stdoutBytes = () => Promise.reject(new Error('only text is kept here'));
+  stdoutBytes = async (chunk: Uint8Array) => this.stdout(Buffer.from(chunk).toString());
 
   stderr = (text: string) => {
     this.talk += text;

@@ -10,7 +10,7 @@ import type { ActingAccount } from '../../core/acting-account.ts';
 import { listRoles } from '../../core/role-plan.ts';
 import { RankdError } from '../../errors.ts';
 import { isDaemonRunning } from '../../stores/sqlite/daemon-lock.ts';
-import { asGroupId, asPlaceId, keyName } from '../arguments.ts';
+import { asGroupId, asPlaceId, keyName, newFileName } from '../arguments.ts';
 import type { Cli } from '../cli.ts';
 import { counted } from '../counted.ts';
 import { examples } from '../help.ts';
@@ -21,6 +21,7 @@ import { chooseLadder, ladderEntries } from '../init/ladder.ts';
 import { luauSnippet } from '../init/snippet.ts';
 import { type NewFile, requireRoom, withFiles } from '../new-file.ts';
 import { whileWaiting } from '../patience.ts';
+import { printSecret } from './key/hand-out.ts';
 
 interface InitOptions {
   group?: number;
@@ -43,7 +44,7 @@ export function initCommand(program: Command, cli: Cli): void {
     .option('--no-check', 'do not ask Roblox whether key and group fit')
     .option('--key <name>', 'make this API key for the games', keyName)
     .option('--place <id>', 'place that the API key is good for', asPlaceId)
-    .option('--out <file>', 'write the secret of the API key to this new file')
+    .option('--out <file>', 'write the secret of the API key to this new file', newFileName)
     .option('--force', 'keep existing files as rankd.yaml.old and roblox.key.old')
     .addHelpText(
       'after',
@@ -84,17 +85,15 @@ async function init(cli: Cli, options: InitOptions): Promise<void> {
   cli.say(`Wrote ${file}.`);
 
   const url = `http://${config.server.host}:${config.server.port}`;
-  cli.print(
-    {
-      file,
-      credentialFile: credential.file,
-      group: examined?.group ?? { id: groupId },
-      ladder: ladder?.map(({ rank, id, name }) => ({ rank, id, name })) ?? null,
-      key: minted === undefined ? null : minted.key.id,
-      ...(minted !== undefined && options.out === undefined && { secret: minted.secret }),
-    },
-    minted === undefined || options.out !== undefined ? file : minted.secret,
-  );
+  const document = {
+    file,
+    credentialFile: credential.file,
+    group: examined?.group ?? { id: groupId },
+    ladder: ladder?.map(({ rank, id, name }) => ({ rank, id, name })) ?? null,
+    key: minted === undefined ? null : minted.key.id,
+  };
+  if (minted === undefined || options.out !== undefined) cli.print(document, file);
+  else await printSecret(cli, minted.key, { ...document, secret: minted.secret }, minted.secret);
   cli.say(`\nFor the game, with the address where it reaches rankd in place of ${url}:\n\n${luauSnippet(url)}\n`);
   cli.say((await isDaemonRunning(cli.dataDir)) ? takeUp : 'try: rankd serve');
 }

@@ -57,7 +57,7 @@ async function create(
     const existing = ifNotExists ? await store.findKey(name) : undefined;
     if (existing !== undefined && existing.revokedAt === undefined) return printExisting(cli, existing, order);
     const minted = await handOut(cli, out, () => createKey(store, order, cli.by));
-    printMinted(cli, minted, out, { created: true });
+    await printMinted(cli, minted, out, { created: true });
     cli.say(`try: rankd whitelist add PLACE --key ${name}`);
   });
 }

@@ -2,6 +2,7 @@ import { Argument, type Command } from 'commander';
 import { hashKey, keyMode, mintKey } from '../../../core/api-key.ts';
 import type { KeyMode } from '../../../core/model.ts';
 import { RankdError } from '../../../errors.ts';
+import { newFileName } from '../../arguments.ts';
 import type { Cli } from '../../cli.ts';
 import { examples } from '../../help.ts';
 import { writeSecret } from './hand-out.ts';
@@ -18,7 +19,7 @@ export function hashCommand(key: Command, cli: Cli): void {
     .addArgument(
       new Argument('[-]', 'a dash: the secret comes from standard input, so that no history keeps it').choices(['-']),
     )
-    .option('--new <file>', 'make a new secret and write it to this new file that only you can read')
+    .option('--new <file>', 'make a new secret and write it to this new file that only you can read', newFileName)
     .option('--test', 'with --new: a secret for a key that changes nothing')
     .addHelpText('after', examples('rankd key hash --new my-game.key', 'rankd key hash - < my-game.key'))
     .action((dash: string | undefined, options: HashOptions) => hash(cli, dash, options));

@@ -10,18 +10,24 @@ import { isoOrNull } from '../../time.ts';
 import { handOut, outOption, printMinted } from './hand-out.ts';
 import { keyArgument } from './key-argument.ts';
 
+const usualOverlapMs = 24 * 3_600_000;
+
 export function rotateCommand(key: Command, cli: Cli): void {
   key
     .command('rotate')
     .description('make a new secret; the old one works on until the overlap ends')
     .argument(...keyArgument)
-    .option('--overlap <duration>', 'how long the old secret works on', duration, 24 * 3_600_000)
+    .option('--overlap <duration>', 'how long the old secret works on (default: 24h)', duration)
     .option(...outOption)
     .addHelpText('after', examples('rankd key rotate my-game', 'rankd key rotate my-game --overlap 0s'))
-    .action((idOrName: string, options: { overlap: number; out?: string }) => rotate(cli, idOrName, options));
+    .action((idOrName: string, options: { overlap?: number; out?: string }) => rotate(cli, idOrName, options));
 }
 
-async function rotate(cli: Cli, idOrName: string, { overlap, out }: { overlap: number; out?: string }): Promise<void> {
+async function rotate(
+  cli: Cli,
+  idOrName: string,
+  { overlap = usualOverlapMs, out }: { overlap?: number; out?: string },
+): Promise<void> {
   await cli.withStore(async (store) => {
     const key = await requireKey(store, idOrName);
     const state = keyState(key, systemClock.now());
@@ -32,7 +38,7 @@ async function rotate(cli: Cli, idOrName: string, { overlap, out }: { overlap: n
     }
     const oldExpiresAt = systemClock.now() + overlap;
     const minted = await handOut(cli, out, () => rotateKey(store, { key, oldExpiresAt }, cli.by));
-    printMinted(cli, minted, out, {});
+    await printMinted(cli, minted, out, {});
     cli.say(
       overlap === 0
         ? 'The old secret is refused from now on.'
