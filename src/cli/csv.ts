@@ -1,3 +1,6 @@
+import { RankdError } from '../errors.ts';
+import type { Cli } from './cli.ts';
+
 import { printable } from './safe-text.ts';
 
 /** One line of CSV (RFC 4180), its line break included. Cells are safe to open in a spreadsheet and to show on a terminal. */
@@ -12,4 +15,10 @@ function harmless(text: string): string {
 
 function quoted(text: string): string {
   return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
+}
+
+/** `--json` promises one document, which rows are not. Throws `usage`. */
+export function refuseJson({ options }: Pick<Cli, 'options'>, flag: string): void {
+  if (!options.json) return;
+  throw new RankdError('usage', `--json and ${flag} exclude each other.`, { hint: `leave --json or ${flag} out` });
 }

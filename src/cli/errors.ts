@@ -1,7 +1,7 @@
 import { ConfigError } from '../config/problem.ts';
 import { withoutKeys } from '../core/api-key.ts';
 import { type ErrorCode, type RankdError, reasons } from '../errors.ts';
-import { jsonLine, printableLines } from './safe-text.ts';
+import { jsonLine, printable, printableLines } from './safe-text.ts';
 
 /** 0 is done; these follow the shell's and sysexits' customs. */
 export const exitCodes = {
@@ -60,12 +60,18 @@ const usualHints: Partial<Record<ErrorCode, string>> = {
   internal: 'run the command again with -v and report what it prints',
 };
 
+export function hintOf({ code, hint }: RankdError): string {
+  return hint ?? usualHints[code] ?? 'rankd --help';
+}
+
 /** The two lines of an error on a terminal, or its JSON document. */
 export function formatError(error: RankdError, { asJson }: { asJson: boolean }): string {
-  const hint = error.hint ?? usualHints[error.code] ?? 'rankd --help';
+  const hint = hintOf(error);
   const { code, retryAfterMs } = error;
   const message = withoutKeys(error.message);
-  if (!asJson) return `error: ${printableLines(message)}\ntry: ${printableLines(hint)}\n`;
+  const shown =
+    code === 'config_invalid' || error instanceof ConfigError ? printableLines(message) : printable(message);
+  if (!asJson) return `error: ${shown}\ntry: ${printableLines(hint)}\n`;
   const retryAfter = retryAfterMs === undefined ? {} : { retryAfter: Math.ceil(retryAfterMs / 1000) };
   const problems = error instanceof ConfigError ? { problems: error.problems } : {};
   return jsonLine({ v: 1, success: false, error: reasons[code], code, message, try: hint, ...retryAfter, ...problems });

@@ -48,6 +48,12 @@ async function readList(io: Io, file: string): Promise<string> {
   try {
     return readFileSync(resolve(io.cwd, file), 'utf8');
   } catch (cause) {
+    if (cause instanceof Error && 'code' in cause && cause.code === 'EISDIR') {
+      throw new RankdError('usage', `${file} is a folder.`, {
+        cause,
+        hint: 'name a file in it, or - for standard input',
+      });
+    }
     const isMissing = cause instanceof Error && 'code' in cause && cause.code === 'ENOENT';
     throw new RankdError(
       isMissing ? 'not_found' : 'no_permission',

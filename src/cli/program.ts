@@ -1,6 +1,7 @@
 import { Command, CommanderError } from 'commander';
 import { asRankdError, RankdError } from '../errors.ts';
 import { version } from '../version.ts';
+import { filled } from './arguments.ts';
 import { asTyped } from './as-typed.ts';
 import { Cli } from './cli.ts';
 import { auditCommands } from './commands/audit.ts';
@@ -73,8 +74,9 @@ export function createProgram(io: Io): Command {
     .option(
       '-c, --config <file>',
       'configuration file (default: ./rankd.yaml, ~/.config/rankd/rankd.yaml, /etc/rankd/rankd.yaml)',
+      filled,
     )
-    .option('--data-dir <dir>', 'where the database lives (default: ~/.local/share/rankd)')
+    .option('--data-dir <dir>', 'where the database lives (default: ~/.local/share/rankd)', filled)
     .option('--json', 'print one JSON document')
     .option('-q, --quiet', 'print results only')
     .option('-v, --verbose', 'print more, causes of errors included')
@@ -136,7 +138,7 @@ function usageError({ code, message }: CommanderError, command: Command): RankdE
     const names = command.commands.map((one) => one.name()).join(', ');
     return new RankdError('usage', `\`${path}\` needs a command: ${names}.`, { hint: help });
   }
-  const [problem = '', suggestion] = message.replace(/^error: /, '').split('\n');
+  const [, problem = '', suggestion] = /^(?:error: )?(.*?)(?:\n(\(Did you mean .*\)))?$/s.exec(message) ?? [];
   const what = problem.charAt(0).toUpperCase() + problem.slice(1).replace(/\.$/, '');
   return new RankdError('usage', `${what}.`, { hint: suggestion === undefined ? help : suggested(path, suggestion) });
 }

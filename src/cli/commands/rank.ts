@@ -14,7 +14,7 @@ import { type CheckResult, testRank } from '../../usecases/test-rank.ts';
 import { asPlaceId, asRank, asUserId, wholeNumber } from '../arguments.ts';
 import { changeDocument } from '../change-document.ts';
 import type { Cli } from '../cli.ts';
-import { exitCodes, formatError } from '../errors.ts';
+import { exitCodes, formatError, hintOf } from '../errors.ts';
 import { ExitCode } from '../exit-code.ts';
 import { examples } from '../help.ts';
 import { table } from '../table.ts';
@@ -89,6 +89,9 @@ async function test(
   { user, newRank }: { user: number; newRank: number },
   { key, place, ranker }: TestOptions,
 ): Promise<void> {
+  if (place !== undefined && key === undefined) {
+    throw new RankdError('usage', '--place is checked against the whitelist of a key.', { hint: 'add --key KEY' });
+  }
   await cli.withRanking(async (app, call) => {
     const request = requestOf({ user, newRank, ranker });
     const order = { request, placeId: place, key: key === undefined ? undefined : await requireKey(app.store, key) };
@@ -193,6 +196,6 @@ function detailOf(result: CheckResult): string {
 function checkDocument(result: CheckResult): Record<string, unknown> {
   const { name, state } = result;
   if (result.state !== 'FAIL') return { name, state, detail: result.detail };
-  const { code, message, hint = null } = result.error;
-  return { name, state, code, detail: message, try: hint };
+  const { code, message } = result.error;
+  return { name, state, code, detail: message, try: hintOf(result.error) };
 }

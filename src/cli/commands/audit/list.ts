@@ -3,6 +3,7 @@ import type { AuditFilter } from '../../../ports.ts';
 import { requireKey } from '../../../usecases/keys.ts';
 import { moment, wholeNumber } from '../../arguments.ts';
 import type { Cli } from '../../cli.ts';
+import { refuseJson } from '../../csv.ts';
 import { examples } from '../../help.ts';
 import { whileStreaming } from '../../patience.ts';
 import { table } from '../../table.ts';
@@ -39,7 +40,12 @@ export function listCommand(audit: Command, cli: Cli): void {
       `at most this many (default: ${usualLimit}; with --export, all)`,
       wholeNumber(1, 100_000_000),
     )
-    .option('--follow', 'show the newest, oldest first, then new ones as they come, until SIGINT or SIGTERM')
+    .addOption(
+      new Option(
+        '--follow',
+        'show the newest, oldest first, then new ones as they come, until SIGINT or SIGTERM',
+      ).conflicts('until'),
+    )
     .addOption(new Option('--export <format>', 'print all of them in this format').choices(['csv']).conflicts('follow'))
     .addHelpText(
       'after',
@@ -55,6 +61,7 @@ export function listCommand(audit: Command, cli: Cli): void {
 }
 
 async function list(cli: Cli, options: ListOptions): Promise<void> {
+  if (options.export !== undefined) refuseJson(cli, '--export');
   await cli.withStore(async (store) => {
     const { by, action, subject, since, until, limit = usualLimit } = options;
     const key = options.key === undefined ? undefined : await requireKey(store, options.key);

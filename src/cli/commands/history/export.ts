@@ -1,7 +1,7 @@
 import { type Command, Option } from 'commander';
 import { detailedChangeDocument } from '../../change-document.ts';
 import type { Cli } from '../../cli.ts';
-import { csvLine } from '../../csv.ts';
+import { csvLine, refuseJson } from '../../csv.ts';
 import { examples } from '../../help.ts';
 import { whileStreaming } from '../../patience.ts';
 import { jsonLine } from '../../safe-text.ts';
@@ -27,6 +27,7 @@ export function exportCommand(history: Command, cli: Cli): void {
 
 /** Page by page: memory stays flat however long the history is. */
 async function exportChanges(cli: Cli, { format, ...options }: SelectionOptions & { format?: Format }): Promise<void> {
+  if (format !== undefined) refuseJson(cli, '--format');
   const { begin, piece, between, end } = shapes[format ?? (cli.options.json ? 'json' : 'csv')];
   await whileStreaming(cli, 'exporting', () =>
     cli.withStore(async (store) => {

@@ -49,6 +49,7 @@ async function undo(cli: Cli, { undo: undoId, dryRun = false, ...options }: Undo
   await cli.withRanking(async (app) => {
     const selection = { ...(await selectionOf(app.store, options)), ...(undoId !== undefined && { undoId }) };
     const plan = await planUndo(app.store, selection);
+    if (undoId !== undefined && plan.changes === 0) throw nothingOf(undoId);
     await warnOfKey(cli, app, selection);
     if (!dryRun && plan.members.length > 0) {
       await confirm(
@@ -58,6 +59,12 @@ async function undo(cli: Cli, { undo: undoId, dryRun = false, ...options }: Undo
     }
     const run = await carryOut(cli, app, { plan, selection, dryRun });
     printUndo(cli, { plan, selection, dryRun, run });
+  });
+}
+
+function nothingOf(undoId: string): RankdError {
+  return new RankdError('not_found', `There is no undo ${undoId} that changed anything.`, {
+    hint: 'rankd audit list --action history.undo',
   });
 }
 

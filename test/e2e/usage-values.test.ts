@@ -1,0 +1,61 @@
+import { mkdirSync, readdirSync } from 'node:fs';
+import { expect, onTestFinished, test } from 'vitest';
+import { CliHome } from '../support/run-cli.ts';
+
+async function homeWithKey(): Promise<CliHome> {
+  const home = new CliHome();
+  onTestFinished(() => home[Symbol.dispose]());
+  await home.json('key', 'create', 'game');
+  return home;
+}
+
+test.each<[args: string[], code: number, words: RegExp]>([
+  [['key', 'create', 'new', '--out', ''], 2, /--out.* name of a new file/],
+  [['key', 'create', 'new', '--out', '-'], 2, /--out.* name of a new file/],
+  [['key', 'rotate', 'game', '--out', 'nowhere/new.key'], 3, /try: mkdir -p .*nowhere/],
+  [['key', 'hash', '--new', ''], 2, /--new/],
+  [['key', 'hash', '--new', 'folder'], 4, /try: choose another name/],
+  [['whitelist', 'add', '--file', 'folder'], 2, /folder is a folder.*\ntry: name a file/],
+  [['--data-dir', '', 'key', 'list'], 2, /--data-dir/],
+  [['--config', '', 'config', 'check'], 2, /--config/],
+  [['rank', 'test', '1001', '20', '--place', '42'], 2, /--place.*\ntry: add --key/],
+  [['history', 'undo', '--undo', 'undo_typo', '-y'], 3, /undo_typo.*\ntry: rankd audit list --action history.undo/],
+  [['history', 'export', '--json', '--format', 'csv'], 2, /--json/],
+  [['audit', 'list', '--json', '--export', 'csv'], 2, /--json/],
+  [['audit', 'list', '--follow', '--until', '1h'], 2, /--follow.*--until|--until.*--follow/],
+])('%j ends with %i and says why', async (args, code, words) => {
+  const home = await homeWithKey();
+  mkdirSync(home.path('folder'));
+  const result = await home.here(args);
+  expect({ code: result.code, talk: result.stdout + result.stderr }).toEqual({
+    code,
+    talk: expect.stringMatching(words),
+  });
+  expect(readdirSync(home.cwd)).toEqual(['folder']);
+});
+
+test('a line break in an argument leaves an error its two lines', async () => {
+  const home = await homeWithKey();
+  for (const args of [
+    ['key', 'show', 'a\nb'],
+    ['key', 'show', 'game', '--a\nb'],
+    ['a\nb'],
+    ['rank', 'test', '1\n2', '20'],
+  ]) {
+    const { stderr } = await home.here(args);
+    expect(stderr).toMatch(/^error: .+\ntry: .+\n$/);
+  }
+});
+
+test('the help of key rotate names the overlap as it is typed', async () => {
+  const home = await homeWithKey();
+  expect((await home.here(['key', 'rotate', '--help'])).stdout).toContain('(default: 24h)');
+});
+
+test('rank test --json has the hint that the text has', async () => {
+  const home = await homeWithKey();
+  const { checks } = (await home.here(['rank', 'test', '1001', '77', '--json'])).json<{
+    checks: Array<{ state: string }>;
+  }>();
+  expect(checks.find(({ state }) => state === 'FAIL')).toMatchObject({ try: 'rankd group roles' });
+});
