@@ -121,7 +121,7 @@ test.concurrent.each([
   ['a list without ids', ['add', '--file', '-'], '# nothing\n\n', 2],
   ['an argument that is no id', ['add', '1', 'lobby'], '', 2],
   ['a file that is not there', ['add', '--file', 'missing.txt'], '', 3],
-  ['a directory as file', ['add', '--file', '.'], '', 77],
+  ['a directory as file', ['add', '--file', '.'], '', 2],
   ['an unknown key', ['add', '1', '--key', 'nobody'], '', 3],
   ['a place that is not listed', ['remove', '1'], '', 3],
 ])('%s is refused with its exit code and two lines', async (_what, args, input, code) => {
