@@ -80,6 +80,8 @@ export interface ChangeStore {
   latestChange(rankeeId: number): Promise<{ latestId?: string; open?: RankChange }>;
   /** When a change of this member was last applied; dry runs and quiet repetitions do not count. */
   lastAppliedAt(rankeeId: number): Promise<number | undefined>;
+  /** The member's newest finished change that left other roles than before or was put back; dry runs do not count. */
+  lastWritten(rankeeId: number): Promise<RankChange | undefined>;
   /**
    * When this ranker last changed anybody; a change that is open counts from its beginning, dry runs and quiet repetitions
    * do not count.

@@ -5,8 +5,6 @@ import type { Ranking } from './ranking.ts';
 
 const firstLookMs = 250;
 const longestLookMs = 2_000;
-/** Refusals and repetitions between two changes of a member are rows too. */
-const rowsLookedAt = 20;
 
 /**
  * The member as of rankd's own last change at the earliest: a read that still shows the roles from before it would make the
@@ -28,18 +26,11 @@ export async function lagEndsAt(app: Ports, userId: number): Promise<number> {
   return app.clock.monotonic() + lagLeftMs(app, await lastWritten(app, userId));
 }
 
-/** The member's newest finished change that rankd wrote something for; `undefined` where reads can no longer lag it. */
+/** The last change that rankd may have written something for; `undefined` where reads can no longer lag it. */
 async function lastWritten(app: Ports, rankeeId: number): Promise<RankChange | undefined> {
   if (app.platform.readLagMs === 0) return undefined;
-  const states: RankChange['state'][] = ['applied', 'refused', 'failed'];
-  const changes = await app.store.listChanges({ rankeeId, states, limit: rowsLookedAt });
-  const last = changes.find(hasWritten);
+  const last = await app.store.lastWritten(rankeeId);
   return lagLeftMs(app, last) > 0 ? last : undefined;
-}
-
-function hasWritten({ state, aim, dryRun, rolesBefore, rolesAfter }: RankChange): boolean {
-  if (dryRun) return false;
-  return aim === 'roll_back' || (state === 'applied' && rolesBefore.join() !== rolesAfter.join());
 }
 
 /** Never more than the lag, also where the clock was set back. */

@@ -21,6 +21,16 @@ test('a member who was just given another rank is not told to hold the old one, 
   expect(world.fake.group.held(userId)).toEqual([trainee]);
 });
 
+test('a read from before the last change is not believed either where many requests were refused since', async () => {
+  await using world = await ModelWorld.open();
+  world.fake.lagMs = 6_750;
+  expect(await world.ask({ userId, rank: 50 })).toMatchObject({ status: 200 });
+  const refused = await Promise.all(Array.from({ length: 25 }, () => world.ask({ userId, rank: 199 })));
+  expect(new Set(refused.map(({ status }) => status))).toEqual(new Set([400]));
+  expect(await world.ask({ userId, rank: 10 })).toMatchObject({ status: 200 });
+  expect(world.fake.group.held(userId)).toEqual([trainee]);
+});
+
 test('what somebody else changed since then is seen once reads can no longer lag', async () => {
   await using world = await ModelWorld.open();
   expect(await world.ask({ userId, rank: 50 })).toMatchObject({ status: 200 });

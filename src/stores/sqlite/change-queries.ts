@@ -11,6 +11,7 @@ type ChangeQueries = Pick<
   | 'findChangeByIdempotencyKey'
   | 'latestChange'
   | 'lastAppliedAt'
+  | 'lastWritten'
   | 'lastChangedSomebodyAt'
   | 'listChanges'
   | 'pageChanges'
@@ -52,6 +53,14 @@ export function changeQueries(db: Connection): ChangeQueries {
       return row?.at ?? undefined;
     },
 
+    async lastWritten(rankeeId) {
+      const row = db.get<ChangeRow>(
+        `${selectChange} ${writtenTo} AND state IN ('applied', 'refused', 'failed') ORDER BY seq DESC LIMIT 1`,
+        { rankeeId },
+      );
+      return row && toChange(row);
+    },
+
     async lastChangedSomebodyAt(rankerId) {
       return lastChangedSomebodyAt(db, rankerId);
     },
@@ -86,6 +95,10 @@ export function changeQueries(db: Connection): ChangeQueries {
     },
   };
 }
+
+/** The changes of a member that may have come to a write. SQLite takes the index only where its condition is repeated word for word. */
+const writtenTo = `INDEXED BY written_to_a_member
+  WHERE rankee_id = +@rankeeId AND dry_run = 0 AND (aim = 'roll_back' OR roles_before <> roles_after)`;
 
 export function lastChangedSomebodyAt(db: Connection, rankerId: number): number | undefined {
   const row = db.get<{ at: number }>(

@@ -105,8 +105,8 @@ export const migrations: readonly string[] = [
   CREATE INDEX changes_of_a_member ON rank_changes (rankee_id);
   CREATE INDEX changes_by_a_key ON rank_changes (key_id);
   CREATE INDEX changes_of_an_undo ON rank_changes (undo_id) WHERE undo_id IS NOT NULL;
-  CREATE INDEX applied_to_a_member ON rank_changes (rankee_id, finished_at)
-    WHERE state = 'applied' AND dry_run = 0 AND roles_before <> roles_after;
+  CREATE INDEX written_to_a_member ON rank_changes (rankee_id)
+    WHERE dry_run = 0 AND (aim = 'roll_back' OR roles_before <> roles_after);
   CREATE INDEX changes_by_a_ranker ON rank_changes (ranker_id)
     WHERE dry_run = 0 AND roles_before <> roles_after;
   CREATE INDEX demotions ON rank_changes (requested_at, rankee_id, key_id)

@@ -220,6 +220,34 @@ export function changeContract(at: StoreCase): void {
       expect(await at.other.lastAppliedAt(7)).toBe(at.clock.now());
     });
 
+    test('what was last written for a member is found below any number of changes that wrote nothing', async () => {
+      const settled = { state: 'applied', finishedAt: 9_000 } as const;
+      const quiet = { ...settled, rolesAfter: [100, 200] };
+      const last = async () => (await at.other.lastWritten(7))?.id;
+      for (const rest of [quiet, { ...settled, dryRun: true }, { ...settled, rankeeId: 8 }])
+        await at.store.recordChange(newChange(rest));
+      expect(await last()).toBeUndefined();
+
+      const written = newChange(settled);
+      await at.store.recordChange(written);
+      for (let more = 0; more < 30; more += 1) await at.store.recordChange(newChange({ ...quiet, state: 'refused' }));
+      expect(await at.other.lastWritten(7)).toStrictEqual(written);
+
+      const { latestId } = await at.store.latestChange(7);
+      const putBack = newChange();
+      await begin(putBack, latestId);
+      expect(await last()).toBe(written.id);
+      await at.store.markRollBack(putBack.id, { code: 'platform_rejected', message: 'No.' });
+      await at.store.finishChange(putBack.id, unknown);
+      expect(await last()).toBe(written.id);
+      await at.store.finishChange(putBack.id, refused);
+      expect(await last()).toBe(putBack.id);
+
+      const settledLater = newChange({ state: 'failed', rolesAfter: [100, 300], finishedAt: 1_000 });
+      await at.store.recordChange(settledLater);
+      expect(await last()).toBe(settledLater.id);
+    });
+
     test('an idempotency key finds its change, per API key and only as far back as asked', async () => {
       const change = newChange({ idempotencyKey: 'abc', fingerprint: 'ff', requestedAt: 5_000, state: 'applied' });
       await at.store.recordChange(change);

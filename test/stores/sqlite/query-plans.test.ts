@@ -1,0 +1,32 @@
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, onTestFinished, test, vi } from 'vitest';
+import type { Store } from '../../../src/ports.ts';
+import { Connection } from '../../../src/stores/sqlite/connection.ts';
+import { migrate } from '../../../src/stores/sqlite/migrate.ts';
+import { createSqliteStore } from '../../../src/stores/sqlite/sqlite-store.ts';
+import { ManualClock } from '../../support/manual-clock.ts';
+import { tempDir } from './support.ts';
+
+test('what rankd last wrote for a member is found by an index of its own, however long their history is', async () => {
+  expect(await plansOf((store) => store.lastWritten(7))).toEqual([
+    'SEARCH rank_changes USING INDEX written_to_a_member (rankee_id=?)',
+  ]);
+});
+
+/** How SQLite goes about each look that `ask` takes: a `SCAN` reads a whole table, a `TEMP B-TREE` sorts. */
+async function plansOf(ask: (store: Store) => Promise<unknown>): Promise<string[]> {
+  const clock = new ManualClock();
+  const file = join(tempDir(), 'rankd.db');
+  writeFileSync(file, '');
+  const db = new Connection(file);
+  onTestFinished(() => db.close());
+  migrate(db, clock);
+  const looks = vi.spyOn(db, 'get');
+  onTestFinished(() => looks.mockRestore());
+  await ask(createSqliteStore(db, clock));
+  const plans = looks.mock.calls.map(([sql, bindings]) =>
+    db.all<{ detail: string }>(`EXPLAIN QUERY PLAN ${sql}`, bindings),
+  );
+  return plans.flat().map(({ detail }) => detail);
+}
