@@ -137,6 +137,19 @@ describe.each([
     expect((await app.post(ranker, { key, body: rankBody({ newRankId: 10 }) })).status).toBe(200);
   });
 
+  test('between two changes of a member: the cooldown of the second one holds', async () => {
+    const app = await start({ config: { policy: { cooldownMs: 60_000 } } });
+    const key = await app.createKey();
+    const rank = async (newRankId: number) => (await app.post(ranker, { key, body: rankBody({ newRankId }) })).status;
+    expect(await rank(20)).toBe(200);
+    setClockBy(jumpMs);
+    expect([await rank(10), await rank(20)]).toEqual([200, 429]);
+    await clock.advance(59_000);
+    expect(await rank(20)).toBe(429);
+    await clock.advance(1_000);
+    expect(await rank(20)).toBe(200);
+  });
+
   test('while requests are counted and timed: limits and deadlines go by durations', async () => {
     const app = await start({ config: { limits: { verifyPerMinute: 2 } } });
     const key = await app.createKey();

@@ -45,12 +45,11 @@ export function changeQueries(db: Connection): ChangeQueries {
     },
 
     async lastAppliedAt(rankeeId) {
-      const row = db.get<{ at: number | null }>(
-        `SELECT max(finished_at) AS at FROM rank_changes
-         WHERE rankee_id = +@rankeeId AND state = 'applied' AND dry_run = 0 AND roles_before <> roles_after`,
+      const row = db.get<{ at: number }>(
+        `SELECT finished_at AS at FROM rank_changes ${writtenTo} AND state = 'applied' ORDER BY seq DESC LIMIT 1`,
         { rankeeId },
       );
-      return row?.at ?? undefined;
+      return row?.at;
     },
 
     async lastWritten(rankeeId) {

@@ -218,6 +218,8 @@ export function changeContract(at: StoreCase): void {
       expect(await at.store.lastAppliedAt(7)).toBeUndefined();
       await at.store.finishChange(change.id, applied);
       expect(await at.other.lastAppliedAt(7)).toBe(at.clock.now());
+      await at.store.recordChange(newChange({ state: 'applied', finishedAt: 1_000 })); // the clock was set back
+      expect(await at.other.lastAppliedAt(7)).toBe(1_000);
     });
 
     test('what was last written for a member is found below any number of changes that wrote nothing', async () => {

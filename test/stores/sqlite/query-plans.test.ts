@@ -9,9 +9,9 @@ import { ManualClock } from '../../support/manual-clock.ts';
 import { tempDir } from './support.ts';
 
 test('what rankd last wrote for a member is found by an index of its own, however long their history is', async () => {
-  expect(await plansOf((store) => store.lastWritten(7))).toEqual([
-    'SEARCH rank_changes USING INDEX written_to_a_member (rankee_id=?)',
-  ]);
+  const byIndex = ['SEARCH rank_changes USING INDEX written_to_a_member (rankee_id=?)'];
+  expect(await plansOf((store) => store.lastWritten(7))).toEqual(byIndex);
+  expect(await plansOf((store) => store.lastAppliedAt(7))).toEqual(byIndex);
 });
 
 /** How SQLite goes about each look that `ask` takes: a `SCAN` reads a whole table, a `TEMP B-TREE` sorts. */
