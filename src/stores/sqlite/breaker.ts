@@ -18,7 +18,7 @@ export function tripBreaker(
   if (keyId === undefined) return undefined;
   if (isPaused(db, keyId)) return keyPaused(keyId, 'This key was paused before the change began.');
   for (const limit of limits.filter((one) => falls(change, one))) {
-    const { byKey, byAll } = countMembers(db, { rankeeId, keyId, limit });
+    const { byKey, byAll } = countMembers(db, { rankeeId, keyId, limit, now });
     if (byKey > limit.byKey) return pause(db, { keyId, reason: `it was about to ${act(limit, limit.byKey)}`, now });
     if (byAll > limit.byAll)
       return pause(db, { keyId, reason: `all keys together were about to ${act(limit, limit.byAll)}`, now });
@@ -37,19 +37,20 @@ function falls({ demotion, topRank }: RankChange, { of }: MemberLimit): boolean 
 
 /**
  * How many different members keys have changed so, with this one; open changes count, quiet repetitions do not. Lifting the pause
- * of a key begins its count anew.
+ * of a key begins its count anew. What is dated later than now was before the clock was set back: it does not count as new.
  */
 function countMembers(
   db: Connection,
-  { limit: { of, since }, ...change }: { rankeeId: number; keyId: string; limit: MemberLimit },
+  { limit: { of, since }, ...rest }: { rankeeId: number; keyId: string; limit: MemberLimit; now: number },
 ): { byKey: number; byAll: number } {
   const others = db.get<{ byKey: number; byAll: number }>(
     `SELECT count(DISTINCT iif(key_id = @keyId, rankee_id, NULL)) AS byKey, count(DISTINCT rankee_id) AS byAll
      FROM rank_changes
-     WHERE requested_at >= max(@since, coalesce((SELECT resumed_at FROM keys WHERE id = @keyId), 0))
+     WHERE requested_at <= @now
+       AND requested_at >= max(@since, coalesce((SELECT resumed_at FROM keys WHERE id = @keyId AND resumed_at <= @now), 0))
        AND key_id IS NOT NULL AND rankee_id <> @rankeeId AND state IN ('pending', 'applied', 'unknown')
        AND ${of === 'demotions' ? 'demotion = 1' : 'top_rank >= @fromRank'} AND dry_run = 0 AND roles_before <> roles_after`,
-    { ...change, since, ...(of !== 'demotions' && of) },
+    { ...rest, since, ...(of !== 'demotions' && of) },
   );
   return { byKey: (others?.byKey ?? 0) + 1, byAll: (others?.byAll ?? 0) + 1 };
 }

@@ -18,6 +18,11 @@ export function breakerContract(at: StoreCase): void {
     const { latestId } = await at.store.latestChange(change.rankeeId);
     return at.store.beginChange(change, { after: latestId, limits });
   };
+  const demoteWithin = (windowMs: number) => (rankeeId: number) => {
+    const requestedAt = at.clock.now();
+    return begin(newDemotion(rankeeId, { requestedAt }), [{ ...limit, since: requestedAt - windowMs }]);
+  };
+  const hourMs = 3_600_000;
   const isPaused = async (keyId: string) => (await at.other.findKey(keyId))?.pausedAt !== undefined;
 
   describe('the limit of demotions', () => {
@@ -114,6 +119,22 @@ export function breakerContract(at: StoreCase): void {
       await at.store.pauseKey({ keyId: 'key_main', paused: false, reason: 'looked at' }, operator);
       const requestedAt = at.clock.now();
       expect(await begin(newDemotion(6, { requestedAt }))).toBe(true);
+    });
+
+    test('where the clock was set back, what was asked for before does not count as new', async () => {
+      const demote = demoteWithin(hourMs);
+      for (const rankeeId of [1, 2]) expect(await demote(rankeeId)).toBe(true);
+      at.clock.setWallClock(at.clock.now() - hourMs);
+      for (const rankeeId of [3, 4]) expect(await demote(rankeeId)).toBe(true);
+      await expect(demote(5)).rejects.toMatchObject({ code: 'key_paused' });
+    });
+
+    test('where the clock was set back, a pause that was lifted before does not keep the count from beginning', async () => {
+      const demote = demoteWithin(hourMs);
+      await at.store.pauseKey({ keyId: 'key_main', paused: false, reason: 'looked at' }, operator);
+      at.clock.setWallClock(at.clock.now() - hourMs);
+      for (const rankeeId of [1, 2]) expect(await demote(rankeeId)).toBe(true);
+      await expect(demote(3)).rejects.toMatchObject({ code: 'key_paused' });
     });
 
     test('demotions side by side, from two handles, do not slip past it together', async () => {

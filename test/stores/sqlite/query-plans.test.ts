@@ -5,6 +5,7 @@ import type { Store } from '../../../src/ports.ts';
 import { Connection } from '../../../src/stores/sqlite/connection.ts';
 import { migrate } from '../../../src/stores/sqlite/migrate.ts';
 import { createSqliteStore } from '../../../src/stores/sqlite/sqlite-store.ts';
+import { newDemotion } from '../../contracts/store/samples.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
 import { tempDir } from './support.ts';
 
@@ -12,6 +13,21 @@ test('what rankd last wrote for a member is found by an index of its own, howeve
   const byIndex = ['SEARCH rank_changes USING INDEX written_to_a_member (rankee_id=?)'];
   expect(await plansOf((store) => store.lastWritten(7))).toEqual(byIndex);
   expect(await plansOf((store) => store.lastAppliedAt(7))).toEqual(byIndex);
+});
+
+test('the breaker counts within the window alone', async () => {
+  const change = newDemotion(7);
+  const limit = { since: 0, byKey: 1, byAll: 1 };
+  const limits = [
+    { ...limit, of: 'demotions' as const },
+    { ...limit, of: { fromRank: 20 } },
+  ];
+  expect(await plansOf((store) => store.beginChange(change, { after: undefined, limits }))).toEqual(
+    expect.arrayContaining([
+      'SEARCH rank_changes USING INDEX demotions (requested_at>? AND requested_at<?)',
+      'SEARCH rank_changes USING INDEX changes_by_time (requested_at>? AND requested_at<?)',
+    ]),
+  );
 });
 
 /** How SQLite goes about each look that `ask` takes: a `SCAN` reads a whole table, a `TEMP B-TREE` sorts. */
