@@ -5,7 +5,7 @@ import type { CallContext } from '../ports.ts';
 import { asRefusal, changeMember, type Decided, type Ended } from './change-member.ts';
 import { type Ending, endingOf, isKept } from './change-outcome.ts';
 import { type ChangeOrder, draftOf, ended, planned } from './change-record.ts';
-import { decideChange } from './decide-change.ts';
+import { checkPlan, type Decision, planChange } from './decide-change.ts';
 import { earlierAnswer, whileRunning } from './idempotency.ts';
 import type { Ranking } from './ranking.ts';
 
@@ -16,39 +16,41 @@ export interface ChangeAnswer extends Ended {
 
 /**
  * Changes one member's rank, or says why not. Every answer is kept in the history first.
- * Throws only where there is no change to speak of: idempotency conflicts, or a store that can't keep it.
+ * Throws only where there is no change to speak of: idempotency conflicts, a step that has come to no rank, or a store that
+ * can't keep it.
  */
 export async function changeRank(app: Ranking, order: ChangeOrder, deadline: Deadline): Promise<ChangeAnswer> {
   const earlier = await earlierAnswer(app, order);
   if (earlier !== undefined) return { change: earlier, replayed: true };
   return whileRunning(app, order, async () => {
     const draft = draftOf(order, app.clock.now());
+    let asked = order.step === undefined ? draft : undefined; // a step asks for no rank that could be kept before it is known
     const call: CallContext = {
       signal: deadline.signal,
       deadlineAt: deadline.at,
       lane: order.caller.keyId ?? 'operator',
     };
+    const decide = async () => {
+      const question = { ...order, key: order.caller.rules };
+      const proposal = await planChange(app, question, call);
+      asked = { ...draft, newRankId: proposal.newRankId };
+      await checkPlan(app, { ...question, ...proposal }, call);
+      return decided(app, asked, proposal);
+    };
     try {
-      const done = await changeMember(app, draft.rankeeId, () => decide(app, { order, draft }, call), call);
-      return { ...done, replayed: false };
+      return { ...(await changeMember(app, draft.rankeeId, decide, call)), replayed: false };
     } catch (cause) {
       const error = asRefusal(cause, call);
-      if (error.code === 'store_unavailable' || error.code === 'outcome_unknown') throw error;
-      return { ...(await record(app, draft, endingOf(error))), replayed: false };
+      if (asked === undefined || error.code === 'store_unavailable' || error.code === 'outcome_unknown') throw error;
+      return { ...(await record(app, asked, endingOf(error))), replayed: false };
     }
   });
 }
 
-async function decide(
-  app: Ranking,
-  { order, draft }: { order: ChangeOrder; draft: RankChange },
-  call: CallContext,
-): Promise<Decided<Ended>> {
-  const { request, caller } = order;
-  const decision = await decideChange(app, { request, key: caller.rules }, call);
-  const { plan, scheme } = decision;
-  const change = planned(draft, decision);
-  const success = successMessage(request, scheme, plan);
+/** A change that nothing speaks against is to be written, or is kept at once where there is nothing to write. */
+async function decided(app: Ranking, draft: RankChange, { plan, scheme }: Decision): Promise<Decided<Ended>> {
+  const change = planned(draft, { plan, scheme });
+  const success = successMessage(draft, scheme, plan);
   if (!draft.dryRun && plan.steps.length > 0) return { intent: { change, steps: plan.steps, scheme, success } };
   return { answer: await record(app, change, { outcome: { state: 'applied', code: null, message: success } }) };
 }

@@ -1,5 +1,5 @@
 import { newChangeId } from '../core/api-key.ts';
-import type { KeyRules, RankChange, RankRequest } from '../core/model.ts';
+import type { Direction, KeyRules, RankChange, RankRequest } from '../core/model.ts';
 import type { ChangeOutcome } from '../ports.ts';
 import type { Decision } from './decide-change.ts';
 import type { Idempotency } from './idempotency.ts';
@@ -19,6 +19,8 @@ export interface ChangeCaller {
 export interface ChangeOrder {
   caller: ChangeCaller;
   request: RankRequest;
+  /** To the next rank up or down from what the member holds then, instead of `newRankId`. */
+  step?: Direction;
   idempotency?: Idempotency;
 }
 

@@ -1,8 +1,13 @@
-import { refusalAboveActing, refusalOfOwner, refusalOfUntouchable } from '../core/acting-account.ts';
+import {
+  type ActingAccount,
+  refusalAboveActing,
+  refusalOfOwner,
+  refusalOfUntouchable,
+} from '../core/acting-account.ts';
 import { roleTitle } from '../core/describe.ts';
-import type { KeyRules, RankRequest, Role } from '../core/model.ts';
+import type { Direction, KeyRules, RankRequest, Role } from '../core/model.ts';
 import { type PolicyCase, policyRules } from '../core/policy.ts';
-import { heldRoles, type RolePlan, type RoleScheme, rolePlan } from '../core/role-plan.ts';
+import { heldRoles, nameForRequest, nextRole, type RolePlan, type RoleScheme, rolePlan } from '../core/role-plan.ts';
 import { mustVerifyRanker, refusalOfRanker } from '../core/rules/rankers.ts';
 import { RankdError } from '../errors.ts';
 import type { CallContext } from '../ports.ts';
@@ -20,6 +25,13 @@ export interface Examiner {
 export interface Decision {
   plan: RolePlan;
   scheme: RoleScheme;
+}
+
+/** A plan that the rules have not been asked about yet. */
+export interface Proposal extends Decision {
+  /** Of the request, or what a step comes to. */
+  newRankId: number;
+  acting: ActingAccount | undefined;
 }
 
 /** Stops at the first refusal by throwing it. */
@@ -42,6 +54,8 @@ export const checkNames = [
 
 export interface Question {
   request: RankRequest;
+  /** To the next rank up or down, instead of `newRankId`. */
+  step?: Direction;
   /** How the key narrows the policy; `undefined`: the operator asks. */
   key: KeyRules | undefined;
 }
@@ -49,21 +63,35 @@ export interface Question {
 /** Everything that can say no to a change before the first write, and the plan where nothing does. */
 export async function decideChange(
   app: Ranking,
-  { request, key }: Question,
+  question: Question,
+  call: CallContext,
+  examiner: Examiner,
+): Promise<Decision> {
+  const proposal = await planChange(app, question, call, examiner);
+  await checkPlan(app, { ...question, ...proposal }, call, examiner);
+  return proposal;
+}
+
+/** How the member, as read now, gets to the rank that is asked for. */
+export async function planChange(
+  app: Ranking,
+  { request, step }: Question,
   call: CallContext,
   examiner: Examiner = strict,
-): Promise<Decision> {
+): Promise<Proposal> {
   const acting = await examiner.find(
     'platform',
     () => app.group.acting(call),
     (found) =>
       found === undefined ? 'answers, but does not say who acts' : `acting as ${found.userId}, rank ${found.rank}`,
   );
-  const { target } = await examiner.find(
-    'rank',
-    () => app.group.target(request.newRankId, call),
-    (found) => `${request.newRankId} is ${roleTitle(found.target)}, role ${found.target.id}`,
-  );
+  const asked =
+    step ??
+    (await examiner.find(
+      'rank',
+      async () => (await app.group.target(request.newRankId, call)).target,
+      (found) => `${request.newRankId} is ${roleTitle(found)}, role ${found.id}`,
+    ));
   const { member, scheme } = await examiner.find(
     'member',
     async () => {
@@ -73,8 +101,19 @@ export async function decideChange(
     },
     (found) => `holds ${heldRoles(found.scheme.roles, found.member).map(roleTitle).join(', ')}`,
   );
-  const plan = rolePlan(scheme, member, target);
-  if (plan.steps.length === 0) return { plan, scheme };
+  const target = typeof asked === 'string' ? nextRole(scheme, member, asked) : asked;
+  const newRankId = step === undefined ? request.newRankId : nameForRequest(scheme, target);
+  return { plan: rolePlan(scheme, member, target), scheme, newRankId, acting };
+}
+
+/** Holds a plan against the rules, where there is something to write. */
+export async function checkPlan(
+  app: Ranking,
+  { request, key, plan, scheme, acting }: Question & Proposal,
+  call: CallContext,
+  examiner: Examiner = strict,
+): Promise<void> {
+  if (plan.steps.length === 0) return;
   const policyCase: PolicyCase = {
     policy: app.policy,
     key,
@@ -94,7 +133,6 @@ export async function decideChange(
         ? 'not to be verified'
         : `${request.rankerId} holds ${roles.map(roleTitle).join(', ') || 'no role'}`,
   );
-  return { plan, scheme };
 }
 
 /** How long ago the rankee was changed, and the ranker changed anybody; asked only where it matters. */

@@ -11,6 +11,8 @@ interface DryRun {
 const trainee = '1001';
 const officer = '1002';
 const captain = '1003';
+const lowest = '1004';
+const highest = '1010';
 
 function withPolicy(policy: string): CliHome {
   const home = new CliHome();
@@ -20,6 +22,15 @@ function withPolicy(policy: string): CliHome {
 
 async function dryRun(home: CliHome, ...args: string[]): Promise<DryRun> {
   return (await home.here(['rank', 'test', ...args, '--json'])).json<DryRun>();
+}
+
+/** Ranker, rank and state of every change, newest first. */
+async function history(home: CliHome): Promise<Array<[number, number, string]>> {
+  const { changes } = await home.json<{ changes: Array<{ rankerId: number; newRankId: number; state: string }> }>(
+    'history',
+    'list',
+  );
+  return changes.map(({ rankerId, newRankId, state }) => [rankerId, newRankId, state]);
 }
 
 const failed = ({ checks }: DryRun) => checks.filter(({ state }) => state === 'FAIL').map(({ name }) => name);
@@ -67,11 +78,21 @@ test.concurrent("policy holds for the operator's changes; the ranker check where
   expect([low.code, low.stderr]).toEqual([5, expect.stringContaining('policy.ranker_check is verify')]);
   expect((await home.here(['rank', 'promote', trainee, '--ranker', captain])).code).toBe(0);
   expect((await home.here(['rank', 'demote', trainee])).code).toBe(0);
-  const { changes } = await home.json<{ changes: Array<{ rankerId: number; state: string }> }>('history', 'list');
-  expect(changes.map(({ rankerId, state }) => [rankerId, state])).toEqual([
-    [0, 'applied'],
-    [1003, 'applied'],
-    [1002, 'refused'],
-    [0, 'refused'],
+  expect(await history(home)).toEqual([
+    [0, 10, 'applied'],
+    [1003, 20, 'applied'],
+    [1002, 20, 'refused'],
+    [0, 50, 'refused'],
   ]);
+});
+
+test.concurrent('a step beyond the highest or the lowest rank is refused, and is no change to keep', async () => {
+  using home = new CliHome();
+  const refusals = [await home.here(['rank', 'promote', highest]), await home.here(['rank', 'demote', lowest])];
+  expect(refusals.map(({ code }) => code)).toEqual([5, 5]);
+  expect(refusals.map(({ stderr }) => stderr)).toEqual([
+    expect.stringMatching(`^error: Member ${highest} already has the highest rank that can be given.\n`),
+    expect.stringMatching(`^error: Member ${lowest} already has the lowest rank that can be given.\n`),
+  ]);
+  expect(await history(home)).toEqual([]);
 });

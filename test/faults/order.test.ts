@@ -71,6 +71,16 @@ test('the command line and the daemon never have two writes for one member under
   expect(story.at(-1)?.rolesAfter).toEqual(expect.arrayContaining(roblox.group.held(bob) ?? []));
 });
 
+test('two commands that promote a member side by side raise the member by two ranks', async () => {
+  await using world = await openCloudHome();
+  const { roblox, home } = world;
+  roblox.latencyMs = 30;
+  const promote = () => home.here(['rank', 'promote', String(bob)]);
+  const steps = await Promise.all([promote(), promote()]);
+  expect(steps.map(({ code }) => code)).toEqual([0, 0]);
+  expect(roblox.group.held(bob)).toEqual([captain]);
+});
+
 /** The most requests that were under way at any moment. */
 function mostTogether(entries: JournalEntry[]): number {
   const edges = entries.flatMap(({ at, endedAt = at }) => [

@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import { openCloudHome } from '../environment/open-cloud-home.ts';
 import { sampleRoles, sampleUsers } from '../support/fake-open-cloud/index.ts';
 import { ModelWorld } from '../tools/model-world.ts';
 
@@ -29,6 +30,15 @@ test('a read from before the last change is not believed either where many reque
   expect(new Set(refused.map(({ status }) => status))).toEqual(new Set([400]));
   expect(await world.ask({ userId, rank: 10 })).toMatchObject({ status: 200 });
   expect(world.fake.group.held(userId)).toEqual([trainee]);
+});
+
+test('a step up or down begins from what the last change left, though reads do not show it yet', async () => {
+  await using system = await openCloudHome();
+  const { home, roblox } = system;
+  roblox.lagMs = 700;
+  for (const direction of ['promote', 'demote'])
+    expect((await home.here(['rank', direction, String(userId)])).code).toBe(0);
+  expect(roblox.group.held(userId)).toEqual([trainee]);
 });
 
 test('what somebody else changed since then is seen once reads can no longer lag', async () => {

@@ -2,12 +2,13 @@ import type { Command } from 'commander';
 import type { RankingApp } from '../../app.ts';
 import { deadlineIn } from '../../clock.ts';
 import { roleTitle } from '../../core/describe.ts';
-import { type Direction, directions, type RankRequest } from '../../core/model.ts';
-import { heldRoles, highestRank, nameForRequest, neighbour, type RoleScheme } from '../../core/role-plan.ts';
+import { directions, type RankRequest } from '../../core/model.ts';
+import { heldRoles, highestRank, type RoleScheme } from '../../core/role-plan.ts';
 import { RankdError } from '../../errors.ts';
 import type { CallContext } from '../../ports.ts';
 import { errorOf } from '../../usecases/change-outcome.ts';
 import { changeRank } from '../../usecases/change-rank.ts';
+import type { ChangeOrder } from '../../usecases/change-record.ts';
 import type { Decision } from '../../usecases/decide-change.ts';
 import { requireKey } from '../../usecases/keys.ts';
 import { type CheckResult, testRank } from '../../usecases/test-rank.ts';
@@ -65,7 +66,7 @@ export function rankCommands(program: Command, cli: Cli): void {
     .option(...rankerOption)
     .addHelpText('after', examples('rankd rank set 1001 20', 'rankd rank set 1001 12884901999 --json'))
     .action((user: number, newRank: number, { ranker }: ChangeOptions) =>
-      cli.withRanking(async (app) => change(cli, app, requestOf({ user, newRank, ranker }))),
+      change(cli, { request: requestOf({ user, newRank, ranker }) }),
     );
   for (const direction of directions) {
     command
@@ -74,7 +75,9 @@ export function rankCommands(program: Command, cli: Cli): void {
       .argument('<user>', userHelp, asUserId)
       .option(...rankerOption)
       .addHelpText('after', examples(`rankd rank ${direction} 1001`, `rankd rank ${direction} 1001 --ranker 1003`))
-      .action((user: number, { ranker }: ChangeOptions) => step(cli, { user, ranker, direction }));
+      .action((user: number, { ranker }: ChangeOptions) =>
+        change(cli, { request: requestOf({ user, newRank: 0, ranker }), step: direction }),
+      );
   }
   command
     .command('show')
@@ -111,28 +114,14 @@ async function test(
   });
 }
 
-async function change(cli: Cli, app: RankingApp, request: RankRequest): Promise<void> {
-  using deadline = deadlineIn(app.clock, app.deadlineMs);
-  const answer = await changeRank(app, { caller: { by: cli.by, dryRun: false }, request }, deadline);
-  const { change: done, error } = answer;
-  const refusal = errorOf(done, error);
-  if (refusal !== undefined) throw refusal;
-  cli.print({ change: changeDocument(done) }, done.message);
-}
-
-async function step(
-  cli: Cli,
-  { user, ranker, direction }: { user: number; ranker: number; direction: Direction },
-): Promise<void> {
-  await cli.withRanking(async (app, call) => {
-    const { scheme, held } = await readMember(app, user, call);
-    const from = highestRank(scheme, held);
-    const target = neighbour(scheme, { rank: from, direction: direction === 'promote' ? 'up' : 'down' });
-    if (target === undefined) {
-      const end = direction === 'promote' ? 'highest' : 'lowest';
-      throw new RankdError('rank_not_allowed', `Member ${user} already has the ${end} rank that can be given.`);
-    }
-    await change(cli, app, requestOf({ user, newRank: nameForRequest(scheme, target), ranker }));
+async function change(cli: Cli, asked: Pick<ChangeOrder, 'request' | 'step'>): Promise<void> {
+  await cli.withRanking(async (app) => {
+    using deadline = deadlineIn(app.clock, app.deadlineMs);
+    const answer = await changeRank(app, { caller: { by: cli.by, dryRun: false }, ...asked }, deadline);
+    const { change: done, error } = answer;
+    const refusal = errorOf(done, error);
+    if (refusal !== undefined) throw refusal;
+    cli.print({ change: changeDocument(done) }, done.message);
   });
 }
 
