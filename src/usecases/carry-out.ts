@@ -2,6 +2,7 @@ import type { Member } from '../core/model.ts';
 import { isTaken, type Step } from '../core/steps.ts';
 import { isRankdError, RankdError } from '../errors.ts';
 import type { CallContext, Ports } from '../ports.ts';
+import { outcomeUnknown } from './change-outcome.ts';
 
 /** How far the steps got: `done` are those seen to have taken effect, `seen` the roles (ids) seen last. */
 export type Progress =
@@ -31,7 +32,7 @@ export async function carryOut(
     try {
       seen = await take(ports, { userId, step, provesFrom }, call);
     } catch (cause) {
-      const error = cause instanceof RankdError ? cause : unconfirmed(cause);
+      const error = cause instanceof RankdError ? cause : outcomeUnknown(cause);
       return { kind: error.code === 'outcome_unknown' ? 'unknown' : 'refused', done, error };
     }
     done.push(step);
@@ -62,7 +63,7 @@ async function take(
     const isPastLag = seen !== undefined && readAt - answeredAt >= platform.readLagMs;
     if (isPastLag && answer !== undefined) throw withoutEffect();
     await clock.sleep(waitMs, call.signal).catch((cause) => {
-      throw unconfirmed(cause);
+      throw outcomeUnknown(cause);
     });
   }
 }
@@ -72,7 +73,7 @@ async function look(platform: Ports['platform'], userId: number, call: CallConte
   try {
     return await platform.getMember(userId, call);
   } catch (error) {
-    if (call.signal.aborted) throw unconfirmed(error);
+    if (call.signal.aborted) throw outcomeUnknown(error);
     return undefined;
   }
 }
@@ -83,13 +84,5 @@ function withoutEffect(): RankdError {
     'platform_credential',
     'The platform accepted the change but did not carry it out; the key rankd acts with probably lacks group:write.',
     { hint: 'give the Open Cloud key the scope group:write for this group; `rankd group show` checks it' },
-  );
-}
-
-function unconfirmed(cause: unknown): RankdError {
-  return new RankdError(
-    'outcome_unknown',
-    'The change was sent, but could not be confirmed in time. rankd goes on finding out; the history will tell.',
-    { cause },
   );
 }
