@@ -159,6 +159,9 @@ export type ChangeState = 'pending' | 'applied' | 'refused' | 'failed' | 'unknow
 /** Whether an open change is on its way to its goal or being put back after a refusal. */
 export type ChangeAim = 'apply' | 'roll_back';
 
+/** For how long an idempotency key stands for the request it came with first, in milliseconds. */
+export const idempotencyWindowMs = 24 * 3_600_000;
+
 /** A rank change as the history keeps it. */
 export interface RankChange extends RankRequest {
   id: string;

@@ -1,4 +1,4 @@
-import type { RankChange } from '../core/model.ts';
+import { idempotencyWindowMs, type RankChange } from '../core/model.ts';
 import { RankdError } from '../errors.ts';
 import type { ChangeOrder } from './change-record.ts';
 import type { Ranking } from './ranking.ts';
@@ -8,9 +8,6 @@ export interface Idempotency {
   key: string;
   fingerprint: string;
 }
-
-/** For how long an outcome is kept under its idempotency key, in milliseconds. */
-export const keptForMs = 24 * 3_600_000;
 
 /** The change that this request's idempotency key already stands for. Throws where it stands for another or an unfinished one. */
 export async function earlierAnswer(
@@ -23,7 +20,7 @@ export async function earlierAnswer(
   const earlier = await app.store.findChangeByIdempotencyKey({
     keyId: caller.keyId,
     idempotencyKey: idempotency.key,
-    since: app.clock.now() - keptForMs,
+    since: app.clock.now() - idempotencyWindowMs,
   });
   if (earlier === undefined) return undefined;
   if (earlier.fingerprint !== idempotency.fingerprint || earlier.state === 'pending') {

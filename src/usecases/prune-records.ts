@@ -1,5 +1,5 @@
+import { idempotencyWindowMs } from '../core/model.ts';
 import type { Ports } from '../ports.ts';
-import { keptForMs } from './idempotency.ts';
 import type { Ranking } from './ranking.ts';
 
 /** How long records are kept, in milliseconds; `undefined`: for ever. */
@@ -56,5 +56,5 @@ async function prune(
 
 /** Idempotency keys, cooldowns and the breaker look back on the history for so long. */
 function neededMs({ policy, breaker }: Ranking): number {
-  return Math.max(keptForMs, policy.cooldownMs, policy.rankerCooldownMs, breaker?.windowMs ?? 0);
+  return Math.max(idempotencyWindowMs, policy.cooldownMs, policy.rankerCooldownMs, breaker?.windowMs ?? 0);
 }

@@ -1,4 +1,4 @@
-import type { RankChange } from '../../core/model.ts';
+import { idempotencyWindowMs, type RankChange } from '../../core/model.ts';
 import { refusalOfRankersPace } from '../../core/rules/cooldowns.ts';
 import { RankdError } from '../../errors.ts';
 import type { ChangeOutcome, ChangeStore, Clock } from '../../ports.ts';
@@ -70,9 +70,6 @@ function refusalOfPace(
   const at = cooldownMs === 0 || rankerId === 0 ? undefined : lastChangedSomebodyAt(db, rankerId);
   return refusalOfRankersPace({ rankerId, cooldownMs, sinceLastChangeMs: at === undefined ? undefined : now - at });
 }
-
-/** For how long an idempotency key stands for the request it came with first. */
-const idempotencyWindowMs = 24 * 60 * 60 * 1000;
 
 function insert(db: Connection, change: RankChange, now: number): void {
   const { keyId, idempotencyKey } = change;
