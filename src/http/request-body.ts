@@ -1,5 +1,5 @@
 import type { IncomingMessage } from 'node:http';
-import { gunzip } from 'node:zlib';
+import { gunzipSync } from 'node:zlib';
 import { RankdError } from '../errors.ts';
 import { atEndOfTurn } from './end-of-turn.ts';
 
@@ -46,18 +46,18 @@ function collect(request: IncomingMessage, then: (body: Buffer | RankdError) => 
 }
 
 /**
- * Hands on the bytes of a body that may be packed with gzip; or why there are none, for whoever comes to read them: before that, a
- * caller learns whether the key is accepted.
+ * The bytes of a body that may be packed with gzip; or why there are none, for whoever comes to read them: before that, a
+ * caller learns whether the key is accepted. Without a pause, or requests that came later would be looked at first.
  */
-export function unpack(
-  { body, encoding = '' }: { body: Buffer; encoding: string | undefined },
-  then: (unpacked: Buffer | RankdError) => void,
-): void {
+export function unpack(body: Buffer, encoding = ''): Buffer | RankdError {
   const name = encoding.trim().toLowerCase();
-  if (body.length === 0 || name === '' || name === 'identity') then(body);
-  else if (name === 'gzip' || name === 'x-gzip') {
-    gunzip(body, { maxOutputLength: bodyLimit }, (error, unpacked) => then(error ? notUnpacked(error) : unpacked));
-  } else then(unknownEncoding());
+  if (body.length === 0 || name === '' || name === 'identity') return body;
+  if (name !== 'gzip' && name !== 'x-gzip') return unknownEncoding();
+  try {
+    return gunzipSync(body, { maxOutputLength: bodyLimit });
+  } catch (error) {
+    return notUnpacked(error as NodeJS.ErrnoException);
+  }
 }
 
 function notUnpacked({ code }: NodeJS.ErrnoException): RankdError {

@@ -81,10 +81,8 @@ export function createServer(
         reply.header('connection', 'close');
         return done(body);
       }
-      unpack({ body, encoding: request.headers['content-encoding'] }, (unpacked) => {
-        request.body = unpacked;
-        done();
-      });
+      request.body = unpack(body, request.headers['content-encoding']);
+      done();
     });
   });
   server.addHook('onSend', (request, reply, _payload, done) => {

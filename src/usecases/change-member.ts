@@ -4,7 +4,7 @@ import type { CallContext, MemberLimit } from '../ports.ts';
 import { applyChange, type Intent } from './apply-change.ts';
 import { type Ending, outcomeUnknown } from './change-outcome.ts';
 import { ended } from './change-record.ts';
-import { PlaceInLine } from './place-in-line.ts';
+import type { PlaceInLine } from './place-in-line.ts';
 import type { Ranking } from './ranking.ts';
 import { isAbandoned, settleChange } from './settle-change.ts';
 
@@ -22,35 +22,33 @@ const pollMs = 50;
 const allKeysShare = 3;
 
 /**
- * Changes one member as `decide` says, in order of arrival among all that want to change this member: it is asked in the
- * member's turn, with no change of theirs open, and once more where another process came first.
+ * Changes the member of `place` as `decide` says, in order of arrival among all that want to change this member: it is asked in
+ * the member's turn, with no change of theirs open, and once more where another process came first.
  */
 export async function changeMember<Answer>(
   app: Ranking,
-  rankeeId: number,
+  place: PlaceInLine,
   decide: () => Promise<Decided<Answer>>,
   call: CallContext,
 ): Promise<Ended | Answer> {
-  await using place = new PlaceInLine(app, { rankeeId, mustWait: app.turns.isBusy(rankeeId) });
-  return await app.turns.run(rankeeId, call.signal, async () => {
-    for (;;) {
-      const isNext = await place.isNext();
-      const { latestId, open } = await app.store.latestChange(rankeeId);
-      if (open !== undefined && isAbandoned(app, open) && (await settleFirst(app, open, call))) continue;
-      if (open !== undefined || !isNext) {
-        await place.hold();
-        await app.clock.sleep(pollMs, call.signal);
-        continue;
-      }
-      const decided = await decide();
-      if ('answer' in decided) return decided.answer;
-      // For every write of it: a change is not begun that could not be carried to its end.
-      const kinds = decided.intent.steps.map(({ kind }) => kind);
-      using room = await app.platform.reserveRoom(kinds, call);
-      const done = await begun(app, { intent: decided.intent, after: latestId }, { ...call, room });
-      if (done !== 'conflict') return done;
+  await place.turn(call.signal);
+  for (;;) {
+    const isNext = await place.isNext();
+    const { latestId, open } = await app.store.latestChange(place.rankeeId);
+    if (open !== undefined && isAbandoned(app, open) && (await settleFirst(app, open, call))) continue;
+    if (open !== undefined || !isNext) {
+      await place.hold();
+      await app.clock.sleep(pollMs, call.signal);
+      continue;
     }
-  });
+    const decided = await decide();
+    if ('answer' in decided) return decided.answer;
+    // For every write of it: a change is not begun that could not be carried to its end.
+    const kinds = decided.intent.steps.map(({ kind }) => kind);
+    using room = await app.platform.reserveRoom(kinds, call);
+    const done = await begun(app, { intent: decided.intent, after: latestId }, { ...call, room });
+    if (done !== 'conflict') return done;
+  }
 }
 
 /** Time that ran out before any write was sent is a busy platform, not an unknown outcome. */

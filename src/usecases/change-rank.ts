@@ -6,7 +6,8 @@ import { asRefusal, changeMember, type Decided, type Ended } from './change-memb
 import { type Ending, endingOf, isKept } from './change-outcome.ts';
 import { type ChangeOrder, draftOf, ended, planned } from './change-record.ts';
 import { checkPlan, type Decision, planChange } from './decide-change.ts';
-import { earlierAnswer, whileRunning } from './idempotency.ts';
+import { earlierAnswer, refuseWhileRunning, whileRunning } from './idempotency.ts';
+import { PlaceInLine } from './place-in-line.ts';
 import type { Ranking } from './ranking.ts';
 
 export interface ChangeAnswer extends Ended {
@@ -20,9 +21,11 @@ export interface ChangeAnswer extends Ended {
  * can't keep it.
  */
 export async function changeRank(app: Ranking, order: ChangeOrder, deadline: Deadline): Promise<ChangeAnswer> {
+  refuseWhileRunning(app, order);
+  await using place = new PlaceInLine(app, order.request.rankeeId); // before anything is waited for: in order of arrival
   const earlier = await earlierAnswer(app, order);
   if (earlier !== undefined) return { change: earlier, replayed: true };
-  return whileRunning(app, order, async () => {
+  return await whileRunning(app, order, async () => {
     const draft = draftOf(order, app.clock.now());
     let asked = order.step === undefined ? draft : undefined; // a step asks for no rank that could be kept before it is known
     const call: CallContext = {
@@ -38,7 +41,7 @@ export async function changeRank(app: Ranking, order: ChangeOrder, deadline: Dea
       return decided(app, asked, proposal);
     };
     try {
-      return { ...(await changeMember(app, draft.rankeeId, decide, call)), replayed: false };
+      return { ...(await changeMember(app, place, decide, call)), replayed: false };
     } catch (cause) {
       const error = asRefusal(cause, call);
       if (asked === undefined || error.code === 'store_unavailable' || error.code === 'outcome_unknown') throw error;

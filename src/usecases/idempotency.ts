@@ -9,14 +9,19 @@ export interface Idempotency {
   fingerprint: string;
 }
 
+/** Throws where a request with this order's idempotency key is being worked on. */
+export function refuseWhileRunning(app: Ranking, { caller, idempotency }: ChangeOrder): void {
+  if (idempotency === undefined || caller.keyId === undefined) return;
+  const running = app.running.get(slot(caller.keyId, idempotency));
+  if (running !== undefined) throw inProgressOrMismatch(running, idempotency);
+}
+
 /** The change that this request's idempotency key already stands for. Throws where it stands for another or an unfinished one. */
 export async function earlierAnswer(
   app: Ranking,
   { caller, idempotency }: ChangeOrder,
 ): Promise<RankChange | undefined> {
   if (idempotency === undefined || caller.keyId === undefined) return undefined;
-  const running = app.running.get(slot(caller.keyId, idempotency));
-  if (running !== undefined) throw inProgressOrMismatch(running, idempotency);
   const earlier = await app.store.findChangeByIdempotencyKey({
     keyId: caller.keyId,
     idempotencyKey: idempotency.key,
@@ -30,15 +35,11 @@ export async function earlierAnswer(
 }
 
 /** Runs `work` with the order's idempotency key marked as running. */
-export async function whileRunning<T>(
-  app: Ranking,
-  { caller, idempotency }: ChangeOrder,
-  work: () => Promise<T>,
-): Promise<T> {
+export async function whileRunning<T>(app: Ranking, order: ChangeOrder, work: () => Promise<T>): Promise<T> {
+  const { caller, idempotency } = order;
   if (idempotency === undefined || caller.keyId === undefined) return work();
+  refuseWhileRunning(app, order); // another may have begun while the store was asked
   const mine = slot(caller.keyId, idempotency);
-  const running = app.running.get(mine); // may have begun while the store was asked
-  if (running !== undefined) throw inProgressOrMismatch(running, idempotency);
   app.running.set(mine, idempotency.fingerprint);
   try {
     return await work();

@@ -1,32 +1,38 @@
+import type { MemberTurn } from './member-turns.ts';
 import type { Ranking } from './ranking.ts';
 
+type Line = Pick<Ranking, 'turns' | 'store' | 'holder' | 'deadlineMs'>;
+
 /**
- * A change's place among all changes of its member, across processes. Within a process the member's turns keep the order;
- * a ticket in the store keeps it towards other processes. It is taken only where there is something to wait for: an
- * undisturbed change pays one read.
+ * A change's place among all changes of its member, across processes, from when it is made. Within a process the member's turns
+ * keep the order; a ticket in the store keeps it towards other processes. It is taken only where there is something to wait for:
+ * an undisturbed change pays one read.
  */
 export class PlaceInLine implements AsyncDisposable {
-  readonly #app: Pick<Ranking, 'store' | 'holder' | 'deadlineMs'>;
-  readonly #rankeeId: number;
+  readonly rankeeId: number;
+  readonly #app: Line;
+  readonly #turn: MemberTurn;
   #place: number | undefined;
   #ticket: Promise<number> | undefined;
 
-  /** `mustWait`: others of this process are before it. */
-  constructor(
-    app: Pick<Ranking, 'store' | 'holder' | 'deadlineMs'>,
-    { rankeeId, mustWait }: { rankeeId: number; mustWait: boolean },
-  ) {
+  constructor(app: Line, rankeeId: number) {
+    this.rankeeId = rankeeId;
     this.#app = app;
-    this.#rankeeId = rankeeId;
-    if (mustWait) this.#ticket = this.#takeTicket();
+    this.#turn = app.turns.arrive(rankeeId);
+    if (!this.#turn.isFirst) this.#ticket = this.#takeTicket();
     this.#ticket?.catch(() => undefined); // told by isNext
+  }
+
+  /** Resolves when everyone of this process who came before is through; rejects where `signal` is aborted before that. */
+  turn(signal: AbortSignal): Promise<void> {
+    return this.#turn.comes(signal);
   }
 
   /** True where nobody in another process came before. */
   async isNext(): Promise<boolean> {
     const { store, holder } = this.#app;
     const place = this.#place ?? (await this.#ticket);
-    const seen = await store.lookAhead({ rankeeId: this.#rankeeId, holder, ...(place !== undefined && { place }) });
+    const seen = await store.lookAhead({ rankeeId: this.rankeeId, holder, ...(place !== undefined && { place }) });
     this.#place = seen.place;
     return seen.isNext;
   }
@@ -38,6 +44,7 @@ export class PlaceInLine implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
+    this.#turn[Symbol.dispose]();
     const ticket = await this.#ticket?.catch(() => undefined);
     // What can't be given back expires by itself.
     if (ticket !== undefined) await this.#app.store.giveBack(ticket).catch(() => undefined);
@@ -45,6 +52,6 @@ export class PlaceInLine implements AsyncDisposable {
 
   #takeTicket(): Promise<number> {
     const { store, holder, deadlineMs } = this.#app;
-    return store.takeTicket({ rankeeId: this.#rankeeId, holder, lifeMs: deadlineMs });
+    return store.takeTicket({ rankeeId: this.rankeeId, holder, lifeMs: deadlineMs });
   }
 }

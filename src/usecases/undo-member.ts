@@ -12,6 +12,7 @@ import { endingOf, isPassing } from './change-outcome.ts';
 import { record } from './change-rank.ts';
 import { draftOf, planned } from './change-record.ts';
 import { findMember } from './decide-change.ts';
+import { PlaceInLine } from './place-in-line.ts';
 import type { Ranking } from './ranking.ts';
 import { selectedChanges, timelineOf } from './undo-timeline.ts';
 
@@ -50,9 +51,7 @@ export async function undoMember(app: Ranking, order: UndoOrder, rankee: Rankee)
   const draft = draftFor(order, rankee, app.clock.now());
   const work = () => decide(app, { order, draft }, call);
   try {
-    const done = order.dryRun
-      ? await rehearse(app, rankee, work)
-      : await changeMember<MemberUndo>(app, rankee.rankeeId, work, call);
+    const done = order.dryRun ? await rehearse(app, rankee, work) : await inTurn(app, rankee, work, call);
     return 'state' in done ? done : outcomeOf(done);
   } catch (cause) {
     const error = asRefusal(cause, call);
@@ -63,6 +62,16 @@ export async function undoMember(app: Ranking, order: UndoOrder, rankee: Rankee)
     const { change } = await record(app, draft, endingOf(error));
     return { state: 'refused', changeId: change.id, error };
   }
+}
+
+async function inTurn(
+  app: Ranking,
+  { rankeeId }: Rankee,
+  work: () => Promise<Decided<MemberUndo>>,
+  call: CallContext,
+): Promise<Ended | MemberUndo> {
+  await using place = new PlaceInLine(app, rankeeId);
+  return await changeMember(app, place, work, call);
 }
 
 /** Decides without the member's turn, which would settle what is open. */

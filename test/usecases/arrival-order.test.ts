@@ -1,3 +1,4 @@
+import { gzipSync } from 'node:zlib';
 import { expect, test } from 'vitest';
 import { openRanking } from '../../src/app.ts';
 import { deadlineIn, systemClock } from '../../src/clock.ts';
@@ -5,8 +6,10 @@ import { loadConfig } from '../../src/config/load.ts';
 import { createPlatform } from '../../src/platforms/create-platform.ts';
 import type { Platform } from '../../src/ports.ts';
 import { changeRank } from '../../src/usecases/change-rank.ts';
+import { messageOf, rankBody } from '../support/answers.ts';
 import { openTestApp, place } from '../support/open-test-app.ts';
 import { platformWith } from '../support/platform-with.ts';
+import { rawAnswers } from '../support/raw-answers.ts';
 
 const member = 1001;
 
@@ -64,3 +67,24 @@ function noting(group: Platform, written: number[], begin: Promise<void>): Platf
     },
   });
 }
+
+test.each([
+  ['with an Idempotency-Key', { 'idempotency-key': 'one' }, (json: string) => json],
+  ['packed', { 'content-encoding': 'gzip' }, gzipSync],
+])('a request that comes %s is not overtaken by a plain one that arrives behind it', async (_how, headers, pack) => {
+  await using daemon = await openTestApp();
+  const key = await daemon.createKey();
+  const request = (newRankId: number, more = {}, packed: (json: string) => string | Buffer = (json) => json) => {
+    const body = packed(JSON.stringify(rankBody({ newRankId })));
+    const lines = { host: 'x', authorization: `Bearer ${key}`, 'content-length': Buffer.byteLength(body), ...more };
+    const head = Object.entries(lines).map(([name, value]) => `${name}: ${value}\r\n`);
+    return Buffer.concat([
+      Buffer.from(`POST /v1/ranker?placeid=${place} HTTP/1.1\r\n${head.join('')}\r\n`),
+      Buffer.from(body),
+    ]);
+  };
+  const asked = [request(50, headers, pack), request(10, { connection: 'close' })];
+  const [first, second] = await rawAnswers(daemon.url, Buffer.concat(asked));
+  expect(first && messageOf(first)).toMatch(/is now .*\(rank 50\)/);
+  expect(second && messageOf(second)).toMatch(/is now .*\(rank 10\), was .*\(rank 50\)/);
+});

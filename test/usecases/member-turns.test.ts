@@ -3,22 +3,37 @@ import { MemberTurns } from '../../src/usecases/member-turns.ts';
 
 const member = 1001;
 const calledOff = AbortSignal.abort(new Error('called off'));
+const { signal } = new AbortController();
 
 test.each([
   ['somebody is before them', true],
   ['nobody is', false],
-])('who is called off before their turn begins nothing, where %s', async (_, isBusy) => {
+])('who is called off before their turn holds up nobody, and lets nobody past, where %s', async (_, isBusy) => {
   const turns = new MemberTurns();
-  const { promise: first, resolve: end } = Promise.withResolvers<void>();
-  const before = isBusy ? turns.run(member, new AbortController().signal, () => first) : undefined;
-  let isBegun = false;
-  const begin = async () => {
-    isBegun = true;
-  };
-  await expect(turns.run(member, calledOff, begin)).rejects.toThrow('called off');
-  expect(isBegun).toBe(false);
-  expect(turns.isBusy(member)).toBe(isBusy);
-  end();
-  await before;
-  await expect.poll(() => turns.isBusy(member)).toBe(false);
+  const before = isBusy ? turns.arrive(member) : undefined;
+  {
+    using given = turns.arrive(member);
+    await expect(given.comes(calledOff)).rejects.toThrow('called off');
+  }
+  using next = turns.arrive(member);
+  let isHere = false;
+  const coming = next.comes(signal).then(() => {
+    isHere = true;
+  });
+  if (before !== undefined) {
+    await new Promise(setImmediate);
+    expect(isHere).toBe(false);
+    before[Symbol.dispose]();
+  }
+  await coming;
+});
+
+test('once everyone is through, who arrives is the first again', async () => {
+  const turns = new MemberTurns();
+  {
+    using turn = turns.arrive(member);
+    await turn.comes(signal);
+  }
+  await new Promise(setImmediate);
+  expect(turns.arrive(member).isFirst).toBe(true);
 });

@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import { MemberTurns } from '../../src/usecases/member-turns.ts';
 import { PlaceInLine } from '../../src/usecases/place-in-line.ts';
 import { openTestApp } from '../support/open-test-app.ts';
 
@@ -7,7 +8,7 @@ const rankeeId = 7;
 test('who arrived keeps its place, whoever of another process comes after', async () => {
   await using world = await openTestApp();
   const { store } = world;
-  await using place = new PlaceInLine({ store, holder: 'a', deadlineMs: 20_000 }, { rankeeId, mustWait: false });
+  await using place = new PlaceInLine({ turns: new MemberTurns(), store, holder: 'a', deadlineMs: 20_000 }, rankeeId);
   expect(await place.isNext()).toBe(true);
   await store.takeTicket({ rankeeId, holder: 'b', lifeMs: 20_000 });
   expect(await place.isNext()).toBe(true);
@@ -18,12 +19,14 @@ test('who arrived keeps its place, whoever of another process comes after', asyn
 test('a ticket that could not be had is told to who asks for the place, and harms nobody else', async () => {
   await using world = await openTestApp();
   const store = { ...world.store, takeTicket: async () => Promise.reject(new Error('the disk is full')) };
-  const app = { store, holder: 'a', deadlineMs: 20_000 };
+  const app = { turns: new MemberTurns(), store, holder: 'a', deadlineMs: 20_000 };
+  using before = app.turns.arrive(rankeeId); // whoever comes now must wait
+  expect(before.isFirst).toBe(true);
   {
-    await using gone = new PlaceInLine(app, { rankeeId, mustWait: true });
+    await using gone = new PlaceInLine(app, rankeeId);
     await new Promise((resolve) => setImmediate(resolve)); // whoever waited has given up: nobody asks
     expect(gone).toBeDefined();
   }
-  await using place = new PlaceInLine(app, { rankeeId, mustWait: true });
+  await using place = new PlaceInLine(app, rankeeId);
   await expect(place.isNext()).rejects.toThrow('the disk is full');
 });
