@@ -450,10 +450,19 @@ describe('the key', () => {
     }
   });
 
-  test('echoed by the platform is masked', async () => {
-    const body = JSON.stringify({ code: 'INVALID_ARGUMENT', message: `Bad key ${fake.apiKey}.` });
-    fake.faults.add({ operation: 'group', kind: 'status 400', body });
-    expect((await failure(platform.group(callIn(1_000)))).message).toContain('Bad key [key].');
+  const odd = 'Zm+Fr/ZQ==';
+  test.each([
+    ['as it is', odd],
+    ['with slashes escaped', odd.replaceAll('/', '\\/')],
+    ['with other characters escaped', odd.replaceAll('+', '\\u002B').replaceAll('=', '\\u003d')],
+    ['escaped from end to end', odd.replaceAll(/./g, (one) => `\\u00${one.charCodeAt(0).toString(16)}`)],
+  ])('echoed by the platform %s is masked, in JSON and in what is cut off', async (_how, echoed) => {
+    platform = platformOn(fake, { apiKey: odd });
+    const json = `{"code":"INVALID_ARGUMENT","message":"Bad key ${echoed}."}`;
+    for (const body of [json, json.slice(0, -1)]) {
+      fake.faults.add({ operation: 'group', kind: 'status 400', body });
+      expect((await failure(platform.group(callIn(1_000)))).message).toContain('Bad key [key].');
+    }
   });
 
   test('that can be no header is refused without being quoted', () => {

@@ -2,6 +2,7 @@ import { deadlineIn } from '../../clock.ts';
 import { RankdError } from '../../errors.ts';
 import type { CallContext, Clock } from '../../ports.ts';
 import { type Answer, exchange } from './exchange.ts';
+import { keyMask } from './mask-key.ts';
 import type { Place } from './line.ts';
 import { isPassing, platformError, unavailable, unknownOutcome } from './platform-error.ts';
 import type { RateGate } from './rate-gate.ts';
@@ -47,6 +48,7 @@ interface Failure {
 export class UpstreamClient {
   readonly #baseUrl: string;
   readonly #apiKey: string | undefined;
+  readonly #masked: (text: string) => string;
   readonly #clock: Clock;
   readonly #fetch: typeof globalThis.fetch;
   readonly #tuning: UpstreamTuning;
@@ -60,6 +62,7 @@ export class UpstreamClient {
     }
     this.#baseUrl = baseUrl.replace(/\/+$/, '');
     this.#apiKey = apiKey;
+    this.#masked = apiKey === undefined ? (text) => text : keyMask(apiKey);
     this.#clock = clock;
     this.#fetch = fetch;
     this.#tuning = { ...defaultTuning, ...tuning };
@@ -126,7 +129,7 @@ export class UpstreamClient {
 
   #refused({ gate, isWrite = false }: UpstreamRequest<unknown>, answer: Answer): Failure {
     const { status, headers } = answer;
-    const body = this.#apiKey === undefined ? answer.body : answer.body.replaceAll(this.#apiKey, '[key]');
+    const body = this.#masked(answer.body);
     const retryAfterMs = parseRetryAfter(headers.get('retry-after'), this.#clock.now());
     const isGated = status === 429 || retryAfterMs !== undefined;
     if (isGated) gate.close(Math.max(retryAfterMs ?? 0, backOffMs(this.#tuning, gate.refusals)));

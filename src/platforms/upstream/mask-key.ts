@@ -1,0 +1,12 @@
+/**
+ * Hides `key` (printable ASCII) in a text, also where characters of it are escaped as in JSON: much that is quoted to callers
+ * and in the log is JSON that was cut off, and can't be parsed first.
+ */
+export function keyMask(key: string): (text: string) => string {
+  const characters = Array.from(key, (one) => {
+    const hex = one.charCodeAt(0).toString(16);
+    return `(?:\\\\?\\x${hex}|\\\\u00${hex})`;
+  });
+  const written = new RegExp(characters.join(''), 'gi');
+  return (text) => text.replaceAll(written, '[key]');
+}
