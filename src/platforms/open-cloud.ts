@@ -4,6 +4,7 @@ import type { CallContext, Clock, Pace, Platform, RoleWrite, Room, WriteKind } f
 import { UpstreamClient } from './upstream/client.ts';
 import { HeldRoom } from './upstream/held-room.ts';
 import { type Operation, openGates } from './upstream/operations.ts';
+import { unavailable } from './upstream/platform-error.ts';
 import type { RateGate } from './upstream/rate-gate.ts';
 import {
   type ListedRole,
@@ -164,7 +165,7 @@ export class OpenCloudPlatform implements Platform {
     );
   }
 
-  /** A role that moves while the pages are read can come twice. */
+  /** A role that moves while the pages are read can come twice. No group is without roles. */
   async #listRoles(call: CallContext): Promise<ListedRole[]> {
     const roles = new Map<number, ListedRole>();
     for await (const page of this.#pages(
@@ -173,6 +174,7 @@ export class OpenCloudPlatform implements Platform {
     )) {
       for (const role of page) roles.set(role.id, role);
     }
+    if (roles.size === 0) throw unavailable('the list of roles is empty');
     return [...roles.values()];
   }
 

@@ -89,8 +89,9 @@ function mayWrite(scopes: Record<string, unknown>[], groupId: number): boolean |
   return groupLists.length < writing.length ? undefined : false;
 }
 
+/** An empty list is there all the same: of who is not in the group, Roblox has been seen to answer `"groupMemberships": []`. */
 function readPage<T>(json: unknown, field: string, readItem: (item: unknown) => T): Page<T> {
-  const { [field]: items = [], nextPageToken } = record(json);
+  const { [field]: items, nextPageToken } = record(json);
   return {
     items: list(items).map(readItem),
     nextPageToken: typeof nextPageToken === 'string' && nextPageToken !== '' ? nextPageToken : undefined,

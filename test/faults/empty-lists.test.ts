@@ -1,0 +1,33 @@
+import { describe, expect, test } from 'vitest';
+import { codeOf } from '../support/answers.ts';
+import { onOpenCloud, sampleUsers } from '../support/open-cloud-app.ts';
+
+const { trainee: bob } = sampleUsers;
+/** Longer than anything that was read of the group is remembered. */
+const longMs = 61_000;
+
+describe.each([
+  ['roles', '{}'],
+  ['roles', '{"groupRoles":[]}'],
+  ['memberships', '{}'],
+] as const)('%s answered with %s', (operation, body) => {
+  test(
+    'for good tell nothing, and are not remembered',
+    onOpenCloud(async ({ fake, clock, rank }) => {
+      clock.skip(longMs);
+      fake.faults.add({ operation, kind: 'body', body, times: 999 });
+      expect(codeOf(await rank(bob))).toMatch(/^platform_(unavailable|busy)$/);
+      expect(fake.journal.writes()).toEqual([]);
+      fake.faults.clear();
+      expect((await rank(bob)).status).toBe(200);
+    }),
+  );
+});
+
+test.each(['roles', 'memberships'] as const)('%s that come once without their list are asked for again', (operation) =>
+  onOpenCloud(async ({ fake, clock, rank }) => {
+    clock.skip(longMs);
+    fake.faults.add({ operation, kind: 'body', body: '{}' });
+    expect((await rank(bob)).status).toBe(200);
+  })(),
+);
