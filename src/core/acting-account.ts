@@ -9,7 +9,7 @@ export interface ActingAccount {
   userId: number;
   /** The group's owner, where it has one. */
   ownerId: number | undefined;
-  /** Its highest rank over all roles; it reaches only what is strictly below. */
+  /** Its highest rank over all roles; it reaches only what is strictly below. 0: it is not a member of the group. */
   rank: number;
   /** Whether a role of it lets it change ranks at all; absent where the platform does not show that. */
   mayChangeRanks?: boolean;
@@ -45,12 +45,22 @@ export function refusalOfOwner(rankeeId: number): RankdError {
  */
 export function refusalAboveActing({ acting, request, scheme, plan }: PolicyCase): RankdError | undefined {
   if (acting === undefined || acting.userId === acting.ownerId) return undefined;
+  if (acting.rank === 0) return refusalOfOutsider(acting);
   const held = heldRoles(scheme.roles, { userId: request.rankeeId, roleIds: plan.goal.from });
   const involved = [...held, plan.target].find((role) => role.rank >= acting.rank);
   if (involved === undefined) return undefined;
   const what =
     involved === plan.target ? `${roleTitle(involved)} is` : `Member ${request.rankeeId} holds ${roleTitle(involved)},`;
   return aboveActing(`${what} not below rank ${acting.rank} of the account rankd acts with (${acting.userId}).`);
+}
+
+function refusalOfOutsider({ userId }: ActingAccount): RankdError {
+  const message =
+    `The account rankd acts with (${userId}) is not a member of the group. ` +
+    'Let it join, and give it a role above the ranks that rankd is to change.';
+  return new RankdError('above_acting_account', message, {
+    hint: `let user ${userId} join the group and give it that role; \`rankd group show\` tells what it can give then`,
+  });
 }
 
 function untouchable(message: string): RankdError {

@@ -64,11 +64,12 @@ export class GroupView {
   }
 
   /**
-   * The acting account; `undefined` where the platform does not say who it is.
-   * Throws `platform_credential` where the platform says that the credential is of no use here.
+   * The acting account, looked for anew before it is told that it is not a member; `undefined` where the platform does not say
+   * who it is. Throws `platform_credential` where the platform says that the credential is of no use here.
    */
-  acting(call: CallContext): Promise<ActingAccount | undefined> {
-    return this.#acting.get(call);
+  async acting(call: CallContext): Promise<ActingAccount | undefined> {
+    const acting = await this.#acting.get(call);
+    return acting?.rank === 0 ? this.#acting.get(call, { maxAgeMs: refreshSpacingMs }) : acting;
   }
 
   group(call: CallContext): Promise<Group> {
