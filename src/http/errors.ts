@@ -1,6 +1,9 @@
 import { type ErrorCode, RankdError, reasons } from '../errors.ts';
 
-/** The status of every code. Codes of the operator's side never reach a game; they are answered as `internal`. */
+/**
+ * The status of every code. Codes of the operator's side never reach a game; they are answered as `internal`, `config_invalid` as
+ * `platform_unavailable`.
+ */
 export const statuses = {
   missing_placeid: 400,
   invalid_request: 400,
@@ -70,7 +73,7 @@ const mostMessageBytes = 1_500;
 
 /** What a caller is told of an error: what it can act on, and nothing of the inside. */
 export function answerTo(error: unknown, requestId: string): ErrorAnswer {
-  const told = isPublicError(error) ? error : internalError(requestId);
+  const told = publicly(error) ?? internalError(requestId);
   const { code, retryAfterMs } = told;
   const retryAfter = retryAfterMs === undefined ? undefined : Math.max(1, Math.ceil(retryAfterMs / 1000));
   const end = retryAfter === undefined ? '}' : `,"retryAfter":${retryAfter}}`;
@@ -104,8 +107,14 @@ export function fitting(message: string): string {
   return fits;
 }
 
-function isPublicError(error: unknown): error is RankdError {
-  return error instanceof RankdError && isPublic(error.code);
+/**
+ * What a caller may be told of an error, if anything. `config_invalid` is about the ladder: the group has changed so that it does
+ * not fit any more.
+ */
+function publicly(error: unknown): RankdError | undefined {
+  if (!(error instanceof RankdError)) return undefined;
+  if (error.code !== 'config_invalid') return isPublic(error.code) ? error : undefined;
+  return new RankdError('platform_unavailable', `${error.message} Correct that setting, then run: rankd reload.`);
 }
 
 function internalError(requestId: string): RankdError {

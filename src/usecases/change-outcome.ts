@@ -24,6 +24,7 @@ const passing = new Set<ErrorCode>([
   'place_not_whitelisted',
   'cooldown',
   'key_paused',
+  'config_invalid',
   'platform_busy',
   'platform_unavailable',
   'store_unavailable',

@@ -1,6 +1,6 @@
 import { newId } from '../core/api-key.ts';
 import { undoing } from '../core/undo.ts';
-import { isRankdError, type RankdError } from '../errors.ts';
+import { type ErrorCode, isRankdError, type RankdError } from '../errors.ts';
 import type { ChangeSelection, ChangeStore } from '../ports.ts';
 import type { Ranking } from './ranking.ts';
 import { type MemberUndo, type Rankee, type UndoOrder, undoMember } from './undo-member.ts';
@@ -30,6 +30,8 @@ const sideBySide = 4;
 const mostTries = 6;
 const firstWaitMs = 1_000;
 const longestWaitMs = 30_000;
+/** What no waiting mends. */
+const forTheOperator = new Set<ErrorCode>(['platform_credential', 'config_invalid']);
 
 /** Whom the selected changes are about, and who of them is left alone or done already. Reads the history only. */
 export async function planUndo(store: Pick<ChangeStore, 'pageChanges'>, selection: ChangeSelection): Promise<UndoPlan> {
@@ -99,7 +101,7 @@ async function insist(
     try {
       return await undoMember(app, order, rankee);
     } catch (error) {
-      if (tries === mostTries || !isRankdError(error) || error.code === 'platform_credential') throw error;
+      if (tries === mostTries || !isRankdError(error) || forTheOperator.has(error.code)) throw error;
       const waitMs = Math.min(Math.max(error.retryAfterMs ?? 0, firstWaitMs * 2 ** (tries - 1)), longestWaitMs);
       await app.clock.sleep(waitMs, halt).catch(() => undefined);
     }
