@@ -25,6 +25,7 @@ const passing = new Set<ErrorCode>([
   'cooldown',
   'key_paused',
   'config_invalid',
+  'platform_credential',
   'platform_busy',
   'platform_unavailable',
   'store_unavailable',
@@ -63,7 +64,7 @@ export function isKept(code: ErrorCode | null): boolean {
 
 /** True where asking the platform again, later, can end differently: then nothing is decided yet. */
 export function isPassing(code: ErrorCode): boolean {
-  return passing.has(code) || code === 'platform_credential' || code === 'outcome_unknown';
+  return passing.has(code) || code === 'outcome_unknown';
 }
 
 /** What a caller is told of a change that is not applied, `undefined` where it is. `error` is what it ended with, where that is known. */

@@ -100,6 +100,19 @@ describe('a key that works again', () => {
       expect(linesAbout(system, 'the platform key works again')).toHaveLength(1);
     }),
   );
+
+  test(
+    'lets a repeat under the same Idempotency-Key try anew',
+    onOpenCloud(async (system) => {
+      const { fake, clock } = system;
+      fake.credential.enabled = false;
+      expectError(await system.rank(bob, { idempotencyKey: 'one' }), dead);
+      fake.credential.enabled = true;
+      clock.skip(10_000);
+      await expect.poll(async () => (await readyz(system)).status).toBe(200);
+      expect((await system.rank(bob, { idempotencyKey: 'one' })).status).toBe(200);
+    }),
+  );
 });
 
 describe('introspection', () => {
