@@ -7,6 +7,8 @@ import { nextRequestId } from './request-id.ts';
 
 /** Gives the answers that Node would give by itself, without a body, the one JSON shape. */
 export function answerForNode(server: Server): void {
+  // Who has sent a whole request may end their side and wait for the answer. Node.js does not document it.
+  Object.assign(server, { httpAllowHalfOpen: true });
   server.on('clientError', (error: NodeJS.ErrnoException, socket) => endAfterAnswers(socket, clientError(error)));
   server.on('connect', (_request, socket) => endAfterAnswers(socket, methodNotAllowed('CONNECT')));
   server.on('checkExpectation', (request, response: ServerResponse) => server.emit('request', request, response));

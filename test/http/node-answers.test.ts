@@ -80,6 +80,11 @@ describe('requests that are unusual, but fine', () => {
   });
 });
 
+test('who ends their side of the connection behind whole requests gets all answers, and then the connection ends', async () => {
+  const answers = await answersTo(changeBy(key) + changeBy(key), { thenEnds: true });
+  expect(answers.map(({ status }) => status)).toEqual([200, 200]);
+});
+
 test('the connection is closed after an Upgrade that is not taken up, because nothing behind it would be read', async () => {
   const upgrade = post('Upgrade: websocket').replace('Connection: close', 'Connection: Upgrade');
   const answer = await answerTo(upgrade + post(''));
