@@ -5,7 +5,8 @@ import { id } from './ids.ts';
 
 const text = z
   .string({ error: ({ input }) => (input === undefined ? 'is missing' : 'must be a string') })
-  .max(1_000, { error: 'must be at most 1000 characters' });
+  .max(1_000, { error: 'must be at most 1000 characters' })
+  .overwrite((value) => value.toWellFormed()); // as the store keeps it
 
 /** A field that a client may leave out or set to null. */
 const optionalText = text.nullish().transform((value) => value ?? undefined);

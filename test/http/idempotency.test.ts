@@ -42,6 +42,17 @@ test('a repeat may write its body in another way, as long as it says the same', 
   expect(isReplayed(await app.post(`/v1/ranker/?placeId=${place}`, { key, headers, body: reordered }))).toBe(true);
 });
 
+test('a name that is cut in the middle of a character reads the same in the answer, the history and the replay', async () => {
+  await using app = await openTestApp();
+  const key = await app.createKey();
+  const first = await rank(app, key, { rankeeName: 'Bob \ud83d' });
+  expect(messageOf(first)).toContain('Bob \ufffd (1001)');
+  expectReplay(await rank(app, key, { rankeeName: 'Bob \ud83d' }), first);
+  expect(await app.store.listChanges({ limit: 1 })).toMatchObject([
+    { rankeeName: 'Bob \ufffd', message: messageOf(first) },
+  ]);
+});
+
 test.each([{ newRankId: 50 }, { rankeeId: 1002 }, { rankerId: 5 }, { command: 'demote' }])(
   'another change under the same key is a mismatch: %j',
   async (rest) => {
