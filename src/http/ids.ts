@@ -18,12 +18,16 @@ export const verifyBody = z.object({
 /** The place id among the fields of a query or body, under either spelling. Throws where it is missing or no id. */
 export function parsePlaceId(fields: unknown, where: string): number {
   const { placeid, placeId } = Object(fields) as { placeid?: unknown; placeId?: unknown };
-  const given = placeid ?? placeId;
-  if (given === undefined || given === null || (given === '' && where === 'query')) {
+  const given = isMissing(placeid, where) ? placeId : placeid;
+  if (isMissing(given, where)) {
     throw new RankdError('missing_placeid', `Send the place id (game.PlaceId) as placeid in the ${where}.`);
   }
   if (Number.isSafeInteger(given) && (given as number) >= 0) return given as number; // what games send
   const { success, data } = verifyBody.shape.placeid.safeParse(given);
   if (!success) throw new RankdError('invalid_request', `placeid in the ${where} ${wholeNumber}.`);
   return data;
+}
+
+function isMissing(given: unknown, where: string): boolean {
+  return given === undefined || given === null || (given === '' && where === 'query');
 }

@@ -84,6 +84,7 @@ describe('the place id', () => {
   test('may be spelled placeId in both places', async () => {
     expect((await verify({ placeId: place })).status).toBe(200);
     expect((await rank(rankBody(), {}, `placeId=${place}`)).status).toBe(200);
+    expect((await rank(rankBody(), {}, `placeid=&placeId=${place}`)).status).toBe(200);
     expect((await rank(rankBody(), {}, `x=1&placeid=%34%32`)).status).toBe(200);
   });
 });
