@@ -22,7 +22,7 @@ export interface Store
     LineStore,
     AuditStore,
     RetentionStore {
-  /** Resolves when the store answers. */
+  /** Resolves when the store answers, and is still the one that was opened. */
   ping(): Promise<void>;
   close(): Promise<void>;
 }

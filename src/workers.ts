@@ -45,7 +45,9 @@ async function recover(app: HttpApp, stop: AbortSignal): Promise<void> {
     reported.add(change.id);
   };
   await every(app, recoverEveryMs, stop, async () => {
-    const round = recoverChanges({ ...app }, { report, stop, tries })
+    const round = app.store
+      .ping()
+      .then(() => recoverChanges({ ...app }, { report, stop, tries }))
       .catch((error) => app.log.error({ err: error }, 'changes that are open could not be read; trying again'))
       .finally(() => rounds.delete(round));
     rounds.add(round);

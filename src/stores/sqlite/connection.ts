@@ -121,6 +121,11 @@ export class Connection {
     this.#isSyncedBeside = true;
   }
 
+  /** Throws `store_unavailable` where the files are not there any more that a daemon has opened. */
+  refuseOtherFiles(): void {
+    this.#guard(() => this.#logSync?.refuseOtherFiles());
+  }
+
   close(): void {
     if (!this.#isClosed) this.#logSync?.close();
     this.#isClosed = true;

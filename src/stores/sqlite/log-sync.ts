@@ -1,4 +1,4 @@
-import { closeSync, fdatasync, openSync } from 'node:fs';
+import { closeSync, fdatasync, fstatSync, openSync, statSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { RankdError } from '../../errors.ts';
 
@@ -11,12 +11,16 @@ export class LogSync {
   readonly #database: string;
   /** Open from before the first commit: it is told of every failure after it was opened, whoever else was told. */
   readonly #log: number;
+  /** The files that this process has open, as the system numbers them. */
+  readonly #opened: readonly string[];
   #latest: Promise<void> = Promise.resolve();
   #failure: RankdError | undefined;
+  #isClosed = false;
 
   constructor(database: string) {
     this.#database = database;
     this.#log = openLog(database);
+    this.#opened = [fileNumber(statSync(database)), fileNumber(fstatSync(this.#log))];
   }
 
   /** Resolves once everything that was committed before is on the disk. Throws as `refuseAfterFailure`. */
@@ -34,7 +38,19 @@ export class LogSync {
     if (this.#failure !== undefined) throw this.#failure;
   }
 
+  /**
+   * Throws `store_unavailable`, from then on everywhere, where the files were removed or replaced: this process would go on with
+   * what nobody else can open any more, and not see what others write.
+   */
+  refuseOtherFiles(): void {
+    const paths = [this.#database, logOf(this.#database)];
+    const isOurs = (path: string, index: number) => fileNumber(statSync(path, optional)) === this.#opened[index];
+    if (!paths.every(isOurs)) this.#failure ??= notTheseFiles(this.#database);
+    this.refuseAfterFailure();
+  }
+
   close(): void {
+    this.#isClosed = true;
     const close = () => closeSync(this.#log);
     this.#latest.then(close, close).catch(() => undefined); // nothing depends on it any more
   }
@@ -47,15 +63,26 @@ export class LogSync {
       this.#failure = notOnDisk(this.#database, cause);
       throw this.#failure;
     }
+    if (!this.#isClosed) this.refuseOtherFiles(); // who closes a database last removes its log
   }
+}
+
+const optional = { throwIfNoEntry: false };
+
+function logOf(database: string): string {
+  return `${database}-wal`;
+}
+
+function fileNumber(stats: { dev: number; ino: number } | undefined): string {
+  return stats === undefined ? 'none' : `${stats.dev}:${stats.ino}`;
 }
 
 function openLog(database: string): number {
   try {
-    return openSync(`${database}-wal`, 'r+');
+    return openSync(logOf(database), 'r+');
   } catch (cause) {
     throw new RankdError('store_unavailable', 'The log of the database of rankd cannot be opened.', {
-      hint: `check that ${database}-wal is writable for the user that rankd runs as, and how many files it may open`,
+      hint: `check that ${logOf(database)} is writable for the user that rankd runs as, and how many files it may open`,
       cause,
     });
   }
@@ -73,5 +100,13 @@ function notOnDisk(database: string, cause: unknown): RankdError {
   return new RankdError('store_unavailable', message, {
     hint: `check the disk of ${dirname(database)}, its room too, and the system log, then start rankd again: until then it neither reads nor writes`,
     cause,
+  });
+}
+
+function notTheseFiles(database: string): RankdError {
+  const message =
+    'The database of rankd was removed or replaced while rankd ran; what was written last may not be in it.';
+  return new RankdError('store_unavailable', message, {
+    hint: `stop rankd, see to the files in ${dirname(database)} (\`rankd restore FILE\` puts back a backup), then start it again`,
   });
 }

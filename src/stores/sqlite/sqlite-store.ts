@@ -43,6 +43,7 @@ export function createSqliteStore(db: Connection, clock: Pick<Clock, 'now'>): St
     ...auditStore(db, clock),
     ...retentionStore(db),
     async ping() {
+      db.refuseOtherFiles();
       db.get('SELECT 1 FROM workspace');
     },
     async close() {

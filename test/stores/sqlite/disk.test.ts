@@ -1,4 +1,4 @@
-import fs, { copyFileSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import fs, { copyFileSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { syncBuiltinESMExports } from 'node:module';
 import { join } from 'node:path';
 import { setImmediate as nextTurn } from 'node:timers/promises';
@@ -9,7 +9,7 @@ import { openSqliteStore } from '../../../src/stores/sqlite/sqlite-store.ts';
 import { newChange, newKey, operator } from '../../contracts/store/samples.ts';
 import { rankBody } from '../../support/answers.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
-import { openTestApp, place } from '../../support/open-test-app.ts';
+import { openTestApp, place, send } from '../../support/open-test-app.ts';
 import { commitsIn, tempDir } from './support.ts';
 
 const eio = Object.assign(new Error('EIO: i/o error, fdatasync'), { code: 'EIO' });
@@ -241,4 +241,40 @@ test('a write that nothing would wait for is refused', async () => {
   expect(() => db.writeSync(() => db.run("UPDATE keys SET name = 'x'"))).toThrow(TypeError);
   expect(await db.write(() => db.run("UPDATE keys SET name = 'x'"))).toBe(1);
   expect(db.get('PRAGMA synchronous')).toEqual({ synchronous: 1 }); // the log's beginning and its checkpoints are SQLite's to sync
+});
+
+test.each<[string, (file: string) => void]>([
+  ['the log is removed', (file) => rmSync(`${file}-wal`)],
+  [
+    'all of them are removed',
+    (file) => {
+      for (const suffix of ['', '-wal', '-shm']) rmSync(file + suffix);
+    },
+  ],
+  [
+    'another database takes the place',
+    (file) => {
+      copyFileSync(file, `${file}.copy`);
+      renameSync(`${file}.copy`, file);
+    },
+  ],
+])('a daemon says nothing any more about files that are not its own: %s', async (_what, doHarm) => {
+  const { store, file } = await open();
+  await store.createKey(newKey('main'), operator);
+  await store.ping();
+  doHarm(file);
+  const notTheseFiles = { code: 'store_unavailable', message: expect.stringContaining('removed or replaced') };
+  await expect(store.createKey(newKey('lost'), operator)).rejects.toMatchObject(notTheseFiles);
+  await expect(store.ping()).rejects.toMatchObject(notTheseFiles);
+  await expect(store.findKey('main')).rejects.toMatchObject(notTheseFiles);
+});
+
+test('a daemon notices without a write that its database was removed', async () => {
+  await using app = await openTestApp();
+  const key = await app.createKey();
+  const verify = () => app.post('/v1/apikey', { key, body: { placeid: place } });
+  expect((await verify()).status).toBe(200);
+  rmSync(join(app.dataDir, 'rankd.db-wal'));
+  expect((await send(`${app.url}/readyz`, {})).status).toBe(503);
+  expect((await verify()).status).toBe(503);
 });
