@@ -185,6 +185,7 @@ export interface RankChange extends RankRequest {
   by: string;
   /** True for a test key: decided and answered, never written. */
   dryRun: boolean;
+  /** Counted as one by the breaker: down, or to another role of the same rank. */
   demotion: boolean;
   /** The highest rank among the roles held before and wanted after; 0 where the member was not read. */
   topRank: number;

@@ -42,6 +42,11 @@ export function rolePlan(scheme: RoleScheme, member: Member, target: Role): Role
   };
 }
 
+/** True where the member goes down, or to another role of the same rank, which may be one that allows less. */
+export function takesAway({ goal, target, rankBefore, rankAfter }: RolePlan): boolean {
+  return rankAfter < rankBefore || (rankAfter === rankBefore && !goal.from.includes(target.id));
+}
+
 /**
  * Plans how a member comes to hold exactly these roles (ids) again, those that the group still has. The target is the
  * highest of them that changing a rank may give.

@@ -1,5 +1,6 @@
 import { newChangeId } from '../core/api-key.ts';
 import type { Direction, KeyRules, RankChange, RankRequest } from '../core/model.ts';
+import { takesAway } from '../core/role-plan.ts';
 import type { ChangeOutcome } from '../ports.ts';
 import type { Decision } from './decide-change.ts';
 import type { Idempotency } from './idempotency.ts';
@@ -55,7 +56,7 @@ export function planned(draft: RankChange, { plan, scheme }: Decision): RankChan
     roleId: plan.target.id,
     rolesBefore: from,
     rolesAfter: to,
-    demotion: plan.rankAfter < plan.rankBefore,
+    demotion: takesAway(plan),
     topRank: Math.max(0, ...involved.map(({ rank }) => rank)),
   };
 }

@@ -13,6 +13,7 @@ import {
   restorePlan,
   roleIds,
   rolePlan,
+  takesAway,
 } from '../../src/core/role-plan.ts';
 import type { Step } from '../../src/core/steps.ts';
 import { RankdError } from '../../src/errors.ts';
@@ -35,6 +36,14 @@ describe.each([
       expect(Math.max(1, ...counted.map((role) => role.rank))).toBe(target.rank);
       expect(target.kind === 'base' || counted.includes(target)).toBe(true);
       expect(plan.rankAfter).toBe(target.rank);
+    });
+  });
+
+  test('takes away where it leads down, or to another role of the same rank, and nowhere else', () => {
+    holds(arbitrary, ({ scheme, member, target }) => {
+      const plan = rolePlan(scheme, member, target);
+      const isOther = !heldRoles(scheme.roles, member).includes(target);
+      expect(takesAway(plan)).toBe(isOther ? plan.rankAfter <= plan.rankBefore : plan.rankAfter < plan.rankBefore);
     });
   });
 

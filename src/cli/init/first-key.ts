@@ -35,7 +35,8 @@ export async function makeFirstKey(cli: Cli, { name, place }: FirstKey, out: str
       createKey(store, { name, mode: 'live', scopes: ['verify', 'rank'] }, cli.by),
     );
     if (place !== undefined) await store.addEntries({ keyId: minted.key.id, placeIds: [place] }, cli.by);
-    cli.say(`Made the key "${name}"${place === undefined ? '' : ` for place ${place}`}; it is shown this once.`);
+    const where = out === undefined ? 'it is shown this once' : `its secret is in ${out}`;
+    cli.say(`Made the key "${name}"${place === undefined ? '' : ` for place ${place}`}; ${where}.`);
     return minted;
   });
 }
