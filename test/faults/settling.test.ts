@@ -8,12 +8,17 @@ import { type OpenCloudApp, onOpenCloud, sampleRoles, sampleUsers } from '../sup
 const { trainee: bob } = sampleUsers;
 const { base, trainee, officer } = sampleRoles;
 
-/** A promotion to Officer that was sent and never confirmed. */
-async function unconfirmed({ app, clock }: OpenCloudApp, rankeeId: number): Promise<RankChange> {
-  const roles = (rank: number) => [base, rank].sort((a, b) => a - b);
-  const [rolesBefore, rolesAfter] = [roles(trainee), roles(officer)];
-  const change = newChange({ rankeeId, rolesBefore, rolesAfter, roleId: officer, requestedAt: clock.now() });
-  await app.store.beginChange(change, { after: undefined });
+/** A change, to Officer unless another role is named, that was sent and never confirmed. */
+async function unconfirmed(
+  { app, clock }: OpenCloudApp,
+  rankeeId: number,
+  { from, to }: { from: number; to: number } = { from: trainee, to: officer },
+): Promise<RankChange> {
+  const roles = (role: number) => [base, role].sort((a, b) => a - b);
+  const [rolesBefore, rolesAfter] = [roles(from), roles(to)];
+  const change = newChange({ rankeeId, rolesBefore, rolesAfter, roleId: to, requestedAt: clock.now() });
+  const { latestId } = await app.store.latestChange(rankeeId);
+  await app.store.beginChange(change, { after: latestId });
   await app.store.finishChange(change.id, unknown);
   return change;
 }
@@ -37,6 +42,43 @@ test(
       expect(await app.store.findChange(change.id)).toMatchObject({ state: 'applied' });
     },
     { readLagMs: 50 },
+  ),
+);
+
+test.each(['apply', 'roll_back'] as const)(
+  'a half-done change (%s) that there is no room for stays open as it is, and comes to its end once there is',
+  (aim) =>
+    onOpenCloud(
+      async (system) => {
+        const { app, fake, clock } = system;
+        fake.group.change(bob, [trainee, officer], fake.now());
+        const change = await unconfirmed(system, bob);
+        if (aim === 'roll_back')
+          await app.store.markRollBack(change.id, { code: 'above_acting_account', message: 'No.' });
+        fake.faults.add({ operation: 'unassign', kind: 'status 429', headers: { 'retry-after': '30' } });
+        await system.recover();
+        expect(await app.store.findChange(change.id)).toMatchObject({ state: 'unknown', aim });
+
+        clock.skip(31_000);
+        await system.recover();
+        const state = aim === 'apply' ? 'applied' : 'refused';
+        expect(await app.store.findChange(change.id)).toMatchObject({ state, aim });
+        expect(fake.group.held(bob)).toEqual([aim === 'apply' ? officer : trainee]);
+      },
+      { readLagMs: 50 },
+    )(),
+);
+
+test(
+  'a change back that never arrived is not taken for done because reads still show the member as before both',
+  onOpenCloud(
+    async (system) => {
+      expect((await system.rank(bob)).status).toBe(200);
+      const change = await unconfirmed(system, bob, { from: officer, to: trainee });
+      await system.recover();
+      expect(await system.app.store.findChange(change.id)).toMatchObject({ state: 'failed' });
+    },
+    { fake: { lagMs: 400 }, readLagMs: 500 },
   ),
 );
 
