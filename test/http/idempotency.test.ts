@@ -1,3 +1,6 @@
+import { cpSync, mkdtempSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { RankdError } from '../../src/errors.ts';
 import type { Platform } from '../../src/ports.ts';
@@ -5,6 +8,7 @@ import { codeOf, expectError, messageOf, rankBody } from '../support/answers.ts'
 import { ManualClock } from '../support/manual-clock.ts';
 import { type Answer, openTestApp, place, type TestApp } from '../support/open-test-app.ts';
 import { holdWrites, platformWith } from '../support/platform-with.ts';
+import { rawAnswers } from '../support/raw-answers.ts';
 
 const roles = { base: 12_884_901_889, trainee: 70_010, officer: 70_020, captain: 8_589_934_642 };
 
@@ -67,6 +71,15 @@ test.each([{ newRankId: 50 }, { rankeeId: 1002 }, { rankerId: 5 }, { command: 'd
   },
 );
 
+test('the same change from another place is a mismatch', async () => {
+  await using app = await openTestApp();
+  const key = await app.createKey({ places: [place, 43] });
+  await rank(app, key);
+  const headers = { 'idempotency-key': 'one' };
+  const answer = await app.post('/v1/ranker?placeid=43', { key, headers, body: rankBody() });
+  expect([answer.status, codeOf(answer)]).toEqual([422, 'idempotency_mismatch']);
+});
+
 test('each API key has idempotency keys of its own, also while one is in use', async () => {
   const { platform, begun, letGo } = holdWrites();
   await using app = await openTestApp({ platform });
@@ -91,6 +104,36 @@ test('a repeat while the first is running is told so, another change that it is 
   letGo();
   expect((await first).status).toBe(200);
   expect(isReplayed(await rank(app, key))).toBe(true);
+});
+
+test('of two equal requests that arrive at the same moment one runs, and the other is told so', async () => {
+  await using app = await openTestApp();
+  const key = await app.createKey();
+  const body = JSON.stringify(rankBody());
+  const request = (connection: string) =>
+    `POST /v1/ranker?placeid=${place} HTTP/1.1\r\nhost: rankd\r\nauthorization: Bearer ${key}\r\nidempotency-key: one\r\n` +
+    `content-length: ${body.length}\r\nconnection: ${connection}\r\n\r\n${body}`;
+  const answers = await rawAnswers(app.url, request('keep-alive') + request('close'));
+  expect(answers.map((answer) => [answer.status, codeOf(answer)])).toEqual([
+    [200, undefined],
+    [409, 'idempotency_in_progress'],
+  ]);
+});
+
+test('a repeat after a crash is told that the change is under way until that is settled', async () => {
+  const { platform, begun, letGo } = holdWrites();
+  await using app = await openTestApp({ platform });
+  const key = await app.createKey();
+  const first = rank(app, key);
+  await begun;
+  const dataDir = mkdtempSync(join(tmpdir(), 'rankd-crashed-'));
+  cpSync(app.dataDir, dataDir, { recursive: true }); // what a daemon that is killed now would leave
+  letGo();
+  await first;
+  const down = () => Promise.reject(new RankdError('platform_unavailable', 'Down.'));
+  await using next = await openTestApp({ dataDir, platform: (group) => platformWith(group, { getMember: down }) });
+  const repeat = await rank(next, key);
+  expect([repeat.status, codeOf(repeat), isReplayed(repeat)]).toEqual([409, 'idempotency_in_progress', false]);
 });
 
 describe('outcomes that are not success', () => {

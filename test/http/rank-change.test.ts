@@ -1,9 +1,11 @@
 import { describe, expect, test } from 'vitest';
+import { loadConfig } from '../../src/config/load.ts';
 import { RankdError } from '../../src/errors.ts';
+import { LiveConfig } from '../../src/live-config.ts';
 import type { Platform } from '../../src/ports.ts';
 import { codeOf, messageOf, rankBody } from '../support/answers.ts';
 import { type Answer, openTestApp, place, type TestApp } from '../support/open-test-app.ts';
-import { holdWrites, platformWith } from '../support/platform-with.ts';
+import { holdReads, holdWrites, platformWith } from '../support/platform-with.ts';
 
 const roles = { base: 12_884_901_889, trainee: 70_010, officer: 70_020, captain: 8_589_934_642 };
 
@@ -103,6 +105,45 @@ describe('while a change is under way', () => {
     letGo();
     expect(messageOf(await first)).toBe('Bob (1001) is now Officer (rank 20), was Trainee (rank 10).');
     expect(messageOf(await second)).toBe('Bob (1001) is now Captain (rank 50), was Officer (rank 20).');
+  });
+
+  test('whoever settles it first says how it ended, to the caller too', async () => {
+    const { platform, begun, letGo } = holdWrites();
+    await using app = await openTestApp({ platform });
+    const answer = rank(app, await app.createKey());
+    await begun;
+    const { latestId = '' } = await app.store.latestChange(1001);
+    const settled = {
+      state: 'failed',
+      code: 'platform_rejected',
+      message: 'Somebody else changed the roles.',
+    } as const;
+    await app.store.finishChange(latestId, settled);
+    letGo();
+    const { status, text, headers } = await answer;
+    expect([status, headers['x-rank-change']]).toEqual([502, latestId]);
+    expect(JSON.parse(text)).toMatchObject({ code: settled.code, message: settled.message });
+    expect(await app.store.findChange(latestId)).toMatchObject(settled);
+  });
+
+  test('it ends under the rules that it began with, though others are taken up meanwhile', async () => {
+    const { platform, begun, letGo } = holdReads();
+    await using app = await openTestApp({ platform });
+    const key = await app.createKey();
+    const underWay = rank(app, key);
+    await begun;
+    const load = async (flags: Record<string, string>) =>
+      loadConfig({ flags: { 'platform.kind': 'simulated', ...flags }, env: {}, cwd: app.dataDir });
+    const live = new LiveConfig({
+      app: app.app,
+      started: await load({}),
+      load: () => load({ 'policy.max_rank': '10' }),
+      onApplied: async () => [],
+    });
+    expect(await live.reload('daemon')).toMatchObject({ state: 'applied' });
+    letGo();
+    expect((await underWay).status).toBe(200);
+    expect(codeOf(await rank(app, key, { rankeeId: 1008 }))).toBe('rank_not_allowed');
   });
 
   test('bytes that are no request do not become its answer', async () => {

@@ -4,11 +4,11 @@ import http, { type IncomingHttpHeaders } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
+import type { ServedApp } from '../../src/app.ts';
 import type { Config } from '../../src/config/config.ts';
 import { loadConfig } from '../../src/config/load.ts';
 import type { KeyMode, KeyRules, Scope } from '../../src/core/model.ts';
 import { startDaemon } from '../../src/daemon.ts';
-import type { HttpApp } from '../../src/http/server.ts';
 import { createLog, type LogLevel } from '../../src/log.ts';
 import { createPlatform } from '../../src/platforms/create-platform.ts';
 import type { CallContext, Clock, Platform, Store } from '../../src/ports.ts';
@@ -66,7 +66,7 @@ export interface TestApp extends AsyncDisposable {
   url: string;
   /** `undefined` where metrics are off. */
   metricsUrl: string | undefined;
-  app: HttpApp;
+  app: ServedApp;
   store: Store;
   dataDir: string;
   /** Every line logged so far. */

@@ -17,22 +17,43 @@ export function platformWith(inner: Platform, changes: Partial<Platform>): Platf
   };
 }
 
-/** A group whose first write for a member (1001, unless another is named) begins and then waits until it is let go. */
-export function holdWrites({ userId = 1001 } = {}): {
+/** A group that holds something up for one member. */
+export interface Held {
   platform: (group: Platform) => Platform;
   begun: Promise<void>;
   letGo: () => void;
-} {
+}
+
+/** A group whose writes for a member (1001, unless another is named) begin and then wait until they are let go. */
+export function holdWrites({ userId = 1001 } = {}): Held {
+  return hold(userId, (group, wait) => ({
+    assignRole: async (change, call) => {
+      await wait(change.userId);
+      return group.assignRole(change, call);
+    },
+  }));
+}
+
+/** As `holdWrites`, of reads. */
+export function holdReads({ userId = 1001 } = {}): Held {
+  return hold(userId, (group, wait) => ({
+    getMember: async (about, call) => {
+      await wait(about);
+      return group.getMember(about, call);
+    },
+  }));
+}
+
+function hold(
+  userId: number,
+  held: (group: Platform, wait: (about: number) => Promise<void>) => Partial<Platform>,
+): Held {
   const { promise: open, resolve: letGo } = Promise.withResolvers<void>();
   const { promise: begun, resolve: begin } = Promise.withResolvers<void>();
-  const platform = (group: Platform) =>
-    platformWith(group, {
-      assignRole: async (change, call) => {
-        if (change.userId !== userId) return group.assignRole(change, call);
-        begin();
-        await open;
-        return group.assignRole(change, call);
-      },
-    });
-  return { platform, begun, letGo };
+  const wait = async (about: number) => {
+    if (about !== userId) return;
+    begin();
+    await open;
+  };
+  return { platform: (group) => platformWith(group, held(group, wait)), begun, letGo };
 }
