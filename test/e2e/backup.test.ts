@@ -11,7 +11,8 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import Database from 'better-sqlite3';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { afterEach, beforeEach, expect, onTestFinished, test, vi } from 'vitest';
+import { Connection } from '../../src/stores/sqlite/connection.ts';
 import { runUnprivileged } from '../environment/unprivileged.ts';
 import { DaemonProcess } from '../support/daemon-process.ts';
 import { binary, CliHome } from '../support/run-cli.ts';
@@ -206,6 +207,20 @@ test('a copy that is read back and found unsound is not kept', async () => {
     );
   }
   expect(readdirSync(home.cwd)).toEqual([]);
+});
+
+test('a copy that lacks what was there before it was begun is not kept', async () => {
+  await home.json('backup', 'earlier.db');
+  await home.json('key', 'create', 'later');
+  const copying = vi.spyOn(Connection.prototype, 'run').mockImplementation((_sql, { to } = {}) => {
+    copyFileSync(home.path('earlier.db'), String(to));
+    return 0;
+  });
+  onTestFinished(() => copying.mockRestore());
+  const result = await home.here(['backup', 'copy.db']);
+  expect(result).toMatchObject({ code: 69, stdout: '' });
+  expect(result.stderr).toContain('it ends before row 2 of keys');
+  expect(readdirSync(home.cwd)).toEqual(['earlier.db']);
 });
 
 test('without a database there is nothing to back up, and none is made', async () => {

@@ -12,12 +12,12 @@ import { ManualClock } from '../support/manual-clock.ts';
 const hourMs = 3_600_000;
 const dayMs = 24 * hourMs;
 
-async function openForPruning({ cooldownMs = 0 }: { cooldownMs?: number } = {}) {
+async function openForPruning(pauses: { cooldownMs?: number; rankerCooldownMs?: number } = {}) {
   const dataDir = tempDir();
   const clock = new ManualClock();
   const store = await openStore({ engine: 'sqlite', dataDir, clock });
   onTestFinished(() => store.close());
-  const needs = { store, clock, policy: { cooldownMs, rankerCooldownMs: 0 }, breaker: undefined };
+  const needs = { store, clock, policy: { cooldownMs: 0, rankerCooldownMs: 0, ...pauses }, breaker: undefined };
   const app = needs as unknown as Ranking; // what retention looks at
   const stop = new AbortController();
   const round = async (retention: { historyMs?: number; auditMs?: number }) => {
@@ -67,10 +67,11 @@ test('nothing is removed unless it is asked for, and nothing is told where nothi
 });
 
 test.each([
-  ['idempotency keys', 0, 24],
-  ['a cooldown', 72 * hourMs, 72],
-])('what %s still looks at is kept, however short history.keep is', async (_, cooldownMs, hours) => {
-  const { store, clock, round, keep } = await openForPruning({ cooldownMs });
+  ['idempotency keys', {}, 24],
+  ['a cooldown', { cooldownMs: 72 * hourMs }, 72],
+  ["a ranker's cooldown", { rankerCooldownMs: 72 * hourMs }, 72],
+])('what %s still looks at is kept, however short history.keep is', async (_, pauses, hours) => {
+  const { store, clock, round, keep } = await openForPruning(pauses);
   const requestedAt = clock.now() - (hours - 1) * hourMs;
   await keep(1, clock.now() - (hours + 1) * hourMs);
   await keep(1, requestedAt);

@@ -216,6 +216,16 @@ test('where the disk fails at the outcome of a change, the change is unknown and
   expect(await rank(1001)).toMatchObject({ status: 503 }); // a repeat of it is not told of success
 });
 
+test('a daemon whose disk has failed lives and is not ready', async () => {
+  await using app = await openTestApp();
+  const status = async (path: string) => (await send(app.url + path, {})).status;
+  expect(await status('/readyz')).toBe(200);
+  disk.error = eio;
+  await expect(app.createKey()).rejects.toMatchObject({ code: 'store_unavailable' });
+  disk.error = null;
+  expect([await status('/healthz'), await status('/readyz')]).toEqual([200, 503]);
+});
+
 test('a disk that does not answer holds up changes, but not the verification of keys', async () => {
   await using app = await openTestApp();
   const key = await app.createKey();
