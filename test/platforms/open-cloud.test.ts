@@ -21,7 +21,7 @@ const assign = { userId: 1001, roleId: officer };
 
 function platformOn(
   fake: FakeOpenCloud,
-  options: { baseUrl?: string; apiKey?: string; tuning?: Partial<OpenCloudTuning> } = {},
+  options: { baseUrl?: string; apiKey?: string; tuning?: Partial<OpenCloudTuning>; fetch?: typeof fetch } = {},
 ) {
   const { groupId, apiKey, baseUrl, legacyBaseUrl } = fake;
   return new OpenCloudPlatform({ groupId, apiKey, baseUrl, legacyBaseUrl, clock: patientTime, tuning, ...options });
@@ -284,10 +284,17 @@ describe('a write', () => {
   const patient = { ...tuning, shortestTryMs: 250 };
 
   test('that nobody listens to was certainly not carried out', async () => {
-    const gone = await startFakeOpenCloud({ clock: patientTime });
-    await gone.close();
-    const closed = platformOn(fake, { baseUrl: gone.baseUrl, tuning: patient });
+    const closed = platformOn(fake, { baseUrl: 'http://127.0.0.1:0', tuning: patient }); // where nobody can listen
     expect(await codeOf(closed.assignRole(assign, callIn(500)))).toBe('platform_unavailable');
+  });
+
+  test.each([
+    ['refused both', ['ECONNREFUSED', 'ECONNREFUSED'], 'platform_unavailable'],
+    ['refused one and broke off the other', ['ECONNREFUSED', 'ECONNRESET'], 'outcome_unknown'],
+  ])('to a host that %s of two connections: %j is %s', async (_what, codes, expected) => {
+    const cause = new AggregateError(codes.map((code) => Object.assign(new Error(code), { code })));
+    const broken = platformOn(fake, { fetch: () => Promise.reject(new TypeError('fetch failed', { cause })) });
+    expect(await codeOf(broken.assignRole(assign, callIn(60)))).toBe(expected);
   });
 
   test.each(['ENOTFOUND', 'EAI_AGAIN'])(
