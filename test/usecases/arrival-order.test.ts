@@ -1,10 +1,10 @@
 import { gzipSync } from 'node:zlib';
-import { expect, test } from 'vitest';
+import { expect, test, vi } from 'vitest';
 import { openRanking } from '../../src/app.ts';
 import { deadlineIn, systemClock } from '../../src/clock.ts';
 import { loadConfig } from '../../src/config/load.ts';
 import { createPlatform } from '../../src/platforms/create-platform.ts';
-import type { Platform } from '../../src/ports.ts';
+import type { Clock, Platform } from '../../src/ports.ts';
 import { changeRank } from '../../src/usecases/change-rank.ts';
 import { messageOf, rankBody } from '../support/answers.ts';
 import { openTestApp, place } from '../support/open-test-app.ts';
@@ -16,7 +16,18 @@ const member = 1001;
 test('a change from the shell takes its turn among those of the daemon: earlier ones first, later ones after', async () => {
   const written: number[] = [];
   const allAsked = Promise.withResolvers<void>();
-  await using daemon = await openTestApp({ platform: (group) => noting(group, written, allAsked.promise) });
+  const shellClock = new CountingClock();
+  await using daemon = await openTestApp({
+    platform: (group) =>
+      platformWith(noting(group, written, allAsked.promise), {
+        getMember: async (userId, call) => {
+          // Between the first change and the second, the shell has its chance to go before it.
+          const seen = shellClock.sleeps;
+          while (written.length === 1 && shellClock.sleeps < seen + 2) await systemClock.sleep(5);
+          return group.getMember(userId, call);
+        },
+      }),
+  });
   const key = await daemon.createKey();
   const rank = (newRankId: number) =>
     daemon.post(`/v1/ranker?placeid=${place}`, {
@@ -28,20 +39,29 @@ test('a change from the shell takes its turn among those of the daemon: earlier 
   await using shell = await openRanking({
     config,
     dataDir: daemon.dataDir,
-    overrides: { platform: noting(group, written, allAsked.promise) },
+    overrides: { platform: noting(group, written, allAsked.promise), clock: shellClock },
   });
+  // And behind the second, the third has its chance to go before the shell, which looks again only once it waits.
+  const daemonLooks = vi.spyOn(daemon.store, 'lookAhead');
+  const isThirdWaiting = () => daemonLooks.mock.settledResults.filter(({ value }) => !value.isNext).length > 1;
+  shellClock.goesOn = () => written.length < 2 || isThirdWaiting();
+
+  const inLine = (count: number) => {
+    const place = async () => (await shell.store.lookAhead({ rankeeId: member, holder: '' })).place;
+    return expect.poll(place, { interval: 5 }).toBe(count + 1);
+  };
 
   // By role: 20 and 10 arrive at the daemon, then 50 at the shell, then 20 and 10 at the daemon again.
   const first = rank(20);
-  await expect.poll(() => written.length).toBe(1);
+  await expect.poll(() => written.length, { interval: 5 }).toBe(1);
   const second = rank(10);
-  await expect.poll(() => daemon.app.inFlight).toBe(2);
+  await inLine(1);
   const fromShell = changeFromShell(shell, 50);
-  await expect.poll(async () => (await shell.store.lookAhead({ rankeeId: member, holder: '' })).place > 2).toBe(true);
+  await inLine(2);
   const third = rank(20);
-  await expect.poll(() => daemon.app.inFlight).toBe(3);
+  await inLine(3);
   const fourth = rank(10);
-  await expect.poll(() => daemon.app.inFlight).toBe(4);
+  await inLine(4);
   allAsked.resolve();
   const answers = await Promise.all([first, second, third, fourth]);
 
@@ -55,6 +75,20 @@ async function changeFromShell(shell: Awaited<ReturnType<typeof openRanking>>, n
   using deadline = deadlineIn(shell.clock, shell.deadlineMs);
   const request = { rankeeId: member, rankeeName: '', rankerId: 0, rankerName: 'operator', newRankId };
   return changeRank(shell, { caller: { by: 'cli:ann@host', dryRun: false }, request }, deadline);
+}
+
+/** The real clock, which counts who sleeps; a sleep ends only where `goesOn` says so. */
+class CountingClock implements Clock {
+  sleeps = 0;
+  goesOn = () => true;
+  readonly now = systemClock.now;
+  readonly monotonic = systemClock.monotonic;
+
+  async sleep(ms: number, signal?: AbortSignal): Promise<void> {
+    this.sleeps += 1;
+    do await systemClock.sleep(ms, signal);
+    while (!this.goesOn());
+  }
 }
 
 /** A group that notes the roles given in order, and gives none before `begin`. */
