@@ -8,6 +8,9 @@ import type { CliHome } from './run-cli.ts';
 
 const binary = fileURLToPath(new URL('../../bin/rankd.js', import.meta.url));
 
+/** On Linux the daemon ends with the tests, also where these are killed and dispose of nothing (PR_SET_PDEATHSIG, setpriv(1)). */
+const mortally = process.platform === 'linux' ? ['setpriv', '--pdeathsig', 'KILL'] : [];
+
 /** What `serve --json` prints, as far as tests need it. */
 interface Greeting {
   url: string;
@@ -36,7 +39,9 @@ export class DaemonProcess implements AsyncDisposable {
 
   /** Resolves when it listens; rejects with what it said where it ends instead. */
   static async start(home: CliHome, { args = [], env = {} }: { args?: string[]; env?: Record<string, string> } = {}) {
-    const child = spawn(process.execPath, [binary, 'serve', '--port', '0', '--json', ...args], {
+    const command = [...mortally, process.execPath, binary, 'serve', '--port', '0', '--json', ...args];
+    const [file = '', ...rest] = command;
+    const child = spawn(file, rest, {
       cwd: home.cwd,
       env: { PATH: process.env['PATH'], HOME: home.folder, RANKD_DATA_DIR: home.dataDir, ...env },
       stdio: ['ignore', 'pipe', 'pipe'],
