@@ -96,8 +96,7 @@ export function changeQueries(db: Connection): ChangeQueries {
 }
 
 /** The changes of a member that may have come to a write. SQLite takes the index only where its condition is repeated word for word. */
-const writtenTo = `INDEXED BY written_to_a_member
-  WHERE rankee_id = +@rankeeId AND dry_run = 0 AND (aim = 'roll_back' OR roles_before <> roles_after)`;
+const writtenTo = `WHERE rankee_id = +@rankeeId AND dry_run = 0 AND (aim = 'roll_back' OR roles_before <> roles_after)`;
 
 export function lastChangedSomebodyAt(db: Connection, rankerId: number): number | undefined {
   const row = db.get<{ at: number }>(
