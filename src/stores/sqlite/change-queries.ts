@@ -19,11 +19,7 @@ type ChangeQueries = Pick<
   | 'openChanges'
 >;
 
-/**
- * What the history can be asked. Newest is what arrived last (`seq`), whatever the wall clock said.
- *
- * A plus sign before a value keeps SQLite from compiling the statement anew for each value, as where a key is looked up.
- */
+/** What the history can be asked. Newest is what arrived last (`seq`), whatever the wall clock said. */
 export function changeQueries(db: Connection): ChangeQueries {
   return {
     async findChange(id) {
@@ -96,12 +92,12 @@ export function changeQueries(db: Connection): ChangeQueries {
 }
 
 /** The changes of a member that may have come to a write. SQLite takes the index only where its condition is repeated word for word. */
-const writtenTo = `WHERE rankee_id = +@rankeeId AND dry_run = 0 AND (aim = 'roll_back' OR roles_before <> roles_after)`;
+const writtenTo = `WHERE rankee_id = @rankeeId AND dry_run = 0 AND (aim = 'roll_back' OR roles_before <> roles_after)`;
 
 export function lastChangedSomebodyAt(db: Connection, rankerId: number): number | undefined {
   const row = db.get<{ at: number }>(
     `SELECT coalesce(finished_at, requested_at) AS at FROM rank_changes
-     WHERE ranker_id = +@rankerId AND state IN ('pending', 'applied', 'unknown') AND dry_run = 0
+     WHERE ranker_id = @rankerId AND state IN ('pending', 'applied', 'unknown') AND dry_run = 0
        AND roles_before <> roles_after
      ORDER BY seq DESC LIMIT 1`,
     { rankerId },
@@ -114,8 +110,8 @@ export function lastChangedSomebodyAt(db: Connection, rankerId: number): number 
  * would be sorted anew for each page. So they are read in order, until a page is full; for the last page, to the end of the history.
  */
 const conditions = {
-  rankeeId: 'rankee_id = +@rankeeId',
-  rankerId: 'ranker_id = +@rankerId',
+  rankeeId: 'rankee_id = @rankeeId',
+  rankerId: 'ranker_id = @rankerId',
   keyId: 'key_id = @keyId',
   placeId: 'place_id = @placeId',
   by: 'done_by = @by',
@@ -129,7 +125,7 @@ const conditions = {
 type PageFilter = ChangeFilter & { from?: number };
 
 function select(db: Connection, filter: PageFilter): ChangeRow[] {
-  return db.all(`${selectChange} WHERE ${whereOf(conditions, filter)} ORDER BY seq DESC LIMIT +@limit`, {
+  return db.all(`${selectChange} WHERE ${whereOf(conditions, filter)} ORDER BY seq DESC LIMIT @limit`, {
     ...filter,
     states: JSON.stringify(filter.states),
   });
@@ -149,8 +145,8 @@ export function findOpen(db: Connection, id: string): RankChange | undefined {
 /** The ids of a member's newest change and of the open one, in one look. */
 export function standingOf(db: Connection, rankeeId: number): { latestId?: string; openId?: string } {
   const row = db.get<{ latestId: string | null; openId: string | null }>(
-    `SELECT (SELECT id FROM rank_changes WHERE rankee_id = +@rankeeId ORDER BY seq DESC LIMIT 1) AS latestId,
-            (SELECT id FROM rank_changes WHERE rankee_id = +@rankeeId AND state IN ('pending', 'unknown')) AS openId`,
+    `SELECT (SELECT id FROM rank_changes WHERE rankee_id = @rankeeId ORDER BY seq DESC LIMIT 1) AS latestId,
+            (SELECT id FROM rank_changes WHERE rankee_id = @rankeeId AND state IN ('pending', 'unknown')) AS openId`,
     { rankeeId },
   );
   return withoutNulls(row ?? {});

@@ -160,7 +160,10 @@ export class Connection {
   #prepared(sql: string): Statement {
     let statement = this.#statements.get(sql);
     if (statement === undefined) {
-      statement = { query: this.#database.prepare<Bindings>(sql), table: writtenTable.exec(sql)?.[1]?.toLowerCase() };
+      statement = {
+        query: this.#database.prepare<Bindings>(planned(sql)),
+        table: writtenTable.exec(sql)?.[1]?.toLowerCase(),
+      };
       this.#statements.set(sql, statement);
     }
     return statement;
@@ -192,6 +195,14 @@ interface Statement {
   query: Database.Statement<[Bindings]>;
   /** The table that it writes to, where it is one of the plain writes. */
   table: string | undefined;
+}
+
+/**
+ * Where a bound value could change the plan, SQLite compiles the statement anew for every value, which takes longer than most looks
+ * (https://sqlite.org/c3ref/prepare.html). A plus sign before the value says that it can't.
+ */
+function planned(sql: string): string {
+  return sql.replace(/@\w+/g, '+$&');
 }
 
 /** The plain writes: whatever has another shape counts as a write to every table. */

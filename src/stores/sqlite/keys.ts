@@ -51,7 +51,7 @@ export function keyStore(db: Connection, clock: Pick<Clock, 'now'>): Omit<KeySto
       const bindings = { ...selection, ids: JSON.stringify(ids), limit, now: clock.now() };
       return db
         .all<KeyRow>(
-          `SELECT ${keyColumns} FROM keys AS k WHERE ${whereOf(conditions, selection)} ORDER BY k.seq LIMIT +@limit`,
+          `SELECT ${keyColumns} FROM keys AS k WHERE ${whereOf(conditions, selection)} ORDER BY k.seq LIMIT @limit`,
           bindings,
         )
         .map(toKey);

@@ -24,7 +24,7 @@ export function lineStore(db: Connection, clock: Pick<Clock, 'now'>): LineStore 
       const seen = db.get<{ end: number; isBehind: number }>(
         `SELECT coalesce(max(seq), 0) + 1 AS "end",
                 coalesce(max(holder <> @holder AND @now BETWEEN taken_at AND expires_at), 0) AS isBehind
-         FROM tickets WHERE rankee_id = +@rankeeId AND seq < +@before`,
+         FROM tickets WHERE rankee_id = @rankeeId AND seq < @before`,
         { rankeeId, holder, before: place ?? Number.MAX_SAFE_INTEGER, now: clock.now() },
       );
       return { place: place ?? seen?.end ?? 1, isNext: seen?.isBehind !== 1 };

@@ -41,10 +41,6 @@ interface PresentedRow extends KeyRow {
   entryAddedAt: number | null;
 }
 
-/**
- * Where a bound value could change the plan of a join, SQLite compiles the statement anew for every value
- * (https://sqlite.org/c3ref/prepare.html). A plus sign, or any function, says that it can't: 9 µs a look-up instead of 36.
- */
 const presentedSql = `
   SELECT ${keyColumns},
          w.id AS workspaceId, w.name AS workspaceName, w.plan, w.active, w.created_at AS workspaceCreatedAt,
@@ -53,7 +49,7 @@ const presentedSql = `
   FROM key_secrets AS p
   JOIN keys AS k ON k.id = p.key_id
   JOIN workspace AS w
-  LEFT JOIN whitelist AS e ON e.key_id = k.id AND e.place_id = +@placeId
+  LEFT JOIN whitelist AS e ON e.key_id = k.id AND e.place_id = @placeId
   WHERE p.hash = unhex(@hash)`;
 
 /** All that it reads. */
