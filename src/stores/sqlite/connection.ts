@@ -161,7 +161,7 @@ export class Connection {
     let statement = this.#statements.get(sql);
     if (statement === undefined) {
       statement = {
-        query: this.#database.prepare<Bindings>(planned(sql)),
+        query: this.#database.prepare<Bindings>(plannedOnce(sql)),
         table: writtenTable.exec(sql)?.[1]?.toLowerCase(),
       };
       this.#statements.set(sql, statement);
@@ -201,7 +201,7 @@ interface Statement {
  * Where a bound value could change the plan, SQLite compiles the statement anew for every value, which takes longer than most looks
  * (https://sqlite.org/c3ref/prepare.html). A plus sign before the value says that it can't.
  */
-function planned(sql: string): string {
+function plannedOnce(sql: string): string {
   return sql.replace(/@\w+/g, '+$&');
 }
 
