@@ -199,7 +199,8 @@ interface Statement {
 
 /**
  * Where a bound value could change the plan, SQLite compiles the statement anew for every value, which takes longer than most looks
- * (https://sqlite.org/c3ref/prepare.html). A plus sign before the value says that it can't.
+ * (https://sqlite.org/c3ref/prepare.html). A plus sign before the value says that it can't. No statement has an `@` but before
+ * the name of a value.
  */
 function plannedOnce(sql: string): string {
   return sql.replace(/@\w+/g, '+$&');
