@@ -50,7 +50,7 @@ describe('reads that lag behind writes', () => {
         expect(second).toBeGreaterThanOrEqual(290);
         expect(others.every((ms) => ms >= 590)).toBe(true);
       },
-      { fake: { lagMs: 400 }, deadlineMs: 1_900 },
+      { fake: { lagMs: 700 }, deadlineMs: 1_900 },
     ),
   );
 
