@@ -27,6 +27,25 @@ export function actingAccount(
   return { userId, ownerId, rank, ...(isShown && { mayChangeRanks: false }) };
 }
 
+/**
+ * Whether the account can give this role and take it away; where it is not known who acts, the platform decides. Roblox lets an account
+ * manage only members and roles strictly below its own highest rank; the owner reaches every role.
+ * Source: Roblox help on group ranks, and the announcement of several roles per member (March 2026).
+ */
+export function reaches(acting: ActingAccount | undefined, { rank }: Role): boolean {
+  return acting === undefined || acting.userId === acting.ownerId || rank < acting.rank;
+}
+
+/** How it stands in the group, for the operator's eyes. */
+export function standingWords(acting: ActingAccount): string {
+  if (acting.userId === acting.ownerId) return 'the owner';
+  return isOutsider(acting) ? 'not a member of the group' : `rank ${acting.rank}`;
+}
+
+export function isOutsider({ rank }: ActingAccount): boolean {
+  return rank === 0;
+}
+
 /** The owner and the acting account are never ranked: nobody can, and it needs no call to know. */
 export function refusalOfUntouchable(rankeeId: number, acting: ActingAccount | undefined): RankdError | undefined {
   if (rankeeId === acting?.ownerId) return refusalOfOwner(rankeeId);
@@ -39,16 +58,12 @@ export function refusalOfOwner(rankeeId: number): RankdError {
   return untouchable(`Member ${rankeeId} owns the group; an owner's rank can't be changed.`);
 }
 
-/**
- * Roblox lets an account manage only members and roles strictly below its own highest rank; the owner reaches every role.
- * Source: Roblox help on group ranks, and the announcement of several roles per member (March 2026).
- */
+/** What the member holds and is to hold has to be in reach. */
 export function refusalAboveActing({ acting, request, scheme, plan }: PolicyCase): RankdError | undefined {
-  if (acting === undefined || acting.userId === acting.ownerId) return undefined;
-  if (acting.rank === 0) return refusalOfOutsider(acting);
   const held = heldRoles(scheme.roles, { userId: request.rankeeId, roleIds: plan.goal.from });
-  const involved = [...held, plan.target].find((role) => role.rank >= acting.rank);
-  if (involved === undefined) return undefined;
+  const involved = [...held, plan.target].find((role) => !reaches(acting, role));
+  if (acting === undefined || involved === undefined) return undefined;
+  if (isOutsider(acting)) return refusalOfOutsider(acting);
   const what =
     involved === plan.target ? `${roleTitle(involved)} is` : `Member ${request.rankeeId} holds ${roleTitle(involved)},`;
   return aboveActing(`${what} not below rank ${acting.rank} of the account rankd acts with (${acting.userId}).`);

@@ -3,6 +3,7 @@ import {
   refusalAboveActing,
   refusalOfOwner,
   refusalOfUntouchable,
+  standingWords,
 } from '../core/acting-account.ts';
 import { roleTitle } from '../core/describe.ts';
 import type { Direction, KeyRules, RankRequest, Role } from '../core/model.ts';
@@ -83,7 +84,7 @@ export async function planChange(
     'platform',
     () => app.group.acting(call),
     (found) =>
-      found === undefined ? 'answers, but does not say who acts' : `acting as ${found.userId}, rank ${found.rank}`,
+      found === undefined ? 'answers, but does not say who acts' : `acting as ${found.userId}, ${standingWords(found)}`,
   );
   const asked =
     step ??

@@ -142,6 +142,13 @@ test('an acting account without permission or reach fails; with --offline nobody
   expect((await complaints(home)).found).toMatchObject([{ check: 'permission', grade: 'FAIL' }]);
   roblox.group.setMember(roblox.credential.userId, []);
   expect((await complaints(home)).found).toContainEqual(expect.objectContaining({ check: 'reach', grade: 'FAIL' }));
+  roblox.group.removeMember(roblox.credential.userId);
+  expect((await complaints(home)).found).toContainEqual({
+    check: 'acting account',
+    grade: 'FAIL',
+    text: 'user 9001, not a member of the group',
+    fix: 'let it join the group, and give it a role there',
+  });
   const asked = roblox.journal.entries.length;
   expect((await complaints(home, '--offline')).code).toBe(0);
   expect(roblox.journal.entries.length).toBe(asked);

@@ -61,6 +61,16 @@ test.concurrent('show tells the group, its owner, the acting account and what th
   expect(roblox.violations()).toEqual([]);
 });
 
+test.concurrent('an acting account that is no member of the group is shown as that, and can give nothing', async () => {
+  await using world = await setUp();
+  const { home, roblox } = world;
+  configure(world);
+  roblox.group.removeMember(sampleUsers.actor);
+  const { stdout, stderr } = await home.here(['group', 'show']);
+  expect(stdout).toMatch(/^acting +9001 \(not a member of the group\)\ncan give +nothing$/m);
+  expect(stderr).toMatch(/^try: /m);
+});
+
 test.concurrent('what can be given is within the ladder and the policy', async () => {
   await using world = await setUp();
   const { home, roblox } = world;

@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import type { ActingAccount } from '../../core/acting-account.ts';
+import { type ActingAccount, reaches, standingWords } from '../../core/acting-account.ts';
 import type { Role } from '../../core/model.ts';
 import type { Policy } from '../../core/policy.ts';
 import { givableRoles, listRoles } from '../../core/role-plan.ts';
@@ -50,7 +50,7 @@ async function show(cli: Cli): Promise<void> {
       },
       facts({
         ...document,
-        acting: acting === undefined ? 'the platform does not say' : `${acting.userId} (rank ${acting.rank})`,
+        acting: acting === undefined ? 'the platform does not say' : `${acting.userId} (${standingWords(acting)})`,
         'can give': givable === null ? null : listRoles(givable) || 'nothing',
       }),
     );
@@ -79,6 +79,6 @@ async function roles(cli: Cli): Promise<void> {
 
 /** True for a role within the account's reach and the policy. */
 function isAllowed(role: Role, { acting, policy }: { acting: ActingAccount; policy: Policy }): boolean {
-  const isWithin = role.rank >= policy.minRank && role.rank <= policy.maxRank && role.rank < acting.rank;
+  const isWithin = role.rank >= policy.minRank && role.rank <= policy.maxRank && reaches(acting, role);
   return isWithin && !isNamed(role, policy.lockedRoles);
 }

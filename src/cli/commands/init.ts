@@ -6,7 +6,7 @@ import type { Config } from '../../config/config.ts';
 import type { LoadedConfig } from '../../config/load.ts';
 import { newConfigPath } from '../../config/locate.ts';
 import type { Chosen } from '../../config/render-yaml.ts';
-import type { ActingAccount } from '../../core/acting-account.ts';
+import { type ActingAccount, standingWords } from '../../core/acting-account.ts';
 import { listRoles } from '../../core/role-plan.ts';
 import { RankdError } from '../../errors.ts';
 import { isDaemonRunning } from '../../stores/sqlite/daemon-lock.ts';
@@ -139,7 +139,8 @@ function tell(cli: Cli, { group, acting, expiresAt, givable }: Examined): void {
   const until = expiresAt === undefined ? '' : `, until ${new Date(expiresAt).toISOString().slice(0, 10)}`;
   cli.say(`The key works${until}.`);
   cli.say(`Group: ${group.name} (${group.id}), ${counted(group.memberCount, 'member')}.`);
-  if (acting !== undefined) cli.say(`It acts as user ${acting.userId}, rank ${acting.rank}${permissionWords(acting)}.`);
+  if (acting !== undefined)
+    cli.say(`It acts as user ${acting.userId}, ${standingWords(acting)}${permissionWords(acting)}.`);
   cli.say(`Ranks it can give: ${listRoles(givable)}.`);
 }
 

@@ -1,5 +1,5 @@
 import type { Config } from '../../config/config.ts';
-import type { ActingAccount } from '../../core/acting-account.ts';
+import { type ActingAccount, isOutsider, reaches, standingWords } from '../../core/acting-account.ts';
 import { refusalOfCredential } from '../../core/credential.ts';
 import type { Role } from '../../core/model.ts';
 import { givableRoles, listRoles } from '../../core/role-plan.ts';
@@ -40,14 +40,11 @@ export async function groupFindings(app: Ranking, call: CallContext): Promise<Fi
   const { name, id, memberCount } = await app.group.group(call);
   const { roles, ladder } = await app.group.scheme(call);
   const acting = await app.group.acting(call);
-  const isOwner = acting !== undefined && acting.userId === acting.ownerId;
-  const isInReach = ({ rank }: Role) => acting === undefined || isOwner || rank < acting.rank;
+  const isInReach = (role: Role) => reaches(acting, role);
   const custom = roles.filter(({ kind }) => kind === 'custom');
   return [
     ok('group', `${name} (${id}), ${memberCount} members`),
-    ...(acting === undefined
-      ? [warn('acting account', 'the platform does not say who acts', 'rankd group show tells once it does')]
-      : [ok('acting account', `user ${acting.userId}, ${isOwner ? 'the owner' : `rank ${acting.rank}`}`)]),
+    account(acting),
     ...permission(acting),
     ...reach(
       givableRoles({ roles, ladder }).filter(isInReach),
@@ -55,6 +52,14 @@ export async function groupFindings(app: Ranking, call: CallContext): Promise<Fi
     ),
     ...sharedRanks(custom, ladder),
   ];
+}
+
+function account(acting: ActingAccount | undefined): Finding {
+  const what = 'acting account';
+  if (acting === undefined)
+    return warn(what, 'the platform does not say who acts', 'rankd group show tells once it does');
+  const found = `user ${acting.userId}, ${standingWords(acting)}`;
+  return isOutsider(acting) ? fail(what, found, 'let it join the group, and give it a role there') : ok(what, found);
 }
 
 function permission(acting: ActingAccount | undefined): Finding[] {

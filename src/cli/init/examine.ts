@@ -1,4 +1,4 @@
-import type { ActingAccount } from '../../core/acting-account.ts';
+import { type ActingAccount, reaches, standingWords } from '../../core/acting-account.ts';
 import { refusalOfCredential } from '../../core/credential.ts';
 import type { Group, Role } from '../../core/model.ts';
 import { givableRoles } from '../../core/role-plan.ts';
@@ -24,9 +24,7 @@ export async function examine({ platform, group }: Ranking, call: CallContext): 
   const found = await group.group(call).catch(unknownGroup);
   const acting = await group.acting(call);
   const scheme = await group.scheme(call);
-  const isOwner = acting?.userId === acting?.ownerId;
-  const isInReach = ({ rank }: Role) => acting === undefined || isOwner || rank < acting.rank;
-  const givable = givableRoles(scheme).filter(isInReach);
+  const givable = givableRoles(scheme).filter((role) => reaches(acting, role));
   if (acting?.mayChangeRanks === false) throw lacksPermission(acting);
   if (givable.every(({ kind }) => kind === 'base')) throw reachesNothing(acting);
   const { expiresAt } = credential;
@@ -46,16 +44,16 @@ function unknownGroup(cause: unknown): never {
   });
 }
 
-function lacksPermission({ userId, rank }: ActingAccount): RankdError {
+function lacksPermission(acting: ActingAccount): RankdError {
   return new RankdError(
     'above_acting_account',
-    `The key acts as user ${userId} (rank ${rank}), whose roles lack the permission "Manage lower-ranked member ranks".`,
+    `The key acts as user ${acting.userId} (${standingWords(acting)}), whose roles lack the permission "Manage lower-ranked member ranks".`,
     { hint: 'in the group, give that permission to its role, then run the command again' },
   );
 }
 
-function reachesNothing(acting: { userId: number; rank: number } | undefined): RankdError {
-  const who = acting === undefined ? 'the acting account' : `user ${acting.userId} (rank ${acting.rank})`;
+function reachesNothing(acting: ActingAccount | undefined): RankdError {
+  const who = acting === undefined ? 'the acting account' : `user ${acting.userId} (${standingWords(acting)})`;
   return new RankdError('above_acting_account', `The key acts as ${who}, which no role of the group is below.`, {
     hint: 'in the group, give that account a role above the ranks that rankd is to change, then run the command again',
   });
