@@ -73,25 +73,20 @@ function refusalOfPace(
 
 function insert(db: Connection, change: RankChange, now: number): void {
   const { keyId, idempotencyKey } = change;
-  if (keyId !== undefined && idempotencyKey !== undefined) claimIdempotencyKey(db, { keyId, idempotencyKey, now });
+  if (keyId !== undefined && idempotencyKey !== undefined) freeIdempotencyKey(db, { keyId, idempotencyKey, now });
   db.run(insertChange, toBindings(change));
 }
 
-/** Takes the idempotency key from a change that has outlived its window. Throws `conflict` where it still counts. */
-function claimIdempotencyKey(db: Connection, claim: { keyId: string; idempotencyKey: string; now: number }): void {
-  const { keyId, idempotencyKey } = claim;
+/** Takes the idempotency key from a change that has outlived its window. Where it still counts, the insert throws `conflict`. */
+function freeIdempotencyKey(
+  db: Connection,
+  { keyId, idempotencyKey, now }: { keyId: string; idempotencyKey: string; now: number },
+): void {
   db.run(
     `UPDATE rank_changes SET idempotency_key = NULL
      WHERE key_id = @keyId AND idempotency_key = @idempotencyKey AND requested_at < @windowStart`,
-    { keyId, idempotencyKey, windowStart: claim.now - idempotencyWindowMs },
+    { keyId, idempotencyKey, windowStart: now - idempotencyWindowMs },
   );
-  const holder = db.get<{ id: string }>(
-    'SELECT id FROM rank_changes WHERE key_id = @keyId AND idempotency_key = @idempotencyKey',
-    { keyId, idempotencyKey },
-  );
-  if (holder !== undefined) {
-    throw new RankdError('conflict', `Change ${holder.id} was kept under this idempotency key meanwhile.`);
-  }
 }
 
 /** True where nothing about this member has changed since the change `after`, and nothing is under way. */
