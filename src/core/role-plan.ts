@@ -158,8 +158,8 @@ function superseded(scheme: RoleScheme, managed: Role[], target: Role): Role[] {
   const others = managed.filter((role) => role.id !== target.id);
   if (scheme.ladder !== undefined || target.kind === 'base') return others;
   const highest = Math.max(0, ...managed.map((role) => role.rank));
-  const isTop = others.length < managed.length && target.rank === highest;
-  return others.filter((role) => role.rank > target.rank || (role.rank === highest && !isTop));
+  const isHeld = others.length < managed.length;
+  return others.filter((role) => role.rank > target.rank || (role.rank === highest && !isHeld));
 }
 
 /** True for the roles that changing a rank may give or take. */
