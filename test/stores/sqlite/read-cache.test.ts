@@ -23,7 +23,12 @@ function open() {
     return db.get<{ n: number }>('SELECT n FROM numbers')?.n;
   };
   const set = (handle: Connection, n: number) => handle.run('UPDATE numbers SET n = @n', { n });
-  return { db, other, set, ask: () => cache.get('n', 1, read), reads: () => reads };
+  const isReadAnew = (id: number) => {
+    const before = reads;
+    cache.get('many', id, read);
+    return reads > before;
+  };
+  return { db, other, isReadAnew, set, ask: () => cache.get('n', 1, read), reads: () => reads };
 }
 
 /** The callback of the event loop that asked is over; another one may have received something. */
@@ -35,6 +40,13 @@ test('what nobody has changed is read once', async () => {
   await pause();
   expect(ask()).toBe(1);
   expect(reads()).toBe(1);
+});
+
+test('what callers make up does not fill the memory: of very many, only the last are remembered', () => {
+  const { isReadAnew } = open();
+  for (let id = 0; id <= 10_000; id += 1) expect(isReadAnew(id)).toBe(true);
+  expect(isReadAnew(10_000)).toBe(false);
+  expect(isReadAnew(0)).toBe(true);
 });
 
 test('what another process commits shows after a pause', async () => {
