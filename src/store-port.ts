@@ -24,6 +24,8 @@ export interface Store
     RetentionStore {
   /** Resolves when the store answers, and is still the one that was opened. */
   ping(): Promise<void>;
+  /** As `ping`; and where the last write failed, for want of room say, once another one does not. */
+  pingWrites(): Promise<void>;
   close(): Promise<void>;
 }
 

@@ -123,7 +123,8 @@ export const operations: readonly Operation[] = [
     path: '/readyz',
     id: 'readiness',
     summary: 'Can it change ranks?',
-    description: 'Asks the database, Roblox and the credential.',
+    description:
+      'Asks the database, Roblox and the credential; where the database could not be written last, it tries to.',
     needsKey: false,
     parameters: [],
     answer: { description: 'It can.', schema: 'Readiness', example: { status: 'ready' } },

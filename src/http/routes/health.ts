@@ -19,7 +19,7 @@ export function healthRoutes(server: FastifyInstance, app: HttpApp): void {
       throw new RankdError('shutting_down', 'rankd is stopping or restarting.', { retryAfterMs: 5_000 });
     const dead = app.deadCredential();
     if (dead !== undefined) throw dead;
-    await app.store.ping();
+    await app.store.pingWrites();
     using deadline = deadlineIn(app.clock, readyWithinMs);
     const call = { signal: deadline.signal, deadlineAt: deadline.at, lane: 'health' };
     await Promise.all([app.group.scheme(call), app.group.acting(call)]);

@@ -1,6 +1,6 @@
 import Database from 'better-sqlite3';
 import { systemClock } from '../../clock.ts';
-import { RankdError } from '../../errors.ts';
+import { isRankdError, RankdError } from '../../errors.ts';
 import { LogSync } from './log-sync.ts';
 import { isLocked, toStoreError } from './sqlite-error.ts';
 import { retryEveryMs, WriteQueue } from './write-queue.ts';
@@ -30,6 +30,7 @@ export class Connection {
   /** To ask better-sqlite3 for both with each statement was a twentieth of what the store takes for a change. */
   #isInTransaction = false;
   #isClosed = false;
+  #isWriteFailing = false;
   readonly #watchers: Array<{ tables: readonly string[]; onWrite: () => void }> = [];
 
   /** `patienceMs`: how long to wait for another process's lock, in milliseconds. */
@@ -101,6 +102,11 @@ export class Connection {
     return this.#writes.add(work);
   }
 
+  /** True from a `write` that the database or its disk did not take up to the next one that it does. */
+  get isWriteFailing(): boolean {
+    return this.#isWriteFailing;
+  }
+
   /** As `write`, but holds the thread while it waits: for the time before anything is served. `work` may be run more than once. */
   writeSync<T>(work: () => T): T {
     this.#refuseUnsynced();
@@ -133,10 +139,17 @@ export class Connection {
   }
 
   #commit<T>(work: () => T): T {
-    return this.#guard(() => {
-      if (!this.#isLogBegun) this.#beginLog();
-      return this.#transaction.immediate(work) as T;
-    });
+    try {
+      const result = this.#guard(() => {
+        if (!this.#isLogBegun) this.#beginLog();
+        return this.#transaction.immediate(work) as T;
+      });
+      this.#isWriteFailing = false;
+      return result;
+    } catch (error) {
+      if (isRankdError(error, 'store_unavailable')) this.#isWriteFailing = true;
+      throw error;
+    }
   }
 
   /**

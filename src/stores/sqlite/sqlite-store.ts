@@ -32,6 +32,11 @@ export async function openSqliteStore({ dataDir, clock, isServed = false }: Sqli
 
 /** The store over a connection whose schema is current; closing the one closes the other. */
 export function createSqliteStore(db: Connection, clock: Pick<Clock, 'now'>): Store {
+  const line = lineStore(db, clock);
+  const ping = async () => {
+    db.refuseOtherFiles();
+    db.get('SELECT 1 FROM workspace');
+  };
   return {
     ...workspaceStore(db, clock),
     ...keyStore(db, clock),
@@ -39,12 +44,13 @@ export function createSqliteStore(db: Connection, clock: Pick<Clock, 'now'>): St
     ...whitelistStore(db, clock),
     ...changeWrites(db, clock),
     ...changeQueries(db),
-    ...lineStore(db, clock),
+    ...line,
     ...auditStore(db, clock),
     ...retentionStore(db),
-    async ping() {
-      db.refuseOtherFiles();
-      db.get('SELECT 1 FROM workspace');
+    ping,
+    async pingWrites() {
+      await ping();
+      if (db.isWriteFailing) await line.giveBack(await line.takeTicket({ rankeeId: 0, holder: 'nobody', lifeMs: 0 }));
     },
     async close() {
       db.close();
