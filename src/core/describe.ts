@@ -16,6 +16,7 @@ export function successMessage(request: RankRequest, { roles }: RoleScheme, plan
   const who = memberTitle(request);
   if (plan.steps.length === 0) return `${who} already is ${roleTitle(plan.target)}.`;
   const old = roles.filter((role) => plan.goal.from.includes(role.id) && role.rank === plan.rankBefore).at(-1);
+  if (old?.id === plan.target.id) return `${who} is still ${roleTitle(old)}, without the ladder's lower roles.`;
   return `${who} is now ${roleTitle(plan.target)}${old === undefined ? '' : `, was ${roleTitle(old)}`}.`;
 }
 

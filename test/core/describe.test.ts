@@ -1,0 +1,45 @@
+import { expect, test } from 'vitest';
+import { memberTitle, roleTitle, successMessage } from '../../src/core/describe.ts';
+import type { RankRequest, Role, RoleKind } from '../../src/core/model.ts';
+import { rolePlan } from '../../src/core/role-plan.ts';
+
+const named = (name: string, rank: number, kind: RoleKind = 'custom'): Role => ({ id: nextId++, name, rank, kind });
+let nextId = 1_000;
+const member = named('Member', 1, 'base');
+const trainee = named('Trainee', 10);
+const helper = named('Helper', 10);
+const officer = named('Officer', 20);
+const patron = named('Patron', 90);
+const roles = [member, trainee, helper, officer, patron];
+const request: RankRequest = { rankerName: '', rankerId: 0, rankeeName: 'Bob', rankeeId: 7, newRankId: 0 };
+
+function told(held: Role[], target: Role, ladder?: Role[]): string {
+  const scheme = { roles, ladder };
+  const plan = rolePlan(scheme, { userId: 7, roleIds: held.map(({ id }) => id) }, target);
+  return successMessage(request, scheme, plan);
+}
+
+test('who was ranked is told which role that was before: one that was held, not another of its rank', () => {
+  expect(told([trainee], officer)).toBe('Bob (7) is now Officer (rank 20), was Trainee (rank 10).');
+  expect(told([helper], officer)).toBe('Bob (7) is now Officer (rank 20), was Helper (rank 10).');
+  expect(told([], officer)).toBe('Bob (7) is now Officer (rank 20), was Member (rank 1).');
+});
+
+test('with a ladder, the role before is the one on the ladder, whatever else is held', () => {
+  const ladder = [trainee, officer];
+  expect(told([trainee, patron], officer, ladder)).toBe('Bob (7) is now Officer (rank 20), was Trainee (rank 10).');
+  expect(told([patron], officer, ladder)).toBe('Bob (7) is now Officer (rank 20), was Member (rank 1).');
+});
+
+test('who had the rank already, and loses lower roles of the ladder, is told that', () => {
+  const still = "Bob (7) is still Officer (rank 20), without the ladder's lower roles.";
+  expect(told([trainee, officer], officer, [trainee, officer])).toBe(still);
+  expect(told([officer], officer, [trainee, officer])).toBe('Bob (7) already is Officer (rank 20).');
+});
+
+test('a name of up to 40 characters is told in full, a longer one is cut to as many', () => {
+  const title = (length: number) => memberTitle({ rankeeName: 'x'.repeat(length), rankeeId: 7 });
+  expect(title(40)).toBe(`${'x'.repeat(40)} (7)`);
+  expect(title(41)).toBe(`${'x'.repeat(39)}… (7)`);
+  expect(roleTitle({ name: '👑'.repeat(41), rank: 5 })).toBe(`${'👑'.repeat(39)}… (rank 5)`);
+});
