@@ -279,6 +279,8 @@ describe('the ranker check', () => {
       'Ranker 9 has rank 50, below 60, the least set by policy.min_ranker_rank.',
     );
     expect(verdict([1, 100], { policy: least })).toBeUndefined();
+    const exactly = policy('verify', { minRankerRank: 50 });
+    expect(verdict([1, 50], { from: [1], to: 10, policy: exactly })).toBeUndefined();
   });
 
   test("verified, the group's owner reaches every role, whatever rank the platform shows", () => {

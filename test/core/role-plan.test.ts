@@ -2,10 +2,12 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { Member, Role, RoleKind } from '../../src/core/model.ts';
 import {
+  givableRoles,
   heldRoles,
   highestRank,
   isReached,
   listRoles,
+  nameForRequest,
   neighbour,
   type RoleScheme,
   resolveLadder,
@@ -55,6 +57,7 @@ describe.each([
       const restored = { ...member, roleIds: [...stateAfter(changed, back.steps)] };
       expect(roleIds(heldRoles(scheme.roles, restored))).toEqual(goal.from);
       expect(back.rankAfter).toBe(back.target.rank);
+      expect(givableRoles(scheme)).toContain(back.target);
       const undo = { undoOf: 'chg_1', roleId: back.target.id, rolesAfter: back.goal.to };
       expect(isReached(scheme, undo, restored)).toBe(true);
       expect(isReached(scheme, undo, changed)).toBe(steps.length === 0);
@@ -63,6 +66,19 @@ describe.each([
         .filter(({ id }) => !goal.from.includes(id))
         .slice(0, 2)) {
         expect(isReached(scheme, undo, { ...restored, roleIds: [...restored.roleIds, role.id] })).toBe(false);
+      }
+    });
+  });
+
+  test('is reached with the rank, whatever is held beside it that the plan would leave, and not where the role is gone', () => {
+    holds(arbitrary, ({ scheme, member, target }) => {
+      const { goal, steps } = rolePlan(scheme, member, target);
+      const changed = { ...member, roleIds: [...stateAfter(member, steps)] };
+      expect(isReached(scheme, { roleId: 256, rolesAfter: goal.to }, changed)).toBe(false);
+      for (const role of customsOf(scheme.roles)) {
+        const more = { ...changed, roleIds: [...new Set([...changed.roleIds, role.id])] };
+        const isLeft = rolePlan(scheme, more, target).steps.length === 0;
+        expect(isReached(scheme, { roleId: target.id, rolesAfter: goal.to }, more)).toBe(isLeft);
       }
     });
   });
@@ -294,6 +310,18 @@ describe('what newRankId means', () => {
     expect(message).not.toMatch(/Guest|Owner/);
   });
 });
+
+test.each([
+  ['with a ladder', withLadder],
+  ['without a ladder', withoutLadder],
+])(
+  'a role that can be given is named so that a request means it, also where others share its rank: %s',
+  (_, arbitrary) => {
+    holds(arbitrary, ({ scheme }) => {
+      for (const role of givableRoles(scheme)) expect(resolveTarget(scheme, nameForRequest(scheme, role))).toBe(role);
+    });
+  },
+);
 
 describe('refusals stay small in a group of 40 roles with names of 100 characters', () => {
   const hundred = (character: string) => Array.from({ length: 100 / character.length }, () => character).join('');

@@ -34,6 +34,12 @@ test.each([
   ['a change of somebody else in between goes with them and is named', 'a x b', 'a b', ['before', 'a', 'x']],
   ['a newer change of somebody else keeps all of it', 'a b x', 'a b', ['since', 'x']],
   ['what is undone already is left alone', 'a b u<a', 'a b', ['already', 'undo_u']],
+  [
+    "the undo named is the one that did it, not a newer one of somebody else's change",
+    'a u<a x v<x',
+    'a',
+    ['already', 'undo_u'],
+  ],
   ['also where somebody has changed the member since', 'a u<a x', 'a', ['already', 'undo_u']],
   ['an undo of a part leaves the rest to be undone', 'a b u<b', 'a b', ['before', 'a']],
   ['a change after an undo is undone to after the undo', 'a u<a b', 'a b', ['before', 'b']],

@@ -9,12 +9,10 @@ export const protectedMembers: PolicyRule = {
   refusal({ policy, request, scheme, plan }) {
     const held = heldRoles(scheme.roles, { userId: request.rankeeId, roleIds: plan.goal.from });
     const role = held.find((candidate) => isNamed(candidate, policy.protectedRoles));
-    const byName = policy.protectedMembers.includes(request.rankeeId);
-    if (!byName && role === undefined) return undefined;
-    const why =
-      role === undefined || byName
-        ? 'is on policy.protected_members'
-        : `holds ${roleTitle(role)}, one of policy.protected_roles`;
+    const why = policy.protectedMembers.includes(request.rankeeId)
+      ? 'is on policy.protected_members'
+      : role && `holds ${roleTitle(role)}, one of policy.protected_roles`;
+    if (why === undefined) return undefined;
     return new RankdError('member_protected', `Member ${request.rankeeId} ${why} and can't be ranked.`, {
       hint: 'change policy.protected_members or policy.protected_roles in rankd.yaml',
     });
