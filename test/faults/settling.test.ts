@@ -70,6 +70,104 @@ test.each(['apply', 'roll_back'] as const)(
 );
 
 test(
+  'a half-done change whose other step is refused for good is put back, and its outcome is the refusal',
+  onOpenCloud(
+    async (system) => {
+      const { app, fake } = system;
+      fake.group.change(bob, [trainee, officer], fake.now());
+      const change = await unconfirmed(system, bob);
+      fake.faults.add({ operation: 'unassign', roleId: trainee, kind: 'status 403' });
+      await system.recover();
+      expect(fake.group.held(bob)).toEqual([trainee]);
+      expect(await app.store.findChange(change.id)).toMatchObject({
+        state: 'refused',
+        code: 'above_acting_account',
+        aim: 'roll_back',
+        rolesAfter: change.rolesBefore,
+      });
+    },
+    { readLagMs: 50 },
+  ),
+);
+
+test(
+  'and where it may not be put back either, it says so, with the roles that are held now',
+  onOpenCloud(
+    async (system) => {
+      const { app, fake } = system;
+      fake.group.change(bob, [trainee, officer], fake.now());
+      const change = await unconfirmed(system, bob);
+      fake.faults.add({ operation: 'unassign', kind: 'status 403', times: 2 });
+      await system.recover();
+      expect(fake.group.held(bob)).toEqual([officer, trainee]);
+      expect(await app.store.findChange(change.id)).toMatchObject({
+        state: 'refused',
+        message: expect.stringMatching(/^Could not be put back: /),
+        rolesAfter: [base, trainee, officer].sort((a, b) => a - b),
+      });
+    },
+    { readLagMs: 50 },
+  ),
+);
+
+test(
+  'a change that arrived after all is not taken for one that did not because reads do not show it yet',
+  onOpenCloud(
+    async (system) => {
+      const { app, fake } = system;
+      fake.group.change(bob, [officer], fake.now());
+      const change = await unconfirmed(system, bob);
+      await system.recover();
+      expect(await app.store.findChange(change.id)).toMatchObject({ state: 'applied' });
+      expect(fake.journal.writes(bob)).toEqual([]);
+    },
+    { fake: { lagMs: 400 }, readLagMs: 500 },
+  ),
+);
+
+/** A change that a command has begun. */
+async function begunByCommand({ app, clock }: OpenCloudApp): Promise<{ id: string; state: () => Promise<unknown> }> {
+  const roles = (role: number) => [base, role].sort((a, b) => a - b);
+  const { keyId: _, ...change } = newChange({
+    ...{ rankeeId: bob, rolesBefore: roles(trainee), rolesAfter: roles(officer), roleId: officer },
+    ...{ requestedAt: clock.now(), by: 'cli:ann@host' },
+  });
+  await app.store.beginChange(change, { after: undefined });
+  return { id: change.id, state: async () => (await app.store.findChange(change.id))?.state };
+}
+
+test(
+  'what a command is at work on, the daemon leaves alone until the command has no time left, and then settles it',
+  onOpenCloud(
+    async (system) => {
+      const { state } = await begunByCommand(system);
+      await system.recover();
+      expect(await state()).toBe('pending');
+      system.clock.skip(1_500);
+      await system.recover();
+      expect(await state()).toBe('pending');
+      system.clock.skip(6_000);
+      await system.recover();
+      expect(await state()).toBe('failed');
+    },
+    { deadlineMs: 1_500, readLagMs: 50 },
+  ),
+);
+
+test(
+  'what a command could not confirm, the daemon settles at once',
+  onOpenCloud(
+    async (system) => {
+      const { id, state } = await begunByCommand(system);
+      await system.app.store.finishChange(id, unknown);
+      await system.recover();
+      expect(await state()).toBe('failed');
+    },
+    { readLagMs: 50 },
+  ),
+);
+
+test(
   'a change back that never arrived is not taken for done because reads still show the member as before both',
   onOpenCloud(
     async (system) => {
