@@ -102,6 +102,21 @@ describe('reads that lag behind writes', () => {
   );
 });
 
+test.concurrent(
+  'a write whose answer is about somebody else is confirmed by reads, one of which may fail',
+  onOpenCloud(async (system) => {
+    const { fake } = system;
+    const aboutVeteran = JSON.stringify(membershipResource(fake.group, veteran, [officer], 'withoutBase'));
+    fake.faults.add({ operation: 'assign', kind: 'body', when: 'after', body: aboutVeteran });
+    fake.faults.add({ operation: 'memberships', userId: bob, kind: 'status 400', skip: 1 });
+    const answer = await system.rank(bob);
+    expect(answer.status, answer.text).toBe(200);
+    expect(fake.group.held(bob)).toEqual([officer]);
+    expect(fake.journal.writes()).toHaveLength(2);
+    expect(fake.journal.requests('memberships').filter(({ userId }) => userId === bob)).toHaveLength(3);
+  }),
+);
+
 describe('a write that is accepted without effect', () => {
   test.concurrent(
     'is told apart from lag and reported as a matter of the key; nothing is changed',
