@@ -58,23 +58,13 @@ async function take(
   const provesAt = await provesFrom();
   for (let waitMs = firstLookMs; ; waitMs = Math.min(waitMs * 2, longestLookMs)) {
     const readAt = clock.monotonic();
-    const seen = await look(platform, userId, call);
+    const seen = await platform.getMember(userId, call).catch(() => undefined); // a look proves, it never decides
     if (seen !== undefined && isTaken(step, seen.roleIds) && readAt >= provesAt) return seen.roleIds;
     const isPastLag = seen !== undefined && readAt - answeredAt >= platform.readLagMs;
     if (isPastLag && answer !== undefined) throw withoutEffect();
     await clock.sleep(waitMs, call.signal).catch((cause) => {
       throw outcomeUnknown(cause);
     });
-  }
-}
-
-/** The member as a read shows it; `undefined` where the read failed or finds nobody: a look proves, it never decides. */
-async function look(platform: Ports['platform'], userId: number, call: CallContext): Promise<Member | undefined> {
-  try {
-    return await platform.getMember(userId, call);
-  } catch (error) {
-    if (call.signal.aborted) throw outcomeUnknown(error);
-    return undefined;
   }
 }
 
