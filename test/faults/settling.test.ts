@@ -125,6 +125,19 @@ test(
   ),
 );
 
+test(
+  'a change that this daemon is at work on is not waited for by the recovery',
+  onOpenCloud(async (system) => {
+    const { app, fake } = system;
+    fake.faults.add({ operation: 'assign', kind: 'slow', delayMs: 300 });
+    const answer = system.rank(bob);
+    await expect.poll(() => fake.journal.writes(bob), { interval: 1 }).toHaveLength(1);
+    await system.recover();
+    expect(await app.store.openChanges()).toMatchObject([{ rankeeId: bob, state: 'pending' }]);
+    expect((await answer).status).toBe(200);
+  }),
+);
+
 /** A change that a command has begun. */
 async function begunByCommand({ app, clock }: OpenCloudApp): Promise<{ id: string; state: () => Promise<unknown> }> {
   const roles = (role: number) => [base, role].sort((a, b) => a - b);
