@@ -38,12 +38,13 @@ export function reaches(acting: ActingAccount | undefined, { rank }: Role): bool
 
 /** How it stands in the group, for the operator's eyes. */
 export function standingWords(acting: ActingAccount): string {
-  if (acting.userId === acting.ownerId) return 'the owner';
-  return isOutsider(acting) ? 'not a member of the group' : `rank ${acting.rank}`;
+  if (isOutsider(acting)) return 'not a member of the group';
+  return acting.userId === acting.ownerId ? 'the owner' : `rank ${acting.rank}`;
 }
 
-export function isOutsider({ rank }: ActingAccount): boolean {
-  return rank === 0;
+/** True where it is not a member of the group. */
+export function isOutsider({ userId, ownerId, rank }: ActingAccount): boolean {
+  return rank === 0 && userId !== ownerId;
 }
 
 /** The owner and the acting account are never ranked: nobody can, and it needs no call to know. */
@@ -69,7 +70,8 @@ export function refusalAboveActing({ acting, request, scheme, plan }: PolicyCase
   return aboveActing(`${what} not below rank ${acting.rank} of the account rankd acts with (${acting.userId}).`);
 }
 
-function refusalOfOutsider({ userId }: ActingAccount): RankdError {
+/** Of an account that has to join before anything else. */
+export function refusalOfOutsider({ userId }: ActingAccount): RankdError {
   const message =
     `The account rankd acts with (${userId}) is not a member of the group. ` +
     'Let it join, and give it a role above the ranks that rankd is to change.';

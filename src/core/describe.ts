@@ -1,5 +1,6 @@
 import type { RankChange, RankRequest, Role } from './model.ts';
-import type { RolePlan, RoleScheme } from './role-plan.ts';
+import { isCounted, type RolePlan, type RoleScheme } from './role-plan.ts';
+import { shorten } from './shorten.ts';
 
 /** How messages name a member: `Sam (1001)`, or `Member 1001` where the caller gave no name. */
 export function memberTitle({ rankeeName, rankeeId }: Pick<RankRequest, 'rankeeName' | 'rankeeId'>): string {
@@ -12,12 +13,15 @@ export function roleTitle({ name, rank }: Pick<Role, 'name' | 'rank'>): string {
 }
 
 /** What the caller of an applied change is told. */
-export function successMessage(request: RankRequest, { roles }: RoleScheme, plan: RolePlan): string {
+export function successMessage(request: RankRequest, scheme: RoleScheme, plan: RolePlan): string {
   const who = memberTitle(request);
   if (plan.steps.length === 0) return `${who} already is ${roleTitle(plan.target)}.`;
-  const old = roles.filter((role) => plan.goal.from.includes(role.id) && role.rank === plan.rankBefore).at(-1);
-  if (old?.id === plan.target.id) return `${who} is still ${roleTitle(old)}, without the ladder's lower roles.`;
-  return `${who} is now ${roleTitle(plan.target)}${old === undefined ? '' : `, was ${roleTitle(old)}`}.`;
+  const held = scheme.roles.filter((role) => plan.goal.from.includes(role.id) && isCounted(scheme, role));
+  const highest = held.filter((role) => role.rank === plan.rankBefore);
+  const old = highest.findLast((role) => role.id !== plan.target.id);
+  if (old !== undefined) return `${who} is now ${roleTitle(plan.target)}, was ${roleTitle(old)}.`;
+  // It was the highest of the ladder before: what changes is what is held below it.
+  return `${who} is still ${roleTitle(plan.target)}, without the ladder's lower roles.`;
 }
 
 /** What is kept of a change that put roles back. */
@@ -29,10 +33,4 @@ export function restoredMessage(
   const others = between.map(({ id }) => id).join(', ');
   const also = others === '' ? '' : ` This takes back ${others} as well, made in between.`;
   return `${memberTitle(request)} holds ${roles.map(roleTitle).join(', ')} again.${also}`;
-}
-
-/** At most `most` characters, cut between characters and never inside one. */
-export function shorten(text: string, most: number): string {
-  const characters = [...text];
-  return characters.length > most ? `${characters.slice(0, most - 1).join('')}…` : text;
 }

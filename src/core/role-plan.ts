@@ -1,6 +1,6 @@
 import { RankdError } from '../errors.ts';
-import { shorten } from './describe.ts';
 import type { Direction, Member, RankChange, Role } from './model.ts';
+import { shorten } from './shorten.ts';
 import { type Goal, type Step, steps } from './steps.ts';
 
 /** How a member gets to the target, and what must hold afterwards. */
@@ -55,7 +55,7 @@ export function restorePlan(scheme: RoleScheme, member: Member, wanted: number[]
   const before = heldRoles(scheme.roles, member);
   const after = heldRoles(scheme.roles, { ...member, roleIds: wanted });
   const rankAfter = highestRank(scheme, after);
-  const target = after.find((role) => role.rank === rankAfter && (role.kind === 'base' || isManaged(scheme, role)));
+  const target = after.find((role) => role.rank === rankAfter && isCounted(scheme, role));
   if (target === undefined) throw new RankdError('unknown_rank', 'The group lists no role that every member has.');
   const goal = { from: roleIds(before), to: roleIds(after) };
   return { target, goal, steps: steps(goal), rankBefore: highestRank(scheme, before), rankAfter };
@@ -79,8 +79,7 @@ export function heldRoles(roles: Role[], member: Member): Role[] {
 
 /** The member's highest rank: over all roles, or within the ladder, whose implicit bottom is the base role. */
 export function highestRank(scheme: RoleScheme, held: Role[]): number {
-  const counted = held.filter((role) => role.kind === 'base' || isManaged(scheme, role));
-  return Math.max(0, ...counted.map((role) => role.rank));
+  return Math.max(0, ...held.filter((role) => isCounted(scheme, role)).map((role) => role.rank));
 }
 
 /**
@@ -93,7 +92,7 @@ export function resolveTarget(scheme: RoleScheme, newRankId: number): Role {
     const ranks = listRoles(givableRoles(scheme));
     throw new RankdError('unknown_rank', `The group has no rank ${newRankId}. Its ranks are ${ranks}.`);
   }
-  const [target, ...others] = named.filter((role) => role.kind === 'base' || isManaged(scheme, role));
+  const [target, ...others] = named.filter((role) => isCounted(scheme, role));
   if (target === undefined) throw notGivable(scheme, named);
   if (others.length > 0) {
     const ids = listed([target, ...others].map((role) => `${role.id} (${shorten(role.name, 32)})`));
@@ -160,6 +159,11 @@ function superseded(scheme: RoleScheme, managed: Role[], target: Role): Role[] {
   const highest = Math.max(0, ...managed.map((role) => role.rank));
   const isHeld = others.length < managed.length;
   return others.filter((role) => role.rank > target.rank || (role.rank === highest && !isHeld));
+}
+
+/** True for the roles that a member's rank is told by: the base role, and those that changing a rank may give or take. */
+export function isCounted(scheme: RoleScheme, role: Role): boolean {
+  return role.kind === 'base' || isManaged(scheme, role);
 }
 
 /** True for the roles that changing a rank may give or take. */

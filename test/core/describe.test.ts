@@ -9,8 +9,10 @@ const member = named('Member', 1, 'base');
 const trainee = named('Trainee', 10);
 const helper = named('Helper', 10);
 const officer = named('Officer', 20);
+const vip = named('VIP', 20);
 const patron = named('Patron', 90);
-const roles = [member, trainee, helper, officer, patron];
+const muted = named('Muted', 1);
+const roles = [muted, member, trainee, helper, officer, vip, patron];
 const request: RankRequest = { rankerName: '', rankerId: 0, rankeeName: 'Bob', rankeeId: 7, newRankId: 0 };
 
 function told(held: Role[], target: Role, ladder?: Role[]): string {
@@ -29,12 +31,19 @@ test('with a ladder, the role before is the one on the ladder, whatever else is 
   const ladder = [trainee, officer];
   expect(told([trainee, patron], officer, ladder)).toBe('Bob (7) is now Officer (rank 20), was Trainee (rank 10).');
   expect(told([patron], officer, ladder)).toBe('Bob (7) is now Officer (rank 20), was Member (rank 1).');
+  expect(told([trainee, helper], officer, ladder)).toBe('Bob (7) is now Officer (rank 20), was Trainee (rank 10).');
 });
 
 test('who had the rank already, and loses lower roles of the ladder, is told that', () => {
   const still = "Bob (7) is still Officer (rank 20), without the ladder's lower roles.";
   expect(told([trainee, officer], officer, [trainee, officer])).toBe(still);
+  expect(told([trainee, officer, vip], officer, [trainee, officer])).toBe(still);
   expect(told([officer], officer, [trainee, officer])).toBe('Bob (7) already is Officer (rank 20).');
+});
+
+test('who leaves a role of the same rank is told which', () => {
+  expect(told([muted], member)).toBe('Bob (7) is now Member (rank 1), was Muted (rank 1).');
+  expect(told([vip], officer)).toBe('Bob (7) is now Officer (rank 20), was VIP (rank 20).');
 });
 
 test('a name of up to 40 characters is told in full, a longer one is cut to as many', () => {
