@@ -24,7 +24,7 @@ export interface Store
     RetentionStore {
   /** Resolves when the store answers, and is still the one that was opened. */
   ping(): Promise<void>;
-  /** As `ping`; and where the last write failed, for want of room say, once another one does not. */
+  /** As `ping`. Where a write has failed for want of room, say, it makes a small one, and resolves once that succeeds. */
   pingWrites(): Promise<void>;
   close(): Promise<void>;
 }

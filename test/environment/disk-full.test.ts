@@ -19,11 +19,12 @@ const storeUnavailable = { status: 503, error: 'Store unavailable', code: 'store
 const outcomeUnknown = { status: 504, error: 'Outcome unknown', code: 'outcome_unknown' };
 const post = (path: string, body: unknown, headers = {}): Promise<Answer> =>
   send(daemon.url + path, { method: 'POST', key: world.secret, body, headers });
-const statusOf = async (path: string) => (await fetch(daemon.url + path)).status;
+const ready = () => send(`${daemon.url}/readyz`, {});
 const writesOf = (userId: number) => world.roblox.journal.writes(userId);
 
-test('on a full disk nothing is sent to the platform, keys are verified as ever, and it serves again once there is room', async () => {
+test('on a full disk nothing is sent to the platform and rankd is not ready, keys are verified as ever, and it serves again once there is room', async () => {
   const { roblox } = world;
+  expect(await ready()).toMatchObject({ status: 200 });
   fillDisk(daemon);
   for (const headers of [{}, { 'idempotency-key': 'once' }]) {
     expectError(await post(ranker, rankBody(), headers), storeUnavailable);
@@ -31,11 +32,12 @@ test('on a full disk nothing is sent to the platform, keys are verified as ever,
   expect(writesOf(trainee)).toEqual([]);
   expect(roblox.group.held(trainee)).toEqual([sampleRoles.trainee]);
   expect(await post('/v1/apikey', { placeid: 1 })).toMatchObject({ status: 200 });
-  expect(await statusOf('/healthz')).toBe(200);
-  expect(await statusOf('/readyz')).toBe(503);
+  expect((await fetch(`${daemon.url}/healthz`)).status).toBe(200);
+  expectError(await ready(), storeUnavailable);
+  expectError(await ready(), storeUnavailable);
 
   freeDisk(daemon);
-  expect(await statusOf('/readyz')).toBe(200);
+  expect(await ready()).toMatchObject({ status: 200 });
   const answer = await post(ranker, rankBody(), { 'idempotency-key': 'once' });
   expect(answer).toMatchObject({ status: 200, json: { success: true } });
   expect(roblox.group.held(trainee)).toEqual([sampleRoles.officer]);

@@ -123,8 +123,7 @@ export const operations: readonly Operation[] = [
     path: '/readyz',
     id: 'readiness',
     summary: 'Can it change ranks?',
-    description:
-      'Asks the database, Roblox and the credential; where the database could not be written last, it tries to.',
+    description: 'Asks the database, Roblox and the credential; after a failed write to the database it tries one.',
     needsKey: false,
     parameters: [],
     answer: { description: 'It can.', schema: 'Readiness', example: { status: 'ready' } },

@@ -19,6 +19,8 @@ export interface ConnectionOptions {
  */
 export class Connection {
   readonly file: string;
+  /** Set by a `write` that the disk did not take, for want of room say; whoever finds out that it takes them again resets it. */
+  hasFailedToWrite = false;
   readonly #patienceMs: number;
   readonly #database: Database.Database;
   readonly #statements = new Map<string, Statement>();
@@ -30,7 +32,6 @@ export class Connection {
   /** To ask better-sqlite3 for both with each statement was a twentieth of what the store takes for a change. */
   #isInTransaction = false;
   #isClosed = false;
-  #isWriteFailing = false;
   readonly #watchers: Array<{ tables: readonly string[]; onWrite: () => void }> = [];
 
   /** `patienceMs`: how long to wait for another process's lock, in milliseconds. */
@@ -102,11 +103,6 @@ export class Connection {
     return this.#writes.add(work);
   }
 
-  /** True from a `write` that the database or its disk did not take up to the next one that it does. */
-  get isWriteFailing(): boolean {
-    return this.#isWriteFailing;
-  }
-
   /** As `write`, but holds the thread while it waits: for the time before anything is served. `work` may be run more than once. */
   writeSync<T>(work: () => T): T {
     this.#refuseUnsynced();
@@ -140,14 +136,12 @@ export class Connection {
 
   #commit<T>(work: () => T): T {
     try {
-      const result = this.#guard(() => {
+      return this.#guard(() => {
         if (!this.#isLogBegun) this.#beginLog();
         return this.#transaction.immediate(work) as T;
       });
-      this.#isWriteFailing = false;
-      return result;
     } catch (error) {
-      if (isRankdError(error, 'store_unavailable')) this.#isWriteFailing = true;
+      if (isRankdError(error, 'store_unavailable') && !isLocked(error)) this.hasFailedToWrite = true;
       throw error;
     }
   }

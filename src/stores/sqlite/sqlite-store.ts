@@ -37,6 +37,11 @@ export function createSqliteStore(db: Connection, clock: Pick<Clock, 'now'>): St
     db.refuseOtherFiles();
     db.get('SELECT 1 FROM workspace');
   };
+  const writeForNothing = async () => {
+    await line.giveBack(await line.takeTicket({ rankeeId: 0, holder: 'nobody', lifeMs: 0 }));
+    db.hasFailedToWrite = false;
+  };
+  let underWay: Promise<void> | undefined;
   return {
     ...workspaceStore(db, clock),
     ...keyStore(db, clock),
@@ -50,7 +55,11 @@ export function createSqliteStore(db: Connection, clock: Pick<Clock, 'now'>): St
     ping,
     async pingWrites() {
       await ping();
-      if (db.isWriteFailing) await line.giveBack(await line.takeTicket({ rankeeId: 0, holder: 'nobody', lifeMs: 0 }));
+      if (!db.hasFailedToWrite) return;
+      underWay ??= writeForNothing().finally(() => {
+        underWay = undefined;
+      });
+      await underWay;
     },
     async close() {
       db.close();

@@ -41,7 +41,9 @@ export function workspaceContract(at: StoreCase): void {
 
     test('the store answers a ping until it is closed, and says store_unavailable afterwards', async () => {
       await at.store.ping();
+      await at.store.pingWrites();
       await at.store.close();
+      await expect(at.store.pingWrites()).rejects.toMatchObject({ code: 'store_unavailable' });
       await expect(at.store.ping()).rejects.toMatchObject({ name: 'RankdError', code: 'store_unavailable' });
       await expect(at.store.updateWorkspace({ active: false }, operator)).rejects.toMatchObject({
         code: 'store_unavailable',
