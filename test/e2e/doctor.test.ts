@@ -134,7 +134,7 @@ test('a clock that the platform does not agree with is pointed out, with the dir
   expect(await ofClock()).toMatchObject({ grade: 'warn', text: expect.stringMatching(/^3\d{3} seconds ahead of/) });
 });
 
-test('an acting account without permission or reach fails; with --offline nobody is asked', async () => {
+test('an acting account without permission or reach, or outside the group, fails; with --offline nobody is asked', async () => {
   await using system = await openCloudHome();
   const { home, roblox } = system;
   const [admin] = roblox.group.held(roblox.credential.userId) ?? [];

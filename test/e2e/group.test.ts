@@ -68,7 +68,7 @@ test.concurrent('an acting account that is no member of the group is shown as th
   roblox.group.removeMember(sampleUsers.actor);
   const { stdout, stderr } = await home.here(['group', 'show']);
   expect(stdout).toMatch(/^acting +9001 \(not a member of the group\)\ncan give +nothing$/m);
-  expect(stderr).toMatch(/^try: /m);
+  expect(stderr).toMatch(/^try: let the acting account join/m);
 });
 
 test.concurrent('what can be given is within the ladder and the policy', async () => {

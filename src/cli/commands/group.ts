@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import { type ActingAccount, reaches, standingWords } from '../../core/acting-account.ts';
+import { type ActingAccount, isOutsider, reaches, standingWords } from '../../core/acting-account.ts';
 import type { Role } from '../../core/model.ts';
 import type { Policy } from '../../core/policy.ts';
 import { givableRoles, listRoles } from '../../core/role-plan.ts';
@@ -54,7 +54,9 @@ async function show(cli: Cli): Promise<void> {
         'can give': givable === null ? null : listRoles(givable) || 'nothing',
       }),
     );
-    if (givable?.length === 0) cli.say('try: give the acting account a higher role in the group');
+    if (acting !== undefined && isOutsider(acting))
+      cli.say('try: let the acting account join the group, and give it a role there');
+    else if (givable?.length === 0) cli.say('try: give the acting account a higher role in the group');
   });
 }
 

@@ -46,10 +46,12 @@ export async function groupFindings(app: Ranking, call: CallContext): Promise<Fi
     ok('group', `${name} (${id}), ${memberCount} members`),
     account(acting),
     ...permission(acting),
-    ...reach(
-      givableRoles({ roles, ladder }).filter(isInReach),
-      custom.filter((role) => !isInReach(role)),
-    ),
+    ...(acting !== undefined && isOutsider(acting)
+      ? []
+      : reach(
+          givableRoles({ roles, ladder }).filter(isInReach),
+          custom.filter((role) => !isInReach(role)),
+        )),
     ...sharedRanks(custom, ladder),
   ];
 }

@@ -1,4 +1,10 @@
-import { type ActingAccount, reaches, standingWords } from '../../core/acting-account.ts';
+import {
+  type ActingAccount,
+  isOutsider,
+  reaches,
+  refusalOfOutsider,
+  standingWords,
+} from '../../core/acting-account.ts';
 import { refusalOfCredential } from '../../core/credential.ts';
 import type { Group, Role } from '../../core/model.ts';
 import { givableRoles } from '../../core/role-plan.ts';
@@ -25,6 +31,7 @@ export async function examine({ platform, group }: Ranking, call: CallContext): 
   const acting = await group.acting(call);
   const scheme = await group.scheme(call);
   const givable = givableRoles(scheme).filter((role) => reaches(acting, role));
+  if (acting !== undefined && isOutsider(acting)) throw refusalOfOutsider(acting);
   if (acting?.mayChangeRanks === false) throw lacksPermission(acting);
   if (givable.every(({ kind }) => kind === 'base')) throw reachesNothing(acting);
   const { expiresAt } = credential;
