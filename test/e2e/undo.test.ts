@@ -133,11 +133,25 @@ test('cooldown and breaker do not hold an undo up; the protected stay untouched'
   const before = await raid.held();
   for (const userId of [1001, 1002, 1005]) await raid.rank(raid.secret, userId, captain);
   await raid.rank(raid.secret, 1003, 20);
-  const result = await raid.home.here(['history', 'undo', '--key', 'main', '--since', '1h', '-y', '--json']);
+  const undone = (...more: string[]) =>
+    raid.home.here(['history', 'undo', '--key', 'main', '--since', '1h', '--json', ...more]);
+  const rows = raid.rows();
+  expect(states((await undone('--dry-run')).json<Undo>().undo)).toMatchObject({
+    1001: 'would_put_back',
+    1003: 'refused',
+  });
+  expect(raid.rows()).toEqual(rows);
+
+  const result = await undone('-y');
   expect(result.code).toBe(5);
   const { undo } = result.json<Undo>();
   expect(states(undo)).toEqual({ 1001: 'put_back', 1002: 'put_back', 1003: 'refused', 1005: 'put_back' });
-  expect(undo.members.find(({ state }) => state === 'refused')?.code).toBe('member_protected');
+  const refused = undo.members.find(({ state }) => state === 'refused');
+  expect(refused?.code).toBe('member_protected');
+  expect(await raid.app.app.store.findChange(refused?.changeId ?? '')).toMatchObject({
+    state: 'refused',
+    rankeeId: 1003,
+  });
   const { 1003: _, ...others } = before;
   expect(await raid.held()).toMatchObject(others);
 });

@@ -91,7 +91,7 @@ test(
 );
 
 test(
-  'and where it may not be put back either, it says so, with the roles that are held now',
+  'a half-done change that may not be put back either says so, with the roles that are held now',
   onOpenCloud(
     async (system) => {
       const { app, fake } = system;

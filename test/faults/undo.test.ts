@@ -1,0 +1,114 @@
+import { expect, test } from 'vitest';
+import type { HttpApp } from '../../src/http/server.ts';
+import { planUndo, runUndo } from '../../src/usecases/undo-changes.ts';
+import { type OpenCloudApp, onOpenCloud, sampleRoles, sampleUsers } from '../support/open-cloud-app.ts';
+
+const { trainee, officer } = sampleRoles;
+const [ann, bob] = [20_001, sampleUsers.trainee];
+const always = Number.POSITIVE_INFINITY;
+
+/** Makes each of them Officer, from Trainee, as somebody does whose changes are to be undone. */
+async function promote({ fake, rank }: OpenCloudApp, ...userIds: number[]): Promise<void> {
+  for (const userId of userIds) {
+    fake.group.setMember(userId, [trainee]);
+    expect((await rank(userId)).status).toBe(200);
+  }
+}
+
+/** Undoes all that the key did. What became of each member, with the id of the change that did it, where there is one. */
+async function undoAll(app: HttpApp): Promise<Record<number, { state: string; changeId?: string | undefined }>> {
+  const selection = { placeId: 1 };
+  const { members, undoId } = await planUndo(app.store, selection);
+  const order = { selection, undoId, by: 'cli:ann@host', dryRun: false };
+  const stop = new AbortController().signal;
+  const { results } = await runUndo(app, { members, order }, { stop, report: () => undefined });
+  const told = results.map((result): [number, { state: string; changeId?: string | undefined }] => [
+    result.rankeeId,
+    { state: result.state, ...('changeId' in result && { changeId: result.changeId }) },
+  ]);
+  return Object.fromEntries(told);
+}
+
+async function kept({ app }: OpenCloudApp, id: string | undefined): Promise<unknown> {
+  return await app.store.findChange(id ?? '');
+}
+
+test(
+  'a member whom Roblox refuses to put back is told and kept as refused, the others are put back',
+  onOpenCloud(async (system) => {
+    const { app, fake } = system;
+    await promote(system, ann, bob);
+    fake.faults.add({ operation: 'assign', userId: bob, kind: 'status 403' });
+    const told = await undoAll(app);
+    expect(told).toMatchObject({ [ann]: { state: 'put_back' }, [bob]: { state: 'refused' } });
+    expect(await kept(system, told[bob]?.changeId)).toMatchObject({ state: 'refused', code: 'above_acting_account' });
+    expect([fake.group.held(ann), fake.group.held(bob)]).toEqual([[trainee], [officer]]);
+  }),
+);
+
+test(
+  'a member whose undo can not be confirmed is told as that, until it is settled',
+  onOpenCloud(
+    async (system) => {
+      const { app, fake } = system;
+      await promote(system, bob);
+      fake.faults.add({ operation: 'assign', kind: 'reset', times: always });
+      const told = await undoAll(app);
+      expect(told).toMatchObject({ [bob]: { state: 'unknown' } });
+      expect(await kept(system, told[bob]?.changeId)).toMatchObject({ state: 'unknown' });
+      fake.faults.clear();
+      await system.recover();
+      expect(await undoAll(app)).toMatchObject({ [bob]: { state: 'put_back' } });
+      expect(fake.group.held(bob)).toEqual([trainee]);
+    },
+    { deadlineMs: 500, readLagMs: 100 },
+  ),
+);
+
+test(
+  'an undo whose outcome can not be kept is not told as done, nor as refused',
+  onOpenCloud(async (system) => {
+    const { app, fake, clock } = system;
+    await promote(system, bob);
+    const finishChange = async () => {
+      throw new Error('the disk is full');
+    };
+    const told = await undoAll({ ...app, store: { ...app.store, finishChange } });
+    expect(told).toEqual({ [bob]: { state: 'unknown' } });
+    expect(fake.group.held(bob)).toEqual([trainee]);
+    clock.skip(60_000); // a command would have no time left
+    await system.recover();
+    expect(await app.store.listChanges({ limit: 9 })).toMatchObject([{ state: 'applied' }, { state: 'applied' }]);
+  }),
+);
+
+test(
+  'a member who left the group meanwhile is told as that',
+  onOpenCloud(async (system) => {
+    const { app, fake } = system;
+    await promote(system, bob);
+    fake.group.removeMember(bob);
+    expect(await undoAll(app)).toEqual({ [bob]: { state: 'left_group' } });
+  }),
+);
+
+test.each([
+  ['does not answer to the question who holds what', { operation: 'memberships', userId: bob, kind: 'status 503' }],
+  ['has no room for the write', { operation: 'assign', kind: 'status 429', headers: { 'retry-after': '30' } }],
+] as const)('an undo is tried again where Roblox %s', (_, fault) =>
+  onOpenCloud(
+    async (system) => {
+      const { app, fake, clock } = system;
+      await promote(system, bob);
+      clock.skip(61_000);
+      fake.faults.add({ ...fault, times: always });
+      const told = undoAll(app);
+      await clock.sleep(800); // beyond the time of the first try
+      fake.faults.clear();
+      clock.skip(31_000);
+      expect(await told).toEqual({ [bob]: { state: 'put_back' } });
+      expect(fake.group.held(bob)).toEqual([trainee]);
+    },
+    { deadlineMs: 500, readLagMs: 100 },
+  )(),
+);
