@@ -37,6 +37,7 @@ test('kept for long: changes are told to wait, all else is answered at once, and
     expectError(answer, { status: 503, code: 'store_unavailable', error: 'Store unavailable', waits: true });
   }
   expect(await slowest).toBeLessThan(1_000);
+  expect((await send(`${daemon.url}/readyz`, {})).status).toBe(200); // a lock is no disk that takes no writes
 
   other.exec('ROLLBACK');
   expect((await changeRank(1001)).status).toBe(200);
