@@ -76,7 +76,7 @@ export function refusalOfOutsider({ userId }: ActingAccount): RankdError {
     `The account rankd acts with (${userId}) is not a member of the group. ` +
     'Let it join, and give it a role above the ranks that rankd is to change.';
   return new RankdError('above_acting_account', message, {
-    hint: `let user ${userId} join the group and give it that role; \`rankd group show\` tells what it can give then`,
+    hint: `let user ${userId} join the group and give it that role, then try again`,
   });
 }
 

@@ -117,6 +117,12 @@ test.each<[what: string, spoil: (roblox: FakeOpenCloud) => unknown, code: number
     5,
     'no role of the group is below',
   ],
+  [
+    'an account outside the group',
+    (roblox) => roblox.group.removeMember(roblox.credential.userId),
+    5,
+    'is not a member of the group. Let it join',
+  ],
 ])('%s: nothing is written', async (_what, spoil, code, words) => {
   const { home, roblox, env, flags } = await world();
   spoil(roblox);
