@@ -8,14 +8,16 @@ import { type OpenCloudApp, onOpenCloud, sampleRoles, sampleUsers } from '../sup
 const { trainee: bob } = sampleUsers;
 const { base, trainee, officer } = sampleRoles;
 
+/** The ids of a member who holds this role beside the base role. */
+const held = (role: number) => [base, role].sort((a, b) => a - b);
+
 /** A change, to Officer unless another role is named, that was sent and never confirmed. */
 async function unconfirmed(
   { app, clock }: OpenCloudApp,
   rankeeId: number,
   { from, to }: { from: number; to: number } = { from: trainee, to: officer },
 ): Promise<RankChange> {
-  const roles = (role: number) => [base, role].sort((a, b) => a - b);
-  const [rolesBefore, rolesAfter] = [roles(from), roles(to)];
+  const [rolesBefore, rolesAfter] = [held(from), held(to)];
   const change = newChange({ rankeeId, rolesBefore, rolesAfter, roleId: to, requestedAt: clock.now() });
   const { latestId } = await app.store.latestChange(rankeeId);
   await app.store.beginChange(change, { after: latestId });
@@ -23,13 +25,18 @@ async function unconfirmed(
   return change;
 }
 
+/** Such a change of Bob's that gave the new role and did not take the old one. */
+async function halfDone(system: OpenCloudApp): Promise<RankChange> {
+  system.fake.group.change(bob, [trainee, officer], system.fake.now());
+  return await unconfirmed(system, bob);
+}
+
 test(
   'what one process is settling, another one leaves alone',
   onOpenCloud(
     async (system) => {
       const { app, fake } = system;
-      fake.group.change(bob, [trainee, officer], fake.now()); // half done
-      const change = await unconfirmed(system, bob);
+      const change = await halfDone(system);
       const shell = { ...app, isDaemon: false, holder: 'cli_1', turns: new MemberTurns(), inHand: new Set<string>() };
       fake.faults.add({ operation: 'unassign', kind: 'slow', delayMs: 100 });
       const recovery = system.recover();
@@ -51,8 +58,7 @@ test.each(['apply', 'roll_back'] as const)(
     onOpenCloud(
       async (system) => {
         const { app, fake, clock } = system;
-        fake.group.change(bob, [trainee, officer], fake.now());
-        const change = await unconfirmed(system, bob);
+        const change = await halfDone(system);
         if (aim === 'roll_back')
           await app.store.markRollBack(change.id, { code: 'above_acting_account', message: 'No.' });
         fake.faults.add({ operation: 'unassign', kind: 'status 429', headers: { 'retry-after': '30' } });
@@ -74,8 +80,7 @@ test(
   onOpenCloud(
     async (system) => {
       const { app, fake } = system;
-      fake.group.change(bob, [trainee, officer], fake.now());
-      const change = await unconfirmed(system, bob);
+      const change = await halfDone(system);
       fake.faults.add({ operation: 'unassign', roleId: trainee, kind: 'status 403' });
       await system.recover();
       expect(fake.group.held(bob)).toEqual([trainee]);
@@ -95,8 +100,7 @@ test(
   onOpenCloud(
     async (system) => {
       const { app, fake } = system;
-      fake.group.change(bob, [trainee, officer], fake.now());
-      const change = await unconfirmed(system, bob);
+      const change = await halfDone(system);
       fake.faults.add({ operation: 'unassign', kind: 'status 403', times: 2 });
       await system.recover();
       expect(fake.group.held(bob)).toEqual([officer, trainee]);
@@ -140,9 +144,8 @@ test(
 
 /** A change that a command has begun. */
 async function begunByCommand({ app, clock }: OpenCloudApp): Promise<{ id: string; state: () => Promise<unknown> }> {
-  const roles = (role: number) => [base, role].sort((a, b) => a - b);
   const { keyId: _, ...change } = newChange({
-    ...{ rankeeId: bob, rolesBefore: roles(trainee), rolesAfter: roles(officer), roleId: officer },
+    ...{ rankeeId: bob, rolesBefore: held(trainee), rolesAfter: held(officer), roleId: officer },
     ...{ requestedAt: clock.now(), by: 'cli:ann@host' },
   });
   await app.store.beginChange(change, { after: undefined });
