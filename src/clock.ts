@@ -1,4 +1,4 @@
-import type { Clock } from './ports.ts';
+import type { CallContext, Clock } from './ports.ts';
 
 /** The real clock. */
 export const systemClock: Clock = {
@@ -39,4 +39,10 @@ export function deadlineIn(clock: Clock, ms: number): Deadline {
     () => undefined, // disposed before it passed
   );
   return { signal: expired.signal, at: clock.monotonic() + ms, [Symbol.dispose]: () => timer.abort(released) };
+}
+
+/** The call with a share (0..1) of the time it has left, for what it can do without. */
+export function withShare(call: CallContext, { clock, share }: { clock: Clock; share: number }): CallContext {
+  const now = clock.monotonic();
+  return { ...call, deadlineAt: now + (call.deadlineAt - now) * share };
 }

@@ -1,3 +1,4 @@
+import { withShare } from '../clock.ts';
 import { refusalOfCredential } from '../core/credential.ts';
 import type { Credential, Group, Member, Role } from '../core/model.ts';
 import { isRankdError, type RankdError } from '../errors.ts';
@@ -5,6 +6,10 @@ import type { CallContext, Clock, Pace, Platform, RoleWrite, Room, WriteKind } f
 
 const firstProbeMs = 10_000;
 const longestProbeMs = 60_000;
+/** What the platform said of the credential holds for so long where a single write was turned away. */
+const checkLifeMs = 10_000;
+/** Of the time a call has left: it goes on where the check can't be made. */
+const checkShare = 0.25;
 
 export interface CredentialBreakerOptions {
   platform: Platform;
@@ -15,7 +20,9 @@ export interface CredentialBreakerOptions {
 
 /**
  * A platform that stops calling once its credential is dead: every call is refused at once with `platform_credential`, and
- * now and then one of them asks the platform whether the credential works again.
+ * now and then one of them asks the platform whether the credential works again; where the platform can't say, that call is
+ * the trial. A write that is turned away may be about one member alone: it stops the others only where the platform says
+ * that the credential is dead.
  */
 export class CredentialBreaker implements Platform {
   readonly readLagMs: number;
@@ -23,6 +30,8 @@ export class CredentialBreaker implements Platform {
   readonly #clock: Clock;
   readonly #report: CredentialBreakerOptions['report'];
   #latest: Credential | undefined;
+  /** On `Clock.monotonic()`: until then what the platform said of the credential need not be asked again. */
+  #knownUntil = 0;
   #open: { error: RankdError; probeAt: number } | undefined;
   /** Grows with every probe, until a call has gone through: a check may pass though calls are still turned away. */
   #waitMs = firstProbeMs;
@@ -45,15 +54,15 @@ export class CredentialBreaker implements Platform {
   }
 
   group(call: CallContext): Promise<Group> {
-    return this.#guard(call, () => this.#platform.group(call));
+    return this.#read(call, () => this.#platform.group(call));
   }
 
   roles(call: CallContext): Promise<Role[]> {
-    return this.#guard(call, () => this.#platform.roles(call));
+    return this.#read(call, () => this.#platform.roles(call));
   }
 
   getMember(userId: number, call: CallContext): Promise<Member | undefined> {
-    return this.#guard(call, () => this.#platform.getMember(userId, call));
+    return this.#read(call, () => this.#platform.getMember(userId, call));
   }
 
   reserveRoom(kinds: WriteKind[], call: CallContext): Promise<Room> {
@@ -61,11 +70,11 @@ export class CredentialBreaker implements Platform {
   }
 
   assignRole(change: RoleWrite, call: CallContext): Promise<Member> {
-    return this.#guard(call, () => this.#platform.assignRole(change, call));
+    return this.#write(call, () => this.#platform.assignRole(change, call));
   }
 
   unassignRole(change: RoleWrite, call: CallContext): Promise<Member> {
-    return this.#guard(call, () => this.#platform.unassignRole(change, call));
+    return this.#write(call, () => this.#platform.unassignRole(change, call));
   }
 
   /** Between two probes a dead credential is not asked about again: throws why it is dead. */
@@ -77,6 +86,7 @@ export class CredentialBreaker implements Platform {
     }
     const credential = await this.#platform.checkCredential(call);
     this.#latest = credential;
+    this.#knownUntil = this.#clock.monotonic() + checkLifeMs;
     const refusal = refusalOfCredential(credential);
     if (refusal === undefined) this.#close();
     else this.#trip(refusal);
@@ -91,18 +101,46 @@ export class CredentialBreaker implements Platform {
     return this.#platform.close();
   }
 
-  async #guard<T>(call: CallContext, work: () => Promise<T>): Promise<T> {
-    if (this.#open !== undefined) {
-      const refusal = refusalOfCredential(await this.checkCredential(call));
-      if (refusal !== undefined) throw refusal;
-    }
+  async #read<T>(call: CallContext, work: () => Promise<T>): Promise<T> {
     try {
-      const done = await work();
-      if (this.#open === undefined) this.#waitMs = firstProbeMs;
-      return done;
+      return await this.#tried(call, work);
     } catch (error) {
       if (isRankdError(error, 'platform_credential')) this.#trip(error);
       throw error;
+    }
+  }
+
+  async #write<T>(call: CallContext, work: () => Promise<T>): Promise<T> {
+    try {
+      return await this.#tried(call, work);
+    } catch (error) {
+      const isKnown = this.#clock.monotonic() < this.#knownUntil;
+      if (isRankdError(error, 'platform_credential') && !isKnown) await this.#ask(call).catch(() => undefined);
+      throw error;
+    }
+  }
+
+  /** Refused at once while the credential is dead; what goes through nevertheless shows that it works again. */
+  async #tried<T>(call: CallContext, work: () => Promise<T>): Promise<T> {
+    const isDead = this.#open !== undefined;
+    if (isDead) {
+      const refusal = await this.#ask(call);
+      if (refusal !== undefined) throw refusal;
+    }
+    const done = await work();
+    if (isDead) this.#close();
+    else if (this.#open === undefined) this.#waitMs = firstProbeMs;
+    return done;
+  }
+
+  /** Why the credential is of no use; `undefined` where it is, or where the platform does not say. */
+  async #ask(call: CallContext): Promise<RankdError | undefined> {
+    try {
+      return refusalOfCredential(
+        await this.checkCredential(withShare(call, { clock: this.#clock, share: checkShare })),
+      );
+    } catch (error) {
+      return isRankdError(error, 'platform_credential') ? error : undefined;
     }
   }
 

@@ -1,3 +1,4 @@
+import { withShare } from '../clock.ts';
 import { type ActingAccount, actingAccount } from '../core/acting-account.ts';
 import { refusalOfCredential } from '../core/credential.ts';
 import type { Group, Member, Role } from '../core/model.ts';
@@ -82,9 +83,8 @@ export class GroupView {
   }
 
   async #readActing(call: CallContext): Promise<ActingAccount | undefined> {
-    const now = this.#clock.monotonic();
-    const deadlineAt = now + (call.deadlineAt - now) * checkShare;
-    const credential = await this.#platform.checkCredential({ ...call, deadlineAt }).catch(unlessCredential);
+    const checkCall = withShare(call, { clock: this.#clock, share: checkShare });
+    const credential = await this.#platform.checkCredential(checkCall).catch(unlessCredential);
     if (credential === undefined) return undefined;
     const refusal = refusalOfCredential(credential);
     if (refusal !== undefined) throw refusal;

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { codeOf, expectError } from '../support/answers.ts';
+import type { Fault } from '../support/fake-open-cloud/faults.ts';
 import type { FakeOpenCloud } from '../support/fake-open-cloud/index.ts';
 import { type OpenCloudApp, onOpenCloud, sampleRoles, sampleUsers } from '../support/open-cloud-app.ts';
 import { send } from '../support/open-test-app.ts';
@@ -58,9 +59,13 @@ describe('a key that dies', () => {
     'in the middle of a change leaves it on the books, and it is settled once the key works again',
     onOpenCloud(async (system) => {
       const { fake, clock } = system;
-      fake.faults.add({ operation: 'unassign', kind: 'status 401' });
-      const answer = await system.rank(bob);
+      fake.faults.add({ operation: 'assign', kind: 'slow', when: 'after', delayMs: 100 });
+      const asked = system.rank(bob);
+      await expect.poll(() => fake.group.held(bob), { interval: 1 }).toContain(sampleRoles.officer);
+      fake.credential.enabled = false;
+      const answer = await asked;
       expect([answer.status, codeOf(answer)]).toEqual([504, 'outcome_unknown']);
+      fake.credential.enabled = true;
       clock.skip(10_000);
       await expect
         .poll(async () => {
@@ -86,7 +91,51 @@ describe('a key that dies', () => {
   );
 });
 
+describe('a write that Roblox turns away though the key is good', () => {
+  const challenge = '{"errors":[{"code":0,"message":"Challenge is required to authorize the request"}]}';
+
+  test.each<[string, Omit<Fault, 'operation'>]>([
+    ['a challenge', { kind: 'status 403', body: challenge }],
+    ['a page', { kind: 'status 403', body: '<html>Forbidden</html>' }],
+    ['a 401', { kind: 'status 401' }],
+  ])('with %s is refused to the one who asked; others are served', (_what, fault) =>
+    onOpenCloud(async (system) => {
+      const { fake, clock } = system;
+      fake.faults.add({ ...fault, operation: 'assign', userId: bob, times: 5 });
+      for (let turn = 0; turn < 5; turn += 1) {
+        expectError(await system.rank(bob), dead);
+        expect((await system.rank(turn % 2 === 0 ? eve : veteran)).status).toBe(200);
+        clock.skip(2_000);
+      }
+      expect((await readyz(system)).status).toBe(200);
+    })(),
+  );
+
+  test(
+    'half-way is put back at once',
+    onOpenCloud(async (system) => {
+      system.fake.faults.add({ operation: 'unassign', kind: 'status 401', userId: bob });
+      expectError(await system.rank(bob), dead);
+      expect(system.fake.group.held(bob)).toEqual([sampleRoles.trainee]);
+    }),
+  );
+});
+
 describe('a key that works again', () => {
+  test(
+    'is found out by a call that goes through where Roblox does not tell how the key is',
+    onOpenCloud(async (system) => {
+      const { fake, clock } = system;
+      fake.faults.add({ operation: 'introspect', kind: 'status 404', times: 100 });
+      fake.faults.add({ operation: 'memberships', kind: 'status 401' });
+      expectError(await system.rank(bob), dead);
+      expectError(await system.rank(bob), dead);
+      clock.skip(10_000);
+      await expect.poll(async () => (await readyz(system)).status).toBe(200);
+      expect((await system.rank(bob)).status).toBe(200);
+    }),
+  );
+
   test(
     'is used again without a restart, and without anybody who asks for a change',
     onOpenCloud(async (system) => {

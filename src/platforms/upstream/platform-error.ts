@@ -56,7 +56,8 @@ function credentialError(refusal: Refusal): RankdError {
 
 /** A denied write is about the acting account's power; other 403s are about the key, the address or a challenge. */
 function forbiddenWrite(refusal: Refusal): RankdError {
-  if (problemOf(refusal.body).code !== 'PERMISSION_DENIED') return credentialError(refusal);
+  const { code = '', message } = problemOf(refusal.body);
+  if (!/^permission_denied$/i.test(code) && !/\bnot have permission\b/i.test(message)) return credentialError(refusal);
   return new RankdError(
     'above_acting_account',
     'Roblox does not let the acting account make this change. It needs the permission "Manage lower-ranked member ranks", ' +

@@ -12,6 +12,12 @@ describe('what an answer of the platform means', () => {
   test.each([
     [401, '{"errors":[{"code":0,"message":"Invalid API Key"}]}', 'platform_credential'],
     [403, v2('PERMISSION_DENIED', 'no'), 'above_acting_account'],
+    [403, v2('permission_denied', 'no'), 'above_acting_account'],
+    [
+      403,
+      '{"errors":[{"code":4,"message":"You do not have permission to manage this member."}]}',
+      'above_acting_account',
+    ],
     [403, '{"errors":[{"code":0,"message":"Challenge is required to authorize the request"}]}', 'platform_credential'],
     [403, html, 'platform_credential'],
     [404, v2('NOT_FOUND', 'The membership was not found.'), 'member_not_found'],
@@ -33,7 +39,7 @@ describe('what an answer of the platform means', () => {
     [500, v2('INTERNAL', 'oops'), 'outcome_unknown'],
     [501, v2('NOT_IMPLEMENTED', 'no'), 'outcome_unknown'],
     [503, html, 'outcome_unknown'],
-  ])('a write answered %i %s is %3$s', (status, body, code) => {
+  ])('a write answered %i %s is %s', (status, body, code) => {
     expect(write(status, body).code).toBe(code);
   });
 
@@ -47,7 +53,7 @@ describe('what an answer of the platform means', () => {
     [409, '', 'platform_unavailable'],
     [500, html, 'platform_unavailable'],
     [503, '', 'platform_unavailable'],
-  ])('a read answered %i %s is %3$s', (status, body, code) => {
+  ])('a read answered %i %s is %s', (status, body, code) => {
     expect(read(status, body).code).toBe(code);
   });
 
