@@ -17,22 +17,19 @@ export interface ChangeAnswer extends Ended {
 
 /**
  * Changes one member's rank, or says why not. Every answer is kept in the history first.
- * Throws only where there is no change to speak of: idempotency conflicts, a step that has come to no rank, or a store that
- * can't keep it.
+ * Throws only where there is no change to speak of: idempotency conflicts, too many for one member at once, a step that has come
+ * to no rank, or a store that can't keep it.
  */
 export async function changeRank(app: Ranking, order: ChangeOrder, deadline: Deadline): Promise<ChangeAnswer> {
   refuseWhileRunning(app, order);
-  await using place = new PlaceInLine(app, order.request.rankeeId); // before anything is waited for: in order of arrival
+  const lane = order.caller.keyId ?? 'operator';
+  await using place = new PlaceInLine(app, { rankeeId: order.request.rankeeId, lane }); // before anything is waited for: in order of arrival
   const earlier = await earlierAnswer(app, order);
   if (earlier !== undefined) return { change: earlier, replayed: true };
   return await whileRunning(app, order, async () => {
     const draft = draftOf(order, app.clock.now());
     let asked = order.step === undefined ? draft : undefined; // a step asks for no rank that could be kept before it is known
-    const call: CallContext = {
-      signal: deadline.signal,
-      deadlineAt: deadline.at,
-      lane: order.caller.keyId ?? 'operator',
-    };
+    const call: CallContext = { signal: deadline.signal, deadlineAt: deadline.at, lane };
     const decide = async () => {
       const question = { ...order, key: order.caller.rules };
       const proposal = await planChange(app, question, call);

@@ -1,4 +1,8 @@
 import { abortable } from '../abortable.ts';
+import { RankdError } from '../errors.ts';
+
+/** So many of one lane may be in a member's line: more would wait in vain, and take their time from all others in it. */
+const mostOfALane = 10;
 
 /** A place among those who want a member's turn; disposing it passes the turn on. */
 export interface MemberTurn extends Disposable {
@@ -11,9 +15,15 @@ export interface MemberTurn extends Disposable {
 /** One at a time per member, in order of arrival; different members do not wait for each other. */
 export class MemberTurns {
   readonly #last = new Map<number, Promise<void>>();
+  /** How many are in line, by member and lane. */
+  readonly #inLine = new Map<string, number>();
 
-  /** Takes the next place, at once: before anything is waited for. */
-  arrive(userId: number): MemberTurn {
+  /** Takes the next place, at once: before anything is waited for. Throws `too_many_requests` where the lane has its share of the line. */
+  arrive(userId: number, lane: string): MemberTurn {
+    const share = `${userId} ${lane}`;
+    const inLine = this.#inLine.get(share) ?? 0;
+    if (inLine >= mostOfALane) throw tooMany(userId);
+    this.#inLine.set(share, inLine + 1);
     const before = this.#last.get(userId);
     const { promise: through, resolve: pass } = Promise.withResolvers<void>();
     this.#last.set(userId, through);
@@ -24,6 +34,9 @@ export class MemberTurns {
         if (before !== undefined) await abortable(before, signal);
       },
       [Symbol.dispose]: () => {
+        const left = (this.#inLine.get(share) ?? 0) - 1;
+        if (left > 0) this.#inLine.set(share, left);
+        else this.#inLine.delete(share);
         // Whoever gave up waiting still lets the ones before it finish first.
         void Promise.resolve(before).then(pass);
         void through.then(() => {
@@ -32,4 +45,9 @@ export class MemberTurns {
       },
     };
   }
+}
+
+function tooMany(userId: number): RankdError {
+  const message = `${mostOfALane} changes of member ${userId} that this key asked for are still under way. Send the next one when one of them is through.`;
+  return new RankdError('too_many_requests', message, { retryAfterMs: 1_000 });
 }

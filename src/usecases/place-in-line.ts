@@ -15,10 +15,11 @@ export class PlaceInLine implements AsyncDisposable {
   #place: number | undefined;
   #ticket: Promise<number> | undefined;
 
-  constructor(app: Line, rankeeId: number) {
+  /** Throws `too_many_requests` where the lane has its share of the member's line. */
+  constructor(app: Line, { rankeeId, lane }: { rankeeId: number; lane: string }) {
     this.rankeeId = rankeeId;
     this.#app = app;
-    this.#turn = app.turns.arrive(rankeeId);
+    this.#turn = app.turns.arrive(rankeeId, lane);
     if (!this.#turn.isFirst) this.#ticket = this.#takeTicket();
     this.#ticket?.catch(() => undefined); // told by isNext
   }

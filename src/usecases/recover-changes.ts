@@ -58,7 +58,7 @@ async function recover(app: Ranking, change: RankChange, stop: AbortSignal): Pro
   // Nobody waits for the answer, and reads need their time to catch up however short the deadline of requests is.
   using deadline = deadlineIn(app.clock, app.deadlineMs + app.platform.readLagMs);
   const call = { signal: AbortSignal.any([deadline.signal, stop]), deadlineAt: deadline.at, lane: 'recovery' };
-  using turn = app.turns.arrive(change.rankeeId);
+  using turn = app.turns.arrive(change.rankeeId, call.lane);
   await turn.comes(call.signal);
   await settleChange(app, change, call);
 }

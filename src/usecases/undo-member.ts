@@ -70,7 +70,7 @@ async function inTurn(
   work: () => Promise<Decided<MemberUndo>>,
   call: CallContext,
 ): Promise<Ended | MemberUndo> {
-  await using place = new PlaceInLine(app, rankeeId);
+  await using place = new PlaceInLine(app, { rankeeId, lane: call.lane });
   return await changeMember(app, place, work, call);
 }
 

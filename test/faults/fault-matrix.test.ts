@@ -141,8 +141,8 @@ function expectedAnswers(combination: Combination): Told[] {
     return when === 'after' || flaw.kind === 'slow' ? ['applied', 'outcome_unknown'] : ['outcome_unknown'];
   }
   if (operation === 'unassign') {
-    // What was given has to be taken again: by the same operation, and not at all with a key that was turned away.
-    return [isPermanent || means === 'wait long' || name === '401' ? 'outcome_unknown' : refusalOfWrite(name)];
+    // What was given has to be taken again, by the same operation.
+    return [isPermanent || means === 'wait long' ? 'outcome_unknown' : refusalOfWrite(name)];
   }
   if (means === 'wait long') return ['platform_busy'];
   if (means === 'wait') return ['platform_busy', isWrite ? 'outcome_unknown' : 'platform_unavailable']; // its last try can be cut off by the deadline

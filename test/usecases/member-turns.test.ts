@@ -10,12 +10,12 @@ test.each([
   ['nobody is', false],
 ])('who is called off before their turn holds up nobody, and lets nobody past, where %s', async (_, isBusy) => {
   const turns = new MemberTurns();
-  const before = isBusy ? turns.arrive(member) : undefined;
+  const before = isBusy ? turns.arrive(member, 'a') : undefined;
   {
-    using given = turns.arrive(member);
+    using given = turns.arrive(member, 'a');
     await expect(given.comes(calledOff)).rejects.toThrow('called off');
   }
-  using next = turns.arrive(member);
+  using next = turns.arrive(member, 'a');
   let isHere = false;
   const coming = next.comes(signal).then(() => {
     isHere = true;
@@ -31,9 +31,9 @@ test.each([
 test('once everyone is through, who arrives is the first again', async () => {
   const turns = new MemberTurns();
   {
-    using turn = turns.arrive(member);
+    using turn = turns.arrive(member, 'a');
     await turn.comes(signal);
   }
   await new Promise(setImmediate);
-  expect(turns.arrive(member).isFirst).toBe(true);
+  expect(turns.arrive(member, 'a').isFirst).toBe(true);
 });

@@ -8,7 +8,10 @@ const rankeeId = 7;
 test('who arrived keeps its place, whoever of another process comes after', async () => {
   await using world = await openTestApp();
   const { store } = world;
-  await using place = new PlaceInLine({ turns: new MemberTurns(), store, holder: 'a', deadlineMs: 20_000 }, rankeeId);
+  await using place = new PlaceInLine(
+    { turns: new MemberTurns(), store, holder: 'a', deadlineMs: 20_000 },
+    { rankeeId, lane: 'test' },
+  );
   expect(await place.isNext()).toBe(true);
   await store.takeTicket({ rankeeId, holder: 'b', lifeMs: 20_000 });
   expect(await place.isNext()).toBe(true);
@@ -20,13 +23,13 @@ test('a ticket that could not be had is told to who asks for the place, and harm
   await using world = await openTestApp();
   const store = { ...world.store, takeTicket: async () => Promise.reject(new Error('the disk is full')) };
   const app = { turns: new MemberTurns(), store, holder: 'a', deadlineMs: 20_000 };
-  using before = app.turns.arrive(rankeeId); // whoever comes now must wait
+  using before = app.turns.arrive(rankeeId, 'test'); // whoever comes now must wait
   expect(before.isFirst).toBe(true);
   {
-    await using gone = new PlaceInLine(app, rankeeId);
+    await using gone = new PlaceInLine(app, { rankeeId, lane: 'test' });
     await new Promise((resolve) => setImmediate(resolve)); // whoever waited has given up: nobody asks
     expect(gone).toBeDefined();
   }
-  await using place = new PlaceInLine(app, rankeeId);
+  await using place = new PlaceInLine(app, { rankeeId, lane: 'test' });
   await expect(place.isNext()).rejects.toThrow('the disk is full');
 });

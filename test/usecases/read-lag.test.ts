@@ -26,8 +26,8 @@ test('a read from before the last change is not believed either where many reque
   await using world = await ModelWorld.open();
   world.fake.lagMs = 6_750;
   expect(await world.ask({ userId, rank: 50 })).toMatchObject({ status: 200 });
-  const refused = await Promise.all(Array.from({ length: 25 }, () => world.ask({ userId, rank: 199 })));
-  expect(new Set(refused.map(({ status }) => status))).toEqual(new Set([400]));
+  for (let turn = 0; turn < 25; turn += 1)
+    expect(await world.ask({ userId, rank: 199 })).toMatchObject({ status: 400 });
   expect(await world.ask({ userId, rank: 10 })).toMatchObject({ status: 200 });
   expect(world.fake.group.held(userId)).toEqual([trainee]);
 });

@@ -26,7 +26,7 @@ export const meanings = {
   headers_too_large: 'The headers are larger than 16 KiB.',
   cooldown: "The member's rank was changed, or the ranker changed one, a moment ago.",
   too_many_requests:
-    'More requests than an inbound limit allows: of the key, of the place, or of an address that sends wrong keys.',
+    'More requests than an inbound limit allows: of the key, of the place, of a key for one member at once, or of an address that sends wrong keys.',
   key_paused: 'The abuse breaker paused the key; the operator resumes it.',
   internal: 'Something went wrong inside rankd; its log says what.',
   platform_rejected: 'Roblox refused the change for a reason of its own.',
