@@ -137,12 +137,19 @@ describe('the rank request', () => {
     expect(kept).not.toHaveProperty('webhookHost');
   });
 
-  test('may hold any text in its names, and the answer stays small', async () => {
+  test('may hold any text in its names, of which a hundred characters are kept, and the answer stays small', async () => {
     for (const name of ['', 'Zoë 👩‍🚀', `"'\\\n`, '\u0001'.repeat(1000), '€'.repeat(1000)]) {
       const answer = await rank(rankBody({ rankeeId: 1005, rankeeName: name, rankerName: name, newRankId: 10 }));
       expect(answer.status).toBe(200);
       expect(Buffer.byteLength(answer.text)).toBeLessThan(2048);
     }
+    const long = { rankeeName: '€'.repeat(101), command: '👩'.repeat(100), prefix: '€'.repeat(1000) };
+    const answer = await rank(rankBody({ ...long, newRankId: 199 }));
+    expect(await app.store.findChange(String(answer.headers['x-rank-change']))).toMatchObject({
+      rankeeName: `${'€'.repeat(99)}…`,
+      command: long.command,
+      prefix: `${'€'.repeat(99)}…`,
+    });
     expect(messageOf(await rank(rankBody({ rankerName: 'x'.repeat(1001) })))).toMatch(/^rankerName must be at most/);
   });
 });
