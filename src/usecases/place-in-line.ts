@@ -1,7 +1,7 @@
 import type { MemberTurn } from './member-turns.ts';
-import type { Ranking } from './ranking.ts';
+import { patientMs, type Ranking } from './ranking.ts';
 
-type Line = Pick<Ranking, 'turns' | 'store' | 'holder' | 'deadlineMs'>;
+type Line = Pick<Ranking, 'turns' | 'store' | 'holder' | 'deadlineMs' | 'platform'>;
 
 /**
  * A change's place among all changes of its member, across processes, from when it is made. Within a process the member's turns
@@ -52,7 +52,7 @@ export class PlaceInLine implements AsyncDisposable {
   }
 
   #takeTicket(): Promise<number> {
-    const { store, holder, deadlineMs } = this.#app;
-    return store.takeTicket({ rankeeId: this.rankeeId, holder, lifeMs: deadlineMs });
+    const { store, holder } = this.#app;
+    return store.takeTicket({ rankeeId: this.rankeeId, holder, lifeMs: patientMs(this.#app) });
   }
 }

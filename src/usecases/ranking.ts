@@ -31,3 +31,11 @@ export interface Ranking extends Ports {
   /** Idempotency keys being worked on, each with its request's fingerprint. */
   running: Map<string, string>;
 }
+
+/**
+ * The deadline, in milliseconds, of a change for which no game waits: an earlier one may have to be settled first, and for that
+ * reads need their time to catch up, however short the deadline of requests is.
+ */
+export function patientMs({ deadlineMs, platform }: Pick<Ranking, 'deadlineMs' | 'platform'>): number {
+  return deadlineMs + platform.readLagMs;
+}

@@ -1,6 +1,6 @@
 import { deadlineIn } from '../clock.ts';
 import type { RankChange } from '../core/model.ts';
-import type { Ranking } from './ranking.ts';
+import { patientMs, type Ranking } from './ranking.ts';
 import { isAbandoned, settleChange } from './settle-change.ts';
 
 export interface RecoveryRound {
@@ -55,8 +55,7 @@ function roomFor({ platform }: Ranking, underWay: number): number {
 }
 
 async function recover(app: Ranking, change: RankChange, stop: AbortSignal): Promise<void> {
-  // Nobody waits for the answer, and reads need their time to catch up however short the deadline of requests is.
-  using deadline = deadlineIn(app.clock, app.deadlineMs + app.platform.readLagMs);
+  using deadline = deadlineIn(app.clock, patientMs(app));
   const call = { signal: AbortSignal.any([deadline.signal, stop]), deadlineAt: deadline.at, lane: 'recovery' };
   using turn = app.turns.arrive(change.rankeeId, call.lane);
   await turn.comes(call.signal);

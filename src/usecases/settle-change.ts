@@ -6,7 +6,7 @@ import { RankdError } from '../errors.ts';
 import type { CallContext, ChangeOutcome } from '../ports.ts';
 import { carryOut } from './carry-out.ts';
 import { isPassing, outcomeOf } from './change-outcome.ts';
-import type { Ranking } from './ranking.ts';
+import { patientMs, type Ranking } from './ranking.ts';
 import { lagEndsAt } from './read-member.ts';
 
 /** What a process that is alive may need beyond its time to keep the outcome, in milliseconds. */
@@ -18,8 +18,7 @@ export function isAbandoned(app: Ranking, change: RankChange): boolean {
   if (change.state === 'unknown') return true;
   if (app.isDaemon && change.keyId !== undefined) return true; // only the one daemon works on these
   const ageMs = app.clock.now() - change.requestedAt;
-  const longestMs = app.deadlineMs + app.platform.readLagMs + graceMs; // an undo's, which has the longest deadline
-  return ageMs < -graceMs || ageMs > longestMs; // below zero: the clock was set back
+  return ageMs < -graceMs || ageMs > patientMs(app) + graceMs; // below zero: the clock was set back
 }
 
 /**

@@ -13,7 +13,7 @@ import { record } from './change-rank.ts';
 import { draftOf, planned } from './change-record.ts';
 import { findMember } from './decide-change.ts';
 import { PlaceInLine } from './place-in-line.ts';
-import type { Ranking } from './ranking.ts';
+import { patientMs, type Ranking } from './ranking.ts';
 import { selectedChanges, timelineOf } from './undo-timeline.ts';
 
 /** Which changes to take back, and for whom. */
@@ -45,8 +45,7 @@ export type Rankee = Pick<RankChange, 'rankeeId' | 'rankeeName'>;
  * intent, writes and confirmation as any change. Throws RankdError where trying again can end differently.
  */
 export async function undoMember(app: Ranking, order: UndoOrder, rankee: Rankee): Promise<MemberUndo> {
-  // An earlier change may have to be settled first, and reads need their time to catch up however short the deadline is.
-  using deadline = deadlineIn(app.clock, app.deadlineMs + app.platform.readLagMs);
+  using deadline = deadlineIn(app.clock, patientMs(app));
   const call: CallContext = { signal: deadline.signal, deadlineAt: deadline.at, lane: 'operator' };
   const draft = draftFor(order, rankee, app.clock.now());
   const work = () => decide(app, { order, draft }, call);

@@ -9,7 +9,7 @@ test('who arrived keeps its place, whoever of another process comes after', asyn
   await using world = await openTestApp();
   const { store } = world;
   await using place = new PlaceInLine(
-    { turns: new MemberTurns(), store, holder: 'a', deadlineMs: 20_000 },
+    { turns: new MemberTurns(), store, holder: 'a', deadlineMs: 20_000, platform: world.app.platform },
     { rankeeId, lane: 'test' },
   );
   expect(await place.isNext()).toBe(true);
@@ -22,7 +22,7 @@ test('who arrived keeps its place, whoever of another process comes after', asyn
 test('a ticket that could not be had is told to who asks for the place, and harms nobody else', async () => {
   await using world = await openTestApp();
   const store = { ...world.store, takeTicket: async () => Promise.reject(new Error('the disk is full')) };
-  const app = { turns: new MemberTurns(), store, holder: 'a', deadlineMs: 20_000 };
+  const app = { turns: new MemberTurns(), store, holder: 'a', deadlineMs: 20_000, platform: world.app.platform };
   using before = app.turns.arrive(rankeeId, 'test'); // whoever comes now must wait
   expect(before.isFirst).toBe(true);
   {

@@ -11,6 +11,7 @@ import { changeRank } from '../../usecases/change-rank.ts';
 import type { ChangeOrder } from '../../usecases/change-record.ts';
 import type { Decision } from '../../usecases/decide-change.ts';
 import { requireKey } from '../../usecases/keys.ts';
+import { patientMs } from '../../usecases/ranking.ts';
 import { type CheckResult, testRank } from '../../usecases/test-rank.ts';
 import { asPlaceId, asRank, asUserId, wholeNumber } from '../arguments.ts';
 import { changeDocument } from '../change-document.ts';
@@ -116,7 +117,10 @@ async function test(
 
 async function change(cli: Cli, asked: Pick<ChangeOrder, 'request' | 'step'>): Promise<void> {
   await cli.withRanking(async (app) => {
-    using deadline = deadlineIn(app.clock, app.deadlineMs);
+    using deadline = deadlineIn(app.clock, patientMs(app));
+    void cli.io.stopSignal.then(() =>
+      cli.say('Stopping: the change is brought to its end first. Ctrl-C again stops at once, and it is settled later.'),
+    );
     const answer = await changeRank(app, { caller: { by: cli.by, dryRun: false }, ...asked }, deadline);
     const { change: done, error } = answer;
     const refusal = errorOf(done, error);

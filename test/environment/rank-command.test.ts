@@ -1,0 +1,60 @@
+import { once } from 'node:events';
+import { text } from 'node:stream/consumers';
+import { expect, test } from 'vitest';
+import { systemClock } from '../../src/clock.ts';
+import { openStore } from '../../src/stores/open-store.ts';
+import { newChange, unknown } from '../contracts/store/samples.ts';
+import { sampleRoles, sampleUsers } from '../support/fake-open-cloud/index.ts';
+import { openCloudHome } from './open-cloud-home.ts';
+
+const { trainee: userId } = sampleUsers;
+const { base, trainee, officer } = sampleRoles;
+
+test.concurrent('a change from the shell settles what an earlier one left open, however short the deadline is', async () => {
+  await using world = await openCloudHome();
+  const { home, roblox } = world;
+  const store = await openStore({ engine: 'sqlite', dataDir: home.dataDir, clock: systemClock });
+  const held = (role: number) => [base, role].sort((a, b) => a - b);
+  const left = newChange({
+    rankeeId: userId,
+    rolesBefore: held(trainee),
+    rolesAfter: held(officer),
+    requestedAt: Date.now(),
+  });
+  await store.beginChange(left, { after: undefined });
+  await store.finishChange(left.id, unknown);
+  await store.close();
+  const { code, stderr } = await home.here(['rank', 'set', String(userId), '20'], {
+    env: { RANKD_SERVER_DEADLINE: '1s' },
+  });
+  expect([code, stderr]).toEqual([0, '']);
+  expect(roblox.group.held(userId)).toEqual([officer]);
+  const { changes } = await home.json<{ changes: Array<{ state: string }> }>('history', 'list');
+  expect(changes.map(({ state }) => state)).toEqual(['applied', 'failed']);
+});
+
+test.concurrent('Ctrl-C while a change from the shell is under way: it is brought to its end and told; a second ends it at once with 130', async () => {
+  await using world = await openCloudHome();
+  const { home, roblox } = world;
+  const interrupted = async (interrupts: number) => {
+    const before = roblox.journal.writes(userId).length;
+    roblox.faults.add({ operation: 'assign', kind: 'slow', delayMs: 700 });
+    const command = home.start(['rank', 'set', String(userId), before === 0 ? '20' : '50']);
+    const [out, talk] = [text(command.stdout), text(command.stderr)];
+    await expect.poll(() => roblox.journal.writes(userId).length, { interval: 5 }).toBeGreaterThan(before);
+    let said = '';
+    command.stderr.on('data', (chunk) => {
+      said += chunk;
+    });
+    for (let interrupt = 0; interrupt < interrupts; interrupt += 1) {
+      command.kill('SIGINT');
+      await expect.poll(() => said).toContain('Ctrl-C again');
+    }
+    const [code] = await once(command, 'exit');
+    return { code, out: await out, talk: await talk };
+  };
+  expect(await interrupted(1)).toMatchObject({ code: 0, out: expect.stringContaining('is now Officer') });
+  expect(roblox.group.held(userId)).toEqual([officer]);
+  expect(await interrupted(2)).toMatchObject({ code: 130, out: '' });
+  expect(await world.latestChange()).toMatchObject({ state: 'pending' });
+});
