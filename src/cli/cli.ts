@@ -9,6 +9,7 @@ import { asTyped } from './as-typed.ts';
 import type { Io } from './io.ts';
 import { whileWaiting } from './patience.ts';
 import { jsonLine, printableLines } from './safe-text.ts';
+import { refuseOtherGroup } from './same-group.ts';
 import { TerminalLine } from './terminal-line.ts';
 
 /** The options that every command takes, anywhere on the line. */
@@ -105,9 +106,13 @@ export class Cli {
     }
   }
 
-  /** Runs `work` on store and platform, within the configured deadline. */
-  async withRanking<T>(work: (app: RankingApp, call: CallContext) => Promise<T>): Promise<T> {
+  /** Runs `work` on store and platform, within the configured deadline; for one that writes, in no other group than the daemon beside it. */
+  async withRanking<T>(
+    work: (app: RankingApp, call: CallContext) => Promise<T>,
+    { isWriting = false } = {},
+  ): Promise<T> {
     const { config } = await this.loadConfig();
+    if (isWriting) await refuseOtherGroup(this.dataDir, config);
     await using app = await openRanking({ config, dataDir: this.dataDir });
     using deadline = deadlineIn(app.clock, app.deadlineMs);
     const call = { signal: deadline.signal, deadlineAt: deadline.at, lane: 'operator' };

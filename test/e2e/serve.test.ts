@@ -30,11 +30,12 @@ describe('the first run', () => {
         expect((await fetch(url, { method: 'POST', headers: { [name]: value }, body })).status).toBe(200);
       }
     });
-    expect(first).toContain('SIMULATED GROUP');
+    expect(first).toMatch(/SIMULATED GROUP: .*set group.id and platform.api_key_file/);
     expect(first.match(/rk_live_\w{36}/g)).toHaveLength(3);
     expect((await home.run(['rank', 'show', '1001'])).stdout).toContain('Officer');
-    const second = await serveOnTerminal(home, async () => undefined);
+    const second = await serveOnTerminal(home, async () => undefined, ['--simulate']);
     expect(second).not.toContain('rk_live_');
+    expect(second).toMatch(/SIMULATED GROUP: .*start it without --simulate/);
   });
 });
 
@@ -86,10 +87,14 @@ describe('serve', () => {
 });
 
 /** Runs `serve` in this process with a terminal that is watched, until `visit` has seen what it printed. */
-async function serveOnTerminal(home: CliHome, visit: (output: string) => Promise<void>): Promise<string> {
+async function serveOnTerminal(
+  home: CliHome,
+  visit: (output: string) => Promise<void>,
+  options: string[] = [],
+): Promise<string> {
   const io = new TerminalIo(home);
   const output = () => io.out + io.talk;
-  const exited = runCli(['serve', '--port', '0'], io);
+  const exited = runCli(['serve', '--port', '0', ...options], io);
   await expect.poll(output, { timeout: 15_000 }).toMatch(/rankd key list|history list/);
   await visit(output());
   io.stop();

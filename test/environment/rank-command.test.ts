@@ -4,6 +4,7 @@ import { expect, test } from 'vitest';
 import { systemClock } from '../../src/clock.ts';
 import { openStore } from '../../src/stores/open-store.ts';
 import { newChange, unknown } from '../contracts/store/samples.ts';
+import { DaemonProcess } from '../support/daemon-process.ts';
 import { sampleRoles, sampleUsers } from '../support/fake-open-cloud/index.ts';
 import { openCloudHome } from './open-cloud-home.ts';
 
@@ -33,7 +34,9 @@ test.concurrent('a change from the shell settles what an earlier one left open, 
   expect(changes.map(({ state }) => state)).toEqual(['applied', 'failed']);
 });
 
-test.concurrent('Ctrl-C while a change from the shell is under way: it is brought to its end and told; a second ends it at once with 130', async () => {
+test.concurrent('Ctrl-C while a change from the shell is under way: it is brought to its end and told; a second ends it at once with 130', async ({
+  expect,
+}) => {
   await using world = await openCloudHome();
   const { home, roblox } = world;
   const interrupted = async (interrupts: number) => {
@@ -57,4 +60,22 @@ test.concurrent('Ctrl-C while a change from the shell is under way: it is brough
   expect(roblox.group.held(userId)).toEqual([officer]);
   expect(await interrupted(2)).toMatchObject({ code: 130, out: '' });
   expect(await world.latestChange()).toMatchObject({ state: 'pending' });
+});
+
+test.concurrent('a command that changes ranks refuses to do so in another group than the daemon beside it', async () => {
+  await using world = await openCloudHome();
+  const { home, roblox } = world;
+  await using _daemon = await DaemonProcess.start(home, { args: ['--simulate'] });
+  for (const command of [
+    ['rank', 'set', String(userId), '20'],
+    ['history', 'undo', '--key', 'game', '--since', '1h', '--yes'],
+  ]) {
+    const { code, stderr } = await home.here(command);
+    expect([code, stderr]).toEqual([4, expect.stringContaining('changes ranks in the simulated group')]);
+    expect(stderr).toContain(`group ${roblox.groupId} on Roblox`);
+  }
+  expect(roblox.journal.writes()).toEqual([]);
+  expect((await home.here(['rank', 'test', String(userId), '20'])).code).toBe(0);
+  const simulated = { env: { RANKD_PLATFORM_KIND: 'simulated' } };
+  expect((await home.here(['rank', 'set', '1001', '20'], simulated)).code).toBe(0);
 });

@@ -116,7 +116,7 @@ async function test(
 }
 
 async function change(cli: Cli, asked: Pick<ChangeOrder, 'request' | 'step'>): Promise<void> {
-  await cli.withRanking(async (app) => {
+  const work = async (app: RankingApp) => {
     using deadline = deadlineIn(app.clock, patientMs(app));
     void cli.io.stopSignal.then(() =>
       cli.say('Stopping: the change is brought to its end first. Ctrl-C again stops at once, and it is settled later.'),
@@ -126,7 +126,8 @@ async function change(cli: Cli, asked: Pick<ChangeOrder, 'request' | 'step'>): P
     const refusal = errorOf(done, error);
     if (refusal !== undefined) throw refusal;
     cli.print({ change: changeDocument(done) }, done.message);
-  });
+  };
+  await cli.withRanking(work, { isWriting: true });
 }
 
 async function show(cli: Cli, user: number): Promise<void> {

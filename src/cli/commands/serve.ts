@@ -68,7 +68,7 @@ async function serve(cli: Cli, options: ServeOptions): Promise<void> {
   running.use(live);
   const stopped = cli.io.stopSignal;
   cli.io.onReload(() => void live.reload('daemon'));
-  await greet(cli, daemon, config);
+  await greet(cli, daemon, { config, isChosen: options.simulate === true });
   await warnOfDemoKey(daemon, config);
   running.use(await reportToServiceManager({ ...daemon.app, env: cli.io.env }));
   log.info({ signal: await stopped }, 'stopping: finishing what runs');
@@ -77,16 +77,21 @@ async function serve(cli: Cli, options: ServeOptions): Promise<void> {
 }
 
 /** Says where it listens, on which group, and what to do next. */
-async function greet(cli: Cli, { app, url, metricsUrl }: Daemon, { platform }: Config): Promise<void> {
+async function greet(
+  cli: Cli,
+  { app, url, metricsUrl }: Daemon,
+  { config: { platform }, isChosen }: { config: Config; isChosen: boolean },
+): Promise<void> {
   cli.print(
     { url, metricsUrl: metricsUrl ?? null, platform: platform.kind, dataDir: cli.dataDir },
     `rankd listens on ${url}`,
   );
   if (metricsUrl !== undefined) cli.say(`metrics for Prometheus: ${metricsUrl}`);
   if (platform.kind === 'simulated') {
-    cli.say(
-      'SIMULATED GROUP: nothing here touches Roblox. To rank in a real group, set group.id and platform.api_key_file in rankd.yaml.',
-    );
+    const wayOut = isChosen
+      ? 'start it without --simulate, on what rankd.yaml says'
+      : 'set group.id and platform.api_key_file in rankd.yaml';
+    cli.say(`SIMULATED GROUP: nothing here touches Roblox. To rank in a real group, ${wayOut}.`);
     cli.say(
       await firstSteps(app.store, {
         url,

@@ -46,7 +46,7 @@ export function undoCommand(history: Command, cli: Cli): void {
 
 async function undo(cli: Cli, { undo: undoId, dryRun = false, ...options }: UndoOptions): Promise<void> {
   refuseVague(options, undoId);
-  await cli.withRanking(async (app) => {
+  const work = async (app: RankingApp) => {
     const selection = { ...(await selectionOf(app.store, options)), ...(undoId !== undefined && { undoId }) };
     const plan = await planUndo(app.store, selection);
     if (undoId !== undefined && plan.changes === 0) throw nothingOf(undoId);
@@ -59,7 +59,8 @@ async function undo(cli: Cli, { undo: undoId, dryRun = false, ...options }: Undo
     }
     const run = await carryOut(cli, app, { plan, selection, dryRun });
     printUndo(cli, { plan, selection, dryRun, run });
-  });
+  };
+  await cli.withRanking(work, { isWriting: true });
 }
 
 function nothingOf(undoId: string): RankdError {
