@@ -11,6 +11,7 @@ import { GroupView } from './usecases/group-view.ts';
 import { KeyUses } from './usecases/key-uses.ts';
 import { MemberTurns } from './usecases/member-turns.ts';
 import type { Ranking } from './usecases/ranking.ts';
+import { RecentWrites } from './usecases/recent-writes.ts';
 import { RefusedCallers } from './usecases/refused-callers.ts';
 
 export interface AppOptions {
@@ -30,7 +31,7 @@ export type RankingApp = Ranking & AsyncDisposable;
 /** The application behind the CLI's commands. */
 export async function openRanking(options: AppOptions): Promise<RankingApp> {
   const ports = await openPorts(options);
-  return { ...ports, ...freshWork(), ...rulesOf(options.config, ports), isDaemon: false, holder: newId('cli') };
+  return { ...ports, ...freshWork(ports), ...rulesOf(options.config, ports), isDaemon: false, holder: newId('cli') };
 }
 
 /** The application behind the HTTP API. */
@@ -63,7 +64,7 @@ export async function openApp(options: AppOptions & { log: Logger }): Promise<Se
   let latest = { config: options.config.platform, platform: ports.platform };
   return {
     ...ports,
-    ...freshWork(),
+    ...freshWork(ports),
     ...wiringOf(options.config, ports, log),
     isDaemon: true,
     holder: newId('daemon'),
@@ -132,8 +133,8 @@ function rulesOf(config: Config, ports: Ports): Pick<Ranking, 'group' | 'policy'
 }
 
 /** What this process has in hand: nothing yet. */
-function freshWork(): Pick<Ranking, 'turns' | 'inHand' | 'running'> {
-  return { turns: new MemberTurns(), inHand: new Set(), running: new Map() };
+function freshWork({ clock }: Ports): Pick<Ranking, 'turns' | 'inHand' | 'running' | 'written'> {
+  return { turns: new MemberTurns(), inHand: new Set(), running: new Map(), written: new RecentWrites(clock) };
 }
 
 function isSamePlatform(one: Config['platform'], other: Config['platform']): boolean {

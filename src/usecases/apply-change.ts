@@ -18,7 +18,7 @@ export interface Intent {
 
 /** Carries out a change whose intent is kept. A refusal half-way is put back; what can't be confirmed is unknown. */
 export async function applyChange(
-  app: Pick<Ranking, 'store' | 'platform' | 'clock'>,
+  app: Pick<Ranking, 'store' | 'platform' | 'clock' | 'written'>,
   { change, steps, scheme, success }: Intent,
   call: CallContext,
 ): Promise<Ending> {

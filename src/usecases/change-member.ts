@@ -87,6 +87,7 @@ async function begun(
 async function finish(app: Ranking, change: RankChange, work: () => Promise<Ending>): Promise<Ended> {
   try {
     const { outcome, error } = await work();
+    app.written.note(change.rankeeId);
     const rolesAfter = outcome.rolesAfter ?? (outcome.state === 'unknown' ? undefined : change.rolesBefore);
     const isOurs = await app.store.finishChange(change.id, {
       ...outcome,

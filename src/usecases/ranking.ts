@@ -2,6 +2,7 @@ import type { Policy } from '../core/policy.ts';
 import type { Ports } from '../ports.ts';
 import type { GroupView } from './group-view.ts';
 import type { MemberTurns } from './member-turns.ts';
+import type { RecentWrites } from './recent-writes.ts';
 
 /** How many different members one key may change within the window before it is paused; all keys together three times that. */
 export interface BreakerSettings {
@@ -28,6 +29,8 @@ export interface Ranking extends Ports {
   turns: MemberTurns;
   /** The ids of open changes that this process is working on. */
   inHand: Set<string>;
+  /** The members that this process changed while reads may still lag. */
+  written: RecentWrites;
   /** Idempotency keys being worked on, each with its request's fingerprint. */
   running: Map<string, string>;
 }

@@ -1,10 +1,12 @@
 import type { Member, RankChange } from '../core/model.ts';
 import { heldRoles, roleIds } from '../core/role-plan.ts';
-import type { CallContext, Ports } from '../ports.ts';
+import type { CallContext } from '../ports.ts';
 import type { Ranking } from './ranking.ts';
 
 const firstLookMs = 250;
 const longestLookMs = 2_000;
+
+type Reading = Pick<Ranking, 'store' | 'platform' | 'clock' | 'written'>;
 
 /**
  * The member as of rankd's own last change at the earliest: a read that still shows the roles from before it would make the
@@ -22,21 +24,23 @@ export async function readMember(app: Ranking, userId: number, call: CallContext
 }
 
 /** The moment on `Clock.monotonic()` from which no read shows the member as before rankd's last finished change. */
-export async function lagEndsAt(app: Ports, userId: number): Promise<number> {
+export async function lagEndsAt(app: Reading, userId: number): Promise<number> {
   return app.clock.monotonic() + lagLeftMs(app, await lastWritten(app, userId));
 }
 
 /** The last change that rankd may have written something for; `undefined` where reads can no longer lag it. */
-async function lastWritten(app: Ports, rankeeId: number): Promise<RankChange | undefined> {
+async function lastWritten(app: Reading, rankeeId: number): Promise<RankChange | undefined> {
   if (app.platform.readLagMs === 0) return undefined;
   const last = await app.store.lastWritten(rankeeId);
   return lagLeftMs(app, last) > 0 ? last : undefined;
 }
 
-/** Never more than the lag, also where the clock was set back. */
-function lagLeftMs({ clock, platform }: Ports, last: RankChange | undefined): number {
+/** Never more than the lag, also where the clock was set back, nor less than since this process's own last write, where it was set forward. */
+function lagLeftMs({ clock, platform, written }: Reading, last: RankChange | undefined): number {
   if (last?.finishedAt === undefined) return 0;
-  return Math.max(0, platform.readLagMs - Math.max(0, clock.now() - last.finishedAt));
+  const writtenAt = written.of(last.rankeeId) ?? Number.NEGATIVE_INFINITY;
+  const sinceMs = Math.min(clock.now() - last.finishedAt, clock.monotonic() - writtenAt);
+  return Math.max(0, platform.readLagMs - Math.max(0, sinceMs));
 }
 
 async function shows(app: Ranking, member: Member, { rolesAfter }: RankChange, call: CallContext): Promise<boolean> {

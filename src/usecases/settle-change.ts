@@ -33,7 +33,11 @@ export async function settleChange(app: Ranking, { id, rankeeId }: RankChange, c
     const { isNext } = await app.store.lookAhead({ ...line, place: ticket });
     if (!isNext) return false;
     const { open } = await app.store.latestChange(rankeeId); // whoever was at it before may have settled it
-    if (open?.id === id) await app.store.finishChange(id, await findOutcome(app, open, call));
+    if (open?.id === id) {
+      const outcome = await findOutcome(app, open, call);
+      app.written.note(rankeeId);
+      await app.store.finishChange(id, outcome);
+    }
     return true;
   } finally {
     await app.store.giveBack(ticket).catch(() => undefined); // what can't be given back expires by itself

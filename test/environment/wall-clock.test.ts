@@ -127,6 +127,32 @@ describe.each([
     expect((await app.post(ranker, other)).status).toBe(422);
   });
 
+  test('between two changes of a member: a read that lags the first is not believed', async () => {
+    const lagMs = 6_750;
+    let shown: { roleIds: number[]; until: number } | undefined;
+    const app = await start({
+      platform: (group) =>
+        platformWith(group, {
+          readLagMs: 8_000,
+          getMember: async (userId, call) => {
+            const member = await group.getMember(userId, call);
+            const isLagging = shown !== undefined && clock.monotonic() < shown.until;
+            return member && isLagging ? { ...member, roleIds: shown?.roleIds ?? [] } : member;
+          },
+          assignRole: async (change, call) => {
+            const before = await group.getMember(change.userId, call);
+            shown = { roleIds: before?.roleIds ?? [], until: clock.monotonic() + lagMs };
+            return group.assignRole(change, call);
+          },
+        }),
+    });
+    const key = await app.createKey();
+    expect((await withTime(app.post(ranker, { key, body: rankBody() }))).status).toBe(200);
+    setClockBy(jumpMs);
+    const back = await withTime(app.post(ranker, { key, body: rankBody({ newRankId: 10 }) }));
+    expect(back).toMatchObject({ status: 200, json: { message: expect.stringContaining('is now Trainee') } });
+  });
+
   test('while a cooldown runs: nobody waits an hour for it', async () => {
     const app = await start({ config: { policy: { cooldownMs: 60_000 } } });
     const key = await app.createKey();
