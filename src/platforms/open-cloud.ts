@@ -89,10 +89,11 @@ export class OpenCloudPlatform implements Platform {
     return undefined;
   }
 
-  async reserveRoom(kinds: WriteKind[], { deadlineAt }: CallContext): Promise<Room> {
+  async reserveRoom(kinds: WriteKind[], { lane, ...call }: CallContext): Promise<Room> {
     const room = new HeldRoom();
+    const deadlineAt = call.deadlineAt - this.#openCloud.shortestTryMs;
     try {
-      for (const kind of kinds) room.hold(this.#gates[kind], deadlineAt - this.#openCloud.shortestTryMs);
+      for (const kind of kinds) room.hold(this.#gates[kind], { deadlineAt, lane });
       return room;
     } catch (busy) {
       room[Symbol.dispose]();

@@ -219,6 +219,21 @@ describe('whose turn it is', () => {
       { fake: { limits: { memberships: 50, assign: 50, unassign: 50 }, windowMs: 1_000 }, deadlineMs: 20_000 },
     )());
 
+  test("a key that asks for more than Roblox lets through does not take it all from another game's later change", () =>
+    onOpenCloud(
+      async (system) => {
+        const other = await system.newKey('other');
+        const flood = addMembers(system, 100).map((userId) => system.rank(userId));
+        await expect.poll(() => system.fake.journal.requests('memberships').length).toBeGreaterThan(40);
+        await system.clock.sleep(200);
+        expect((await system.rank(bob, { key: other })).status).toBe(200);
+        const answers = await Promise.all(flood);
+        expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([200, 503]));
+        expect(statuses(system)).toEqual(new Set([200]));
+      },
+      { fake: { limits: { memberships: 50, assign: 50, unassign: 50 }, windowMs: 60_000 }, deadlineMs: 2_000 },
+    )());
+
   test('within a key it is first come, first served', () =>
     onOpenCloud(
       async (system) => {

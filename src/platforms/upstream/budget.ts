@@ -26,26 +26,36 @@ export class Budget {
     this.#windowMs = windowMs;
   }
 
-  /** The moments at which the next calls may start, one after the other, without end. */
-  *starts(now: number): Generator<number, never> {
+  /** When the next calls may start, one after the other. */
+  schedule(now: number): Schedule {
     const releases = [...this.#stillSpent(now)];
-    let opensAt = Math.max(now, this.#opensAt);
+    let startsAt = Math.max(now, this.#opensAt);
     let free = this.#limit - slotsOf(releases);
-    for (let next = 0; ; free -= 1) {
-      let start = opensAt;
-      for (; free < 1; next += 1) {
-        const { at, slots } = releases[next] ?? { at: now, slots: 1 }; // there is one: the limit is 1 at least
-        start = Math.max(opensAt, at);
+    let released = 0;
+    const next = (spare = 0) => {
+      for (; free <= spare; released += 1) {
+        const { at, slots } = releases[released] ?? { at: now, slots: 1 }; // there is one: `spare` is below the limit
+        startsAt = Math.max(startsAt, at);
         free += slots;
       }
-      yield start;
+      return startsAt;
+    };
+    const take = (spare = 0) => {
+      const start = next(spare);
+      free -= 1;
       releases.push({ at: start + this.#windowMs, slots: 1 });
-      opensAt = start + this.#spacingAfter(start);
-    }
+      startsAt = start + this.#spacingAfter(start);
+      return start;
+    };
+    return { next, take };
   }
 
   get limit(): number {
     return this.#limit;
+  }
+
+  get windowMs(): number {
+    return this.#windowMs;
   }
 
   /** Calls that could start at once. */
@@ -107,6 +117,14 @@ export class Budget {
     this.#spent.splice(0, kept < 0 ? this.#spent.length : kept);
     return this.#spent;
   }
+}
+
+/** Of calls that may start one after the other, without end. Those that leave `spare` slots free come last. */
+export interface Schedule {
+  /** When the next one may. */
+  next(spare?: number): number;
+  /** The same; it takes its slot, and what is asked then is about the one after it. */
+  take(spare?: number): number;
 }
 
 /** So many slots come free at `at`. */

@@ -3,10 +3,6 @@ export class FairQueue<T> {
   /** In the order of their turns; no lane is empty. */
   readonly #lanes = new Map<string, T[]>();
 
-  get isEmpty(): boolean {
-    return this.#lanes.size === 0;
-  }
-
   push(lane: string, item: T): void {
     const items = this.#lanes.get(lane);
     if (items === undefined) this.#lanes.set(lane, [item]);

@@ -1,4 +1,4 @@
-import type { Room } from '../../ports.ts';
+import type { CallContext, Room } from '../../ports.ts';
 import type { Place } from './line.ts';
 import type { RateGate } from './rate-gate.ts';
 
@@ -7,8 +7,8 @@ export class HeldRoom implements Room {
   readonly #turns: Array<{ gate: RateGate; place: Place; isTaken: boolean }> = [];
 
   /** Throws `platform_busy` where the gate can't promise another turn. */
-  hold(gate: RateGate, deadlineAt: number): void {
-    this.#turns.push({ gate, place: gate.promise(deadlineAt), isTaken: false });
+  hold(gate: RateGate, call: Pick<CallContext, 'deadlineAt' | 'lane'>): void {
+    this.#turns.push({ gate, place: gate.promise(call), isTaken: false });
   }
 
   /** The turn of the next write; `undefined` where all of them are taken. */

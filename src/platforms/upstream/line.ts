@@ -8,17 +8,20 @@ export interface Place {
 
 /** A call that has come and waits for its turn. */
 export interface Waiter extends Place {
+  /** True of a lane that has asked for much already: the others come first. */
+  isHeavy: boolean;
   grant(): void;
   refuse(error: RankdError): void;
 }
 
 /**
  * All whose turn is to come: those it is promised to, the earliest deadline first, for in that order all of them are in time
- * if they can be in any; then the others, in fair order.
+ * if they can be in any; then the others, in fair order; at last those of heavy lanes, in fair order as well.
  */
 export class Line {
   readonly #promised: Place[] = [];
-  readonly #others = new FairQueue<Waiter>();
+  readonly #light = new FairQueue<Waiter>();
+  readonly #heavy = new FairQueue<Waiter>();
 
   promise(place: Place): void {
     const before = this.#promised.findLastIndex(({ deadlineAt }) => deadlineAt <= place.deadlineAt);
@@ -26,13 +29,13 @@ export class Line {
   }
 
   push(lane: string, waiter: Waiter): void {
-    this.#others.push(lane, waiter);
+    (waiter.isHeavy ? this.#heavy : this.#light).push(lane, waiter);
   }
 
   /** Takes out the first who has come. */
   shift(): Waiter | undefined {
     const waiter = this.#promised.find(hasCome);
-    if (waiter === undefined) return this.#others.shift();
+    if (waiter === undefined) return this.#light.shift() ?? this.#heavy.shift();
     this.remove(waiter);
     return waiter;
   }
@@ -41,11 +44,13 @@ export class Line {
   remove(place: Place): boolean {
     const at = this.#promised.indexOf(place);
     if (at >= 0) this.#promised.splice(at, 1);
-    return at >= 0 || (hasCome(place) && this.#others.remove(place));
+    return at >= 0 || (hasCome(place) && (this.#light.remove(place) || this.#heavy.remove(place)));
   }
 
-  hasWaiters(): boolean {
-    return !this.#others.isEmpty || this.#promised.some(hasCome);
+  /** The first who has come. */
+  next(): Waiter | undefined {
+    for (const place of this.inOrder()) if (hasCome(place)) return place;
+    return undefined;
   }
 
   /** The places before the first who has come. */
@@ -56,7 +61,8 @@ export class Line {
 
   *inOrder(): Generator<Place> {
     yield* this.#promised;
-    yield* this.#others.inOrder();
+    yield* this.#light.inOrder();
+    yield* this.#heavy.inOrder();
   }
 }
 

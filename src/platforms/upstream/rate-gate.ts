@@ -1,6 +1,7 @@
 import { RankdError } from '../../errors.ts';
 import type { CallContext, Clock, Pace } from '../../ports.ts';
 import { Budget } from './budget.ts';
+import { LaneUse } from './lane-use.ts';
 import { hasCome, Line, type Place, type Waiter } from './line.ts';
 import type { RateReading } from './retry-after.ts';
 
@@ -19,15 +20,21 @@ export interface RateGateOptions {
 /** Each of as many callers as there may well be goes ahead at once where there is budget; a burst must not open hundreds of connections. */
 const mostAtOnce = 64;
 
+/** A lane that asked for more than this share of a window's budget is heavy: it comes after the others, … */
+const heavyShare = 0.5;
+/** … and leaves them this share of it, or whoever comes a little later would find all of it spent. */
+const spareShare = 0.1;
+
 /**
- * Lets the calls of one operation through at the pace of the platform's budget: in order within a lane, in turn between lanes.
- * A turn can be promised to a call that is to come: nobody who enters, or is promised a turn, after that takes it away.
+ * Lets the calls of one operation through at the pace of the platform's budget: in order within a lane, in turn between lanes,
+ * those that ask for much after those that ask for little. A turn can be promised to a call that is to come: nobody who enters, or is promised a turn, after that takes it away.
  */
 export class RateGate {
   readonly #name: string;
   readonly #clock: Clock;
   readonly #budget: Budget;
   readonly #line = new Line();
+  readonly #use = new LaneUse();
   readonly #mostAtOnce: number;
   #underWay = 0;
   #refusals = 0;
@@ -74,7 +81,8 @@ export class RateGate {
         this.#waitedMs += this.#clock.monotonic() - since;
         resolve();
       };
-      const waiter: Waiter = { deadlineAt: call.deadlineAt, grant: settled(grant), refuse: settled(reject) };
+      const isHeavy = !isPromised && this.#isHeavy(call.lane, since);
+      const waiter: Waiter = { deadlineAt: call.deadlineAt, isHeavy, grant: settled(grant), refuse: settled(reject) };
       call.signal.addEventListener('abort', onAbort, { once: true });
       if (isPromised) this.#line.promise(waiter);
       else this.#line.push(call.lane, waiter);
@@ -86,12 +94,12 @@ export class RateGate {
    * Promises a turn before `deadlineAt` to a call that is to come; to be kept until the call enters with it or it is given
    * back. Throws `platform_busy` where it could not be kept together with those promised before, or would make one who waits late.
    */
-  promise(deadlineAt: number): Place {
+  promise({ deadlineAt, lane }: Pick<CallContext, 'deadlineAt' | 'lane'>): Place {
     this.#update(); // nobody is late now
     const place = { deadlineAt };
     this.#line.promise(place);
     const now = this.#clock.monotonic();
-    const lateTurnAt = this.#firstLateTurn(now);
+    const lateTurnAt = this.#firstLateTurn(now, { place, isHeavy: this.#isHeavy(lane, now) });
     if (lateTurnAt === undefined) return place;
     this.#line.remove(place);
     throw this.#noRoom(lateTurnAt - now);
@@ -134,7 +142,7 @@ export class RateGate {
   #update(): void {
     const now = this.#clock.monotonic();
     this.#refuseHopeless(now);
-    while (this.#line.hasWaiters() && this.#hasHands && this.#canNextStart(now)) {
+    while (this.#hasHands && this.#canNextStart(now)) {
       this.#underWay += 1;
       this.#budget.spend(now);
       this.#line.shift()?.grant();
@@ -144,19 +152,37 @@ export class RateGate {
 
   /** True where the next who waits can start, and all who were promised an earlier turn still can after it. */
   #canNextStart(now: number): boolean {
-    const starts = this.#budget.starts(now);
+    const next = this.#line.next();
+    if (next === undefined) return false;
+    const starts = this.#budget.schedule(now);
     return (
-      starts.next().value <= now && this.#line.keptAhead().every(({ deadlineAt }) => starts.next().value <= deadlineAt)
+      starts.take(this.#spareOf(next)) <= now &&
+      this.#line.keptAhead().every(({ deadlineAt }) => starts.take() <= deadlineAt)
     );
+  }
+
+  #isHeavy(lane: string, now: number): boolean {
+    const { limit, windowMs } = this.#budget;
+    return this.#use.add(lane, { now, windowMs }) > limit * heavyShare;
+  }
+
+  /** How many slots one who waits leaves to others. */
+  #spareOf(place: Place): number {
+    return hasCome(place) && place.isHeavy ? this.#spare : 0;
+  }
+
+  get #spare(): number {
+    return Math.floor(this.#budget.limit * spareShare);
   }
 
   /** Refuses everyone whose turn would come after their deadline, as the line stands now; a promise that can't be kept lapses. */
   #refuseHopeless(now: number): void {
-    const starts = this.#budget.starts(now);
-    let turnAt = starts.next().value;
+    const starts = this.#budget.schedule(now);
     for (const place of [...this.#line.inOrder()]) {
+      const spare = this.#spareOf(place);
+      const turnAt = starts.next(spare);
       if (turnAt <= place.deadlineAt) {
-        turnAt = starts.next().value;
+        starts.take(spare);
       } else {
         this.#line.remove(place);
         if (hasCome(place)) place.refuse(this.#noRoom(turnAt - now));
@@ -164,11 +190,12 @@ export class RateGate {
     }
   }
 
-  #firstLateTurn(now: number): number | undefined {
-    const starts = this.#budget.starts(now);
-    for (const { deadlineAt } of this.#line.inOrder()) {
-      const turnAt = starts.next().value;
-      if (turnAt > deadlineAt) return turnAt;
+  /** The turn that would come too late, now that `place` is in the line; a heavy lane is promised nothing of what it leaves to others. */
+  #firstLateTurn(now: number, { place, isHeavy }: { place: Place; isHeavy: boolean }): number | undefined {
+    const starts = this.#budget.schedule(now);
+    for (const each of this.#line.inOrder()) {
+      const turnAt = starts.take(each === place && isHeavy ? this.#spare : this.#spareOf(each));
+      if (turnAt > each.deadlineAt) return turnAt;
     }
     return undefined;
   }
@@ -176,7 +203,7 @@ export class RateGate {
   #setAlarm(now: number): void {
     this.#alarm?.abort();
     this.#alarm = undefined;
-    if (!this.#line.hasWaiters() || !this.#hasHands) return; // the next to leave looks again
+    if (this.#line.next() === undefined || !this.#hasHands) return; // the next to leave looks again
     this.#alarm = new AbortController();
     this.#clock.sleep(this.#nextChange(now) - now, this.#alarm.signal).then(
       () => this.#update(),
@@ -186,9 +213,9 @@ export class RateGate {
 
   /** When more can start than now. */
   #nextChange(now: number): number {
-    const starts = this.#budget.starts(now);
-    let start = starts.next().value;
-    while (start <= now) start = starts.next().value;
+    const starts = this.#budget.schedule(now);
+    let start = starts.take();
+    while (start <= now) start = starts.take();
     return start;
   }
 
@@ -197,7 +224,7 @@ export class RateGate {
   }
 
   #nextStart(now: number): number {
-    return this.#budget.starts(now).next().value;
+    return this.#budget.schedule(now).next();
   }
 
   #noRoom(waitMs: number): RankdError {

@@ -25,14 +25,14 @@ function gateUnderTest({ limit = 4, windowMs = 10_000, mostAtOnce = 1_000 } = {}
   };
   const promise = (name: string, { lane = 'one', dueInMs = inTime, signal = new AbortController().signal } = {}) => {
     const deadlineAt = clock.monotonic() + dueInMs;
-    const place = gate.promise(deadlineAt);
+    const place = gate.promise({ deadlineAt, lane });
     return {
       enter: () => begin(name, { lane, deadlineAt, signal }, place),
       giveBack: () => gate.giveBack(place),
     };
   };
-  const enterMany = (count: number) => {
-    for (let index = 0; index < count; index += 1) enter(`${index}`);
+  const enterMany = (count: number, options: Parameters<typeof enter>[1] = {}) => {
+    for (let index = 0; index < count; index += 1) enter(`${index}`, options);
   };
   return { clock, gate, enter, enterMany, promise, started, refused, startTimes: () => started.map(({ at }) => at) };
 }
@@ -207,6 +207,31 @@ describe('whose turn it is', () => {
     expect(started.map(({ name }) => name)).toEqual(['a1', 'a2', 'b1', 'c1', 'a3', 'b2', 'a4']);
   });
 
+  test('a lane that asks for much leaves a tenth of the budget to those who come later, and what comes free goes to them first', async () => {
+    const { clock, enter, enterMany, startTimes, started } = gateUnderTest({ limit: 20 });
+    enterMany(30);
+    await clock.advance(1_000);
+    expect(startTimes()).toHaveLength(18);
+    enterMany(3, { lane: 'two' });
+    await clock.advance(0);
+    expect(startTimes().slice(18)).toEqual([1_000, 1_000]);
+    enter('after the others', { lane: 'one' });
+    await clock.advance(9_000);
+    expect(started.slice(20, 22).map(({ name }) => name)).toEqual(['2', '18']);
+    await clock.advance(60_000);
+    expect(started.at(-1)?.name).toBe('after the others');
+    expect(started).toHaveLength(34);
+  });
+
+  test('a lane is heavy for what it asked for within about a window, not for long ago', async () => {
+    const { clock, enterMany, startTimes } = gateUnderTest({ limit: 20 });
+    enterMany(18);
+    await clock.advance(20_000);
+    enterMany(10);
+    await clock.advance(0);
+    expect(startTimes()).toHaveLength(28);
+  });
+
   test('who gives up while waiting leaves the place to the next', async () => {
     const { clock, enter, started, refused } = gateUnderTest({ limit: 1 });
     const impatient = new AbortController();
@@ -283,6 +308,13 @@ describe('a promised turn', () => {
       expect.objectContaining({ code: 'platform_busy', retryAfterMs: 9_000 }),
     );
     promise('patient', { dueInMs: 9_000 });
+  });
+
+  test('is given to a lane that asks for much only where a tenth of the budget is left to the others', () => {
+    const { promise } = gateUnderTest({ limit: 20 });
+    for (let number = 0; number < 18; number += 1) promise(`${number}`, { dueInMs: 5_000 });
+    expect(() => promise('one too many', { dueInMs: 5_000 })).toThrow('no room');
+    promise('of another lane', { lane: 'two', dueInMs: 5_000 });
   });
 
   test('is there for its call, whoever comes before it', async () => {
