@@ -3,9 +3,11 @@ import { openRanking, type RankingApp } from '../app.ts';
 import { deadlineIn, systemClock } from '../clock.ts';
 import { dataDirectory } from '../config/data-dir.ts';
 import type { LoadedConfig } from '../config/load.ts';
+import type { RankdError } from '../errors.ts';
 import type { CallContext, Store } from '../ports.ts';
 import { openStore } from '../stores/open-store.ts';
 import { asTyped } from './as-typed.ts';
+import { hintOf } from './errors.ts';
 import type { Io } from './io.ts';
 import { whileWaiting } from './patience.ts';
 import { jsonLine, printableLines } from './safe-text.ts';
@@ -117,5 +119,13 @@ export class Cli {
     using deadline = deadlineIn(app.clock, app.deadlineMs);
     const call = { signal: deadline.signal, deadlineAt: deadline.at, lane: 'operator' };
     return await whileWaiting(this.line, 'waiting for Roblox', () => work(app, call));
+  }
+
+  /** As `withRanking`, to look only: a ladder that does not fit is told of and left out, as looking is what it takes to mend it. */
+  async withGroup<T>(work: (app: RankingApp, call: CallContext) => Promise<T>): Promise<T> {
+    return this.withRanking(async (app, call) => {
+      const tell = (misfit: RankdError) => this.say(`warning: ${misfit.message}\ntry: ${hintOf(misfit)}`);
+      return work({ ...app, group: await app.group.fitting(call, tell) }, call);
+    });
   }
 }

@@ -35,6 +35,18 @@ export class GroupView {
     return this.#scheme.get(call);
   }
 
+  /** For who only looks: this view, or one without its ladder where that does not fit, which `tell` gets to know. */
+  async fitting(call: CallContext, tell: (misfit: RankdError) => void): Promise<GroupView> {
+    try {
+      await this.scheme(call);
+      return this;
+    } catch (error) {
+      if (!isRankdError(error, 'config_invalid')) throw error;
+      tell(error);
+      return new GroupView({ platform: this.#platform, clock: this.#clock, ladder: undefined });
+    }
+  }
+
   /** The scheme and the role that `newRankId` means; reads the roles anew before it says that there is no such rank. */
   async target(newRankId: number, call: CallContext): Promise<{ scheme: RoleScheme; target: Role }> {
     const scheme = await this.scheme(call);

@@ -137,14 +137,31 @@ test.concurrent('a role name cannot drive the terminal', async () => {
   }
 });
 
-test.concurrent('a ladder that does not fit ends with 78, and a platform that is down with 69', async () => {
+test.concurrent('a ladder that does not fit is told of by what only looks at the group, and keeps changes from being made', async () => {
+  await using world = await setUp();
+  const { home } = world;
+  configure(world, ', ladder: [10, 77]');
+  const trainee = String(sampleUsers.trainee);
+  const warning = /^warning: group\.ladder does not fit the group: 77 [^\n]*\ntry: correct group\.ladder [^\n]+\n$/;
+  const looks = [
+    [['group', 'roles'], /^20 +\d+ +custom +- +Officer$/m],
+    [['group', 'show'], /^can give +1 \(Member\), 10 \(Trainee\), 20 \(Officer\)/m],
+    [['rank', 'show', trainee], /^10 +Trainee/m],
+  ] as const;
+  for (const [command, shown] of looks) {
+    expect(await home.here([...command])).toMatchObject({
+      code: 0,
+      stdout: expect.stringMatching(shown),
+      stderr: expect.stringMatching(warning),
+    });
+    expect(await home.here([...command, '--json'])).toMatchObject({ code: 0, stderr: '' });
+  }
+  expect(await home.here(['rank', 'set', trainee, '20'])).toMatchObject({ code: 78, stdout: '' });
+});
+
+test.concurrent('a platform that is down ends with 69', async () => {
   await using world = await setUp();
   const { home, roblox } = world;
-  configure(world, ', ladder: [10, 77]');
-  const misfit = await home.run(['group', 'roles']);
-  expect(misfit).toMatchObject({ code: 78, stdout: '' });
-  expect(misfit.stderr).toMatch(/^error: [^\n]*77[^\n]*\ntry: [^\n]+\n$/);
-
   configure(world, '', 'server: { deadline: 1s }');
   await roblox.close();
   const down = await home.run(['group', 'roles', '--json']);

@@ -27,7 +27,7 @@ export function groupCommands(program: Command, cli: Cli): void {
 }
 
 async function show(cli: Cli): Promise<void> {
-  await cli.withRanking(async (app, call) => {
+  await cli.withGroup(async (app, call) => {
     const acting = await app.group.acting(call);
     const scheme = await app.group.scheme(call);
     const { id, name, memberCount, ownerId = null } = await app.group.group(call);
@@ -61,7 +61,7 @@ async function show(cli: Cli): Promise<void> {
 }
 
 async function roles(cli: Cli): Promise<void> {
-  await cli.withRanking(async (app, call) => {
+  await cli.withGroup(async (app, call) => {
     const scheme = await app.group.scheme(call);
     const rungs = scheme.ladder === undefined ? undefined : givableRoles(scheme);
     const documents = scheme.roles.map((role) => {

@@ -131,7 +131,7 @@ async function change(cli: Cli, asked: Pick<ChangeOrder, 'request' | 'step'>): P
 }
 
 async function show(cli: Cli, user: number): Promise<void> {
-  await cli.withRanking(async (app, call) => {
+  await cli.withGroup(async (app, call) => {
     const { scheme, held } = await readMember(app, user, call);
     const highest = highestRank(scheme, held);
     const roles = held.map(({ id, name, rank: number, kind }) => ({ id, name, rank: number, kind }));
