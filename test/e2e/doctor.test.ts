@@ -134,6 +134,24 @@ test('a clock that the platform does not agree with is pointed out, with the dir
   expect(await ofClock()).toMatchObject({ grade: 'warn', text: expect.stringMatching(/^3\d{3} seconds ahead of/) });
 });
 
+test('a platform that is down, or hangs, is told as that by what asks it, with the fix, and as nothing else', async () => {
+  await using system = await openCloudHome();
+  const { home, roblox } = system;
+  const ofPlatform = async () => {
+    const result = await home.here(['doctor', '--json'], { env: { RANKD_SERVER_DEADLINE: '1s' } });
+    return result.json<{ findings: Finding[] }>().findings.filter(({ grade }) => grade !== 'ok');
+  };
+  const told = (text: string) =>
+    ['credential', 'group'].map((check) => ({
+      ...{ check, grade: 'FAIL', text: expect.stringContaining(text) },
+      fix: expect.stringContaining('https://status.roblox.com'),
+    }));
+  roblox.faults.add({ operation: 'any', kind: 'hang', times: 100 });
+  expect(await ofPlatform()).toEqual(told('no answer in time'));
+  await roblox.close();
+  expect(await ofPlatform()).toEqual(told('the connection failed'));
+});
+
 test('an acting account without permission or reach, or outside the group, fails; with --offline nobody is asked', async () => {
   await using system = await openCloudHome();
   const { home, roblox } = system;

@@ -69,14 +69,20 @@ async function configured(cli: Cli, { config }: LoadedConfig, offline: boolean):
     using deadline = deadlineIn(app.clock, app.deadlineMs);
     const call = { signal: deadline.signal, deadlineAt: deadline.at, lane: 'operator' };
     const { platform } = config;
-    const isLive = !offline && platform.kind === 'open-cloud';
-    return [
-      ...(scratch ? [] : await examined('workspace', () => workspaceFindings(app.store))),
-      ...(scratch ? [] : await examined('keys', () => keyFindings(app.store, app.clock.now()))),
-      ...(isLive ? await examined('clock', () => clockFindings(platform, call)) : []),
-      ...(offline ? [] : await examined('credential', () => credentialFindings(app, call))),
-      ...(offline ? [] : await examined('group', () => groupFindings(app, call))),
-    ];
+    const ofDatabase = scratch
+      ? []
+      : [
+          ...(await examined('workspace', () => workspaceFindings(app.store))),
+          ...(await examined('keys', () => keyFindings(app.store, app.clock.now()))),
+        ];
+    if (offline) return ofDatabase;
+    // Together, so that none of them uses up the time of the others where the platform hangs.
+    const ofPlatform = await Promise.all([
+      platform.kind === 'open-cloud' ? examined('clock', () => clockFindings(platform, call)) : [],
+      examined('credential', () => credentialFindings(app, call)),
+      examined('group', () => groupFindings(app, call)),
+    ]);
+    return [...ofDatabase, ...ofPlatform.flat()];
   });
   return [...findings, ...live];
 }

@@ -1,4 +1,5 @@
 import { asRankdError } from '../../errors.ts';
+import { hintOf } from '../errors.ts';
 
 /** What one check found. `warn`: works, but should be looked at; `FAIL`: keeps rankd, or a part of it, from working. */
 export interface Finding {
@@ -26,7 +27,7 @@ export async function examined(check: string, work: () => Finding[] | Promise<Fi
   try {
     return await work();
   } catch (cause) {
-    const { message, hint } = asRankdError(cause);
-    return [{ check, grade: 'FAIL', text: message, ...(hint !== undefined && { fix: hint }) }];
+    const error = asRankdError(cause);
+    return [fail(check, error.message, hintOf(error))];
   }
 }

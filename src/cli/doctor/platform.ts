@@ -12,11 +12,11 @@ import { type Finding, fail, ok, warn } from './finding.ts';
 
 const mostSkewMs = 30_000;
 
-/** This machine's clock against the platform's `Date` header, which is in whole seconds. */
+/** This machine's clock against the platform's `Date` header, which is in whole seconds; nothing where it does not answer. */
 export async function clockFindings({ baseUrl }: { baseUrl: string }, { signal }: CallContext): Promise<Finding[]> {
   const askedAt = Date.now();
-  const response = await fetch(baseUrl, { method: 'HEAD', redirect: 'manual', signal });
-  const platformAt = Date.parse(response.headers.get('date') ?? '');
+  const response = await fetch(baseUrl, { method: 'HEAD', redirect: 'manual', signal }).catch(() => undefined);
+  const platformAt = Date.parse(response?.headers.get('date') ?? '');
   if (Number.isNaN(platformAt)) return [];
   const skewMs = (askedAt + Date.now()) / 2 - platformAt;
   const skewSeconds = Math.round(Math.abs(skewMs) / 1000);
