@@ -82,7 +82,11 @@ export async function planChange(
 ): Promise<Proposal> {
   const acting = await examiner.find(
     'platform',
-    () => app.group.acting(call),
+    async () => {
+      const found = await app.group.acting(call);
+      await app.group.scheme(call); // who acts may stay unknown; without the roles there is no going on
+      return found;
+    },
     (found) =>
       found === undefined ? 'answers, but does not say who acts' : `acting as ${found.userId}, ${standingWords(found)}`,
   );

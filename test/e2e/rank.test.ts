@@ -1,5 +1,6 @@
 import { writeFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
+import { openCloudHome } from '../environment/open-cloud-home.ts';
 import { CliHome } from '../support/run-cli.ts';
 
 interface DryRun {
@@ -95,4 +96,25 @@ test.concurrent('a step beyond the highest or the lowest rank is refused, and is
     expect.stringMatching(`^error: Member ${lowest} already has the lowest rank that can be given.\n`),
   ]);
   expect(await history(home)).toEqual([]);
+});
+
+test.concurrent('rank test tells a platform that does not answer from one that only does not say who acts', async () => {
+  await using system = await openCloudHome();
+  const { home, roblox } = system;
+  const platformCheck = async () => {
+    const env = { RANKD_SERVER_DEADLINE: '1s' };
+    const { code, ...result } = await home.here(['rank', 'test', trainee, '20', '--json'], { env });
+    const [check] = result.json<DryRun>().checks.filter(({ name }) => name === 'platform');
+    return { code, check };
+  };
+  roblox.faults.add({ operation: 'introspect', kind: 'status 500', times: 100 });
+  expect(await platformCheck()).toMatchObject({
+    code: 0,
+    check: { state: 'ok', detail: 'answers, but does not say who acts' },
+  });
+  await roblox.close();
+  expect(await platformCheck()).toMatchObject({
+    code: 69,
+    check: { state: 'FAIL', code: 'platform_unavailable' },
+  });
 });
