@@ -1,4 +1,4 @@
-import { writeFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { openCloudHome } from '../environment/open-cloud-home.ts';
 import { CliHome } from '../support/run-cli.ts';
@@ -117,4 +117,22 @@ test.concurrent('rank test tells a platform that does not answer from one that o
     code: 69,
     check: { state: 'FAIL', code: 'platform_unavailable' },
   });
+});
+
+test.concurrent('rank test ends as the change would where it is kept from an answer; with 5 for a no, also one for a while', async () => {
+  await using system = await openCloudHome();
+  const { home, roblox } = system;
+  const configured = readFileSync(home.path('rankd.yaml'), 'utf8');
+  const codes = async (config: string) => {
+    writeFileSync(home.path('rankd.yaml'), config);
+    const tried = await home.here(['rank', 'test', trainee, '20']);
+    const changed = await home.here(['rank', 'set', trainee, '20']);
+    return [tried.code, changed.code];
+  };
+  await home.json('rank', 'set', trainee, '50');
+  expect(await codes(`${configured}policy: { cooldown: 1h }`)).toEqual([5, 75]);
+  expect(await codes(`${configured}policy: { max_rank: 10 }`)).toEqual([5, 5]);
+  expect(await codes(configured.replace('group: {', 'group: { ladder: [10, 77],'))).toEqual([78, 78]);
+  roblox.credential.enabled = false;
+  expect(await codes(configured)).toEqual([77, 77]);
 });

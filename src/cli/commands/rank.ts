@@ -4,7 +4,7 @@ import { deadlineIn } from '../../clock.ts';
 import { roleTitle } from '../../core/describe.ts';
 import { directions, type RankRequest } from '../../core/model.ts';
 import { heldRoles, highestRank, type RoleScheme } from '../../core/role-plan.ts';
-import { RankdError } from '../../errors.ts';
+import { type ErrorCode, RankdError } from '../../errors.ts';
 import type { CallContext } from '../../ports.ts';
 import { errorOf } from '../../usecases/change-outcome.ts';
 import { changeRank } from '../../usecases/change-rank.ts';
@@ -174,13 +174,20 @@ function describeSteps({ plan, scheme }: Decision): string[] {
   });
 }
 
-/** 5 for a no; a platform or store that does not answer is no answer. */
+/** What keeps rankd from finding out whether a change is allowed: no answer, and no no either. */
+const obstacles: ErrorCode[] = [
+  'platform_unavailable',
+  'platform_busy',
+  'platform_credential',
+  'store_unavailable',
+  'config_invalid',
+];
+
+/** 5 for a no; of an obstacle its own. */
 function exitCodeOf(checks: CheckResult[]): number {
   const codes = checks.flatMap((result) => (result.state === 'FAIL' ? [result.error.code] : []));
-  const unavailable = codes.find(
-    (code) => code === 'platform_unavailable' || code === 'platform_busy' || code === 'store_unavailable',
-  );
-  return unavailable === undefined ? 5 : exitCodes[unavailable];
+  const obstacle = codes.find((code) => obstacles.includes(code));
+  return obstacle === undefined ? 5 : exitCodes[obstacle];
 }
 
 function detailOf(result: CheckResult): string {
