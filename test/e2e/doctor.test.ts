@@ -172,17 +172,18 @@ test('an acting account without permission or reach, or outside the group, fails
   expect(roblox.journal.entries.length).toBe(asked);
 });
 
-test('ranks that share a number, and a place that games come from but nobody listed, are pointed out', async () => {
+test('ranks that share a number, and places that games come from but nobody listed or published, are pointed out', async () => {
   await using system = await openCloudHome();
   const { home, roblox, secret } = system;
   const [, , role] = roblox.group.roles;
   if (role !== undefined) roblox.group.roles.push({ ...role, id: role.id + 1, name: 'Twin' });
   const daemon = await system.startDaemon();
-  await daemon.post('/v1/ranker?placeid=77', secret, {});
+  for (const place of [77, 0]) await daemon.post(`/v1/ranker?placeid=${place}`, secret, {});
   await daemon.stop();
   const { code, found } = await complaints(home);
   expect(code).toBe(0);
   expect(found.map(({ check, fix }) => [check, fix])).toEqual([
+    ['whitelist', 'publish the game from Roblox Studio, then: rankd whitelist add PLACE --key game'],
     ['whitelist', 'rankd whitelist add 77 --key game'],
     ['ranks', 'send the role id, or give them different ranks'],
   ]);

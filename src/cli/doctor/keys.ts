@@ -63,11 +63,21 @@ function ofWhitelist({ id, name }: Key, entries: WhitelistEntry[], refused: Audi
   const places = new Set(reasons.flatMap((reason) => new RegExp(`^${id}, place (\\d+)$`).exec(reason)?.[1] ?? []));
   return [...places]
     .filter((place) => !entries.some(({ placeId }) => String(placeId) === place))
-    .map((place) =>
-      warn(
-        'whitelist',
-        `a game sends ${name} from place ${place}, which is not listed (an entry may be its universe id instead)`,
-        `rankd whitelist add ${place} --key ${name}`,
-      ),
-    );
+    .map((place) => (place === '0' ? unpublished(name) : unlisted(name, place)));
+}
+
+function unpublished(key: string): Finding {
+  return warn(
+    'whitelist',
+    `a game sends ${key} from place 0: it runs in Studio and was never published`,
+    `publish the game from Roblox Studio, then: rankd whitelist add PLACE --key ${key}`,
+  );
+}
+
+function unlisted(key: string, place: string): Finding {
+  return warn(
+    'whitelist',
+    `a game sends ${key} from place ${place}, which is not listed (an entry may be its universe id instead)`,
+    `rankd whitelist add ${place} --key ${key}`,
+  );
 }
