@@ -3,6 +3,7 @@ import {
   closeSync,
   copyFileSync,
   cpSync,
+  mkdirSync,
   openSync,
   readdirSync,
   readFileSync,
@@ -209,6 +210,7 @@ test('a log whose database is gone is moved aside, and not applied to the new on
 
 const unusable: Array<{ what: string; make: (file: string) => void; code: number; says: string }> = [
   { what: 'a missing file', make: () => undefined, code: 3, says: 'There is no file' },
+  { what: 'a folder', make: (file) => mkdirSync(file), code: 5, says: 'is not a file' },
   {
     what: 'a text',
     make: (file) => writeFileSync(file, 'x'.repeat(5_000)),

@@ -14,12 +14,13 @@ import { companions, writeWhole } from './write-whole.ts';
 
 /**
  * What a backup holds, once it is found sound.
- * Throws `not_found`, `no_permission`, `backup_unusable` (no database of rankd, or damaged) and `schema_newer`.
+ * Throws `not_found`, `no_permission`, `backup_unusable` (no file, no database of rankd, or damaged) and `schema_newer`.
  */
 export function examineBackup(file: string): Examination {
   if (!existsSync(file)) {
     throw new RankdError('not_found', `There is no file ${file}.`, { hint: 'name a file that `rankd backup` made' });
   }
+  if (!statSync(file).isFile()) throw unusable(file, 'is not a file');
   const examination = orUnusable(file, () => examineFile(file));
   const flaw = flawOf(examination);
   if (flaw !== undefined) throw unusable(file, `is damaged (${flaw})`);
