@@ -7,7 +7,7 @@ export interface ChangeSelection {
   rankerId?: number;
   keyId?: string;
   placeId?: number;
-  /** As the history names who asked: `key:<id>` or `cli:<user>@<host>`. */
+  /** As the history names who asked, `key:<id>` or `cli:<user>@<host>`; also what is before the colon: `cli` is every operator. */
   by?: string;
   undoId?: string;
   states?: RankChange['state'][];

@@ -108,6 +108,8 @@ test('only what the filters select is undone', async () => {
   expect(own.code).toBe(0);
   const [newest] = await raid.app.store.listChanges({ limit: 1 });
   const since = new Date(newest?.requestedAt ?? 0).toISOString();
+  const dryRun = await raid.undo('--by', 'cli', '--since', since, '--dry-run');
+  expect(states(dryRun.undo)).toEqual({ 1001: 'would_put_back' });
   expect(states((await raid.undo('--by', String(newest?.by), '--since', since)).undo)).toEqual({ 1001: 'put_back' });
   expect(await raid.held()).toEqual(before);
 });

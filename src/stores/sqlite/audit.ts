@@ -2,7 +2,7 @@ import { type AuditRow, type ChainLink, chainStart, linkHash } from '../../core/
 import type { AuditEvent } from '../../core/model.ts';
 import type { AuditFilter, AuditStore, Clock } from '../../ports.ts';
 import type { Connection } from './connection.ts';
-import { whereOf } from './where.ts';
+import { isDoneBy, whereOf } from './where.ts';
 
 export function auditStore(db: Connection, clock: Pick<Clock, 'now'>): AuditStore {
   return {
@@ -67,7 +67,7 @@ const fields = 'id, at, done_by AS "by", action, subject, detail, lower(hex(hash
 const conditions = {
   since: 'at >= @since',
   until: 'at < @until',
-  by: "(done_by = @by OR substr(done_by, 1, length(@by) + 1) = @by || ':')",
+  by: isDoneBy,
   action: "(action = @action OR substr(action, 1, length(@action) + 1) = @action || '.')",
   subject: 'subject = @subject',
   keyId: "(subject = @keyId OR done_by = 'key:' || @keyId OR detail ->> '$.keyId' = @keyId)",

@@ -3,7 +3,7 @@ import type { ChangeFilter, ChangeStore } from '../../ports.ts';
 import { type ChangeRow, selectChange, toChange } from './change-row.ts';
 import type { Connection } from './connection.ts';
 import { withoutNulls } from './row.ts';
-import { whereOf } from './where.ts';
+import { isDoneBy, whereOf } from './where.ts';
 
 type ChangeQueries = Pick<
   ChangeStore,
@@ -114,7 +114,7 @@ const conditions = {
   rankerId: 'ranker_id = @rankerId',
   keyId: 'key_id = @keyId',
   placeId: 'place_id = @placeId',
-  by: 'done_by = @by',
+  by: isDoneBy,
   undoId: 'undo_id = @undoId',
   states: 'instr(@states, json_quote(state)) > 0',
   since: '+requested_at >= @since',

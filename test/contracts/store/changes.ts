@@ -97,6 +97,8 @@ export function changeContract(at: StoreCase): void {
       expect(await ids({ rankerId: 0 })).toEqual([byHand.id]);
       expect(await ids({ placeId: 43 })).toEqual([asked.id]);
       expect(await ids({ by: operator })).toEqual([byHand.id]);
+      expect(await ids({ by: 'cli' })).toEqual([byHand.id]);
+      expect(await ids({ by: operator.slice(0, -1) })).toEqual([]);
       expect(await ids({ undoId: 'undo_x' })).toEqual([byHand.id]);
       expect(await ids({ since: 1_001 })).toEqual([byHand.id]);
       expect(await ids({ since: 2_000, until: 2_001 })).toEqual([byHand.id]);

@@ -23,7 +23,10 @@ export function withSelection(command: Command): Command {
     .option('--key <key>', 'only those asked for with this key (id or name)')
     .option('--place <id>', 'only those asked for from this place', asPlaceId)
     .option('--ranker <user>', 'only those asked for by this user', wholeNumber(0, Number.MAX_SAFE_INTEGER))
-    .option('--by <operator>', 'only those of this operator, as the audit names them: cli:ann@host')
+    .option(
+      '--by <operator>',
+      'only those of this operator, as the audit names them: cli:ann@host; `cli` is every operator',
+    )
     .option('--user <id>', 'only those of this member', asUserId)
     .option('--since <when>', 'only from then on: 24h ago, or 2026-05-01T18:00Z', moment)
     .option('--until <when>', 'only from before then', moment);
