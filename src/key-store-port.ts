@@ -53,6 +53,8 @@ export interface KeyUse {
 export interface KeySelection {
   /** No others than those with one of these ids. */
   ids?: readonly string[];
+  /** No others than those that have or had this name. */
+  name?: string;
   /** Those made after the key of this id. */
   after?: string;
   limit?: number;

@@ -78,6 +78,11 @@ export class Cli {
     this.io.stderr(`${printableLines(this.asTyped(text))}\n`);
   }
 
+  /** Says what keeps nobody from going on. */
+  warn(problem: RankdError): void {
+    this.say(`warning: ${problem.message}\ntry: ${hintOf(problem)}`);
+  }
+
   /** Asks a person and resolves with the line typed. */
   async ask(question: string): Promise<string> {
     using _held = this.line.hold();
@@ -124,8 +129,8 @@ export class Cli {
   /** As `withRanking`, to look only: a ladder that does not fit is told of and left out, as looking is what it takes to mend it. */
   async withGroup<T>(work: (app: RankingApp, call: CallContext) => Promise<T>): Promise<T> {
     return this.withRanking(async (app, call) => {
-      const tell = (misfit: RankdError) => this.say(`warning: ${misfit.message}\ntry: ${hintOf(misfit)}`);
-      return work({ ...app, group: await app.group.fitting(call, tell) }, call);
+      const group = await app.group.fitting(call, (misfit) => this.warn(misfit));
+      return work({ ...app, group }, call);
     });
   }
 }

@@ -58,6 +58,29 @@ export async function requireKey(store: Pick<Store, 'findKey'>, idOrName: string
   throw new RankdError('not_found', `There is no key with the id or name "${idOrName}".`, { hint: 'rankd key list' });
 }
 
+/**
+ * As `requireKey`, for what was done with the key since a moment (epoch milliseconds). Where a key that had the name before can be
+ * meant as well, `doubt` gets to know.
+ */
+export async function requireKeySince(
+  store: Pick<Store, 'findKey' | 'listKeys'>,
+  { idOrName, since = 0 }: { idOrName: string; since?: number | undefined },
+  doubt: (ambiguity: RankdError) => void,
+): Promise<Key> {
+  const key = await requireKey(store, idOrName);
+  if (key.id === idOrName) return key;
+  const namesakes = await store.listKeys({ name: idOrName });
+  const earlier = namesakes.findLast(({ id, revokedAt = since }) => id !== key.id && revokedAt >= since);
+  if (earlier !== undefined) doubt(ambiguous(key, earlier));
+  return key;
+}
+
+function ambiguous({ id, name }: Key, earlier: Key): RankdError {
+  return new RankdError('usage', `The name "${name}" stands for ${id}; before, ${earlier.id} had it.`, {
+    hint: `name the key that is meant by its id, such as --key ${earlier.id}; rankd key list shows all`,
+  });
+}
+
 /** The named key, or the only one that is accepted. Throws `not_found`, or `usage` where there is a choice. */
 export async function chooseKey(
   { store, clock }: { store: Pick<Store, 'findKey' | 'listKeys'>; clock: Pick<Clock, 'now'> },

@@ -114,6 +114,41 @@ test('only what the filters select is undone', async () => {
   expect(await raid.held()).toEqual(before);
 });
 
+test('a name that a leaked key had and a new one has is never taken for the new one alone', async () => {
+  await using raid = await startRaid();
+  const { home } = raid;
+  const before = await raid.held();
+  const idOf = async (name: string) => (await home.json<{ key: { id: string } }>('key', 'show', name)).key.id;
+  const leaked = await idOf('main');
+  await raid.demote(1001, 1002);
+  await home.json('key', 'revoke', 'main', '-y');
+  await raid.rank(await raid.app.createKey(), 1006, 1);
+  const now = await idOf('main');
+
+  const doubt = `The name "main" stands for ${now}; before, ${leaked} had it.
+try: name the key that is meant by its id, such as --key ${leaked}; rankd key list shows all
+`;
+  const refused = await home.here(['history', 'undo', '--key', 'main', '--since', '1h', '-y']);
+  expect(refused).toMatchObject({ code: 2, stdout: '', stderr: `error: ${doubt}` });
+  for (const command of [
+    ['history', 'list'],
+    ['history', 'export'],
+    ['audit', 'list'],
+  ]) {
+    const { code, stderr } = await home.here([...command, '--key', 'main']);
+    expect([code, stderr]).toEqual([0, expect.stringContaining(`warning: ${doubt}`)]);
+  }
+
+  expect(states((await raid.undo('--key', leaked, '--since', '1h')).undo)).toEqual({
+    1001: 'put_back',
+    1002: 'put_back',
+  });
+  const { revokedAt } = (await raid.app.store.findKey(leaked)) ?? {};
+  const since = new Date((revokedAt ?? 0) + 1).toISOString();
+  expect(states((await raid.undo('--key', 'main', '--since', since)).undo)).toEqual({ 1006: 'put_back' });
+  expect(await raid.held()).toEqual(before);
+});
+
 test('a dry run tells it all and changes nothing, not even a row', async () => {
   await using raid = await startRaid();
   await raid.demote(1001, 1003);

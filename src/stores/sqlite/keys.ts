@@ -130,6 +130,7 @@ export function keyStore(db: Connection, clock: Pick<Clock, 'now'>): Omit<KeySto
 /** What each part of a selection asks of a key. */
 const conditions = {
   ids: 'k.id IN (SELECT value FROM json_each(@ids))',
+  name: 'k.name = @name',
   after: 'k.seq > (SELECT seq FROM keys WHERE id = @after)',
 } as const satisfies Record<Exclude<keyof KeySelection, 'limit'>, string>;
 

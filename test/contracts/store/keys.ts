@@ -67,7 +67,7 @@ export function keyContract(at: StoreCase): void {
       expect((await at.store.listKeys()).map((key) => key.name)).toEqual(['b', 'a']);
     });
 
-    test('a part of the keys can be asked for: after one of them, no more than a number, or by their ids', async () => {
+    test('a part of the keys can be asked for: after one of them, no more than a number, or by their ids or name', async () => {
       for (const name of ['a', 'b', 'c', 'd']) await at.store.createKey(newKey(name), operator);
       const names = async (selection: KeySelection) => (await at.store.listKeys(selection)).map(({ name }) => name);
       expect(await names({ limit: 2 })).toEqual(['a', 'b']);
@@ -75,6 +75,7 @@ export function keyContract(at: StoreCase): void {
       expect(await names({ after: 'key_d' })).toEqual([]);
       expect(await names({ ids: ['key_d', 'key_a', 'key_none'] })).toEqual(['a', 'd']);
       expect(await names({ ids: [] })).toEqual([]);
+      expect(await names({ name: 'b' })).toEqual(['b']);
     });
 
     test('a secret or an id that is kept already is a conflict', async () => {

@@ -1,6 +1,6 @@
 import { type Command, Option } from 'commander';
 import type { AuditFilter } from '../../../ports.ts';
-import { requireKey } from '../../../usecases/keys.ts';
+import { requireKeySince } from '../../../usecases/keys.ts';
 import { moment, wholeNumber } from '../../arguments.ts';
 import type { Cli } from '../../cli.ts';
 import { refuseJson } from '../../csv.ts';
@@ -32,7 +32,7 @@ export function listCommand(audit: Command, cli: Cli): void {
     .option('--by <who>', 'only what they did: cli:ann@host, key:key_…, daemon; `cli` is every operator')
     .option('--action <name>', 'only this, or all that begin so: `rank.refused`, `key`')
     .option('--subject <id>', 'only what was done to this key, place, workspace or rank change')
-    .option('--key <key>', 'only what has to do with this key (id or name)')
+    .option('--key <key>', 'only what has to do with this key (id, or name: then the newest key that had it)')
     .option('--since <when>', 'only from then on: 24h ago, or 2026-05-01T18:00Z', moment)
     .option('--until <when>', 'only from before then', moment)
     .option(
@@ -64,7 +64,10 @@ async function list(cli: Cli, options: ListOptions): Promise<void> {
   if (options.export !== undefined) refuseJson(cli, '--export');
   await cli.withStore(async (store) => {
     const { by, action, subject, since, until, limit = usualLimit } = options;
-    const key = options.key === undefined ? undefined : await requireKey(store, options.key);
+    const key =
+      options.key === undefined
+        ? undefined
+        : await requireKeySince(store, { idOrName: options.key, since }, (ambiguity) => cli.warn(ambiguity));
     const filter: Omit<AuditFilter, 'limit'> = {
       ...(by !== undefined && { by }),
       ...(action !== undefined && { action }),

@@ -31,7 +31,7 @@ async function exportChanges(cli: Cli, { format, ...options }: SelectionOptions 
   const { begin, piece, between, end } = shapes[format ?? (cli.options.json ? 'json' : 'csv')];
   await whileStreaming(cli, 'exporting', () =>
     cli.withStore(async (store) => {
-      const selection = await selectionOf(store, options);
+      const selection = await selectionOf(store, options, (ambiguity) => cli.warn(ambiguity));
       cli.io.stdout(begin);
       let isFirst = true;
       for (let from: number | undefined = Number.MAX_SAFE_INTEGER; from !== undefined; ) {

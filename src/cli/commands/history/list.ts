@@ -26,7 +26,8 @@ export function listCommand(history: Command, cli: Cli): void {
 
 async function list(cli: Cli, { limit, ...options }: SelectionOptions & { limit: number }): Promise<void> {
   await cli.withStore(async (store) => {
-    const changes = await store.listChanges({ ...(await selectionOf(store, options)), limit });
+    const selection = await selectionOf(store, options, (ambiguity) => cli.warn(ambiguity));
+    const changes = await store.listChanges({ ...selection, limit });
     const ids = [...new Set(changes.flatMap(({ keyId = [] }) => keyId))];
     const keyNames = new Map((await store.listKeys({ ids })).map(({ id, name }) => [id, name]));
     const rows = changes.map((change) => toRow(change, keyNames));

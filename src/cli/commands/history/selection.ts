@@ -1,7 +1,8 @@
 import { type Command, Option } from 'commander';
 import type { ChangeState } from '../../../core/model.ts';
+import type { RankdError } from '../../../errors.ts';
 import type { ChangeSelection, KeyStore } from '../../../ports.ts';
-import { requireKey } from '../../../usecases/keys.ts';
+import { requireKeySince } from '../../../usecases/keys.ts';
 import { asPlaceId, asUserId, moment, wholeNumber } from '../../arguments.ts';
 
 /** The options by which commands choose rank changes. */
@@ -20,7 +21,7 @@ const states = ['pending', 'applied', 'refused', 'failed', 'unknown'] as const s
 
 export function withSelection(command: Command): Command {
   return command
-    .option('--key <key>', 'only those asked for with this key (id or name)')
+    .option('--key <key>', 'only those asked for with this key (id, or name: then the newest key that had it)')
     .option('--place <id>', 'only those asked for from this place', asPlaceId)
     .option('--ranker <user>', 'only those asked for by this user', wholeNumber(0, Number.MAX_SAFE_INTEGER))
     .option(
@@ -36,12 +37,13 @@ export function stateOption(): Option {
   return new Option('--state <state...>', 'only those in one of these states').choices(states);
 }
 
-/** Throws `not_found` for a key that there is not. */
+/** Throws `not_found` for a key that there is not; `doubt` gets to know where a name can mean more than one. */
 export async function selectionOf(
-  store: Pick<KeyStore, 'findKey'>,
+  store: Pick<KeyStore, 'findKey' | 'listKeys'>,
   { key: idOrName, place, ranker, user, by, since, until, state }: SelectionOptions,
+  doubt: (ambiguity: RankdError) => void,
 ): Promise<ChangeSelection> {
-  const key = idOrName === undefined ? undefined : await requireKey(store, idOrName);
+  const key = idOrName === undefined ? undefined : await requireKeySince(store, { idOrName, since }, doubt);
   return {
     ...(key !== undefined && { keyId: key.id }),
     ...(place !== undefined && { placeId: place }),

@@ -47,7 +47,8 @@ export function undoCommand(history: Command, cli: Cli): void {
 async function undo(cli: Cli, { undo: undoId, dryRun = false, ...options }: UndoOptions): Promise<void> {
   refuseVague(options, undoId);
   const work = async (app: RankingApp) => {
-    const selection = { ...(await selectionOf(app.store, options)), ...(undoId !== undefined && { undoId }) };
+    const selected = await selectionOf(app.store, options, refuse);
+    const selection = { ...selected, ...(undoId !== undefined && { undoId }) };
     const plan = await planUndo(app.store, selection);
     if (undoId !== undefined && plan.changes === 0) throw nothingOf(undoId);
     await warnOfKey(cli, app, selection);
@@ -61,6 +62,11 @@ async function undo(cli: Cli, { undo: undoId, dryRun = false, ...options }: Undo
     printUndo(cli, { plan, selection, dryRun, run });
   };
   await cli.withRanking(work, { isWriting: true });
+}
+
+/** What was done with one key is not to be taken back in the place of what was done with another. */
+function refuse(ambiguity: RankdError): never {
+  throw ambiguity;
 }
 
 function nothingOf(undoId: string): RankdError {
