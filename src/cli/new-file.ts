@@ -23,13 +23,19 @@ export function requireRoom(file: string, hint = anotherName): void {
   if (lstatSync(file, { throwIfNoEntry: false }) !== undefined) throw alreadyThere(file, hint);
 }
 
-/** Makes a file that was not there. Throws as `requireRoom`. */
+/** Makes a file that was not there, and that is on the disk then. Throws as `requireRoom`, and `store_unavailable` where the disk is full. */
 export function makeFile({ path, text, mode = 0o666 }: NewFile): void {
   try {
-    writeFileSync(path, text, { flag: 'wx', mode });
+    writeFileSync(path, '', { flag: 'wx', mode });
   } catch (cause) {
     const exists = cause instanceof Error && 'code' in cause && cause.code === 'EEXIST';
     throw exists ? alreadyThere(path, anotherName) : asFileError(cause, path);
+  }
+  try {
+    writeFileSync(path, text, { flush: true });
+  } catch (cause) {
+    rmSync(path);
+    throw asFileError(cause, path);
   }
 }
 

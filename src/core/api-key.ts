@@ -8,7 +8,12 @@ const shape = /^rk_(live|test)_[0-9A-Za-z]{36}$/;
 const checksumLength = 6;
 
 /** A new API key: `secret` is shown once, `stored` is all that is kept of it. */
-export function mintKey(mode: KeyMode): { secret: string; stored: NewSecret } {
+export interface FreshSecret {
+  secret: string;
+  stored: NewSecret;
+}
+
+export function mintKey(mode: KeyMode): FreshSecret {
   const body = `rk_${mode}_${base62(30, randomInt)}`;
   const secret = body + checksum(body);
   return { secret, stored: { hash: hashKey(secret), masked: maskKey(secret) } };

@@ -1,5 +1,5 @@
 import { keyState } from '../core/access.ts';
-import { mintKey, newId } from '../core/api-key.ts';
+import { type FreshSecret, mintKey, newId } from '../core/api-key.ts';
 import type { Key, KeyMode, KeyRules, KeyState, Scope } from '../core/model.ts';
 import { RankdError } from '../errors.ts';
 import type { Clock, KeyRulesChange, Store } from '../ports.ts';
@@ -24,8 +24,8 @@ export async function createKey(
   store: Pick<Store, 'createKey'>,
   { rules = {}, ...order }: KeyOrder,
   by: string,
+  { secret, stored }: FreshSecret = mintKey(order.mode),
 ): Promise<MintedKey> {
-  const { secret, stored } = mintKey(order.mode);
   const kept = changed({}, rules);
   requireReach(kept);
   return { key: await store.createKey({ ...order, ...kept, id: newId('key'), secret: stored }, by), secret };
@@ -46,8 +46,8 @@ export async function rotateKey(
   store: Pick<Store, 'rotateKey'>,
   { key, oldExpiresAt }: { key: Key; oldExpiresAt: number },
   by: string,
+  { secret, stored }: FreshSecret = mintKey(key.mode),
 ): Promise<MintedKey> {
-  const { secret, stored } = mintKey(key.mode);
   return { key: await store.rotateKey({ keyId: key.id, secret: stored, oldExpiresAt }, by), secret };
 }
 

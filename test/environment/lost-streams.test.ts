@@ -1,4 +1,4 @@
-import { type SpawnOptions, spawn } from 'node:child_process';
+import { type SpawnOptions, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { type AddressInfo, createServer } from 'node:net';
 import { text } from 'node:stream/consumers';
@@ -68,6 +68,31 @@ test('a secret that can not be written is told with what ends or replaces the ke
     expect({ code, said }).toEqual({ code: 1, said: expect.stringMatching(/rankd key rotate lost .+ revoke lost/) });
   }
 });
+
+const mayMount = spawnSync('unshare', ['-rm', 'true']).status === 0;
+
+test.runIf(mayMount)(
+  'on a full disk no file with a secret is begun, no key is made, and the old secret of a key stays good',
+  async () => {
+    await home.json('key', 'create', 'kept');
+    const secrets = async () => (await home.json<{ key: { secrets: unknown[] } }>('key', 'show', 'kept')).key.secrets;
+    const before = await secrets();
+    for (const command of ['key create unmade --out', 'key rotate kept --out', 'key hash --new']) {
+      const onFullDisk = `mkdir -p full && mount -t tmpfs -o size=4k none full && head -c 4096 /dev/zero > full/rest
+      "$@" ${command} full/new.key; code=$?; ls full >&2; exit $code`;
+      const lost = shell(`unshare -rm bash -c '${onFullDisk}' bash "$@"`);
+      const [said, [code]] = await Promise.all([text(lost.stderr), once(lost, 'exit')]);
+      expect({ code, said }).toEqual({
+        code: 69,
+        said: expect.stringMatching(
+          /^error: The disk of .+ is full, so .+ was not written\.\ntry: free space .+\nrest\n$/,
+        ),
+      });
+    }
+    expect((await home.here(['key', 'show', 'unmade'])).code).toBe(3);
+    expect(await secrets()).toEqual(before);
+  },
+);
 
 /** Runs a line of bash in which `"$@"` is the built rankd, in the home of these tests. */
 function shell(line: string, options: SpawnOptions = {}) {

@@ -1,6 +1,6 @@
 import { InvalidArgumentError } from 'commander';
 import { RankdError } from '../../errors.ts';
-import { createKey, type MintedKey } from '../../usecases/keys.ts';
+import { createKey, type KeyOrder, type MintedKey } from '../../usecases/keys.ts';
 import { asPlaceId, keyName } from '../arguments.ts';
 import type { Cli } from '../cli.ts';
 import { handOut } from '../commands/key/hand-out.ts';
@@ -31,9 +31,8 @@ export async function orderFirstKey(
 
 export async function makeFirstKey(cli: Cli, { name, place }: FirstKey, out: string | undefined): Promise<MintedKey> {
   return cli.withStore(async (store) => {
-    const minted = await handOut(cli, out, () =>
-      createKey(store, { name, mode: 'live', scopes: ['verify', 'rank'] }, cli.by),
-    );
+    const order: KeyOrder = { name, mode: 'live', scopes: ['verify', 'rank'] };
+    const minted = await handOut(cli, { out, mode: order.mode }, (fresh) => createKey(store, order, cli.by, fresh));
     if (place !== undefined) await store.addEntries({ keyId: minted.key.id, placeIds: [place] }, cli.by);
     const where = out === undefined ? 'it is shown this once' : `its secret is in ${out}`;
     cli.say(`Made the key "${name}"${place === undefined ? '' : ` for place ${place}`}; ${where}.`);

@@ -56,7 +56,7 @@ async function create(
     };
     const existing = ifNotExists ? await store.findKey(name) : undefined;
     if (existing !== undefined && existing.revokedAt === undefined) return printExisting(cli, existing, order);
-    const minted = await handOut(cli, out, () => createKey(store, order, cli.by));
+    const minted = await handOut(cli, { out, mode: order.mode }, (fresh) => createKey(store, order, cli.by, fresh));
     await printMinted(cli, minted, out, { created: true });
     cli.say(`try: rankd whitelist add PLACE --key ${name}`);
   });

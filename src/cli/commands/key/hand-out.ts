@@ -1,6 +1,7 @@
-import { rmSync, writeFileSync } from 'node:fs';
+import { rmSync } from 'node:fs';
 import { resolve } from 'node:path';
-import type { Key } from '../../../core/model.ts';
+import { type FreshSecret, mintKey } from '../../../core/api-key.ts';
+import type { Key, KeyMode } from '../../../core/model.ts';
 import { RankdError } from '../../../errors.ts';
 import type { MintedKey } from '../../../usecases/keys.ts';
 import { newFileName } from '../../arguments.ts';
@@ -14,26 +15,26 @@ export const outOption = [
   newFileName,
 ] as const;
 
-export async function handOut(cli: Cli, out: string | undefined, mint: () => Promise<MintedKey>): Promise<MintedKey> {
-  return out === undefined ? mint() : writeSecret(cli, out, mint);
+/** Writes the secret before the key is made or rotated: one that can't be handed out must not come into force. */
+export async function handOut(
+  cli: Cli,
+  { out, mode }: { out: string | undefined; mode: KeyMode },
+  putInForce: (fresh: FreshSecret) => Promise<MintedKey>,
+): Promise<MintedKey> {
+  const fresh = mintKey(mode);
+  if (out === undefined) return putInForce(fresh);
+  const path = makeSecretFile(cli, out, fresh);
+  return putInForce(fresh).catch((error) => {
+    rmSync(path);
+    throw error;
+  });
 }
 
-/** Makes the file before the key: a secret that can't be handed out must not come into being. */
-export async function writeSecret<Minted extends { secret: string }>(
-  cli: Cli,
-  out: string,
-  mint: () => Promise<Minted>,
-): Promise<Minted> {
-  const file = resolve(cli.io.cwd, out);
-  makeFile({ path: file, text: '', mode: 0o600 });
-  try {
-    const minted = await mint();
-    writeFileSync(file, `${minted.secret}\n`);
-    return minted;
-  } catch (error) {
-    rmSync(file);
-    throw error;
-  }
+/** Only its owner can read it. Returns its path. */
+export function makeSecretFile(cli: Cli, out: string, { secret }: FreshSecret): string {
+  const path = resolve(cli.io.cwd, out);
+  makeFile({ path, text: `${secret}\n`, mode: 0o600 });
+  return path;
 }
 
 /** A secret is shown once: who does not get to see it must hear so. */

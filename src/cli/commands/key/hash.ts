@@ -5,7 +5,7 @@ import { RankdError } from '../../../errors.ts';
 import { newFileName } from '../../arguments.ts';
 import type { Cli } from '../../cli.ts';
 import { examples } from '../../help.ts';
-import { writeSecret } from './hand-out.ts';
+import { makeSecretFile } from './hand-out.ts';
 
 interface HashOptions {
   new?: string;
@@ -31,7 +31,7 @@ async function hash(cli: Cli, dash: string | undefined, { new: file, test }: Has
       hint: 'rankd key hash --help',
     });
   }
-  const { secret, mode } = file === undefined ? await read(cli) : await make(cli, file, test ? 'test' : 'live');
+  const { secret, mode } = file === undefined ? await read(cli) : make(cli, file, test ? 'test' : 'live');
   const digest = hashKey(secret);
   cli.print({ hash: digest, mode, out: file ?? null }, digest);
   cli.say(`Declare it in rankd.yaml:\n\nkeys:\n  - name: my-game\n    hash: ${digest}\n    mode: ${mode}`);
@@ -46,8 +46,8 @@ async function read(cli: Cli): Promise<{ secret: string; mode: KeyMode }> {
   });
 }
 
-async function make(cli: Cli, file: string, mode: KeyMode): Promise<{ secret: string; mode: KeyMode }> {
-  const { secret } = mintKey(mode);
-  await writeSecret(cli, file, async () => ({ secret }));
-  return { secret, mode };
+function make(cli: Cli, file: string, mode: KeyMode): { secret: string; mode: KeyMode } {
+  const fresh = mintKey(mode);
+  makeSecretFile(cli, file, fresh);
+  return { secret: fresh.secret, mode };
 }

@@ -37,7 +37,9 @@ async function rotate(
       });
     }
     const oldExpiresAt = systemClock.now() + overlap;
-    const minted = await handOut(cli, out, () => rotateKey(store, { key, oldExpiresAt }, cli.by));
+    const minted = await handOut(cli, { out, mode: key.mode }, (fresh) =>
+      rotateKey(store, { key, oldExpiresAt }, cli.by, fresh),
+    );
     await printMinted(cli, minted, out, {});
     cli.say(
       overlap === 0
