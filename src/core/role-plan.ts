@@ -1,5 +1,5 @@
 import { RankdError } from '../errors.ts';
-import type { Direction, Member, RankChange, Role } from './model.ts';
+import type { Member, RankChange, Role } from './model.ts';
 import { shorten } from './shorten.ts';
 import { type Goal, type Step, steps } from './steps.ts';
 
@@ -195,25 +195,4 @@ function listed(items: string[], mostBytes = 900): string {
 /** Ascending. */
 export function roleIds(roles: Role[]): number[] {
   return roles.map((role) => role.id).sort((a, b) => a - b);
-}
-
-/** The role that a member gets with the next rank up or down. Throws `rank_not_allowed` at the end, and `ambiguous_rank`. */
-export function nextRole(scheme: RoleScheme, member: Member, step: Direction): Role {
-  const rank = highestRank(scheme, heldRoles(scheme.roles, member));
-  const next = neighbour(scheme, { rank, direction: step === 'promote' ? 'up' : 'down' });
-  if (next !== undefined) return next;
-  const end = step === 'promote' ? 'highest' : 'lowest';
-  throw new RankdError('rank_not_allowed', `Member ${member.userId} already has the ${end} rank that can be given.`);
-}
-
-/** The neighbouring rank that can be given, one `up` or `down` from `rank`; `undefined` at the end. Throws `ambiguous_rank`. */
-export function neighbour(
-  scheme: RoleScheme,
-  { rank, direction }: { rank: number; direction: 'up' | 'down' },
-): Role | undefined {
-  const isUp = direction === 'up';
-  const beyond = givableRoles(scheme).filter((role) => (isUp ? role.rank > rank : role.rank < rank));
-  const nearest = (isUp ? Math.min : Math.max)(...beyond.map((role) => role.rank));
-  const target = beyond.find((role) => role.rank === nearest);
-  return target === undefined ? undefined : resolveTarget(scheme, nearest);
 }

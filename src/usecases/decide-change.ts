@@ -7,8 +7,9 @@ import {
 } from '../core/acting-account.ts';
 import { roleTitle } from '../core/describe.ts';
 import type { Direction, KeyRules, RankRequest, Role } from '../core/model.ts';
+import { nextRole } from '../core/next-role.ts';
 import { type PolicyCase, policyRules } from '../core/policy.ts';
-import { heldRoles, nameForRequest, nextRole, type RolePlan, type RoleScheme, rolePlan } from '../core/role-plan.ts';
+import { heldRoles, nameForRequest, type RolePlan, type RoleScheme, rolePlan } from '../core/role-plan.ts';
 import { mustVerifyRanker, refusalOfRanker } from '../core/rules/rankers.ts';
 import { RankdError } from '../errors.ts';
 import type { CallContext } from '../ports.ts';
@@ -106,7 +107,7 @@ export async function planChange(
     },
     (found) => `holds ${heldRoles(found.scheme.roles, found.member).map(roleTitle).join(', ')}`,
   );
-  const target = typeof asked === 'string' ? nextRole(scheme, member, asked) : asked;
+  const target = typeof asked === 'string' ? nextRole(scheme, member, asked, app.policy.lockedRoles) : asked;
   const newRankId = step === undefined ? request.newRankId : nameForRequest(scheme, target);
   return { plan: rolePlan(scheme, member, target), scheme, newRankId, acting };
 }

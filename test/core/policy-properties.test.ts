@@ -1,8 +1,9 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { directions, type KeyRules } from '../../src/core/model.ts';
+import { neighbour } from '../../src/core/next-role.ts';
 import { type Policy, type PolicyCase, type PolicyRule, policyRules } from '../../src/core/policy.ts';
-import { givableRoles, heldRoles, neighbour, rolePlan } from '../../src/core/role-plan.ts';
+import { givableRoles, heldRoles, rolePlan } from '../../src/core/role-plan.ts';
 import { direction, steps } from '../../src/core/rules/moves.ts';
 import { refusalOfRanker } from '../../src/core/rules/rankers.ts';
 import { ceiling, floor } from '../../src/core/rules/ranks.ts';

@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { Member, Role, RoleKind } from '../../src/core/model.ts';
+import { neighbour } from '../../src/core/next-role.ts';
 import {
   givableRoles,
   heldRoles,
@@ -8,7 +9,6 @@ import {
   isReached,
   listRoles,
   nameForRequest,
-  neighbour,
   type RoleScheme,
   resolveLadder,
   resolveTarget,
@@ -419,6 +419,13 @@ describe('the neighbouring role', () => {
       expect(codeOf(() => neighbour(scheme(), from))).toBe('ambiguous_rank');
       expect(neighbour(scheme('mid', 'twinA', 'high'), from)).toBe(role('twinA'));
     }
+  });
+
+  test('is never a locked one, also where that shares its rank with another', () => {
+    const [up, down] = [{ rank: 10, direction: 'up' } as const, { rank: 100, direction: 'down' } as const];
+    expect(neighbour(scheme(), up, [50, idBase + 70])).toBe(role('twinB'));
+    expect(neighbour(scheme(), down, [70])).toBe(role('mid'));
+    expect(neighbour(scheme(), up, [50, 70, 100])).toBeUndefined();
   });
 
   test('up and down again comes back, in every group without shared ranks', () => {

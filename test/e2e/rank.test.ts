@@ -98,6 +98,21 @@ test.concurrent('a step beyond the highest or the lowest rank is refused, and is
   expect(await history(home)).toEqual([]);
 });
 
+test.concurrent('promote and demote pass over locked roles', async () => {
+  using home = withPolicy('locked_roles: [20, 1], steps: adjacent');
+  for (const [step, rank] of [
+    ['promote', 50],
+    ['demote', 10],
+  ] as const) {
+    const { change } = await home.json<{ change: object }>('rank', step, trainee);
+    expect(change).toMatchObject({ state: 'applied', newRankId: rank });
+  }
+  expect(await home.here(['rank', 'demote', trainee])).toMatchObject({
+    code: 5,
+    stderr: expect.stringContaining('already has the lowest rank that can be given'),
+  });
+});
+
 test.concurrent('rank test tells a platform that does not answer from one that only does not say who acts', async () => {
   await using system = await openCloudHome();
   const { home, roblox } = system;

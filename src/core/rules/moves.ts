@@ -1,9 +1,9 @@
 import { RankdError } from '../../errors.ts';
 import { roleTitle } from '../describe.ts';
 import type { Direction } from '../model.ts';
+import { rungs } from '../next-role.ts';
 import type { PolicyRule } from '../policy.ts';
-import { givableRoles, type RolePlan } from '../role-plan.ts';
-import { isNamed } from './touched-roles.ts';
+import type { RolePlan } from '../role-plan.ts';
 
 export const direction: PolicyRule = {
   name: 'direction',
@@ -16,16 +16,13 @@ export const direction: PolicyRule = {
   },
 };
 
-/** Locked roles are no steps: nobody could ever stand on them to go on. */
 export const steps: PolicyRule = {
   name: 'steps',
   refusal({ policy, scheme, plan }) {
     if (policy.steps === 'any') return undefined;
     const { rankBefore, rankAfter, target } = plan;
     const [lower, upper] = [Math.min(rankBefore, rankAfter), Math.max(rankBefore, rankAfter)];
-    const skipped = givableRoles(scheme).find(
-      (role) => role.rank > lower && role.rank < upper && !isNamed(role, policy.lockedRoles),
-    );
+    const skipped = rungs(scheme, policy.lockedRoles).find(({ rank }) => rank > lower && rank < upper);
     if (skipped === undefined) return undefined;
     return new RankdError(
       'rank_not_allowed',
