@@ -1,7 +1,7 @@
 import type { RankChange } from '../core/model.ts';
 import { isoOrNull } from './time.ts';
 
-/** A rank change as `--json` lists it: always the same fields, absent ones null, times ISO 8601. */
+/** A rank change as `--json` lists it: always the same fields, absent and unknown ones null, times ISO 8601. */
 export function changeDocument(change: RankChange) {
   return {
     id: change.id,
@@ -11,10 +11,10 @@ export function changeDocument(change: RankChange) {
     rankeeName: change.rankeeName,
     rankerId: change.rankerId,
     rankerName: change.rankerName,
-    newRankId: change.newRankId,
+    newRankId: askedRank(change),
     roleId: change.roleId ?? null,
     rolesBefore: change.rolesBefore,
-    rolesAfter: change.rolesAfter,
+    rolesAfter: change.finishedAt === undefined ? null : change.rolesAfter,
     keyId: change.keyId ?? null,
     placeId: change.placeId ?? null,
     command: change.command ?? null,
@@ -38,6 +38,11 @@ export function detailedChangeDocument(change: RankChange) {
     undoId: change.undoId ?? null,
     idempotencyKey: change.idempotencyKey ?? null,
   };
+}
+
+/** The rank or role that was asked for; null of an undo that was refused before it came to one. */
+export function askedRank({ newRankId, undoId }: RankChange): number | null {
+  return undoId !== undefined && newRankId === 0 ? null : newRankId;
 }
 
 /** A member in a table: the id alone where the caller gave no name. */

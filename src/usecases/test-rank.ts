@@ -1,6 +1,6 @@
 import { accessChecks, type Caller } from '../core/access.ts';
 import type { Key, RankRequest } from '../core/model.ts';
-import { isRankdError, type RankdError } from '../errors.ts';
+import { isRankdError, RankdError } from '../errors.ts';
 import type { CallContext } from '../ports.ts';
 import { checkNames, type Decision, decideChange, type Examiner } from './decide-change.ts';
 import type { Ranking } from './ranking.ts';
@@ -46,8 +46,16 @@ async function checkAccess({ store, clock }: Ranking, { key, placeId }: TestRank
   const caller: Caller = { workspace: await store.getWorkspace(), key, ...(entry !== undefined && { entry }) };
   for (const { name, refusal } of accessChecks) {
     if (name === 'whitelist' && placeId === undefined) list.skip(name, 'name the game with --place to check it');
-    else list.hold(name, refusal(caller, { scope: 'rank', placeId: placeId ?? 0, now: clock.now() }));
+    else list.hold(name, forOperator(refusal(caller, { scope: 'rank', placeId: placeId ?? 0, now: clock.now() })));
   }
+}
+
+/** Why a key is not accepted, which whoever presents it does not get to know. */
+function forOperator(refusal: RankdError | undefined): RankdError | undefined {
+  if (refusal?.code !== 'invalid_key' || refusal.internal === undefined) return refusal;
+  const { code, internal, hint } = refusal;
+  const why = `${internal.slice(0, 1).toUpperCase()}${internal.slice(1)}.`;
+  return new RankdError(code, why, hint === undefined ? {} : { hint });
 }
 
 class Checklist implements Examiner {

@@ -99,6 +99,24 @@ test.concurrent('a change made with `rank set` is in the history with exactly th
   });
 });
 
+test.concurrent('what is not known of a change is null: the roles that an open one leaves, the rank of an undo that came to none', async () => {
+  using home = new CliHome();
+  const held = { rolesBefore: [1, 2], rolesAfter: [1, 3] };
+  await keep(
+    home,
+    change('chg_1', { undoId: 'undo_x', newRankId: 0 }),
+    change('chg_2', { ...held, state: 'failed', rolesAfter: [], finishedAt: Date.UTC(2026, 4, 1) }),
+    change('chg_3', { ...held, state: 'unknown' }),
+  );
+  const { changes } = await home.json<Changes>('history', 'list');
+  expect(changes).toMatchObject([
+    { rolesBefore: [1, 2], rolesAfter: null },
+    { rolesBefore: [1, 2], rolesAfter: [] },
+    { newRankId: null },
+  ]);
+  expect((await home.here(['history', 'list'])).stdout).toMatch(/chg_1 +refused +Ada \(1001\) +- /);
+});
+
 test.concurrent('a member whose name nobody gave is listed by the id alone', async () => {
   using home = new CliHome();
   await keep(home, change('chg_named'), change('chg_bare', { rankeeName: '' }));

@@ -55,6 +55,20 @@ test.concurrent('rank test lists every check in order, and names what decided wh
   expect(stdout).toMatch(/try: rankd key set KEY --direction both/);
 });
 
+test.concurrent('rank test tells the operator why a key is not accepted, which games do not get to know', async () => {
+  using home = new CliHome();
+  await home.run(['key', 'create', 'game']);
+  await home.run(['workspace', 'suspend', '--yes']);
+  const { checks } = await dryRun(home, trainee, '20', '--key', 'game');
+  expect(checks[0]).toMatchObject({
+    name: 'workspace',
+    state: 'FAIL',
+    code: 'invalid_key',
+    detail: expect.stringMatching(/^The workspace is suspended \(key_\w+\)\.$/),
+    try: 'rankd workspace resume',
+  });
+});
+
 test.concurrent('rank test reads the ranker, and says what it found', async () => {
   using home = withPolicy('ranker_check: verify');
   const allowed = await dryRun(home, trainee, '20', '--ranker', captain);

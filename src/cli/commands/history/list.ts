@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import type { RankChange } from '../../../core/model.ts';
 import { wholeNumber } from '../../arguments.ts';
-import { changeDocument, rankeeTitle } from '../../change-document.ts';
+import { askedRank, changeDocument, rankeeTitle } from '../../change-document.ts';
 import type { Cli } from '../../cli.ts';
 import { examples } from '../../help.ts';
 import { table } from '../../table.ts';
@@ -46,7 +46,7 @@ function toRow(change: RankChange, keyNames: ReadonlyMap<string, string>): strin
     change.id,
     change.dryRun ? `${change.state} (test)` : change.state,
     rankeeTitle(change),
-    String(change.newRankId),
+    String(askedRank(change) ?? '-'),
     change.keyId === undefined ? '-' : (keyNames.get(change.keyId) ?? change.keyId),
     change.message,
   ];
