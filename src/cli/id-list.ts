@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
+import { codeOf } from '../error-code.ts';
 import { RankdError } from '../errors.ts';
 import { asPlaceId, idIn } from './arguments.ts';
 import type { Io } from './io.ts';
@@ -48,13 +49,13 @@ async function readList(io: Io, file: string): Promise<string> {
   try {
     return readFileSync(resolve(io.cwd, file), 'utf8');
   } catch (cause) {
-    if (cause instanceof Error && 'code' in cause && cause.code === 'EISDIR') {
+    if (codeOf(cause) === 'EISDIR') {
       throw new RankdError('usage', `${file} is a folder.`, {
         cause,
         hint: 'name a file in it, or - for standard input',
       });
     }
-    const isMissing = cause instanceof Error && 'code' in cause && cause.code === 'ENOENT';
+    const isMissing = codeOf(cause) === 'ENOENT';
     throw new RankdError(
       isMissing ? 'not_found' : 'no_permission',
       `${file} ${isMissing ? 'does not exist' : "can't be read"}.`,

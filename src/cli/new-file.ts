@@ -1,5 +1,6 @@
 import { accessSync, constants, existsSync, lstatSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
+import { codeOf } from '../error-code.ts';
 import { RankdError } from '../errors.ts';
 import { asFileError } from '../stores/sqlite/write-whole.ts';
 
@@ -28,8 +29,7 @@ export function makeFile({ path, text, mode = 0o666 }: NewFile): void {
   try {
     writeFileSync(path, '', { flag: 'wx', mode });
   } catch (cause) {
-    const exists = cause instanceof Error && 'code' in cause && cause.code === 'EEXIST';
-    throw exists ? alreadyThere(path, anotherName) : asFileError(cause, path);
+    throw codeOf(cause) === 'EEXIST' ? alreadyThere(path, anotherName) : asFileError(cause, path);
   }
   try {
     writeFileSync(path, text, { flush: true });

@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { type Document, isMap, isScalar, LineCounter, parseDocument, type YAMLError } from 'yaml';
+import { codeOf } from '../error-code.ts';
 import { RankdError } from '../errors.ts';
 import { excerpt } from './excerpt.ts';
 import type { Layer } from './layer.ts';
@@ -97,7 +98,7 @@ function isUtf16(bytes: Buffer): boolean {
 }
 
 function unreadable(name: string, cause: unknown): RankdError {
-  const code = cause instanceof Error && 'code' in cause ? cause.code : undefined;
+  const code = codeOf(cause);
   if (code === 'ENOENT' || code === 'ENOTDIR') {
     const hint = 'check the path; config/rankd.example.yaml shows every setting';
     return new RankdError('config_invalid', `The configuration file ${name} does not exist.`, { hint, cause });

@@ -1,5 +1,6 @@
 import { existsSync, readFileSync, statSync } from 'node:fs';
 import { join, resolve } from 'node:path';
+import { codeOf } from '../error-code.ts';
 import type { Origin } from './layer.ts';
 import { Secret } from './secret.ts';
 
@@ -98,7 +99,7 @@ function looksLikeKey(path: string): boolean {
 }
 
 function whyUnreadable(error: unknown): string {
-  const code = error instanceof Error && 'code' in error ? error.code : undefined;
+  const code = codeOf(error);
   if (code === 'ENOENT' || code === 'ENOTDIR') return 'does not exist';
   if (code === 'EACCES' || code === 'EPERM') return 'may not be read by this user';
   return `cannot be read (${code})`;

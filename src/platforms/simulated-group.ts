@@ -1,6 +1,7 @@
 import { closeSync, openSync } from 'node:fs';
 import Database from 'better-sqlite3';
 import type { Member, Role } from '../core/model.ts';
+import { codeOf } from '../error-code.ts';
 import { RankdError } from '../errors.ts';
 
 /** The group that a simulation starts from. Every id is at most 2^53-1. */
@@ -75,7 +76,7 @@ function createPrivate(file: string): void {
     // never opens a file that exists: closing it again would drop the locks of this process's other handles on it
     closeSync(openSync(file, 'ax', 0o600));
   } catch (error) {
-    if (!(error instanceof Error && 'code' in error && error.code === 'EEXIST')) throw error;
+    if (codeOf(error) !== 'EEXIST') throw error;
   }
 }
 

@@ -1,5 +1,6 @@
 import { accessSync, chmodSync, chownSync, closeSync, constants, mkdirSync, openSync, statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
+import { codeOf } from '../../error-code.ts';
 import { RankdError } from '../../errors.ts';
 
 /**
@@ -115,8 +116,4 @@ function dataDirError(cause: unknown, dataDir: string): RankdError {
         cause,
       });
   }
-}
-
-function codeOf(error: unknown): unknown {
-  return error instanceof Error && 'code' in error ? error.code : undefined;
 }

@@ -1,6 +1,6 @@
 import { constants, copyFileSync, existsSync, linkSync, renameSync, statSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
-import Database from 'better-sqlite3';
+import { codeOf } from '../../error-code.ts';
 import { RankdError } from '../../errors.ts';
 import type { Clock } from '../../ports.ts';
 import { appendEvent } from './audit.ts';
@@ -138,9 +138,4 @@ function inUse(file: string, cause?: unknown): RankdError {
     hint: `end what works on ${dirname(file)}, then run it again`,
     cause,
   });
-}
-
-function codeOf(error: unknown): string {
-  if (error instanceof Database.SqliteError) return error.code;
-  return error instanceof Error && 'code' in error ? String(error.code) : '';
 }

@@ -1,5 +1,6 @@
 import { dirname } from 'node:path';
 import Database from 'better-sqlite3';
+import { codeOf } from '../../error-code.ts';
 import { type ErrorDetails, RankdError } from '../../errors.ts';
 
 /** What the operator reads for an error of SQLite's (https://sqlite.org/rescode.html). A RankdError passes unchanged. */
@@ -21,9 +22,7 @@ export function toStoreError(error: unknown, file: string): RankdError {
 
 /** True where Node could not find the addon, or not load it: the package is not there, or not for this machine. */
 function isOfAddon(error: unknown): boolean {
-  return (
-    error instanceof Error && 'code' in error && ['MODULE_NOT_FOUND', 'ERR_DLOPEN_FAILED'].includes(`${error.code}`)
-  );
+  return ['MODULE_NOT_FOUND', 'ERR_DLOPEN_FAILED'].includes(codeOf(error));
 }
 
 function addonMissing(cause: unknown): RankdError {

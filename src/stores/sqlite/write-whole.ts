@@ -1,6 +1,6 @@
 import { closeSync, existsSync, fsyncSync, linkSync, openSync, renameSync, rmSync } from 'node:fs';
 import { dirname } from 'node:path';
-import Database from 'better-sqlite3';
+import { codeOf } from '../../error-code.ts';
 import { RankdError } from '../../errors.ts';
 
 export interface WholeFile {
@@ -123,9 +123,4 @@ function alreadyThere(file: string): RankdError {
   return new RankdError('already_exists', `${file} already exists and was left as it is.`, {
     hint: 'choose another name, or replace it with --force',
   });
-}
-
-function codeOf(error: unknown): string {
-  if (error instanceof Database.SqliteError) return error.code;
-  return error instanceof Error && 'code' in error ? String(error.code) : '';
 }
