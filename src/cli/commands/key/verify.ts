@@ -2,6 +2,8 @@ import { Argument, type Command } from 'commander';
 import { systemClock } from '../../../clock.ts';
 import { accessChecks, wrongMode } from '../../../core/access.ts';
 import { hashKey, keyMode } from '../../../core/api-key.ts';
+import type { KeyMode } from '../../../core/model.ts';
+import type { Presented } from '../../../ports.ts';
 import { asPlaceId } from '../../arguments.ts';
 import type { Cli } from '../../cli.ts';
 import { ExitCode } from '../../exit-code.ts';
@@ -25,22 +27,11 @@ export function verifyCommand(key: Command, cli: Cli): void {
 
 async function verify(cli: Cli, { place }: { place?: number }): Promise<void> {
   const secret = (await cli.io.readStdin()).trim();
+  const mode = keyMode(secret);
   await cli.withStore(async (store) => {
-    const presented = keyMode(secret) && store.findPresented({ hash: hashKey(secret), placeId: place ?? 0 });
-    const question = { now: systemClock.now(), placeId: place ?? 0 };
-    const refusals = presented
-      ? [
-          ...(presented.key.mode === keyMode(secret) ? [] : [wrongMode(presented.key)]),
-          ...accessChecks
-            .filter(({ name }) => name !== 'scope' && (name !== 'whitelist' || place !== undefined))
-            .flatMap((check) => check.refusal(presented, { ...question, scope: 'rank' }) ?? []),
-        ]
-      : [];
-    const reason = presented
-      ? refusals.map(({ code, internal, message }) => (code === 'invalid_key' ? internal : message))[0]
-      : keyMode(secret)
-        ? 'no such key'
-        : 'not an API key, or mistyped';
+    const presented = mode && store.findPresented({ hash: hashKey(secret), placeId: place ?? 0 });
+    const unknown = mode === undefined ? 'not an API key, or mistyped' : 'no such key';
+    const reason = presented ? whyRefused(presented, { mode, place }) : unknown;
     const document = {
       accepted: reason === undefined,
       reason: reason ?? null,
@@ -49,4 +40,18 @@ async function verify(cli: Cli, { place }: { place?: number }): Promise<void> {
     cli.print(document, reason === undefined ? `yes: key "${presented?.key.name}"` : `no: ${reason}`);
     if (reason !== undefined) throw new ExitCode(5);
   });
+}
+
+/** What is wrong with a key first, in the operator's words; `undefined` where nothing is. */
+function whyRefused(
+  presented: Presented,
+  { mode, place }: { mode: KeyMode | undefined; place: number | undefined },
+): string | undefined {
+  if (presented.key.mode !== mode) return wrongMode(presented.key).internal;
+  const question = { scope: 'rank', placeId: place ?? 0, now: systemClock.now() } as const;
+  const refusal = accessChecks
+    .filter(({ name }) => name !== 'scope' && (name !== 'whitelist' || place !== undefined))
+    .map((check) => check.refusal(presented, question))
+    .find((found) => found !== undefined);
+  return refusal?.code === 'invalid_key' ? refusal.internal : refusal?.message;
 }
