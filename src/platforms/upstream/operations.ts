@@ -19,14 +19,6 @@ export type Operation = keyof typeof operations;
 
 /** A gate for each operation: their budgets are separate. */
 export function openGates(clock: Clock): Record<Operation, RateGate> {
-  const gate = (operation: Operation) => new RateGate({ ...operations[operation], clock });
-  return {
-    group: gate('group'),
-    roles: gate('roles'),
-    memberships: gate('memberships'),
-    assign: gate('assign'),
-    unassign: gate('unassign'),
-    introspect: gate('introspect'),
-    publicRoles: gate('publicRoles'),
-  };
+  const gates = Object.entries(operations).map(([name, options]) => [name, new RateGate({ ...options, clock })]);
+  return Object.fromEntries(gates);
 }
