@@ -60,12 +60,7 @@ export function keyStore(db: Connection, clock: Pick<Clock, 'now'>): Omit<KeySto
     async rotateKey({ keyId, secret, oldExpiresAt }, by) {
       const now = clock.now();
       return db.write(() => {
-        const key = requireOwnKey(db, keyId, now);
-        if (key.revokedAt !== undefined) {
-          throw new RankdError('conflict', `Key ${key.name} is revoked, so it cannot get a new secret.`, {
-            hint: 'make a new key with `rankd key create NAME`',
-          });
-        }
+        refuseRevoked(requireOwnKey(db, keyId, now), 'it cannot get a new secret');
         // Never later than it was: a second rotation does not give a secret that is on its way out more time.
         db.run(
           `UPDATE key_secrets SET replaced_at = coalesce(replaced_at, @now),
@@ -83,11 +78,7 @@ export function keyStore(db: Connection, clock: Pick<Clock, 'now'>): Omit<KeySto
       const now = clock.now();
       return db.write(() => {
         const key = requireOwnKey(db, keyId, now);
-        if (key.revokedAt !== undefined) {
-          throw new RankdError('conflict', `Key ${key.name} is revoked, so there is nothing left to set.`, {
-            hint: 'make a new key with `rankd key create NAME`',
-          });
-        }
+        refuseRevoked(key, 'there is nothing left to set');
         const detail = setRules(db, key, rules);
         appendEvent(db, { at: now, by, action: 'key.set', subject: keyId, detail });
         return requireKey(db, keyId, now);
@@ -167,6 +158,13 @@ function requireOwnKey(db: Connection, id: string, now: number): Key {
   const key = requireKey(db, id, now);
   refuseDeclared(`Key "${key.name}"`, key);
   return key;
+}
+
+function refuseRevoked({ name, revokedAt }: Key, consequence: string): void {
+  if (revokedAt === undefined) return;
+  throw new RankdError('conflict', `Key ${name} is revoked, so ${consequence}.`, {
+    hint: 'make a new key with `rankd key create NAME`',
+  });
 }
 
 function refuseTakenName(db: Connection, name: string): void {
