@@ -47,6 +47,7 @@ export interface SimulatedConfig {
   groupFile: string | undefined;
 }
 
+/** Where a key is paused; all keys together may do three times that. */
 export interface BreakerConfig {
   enabled: boolean;
   /** Different members that one key may demote per window. */

@@ -1,12 +1,7 @@
+import type { RetentionConfig } from '../config/config.ts';
 import { idempotencyWindowMs } from '../core/model.ts';
 import type { Ports } from '../ports.ts';
 import type { Ranking } from './ranking.ts';
-
-/** How long records are kept, in milliseconds; `undefined`: for ever. */
-export interface Retention {
-  historyMs: number | undefined;
-  auditMs: number | undefined;
-}
 
 /** Few enough that requests do not notice a step, with room between two steps for them. */
 const stepRows = 300;
@@ -16,7 +11,11 @@ const pauseMs = 100;
  * One round: removes what is older than it has to be kept, oldest first, until nothing is or `stop` is aborted. The audit tells
  * once a round how much went.
  */
-export async function pruneRecords(app: Ranking, { historyMs, auditMs }: Retention, stop: AbortSignal): Promise<void> {
+export async function pruneRecords(
+  app: Ranking,
+  { historyMs, auditMs }: RetentionConfig,
+  stop: AbortSignal,
+): Promise<void> {
   if (historyMs !== undefined) {
     const before = app.clock.now() - Math.max(historyMs, neededMs(app));
     let after: number | undefined = 0;

@@ -1,25 +1,16 @@
+import type { BreakerConfig } from '../config/config.ts';
 import type { Policy } from '../core/policy.ts';
 import type { Ports } from '../ports.ts';
 import type { GroupView } from './group-view.ts';
 import type { MemberTurns } from './member-turns.ts';
 import type { RecentWrites } from './recent-writes.ts';
 
-/** How many different members one key may change within the window before it is paused; all keys together three times that. */
-export interface BreakerSettings {
-  demotions: number;
-  /** `undefined`: only demotions are counted. */
-  highRank: number | undefined;
-  /** Of members at or above `highRank`. */
-  highChanges: number;
-  windowMs: number;
-}
-
 /** What changing ranks needs: the ports, the owner's rules, and what this process has in hand. */
 export interface Ranking extends Ports {
   group: GroupView;
   policy: Policy;
   /** `undefined`: turned off. */
-  breaker: BreakerSettings | undefined;
+  breaker: BreakerConfig | undefined;
   /** How long a change may take, in milliseconds. */
   deadlineMs: number;
   /** True in the daemon, which alone works on changes that came with a key. */
