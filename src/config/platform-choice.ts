@@ -25,13 +25,10 @@ export function choosePlatform(sources: PlatformKeySources): ChosenPlatform {
     return { kind: 'simulated', choice, key: undefined, problems: [], warnings: keyWithoutGroup(sources) };
   }
   const key = readPlatformKey(sources);
-  const choice = typeof groupId === 'number' && key?.secret ? openCloud(groupId, key.secret) : undefined;
+  const choice: PlatformChoice | undefined =
+    typeof groupId === 'number' && key?.secret ? { kind, groupId, apiKey: key.secret } : undefined;
   const problems = [...groupMissing(origins), ...keyProblems(origins, key)];
   return { kind, choice, key, problems, warnings: key?.warning === undefined ? [] : [key.warning] };
-}
-
-function openCloud(groupId: number, apiKey: Secret): PlatformChoice {
-  return { kind: 'open-cloud', groupId, apiKey };
 }
 
 /** Somebody who set up a key meant the real group. */

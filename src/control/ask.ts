@@ -32,6 +32,6 @@ export async function exchange(
   const { request } = await import('node:http'); // takes longer to load than most commands run
   const signal = AbortSignal.timeout(timeoutMs);
   const sent = request({ ...what, agent: false, signal }).end();
-  const [response]: [IncomingMessage] = (await once(sent, 'response')) as [IncomingMessage];
+  const [response] = (await once(sent, 'response')) as [IncomingMessage];
   return { status: response.statusCode, body: await text(response) };
 }

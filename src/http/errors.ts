@@ -54,7 +54,7 @@ export type PublicCode = {
 
 export const publicCodes = (Object.keys(statuses) as ErrorCode[]).filter(isPublic);
 
-export function isPublic(code: ErrorCode): code is PublicCode {
+function isPublic(code: ErrorCode): code is PublicCode {
   return statuses[code] !== 500 || code === 'internal';
 }
 
@@ -95,7 +95,7 @@ function startOf(error: RankdError): string {
 }
 
 /** As much of a message as an answer has room for: names come from callers, and one character can take six bytes in JSON. */
-export function fitting(message: string): string {
+function fitting(message: string): string {
   if (message.length * 6 <= mostMessageBytes) return message;
   let bytes = 0;
   let fits = '';

@@ -23,16 +23,8 @@ export class SimulatedPlatform implements Platform {
    * Opens or makes the file, whose folder must exist. What was written to the group stays until another `seed` is given,
    * which replaces it. Throws `store_unavailable`, and `config_invalid` for a file that is another database.
    */
-  static open({
-    file,
-    seed,
-    actingUserId,
-  }: {
-    file: string;
-    seed: GroupSeed;
-    actingUserId?: number;
-  }): SimulatedPlatform {
-    return orUnavailable(() => new SimulatedPlatform(openGroup(file, seed), actingUserId ?? seed.actingUserId));
+  static open({ file, seed }: { file: string; seed: GroupSeed }): SimulatedPlatform {
+    return orUnavailable(() => new SimulatedPlatform(openGroup(file, seed), seed.actingUserId));
   }
 
   async group(call: CallContext): Promise<Group> {

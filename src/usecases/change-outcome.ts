@@ -52,7 +52,7 @@ export function outcomeOf(error: RankdError): ChangeOutcome {
   };
 }
 
-export function endState(code: ErrorCode): Exclude<ChangeState, 'pending' | 'applied'> {
+function endState(code: ErrorCode): Exclude<ChangeState, 'pending' | 'applied'> {
   if (code === 'outcome_unknown') return 'unknown';
   return refusals.has(code) ? 'refused' : 'failed';
 }

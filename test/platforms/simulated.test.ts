@@ -159,7 +159,7 @@ describe('who acts on a simulated group', () => {
 const unavailable = expect.objectContaining({ code: 'store_unavailable' });
 
 function open(seed = sampleGroup, actingUserId = seed.actingUserId): SimulatedPlatform {
-  const platform = SimulatedPlatform.open({ file, seed, actingUserId });
+  const platform = SimulatedPlatform.open({ file, seed: { ...seed, actingUserId } });
   opened.push(platform);
   return platform;
 }

@@ -33,7 +33,7 @@ export const steps: PolicyRule = {
 };
 
 /** `undefined` where the highest rank stays what it is. */
-export function directionOf({ rankBefore, rankAfter }: RolePlan): Direction | undefined {
+function directionOf({ rankBefore, rankAfter }: RolePlan): Direction | undefined {
   if (rankAfter === rankBefore) return undefined;
   return rankAfter > rankBefore ? 'promote' : 'demote';
 }
