@@ -48,6 +48,7 @@ const shared = [
   'listen-error',
   'core/api-key',
   'core/model',
+  'core/shorten',
   'config/duration',
   'config/locate',
   'config/problem',

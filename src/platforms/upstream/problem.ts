@@ -1,3 +1,5 @@
+import { shorten } from '../../core/shorten.ts';
+
 /** What an error body says, whichever of the platform's envelopes it came in. */
 export interface Problem {
   /** e.g. `PERMISSION_DENIED`, or a number as text; absent where the envelope has none. */
@@ -35,7 +37,7 @@ function clean(raw: string): string {
     .slice(0, longestMessage * 4)
     .replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]+/gu, ' ')
     .trim();
-  return line.length > longestMessage ? `${line.slice(0, longestMessage - 1)}…` : line;
+  return shorten(line, longestMessage);
 }
 
 function isPage(body: string): boolean {

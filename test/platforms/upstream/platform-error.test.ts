@@ -96,4 +96,8 @@ describe("the platform's own words", () => {
     expect(message).not.toMatch(/[\p{Cc}\p{Cf}]/u);
     expect(message.length).toBeLessThan(300);
   });
+
+  test('are cut between characters, never inside one', () => {
+    expect(read(400, v2('INVALID_ARGUMENT', '🙂'.repeat(300))).message).toContain(`: ${'🙂'.repeat(199)}…)`);
+  });
 });
