@@ -1,6 +1,5 @@
 import { RankdError } from '../errors.ts';
 import type { Cli } from './cli.ts';
-
 import { printable } from './safe-text.ts';
 
 /** One line of CSV (RFC 4180), its line break included. Cells are safe to open in a spreadsheet and to show on a terminal. */
