@@ -7,6 +7,7 @@ import type { DaemonStatus } from '../../control/daemon-status.ts';
 import type { ChangeState } from '../../core/model.ts';
 import { RankdError } from '../../errors.ts';
 import { isDaemonRunning } from '../../stores/sqlite/daemon-lock.ts';
+import { databaseName } from '../../stores/sqlite/existing.ts';
 import type { Cli } from '../cli.ts';
 import { ExitCode } from '../exit-code.ts';
 import { facts } from '../facts.ts';
@@ -80,7 +81,7 @@ async function look(cli: Cli): Promise<Found> {
 }
 
 async function readHistory(cli: Cli): Promise<History | undefined> {
-  if (!existsSync(join(cli.dataDir, 'rankd.db'))) return undefined;
+  if (!existsSync(join(cli.dataDir, databaseName))) return undefined;
   return cli.withStore(async (store) => ({
     openChanges: (await store.openChanges()).length,
     today: await store.countChanges(midnightBefore(systemClock.now())),

@@ -91,5 +91,5 @@ function isSameFolder(one: string, other: string): boolean {
 const ownFiles = new Set([
   'daemon.lock',
   'daemon.sock',
-  ...['rankd.db', 'simulated-group.db'].flatMap((name) => ['', ...companions].map((suffix) => name + suffix)),
+  ...[databaseName, 'simulated-group.db'].flatMap((name) => ['', ...companions].map((suffix) => name + suffix)),
 ]);

@@ -1,5 +1,6 @@
 import { join } from 'node:path';
 import Database from 'better-sqlite3';
+import { databaseName } from './existing.ts';
 
 export interface Names {
   /** That are not revoked, by name. */
@@ -18,7 +19,7 @@ const mostPlaces = 200;
 export function namesIn(dataDir: string, { placesLike }: { placesLike: string }): Names {
   let database: Database.Database | undefined;
   try {
-    database = new Database(join(dataDir, 'rankd.db'), { readonly: true, fileMustExist: true, timeout: 0 });
+    database = new Database(join(dataDir, databaseName), { readonly: true, fileMustExist: true, timeout: 0 });
     const keys = database.prepare<[], Names['keys'][number]>(
       'SELECT name, mode FROM keys WHERE revoked_at IS NULL ORDER BY name',
     );

@@ -6,6 +6,7 @@ import { changeWrites } from './change-writes.ts';
 import { Connection } from './connection.ts';
 import { privateFile, tightenFile } from './data-dir.ts';
 import { declaredKeyStore } from './declared-keys.ts';
+import { databaseName } from './existing.ts';
 import { keyStore } from './keys.ts';
 import { lineStore } from './line.ts';
 import { migrate } from './migrate.ts';
@@ -17,7 +18,7 @@ type SqliteStoreOptions = Omit<StoreOptions, 'engine'>;
 
 /** Opens `rankd.db` in the data directory: makes it, or brings its schema up to date. Errors as `openStore`. */
 export async function openSqliteStore({ dataDir, clock, isServed = false }: SqliteStoreOptions): Promise<Store> {
-  const db = new Connection(privateFile(dataDir, 'rankd.db'));
+  const db = new Connection(privateFile(dataDir, databaseName));
   try {
     migrate(db, clock);
     for (const suffix of ['', '-wal', '-shm']) tightenFile(db.file + suffix);
