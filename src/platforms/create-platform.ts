@@ -1,3 +1,5 @@
+import { hash } from 'node:crypto';
+import { realpathSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Config } from '../config/config.ts';
 import type { Clock, Platform } from '../ports.ts';
@@ -15,11 +17,10 @@ export async function createPlatform({
   clock: Clock;
 }): Promise<Platform> {
   switch (config.kind) {
-    case 'simulated':
-      return SimulatedPlatform.open({
-        file: join(dataDir, 'simulated-group.db'),
-        seed: await seedOf(config.groupFile),
-      });
+    case 'simulated': {
+      const seed = await seedOf(config.groupFile);
+      return SimulatedPlatform.open({ file: join(dataDir, databaseOf(config.groupFile)), seed });
+    }
     case 'open-cloud': {
       const { OpenCloudPlatform } = await import('./open-cloud.ts');
       const { groupId, baseUrl, legacyBaseUrl } = config;
@@ -31,4 +32,10 @@ export async function createPlatform({
 async function seedOf(groupFile: string | undefined) {
   if (groupFile !== undefined) return (await import('./group-file.ts')).loadGroupFile(groupFile);
   return sampleGroup;
+}
+
+/** Each group file has one: a configuration that a daemon refuses, or has not taken up yet, is none of the group that it goes on with. */
+function databaseOf(groupFile: string | undefined): string {
+  if (groupFile === undefined) return 'simulated-group.db';
+  return `simulated-group-${hash('sha256', realpathSync(groupFile)).slice(0, 8)}.db`;
 }

@@ -92,7 +92,7 @@ test('beside a daemon that is changing ranks the copy is one moment of the datab
   isBusy = false;
   await load;
   const said = (await home.run(['backup', 'four.db'])).stderr;
-  expect(said).toBe('The simulated group (simulated-group.db) stands for Roblox and is not part of the backup.\n');
+  expect(said).toBe('The simulated group stands for Roblox and is not part of the backup.\n');
 });
 
 test('a file that exists is left as it is, and replaced with --force', async () => {
@@ -145,6 +145,12 @@ test.each([
   { what: 'a folder that is missing', target: 'none/copy.db', code: 3, says: 'There is no folder' },
   { what: 'a folder', target: '--force folder', code: 2, says: 'is a folder' },
   { what: 'the database itself', target: '--force DATA/rankd.db', code: 2, says: 'a backup would destroy it' },
+  {
+    what: 'the group of a group file',
+    target: '--force DATA/simulated-group-1a2b3c4d.db',
+    code: 2,
+    says: 'a backup would destroy it',
+  },
 ])('$what is refused, and nothing is written', async ({ target, code, says }) => {
   mkdirSync(home.path('folder'));
   const before = readFileSync(join(home.dataDir, 'rankd.db'));

@@ -1,4 +1,5 @@
 import { readFileSync, writeFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
 import { expect, onTestFinished, test } from 'vitest';
 import { createKey, ranker } from '../environment/open-cloud-home.ts';
 import { DaemonProcess } from '../support/daemon-process.ts';
@@ -15,6 +16,7 @@ interface Reloaded {
   warnings: string[];
 }
 
+const groupFile = fileURLToPath(new URL('../fixtures/group.yaml', import.meta.url));
 const promotion = { rankerName: 'A', rankerId: 1003, rankeeName: 'B', rankeeId: 1001, newRankId: 20 };
 
 test('rankd reload: what the file says now holds from the next request; what needs a restart is named until there was one', async () => {
@@ -76,6 +78,21 @@ test('rankd reload with a ladder that the group does not have changes nothing', 
     stderr: expect.stringMatching(/^error: .*99.*\n.*\ntry: /),
   });
   expect(await daemon.post(ranker, secret, promotion)).toMatchObject({ status: 200 });
+});
+
+test('a configuration that the daemon refused leaves its simulated group as it was, also where commands go by it', async () => {
+  const { home, daemon, secret } = await serveWith('');
+  expect(await daemon.post(ranker, secret, promotion)).toMatchObject({ status: 200 });
+  writeFileSync(home.path('rankd.yaml'), `platform: { group_file: "${groupFile}" }\ngroup: { ladder: [10, 99] }\n`);
+  expect(await home.here(['reload'])).toMatchObject({ code: 78 });
+  writeFileSync(home.path('rankd.yaml'), `platform: { group_file: "${groupFile}" }\n`);
+  expect(await home.json('rank', 'show', '11')).toMatchObject({
+    member: { roles: [{ name: 'Ranger' }, { name: 'Sergeant' }] },
+  });
+  expect(await daemon.post(ranker, secret, { ...promotion, newRankId: 10 })).toMatchObject({
+    status: 200,
+    json: { message: expect.stringContaining('was Officer (rank 20)') },
+  });
 });
 
 test('rankd reload without a daemon says so and how to start one', async () => {

@@ -1,5 +1,5 @@
-import { existsSync } from 'node:fs';
-import { join, resolve } from 'node:path';
+import { readdirSync } from 'node:fs';
+import { resolve } from 'node:path';
 import type { Command } from 'commander';
 import { RankdError } from '../../errors.ts';
 import { type Backup, backUp, streamBackup } from '../../stores/sqlite/backup.ts';
@@ -50,8 +50,8 @@ async function stream(cli: Cli): Promise<void> {
 
 /** The simulated group stands for Roblox, which no backup holds either. */
 function sayWhatIsMissing(cli: Cli): void {
-  if (!existsSync(join(cli.dataDir, 'simulated-group.db'))) return;
-  cli.say('The simulated group (simulated-group.db) stands for Roblox and is not part of the backup.');
+  if (!readdirSync(cli.dataDir).some((name) => name.startsWith('simulated-group'))) return;
+  cli.say('The simulated group stands for Roblox and is not part of the backup.');
 }
 
 function cutOff(cause: Error): never {

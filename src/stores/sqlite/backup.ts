@@ -74,7 +74,7 @@ function missingIn(copied: Map<string, number>, reached: Map<string, number>): s
 }
 
 function refuseOwnFile(dataDir: string, to: string): void {
-  if (!ownFiles.has(basename(to)) || !isSameFolder(dirname(to), dataDir)) return;
+  if (!isOwnName(basename(to)) || !isSameFolder(dirname(to), dataDir)) return;
   throw new RankdError('usage', `${to} is a file that rankd works with; a backup would destroy it.`, {
     hint: `choose another name, such as ${join(dirname(to), 'backup.db')}`,
   });
@@ -88,8 +88,8 @@ function isSameFolder(one: string, other: string): boolean {
   }
 }
 
-const ownFiles = new Set([
-  'daemon.lock',
-  'daemon.sock',
-  ...[databaseName, 'simulated-group.db'].flatMap((name) => ['', ...companions].map((suffix) => name + suffix)),
-]);
+function isOwnName(name: string): boolean {
+  return ownNames.has(name) || name.startsWith('simulated-group');
+}
+
+const ownNames = new Set(['daemon.lock', 'daemon.sock', ...['', ...companions].map((suffix) => databaseName + suffix)]);
