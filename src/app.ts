@@ -37,32 +37,20 @@ export async function openRanking(options: AppOptions): Promise<RankingApp> {
 /** The application behind the HTTP API. */
 export interface ServedApp extends HttpApp, AsyncDisposable {
   retention: RetentionConfig;
-  /** What another configuration would make of it, for `Object.assign`; what runs goes on with what it began with. */
-  rewired(config: Config): Promise<Wiring>;
+  /**
+   * Takes up another configuration, unless `check` throws at what would be made of it. What runs goes on with what it began
+   * with.
+   */
+  takeUp(config: Config, check: (wouldBe: ServedApp) => Promise<void>): Promise<void>;
 }
-
-/** The part of a served application that follows from its configuration. */
-export type Wiring = Pick<
-  ServedApp,
-  | 'platform'
-  | 'deadCredential'
-  | 'latestCredential'
-  | 'group'
-  | 'policy'
-  | 'breaker'
-  | 'deadlineMs'
-  | 'limits'
-  | 'retention'
-  | 'robloxId'
->;
 
 export async function openApp(options: AppOptions & { log: Logger }): Promise<ServedApp> {
   const { log, dataDir, watch = unwatched } = options;
   await using opening = new AsyncDisposableStack();
   const ports = opening.use(await openPorts({ ...options, isServed: true }));
   const closers = opening.move();
-  let latest = { config: options.config.platform, platform: ports.platform };
-  return {
+  let inForce = { config: options.config.platform, platform: ports.platform };
+  const app: ServedApp = {
     ...ports,
     ...freshWork(ports),
     ...wiringOf(options.config, ports, log),
@@ -73,19 +61,27 @@ export async function openApp(options: AppOptions & { log: Logger }): Promise<Se
     keyUses: new KeyUses(),
     isDraining: false,
     inFlight: 0,
-    async rewired(config) {
-      if (!isSamePlatform(config.platform, latest.config)) {
+    async takeUp(config, check) {
+      await using opened = new AsyncDisposableStack();
+      let next = inForce;
+      if (!isSamePlatform(config.platform, inForce.config)) {
         const platform = await createPlatform({ config: config.platform, dataDir, clock: ports.clock });
-        closers.defer(() => platform.close()); // not before: a request may still be on its way through the old one
-        latest = { config: config.platform, platform: watch.platform(platform) };
+        opened.defer(() => platform.close());
+        next = { config: config.platform, platform: watch.platform(platform) };
       }
-      return wiringOf(config, { ...ports, platform: latest.platform }, log);
+      const wiring = wiringOf(config, { ...ports, platform: next.platform }, log);
+      await check({ ...app, ...wiring });
+      closers.use(opened.move()); // the one before is closed at the end, too: a request may still be on its way through it
+      inForce = next;
+      Object.assign(app, wiring);
     },
     [Symbol.asyncDispose]: () => closers.disposeAsync(),
   };
+  return app;
 }
 
-function wiringOf(config: Config, ports: Ports, log: Logger): Wiring {
+/** The part of a served application that follows from its configuration. */
+function wiringOf(config: Config, ports: Ports, log: Logger) {
   const platform = new CredentialBreaker({
     ...ports,
     report: (dead) => {

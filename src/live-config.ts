@@ -67,10 +67,10 @@ export class LiveConfig implements AsyncDisposable {
     if (this.#isClosing) return refusal(new RankdError('shutting_down', 'The daemon is stopping.'));
     try {
       const after = await load();
-      const wiring = await app.rewired(after.config);
-      await checkLadder({ ...app, ...wiring });
-      await declareKeys(app, after.config.keys);
-      Object.assign(app, wiring);
+      await app.takeUp(after.config, async (wouldBe) => {
+        await checkLadder(wouldBe);
+        await declareKeys(wouldBe, after.config.keys);
+      });
       this.#loaded = after;
       const notes = await onApplied(after.config).catch((error) => [asRankdError(error).message]);
       const changed = changedSettings({ started, before, after });

@@ -1,7 +1,7 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { expect, onTestFinished, test } from 'vitest';
-import { createKey, ranker } from '../environment/open-cloud-home.ts';
+import { createKey, openCloudHome, ranker } from '../environment/open-cloud-home.ts';
 import { DaemonProcess } from '../support/daemon-process.ts';
 import { startFakeOpenCloud } from '../support/fake-open-cloud/index.ts';
 import { CliHome } from '../support/run-cli.ts';
@@ -95,6 +95,26 @@ test('a configuration that the daemon refused leaves its simulated group as it w
   });
 });
 
+test('back from a configuration that was refused, the platform is the one in force, with what is left of its budget', async () => {
+  await using world = await openCloudHome();
+  const { home, secret } = world;
+  const daemon = await world.startDaemon();
+  expect(await daemon.post(ranker, secret, promotion)).toMatchObject({ status: 200 });
+  const before = await assignsLeft(home);
+  const file = home.path('rankd.yaml');
+  const yaml = readFileSync(file, 'utf8');
+  writeFileSync(
+    file,
+    yaml
+      .replace(/legacy_base_url: .+"/, 'legacy_base_url: "http://127.0.0.1:1"')
+      .replace('{ id:', '{ ladder: [10, 99], id:'),
+  );
+  expect(await home.here(['reload'])).toMatchObject({ code: 78 });
+  writeFileSync(file, yaml);
+  expect(await home.json('reload')).toMatchObject({ applied: [] });
+  expect(await assignsLeft(home)).toBe(before);
+});
+
 test('rankd reload without a daemon says so and how to start one', async () => {
   using home = new CliHome();
   expect(await home.here(['reload'])).toMatchObject({
@@ -149,6 +169,15 @@ test('a daemon on the simulated group goes live, and to another key, without a r
   const refused = await daemon.post(ranker, secret, { ...promotion, newRankId: 10 });
   expect(refused).toMatchObject({ status: 502, json: { code: 'platform_credential' } });
 });
+
+/** How many roles the daemon could give at once. */
+async function assignsLeft(home: CliHome): Promise<number | undefined> {
+  interface Status {
+    status: { budget: Array<{ operation: string; left: number }> };
+  }
+  const { budget } = (await home.json<Status>('status')).status;
+  return budget.find(({ operation }) => operation === 'assign')?.left;
+}
 
 async function serveWith(
   yaml: string,
