@@ -37,6 +37,8 @@ export async function openRanking(options: AppOptions): Promise<RankingApp> {
 /** The application behind the HTTP API. */
 export interface ServedApp extends HttpApp, AsyncDisposable {
   retention: RetentionConfig;
+  /** The longest that a request under way may take, in milliseconds: it keeps the deadline that it began with. */
+  longestDeadlineMs: number;
   /**
    * Takes up another configuration, unless `check` throws at what would be made of it. What runs goes on with what it began
    * with.
@@ -61,6 +63,7 @@ export async function openApp(options: AppOptions & { log: Logger }): Promise<Se
     keyUses: new KeyUses(),
     isDraining: false,
     inFlight: 0,
+    longestDeadlineMs: options.config.server.deadlineMs,
     async takeUp(config, check) {
       await using opened = new AsyncDisposableStack();
       let next = inForce;
@@ -74,6 +77,7 @@ export async function openApp(options: AppOptions & { log: Logger }): Promise<Se
       closers.use(opened.move()); // the one before is closed at the end, too: a request may still be on its way through it
       inForce = next;
       Object.assign(app, wiring);
+      app.longestDeadlineMs = Math.max(app.longestDeadlineMs, app.deadlineMs);
     },
     [Symbol.asyncDispose]: () => closers.disposeAsync(),
   };

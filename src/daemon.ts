@@ -1,7 +1,7 @@
 import type { FastifyInstance } from 'fastify';
 import { type AppOptions, openApp, type ServedApp } from './app.ts';
 import { systemClock } from './clock.ts';
-import { createServer, type HttpApp } from './http/server.ts';
+import { createServer } from './http/server.ts';
 import { listenError } from './listen-error.ts';
 import type { Logger } from './log.ts';
 import type { Metrics } from './metrics/open-metrics.ts';
@@ -69,9 +69,9 @@ async function listen(server: FastifyInstance, { host, port }: { host: string; p
   }
 }
 
-/** Waits until every request has its answer; none takes longer than the deadline. */
-async function drain(app: HttpApp): Promise<void> {
+/** Waits until every request has its answer; none takes longer than its deadline. */
+async function drain(app: ServedApp): Promise<void> {
   app.isDraining = true;
-  const giveUpAt = app.clock.monotonic() + app.deadlineMs + 1_000;
+  const giveUpAt = app.clock.monotonic() + app.longestDeadlineMs + 1_000;
   while (app.inFlight > 0 && app.clock.monotonic() < giveUpAt) await app.clock.sleep(drainPollMs);
 }

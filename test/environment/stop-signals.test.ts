@@ -1,4 +1,5 @@
 import { once } from 'node:events';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { rankBody } from '../support/answers.ts';
 import { sampleRoles, sampleUsers } from '../support/fake-open-cloud/index.ts';
@@ -22,6 +23,20 @@ test('SIGTERM while the platform is slow: the change is finished, answered and k
   expect(await asked).toMatchObject({ status: 200, json: { success: true } });
   expect(await stopped).toBe(0);
   expect(await world.latestChange()).toMatchObject({ state: 'applied' });
+});
+
+test('SIGTERM after a reload that shortened the deadline: what began under the longer one is finished and answered', async () => {
+  const { home, roblox, secret } = world;
+  const daemon = await world.startDaemon();
+  roblox.faults.add({ operation: 'assign', kind: 'slow', delayMs: 4_000 });
+  const asked = daemon.post(ranker, secret, rankBody());
+  await expect.poll(() => roblox.journal.writes(trainee)).toHaveLength(1);
+  const file = home.path('rankd.yaml');
+  writeFileSync(file, readFileSync(file, 'utf8').replace('port: 0', 'port: 0, deadline: 1s'));
+  await home.json('reload');
+  const stopped = daemon.stop();
+  expect(await asked).toMatchObject({ status: 200, json: { success: true } });
+  expect(await stopped).toBe(0);
 });
 
 test('a second SIGTERM ends it at once with 130, and the next start settles the change that was cut off', async () => {
