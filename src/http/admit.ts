@@ -41,11 +41,14 @@ export function admit(
   }
   if (refusal !== undefined) return turnAway(app, exchange, refusal);
   const { key, secretId } = presented;
-  const misplaced = checkRobloxId(app, request, { placeId, keyId: key.id });
-  if (misplaced !== undefined) return misplaced;
+  const misplaced = refusalOfPlace(app, request, placeId);
+  if (misplaced !== undefined && app.robloxId === 'enforce') return misplaced;
   app.keyUses.note({ secretId, placeId, at: now });
   request.notes.facts = { keyId: key.id, placeId };
-  return inbound.take(limitsOf(key), reply) ?? presented;
+  const overLimit = inbound.take(limitsOf(key), reply);
+  if (overLimit !== undefined) return overLimit;
+  if (misplaced !== undefined) warnOfPlace(request);
+  return presented;
 }
 
 /**
@@ -65,17 +68,18 @@ function turnAway({ limits }: HttpApp, { request, reply, inbound }: Exchange, re
   return inbound.take([limit], reply) ?? refusal;
 }
 
-function checkRobloxId(
-  { robloxId, log }: HttpApp,
-  { headers, id }: FastifyRequest,
-  { placeId, keyId }: { placeId: number; keyId: string },
-): RankdError | undefined {
-  if (robloxId === 'off') return undefined;
-  const header = [headers['roblox-id']].flat().join();
-  const refusal = refusalOfRobloxId({ header, placeId });
-  if (refusal === undefined || robloxId === 'enforce') return refusal;
-  log.warn({ requestId: id, keyId, placeId, robloxId: header.slice(0, 32) }, 'Roblox-Id does not fit the place');
-  return undefined;
+/** Of a request whose place is not the one that Roblox says it comes from, where anybody wants to know. */
+function refusalOfPlace({ robloxId }: HttpApp, request: FastifyRequest, placeId: number): RankdError | undefined {
+  return robloxId === 'off' ? undefined : refusalOfRobloxId({ header: robloxIdOf(request), placeId });
+}
+
+function warnOfPlace(request: FastifyRequest): void {
+  request.notes.facts = { ...request.notes.facts, robloxId: robloxIdOf(request).slice(0, 32) };
+  request.notes.warning = 'Roblox-Id does not fit the place';
+}
+
+function robloxIdOf({ headers }: FastifyRequest): string {
+  return [headers['roblox-id']].flat().join();
 }
 
 /** Since when the secret is the old one of a rotation (RFC 9745), and when it will be refused (RFC 8594). */

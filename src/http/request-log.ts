@@ -16,14 +16,16 @@ export interface Notes {
   facts: Record<string, unknown>;
   /** What it was refused or failed with. */
   error: RankdError | undefined;
+  /** What the operator should look at though the request was let in. */
+  warning: string | undefined;
 }
 
-/** Of each code. The audit has the sums: whoever tries keys or places must not fill the disk with the log of it. */
-const toldRefusals: Rate = { perMinute: 20, burst: 20 };
+/** Of each code, and of each warning. The audit has the sums: whoever tries keys or places must not fill the disk with the log of it. */
+const mostTold: Rate = { perMinute: 20, burst: 20 };
 /** More than there are. */
-const mostCodes = 100;
+const mostKinds = 100;
 
-/** Writes one line for each request as it is answered, also where its caller hung up before. */
+/** Writes one line for each request as it is answered, and one for what it warns of, also where its caller hung up before. */
 export function requestLog({
   log,
   clock,
@@ -33,11 +35,13 @@ export function requestLog({
 }): (request: FastifyRequest, reply: FastifyReply) => void {
   // No field of these lines is named after a secret, and looking for such fields costs as much as the line.
   const lines = log.child({}, { redact: [], level: 'trace' });
-  const refusals = new TokenBuckets(clock, mostCodes);
+  const buckets = new TokenBuckets(clock, mostKinds);
+  const isDue = (kind: string) => buckets.take(kind, mostTold).isAllowed;
   return (request, { statusCode }) => {
-    const { arrivedAt, level: wanted, facts, error } = request.notes;
+    const { arrivedAt, level: wanted, facts, error, warning } = request.notes;
+    if (warning !== undefined && isDue(warning)) log.warn({ requestId: request.id, ...facts }, warning);
     const isRefusal = statusCode >= 400 && statusCode < 500 && facts['changeId'] === undefined;
-    const isTold = !isRefusal || refusals.take(String(error?.code), toldRefusals).isAllowed;
+    const isTold = !isRefusal || isDue(String(error?.code));
     const level = isTold ? wanted : 'debug';
     if (!log.isLevelEnabled(level)) return; // of the parent: a child does not hear of a new level
     const { method, id, routeOptions, url } = request; // Fastify puts them together when they are asked for

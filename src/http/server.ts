@@ -126,7 +126,8 @@ function withoutSchemas(): never {
 function begin({ clock }: HttpApp, request: FastifyRequest, reply: FastifyReply): void {
   const connection = connectionOf(request.raw.socket);
   connection.unanswered.push(reply.raw);
-  request.notes = { arrivedAt: clock.monotonic(), connection, level: 'info', facts: noFacts, error: undefined };
+  const arrivedAt = clock.monotonic();
+  request.notes = { arrivedAt, connection, level: 'info', facts: noFacts, error: undefined, warning: undefined };
   reply.header('x-request-id', request.id);
 }
 

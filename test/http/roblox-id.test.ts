@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
 import { codeOf, expectError, messageOf, rankBody } from '../support/answers.ts';
+import { ManualClock } from '../support/manual-clock.ts';
 import { openTestApp, place, type TestApp } from '../support/open-test-app.ts';
 
 type Check = 'off' | 'warn' | 'enforce';
@@ -46,8 +47,29 @@ test.each(other)('as a warning, a Roblox-Id %s passes and is logged', async (_wh
   const key = await app.createKey();
   expect((await ask['/v1/ranker'](app, key, headers)).status).toBe(200);
   expect((await ask['/v1/apikey'](app, key, { 'roblox-id': String(place) })).status).toBe(200);
-  const warnings = app.logLines.map((line) => JSON.parse(line)).filter(({ level }) => level === 'warn');
-  expect(warnings).toMatchObject([{ placeId: place, keyId: (await app.store.findKey('main'))?.id }]);
+  await expect
+    .poll(() => warningsOf(app))
+    .toMatchObject([{ placeId: place, keyId: (await app.store.findKey('main'))?.id }]);
+});
+
+test('as a warning, it is told 20 times a minute at most', async () => {
+  const clock = new ManualClock();
+  await using app = await openTestApp({ clock, config: { security: { robloxId: 'warn' } } });
+  const key = await app.createKey();
+  for (let index = 0; index < 30; index += 1) await ask['/v1/apikey'](app, key, { 'roblox-id': '43' });
+  await expect.poll(() => warningsOf(app)).toHaveLength(20);
+  await clock.advance(60_000);
+  await ask['/v1/apikey'](app, key, { 'roblox-id': '43' });
+  await expect.poll(() => warningsOf(app)).toHaveLength(21);
+});
+
+test('as a warning, it is not told of requests that are over a limit', async () => {
+  await using app = await openTestApp({ config: { security: { robloxId: 'warn' }, limits: { verifyPerMinute: 2 } } });
+  const key = await app.createKey();
+  const answers = [];
+  for (let index = 0; index < 4; index += 1) answers.push(await ask['/v1/apikey'](app, key, { 'roblox-id': '43' }));
+  expect(answers.map(({ status }) => status)).toEqual([200, 200, 429, 429]);
+  expect(warningsOf(app)).toHaveLength(2);
 });
 
 test('unless asked for, the header means nothing', async () => {
@@ -56,3 +78,7 @@ test('unless asked for, the header means nothing', async () => {
   expect((await ask['/v1/ranker'](app, key, { 'roblox-id': '43' })).status).toBe(200);
   expect(app.logLines.join('')).not.toContain('"level":"warn"');
 });
+
+function warningsOf(app: TestApp): unknown[] {
+  return app.logLines.map((line) => JSON.parse(line)).filter(({ level }) => level === 'warn');
+}
