@@ -1,12 +1,13 @@
-/** The last few warnings and errors of the log, for whoever asks how the daemon is. */
+/** The last few warnings and errors of the log, each as it came last, for whoever asks how the daemon is. */
 export class RecentProblems {
-  readonly #kept: Array<{ at: string; message: string }> = [];
+  #kept: Array<{ at: string; message: string }> = [];
 
   /** Takes a line of the log, as JSON. */
   note(line: string): void {
     if (!/^\{"level":"(warn|error|fatal)"/.test(line)) return;
-    this.#kept.unshift(problemOf(JSON.parse(line)));
-    this.#kept.length = Math.min(this.#kept.length, mostKept);
+    const problem = problemOf(JSON.parse(line));
+    const others = this.#kept.filter(({ message }) => message !== problem.message);
+    this.#kept = [problem, ...others].slice(0, mostKept);
   }
 
   newestFirst(): Array<{ at: string; message: string }> {

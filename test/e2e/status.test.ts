@@ -1,12 +1,12 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { chmodSync, existsSync, statSync } from 'node:fs';
+import { chmodSync, existsSync, statSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { type AddressInfo, connect } from 'node:net';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { expect, test } from 'vitest';
-import { openCloudHome, ranker } from '../environment/open-cloud-home.ts';
+import { createKey, openCloudHome, ranker } from '../environment/open-cloud-home.ts';
 import { rankBody } from '../support/answers.ts';
 import { DaemonProcess } from '../support/daemon-process.ts';
 import { binary, CliHome } from '../support/run-cli.ts';
@@ -103,6 +103,22 @@ test.concurrent('on a real group: what is left of the budget, a credential that 
   expect(stdout).toMatch(/^credential +NOT ACCEPTED: /m);
   expect(stdout).toMatch(/^AT +PROBLEM\n\S+Z +POST \/v1\/ranker 502 platform_credential: /m);
   expect(stdout).toMatch(/^budget left +group \d+\/150, roles \d+\/300, /m);
+});
+
+test.concurrent('a warning that comes again and again leaves room for other problems', async ({ expect }) => {
+  using home = new CliHome();
+  writeFileSync(home.path('rankd.yaml'), 'security: { roblox_id: warn }\n');
+  const secret = await createKey(home);
+  await using daemon = await DaemonProcess.start(home);
+  writeFileSync(home.path('rankd.yaml'), 'policy: { max_rank: 999 }\n');
+  await home.here(['reload']);
+  for (let index = 0; index < 6; index += 1) await daemon.post('/v1/apikey', secret, { placeid: 1 });
+  expect((await home.json<{ status: unknown }>('status')).status).toMatchObject({
+    problems: [
+      { message: 'Roblox-Id does not fit the place' },
+      { message: expect.stringContaining('the new configuration was refused') },
+    ],
+  });
 });
 
 test.concurrent('the socket of the daemon is private, survives nonsense, gone once it has stopped, and replaced where a killed one left it', async () => {
