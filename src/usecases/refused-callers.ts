@@ -1,8 +1,8 @@
 import type { RankdError } from '../errors.ts';
 import type { Ports } from '../ports.ts';
 
-/** Of each code. */
-const mostReasons = 50;
+/** Of each code, between two flushes: a caller can make up as many places as it likes. */
+const mostReasons = 10;
 
 /** Counts callers that were turned away and writes them to the audit in sums: noise can't fill the disk. */
 export class RefusedCallers {
