@@ -34,6 +34,7 @@ export function watchApp(app: HttpApp, { registry }: Meters): void {
       labelNames,
       registers,
       collect() {
+        this.reset(); // of a platform that is no longer the one in force
         for (const pace of app.platform.pace()) this.set({ operation: pace.operation }, pace[field]);
       },
     });

@@ -1,5 +1,6 @@
-import { writeFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
+import { openCloudHome } from '../environment/open-cloud-home.ts';
 import { DaemonProcess } from '../support/daemon-process.ts';
 import { CliHome } from '../support/run-cli.ts';
 import { sampleOf, scrape } from '../support/scrape.ts';
@@ -45,4 +46,18 @@ test('the platform that a new configuration brings is watched as well', async ()
   daemon.process.kill('SIGHUP');
   await expect.poll(() => daemon.log).toContain('the configuration was read anew');
   expect(await reads()).toBeGreaterThan(before);
+});
+
+test('the budget of a platform that a new configuration took away is not told any more', async () => {
+  await using world = await openCloudHome();
+  const file = world.home.path('rankd.yaml');
+  const metrics = 'metrics: { enabled: true, port: 0 }\n';
+  writeFileSync(file, readFileSync(file, 'utf8') + metrics);
+  const daemon = await world.startDaemon();
+  const paced = async () =>
+    (await scrape(daemon.metricsUrl ?? '')).filter(({ name }) => /^rankd_platform_(budget|queue)/.test(name));
+  expect(await paced()).not.toEqual([]);
+  writeFileSync(file, metrics);
+  await world.home.json('reload');
+  expect(await paced()).toEqual([]);
 });
