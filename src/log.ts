@@ -14,7 +14,7 @@ interface LogOptions {
   note?: (line: string) => void;
 }
 
-/** One line an event. Header and key fields are redacted wherever they turn up, so that no call site has to remember it. */
+/** One line an event. Fields named after a secret are redacted in the line itself and in the objects right in it, no deeper. */
 export function createLog({ level, readable, write, note }: LogOptions): Logger {
   return pino(
     {

@@ -11,8 +11,8 @@ export type * from './key-store-port.ts';
  * doer as the audit names it: a method that takes it writes its audit event in the same transaction.
  *
  * Errors: `not_found`, `already_exists`, `conflict` (also what the configuration declares, and an idempotency key that was taken
- * meanwhile), `key_paused`, those of a key that is not let in, and `store_unavailable` (disk full, locked, read-only; nothing was
- * written).
+ * meanwhile), `cooldown`, `key_paused`, those of a key that is not let in, and `store_unavailable` (disk full, locked, read-only;
+ * nothing was written).
  */
 export interface Store
   extends WorkspaceStore,

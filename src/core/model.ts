@@ -151,8 +151,9 @@ export interface RankRequest {
 }
 
 /**
- * `pending`: being worked on · `applied`: the platform was seen to hold it · `refused`: answered no, nothing changed ·
- * `failed`: could not be done, nothing changed · `unknown`: sent, not confirmed, still being found out.
+ * `pending`: being worked on · `applied`: the platform was seen to hold it · `refused`: answered no · `failed`: could not be
+ * done · `unknown`: sent, not confirmed, still being found out. What was refused or failed left the roles as they were; where
+ * others changed the member meanwhile, or nothing could be put back, `rolesAfter` is what was found.
  */
 export type ChangeState = 'pending' | 'applied' | 'refused' | 'failed' | 'unknown';
 

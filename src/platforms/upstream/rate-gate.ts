@@ -6,7 +6,7 @@ import { hasCome, Line, type Place, type Waiter } from './line.ts';
 import type { RateReading } from './retry-after.ts';
 
 export interface RateGateOptions {
-  /** What it lets through, as an error names it, e.g. `role assignments`. */
+  /** What it lets through, as an error names it, e.g. `giving roles`. */
   name: string;
   /** Calls per window, until the platform's headers say otherwise. */
   limit: number;
