@@ -36,14 +36,10 @@ export function startWorkers(app: ServedApp): () => Promise<void> {
 
 /** A round every little while; one that waits for the platform does not hold up the next. */
 async function recover(app: HttpApp, stop: AbortSignal): Promise<void> {
-  const reported = new Set<string>();
   const tries: RecoveryTries = { underWay: new Set(), last: new Map() };
   const rounds = new Set<Promise<void>>();
-  const report = (change: RankChange, error: unknown) => {
-    if (!reported.has(change.id))
-      app.log.warn({ err: error, changeId: change.id }, 'a change is not settled yet; trying on');
-    reported.add(change.id);
-  };
+  const report = (change: RankChange, error: unknown) =>
+    app.log.warn({ err: error, changeId: change.id }, 'a change is not settled yet; trying on');
   await every(app, recoverEveryMs, stop, async () => {
     const round = app.store
       .ping()

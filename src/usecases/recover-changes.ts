@@ -4,7 +4,7 @@ import { patientMs, type Ranking } from './ranking.ts';
 import { isAbandoned, settleChange } from './settle-change.ts';
 
 export interface RecoveryRound {
-  /** Told of a change that could not be settled yet. */
+  /** Told of a change that could not be settled at the first try. */
   report: (change: RankChange, error: unknown) => void;
   stop: AbortSignal;
   /** What earlier rounds are at, and tried: rounds may overlap. */
@@ -33,9 +33,10 @@ export async function recoverChanges(app: Ranking, { report, stop, tries }: Reco
     .slice(0, roomFor(app, underWay.size));
   await Promise.all(
     abandoned.map(async (change) => {
+      const isFirst = !last.has(change.id);
       underWay.add(change.id);
       last.set(change.id, app.clock.monotonic());
-      await recover(app, change, stop).catch((error) => report(change, error));
+      await recover(app, change, stop).catch((error) => isFirst && report(change, error));
       underWay.delete(change.id);
     }),
   );
