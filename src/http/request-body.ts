@@ -46,8 +46,8 @@ function collect(request: IncomingMessage, then: (body: Buffer | RankdError) => 
 }
 
 /**
- * The bytes of a body that may be packed with gzip; or why there are none, for whoever comes to read them: before that, a
- * caller learns whether the key is accepted. Without a pause, or requests that came later would be looked at first.
+ * The bytes of a body that may be packed with gzip; or why there are none, for whoever comes to read them: before that, but
+ * after the size, a caller learns whether the key is accepted. Without a pause, or requests that came later would be looked at first.
  */
 export function unpack(body: Buffer, encoding = ''): Buffer | RankdError {
   const name = encoding.trim().toLowerCase();

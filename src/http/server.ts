@@ -1,7 +1,7 @@
 import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
 import type { Config, LimitsConfig } from '../config/config.ts';
 import type { Credential } from '../core/model.ts';
-import { RankdError } from '../errors.ts';
+import { isRankdError, RankdError } from '../errors.ts';
 import type { Logger } from '../log.ts';
 import type { KeyUses } from '../usecases/key-uses.ts';
 import type { Ranking } from '../usecases/ranking.ts';
@@ -81,8 +81,9 @@ export function createServer(
         reply.header('connection', 'close');
         return done(body);
       }
-      request.body = unpack(body, request.headers['content-encoding']);
-      done();
+      const unpacked = unpack(body, request.headers['content-encoding']);
+      request.body = unpacked;
+      done(isRankdError(unpacked, 'body_too_large') ? unpacked : undefined);
     });
   });
   server.addHook('onSend', (request, reply, _payload, done) => {

@@ -1,3 +1,4 @@
+import { gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { codeOf, rankBody } from '../support/answers.ts';
 import { openTestApp, place, type Sent, type TestApp } from '../support/open-test-app.ts';
@@ -17,6 +18,7 @@ beforeAll(async () => {
 afterAll(() => app.close());
 
 const huge = 'x'.repeat(70_000);
+const packedHuge: Sent = { body: gzipSync(huge), headers: { 'content-encoding': 'gzip' } };
 const elsewhere = place + 1;
 
 async function codes(requests: Array<[path: string, sent: Sent]>): Promise<unknown[]> {
@@ -30,6 +32,8 @@ describe('of several things wrong with a request, the first in this order is ans
     expect(
       await codes([
         ['/v1/ranker', { body: huge }],
+        ['/v1/ranker', packedHuge],
+        [at(elsewhere), packedHuge],
         ['/v1/ranker', { body: 'no JSON' }],
         [at('x'), { body: 'no JSON' }],
         [at(elsewhere), { body: 'no JSON' }],
@@ -42,6 +46,8 @@ describe('of several things wrong with a request, the first in this order is ans
         [at(place), { key: keys.good, body: rankBody({ rankeeId: 4242 }) }],
       ]),
     ).toEqual([
+      'body_too_large',
+      'body_too_large',
       'body_too_large',
       'missing_placeid',
       'invalid_request',
