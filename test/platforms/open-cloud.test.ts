@@ -360,6 +360,16 @@ describe("the platform's budget", () => {
     expect(await platform.assignRole(assign, callIn(2_000))).toMatchObject({ roleIds: [officer, trainee] });
   });
 
+  test.each([400, 404] as const)(
+    'is not closed by a %i about one member, whatever wait that asks for',
+    async (status) => {
+      fake.faults.add({ operation: 'assign', kind: `status ${status}`, headers: { 'retry-after': '600' } });
+      expect((await failure(platform.assignRole(assign, callIn(1_000)))).retryAfterMs).toBeUndefined();
+      const other = { ...assign, userId: sampleUsers.memberOnly };
+      expect(await platform.assignRole(other, callIn(1_000))).toMatchObject({ userId: other.userId });
+    },
+  );
+
   test('a wait longer than the deadline is told at once, and nothing more is sent', async () => {
     fake.faults.add({ operation: 'assign', kind: 'status 429', headers: { 'retry-after': '30' }, times: 9 });
     const begun = patientTime.monotonic();

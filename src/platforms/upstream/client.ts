@@ -130,10 +130,11 @@ export class UpstreamClient {
   #refused({ gate, isWrite = false }: UpstreamRequest<unknown>, answer: Answer): Failure {
     const { status, headers } = answer;
     const body = this.#masked(answer.body);
-    const retryAfterMs = parseRetryAfter(headers.get('retry-after'), this.#clock.now());
+    const mayPass = isPassing(status); // what is refused for good is about one request, and holds up no other
+    const retryAfterMs = mayPass ? parseRetryAfter(headers.get('retry-after'), this.#clock.now()) : undefined;
     const isGated = status === 429 || retryAfterMs !== undefined;
     if (isGated) gate.close(Math.max(retryAfterMs ?? 0, backOffMs(this.#tuning, gate.refusals)));
-    return { error: platformError({ status, body, retryAfterMs }, { isWrite }), isPassing: isPassing(status), isGated };
+    return { error: platformError({ status, body, retryAfterMs }, { isWrite }), isPassing: mayPass, isGated };
   }
 
   /** Waits before the next try; false where there is no time for one. */
