@@ -467,6 +467,13 @@ describe('the key', () => {
     }
   });
 
+  test('is not in an error in part either, where an answer that is no JSON begins with it', async () => {
+    fake.faults.add({ operation: 'any', kind: 'body', body: `${fake.apiKey} is unknown`, times: 999 });
+    const calls = [() => platform.group(callIn(25)), () => platform.assignRole(assign, callIn(25))];
+    for (const call of calls)
+      expect(inspect(await failure(call()), { depth: 9, showHidden: true })).not.toContain(fake.apiKey.slice(0, 8));
+  });
+
   const odd = 'Zm+Fr/ZQ==';
   test.each([
     ['as it is', odd],

@@ -160,8 +160,9 @@ function unanswered(cause: unknown, isWrite: boolean): Failure {
 function readAnswer<T>({ read, isWrite }: UpstreamRequest<T>, { body }: Answer): { value: T } | Failure {
   try {
     return { value: read(JSON.parse(body)) };
-  } catch (cause) {
+  } catch (thrown) {
     const what = 'the answer could not be read';
+    const cause = thrown instanceof SyntaxError ? undefined : thrown; // which quotes the answer, and that can begin with the key
     return { error: isWrite ? unknownOutcome(what, cause) : unavailable(what, undefined, cause), isPassing: true };
   }
 }
