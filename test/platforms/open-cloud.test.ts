@@ -86,6 +86,15 @@ describe('the group and its roles', () => {
     expect(await platform.group(callIn(1_000))).toEqual({ id: 700, name: 'Sample Fellowship', memberCount: 8 });
   });
 
+  test.each([
+    ['nulls', { displayName: null, memberCount: null, owner: null }, { name: 'Group 700', memberCount: 0 }],
+    ['nothing', {}, { name: 'Group 700', memberCount: 0 }],
+    ['a count as text', { displayName: 'A', memberCount: '8', owner: '' }, { name: 'A', memberCount: 8 }],
+  ])('a group is read where there is %s in place of what ranking does not need', async (_what, fields, read) => {
+    fake.faults.add({ operation: 'group', kind: 'body', body: JSON.stringify({ id: '700', ...fields }) });
+    expect(await platform.group(callIn(1_000))).toEqual({ id: 700, ...read });
+  });
+
   test('every role of a group of 40 is listed once and in order', async () => {
     for (let index = 0; index < 33; index += 1)
       fake.group.roles.push({ id: 9_000 - index, name: `R${index}`, rank: 100 + (index % 20) });
@@ -150,6 +159,15 @@ describe('a member', () => {
     expect(await seen(1003)).toEqual([]);
     expect(await seen(1002)).toEqual([officer]);
     expect(await seen(1004)).toEqual(rolesField === 'absent' ? [captain] : [captain, trainee]);
+  });
+
+  test.each([
+    ['roles', { role: 'groups/700/roles/5', roles: null }],
+    ['role', { role: null, roles: ['groups/700/roles/5'] }],
+  ])('is read whole where %s is null', async (_field, roles) => {
+    const body = JSON.stringify({ groupMemberships: [{ user: 'users/1001', ...roles }] });
+    fake.faults.add({ operation: 'memberships', kind: 'body', body });
+    expect(await platform.getMember(1001, callIn(1_000))).toEqual({ userId: 1001, roleIds: [5] });
   });
 
   test('on a later page is found', async () => {

@@ -18,15 +18,17 @@ export interface ListedRole {
   mayChangeRanks?: boolean;
 }
 
-/** GetGroup. `owner` is absent where nobody owns the group. */
+/** GetGroup. There is no `owner` where nobody owns the group; name and count are only shown. */
 export function readGroup(json: unknown): Group {
   const group = record(json);
-  const owner = group['owner'];
+  const { displayName, owner } = group;
+  const groupId = id(group['id']);
+  const memberCount = Number(group['memberCount']);
   return {
-    id: id(group['id']),
-    name: text(group['displayName']),
-    memberCount: group['memberCount'] === undefined ? 0 : whole(group['memberCount']),
-    ...(owner === undefined || owner === '' ? {} : { ownerId: idIn(owner, 'users') }),
+    id: groupId,
+    name: typeof displayName === 'string' ? displayName : `Group ${groupId}`,
+    memberCount: Number.isSafeInteger(memberCount) ? memberCount : 0,
+    ...(isNone(owner) ? {} : { ownerId: idIn(owner, 'users') }),
   };
 }
 
@@ -55,8 +57,8 @@ export function readMemberPage(json: unknown): Page<Member> {
  */
 export function readMember(json: unknown): Member {
   const membership = record(json);
-  const { user, role, roles = [] } = membership;
-  const paths = [...list(roles), ...(role === undefined || role === '' ? [] : [role])];
+  const { user, role, roles } = membership;
+  const paths = [...list(roles ?? []), ...(isNone(role) ? [] : [role])];
   const roleIds = new Set(paths.map((path) => idIn(path, 'roles')));
   return { userId: idIn(user, 'users'), roleIds: [...roleIds].sort((a, b) => a - b) };
 }
@@ -73,10 +75,10 @@ export function readBaseRoleId(json: unknown): number | undefined {
 export function readCredential(json: unknown, groupId: number): Credential {
   const { enabled, expired, authorizedUserId, expirationTimeUtc, scopes } = record(json);
   const expiresAt = typeof expirationTimeUtc === 'string' ? Date.parse(expirationTimeUtc) : Number.NaN;
-  const canWrite = scopes === undefined || scopes === null ? undefined : mayWrite(list(scopes).map(record), groupId);
+  const canWrite = isNone(scopes) ? undefined : mayWrite(list(scopes).map(record), groupId);
   return {
     state: enabled === false ? 'disabled' : expired === true ? 'expired' : 'valid',
-    ...(authorizedUserId === undefined || authorizedUserId === null ? {} : { userId: id(authorizedUserId) }),
+    ...(isNone(authorizedUserId) ? {} : { userId: id(authorizedUserId) }),
     ...(canWrite === undefined ? {} : { canWrite }),
     ...(Number.isNaN(expiresAt) ? {} : { expiresAt }),
   };
@@ -96,6 +98,11 @@ function readPage<T>(json: unknown, field: string, readItem: (item: unknown) => 
     items: list(items).map(readItem),
     nextPageToken: typeof nextPageToken === 'string' && nextPageToken !== '' ? nextPageToken : undefined,
   };
+}
+
+/** JSON made of protobuf leaves out what is not there, or has null or an empty text in its place. */
+function isNone(value: unknown): boolean {
+  return value === undefined || value === null || value === '';
 }
 
 /** The id that follows `collection` in a path, e.g. 7 out of `groups/1/roles/7`. */
