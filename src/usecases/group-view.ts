@@ -95,19 +95,19 @@ export class GroupView {
   }
 
   async #readActing(call: CallContext): Promise<ActingAccount | undefined> {
-    const checkCall = withShare(call, { clock: this.#clock, share: checkShare });
-    const credential = await this.#platform.checkCredential(checkCall).catch(unlessCredential);
+    const soon = () => withShare(call, { clock: this.#clock, share: checkShare });
+    const credential = await this.#platform.checkCredential(soon()).catch(unlessCredential);
     if (credential === undefined) return undefined;
     const refusal = refusalOfCredential(credential);
     if (refusal !== undefined) throw refusal;
     if (credential.userId === undefined) return undefined;
     const [group, { roles }, member] = await Promise.all([
-      this.#platform.group(call),
+      this.#platform.group(soon()).catch(unlessCredential), // the owner can also be told by the role
       this.scheme(call),
       this.#platform.getMember(credential.userId, call),
     ]);
     const held = member === undefined ? [] : heldRoles(roles, member);
-    return actingAccount({ userId: credential.userId, ownerId: group.ownerId }, held);
+    return actingAccount({ userId: credential.userId, ownerId: group?.ownerId }, held);
   }
 }
 

@@ -135,7 +135,7 @@ function expectedAnswers(combination: Combination): Told[] {
   const isWrite = operation === 'assign' || operation === 'unassign';
   const isCredential = name === '401' || name === '403';
   if (means === 'in time' || operation === 'publicRoles') return ['applied'];
-  if (operation === 'introspect') return [isCredential ? 'platform_credential' : 'applied'];
+  if (operation === 'introspect' || operation === 'group') return [isCredential ? 'platform_credential' : 'applied'];
   if (!isPermanent && (means === 'nothing' || means === 'wait')) return ['applied'];
   if (isWrite && means === 'nothing') {
     return when === 'after' || flaw.kind === 'slow' ? ['applied', 'outcome_unknown'] : ['outcome_unknown'];
