@@ -6,7 +6,7 @@ import { listenError } from './listen-error.ts';
 import type { Logger } from './log.ts';
 import type { Metrics } from './metrics/open-metrics.ts';
 import { acquireDaemonLock } from './stores/sqlite/daemon-lock.ts';
-import { checkLadder } from './usecases/check-ladder.ts';
+import { checkGroup } from './usecases/check-group.ts';
 import { declareKeys } from './usecases/declare-keys.ts';
 import { startWorkers } from './workers.ts';
 
@@ -35,7 +35,7 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
   const metrics = metricsConfig.enabled ? await loadMetrics(options) : undefined;
   const app = starting.use(await openApp({ ...options, ...(metrics !== undefined && { watch: metrics.watch }) }));
   await app.store.forgetTickets('daemon_'); // of a daemon that was killed: the lock says that there is no other
-  await checkLadder(app);
+  await checkGroup(app);
   await declareKeys(app, options.config.keys);
   const server = createServer(app, options.config.server);
   starting.defer(() => server.close());

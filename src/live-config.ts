@@ -5,7 +5,7 @@ import type { Config } from './config/config.ts';
 import type { LoadedConfig } from './config/load.ts';
 import { ConfigError } from './config/problem.ts';
 import { asRankdError, type ErrorCode, isRankdError, RankdError } from './errors.ts';
-import { checkLadder } from './usecases/check-ladder.ts';
+import { checkGroup } from './usecases/check-group.ts';
 import { declareKeys } from './usecases/declare-keys.ts';
 import { credentialWarnings } from './usecases/watch-credential.ts';
 
@@ -67,8 +67,9 @@ export class LiveConfig implements AsyncDisposable {
     if (this.#isClosing) return refusal(new RankdError('shutting_down', 'The daemon is stopping.'));
     try {
       const after = await load();
+      let stray: string[] = [];
       await app.takeUp(after.config, async (wouldBe) => {
-        await checkLadder(wouldBe);
+        stray = await checkGroup(wouldBe);
         await declareKeys(wouldBe, after.config.keys);
       });
       this.#loaded = after;
@@ -76,7 +77,7 @@ export class LiveConfig implements AsyncDisposable {
       const changed = changedSettings({ started, before, after });
       this.#needRestart = changed.needRestart.map(({ name }) => name);
       await tellApplied(app, { by, file: fileOf(after) }, changed);
-      const warnings = [...after.warnings, ...notes, ...(await checkCredential(app))];
+      const warnings = [...after.warnings, ...stray, ...notes, ...(await checkCredential(app))];
       return { state: 'applied', file: after.file ?? null, warnings, ...changed };
     } catch (cause) {
       await tellRefused(app, { by, file: fileOf(before) }, cause);

@@ -9,7 +9,7 @@ const expiryNoticeDays = 14;
  * Source: Open Cloud documentation, API keys.
  */
 export async function credentialWarnings(
-  { platform, clock }: Pick<Ports, 'platform' | 'store' | 'clock'>,
+  { platform, clock }: Pick<Ports, 'platform' | 'clock'>,
   call: CallContext,
 ): Promise<string[]> {
   const { expiresAt, canWrite } = await platform.checkCredential(call);

@@ -3,6 +3,7 @@ import { type ActingAccount, isOutsider, reaches, standingWords } from '../../co
 import { refusalOfCredential } from '../../core/credential.ts';
 import type { Role } from '../../core/model.ts';
 import { givableRoles, listRoles } from '../../core/role-plan.ts';
+import { strayNames } from '../../core/rules/touched-roles.ts';
 import type { CallContext } from '../../ports.ts';
 import type { Ranking } from '../../usecases/ranking.ts';
 import { credentialWarnings } from '../../usecases/watch-credential.ts';
@@ -25,11 +26,11 @@ export async function clockFindings({ baseUrl }: { baseUrl: string }, { signal }
   return [warn('clock', `${skewSeconds} seconds ${direction} the platform`, 'turn on NTP: timedatectl set-ntp true')];
 }
 
-export async function credentialFindings({ platform, store, clock }: Ranking, call: CallContext): Promise<Finding[]> {
+export async function credentialFindings({ platform, clock }: Ranking, call: CallContext): Promise<Finding[]> {
   const credential = await platform.checkCredential(call);
   const refusal = refusalOfCredential(credential);
   if (refusal !== undefined) return [fail('credential', refusal.message, refusal.hint ?? '')];
-  const warnings = await credentialWarnings({ platform, store, clock }, call);
+  const warnings = await credentialWarnings({ platform, clock }, call);
   const fix = 'renew the key on the Creator Dashboard, put it into its file, then: rankd reload';
   return warnings.length === 0
     ? [ok('credential', 'valid, and may change roles in this group')]
@@ -53,6 +54,7 @@ export async function groupFindings(app: Ranking, call: CallContext): Promise<Fi
           custom.filter((role) => !isInReach(role)),
         )),
     ...sharedRanks(custom, ladder),
+    ...strayNames(roles, app.policy).map((text) => warn('policy', text, 'correct it; rankd group roles lists them')),
   ];
 }
 
