@@ -8,7 +8,8 @@ import type { Layer } from './layer.ts';
 import type { ConfigLocation } from './locate.ts';
 import type { Place, Problem } from './problem.ts';
 import { sections, settings } from './settings.ts';
-import { describeFlaw, offsetOf } from './yaml-flaws.ts';
+import { YamlEntries } from './yaml-entries.ts';
+import { describeFlaw } from './yaml-flaws.ts';
 
 /** `rankd.yaml` as read. */
 export interface ConfigFile extends Layer {
@@ -25,26 +26,41 @@ export function readConfigFile(location: ConfigLocation): ConfigFile {
   const lines = new LineCounter();
   const text = readText(location).replace(/^\uFEFF/, '');
   // Errors of the parser quote the text around them, which may be a secret: only their code and position are used.
-  const document = parseDocument(text, { lineCounter: lines, prettyErrors: false, logLevel: 'error' });
+  const document = parseDocument(text, {
+    lineCounter: lines,
+    prettyErrors: false,
+    logLevel: 'error',
+    uniqueKeys: false, // YamlEntries looks for them in one pass
+  });
+  const entries = new YamlEntries(document);
 
+  const lineOf = (offset: number) => lines.linePos(offset).line;
   const placeAt = (offset: number, { isKnown }: { isKnown: boolean }): Place => {
     const { line, col } = lines.linePos(offset);
-    return { at: `${location.name}:${line}:${col}`, offset, excerpt: excerpt(text, { line, col, isKnown }) };
+    const lineText = () => text.slice(lines.lineStarts[line - 1], lines.lineStarts[line]);
+    return {
+      at: `${location.name}:${line}:${col}`,
+      offset,
+      excerpt: () => excerpt(lineText(), { line, col, isKnown }),
+    };
   };
-  const placeOf = (path: readonly PropertyKey[], what: 'key' | 'value'): Place => ({
-    ...placeAt(offsetOf(document, path, what), { isKnown: true }),
+  const placeOf = (path: readonly PropertyKey[], offset: number): Place => ({
+    ...placeAt(offset, { isKnown: true }),
     setting: pathText(path),
   });
 
-  const flaws = onePerLine([...document.errors, ...document.warnings], lines);
-  const problems: Problem[] = flaws.map((flaw) => ({
-    ...placeAt(flaw.pos[0], { isKnown: false }),
-    text: describeFlaw(flaw),
-  }));
-  const usable = flaws.every(({ code }) => code === 'DUPLICATE_KEY');
-  const content = usable
-    ? mappingOf(document, (text) => problems.push({ ...placeAt(0, { isKnown: false }), text }))
-    : undefined;
+  const flaws = onePerLine([...document.errors, ...document.warnings], lineOf);
+  const problems: Problem[] = [
+    ...flaws.map((flaw) => ({ ...placeAt(flaw.pos[0], { isKnown: false }), text: describeFlaw(flaw) })),
+    ...entries.repetitions.map(({ path, first, again }) => ({
+      ...placeOf(path, again),
+      text: `is given twice, here and in line ${lineOf(first)}`,
+    })),
+  ];
+  const content =
+    flaws.length === 0
+      ? mappingOf(document, (text) => problems.push({ ...placeAt(0, { isKnown: false }), text }))
+      : undefined;
   return {
     source: 'file',
     name: location.name,
@@ -52,15 +68,15 @@ export function readConfigFile(location: ConfigLocation): ConfigFile {
     content,
     values: new Map(settings.flatMap(({ path }) => entryOf(content, path))),
     problems,
-    placeOf: (path) => placeOf(path, 'value'),
-    placeOfKey: (path) => placeOf(path, 'key'),
+    placeOf: (path) => placeOf(path, entries.offsetOf(path, 'value')),
+    placeOfKey: (path) => placeOf(path, entries.offsetOf(path, 'key')),
   };
 }
 
 /** The parser stumbles over one wrong indentation twice. */
-function onePerLine(flaws: YAMLError[], lines: LineCounter): YAMLError[] {
-  const lineOf = ({ pos }: YAMLError) => lines.linePos(pos[0]).line;
-  return flaws.filter((flaw, index) => flaws.findIndex((other) => lineOf(other) === lineOf(flaw)) === index);
+function onePerLine(flaws: YAMLError[], lineOf: (offset: number) => number): YAMLError[] {
+  const seen = new Set<number>();
+  return flaws.filter(({ pos }) => seen.size < seen.add(lineOf(pos[0])).size);
 }
 
 /** e.g. `group.ladder[2]`. */
@@ -78,11 +94,19 @@ function shown(name: string): string {
 
 function readText({ path, name }: ConfigLocation): string {
   const bytes = readBytes({ path, name });
+  if (bytes.length > mostBytes) {
+    throw new RankdError('config_invalid', `${name} has ${bytes.length} bytes; rankd reads at most ${mostBytes}.`, {
+      hint: 'name the right file with --config; API keys by the thousands are made with `rankd key create`',
+    });
+  }
   if (!isUtf16(bytes)) return bytes.toString('utf8');
   throw new RankdError('config_invalid', `${name} is saved as UTF-16; rankd reads UTF-8.`, {
     hint: 'save the file as UTF-8 in your editor, then run the command again',
   });
 }
+
+/** Every command reads the file, and can't be stopped meanwhile; 8000 declared keys are less. */
+const mostBytes = 1_000_000;
 
 function readBytes({ path, name }: ConfigLocation): Buffer {
   try {

@@ -61,11 +61,14 @@ export type DeclaredKeySettings = z.output<typeof declaredKey>;
 export function nameNothingTwice({ value, issues }: z.core.ParsePayload<DeclaredKeySettings[]>): void {
   if (issues.length > 0) return;
   for (const field of ['name', 'hash'] as const) {
+    const first = new Map<string, number>();
     value.forEach((key, index) => {
-      const first = value.findIndex((other) => other[field] === key[field]);
-      if (first === index) return;
-      const message = `a ${field} of its own; it is that of keys[${first}]`;
-      issues.push({ code: 'custom', path: [index, field], input: key[field], message });
+      const before = first.get(key[field]);
+      if (before === undefined) first.set(key[field], index);
+      else {
+        const message = `a ${field} of its own; it is that of keys[${before}]`;
+        issues.push({ code: 'custom', path: [index, field], input: key[field], message });
+      }
     });
   }
 }

@@ -2,8 +2,10 @@
  * The line of the file that a problem is in, with a caret below the place. Shows names, and of the rest short plain words
  * at the place itself (`isKnown`: a setting or its value): whatever else stands there may be a secret.
  */
-export function excerpt(text: string, { line, col, isKnown }: { line: number; col: number; isKnown: boolean }): string {
-  const lineText = text.split(/\r?\n/)[line - 1] ?? '';
+export function excerpt(
+  lineText: string,
+  { line, col, isKnown }: { line: number; col: number; isKnown: boolean },
+): string {
   const before = lineText.slice(0, col - 1).replaceAll('\t', ' ');
   const lead = /^[\s-]*(\w+:\s+)*$/.test(before) ? before : `${/^\s*/.exec(before)?.[0]}… `;
   const word = (isKnown && plainWord.exec(lineText.slice(col - 1))?.[0]) || '…';

@@ -10,8 +10,8 @@ export interface Place {
   setting?: string | undefined;
   /** How far into the file, so that its problems come in reading order; absent for what is not in the file. */
   offset?: number | undefined;
-  /** That line of the file, with a caret; absent for what is not in the file. */
-  excerpt?: string | undefined;
+  /** Makes that line of the file, with a caret; absent for what is not in the file. */
+  excerpt?: (() => string) | undefined;
 }
 
 /** One thing wrong with the configuration. Never carries a value that may be a secret. */
@@ -19,36 +19,42 @@ export interface Problem extends Place {
   text: string;
 }
 
-/** One error that lists every problem, those of the file first and in its order; wrong usage where flags alone are wrong. */
+/** One error that lists the problems, those of the file first and in its order; wrong usage where flags alone are wrong. */
 export class ConfigError extends RankdError {
-  /** In order, for programs. */
+  /** Those that are listed, in order, for programs. */
   readonly problems: Array<Pick<Problem, 'at' | 'setting' | 'text'>>;
   /** The message, each problem of the file with its line below it. */
   readonly withExcerpts: string;
 
   constructor(problems: readonly Problem[], { file }: { file: string | undefined }) {
-    const inOrder = problems.toSorted(
+    const inOrder = distinct(problems).toSorted(
       (a, b) => (a.offset ?? Number.MAX_SAFE_INTEGER) - (b.offset ?? Number.MAX_SAFE_INTEGER),
     );
-    super(inOrder.every(({ isTyped }) => isTyped) ? 'usage' : 'config_invalid', listed(inOrder.map(line), file), {
+    const listed = inOrder.slice(0, mostListed);
+    const inWords = (lines: string[]) => {
+      if (inOrder.length === 1) return lines.join('\n');
+      const rest = inOrder.length > mostListed ? [`and ${inOrder.length - mostListed} more`] : [];
+      return [`${file ?? 'The configuration'} has ${inOrder.length} problems:`, ...lines, ...rest].join('\n');
+    };
+    super(inOrder.every(({ isTyped }) => isTyped) ? 'usage' : 'config_invalid', inWords(listed.map(line)), {
       hint: 'correct what is listed, then run the command again',
     });
-    this.problems = inOrder.map(({ at, setting, text }) => ({ at, setting, text }));
-    this.withExcerpts = listed(
-      inOrder.map((problem) => [line(problem), problem.excerpt].filter(Boolean).join('\n')),
-      file,
+    this.problems = listed.map(({ at, setting, text }) => ({ at, setting, text }));
+    this.withExcerpts = inWords(
+      listed.map((problem) => [line(problem), problem.excerpt?.()].filter(Boolean).join('\n')),
     );
   }
 }
 
-function line({ at, setting, text }: Problem): string {
-  return `${[at, setting].filter((part) => part !== undefined).join(' ')}: ${text}`;
+/** More than anybody mends before trying again. */
+const mostListed = 20;
+
+function distinct(problems: readonly Problem[]): Problem[] {
+  return [...new Map(problems.map((problem) => [line(problem), problem])).values()];
 }
 
-function listed(problems: string[], file: string | undefined): string {
-  const distinct = [...new Set(problems)];
-  const summary = `${file ?? 'The configuration'} has ${distinct.length} problems:`;
-  return (distinct.length > 1 ? [summary, ...distinct] : distinct).join('\n');
+function line({ at, setting, text }: Problem): string {
+  return `${[at, setting].filter((part) => part !== undefined).join(' ')}: ${text}`;
 }
 
 /** What was found: numbers and short words as they are, whatever could be a secret only by its kind. */

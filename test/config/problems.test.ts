@@ -32,7 +32,7 @@ test('every problem of the file, the environment and the flags is told at once, 
     'rankd.yaml:5:15 group.ladder[1]: is "ten"; expected a whole number from 1 to 9007199254740991',
     'rankd.yaml:6:1 polcy: unknown setting; did you mean policy?',
     'rankd.yaml:12:12 policy.breaker: is a list; expected a mapping of settings',
-    'rankd.yaml:13:3: this name is given twice in its section',
+    'rankd.yaml:13:3 policy.max_rank: is given twice, here and in line 11',
     'RANKD_LOG_LEVL: matches no setting; did you mean RANKD_LOG_LEVEL?',
     '--port: is 70000; expected a whole number from 0 to 65535',
     'RANKD_LIMITS_VERIFY: is "lots"; expected a whole number from 0 to 1000000',
@@ -52,6 +52,38 @@ test('a single problem is a single line', () => {
   ]);
 });
 
+describe('a file that is far too long', () => {
+  test.each([
+    ['names that are no settings', (n: number) => `nope${n}: 1`, 'nope1: unknown setting'],
+    ['one section again and again', () => 'log: {level: info}', 'log: is given twice, here and in line 1'],
+    ['tags', (n: number) => `nope${n}: !x 1`, 'has a tag (!name); tags mean nothing here'],
+  ])(
+    'of %s is refused without a wait, with the first 20 problems and how many more',
+    { timeout: 10_000 },
+    (_, line, text) => {
+      const lines = Array.from({ length: 20_000 }, (_, n) => line(n)).join('\n');
+      const [summary, ...listed] = box.complaints(lines);
+      expect(summary).toMatch(/^rankd\.yaml has (20000|19999) problems:$/);
+      expect(listed).toHaveLength(21);
+      expect(listed[1]).toContain(text);
+      expect(listed.at(-1)).toMatch(/^and 199(80|79) more$/);
+    },
+  );
+
+  test('is not read at all above a megabyte', () => {
+    expect(box.complaints(`${'# nothing\n'.repeat(100_000)}#`)).toEqual([
+      'rankd.yaml has 1000001 bytes; rankd reads at most 1000000.',
+    ]);
+  });
+
+  test('for its declared keys alone is read without a wait', { timeout: 10_000 }, () => {
+    const key = (n: number) => `  - { name: game-${n}, hash: ${String(n).padStart(64, 'a')}, whitelist: [${n + 1}] }`;
+    box.write('rankd.yaml', `keys:\n${Array.from({ length: 8_000 }, (_, n) => key(n)).join('\n')}\n`);
+    const { keys } = box.load().config;
+    expect([keys.length, keys[7_999]?.at.hash]).toEqual([8_000, 'rankd.yaml:8001:30']);
+  });
+});
+
 describe('YAML that does not hold is refused with its place', () => {
   test.each([
     ['a tab as indent', 'server:\n\tport: 80', 'rankd.yaml:2:1: no valid YAML: indented with a tab; use spaces'],
@@ -63,7 +95,7 @@ describe('YAML that does not hold is refused with its place', () => {
     [
       'a duplicate key',
       'log: {level: info}\nlog: {level: warn}',
-      'rankd.yaml:2:1: this name is given twice in its section',
+      'rankd.yaml:2:1 log: is given twice, here and in line 1',
     ],
     [
       'an entry deeper than those before it',

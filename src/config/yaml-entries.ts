@@ -1,0 +1,67 @@
+import { type Document, isAlias, isMap, isNode, isScalar, isSeq, type Pair, type YAMLMap } from 'yaml';
+
+/** A name that a mapping has more than once. */
+export interface Repetition {
+  path: PropertyKey[];
+  /** How far into the text the first of them begins, and this one. */
+  first: number;
+  again: number;
+}
+
+/**
+ * Where the entries of a document stand, by the names that lead to them. Held by name: to look through a mapping for each
+ * of its entries, as the parser does to find what is given twice, takes minutes where there are a hundred thousand.
+ */
+export class YamlEntries {
+  readonly repetitions: Repetition[] = [];
+  readonly #document: Document;
+  readonly #entries = new Map<YAMLMap, Map<string, Pair>>();
+
+  constructor(document: Document) {
+    this.#document = document;
+    this.#index(document.contents, []);
+  }
+
+  /** How far into the text an entry begins, or its value; for one that is not there, the nearest entry around it. */
+  offsetOf(path: readonly PropertyKey[], what: 'key' | 'value'): number {
+    let node: unknown = this.#document.contents;
+    let offset = startOf(node) ?? 0;
+    path.forEach((segment, depth) => {
+      const entry = this.#entryOf(isAlias(node) ? node.resolve(this.#document) : node, segment);
+      node = entry?.value;
+      const shown = what === 'key' && depth === path.length - 1 ? entry?.key : (entry?.value ?? entry?.key);
+      offset = startOf(shown) ?? offset;
+    });
+    return offset;
+  }
+
+  #index(node: unknown, path: PropertyKey[]): void {
+    if (isSeq(node)) node.items.forEach((item, index) => void this.#index(item, [...path, index]));
+    if (!isMap(node)) return;
+    const entries = new Map<string, Pair>();
+    this.#entries.set(node, entries);
+    for (const entry of node.items) {
+      const name = nameOf(entry);
+      const first = entries.get(name);
+      if (first === undefined) entries.set(name, entry);
+      else {
+        const [before = 0, again = 0] = [startOf(first.key), startOf(entry.key)];
+        this.repetitions.push({ path: [...path, name], first: before, again });
+      }
+      this.#index(entry.value, [...path, name]);
+    }
+  }
+
+  #entryOf(node: unknown, segment: PropertyKey): { key?: unknown; value?: unknown } | undefined {
+    if (isSeq(node)) return { value: node.items[Number(segment)] };
+    return isMap(node) ? this.#entries.get(node)?.get(String(segment)) : undefined;
+  }
+}
+
+function nameOf({ key }: Pair): string {
+  return String(isScalar(key) ? key.value : key);
+}
+
+function startOf(node: unknown): number | undefined {
+  return isNode(node) ? node.range?.[0] : undefined;
+}
