@@ -43,6 +43,11 @@ export class LiveConfig implements AsyncDisposable {
     return this.#loaded.config;
   }
 
+  /** The file that `reload` would read; `undefined`: none. */
+  get file(): string | undefined {
+    return this.#loaded.fileNow();
+  }
+
   /** The settings that are other than what the daemon was started with, and that only a start takes up. */
   get needRestart(): string[] {
     return this.#needRestart;

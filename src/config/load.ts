@@ -23,6 +23,8 @@ export interface LoadedConfig {
   config: Config;
   /** Absolute path of the file read; `undefined` where there is none. */
   file: string | undefined;
+  /** The one that would be read now: it may have come, or gone, since. */
+  fileNow(): string | undefined;
   /** By path of the setting, in the order of the schema; `platform.api_key` too, where there is one. */
   origins: ReadonlyMap<string, Origin>;
   /** What works, but should be looked at: one sentence each. */
@@ -55,6 +57,7 @@ export function loadConfig({ flags, env, cwd, configFile }: ConfigSources): Load
   return {
     config: toConfig(settings, platform.choice, { groupFile, at: (path) => file?.placeOf(path).at ?? '' }),
     file: location?.path,
+    fileNow: () => locateConfig({ configFile, env, cwd })?.path,
     origins: withPlatform(origins, platform),
     warnings: platform.warnings,
   };

@@ -1,4 +1,4 @@
-import { lstatSync } from 'node:fs';
+import { existsSync, lstatSync, realpathSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { isAbsolute, join, resolve } from 'node:path';
 
@@ -25,6 +25,12 @@ export function locateConfig({ configFile, env, cwd }: ConfigLocationSources): C
 /** Where a new configuration file is to be, as an absolute path, so that it is the one to be read. */
 export function newConfigPath({ configFile, env, cwd }: ConfigLocationSources): string {
   return namedConfig({ configFile, env, cwd })?.path ?? join(cwd, 'rankd.yaml');
+}
+
+/** Whether two paths lead to one file. */
+export function isSameFile(one: string, other: string): boolean {
+  if (one === other) return true;
+  return existsSync(one) && existsSync(other) && realpathSync(one) === realpathSync(other);
 }
 
 function namedConfig({ configFile, env, cwd }: ConfigLocationSources): ConfigLocation | undefined {

@@ -16,6 +16,8 @@ export interface DaemonStatus {
   platform: Config['platform']['kind'];
   groupId: number | null;
   isStopping: boolean;
+  /** The configuration file that `rankd reload` would read; null where there is none. */
+  configFile: string | null;
   /** Settings that `rankd reload` found changed and that only a restart takes up. */
   needRestart: string[];
   credential: CredentialStatus;
@@ -42,7 +44,7 @@ export interface CredentialStatus {
 export interface StatusSources {
   app: ServedApp;
   /** The one in force. */
-  live: Pick<LiveConfig, 'config' | 'needRestart'>;
+  live: Pick<LiveConfig, 'config' | 'file' | 'needRestart'>;
   url: string;
   metricsUrl: string | undefined;
   process: { pid: number; nodeVersion: string };
@@ -67,6 +69,7 @@ export function daemonStatus(sources: StatusSources): DaemonStatus {
     platform: live.config.platform.kind,
     groupId: live.config.platform.groupId ?? null,
     isStopping: app.isDraining,
+    configFile: live.file ?? null,
     needRestart: live.needRestart,
     credential: credentialStatus(app),
     requestsInFlight: app.inFlight,

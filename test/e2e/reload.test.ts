@@ -1,4 +1,5 @@
-import { readFileSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { expect, onTestFinished, test } from 'vitest';
 import { createKey, openCloudHome, ranker } from '../environment/open-cloud-home.ts';
@@ -181,6 +182,30 @@ test('a daemon on the simulated group goes live, and to another key, without a r
   expect((await fetch(`${daemon.url}/readyz`)).status).toBe(502);
   const refused = await daemon.post(ranker, secret, { ...promotion, newRankId: 10 });
   expect(refused).toMatchObject({ status: 502, json: { code: 'platform_credential' } });
+});
+
+test('init and reload in another folder than the daemon tell which file it reads, and that theirs is not it', async () => {
+  const { home, daemon } = await serveWith('policy: { max_rank: 100 }\n');
+  const [its, other] = [home.path('rankd.yaml'), home.path('other')];
+  mkdirSync(other);
+  const mine = join(other, 'rankd.yaml');
+  const said = `the daemon reads ${its}, not ${mine}; to have it read that one, stop it and run: rankd serve --config ${mine}\n`;
+  writeFileSync(join(other, 'cloud.key'), 'a-key', { mode: 0o600 });
+  const flags = ['--group', '4199740', '--credential-file', 'cloud.key', '--no-check'];
+  const init = await home.here(['init', ...flags], { cwd: other });
+  expect(init).toMatchObject({ code: 0, stderr: expect.stringContaining(`A daemon runs here already, but ${said}`) });
+  expect(await home.here(['reload'], { cwd: other })).toMatchObject({
+    code: 0,
+    stdout: `nothing has changed in ${its}\n`,
+    stderr: `warning: ${said}`,
+  });
+  rmSync(its);
+  expect((await home.here(['reload'], { cwd: other })).stderr).toContain('reads no configuration file, not ');
+  expect((await home.json<{ status: object }>('status')).status).toMatchObject({ configFile: null });
+  writeFileSync(its, '');
+  symlinkSync(its, home.path('link.yaml'));
+  expect((await home.here(['reload', '--config', 'link.yaml'])).stdout).toMatch(/^ok: /);
+  await daemon.stop();
 });
 
 /** How many roles the daemon could give at once. */

@@ -50,6 +50,7 @@ version        0.1.0 (Node.js ${process.versions.node})
 uptime         UP
 listens on     ${daemon.url}
 group          simulated
+configuration  none: the defaults
 credential     accepted
 requests       0 in flight
 queue          0 calls wait for the platform
@@ -71,6 +72,7 @@ last problems  none
     metricsUrl: null,
     platform: 'simulated',
     groupId: null,
+    configFile: null,
     needRestart: [],
     credential: { isAccepted: true, problem: null, actingUserId: 9001, expiresAt: null },
     requestsInFlight: 0,

@@ -4,8 +4,9 @@ import { openRanking } from '../../app.ts';
 import { deadlineIn } from '../../clock.ts';
 import type { Config } from '../../config/config.ts';
 import type { LoadedConfig } from '../../config/load.ts';
-import { newConfigPath } from '../../config/locate.ts';
+import { isSameFile, newConfigPath } from '../../config/locate.ts';
 import type { Chosen } from '../../config/render-yaml.ts';
+import { askStatus } from '../../control/ask.ts';
 import { type ActingAccount, standingWords } from '../../core/acting-account.ts';
 import { listRoles } from '../../core/role-plan.ts';
 import { RankdError } from '../../errors.ts';
@@ -22,6 +23,7 @@ import { luauSnippet } from '../init/snippet.ts';
 import { type NewFile, requireRoom, withFiles } from '../new-file.ts';
 import { whileWaiting } from '../patience.ts';
 import { printSecret } from './key/hand-out.ts';
+import { notItsFile, statusPatienceMs } from './reload.ts';
 
 interface InitOptions {
   group?: number;
@@ -95,10 +97,17 @@ async function init(cli: Cli, options: InitOptions): Promise<void> {
   if (minted === undefined || options.out !== undefined) cli.print(document, file);
   else await printSecret(cli, minted.key, { ...document, secret: minted.secret }, minted.secret);
   cli.say(`\nFor the game, with the address where it reaches rankd in place of ${url}:\n\n${luauSnippet(url)}\n`);
-  cli.say((await isDaemonRunning(cli.dataDir)) ? takeUp : 'try: rankd serve');
+  cli.say(await nextStep(cli, file));
 }
 
-const takeUp = 'A daemon runs here already; it takes this up without a restart.\ntry: rankd reload';
+/** The daemon that runs may have been started in another folder, or with another file. */
+async function nextStep({ dataDir }: Cli, file: string): Promise<string> {
+  if (!(await isDaemonRunning(dataDir))) return 'try: rankd serve';
+  const daemon = await askStatus(dataDir, statusPatienceMs);
+  return daemon === undefined || (daemon.configFile !== null && isSameFile(daemon.configFile, file))
+    ? 'A daemon runs here already; it takes this up without a restart.\ntry: rankd reload'
+    : `A daemon runs here already, but ${notItsFile(daemon.configFile, file)}`;
+}
 
 /** What can be known to fail before anybody is asked anything. */
 async function refuseEarly(cli: Cli, { key, place, out, force }: InitOptions, file: string): Promise<void> {

@@ -1,5 +1,6 @@
 import type { Command } from 'commander';
 import type { ChangedSetting } from '../../config/changed-settings.ts';
+import { isSameFile, locateConfig } from '../../config/locate.ts';
 import { askReload, askStatus } from '../../control/ask.ts';
 import { RankdError } from '../../errors.ts';
 import type { ReloadOutcome } from '../../live-config.ts';
@@ -11,7 +12,7 @@ import { settingText } from '../setting-value.ts';
 import { table } from '../table.ts';
 import { notRunning } from './health.ts';
 
-const statusPatienceMs = 4_000;
+export const statusPatienceMs = 4_000;
 /** Longer than the daemon takes for it where the platform does not answer. */
 const reloadPatienceMs = 60_000;
 
@@ -40,10 +41,23 @@ async function reload(cli: Cli): Promise<void> {
       hint: outcome.hint?.replace('run the command again', 'run `rankd reload` again'),
     });
   }
+  const stranger = strangerTo(cli, outcome.file);
   const { state: _, ...document } = outcome;
-  cli.print(document, textOf(outcome));
-  for (const warning of outcome.warnings) cli.say(`warning: ${warning}`);
+  const warnings = [...(stranger === undefined ? [] : [notItsFile(outcome.file, stranger)]), ...outcome.warnings];
+  cli.print({ ...document, warnings }, `${stranger === undefined ? 'ok: ' : ''}${textOf(outcome)}`);
+  for (const warning of warnings) cli.say(`warning: ${warning}`);
   if (outcome.needRestart.length > 0) cli.say('Restart the daemon for what needs it.');
+}
+
+/** The file that commands read here, where the daemon reads another: what is changed in it does not reach the daemon. */
+function strangerTo({ io: { env, cwd }, options }: Cli, daemonFile: string | null): string | undefined {
+  const here = locateConfig({ configFile: options.config, env, cwd })?.path;
+  return here !== undefined && (daemonFile === null || !isSameFile(here, daemonFile)) ? here : undefined;
+}
+
+/** `null`: the daemon reads none. */
+export function notItsFile(daemonFile: string | null, file: string): string {
+  return `the daemon reads ${daemonFile ?? 'no configuration file'}, not ${file}; to have it read that one, stop it and run: rankd serve --config ${file}`;
 }
 
 async function ask({ dataDir, by }: Cli): Promise<ReloadOutcome> {
@@ -59,8 +73,8 @@ async function ask({ dataDir, by }: Cli): Promise<ReloadOutcome> {
 function textOf({ file, applied, needRestart }: Extract<ReloadOutcome, { state: 'applied' }>): string {
   const from = file ?? 'the defaults, as there is no configuration file';
   const rows = [...rowsOf(applied, 'at once'), ...rowsOf(needRestart, 'needs a restart')];
-  if (rows.length === 0) return `ok: nothing has changed in ${from}`;
-  return [`ok: taken up from ${from}`, '', table(['setting', 'before', 'now', 'holds'], rows)].join('\n');
+  if (rows.length === 0) return `nothing has changed in ${from}`;
+  return [`taken up from ${from}`, '', table(['setting', 'before', 'now', 'holds'], rows)].join('\n');
 }
 
 function rowsOf(changes: ChangedSetting[], holds: string): string[][] {

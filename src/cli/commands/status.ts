@@ -123,6 +123,7 @@ function daemonFacts(daemon: DaemonStatus): Record<string, unknown> {
     'listens on': url,
     metrics: metricsUrl,
     group: groupId === null ? platform : `${groupId} (${platform})`,
+    configuration: daemon.configFile ?? 'none: the defaults',
     'needs a restart': daemon.needRestart.length === 0 ? null : `for ${daemon.needRestart.join(', ')}`,
     credential: credentialText(daemon.credential),
     requests: `${requestsInFlight} in flight`,
