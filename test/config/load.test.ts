@@ -100,7 +100,8 @@ const samples: Record<string, [file: string, env: string, flag: string]> = {
 describe('a flag wins over the environment, that over the file, that over the default', () => {
   const ofVariables = settings.flatMap(({ path, env }) => (env === undefined ? [] : [[path, env] as const]));
   test.each(ofVariables)('%s', (path, env) => {
-    const [inFile, inEnv, inFlag] = samples[path] ?? expect.fail('no samples');
+    const [inFile, inEnv, inFlag] =
+      samples[path] ?? expect.fail(`add three values of ${path} to samples, in this file`);
     for (const key of ['a', 'b', 'c']) box.write(`${key}.key`, key);
     const lines = path.split('.').map((name, depth) => `${'  '.repeat(depth)}${name}:`);
     const other = path.startsWith('platform.') || path === 'group.id' ? '' : 'platform: {kind: simulated}\n';

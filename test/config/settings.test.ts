@@ -21,10 +21,13 @@ test('every setting has a one-line description, a variable and a place in the ex
   for (const { path, env, description } of settings) {
     expect(env).toBe(path === 'keys' ? undefined : `RANKD_${path.replaceAll('.', '_').toUpperCase()}`);
     expect(description).toMatch(/^[^\n]{10,130}\.$|^[^\n]{10,130}[A-Z]$/);
-    expect(document.getIn(path.split('.')), path).not.toBeUndefined();
+    expect(document.hasIn(path.split('.')), `${path} in config/rankd.example.yaml: add it`).toBe(true);
     const line = `${'  '.repeat(path.split('.').length - 1)}# ${description}\n`;
     const name = path.split('.').at(-1);
-    expect(complete.split(line)[1]?.trimStart().startsWith(`${name}:`), `${path} below its description`).toBe(true);
+    expect(
+      complete.split(line)[1]?.trimStart().startsWith(`${name}:`),
+      `${path} in config/rankd.example.yaml: put its description of the schema in the line above it`,
+    ).toBe(true);
   }
 });
 

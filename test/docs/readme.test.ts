@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
+import { everyCommand } from '../support/every-command.ts';
 import { errorTable, exitTable, keySettingsTable, settingsTable } from '../support/readme-tables.ts';
 
 const readme = readFileSync(new URL('../../README.md', import.meta.url), 'utf8');
@@ -15,3 +16,16 @@ test.each([
   const listed = readme.slice(readme.indexOf(beginning)).split('\n\n', 1)[0]?.trimEnd().split('\n');
   expect(listed).toEqual(lines);
 });
+
+test('README lists every command, and none that there is not', () => {
+  const [, rows = ''] = /\| command \| what it does \|\n.*\n((?:\|.*\n)+)/.exec(readme) ?? [];
+  const listed = rows.split('\n').flatMap((row) => commandsOf(row.split('|')[1] ?? ''));
+  expect(listed.toSorted(), "in README's table of commands").toEqual(everyCommand.toSorted());
+});
+
+/** "`key create`, `verify -`" → key create, key verify. */
+function commandsOf(cell: string): string[] {
+  const names = [...cell.matchAll(/`([a-z ]+?)(?: -)?`/g)].map(([, name = '']) => name);
+  const [noun, verb] = names[0]?.split(' ') ?? [];
+  return names.map((name) => (verb === undefined || name.includes(' ') ? name : `${noun} ${name}`));
+}

@@ -1,12 +1,9 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { hostname } from 'node:os';
-import type { Command } from 'commander';
 import { describe, expect, test } from 'vitest';
-import { allCommands } from '../../src/cli/help.ts';
-import { createProgram } from '../../src/cli/program.ts';
 import { DaemonProcess } from '../support/daemon-process.ts';
+import { everyCommand } from '../support/every-command.ts';
 import { CliHome, type CliResult } from '../support/run-cli.ts';
-import type { TerminalIo } from '../support/terminal-io.ts';
 import { files, type Line, others, scenes } from './golden-scenes.ts';
 
 /** Whatever these ask for: off a terminal nothing is colored or written over. */
@@ -14,14 +11,13 @@ const env = { TERM: 'xterm-256color', COLORTERM: 'truecolor', FORCE_COLOR: '3', 
 
 const control = /(?![\n\t])\p{Cc}/u;
 
-/** The commands that take no others. */
-const leaves = allCommands(createProgram({} as TerminalIo)).filter(({ commands }) => commands.length === 0);
 const everyLine = [...Object.values(scenes).flat(), ...others];
 
 test('every command is called below', () => {
   const lines = everyLine.map((line) => wordsOf(line).join(' '));
   const isCalled = (path: string) => lines.some((line) => `${line} `.startsWith(`${path} `));
-  expect(leaves.map(pathOf).filter((path) => !isCalled(path))).toEqual([]);
+  const missing = everyCommand.filter((path) => !isCalled(path));
+  expect(missing, 'add a line for each of these to test/e2e/golden-scenes.ts').toEqual([]);
 });
 
 describe.concurrent('the built binary, off a terminal', () => {
@@ -109,10 +105,4 @@ function textOf(line: Line): string {
 
 function wordsOf(line: Line): string[] {
   return textOf(line).split(' ').filter(Boolean);
-}
-
-/** e.g. `key create`. */
-function pathOf(command: Command): string {
-  const parent = command.parent;
-  return parent === null || parent.parent === null ? command.name() : `${pathOf(parent)} ${command.name()}`;
 }

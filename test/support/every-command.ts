@@ -1,0 +1,14 @@
+import type { Command } from 'commander';
+import { allCommands } from '../../src/cli/help.ts';
+import { createProgram } from '../../src/cli/program.ts';
+import type { TerminalIo } from './terminal-io.ts';
+
+/** Every command that takes no others, e.g. `key create`. */
+export const everyCommand: readonly string[] = allCommands(createProgram({} as TerminalIo))
+  .filter(({ commands }) => commands.length === 0)
+  .map(pathOf);
+
+function pathOf(command: Command): string {
+  const parent = command.parent;
+  return parent === null || parent.parent === null ? command.name() : `${pathOf(parent)} ${command.name()}`;
+}
