@@ -70,7 +70,8 @@ const io: Io = {
   showsProgress: process.stderr.isTTY === true,
   ask,
   askHidden,
-  readStdin: async () => (await import('node:stream/consumers')).text(process.stdin),
+  readStdin,
+  readSecret: (question) => (process.stdin.isTTY ? askHidden(question) : readStdin()),
   env: process.env,
   cwd: process.cwd(),
   nodeVersion: process.versions.node,
@@ -122,6 +123,10 @@ function stopWithNpx(): void {
     clearInterval(watch);
     process.kill(process.pid, 'SIGTERM');
   }, 500).unref();
+}
+
+async function readStdin(): Promise<string> {
+  return (await import('node:stream/consumers')).text(process.stdin);
 }
 
 async function ask(question: string): Promise<string> {

@@ -22,6 +22,8 @@ export interface Io {
   askHidden(question: string): Promise<string>;
   /** All of standard input. */
   readStdin(): Promise<string>;
+  /** A secret from standard input: all of it, or on a terminal the line typed at `question`, which is not shown. */
+  readSecret(question: string): Promise<string>;
   env: Record<string, string | undefined>;
   cwd: string;
   nodeVersion: string;

@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import { DaemonProcess } from '../support/daemon-process.ts';
+import { runOnTerminal } from '../support/pseudo-terminal.ts';
 import { CliHome, runCli } from '../support/run-cli.ts';
 
 interface Made {
@@ -228,6 +229,32 @@ test.concurrent('verify tells mistyped, unknown and not whitelisted apart, in wo
     expect(result.stdout).not.toContain(key.id);
   }
 });
+
+test.concurrent('on a terminal verify and hash ask for the key, which is not shown, and go on at Enter', async () => {
+  using home = new CliHome();
+  const { secret = '' } = await home.json<Made>('key', 'create', 'game');
+  for (const [command, words] of [
+    ['verify', 'yes: key "game"'],
+    ['hash', 'Declare it in rankd.yaml'],
+  ] as const) {
+    const answers: Array<[string, string]> = [['API key (not shown): ', secret]];
+    const { code, screen } = await runOnTerminal(home, ['key', command, '-'], { answers });
+    expect(code, screen).toBe(0);
+    expect(screen).toContain(words);
+    expect(screen).not.toContain(secret);
+  }
+});
+
+test.concurrent.each([['verify'], ['verify', 'game.key'], ['hash', 'game.key']])(
+  'key %j %j: says that the key comes from standard input, and how',
+  async (...args) => {
+    using home = new CliHome();
+    expect(await home.here(['key', ...args])).toMatchObject({
+      code: 2,
+      stderr: `error: \`rankd key ${args[0]} -\` reads the key from standard input.\ntry: rankd key ${args[0]} - < my-game.key\n`,
+    });
+  },
+);
 
 test.concurrent('key list shows a page at a time, and how to go on', async () => {
   using home = new CliHome();

@@ -26,7 +26,7 @@ test.concurrent('an API key in the wrong argument or the wrong file is not repea
   const { secret } = await home.json<{ secret: string }>('key', 'create', 'game');
   writeFileSync(home.path('game.key'), `${secret}\n`);
   const lines = [
-    ['key', 'verify', secret],
+    ['key', 'revoke', secret],
     ['key', 'show', secret],
     [secret],
     ['whitelist', 'add', secret],

@@ -26,4 +26,6 @@ export class PipedIo extends WatchedIo implements Io {
   askHidden = (question: string): Promise<string> => this.ask(question);
 
   readStdin = async () => this.#input;
+
+  readSecret = this.readStdin;
 }

@@ -31,6 +31,8 @@ export class TerminalIo extends WatchedIo implements Io {
 
   askHidden = (question: string): Promise<string> => this.ask(question);
 
+  readSecret = (question: string): Promise<string> => this.ask(question);
+
   readStdin = async () => '';
 
   get stopSignal(): Promise<string> {

@@ -36,6 +36,8 @@ export async function obtainCredential(
   return { groupId, credential: { secret, file, isNew } };
 }
 
+const question = 'Open Cloud API key (not shown): ';
+
 function askForKey(io: Io): Promise<string> {
   const hidden = { ask: (question: string) => io.askHidden(question), stderr: (text: string) => io.stderr(text) };
   const parse = (text: string) => {
@@ -43,12 +45,12 @@ function askForKey(io: Io): Promise<string> {
     if (flaw === undefined) return text;
     throw new InvalidArgumentError(`${flaw.charAt(0).toUpperCase()}${flaw.slice(1)}.`);
   };
-  return ask(hidden, { question: 'Open Cloud API key (not shown): ', parse });
+  return ask(hidden, { question, parse });
 }
 
 async function readKey(io: Io, credentialFile: string, file: string): Promise<string> {
   const isTyped = credentialFile === '-';
-  const key = (isTyped ? await io.readStdin() : readSecret(file)).trim();
+  const key = (isTyped ? await io.readSecret(question) : readSecret(file)).trim();
   const flaw = flawOfKey(key);
   if (flaw === undefined) return key;
   throw new RankdError('config_invalid', `${isTyped ? 'Standard input' : file}: ${flaw}.`, {

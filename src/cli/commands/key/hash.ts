@@ -1,4 +1,4 @@
-import { Argument, type Command } from 'commander';
+import type { Command } from 'commander';
 import { hashKey, keyMode, mintKey } from '../../../core/api-key.ts';
 import type { KeyMode } from '../../../core/model.ts';
 import { RankdError } from '../../../errors.ts';
@@ -6,6 +6,7 @@ import { newFileName } from '../../arguments.ts';
 import type { Cli } from '../../cli.ts';
 import { examples } from '../../help.ts';
 import { makeSecretFile } from './hand-out.ts';
+import { dashArgument, readKey } from './secret-input.ts';
 
 interface HashOptions {
   new?: string;
@@ -16,9 +17,7 @@ export function hashCommand(key: Command, cli: Cli): void {
   key
     .command('hash')
     .description('the hash of a secret, for a key that is declared in rankd.yaml; nothing is kept')
-    .addArgument(
-      new Argument('[-]', 'a dash: the secret comes from standard input, so that no history keeps it').choices(['-']),
-    )
+    .addArgument(dashArgument('hash'))
     .option('--new <file>', 'make a new secret and write it to this new file that only you can read', newFileName)
     .option('--test', 'with --new: a secret for a key that changes nothing')
     .addHelpText('after', examples('rankd key hash --new my-game.key', 'rankd key hash - < my-game.key'))
@@ -38,7 +37,7 @@ async function hash(cli: Cli, dash: string | undefined, { new: file, test }: Has
 }
 
 async function read(cli: Cli): Promise<{ secret: string; mode: KeyMode }> {
-  const secret = (await cli.io.readStdin()).trim();
+  const secret = await readKey(cli);
   const mode = keyMode(secret);
   if (mode !== undefined) return { secret, mode };
   throw new RankdError('invalid_key', 'What came on standard input is no API key, or is mistyped.', {

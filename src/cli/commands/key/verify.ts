@@ -1,4 +1,4 @@
-import { Argument, type Command } from 'commander';
+import type { Command } from 'commander';
 import { systemClock } from '../../../clock.ts';
 import { accessChecks, wrongMode } from '../../../core/access.ts';
 import { hashKey, keyMode } from '../../../core/api-key.ts';
@@ -9,24 +9,25 @@ import type { Cli } from '../../cli.ts';
 import { ExitCode } from '../../exit-code.ts';
 import { examples } from '../../help.ts';
 import { keyDocument } from './key-document.ts';
+import { dashArgument, readKey, readsInput } from './secret-input.ts';
 
 export function verifyCommand(key: Command, cli: Cli): void {
   key
     .command('verify')
     .description('tell whether a key read from standard input is accepted')
-    .addArgument(
-      new Argument('<->', 'a dash: the key comes from standard input, so that no history keeps it').choices(['-']),
-    )
+    .addArgument(dashArgument('verify'))
     .option('--place <id>', 'also check the whitelist for this place', asPlaceId)
     .addHelpText(
       'after',
       examples('rankd key verify - < my-game.key', 'rankd key verify - --place 920587237 < my-game.key'),
     )
-    .action((_dash: string, options: { place?: number }) => verify(cli, options));
+    .action((dash: '-' | undefined, options: { place?: number }) =>
+      dash === undefined ? readsInput('verify') : verify(cli, options),
+    );
 }
 
 async function verify(cli: Cli, { place }: { place?: number }): Promise<void> {
-  const secret = (await cli.io.readStdin()).trim();
+  const secret = await readKey(cli);
   const mode = keyMode(secret);
   await cli.withStore(async (store) => {
     const presented = mode && store.findPresented({ hash: hashKey(secret), placeId: place ?? 0 });

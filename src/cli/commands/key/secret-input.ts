@@ -1,0 +1,21 @@
+import { Argument } from 'commander';
+import { RankdError } from '../../../errors.ts';
+import type { Cli } from '../../cli.ts';
+
+/** The only way to name a secret to a command. */
+export function dashArgument(command: 'verify' | 'hash'): Argument {
+  return new Argument('[-]', 'a dash: the key comes from standard input, so that no history keeps it')
+    .choices(['-'])
+    .argParser((text) => (text === '-' ? text : readsInput(command)));
+}
+
+/** Throws where the secret is to come from. What was typed instead may be the secret, so it is not repeated. */
+export function readsInput(command: 'verify' | 'hash'): never {
+  throw new RankdError('usage', `\`rankd key ${command} -\` reads the key from standard input.`, {
+    hint: `rankd key ${command} - < my-game.key`,
+  });
+}
+
+export async function readKey({ io }: Cli): Promise<string> {
+  return (await io.readSecret('API key (not shown): ')).trim();
+}
