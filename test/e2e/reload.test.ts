@@ -184,6 +184,28 @@ test('a daemon on the simulated group goes live, and to another key, without a r
   expect(refused).toMatchObject({ status: 502, json: { code: 'platform_credential' } });
 });
 
+test('rankd reload tells declared keys by name, not by their hashes', async () => {
+  const declared = (keys: Record<string, string>) =>
+    `keys:${
+      Object.entries(keys)
+        .map(([name, digit]) => `\n  - { name: ${name}, hash: "${digit.repeat(64)}" }`)
+        .join('') || ' []'
+    }\n`;
+  const { home } = await serveWith(declared({ 'my-game': 'a', quiz: 'b' }));
+  const reloaded = async (keys: Record<string, string>) => {
+    writeFileSync(home.path('rankd.yaml'), declared(keys));
+    return (await home.here(['reload'])).stdout.split('\n').find((line) => line.startsWith('keys'));
+  };
+  expect(await reloaded({ 'my-game': 'c', quiz: 'b', hobby: 'd' })).toBe(
+    'keys     2       3 (added hobby; changed my-game)  at once',
+  );
+  expect(await reloaded({ quiz: 'b', 'my-game': 'c', hobby: 'd' })).toMatch(/ 3 \(in another order\) /);
+  const many = Object.fromEntries(Array.from({ length: 12 }, (_, n) => [`k${n}`, (n + 1).toString(16)]));
+  expect(await reloaded(many)).toMatch(/ 12 \(added k0, .*, k9, 2 more; removed quiz, my-game, hobby\) /);
+  writeFileSync(home.path('rankd.yaml'), '');
+  expect((await home.here(['reload'])).stdout).toMatch(/^keys +12 +0 \(removed /m);
+});
+
 test('init and reload in another folder than the daemon tell which file it reads, and that theirs is not it', async () => {
   const { home, daemon } = await serveWith('policy: { max_rank: 100 }\n');
   const [its, other] = [home.path('rankd.yaml'), home.path('other')];

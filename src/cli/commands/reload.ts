@@ -6,6 +6,7 @@ import { RankdError } from '../../errors.ts';
 import type { ReloadOutcome } from '../../live-config.ts';
 import { isDaemonRunning } from '../../stores/sqlite/daemon-lock.ts';
 import type { Cli } from '../cli.ts';
+import { keyChanges } from '../declared-key-changes.ts';
 import { examples } from '../help.ts';
 import { whileWaiting } from '../patience.ts';
 import { settingText } from '../setting-value.ts';
@@ -78,5 +79,11 @@ function textOf({ file, applied, needRestart }: Extract<ReloadOutcome, { state: 
 }
 
 function rowsOf(changes: ChangedSetting[], holds: string): string[][] {
-  return changes.map(({ name, before, now }) => [name, settingText(before), settingText(now), holds]);
+  return changes.map((change) => [change.name, ...valuesOf(change), holds]);
+}
+
+function valuesOf({ name, before, now }: ChangedSetting): [before: string, now: string] {
+  if (name !== 'keys') return [settingText(before), settingText(now)];
+  const [earlier, later] = [before, now] as [Array<{ name: string }>, Array<{ name: string }>];
+  return [String(earlier.length), `${later.length} (${keyChanges(earlier, later)})`];
 }
