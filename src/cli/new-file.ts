@@ -1,8 +1,7 @@
 import { accessSync, constants, existsSync, lstatSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { codeOf } from '../error-code.ts';
-import { RankdError } from '../errors.ts';
-import { asFileError } from '../stores/sqlite/write-whole.ts';
+import { alreadyThere, asFileError } from '../stores/sqlite/write-whole.ts';
 
 export interface NewFile {
   /** Absolute. */
@@ -12,8 +11,8 @@ export interface NewFile {
 }
 
 /**
- * Throws what would keep a file from being made there: `already_exists`, `not_found` (its folder) or `no_permission`; `hint` is
- * what to do where it exists.
+ * Throws what would keep a file from being made there: `already_exists`, `usage` (it is a folder), `not_found` (its folder) or
+ * `no_permission`; `hint` is what to do where it exists.
  */
 export function requireRoom(file: string, hint = anotherName): void {
   try {
@@ -60,7 +59,3 @@ export async function withFiles<T>(files: NewFile[], work: () => Promise<T>): Pr
 }
 
 const anotherName = 'choose another name, or move that file away';
-
-function alreadyThere(file: string, hint: string): RankdError {
-  return new RankdError('already_exists', `${file} exists already and is not overwritten.`, { hint });
-}

@@ -143,6 +143,7 @@ test('a terminal is not written to', async () => {
 
 test.each([
   { what: 'a folder that is missing', target: 'none/copy.db', code: 3, says: 'There is no folder' },
+  { what: 'a folder, also where it is not to be replaced', target: 'folder', code: 2, says: 'is a folder' },
   { what: 'a folder', target: '--force folder', code: 2, says: 'is a folder' },
   { what: 'the database itself', target: '--force DATA/rankd.db', code: 2, says: 'a backup would destroy it' },
   {
@@ -163,8 +164,8 @@ test.each([
   expect(readFileSync(join(home.dataDir, 'rankd.db')).equals(before)).toBe(true);
 });
 
-test('a folder that may not be written to is told apart: 77', async () => {
-  mkdirSync(home.path('closed'), { mode: 0o500 });
+test.each([0o500, 0o600, 0])('a folder of mode %o that may not be written to is told apart: 77', async (mode) => {
+  mkdirSync(home.path('closed'), { mode });
   const result = await runUnprivileged(['backup', home.path('closed/copy.db')], home.dataDir);
   expect(result).toEqual({
     code: 77,

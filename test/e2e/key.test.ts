@@ -86,6 +86,14 @@ test.concurrent('--out never overwrites a file, and then no key comes into being
   expect(readFileSync(home.path('taken'), 'utf8')).toBe('precious');
 });
 
+test.concurrent('--out that is a folder is told as that', async () => {
+  using home = new CliHome();
+  expect(await home.here(['key', 'create', 'game', '--out', '.'])).toMatchObject({
+    code: 2,
+    stderr: `error: ${home.cwd} is a folder.\ntry: name a new file in it, such as ${home.cwd}/NAME\n`,
+  });
+});
+
 test.concurrent('a key that could not be made leaves no file behind', async () => {
   using home = new CliHome();
   await home.here(['key', 'create', 'game']);

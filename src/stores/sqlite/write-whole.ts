@@ -1,4 +1,4 @@
-import { closeSync, existsSync, fsyncSync, linkSync, openSync, renameSync, rmSync } from 'node:fs';
+import { closeSync, existsSync, fsyncSync, linkSync, openSync, renameSync, rmSync, statSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { codeOf } from '../../error-code.ts';
 import { RankdError } from '../../errors.ts';
@@ -19,17 +19,19 @@ export interface WholeFile {
  */
 export function writeWhole<T>({ to, unfinished, mayReplace }: WholeFile, write: (unfinished: string) => T): T {
   try {
-    if (!mayReplace && existsSync(to)) throw alreadyThere(to);
+    if (!mayReplace && existsSync(to)) throw alreadyThere(to, replaceable);
     removeDatabase(unfinished);
     closeSync(openSync(unfinished, 'wx', 0o600));
-    const result = write(unfinished);
-    forceToDisk(unfinished, 'r+');
-    giveName({ to, unfinished, mayReplace });
-    return result;
+    try {
+      const result = write(unfinished);
+      forceToDisk(unfinished, 'r+');
+      giveName({ to, unfinished, mayReplace });
+      return result;
+    } finally {
+      removeDatabase(unfinished);
+    }
   } catch (error) {
     throw asFileError(error, to);
-  } finally {
-    removeDatabase(unfinished);
   }
 }
 
@@ -51,7 +53,7 @@ function linkNew(from: string, to: string): void {
   try {
     linkSync(from, to);
   } catch (error) {
-    if (existsSync(to)) throw alreadyThere(to);
+    if (existsSync(to)) throw alreadyThere(to, replaceable);
     if (!['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS'].includes(codeOf(error))) throw error;
     renameSync(from, to);
   }
@@ -97,6 +99,12 @@ const noFolder: Failure = (file) => ({
   hint: `mkdir -p ${dirname(file)}`,
 });
 
+const folder: Failure = (file) => ({
+  code: 'usage',
+  message: `${file} is a folder.`,
+  hint: `name a new file in it, such as ${file.replace(/\/$/, '')}/NAME`,
+});
+
 /** By the codes of the operating system, and those of SQLite that only a write can end with. */
 const failures: Record<string, Failure> = {
   EACCES: noPermission,
@@ -112,15 +120,15 @@ const failures: Record<string, Failure> = {
   SQLITE_IOERR_FSYNC: diskFailed,
   ENOENT: noFolder,
   ENOTDIR: noFolder,
-  EISDIR: (file) => ({
-    code: 'usage',
-    message: `${file} is a folder.`,
-    hint: `name a file in it, such as ${file}/rankd-backup.db`,
-  }),
+  EISDIR: folder,
 };
 
-function alreadyThere(file: string): RankdError {
-  return new RankdError('already_exists', `${file} already exists and was left as it is.`, {
-    hint: 'choose another name, or replace it with --force',
-  });
+const replaceable = 'choose another name, or replace it with --force';
+
+/** What is in the place of a new file: `already_exists`, or `usage` for a folder. */
+export function alreadyThere(file: string, hint: string): RankdError {
+  const isFolder = statSync(file, { throwIfNoEntry: false })?.isDirectory();
+  const message = `${file} already exists and was left as it is.`;
+  const { code, ...told } = isFolder ? folder(file) : { code: 'already_exists' as const, message, hint };
+  return new RankdError(code, told.message, { hint: told.hint });
 }
