@@ -89,6 +89,7 @@ function checked(key: string, origin: KeyOrigin): PlatformKey {
  */
 export function flawOfKey(key: string): string | undefined {
   if (key === '') return 'the key is empty';
+  if (/^rk_(live|test)_/.test(key)) return 'this is a key of rankd for games; here belongs the key from Roblox';
   if (/^(["'`]).*\1$/.test(key)) return 'the key is in quotes; remove them';
   return /^[!-~]+$/.test(key) ? undefined : 'the key has spaces, line breaks or other characters that no API key has';
 }

@@ -31,7 +31,9 @@ test('on a terminal init asks, never shows the key, and leaves a configuration, 
     answers: [
       ['Group id', 'ranger'],
       ['Group id', String(roblox.groupId)],
-      ['Open Cloud API key', roblox.apiKey],
+      ['Open Cloud API key', `rk_live_${'x'.repeat(36)}`],
+      ['here belongs the key from Roblox', 'a-key-of-another'],
+      ['with group:write for group', roblox.apiKey],
       ['the ladder', ''],
       ['API key for your game', 'y'],
       ['Name of the key', ''],
@@ -39,7 +41,8 @@ test('on a terminal init asks, never shows the key, and leaves a configuration, 
     ],
   });
   expect(code, screen).toBe(0);
-  expect(screen).not.toContain(roblox.apiKey);
+  expect(screen).not.toMatch(new RegExp(`${roblox.apiKey}|a-key-of-another|rk_live_xxx`));
+  expect(screen).toContain('Roblox does not accept this key.\n');
   expect(screen).toContain('It must be a group id');
   expect(screen).toContain('HttpService:GetSecret("rankd")');
   expect(statSync(home.path('roblox.key')).mode & 0o777).toBe(0o600);
@@ -101,6 +104,12 @@ test('an existing rankd.yaml is never overwritten, and kept beside the new one w
 });
 
 test.each<[what: string, spoil: (roblox: FakeOpenCloud) => unknown, code: number, words: string]>([
+  [
+    'a key that Roblox does not know',
+    (roblox) => Object.assign(roblox.credential, { apiKey: 'another' }),
+    77,
+    'error: Roblox does not accept this key.\ntry: copy the key again from the Creator Dashboard (API Keys)',
+  ],
   ['a key that has expired', (roblox) => Object.assign(roblox.credential, { expired: true }), 77, 'Open Cloud key'],
   ['a key without group:write', (roblox) => Object.assign(roblox.credential, { scopes: [] }), 77, 'group:write'],
   [

@@ -63,9 +63,11 @@ async function init(cli: Cli, options: InitOptions): Promise<void> {
   const { cwd, env } = cli.io;
   const file = newConfigPath({ configFile: cli.options.config, env, cwd });
   await refuseEarly(cli, options, file);
-  const { groupId, credential } = await obtainCredential(cli.io, options, dirname(file));
-  const { config } = await configWith(cli, { groupId, secret: credential.secret });
-  const examined = options.check ? await examineLive(cli, config) : undefined;
+  const { groupId, credential, found } = await obtainCredential(cli.io, options, dirname(file), async (given) => {
+    const { config } = await configWith(cli, given);
+    return { config, examined: options.check ? await examineLive(cli, config, given) : undefined };
+  });
+  const { config, examined } = found;
   if (examined !== undefined) tell(cli, examined);
   const ladder = await chooseLadder(cli, options, examined?.givable ?? []);
   const order = await orderFirstKey(cli, options);
@@ -125,11 +127,11 @@ async function refuseEarly(cli: Cli, { key, place, out, force }: InitOptions, fi
   if (key !== undefined) await requireFreeName(cli, key);
 }
 
-async function examineLive(cli: Cli, config: Config): Promise<Examined> {
+async function examineLive(cli: Cli, config: Config, { groupId }: { groupId: number }): Promise<Examined> {
   await using app = await openRanking({ config, dataDir: cli.dataDir });
   using deadline = deadlineIn(app.clock, app.deadlineMs);
   const call = { signal: deadline.signal, deadlineAt: deadline.at, lane: 'operator' };
-  return await whileWaiting(cli.line, 'waiting for Roblox', () => examine(app, call));
+  return await whileWaiting(cli.line, 'waiting for Roblox', () => examine(app, call, groupId));
 }
 
 /** Through the configuration's own loader, so that what it would refuse is refused before anything is written. */

@@ -2,8 +2,9 @@ import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { InvalidArgumentError } from 'commander';
 import { flawOfKey } from '../../config/platform-key.ts';
-import { RankdError } from '../../errors.ts';
+import { isRankdError, RankdError } from '../../errors.ts';
 import { asGroupId } from '../arguments.ts';
+import { hintOf } from '../errors.ts';
 import type { Io } from '../io.ts';
 import { requireRoom } from '../new-file.ts';
 import { ask } from './questions.ts';
@@ -16,12 +17,16 @@ export interface Credential {
   isNew: boolean;
 }
 
-/** The group and the platform's key, from the flags, else asked for on the terminal. A key that is typed in goes to `folder`. */
-export async function obtainCredential(
+/**
+ * The group and the platform's key, from the flags, else asked for on the terminal, with what `examine` finds of them. A key that
+ * is typed in goes to `folder`; where `examine` throws `platform_credential` for it, another one is asked for.
+ */
+export async function obtainCredential<Found>(
   io: Io,
   { group, credentialFile, force }: { group?: number; credentialFile?: string; force?: boolean },
   folder: string,
-): Promise<{ groupId: number; credential: Credential }> {
+  examine: (given: { groupId: number; secret: string }) => Promise<Found>,
+): Promise<{ groupId: number; credential: Credential; found: Found }> {
   if (!io.isTerminal && (group === undefined || credentialFile === undefined)) {
     throw new RankdError('usage', 'Off a terminal, init needs --group and --credential-file.', {
       hint: 'rankd init --group 4199740 --credential-file ./roblox.key',
@@ -32,20 +37,27 @@ export async function obtainCredential(
   if (isNew && !force) requireRoom(file, `use it with --credential-file ${file}, or move it away`);
   const groupId =
     group ?? (await ask(io, { question: 'Group id (the number in the address of its page): ', parse: asGroupId }));
-  const secret = credentialFile === undefined ? await askForKey(io) : await readKey(io, credentialFile, file);
-  return { groupId, credential: { secret, file, isNew } };
+  const look = async (secret: string) => ({ secret, found: await examine({ groupId, secret }) });
+  const { secret, found } =
+    credentialFile === undefined ? await askForKey(io, look) : await look(await readKey(io, credentialFile, file));
+  return { groupId, credential: { secret, file, isNew }, found };
 }
 
 const question = 'Open Cloud API key (not shown): ';
 
-function askForKey(io: Io): Promise<string> {
+function askForKey<Seen>(io: Io, look: (secret: string) => Promise<Seen>): Promise<Seen> {
   const hidden = { ask: (question: string) => io.askHidden(question), stderr: (text: string) => io.stderr(text) };
   const parse = (text: string) => {
     const flaw = flawOfKey(text);
-    if (flaw === undefined) return text;
+    if (flaw === undefined) return look(text).catch(askAgain);
     throw new InvalidArgumentError(`${flaw.charAt(0).toUpperCase()}${flaw.slice(1)}.`);
   };
   return ask(hidden, { question, parse });
+}
+
+function askAgain(error: unknown): never {
+  if (!isRankdError(error, 'platform_credential')) throw error;
+  throw new InvalidArgumentError(`${error.message}\ntry: ${hintOf(error)}`);
 }
 
 async function readKey(io: Io, credentialFile: string, file: string): Promise<string> {
@@ -54,7 +66,7 @@ async function readKey(io: Io, credentialFile: string, file: string): Promise<st
   const flaw = flawOfKey(key);
   if (flaw === undefined) return key;
   throw new RankdError('config_invalid', `${isTyped ? 'Standard input' : file}: ${flaw}.`, {
-    hint: 'copy the key anew from the Creator Hub; nothing but the key belongs there',
+    hint: 'copy the key again from the Creator Dashboard (API Keys); nothing but the key belongs there',
   });
 }
 

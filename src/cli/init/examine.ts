@@ -6,7 +6,7 @@ import {
   standingWords,
 } from '../../core/acting-account.ts';
 import { refusalOfCredential } from '../../core/credential.ts';
-import type { Group, Role } from '../../core/model.ts';
+import type { Credential, Group, Role } from '../../core/model.ts';
 import { givableRoles } from '../../core/role-plan.ts';
 import { isRankdError, RankdError } from '../../errors.ts';
 import type { CallContext } from '../../ports.ts';
@@ -23,10 +23,9 @@ export interface Examined {
 }
 
 /** Asks the platform. Throws what keeps rankd from ranking in this group with this key. */
-export async function examine({ platform, group }: Ranking, call: CallContext): Promise<Examined> {
+export async function examine({ platform, group }: Ranking, call: CallContext, groupId: number): Promise<Examined> {
   const credential = await platform.checkCredential(call);
-  const refusal = refusalOfCredential(credential);
-  if (refusal !== undefined) throw refusal;
+  if (refusalOfCredential(credential) !== undefined) throw refusedKey(credential, groupId);
   const found = await group.group(call).catch(unknownGroup);
   const acting = await group.acting(call);
   const scheme = await group.scheme(call);
@@ -41,6 +40,19 @@ export async function examine({ platform, group }: Ranking, call: CallContext): 
     ...(acting && { acting }),
     ...(expiresAt !== undefined && { expiresAt }),
   };
+}
+
+/** In words that hold before there is a configuration. */
+function refusedKey({ state }: Credential, groupId: number): RankdError {
+  const flaws = {
+    valid: `This key lacks the scope group:write for group ${groupId}.`,
+    invalid: 'Roblox does not accept this key.',
+    disabled: 'This key is disabled.',
+    expired: 'This key has expired.',
+  };
+  return new RankdError('platform_credential', flaws[state], {
+    hint: `copy the key again from the Creator Dashboard (API Keys), or make a new Open Cloud key with group:write for group ${groupId}`,
+  });
 }
 
 function unknownGroup(cause: unknown): never {
