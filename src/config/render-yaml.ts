@@ -21,7 +21,7 @@ export function renderYaml(chosen: ReadonlyMap<string, Chosen>): string {
   return `${heading}\n${lines.join('\n')}\n`;
 }
 
-const heading = `# The configuration of rankd. A line that begins with # is not in force and shows the default.
+const heading = `# The configuration of rankd. A setting behind a # has its default; delete the # and change it.
 # Check it with: rankd config check
 `;
 
@@ -44,7 +44,7 @@ function entry(
   const text = value === undefined ? '' : ` ${scalar(value)}`;
   return [
     `${lead}# ${description}`,
-    `${lead}${isOff ? '# ' : ''}${segments.at(-1)}:${text}${note === undefined ? '' : `  # ${oneLine(note)}`}`,
+    `${lead}${isOff ? '#' : ''}${segments.at(-1)}:${text}${note === undefined ? '' : `  # ${oneLine(note)}`}`,
   ];
 }
 

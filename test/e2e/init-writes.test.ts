@@ -65,6 +65,17 @@ test('--force gets through where both files are there, and keeps both', async ()
   expect((await home.here(['config', 'check'])).code).toBe(0);
 });
 
+test('in the file that init writes, a setting is put in force by deleting the # before it', async () => {
+  const home = machine();
+  expect((await home.here(flags)).code).toBe(0);
+  const written = readFileSync(home.path('rankd.yaml'), 'utf8');
+  expect(written).toContain('\n  #max_rank: 254\n');
+  writeFileSync(home.path('rankd.yaml'), written.replaceAll(/^( *)#(?=\w+: \S)/gm, '$1'));
+  expect(await home.here(['config', 'check'])).toMatchObject({ code: 0, stderr: '' });
+  const { settings } = await home.json<{ settings: Array<{ name: string; source: string }> }>('config', 'show');
+  expect(settings.find(({ name }) => name === 'policy.max_rank')).toMatchObject({ source: 'file' });
+});
+
 test('on a terminal init asks again for an Open Cloud key that is none, and for a name that a key has', async () => {
   const home = machine();
   await home.json('key', 'create', 'my-game');
