@@ -2,7 +2,7 @@ import { resolve } from 'node:path';
 import { type Config, toConfig } from './config.ts';
 import { readConfigFile } from './config-file.ts';
 import type { Layer, Origin } from './layer.ts';
-import { locateConfig } from './locate.ts';
+import { locateConfig, overlookedConfigs } from './locate.ts';
 import { originsOf } from './origin.ts';
 import { environmentLayer, flagLayer } from './overrides.ts';
 import { type ChosenPlatform, choosePlatform } from './platform-choice.ts';
@@ -59,8 +59,12 @@ export function loadConfig({ flags, env, cwd, configFile }: ConfigSources): Load
     file: location?.path,
     fileNow: () => locateConfig({ configFile, env, cwd })?.path,
     origins: withPlatform(origins, platform),
-    warnings: platform.warnings,
+    warnings: [...overlookedConfigs({ configFile, env, cwd }).map(overlooked), ...platform.warnings],
   };
+}
+
+function overlooked(path: string): string {
+  return `${path} is not read: the file has to be called rankd.yaml, or be named with --config.`;
 }
 
 /** Adds the key and the kind of platform that was chosen for want of a setting. */

@@ -1,6 +1,6 @@
 import { existsSync, lstatSync, realpathSync } from 'node:fs';
 import { homedir } from 'node:os';
-import { isAbsolute, join, resolve } from 'node:path';
+import { dirname, isAbsolute, join, resolve } from 'node:path';
 
 export interface ConfigLocationSources {
   /** `--config`; null: none is to be read. */
@@ -20,6 +20,17 @@ export interface ConfigLocation {
 export function locateConfig({ configFile, env, cwd }: ConfigLocationSources): ConfigLocation | undefined {
   if (configFile === null) return undefined;
   return namedConfig({ configFile, env, cwd }) ?? searchPath({ env, cwd }).find(({ path }) => isThere(path));
+}
+
+/** Files beside the places that were searched in vain, whose names say that they were meant to be found there. */
+export function overlookedConfigs({ configFile, env, cwd }: ConfigLocationSources): string[] {
+  if (configFile === null || namedConfig({ configFile, env, cwd }) !== undefined) return [];
+  const places = searchPath({ env, cwd }).map(({ path }) => path);
+  const found = places.findIndex(isThere);
+  return places
+    .slice(0, found === -1 ? places.length : found)
+    .flatMap((path) => ['rankd.yml', 'rankd.yaml.txt'].map((name) => join(dirname(path), name)))
+    .filter(isThere);
 }
 
 /** Where a new configuration file is to be, as an absolute path, so that it is the one to be read. */

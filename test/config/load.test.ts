@@ -181,6 +181,16 @@ describe('the file', () => {
     expect(box.load({ configFile: 'flag.yaml' }).file).toBe(box.path('flag.yaml'));
   });
 
+  test.each(['rankd.yml', 'rankd.yaml.txt'])('that is called %s is not overlooked in silence', (name) => {
+    const path = box.write(name, '');
+    expect(box.load().warnings).toEqual([
+      `${path} is not read: the file has to be called rankd.yaml, or be named with --config.`,
+    ]);
+    expect(box.load({ configFile: name }).warnings).toEqual([]);
+    box.write('rankd.yaml', '');
+    expect(box.load().warnings).toEqual([]);
+  });
+
   test('that is named has to exist', () => {
     box.write('rankd.yaml', '');
     const error = box.failure({ configFile: 'gone.yaml' });
