@@ -78,7 +78,7 @@ const io: Io = {
   pid: process.pid,
   command: [process.execPath, join(packageDir, 'bin', 'rankd.js')],
   packageDir,
-  home: homedir(),
+  home: homedir() || userInfo().homedir, // HOME may be empty, which would lead into the current folder
   operator: `cli:${userName()}@${hostname()}`,
   get stopSignal() {
     stage = 'serving';

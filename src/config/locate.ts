@@ -1,5 +1,5 @@
 import { existsSync, lstatSync, realpathSync } from 'node:fs';
-import { homedir } from 'node:os';
+import { userInfo } from 'node:os';
 import { dirname, isAbsolute, join, resolve } from 'node:path';
 
 export interface ConfigLocationSources {
@@ -53,7 +53,9 @@ function namedConfig({ configFile, env, cwd }: ConfigLocationSources): ConfigLoc
 export function searchPath({ env, cwd }: Omit<ConfigLocationSources, 'configFile'>): ConfigLocation[] {
   const configHome = env['XDG_CONFIG_HOME'];
   const userFolder =
-    configHome !== undefined && isAbsolute(configHome) ? configHome : join(env['HOME'] || homedir(), '.config');
+    configHome !== undefined && isAbsolute(configHome)
+      ? configHome
+      : join(env['HOME'] || userInfo().homedir, '.config');
   const shared = [join(userFolder, 'rankd', 'rankd.yaml'), systemFile];
   return [{ path: join(cwd, 'rankd.yaml'), name: 'rankd.yaml' }, ...shared.map((path) => ({ path, name: path }))];
 }

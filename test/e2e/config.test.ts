@@ -1,4 +1,6 @@
 import { writeFileSync } from 'node:fs';
+import { userInfo } from 'node:os';
+import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { CliHome } from '../support/run-cli.ts';
 
@@ -61,6 +63,14 @@ test('config path prints the file that is read', async () => {
   expect((await home.run(['config', 'path'])).stderr).toContain('/etc/rankd/rankd.yaml');
   writeFileSync(home.path('rankd.yaml'), '');
   expect((await home.run(['config', 'path'])).stdout).toBe(`${home.path('rankd.yaml')}\n`);
+});
+
+test('an empty HOME counts as not set: no configuration is looked for below the current folder', async () => {
+  using home = new CliHome();
+  const { searched } = (await home.run(['config', 'path', '--json'], { env: { HOME: '' } })).json<{
+    searched: string[];
+  }>();
+  expect(searched[1]).toBe(join(userInfo().homedir, '.config', 'rankd', 'rankd.yaml'));
 });
 
 test('config schema is the JSON Schema of the settings, as one document of its own', async () => {
