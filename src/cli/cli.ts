@@ -1,3 +1,5 @@
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
 import type { Command } from 'commander';
 import { openRanking, type RankingApp } from '../app.ts';
 import { deadlineIn, systemClock } from '../clock.ts';
@@ -6,6 +8,7 @@ import type { LoadedConfig } from '../config/load.ts';
 import type { RankdError } from '../errors.ts';
 import type { CallContext, Store } from '../ports.ts';
 import { openStore } from '../stores/open-store.ts';
+import { databaseName } from '../stores/sqlite/existing.ts';
 import { asTyped } from './as-typed.ts';
 import { hintOf } from './errors.ts';
 import type { Io } from './io.ts';
@@ -105,12 +108,20 @@ export class Cli {
 
   /** Runs `work` on the database alone: no configuration is read. */
   async withStore<T>(work: (store: Store) => Promise<T>): Promise<T> {
-    const store = await openStore({ engine: 'sqlite', dataDir: this.dataDir, clock: systemClock });
+    const store = await this.#open((dataDir) => openStore({ engine: 'sqlite', dataDir, clock: systemClock }));
     try {
       return await work(store);
     } finally {
       await store.close();
     }
+  }
+
+  /** A directory that was mistyped would look like one that has lost everything, so that it is new is told. */
+  async #open<Opened>(open: (dataDir: string) => Promise<Opened>): Promise<Opened> {
+    const isNew = this.options.dataDir !== undefined && !existsSync(join(this.dataDir, databaseName));
+    const opened = await open(this.dataDir);
+    if (isNew) this.say(`There was no database in ${this.dataDir}; a new one was made there.`);
+    return opened;
   }
 
   /** Runs `work` on store and platform, within the configured deadline; for one that writes, in no other group than the daemon beside it. */
@@ -120,7 +131,7 @@ export class Cli {
   ): Promise<T> {
     const { config } = await this.loadConfig();
     if (isWriting) await refuseOtherGroup(this.dataDir, config);
-    await using app = await openRanking({ config, dataDir: this.dataDir });
+    await using app = await this.#open((dataDir) => openRanking({ config, dataDir }));
     using deadline = deadlineIn(app.clock, app.deadlineMs);
     const call = { signal: deadline.signal, deadlineAt: deadline.at, lane: 'operator' };
     return await whileWaiting(this.line, 'waiting for Roblox', () => work(app, call));

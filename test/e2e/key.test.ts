@@ -264,6 +264,14 @@ test.concurrent.each([['verify'], ['verify', 'game.key'], ['hash', 'game.key']])
   },
 );
 
+test.concurrent('a database that a mistyped --data-dir makes is told of', async () => {
+  using home = new CliHome();
+  const line = ['--data-dir', 'mistyped', 'key', 'list'];
+  const first = await home.run(line);
+  expect(first.stderr).toContain(`There was no database in ${home.path('mistyped')}; a new one was made there.\n`);
+  for (const args of [line, ['key', 'list']]) expect((await home.run(args)).stderr).not.toContain('new one');
+});
+
 test.concurrent('key list shows a page at a time, and how to go on', async () => {
   using home = new CliHome();
   for (const name of ['a', 'b', 'c']) await home.here(['key', 'create', name]);
