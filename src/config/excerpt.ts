@@ -1,14 +1,16 @@
 /**
  * The line of the file that a problem is in, with a caret below the place. Shows names, and of the rest short plain words
- * at the place itself (`isKnown`: a setting or its value): whatever else stands there may be a secret.
+ * at the place itself (`isKnown`: a setting or its value): whatever else stands there may be a secret. `undefined` where nothing
+ * is left to show.
  */
 export function excerpt(
   lineText: string,
   { line, col, isKnown }: { line: number; col: number; isKnown: boolean },
-): string {
+): string | undefined {
   const before = lineText.slice(0, col - 1).replaceAll('\t', ' ');
   const lead = /^[\s-]*(\w+:\s+)*$/.test(before) ? before : `${/^\s*/.exec(before)?.[0]}… `;
   const word = (isKnown && plainWord.exec(lineText.slice(col - 1))?.[0]) || '…';
+  if (!/\w/.test(lead + word)) return undefined;
   const number = String(line).padStart(5);
   return `${number} | ${lead}${word}\n${' '.repeat(number.length)} | ${' '.repeat(lead.length)}${'^'.repeat(word.length)}`;
 }

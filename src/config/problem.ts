@@ -10,8 +10,8 @@ export interface Place {
   setting?: string | undefined;
   /** How far into the file, so that its problems come in reading order; absent for what is not in the file. */
   offset?: number | undefined;
-  /** Makes that line of the file, with a caret; absent for what is not in the file. */
-  excerpt?: (() => string) | undefined;
+  /** Makes that line of the file, with a caret, if it may be shown; absent for what is not in the file. */
+  excerpt?: (() => string | undefined) | undefined;
 }
 
 /** One thing wrong with the configuration. Never carries a value that may be a secret. */

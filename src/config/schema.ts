@@ -11,7 +11,9 @@ export const settingsSchema = section({
     id: id().optional().describe('The one group this daemon ranks in; needed with open-cloud.'),
     ladder: ids()
       .min(1, { error: 'at least one rank or role id' })
-      .refine((entries) => new Set(entries).size === entries.length, { error: 'a list that names nothing twice' })
+      .refine((entries) => twiceIn(entries) === undefined, {
+        error: ({ input }) => `a list that names nothing twice; it names ${twiceIn(input as number[])} twice`,
+      })
       .optional()
       .describe('Ranks or role ids that form the promotion ladder; without it, all roles count by their rank.'),
   }),
@@ -66,10 +68,10 @@ export const settingsSchema = section({
       .default('off')
       .describe('off; claimed: the ranker must be a named other player; verify: and rank above, as read from Roblox.'),
     min_ranker_rank: whole(1, 255).default(1).describe('With ranker_check verify: the least rank a ranker needs.'),
-    cooldown: duration('0s', { min: '0s', max: '30d' }).describe(
+    cooldown: duration('0s', { min: '0s', max: '30d', example: '30s' }).describe(
       'Least time between two changes of one member; 0s for none.',
     ),
-    ranker_cooldown: duration('0s', { min: '0s', max: '30d' }).describe(
+    ranker_cooldown: duration('0s', { min: '0s', max: '30d', example: '30s' }).describe(
       'Least time between two changes by one ranker; 0s for none.',
     ),
     breaker: section({
@@ -153,6 +155,11 @@ export const settingsSchema = section({
   const message = 'another port than that of the server (server.port)';
   issues.push({ code: 'custom', path: ['metrics', 'port'], input: metrics.port, message });
 });
+
+function twiceIn(entries: number[]): number | undefined {
+  const seen = new Set<number>();
+  return entries.find((entry) => seen.size === seen.add(entry).size);
+}
 
 function overlap(one: string, other: string): boolean {
   return one === other || [one, other].some((host) => host === '0.0.0.0' || host === '::');

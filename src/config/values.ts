@@ -48,8 +48,11 @@ export function network() {
   );
 }
 
-export function duration(preset: string, { min, max }: { min: string; max: string }) {
-  return bounded({ min, max, example: preset }).prefault(preset);
+export function duration(
+  preset: string,
+  { min, max, example = preset }: { min: string; max: string; example?: string },
+) {
+  return bounded({ min, max, example }).prefault(preset);
 }
 
 export function optionalDuration({ min, max }: { min: string; max: string }) {

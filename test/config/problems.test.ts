@@ -145,7 +145,7 @@ describe('a value that does not fit is refused', () => {
     ['group: {id: 9007199254740992}', `group.id: is 9007199254740992; expected ${ids}`],
     ['group: {id: "5"}', `group.id: is "5"; expected ${ids}`],
     ['group: {ladder: []}', 'group.ladder: is a list; expected at least one rank or role id'],
-    ['group: {ladder: [5, 5]}', 'group.ladder: is a list; expected a list that names nothing twice'],
+    ['group: {ladder: [5, 5]}', 'group.ladder: is a list; expected a list that names nothing twice; it names 5 twice'],
     ['group: {ladder: 5}', 'group.ladder: is 5; expected a list of ids'],
     ['group: {ladder: [0]}', `group.ladder[0]: is 0; expected ${ids}`],
     ['platform: {kind: cloud}', 'platform.kind: is "cloud"; expected one of open-cloud, simulated'],
@@ -168,6 +168,7 @@ describe('a value that does not fit is refused', () => {
     ['policy: {breaker: {enabled: yes}}', 'policy.breaker.enabled: is "yes"; expected true or false'],
     ['policy: {breaker: {demotions: 0}}', 'policy.breaker.demotions: is 0; expected a whole number from 1 to 1000000'],
     ['limits: {rank: -1}', 'limits.rank: is -1; expected a whole number from 0 to 1000000'],
+    ['policy: {cooldown: 5}', 'policy.cooldown: is 5; expected a duration from 0s to 30d, such as 30s'],
     ['log: info', 'log: is "info"; expected a mapping of settings'],
   ])('%s', (text, complaint) => {
     const lines = box.complaints(text, { env: { RANKD_PLATFORM_API_KEY: 'k' } });

@@ -58,6 +58,14 @@ test('config check shows each line with a caret, but nothing of it that could be
   expect(stderr + flawed.stderr).not.toMatch(/hush[12356]/);
 });
 
+test('a line of which nothing may be shown is not shown', async () => {
+  using home = new CliHome();
+  writeFileSync(home.path('rankd.yaml'), '  hush\nlog: {}\n');
+  expect((await home.here(['config', 'check'])).stderr).toMatch(
+    /^error: rankd\.yaml:1:\d+: no valid YAML: .+\ntry: .+\n$/,
+  );
+});
+
 test('config path prints the file that is read', async () => {
   using home = new CliHome();
   expect((await home.run(['config', 'path'])).stderr).toContain('/etc/rankd/rankd.yaml');
