@@ -14,7 +14,7 @@ test.each<[args: string[], code: number, words: RegExp]>([
   [['key', 'create', 'new', '--out', '-'], 2, /--out.* name of a new file/],
   [['key', 'rotate', 'game', '--out', 'nowhere/new.key'], 3, /try: mkdir -p .*nowhere/],
   [['key', 'hash', '--new', ''], 2, /--new/],
-  [['key', 'hash', '--new', 'folder'], 4, /try: choose another name/],
+  [['key', 'hash', '--new', 'folder'], 2, /folder is a folder.*\ntry: name a new file in it/],
   [['whitelist', 'add', '--file', 'folder'], 2, /folder is a folder.*\ntry: name a file/],
   [['--data-dir', '', 'key', 'list'], 2, /--data-dir/],
   [['--config', '', 'config', 'check'], 2, /--config/],
