@@ -272,6 +272,13 @@ test.concurrent('a database that a mistyped --data-dir makes is told of', async 
   for (const args of [line, ['key', 'list']]) expect((await home.run(args)).stderr).not.toContain('new one');
 });
 
+test.concurrent('resume of a key that was not paused says so and writes nothing', async () => {
+  using home = new CliHome();
+  await home.json('key', 'create', 'game');
+  expect(await home.here(['key', 'resume', 'game'])).toMatchObject({ code: 0, stdout: 'Key "game" was not paused.\n' });
+  expect(await home.json('audit', 'list', '--action', 'key.resume')).toMatchObject({ events: [] });
+});
+
 test.concurrent('key list shows a page at a time, and how to go on', async () => {
   using home = new CliHome();
   for (const name of ['a', 'b', 'c']) await home.here(['key', 'create', name]);

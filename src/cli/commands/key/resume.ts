@@ -17,6 +17,7 @@ export function resumeCommand(key: Command, cli: Cli): void {
 async function resume(cli: Cli, idOrName: string): Promise<void> {
   await cli.withStore(async (store) => {
     const key = await requireKey(store, idOrName);
+    if (key.pausedAt === undefined) return cli.print({ key: keyDocument(key) }, `Key "${key.name}" was not paused.`);
     const resumed = await store.pauseKey({ keyId: key.id, paused: false, reason: 'by the operator' }, cli.by);
     cli.print({ key: keyDocument(resumed) }, `Key "${key.name}" is ${stateOf(resumed)} again.`);
   });
