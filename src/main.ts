@@ -146,7 +146,10 @@ async function askHidden(question: string): Promise<string> {
 
 /** The line typed. Ctrl-C, or the end of the input, ends the process as a signal would. */
 async function answer(lines: Interface, question: string): Promise<string> {
-  const leave = () => process.exit(130);
+  const leave = () => {
+    process.stderr.write('\n'); // what comes next does not stand behind the question
+    process.exit(130);
+  };
   lines.once('SIGINT', leave).once('close', leave);
   const line = await lines.question(question);
   lines.off('close', leave).close();

@@ -59,8 +59,9 @@ test('on a terminal init asks, never shows the key, and leaves a configuration, 
 
 test('Ctrl-C at a question ends it with 130 and leaves nothing', async () => {
   const { home, env } = await world();
-  const { code } = await runOnTerminal(home, ['init'], { env, answers: [['Group id', '\x03']] });
+  const { code, screen } = await runOnTerminal(home, ['init'], { env, answers: [['Group id', '\x03']] });
   expect(code).toBe(130);
+  expect(screen.endsWith('\n')).toBe(true);
   expect(existsSync(home.path('rankd.yaml'))).toBe(false);
 });
 
