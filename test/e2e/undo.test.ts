@@ -208,7 +208,7 @@ test('nothing is done without a yes: off a terminal it is a usage error, on one 
   expect(await runCli(args, yes)).toBe(0);
   expect(yes.talk).toContain('warning: key "main" still works');
   expect(yes.talk).toContain(`\r\u001b[K[${'#'.repeat(24)}] 2/2`);
-  expect(yes.out).toMatch(/^undo_\w+: of 2 members 2 put back\.\n$/);
+  expect(yes.out).toMatch(/^undo_\w+: of 2 members, 2 put back\.\n$/);
   const quiet = new TerminalIo(raid.home, ['y']);
   expect(await runCli([...args, '-q'], quiet)).toBe(0);
   expect(quiet.talk).toBe('');

@@ -54,7 +54,7 @@ function summaryOf({ plan, run }: Undone, results: Result[]): string {
   const counts = states.map((state) => [results.filter((result) => result.state === state).length, words[state]]);
   const all = [...counts, [run.left.length, 'not come to']];
   const told = all.flatMap(([count, what]) => (count === 0 ? [] : [`${count} ${what}`]));
-  return `${plan.undoId}: of ${counted(results.length + run.left.length, 'member')} ${told.join('; ')}.`;
+  return `${plan.undoId}: of ${counted(results.length + run.left.length, 'member')}, ${told.join('; ')}.`;
 }
 
 function detailOf(result: Result): string {
