@@ -20,7 +20,12 @@ export function orNone<T>(parse: (text: string) => T): (text: string) => T | 'no
 
 export const asUserId = idOf('a user id, the number in the address of the profile page');
 export const asGroupId = idOf("a group id, the number in the address of the group's page");
-export const asPlaceId = idOf("a place id, the number in the address of the game's page, or a universe id");
+const asPublishedId = idOf("a place id, the number in the address of the game's page, or a universe id");
+
+export function asPlaceId(text: string): number {
+  if (text !== '0') return asPublishedId(text);
+  throw new InvalidArgumentError('A game that was never published sends 0: publish it, then use its place id.');
+}
 
 /** Whoever types a name learns where the number is. */
 function idOf(what: string): (text: string) => number {

@@ -18,6 +18,14 @@ interface Entries {
   }>;
 }
 
+test.concurrent('place 0, which a game that was never published sends, is refused with what to do', async () => {
+  using home = await homeWithKey();
+  expect(await home.here(['whitelist', 'add', '0'])).toMatchObject({
+    code: 2,
+    stderr: expect.stringContaining('A game that was never published sends 0: publish it, then use its place id.\n'),
+  });
+});
+
 /** A home with one key, `game`. */
 async function homeWithKey(): Promise<CliHome> {
   const home = new CliHome();
