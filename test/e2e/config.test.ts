@@ -66,6 +66,14 @@ test('a line of which nothing may be shown is not shown', async () => {
   );
 });
 
+test('config check with a file behind it says how that is named', async () => {
+  using home = new CliHome();
+  expect(await home.here(['config', 'check', 'other.yaml'])).toMatchObject({
+    code: 2,
+    stderr: 'error: The file to check is named with --config.\ntry: rankd --config other.yaml config check\n',
+  });
+});
+
 test('config path prints the file that is read', async () => {
   using home = new CliHome();
   expect((await home.run(['config', 'path'])).stderr).toContain('/etc/rankd/rankd.yaml');

@@ -2,6 +2,7 @@ import type { Command } from 'commander';
 import type { Origin } from '../../config/layer.ts';
 import { locateConfig, searchPath } from '../../config/locate.ts';
 import { ConfigError } from '../../config/problem.ts';
+import { withoutKeys } from '../../core/api-key.ts';
 import { RankdError } from '../../errors.ts';
 import type { Cli } from '../cli.ts';
 import { examples } from '../help.ts';
@@ -17,7 +18,8 @@ export function configCommands(program: Command, cli: Cli): void {
     .command('check')
     .description('tell every problem of the configuration at once')
     .addHelpText('after', examples('rankd config check', 'rankd config check --config /etc/rankd/rankd.yaml'))
-    .action(() => check(cli));
+    .allowExcessArguments()
+    .action((_options, { args: [file] }: Command) => check(cli, file));
   config
     .command('show')
     .description('every setting with its value; secrets are not shown')
@@ -36,7 +38,12 @@ export function configCommands(program: Command, cli: Cli): void {
     .action(() => schema(cli));
 }
 
-async function check(cli: Cli): Promise<void> {
+async function check(cli: Cli, named: string | undefined): Promise<void> {
+  if (named !== undefined) {
+    throw new RankdError('usage', 'The file to check is named with --config.', {
+      hint: withoutKeys(`rankd --config ${named} config check`),
+    });
+  }
   const { file, warnings } = await cli.loadConfig().catch((error) => {
     throw cli.options.json ? error : withExcerpts(error);
   });
