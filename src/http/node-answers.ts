@@ -10,7 +10,7 @@ export function answerForNode(server: Server): void {
   // Who has sent a whole request may end their side and wait for the answer. Node.js does not document it.
   Object.assign(server, { httpAllowHalfOpen: true });
   server.on('clientError', (error: NodeJS.ErrnoException, socket) => endAfterAnswers(socket, clientError(error)));
-  server.on('connect', (_request, socket) => endAfterAnswers(socket, methodNotAllowed('CONNECT')));
+  server.on('connect', (_request, socket) => endAfterAnswers(socket, methodNotAllowed('CONNECT', somewhere)));
   server.on('checkExpectation', (request, response: ServerResponse) => server.emit('request', request, response));
 }
 
@@ -42,8 +42,11 @@ function clientError({ code }: NodeJS.ErrnoException): RankdError {
   }
 }
 
-export function methodNotAllowed(method: string): RankdError {
-  return new RankdError('method_not_allowed', `${method} is not possible here; see the header Allow for what is.`);
+/** What some address here takes: CONNECT names none of them. */
+const somewhere = ['GET', 'HEAD', 'POST'];
+
+export function methodNotAllowed(method: string, allowed: readonly string[]): RankdError {
+  return new RankdError('method_not_allowed', `${method} is not possible here; send ${allowed.join(' or ')}.`);
 }
 
 function endWith(socket: Duplex, error: RankdError): void {
@@ -55,7 +58,7 @@ function endWith(socket: Duplex, error: RankdError): void {
     'content-type: application/json; charset=utf-8',
     `content-length: ${Buffer.byteLength(json)}`,
     `x-request-id: ${requestId}`,
-    ...(error.code === 'method_not_allowed' ? ['allow: GET, HEAD, POST'] : []),
+    ...(error.code === 'method_not_allowed' ? [`allow: ${somewhere.join(', ')}`] : []),
     'connection: close',
   ];
   socket.end(`${head.join('\r\n')}\r\n\r\n${json}`);

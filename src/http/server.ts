@@ -106,7 +106,7 @@ export function createServer(
     const allowed = methods.get(pathOf(request.url));
     if (allowed !== undefined) reply.header('allow', allowed.join(', '));
     return sendError(app, {
-      error: allowed === undefined ? notFound() : methodNotAllowed(request.method),
+      error: allowed === undefined ? notFound() : methodNotAllowed(request.method, allowed),
       request,
       reply,
     });
