@@ -17,6 +17,11 @@ test('no request that fails and no answer that is not JSON ends the script of th
   expect(script.match(risks)).toHaveLength(2);
 });
 
+test('a command that the script of the game can not carry out is told in the log of the game', () => {
+  const [, otherwise = ''] = /\n {4}else\n(.+?)\n {4}end/s.exec(script) ?? [];
+  expect(otherwise).toMatch(/^ +warn\("/);
+});
+
 test('the script of the game calls the function that it defines', () => {
   const [, name = ''] = /local function (\w+)/.exec(script) ?? [];
   expect(script.split(`${name}(`)).toHaveLength(3);

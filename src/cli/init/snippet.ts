@@ -33,6 +33,10 @@ command.Triggered:Connect(function(source, text)
     local name, rank = string.match(text, "(%S+) (%d+)$")
     local ranker = rankers[source.UserId] and Players:GetPlayerByUserId(source.UserId)
     local rankee = name and Players:FindFirstChild(name)
-    if ranker and rankee then print(setRank(ranker, rankee, tonumber(rank))) end
+    if ranker and rankee then
+        print(setRank(ranker, rankee, tonumber(rank)))
+    else
+        warn("/rank needs a user id that is in rankers, the name of a player in this server, and a rank")
+    end
 end)`;
 }
