@@ -49,7 +49,7 @@ function credentialError(refusal: Refusal): RankdError {
     'platform_credential',
     `Roblox does not accept the key that rankd acts with (${said(refusal)}).`,
     {
-      hint: 'check on the Creator Hub that the key is active, allows this address and has group:read and group:write for the group',
+      hint: 'check on the Creator Dashboard that the key is active, allows this address and has group:read and group:write for the group',
     },
   );
 }
