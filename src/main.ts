@@ -38,7 +38,7 @@ process.channel?.unref();
 stopWithNpx();
 process.stdout.on('error', ({ code, message }: NodeJS.ErrnoException) => {
   readerGone.resolve();
-  if (stage !== 'command' || hearsOfOutput) return; // a daemon serves on, whoever stopped reading
+  if (reload !== undefined || hearsOfOutput) return; // a daemon serves on, whoever stopped reading
   if (code === 'EPIPE') process.exit(0); // `rankd … | head` closes the pipe early; that is no error
   process.stderr.write(`error: The result could not be written: ${message}.\ntry: check where the output goes\n`);
   process.exit(1);

@@ -33,6 +33,7 @@ export class Cli {
   /** For what takes its time. */
   readonly line: TerminalLine;
   readonly #program: Command;
+  readonly #warnings: string[] = [];
 
   constructor(io: Io, program: Command) {
     this.io = io;
@@ -71,7 +72,8 @@ export class Cli {
   }
 
   #shape(document: Record<string, unknown>, text: string): string {
-    return this.options.json ? jsonLine({ v: 1, ...document }) : text;
+    const warnings = this.#warnings.length > 0 ? { warnings: this.#warnings } : {};
+    return this.options.json ? jsonLine({ v: 1, ...document, ...warnings }) : text;
   }
 
   /** Talk beside the result; silent with -q and --json. */
@@ -81,9 +83,11 @@ export class Cli {
     this.io.stderr(`${printableLines(this.asTyped(text))}\n`);
   }
 
-  /** Says what keeps nobody from going on. */
+  /** Says what keeps nobody from going on; `--json` has it in the document, as `warnings`. */
   warn(problem: RankdError): void {
-    this.say(`warning: ${problem.message}\ntry: ${hintOf(problem)}`);
+    const warning = `${problem.message}\ntry: ${hintOf(problem)}`;
+    this.#warnings.push(this.asTyped(warning));
+    this.say(`warning: ${warning}`);
   }
 
   /** Asks a person and resolves with the line typed. */

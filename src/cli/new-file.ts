@@ -1,4 +1,15 @@
-import { accessSync, constants, existsSync, lstatSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  accessSync,
+  closeSync,
+  constants,
+  existsSync,
+  fsyncSync,
+  lstatSync,
+  openSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import { dirname } from 'node:path';
 import { codeOf } from '../error-code.ts';
 import { alreadyThere, asFileError } from '../stores/sqlite/write-whole.ts';
@@ -25,16 +36,23 @@ export function requireRoom(file: string, hint = anotherName): void {
 
 /** Makes a file that was not there, and that is on the disk then. Throws as `requireRoom`, and `store_unavailable` where the disk is full. */
 export function makeFile({ path, text, mode = 0o666 }: NewFile): void {
+  const file = openNew(path, mode);
   try {
-    writeFileSync(path, '', { flag: 'wx', mode });
-  } catch (cause) {
-    throw codeOf(cause) === 'EEXIST' ? alreadyThere(path, anotherName) : asFileError(cause, path);
-  }
-  try {
-    writeFileSync(path, text, { flush: true });
+    writeFileSync(file, text);
+    fsyncSync(file);
   } catch (cause) {
     rmSync(path);
     throw asFileError(cause, path);
+  } finally {
+    closeSync(file);
+  }
+}
+
+function openNew(path: string, mode: number): number {
+  try {
+    return openSync(path, 'wx', mode);
+  } catch (cause) {
+    throw codeOf(cause) === 'EEXIST' ? alreadyThere(path, anotherName) : asFileError(cause, path);
   }
 }
 

@@ -15,6 +15,8 @@ export interface DaemonStatus {
   metricsUrl: string | null;
   platform: Config['platform']['kind'];
   groupId: number | null;
+  /** The group that ranks are changed in, in words: what two processes must agree on. */
+  changesRanksIn: string;
   isStopping: boolean;
   /** The configuration file that `rankd reload` would read; null where there is none. */
   configFile: string | null;
@@ -68,6 +70,7 @@ export function daemonStatus(sources: StatusSources): DaemonStatus {
     metricsUrl,
     platform: live.config.platform.kind,
     groupId: live.config.platform.groupId ?? null,
+    changesRanksIn: groupTitle(live.config.platform),
     isStopping: app.isDraining,
     configFile: live.file ?? null,
     needRestart: live.needRestart,
@@ -88,4 +91,10 @@ function credentialStatus(app: ServedApp): CredentialStatus {
     actingUserId: userId,
     expiresAt: expiresAt === undefined ? null : new Date(expiresAt).toISOString(),
   };
+}
+
+/** One text for each group that there can be. */
+export function groupTitle(platform: Config['platform']): string {
+  if (platform.kind === 'open-cloud') return `group ${platform.groupId} on ${new URL(platform.baseUrl).host}`;
+  return platform.groupFile === undefined ? 'the simulated group' : `the simulated group of ${platform.groupFile}`;
 }

@@ -7,12 +7,13 @@ const alphabet = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz
 const shape = /^rk_(live|test)_[0-9A-Za-z]{36}$/;
 const checksumLength = 6;
 
-/** A new API key: `secret` is shown once, `stored` is all that is kept of it. */
+/** `secret` is shown once, `stored` is all that is kept of it. */
 export interface FreshSecret {
   secret: string;
   stored: NewSecret;
 }
 
+/** The secret of a new API key. */
 export function mintKey(mode: KeyMode): FreshSecret {
   const body = `rk_${mode}_${base62(30, randomInt)}`;
   const secret = body + checksum(body);

@@ -1,16 +1,12 @@
 import * as z from 'zod';
 import type { RankRequest } from '../core/model.ts';
-import { shorten } from '../core/shorten.ts';
 import { RankdError } from '../errors.ts';
 import { id } from './ids.ts';
-
-/** More than any name on Roblox has. The texts of refused requests are kept too, and a leaked key can send many. */
-const keptCharacters = 100;
 
 const text = z
   .string({ error: ({ input }) => (input === undefined ? 'is missing' : 'must be a string') })
   .max(1_000, { error: 'must be at most 1000 characters' })
-  .overwrite((value) => shorten(value.toWellFormed(), keptCharacters)); // as the store keeps it
+  .overwrite((value) => value.toWellFormed()); // as the store keeps it
 
 /** A field that a client may leave out or set to null. */
 const optionalText = text.nullish().transform((value) => value ?? undefined);

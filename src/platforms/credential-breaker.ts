@@ -114,8 +114,11 @@ export class CredentialBreaker implements Platform {
     try {
       return await this.#tried(call, work);
     } catch (error) {
-      const isKnown = this.#clock.monotonic() < this.#knownUntil;
-      if (isRankdError(error, 'platform_credential') && !isKnown) await this.#ask(call).catch(() => undefined);
+      const now = this.#clock.monotonic();
+      if (isRankdError(error, 'platform_credential') && now >= this.#knownUntil) {
+        this.#knownUntil = now + checkLifeMs; // whoever is turned away meanwhile need not ask as well
+        await this.#ask(call);
+      }
       throw error;
     }
   }

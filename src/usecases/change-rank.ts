@@ -1,12 +1,14 @@
 import type { Deadline } from '../clock.ts';
 import { successMessage } from '../core/describe.ts';
 import type { RankChange } from '../core/model.ts';
+import { RankdError } from '../errors.ts';
 import type { CallContext } from '../ports.ts';
 import { asRefusal, changeMember, type Decided, type Ended } from './change-member.ts';
 import { type Ending, endingOf, isKept } from './change-outcome.ts';
 import { type ChangeOrder, draftOf, ended, planned } from './change-record.ts';
 import { checkPlan, type Decision, planChange } from './decide-change.ts';
 import { earlierAnswer, refuseWhileRunning, whileRunning } from './idempotency.ts';
+import { mostOfALane } from './member-turns.ts';
 import { PlaceInLine } from './place-in-line.ts';
 import type { Ranking } from './ranking.ts';
 
@@ -22,10 +24,12 @@ export interface ChangeAnswer extends Ended {
  */
 export async function changeRank(app: Ranking, order: ChangeOrder, deadline: Deadline): Promise<ChangeAnswer> {
   refuseWhileRunning(app, order);
-  const lane = order.caller.keyId ?? 'operator';
-  await using place = new PlaceInLine(app, { rankeeId: order.request.rankeeId, lane }); // before anything is waited for: in order of arrival
+  const [rankeeId, lane] = [order.request.rankeeId, order.caller.keyId ?? 'operator'];
+  // Before anything is waited for: in order of arrival.
+  await using place = app.turns.isCrowded(rankeeId, lane) ? undefined : new PlaceInLine(app, { rankeeId, lane });
   const earlier = await earlierAnswer(app, order);
   if (earlier !== undefined) return { change: earlier, replayed: true };
+  if (place === undefined) throw tooMany(rankeeId);
   return await whileRunning(app, order, async () => {
     const draft = draftOf(order, app.clock.now());
     let asked = order.step === undefined ? draft : undefined; // a step asks for no rank that could be kept before it is known
@@ -61,4 +65,9 @@ export async function record(app: Ranking, change: RankChange, { outcome, error 
   const kept = { ...rest, ...(idempotencyKey !== undefined && isKept(outcome.code) && { idempotencyKey }) };
   await app.store.recordChange(kept);
   return { change: kept, ...(error !== undefined && { error }) };
+}
+
+function tooMany(userId: number): RankdError {
+  const message = `${mostOfALane} changes of member ${userId} that this key asked for are still under way. Send the next one when one of them is through.`;
+  return new RankdError('too_many_requests', message, { retryAfterMs: 1_000 });
 }

@@ -1,6 +1,7 @@
 import { newChangeId } from '../core/api-key.ts';
 import type { Direction, KeyRules, RankChange, RankRequest } from '../core/model.ts';
 import { takesAway } from '../core/role-plan.ts';
+import { shorten } from '../core/shorten.ts';
 import type { ChangeOutcome } from '../ports.ts';
 import type { Decision } from './decide-change.ts';
 import type { Idempotency } from './idempotency.ts';
@@ -25,10 +26,13 @@ export interface ChangeOrder {
   idempotency?: Idempotency;
 }
 
+/** More than any name on Roblox has. The texts of refused requests are kept too, and a leaked key can send many. */
+const keptCharacters = 100;
+
 /** The record of a change that was asked for and not decided yet. */
 export function draftOf({ caller, request, idempotency }: ChangeOrder, requestedAt: number): RankChange {
   return {
-    ...request,
+    ...withShortTexts(request),
     id: newChangeId(requestedAt),
     state: 'pending',
     code: null,
@@ -46,6 +50,17 @@ export function draftOf({ caller, request, idempotency }: ChangeOrder, requested
     requestedAt,
   };
 }
+
+function withShortTexts(request: RankRequest): RankRequest {
+  const shortened = { ...request };
+  for (const name of textFields) {
+    const text = request[name];
+    if (text !== undefined) shortened[name] = shorten(text, keptCharacters);
+  }
+  return shortened;
+}
+
+const textFields = ['rankerName', 'rankeeName', 'command', 'oldRankName', 'prefix', 'webhookHost'] as const;
 
 /** The record once it is decided what to write. */
 export function planned(draft: RankChange, { plan, scheme }: Decision): RankChange {

@@ -1,8 +1,7 @@
 import { abortable } from '../abortable.ts';
-import { RankdError } from '../errors.ts';
 
 /** So many of one lane may be in a member's line: more would wait in vain, and take their time from all others in it. */
-const mostOfALane = 10;
+export const mostOfALane = 10;
 
 /** A place among those who want a member's turn; disposing it passes the turn on. */
 export interface MemberTurn extends Disposable {
@@ -18,12 +17,15 @@ export class MemberTurns {
   /** How many are in line, by member and lane. */
   readonly #inLine = new Map<string, number>();
 
-  /** Takes the next place, at once: before anything is waited for. Throws `too_many_requests` where the lane has its share of the line. */
+  /** True where the lane has its share of the line. */
+  isCrowded(userId: number, lane: string): boolean {
+    return (this.#inLine.get(`${userId} ${lane}`) ?? 0) >= mostOfALane;
+  }
+
+  /** Takes the next place, at once: before anything is waited for. */
   arrive(userId: number, lane: string): MemberTurn {
     const share = `${userId} ${lane}`;
-    const inLine = this.#inLine.get(share) ?? 0;
-    if (inLine >= mostOfALane) throw tooMany(userId);
-    this.#inLine.set(share, inLine + 1);
+    this.#inLine.set(share, (this.#inLine.get(share) ?? 0) + 1);
     const before = this.#last.get(userId);
     const { promise: through, resolve: pass } = Promise.withResolvers<void>();
     this.#last.set(userId, through);
@@ -45,9 +47,4 @@ export class MemberTurns {
       },
     };
   }
-}
-
-function tooMany(userId: number): RankdError {
-  const message = `${mostOfALane} changes of member ${userId} that this key asked for are still under way. Send the next one when one of them is through.`;
-  return new RankdError('too_many_requests', message, { retryAfterMs: 1_000 });
 }

@@ -15,7 +15,6 @@ export class PlaceInLine implements AsyncDisposable {
   #place: number | undefined;
   #ticket: Promise<number> | undefined;
 
-  /** Throws `too_many_requests` where the lane has its share of the member's line. */
   constructor(app: Line, { rankeeId, lane }: { rankeeId: number; lane: string }) {
     this.rankeeId = rankeeId;
     this.#app = app;

@@ -1,4 +1,6 @@
+import { deadlineIn } from '../clock.ts';
 import { newId } from '../core/api-key.ts';
+import { refusalOfCredential } from '../core/credential.ts';
 import { undoing } from '../core/undo.ts';
 import { type ErrorCode, isRankdError, type RankdError } from '../errors.ts';
 import type { ChangeSelection, ChangeStore } from '../ports.ts';
@@ -101,10 +103,19 @@ async function insist(
     try {
       return await undoMember(app, order, rankee);
     } catch (error) {
+      if (isRankdError(error, 'platform_credential') && (await isAccepted(app))) return { state: 'refused', error };
       if (tries === mostTries || !isRankdError(error) || forTheOperator.has(error.code)) throw error;
       const waitMs = Math.min(Math.max(error.retryAfterMs ?? 0, firstWaitMs * 2 ** (tries - 1)), longestWaitMs);
       await app.clock.sleep(waitMs, halt).catch(() => undefined);
     }
   }
   return undefined;
+}
+
+/** True where the platform says that the credential works: what it was turned away for is about that one member. */
+async function isAccepted({ platform, clock, deadlineMs }: Ranking): Promise<boolean> {
+  using deadline = deadlineIn(clock, deadlineMs);
+  const call = { signal: deadline.signal, deadlineAt: deadline.at, lane: 'operator' };
+  const credential = await platform.checkCredential(call).catch(() => undefined);
+  return credential !== undefined && refusalOfCredential(credential) === undefined;
 }

@@ -72,6 +72,7 @@ last problems  none
     metricsUrl: null,
     platform: 'simulated',
     groupId: null,
+    changesRanksIn: 'the simulated group',
     configFile: null,
     needRestart: [],
     credential: { isAccepted: true, problem: null, actingUserId: 9001, expiresAt: null },

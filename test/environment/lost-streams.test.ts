@@ -54,9 +54,11 @@ test('a command whose reader has seen enough ends quietly', async () => {
 });
 
 test('a result that can not be written is said in two lines, and a refusal nobody reads keeps its exit code', async () => {
-  const lost = shell('"$@" key list >/dev/full');
-  const [said, [code]] = await Promise.all([text(lost.stderr), once(lost, 'exit')]);
-  expect({ code, said }).toEqual({ code: 1, said: expect.stringMatching(/^error: .*written.+\ntry: .+\n$/) });
+  for (const command of ['key list', 'rank set 1001 20']) {
+    const lost = shell(`"$@" ${command} >/dev/full`);
+    const [said, [code]] = await Promise.all([text(lost.stderr), once(lost, 'exit')]);
+    expect({ code, said }).toEqual({ code: 1, said: expect.stringMatching(/^error: .*written.+\ntry: .+\n$/) });
+  }
   const unread = shell('"$@" key show nobody 2>/dev/full');
   expect(await once(unread, 'exit')).toEqual([3, null]);
 });

@@ -1,5 +1,6 @@
 import { once } from 'node:events';
 import { text } from 'node:stream/consumers';
+import { fileURLToPath } from 'node:url';
 import { expect, test } from 'vitest';
 import { systemClock } from '../../src/clock.ts';
 import { openStore } from '../../src/stores/open-store.ts';
@@ -26,7 +27,7 @@ test.concurrent('a change from the shell settles what an earlier one left open, 
   await store.finishChange(left.id, unknown);
   await store.close();
   const { code, stderr } = await home.here(['rank', 'set', String(userId), '20'], {
-    env: { RANKD_SERVER_DEADLINE: '1s' },
+    env: { RANKD_SERVER_DEADLINE: '4s' },
   });
   expect([code, stderr]).toEqual([0, '']);
   expect(roblox.group.held(userId)).toEqual([officer]);
@@ -41,7 +42,7 @@ test.concurrent('Ctrl-C while a change from the shell is under way: it is brough
   const { home, roblox } = world;
   const interrupted = async (interrupts: number) => {
     const before = roblox.journal.writes(userId).length;
-    roblox.faults.add({ operation: 'assign', kind: 'slow', delayMs: 700 });
+    roblox.faults.add({ operation: 'assign', kind: 'slow', delayMs: interrupts === 1 ? 700 : 4_500 });
     const command = home.start(['rank', 'set', String(userId), before === 0 ? '20' : '50']);
     const [out, talk] = [text(command.stdout), text(command.stderr)];
     await expect.poll(() => roblox.journal.writes(userId).length, { interval: 5 }).toBeGreaterThan(before);
@@ -72,10 +73,16 @@ test.concurrent('a command that changes ranks refuses to do so in another group 
   ]) {
     const { code, stderr } = await home.here(command);
     expect([code, stderr]).toEqual([4, expect.stringContaining('changes ranks in the simulated group')]);
-    expect(stderr).toContain(`group ${roblox.groupId} on Roblox`);
+    expect(stderr).toContain(`group ${roblox.groupId} on 127.0.0.1`);
   }
   expect(roblox.journal.writes()).toEqual([]);
   expect((await home.here(['rank', 'test', String(userId), '20'])).code).toBe(0);
   const simulated = { env: { RANKD_PLATFORM_KIND: 'simulated' } };
   expect((await home.here(['rank', 'set', '1001', '20'], simulated)).code).toBe(0);
+  const groupFile = fileURLToPath(new URL('../fixtures/group.yaml', import.meta.url));
+  const another = { env: { ...simulated.env, RANKD_PLATFORM_GROUP_FILE: groupFile } };
+  expect(await home.here(['rank', 'set', '11', '20'], another)).toMatchObject({
+    code: 4,
+    stderr: expect.stringContaining(`this command would in the simulated group of ${groupFile}`),
+  });
 });

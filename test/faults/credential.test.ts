@@ -50,7 +50,10 @@ describe('a key that dies', () => {
       expectError(await readyz(system), dead);
       const [line, ...more] = linesAbout(system, 'the key that rankd acts with');
       expect(more).toEqual([]);
-      expect(JSON.parse(String(line))).toMatchObject({ level: 'error', hint: expect.stringContaining('Creator Dashboard') });
+      expect(JSON.parse(String(line))).toMatchObject({
+        level: 'error',
+        hint: expect.stringContaining('Creator Dashboard'),
+      });
       expect(line).not.toContain(system.fake.apiKey);
     }),
   );

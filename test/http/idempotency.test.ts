@@ -57,19 +57,42 @@ test('a name that is cut in the middle of a character reads the same in the answ
   ]);
 });
 
-test.each([{ newRankId: 50 }, { rankeeId: 1002 }, { rankerId: 5 }, { command: 'demote' }])(
+const longCommand = 'x'.repeat(500);
+
+test.each([{ newRankId: 50 }, { rankeeId: 1002 }, { rankerId: 5 }, { command: `${longCommand}b` }])(
   'another change under the same key is a mismatch: %j',
   async (rest) => {
     await using app = await openTestApp();
     const key = await app.createKey();
-    await rank(app, key);
-    expectError(await rank(app, key, rest), {
+    await rank(app, key, { command: `${longCommand}a` });
+    expectError(await rank(app, key, { command: `${longCommand}a`, ...rest }), {
       status: 422,
       code: 'idempotency_mismatch',
       error: 'Idempotency key reused',
     });
   },
 );
+
+test('a repeat gets the outcome again, however many changes of the member are under way', async () => {
+  const { promise: open, resolve: letGo } = Promise.withResolvers<void>();
+  let isHeld = false;
+  const held = (group: Platform) => {
+    const getMember: Platform['getMember'] = async (userId, call) => {
+      if (isHeld) await open;
+      return group.getMember(userId, call);
+    };
+    return platformWith(group, { getMember });
+  };
+  await using app = await openTestApp({ platform: held });
+  const key = await app.createKey();
+  const first = await rank(app, key);
+  isHeld = true;
+  const underWay = Array.from({ length: 10 }, (_, index) => rank(app, key, { newRankId: 50 }, `other ${index}`));
+  await expect.poll(() => app.app.inFlight).toBe(10);
+  expectReplay(await rank(app, key), first);
+  letGo();
+  await Promise.all(underWay);
+});
 
 test('the same change from another place is a mismatch', async () => {
   await using app = await openTestApp();

@@ -62,6 +62,24 @@ describe('a credential that works', () => {
   });
 });
 
+describe('a write that is turned away', () => {
+  test('asks how the credential is at most every ten seconds, also where the platform does not say', async () => {
+    const { clock, state, breaker } = breakerUnderTest();
+    state.failure = turnedAway();
+    const checks: number[] = [];
+    breaker.checkCredential = async () => {
+      checks.push(clock.monotonic());
+      throw new RankdError('platform_unavailable', 'It does not say.');
+    };
+    for (let second = 0; second < 30; second += 1) {
+      await expect(breaker.assignRole({ userId: 1001, roleId: 5 }, call)).rejects.toMatchObject({ hint: 'renew it' });
+      await clock.advance(1_000);
+    }
+    expect(checks).toEqual([0, 10_000, 20_000]);
+    expect(breaker.dead).toBeUndefined();
+  });
+});
+
 describe('a credential that is dead', () => {
   test('is called no more after the first call that it was turned away for, and that is said once', async () => {
     const { state, breaker, reports, everyCall, use } = breakerUnderTest();

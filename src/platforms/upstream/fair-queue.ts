@@ -3,6 +3,10 @@ export class FairQueue<T> {
   /** In the order of their turns; no lane is empty. */
   readonly #lanes = new Map<string, T[]>();
 
+  has(lane: string): boolean {
+    return this.#lanes.has(lane);
+  }
+
   push(lane: string, item: T): void {
     const items = this.#lanes.get(lane);
     if (items === undefined) this.#lanes.set(lane, [item]);

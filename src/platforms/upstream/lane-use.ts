@@ -1,4 +1,4 @@
-/** How many calls each lane has asked for within about the last window. */
+/** How many calls each lane was given, or waits for, within about the last window. */
 export class LaneUse {
   #recent = new Map<string, number>();
   #before = new Map<string, number>();
@@ -16,5 +16,11 @@ export class LaneUse {
     this.#recent.set(lane, count);
     const stillCounts = 1 - (now - this.#beganAt) / windowMs;
     return count + (this.#before.get(lane) ?? 0) * stillCounts;
+  }
+
+  /** A call that was counted got nothing. */
+  forget(lane: string): void {
+    const count = this.#recent.get(lane) ?? 0;
+    if (count > 0) this.#recent.set(lane, count - 1);
   }
 }

@@ -47,6 +47,10 @@ export class Line {
     return at >= 0 || (hasCome(place) && (this.#light.remove(place) || this.#heavy.remove(place)));
   }
 
+  hasHeavy(lane: string): boolean {
+    return this.#heavy.has(lane);
+  }
+
   /** The first who has come. */
   next(): Waiter | undefined {
     for (const place of this.inOrder()) if (hasCome(place)) return place;

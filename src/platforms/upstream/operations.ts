@@ -19,6 +19,8 @@ export type Operation = keyof typeof operations;
 
 /** A gate for each operation: their budgets are separate. */
 export function openGates(clock: Clock): Record<Operation, RateGate> {
-  const gates = Object.entries(operations).map(([name, options]) => [name, new RateGate({ ...options, clock })]);
-  return Object.fromEntries(gates);
+  const gates = Object.entries(operations).map(
+    ([name, options]) => [name, new RateGate({ ...options, clock })] as const,
+  );
+  return Object.fromEntries(gates) as Record<Operation, RateGate>;
 }

@@ -20,14 +20,15 @@ export interface RateGateOptions {
 /** Each of as many callers as there may well be goes ahead at once where there is budget; a burst must not open hundreds of connections. */
 const mostAtOnce = 64;
 
-/** A lane that asked for more than this share of a window's budget is heavy: it comes after the others, … */
+/** A lane that was given or waits for more than this share of a window's budget is heavy: it comes after the others, … */
 const heavyShare = 0.5;
 /** … and leaves them this share of it, or whoever comes a little later would find all of it spent. */
 const spareShare = 0.1;
 
 /**
  * Lets the calls of one operation through at the pace of the platform's budget: in order within a lane, in turn between lanes,
- * those that ask for much after those that ask for little. A turn can be promised to a call that is to come: nobody who enters, or is promised a turn, after that takes it away.
+ * heavy ones after the others. A turn can be promised to a call that is to come: nobody who enters, or is promised a turn, after
+ * that takes it away. What carries on a change that has begun (`call.room`) is never heavy.
  */
 export class RateGate {
   readonly #name: string;
@@ -63,10 +64,15 @@ export class RateGate {
   enter(call: CallContext, promised?: Place): Promise<void> {
     if (call.signal.aborted) return Promise.reject(this.#calledOff(call.signal.reason));
     const isPromised = promised !== undefined && this.#line.remove(promised);
+    const isCounted = !isPromised && call.room === undefined;
     return new Promise((resolve, reject) => {
+      const refuse = (error: RankdError) => {
+        if (isCounted) this.#use.forget(call.lane);
+        reject(error);
+      };
       const onAbort = () => {
         this.#line.remove(waiter);
-        reject(this.#calledOff(call.signal.reason));
+        refuse(this.#calledOff(call.signal.reason));
         this.#update();
       };
       const settled = <A extends unknown[]>(settle: (...args: A) => void) => {
@@ -81,8 +87,8 @@ export class RateGate {
         this.#waitedMs += this.#clock.monotonic() - since;
         resolve();
       };
-      const isHeavy = !isPromised && this.#isHeavy(call.lane, since);
-      const waiter: Waiter = { deadlineAt: call.deadlineAt, isHeavy, grant: settled(grant), refuse: settled(reject) };
+      const isHeavy = isCounted && this.#isHeavy(call.lane, since);
+      const waiter: Waiter = { deadlineAt: call.deadlineAt, isHeavy, grant: settled(grant), refuse: settled(refuse) };
       call.signal.addEventListener('abort', onAbort, { once: true });
       if (isPromised) this.#line.promise(waiter);
       else this.#line.push(call.lane, waiter);
@@ -102,6 +108,7 @@ export class RateGate {
     const lateTurnAt = this.#firstLateTurn(now, { place, isHeavy: this.#isHeavy(lane, now) });
     if (lateTurnAt === undefined) return place;
     this.#line.remove(place);
+    this.#use.forget(lane);
     throw this.#noRoom(lateTurnAt - now);
   }
 
@@ -163,7 +170,8 @@ export class RateGate {
 
   #isHeavy(lane: string, now: number): boolean {
     const { limit, windowMs } = this.#budget;
-    return this.#use.add(lane, { now, windowMs }) > limit * heavyShare;
+    const asked = this.#use.add(lane, { now, windowMs });
+    return asked > limit * heavyShare || this.#line.hasHeavy(lane); // nobody passes those of the lane who wait
   }
 
   /** How many slots one who waits leaves to others. */

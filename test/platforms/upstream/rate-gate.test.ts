@@ -223,6 +223,54 @@ describe('whose turn it is', () => {
     expect(started).toHaveLength(34);
   });
 
+  test.each<[string, Record<string, number>]>([
+    ['one that asks for a little more than half', { a: 160, b: 140, c: 140 }],
+    ['one that asks for most', { a: 200, b: 60, c: 60, d: 60, e: 60 }],
+  ])('lanes that ask for more than there is share it fairly for long, also %s', async (_what, asked) => {
+    const clock = new ManualClock();
+    const gate = new RateGate({ name: 'tests', limit: 300, clock });
+    const given = new Map<string, number>();
+    const minutes = 5;
+    const calls = Object.entries(asked)
+      .flatMap(([lane, count]) =>
+        Array.from({ length: count * minutes }, (_, n) => ({ lane, at: (n * 60_000) / count })),
+      )
+      .sort((one, other) => one.at - other.at);
+    for (const { lane, at } of calls) {
+      await clock.advance(at - clock.monotonic());
+      gate.enter({ lane, deadlineAt: at + 20_000, signal: new AbortController().signal }).then(
+        () => {
+          given.set(lane, (given.get(lane) ?? 0) + 1);
+          gate.leave();
+        },
+        () => undefined, // no room
+      );
+    }
+    await clock.advance(60_000);
+    const fair = (300 * minutes) / given.size;
+    for (const [lane, count] of Object.entries(asked)) {
+      expect(given.get(lane), lane).toBeGreaterThan(0.5 * Math.min(count * minutes, fair));
+    }
+  });
+
+  test('what carries on a change that has begun is not held back by what its lane asked for', async () => {
+    const { clock, gate, enterMany, startTimes } = gateUnderTest({ limit: 20 });
+    enterMany(18);
+    await clock.advance(0);
+    expect(startTimes()).toHaveLength(18);
+    const room = { [Symbol.dispose]: () => undefined };
+    await gate.enter({ lane: 'one', deadlineAt: 1_000, signal: new AbortController().signal, room });
+  });
+
+  test('a call of a lane does not pass those of it that wait, though the lane was given little of late', async () => {
+    const { clock, enter, enterMany, started } = gateUnderTest({ limit: 20 });
+    enterMany(60);
+    await clock.advance(20_500);
+    enter('last');
+    await clock.advance(60_000);
+    expect(started.at(-1)?.name).toBe('last');
+  });
+
   test('a lane is heavy for what it asked for within about a window, not for long ago', async () => {
     const { clock, enterMany, startTimes } = gateUnderTest({ limit: 20 });
     enterMany(18);

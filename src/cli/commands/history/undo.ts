@@ -61,7 +61,7 @@ async function undo(cli: Cli, { undo: undoId, dryRun = false, ...options }: Undo
     const run = await carryOut(cli, app, { plan, selection, dryRun });
     printUndo(cli, { plan, selection, dryRun, run });
   };
-  await cli.withRanking(work, { isWriting: true });
+  await cli.withRanking(work, { isWriting: !dryRun });
 }
 
 /** What was done with one key is not to be taken back in the place of what was done with another. */
