@@ -31,9 +31,9 @@ test('on a terminal init asks, never shows the key, and leaves a configuration, 
     answers: [
       ['Group id', 'ranger'],
       ['Group id', String(roblox.groupId)],
-      ['Open Cloud API key', `rk_live_${'x'.repeat(36)}`],
-      ['here belongs the key from Roblox', 'a-key-of-another'],
-      ['with group:write for group', roblox.apiKey],
+      ['Open Cloud API key (not shown)', `rk_live_${'x'.repeat(36)}`],
+      ['Open Cloud API key (not shown)', 'a-key-of-another'],
+      ['Open Cloud API key (not shown)', roblox.apiKey],
       ['the ladder', ''],
       ['API key for your game', 'y'],
       ['Name of the key', ''],
@@ -42,7 +42,9 @@ test('on a terminal init asks, never shows the key, and leaves a configuration, 
   });
   expect(code, screen).toBe(0);
   expect(screen).not.toMatch(new RegExp(`${roblox.apiKey}|a-key-of-another|rk_live_xxx`));
+  expect(screen).toContain('here belongs the key from Roblox');
   expect(screen).toContain('Roblox does not accept this key.\n');
+  expect(screen).toContain('with group:write for group');
   expect(screen).toContain('It must be a group id');
   expect(screen).toContain('HttpService:GetSecret("rankd")');
   expect(statSync(home.path('roblox.key')).mode & 0o777).toBe(0o600);
