@@ -6,7 +6,7 @@ export default defineConfig({
     include: ['test/**/*.test.ts'],
     testTimeout: 60_000,
     expect: { poll: { timeout: 20_000 } },
-    maxWorkers: 3,
+    maxWorkers: 4,
     isolate: false, // no test leaves anything in a module: a worker for many files saves loading them anew for each
   },
 });
