@@ -1,9 +1,10 @@
 import { RankdError } from '../../errors.ts';
 import type { CallContext, Clock, Pace } from '../../ports.ts';
 import { Budget } from './budget.ts';
-import { LaneUse } from './lane-use.ts';
-import { hasCome, Line, type Place, type Waiter } from './line.ts';
+import { FairShare, spareSlots } from './fair-share.ts';
+import { hasCome, Line, type Place } from './line.ts';
 import type { RateReading } from './retry-after.ts';
+import { waiterFor } from './waiter.ts';
 
 export interface RateGateOptions {
   /** What it lets through, as an error names it, e.g. `giving roles`. */
@@ -20,11 +21,6 @@ export interface RateGateOptions {
 /** Each of as many callers as there may well be goes ahead at once where there is budget; a burst must not open hundreds of connections. */
 const mostAtOnce = 64;
 
-/** A lane that was given or waits for more than this share of a window's budget is heavy: it comes after the others, … */
-const heavyShare = 0.5;
-/** … and leaves them this share of it, or whoever comes a little later would find all of it spent. */
-const spareShare = 0.1;
-
 /**
  * Lets the calls of one operation through at the pace of the platform's budget: in order within a lane, in turn between lanes,
  * heavy ones after the others. A turn can be promised to a call that is to come: nobody who enters, or is promised a turn, after
@@ -35,7 +31,7 @@ export class RateGate {
   readonly #clock: Clock;
   readonly #budget: Budget;
   readonly #line = new Line();
-  readonly #use = new LaneUse();
+  readonly #shares = new FairShare();
   readonly #mostAtOnce: number;
   #underWay = 0;
   #refusals = 0;
@@ -65,35 +61,25 @@ export class RateGate {
     if (call.signal.aborted) return Promise.reject(this.#calledOff(call.signal.reason));
     const isPromised = promised !== undefined && this.#line.remove(promised);
     const isCounted = !isPromised && call.room === undefined;
-    return new Promise((resolve, reject) => {
-      const refuse = (error: RankdError) => {
-        if (isCounted) this.#use.forget(call.lane);
-        reject(error);
-      };
-      const onAbort = () => {
-        this.#line.remove(waiter);
-        refuse(this.#calledOff(call.signal.reason));
-        this.#update();
-      };
-      const settled = <A extends unknown[]>(settle: (...args: A) => void) => {
-        return (...args: A) => {
-          call.signal.removeEventListener('abort', onAbort);
-          settle(...args);
-        };
-      };
-      const since = this.#clock.monotonic();
-      const grant = () => {
+    const since = this.#clock.monotonic();
+    const { waiter, turn } = waiterFor(call, isCounted && this.#isHeavy(call.lane, since), {
+      granted: () => {
         this.#admitted += 1;
         this.#waitedMs += this.#clock.monotonic() - since;
-        resolve();
-      };
-      const isHeavy = isCounted && this.#isHeavy(call.lane, since);
-      const waiter: Waiter = { deadlineAt: call.deadlineAt, isHeavy, grant: settled(grant), refuse: settled(refuse) };
-      call.signal.addEventListener('abort', onAbort, { once: true });
-      if (isPromised) this.#line.promise(waiter);
-      else this.#line.push(call.lane, waiter);
-      this.#update();
+      },
+      refused: () => {
+        if (isCounted) this.#shares.forget(call.lane);
+      },
+      calledOff: (waiter) => {
+        this.#line.remove(waiter);
+        this.#update();
+        return this.#calledOff(call.signal.reason);
+      },
     });
+    if (isPromised) this.#line.promise(waiter);
+    else this.#line.push(call.lane, waiter);
+    this.#update();
+    return turn;
   }
 
   /**
@@ -108,7 +94,7 @@ export class RateGate {
     const lateTurnAt = this.#firstLateTurn(now, { place, isHeavy: this.#isHeavy(lane, now) });
     if (lateTurnAt === undefined) return place;
     this.#line.remove(place);
-    this.#use.forget(lane);
+    this.#shares.forget(lane);
     throw this.#noRoom(lateTurnAt - now);
   }
 
@@ -169,18 +155,12 @@ export class RateGate {
   }
 
   #isHeavy(lane: string, now: number): boolean {
-    const { limit, windowMs } = this.#budget;
-    const asked = this.#use.add(lane, { now, windowMs });
-    return asked > limit * heavyShare || this.#line.hasHeavy(lane); // nobody passes those of the lane who wait
+    return this.#shares.exceeds(lane, now, this.#budget) || this.#line.hasHeavy(lane); // none passes those of the lane who wait
   }
 
   /** How many slots one who waits leaves to others. */
   #spareOf(place: Place): number {
-    return hasCome(place) && place.isHeavy ? this.#spare : 0;
-  }
-
-  get #spare(): number {
-    return Math.floor(this.#budget.limit * spareShare);
+    return hasCome(place) && place.isHeavy ? spareSlots(this.#budget) : 0;
   }
 
   /** Refuses everyone whose turn would come after their deadline, as the line stands now; a promise that can't be kept lapses. */
@@ -202,7 +182,7 @@ export class RateGate {
   #firstLateTurn(now: number, { place, isHeavy }: { place: Place; isHeavy: boolean }): number | undefined {
     const starts = this.#budget.schedule(now);
     for (const each of this.#line.inOrder()) {
-      const turnAt = starts.take(each === place && isHeavy ? this.#spare : this.#spareOf(each));
+      const turnAt = starts.take(each === place && isHeavy ? spareSlots(this.#budget) : this.#spareOf(each));
       if (turnAt > each.deadlineAt) return turnAt;
     }
     return undefined;
