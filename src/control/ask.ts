@@ -5,8 +5,8 @@ import type { ReloadOutcome } from '../live-config.ts';
 import type { DaemonStatus } from './daemon-status.ts';
 import { operatorHeader, socketPath } from './socket-path.ts';
 
-/** What the daemon of a data directory says of itself; `undefined` where it does not answer in time. */
-export function askStatus(dataDir: string, timeoutMs: number): Promise<DaemonStatus | undefined> {
+/** What the daemon of a data directory says of itself; `undefined` where it does not answer in time, which is plenty for one that is well. */
+export function askStatus(dataDir: string, timeoutMs = 4_000): Promise<DaemonStatus | undefined> {
   return ask<DaemonStatus>({ socketPath: socketPath(dataDir), path: '/status' }, timeoutMs);
 }
 

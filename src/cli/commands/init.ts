@@ -14,6 +14,7 @@ import { isDaemonRunning } from '../../stores/sqlite/daemon-lock.ts';
 import { asGroupId, asPlaceId, keyName, newFileName } from '../arguments.ts';
 import type { Cli } from '../cli.ts';
 import { counted } from '../counted.ts';
+import { notItsFile } from '../daemon-file.ts';
 import { examples } from '../help.ts';
 import { obtainCredential } from '../init/credential.ts';
 import { type Examined, examine } from '../init/examine.ts';
@@ -23,7 +24,6 @@ import { luauSnippet } from '../init/snippet.ts';
 import { type NewFile, requireRoom, withFiles } from '../new-file.ts';
 import { whileWaiting } from '../patience.ts';
 import { printSecret } from './key/hand-out.ts';
-import { notItsFile, statusPatienceMs } from './reload.ts';
 
 interface InitOptions {
   group?: number;
@@ -105,7 +105,7 @@ async function init(cli: Cli, options: InitOptions): Promise<void> {
 /** The daemon that runs may have been started in another folder, or with another file. */
 async function nextStep({ dataDir }: Cli, file: string): Promise<string> {
   if (!(await isDaemonRunning(dataDir))) return 'try: rankd serve';
-  const daemon = await askStatus(dataDir, statusPatienceMs);
+  const daemon = await askStatus(dataDir);
   return daemon === undefined || (daemon.configFile !== null && isSameFile(daemon.configFile, file))
     ? 'A daemon runs here already; it takes this up without a restart.\ntry: rankd reload'
     : `A daemon runs here already, but ${notItsFile(daemon.configFile, file)}`;

@@ -1,11 +1,11 @@
 import type { Command } from 'commander';
 import type { ChangedSetting } from '../../config/changed-settings.ts';
-import { isSameFile, locateConfig } from '../../config/locate.ts';
 import { askReload, askStatus } from '../../control/ask.ts';
 import { RankdError } from '../../errors.ts';
 import type { ReloadOutcome } from '../../live-config.ts';
 import { isDaemonRunning } from '../../stores/sqlite/daemon-lock.ts';
 import type { Cli } from '../cli.ts';
+import { notItsFile, strangerTo } from '../daemon-file.ts';
 import { keyChanges } from '../declared-key-changes.ts';
 import { examples } from '../help.ts';
 import { whileWaiting } from '../patience.ts';
@@ -13,7 +13,6 @@ import { settingText } from '../setting-value.ts';
 import { table } from '../table.ts';
 import { notRunning } from './health.ts';
 
-export const statusPatienceMs = 4_000;
 /** Longer than the daemon takes for it where the platform does not answer. */
 const reloadPatienceMs = 60_000;
 
@@ -50,20 +49,9 @@ async function reload(cli: Cli): Promise<void> {
   if (outcome.needRestart.length > 0) cli.say('Restart the daemon for what needs it.');
 }
 
-/** The file that commands read here, where the daemon reads another: what is changed in it does not reach the daemon. */
-function strangerTo({ io: { env, cwd }, options }: Cli, daemonFile: string | null): string | undefined {
-  const here = locateConfig({ configFile: options.config, env, cwd })?.path;
-  return here !== undefined && (daemonFile === null || !isSameFile(here, daemonFile)) ? here : undefined;
-}
-
-/** `null`: the daemon reads none. */
-export function notItsFile(daemonFile: string | null, file: string): string {
-  return `the daemon reads ${daemonFile ?? 'no configuration file'}, not ${file}; to have it read that one, stop it and run: rankd serve --config ${file}`;
-}
-
 async function ask({ dataDir, by }: Cli): Promise<ReloadOutcome> {
   if (!(await isDaemonRunning(dataDir))) throw notRunning(dataDir);
-  const isAnswering = (await askStatus(dataDir, statusPatienceMs)) !== undefined;
+  const isAnswering = (await askStatus(dataDir)) !== undefined;
   const outcome = isAnswering ? await askReload({ dataDir, by }, reloadPatienceMs) : undefined;
   if (outcome !== undefined) return outcome;
   throw new RankdError('daemon_unavailable', 'The daemon of this data directory does not answer.', {
