@@ -1,10 +1,11 @@
 import { once } from 'node:events';
-import { homedir, hostname, userInfo } from 'node:os';
+import { hostname, userInfo } from 'node:os';
 import { join } from 'node:path';
 import type { Interface } from 'node:readline/promises';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { isatty } from 'node:tty';
 import type { Io } from './cli/io.ts';
+import { homeFolder } from './config/locate.ts';
 import { version } from './version.ts';
 
 /** The process edge: the only file that touches `process`. */
@@ -78,7 +79,7 @@ const io: Io = {
   pid: process.pid,
   command: [process.execPath, join(packageDir, 'bin', 'rankd.js')],
   packageDir,
-  home: homedir() || userInfo().homedir, // HOME may be empty, which would lead into the current folder
+  home: homeFolder(process.env),
   operator: `cli:${userName()}@${hostname()}`,
   get stopSignal() {
     stage = 'serving';

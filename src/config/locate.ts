@@ -52,10 +52,7 @@ function namedConfig({ configFile, env, cwd }: ConfigLocationSources): ConfigLoc
 /** The places where a configuration file is looked for when none is named, in order. */
 export function searchPath({ env, cwd }: Omit<ConfigLocationSources, 'configFile'>): ConfigLocation[] {
   const configHome = env['XDG_CONFIG_HOME'];
-  const userFolder =
-    configHome !== undefined && isAbsolute(configHome)
-      ? configHome
-      : join(env['HOME'] || userInfo().homedir, '.config');
+  const userFolder = configHome !== undefined && isAbsolute(configHome) ? configHome : join(homeFolder(env), '.config');
   const shared = [join(userFolder, 'rankd', 'rankd.yaml'), systemFile];
   return [{ path: join(cwd, 'rankd.yaml'), name: 'rankd.yaml' }, ...shared.map((path) => ({ path, name: path }))];
 }
@@ -69,5 +66,15 @@ function isThere(path: string): boolean {
   } catch (error) {
     // A folder closed to this user: another user's home or current folder is none of our business, the system's file is.
     return path === systemFile && error instanceof Error && 'code' in error && error.code === 'EACCES';
+  }
+}
+
+/** The user's folder; `/` for a user id that nobody has, as in containers. An empty HOME would lead into the current folder: it counts as none. */
+export function homeFolder(env: Record<string, string | undefined>, account = () => userInfo()): string {
+  if (env['HOME']) return env['HOME'];
+  try {
+    return account().homedir;
+  } catch {
+    return '/';
   }
 }
