@@ -72,6 +72,8 @@ export interface OpenCloudApp extends AsyncDisposable {
   call(): CallContext;
   /** One round of recovery. */
   recover(): Promise<void>;
+  /** Skips an hour, and waits until the daemon has had the look at its credential that this brings. */
+  passHour(): Promise<void>;
 }
 
 export async function openCloudApp(options: OpenCloudAppOptions = {}): Promise<OpenCloudApp> {
@@ -117,6 +119,7 @@ export async function openCloudApp(options: OpenCloudAppOptions = {}): Promise<O
     },
     call: () => ({ signal: new AbortController().signal, deadlineAt: clock.monotonic() + 2_000, lane: 'test' }),
     recover: () => recoverChanges(app, { report: () => undefined, stop: new AbortController().signal, tries }),
+    passHour: () => passHour(fake, clock),
     [Symbol.asyncDispose]: () => running.disposeAsync(),
   };
 }
@@ -155,6 +158,14 @@ async function quiet({ journal }: FakeOpenCloud, app: HttpApp): Promise<void> {
     journal.entries.every(({ endedAt }) => endedAt !== undefined);
   while (!isQuiet() && app.deadCredential() === undefined) await delay(2);
   await delay(2);
+}
+
+async function passHour({ journal }: FakeOpenCloud, clock: SkippableClock): Promise<void> {
+  const looks = () => journal.requests('roles').filter(({ endedAt }) => endedAt !== undefined).length;
+  const before = looks();
+  clock.skip(3_600_000);
+  while (looks() === before) await delay(2);
+  await clock.sleep(30); // until the next hour is waited for
 }
 
 async function makeKey({ store }: HttpApp, name: string): Promise<string> {
