@@ -77,7 +77,7 @@ describe('whatever is sent, the answer is JSON with a request id, and never a 5x
     const property = fc.asyncProperty(requests, async (batch) => {
       for (const received of await Promise.all(batch.map(exchange))) check(received);
     });
-    await fc.assert(property, { numRuns: runs / atOnce, endOnFailure: true });
+    await fc.assert(property, { numRuns: Math.ceil(runs / atOnce), endOnFailure: true });
     await expectUnharmed();
   });
 
@@ -88,7 +88,7 @@ describe('whatever is sent, the answer is JSON with a request id, and never a 5x
     const property = fc.asyncProperty(fc.array(bytes, { minLength: atOnce, maxLength: atOnce }), async (batch) => {
       for (const answers of await Promise.all(batch.map(rawExchange))) answers.forEach(check);
     });
-    await fc.assert(property, { numRuns: runs / atOnce, endOnFailure: true });
+    await fc.assert(property, { numRuns: Math.ceil(runs / atOnce), endOnFailure: true });
     await expectUnharmed();
   });
 });

@@ -1,28 +1,20 @@
-import { parseArgs } from 'node:util';
+import { Command } from 'commander';
+import { wholeNumber } from '../../src/cli/arguments.ts';
 import { runCrashes } from './crash-run.ts';
 
 /** `npm run crash -- --rounds 50`: kills the built daemon at work, again and again; ends with 1 where anything was lost. */
-const { values } = parseArgs({
-  options: {
-    rounds: { type: 'string', default: '50' },
-    /** How often a daemon is killed before what it left is settled and compared. */
-    kills: { type: 'string', default: '2' },
-    /** How many daemons, each with a group of its own, share the rounds. */
-    'side-by-side': { type: 'string', default: '4' },
-    seed: { type: 'string', default: String(Date.now() % 2 ** 31) },
-  },
-});
-const { rounds, kills, seed } = values;
+const { rounds, kills, sideBySide, seed } = new Command('npm run crash --')
+  .description('Kills the built daemon at work, again and again; ends with 1 where anything was lost.')
+  .option('--rounds <n>', 'how many', wholeNumber(1, 1_000_000), 50)
+  .option('--kills <n>', 'how often before what is left is settled and compared', wholeNumber(1, 1_000), 2)
+  .option('--side-by-side <n>', 'daemons, each with a group of its own, that share the rounds', wholeNumber(1, 100), 4)
+  .option('--seed <n>', 'repeats the load of an earlier run', wholeNumber(0, 2 ** 31), Date.now() % 2 ** 31)
+  .parse()
+  .opts<{ rounds: number; kills: number; sideBySide: number; seed: number }>();
 const say = (line: string) => void process.stdout.write(`${line}\n`);
 
 say(`${rounds} rounds of ${kills} kills each; the same again: --seed ${seed}`);
-const report = await runCrashes({
-  rounds: Number(rounds),
-  killsPerRound: Number(kills),
-  sideBySide: Number(values['side-by-side']),
-  seed: Number(seed),
-  say,
-});
+const report = await runCrashes({ rounds, killsPerRound: kills, sideBySide, seed, say });
 say('');
 for (const [name, figure] of Object.entries(report)) say(`${name.padEnd(14)}${figure}`);
 const { lost, doubled, stray, differing, unsettled, violations } = report;

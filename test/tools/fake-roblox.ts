@@ -1,42 +1,46 @@
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
-import { parseArgs } from 'node:util';
+import { Command } from 'commander';
+import { wholeNumber } from '../../src/cli/arguments.ts';
 import { documentedLimits } from '../support/fake-open-cloud/budgets.ts';
 import { type FakeOpenCloud, startFakeOpenCloud } from '../support/fake-open-cloud/index.ts';
 import { configFor } from './fake-config.ts';
+
+interface Options {
+  port: number;
+  group: number;
+  latency: number;
+  lag: number;
+  limit?: number;
+  writeScope: boolean;
+  publicRoles: boolean;
+}
 
 /**
  * `npm run fake-roblox`: Roblox's Open Cloud on this machine, to try rankd by hand. A line of JSON on its input is a fault for the
  * next requests, `clear` takes all faults away. Ends on SIGINT.
  */
-const { values } = parseArgs({
-  options: {
-    /** The public role list listens on the next port. */
-    port: { type: 'string', default: '7300' },
-    group: { type: 'string', default: '700' },
-    /** Milliseconds that every answer takes. */
-    latency: { type: 'string', default: '50' },
-    /** Milliseconds that reads of members are behind. */
-    lag: { type: 'string', default: '0' },
-    /** Calls a minute for each operation, instead of the documented ones. */
-    limit: { type: 'string' },
-    /** A write with a key that lacks group:write gets 200 without effect. */
-    'no-write-scope': { type: 'boolean', default: false },
-    /** The public role list does not answer. */
-    'no-public-roles': { type: 'boolean', default: false },
-  },
-});
-const port = Number(values.port);
+const { port, group, latency, lag, limit, writeScope, publicRoles } = new Command('npm run fake-roblox --')
+  .description('Plays Open Cloud on this machine, to try rankd by hand; ends on Ctrl-C.')
+  .option('--port <port>', 'where it listens; the public role list is on the next port', wholeNumber(1, 65_534), 7300)
+  .option('--group <id>', 'the group it has', wholeNumber(1, 2 ** 53 - 1), 700)
+  .option('--latency <ms>', 'time that every answer takes', wholeNumber(0, 600_000), 50)
+  .option('--lag <ms>', 'time that reads of members are behind', wholeNumber(0, 600_000), 0)
+  .option('--limit <n>', 'calls a minute for each operation, instead of the documented ones', wholeNumber(1, 1_000_000))
+  .option('--no-write-scope', 'gives a key without group:write, whose writes get 200 and have no effect')
+  .option('--no-public-roles', 'the public role list does not answer')
+  .parse()
+  .opts<Options>();
 const fake = await startFakeOpenCloud({
   port,
   legacyPort: port + 1,
-  groupId: Number(values.group),
-  latencyMs: Number(values.latency),
-  lagMs: Number(values.lag),
-  limits: values.limit === undefined ? documentedLimits : evenLimits(Number(values.limit)),
+  groupId: group,
+  latencyMs: latency,
+  lagMs: lag,
+  limits: limit === undefined ? documentedLimits : evenLimits(limit),
 });
-fake.hasPublicRoles = !values['no-public-roles'];
-if (values['no-write-scope']) {
+fake.hasPublicRoles = publicRoles;
+if (!writeScope) {
   fake.credential.scopes = [{ name: 'group', operations: ['read'], groupIds: ['*'] }];
   fake.acceptsWritesWithoutScope = true;
 }

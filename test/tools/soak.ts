@@ -1,5 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { parseArgs } from 'node:util';
+import { Command } from 'commander';
+import { wholeNumber } from '../../src/cli/arguments.ts';
 import type { Fault, FaultKind } from '../support/fake-open-cloud/index.ts';
 import { openBench } from './bench.ts';
 import { Callers } from './callers.ts';
@@ -8,22 +9,25 @@ import { figuresOf, median, type ProcessFigures } from './process-figures.ts';
 import { SeededRandom } from './random.ts';
 
 /** `npm run soak -- --minutes 10`: steady load with faults; ends with 1 where memory or handles grow, or anything disagrees. */
-const { values } = parseArgs({
-  options: {
-    minutes: { type: 'string', default: '1' },
-    /** Rank changes asked for, and calls that the fake allows for each operation, per minute. */
-    limit: { type: 'string', default: '300' },
-    seed: { type: 'string', default: String(Date.now() % 2 ** 31) },
-  },
-});
-const runsMs = Number(values.minutes) * 60_000;
-const limit = Number(values.limit);
+const { minutes, limit, seed } = new Command('npm run soak --')
+  .description('Steady load with faults; ends with 1 where memory or handles grow, or anything disagrees.')
+  .option('--minutes <n>', 'how long', wholeNumber(1, 10_000), 1)
+  .option(
+    '--limit <n>',
+    'changes asked for, and calls allowed of each operation, a minute',
+    wholeNumber(1, 100_000),
+    300,
+  )
+  .option('--seed <n>', 'repeats the load of an earlier run', wholeNumber(0, 2 ** 31), Date.now() % 2 ** 31)
+  .parse()
+  .opts<{ minutes: number; limit: number; seed: number }>();
+const runsMs = minutes * 60_000;
 const sampleEveryMs = Math.max(1_000, runsMs / 30);
 const mostGrowth = 1.2;
 
 const limits = { group: limit, roles: limit, memberships: limit, assign: limit, unassign: limit };
 await using bench = await openBench({ memberCount: 200, limits, latencyMs: 20, lagMs: 1_000 });
-const random = new SeededRandom(Number(values.seed));
+const random = new SeededRandom(seed);
 const callers = new Callers(bench, random);
 // With room to spare, V8 lets garbage lie for minutes, which looks like a leak. With as little as this, what grows is held on to.
 await using daemon = await bench.startDaemon({ NODE_OPTIONS: '--max-old-space-size=64' });
@@ -32,7 +36,7 @@ const samples: ProcessFigures[] = [];
 const ended = AbortSignal.timeout(runsMs);
 const requests: Array<Promise<unknown>> = [];
 
-say(`${values.minutes} min at ${limit} changes a minute; the same again: --seed ${values.seed}`);
+say(`${minutes} min at ${limit} changes a minute; the same again: --seed ${seed}`);
 say(row(['seconds', 'answers', 'applied', 'memory', 'data', 'threads', 'handles']));
 await Promise.all([load(), trouble(), sample()]);
 await Promise.all(requests);

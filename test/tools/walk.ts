@@ -2,7 +2,8 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { parseArgs } from 'node:util';
+import { Command } from 'commander';
+import { wholeNumber } from '../../src/cli/arguments.ts';
 import { startFakeOpenCloud } from '../support/fake-open-cloud/index.ts';
 import { readmeCommands } from '../support/readme-commands.ts';
 import { freePort, Shell } from './shell.ts';
@@ -12,12 +13,11 @@ import { freePort, Shell } from './shell.ts';
  * is committed, with an empty npm cache, to the first rank change, on the simulated group and on one that a fake Open Cloud
  * plays. Ends with 1 where a rank change fails or takes longer than README says.
  */
-const { values } = parseArgs({
-  options: {
-    /** Milliseconds that every answer of the fake Open Cloud takes. */
-    latency: { type: 'string', default: '200' },
-  },
-});
+const { latency } = new Command('npm run walk --')
+  .description("Types README's own commands and takes the time to the first rank change.")
+  .option('--latency <ms>', 'time that every answer of the fake Open Cloud takes', wholeNumber(0, 600_000), 200)
+  .parse()
+  .opts<{ latency: number }>();
 const limitSeconds = { simulated: 60, real: 300 };
 
 const folder = mkdtempSync(join(tmpdir(), 'rankd-walk-'));
@@ -47,7 +47,7 @@ async function onSimulatedGroup(): Promise<{ install: number; simulated: number 
 async function onRealGroup(): Promise<number> {
   const commands = readmeCommands('## Go live on a real group');
   const [, groupId] = /--group (\d+)/.exec(commands.join('\n')) ?? [];
-  const roblox = await startFakeOpenCloud({ groupId: Number(groupId), latencyMs: Number(values.latency) });
+  const roblox = await startFakeOpenCloud({ groupId: Number(groupId), latencyMs: latency });
   try {
     writeFileSync(join(clone, 'roblox.key'), roblox.apiKey, { mode: 0o600 });
     const addresses = {
