@@ -25,6 +25,14 @@ async function unconfirmed(
   return change;
 }
 
+/** A change that was sent in a group that is not the one configured now, and never confirmed. */
+async function begunElsewhere({ app, clock }: OpenCloudApp, rankeeId: number): Promise<RankChange> {
+  const change = newChange({ rankeeId, rolesBefore: [1, 2], rolesAfter: [1, 3], requestedAt: clock.now() });
+  await app.store.beginChange(change, { after: undefined });
+  await app.store.finishChange(change.id, unknown);
+  return change;
+}
+
 /** Such a change of Bob's that gave the new role and did not take the old one. */
 async function halfDone(system: OpenCloudApp): Promise<RankChange> {
   system.fake.group.change(bob, [trainee, officer], system.fake.now());
@@ -53,7 +61,7 @@ test(
 );
 
 test.each(['apply', 'roll_back'] as const)(
-  'a half-done change (%s) that there is no room for stays open as it is, and comes to its end once there is',
+  'a half-done change (%s) that there is no room for stays open as it is, is told of once, and comes to its end once there is',
   (aim) =>
     onOpenCloud(
       async (system) => {
@@ -62,7 +70,8 @@ test.each(['apply', 'roll_back'] as const)(
         if (aim === 'roll_back')
           await app.store.markRollBack(change.id, { code: 'above_acting_account', message: 'No.' });
         fake.faults.add({ operation: 'unassign', kind: 'status 429', headers: { 'retry-after': '30' } });
-        await system.recover();
+        expect(await system.recover()).toEqual([change.id]);
+        expect(await system.recover()).toEqual([]);
         expect(await app.store.findChange(change.id)).toMatchObject({ state: 'unknown', aim });
 
         clock.skip(31_000);
@@ -223,13 +232,25 @@ test(
 );
 
 test(
+  'changes that can not be settled here, however many, keep no other waiting',
+  onOpenCloud(
+    async (system) => {
+      expect((await system.rank(bob)).status).toBe(200); // whose answers tell of the budget
+      for (let number = 0; number < 8; number += 1) await begunElsewhere(system, 20_000 + number);
+      const change = await unconfirmed(system, bob);
+      for (let round = 0; round < 2; round += 1) await system.recover();
+      expect(await system.app.store.findChange(change.id)).toMatchObject({ state: 'applied' });
+    },
+    { fake: { limits: { memberships: 10, assign: 300, unassign: 300 } }, readLagMs: 50 },
+  ),
+);
+
+test(
   'a change that was begun in another group is not settled by reading this one',
   onOpenCloud(
     async (system) => {
-      const { app, clock } = system;
-      const change = newChange({ rankeeId: 404, rolesBefore: [1, 2], rolesAfter: [1, 3], requestedAt: clock.now() });
-      await app.store.beginChange(change, { after: undefined });
-      await app.store.finishChange(change.id, unknown);
+      const { app } = system;
+      const change = await begunElsewhere(system, 404);
       await system.recover();
       expect(await app.store.findChange(change.id)).toMatchObject({ state: 'unknown' });
       expect(await app.store.openChanges()).toHaveLength(1);

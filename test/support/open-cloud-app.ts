@@ -70,8 +70,8 @@ export interface OpenCloudApp extends AsyncDisposable {
   newKey(name: string): Promise<string>;
   /** For a call of the platform by the test itself. */
   call(): CallContext;
-  /** One round of recovery. */
-  recover(): Promise<void>;
+  /** One round of recovery. Resolves to the ids of the changes that it says it could not settle. */
+  recover(): Promise<string[]>;
   /** Skips an hour, and waits until the daemon has had the look at its credential that this brings. */
   passHour(): Promise<void>;
 }
@@ -118,7 +118,11 @@ export async function openCloudApp(options: OpenCloudAppOptions = {}): Promise<O
       return change;
     },
     call: () => ({ signal: new AbortController().signal, deadlineAt: clock.monotonic() + 2_000, lane: 'test' }),
-    recover: () => recoverChanges(app, { report: () => undefined, stop: new AbortController().signal, tries }),
+    recover: async () => {
+      const told: string[] = [];
+      await recoverChanges(app, { report: ({ id }) => void told.push(id), stop: new AbortController().signal, tries });
+      return told;
+    },
     passHour: () => passHour(fake, clock),
     [Symbol.asyncDispose]: () => running.disposeAsync(),
   };
