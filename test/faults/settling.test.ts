@@ -232,6 +232,23 @@ test(
 );
 
 test(
+  'what one round is settling, the next one does not wait for',
+  onOpenCloud(
+    async (system) => {
+      await halfDone(system);
+      system.fake.faults.add({ operation: 'unassign', kind: 'slow', delayMs: 200 });
+      const ended: string[] = [];
+      const first = system.recover().then(() => ended.push('first'));
+      await expect.poll(() => system.fake.journal.requests('unassign').length).toBe(1);
+      const second = system.recover().then(() => ended.push('second'));
+      await Promise.all([first, second]);
+      expect(ended).toEqual(['second', 'first']);
+    },
+    { readLagMs: 50 },
+  ),
+);
+
+test(
   'changes that can not be settled here, however many, keep no other waiting',
   onOpenCloud(
     async (system) => {
