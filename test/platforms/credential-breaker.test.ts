@@ -12,10 +12,17 @@ const turnedAway = () => new RankdError('platform_credential', 'Roblox does not 
 /** A breaker on a platform whose credential a test kills and revives, and what reached that platform. */
 function breakerUnderTest() {
   const clock = new ManualClock();
-  const state = { credential: valid, failure: undefined as RankdError | undefined, calls: [] as string[] };
+  const state = {
+    credential: valid,
+    failure: undefined as RankdError | undefined,
+    /** Until then a call that reached the platform is not answered. */
+    answered: undefined as Promise<void> | undefined,
+    calls: [] as string[],
+  };
   const answer = async <T>(name: string, value: T): Promise<T> => {
     state.calls.push(name);
     if (state.failure !== undefined && name !== 'check') throw state.failure;
+    await state.answered;
     return value;
   };
   const member = { userId: 1001, roleIds: [] };
@@ -133,6 +140,36 @@ describe('a credential that is dead', () => {
     expect([await use(), await use(), breaker.dead]).toEqual(['done', 'done', undefined]);
     expect(state.calls).toEqual(['member', 'check', 'member', 'member']);
     expect(reports).toEqual(['Roblox does not accept the key.', undefined]);
+  });
+
+  test('that works again and dies once more is asked about as soon as the first time', async () => {
+    const { clock, state, breaker, use } = breakerUnderTest();
+    for (const life of ['first', 'second']) {
+      [state.failure, state.credential] = [turnedAway(), { state: 'disabled' }];
+      await use();
+      for (const waitMs of [10_000, 20_000]) {
+        await clock.advance(waitMs);
+        state.calls.length = 0;
+        await use();
+        expect(state.calls, `${life} life, after ${waitMs} ms`).toEqual(['check']);
+      }
+      [state.failure, state.credential] = [undefined, valid];
+      await clock.advance(40_000);
+      expect([await use(), await use(), breaker.dead]).toEqual(['done', 'done', undefined]);
+    }
+  });
+
+  test('is not revived by a call that was let through before it died', async () => {
+    const { state, breaker, use } = breakerUnderTest();
+    const { promise: answered, resolve: answer } = Promise.withResolvers<void>();
+    state.answered = answered;
+    const early = breaker.roles(call);
+    state.answered = undefined;
+    state.failure = turnedAway();
+    await use();
+    answer();
+    await early;
+    expect(breaker.dead).toBeDefined();
   });
 
   test('that passes every check but is turned away all the same is tried ever more rarely too', async () => {

@@ -129,6 +129,19 @@ describe('what the platform says of the budget', () => {
     expect(raised.started).toHaveLength(21);
   });
 
+  test.each([{ remaining: 0 }, { resetMs: 3_000 }])(
+    'half of what it says of the count (%o) tells nothing',
+    async (half) => {
+      const { clock, gate, enter, enterMany, startTimes } = gateUnderTest();
+      enter('first');
+      await clock.advance(0);
+      gate.leave({ limit: 4, windowMs: 10_000, ...half });
+      enterMany(4);
+      await clock.advance(20_000);
+      expect(startTimes()).toEqual([0, 0, 0, 0, 10_000]);
+    },
+  );
+
   test('a reset that can only be an epoch holds nobody longer than a window', async () => {
     const { clock, gate, enter, startTimes } = gateUnderTest();
     enter('first');
@@ -291,6 +304,23 @@ describe('whose turn it is', () => {
     await clock.advance(9_000);
     expect(started.map(({ name }) => name)).toEqual(['first', 'third']);
     expect(refused).toMatchObject([{ name: 'second', at: 1_000, error: { code: 'platform_busy' } }]);
+  });
+
+  test('who gives up in one lane costs those of the others no time', async () => {
+    const { clock, enter, started } = gateUnderTest({ limit: 1 });
+    const impatient = new AbortController();
+    enter('first');
+    enter('second', { lane: 'two' });
+    enter('third', { lane: 'three', signal: impatient.signal });
+    enter('fourth', { lane: 'four' });
+    await clock.advance(1_000);
+    impatient.abort();
+    await clock.advance(19_000);
+    expect(started).toEqual([
+      { name: 'first', at: 0 },
+      { name: 'second', at: 10_000 },
+      { name: 'fourth', at: 20_000 },
+    ]);
   });
 
   test('who has given up before does not get in', async () => {
