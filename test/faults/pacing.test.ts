@@ -17,8 +17,8 @@ function addMembers({ fake }: OpenCloudApp, count: number): number[] {
 }
 
 /** Until the platform's next window. */
-async function leaveOneUnassign({ fake, rank }: OpenCloudApp): Promise<void> {
-  fake.budgets.use('unassign', 298);
+async function leaveUnassigns(count: number, { fake, rank }: OpenCloudApp): Promise<void> {
+  fake.budgets.use('unassign', 299 - count);
   await rank(eve, { newRankId: 10 }); // whose answers say so
 }
 
@@ -65,7 +65,7 @@ describe('a change that can not start before its deadline', () => {
   test('for want of budget for the second of two roles to take is refused before the first is taken', () =>
     onOpenCloud(
       async (system) => {
-        await leaveOneUnassign(system);
+        await leaveUnassigns(1, system);
         system.fake.expectNoWrites(veteran);
         const { answer, tookMs } = await timed(system, () => system.rank(veteran, { newRankId: 1 }));
         expectError(answer, busy);
@@ -75,11 +75,21 @@ describe('a change that can not start before its deadline', () => {
       { deadlineMs: 20_000 },
     )());
 
+  test('is not one with two roles to take and budget for just both', () =>
+    onOpenCloud(
+      async (system) => {
+        await leaveUnassigns(2, system);
+        expect((await system.rank(veteran, { newRankId: 1 })).status).toBe(200);
+        expect(system.fake.group.held(veteran)).toEqual([]);
+      },
+      { deadlineMs: 20_000 },
+    )());
+
   test('because others have begun that need what is left is refused before it begins: those are carried to their end', () =>
     onOpenCloud(async (system) => {
       const { app, fake } = system;
       const members = addMembers(system, 5);
-      await leaveOneUnassign(system);
+      await leaveUnassigns(1, system);
       const all = await Promise.all(members.map((userId) => system.rank(userId)));
       const [done, ...refused] = all.toSorted((a, b) => a.status - b.status);
       expect(done?.status).toBe(200);
@@ -97,7 +107,7 @@ describe('a change that can not start before its deadline', () => {
       async (system) => {
         const { fake } = system;
         const [carol = 0, dave = 0] = addMembers(system, 2);
-        await leaveOneUnassign(system);
+        await leaveUnassigns(1, system);
         expectError(await system.rank(veteran, { newRankId: 1 }), busy);
         fake.faults.add({ operation: 'assign', kind: 'status 403' });
         expect((await system.rank(carol)).status).not.toBe(200);
