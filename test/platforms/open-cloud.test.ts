@@ -17,6 +17,8 @@ import { patientTime } from '../support/patient-time.ts';
 
 const { trainee, officer, captain, base } = sampleRoles;
 const tuning = { backOffMs: 4, longestBackOffMs: 20, shortestTryMs: 10 };
+/** So that the last try is answered, not cut off by the deadline. */
+const patient = { ...tuning, shortestTryMs: 250 };
 const assign = { userId: 1001, roleId: officer };
 
 function platformOn(
@@ -277,6 +279,16 @@ describe.each(faults)('%s', (kind) => {
   );
 });
 
+test.each<[FaultKind, string]>([
+  ['hang', 'no answer in time'],
+  ['reset', 'the connection failed'],
+  ['html', 'the answer could not be read'],
+])('of what is met with %s it is said: %s', async (kind, what) => {
+  fake.faults.add({ operation: 'memberships', kind, times: 999 });
+  platform = platformOn(fake, { tuning: { ...patient, perTryTimeoutMs: 100 } });
+  expect((await failure(platform.getMember(1001, callIn(500)))).message).toContain(what);
+});
+
 test('an answer longer than a mebibyte is not taken, right as it may be', async () => {
   const right = '{"groupMemberships":[{"user":"users/1001","role":"groups/700/roles/5"}]}';
   const body = right.padEnd(1024 * 1024 + 1);
@@ -297,9 +309,6 @@ describe('a write', () => {
     fake.faults.add({ operation: 'assign', kind: 'status 429', headers: { 'retry-after': '60' } });
     expect(await codeOf(platform.assignRole(assign, callIn(1_000)))).toBe('outcome_unknown');
   });
-
-  /** So that the last try is refused, not cut off by the deadline. */
-  const patient = { ...tuning, shortestTryMs: 250 };
 
   test('that nobody listens to was certainly not carried out', async () => {
     const closed = platformOn(fake, { baseUrl: 'http://127.0.0.1:0', tuning: patient }); // where nobody can listen
@@ -388,6 +397,19 @@ describe("the platform's budget", () => {
     },
   );
 
+  test('is closed by a 503 that says for how long', async () => {
+    fake.faults.add({ operation: 'memberships', kind: 'status 503', headers: { 'retry-after': '30' } });
+    expect(await codeOf(platform.getMember(1001, callIn(1_000)))).toBe('platform_unavailable');
+    expect(await codeOf(platform.getMember(1002, callIn(1_000)))).toBe('platform_busy');
+    expect(fake.journal.requests('memberships')).toHaveLength(1);
+  });
+
+  test('is not closed by a 503 that does not', async () => {
+    fake.faults.add({ operation: 'memberships', kind: 'status 503', userId: 1001, times: 999 });
+    expect(await codeOf(platform.getMember(1001, callIn(500)))).toBe('platform_unavailable');
+    expect(await platform.getMember(1002, callIn(100))).toMatchObject({ userId: 1002 });
+  });
+
   test('a wait longer than the deadline is told at once, and nothing more is sent', async () => {
     fake.faults.add({ operation: 'assign', kind: 'status 429', headers: { 'retry-after': '30' }, times: 9 });
     const begun = patientTime.monotonic();
@@ -415,8 +437,7 @@ describe("the platform's budget", () => {
 
   test('an exhausted one without retry-after is asked ever more rarely, by all callers together', async () => {
     fake.faults.add({ operation: 'memberships', kind: 'status 429', times: 999 });
-    const patient = { backOffMs: 100, longestBackOffMs: 10_000, shortestTryMs: 10 };
-    platform = platformOn(fake, { tuning: patient });
+    platform = platformOn(fake, { tuning: { backOffMs: 100, longestBackOffMs: 10_000, shortestTryMs: 10 } });
     await Promise.all(Array.from({ length: 10 }, () => codeOf(platform.getMember(1001, callIn(1_500)))));
     expect(fake.journal.requests('memberships').length).toBeLessThan(20);
   });

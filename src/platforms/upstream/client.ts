@@ -151,7 +151,7 @@ export class UpstreamClient {
 }
 
 function unanswered(cause: unknown, isWrite: boolean): Failure {
-  const what = isTimeout(cause) ? 'no answer in time' : 'the connection failed';
+  const what = isCalledOff(cause) ? 'no answer in time' : 'the connection failed';
   const error = isWrite && !wasNeverSent(cause) ? unknownOutcome(what, cause) : unavailable(what, undefined, cause);
   return { error, isPassing: true };
 }
@@ -167,6 +167,7 @@ function readAnswer<T>({ read, isWrite }: UpstreamRequest<T>, { body }: Answer):
   }
 }
 
-function isTimeout(cause: unknown): boolean {
-  return cause instanceof Error && (cause.name === 'AbortError' || cause.name === 'TimeoutError');
+/** As `AbortController.abort` has it. */
+function isCalledOff(cause: unknown): boolean {
+  return cause instanceof Error && cause.name === 'AbortError';
 }
