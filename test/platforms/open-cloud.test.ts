@@ -304,6 +304,12 @@ describe('a write', () => {
     expect(fake.group.held(1001)).toContain(officer);
   });
 
+  test('that a refusal follows after a try that was asked to wait is refused', async () => {
+    fake.faults.add({ operation: 'assign', kind: 'status 429' });
+    fake.faults.add({ operation: 'assign', kind: 'status 403' });
+    expect(await codeOf(platform.assignRole(assign, callIn(1_000)))).toBe('above_acting_account');
+  });
+
   test('that finds no room after an unconfirmed try is unknown, not busy', async () => {
     fake.faults.add({ operation: 'assign', kind: 'reset', when: 'after' });
     fake.faults.add({ operation: 'assign', kind: 'status 429', headers: { 'retry-after': '60' } });
