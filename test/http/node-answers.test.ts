@@ -55,8 +55,10 @@ function changeBy(secret: string): string {
 const wrongMethod = { status: 405, code: 'method_not_allowed', error: 'Method not allowed' };
 const invalid = { status: 400, code: 'invalid_request', error: 'Invalid request' };
 
-test('CONNECT is refused', async () => {
-  expectError(await answerTo('CONNECT example.com:443 HTTP/1.1\r\nHost: example.com\r\n\r\n'), wrongMethod);
+test('CONNECT is refused, with what may be sent instead', async () => {
+  const answer = await answerTo('CONNECT example.com:443 HTTP/1.1\r\nHost: example.com\r\n\r\n');
+  expectError(answer, wrongMethod);
+  expect(answer.headers['allow']).toBe('GET, HEAD, POST');
 });
 
 describe('requests that are unusual, but fine', () => {
