@@ -11,7 +11,7 @@ import { SeededRandom } from './random.ts';
 /** `npm run soak -- --minutes 10`: steady load with faults; ends with 1 where memory or handles grow, or anything disagrees. */
 const { minutes, limit, seed } = new Command('npm run soak --')
   .description('Steady load with faults; ends with 1 where memory or handles grow, or anything disagrees.')
-  .option('--minutes <n>', 'how long', wholeNumber(1, 10_000), 1)
+  .option('--minutes <n>', 'how long; one or two tell little of growth', wholeNumber(1, 10_000), 10)
   .option(
     '--limit <n>',
     'changes asked for, and calls allowed of each operation, a minute',
