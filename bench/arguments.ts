@@ -1,4 +1,5 @@
-import { parseArgs } from 'node:util';
+import { Command, InvalidArgumentError, Option } from 'commander';
+import { wholeNumber } from '../src/cli/arguments.ts';
 
 export interface BenchOptions<Name extends string> {
   rounds: number;
@@ -12,29 +13,26 @@ export interface BenchOptions<Name extends string> {
 /** Fewer say too little: a median of them is a matter of luck. */
 const fewestRounds = 5;
 
-/** What the command line asks for. Throws an error whose message says what is wrong with it. */
+/** What the command line asks for. Throws `CommanderError` where it can't be understood or asks for help, once that is said. */
 export function benchOptions<Name extends string>(line: string[], names: readonly Name[]): BenchOptions<Name> {
-  const { values } = parseArgs({
-    args: line,
-    options: {
-      rounds: { type: 'string', default: '30' },
-      only: { type: 'string', default: names.join() },
-      write: { type: 'boolean', default: false },
-      json: { type: 'boolean', default: false },
-    },
-  });
-  const rounds = Number(values.rounds);
-  if (!(Number.isInteger(rounds) && rounds >= fewestRounds)) {
-    throw new Error(`--rounds ${values.rounds}: expected a whole number from ${fewestRounds}`);
-  }
-  const only = new Set(values.only.split(',').map((given) => known(given, names)));
-  if (values.write && only.size < names.length) throw new Error('--write keeps whole runs; leave out --only');
-  return { rounds, only, write: values.write, json: values.json };
+  const only = (given: string) => new Set(given.split(',').map((name) => known(name, names)));
+  return new Command('npm run bench --')
+    .description('Measures rankd against what bounds it; ends with 1 where a figure is not reached.')
+    .option('--rounds <n>', 'how many', wholeNumber(fewestRounds, 10_000), 30)
+    .addOption(
+      new Option('--only <parts>', `some of ${names.join()}`).argParser(only).default(new Set(names), 'all of them'),
+    )
+    .addOption(
+      new Option('--write', 'keep the whole run in bench/results.json and README').default(false).conflicts('only'),
+    )
+    .option('--json', 'one JSON document instead of the table', false)
+    .exitOverride()
+    .parse(line, { from: 'user' })
+    .opts<BenchOptions<Name>>();
 }
 
 function known<Name extends string>(given: string, names: readonly Name[]): Name {
   const name = names.find((one) => one === given);
-  if (name === undefined)
-    throw new Error(`--only ${given}: expected some of ${names.join(', ')}, with commas between them`);
+  if (name === undefined) throw new InvalidArgumentError(`There is no part ${given}.`);
   return name;
 }

@@ -1,3 +1,4 @@
+import { CommanderError } from 'commander';
 import { type BenchOptions, benchOptions } from './arguments.ts';
 import { type Finding, isReached, tableOf } from './findings.ts';
 import { machine } from './machine.ts';
@@ -16,14 +17,15 @@ type Name = keyof typeof measures;
 const say = (line: string) => void process.stdout.write(`${line}\n`);
 
 const options = asked();
-process.exitCode = options === undefined ? 2 : await bench(options);
+if (options !== undefined) process.exitCode = await bench(options);
 
-/** `undefined` where the command line can't be understood; then it has been said why. */
+/** `undefined` where there is nothing to measure; then it has been said why. */
 function asked(): BenchOptions<Name> | undefined {
   try {
     return benchOptions(process.argv.slice(2), Object.keys(measures) as Name[]);
   } catch (error) {
-    process.stderr.write(`error: ${error instanceof Error ? error.message : String(error)}\n`);
+    if (!(error instanceof CommanderError)) throw error;
+    process.exitCode = error.exitCode === 0 ? 0 : 2;
     return undefined;
   }
 }

@@ -8,11 +8,11 @@ test('without arguments the bench runs all of it, thirty rounds', () => {
 });
 
 test.each([
-  [['--seconds', '3'], "Unknown option '--seconds'"],
-  [['--rounds', '4'], '--rounds 4: expected a whole number from 5'],
-  [['--rounds', 'many'], '--rounds many: expected'],
-  [['--only', 'verify,speed'], '--only speed: expected some of verify, memory'],
-  [['--only', 'verify', '--write'], '--write keeps whole runs'],
+  [['--seconds', '3'], "unknown option '--seconds'"],
+  [['--rounds', '4'], 'It must be a whole number from 5'],
+  [['--rounds', 'many'], 'It must be a whole number'],
+  [['--only', 'verify,speed'], 'There is no part speed'],
+  [['--only', 'verify', '--write'], "'--write' cannot be used with option '--only"],
 ])('%j is refused in one sentence', (line, message) => {
   expect(() => benchOptions(line, names)).toThrow(message);
 });
