@@ -1,6 +1,6 @@
 import type { RankChange } from '../../core/model.ts';
 import type { Connection } from './connection.ts';
-import { withoutNulls } from './row.ts';
+import { type RowOf, withoutNulls } from './row.ts';
 
 /** The column of every field of a change. */
 const columns = {
@@ -43,16 +43,8 @@ export const insertChange = `
   INSERT INTO rank_changes (${Object.values(columns).join(', ')})
   VALUES (${fields.map((field) => `@${field}`).join(', ')})`;
 
-/** A change as it is selected, with its place in the order of arrival: absent fields are null, booleans 0 or 1, lists JSON. */
-export type ChangeRow = {
-  [Field in keyof RankChange]-?: RankChange[Field] extends boolean
-    ? number
-    : RankChange[Field] extends number[]
-      ? string
-      : undefined extends RankChange[Field]
-        ? NonNullable<RankChange[Field]> | null
-        : RankChange[Field];
-} & { seq: number };
+/** A change as it is selected, with its place in the order of arrival. */
+export type ChangeRow = RowOf<RankChange> & { seq: number };
 
 export function toChange({ seq: _, code, rolesBefore, rolesAfter, dryRun, demotion, ...row }: ChangeRow): RankChange {
   return {

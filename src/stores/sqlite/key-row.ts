@@ -1,29 +1,8 @@
-import type { Key, KeyMode } from '../../core/model.ts';
-import { type RulesRow, ruleColumns } from './key-rules.ts';
-import { withoutNulls } from './row.ts';
+import type { Key, KeySecret } from '../../core/model.ts';
+import { ruleColumns } from './key-rules.ts';
+import { type RowOf, withoutNulls } from './row.ts';
 
-/** A key as it is selected: lists are JSON. */
-export interface KeyRow extends RulesRow {
-  id: string;
-  name: string;
-  mode: KeyMode;
-  scopes: string;
-  createdAt: number;
-  expiresAt: number | null;
-  revokedAt: number | null;
-  pausedAt: number | null;
-  declaredIn: string | null;
-  secrets: string;
-}
-
-interface SecretRow {
-  masked: string;
-  createdAt: number;
-  replacedAt: number | null;
-  expiresAt: number | null;
-  lastUsedAt: number | null;
-  lastPlaceId: number | null;
-}
+export type KeyRow = RowOf<Key>;
 
 /** The columns of a `KeyRow` from `keys AS k`, with the secrets that are accepted at `@now`, newest first. */
 export const keyColumns = `
@@ -39,7 +18,7 @@ export const keyColumns = `
    WHERE s.key_id = k.id AND (s.expires_at IS NULL OR s.expires_at > @now)) AS secrets`;
 
 export function toKey({ scopes, secrets, isSystem, ...row }: KeyRow): Key {
-  const accepted: SecretRow[] = JSON.parse(secrets);
+  const accepted: RowOf<KeySecret>[] = JSON.parse(secrets);
   const system = isSystem === 1 ? { isSystem: true } : {};
   return { ...withoutNulls(row), ...system, scopes: JSON.parse(scopes), secrets: accepted.map(withoutNulls) };
 }

@@ -17,16 +17,6 @@ export const ruleNames = Object.keys(columns) as Array<keyof KeyRules>;
 /** The columns of a key's rules from `keys AS k`. */
 export const ruleColumns = ruleNames.map((rule) => `k.${columns[rule]} AS "${rule}"`).join(', ');
 
-/** A key's rules as they are selected. */
-export interface RulesRow {
-  maxRank: number | null;
-  minRank: number | null;
-  direction: NonNullable<KeyRules['direction']> | null;
-  selfRank: NonNullable<KeyRules['selfRank']> | null;
-  isSystem: number | null;
-  ratePerMinute: number | null;
-}
-
 /** Sets the rules that are named, null for none; part of a transaction. Returns what became of each that is different now. */
 export function setRules(
   db: Connection,

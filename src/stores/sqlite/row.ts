@@ -1,3 +1,12 @@
+/** Something of the model as SQLite has it: absent fields are NULL, booleans 0 or 1, lists JSON. */
+export type RowOf<Model> = {
+  [Name in keyof Model]-?: undefined extends Model[Name]
+    ? Column<NonNullable<Model[Name]>> | null
+    : Column<Model[Name]>;
+};
+
+type Column<Value> = Value extends boolean ? number : Value extends readonly unknown[] ? string : Value;
+
 /** A row as the model wants it: a column that is NULL becomes a field that is absent. */
 export type Present<Row> = {
   [Name in keyof Row as null extends Row[Name] ? never : Name]: Row[Name];

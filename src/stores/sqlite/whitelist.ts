@@ -5,7 +5,7 @@ import type { Clock, WhitelistStore } from '../../ports.ts';
 import { appendEvent } from './audit.ts';
 import type { Connection } from './connection.ts';
 import { requireKey } from './keys.ts';
-import { withoutNulls } from './row.ts';
+import { type RowOf, withoutNulls } from './row.ts';
 
 export function whitelistStore(db: Connection, clock: Pick<Clock, 'now'>): WhitelistStore {
   return {
@@ -65,7 +65,7 @@ export function whitelistStore(db: Connection, clock: Pick<Clock, 'now'>): White
   };
 }
 
-type EntryRow = Omit<WhitelistEntry, 'active' | 'declaredIn'> & { active: number; declaredIn: string | null };
+type EntryRow = RowOf<WhitelistEntry>;
 
 const selectEntry = `
   SELECT key_id AS keyId, place_id AS placeId, active, note, added_at AS addedAt, declared_in AS declaredIn

@@ -1,9 +1,10 @@
 import { newId } from '../../core/api-key.ts';
-import type { Plan, Workspace } from '../../core/model.ts';
+import type { Workspace } from '../../core/model.ts';
 import { RankdError } from '../../errors.ts';
 import type { Clock, WorkspaceStore } from '../../ports.ts';
 import { appendEvent } from './audit.ts';
 import type { Connection } from './connection.ts';
+import type { RowOf } from './row.ts';
 
 export function workspaceStore(db: Connection, clock: Pick<Clock, 'now'>): WorkspaceStore {
   return {
@@ -40,16 +41,8 @@ export function createWorkspace(db: Connection, clock: Pick<Clock, 'now'>): void
   );
 }
 
-interface WorkspaceRow {
-  id: string;
-  name: string;
-  plan: Plan;
-  active: number;
-  createdAt: number;
-}
-
 export function readWorkspace(db: Connection): Workspace {
-  const row = db.get<WorkspaceRow>('SELECT id, name, plan, active, created_at AS createdAt FROM workspace');
+  const row = db.get<RowOf<Workspace>>('SELECT id, name, plan, active, created_at AS createdAt FROM workspace');
   if (row === undefined) {
     throw new RankdError('store_unavailable', 'The database of rankd has lost its workspace.', {
       hint: 'stop the daemon and put back a copy of rankd.db from before',
