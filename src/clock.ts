@@ -41,6 +41,12 @@ export function deadlineIn(clock: Clock, ms: number): Deadline {
   return { signal: expired.signal, at: clock.monotonic() + ms, [Symbol.dispose]: () => timer.abort(released) };
 }
 
+/** What bounds the calls of a lane that give up `ms` milliseconds from now. Dispose it to release its timer. */
+export function callWithin(clock: Clock, ms: number, lane: string): CallContext & Disposable {
+  const { at, ...deadline } = deadlineIn(clock, ms);
+  return { ...deadline, deadlineAt: at, lane };
+}
+
 /** The call with a share (0..1) of the time it has left, for what it can do without. */
 export function withShare(call: CallContext, { clock, share }: { clock: Clock; share: number }): CallContext {
   const now = clock.monotonic();

@@ -1,5 +1,5 @@
 import type { ServedApp } from './app.ts';
-import { deadlineIn } from './clock.ts';
+import { callWithin } from './clock.ts';
 import { type ChangedSettings, changedSettings } from './config/changed-settings.ts';
 import type { Config } from './config/config.ts';
 import type { LoadedConfig } from './config/load.ts';
@@ -136,8 +136,7 @@ async function audit(
 
 /** At once, so that nobody waits for the next change to learn that a new credential is of no use. */
 async function checkCredential(app: ServedApp): Promise<string[]> {
-  using deadline = deadlineIn(app.clock, credentialPatienceMs);
-  const call = { signal: deadline.signal, deadlineAt: deadline.at, lane: 'credential' };
+  using call = callWithin(app.clock, credentialPatienceMs, 'credential');
   try {
     const warnings = await credentialWarnings(app, call);
     for (const warning of warnings) app.log.warn(warning);

@@ -1,5 +1,5 @@
 import type { ServedApp } from './app.ts';
-import { deadlineIn } from './clock.ts';
+import { callWithin } from './clock.ts';
 import type { RankChange } from './core/model.ts';
 import { isRankdError } from './errors.ts';
 import type { HttpApp } from './http/server.ts';
@@ -55,9 +55,8 @@ async function recover(app: HttpApp, stop: AbortSignal): Promise<void> {
 async function watchCredential(app: HttpApp, stop: AbortSignal): Promise<void> {
   const said = new Set<string>();
   const withCall = async (work: (call: CallContext) => Promise<unknown>) => {
-    using deadline = deadlineIn(app.clock, app.deadlineMs);
-    const signal = AbortSignal.any([deadline.signal, stop]);
-    await work({ signal, deadlineAt: deadline.at, lane: 'credential' }).catch((error) => {
+    using call = callWithin(app.clock, app.deadlineMs, 'credential');
+    await work({ ...call, signal: AbortSignal.any([call.signal, stop]) }).catch((error) => {
       if (!isRankdError(error, 'platform_credential')) throw error; // which the log has already
     });
   };

@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Command } from 'commander';
 import { openRanking, type RankingApp } from '../app.ts';
-import { deadlineIn, systemClock } from '../clock.ts';
+import { callWithin, systemClock } from '../clock.ts';
 import { dataDirectory } from '../config/data-dir.ts';
 import type { LoadedConfig } from '../config/load.ts';
 import type { RankdError } from '../errors.ts';
@@ -136,8 +136,7 @@ export class Cli {
     const { config } = await this.loadConfig();
     if (isWriting) await refuseOtherGroup(this.dataDir, config);
     await using app = await this.#open((dataDir) => openRanking({ config, dataDir }));
-    using deadline = deadlineIn(app.clock, app.deadlineMs);
-    const call = { signal: deadline.signal, deadlineAt: deadline.at, lane: 'operator' };
+    using call = callWithin(app.clock, app.deadlineMs, 'operator');
     return await whileWaiting(this.line, 'waiting for Roblox', () => work(app, call));
   }
 

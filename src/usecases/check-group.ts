@@ -1,4 +1,4 @@
-import { deadlineIn } from '../clock.ts';
+import { callWithin } from '../clock.ts';
 import { strayNames } from '../core/rules/touched-roles.ts';
 import { isRankdError } from '../errors.ts';
 import type { Logger } from '../log.ts';
@@ -16,9 +16,9 @@ export async function checkGroup({
   clock,
   log,
 }: Pick<Ranking, 'group' | 'policy' | 'clock'> & { log: Logger }): Promise<string[]> {
-  using deadline = deadlineIn(clock, patienceMs);
+  using call = callWithin(clock, patienceMs, 'start');
   try {
-    const { roles } = await group.scheme({ signal: deadline.signal, deadlineAt: deadline.at, lane: 'start' });
+    const { roles } = await group.scheme(call);
     const stray = strayNames(roles, policy);
     for (const warning of stray) log.warn(warning);
     return stray;

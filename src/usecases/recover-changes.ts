@@ -1,4 +1,4 @@
-import { deadlineIn } from '../clock.ts';
+import { callWithin } from '../clock.ts';
 import type { RankChange } from '../core/model.ts';
 import { patientMs, type Ranking } from './ranking.ts';
 import { isAbandoned, settleChange } from './settle-change.ts';
@@ -56,8 +56,8 @@ function roomFor({ platform }: Ranking, underWay: number): number {
 }
 
 async function recover(app: Ranking, change: RankChange, stop: AbortSignal): Promise<void> {
-  using deadline = deadlineIn(app.clock, patientMs(app));
-  const call = { signal: AbortSignal.any([deadline.signal, stop]), deadlineAt: deadline.at, lane: 'recovery' };
+  using patient = callWithin(app.clock, patientMs(app), 'recovery');
+  const call = { ...patient, signal: AbortSignal.any([patient.signal, stop]) };
   using turn = app.turns.arrive(change.rankeeId, call.lane);
   await turn.comes(call.signal);
   await settleChange(app, change, call);

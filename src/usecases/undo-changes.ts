@@ -1,4 +1,4 @@
-import { deadlineIn } from '../clock.ts';
+import { callWithin } from '../clock.ts';
 import { newId } from '../core/api-key.ts';
 import { refusalOfCredential } from '../core/credential.ts';
 import { undoing } from '../core/undo.ts';
@@ -114,8 +114,7 @@ async function insist(
 
 /** True where the platform says that the credential works: what it was turned away for is about that one member. */
 async function isAccepted({ platform, clock, deadlineMs }: Ranking): Promise<boolean> {
-  using deadline = deadlineIn(clock, deadlineMs);
-  const call = { signal: deadline.signal, deadlineAt: deadline.at, lane: 'operator' };
+  using call = callWithin(clock, deadlineMs, 'operator');
   const credential = await platform.checkCredential(call).catch(() => undefined);
   return credential !== undefined && refusalOfCredential(credential) === undefined;
 }

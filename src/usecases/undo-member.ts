@@ -1,4 +1,4 @@
-import { deadlineIn } from '../clock.ts';
+import { callWithin } from '../clock.ts';
 import { refusalOfUntouchable } from '../core/acting-account.ts';
 import { restoredMessage } from '../core/describe.ts';
 import type { RankChange } from '../core/model.ts';
@@ -45,8 +45,7 @@ export type Rankee = Pick<RankChange, 'rankeeId' | 'rankeeName'>;
  * intent, writes and confirmation as any change. Throws RankdError where trying again can end differently.
  */
 export async function undoMember(app: Ranking, order: UndoOrder, rankee: Rankee): Promise<MemberUndo> {
-  using deadline = deadlineIn(app.clock, patientMs(app));
-  const call: CallContext = { signal: deadline.signal, deadlineAt: deadline.at, lane: 'operator' };
+  using call = callWithin(app.clock, patientMs(app), 'operator');
   const draft = draftFor(order, rankee, app.clock.now());
   const work = () => decide(app, { order, draft }, call);
   try {

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Command } from 'commander';
 import { openRanking } from '../../app.ts';
-import { deadlineIn } from '../../clock.ts';
+import { callWithin } from '../../clock.ts';
 import type { LoadedConfig } from '../../config/load.ts';
 import { isDaemonRunning } from '../../stores/sqlite/daemon-lock.ts';
 import { databaseName } from '../../stores/sqlite/existing.ts';
@@ -66,8 +66,7 @@ async function configured(cli: Cli, { config }: LoadedConfig, offline: boolean):
     // Where nothing is kept yet, nothing is to be made either: the platform can be looked at all the same.
     using scratch = isKept ? undefined : new ScratchDirectory();
     await using app = await openRanking({ config, dataDir: scratch?.path ?? cli.dataDir });
-    using deadline = deadlineIn(app.clock, app.deadlineMs);
-    const call = { signal: deadline.signal, deadlineAt: deadline.at, lane: 'operator' };
+    using call = callWithin(app.clock, app.deadlineMs, 'operator');
     const { platform } = config;
     const ofDatabase = scratch
       ? []

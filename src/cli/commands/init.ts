@@ -1,7 +1,7 @@
 import { dirname, relative, resolve } from 'node:path';
 import type { Command } from 'commander';
 import { openRanking } from '../../app.ts';
-import { deadlineIn } from '../../clock.ts';
+import { callWithin } from '../../clock.ts';
 import type { Config } from '../../config/config.ts';
 import type { LoadedConfig } from '../../config/load.ts';
 import { isSameFile, newConfigPath } from '../../config/locate.ts';
@@ -129,8 +129,7 @@ async function refuseEarly(cli: Cli, { key, place, out, force }: InitOptions, fi
 
 async function examineLive(cli: Cli, config: Config, { groupId }: { groupId: number }): Promise<Examined> {
   await using app = await openRanking({ config, dataDir: cli.dataDir });
-  using deadline = deadlineIn(app.clock, app.deadlineMs);
-  const call = { signal: deadline.signal, deadlineAt: deadline.at, lane: 'operator' };
+  using call = callWithin(app.clock, app.deadlineMs, 'operator');
   return await whileWaiting(cli.line, 'waiting for Roblox', () => examine(app, call, groupId));
 }
 

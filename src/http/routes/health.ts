@@ -1,6 +1,6 @@
 import type { FastifyInstance } from 'fastify';
 import type { z } from 'zod';
-import { deadlineIn } from '../../clock.ts';
+import { callWithin } from '../../clock.ts';
 import { RankdError } from '../../errors.ts';
 import type { healthAnswer, readyAnswer } from '../answers.ts';
 import type { HttpApp } from '../server.ts';
@@ -20,8 +20,7 @@ export function healthRoutes(server: FastifyInstance, app: HttpApp): void {
     const dead = app.deadCredential();
     if (dead !== undefined) throw dead;
     await app.store.pingWrites();
-    using deadline = deadlineIn(app.clock, readyWithinMs);
-    const call = { signal: deadline.signal, deadlineAt: deadline.at, lane: 'health' };
+    using call = callWithin(app.clock, readyWithinMs, 'health');
     await Promise.all([app.group.scheme(call), app.group.acting(call)]);
     return { status: 'ready' };
   });
