@@ -1,5 +1,3 @@
-import { existsSync } from 'node:fs';
-import { join } from 'node:path';
 import type { Command } from 'commander';
 import { openRanking, type RankingApp } from '../app.ts';
 import { callWithin, systemClock } from '../clock.ts';
@@ -8,7 +6,7 @@ import type { LoadedConfig } from '../config/load.ts';
 import type { RankdError } from '../errors.ts';
 import type { CallContext, Store } from '../ports.ts';
 import { openStore } from '../stores/open-store.ts';
-import { databaseName } from '../stores/sqlite/existing.ts';
+import { hasDatabase } from '../stores/sqlite/existing.ts';
 import { asTyped } from './as-typed.ts';
 import { hintOf } from './errors.ts';
 import type { Io } from './io.ts';
@@ -122,7 +120,7 @@ export class Cli {
 
   /** A directory that was mistyped would look like one that has lost everything, so that it is new is told. */
   async #open<Opened>(open: (dataDir: string) => Promise<Opened>): Promise<Opened> {
-    const isNew = this.options.dataDir !== undefined && !existsSync(join(this.dataDir, databaseName));
+    const isNew = this.options.dataDir !== undefined && !hasDatabase(this.dataDir);
     const opened = await open(this.dataDir);
     if (isNew) this.say(`There was no database in ${this.dataDir}; a new one was made there.`);
     return opened;

@@ -6,7 +6,7 @@ import { openRanking } from '../../app.ts';
 import { callWithin } from '../../clock.ts';
 import type { LoadedConfig } from '../../config/load.ts';
 import { isDaemonRunning } from '../../stores/sqlite/daemon-lock.ts';
-import { databaseName } from '../../stores/sqlite/existing.ts';
+import { hasDatabase } from '../../stores/sqlite/existing.ts';
 import type { Cli } from '../cli.ts';
 import { databaseFindings } from '../doctor/database.ts';
 import { examined, type Finding, ok } from '../doctor/finding.ts';
@@ -58,7 +58,7 @@ async function configured(cli: Cli, { config }: LoadedConfig, offline: boolean):
     ...(await examined('port', async () => portFindings(config.server, await isRunning()))),
     ...platformFindings(config.platform),
   ];
-  const isKept = existsSync(join(cli.dataDir, databaseName));
+  const isKept = hasDatabase(cli.dataDir);
   const database = isKept ? await examined('database', () => databaseFindings(cli.dataDir)) : [];
   findings.push(...database);
   if (database.some(({ grade }) => grade !== 'ok')) return findings;

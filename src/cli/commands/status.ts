@@ -1,5 +1,3 @@
-import { existsSync } from 'node:fs';
-import { join } from 'node:path';
 import type { Command } from 'commander';
 import { systemClock } from '../../clock.ts';
 import { askStatus } from '../../control/ask.ts';
@@ -7,7 +5,7 @@ import type { DaemonStatus } from '../../control/daemon-status.ts';
 import type { ChangeState } from '../../core/model.ts';
 import { RankdError } from '../../errors.ts';
 import { isDaemonRunning } from '../../stores/sqlite/daemon-lock.ts';
-import { databaseName } from '../../stores/sqlite/existing.ts';
+import { hasDatabase } from '../../stores/sqlite/existing.ts';
 import type { Cli } from '../cli.ts';
 import { ExitCode } from '../exit-code.ts';
 import { facts } from '../facts.ts';
@@ -81,7 +79,7 @@ async function look(cli: Cli): Promise<Found> {
 }
 
 async function readHistory(cli: Cli): Promise<History | undefined> {
-  if (!existsSync(join(cli.dataDir, databaseName))) return undefined;
+  if (!hasDatabase(cli.dataDir)) return undefined;
   return cli.withStore(async (store) => ({
     openChanges: (await store.openChanges()).length,
     today: await store.countChanges(midnightBefore(systemClock.now())),

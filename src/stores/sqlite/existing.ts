@@ -5,6 +5,10 @@ import { Connection } from './connection.ts';
 
 export const databaseName = 'rankd.db';
 
+export function hasDatabase(dataDir: string): boolean {
+  return existsSync(join(dataDir, databaseName));
+}
+
 /** Runs `work` on the database of a data directory as it is: nothing is made or migrated. Throws `not_found` where there is none. */
 export function onExisting<T>(dataDir: string, work: (db: Connection) => T): T {
   const db = openExisting(dataDir);
@@ -16,8 +20,7 @@ export function onExisting<T>(dataDir: string, work: (db: Connection) => T): T {
 }
 
 function openExisting(dataDir: string): Connection {
-  const file = join(dataDir, databaseName);
-  if (existsSync(file)) return new Connection(file);
+  if (hasDatabase(dataDir)) return new Connection(join(dataDir, databaseName));
   throw new RankdError('not_found', `There is no database of rankd in ${dataDir}.`, {
     hint: 'name the data directory with --data-dir; `rankd serve` makes a new one',
   });
