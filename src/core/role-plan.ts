@@ -173,7 +173,7 @@ function isManaged({ ladder }: RoleScheme, role: Role): boolean {
 
 /** The roles that a change may end with, ascending by rank. */
 export function givableRoles(scheme: RoleScheme): Role[] {
-  return scheme.roles.filter((role) => role.kind === 'base' || (role.kind === 'custom' && isManaged(scheme, role)));
+  return scheme.roles.filter((role) => isCounted(scheme, role));
 }
 
 /** e.g. `1 (Member), 10 (Officer)`. */
