@@ -44,6 +44,11 @@ function lagLeftMs({ clock, platform, written }: Reading, last: RankChange | und
 }
 
 async function shows(app: Ranking, member: Member, { rolesAfter }: RankChange, call: CallContext): Promise<boolean> {
-  const { roles } = await app.group.schemeFor(member, call);
-  return roleIds(heldRoles(roles, member)).join() === rolesAfter.join();
+  return (await heldIds(app, member, call)).join() === rolesAfter.join();
+}
+
+/** The roles held (ids, ascending), as changes are kept with them: the base role included, whether the platform lists it or not. */
+export async function heldIds({ group }: Pick<Ranking, 'group'>, member: Member, call: CallContext): Promise<number[]> {
+  const { roles } = await group.schemeFor(member, call);
+  return roleIds(heldRoles(roles, member));
 }

@@ -1,13 +1,13 @@
 import { memberTitle } from '../core/describe.ts';
-import type { Member, RankChange } from '../core/model.ts';
-import { heldRoles, isReached, roleIds } from '../core/role-plan.ts';
+import type { RankChange } from '../core/model.ts';
+import { isReached } from '../core/role-plan.ts';
 import { type Goal, reversed, steps, stepsLeft } from '../core/steps.ts';
 import { RankdError } from '../errors.ts';
 import type { CallContext, ChangeOutcome } from '../ports.ts';
 import { carryOut } from './carry-out.ts';
 import { isPassing, outcomeOf } from './change-outcome.ts';
 import { patientMs, type Ranking } from './ranking.ts';
-import { lagEndsAt } from './read-member.ts';
+import { heldIds, lagEndsAt } from './read-member.ts';
 
 /** What a process that is alive may need beyond its time to keep the outcome, in milliseconds. */
 const graceMs = 5_000;
@@ -115,11 +115,6 @@ async function seenAtRest(
     // Reads are scarce, and open changes can be many: the next look is the one that proves.
     await app.clock.sleep(Math.max(1, Math.ceil(restsAt - app.clock.monotonic())), call.signal);
   }
-}
-
-async function heldIds(app: Ranking, member: Member, call: CallContext): Promise<number[]> {
-  const { roles } = await app.group.schemeFor(member, call);
-  return roleIds(heldRoles(roles, member));
 }
 
 async function reached(
