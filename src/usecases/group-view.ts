@@ -1,7 +1,7 @@
 import { withShare } from '../clock.ts';
 import { type ActingAccount, actingAccount } from '../core/acting-account.ts';
 import { refusalOfCredential } from '../core/credential.ts';
-import type { Group, Member, Role } from '../core/model.ts';
+import type { Member, Role } from '../core/model.ts';
 import { heldRoles, type RoleScheme, resolveLadder, resolveTarget } from '../core/role-plan.ts';
 import { isRankdError, RankdError } from '../errors.ts';
 import type { CallContext, Clock, Platform } from '../ports.ts';
@@ -83,10 +83,6 @@ export class GroupView {
   async acting(call: CallContext): Promise<ActingAccount | undefined> {
     const acting = await this.#acting.get(call);
     return acting?.rank === 0 ? this.#acting.get(call, { maxAgeMs: refreshSpacingMs }) : acting;
-  }
-
-  group(call: CallContext): Promise<Group> {
-    return this.#platform.group(call);
   }
 
   async #readScheme(call: CallContext): Promise<RoleScheme> {

@@ -30,7 +30,7 @@ async function show(cli: Cli): Promise<void> {
   await cli.withGroup(async (app, call) => {
     const acting = await app.group.acting(call);
     const scheme = await app.group.scheme(call);
-    const { id, name, memberCount, ownerId = null } = await app.group.group(call);
+    const { id, name, memberCount, ownerId = null } = await app.platform.group(call);
     const givable =
       acting === undefined
         ? null

@@ -38,7 +38,7 @@ export async function credentialFindings({ platform, clock }: Ranking, call: Cal
 }
 
 export async function groupFindings(app: Ranking, call: CallContext): Promise<Finding[]> {
-  const { name, id, memberCount } = await app.group.group(call);
+  const { name, id, memberCount } = await app.platform.group(call);
   const { roles, ladder } = await app.group.scheme(call);
   const acting = await app.group.acting(call);
   const isInReach = (role: Role) => reaches(acting, role);

@@ -26,7 +26,7 @@ export interface Examined {
 export async function examine({ platform, group }: Ranking, call: CallContext, groupId: number): Promise<Examined> {
   const credential = await platform.checkCredential(call);
   if (refusalOfCredential(credential) !== undefined) throw refusedKey(credential, groupId);
-  const found = await group.group(call).catch(unknownGroup);
+  const found = await platform.group(call).catch(unknownGroup);
   const acting = await group.acting(call);
   const scheme = await group.scheme(call);
   const givable = givableRoles(scheme).filter((role) => reaches(acting, role));
