@@ -54,11 +54,11 @@ export type ErrorCode = keyof typeof reasons;
 
 export interface ErrorDetails {
   /** How long until trying again can help, in milliseconds; absent where waiting does not help. */
-  retryAfterMs?: number;
+  retryAfterMs?: number | undefined;
   /** The command or edit that mends it, for the second line of a terminal error. */
   hint?: string | undefined;
   /** What the caller must not be told, e.g. that a key is revoked rather than unknown: for log and audit. */
-  internal?: string;
+  internal?: string | undefined;
   /** The underlying error: for the log, never for a caller. */
   cause?: unknown;
 }

@@ -64,8 +64,7 @@ export class InboundLimits {
 }
 
 function refusalOf({ name, perMinute, internal }: Limit, { msToNext: retryAfterMs }: Taken): RankdError {
-  const details = { retryAfterMs, ...(internal !== undefined && { internal }) };
-  return RankdError.withoutStack('too_many_requests', refusals[name](perMinute), details);
+  return RankdError.withoutStack('too_many_requests', refusals[name](perMinute), { retryAfterMs, internal });
 }
 
 function listed(items: string, item: string): string {

@@ -72,12 +72,8 @@ export function errorOf({ state, code, message }: RankChange, error?: RankdError
   if (state === 'applied') return undefined;
   // A change that is being put back keeps the reason for that as its code: what becomes of it is unknown all the same.
   if (state === 'unknown' || code === null) return outcomeUnknown(error);
-  const { retryAfterMs, hint } = error ?? {};
-  return new RankdError(code, message, {
-    ...(retryAfterMs !== undefined && { retryAfterMs }),
-    ...(hint !== undefined && { hint }),
-    cause: error?.cause,
-  });
+  const { retryAfterMs, hint, cause } = error ?? {};
+  return new RankdError(code, message, { retryAfterMs, hint, cause });
 }
 
 export function outcomeUnknown(cause?: unknown): RankdError {

@@ -70,6 +70,6 @@ function pause(db: Connection, { keyId, reason, now }: { keyId: string; reason: 
 function keyPaused(keyId: string, message: string, internal?: string): RankdError {
   return new RankdError('key_paused', message, {
     hint: `\`rankd history list --key ${keyId}\` shows its changes; \`rankd key resume ${keyId}\` lifts the pause`,
-    ...(internal !== undefined && { internal }),
+    internal,
   });
 }
