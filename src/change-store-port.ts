@@ -1,20 +1,20 @@
-import type { RankChange } from './core/model.ts';
+import type { ChangeState, RankChange } from './core/model.ts';
 import type { ErrorCode } from './errors.ts';
 
 /** Which changes; without anything, all of them. */
 export interface ChangeSelection {
-  rankeeId?: number;
-  rankerId?: number;
-  keyId?: string;
-  placeId?: number;
+  rankeeId?: number | undefined;
+  rankerId?: number | undefined;
+  keyId?: string | undefined;
+  placeId?: number | undefined;
   /** As the history names who asked, `key:<id>` or `cli:<user>@<host>`; also what is before the colon: `cli` is every operator. */
-  by?: string;
-  undoId?: string;
-  states?: RankChange['state'][];
+  by?: string | undefined;
+  undoId?: string | undefined;
+  states?: ChangeState[] | undefined;
   /** When it was asked for: epoch milliseconds, included. */
-  since?: number;
+  since?: number | undefined;
   /** When it was asked for: epoch milliseconds, not included. */
-  until?: number;
+  until?: number | undefined;
 }
 
 export interface ChangeFilter extends ChangeSelection {
@@ -30,11 +30,11 @@ export interface ChangePage {
 
 /** How a change ended, or that it is not known yet. */
 export interface ChangeOutcome {
-  state: Exclude<RankChange['state'], 'pending'>;
+  state: Exclude<ChangeState, 'pending'>;
   code: ErrorCode | null;
   message: string;
   /** Roles seen at the end; absent while that is unknown: then the wanted ones stay. */
-  rolesAfter?: number[];
+  rolesAfter?: number[] | undefined;
   /** Release the idempotency key, so that a repeat is tried anew. */
   forgetIdempotencyKey?: boolean;
 }
@@ -92,7 +92,7 @@ export interface ChangeStore {
   /** A page of the history that begins at `from`, as the page before it named that. */
   pageChanges(filter: ChangeFilter & { from?: number }): Promise<ChangePage>;
   /** How many were asked for since a moment (epoch milliseconds), by how they stand; dry runs do not count. */
-  countChanges(since: number): Promise<Record<RankChange['state'], number>>;
+  countChanges(since: number): Promise<Record<ChangeState, number>>;
   /** Every pending or unknown change, oldest first. */
   openChanges(): Promise<RankChange[]>;
 }

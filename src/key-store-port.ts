@@ -27,7 +27,7 @@ export interface Presented {
   /** Set where the presented secret is the old one of a rotation: a newer one was made, this one counts until then. */
   retiring?: { since: number; until: number };
   /** The entry of the asked place for this key. */
-  entry?: WhitelistEntry;
+  entry?: WhitelistEntry | undefined;
 }
 
 /** A key that is declared; `id` is for one that was not declared before. */

@@ -71,16 +71,16 @@ export interface LineStore {
 
 export interface AuditFilter {
   /** Epoch milliseconds, included. */
-  since?: number;
+  since?: number | undefined;
   /** Epoch milliseconds, not included. */
-  until?: number;
+  until?: number | undefined;
   /** The whole, or what is before a colon: `cli` is every operator. */
-  by?: string;
+  by?: string | undefined;
   /** The whole, or what is before a dot: `key` is every `key.…`. */
-  action?: string;
-  subject?: string;
+  action?: string | undefined;
+  subject?: string | undefined;
   /** Done to or with this key, or about something done with it. */
-  keyId?: string;
+  keyId?: string | undefined;
   afterId?: number;
   beforeId?: number;
   oldestFirst?: boolean;

@@ -11,7 +11,7 @@ import { isAbandoned, settleChange } from './settle-change.ts';
 /** A change as the history keeps it; `state` says how it ended, `error` what a change that is not applied ended with. */
 export interface Ended {
   change: RankChange;
-  error?: RankdError;
+  error?: RankdError | undefined;
 }
 
 /** What was decided of a member: something to write, or an answer without a write. */
@@ -89,13 +89,10 @@ async function finish(app: Ranking, change: RankChange, work: () => Promise<Endi
     const { outcome, error } = await work();
     app.written.note(change.rankeeId);
     const rolesAfter = outcome.rolesAfter ?? (outcome.state === 'unknown' ? undefined : change.rolesBefore);
-    const isOurs = await app.store.finishChange(change.id, {
-      ...outcome,
-      ...(rolesAfter !== undefined && { rolesAfter }),
-    });
+    const isOurs = await app.store.finishChange(change.id, { ...outcome, rolesAfter });
     const settled = isOurs ? undefined : await app.store.findChange(change.id);
     if (settled !== undefined) return { change: settled };
-    return { change: ended(change, outcome, app.clock.now()), ...(error !== undefined && { error }) };
+    return { change: ended(change, outcome, app.clock.now()), error };
   } catch (cause) {
     throw outcomeUnknown(cause);
   }

@@ -64,7 +64,7 @@ export async function record(app: Ranking, change: RankChange, { outcome, error 
   const { idempotencyKey, ...rest } = ended(change, outcome, app.clock.now());
   const kept = { ...rest, ...(idempotencyKey !== undefined && isKept(outcome.code) && { idempotencyKey }) };
   await app.store.recordChange(kept);
-  return { change: kept, ...(error !== undefined && { error }) };
+  return { change: kept, error };
 }
 
 function tooMany(userId: number): RankdError {

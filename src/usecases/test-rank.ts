@@ -43,7 +43,7 @@ async function checkAccess({ store, clock }: Ranking, { key, placeId }: TestRank
   if (key === undefined) return list.skip('key', 'as the operator');
   const entries = await store.listEntries({ keyId: key.id });
   const entry = entries.find((candidate) => candidate.placeId === placeId);
-  const caller: Caller = { workspace: await store.getWorkspace(), key, ...(entry !== undefined && { entry }) };
+  const caller: Caller = { workspace: await store.getWorkspace(), key, entry };
   for (const { name, refusal } of accessChecks) {
     if (name === 'whitelist' && placeId === undefined) list.skip(name, 'name the game with --place to check it');
     else list.hold(name, forOperator(refusal(caller, { scope: 'rank', placeId: placeId ?? 0, now: clock.now() })));
@@ -55,7 +55,7 @@ function forOperator(refusal: RankdError | undefined): RankdError | undefined {
   if (refusal?.code !== 'invalid_key' || refusal.internal === undefined) return refusal;
   const { code, internal, hint } = refusal;
   const why = `${internal.slice(0, 1).toUpperCase()}${internal.slice(1)}.`;
-  return new RankdError(code, why, hint === undefined ? {} : { hint });
+  return new RankdError(code, why, { hint });
 }
 
 class Checklist implements Examiner {

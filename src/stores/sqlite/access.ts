@@ -14,8 +14,7 @@ export function refusalOfAccess(db: Connection, { keyId, placeId }: RankChange, 
   if (keyId === undefined || placeId === undefined || isLetIn(db, { keyId, placeId, now })) return undefined;
   const key = findKey(db, keyId, now);
   if (key === undefined) return undefined;
-  const entry = findEntry(db, keyId, placeId);
-  const caller = { workspace: readWorkspace(db), key, ...(entry !== undefined && { entry }) };
+  const caller = { workspace: readWorkspace(db), key, entry: findEntry(db, keyId, placeId) };
   return refusalOf(caller, { scope: 'rank', placeId, now });
 }
 

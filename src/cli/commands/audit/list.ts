@@ -1,5 +1,4 @@
 import { type Command, Option } from 'commander';
-import type { AuditFilter } from '../../../ports.ts';
 import { requireKeySince } from '../../../usecases/keys.ts';
 import { moment, wholeNumber } from '../../arguments.ts';
 import type { Cli } from '../../cli.ts';
@@ -68,14 +67,7 @@ async function list(cli: Cli, options: ListOptions): Promise<void> {
       options.key === undefined
         ? undefined
         : await requireKeySince(store, { idOrName: options.key, since }, (ambiguity) => cli.warn(ambiguity));
-    const filter: Omit<AuditFilter, 'limit'> = {
-      ...(by !== undefined && { by }),
-      ...(action !== undefined && { action }),
-      ...(subject !== undefined && { subject }),
-      ...(key !== undefined && { keyId: key.id }),
-      ...(since !== undefined && { since }),
-      ...(until !== undefined && { until }),
-    };
+    const filter = { by, action, subject, keyId: key?.id, since, until };
     if (options.export !== undefined) {
       const exported = () => exportEvents(cli, store, { filter, most: options.limit });
       return whileStreaming(cli, 'exporting', exported);

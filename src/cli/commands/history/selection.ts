@@ -44,14 +44,5 @@ export async function selectionOf(
   doubt: (ambiguity: RankdError) => void,
 ): Promise<ChangeSelection> {
   const key = idOrName === undefined ? undefined : await requireKeySince(store, { idOrName, since }, doubt);
-  return {
-    ...(key !== undefined && { keyId: key.id }),
-    ...(place !== undefined && { placeId: place }),
-    ...(ranker !== undefined && { rankerId: ranker }),
-    ...(user !== undefined && { rankeeId: user }),
-    ...(by !== undefined && { by }),
-    ...(since !== undefined && { since }),
-    ...(until !== undefined && { until }),
-    ...(state !== undefined && { states: state }),
-  };
+  return { keyId: key?.id, placeId: place, rankerId: ranker, rankeeId: user, by, since, until, states: state };
 }

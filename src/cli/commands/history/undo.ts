@@ -47,8 +47,7 @@ export function undoCommand(history: Command, cli: Cli): void {
 async function undo(cli: Cli, { undo: undoId, dryRun = false, ...options }: UndoOptions): Promise<void> {
   refuseVague(options, undoId);
   const work = async (app: RankingApp) => {
-    const selected = await selectionOf(app.store, options, refuse);
-    const selection = { ...selected, ...(undoId !== undefined && { undoId }) };
+    const selection = { ...(await selectionOf(app.store, options, refuse)), undoId };
     const plan = await planUndo(app.store, selection);
     if (undoId !== undefined && plan.changes === 0) throw nothingOf(undoId);
     await warnOfKey(cli, app, selection);
