@@ -2,7 +2,7 @@ import { resolve } from 'node:path';
 import { type Config, toConfig } from './config.ts';
 import { readConfigFile } from './config-file.ts';
 import type { Layer, Origin } from './layer.ts';
-import { locateConfig, overlookedConfigs } from './locate.ts';
+import { type ConfigLocationSources, locateConfig, overlookedConfigs } from './locate.ts';
 import { originsOf } from './origin.ts';
 import { environmentLayer, flagLayer } from './overrides.ts';
 import { type ChosenPlatform, choosePlatform } from './platform-choice.ts';
@@ -10,13 +10,9 @@ import { keyFile } from './platform-key.ts';
 import { ConfigError } from './problem.ts';
 import { validate } from './validate.ts';
 
-export interface ConfigSources {
+export interface ConfigSources extends ConfigLocationSources {
   /** By path of the setting, as text: `{ 'server.port': '8080' }`. Never a secret. */
   flags: Record<string, string>;
-  env: Record<string, string | undefined>;
-  cwd: string;
-  /** `--config`; null: none is to be read. */
-  configFile?: string | null | undefined;
 }
 
 export interface LoadedConfig {
@@ -35,8 +31,9 @@ export interface LoadedConfig {
  * The configuration: for every setting the flag, else the environment, else the file, else the default.
  * Throws a ConfigError with all problems at once, and `no_permission` where the file may not be read.
  */
-export function loadConfig({ flags, env, cwd, configFile }: ConfigSources): LoadedConfig {
-  const location = locateConfig({ configFile, env, cwd });
+export function loadConfig(sources: ConfigSources): LoadedConfig {
+  const { flags, env, cwd } = sources;
+  const location = locateConfig(sources);
   const file = location && readConfigFile(location);
   const layers: Layer[] = [flagLayer(flags, cwd), environmentLayer(env, cwd), ...(file ? [file] : [])];
   const problems = layers.flatMap((layer) => layer.problems);
@@ -57,9 +54,9 @@ export function loadConfig({ flags, env, cwd, configFile }: ConfigSources): Load
   return {
     config: toConfig(settings, platform.choice, { groupFile, at: (path) => file?.placeOf(path).at ?? '' }),
     file: location?.path,
-    fileNow: () => locateConfig({ configFile, env, cwd })?.path,
+    fileNow: () => locateConfig(sources)?.path,
     origins: withPlatform(origins, platform),
-    warnings: [...overlookedConfigs({ configFile, env, cwd }).map(overlooked), ...platform.warnings],
+    warnings: [...overlookedConfigs(sources).map(overlooked), ...platform.warnings],
   };
 }
 

@@ -17,15 +17,15 @@ export interface ConfigLocation {
 }
 
 /** The configuration file to read; `undefined` where none is named and none is there. A named one need not exist. */
-export function locateConfig({ configFile, env, cwd }: ConfigLocationSources): ConfigLocation | undefined {
-  if (configFile === null) return undefined;
-  return namedConfig({ configFile, env, cwd }) ?? searchPath({ env, cwd }).find(({ path }) => isThere(path));
+export function locateConfig(sources: ConfigLocationSources): ConfigLocation | undefined {
+  if (sources.configFile === null) return undefined;
+  return namedConfig(sources) ?? searchPath(sources).find(({ path }) => isThere(path));
 }
 
 /** Files beside the places that were searched in vain, whose names say that they were meant to be found there. */
-export function overlookedConfigs({ configFile, env, cwd }: ConfigLocationSources): string[] {
-  if (configFile === null || namedConfig({ configFile, env, cwd }) !== undefined) return [];
-  const places = searchPath({ env, cwd }).map(({ path }) => path);
+export function overlookedConfigs(sources: ConfigLocationSources): string[] {
+  if (sources.configFile === null || namedConfig(sources) !== undefined) return [];
+  const places = searchPath(sources).map(({ path }) => path);
   const found = places.findIndex(isThere);
   return places
     .slice(0, found === -1 ? places.length : found)
@@ -34,8 +34,8 @@ export function overlookedConfigs({ configFile, env, cwd }: ConfigLocationSource
 }
 
 /** Where a new configuration file is to be, as an absolute path, so that it is the one to be read. */
-export function newConfigPath({ configFile, env, cwd }: ConfigLocationSources): string {
-  return namedConfig({ configFile, env, cwd })?.path ?? join(cwd, 'rankd.yaml');
+export function newConfigPath(sources: ConfigLocationSources): string {
+  return namedConfig(sources)?.path ?? join(sources.cwd, 'rankd.yaml');
 }
 
 /** Whether two paths lead to one file. */
