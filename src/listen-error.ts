@@ -1,3 +1,4 @@
+import { codeOf } from './error-code.ts';
 import { RankdError } from './errors.ts';
 
 /** Why there is no listening on an address, as the operator can act on it. Anything else is returned as it is. */
@@ -5,9 +6,8 @@ export function listenError(
   cause: unknown,
   { host, port, hint, section }: { host: string; port: number; hint: string; section: 'server' | 'metrics' },
 ): unknown {
-  const { code } = Object(cause) as { code?: string };
   const where = `${host}:${port}`;
-  switch (code) {
+  switch (codeOf(cause)) {
     case 'EADDRINUSE':
       return new RankdError('port_taken', `Another program already listens on ${where} (${section}.port).`, {
         cause,

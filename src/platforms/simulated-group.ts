@@ -101,8 +101,7 @@ function useWal(db: Database.Database): void {
       db.pragma('journal_mode = WAL');
       return;
     } catch (error) {
-      const isBusy = error instanceof Database.SqliteError && error.code.startsWith('SQLITE_BUSY');
-      if (!isBusy || waitedMs >= busyTimeoutMs) throw error;
+      if (!codeOf(error).startsWith('SQLITE_BUSY') || waitedMs >= busyTimeoutMs) throw error;
       Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, pauseMs);
     }
   }

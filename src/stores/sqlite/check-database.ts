@@ -1,4 +1,5 @@
 import { statSync } from 'node:fs';
+import { codeOf } from '../../error-code.ts';
 import { RankdError } from '../../errors.ts';
 import type { Connection } from './connection.ts';
 import { examine, newestSchema } from './examine.ts';
@@ -61,5 +62,5 @@ function bytesOf(file: string): number {
 }
 
 function isDamage(error: unknown): error is RankdError {
-  return error instanceof RankdError && String(Object(error.cause).code).startsWith('SQLITE_CORRUPT');
+  return error instanceof RankdError && codeOf(error.cause).startsWith('SQLITE_CORRUPT');
 }
