@@ -10,11 +10,6 @@ export const id = z
   .transform(Number)
   .refine(Number.isSafeInteger, { error });
 
-/** The body of a key verification. */
-export const verifyBody = z.object({
-  placeid: id.describe('The place id (game.PlaceId); `placeId` is accepted as a spelling of it.'),
-});
-
 /** The place id among the fields of a query or body, under either spelling. Throws where it is missing or no id. */
 export function parsePlaceId(fields: unknown, where: string): number {
   const { placeid, placeId } = Object(fields) as { placeid?: unknown; placeId?: unknown };
@@ -23,7 +18,7 @@ export function parsePlaceId(fields: unknown, where: string): number {
     throw new RankdError('missing_placeid', `Send the place id (game.PlaceId) as placeid in the ${where}.`);
   }
   if (Number.isSafeInteger(given) && (given as number) >= 0) return given as number; // what games send
-  const { success, data } = verifyBody.shape.placeid.safeParse(given);
+  const { success, data } = id.safeParse(given);
   if (!success) throw new RankdError('invalid_request', `placeid in the ${where} ${wholeNumber}.`);
   return data;
 }

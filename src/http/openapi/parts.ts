@@ -1,12 +1,14 @@
 import * as z from 'zod';
 import { errorAnswer, healthAnswer, rankAnswer, readyAnswer, workspaceId } from '../answers.ts';
-import { id, verifyBody } from '../ids.ts';
+import { id } from '../ids.ts';
 import { idempotencyKey, rankBody } from '../rank-request.ts';
 
 /** What the operations are made of: the very schemas that requests are checked with and answers are typed by. */
 
+const placeIdHelp = 'The place id (game.PlaceId); `placeId` is accepted as a spelling of it.';
+
 export const schemas = {
-  VerifyRequest: verifyBody,
+  VerifyRequest: z.object({ placeid: id.describe(placeIdHelp) }),
   WorkspaceId: workspaceId,
   RankRequest: rankBody,
   RankAnswer: rankAnswer,
@@ -20,7 +22,7 @@ export const parameters = {
     name: 'placeid',
     in: 'query',
     required: true,
-    description: 'The place id (game.PlaceId); `placeId` is accepted as a spelling of it.',
+    description: placeIdHelp,
     schema: id,
   },
   'Idempotency-Key': {
