@@ -6,8 +6,8 @@ import type { LoadedConfig } from './config/load.ts';
 import { ConfigError } from './config/problem.ts';
 import { asRankdError, type ErrorCode, isRankdError, RankdError } from './errors.ts';
 import { checkGroup } from './usecases/check-group.ts';
+import { credentialWarnings } from './usecases/credential-warnings.ts';
 import { declareKeys } from './usecases/declare-keys.ts';
-import { credentialWarnings } from './usecases/watch-credential.ts';
 
 /** What became of reading the configuration anew, as JSON for whoever asked for it. */
 export type ReloadOutcome =

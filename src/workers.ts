@@ -4,9 +4,9 @@ import type { RankChange } from './core/model.ts';
 import { isRankdError } from './errors.ts';
 import type { HttpApp } from './http/server.ts';
 import type { CallContext } from './ports.ts';
+import { credentialWarnings } from './usecases/credential-warnings.ts';
 import { pruneRecords } from './usecases/prune-records.ts';
 import { type RecoveryTries, recoverChanges } from './usecases/recover-changes.ts';
-import { credentialWarnings } from './usecases/watch-credential.ts';
 
 const recoverEveryMs = 2_000;
 const checkEveryMs = 3_600_000;

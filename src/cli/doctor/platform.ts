@@ -5,8 +5,8 @@ import type { Role } from '../../core/model.ts';
 import { givableRoles, listRoles } from '../../core/role-plan.ts';
 import { strayNames } from '../../core/rules/touched-roles.ts';
 import type { CallContext } from '../../ports.ts';
+import { credentialWarnings } from '../../usecases/credential-warnings.ts';
 import type { Ranking } from '../../usecases/ranking.ts';
-import { credentialWarnings } from '../../usecases/watch-credential.ts';
 import { type Finding, fail, ok, warn } from './finding.ts';
 
 /** What the platform says of the key, the group and the account that rankd acts with. */

@@ -4,10 +4,10 @@ import type { CallContext, Clock } from '../../ports.ts';
 import { type Answer, exchange } from './exchange.ts';
 import type { Place } from './line.ts';
 import { keyMask } from './mask-key.ts';
+import { wasNeverSent } from './never-sent.ts';
 import { isPassing, platformError, unavailable, unknownOutcome } from './platform-error.ts';
 import type { RateGate } from './rate-gate.ts';
 import { parseRateLimit, parseRetryAfter } from './retry-after.ts';
-import { wasNeverSent } from './transport.ts';
 import { backOffMs, defaultTuning, type UpstreamTuning } from './tuning.ts';
 
 export interface UpstreamOptions {
