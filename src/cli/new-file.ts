@@ -12,7 +12,7 @@ import {
 } from 'node:fs';
 import { dirname } from 'node:path';
 import { codeOf } from '../error-code.ts';
-import { alreadyThere, asFileError } from '../stores/sqlite/write-whole.ts';
+import { alreadyThere, asFileError } from '../stores/sqlite/file-error.ts';
 
 export interface NewFile {
   /** Absolute. */

@@ -5,8 +5,9 @@ import { RankdError } from '../../errors.ts';
 import { copyDatabase } from './copy-database.ts';
 import { type Examination, examineFile, flawOf, newestRows, newestSchema } from './examine.ts';
 import { databaseName, onExisting } from './existing.ts';
+import { asFileError } from './file-error.ts';
 import { schemaVersion } from './schema-version.ts';
-import { asFileError, companions, writeWhole } from './write-whole.ts';
+import { companions, writeWhole } from './write-whole.ts';
 
 export interface Backup extends Pick<Examination, 'schema' | 'rows'> {
   bytes: number;

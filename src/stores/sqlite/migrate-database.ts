@@ -6,9 +6,10 @@ import { Connection } from './connection.ts';
 import { copyDatabase } from './copy-database.ts';
 import { examine, flawOf, newestSchema } from './examine.ts';
 import { onExisting } from './existing.ts';
+import { asFileError } from './file-error.ts';
 import { migrate } from './migrate.ts';
 import { copyBefore, schemaVersion } from './schema-version.ts';
-import { asFileError, removeDatabase } from './write-whole.ts';
+import { removeDatabase } from './write-whole.ts';
 
 export interface Migration {
   database: string;
