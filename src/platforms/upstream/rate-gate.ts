@@ -211,10 +211,6 @@ export class RateGate {
     return this.#underWay < this.#mostAtOnce;
   }
 
-  #nextStart(now: number): number {
-    return this.#budget.schedule(now).next();
-  }
-
   #noRoom(waitMs: number): RankdError {
     const message = `The platform's budget for ${this.#name} has no room before this request's deadline. Try again a little later.`;
     return new RankdError('platform_busy', message, { retryAfterMs: Math.max(1, Math.ceil(waitMs)) });
@@ -224,7 +220,7 @@ export class RateGate {
     const now = this.#clock.monotonic();
     const message = `The request ended while it waited for its turn in the platform's budget for ${this.#name}; nothing was sent.`;
     return new RankdError('platform_busy', message, {
-      retryAfterMs: Math.max(1, Math.ceil(this.#nextStart(now) - now)),
+      retryAfterMs: Math.max(1, Math.ceil(this.#budget.schedule(now).next() - now)),
       cause,
     });
   }
