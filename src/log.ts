@@ -1,12 +1,11 @@
 import { type Logger, pino } from 'pino';
+import type { Config } from './config/config.ts';
 import { visible } from './visible.ts';
 
 export type { Logger } from 'pino';
 
-export type LogLevel = 'trace' | 'debug' | 'info' | 'warn' | 'error' | 'fatal' | 'silent';
-
 interface LogOptions {
-  level: LogLevel;
+  level: Config['log']['level'];
   /** Readable lines for a terminal instead of JSON. */
   readable: boolean;
   write: (line: string) => void;

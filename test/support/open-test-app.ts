@@ -9,7 +9,7 @@ import type { Config } from '../../src/config/config.ts';
 import { loadConfig } from '../../src/config/load.ts';
 import type { KeyMode, KeyRules, Scope } from '../../src/core/model.ts';
 import { startDaemon } from '../../src/daemon.ts';
-import { createLog, type LogLevel } from '../../src/log.ts';
+import { createLog } from '../../src/log.ts';
 import { createPlatform } from '../../src/platforms/create-platform.ts';
 import type { CallContext, Clock, Platform, Store } from '../../src/ports.ts';
 import { createKey } from '../../src/usecases/keys.ts';
@@ -27,7 +27,7 @@ export interface TestAppOptions {
   platform?: (simulated: Platform) => Platform;
   clock?: Clock;
   /** Everything unless given. */
-  logLevel?: LogLevel;
+  logLevel?: Config['log']['level'];
   /** The directory of a test app that was stopped: starts on what it left. */
   dataDir?: string;
 }
