@@ -37,10 +37,9 @@ export function keyStore(db: Connection, clock: Pick<Clock, 'now'>): Omit<KeySto
     },
 
     async findKey(idOrName) {
-      // Of the keys of one name only the newest can be in force.
       const row = db.get<KeyRow>(
         `SELECT ${keyColumns} FROM keys AS k WHERE k.id = @idOrName OR k.name = @idOrName
-         ORDER BY k.id = @idOrName DESC, k.seq DESC LIMIT 1`,
+         ORDER BY k.id = @idOrName DESC, k.revoked_at IS NULL DESC, k.seq DESC LIMIT 1`,
         { idOrName, now: clock.now() },
       );
       return row && toKey(row);

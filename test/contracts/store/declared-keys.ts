@@ -96,6 +96,16 @@ export function declaredKeyContract(at: StoreCase): void {
       expect(await at.store.findKey('main')).not.toHaveProperty('revokedAt');
     });
 
+    test('that are put back are what their name means, also where a key made since had it and was revoked', async () => {
+      await declare(declaration('main'));
+      await declare();
+      await at.store.createKey(newKey('main', { id: 'key_2', secret: newSecret('second') }), operator);
+      await at.store.revokeKey('key_2', operator);
+      await declare(declaration('main'));
+      expect(await at.other.findKey('main')).toMatchObject({ id: 'key_main' });
+      expect(await at.other.findKey('key_2')).toMatchObject({ id: 'key_2' });
+    });
+
     test('can trade names and secrets among themselves', async () => {
       await declare(declaration('a'), declaration('b'));
       await declare(declaration('a', { hash: newSecret('b').hash }), declaration('b', { hash: newSecret('a').hash }));
