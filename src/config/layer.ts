@@ -12,14 +12,3 @@ export interface Layer {
   /** Where it says something; the path may lead into a list. */
   placeOf(path: readonly PropertyKey[]): Place;
 }
-
-/** Where the value of a setting comes from. */
-export interface Origin {
-  source: Layer['source'] | 'credential' | 'default';
-  /** The flag, variable, `file:line:col` or credential file; absent for a default. */
-  at: string | undefined;
-  /** As the file would say it; `[redacted]` for a secret, `undefined` where nothing is set. */
-  value: unknown;
-  /** What would decide it otherwise, the nearest first, its default left out; absent where nothing would. */
-  shadows?: Origin[];
-}

@@ -1,9 +1,9 @@
 import { resolve } from 'node:path';
 import { type Config, toConfig } from './config.ts';
 import { readConfigFile } from './config-file.ts';
-import type { Layer, Origin } from './layer.ts';
+import type { Layer } from './layer.ts';
 import { type ConfigLocationSources, locateConfig, overlookedConfigs } from './locate.ts';
-import { originsOf } from './origin.ts';
+import { type Origin, originsOf } from './origin.ts';
 import { environmentLayer, flagLayer } from './overrides.ts';
 import { type ChosenPlatform, choosePlatform } from './platform-choice.ts';
 import { keyFile } from './platform-key.ts';

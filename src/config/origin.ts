@@ -1,5 +1,16 @@
-import type { Layer, Origin } from './layer.ts';
+import type { Layer } from './layer.ts';
 import { settings } from './settings.ts';
+
+/** Where the value of a setting comes from. */
+export interface Origin {
+  source: Layer['source'] | 'credential' | 'default';
+  /** The flag, variable, `file:line:col` or credential file; absent for a default. */
+  at: string | undefined;
+  /** As the file would say it; `[redacted]` for a secret, `undefined` where nothing is set. */
+  value: unknown;
+  /** What would decide it otherwise, the nearest first, its default left out; absent where nothing would. */
+  shadows?: Origin[];
+}
 
 /** Where each setting comes from: the first of the layers that has it, else its default. */
 export function originsOf(layers: readonly Layer[]): Map<string, Origin> {

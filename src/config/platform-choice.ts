@@ -1,4 +1,4 @@
-import type { Origin } from './layer.ts';
+import type { Origin } from './origin.ts';
 import { keyFile, keyVariable, type PlatformKey, type PlatformKeySources, readPlatformKey } from './platform-key.ts';
 import type { Problem } from './problem.ts';
 import type { Secret } from './secret.ts';

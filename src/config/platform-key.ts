@@ -1,7 +1,7 @@
 import { existsSync, readFileSync, statSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { codeOf } from '../error-code.ts';
-import type { Origin } from './layer.ts';
+import type { Origin } from './origin.ts';
 import { Secret } from './secret.ts';
 
 /** The setting that names the file with the key. */

@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
-import type { Origin } from '../../config/layer.ts';
 import { locateConfig, searchPath } from '../../config/locate.ts';
+import type { Origin } from '../../config/origin.ts';
 import { ConfigError } from '../../config/problem.ts';
 import { withoutKeys } from '../../core/api-key.ts';
 import { RankdError } from '../../errors.ts';
