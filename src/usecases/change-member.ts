@@ -2,7 +2,7 @@ import type { RankChange } from '../core/model.ts';
 import { RankdError } from '../errors.ts';
 import type { CallContext, MemberLimit } from '../ports.ts';
 import { applyChange, type Intent } from './apply-change.ts';
-import { type Ending, outcomeUnknown } from './change-outcome.ts';
+import { type Ending, isKept, outcomeUnknown } from './change-outcome.ts';
 import { ended } from './change-record.ts';
 import type { PlaceInLine } from './place-in-line.ts';
 import type { Ranking } from './ranking.ts';
@@ -61,6 +61,14 @@ export function asRefusal(cause: unknown, call: CallContext): RankdError {
     });
   }
   throw cause;
+}
+
+/** Keeps a change that ended without a write. */
+export async function record(app: Ranking, change: RankChange, { outcome, error }: Ending): Promise<Ended> {
+  const { idempotencyKey, ...rest } = ended(change, outcome, app.clock.now());
+  const kept = { ...rest, ...(idempotencyKey !== undefined && isKept(outcome.code) && { idempotencyKey }) };
+  await app.store.recordChange(kept);
+  return { change: kept, error };
 }
 
 /** Keeps the intent, does the work, keeps the outcome. `conflict`: another process came first; what was read may be stale. */

@@ -3,9 +3,9 @@ import { successMessage } from '../core/describe.ts';
 import type { RankChange } from '../core/model.ts';
 import { RankdError } from '../errors.ts';
 import type { CallContext } from '../ports.ts';
-import { asRefusal, changeMember, type Decided, type Ended } from './change-member.ts';
-import { type Ending, endingOf, isKept } from './change-outcome.ts';
-import { type ChangeOrder, draftOf, ended, planned } from './change-record.ts';
+import { asRefusal, changeMember, type Decided, type Ended, record } from './change-member.ts';
+import { endingOf } from './change-outcome.ts';
+import { type ChangeOrder, draftOf, planned } from './change-record.ts';
 import { checkPlan, type Decision, planChange } from './decide-change.ts';
 import { earlierAnswer, refuseWhileRunning, whileRunning } from './idempotency.ts';
 import { mostOfALane } from './member-turns.ts';
@@ -57,14 +57,6 @@ async function decided(app: Ranking, draft: RankChange, { plan, scheme }: Decisi
   const success = successMessage(draft, scheme, plan);
   if (!draft.dryRun && plan.steps.length > 0) return { intent: { change, steps: plan.steps, scheme, success } };
   return { answer: await record(app, change, { outcome: { state: 'applied', code: null, message: success } }) };
-}
-
-/** Keeps a change that ended without a write. */
-export async function record(app: Ranking, change: RankChange, { outcome, error }: Ending): Promise<Ended> {
-  const { idempotencyKey, ...rest } = ended(change, outcome, app.clock.now());
-  const kept = { ...rest, ...(idempotencyKey !== undefined && isKept(outcome.code) && { idempotencyKey }) };
-  await app.store.recordChange(kept);
-  return { change: kept, error };
 }
 
 function tooMany(userId: number): RankdError {
