@@ -36,6 +36,9 @@ const group = z.strictObject(
   'must hold a group: name, id, roles, owner, acting_account, members',
 );
 
+/** A group as a person writes it down: roles by rank (up to 255) or id (above), the obvious left out. */
+export type GroupDescription = z.output<typeof group>;
+
 interface Problem {
   /** Where in the document, as keys and list positions. */
   path: Array<string | number>;

@@ -1,16 +1,6 @@
 import type { Member, Role, RoleKind } from '../core/model.ts';
+import type { GroupDescription } from './group-file.ts';
 import type { GroupSeed } from './simulated-group.ts';
-
-/** A group as a person writes it down: roles by rank or id, the obvious left out. */
-export interface GroupDescription {
-  name: string;
-  id: number;
-  roles: Array<{ id?: number | undefined; name: string; rank: number; base?: boolean | undefined }>;
-  owner?: number | undefined;
-  acting_account: number;
-  /** A member's roles as ranks (up to 255) or role ids (above). */
-  members: Array<{ id: number; roles: number[] }>;
-}
 
 /** Notes a problem at a place of the description, so that all are told at once. */
 export type Complain = (path: Array<string | number>, what: string) => void;
