@@ -4,11 +4,11 @@ import { isRankdError, RankdError } from '../errors.ts';
 import type { CallContext, Ports } from '../ports.ts';
 import { outcomeUnknown } from './change-outcome.ts';
 
-/** How far the steps got: `done` are those seen to have taken effect, `seen` the roles (ids) seen last. */
+/** How far the steps got: `seen` are the roles (ids) seen last, `done` the steps that took effect before the refused one. */
 export type Progress =
-  | { kind: 'done'; done: Step[]; seen: number[] }
+  | { kind: 'done'; seen: number[] }
   | { kind: 'refused'; done: Step[]; error: RankdError }
-  | { kind: 'unknown'; done: Step[]; error: RankdError };
+  | { kind: 'unknown'; error: RankdError };
 
 const firstLookMs = 150;
 const longestLookMs = 2_000;
@@ -33,11 +33,11 @@ export async function carryOut(
       seen = await take(ports, { userId, step, provesFrom }, call);
     } catch (cause) {
       const error = cause instanceof RankdError ? cause : outcomeUnknown(cause);
-      return { kind: error.code === 'outcome_unknown' ? 'unknown' : 'refused', done, error };
+      return error.code === 'outcome_unknown' ? { kind: 'unknown', error } : { kind: 'refused', done, error };
     }
     done.push(step);
   }
-  return { kind: 'done', done, seen };
+  return { kind: 'done', seen };
 }
 
 /** The roles (ids) that show the effect. Throws `outcome_unknown` where the effect can't be confirmed; any other RankdError means that there is none. */
