@@ -34,7 +34,10 @@ async function seedOf(groupFile: string | undefined) {
   return sampleGroup;
 }
 
-/** Each group file has one: a configuration that a daemon refuses, or has not taken up yet, is none of the group that it goes on with. */
+/**
+ * Each group file has a database of its own. A shared one would be filled anew as soon as a configuration names another file, also one
+ * that a daemon then refuses, or has yet to take up: the group that it goes on with would be gone.
+ */
 function databaseOf(groupFile: string | undefined): string {
   if (groupFile === undefined) return 'simulated-group.db';
   return `simulated-group-${hash('sha256', realpathSync(groupFile)).slice(0, 8)}.db`;
