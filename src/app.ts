@@ -1,5 +1,6 @@
 import { systemClock } from './clock.ts';
 import type { Config, RetentionConfig } from './config/config.ts';
+import { groupTitle } from './config/group-title.ts';
 import { newId } from './core/api-key.ts';
 import type { HttpApp } from './http/server.ts';
 import type { Logger } from './log.ts';
@@ -127,7 +128,7 @@ function rulesOf(config: Config, ports: Ports): Pick<Ranking, 'group' | 'policy'
   return {
     policy,
     breaker: breaker.enabled ? breaker : undefined,
-    group: new GroupView({ ...ports, ladder: config.group.ladder }),
+    group: new GroupView({ ...ports, title: groupTitle(config.platform), ladder: config.group.ladder }),
     deadlineMs: config.server.deadlineMs,
   };
 }

@@ -3,6 +3,8 @@ import type { ErrorCode } from './errors.ts';
 
 /** Which changes; without anything, all of them. */
 export interface ChangeSelection {
+  /** Made in this group, as its changes name it. */
+  group?: string | undefined;
   rankeeId?: number | undefined;
   rankerId?: number | undefined;
   keyId?: string | undefined;
@@ -74,6 +76,7 @@ export interface ChangeStore {
   findChangeByIdempotencyKey(query: {
     keyId: string;
     idempotencyKey: string;
+    group: string;
     since: number;
   }): Promise<RankChange | undefined>;
   /** The member's newest change in any state, and the open one (pending or unknown) if there is one. */

@@ -30,6 +30,7 @@ export function detailedChangeDocument(change: RankChange) {
     ...changeDocument(change),
     message: change.message,
     by: change.by,
+    group: change.group,
     aim: change.aim,
     oldRankName: change.oldRankName ?? null,
     prefix: change.prefix ?? null,

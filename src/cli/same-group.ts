@@ -1,6 +1,6 @@
 import type { Config } from '../config/config.ts';
+import { groupTitle } from '../config/group-title.ts';
 import { askStatus } from '../control/ask.ts';
-import { groupTitle } from '../control/daemon-status.ts';
 import { RankdError } from '../errors.ts';
 import { isDaemonRunning } from '../stores/sqlite/daemon-lock.ts';
 

@@ -1,5 +1,6 @@
 import type { ServedApp } from '../app.ts';
 import type { Config } from '../config/config.ts';
+import { groupTitle } from '../config/group-title.ts';
 import type { LiveConfig } from '../live-config.ts';
 import type { RecentProblems } from '../recent-problems.ts';
 import { version } from '../version.ts';
@@ -91,10 +92,4 @@ function credentialStatus(app: ServedApp): CredentialStatus {
     actingUserId: userId,
     expiresAt: expiresAt === undefined ? null : new Date(expiresAt).toISOString(),
   };
-}
-
-/** One text for each group that there can be. */
-export function groupTitle(platform: Config['platform']): string {
-  if (platform.kind === 'open-cloud') return `group ${platform.groupId} on ${new URL(platform.baseUrl).host}`;
-  return platform.groupFile === undefined ? 'the simulated group' : `the simulated group of ${platform.groupFile}`;
 }

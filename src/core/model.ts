@@ -166,6 +166,8 @@ export const idempotencyWindowMs = 24 * 3_600_000;
 /** A rank change as the history keeps it. */
 export interface RankChange extends RankRequest {
   id: string;
+  /** The group it was made in: one text for each that there can be. The history of all of them is one. */
+  group: string;
   state: ChangeState;
   /** Why it is not applied, or null. */
   code: ErrorCode | null;

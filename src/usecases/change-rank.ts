@@ -31,7 +31,7 @@ export async function changeRank(app: Ranking, order: ChangeOrder, deadline: Dea
   if (earlier !== undefined) return { change: earlier, replayed: true };
   if (place === undefined) throw tooMany(rankeeId);
   return await whileRunning(app, order, async () => {
-    const draft = draftOf(order, app.clock.now());
+    const draft = draftOf(app, order);
     let asked = order.step === undefined ? draft : undefined; // a step asks for no rank that could be kept before it is known
     const call: CallContext = { signal: deadline.signal, deadlineAt: deadline.at, lane };
     const decide = async () => {

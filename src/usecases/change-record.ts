@@ -5,6 +5,7 @@ import { shorten } from '../core/shorten.ts';
 import type { ChangeOutcome } from '../ports.ts';
 import type { Decision } from './decide-change.ts';
 import type { Idempotency } from './idempotency.ts';
+import type { Ranking } from './ranking.ts';
 
 /** Who asks for a change, and how far this caller may go. */
 export interface ChangeCaller {
@@ -29,11 +30,16 @@ export interface ChangeOrder {
 /** More than any name on Roblox has. The texts of refused requests are kept too, and a leaked key can send many. */
 const keptCharacters = 100;
 
-/** The record of a change that was asked for and not decided yet. */
-export function draftOf({ caller, request, idempotency }: ChangeOrder, requestedAt: number): RankChange {
+/** The record of a change that was asked for now and not decided yet. */
+export function draftOf(
+  { group, clock }: Pick<Ranking, 'group' | 'clock'>,
+  { caller, request, idempotency }: ChangeOrder,
+): RankChange {
+  const requestedAt = clock.now();
   return {
     ...withShortTexts(request),
     id: newChangeId(requestedAt),
+    group: group.title,
     state: 'pending',
     code: null,
     message: '',

@@ -16,13 +16,26 @@ const checkShare = 0.25;
 
 /** What rankd remembers of the group for a short while: its roles, and the account it acts as. Memberships never. */
 export class GroupView {
+  /** Tells it from every other group that rankd can be given. */
+  readonly title: string;
   readonly #platform: Platform;
   readonly #clock: Clock;
   readonly #ladder: number[] | undefined;
   readonly #scheme: Remembered<RoleScheme>;
   readonly #acting: Remembered<ActingAccount | undefined>;
 
-  constructor({ platform, clock, ladder }: { platform: Platform; clock: Clock; ladder: number[] | undefined }) {
+  constructor({
+    title,
+    platform,
+    clock,
+    ladder,
+  }: {
+    title: string;
+    platform: Platform;
+    clock: Clock;
+    ladder: number[] | undefined;
+  }) {
+    this.title = title;
     this.#platform = platform;
     this.#clock = clock;
     this.#ladder = ladder;
@@ -43,7 +56,7 @@ export class GroupView {
     } catch (error) {
       if (!isRankdError(error, 'config_invalid')) throw error;
       tell(error);
-      return new GroupView({ platform: this.#platform, clock: this.#clock, ladder: undefined });
+      return new GroupView({ title: this.title, platform: this.#platform, clock: this.#clock, ladder: undefined });
     }
   }
 

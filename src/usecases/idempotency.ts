@@ -25,6 +25,7 @@ export async function earlierAnswer(
   const earlier = await app.store.findChangeByIdempotencyKey({
     keyId: caller.keyId,
     idempotencyKey: idempotency.key,
+    group: app.group.title,
     since: app.clock.now() - idempotencyWindowMs,
   });
   if (earlier === undefined) return undefined;

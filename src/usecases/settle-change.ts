@@ -53,7 +53,7 @@ function settlersOf(rankeeId: number): number {
 }
 
 async function findOutcome(app: Ranking, change: RankChange, call: CallContext): Promise<ChangeOutcome> {
-  await refuseOtherGroups(app, change, call);
+  refuseOtherGroups(app, change);
   const forward: Goal = { from: change.rolesBefore, to: change.rolesAfter };
   const goal = change.aim === 'apply' ? forward : reversed(forward);
   const rolesAfter = await seenAtRest(app, { change, goal }, call);
@@ -78,17 +78,12 @@ async function findOutcome(app: Ranking, change: RankChange, call: CallContext):
   return findOutcome(app, { ...change, ...why, aim: 'roll_back' }, call);
 }
 
-/**
- * A change from before the daemon was given another group: reading this one tells nothing of it. The base role, which every member
- * holds and nobody can delete, is among the roles of each change, and a role's id is that of one group alone.
- */
-async function refuseOtherGroups(app: Ranking, change: RankChange, call: CallContext): Promise<void> {
-  const { roles } = await app.group.scheme(call);
-  const involved = [...change.rolesBefore, ...change.rolesAfter];
-  if (involved.length === 0 || roles.some(({ id }) => involved.includes(id))) return;
+/** The roles of one group tell nothing of another's, and ids are no proof: a base role's can be the same in all groups. */
+function refuseOtherGroups(app: Ranking, { id, group }: RankChange): void {
+  if (group === app.group.title) return;
   throw new RankdError(
     'platform_rejected',
-    `Change ${change.id} was begun in another group than the one that is configured now; it can only be settled there.`,
+    `Change ${id} was begun in ${group}, and ${app.group.title} is configured now; it can only be settled there.`,
     { hint: 'put the earlier group and its key back into the configuration until the change is settled' },
   );
 }

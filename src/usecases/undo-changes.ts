@@ -3,7 +3,7 @@ import { newId } from '../core/api-key.ts';
 import { refusalOfCredential } from '../core/credential.ts';
 import { undoing } from '../core/undo.ts';
 import { type ErrorCode, isRankdError, type RankdError } from '../errors.ts';
-import type { ChangeSelection, ChangeStore } from '../ports.ts';
+import type { ChangeSelection } from '../ports.ts';
 import type { Ranking } from './ranking.ts';
 import { type MemberUndo, type Rankee, type UndoOrder, undoMember } from './undo-member.ts';
 import { selectedChanges, timelineOf } from './undo-timeline.ts';
@@ -35,11 +35,14 @@ const longestWaitMs = 30_000;
 /** What no waiting mends. */
 const forTheOperator = new Set<ErrorCode>(['platform_credential', 'config_invalid']);
 
-/** Whom the selected changes are about, and who of them is left alone or done already. Reads the history only. */
-export async function planUndo(store: Pick<ChangeStore, 'pageChanges'>, selection: ChangeSelection): Promise<UndoPlan> {
+/** Whom the selected changes are about, and who of them is left alone or done already. Reads the history of this group only. */
+export async function planUndo(
+  history: Pick<Ranking, 'store' | 'group'>,
+  selection: ChangeSelection,
+): Promise<UndoPlan> {
   const found = new Map<number, { rankee: Rankee; selected: Set<string>; hasOpen: boolean }>();
   let changes = 0;
-  for await (const change of selectedChanges(store, selection)) {
+  for await (const change of selectedChanges(history, selection)) {
     changes += 1;
     const { id, rankeeId, rankeeName, state } = change;
     const mine = found.get(rankeeId) ?? { rankee: { rankeeId, rankeeName }, selected: new Set(), hasOpen: false };
@@ -53,7 +56,7 @@ export async function planUndo(store: Pick<ChangeStore, 'pageChanges'>, selectio
       waiting.push(rankee);
       continue;
     }
-    const timeline = await timelineOf(store, { rankeeId: rankee.rankeeId, selected });
+    const timeline = await timelineOf(history, { rankeeId: rankee.rankeeId, selected });
     const todo = undoing(timeline, ({ id }) => selected.has(id));
     if (todo.kind !== 'changed_since') earlierRun ??= todo.undoId;
     if (todo.kind === 'put_back') plan.members.push(rankee);

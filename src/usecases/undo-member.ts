@@ -45,7 +45,7 @@ export type Rankee = Pick<RankChange, 'rankeeId' | 'rankeeName'>;
  */
 export async function undoMember(app: Ranking, order: UndoOrder, rankee: Rankee): Promise<MemberUndo> {
   using call = callWithin(app.clock, patientMs(app), 'operator');
-  const draft = draftFor(order, rankee, app.clock.now());
+  const draft = draftFor(app, order, rankee);
   const work = () => decide(app, { order, draft }, call);
   try {
     const done = order.dryRun ? await rehearse(app, rankee, work) : await inTurn(app, rankee, work, call);
@@ -95,8 +95,8 @@ async function decide(
 ): Promise<Decided<MemberUndo>> {
   const { rankeeId } = draft;
   const selected = new Set<string>();
-  for await (const { id } of selectedChanges(app.store, { ...order.selection, rankeeId })) selected.add(id);
-  const timeline = await timelineOf(app.store, { rankeeId, selected });
+  for await (const { id } of selectedChanges(app, { ...order.selection, rankeeId })) selected.add(id);
+  const timeline = await timelineOf(app, { rankeeId, selected });
   const [newest] = timeline;
   const todo = undoing(timeline, ({ id }) => selected.has(id));
   if (newest === undefined || todo.kind === 'already') return { answer: { state: 'already' } };
@@ -122,9 +122,9 @@ async function decide(
 }
 
 /** The record of an undo that is not decided yet; which rank it comes to is known then. */
-function draftFor({ by, dryRun, undoId }: UndoOrder, rankee: Rankee, requestedAt: number): RankChange {
+function draftFor(app: Ranking, { by, dryRun, undoId }: UndoOrder, rankee: Rankee): RankChange {
   const request = { ...rankee, rankerId: 0, rankerName: 'operator', newRankId: 0, command: 'rankd history undo' };
-  return { ...draftOf({ caller: { by, dryRun }, request }, requestedAt), undoId };
+  return { ...draftOf(app, { caller: { by, dryRun }, request }), undoId };
 }
 
 /** Throws what trying again can end differently. */

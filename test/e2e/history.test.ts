@@ -35,6 +35,7 @@ const allFields = [
   ...fields,
   'message',
   'by',
+  'group',
   'aim',
   'oldRankName',
   'prefix',
@@ -47,6 +48,7 @@ const allFields = [
 function change(id: string, about: Partial<RankChange> = {}): RankChange {
   return {
     id,
+    group: 'the simulated group',
     state: 'refused',
     code: 'cooldown',
     message: 'Too soon.',

@@ -109,6 +109,38 @@ test('a configuration that the daemon refused leaves its simulated group as it w
   });
 });
 
+test('what was done in one group answers no repeat in another, and is not undone there', async () => {
+  const { home, daemon, secret } = await serveWith('');
+  const rank = () => daemon.post(ranker, secret, promotion, { 'idempotency-key': 'one' });
+  const replayed = async () => (await rank()).headers.get('idempotent-replayed');
+  expect(await rank()).toMatchObject({ status: 200 });
+
+  const groupYaml = readFileSync(groupFile, 'utf8');
+  writeFileSync(home.path('group.yaml'), groupYaml.replace('id: 12 ', 'id: 1001 '));
+  writeFileSync(home.path('rankd.yaml'), 'platform: { group_file: group.yaml }\n');
+  expect(await home.here(['reload'])).toMatchObject({ code: 0 });
+  expect(await replayed()).toBeNull();
+  expect(await home.json('rank', 'show', '1001')).toMatchObject({
+    member: { roles: [{ name: 'Ranger' }, { name: 'Sergeant' }] },
+  });
+  expect(await replayed()).toBe('true');
+  const undo = () => home.json('history', 'undo', '--key', 'game', '--since', '1h', '-y');
+  expect(await undo()).toMatchObject({ undo: { changes: 1, members: [{ state: 'put_back' }] } });
+
+  writeFileSync(home.path('rankd.yaml'), '');
+  expect(await home.here(['reload'])).toMatchObject({ code: 0 });
+  expect(await replayed()).toBe('true');
+  expect(await undo()).toMatchObject({ undo: { changes: 1, members: [{ state: 'put_back' }] } });
+  const { changes } = await home.json<{ changes: Array<{ id: string }> }>('history', 'list');
+  const groups = changes.map(({ id }) => home.json<{ change: { group: string } }>('history', 'show', id));
+  expect((await Promise.all(groups)).map(({ change }) => change.group)).toEqual([
+    'the simulated group',
+    expect.stringMatching(/^the simulated group of .*group\.yaml$/),
+    expect.stringMatching(/^the simulated group of .*group\.yaml$/),
+    'the simulated group',
+  ]);
+});
+
 test('back from a configuration that was refused, the platform is the one in force, with what is left of its budget', async () => {
   await using world = await openCloudHome();
   const { home, secret } = world;

@@ -18,6 +18,7 @@ test.concurrent('a change from the shell settles what an earlier one left open, 
   const store = await openStore({ engine: 'sqlite', dataDir: home.dataDir, clock: systemClock });
   const held = (role: number) => [base, role].sort((a, b) => a - b);
   const left = newChange({
+    group: `group ${roblox.groupId} on ${new URL(roblox.baseUrl).host}`,
     rankeeId: userId,
     rolesBefore: held(trainee),
     rolesAfter: held(officer),

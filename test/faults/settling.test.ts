@@ -18,7 +18,8 @@ async function unconfirmed(
   { from, to }: { from: number; to: number } = { from: trainee, to: officer },
 ): Promise<RankChange> {
   const [rolesBefore, rolesAfter] = [held(from), held(to)];
-  const change = newChange({ rankeeId, rolesBefore, rolesAfter, roleId: to, requestedAt: clock.now() });
+  const [group, requestedAt] = [app.group.title, clock.now()];
+  const change = newChange({ group, rankeeId, rolesBefore, rolesAfter, roleId: to, requestedAt });
   const { latestId } = await app.store.latestChange(rankeeId);
   await app.store.beginChange(change, { after: latestId });
   await app.store.finishChange(change.id, unknown);
@@ -27,7 +28,8 @@ async function unconfirmed(
 
 /** A change that was sent in a group that is not the one configured now, and never confirmed. */
 async function begunElsewhere({ app, clock }: OpenCloudApp, rankeeId: number): Promise<RankChange> {
-  const change = newChange({ rankeeId, rolesBefore: [1, 2], rolesAfter: [1, 3], requestedAt: clock.now() });
+  const roles = { rolesBefore: held(trainee), rolesAfter: held(officer), roleId: officer }; // ids that this group has as well
+  const change = newChange({ group: 'group 701 on roblox.example', rankeeId, ...roles, requestedAt: clock.now() });
   await app.store.beginChange(change, { after: undefined });
   await app.store.finishChange(change.id, unknown);
   return change;
@@ -155,7 +157,7 @@ test(
 async function begunByCommand({ app, clock }: OpenCloudApp): Promise<{ id: string; state: () => Promise<unknown> }> {
   const { keyId: _, ...change } = newChange({
     ...{ rankeeId: bob, rolesBefore: held(trainee), rolesAfter: held(officer), roleId: officer },
-    ...{ requestedAt: clock.now(), by: 'cli:ann@host' },
+    ...{ group: app.group.title, requestedAt: clock.now(), by: 'cli:ann@host' },
   });
   await app.store.beginChange(change, { after: undefined });
   return { id: change.id, state: async () => (await app.store.findChange(change.id))?.state };

@@ -63,10 +63,11 @@ export class DaemonProcess implements AsyncDisposable {
     path: string,
     secret: string,
     body: unknown,
+    more: Record<string, string> = {},
   ): Promise<{ status: number; json: unknown; headers: Headers }> {
     const response = await fetch(this.url + path, {
       method: 'POST',
-      headers: { authorization: `Bearer ${secret}`, 'content-type': 'application/json' },
+      headers: { authorization: `Bearer ${secret}`, 'content-type': 'application/json', ...more },
       body: JSON.stringify(body),
     });
     const { status, headers } = response;

@@ -26,10 +26,11 @@ export function changeQueries(db: Connection): ChangeQueries {
       return findChange(db, id);
     },
 
-    async findChangeByIdempotencyKey({ keyId, idempotencyKey, since }) {
+    async findChangeByIdempotencyKey({ keyId, idempotencyKey, group, since }) {
       const row = db.get<ChangeRow>(
-        `${selectChange} WHERE key_id = @keyId AND idempotency_key = @idempotencyKey AND requested_at >= @since`,
-        { keyId, idempotencyKey, since },
+        `${selectChange} WHERE key_id = @keyId AND idempotency_key = @idempotencyKey AND group_title = @group
+           AND requested_at >= @since`,
+        { keyId, idempotencyKey, group, since },
       );
       return row && toChange(row);
     },
@@ -110,6 +111,7 @@ export function lastChangedSomebodyAt(db: Connection, rankerId: number): number 
  * would be sorted anew for each page. So they are read in order, until a page is full; for the last page, to the end of the history.
  */
 const conditions = {
+  group: 'group_title = @group',
   rankeeId: 'rankee_id = @rankeeId',
   rankerId: 'ranker_id = @rankerId',
   keyId: 'key_id = @keyId',

@@ -5,6 +5,7 @@ import { type RowOf, withoutNulls } from './row.ts';
 /** The column of every field of a change. */
 const columns = {
   id: 'id',
+  group: 'group_title',
   state: 'state',
   code: 'code',
   message: 'message',

@@ -72,20 +72,17 @@ function refusalOfPace(
 }
 
 function insert(db: Connection, change: RankChange, now: number): void {
-  const { keyId, idempotencyKey } = change;
-  if (keyId !== undefined && idempotencyKey !== undefined) freeIdempotencyKey(db, { keyId, idempotencyKey, now });
+  if (change.keyId !== undefined && change.idempotencyKey !== undefined) freeIdempotencyKey(db, change, now);
   db.run(insertChange, toBindings(change));
 }
 
 /** Takes the idempotency key from a change that has outlived its window. Where it still counts, the insert throws `conflict`. */
-function freeIdempotencyKey(
-  db: Connection,
-  { keyId, idempotencyKey, now }: { keyId: string; idempotencyKey: string; now: number },
-): void {
+function freeIdempotencyKey(db: Connection, { keyId, idempotencyKey, group }: RankChange, now: number): void {
   db.run(
     `UPDATE rank_changes SET idempotency_key = NULL
-     WHERE key_id = @keyId AND idempotency_key = @idempotencyKey AND requested_at < @windowStart`,
-    { keyId, idempotencyKey, windowStart: now - idempotencyWindowMs },
+     WHERE key_id = @keyId AND idempotency_key = @idempotencyKey AND group_title = @group
+       AND requested_at < @windowStart`,
+    { keyId, idempotencyKey, group, windowStart: now - idempotencyWindowMs },
   );
 }
 

@@ -69,6 +69,7 @@ export const migrations: readonly string[] = [
   CREATE TABLE rank_changes (
     seq             INTEGER PRIMARY KEY AUTOINCREMENT,
     id              TEXT    NOT NULL UNIQUE,
+    group_title     TEXT    NOT NULL,
     state           TEXT    NOT NULL CHECK (state IN ('pending', 'applied', 'refused', 'failed', 'unknown')),
     code            TEXT,
     message         TEXT    NOT NULL,
@@ -99,7 +100,7 @@ export const migrations: readonly string[] = [
     fingerprint     TEXT
   ) STRICT;
   CREATE UNIQUE INDEX one_open_change_a_member ON rank_changes (rankee_id) WHERE state IN ('pending', 'unknown');
-  CREATE UNIQUE INDEX one_change_an_idempotency_key ON rank_changes (key_id, idempotency_key)
+  CREATE UNIQUE INDEX one_change_an_idempotency_key ON rank_changes (key_id, idempotency_key, group_title)
     WHERE idempotency_key IS NOT NULL;
   CREATE INDEX changes_by_time ON rank_changes (requested_at, top_rank);
   CREATE INDEX changes_of_a_member ON rank_changes (rankee_id);

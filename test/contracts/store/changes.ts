@@ -255,11 +255,24 @@ export function changeContract(at: StoreCase): void {
     test('an idempotency key finds its change, per API key and only as far back as asked', async () => {
       const change = newChange({ idempotencyKey: 'abc', fingerprint: 'ff', requestedAt: 5_000, state: 'applied' });
       await at.store.recordChange(change);
-      const query = { keyId: 'key_main', idempotencyKey: 'abc', since: 5_000 };
+      const query = { keyId: 'key_main', idempotencyKey: 'abc', group: change.group, since: 5_000 };
       expect(await at.other.findChangeByIdempotencyKey(query)).toStrictEqual(change);
       expect(await at.store.findChangeByIdempotencyKey({ ...query, since: 5_001 })).toBeUndefined();
       expect(await at.store.findChangeByIdempotencyKey({ ...query, keyId: 'key_other' })).toBeUndefined();
       expect(await at.store.findChangeByIdempotencyKey({ ...query, idempotencyKey: 'ABC' })).toBeUndefined();
+    });
+
+    test('in each group an idempotency key stands for a change of its own', async () => {
+      const here = newChange({ idempotencyKey: 'abc', state: 'applied' });
+      const there = newChange({ idempotencyKey: 'abc', state: 'applied', group: 'group 700 on roblox.example' });
+      for (const change of [here, there]) {
+        const { group } = change;
+        const query = { keyId: 'key_main', idempotencyKey: 'abc', group, since: 0 };
+        expect(await at.store.findChangeByIdempotencyKey(query)).toBeUndefined();
+        await at.store.recordChange(change);
+        expect(await at.other.findChangeByIdempotencyKey(query)).toStrictEqual(change);
+        expect(await at.store.listChanges({ group, limit: 9 })).toStrictEqual([change]);
+      }
     });
 
     test('within a day an idempotency key is kept once per API key, and then means the newer change', async () => {
@@ -277,7 +290,7 @@ export function changeContract(at: StoreCase): void {
       await at.clock.advance(1);
       const newer = again();
       await at.store.recordChange(newer);
-      const query = { keyId: 'key_main', idempotencyKey, since: 0 };
+      const query = { keyId: 'key_main', idempotencyKey, group: newer.group, since: 0 };
       expect(await at.store.findChangeByIdempotencyKey(query)).toStrictEqual(newer);
       expect(await at.store.findChange(old.id)).not.toHaveProperty('idempotencyKey');
     });

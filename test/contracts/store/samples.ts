@@ -21,6 +21,7 @@ export function newChange(rest: Partial<RankChange> = {}): RankChange {
   changes += 1;
   return {
     id: `chg_${changes}`,
+    group: 'the simulated group',
     state: 'pending',
     code: null,
     message: '',

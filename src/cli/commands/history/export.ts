@@ -53,7 +53,7 @@ const columns = [
   ...(['id', 'state', 'code', 'message', 'rankeeId', 'rankeeName', 'rankerId', 'rankerName', 'newRankId'] as const),
   ...(['roleId', 'rolesBefore', 'rolesAfter', 'by', 'keyId', 'placeId', 'command', 'requestedAt'] as const),
   ...(['finishedAt', 'dryRun', 'aim', 'oldRankName', 'prefix', 'webhookHost', 'undoOf', 'undoId'] as const),
-  'idempotencyKey',
+  ...(['idempotencyKey', 'group'] as const),
 ] satisfies Array<keyof ChangeDocument>;
 
 interface Shape {

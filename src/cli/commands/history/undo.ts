@@ -48,7 +48,7 @@ async function undo(cli: Cli, { undo: undoId, dryRun = false, ...options }: Undo
   refuseVague(options, undoId);
   const work = async (app: RankingApp) => {
     const selection = { ...(await selectionOf(app.store, options, refuse)), undoId };
-    const plan = await planUndo(app.store, selection);
+    const plan = await planUndo(app, selection);
     if (undoId !== undefined && plan.changes === 0) throw nothingOf(undoId);
     await warnOfKey(cli, app, selection);
     if (!dryRun && plan.members.length > 0) {
