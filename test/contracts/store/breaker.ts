@@ -95,10 +95,13 @@ export function breakerContract(at: StoreCase): void {
       await expect(begin(newDemotion(9))).rejects.toMatchObject({ code: 'key_paused' });
     });
 
-    test('promotions pass when it is used up, and so does everything where no limit is given', async () => {
+    test('promotions and what the operator does pass when it is used up, and so does everything where no limit is given', async () => {
       await begin(newDemotion(1));
       await begin(newDemotion(2));
       expect(await begin(newChange({ rankeeId: 3 }))).toBe(true);
+      await begin(newDemotion(31, { keyId: 'key_other' }));
+      const { keyId: _, placeId: _place, ...byOperator } = newDemotion(32, { by: operator });
+      expect(await begin(byOperator)).toBe(true);
       expect(await at.store.beginChange(newDemotion(4), { after: undefined })).toBe(true);
       expect(await isPaused('key_main')).toBe(false);
     });

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import type { RankChange } from '../../../src/core/model.ts';
 import type { StoreCase } from '../store-contract.ts';
-import { applied, awkwardText, largestId, newChange, operator, refused, unknown } from './samples.ts';
+import { applied, awkwardText, largestId, newChange, newKey, operator, refused, unknown } from './samples.ts';
 
 export function changeContract(at: StoreCase): void {
   const begin = (change: RankChange, after?: string) => at.store.beginChange(change, { after });
@@ -151,6 +151,27 @@ export function changeContract(at: StoreCase): void {
       expect(begun.filter(Boolean)).toHaveLength(1);
       expect(await at.store.listChanges({ limit: 9 })).toHaveLength(1);
       expect(await begin(newChange({ rankeeId: 8 }))).toBe(true);
+    });
+
+    test('a change begins only where its key is in force and its own place is listed and enabled, as it is kept', async () => {
+      const expiresAt = at.clock.now() + 1_000;
+      await at.store.createKey(newKey('main', { expiresAt }), operator);
+      await at.store.createKey(newKey('other'), operator);
+      await at.store.addEntries({ keyId: 'key_main', placeIds: [42, 43] }, operator);
+      await at.store.addEntries({ keyId: 'key_other', placeIds: [44] }, operator);
+      const from = (placeId: number, rest: Partial<RankChange> = {}) =>
+        begin(newChange({ rankeeId: placeId, placeId, ...rest }));
+      await at.other.setEntriesActive({ keyId: 'key_main', placeIds: [43], active: false }, operator);
+      const code = 'place_not_whitelisted';
+      await expect(from(43)).rejects.toMatchObject({ code, hint: expect.stringContaining('whitelist enable 43') });
+      await expect(from(44)).rejects.toMatchObject({ code, hint: expect.stringContaining('whitelist add 44') });
+      await at.clock.advance(999);
+      expect(await from(42)).toBe(true);
+      await at.clock.advance(1);
+      const expired = { code: 'invalid_key', internal: expect.stringContaining('expired') };
+      await expect(from(42, { rankeeId: 8 })).rejects.toMatchObject(expired);
+      expect(await from(44, { keyId: 'key_other' })).toBe(true);
+      expect(await at.store.listChanges({ limit: 9 })).toHaveLength(2);
     });
 
     test('a member with an unknown change gets no other until that is settled', async () => {
