@@ -10,11 +10,15 @@ export function lineContract(at: StoreCase): void {
       expect(await at.store.lookAhead({ rankeeId, holder: 'a' })).toMatchObject({ isNext: true });
     });
 
-    test('lets who came later wait for a ticket of another process until it is given back', async () => {
-      const ticket = await at.store.takeTicket({ rankeeId, holder: 'a', lifeMs });
+    test('lets who came later wait for tickets of other processes until each of them is given back', async () => {
+      const first = await at.store.takeTicket({ rankeeId, holder: 'a', lifeMs });
+      await at.other.takeTicket({ rankeeId, holder: 'b', lifeMs });
+      const second = await at.store.takeTicket({ rankeeId, holder: 'a', lifeMs });
       const { place, isNext } = await at.other.lookAhead({ rankeeId, holder: 'b' });
       expect(isNext).toBe(false);
-      await at.store.giveBack(ticket);
+      await at.store.giveBack(first);
+      expect(await at.other.lookAhead({ rankeeId, holder: 'b', place })).toStrictEqual({ place, isNext: false });
+      await at.store.giveBack(second);
       expect(await at.other.lookAhead({ rankeeId, holder: 'b', place })).toStrictEqual({ place, isNext: true });
     });
 
