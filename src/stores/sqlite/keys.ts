@@ -97,7 +97,6 @@ export function keyStore(db: Connection, clock: Pick<Clock, 'now'>): Omit<KeySto
     async pauseKey(change, by) {
       const now = clock.now();
       return db.write(() => {
-        requireKey(db, change.keyId, now);
         setPaused(db, change, { by, now });
         return requireKey(db, change.keyId, now);
       });

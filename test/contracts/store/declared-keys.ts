@@ -82,6 +82,14 @@ export function declaredKeyContract(at: StoreCase): void {
       expect(await audited()).toEqual(Array(3).fill('key.declare key_main'));
     });
 
+    test('end an older secret again where the clock was set back before its end', async () => {
+      await declare(declaration('main'));
+      await declare(declaration('main', { hash: newSecret('next').hash }));
+      at.clock.setWallClock(at.clock.now() - 3_600_000);
+      await declare(declaration('main', { hash: newSecret('next').hash }));
+      expect(present('main')).toMatchObject({ retiring: { until: at.clock.now() } });
+    });
+
     test('that are declared no more are revoked, and hold again under their id when they are put back', async () => {
       await declare(declaration('main', places(1)), declaration('other'));
       await at.clock.advance(1_000);

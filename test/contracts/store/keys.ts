@@ -206,6 +206,7 @@ export function keyContract(at: StoreCase): void {
       await expect(at.store.revokeKey('key_no', operator)).rejects.toMatchObject(missing);
       const pause = { keyId: 'key_no', paused: true, reason: '' };
       await expect(at.store.pauseKey(pause, operator)).rejects.toMatchObject(missing);
+      expect(await at.store.listAudit({ limit: 10 })).toEqual([]);
     });
 
     test('the audit tells every step of a key and never a secret or its hash', async () => {
