@@ -199,6 +199,7 @@ export function breakerContract(at: StoreCase): void {
       await expect(beginBy(by(2))).rejects.toMatchObject({ code: 'cooldown', retryAfterMs: 1 });
       await at.clock.advance(1);
       expect(await beginBy(by(2))).toBe(true);
+      await expect(beginBy(by(5))).rejects.toMatchObject({ code: 'cooldown', retryAfterMs: rankerCooldownMs });
     });
 
     test('counts neither what was refused, nor dry runs, nor quiet repetitions', async () => {

@@ -20,6 +20,7 @@ export function retentionContract(at: StoreCase): void {
       expect(second).toEqual({ removed: 1, next: expect.any(Number) });
       expect(await at.store.pruneChanges({ before: 4_000, after: second.next ?? 0, limit: 2 })).toEqual({ removed: 0 });
       expect(await left()).toEqual([4, 5]);
+      expect(await at.store.pruneChanges({ before: 4_000, after: 0, limit: 2 })).toEqual({ removed: 0 });
     });
 
     test('never removes an open change, nor one that ended later than it was asked for', async () => {
