@@ -75,6 +75,14 @@ test('a damaged database is store_unavailable and names the way to mend it', asy
   });
 });
 
+test('a database that has lost its workspace is store_unavailable and names the way to mend it', async () => {
+  const { store, db } = await openForFaults();
+  db.execute('DELETE FROM workspace');
+  const lost = { code: 'store_unavailable', hint: expect.stringContaining('put back a copy') };
+  await expect(store.getWorkspace()).rejects.toMatchObject(lost);
+  await expect(store.updateWorkspace({ active: true }, operator)).rejects.toMatchObject(lost);
+});
+
 test('a database that turned read-only is store_unavailable', async () => {
   const { store, db } = await openForFaults();
   db.execute('PRAGMA query_only = ON');
