@@ -1,6 +1,6 @@
 import type { ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import { readdirSync } from 'node:fs';
+import { readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { acquireDaemonLock, isDaemonRunning } from '../../../src/stores/sqlite/daemon-lock.ts';
@@ -67,4 +67,12 @@ test('the lock is one private file, made only by a daemon', async () => {
   await using _lock = await acquireDaemonLock(dataDir);
   expect(readdirSync(dataDir)).toEqual(['daemon.lock']);
   expect(modeOf(join(dataDir, 'daemon.lock'))).toBe('600');
+});
+
+test('another file under its name is told as such, not as a daemon that runs', async () => {
+  const dataDir = tempDir();
+  writeFileSync(join(dataDir, 'daemon.lock'), 'x'.repeat(5_000));
+  const other = { code: 'config_invalid', hint: expect.stringContaining('move it out') };
+  await expect(isDaemonRunning(dataDir)).rejects.toMatchObject(other);
+  await expect(acquireDaemonLock(dataDir)).rejects.toMatchObject(other);
 });
