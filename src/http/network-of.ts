@@ -19,7 +19,7 @@ const longestName = 45;
 function groupsOf(address: string): string[] {
   const [head = '', tail] = address
     .toLowerCase()
-    .replace(/:[\d.]+$/, ':0:0')
+    .replace(/:\d+\.[\d.]+$/, ':0:0')
     .split('::', 2);
   const groups = (text: string) => text.split(':').filter((group) => group !== '');
   const [before, after] = [groups(head), groups(tail ?? '')];
