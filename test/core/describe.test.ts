@@ -1,7 +1,8 @@
 import { expect, test } from 'vitest';
-import { memberTitle, roleTitle, successMessage } from '../../src/core/describe.ts';
+import { memberTitle, restoredMessage, roleTitle, successMessage } from '../../src/core/describe.ts';
 import type { RankRequest, Role, RoleKind } from '../../src/core/model.ts';
-import { rolePlan } from '../../src/core/role-plan.ts';
+import { restorePlan, rolePlan } from '../../src/core/role-plan.ts';
+import { newChange } from '../contracts/store/samples.ts';
 
 const named = (name: string, rank: number, kind: RoleKind = 'custom'): Role => ({ id: nextId++, name, rank, kind });
 let nextId = 1_000;
@@ -44,6 +45,17 @@ test('who had the rank already, and loses lower roles of the ladder, is told tha
 test('who leaves a role of the same rank is told which', () => {
   expect(told([muted], member)).toBe('Bob (7) is now Member (rank 1), was Muted (rank 1).');
   expect(told([vip], officer)).toBe('Bob (7) is now Officer (rank 20), was VIP (rank 20).');
+});
+
+test('who got roles back is told them, the highest first, and which changes in between went with them', () => {
+  const scheme = { roles, ladder: undefined };
+  const plan = restorePlan(scheme, { userId: 7, roleIds: [officer.id] }, [trainee.id, patron.id]);
+  const held = 'Bob (7) holds Patron (rank 90), Trainee (rank 10), Member (rank 1) again.';
+  expect(restoredMessage(request, { scheme, plan, between: [] })).toBe(held);
+  const between = [newChange({ id: 'chg_b' }), newChange({ id: 'chg_a' })];
+  expect(restoredMessage(request, { scheme, plan, between })).toBe(
+    `${held} This takes back chg_b, chg_a as well, made in between.`,
+  );
 });
 
 test('a name of up to 40 characters is told in full, a longer one is cut to as many', () => {
