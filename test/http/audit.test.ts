@@ -14,9 +14,10 @@ const rank = (app: TestApp, key: string, rest: Record<string, unknown> = {}) =>
 /** What the audit says of refused callers, once the daemon wrote it down. */
 async function refused(app: TestApp, clock: ManualClock): Promise<Array<[string, AuditEvent['detail']]>> {
   await clock.advance(60_000);
-  const events = await app.store.listAudit({ limit: 100 });
-  return events
-    .filter(({ action }) => action === 'caller.refused')
+  const told = async () =>
+    (await app.store.listAudit({ limit: 100 })).filter(({ action }) => action === 'caller.refused');
+  await expect.poll(told).not.toEqual([]); // all are written together
+  return (await told())
     .map(({ subject, detail }) => [subject, detail] as [string, AuditEvent['detail']])
     .sort(([a], [b]) => a.localeCompare(b));
 }
@@ -60,12 +61,14 @@ test('what was counted is written down when the daemon stops', async () => {
   expect(events.map(({ action }) => action)).toContain('caller.refused');
 });
 
-test('a refused change is in the audit once, as a change', async () => {
+test('a refused change is in the audit once, as a change; a request that is none is not in it', async () => {
   const clock = new ManualClock();
   await using app = await openTestApp({ clock, config: { policy: { protectedMembers: [1001] } } });
   await rank(app, await app.createKey());
   await rank(app, await app.createKey({ name: 'other' }), { rankeeId: 9000 });
-  expect(await refused(app, clock)).toEqual([]);
+  await rank(app, await app.createKey({ name: 'third' }), { rankeeId: 'nobody' });
+  await verify(app, undefined);
+  expect(await refused(app, clock)).toEqual([['missing_authorization', { count: 1, reason: '' }]]);
   const events = await app.store.listAudit({ limit: 100 });
   expect(events.filter(({ action }) => action === 'rank.refused')).toHaveLength(2);
 });
