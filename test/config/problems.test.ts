@@ -176,6 +176,13 @@ describe('a value that does not fit is refused', () => {
     expect(lines[0]?.replace(/^\S+ /, '')).toBe(complaint);
   });
 
+  test('a section that is none, also where a variable has a setting of it', () => {
+    const env = { RANKD_LOG_LEVEL: 'warn' };
+    expect(box.complaints('log: info', { env })).toEqual([
+      'rankd.yaml:1:6 log: is "info"; expected a mapping of settings',
+    ]);
+  });
+
   test('a list in the environment whose entry is no number', () => {
     const env = { RANKD_POLICY_PROTECTED_MEMBERS: '1,two,3' };
     expect(box.failure({ env }).message).toBe(`RANKD_POLICY_PROTECTED_MEMBERS: is "two"; expected ${ids}`);
