@@ -1,5 +1,5 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { isRankdError, RankdError } from '../errors.ts';
+import { RankdError } from '../errors.ts';
 import { answerTo } from './errors.ts';
 import type { HttpApp } from './server.ts';
 
@@ -27,7 +27,6 @@ function isAboutCaller({ code, internal }: RankdError): boolean {
 
 /** Fastify's own refusals, in rankd's words. */
 function fromFramework(error: unknown): unknown {
-  if (isRankdError(error)) return error;
   const { statusCode = 500 } = Object(error) as { statusCode?: number };
   if (statusCode < 500)
     return new RankdError('invalid_request', 'The request could not be read: check its address.', {

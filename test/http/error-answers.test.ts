@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { RankdError, reasons } from '../../src/errors.ts';
 import { statuses } from '../../src/http/errors.ts';
 import { expectError, messageOf } from '../support/answers.ts';
-import { openTestApp } from '../support/open-test-app.ts';
+import { openTestApp, place } from '../support/open-test-app.ts';
 import { afterSql, again, cases, dropAll, failing, rank, rankWith, rejectAll } from './error-cases.ts';
 
 test.each(Object.entries(cases))('%s', async (code, { options, provoke = rank(), ...expected }) => {
@@ -37,6 +37,24 @@ describe('what an error says', () => {
       expect(lines).toMatch(/no such table: rank_changes|inside of rankd/);
     },
   );
+
+  test('a mistake in rankd is told to the log with its stack, under the same id, and nothing of it to the game', async () => {
+    await using app = await openTestApp();
+    const key = await app.createKey();
+    app.app.store.findPresented = () => {
+      throw new TypeError('a mistake inside of rankd');
+    };
+    const answer = await app.post('/v1/apikey', { key, body: { placeid: place } });
+    expectError(answer, { status: 500, code: 'internal', error: 'Internal Server Error' });
+    expect(answer.text).not.toContain('inside of rankd');
+    const { requestId } = answer.json as { requestId: string };
+    const lines = app.logLines.map((line) => JSON.parse(line)).filter((line) => line.requestId === requestId);
+    const err = { type: 'TypeError', stack: expect.stringMatching(/inside of rankd.*error-answers\.test\.ts/s) };
+    expect(lines).toMatchObject([
+      { level: 'error', msg: 'request failed', err },
+      { level: 'warn', msg: 'request', status: 500 },
+    ]);
+  });
 
   test('an inbound limit answers with its headers, and holds per key', async () => {
     await using app = await openTestApp({ config: { limits: { rankPerMinute: 1, rankBurst: 1 } } });
