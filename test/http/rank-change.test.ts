@@ -1,9 +1,12 @@
+import { once } from 'node:events';
+import http from 'node:http';
 import { describe, expect, test } from 'vitest';
 import { loadConfig } from '../../src/config/load.ts';
 import { RankdError } from '../../src/errors.ts';
 import { LiveConfig } from '../../src/live-config.ts';
 import type { Platform } from '../../src/ports.ts';
 import { codeOf, messageOf, rankBody } from '../support/answers.ts';
+import { ManualClock } from '../support/manual-clock.ts';
 import { type Answer, openTestApp, place, type TestApp } from '../support/open-test-app.ts';
 import { holdReads, holdWrites, platformWith } from '../support/platform-with.ts';
 
@@ -91,6 +94,32 @@ test('success is not said where the platform accepts a change and drops it', asy
   await using app = await openTestApp({ platform: deaf });
   const answer = await rank(app, await app.createKey());
   expect([answer.status, codeOf(answer)]).toEqual([502, 'platform_credential']);
+});
+
+test('the time for an answer counts from when the head of its request arrived, however long the daemon runs', async () => {
+  const clock = new ManualClock();
+  await clock.advance(600_000);
+  const asked = Promise.withResolvers<number>();
+  await using app = await openTestApp({
+    clock,
+    platform: (group) =>
+      platformWith(group, {
+        getMember: async (userId, call) => {
+          asked.resolve(call.deadlineAt);
+          return group.getMember(userId, call);
+        },
+      }),
+  });
+  const arrivedAt = clock.monotonic();
+  const headers = { authorization: `Bearer ${await app.createKey()}` };
+  const request = http.request(`${app.url}/v1/ranker?placeid=${place}`, { method: 'POST', headers });
+  request.flushHeaders();
+  await expect.poll(() => app.app.inFlight).toBe(1);
+  await clock.advance(5_000);
+  request.end(JSON.stringify(rankBody()));
+  const [response] = (await once(request, 'response')) as [http.IncomingMessage];
+  response.resume();
+  expect(await asked.promise).toBe(arrivedAt + 20_000);
 });
 
 describe('while a change is under way', () => {
