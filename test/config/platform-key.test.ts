@@ -46,6 +46,12 @@ test('the key comes from the flag, then the environment, then the systemd creden
   expect(platform({ env }).key).toBe('from-variable-file');
   env['RANKD_PLATFORM_API_KEY'] = ' from-variable ';
   expect(platform({ env }).key).toBe('from-variable');
+  expect(platform({ env }).loaded.origins.get('platform.api_key')).toEqual({
+    source: 'environment',
+    at: 'RANKD_PLATFORM_API_KEY',
+    value: '[redacted]',
+    shadows: [{ source: 'environment', at: 'RANKD_PLATFORM_API_KEY_FILE', value: '[redacted]' }],
+  });
   expect(platform({ env, flags: { 'platform.api_key_file': 'flag.key' } }).key).toBe('from-flag-file');
 });
 
