@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { suggest } from '../../src/config/suggest.ts';
 
-const names = ['server.port', 'server.host', 'policy.max_rank', 'log.level'];
+const names = ['server.port', 'server.host', 'policy.max_rank', 'log.level', 'log'];
 
 test.each([
   ['server.prot', 'server.port'],
@@ -9,6 +9,7 @@ test.each([
   ['policy.maxRank', 'policy.max_rank'],
   ['policy.max-rank', 'policy.max_rank'],
   ['LOG.LEVEL', 'log.level'],
+  ['logs', 'log'],
 ])('%s means %s', (name, meant) => expect(suggest(name, names)).toBe(meant));
 
 test.each(['webhook', 'x', '', 'server.timeout', 'y'.repeat(100_000)])(
