@@ -183,6 +183,11 @@ describe('a plan with a ladder', () => {
 });
 
 describe('a plan without a ladder', () => {
+  test('cannot be put back where the group lists neither the roles of then nor one that every member has', () => {
+    const left = { roles: roles.filter(({ kind }) => kind !== 'base'), ladder: undefined };
+    expect(codeOf(() => restorePlan(left, member('low'), [idBase + 999]))).toBe('unknown_rank');
+  });
+
   test('keeps every lower role that was not the highest', () => {
     holds(withoutLadder, ({ scheme, member, target }) => {
       if (target.kind === 'base') return;
