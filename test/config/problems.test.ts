@@ -257,6 +257,15 @@ describe('variables that start with RANKD_', () => {
   });
 });
 
+test('a policy or a key can leave a single rank in reach', () => {
+  const key = `{ name: main, hash: ${'a'.repeat(64)}, min_rank: 20, max_rank: 20 }`;
+  box.write('rankd.yaml', `policy: {min_rank: 20, max_rank: 20}\nkeys: [${key}]`);
+  expect(box.load().config).toMatchObject({
+    policy: { minRank: 20, maxRank: 20 },
+    keys: [{ rules: { minRank: 20, maxRank: 20 } }],
+  });
+});
+
 test('a listener for metrics on the address of the server is refused, unless it is off or either port is any free one', () => {
   const complaint = 'metrics.port: is 7265; expected another port than that of the server (server.port)';
   expect(box.complaints('metrics: {enabled: true, port: 7265}')).toEqual([`rankd.yaml:1:32 ${complaint}`]);
