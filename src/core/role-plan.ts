@@ -14,7 +14,7 @@ export interface RolePlan {
   rankAfter: number;
 }
 
-/** The roles of a group, and those of them that form its promotion ladder (`undefined`: no ladder is configured). */
+/** The roles of a group, ascending by rank, and those of them that form its promotion ladder (`undefined`: none is configured). */
 export interface RoleScheme {
   roles: Role[];
   ladder: Role[] | undefined;
@@ -126,7 +126,7 @@ function notGivable(scheme: RoleScheme, named: Role[]): RankdError {
 export function resolveLadder(roles: Role[], ladder: number[]): Role[] {
   const named = new Set(ladder.map((entry) => ladderRole(roles, entry)));
   const isRung = (role: Role) => role.kind === 'base' || named.has(role);
-  const rungs = roles.filter(isRung).sort((a, b) => a.rank - b.rank);
+  const rungs = roles.filter(isRung);
   const clash = rungs.find((role, index) => role.rank === rungs[index + 1]?.rank);
   if (clash !== undefined) {
     throw ladderError(
