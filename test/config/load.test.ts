@@ -214,6 +214,14 @@ describe('the file', () => {
     expect(withoutPrivileges(() => box.failure().code)).toBe('no_permission');
   });
 
+  test('is not looked for in a folder that is closed to this user', () => {
+    chmodSync(box.path('.'), 0o755);
+    box.write('home/.config/rankd/rankd.yaml', 'server: {port: 1}');
+    chmodSync(box.path('home'), 0);
+    expect(withoutPrivileges(() => box.load().config.server.port)).toBe(7265);
+    chmodSync(box.path('home'), 0o755);
+  });
+
   test.each([
     ['is empty', ''],
     ['is all comments', '# server:\n#   port: 1\n'],
