@@ -1,4 +1,4 @@
-import { execFile } from 'node:child_process';
+import { execFile, execFileSync } from 'node:child_process';
 import {
   closeSync,
   copyFileSync,
@@ -6,7 +6,10 @@ import {
   openSync,
   readdirSync,
   readFileSync,
+  readlinkSync,
+  renameSync,
   statSync,
+  symlinkSync,
   writeFileSync,
 } from 'node:fs';
 import { join } from 'node:path';
@@ -107,6 +110,50 @@ try: choose another name, or replace it with --force
   expect(readFileSync(home.path('copy.db'), 'utf8')).toBe('mine');
   expect((await home.here(['backup', '--force', 'copy.db'])).code).toBe(0);
   expect(contentOf(home.path('copy.db')).keys).toEqual(['game']);
+});
+
+test.each([[], ['--force']])('what is no file, or leads to none, is never replaced (%j)', async (...options) => {
+  execFileSync('mkfifo', [home.path('pipe')]);
+  symlinkSync('/dev/null', home.path('link'));
+  for (const name of ['pipe', 'link']) {
+    expect(await home.here(['backup', ...options, name])).toMatchObject({
+      code: 2,
+      stdout: '',
+      stderr: `error: ${home.path(name)} is neither a file nor a folder; no backup can take its place.
+try: choose another name; \`rankd backup -\` writes to standard output
+`,
+    });
+  }
+  expect(statSync(home.path('pipe')).isFIFO()).toBe(true);
+  expect(readlinkSync(home.path('link'))).toBe('/dev/null');
+});
+
+test('behind a link the file that it leads to is replaced, unless that is the database', async () => {
+  mkdirSync(home.path('disk'));
+  writeFileSync(home.path('disk/copy.db'), 'mine');
+  symlinkSync('disk/copy.db', home.path('link.db'));
+  expect((await home.here(['backup', 'link.db'])).code).toBe(4);
+  expect((await home.here(['backup', '--force', 'link.db'])).code).toBe(0);
+  expect(readlinkSync(home.path('link.db'))).toBe('disk/copy.db');
+  expect(contentOf(home.path('disk/copy.db')).keys).toEqual(['game']);
+
+  const database = join(home.dataDir, 'rankd.db');
+  const before = readFileSync(database);
+  symlinkSync(database, home.path('database.db'));
+  const result = await home.here(['backup', '--force', 'database.db']);
+  expect(result).toMatchObject({ code: 2, stdout: '' });
+  expect(result.stderr).toContain('a backup would destroy it');
+  expect(readFileSync(database).equals(before)).toBe(true);
+});
+
+test('the file that a linked database is in is refused as the database itself', async () => {
+  const database = join(home.dataDir, 'rankd.db');
+  renameSync(database, home.path('real.db'));
+  symlinkSync(home.path('real.db'), database);
+  for (const name of ['real.db', database]) {
+    expect((await home.here(['backup', '--force', name])).stderr).toContain('a backup would destroy it');
+  }
+  expect((await home.json<{ keys: unknown[] }>('key', 'list')).keys).toHaveLength(1);
 });
 
 test('two backups to one name at the same moment: one is kept, the other is told', async () => {

@@ -32,7 +32,7 @@ export function backupCommand(program: Command, cli: Cli): void {
 async function copy(cli: Cli, { file, mayReplace }: { file: string; mayReplace: boolean }): Promise<void> {
   const to = resolve(cli.io.cwd, file);
   const backup = await whileWorking(cli.line, 'copying the database', () =>
-    backUp({ dataDir: cli.dataDir, to, mayReplace }),
+    backUp({ dataDir: cli.dataDir, file: to, mayReplace }),
   );
   const document = documentOf({ file: to, ...backup });
   cli.print({ backup: document }, facts(document));

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { closeSync, openSync, readSync, realpathSync, rmSync, statSync } from 'node:fs';
+import { closeSync, existsSync, openSync, readSync, realpathSync, rmSync, statSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { RankdError } from '../../errors.ts';
 import { copyDatabase } from './copy-database.ts';
@@ -13,14 +13,22 @@ export interface Backup extends Pick<Examination, 'schema' | 'rows'> {
   bytes: number;
 }
 
+export interface BackupOrder {
+  dataDir: string;
+  /** Absolute path; that of a link stands for the file that it leads to. */
+  file: string;
+  mayReplace: boolean;
+}
+
 /**
- * Copies one moment of the database to `to` (an absolute path) while others use it. The copy was read back and found whole
- * before it gets its name. Throws as `writeWhole`; also `not_found`, `schema_newer`, and `usage` for a file of rankd's own.
+ * Copies one moment of the database to `file` while others use it. The copy was read back and found whole before it gets its
+ * name. Throws as `writeWhole`; also `not_found`, `schema_newer`, and `usage` for a file of rankd's own and for what is no file.
  */
-export function backUp({ dataDir, to, mayReplace }: { dataDir: string; to: string; mayReplace: boolean }): Backup {
-  refuseOwnFile(dataDir, to);
+export function backUp({ dataDir, file, mayReplace }: BackupOrder): Backup {
+  const to = behindLinks(file);
+  if ([file, to].some((path) => isOwnFile(dataDir, path))) throw ownFile(file);
   const unfinished = `${to}.unfinished-${randomBytes(4).toString('hex')}`;
-  return writeWhole({ to, unfinished, mayReplace }, (file) => copyVerified(dataDir, file));
+  return writeWhole({ to, unfinished, mayReplace }, (copy) => copyVerified(dataDir, copy));
 }
 
 /** As `backUp`, into a stream: the copy is made beside the database, and is nameless by the time it is sent. */
@@ -74,14 +82,28 @@ function missingIn(copied: Map<string, number>, reached: Map<string, number>): s
   return short && `it ends before row ${short[1]} of ${short[0]}`;
 }
 
-function refuseOwnFile(dataDir: string, to: string): void {
-  if (!isOwnName(basename(to)) || !isSameFolder(dirname(to), dataDir)) return;
-  throw new RankdError('usage', `${to} is a file that rankd works with; a backup would destroy it.`, {
-    hint: `choose another name, such as ${join(dirname(to), 'backup.db')}`,
+/** The file that is to be replaced; the path itself where there is none. A folder is told of as that by who writes. */
+function behindLinks(path: string): string {
+  if (!existsSync(path)) return path;
+  const found = statSync(path);
+  if (found.isFile()) return realpathSync(path);
+  if (found.isDirectory()) return path;
+  throw new RankdError('usage', `${path} is neither a file nor a folder; no backup can take its place.`, {
+    hint: 'choose another name; `rankd backup -` writes to standard output',
   });
 }
 
-function isSameFolder(one: string, other: string): boolean {
+function isOwnFile(dataDir: string, path: string): boolean {
+  return (isOwnName(basename(path)) && isSame(dirname(path), dataDir)) || isSame(path, join(dataDir, databaseName));
+}
+
+function ownFile(path: string): RankdError {
+  return new RankdError('usage', `${path} is a file that rankd works with; a backup would destroy it.`, {
+    hint: `choose another name, such as ${join(dirname(path), 'backup.db')}`,
+  });
+}
+
+function isSame(one: string, other: string): boolean {
   try {
     return realpathSync(one) === realpathSync(other);
   } catch {

@@ -39,7 +39,7 @@ async function worn(): Promise<{ dataDir: string; file: string }> {
   const [dataDir, left] = [tempDir(), tempDir()];
   const file = join(tempDir(), 'backup.db');
   const store = await openStore({ engine: 'sqlite', dataDir, clock });
-  backUp({ dataDir, to: file, mayReplace: false });
+  backUp({ dataDir, file, mayReplace: false });
   await store.updateWorkspace({ plan: 'free' }, 'cli:ann@host');
   cpSync(dataDir, left, { recursive: true });
   await store.close();
