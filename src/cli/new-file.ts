@@ -4,7 +4,6 @@ import {
   constants,
   existsSync,
   fsyncSync,
-  lstatSync,
   openSync,
   renameSync,
   rmSync,
@@ -12,7 +11,7 @@ import {
 } from 'node:fs';
 import { dirname } from 'node:path';
 import { codeOf } from '../error-code.ts';
-import { alreadyThere, asFileError } from '../stores/sqlite/file-error.ts';
+import { alreadyThere, asFileError, refuseExisting } from '../stores/sqlite/file-error.ts';
 
 export interface NewFile {
   /** Absolute. */
@@ -31,7 +30,7 @@ export function requireRoom(file: string, hint = anotherName): void {
   } catch (cause) {
     throw asFileError(cause, file);
   }
-  if (lstatSync(file, { throwIfNoEntry: false }) !== undefined) throw alreadyThere(file, hint);
+  refuseExisting(file, hint);
 }
 
 /** Makes a file that was not there, and that is on the disk then. Throws as `requireRoom`, and `store_unavailable` where the disk is full. */

@@ -8,6 +8,7 @@ import {
   readFileSync,
   readlinkSync,
   renameSync,
+  rmSync,
   statSync,
   symlinkSync,
   writeFileSync,
@@ -144,6 +145,21 @@ test('behind a link the file that it leads to is replaced, unless that is the da
   expect(result).toMatchObject({ code: 2, stdout: '' });
   expect(result.stderr).toContain('a backup would destroy it');
   expect(readFileSync(database).equals(before)).toBe(true);
+});
+
+test('a link that leads nowhere is there already, and only --force replaces it', async () => {
+  for (const target of ['missing.db', 'link.db']) {
+    symlinkSync(target, home.path('link.db'));
+    expect(await home.here(['backup', 'link.db'])).toMatchObject({
+      code: 4,
+      stderr: expect.stringContaining('link.db already exists and was left as it is.\ntry: '),
+    });
+    expect(readlinkSync(home.path('link.db'))).toBe(target);
+    expect((await home.here(['backup', '--force', 'link.db'])).code).toBe(0);
+    expect(readdirSync(home.cwd)).toEqual(['link.db']);
+    expect(contentOf(home.path('link.db')).keys).toEqual(['game']);
+    rmSync(home.path('link.db'));
+  }
 });
 
 test('the file that a linked database is in is refused as the database itself', async () => {

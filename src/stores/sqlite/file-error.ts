@@ -1,4 +1,4 @@
-import { statSync } from 'node:fs';
+import { existsSync, lstatSync, statSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { codeOf } from '../../error-code.ts';
 import { RankdError } from '../../errors.ts';
@@ -11,9 +11,14 @@ export function asFileError(error: unknown, file: string): unknown {
   return new RankdError(code, message, { hint, cause: error });
 }
 
+/** Throws `alreadyThere` where anything has that name, be it a link that leads nowhere. */
+export function refuseExisting(file: string, hint: string): void {
+  if (lstatSync(file, { throwIfNoEntry: false }) !== undefined) throw alreadyThere(file, hint);
+}
+
 /** What is in the place of a new file: `already_exists`, or `usage` for a folder. */
 export function alreadyThere(file: string, hint: string): RankdError {
-  const isFolder = statSync(file, { throwIfNoEntry: false })?.isDirectory();
+  const isFolder = existsSync(file) && statSync(file).isDirectory();
   const message = `${file} already exists and was left as it is.`;
   const { code, ...told } = isFolder ? folder(file) : { code: 'already_exists' as const, message, hint };
   return new RankdError(code, told.message, { hint: told.hint });

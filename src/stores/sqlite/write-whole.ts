@@ -1,7 +1,7 @@
-import { closeSync, existsSync, fsyncSync, linkSync, openSync, renameSync, rmSync } from 'node:fs';
+import { closeSync, fsyncSync, linkSync, openSync, renameSync, rmSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { codeOf } from '../../error-code.ts';
-import { alreadyThere, asFileError } from './file-error.ts';
+import { asFileError, refuseExisting } from './file-error.ts';
 
 export interface WholeFile {
   to: string;
@@ -19,7 +19,7 @@ export interface WholeFile {
  */
 export function writeWhole<T>({ to, unfinished, mayReplace }: WholeFile, write: (unfinished: string) => T): T {
   try {
-    if (!mayReplace && existsSync(to)) throw alreadyThere(to, replaceable);
+    if (!mayReplace) refuseExisting(to, replaceable);
     removeDatabase(unfinished);
     closeSync(openSync(unfinished, 'wx', 0o600));
     try {
@@ -53,7 +53,7 @@ function linkNew(from: string, to: string): void {
   try {
     linkSync(from, to);
   } catch (error) {
-    if (existsSync(to)) throw alreadyThere(to, replaceable);
+    refuseExisting(to, replaceable);
     if (!['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS'].includes(codeOf(error))) throw error;
     renameSync(from, to);
   }
