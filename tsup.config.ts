@@ -51,6 +51,7 @@ const shared = [
   'core/shorten',
   'config/duration',
   'config/locate',
+  'config/moment',
   'config/problem',
 ];
 

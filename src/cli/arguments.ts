@@ -1,6 +1,7 @@
 import { InvalidArgumentError } from 'commander';
 import { systemClock } from '../clock.ts';
 import { parseDuration } from '../config/duration.ts';
+import { parseMoment } from '../config/moment.ts';
 import { isKeyName } from '../core/api-key.ts';
 
 /** Parsers for arguments and options. What they refuse is a usage error that names the option. */
@@ -69,15 +70,12 @@ const longestMs = 36_500 * 86_400_000;
 /** Epoch milliseconds: a time that long ago, or a date or time of UTC or with an offset. */
 export function moment(text: string): number {
   const ago = parseDuration(text);
-  const at = ago === undefined ? (isoPattern.test(text) ? Date.parse(text) : Number.NaN) : systemClock.now() - ago;
-  if (Number.isSafeInteger(at)) return at;
+  const at = ago === undefined ? parseMoment(text) : systemClock.now() - ago;
+  if (at !== undefined) return at;
   throw new InvalidArgumentError(
     'It must be a duration such as 24h (that long ago), or a time such as 2026-05-01T18:00Z.',
   );
 }
-
-/** Without an offset, a time would mean another one on each machine. */
-const isoPattern = /^\d{4}-\d\d-\d\d(T\d\d:\d\d(:\d\d(\.\d{1,3})?)?(Z|[+-]\d\d:\d\d))?$/;
 
 export function filled(text: string): string {
   if (text !== '') return text;

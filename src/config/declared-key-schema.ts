@@ -1,12 +1,13 @@
 import * as z from 'zod';
 import { isKeyName } from '../core/api-key.ts';
 import { directions, scopes } from '../core/model.ts';
+import { parseMoment } from './moment.ts';
 import { ids, oneOf, whole } from './values.ts';
 
 const nameError =
   '1 to 64 letters, digits, dots, dashes or underscores, beginning with a letter or digit, and no secret';
 const hashError = 'the 64 hex digits that `rankd key hash -` prints; never the secret itself';
-const timeError = 'a time such as "2027-01-31T00:00:00Z"';
+const timeError = 'a date, or a time with its offset, such as "2027-01-31T00:00:00Z"';
 
 /** One entry of `keys`. */
 export const declaredKey = z
@@ -27,13 +28,12 @@ export const declaredKey = z
         .describe('What it may do.'),
       expires_at: z
         .string({ error: timeError })
-        .refine((text) => /^\d{4}-\d\d-\d\d/.test(text) && !Number.isNaN(Date.parse(text)), {
-          error: timeError,
-          abort: true,
-        })
-        .transform((text) => Date.parse(text))
+        .refine((text) => parseMoment(text) !== undefined, { error: timeError, abort: true })
+        .transform(parseMoment)
         .optional()
-        .describe('Not accepted from then on; without it, as long as it stands here.'),
+        .describe(
+          'A date, or a time with its offset: not accepted from then on; without it, as long as it stands here.',
+        ),
       max_rank: whole(1, 254).optional().describe('Nothing above this rank.'),
       min_rank: whole(1, 254).optional().describe('Nothing below this rank.'),
       direction: oneOf(directions).optional().describe('Only changes up or down.'),

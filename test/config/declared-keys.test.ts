@@ -75,6 +75,25 @@ test.each([
   expect(problemOf(...lines)).toMatch(problem);
 });
 
+test.each([
+  ['2030-01-31', '2030-01-31T00:00:00.000Z'],
+  ['2028-02-29T12:30Z', '2028-02-29T12:30:00.000Z'],
+  ['2030-01-31T00:00:00.123456Z', '2030-01-31T00:00:00.123Z'],
+  ['2030-01-31 00:00:00+02:00', '2030-01-30T22:00:00.000Z'],
+])('a key expires at %s', (text, expected) => {
+  expect(problemOf(name, hashed, `    expires_at: ${text}`)).toBe('');
+  expect(new Date(box.load().config.keys[0]?.expiresAt ?? 0).toISOString()).toBe(expected);
+});
+
+test.each(['2030-02-30', '2030-02-30T00:00:00Z', '2030-01-31T00:00:00', '2030-01-31 (x)'])(
+  'a key does not expire at %s, which is no date or means another moment on each machine',
+  (text) => {
+    expect(problemOf(name, hashed, `    expires_at: "${text}"`)).toContain(
+      `expires_at: is "${text}"; expected a date, or a time with its offset, such as "2027-01-31T00:00:00Z"`,
+    );
+  },
+);
+
 test('a secret in the wrong place is refused and never repeated', () => {
   const { secret } = mintKey('live');
   for (const lines of [

@@ -23,6 +23,8 @@ test.each<[args: string[], code: number, words: RegExp]>([
   [['history', 'export', '--json', '--format', 'csv'], 2, /--json/],
   [['audit', 'list', '--json', '--export', 'csv'], 2, /--json/],
   [['audit', 'list', '--follow', '--until', '1h'], 2, /--follow.*--until|--until.*--follow/],
+  [['history', 'list', '--since', '2026-02-30'], 2, /--since/],
+  [['history', 'undo', '--key', 'game', '--until', '2026-04-31T12:00Z'], 2, /--until/],
 ])('%j ends with %i and says why', async (args, code, words) => {
   const home = await homeWithKey();
   mkdirSync(home.path('folder'));
