@@ -6,6 +6,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import { isatty } from 'node:tty';
 import type { Io } from './cli/io.ts';
 import { homeFolder } from './config/locate.ts';
+import { RankdError } from './errors.ts';
 import { version } from './version.ts';
 
 /** The process edge: the only file that touches `process`. */
@@ -74,7 +75,9 @@ const io: Io = {
   readStdin,
   readSecret: (question) => (process.stdin.isTTY ? askHidden(question) : readStdin()),
   env: process.env,
-  cwd: process.cwd(),
+  get cwd() {
+    return currentFolder();
+  },
   nodeVersion: process.versions.node,
   pid: process.pid,
   command: [process.execPath, join(packageDir, 'bin', 'rankd.js')],
@@ -155,6 +158,18 @@ async function answer(lines: Interface, question: string): Promise<string> {
   const line = await lines.question(question);
   lines.off('close', leave).close();
   return line;
+}
+
+/** Whoever started rankd may stand in a folder that was removed. */
+function currentFolder(): string {
+  try {
+    return process.cwd();
+  } catch (cause) {
+    throw new RankdError('not_found', 'The folder that rankd was started in does not exist any more.', {
+      hint: 'cd to a folder that exists, then run the command again',
+      cause,
+    });
+  }
 }
 
 /** Containers may run as a user id that has no name. */

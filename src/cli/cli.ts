@@ -49,7 +49,7 @@ export class Cli {
   }
 
   get dataDir(): string {
-    return dataDirectory({ flag: this.options.dataDir, env: this.io.env, home: this.io.home });
+    return dataDirectory(this.options.dataDir, this.io);
   }
 
   /** The result: `text` for a person, or `document` as one JSON document. */

@@ -25,7 +25,8 @@ export interface Io {
   /** A secret from standard input: all of it, or on a terminal the line typed at `question`, which is not shown. */
   readSecret(question: string): Promise<string>;
   env: Record<string, string | undefined>;
-  cwd: string;
+  /** Throws `not_found` where the folder was removed. */
+  readonly cwd: string;
   nodeVersion: string;
   pid: number;
   /** How this command line was started: Node.js and rankd, as absolute paths. */

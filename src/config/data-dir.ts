@@ -1,15 +1,17 @@
 import { isAbsolute, join, resolve } from 'node:path';
 
 export interface DataDirSources {
-  /** `--data-dir`. */
-  flag?: string | undefined;
   env: Record<string, string | undefined>;
   home: string;
+  /** Asked for a relative directory only: it may have been removed. */
+  readonly cwd: string;
 }
 
-/** Where the database lives, as an absolute path: the flag, RANKD_DATA_DIR, systemd's directory, else the user's own. */
-export function dataDirectory({ flag, env, home }: DataDirSources): string {
-  return resolve(flag || env['RANKD_DATA_DIR'] || stateDirectory(env) || join(dataHome(env, home), 'rankd'));
+/** Where the database lives, as an absolute path: the flag `--data-dir`, RANKD_DATA_DIR, systemd's directory, else the user's own. */
+export function dataDirectory(flag: string | undefined, sources: DataDirSources): string {
+  const { env, home } = sources;
+  const named = flag || env['RANKD_DATA_DIR'] || stateDirectory(env) || join(dataHome(env, home), 'rankd');
+  return isAbsolute(named) ? resolve(named) : resolve(sources.cwd, named);
 }
 
 /** systemd lists every StateDirectory= of the unit, separated by colons. */

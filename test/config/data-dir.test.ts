@@ -1,29 +1,29 @@
 import { readFileSync } from 'node:fs';
-import { resolve } from 'node:path';
 import { expect, test } from 'vitest';
 import { dataDirectory } from '../../src/config/data-dir.ts';
 
 const home = '/home/owner';
+const cwd = '/work';
 
 test('the data directory is the flag, else RANKD_DATA_DIR, else systemd’s, else the user’s', () => {
   const env: Record<string, string> = {};
-  expect(dataDirectory({ env, home })).toBe('/home/owner/.local/share/rankd');
+  expect(dataDirectory(undefined, { env, home, cwd })).toBe('/home/owner/.local/share/rankd');
   env['XDG_DATA_HOME'] = '/xdg';
-  expect(dataDirectory({ env, home })).toBe('/xdg/rankd');
+  expect(dataDirectory(undefined, { env, home, cwd })).toBe('/xdg/rankd');
   env['STATE_DIRECTORY'] = '/var/lib/rankd:/var/lib/other';
-  expect(dataDirectory({ env, home })).toBe('/var/lib/rankd');
+  expect(dataDirectory(undefined, { env, home, cwd })).toBe('/var/lib/rankd');
   env['RANKD_DATA_DIR'] = '/data';
-  expect(dataDirectory({ env, home })).toBe('/data');
-  expect(dataDirectory({ flag: '/flag', env, home })).toBe('/flag');
+  expect(dataDirectory(undefined, { env, home, cwd })).toBe('/data');
+  expect(dataDirectory('/flag', { env, home, cwd })).toBe('/flag');
 });
 
 test('what is empty counts as not set, and a relative XDG_DATA_HOME is ignored', () => {
   const env = { RANKD_DATA_DIR: '', STATE_DIRECTORY: '', XDG_DATA_HOME: 'relative' };
-  expect(dataDirectory({ flag: '', env, home })).toBe('/home/owner/.local/share/rankd');
+  expect(dataDirectory('', { env, home, cwd })).toBe('/home/owner/.local/share/rankd');
 });
 
 test('a relative directory is taken from the current one', () => {
-  expect(dataDirectory({ flag: 'data', env: {}, home })).toBe(resolve('data'));
+  expect(dataDirectory('data', { env: {}, home, cwd })).toBe('/work/data');
 });
 
 test.each(['data-dir', 'locate', 'duration', 'secret', 'suggest'])(

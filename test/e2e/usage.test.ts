@@ -1,6 +1,7 @@
+import { execFile } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
-import { CliHome, runCli } from '../support/run-cli.ts';
+import { binary, CliHome, runCli } from '../support/run-cli.ts';
 
 test.concurrent.each([
   [[], 'rankd'],
@@ -48,6 +49,28 @@ test.concurrent('a duration that no calendar holds is wrong usage, and no key is
   expect(await home.json('key', 'list')).toMatchObject({ keys: [] });
 });
 
+describe.concurrent('in a folder that was removed', () => {
+  const message = 'The folder that rankd was started in does not exist any more.';
+  const hint = 'cd to a folder that exists, then run the command again';
+
+  test.each(['--data-dir data key list', 'backup copy.db', 'serve', 'init --group 1', 'config check'])(
+    '%s says so',
+    async (line) => {
+      expect(await inRemovedFolder(line)).toEqual({ code: 3, stdout: '', stderr: `error: ${message}\ntry: ${hint}\n` });
+      const { code, stdout, stderr } = await inRemovedFolder(`${line} --json`);
+      expect({ code, stdout }).toEqual({ code: 3, stdout: '' });
+      expect(JSON.parse(stderr)).toMatchObject({ success: false, code: 'not_found', message, try: hint });
+    },
+  );
+
+  test.each(['--version', '--help', 'key create --help', 'completion bash'])(
+    '%s is answered all the same',
+    async (line) => {
+      expect(await inRemovedFolder(line)).toMatchObject({ code: 0, stdout: expect.stringMatching(/./), stderr: '' });
+    },
+  );
+});
+
 describe.concurrent('started by npx, which leaves no rankd on the path', () => {
   const env = { npm_command: 'exec' };
 
@@ -76,3 +99,14 @@ describe.concurrent('started by npx, which leaves no rankd on the path', () => {
     expect(throughNpx.stdout).toBe(plain.stdout);
   });
 });
+
+async function inRemovedFolder(line: string): Promise<{ code: number; stdout: string; stderr: string }> {
+  using home = new CliHome();
+  const script = `rmdir "$PWD" && exec '${process.execPath}' '${binary}' ${line}`;
+  const env = { PATH: process.env['PATH'], HOME: home.folder, RANKD_DATA_DIR: home.dataDir };
+  return await new Promise((resolve) => {
+    execFile('bash', ['-c', script], { cwd: home.cwd, env }, (error, stdout, stderr) =>
+      resolve({ code: error === null ? 0 : Number(error.code), stdout, stderr }),
+    );
+  });
+}

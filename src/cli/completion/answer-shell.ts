@@ -16,7 +16,7 @@ export async function answerShell(program: Command, line: readonly string[], io:
   const current = (line.at(-1) ?? ':').slice(1);
   try {
     const answer = await complete(program, { words, current }, async (query) =>
-      namesIn(dataDirectory({ flag: dataDirFlag(words), env: io.env, home: io.home }), query),
+      namesIn(dataDirectory(dataDirFlag(words), io), query),
     );
     if (typeof answer === 'string') io.stdout(`:${answer}\n`);
     else io.stdout(answer.map(({ value, description }) => `${value}\t${description}\n`).join(''));
