@@ -64,15 +64,27 @@ export function hintOf({ code, hint }: RankdError): string {
   return hint ?? usualHints[code] ?? 'rankd --help';
 }
 
+export interface ErrorFormat {
+  asJson: boolean;
+  /** With the cause, where there is one. */
+  isVerbose?: boolean;
+}
+
 /** The two lines of an error on a terminal, or its JSON document. */
-export function formatError(error: RankdError, { asJson }: { asJson: boolean }): string {
+export function formatError(error: RankdError, { asJson, isVerbose = false }: ErrorFormat): string {
   const hint = hintOf(error);
   const { code, retryAfterMs } = error;
   const message = withoutKeys(error.message);
   const shown =
     code === 'config_invalid' || error instanceof ConfigError ? printableLines(message) : printable(message);
-  if (!asJson) return `error: ${shown}\ntry: ${printableLines(hint)}\n`;
+  const stack = isVerbose && error.cause instanceof Error ? withoutKeys(`${error.cause.stack}`) : undefined;
+  if (!asJson) {
+    const lines = `error: ${shown}\ntry: ${printableLines(hint)}\n`;
+    return stack === undefined ? lines : `${lines}${printableLines(stack)}\n`;
+  }
   const retryAfter = retryAfterMs === undefined ? {} : { retryAfter: Math.ceil(retryAfterMs / 1000) };
   const problems = error instanceof ConfigError ? { problems: error.problems } : {};
-  return jsonLine({ v: 1, success: false, error: reasons[code], code, message, try: hint, ...retryAfter, ...problems });
+  const cause = stack === undefined ? {} : { cause: stack };
+  const told = { error: reasons[code], code, message, try: hint };
+  return jsonLine({ v: 1, success: false, ...told, ...retryAfter, ...problems, ...cause });
 }

@@ -55,8 +55,8 @@ export async function runCli(argv: string[], io: Io): Promise<number> {
       return 0;
     }
     const error = asRankdError(cause);
-    io.stderr(asTyped(formatError(error, { asJson }), program, io.env));
-    if (program.opts()['verbose'] && error.cause instanceof Error) io.stderr(`${error.cause.stack}\n`);
+    const isVerbose = program.opts()['verbose'] === true;
+    io.stderr(asTyped(formatError(error, { asJson, isVerbose }), program, io.env));
     return exitCodes[error.code];
   }
 }

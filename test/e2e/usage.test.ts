@@ -41,6 +41,21 @@ test.concurrent('an API key in the wrong argument or the wrong file is not repea
   }
 });
 
+test.concurrent('-v tells the cause of an error, with --json in the one document', async () => {
+  using home = new CliHome();
+  writeFileSync(home.path('rankd.db'), 'no database'.repeat(100));
+  const options = { dataDir: home.cwd };
+  expect((await home.run(['key', 'list', '-v'], options)).stderr).toMatch(
+    /^error: .+\ntry: .+\nSqliteError: .+\n +at /,
+  );
+  const asJson = await home.run(['key', 'list', '-v', '--json'], options);
+  expect(asJson.json()).toMatchObject({
+    code: 'config_invalid',
+    cause: expect.stringMatching(/^SqliteError: .+\n +at /),
+  });
+  expect((await home.run(['key', 'list', '--json'], options)).json()).not.toHaveProperty('cause');
+});
+
 test.concurrent('a duration that no calendar holds is wrong usage, and no key is made', async () => {
   using home = new CliHome();
   const { code, stderr } = await home.run(['key', 'create', 'game', '--expires', '99999999d']);
