@@ -1,3 +1,4 @@
+import { withShare } from '../clock.ts';
 import type { Credential, Group, Member, Role } from '../core/model.ts';
 import { isRankdError, RankdError } from '../errors.ts';
 import type { CallContext, Clock, Pace, Platform, RoleWrite, Room, WriteKind } from '../ports.ts';
@@ -16,7 +17,7 @@ import {
   readMemberPage,
   readRolePage,
 } from './upstream/resources.ts';
-import { withKinds } from './upstream/role-kinds.ts';
+import { needsFlag, withKinds } from './upstream/role-kinds.ts';
 import type { UpstreamTuning } from './upstream/tuning.ts';
 
 export interface OpenCloudOptions {
@@ -32,9 +33,14 @@ export interface OpenCloudOptions {
 }
 
 export interface OpenCloudTuning extends UpstreamTuning {
-  /** How long the public role list may keep the role list waiting. */
+  /** How long the public role list may keep the role list waiting at most. */
   legacyPatienceMs: number;
 }
+
+/** Of the time a call has left: most groups' roles can be told without the public list. */
+const legacyShare = 0.25;
+/** How long it is not asked again after it was in vain: where it can't be reached, only now and then a call waits for it. */
+const legacyRestMs = 300_000;
 
 /** A group has at most 40 roles, two pages: more pages than this are a fault. */
 const mostPages = 50;
@@ -52,6 +58,8 @@ export class OpenCloudPlatform implements Platform {
   readonly #gates: Record<Operation, RateGate>;
   /** Never changes while the group exists, so it is asked for once. */
   #flaggedBaseId: number | undefined;
+  /** On `Clock.monotonic()`: until then the public list is asked only where the role list can't do without it. */
+  #legacyRestsUntil = 0;
 
   /** Throws `config_invalid` where `apiKey` can't be a key. */
   constructor({
@@ -77,8 +85,9 @@ export class OpenCloudPlatform implements Platform {
   }
 
   async roles(call: CallContext): Promise<Role[]> {
-    const [listed, flaggedBaseId] = await Promise.all([this.#listRoles(call), this.#findFlaggedBase(call)]);
-    return withKinds(listed, flaggedBaseId);
+    const listed = await this.#listRoles(call);
+    this.#flaggedBaseId ??= needsFlag(listed) ? await this.#askFlaggedBase(call) : await this.#tryFlaggedBase(call);
+    return withKinds(listed, this.#flaggedBaseId);
   }
 
   async getMember(userId: number, call: CallContext): Promise<Member | undefined> {
@@ -179,14 +188,21 @@ export class OpenCloudPlatform implements Platform {
     return [...roles.values()];
   }
 
-  /** The role that the public list flags as base; `undefined` where it can't be had: the role list does without. */
-  async #findFlaggedBase(call: CallContext): Promise<number | undefined> {
+  /** For a role list that does without: takes a part of the time that is left, and none for a while after it was in vain. */
+  async #tryFlaggedBase(call: CallContext): Promise<number | undefined> {
+    if (this.#clock.monotonic() < this.#legacyRestsUntil) return undefined;
+    const flaggedBaseId = await this.#askFlaggedBase(withShare(call, { clock: this.#clock, share: legacyShare }));
+    if (flaggedBaseId === undefined) this.#legacyRestsUntil = this.#clock.monotonic() + legacyRestMs;
+    return flaggedBaseId;
+  }
+
+  /** The role that the public list flags as base; `undefined` where it can't be had. */
+  #askFlaggedBase(call: CallContext): Promise<number | undefined> {
     const deadlineAt = Math.min(call.deadlineAt, this.#clock.monotonic() + this.#legacyPatienceMs);
     const path = `/v1/groups/${this.#groupId}/roles`;
-    this.#flaggedBaseId ??= await this.#legacy
+    return this.#legacy
       .request({ gate: this.#gates.publicRoles, method: 'GET', path, read: readBaseRoleId }, { ...call, deadlineAt })
       .catch(() => undefined);
-    return this.#flaggedBaseId;
   }
 }
 

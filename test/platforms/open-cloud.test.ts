@@ -4,7 +4,7 @@ import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { deadlineIn } from '../../src/clock.ts';
 import { type ErrorCode, isRankdError, type RankdError } from '../../src/errors.ts';
 import { OpenCloudPlatform, type OpenCloudTuning } from '../../src/platforms/open-cloud.ts';
-import type { CallContext, WriteKind } from '../../src/ports.ts';
+import type { CallContext, Clock, WriteKind } from '../../src/ports.ts';
 import { platformContract } from '../contracts/platform-contract.ts';
 import {
   type FakeOpenCloud,
@@ -14,6 +14,7 @@ import {
   startFakeOpenCloud,
 } from '../support/fake-open-cloud/index.ts';
 import { patientTime } from '../support/patient-time.ts';
+import { SkippableClock } from '../support/skippable-clock.ts';
 
 const { trainee, officer, captain, base } = sampleRoles;
 const tuning = { backOffMs: 4, longestBackOffMs: 20, shortestTryMs: 10 };
@@ -23,7 +24,13 @@ const assign = { userId: 1001, roleId: officer };
 
 function platformOn(
   fake: FakeOpenCloud,
-  options: { baseUrl?: string; apiKey?: string; tuning?: Partial<OpenCloudTuning>; fetch?: typeof fetch } = {},
+  options: {
+    baseUrl?: string;
+    apiKey?: string;
+    tuning?: Partial<OpenCloudTuning>;
+    fetch?: typeof fetch;
+    clock?: Clock;
+  } = {},
 ) {
   const { groupId, apiKey, baseUrl, legacyBaseUrl } = fake;
   return new OpenCloudPlatform({ groupId, apiKey, baseUrl, legacyBaseUrl, clock: patientTime, tuning, ...options });
@@ -121,12 +128,42 @@ describe('the group and its roles', () => {
     expect(roles.filter(({ kind }) => kind === 'base')).toMatchObject([{ id: base }]);
   });
 
-  test('a public list that never answers does not take the deadline with it', async () => {
+  test('a public list that never answers leaves most of the time, however short, to what comes after the roles', async () => {
+    fake.faults.add({ operation: 'publicRoles', kind: 'hang', times: 99 });
+    const call = callIn(1_000);
+    expect(await platform.roles(call)).toHaveLength(7);
+    expect(call.deadlineAt - patientTime.monotonic()).toBeGreaterThan(500);
+    expect(await platform.getMember(1002, call)).toMatchObject({ roleIds: [officer] });
+  });
+
+  test('a public list that never answers keeps nobody waiting longer than some seconds, however much time there is', async () => {
     fake.faults.add({ operation: 'publicRoles', kind: 'hang', times: 99 });
     platform = platformOn(fake, { tuning: { ...tuning, legacyPatienceMs: 100 } });
     const begun = patientTime.monotonic();
-    expect(await platform.roles(callIn(2_000))).toHaveLength(7);
+    expect(await platform.roles(callIn(8_000))).toHaveLength(7);
     expect(patientTime.monotonic() - begun).toBeLessThan(1_000);
+  });
+
+  test('a public list that was asked in vain is asked again some minutes later, not with every read of the roles', async () => {
+    const clock = new SkippableClock();
+    platform = platformOn(fake, { clock });
+    fake.faults.add({ operation: 'publicRoles', kind: 'status 404', times: 99 });
+    const timesAsked = async () => {
+      await platform.roles({ ...callIn(1_000), deadlineAt: clock.monotonic() + 1_000 });
+      return fake.journal.requests('publicRoles').length;
+    };
+    expect(await timesAsked()).toBe(1);
+    clock.skip(60_000);
+    expect(await timesAsked()).toBe(1);
+    clock.skip(600_000);
+    expect(await timesAsked()).toBe(2);
+  });
+
+  test('a public list that was asked in vain is asked again at once where a second role has come to rank 1', async () => {
+    fake.faults.add({ operation: 'publicRoles', kind: 'status 404' });
+    await platform.roles(callIn(1_000));
+    fake.group.roles.push({ id: 5, name: 'Recruit', rank: 1 });
+    expect((await platform.roles(callIn(1_000))).find(({ kind }) => kind === 'base')?.id).toBe(base);
   });
 
   test('without the public list, two roles at rank 1 are no guess', async () => {

@@ -16,10 +16,13 @@ export function withKinds(listed: ListedRole[], flaggedBaseId: number | undefine
   });
 }
 
-/** Groups older than March 2026 got their base role added at rank 1, where a role of theirs may be already. */
+/** True where only the flag tells which role is the base role. */
+export function needsFlag(listed: ListedRole[]): boolean {
+  return rankOnes(listed).length > 1;
+}
+
 function onlyRankOne(roles: ListedRole[]): number | undefined {
-  const [first, second] = roles.filter((role) => role.rank === 1);
-  if (second === undefined) return first?.id;
+  if (!needsFlag(roles)) return rankOnes(roles)[0]?.id;
   throw new RankdError(
     'platform_unavailable',
     "Two roles of the group have rank 1, and Roblox's public role list, which says which of them every member holds, can't be read.",
@@ -27,4 +30,9 @@ function onlyRankOne(roles: ListedRole[]): number | undefined {
       hint: 'check that platform.legacy_base_url can be reached from this machine, or give one of the two another rank',
     },
   );
+}
+
+/** Groups older than March 2026 got their base role added at rank 1, where a role of theirs may be already. */
+function rankOnes(roles: ListedRole[]): ListedRole[] {
+  return roles.filter(({ rank }) => rank === 1);
 }
