@@ -135,7 +135,7 @@ describe('a change that can not start before its deadline', () => {
     )());
 });
 
-test('the deadline counts from the arrival of a request, however slowly its body comes', () =>
+test('the deadline counts from the arrival of a request, however slowly its body comes, and what is late is told so', () =>
   onOpenCloud(async (system) => {
     const { app, url, secret, clock, fake, logLines } = system;
     const headers = { authorization: `Bearer ${secret}` };
@@ -147,7 +147,9 @@ test('the deadline counts from the arrival of a request, however slowly its body
     clock.skip(2_000);
     request.end(body.slice(10));
     const [response] = await answered;
-    expect([response.statusCode, JSON.parse(await text(response)).code]).toEqual([503, 'platform_busy']);
+    const { code, message } = JSON.parse(await text(response));
+    expect([response.statusCode, code]).toEqual([503, 'platform_unavailable']);
+    expect(message).toMatch(/no time .* nothing was sent/);
     expect(fake.journal.writes()).toEqual([]);
     await expect.poll(() => logLines.some((line) => /"status":503,"ms":2\d\d\d,/.test(line))).toBe(true);
   })());

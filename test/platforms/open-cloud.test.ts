@@ -417,6 +417,24 @@ describe("the platform's budget", () => {
     expect(limits).toMatchObject({ group: 150, roles: 300, memberships: 300, assign: 300, unassign: 300 });
   });
 
+  test('is not blamed where the time of a request was over before anything could be sent', async () => {
+    const late = { ...callIn(1_000), deadlineAt: patientTime.monotonic() - 1 };
+    for (const answer of [platform.getMember(1001, late), platform.assignRole(assign, late)]) {
+      const { code, message } = await failure(answer);
+      expect(code).toBe('platform_unavailable');
+      expect(message).toMatch(/no time .* nothing was sent/);
+      expect(message).not.toContain('budget');
+    }
+    expect(fake.journal.entries).toEqual([]);
+  });
+
+  test('is what a request was refused for that has no time left after Roblox asked it to wait', async () => {
+    fake.latencyMs = 200;
+    fake.faults.add({ operation: 'memberships', kind: 'status 429' });
+    platform = platformOn(fake, { tuning: { backOffMs: 0, shortestTryMs: 300 } });
+    expect(await codeOf(platform.getMember(1001, callIn(400)))).toBe('platform_busy');
+  });
+
   test('is waited for as long as retry-after says', async () => {
     fake.faults.add({ operation: 'assign', kind: 'status 429', headers: { 'retry-after': '0.2' } });
     const begun = patientTime.monotonic();

@@ -81,8 +81,9 @@ export class UpstreamClient {
     let last: RankdError | undefined;
     let unknown: RankdError | undefined;
     for (let tries = 0; ; tries += 1) {
-      await this.#enter(request, call).catch((busy) => {
-        throw unknown ?? (last?.code === 'platform_unavailable' ? last : busy);
+      await this.#enter(request, call).catch((late) => {
+        const isBudgetSpent = last?.code === 'platform_busy' && late.code === 'platform_busy'; // it knows for how long
+        throw unknown ?? (isBudgetSpent ? late : (last ?? late));
       });
       const result = await this.#try(request, call);
       if ('value' in result) return result.value;

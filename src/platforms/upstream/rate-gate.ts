@@ -54,14 +54,15 @@ export class RateGate {
 
   /**
    * Resolves when the call may be sent; the caller must `leave` after it. Throws `platform_busy` as soon as it is clear that
-   * its turn can't come before `call.deadlineAt`, and when `call.signal` is aborted. `promised` is the turn it was promised,
-   * which is used up by this; without one, or with one that is used up, it comes after all that were promised theirs.
+   * its turn can't come before `call.deadlineAt`, and when `call.signal` is aborted; `platform_unavailable` where its turn
+   * would be now and its time is over. `promised` is the turn it was promised, which is used up by this; without one, or
+   * with one that is used up, it comes after all that were promised theirs.
    */
   enter(call: CallContext, promised?: Place): Promise<void> {
-    if (call.signal.aborted) return Promise.reject(this.#calledOff(call.signal.reason));
+    const since = this.#clock.monotonic();
+    if (call.signal.aborted) return Promise.reject(this.#tooLate(this.#budget.schedule(since).next() - since));
     const isPromised = promised !== undefined && this.#line.remove(promised);
     const isCounted = !isPromised && call.room === undefined;
-    const since = this.#clock.monotonic();
     const { waiter, turn } = waiterFor(call, isCounted && this.#isHeavy(call.lane, since), {
       granted: () => {
         this.#admitted += 1;
@@ -84,7 +85,8 @@ export class RateGate {
 
   /**
    * Promises a turn before `deadlineAt` to a call that is to come; to be kept until the call enters with it or it is given
-   * back. Throws `platform_busy` where it could not be kept together with those promised before, or would make one who waits late.
+   * back. Throws `platform_busy` where it could not be kept together with those promised before, or would make one who waits late;
+   * `platform_unavailable` where the deadline alone is in the way.
    */
   promise({ deadlineAt, lane }: Pick<CallContext, 'deadlineAt' | 'lane'>): Place {
     this.#update(); // nobody is late now
@@ -95,7 +97,7 @@ export class RateGate {
     if (lateTurnAt === undefined) return place;
     this.#line.remove(place);
     this.#shares.forget(lane);
-    throw this.#noRoom(lateTurnAt - now);
+    throw this.#tooLate(lateTurnAt - now);
   }
 
   /** Does nothing where the call has entered. */
@@ -173,7 +175,7 @@ export class RateGate {
         starts.take(spare);
       } else {
         this.#line.remove(place);
-        if (hasCome(place)) place.refuse(this.#noRoom(turnAt - now));
+        if (hasCome(place)) place.refuse(this.#tooLate(turnAt - now));
       }
     }
   }
@@ -211,9 +213,14 @@ export class RateGate {
     return this.#underWay < this.#mostAtOnce;
   }
 
-  #noRoom(waitMs: number): RankdError {
+  /** How one is refused whose turn would be in `waitMs`: where that is now, it is not the budget that has no room. */
+  #tooLate(waitMs: number): RankdError {
+    if (waitMs <= 0) {
+      const message = `This request had no time left to ask the platform (${this.#name}); nothing was sent. Try again.`;
+      return new RankdError('platform_unavailable', message);
+    }
     const message = `The platform's budget for ${this.#name} has no room before this request's deadline. Try again a little later.`;
-    return new RankdError('platform_busy', message, { retryAfterMs: Math.max(1, Math.ceil(waitMs)) });
+    return new RankdError('platform_busy', message, { retryAfterMs: Math.ceil(waitMs) });
   }
 
   #calledOff(cause: unknown): RankdError {

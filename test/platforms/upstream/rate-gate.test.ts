@@ -328,7 +328,7 @@ describe('whose turn it is', () => {
     enter('late', { signal: AbortSignal.abort() });
     await clock.advance(0);
     expect(started).toEqual([]);
-    expect(refused[0]?.error).toSatisfy((error) => isRankdError(error, 'platform_busy'));
+    expect(refused[0]?.error).toSatisfy((error) => isRankdError(error, 'platform_unavailable'));
   });
 });
 
@@ -370,6 +370,29 @@ describe('no room before the deadline', () => {
     enter('any');
     await clock.advance(600_000);
     expect(started).toHaveLength(1);
+  });
+});
+
+describe('no time left', () => {
+  test('is said where a turn is free, of a call as of a promise: the budget is not blamed', async () => {
+    const { clock, enter, promise, refused } = gateUnderTest();
+    await clock.advance(1_000);
+    enter('late', { dueInMs: -1 });
+    await clock.advance(0);
+    const late = { code: 'platform_unavailable', message: expect.not.stringContaining('budget') };
+    expect(refused).toMatchObject([{ name: 'late', at: 1_000, error: late }]);
+    expect(() => promise('late', { dueInMs: -1 })).toThrow(expect.objectContaining(late));
+  });
+
+  test('is not said where no turn is free: then the budget is spent, whatever time there was', async () => {
+    const { clock, enter, enterMany, promise, refused } = gateUnderTest();
+    enterMany(4);
+    await clock.advance(1_000);
+    enter('late', { dueInMs: -1 });
+    await clock.advance(0);
+    const busy = { code: 'platform_busy', retryAfterMs: 9_000 };
+    expect(refused).toMatchObject([{ name: 'late', error: busy }]);
+    expect(() => promise('late', { dueInMs: -1 })).toThrow(expect.objectContaining(busy));
   });
 });
 
