@@ -32,7 +32,7 @@ export const meanings = {
   platform_rejected: 'Roblox refused the change for a reason of its own.',
   platform_credential: 'Roblox does not accept the credential that rankd acts with.',
   platform_busy: "No room in Roblox's rate limit before the deadline; nothing was changed.",
-  platform_unavailable: 'Roblox does not answer; nothing was changed.',
+  platform_unavailable: 'Roblox does not answer, or there was no time left to ask it; nothing was changed.',
   store_unavailable: 'The database of rankd cannot be written or read.',
   shutting_down: 'rankd is stopping or restarting.',
   outcome_unknown: 'The change was sent and could not be confirmed yet; rankd goes on finding out.',
