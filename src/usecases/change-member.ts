@@ -112,7 +112,8 @@ async function settleFirst(app: Ranking, open: RankChange, call: CallContext): P
     return await settleChange(app, open, call);
   } catch (cause) {
     const message = `An earlier change of member ${open.rankeeId} is still being found out.`;
-    throw new RankdError('platform_unavailable', message, { cause, retryAfterMs: 5_000 });
+    const hint = cause instanceof RankdError ? cause.hint : undefined;
+    throw new RankdError('platform_unavailable', message, { hint, cause, retryAfterMs: 5_000 });
   }
 }
 

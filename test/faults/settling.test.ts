@@ -1,5 +1,7 @@
 import { expect, test } from 'vitest';
+import { deadlineIn } from '../../src/clock.ts';
 import type { RankChange } from '../../src/core/model.ts';
+import { changeRank } from '../../src/usecases/change-rank.ts';
 import { MemberTurns } from '../../src/usecases/member-turns.ts';
 import { settleChange } from '../../src/usecases/settle-change.ts';
 import { newChange, unknown } from '../contracts/store/samples.ts';
@@ -273,6 +275,12 @@ test(
       await system.recover();
       expect(await app.store.findChange(change.id)).toMatchObject({ state: 'unknown' });
       expect(await app.store.openChanges()).toHaveLength(1);
+
+      const request = { rankeeId: 404, rankeeName: '', rankerId: 0, rankerName: 'operator', newRankId: 20 };
+      const order = { caller: { by: 'cli:ann@host', dryRun: false }, request };
+      using deadline = deadlineIn(app.clock, app.deadlineMs);
+      const { error } = await changeRank(app, order, deadline);
+      expect(error).toMatchObject({ code: 'platform_unavailable', hint: expect.stringContaining('earlier group') });
     },
     { readLagMs: 50 },
   ),
