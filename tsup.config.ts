@@ -41,15 +41,15 @@ const otherSources: Array<[file: RegExp, other: (source: string) => string]> = [
  * half a millisecond; imported by all, they are one.
  */
 const shared = [
-  'errors',
-  'clock',
-  'version',
-  'visible',
-  'listen-error',
+  'base/errors',
+  'base/clock',
+  'base/version',
+  'base/escape-controls',
+  'base/listen-error',
   'core/api-key',
   'core/model',
-  'core/shorten',
-  'config/duration',
+  'base/shorten',
+  'base/duration',
   'config/locate',
   'config/moment',
   'config/problem',

@@ -1,5 +1,5 @@
 import { Command, InvalidArgumentError, Option } from 'commander';
-import { wholeNumber } from '../src/cli/arguments.ts';
+import { wholeNumber } from '../src/cli/input/arguments.ts';
 
 export interface BenchOptions<Name extends string> {
   rounds: number;

@@ -1,19 +1,19 @@
-import { systemClock } from './clock.ts';
+import { systemClock } from './base/clock.ts';
+import type { Logger } from './base/log.ts';
 import type { Config, RetentionConfig } from './config/config.ts';
 import { groupTitle } from './config/group-title.ts';
 import { newId } from './core/api-key.ts';
-import type { HttpApp } from './http/server.ts';
-import type { Logger } from './log.ts';
 import { createPlatform } from './platforms/create-platform.ts';
 import { CredentialBreaker } from './platforms/credential-breaker.ts';
-import type { Ports, Watch } from './ports.ts';
+import type { Instrumentation, Ports } from './ports/index.ts';
 import { openStore } from './stores/open-store.ts';
-import { GroupView } from './usecases/group-view.ts';
-import { KeyUses } from './usecases/key-uses.ts';
-import { MemberTurns } from './usecases/member-turns.ts';
-import type { Ranking } from './usecases/ranking.ts';
-import { RecentWrites } from './usecases/recent-writes.ts';
-import { RefusedCallers } from './usecases/refused-callers.ts';
+import { MemberTurns } from './usecases/change/member-turns.ts';
+import type { Ranking } from './usecases/change/ranking.ts';
+import { RecentWrites } from './usecases/change/recent-writes.ts';
+import type { DaemonContext } from './usecases/daemon-context.ts';
+import { GroupView } from './usecases/group/group-view.ts';
+import { KeyUses } from './usecases/keys/key-uses.ts';
+import { RefusedCallers } from './usecases/upkeep/refused-callers.ts';
 
 export interface AppOptions {
   config: Config;
@@ -21,10 +21,10 @@ export interface AppOptions {
   dataDir: string;
   /** Ports to use instead of those the configuration names; whoever gives one closes it. */
   overrides?: Partial<Ports>;
-  watch?: Watch;
+  watch?: Instrumentation;
 }
 
-const unwatched: Watch = { store: (store) => store, platform: (platform) => platform };
+const unwatched: Instrumentation = { store: (store) => store, platform: (platform) => platform };
 
 /** Everything that changing ranks needs, wired. Disposing it closes what it opened, last in, first out. */
 export type RankingApp = Ranking & AsyncDisposable;
@@ -32,19 +32,19 @@ export type RankingApp = Ranking & AsyncDisposable;
 /** The application behind the CLI's commands. */
 export async function openRanking(options: AppOptions): Promise<RankingApp> {
   const ports = await openPorts(options);
-  return { ...ports, ...freshWork(ports), ...rulesOf(options.config, ports), isDaemon: false, holder: newId('cli') };
+  return { ...ports, ...processState(ports), ...rulesOf(options.config, ports), isDaemon: false, holder: newId('cli') };
 }
 
 /** The application behind the HTTP API. */
-export interface ServedApp extends HttpApp, AsyncDisposable {
+export interface ServedApp extends DaemonContext, AsyncDisposable {
   retention: RetentionConfig;
   /** The longest that a request under way may take, in milliseconds: it keeps the deadline that it began with. */
-  longestDeadlineMs: number;
+  maxDeadlineMs: number;
   /**
    * Takes up another configuration, unless `check` throws at what would be made of it. What runs goes on with what it began
    * with.
    */
-  takeUp(config: Config, check: (wouldBe: ServedApp) => Promise<void>): Promise<void>;
+  applyConfig(config: Config, check: (candidate: ServedApp) => Promise<void>): Promise<void>;
 }
 
 export async function openApp(options: AppOptions & { log: Logger }): Promise<ServedApp> {
@@ -55,8 +55,8 @@ export async function openApp(options: AppOptions & { log: Logger }): Promise<Se
   let inForce = { config: options.config.platform, platform: ports.platform };
   const app: ServedApp = {
     ...ports,
-    ...freshWork(ports),
-    ...wiringOf(options.config, ports, log),
+    ...processState(ports),
+    ...configuredParts(options.config, ports, log),
     isDaemon: true,
     holder: newId('daemon'),
     log,
@@ -64,8 +64,8 @@ export async function openApp(options: AppOptions & { log: Logger }): Promise<Se
     keyUses: new KeyUses(),
     isDraining: false,
     inFlight: 0,
-    longestDeadlineMs: options.config.server.deadlineMs,
-    async takeUp(config, check) {
+    maxDeadlineMs: options.config.server.deadlineMs,
+    async applyConfig(config, check) {
       await using opened = new AsyncDisposableStack();
       let next = inForce;
       if (!isSamePlatform(config.platform, inForce.config)) {
@@ -73,12 +73,12 @@ export async function openApp(options: AppOptions & { log: Logger }): Promise<Se
         opened.defer(() => platform.close());
         next = { config: config.platform, platform: watch.platform(platform) };
       }
-      const wiring = wiringOf(config, { ...ports, platform: next.platform }, log);
+      const wiring = configuredParts(config, { ...ports, platform: next.platform }, log);
       await check({ ...app, ...wiring });
       closers.use(opened.move()); // the one before is closed at the end, too: a request may still be on its way through it
       inForce = next;
       Object.assign(app, wiring);
-      app.longestDeadlineMs = Math.max(app.longestDeadlineMs, app.deadlineMs);
+      app.maxDeadlineMs = Math.max(app.maxDeadlineMs, app.deadlineMs);
     },
     [Symbol.asyncDispose]: () => closers.disposeAsync(),
   };
@@ -86,7 +86,7 @@ export async function openApp(options: AppOptions & { log: Logger }): Promise<Se
 }
 
 /** The part of a served application that follows from its configuration. */
-function wiringOf(config: Config, ports: Ports, log: Logger) {
+function configuredParts(config: Config, ports: Ports, log: Logger) {
   const platform = new CredentialBreaker({
     ...ports,
     report: (dead) => {
@@ -134,7 +134,7 @@ function rulesOf(config: Config, ports: Ports): Pick<Ranking, 'group' | 'policy'
 }
 
 /** What this process has in hand: nothing yet. */
-function freshWork({ clock }: Ports): Pick<Ranking, 'turns' | 'inHand' | 'running' | 'written'> {
+function processState({ clock }: Ports): Pick<Ranking, 'turns' | 'inHand' | 'running' | 'written'> {
   return { turns: new MemberTurns(), inHand: new Set(), running: new Map(), written: new RecentWrites(clock) };
 }
 

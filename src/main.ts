@@ -4,10 +4,10 @@ import { join } from 'node:path';
 import type { Interface } from 'node:readline/promises';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { isatty } from 'node:tty';
+import { RankdError } from './base/errors.ts';
+import { version } from './base/version.ts';
 import type { Io } from './cli/io.ts';
 import { homeFolder } from './config/locate.ts';
-import { RankdError } from './errors.ts';
-import { version } from './version.ts';
 
 /** The process edge: the only file that touches `process`. */
 const stop = Promise.withResolvers<string>();
@@ -141,9 +141,10 @@ async function ask(question: string): Promise<string> {
 async function askHidden(question: string): Promise<string> {
   const { createInterface } = await import('node:readline/promises');
   const { Writable } = await import('node:stream');
-  process.stderr.write(question);
   const nowhere = new Writable({ write: (_text, _encoding, done) => done() });
-  const typed = await answer(createInterface({ input: process.stdin, output: nowhere, terminal: true }), '');
+  const lines = createInterface({ input: process.stdin, output: nowhere, terminal: true }); // from here on, nothing typed is shown
+  process.stderr.write(question);
+  const typed = await answer(lines, '');
   process.stderr.write('\n');
   return typed;
 }

@@ -3,7 +3,7 @@ import { setFlagsFromString } from 'node:v8';
 
 const lookEveryMs = 1_000;
 /** The share of time that may go into collecting, of any kind, before a larger heap is worth its memory. */
-const mostCollecting = 0.05;
+const maxCollecting = 0.05;
 
 /**
  * Suits V8's heap for new objects to a daemon. It is collected by one thread: to wake four for a heap this small costs more than they
@@ -25,7 +25,7 @@ function tune(): void {
   }).observe({ entryTypes: ['gc'] });
   let factor = 2; // V8's own
   setInterval(() => {
-    const wanted = collectingMs > mostCollecting * lookEveryMs ? 2 : 1;
+    const wanted = collectingMs > maxCollecting * lookEveryMs ? 2 : 1;
     if (wanted !== factor) setFlagsFromString(`--semi-space-growth-factor=${wanted}`);
     factor = wanted;
     collectingMs = 0;

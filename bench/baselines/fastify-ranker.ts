@@ -1,6 +1,6 @@
 import { fsyncSync, openSync, writeSync } from 'node:fs';
 import Fastify from 'fastify';
-import { deadlineIn, systemClock } from '../../src/clock.ts';
+import { deadlineIn, systemClock } from '../../src/base/clock.ts';
 import { OpenCloudPlatform } from '../../src/platforms/open-cloud.ts';
 import { group, roleIdOf } from '../group.ts';
 

@@ -1,29 +1,21 @@
 import type { Command } from 'commander';
 import { openRanking, type RankingApp } from '../app.ts';
-import { callWithin, systemClock } from '../clock.ts';
+import { systemClock } from '../base/clock.ts';
+import type { RankdError } from '../base/errors.ts';
 import { dataDirectory } from '../config/data-dir.ts';
 import type { LoadedConfig } from '../config/load.ts';
-import type { RankdError } from '../errors.ts';
-import type { CallContext, Store } from '../ports.ts';
+import { callWithin } from '../ports/call-context.ts';
+import type { CallContext, Store } from '../ports/index.ts';
 import { openStore } from '../stores/open-store.ts';
-import { hasDatabase } from '../stores/sqlite/existing.ts';
-import { asTyped } from './as-typed.ts';
-import { hintOf } from './errors.ts';
+import { hasDatabase } from '../stores/sqlite/files/existing.ts';
 import type { Io } from './io.ts';
-import { whileWaiting } from './patience.ts';
-import { jsonLine, printableLines } from './safe-text.ts';
+import type { GlobalOptions } from './options.ts';
+import { asTyped } from './output/as-typed.ts';
+import { hintOf } from './output/errors.ts';
+import { jsonLine, printableLines } from './output/safe-text.ts';
+import { TerminalLine } from './output/terminal-line.ts';
+import { whileWaiting } from './output/waiting.ts';
 import { refuseOtherGroup } from './same-group.ts';
-import { TerminalLine } from './terminal-line.ts';
-
-/** The options that every command takes, anywhere on the line. */
-export interface GlobalOptions {
-  config?: string;
-  dataDir?: string;
-  json?: boolean;
-  quiet?: boolean;
-  verbose?: boolean;
-  yes?: boolean;
-}
 
 /** What a command works with: the options of this run, and the application, opened as far as the command needs it. */
 export class Cli {

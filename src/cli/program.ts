@@ -1,8 +1,6 @@
 import { Command, CommanderError } from 'commander';
-import { asRankdError, RankdError } from '../errors.ts';
-import { version } from '../version.ts';
-import { filled } from './arguments.ts';
-import { asTyped } from './as-typed.ts';
+import { asRankdError, RankdError } from '../base/errors.ts';
+import { version } from '../base/version.ts';
 import { Cli } from './cli.ts';
 import { auditCommands } from './commands/audit.ts';
 import { backupCommand } from './commands/backup.ts';
@@ -27,11 +25,13 @@ import { versionCommand } from './commands/version.ts';
 import { whitelistCommands } from './commands/whitelist.ts';
 import { workspaceCommands } from './commands/workspace.ts';
 import { answerShell, questionWord } from './completion/answer-shell.ts';
-import { exitCodes, formatError } from './errors.ts';
 import { ExitCode } from './exit-code.ts';
-import { allCommands, examples, withHelpCommand } from './help.ts';
+import { filled } from './input/arguments.ts';
 import type { Io } from './io.ts';
-import { jsonLine } from './safe-text.ts';
+import { asTyped } from './output/as-typed.ts';
+import { exitCodes, formatError } from './output/errors.ts';
+import { allCommands, examples, withHelpCommand } from './output/help.ts';
+import { jsonLine } from './output/safe-text.ts';
 
 const versionAsked = 'rankd.version';
 

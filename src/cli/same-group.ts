@@ -1,17 +1,17 @@
+import { RankdError } from '../base/errors.ts';
 import type { Config } from '../config/config.ts';
 import { groupTitle } from '../config/group-title.ts';
 import { askStatus } from '../control/ask.ts';
-import { RankdError } from '../errors.ts';
-import { isDaemonRunning } from '../stores/sqlite/daemon-lock.ts';
+import { isDaemonRunning } from '../stores/sqlite/files/daemon-lock.ts';
 
-const patienceMs = 2_000;
+const timeoutMs = 2_000;
 
 /**
  * Throws `conflict` where the daemon of the data directory tells that it changes ranks in another group than `config` names, such
  * as a simulated one: somebody tries things out there, and the history of both is one.
  */
 export async function refuseOtherGroup(dataDir: string, { platform }: Config): Promise<void> {
-  const daemon = (await isDaemonRunning(dataDir)) ? await askStatus(dataDir, patienceMs) : undefined;
+  const daemon = (await isDaemonRunning(dataDir)) ? await askStatus(dataDir, timeoutMs) : undefined;
   const ours = groupTitle(platform);
   if (daemon === undefined || daemon.changesRanksIn === ours) return;
   throw new RankdError(

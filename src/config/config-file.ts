@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { type Document, isMap, isScalar, LineCounter, parseDocument, type YAMLError } from 'yaml';
-import { codeOf } from '../error-code.ts';
-import { RankdError } from '../errors.ts';
+import { codeOf } from '../base/error-code.ts';
+import { RankdError } from '../base/errors.ts';
 import { excerpt } from './excerpt.ts';
 import type { Layer } from './layer.ts';
 import type { ConfigLocation } from './locate.ts';
@@ -94,8 +94,8 @@ function shown(name: string): string {
 
 function readText({ path, name }: ConfigLocation): string {
   const bytes = readBytes({ path, name });
-  if (bytes.length > mostBytes) {
-    throw new RankdError('config_invalid', `${name} has ${bytes.length} bytes; rankd reads at most ${mostBytes}.`, {
+  if (bytes.length > maxBytes) {
+    throw new RankdError('config_invalid', `${name} has ${bytes.length} bytes; rankd reads at most ${maxBytes}.`, {
       hint: 'name the right file with --config; API keys by the thousands are made with `rankd key create`',
     });
   }
@@ -106,7 +106,7 @@ function readText({ path, name }: ConfigLocation): string {
 }
 
 /** Every command reads the file, and can't be stopped meanwhile; 8000 declared keys are less. */
-const mostBytes = 1_000_000;
+const maxBytes = 1_000_000;
 
 function readBytes({ path, name }: ConfigLocation): Buffer {
   try {

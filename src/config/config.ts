@@ -1,4 +1,4 @@
-import type { Policy } from '../core/policy.ts';
+import type { Policy } from '../core/rules/rule.ts';
 import { type DeclaredKey, toDeclaredKey } from './declared-key.ts';
 import type { PlatformChoice } from './platform-choice.ts';
 import type { Settings } from './schema.ts';

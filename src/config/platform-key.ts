@@ -1,6 +1,6 @@
 import { existsSync, readFileSync, statSync } from 'node:fs';
 import { join, resolve } from 'node:path';
-import { codeOf } from '../error-code.ts';
+import { codeOf } from '../base/error-code.ts';
 import type { Origin } from './origin.ts';
 import { Secret } from './secret.ts';
 

@@ -1,4 +1,4 @@
-import { RankdError } from '../errors.ts';
+import { RankdError } from '../base/errors.ts';
 
 /** Where something is wrong. */
 export interface Place {
@@ -30,10 +30,10 @@ export class ConfigError extends RankdError {
     const inOrder = distinct(problems).toSorted(
       (a, b) => (a.offset ?? Number.MAX_SAFE_INTEGER) - (b.offset ?? Number.MAX_SAFE_INTEGER),
     );
-    const listed = inOrder.slice(0, mostListed);
+    const listed = inOrder.slice(0, maxListed);
     const inWords = (lines: string[]) => {
       if (inOrder.length === 1) return lines.join('\n');
-      const rest = inOrder.length > mostListed ? [`and ${inOrder.length - mostListed} more`] : [];
+      const rest = inOrder.length > maxListed ? [`and ${inOrder.length - maxListed} more`] : [];
       return [`${file ?? 'The configuration'} has ${inOrder.length} problems:`, ...lines, ...rest].join('\n');
     };
     super(inOrder.every(({ isTyped }) => isTyped) ? 'usage' : 'config_invalid', inWords(listed.map(line)), {
@@ -47,7 +47,7 @@ export class ConfigError extends RankdError {
 }
 
 /** More than anybody mends before trying again. */
-const mostListed = 20;
+const maxListed = 20;
 
 function distinct(problems: readonly Problem[]): Problem[] {
   return [...new Map(problems.map((problem) => [line(problem), problem])).values()];

@@ -1,13 +1,13 @@
 /** The candidate that a mistyped name most likely means; `undefined` where none is near. */
 export function suggest(name: string, candidates: Iterable<string>): string | undefined {
   const wanted = plain(name);
-  const mostEdits = Math.max(1, wanted.length / 4);
+  const maxEdits = Math.max(1, wanted.length / 4);
   let best: { candidate: string; edits: number } | undefined;
   for (const candidate of candidates) {
     const letters = plain(candidate);
-    if (Math.abs(letters.length - wanted.length) > mostEdits) continue; // each letter more or less is an edit
+    if (Math.abs(letters.length - wanted.length) > maxEdits) continue; // each letter more or less is an edit
     const edits = editDistance(wanted, letters);
-    if (edits <= mostEdits && edits < (best?.edits ?? Number.POSITIVE_INFINITY)) best = { candidate, edits };
+    if (edits <= maxEdits && edits < (best?.edits ?? Number.POSITIVE_INFINITY)) best = { candidate, edits };
   }
   return best?.candidate;
 }

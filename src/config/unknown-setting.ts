@@ -54,7 +54,7 @@ function misplaced(path: string): string | undefined {
 }
 
 function named(found: string[]): string | undefined {
-  return found.length > 0 && found.length <= mostNamed ? found.join(' or ') : undefined;
+  return found.length > 0 && found.length <= maxNamed ? found.join(' or ') : undefined;
 }
 
-const mostNamed = 3;
+const maxNamed = 3;

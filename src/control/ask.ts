@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import type { IncomingMessage, RequestOptions } from 'node:http';
 import { text } from 'node:stream/consumers';
-import type { ReloadOutcome } from '../live-config.ts';
+import type { ReloadOutcome } from '../daemon/live-config.ts';
 import type { DaemonStatus } from './daemon-status.ts';
 import { operatorHeader, socketPath } from './socket-path.ts';
 

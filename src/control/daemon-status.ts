@@ -1,9 +1,9 @@
 import type { ServedApp } from '../app.ts';
+import { version } from '../base/version.ts';
 import type { Config } from '../config/config.ts';
 import { groupTitle } from '../config/group-title.ts';
-import type { LiveConfig } from '../live-config.ts';
-import type { RecentProblems } from '../recent-problems.ts';
-import { version } from '../version.ts';
+import type { LiveConfig } from '../daemon/live-config.ts';
+import type { RecentProblems } from '../daemon/recent-problems.ts';
 
 /** What a running daemon says of itself, as JSON on its control socket; times are ISO 8601. */
 export interface DaemonStatus {

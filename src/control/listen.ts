@@ -1,8 +1,8 @@
 import { once } from 'node:events';
 import { chmodSync, rmSync } from 'node:fs';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
-import type { ReloadOutcome } from '../live-config.ts';
-import type { Logger } from '../log.ts';
+import type { Logger } from '../base/log.ts';
+import type { ReloadOutcome } from '../daemon/live-config.ts';
 import type { DaemonStatus } from './daemon-status.ts';
 import { operatorHeader, socketPath } from './socket-path.ts';
 
@@ -67,12 +67,12 @@ async function answer(control: Control, request: IncomingMessage, response: Serv
   response.end(told);
 }
 
-const longestOperator = 200;
+const maxOperatorLength = 200;
 
 /** Percent-encoded, as names may hold what headers may not; `undefined` where it is not that. */
 function operatorOf({ headers }: IncomingMessage): string | undefined {
   try {
-    return decodeURIComponent(String(headers[operatorHeader] ?? 'daemon')).slice(0, longestOperator);
+    return decodeURIComponent(String(headers[operatorHeader] ?? 'daemon')).slice(0, maxOperatorLength);
   } catch {
     return undefined;
   }

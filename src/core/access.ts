@@ -1,6 +1,5 @@
-import { RankdError } from '../errors.ts';
-import type { Presented } from '../ports.ts';
-import type { Key, KeyState, Scope } from './model.ts';
+import { RankdError } from '../base/errors.ts';
+import type { Key, KeyRecord, KeyState, Scope } from './model.ts';
 
 /** What is asked with a key: from which place, for which operation, when (epoch milliseconds). */
 export interface AccessQuestion {
@@ -10,7 +9,7 @@ export interface AccessQuestion {
 }
 
 /** What is known of who asks. */
-export type Caller = Omit<Presented, 'secretId'>;
+export type Caller = Omit<KeyRecord, 'secretId'>;
 
 /** One condition that a key must meet, in words for `rank test`, with what mends it. */
 export interface AccessCheck {

@@ -1,19 +1,8 @@
-import { RankdError } from '../errors.ts';
+import { RankdError } from '../base/errors.ts';
 import { roleTitle } from './describe.ts';
-import type { Role } from './model.ts';
-import type { PolicyCase } from './policy.ts';
+import type { ActingAccount, Role } from './model.ts';
 import { heldRoles } from './role-plan.ts';
-
-/** The account that rankd acts as, and how far it reaches. */
-export interface ActingAccount {
-  userId: number;
-  /** The group's owner, where it has one. */
-  ownerId: number | undefined;
-  /** Its highest rank over all roles; it reaches only what is strictly below. 0: it is not a member of the group. */
-  rank: number;
-  /** Whether a role of it lets it change ranks at all; absent where the platform does not show that. */
-  mayChangeRanks?: boolean;
-}
+import type { PolicyCase } from './rules/rule.ts';
 
 /** The acting account, from the roles it holds; all of them, as permissions add up. */
 export function actingAccount(

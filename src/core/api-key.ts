@@ -1,7 +1,6 @@
 import { hash, randomInt } from 'node:crypto';
 import { crc32 } from 'node:zlib';
-import type { NewSecret } from '../ports.ts';
-import type { KeyMode } from './model.ts';
+import type { KeyMode, NewSecret } from './model.ts';
 
 const alphabet = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
 const shape = /^rk_(live|test)_[0-9A-Za-z]{36}$/;

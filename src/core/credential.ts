@@ -1,4 +1,4 @@
-import { RankdError } from '../errors.ts';
+import { RankdError } from '../base/errors.ts';
 import type { Credential } from './model.ts';
 
 /** Why nothing can be changed with this credential; `undefined` where it serves, or where the platform does not say. */

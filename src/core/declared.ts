@@ -1,4 +1,4 @@
-import { RankdError } from '../errors.ts';
+import { RankdError } from '../base/errors.ts';
 
 /** Throws `conflict` where the configuration declares it: what a file says is not changed behind its back. */
 export function refuseDeclared(what: string, { declaredIn }: { declaredIn?: string }): void {

@@ -1,6 +1,6 @@
+import { shorten } from '../base/shorten.ts';
 import type { RankChange, RankRequest, Role } from './model.ts';
 import { isCounted, type RolePlan, type RoleScheme } from './role-plan.ts';
-import { shorten } from './shorten.ts';
 
 /** How messages name a member: `Sam (1001)`, or `Member 1001` where the caller gave no name. */
 export function memberTitle({ rankeeName, rankeeId }: Pick<RankRequest, 'rankeeName' | 'rankeeId'>): string {

@@ -1,4 +1,4 @@
-import type { ErrorCode } from '../errors.ts';
+import type { ErrorCode } from '../base/errors.ts';
 
 /** The domain's words. Plain data, no behaviour; ids are integers up to 2^53-1, times are epoch milliseconds. */
 
@@ -39,6 +39,17 @@ export interface Credential {
   /** Whether it may change roles in this group; absent where the platform does not say. */
   canWrite?: boolean;
   expiresAt?: number;
+}
+
+/** The account that rankd acts as, and how far it reaches. */
+export interface ActingAccount {
+  userId: number;
+  /** The group's owner, where it has one. */
+  ownerId: number | undefined;
+  /** Its highest rank over all roles; it reaches only what is strictly below. 0: it is not a member of the group. */
+  rank: number;
+  /** Whether a role of it lets it change ranks at all; absent where the platform does not show that. */
+  mayChangeRanks?: boolean;
 }
 
 // ---- the workspace ----
@@ -131,6 +142,24 @@ export interface KeyDeclaration {
   expiresAt?: number;
   declaredIn: string;
   whitelist: { placeIds: number[]; declaredIn: string };
+}
+
+export interface NewSecret {
+  /** SHA-256 of the whole key, in hex. */
+  hash: string;
+  masked: string;
+}
+
+/** What one read says about the presenter of a key. */
+export interface KeyRecord {
+  workspace: Workspace;
+  key: Key;
+  /** Names the presented secret to `recordKeyUses`. */
+  secretId: number;
+  /** Set where the presented secret is the old one of a rotation: a newer one was made, this one counts until then. */
+  retiring?: { since: number; until: number };
+  /** The entry of the asked place for this key. */
+  entry?: WhitelistEntry | undefined;
 }
 
 // ---- a rank change ----

@@ -1,4 +1,4 @@
-import { RankdError } from '../errors.ts';
+import { RankdError } from '../base/errors.ts';
 import type { Direction, Member, Role } from './model.ts';
 import { givableRoles, heldRoles, highestRank, type RoleScheme, resolveTarget } from './role-plan.ts';
 import { isNamed } from './rules/touched-roles.ts';

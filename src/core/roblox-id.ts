@@ -1,4 +1,4 @@
-import { RankdError } from '../errors.ts';
+import { RankdError } from '../base/errors.ts';
 
 /**
  * Roblox puts the id of the place into the header Roblox-Id of everything a game server sends, and lets no script set it.

@@ -1,6 +1,6 @@
-import { RankdError } from '../errors.ts';
+import { RankdError } from '../base/errors.ts';
+import { shorten } from '../base/shorten.ts';
 import type { Member, RankChange, Role } from './model.ts';
-import { shorten } from './shorten.ts';
 import { type Goal, type Step, steps } from './steps.ts';
 
 /** How a member gets to the target, and what must hold afterwards. */
@@ -182,11 +182,11 @@ export function listRoles(roles: Role[]): string {
 }
 
 /** As many items as an answer has room for (in bytes of UTF-8), and how many more there are. */
-function listed(items: string[], mostBytes = 900): string {
+function listed(items: string[], maxBytes = 900): string {
   let bytes = 0;
   const shown = items.filter((item) => {
     bytes += Buffer.byteLength(item) + 2;
-    return bytes <= mostBytes;
+    return bytes <= maxBytes;
   });
   const more = items.length - shown.length;
   return shown.join(', ') + (more > 0 ? ` and ${more} more` : '');

@@ -23,7 +23,7 @@ export function reversed({ from, to }: Goal): Goal {
 }
 
 /** True where `seen` (role ids) shows the step's effect. */
-export function isTaken(step: Step, seen: number[]): boolean {
+export function hasTakenEffect(step: Step, seen: number[]): boolean {
   return seen.includes(step.roleId) === (step.kind === 'assign');
 }
 
@@ -33,8 +33,8 @@ export function isTaken(step: Step, seen: number[]): boolean {
  */
 export function stepsLeft(goal: Goal, seen: number[]): Step[] | undefined {
   const all = steps(goal);
-  const left = all.filter((step) => !isTaken(step, seen));
+  const left = all.filter((step) => !hasTakenEffect(step, seen));
   const gaveNotAll = left.some((step) => step.kind === 'assign');
-  const tookSome = all.some((step) => step.kind === 'unassign' && isTaken(step, seen));
+  const tookSome = all.some((step) => step.kind === 'unassign' && hasTakenEffect(step, seen));
   return gaveNotAll && tookSome ? undefined : left;
 }

@@ -1,8 +1,8 @@
-import type { RankdError } from '../errors.ts';
+import type { RankdError } from '../base/errors.ts';
 import { refusalAboveActing } from './acting-account.ts';
-import type { PolicyCase } from './policy.ts';
 import { protectedMembers } from './rules/protected-members.ts';
 import { ceiling, floor, lockedRoles } from './rules/ranks.ts';
+import type { PolicyCase } from './rules/rule.ts';
 
 /** What may be touched at all holds for an undo too; who asks, how often and how far at once does not. */
 const rulesThatHold = [ceiling, floor, lockedRoles, protectedMembers];

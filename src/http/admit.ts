@@ -1,12 +1,12 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
+import { isRankdError, RankdError } from '../base/errors.ts';
 import { refusalOf } from '../core/access.ts';
 import type { Key, Scope } from '../core/model.ts';
 import { refusalOfRobloxId } from '../core/roblox-id.ts';
-import { isRankdError, RankdError } from '../errors.ts';
-import type { Presented } from '../ports.ts';
+import type { KeyRecord } from '../ports/index.ts';
+import type { DaemonContext } from '../usecases/daemon-context.ts';
 import { networkFrom } from './connections.ts';
 import type { InboundLimits, Limit } from './inbound-limits.ts';
-import type { HttpApp } from './server.ts';
 
 export interface Exchange {
   request: FastifyRequest;
@@ -15,7 +15,7 @@ export interface Exchange {
 }
 
 interface Entry {
-  presented: Presented | RankdError;
+  presented: KeyRecord | RankdError;
   placeId: number;
   scope: Scope;
   /** How often the key may do it. */
@@ -27,10 +27,10 @@ interface Entry {
  * returned: it is no rare thing, and throwing costs.
  */
 export function admit(
-  app: HttpApp,
+  app: DaemonContext,
   exchange: Exchange,
   { presented, placeId, scope, limitsOf }: Entry,
-): Presented | RankdError {
+): KeyRecord | RankdError {
   const { request, reply, inbound } = exchange;
   if (presented instanceof RankdError) return turnAway(app, exchange, presented);
   const now = app.clock.now();
@@ -55,7 +55,7 @@ export function admit(
  * The refusal; to an address that sends too many keys that are not accepted, that it should slow down. Only ever asked
  * once a key was found wrong: game servers share addresses, and somebody's wrong keys must not lock out a right one.
  */
-function turnAway({ limits }: HttpApp, { request, reply, inbound }: Exchange, refusal: RankdError): RankdError {
+function turnAway({ limits }: DaemonContext, { request, reply, inbound }: Exchange, refusal: RankdError): RankdError {
   if (!isRankdError(refusal, 'invalid_key', 'missing_authorization')) return refusal;
   const { failedAuthPerMinute: perMinute } = limits;
   const limit = {
@@ -69,7 +69,7 @@ function turnAway({ limits }: HttpApp, { request, reply, inbound }: Exchange, re
 }
 
 /** Of a request whose place is not the one that Roblox says it comes from, where anybody wants to know. */
-function refusalOfPlace({ robloxId }: HttpApp, request: FastifyRequest, placeId: number): RankdError | undefined {
+function refusalOfPlace({ robloxId }: DaemonContext, request: FastifyRequest, placeId: number): RankdError | undefined {
   return robloxId === 'off' ? undefined : refusalOfRobloxId({ header: robloxIdOf(request), placeId });
 }
 
@@ -84,7 +84,7 @@ function robloxIdOf({ headers }: FastifyRequest): string {
 
 /** Since when the secret is the old one of a rotation (RFC 9745), and when it will be refused (RFC 8594). */
 function retirementHeaders(
-  retiring: NonNullable<Presented['retiring']>,
+  retiring: NonNullable<KeyRecord['retiring']>,
   { expiresAt = Number.POSITIVE_INFINITY }: Key,
 ): Record<string, string> {
   const until = Math.min(retiring.until, expiresAt);

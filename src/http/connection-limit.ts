@@ -1,6 +1,6 @@
 import type { Server } from 'node:http';
-import type { Logger } from '../log.ts';
-import type { Clock } from '../ports.ts';
+import type { Logger } from '../base/log.ts';
+import type { Clock } from '../ports/index.ts';
 
 const quietMs = 60_000;
 

@@ -1,8 +1,8 @@
 import type { ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
 import type { FastifyRequest } from 'fastify';
-import type { RankdError } from '../errors.ts';
-import { type ApiKey, apiKeyOf } from '../usecases/identify.ts';
+import type { RankdError } from '../base/errors.ts';
+import { fingerprintOf, type KeyFingerprint } from '../usecases/keys/authenticate.ts';
 import { networkOf } from './network-of.ts';
 
 /** What is kept of a connection while it is open, and no longer: among it the key that it came with. */
@@ -10,7 +10,7 @@ export interface OpenConnection {
   /** What its requests are answered with, in their order: those that are not on their way yet. */
   unanswered: ServerResponse[];
   /** What its latest request presented: the next one mostly presents the same, and hashing a key costs more than all that is checked of it. */
-  presented?: { authorization: string | undefined; apiKey: ApiKey | RankdError };
+  presented?: { authorization: string | undefined; apiKey: KeyFingerprint | RankdError };
   /** Where it comes from, unless a proxy says something else. */
   network?: string;
 }
@@ -33,9 +33,12 @@ export function noteAnswered({ unanswered }: OpenConnection, response: ServerRes
 }
 
 /** The API key that a request presents, or the refusal. */
-export function apiKeyFrom({ headers: { authorization }, notes: { connection } }: FastifyRequest): ApiKey | RankdError {
+export function fingerprintFrom({
+  headers: { authorization },
+  notes: { connection },
+}: FastifyRequest): KeyFingerprint | RankdError {
   if (connection.presented === undefined || connection.presented.authorization !== authorization) {
-    connection.presented = { authorization, apiKey: apiKeyOf(authorization) };
+    connection.presented = { authorization, apiKey: fingerprintOf(authorization) };
   }
   return connection.presented.apiKey;
 }

@@ -1,4 +1,4 @@
-import { type ErrorCode, RankdError, reasons } from '../errors.ts';
+import { type ErrorCode, RankdError, reasons } from '../base/errors.ts';
 
 /**
  * The status of every code. Codes of the operator's side never reach a game; they are answered as `internal`, `config_invalid` as
@@ -69,7 +69,7 @@ export interface ErrorAnswer {
 }
 
 /** Leaves room for the rest of an answer, which stays below 2 KB in all. */
-const mostMessageBytes = 1_500;
+const maxMessageBytes = 1_500;
 
 /** What a caller is told of an error: what it can act on, and nothing of the inside. */
 export function answerTo(error: unknown, requestId: string): ErrorAnswer {
@@ -96,12 +96,12 @@ function startOf(error: RankdError): string {
 
 /** As much of a message as an answer has room for: names come from callers, and one character can take six bytes in JSON. */
 function fitting(message: string): string {
-  if (message.length * 6 <= mostMessageBytes) return message;
+  if (message.length * 6 <= maxMessageBytes) return message;
   let bytes = 0;
   let fits = '';
   for (const character of message) {
     bytes += Buffer.byteLength(JSON.stringify(character)) - 2;
-    if (bytes > mostMessageBytes) return `${fits}…`;
+    if (bytes > maxMessageBytes) return `${fits}…`;
     fits += character;
   }
   return fits;

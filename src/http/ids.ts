@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { RankdError } from '../errors.ts';
+import { RankdError } from '../base/errors.ts';
 
 const wholeNumber = `must be a whole number from 0 to ${Number.MAX_SAFE_INTEGER}`;
 const error = ({ input }: { input?: unknown }) => (input === undefined ? 'is missing' : wholeNumber);

@@ -1,6 +1,6 @@
 import type { FastifyReply } from 'fastify';
-import { RankdError } from '../errors.ts';
-import type { Clock } from '../ports.ts';
+import { RankdError } from '../base/errors.ts';
+import type { Clock } from '../ports/index.ts';
 import { type Rate, type Taken, TokenBuckets } from './token-buckets.ts';
 
 /** What is told where none is left, by the names of the limits in the `RateLimit` headers. */
@@ -20,7 +20,7 @@ export interface Limit extends Rate {
 }
 
 /** Of each limit: more than any group has of keys and places; callers from that many networks at once are an attack. */
-const mostBuckets = 10_000;
+const maxBuckets = 10_000;
 
 interface Counter {
   buckets: TokenBuckets;
@@ -34,7 +34,7 @@ export class InboundLimits {
 
   constructor(clock: Pick<Clock, 'monotonic'>) {
     const counter = (): Counter => ({
-      buckets: new TokenBuckets(clock, mostBuckets),
+      buckets: new TokenBuckets(clock, maxBuckets),
       told: { perMinute: 0, burst: 0, policy: '' },
     });
     this.#counters = { verify: counter(), place: counter(), rank: counter(), 'failed-auth': counter() };

@@ -1,5 +1,5 @@
 import type { FastifyRequest } from 'fastify';
-import { RankdError } from '../errors.ts';
+import { RankdError } from '../base/errors.ts';
 
 const utf8 = new TextDecoder('utf-8', { fatal: true });
 

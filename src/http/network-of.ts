@@ -9,11 +9,11 @@ export function networkOf(address: string | undefined = ''): string {
   const [plain = ''] = address.split('%', 1);
   const [, mapped = ''] = /^::ffff:([\d.]+)$/i.exec(plain) ?? [];
   if (isIPv4(mapped)) return mapped;
-  return isIPv6(plain) ? `${groupsOf(plain).slice(0, 4).join(':')}::/64` : plain.slice(0, longestName);
+  return isIPv6(plain) ? `${groupsOf(plain).slice(0, 4).join(':')}::/64` : plain.slice(0, maxNameLength);
 }
 
 /** What a proxy put into X-Forwarded-For may be anything. */
-const longestName = 45;
+const maxNameLength = 45;
 
 /** The eight groups of an IPv6 address, without leading zeros. */
 function groupsOf(address: string): string[] {

@@ -1,6 +1,6 @@
 import type { Server, ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
-import { RankdError } from '../errors.ts';
+import { RankdError } from '../base/errors.ts';
 import { connectionOf } from './connections.ts';
 import { answerTo } from './errors.ts';
 import { nextRequestId } from './request-id.ts';

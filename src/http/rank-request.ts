@@ -1,6 +1,6 @@
 import * as z from 'zod';
+import { RankdError } from '../base/errors.ts';
 import type { RankRequest } from '../core/model.ts';
-import { RankdError } from '../errors.ts';
 import { id } from './ids.ts';
 
 const text = z

@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import { gunzipSync } from 'node:zlib';
-import { RankdError } from '../errors.ts';
+import { RankdError } from '../base/errors.ts';
 import { atEndOfTurn } from './end-of-turn.ts';
 
 /** The largest body, before and after unpacking, in bytes. */

@@ -1,7 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import type { RankdError } from '../errors.ts';
-import type { Logger } from '../log.ts';
-import type { Clock } from '../ports.ts';
+import type { RankdError } from '../base/errors.ts';
+import type { Logger } from '../base/log.ts';
+import type { Clock } from '../ports/index.ts';
 import type { OpenConnection } from './connections.ts';
 import { type Rate, TokenBuckets } from './token-buckets.ts';
 
@@ -21,9 +21,9 @@ export interface Notes {
 }
 
 /** Of each code, and of each warning. The audit has the sums: whoever tries keys or places must not fill the disk with the log of it. */
-const mostTold: Rate = { perMinute: 20, burst: 20 };
+const maxTold: Rate = { perMinute: 20, burst: 20 };
 /** More than there are. */
-const mostKinds = 100;
+const maxKinds = 100;
 
 /** Writes one line for each request as it is answered, and one for what it warns of, also where its caller hung up before. */
 export function requestLog({
@@ -35,8 +35,8 @@ export function requestLog({
 }): (request: FastifyRequest, reply: FastifyReply) => void {
   // No field of these lines is named after a secret, and looking for such fields costs as much as the line.
   const lines = log.child({}, { redact: [], level: 'trace' });
-  const buckets = new TokenBuckets(clock, mostKinds);
-  const isDue = (kind: string) => buckets.take(kind, mostTold).isAllowed;
+  const buckets = new TokenBuckets(clock, maxKinds);
+  const isDue = (kind: string) => buckets.take(kind, maxTold).isAllowed;
   return (request, { statusCode }) => {
     const { arrivedAt, level: wanted, facts, error, warning } = request.notes;
     if (warning !== undefined && isDue(warning)) log.warn({ requestId: request.id, ...facts }, warning);
@@ -46,7 +46,7 @@ export function requestLog({
     if (!log.isLevelEnabled(level)) return; // of the parent: a child does not hear of a new level
     const { method, id, routeOptions, url } = request; // Fastify puts them together when they are asked for
     const ms = Math.round(clock.monotonic() - arrivedAt);
-    const path = routeOptions.url ?? withoutSecrets(pathOf(url)).slice(0, longestPath);
+    const path = routeOptions.url ?? withoutSecrets(pathOf(url)).slice(0, maxPathLength);
     const why = error && factsOf(error, statusCode);
     lines[level]({ requestId: id, method, path, status: statusCode, ms, ...facts, ...why }, 'request');
   };
@@ -64,7 +64,7 @@ export function pathOf(url: string): string {
   return path.replaceAll(/\/+/g, '/').replace(/(.)\/$/, '$1');
 }
 
-const longestPath = 200;
+const maxPathLength = 200;
 
 /** Secrets end up in addresses by mistake; no part of one of rankd's own is long enough to be one. */
 function withoutSecrets(path: string): string {

@@ -1,11 +1,11 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { RankdError } from '../errors.ts';
+import { RankdError } from '../base/errors.ts';
+import type { DaemonContext } from '../usecases/daemon-context.ts';
 import { answerTo } from './errors.ts';
-import type { HttpApp } from './server.ts';
 
 /** Answers a request with what a caller is told of an error; the log is told the rest. */
 export function sendError(
-  app: Pick<HttpApp, 'log' | 'refused'>,
+  app: Pick<DaemonContext, 'log' | 'refused'>,
   { error, request, reply }: { error: unknown; request: FastifyRequest; reply: FastifyReply },
 ): FastifyReply {
   const known = fromFramework(error);

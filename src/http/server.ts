@@ -1,11 +1,7 @@
 import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
-import type { Config, LimitsConfig } from '../config/config.ts';
-import type { Credential } from '../core/model.ts';
-import { isRankdError, RankdError } from '../errors.ts';
-import type { Logger } from '../log.ts';
-import type { KeyUses } from '../usecases/key-uses.ts';
-import type { Ranking } from '../usecases/ranking.ts';
-import type { RefusedCallers } from '../usecases/refused-callers.ts';
+import { isRankdError, RankdError } from '../base/errors.ts';
+import type { Config } from '../config/config.ts';
+import type { DaemonContext } from '../usecases/daemon-context.ts';
 import { limitConnections } from './connection-limit.ts';
 import { connectionOf, noteAnswered } from './connections.ts';
 import { InboundLimits } from './inbound-limits.ts';
@@ -19,24 +15,6 @@ import { healthRoutes } from './routes/health.ts';
 import { rankerRoute } from './routes/ranker.ts';
 import { sendError } from './send-error.ts';
 
-/** What the HTTP edge needs of the application. */
-export interface HttpApp extends Ranking {
-  log: Logger;
-  refused: RefusedCallers;
-  keyUses: KeyUses;
-  /** Why the platform is not called at present; `undefined` while its credential works. */
-  deadCredential: () => RankdError | undefined;
-  /** What the platform said of its credential when it was last asked. */
-  latestCredential: () => Credential | undefined;
-  limits: LimitsConfig;
-  /** What becomes of requests whose header Roblox-Id does not fit the place they name. */
-  robloxId: Config['security']['robloxId'];
-  /** True once the daemon is stopping: what runs is finished, nothing new is begun. */
-  isDraining: boolean;
-  /** Requests to the API that are not answered yet. */
-  inFlight: number;
-}
-
 declare module 'fastify' {
   interface FastifyRequest {
     notes: Notes;
@@ -45,7 +23,7 @@ declare module 'fastify' {
 
 /** The HTTP API, not listening yet. */
 export function createServer(
-  app: HttpApp,
+  app: DaemonContext,
   { trustedProxies, maxConnections }: Pick<Config['server'], 'trustedProxies' | 'maxConnections'>,
 ): FastifyInstance {
   const server = Fastify({
@@ -124,7 +102,7 @@ function withoutSchemas(): never {
   throw new Error('routes of rankd have no Fastify schemas');
 }
 
-function begin({ clock }: HttpApp, request: FastifyRequest, reply: FastifyReply): void {
+function begin({ clock }: DaemonContext, request: FastifyRequest, reply: FastifyReply): void {
   const connection = connectionOf(request.raw.socket);
   connection.unanswered.push(reply.raw);
   const arrivedAt = clock.monotonic();

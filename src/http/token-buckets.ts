@@ -1,4 +1,4 @@
-import type { Clock } from '../ports.ts';
+import type { Clock } from '../ports/index.ts';
 
 export interface Rate {
   /** In the long run. */
@@ -45,7 +45,7 @@ export class TokenBuckets {
   take(name: string, { perMinute, burst }: Rate): Taken {
     const now = this.#clock.monotonic();
     const perMs = perMinute / 60_000;
-    const bucket = this.#recent.get(name) ?? this.#takeUp(name, { tokens: burst, at: now });
+    const bucket = this.#recent.get(name) ?? this.#applyConfig(name, { tokens: burst, at: now });
     const refilled = Math.min(burst, bucket.tokens + (now - bucket.at) * perMs);
     const isAllowed = refilled >= 1;
     const left = isAllowed ? refilled - 1 : refilled;
@@ -60,7 +60,7 @@ export class TokenBuckets {
   }
 
   /** Makes the bucket a recent one; once those are half of `most`, the older ones are forgotten. */
-  #takeUp(name: string, full: Bucket): Bucket {
+  #applyConfig(name: string, full: Bucket): Bucket {
     if (this.#recent.size >= this.#most / 2) {
       this.#older = this.#recent;
       this.#recent = new Map();

@@ -1,5 +1,5 @@
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
-import { version } from '../version.ts';
+import { version } from '../base/version.ts';
 
 /** In seconds: from an answer out of memory to the longest deadline that is usual. */
 const buckets = [0.005, 0.025, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 20];

@@ -1,6 +1,6 @@
 import type { FastifyInstance } from 'fastify';
-import type { HttpApp } from '../http/server.ts';
-import type { Clock, Watch } from '../ports.ts';
+import type { Clock, Instrumentation } from '../ports/index.ts';
+import type { DaemonContext } from '../usecases/daemon-context.ts';
 import { createMeters } from './meters.ts';
 import { type MetricsListener, serveMetrics } from './serve-metrics.ts';
 import { watchApp } from './watch-app.ts';
@@ -10,10 +10,10 @@ import { watchedStore } from './watched-store.ts';
 
 export interface Metrics {
   /** What the application passes its ports through. */
-  watch: Watch;
+  watch: Instrumentation;
   /** Watches the rest of the daemon and serves what there is. */
   serve(
-    daemon: { app: HttpApp; server: FastifyInstance },
+    daemon: { app: DaemonContext; server: FastifyInstance },
     at: { host: string; port: number },
   ): Promise<MetricsListener>;
 }

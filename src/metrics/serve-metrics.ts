@@ -2,8 +2,8 @@ import { once } from 'node:events';
 import { createServer, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { Registry } from 'prom-client';
-import { listenError } from '../listen-error.ts';
-import type { Logger } from '../log.ts';
+import { listenError } from '../base/listen-error.ts';
+import type { Logger } from '../base/log.ts';
 
 export interface MetricsListener extends AsyncDisposable {
   /** e.g. `http://127.0.0.1:9265/metrics` */

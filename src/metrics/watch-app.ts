@@ -1,9 +1,9 @@
 import { Counter, Gauge } from 'prom-client';
-import type { HttpApp } from '../http/server.ts';
+import type { DaemonContext } from '../usecases/daemon-context.ts';
 import type { Meters } from './meters.ts';
 
 /** What is looked at when somebody asks: what waits, what is left, and whether the credential works. */
-export function watchApp(app: HttpApp, { registry }: Meters): void {
+export function watchApp(app: DaemonContext, { registry }: Meters): void {
   const registers = [registry];
   new Gauge({
     name: 'rankd_http_requests_in_flight',

@@ -1,5 +1,5 @@
 import type { FastifyInstance } from 'fastify';
-import type { ErrorCode, RankdError } from '../errors.ts';
+import type { ErrorCode, RankdError } from '../base/errors.ts';
 import type { Meters } from './meters.ts';
 
 /** Refusals for who asks, rather than for what is asked. */

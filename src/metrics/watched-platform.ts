@@ -1,6 +1,6 @@
+import { isRankdError } from '../base/errors.ts';
 import type { Credential } from '../core/model.ts';
-import { isRankdError } from '../errors.ts';
-import type { Clock, Platform } from '../ports.ts';
+import type { Clock, Platform } from '../ports/index.ts';
 import type { Meters } from './meters.ts';
 
 /** A platform whose calls are counted and timed, and whose credential is noted. */

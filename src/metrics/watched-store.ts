@@ -1,5 +1,5 @@
-import type { ErrorCode } from '../errors.ts';
-import type { Store } from '../ports.ts';
+import type { ErrorCode } from '../base/errors.ts';
+import type { Store } from '../ports/index.ts';
 import type { Meters } from './meters.ts';
 
 /** A store that counts how the changes it keeps ended. */

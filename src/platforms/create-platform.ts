@@ -2,7 +2,7 @@ import { hash } from 'node:crypto';
 import { realpathSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Config } from '../config/config.ts';
-import type { Clock, Platform } from '../ports.ts';
+import type { Clock, Platform } from '../ports/index.ts';
 import { sampleGroup } from './sample-group.ts';
 import { SimulatedPlatform } from './simulated.ts';
 

@@ -1,11 +1,11 @@
-import { withShare } from '../clock.ts';
+import { isRankdError, type RankdError } from '../base/errors.ts';
 import { refusalOfCredential } from '../core/credential.ts';
 import type { Credential, Group, Member, Role } from '../core/model.ts';
-import { isRankdError, type RankdError } from '../errors.ts';
-import type { CallContext, Clock, Pace, Platform, RoleWrite, Room, WriteKind } from '../ports.ts';
+import { withShare } from '../ports/call-context.ts';
+import type { CallContext, Clock, Pace, Platform, RoleWrite, Room, WriteKind } from '../ports/index.ts';
 
 const firstProbeMs = 10_000;
-const longestProbeMs = 60_000;
+const maxProbeMs = 60_000;
 /** What the platform said of the credential holds for so long where a single write was turned away. */
 const checkLifeMs = 10_000;
 /** Of the time a call has left: it goes on where the check can't be made. */
@@ -155,7 +155,7 @@ export class CredentialBreaker implements Platform {
 
   #nextProbe(): number {
     const probeAt = this.#clock.monotonic() + this.#waitMs;
-    this.#waitMs = Math.min(this.#waitMs * 2, longestProbeMs);
+    this.#waitMs = Math.min(this.#waitMs * 2, maxProbeMs);
     return probeAt;
   }
 

@@ -1,43 +1,10 @@
 import { readFileSync } from 'node:fs';
 import { type Document, isNode, LineCounter, parseDocument } from 'yaml';
-import * as z from 'zod';
-import { RankdError } from '../errors.ts';
+import type * as z from 'zod';
+import { RankdError } from '../base/errors.ts';
+import { groupDescription } from './group-description.ts';
 import { toSeed } from './group-seed.ts';
 import type { GroupSeed } from './simulated-group.ts';
-
-const id = z.int('must be a whole number from 1 to 2^53-1').min(1, 'must be 1 or more');
-const name = z.string('must be a text').min(1, 'must not be empty').max(100, 'must have at most 100 characters');
-const rank = z.int('must be a rank from 0 to 255').min(0, 'must be 0 or more').max(255, 'must be 255 or less');
-
-const role = z.strictObject(
-  {
-    id: id.min(256, 'must be above 255: smaller numbers mean ranks').optional(),
-    name,
-    rank,
-    base: z.boolean('must be true or false').optional(),
-  },
-  'must be a role: name, rank, and where needed id and base',
-);
-
-const member = z.strictObject(
-  { id, roles: z.array(z.int('must be a rank or a role id'), 'must be a list of ranks or role ids').default([]) },
-  'must be a member: id and roles',
-);
-
-const group = z.strictObject(
-  {
-    name,
-    id,
-    roles: z.array(role, 'must be a list of roles'),
-    owner: id.optional(),
-    acting_account: id,
-    members: z.array(member, 'must be a list of members').default([]),
-  },
-  'must hold a group: name, id, roles, owner, acting_account, members',
-);
-
-/** A group as a person writes it down: roles by rank (up to 255) or id (above), the obvious left out. */
-export type GroupDescription = z.output<typeof group>;
 
 interface Problem {
   /** Where in the document, as keys and list positions. */
@@ -89,7 +56,7 @@ function plain(document: Document, file: string): unknown {
 }
 
 function check(data: unknown): { seed?: GroupSeed; problems: Problem[] } {
-  const parsed = group.safeParse(data);
+  const parsed = groupDescription.safeParse(data);
   if (!parsed.success) return { problems: parsed.error.issues.flatMap(problemsOf) };
   const problems: Problem[] = [];
   const seed = toSeed(parsed.data, (path, what) => problems.push({ path, what }));

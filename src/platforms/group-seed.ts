@@ -1,5 +1,5 @@
 import type { Member, Role, RoleKind } from '../core/model.ts';
-import type { GroupDescription } from './group-file.ts';
+import type { GroupDescription } from './group-description.ts';
 import type { GroupSeed } from './simulated-group.ts';
 
 /** Notes a problem at a place of the description, so that all are told at once. */

@@ -1,7 +1,7 @@
-import { withShare } from '../clock.ts';
+import { isRankdError, RankdError } from '../base/errors.ts';
 import type { Credential, Group, Member, Role } from '../core/model.ts';
-import { isRankdError, RankdError } from '../errors.ts';
-import type { CallContext, Clock, Pace, Platform, RoleWrite, Room, WriteKind } from '../ports.ts';
+import { withShare } from '../ports/call-context.ts';
+import type { CallContext, Clock, Pace, Platform, RoleWrite, Room, WriteKind } from '../ports/index.ts';
 import { UpstreamClient } from './upstream/client.ts';
 import { HeldRoom } from './upstream/held-room.ts';
 import { type Operation, openGates } from './upstream/operations.ts';
@@ -34,7 +34,7 @@ export interface OpenCloudOptions {
 
 export interface OpenCloudTuning extends UpstreamTuning {
   /** How long the public role list may keep the role list waiting at most. */
-  legacyPatienceMs: number;
+  publicRolesTimeoutMs: number;
 }
 
 /** Of the time a call has left: most groups' roles can be told without the public list. */
@@ -43,7 +43,7 @@ const legacyShare = 0.25;
 const legacyRestMs = 300_000;
 
 /** A group has at most 40 roles, two pages: more pages than this are a fault. */
-const mostPages = 50;
+const maxPages = 50;
 
 /** A group on Roblox, through Open Cloud v2 and an API key that acts as the account that owns it. */
 export class OpenCloudPlatform implements Platform {
@@ -52,7 +52,7 @@ export class OpenCloudPlatform implements Platform {
   readonly #groupId: number;
   readonly #apiKey: string;
   readonly #clock: Clock;
-  readonly #legacyPatienceMs: number;
+  readonly #publicRolesTimeoutMs: number;
   readonly #openCloud: UpstreamClient;
   readonly #legacy: UpstreamClient;
   readonly #gates: Record<Operation, RateGate>;
@@ -74,7 +74,7 @@ export class OpenCloudPlatform implements Platform {
     this.#groupId = groupId;
     this.#apiKey = apiKey;
     this.#clock = clock;
-    this.#legacyPatienceMs = tuning.legacyPatienceMs ?? 4_000;
+    this.#publicRolesTimeoutMs = tuning.publicRolesTimeoutMs ?? 4_000;
     this.#openCloud = new UpstreamClient({ baseUrl, apiKey, clock, fetch, tuning });
     this.#legacy = new UpstreamClient({ baseUrl: legacyBaseUrl, clock, fetch, tuning });
     this.#gates = openGates(clock);
@@ -163,7 +163,7 @@ export class OpenCloudPlatform implements Platform {
   /** All pages of a list. The other parameters stay the same on every page, or Open Cloud refuses the token. */
   async *#pages<T>({ path, ...rest }: Reading<Page<T>>, call: CallContext): AsyncGenerator<T[]> {
     let pagePath = path;
-    for (let page = 0; page < mostPages; page += 1) {
+    for (let page = 0; page < maxPages; page += 1) {
       const { items, nextPageToken } = await this.#get({ ...rest, path: pagePath }, call);
       yield items;
       if (nextPageToken === undefined) return;
@@ -171,7 +171,7 @@ export class OpenCloudPlatform implements Platform {
     }
     throw new RankdError(
       'platform_rejected',
-      `A list on Roblox does not end after ${mostPages} pages. Try again later.`,
+      `A list on Roblox does not end after ${maxPages} pages. Try again later.`,
     );
   }
 
@@ -198,7 +198,7 @@ export class OpenCloudPlatform implements Platform {
 
   /** The role that the public list flags as base; `undefined` where it can't be had. */
   #askFlaggedBase(call: CallContext): Promise<number | undefined> {
-    const deadlineAt = Math.min(call.deadlineAt, this.#clock.monotonic() + this.#legacyPatienceMs);
+    const deadlineAt = Math.min(call.deadlineAt, this.#clock.monotonic() + this.#publicRolesTimeoutMs);
     const path = `/v1/groups/${this.#groupId}/roles`;
     return this.#legacy
       .request({ gate: this.#gates.publicRoles, method: 'GET', path, read: readBaseRoleId }, { ...call, deadlineAt })

@@ -1,8 +1,8 @@
 import { closeSync, openSync } from 'node:fs';
 import Database from 'better-sqlite3';
+import { codeOf } from '../base/error-code.ts';
+import { RankdError } from '../base/errors.ts';
 import type { Member, Role } from '../core/model.ts';
-import { codeOf } from '../error-code.ts';
-import { RankdError } from '../errors.ts';
 
 /** The group that a simulation starts from. Every id is at most 2^53-1. */
 export interface GroupSeed {

@@ -1,7 +1,7 @@
 import type Database from 'better-sqlite3';
+import { isRankdError, RankdError } from '../base/errors.ts';
 import type { Credential, Group, Member, Role } from '../core/model.ts';
-import { isRankdError, RankdError } from '../errors.ts';
-import type { CallContext, Pace, Platform, RoleWrite, Room } from '../ports.ts';
+import type { CallContext, Pace, Platform, RoleWrite, Room } from '../ports/index.ts';
 import { type GroupSeed, openGroup } from './simulated-group.ts';
 
 /**

@@ -1,15 +1,10 @@
-import type { Clock, Store } from '../ports.ts';
-import { openSqliteStore } from './sqlite/sqlite-store.ts';
+import type { Store } from '../ports/index.ts';
+import { openSqliteStore, type SqliteStoreOptions } from './sqlite/sqlite-store.ts';
 
 export type StoreEngine = 'sqlite';
 
-export interface StoreOptions {
+export interface StoreOptions extends SqliteStoreOptions {
   engine: StoreEngine;
-  /** Where everything rankd remembers lives; made (0700) where it is missing. */
-  dataDir: string;
-  clock: Clock;
-  /** True where others are served meanwhile: then the disk does not hold the thread while it is waited for. */
-  isServed?: boolean;
 }
 
 /**

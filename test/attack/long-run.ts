@@ -1,6 +1,6 @@
 import { spawnSync } from 'node:child_process';
 import { Command } from 'commander';
-import { wholeNumber } from '../../src/cli/arguments.ts';
+import { wholeNumber } from '../../src/cli/input/arguments.ts';
 
 /** `npm run fuzz -- --runs 100000`: the fuzz tests with that many requests each, instead of the few of every test run. */
 const { runs } = new Command('npm run fuzz --')

@@ -26,10 +26,10 @@ test('a relative directory is taken from the current one', () => {
   expect(dataDirectory('data', { env: {}, home, cwd })).toBe('/work/data');
 });
 
-test.each(['data-dir', 'locate', 'duration', 'secret', 'suggest'])(
+test.each(['config/data-dir', 'config/locate', 'base/duration', 'config/secret', 'config/suggest'])(
   '%s.ts loads nothing but Node’s own modules',
   (name) => {
-    const source = readFileSync(new URL(`../../src/config/${name}.ts`, import.meta.url), 'utf8');
+    const source = readFileSync(new URL(`../../src/${name}.ts`, import.meta.url), 'utf8');
     const imports = [...source.matchAll(/from '([^']+)'/g)].map(([, from]) => from);
     expect(imports.filter((from) => !from?.startsWith('node:'))).toEqual([]);
   },

@@ -1,8 +1,8 @@
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
+import { isRankdError, type RankdError } from '../../src/base/errors.ts';
 import { type ConfigSources, type LoadedConfig, loadConfig } from '../../src/config/load.ts';
-import { isRankdError, type RankdError } from '../../src/errors.ts';
 
 /** A folder of its own as current folder and home, removed on disposal. */
 export class Sandbox {

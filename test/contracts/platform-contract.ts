@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { type ErrorCode, isRankdError } from '../../src/base/errors.ts';
 import type { RoleKind } from '../../src/core/model.ts';
-import { type ErrorCode, isRankdError } from '../../src/errors.ts';
-import type { CallContext, Platform, RoleWrite } from '../../src/ports.ts';
+import type { CallContext, Platform, RoleWrite } from '../../src/ports/index.ts';
 
 /** A platform over a group laid out for the suite, fresh for every test. */
 export interface PlatformUnderTest {

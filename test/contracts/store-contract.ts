@@ -2,7 +2,6 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe } from 'vitest';
-import type { Clock, Store } from '../../src/ports.ts';
 import { ManualClock } from '../support/manual-clock.ts';
 import { auditContract } from './store/audit.ts';
 import { breakerContract } from './store/breaker.ts';
@@ -12,17 +11,9 @@ import { keyContract } from './store/keys.ts';
 import { lineContract } from './store/line.ts';
 import { presentedContract } from './store/presented.ts';
 import { retentionContract } from './store/retention.ts';
+import type { OpenStore, StoreCase } from './store/store-case.ts';
 import { whitelistContract } from './store/whitelist.ts';
 import { workspaceContract } from './store/workspace.ts';
-
-export type OpenStore = (where: { dataDir: string; clock: Clock }) => Promise<Store>;
-
-/** What a test of the suite works with: a fresh store, and a second handle on the same data as another process has. */
-export interface StoreCase {
-  store: Store;
-  other: Store;
-  clock: ManualClock;
-}
 
 /** The promises of the Store port. Every engine passes them. */
 export function storeContract(name: string, open: OpenStore): void {

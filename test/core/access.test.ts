@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest';
+import type { RankdError } from '../../src/base/errors.ts';
 import { type AccessQuestion, accessChecks, invalidKey, keyState, refusalOf } from '../../src/core/access.ts';
 import type { Key } from '../../src/core/model.ts';
-import type { RankdError } from '../../src/errors.ts';
-import type { Presented } from '../../src/ports.ts';
+import type { KeyRecord } from '../../src/ports/index.ts';
 
 const now = Date.UTC(2026, 5, 1);
 const question: AccessQuestion = { scope: 'rank', placeId: 42, now };
@@ -16,7 +16,7 @@ const key: Key = {
   secrets: [{ masked: 'rk_live_012…3jd', createdAt: now - 1_000 }],
 };
 
-const accepted: Presented = {
+const accepted: KeyRecord = {
   workspace: { id: 'ws_1', name: 'Group', plan: 'top', active: true, createdAt: 0 },
   key,
   secretId: 1,
@@ -29,7 +29,7 @@ test('a valid key from an active place is allowed', () => {
 });
 
 describe('a key that is not accepted', () => {
-  const refusals: Array<[string, Presented, RegExp]> = [
+  const refusals: Array<[string, KeyRecord, RegExp]> = [
     ['in a suspended workspace', { ...accepted, workspace: { ...accepted.workspace, active: false } }, /suspended/],
     ['on the free plan', { ...accepted, workspace: { ...accepted.workspace, plan: 'free' } }, /top plan/],
     ['that is revoked', { ...accepted, key: { ...key, revokedAt: now - 1 } }, /revoked/],
@@ -77,7 +77,7 @@ describe('a known key', () => {
   });
 
   test('without the scope is refused by the scope it lacks', () => {
-    const verifyOnly: Presented = { ...accepted, key: { ...key, scopes: ['verify'] } };
+    const verifyOnly: KeyRecord = { ...accepted, key: { ...key, scopes: ['verify'] } };
     expect(refused(verifyOnly)).toMatchObject({
       code: 'key_not_allowed',
       message: expect.stringContaining('may verify but not rank'),
@@ -105,7 +105,7 @@ describe('a known key', () => {
   });
 
   test('paused by the breaker may verify but not rank', () => {
-    const paused: Presented = { ...accepted, key: { ...key, pausedAt: now - 1 } };
+    const paused: KeyRecord = { ...accepted, key: { ...key, pausedAt: now - 1 } };
     expect(refused(paused)).toMatchObject({
       code: 'key_paused',
       message: expect.stringContaining('rankd key resume'),
@@ -127,7 +127,7 @@ test('the first condition that fails is the answer: workspace, key, scope, white
     { ...accepted, key: { ...key, scopes: [], pausedAt: now }, entry: undefined },
     { ...accepted, key: { ...key, pausedAt: now }, entry: undefined },
     { ...accepted, key: { ...key, pausedAt: now } },
-  ].map(({ entry, ...rest }: { entry?: Presented['entry'] | undefined } & Omit<Presented, 'entry'>) =>
+  ].map(({ entry, ...rest }: { entry?: KeyRecord['entry'] | undefined } & Omit<KeyRecord, 'entry'>) =>
     refused({ ...rest, ...(entry !== undefined && { entry }) }),
   );
   expect(mended.map(({ internal, code }) => (code === 'invalid_key' ? internal : code))).toEqual([
@@ -155,7 +155,7 @@ describe("a key's state", () => {
   });
 });
 
-function refused(presented: Presented): RankdError {
+function refused(presented: KeyRecord): RankdError {
   const refusal = refusalOf(presented, question);
   if (refusal === undefined) throw new Error('was not refused');
   return refusal;

@@ -1,10 +1,11 @@
 import { describe, expect, test } from 'vitest';
-import { type ActingAccount, refusalAboveActing, refusalOfUntouchable } from '../../src/core/acting-account.ts';
-import type { Direction, KeyRules, RankRequest, Role } from '../../src/core/model.ts';
-import { type Policy, type PolicyCase, policyRules } from '../../src/core/policy.ts';
+import type { RankdError } from '../../src/base/errors.ts';
+import { refusalAboveActing, refusalOfUntouchable } from '../../src/core/acting-account.ts';
+import type { ActingAccount, Direction, KeyRules, RankRequest, Role } from '../../src/core/model.ts';
+import { policyRules } from '../../src/core/policy.ts';
 import { type RoleScheme, rolePlan } from '../../src/core/role-plan.ts';
 import { mustVerifyRanker, refusalOfRanker } from '../../src/core/rules/rankers.ts';
-import type { RankdError } from '../../src/errors.ts';
+import type { Policy, PolicyCase } from '../../src/core/rules/rule.ts';
 
 const roles: Role[] = [
   { id: 1_000, name: 'Guest', rank: 0, kind: 'guest' },

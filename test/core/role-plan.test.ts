@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
+import { RankdError } from '../../src/base/errors.ts';
 import type { Member, Role, RoleKind } from '../../src/core/model.ts';
 import { neighbour } from '../../src/core/next-role.ts';
 import {
@@ -18,7 +19,6 @@ import {
   takesAway,
 } from '../../src/core/role-plan.ts';
 import type { Step } from '../../src/core/steps.ts';
-import { RankdError } from '../../src/errors.ts';
 import { arbitraryRankCase, arbitraryRoles, baseOf, customsOf, type RankCase } from '../support/arbitrary-group.ts';
 
 /** Role ids are this plus the rank, as Roblox's are seen to be above 32 bits; the second role of rank 70 has one more. */

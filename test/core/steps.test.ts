@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { type Goal, isTaken, reversed, type Step, steps, stepsLeft } from '../../src/core/steps.ts';
+import { type Goal, hasTakenEffect, reversed, type Step, steps, stepsLeft } from '../../src/core/steps.ts';
 
 const ids = [11, 22, 33, 44, 55, 66];
 const arbitraryGoal: fc.Arbitrary<Goal> = fc.record({ from: fc.subarray(ids), to: fc.subarray(ids) });
@@ -41,10 +41,10 @@ describe('the steps from one set of roles to another', () => {
   });
 
   test('a step is taken exactly where its effect is seen', () => {
-    expect(isTaken({ kind: 'assign', roleId: 11 }, [11])).toBe(true);
-    expect(isTaken({ kind: 'assign', roleId: 11 }, [22])).toBe(false);
-    expect(isTaken({ kind: 'unassign', roleId: 11 }, [22])).toBe(true);
-    expect(isTaken({ kind: 'unassign', roleId: 11 }, [11])).toBe(false);
+    expect(hasTakenEffect({ kind: 'assign', roleId: 11 }, [11])).toBe(true);
+    expect(hasTakenEffect({ kind: 'assign', roleId: 11 }, [22])).toBe(false);
+    expect(hasTakenEffect({ kind: 'unassign', roleId: 11 }, [22])).toBe(true);
+    expect(hasTakenEffect({ kind: 'unassign', roleId: 11 }, [11])).toBe(false);
   });
 });
 

@@ -16,7 +16,7 @@ import {
 import { join } from 'node:path';
 import Database from 'better-sqlite3';
 import { afterEach, beforeEach, expect, onTestFinished, test, vi } from 'vitest';
-import { Connection } from '../../src/stores/sqlite/connection.ts';
+import { Connection } from '../../src/stores/sqlite/engine/connection.ts';
 import { runUnprivileged } from '../environment/unprivileged.ts';
 import { DaemonProcess } from '../support/daemon-process.ts';
 import { binary, CliHome } from '../support/run-cli.ts';

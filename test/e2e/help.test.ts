@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import type { Command } from 'commander';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { walk } from '../../src/cli/completion/walk.ts';
-import { allCommands } from '../../src/cli/help.ts';
+import { allCommands } from '../../src/cli/output/help.ts';
 import { createProgram, runCli as runHere } from '../../src/cli/program.ts';
 import { CliHome, runCli } from '../support/run-cli.ts';
 import { TerminalIo } from '../support/terminal-io.ts';

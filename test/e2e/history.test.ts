@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { systemClock } from '../../src/clock.ts';
+import { systemClock } from '../../src/base/clock.ts';
 import type { RankChange } from '../../src/core/model.ts';
 import { openStore } from '../../src/stores/open-store.ts';
 import { parseCsv } from '../support/parse-csv.ts';

@@ -2,7 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { Command } from 'commander';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { Cli } from '../../src/cli/cli.ts';
-import { whileStreaming, whileWaiting } from '../../src/cli/patience.ts';
+import { whileStreaming, whileWaiting } from '../../src/cli/output/waiting.ts';
 import { runCli } from '../../src/cli/program.ts';
 import { type FakeOpenCloud, startFakeOpenCloud } from '../support/fake-open-cloud/index.ts';
 import { CliHome } from '../support/run-cli.ts';

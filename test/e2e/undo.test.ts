@@ -4,7 +4,7 @@ import Database from 'better-sqlite3';
 import { expect, test } from 'vitest';
 import { runCli } from '../../src/cli/program.ts';
 import { loadConfig } from '../../src/config/load.ts';
-import type { CallContext, Platform } from '../../src/ports.ts';
+import type { CallContext, Platform } from '../../src/ports/index.ts';
 import { openTestApp, type TestApp } from '../support/open-test-app.ts';
 import { CliHome } from '../support/run-cli.ts';
 import { TerminalIo } from '../support/terminal-io.ts';

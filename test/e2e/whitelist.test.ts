@@ -1,8 +1,8 @@
 import { writeFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
-import { systemClock } from '../../src/clock.ts';
+import { systemClock } from '../../src/base/clock.ts';
 import { openStore } from '../../src/stores/open-store.ts';
-import { createKey } from '../../src/usecases/keys.ts';
+import { createKey } from '../../src/usecases/keys/keys.ts';
 import { CliHome } from '../support/run-cli.ts';
 
 interface Entries {

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { text } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
 import { expect, test } from 'vitest';
-import { systemClock } from '../../src/clock.ts';
+import { systemClock } from '../../src/base/clock.ts';
 import { openStore } from '../../src/stores/open-store.ts';
 import { newChange, unknown } from '../contracts/store/samples.ts';
 import { DaemonProcess } from '../support/daemon-process.ts';

@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
-import { systemClock } from '../../src/clock.ts';
-import { RankdError } from '../../src/errors.ts';
+import { systemClock } from '../../src/base/clock.ts';
+import { RankdError } from '../../src/base/errors.ts';
 import { newChange } from '../contracts/store/samples.ts';
 import { expectError, rankBody } from '../support/answers.ts';
 import { ManualClock } from '../support/manual-clock.ts';

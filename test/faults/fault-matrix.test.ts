@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
+import type { ErrorCode } from '../../src/base/errors.ts';
 import type { ChangeState } from '../../src/core/model.ts';
-import type { ErrorCode } from '../../src/errors.ts';
 import { codeOf } from '../support/answers.ts';
 import type { FakeOpenCloud, Fault, FaultKind } from '../support/fake-open-cloud/index.ts';
 import { type OpenCloudApp, openCloudApp, sampleRoles, sampleUsers } from '../support/open-cloud-app.ts';
@@ -105,7 +105,7 @@ async function meet(system: OpenCloudApp, combination: Combination): Promise<voi
   const told: Told = answer.status === 200 ? 'applied' : (codeOf(answer) as ErrorCode);
   expect(expectedAnswers(combination), answer.text).toContain(told);
   if (told === 'applied') expect(heldThen).toEqual([officer]);
-  expect(fake.journal.writes().length - writesBefore).toBeLessThanOrEqual(mostWrites(combination));
+  expect(fake.journal.writes().length - writesBefore).toBeLessThanOrEqual(maxWrites(combination));
   const change = await system.changeOf(answer);
   expect(change.state).toBe(stateOf(told));
   if (change.state === 'refused' || change.state === 'failed') {
@@ -173,7 +173,7 @@ function expectedEnds({ operation, name, flaw }: Combination): ChangeState[] {
   return ['applied', 'failed'];
 }
 
-function mostWrites({ operation, flaw: { means }, isPermanent }: Combination): number {
+function maxWrites({ operation, flaw: { means }, isPermanent }: Combination): number {
   const isWrite = operation === 'assign' || operation === 'unassign';
   if (isWrite && isPermanent && (means === 'nothing' || means === 'wait')) return 100;
   return 4;

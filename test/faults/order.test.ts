@@ -13,7 +13,7 @@ interface Kept {
 }
 
 /** Above it, a burst would open more connections than it could ever use. */
-const mostAtOnce = 64;
+const maxAtOnce = 64;
 
 test('changes of one member are written one after the other, in the order in which they arrived', () =>
   onOpenCloud(
@@ -44,9 +44,9 @@ test('different members are changed side by side, but never more of them than a 
       const answers = await Promise.all(members.map((userId) => system.rank(userId)));
       expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([200]));
       for (const operation of ['memberships', 'assign', 'unassign'] as const) {
-        const most = mostTogether(fake.journal.requests(operation));
+        const most = maxTogether(fake.journal.requests(operation));
         expect(most).toBeGreaterThan(10);
-        expect(most).toBeLessThanOrEqual(mostAtOnce);
+        expect(most).toBeLessThanOrEqual(maxAtOnce);
       }
     },
     { deadlineMs: 20_000 },
@@ -82,7 +82,7 @@ test('two commands that promote a member side by side raise the member by two ra
 });
 
 /** The most requests that were under way at any moment. */
-function mostTogether(entries: JournalEntry[]): number {
+function maxTogether(entries: JournalEntry[]): number {
   const edges = entries.flatMap(({ at, endedAt = at }) => [
     { at, step: 1 },
     { at: endedAt, step: -1 },

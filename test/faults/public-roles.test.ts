@@ -15,7 +15,7 @@ test(
     },
     {
       deadlineMs: 1_500,
-      tuning: { legacyPatienceMs: 4_000 },
+      tuning: { publicRolesTimeoutMs: 4_000 },
       prepare: ({ faults }) => faults.add({ operation: 'publicRoles', kind: 'hang', times: 999 }),
     },
   ),

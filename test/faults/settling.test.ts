@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest';
-import { deadlineIn } from '../../src/clock.ts';
+import { deadlineIn } from '../../src/base/clock.ts';
 import type { RankChange } from '../../src/core/model.ts';
-import { changeRank } from '../../src/usecases/change-rank.ts';
-import { MemberTurns } from '../../src/usecases/member-turns.ts';
-import { settleChange } from '../../src/usecases/settle-change.ts';
+import { changeRank } from '../../src/usecases/change/change-rank.ts';
+import { MemberTurns } from '../../src/usecases/change/member-turns.ts';
+import { reconcileChange } from '../../src/usecases/change/reconcile-change.ts';
 import { newChange, unknown } from '../contracts/store/samples.ts';
 import { type OpenCloudApp, onOpenCloud, sampleRoles, sampleUsers } from '../support/open-cloud-app.ts';
 
@@ -54,9 +54,9 @@ test(
       const recovery = system.recover();
       await expect.poll(() => fake.journal.requests('unassign').length).toBe(1);
 
-      expect(await settleChange(shell, change, { ...system.call(), lane: 'operator' })).toBe(false);
+      expect(await reconcileChange(shell, change, { ...system.call(), lane: 'operator' })).toBe(false);
       await recovery;
-      expect(await settleChange(shell, change, { ...system.call(), lane: 'operator' })).toBe(true);
+      expect(await reconcileChange(shell, change, { ...system.call(), lane: 'operator' })).toBe(true);
       expect(fake.journal.writes(bob)).toHaveLength(1);
       expect(await app.store.findChange(change.id)).toMatchObject({ state: 'applied' });
     },

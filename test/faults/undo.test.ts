@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import type { HttpApp } from '../../src/http/server.ts';
-import { planUndo, runUndo } from '../../src/usecases/undo-changes.ts';
+import type { DaemonContext } from '../../src/usecases/daemon-context.ts';
+import { planUndo, runUndo } from '../../src/usecases/undo/undo-changes.ts';
 import { type OpenCloudApp, onOpenCloud, sampleRoles, sampleUsers } from '../support/open-cloud-app.ts';
 
 const { trainee, officer } = sampleRoles;
@@ -16,7 +16,7 @@ async function promote({ fake, rank }: OpenCloudApp, ...userIds: number[]): Prom
 }
 
 /** Undoes all that the key did. What became of each member, with the id of the change that did it, where there is one. */
-async function undoAll(app: HttpApp): Promise<Record<number, { state: string; changeId?: string | undefined }>> {
+async function undoAll(app: DaemonContext): Promise<Record<number, { state: string; changeId?: string | undefined }>> {
   const selection = { placeId: 1 };
   const { members, undoId } = await planUndo(app, selection);
   const order = { selection, undoId, by: 'cli:ann@host', dryRun: false };

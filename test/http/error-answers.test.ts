@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { RankdError, reasons } from '../../src/errors.ts';
+import { RankdError, reasons } from '../../src/base/errors.ts';
 import { statuses } from '../../src/http/errors.ts';
 import { expectError, messageOf } from '../support/answers.ts';
 import { openTestApp, place } from '../support/open-test-app.ts';
@@ -41,7 +41,7 @@ describe('what an error says', () => {
   test('a mistake in rankd is told to the log with its stack, under the same id, and nothing of it to the game', async () => {
     await using app = await openTestApp();
     const key = await app.createKey();
-    app.app.store.findPresented = () => {
+    app.app.store.lookUpKey = () => {
       throw new TypeError('a mistake inside of rankd');
     };
     const answer = await app.post('/v1/apikey', { key, body: { placeid: place } });

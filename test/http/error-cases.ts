@@ -1,8 +1,8 @@
 import { join } from 'node:path';
 import Database from 'better-sqlite3';
 import { expect } from 'vitest';
-import { RankdError } from '../../src/errors.ts';
-import type { Platform } from '../../src/ports.ts';
+import { RankdError } from '../../src/base/errors.ts';
+import type { Platform } from '../../src/ports/index.ts';
 import { type ExpectedError, expectError, rankBody } from '../support/answers.ts';
 import { type Answer, place, type Sent, send, type TestApp, type TestAppOptions } from '../support/open-test-app.ts';
 import { holdWrites, platformWith } from '../support/platform-with.ts';

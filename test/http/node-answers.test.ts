@@ -4,7 +4,7 @@ import { text } from 'node:stream/consumers';
 import { afterAll, afterEach, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { connectionOf } from '../../src/http/connections.ts';
 import { createServer } from '../../src/http/server.ts';
-import { Connection } from '../../src/stores/sqlite/connection.ts';
+import { Connection } from '../../src/stores/sqlite/engine/connection.ts';
 import { codeOf, expectError, rankBody } from '../support/answers.ts';
 import { type Answer, openTestApp, place, send, type TestApp } from '../support/open-test-app.ts';
 import { holdWrites } from '../support/platform-with.ts';

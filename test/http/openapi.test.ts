@@ -1,9 +1,9 @@
 import { Validator } from '@seriousme/openapi-schema-validator';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { RankdError, reasons } from '../../src/errors.ts';
+import { RankdError, reasons } from '../../src/base/errors.ts';
 import { publicCodes, statuses } from '../../src/http/errors.ts';
 import type { openApiDocument } from '../../src/http/openapi/document.ts';
-import type { Platform } from '../../src/ports.ts';
+import type { Platform } from '../../src/ports/index.ts';
 import { codeOf } from '../support/answers.ts';
 import { expectDescribed, type Given, met } from '../support/described-answers.ts';
 import { type Answer, openTestApp, place, send, type TestApp } from '../support/open-test-app.ts';

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { stringify } from 'yaml';
-import { planUndo, runUndo } from '../../src/usecases/undo-changes.ts';
+import { planUndo, runUndo } from '../../src/usecases/undo/undo-changes.ts';
 import { codeOf, rankBody } from '../support/answers.ts';
 import { openTestApp, place, type TestApp } from '../support/open-test-app.ts';
 

@@ -1,10 +1,10 @@
 import { once } from 'node:events';
 import http from 'node:http';
 import { describe, expect, test } from 'vitest';
+import { RankdError } from '../../src/base/errors.ts';
 import { loadConfig } from '../../src/config/load.ts';
-import { RankdError } from '../../src/errors.ts';
-import { LiveConfig } from '../../src/live-config.ts';
-import type { Platform } from '../../src/ports.ts';
+import { LiveConfig } from '../../src/daemon/live-config.ts';
+import type { Platform } from '../../src/ports/index.ts';
 import { codeOf, messageOf, rankBody } from '../support/answers.ts';
 import { ManualClock } from '../support/manual-clock.ts';
 import { type Answer, openTestApp, place, type TestApp } from '../support/open-test-app.ts';

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import type { Config } from '../../src/config/config.ts';
 import type { KeyRules } from '../../src/core/model.ts';
-import type { Platform } from '../../src/ports.ts';
+import type { Platform } from '../../src/ports/index.ts';
 import { codeOf, messageOf, rankBody } from '../support/answers.ts';
 import { ManualClock } from '../support/manual-clock.ts';
 import { openTestApp, place, type TestAppOptions } from '../support/open-test-app.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { rotateKey } from '../../src/usecases/keys.ts';
+import { rotateKey } from '../../src/usecases/keys/keys.ts';
 import { rankBody } from '../support/answers.ts';
 import { ManualClock } from '../support/manual-clock.ts';
 import { type Answer, openTestApp, place, type TestApp } from '../support/open-test-app.ts';

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import type { Store } from '../../src/ports.ts';
+import type { Store } from '../../src/ports/index.ts';
 import { expectError, rankBody } from '../support/answers.ts';
 import { openTestApp, place } from '../support/open-test-app.ts';
 import { platformWith } from '../support/platform-with.ts';

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { openStore } from '../../src/stores/open-store.ts';
-import { createKey, rotateKey } from '../../src/usecases/keys.ts';
+import { createKey, rotateKey } from '../../src/usecases/keys/keys.ts';
 import { expectError } from '../support/answers.ts';
 import { ManualClock } from '../support/manual-clock.ts';
 import { openTestApp, place, type TestApp } from '../support/open-test-app.ts';

@@ -1,8 +1,8 @@
 import http from 'node:http';
 import { expect, test } from 'vitest';
+import { RankdError } from '../../src/base/errors.ts';
+import { version } from '../../src/base/version.ts';
 import type { Config } from '../../src/config/config.ts';
-import { RankdError } from '../../src/errors.ts';
-import { version } from '../../src/version.ts';
 import { rankBody } from '../support/answers.ts';
 import { openCloudApp } from '../support/open-cloud-app.ts';
 import { openTestApp, place, send, type TestApp, type TestAppOptions } from '../support/open-test-app.ts';

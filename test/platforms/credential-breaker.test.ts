@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest';
+import { RankdError } from '../../src/base/errors.ts';
 import type { Credential } from '../../src/core/model.ts';
-import { RankdError } from '../../src/errors.ts';
 import { CredentialBreaker } from '../../src/platforms/credential-breaker.ts';
-import type { CallContext, Platform } from '../../src/ports.ts';
+import type { CallContext, Platform } from '../../src/ports/index.ts';
 import { ManualClock } from '../support/manual-clock.ts';
 
 const call: CallContext = { signal: new AbortController().signal, deadlineAt: Number.POSITIVE_INFINITY, lane: 'test' };

@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { isRankdError } from '../../src/errors.ts';
+import { isRankdError } from '../../src/base/errors.ts';
 import { loadGroupFile } from '../../src/platforms/group-file.ts';
 
 const fixture = new URL('../fixtures/group.yaml', import.meta.url).pathname;

@@ -1,10 +1,10 @@
 import dns from 'node:dns';
 import { inspect } from 'node:util';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
-import { deadlineIn } from '../../src/clock.ts';
-import { type ErrorCode, isRankdError, type RankdError } from '../../src/errors.ts';
+import { deadlineIn } from '../../src/base/clock.ts';
+import { type ErrorCode, isRankdError, type RankdError } from '../../src/base/errors.ts';
 import { OpenCloudPlatform, type OpenCloudTuning } from '../../src/platforms/open-cloud.ts';
-import type { CallContext, Clock, WriteKind } from '../../src/ports.ts';
+import type { CallContext, Clock, WriteKind } from '../../src/ports/index.ts';
 import { platformContract } from '../contracts/platform-contract.ts';
 import {
   type FakeOpenCloud,
@@ -17,7 +17,7 @@ import { patientTime } from '../support/patient-time.ts';
 import { SkippableClock } from '../support/skippable-clock.ts';
 
 const { trainee, officer, captain, base } = sampleRoles;
-const tuning = { backOffMs: 4, longestBackOffMs: 20, shortestTryMs: 10 };
+const tuning = { backOffMs: 4, maxBackOffMs: 20, shortestTryMs: 10 };
 /** So that the last try is answered, not cut off by the deadline. */
 const patient = { ...tuning, shortestTryMs: 250 };
 const assign = { userId: 1001, roleId: officer };
@@ -138,7 +138,7 @@ describe('the group and its roles', () => {
 
   test('a public list that never answers keeps nobody waiting longer than some seconds, however much time there is', async () => {
     fake.faults.add({ operation: 'publicRoles', kind: 'hang', times: 99 });
-    platform = platformOn(fake, { tuning: { ...tuning, legacyPatienceMs: 100 } });
+    platform = platformOn(fake, { tuning: { ...tuning, publicRolesTimeoutMs: 100 } });
     const begun = patientTime.monotonic();
     expect(await platform.roles(callIn(8_000))).toHaveLength(7);
     expect(patientTime.monotonic() - begun).toBeLessThan(1_000);
@@ -498,7 +498,7 @@ describe("the platform's budget", () => {
 
   test('an exhausted one without retry-after is asked ever more rarely, by all callers together', async () => {
     fake.faults.add({ operation: 'memberships', kind: 'status 429', times: 999 });
-    platform = platformOn(fake, { tuning: { backOffMs: 100, longestBackOffMs: 10_000, shortestTryMs: 10 } });
+    platform = platformOn(fake, { tuning: { backOffMs: 100, maxBackOffMs: 10_000, shortestTryMs: 10 } });
     await Promise.all(Array.from({ length: 10 }, () => codeOf(platform.getMember(1001, callIn(1_500)))));
     expect(fake.journal.requests('memberships').length).toBeLessThan(20);
   });

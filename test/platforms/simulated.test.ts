@@ -7,7 +7,7 @@ import Database from 'better-sqlite3';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { sampleGroup } from '../../src/platforms/sample-group.ts';
 import { SimulatedPlatform } from '../../src/platforms/simulated.ts';
-import type { CallContext } from '../../src/ports.ts';
+import type { CallContext } from '../../src/ports/index.ts';
 import { platformContract } from '../contracts/platform-contract.ts';
 
 const roles = {

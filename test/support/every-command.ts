@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import { allCommands } from '../../src/cli/help.ts';
+import { allCommands } from '../../src/cli/output/help.ts';
 import { createProgram } from '../../src/cli/program.ts';
 import type { TerminalIo } from './terminal-io.ts';
 

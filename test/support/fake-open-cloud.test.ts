@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { systemClock } from '../../src/clock.ts';
+import { systemClock } from '../../src/base/clock.ts';
 import { type FakeOpenCloud, sampleRoles, sampleUsers, startFakeOpenCloud } from './fake-open-cloud/index.ts';
 import { committedSchemas, mismatches, type Schemas } from './fake-open-cloud/schemas.ts';
 

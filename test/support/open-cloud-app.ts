@@ -3,15 +3,15 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { expect } from 'vitest';
+import { createLog } from '../../src/base/log.ts';
 import { loadConfig } from '../../src/config/load.ts';
 import type { RankChange } from '../../src/core/model.ts';
-import { startDaemon } from '../../src/daemon.ts';
-import type { HttpApp } from '../../src/http/server.ts';
-import { createLog } from '../../src/log.ts';
+import { startDaemon } from '../../src/daemon/daemon.ts';
 import { OpenCloudPlatform, type OpenCloudTuning } from '../../src/platforms/open-cloud.ts';
-import type { CallContext } from '../../src/ports.ts';
-import { createKey } from '../../src/usecases/keys.ts';
-import { recoverChanges } from '../../src/usecases/recover-changes.ts';
+import type { CallContext } from '../../src/ports/index.ts';
+import { recoverChanges } from '../../src/usecases/change/recover-changes.ts';
+import type { DaemonContext } from '../../src/usecases/daemon-context.ts';
+import { createKey } from '../../src/usecases/keys/keys.ts';
 import {
   type FakeOpenCloud,
   type FakeOpenCloudOptions,
@@ -27,10 +27,10 @@ import { SkippableClock } from './skippable-clock.ts';
 const tuning: OpenCloudTuning = {
   perTryTimeoutMs: 400,
   backOffMs: 20,
-  longestBackOffMs: 100,
+  maxBackOffMs: 100,
   shortestTryMs: 20,
   maxBodyBytes: 1024 * 1024,
-  legacyPatienceMs: 200,
+  publicRolesTimeoutMs: 200,
 };
 
 export interface OpenCloudAppOptions {
@@ -54,7 +54,7 @@ export interface RankOptions {
 
 /** A daemon with a store of its own that changes ranks on a running fake of Open Cloud. */
 export interface OpenCloudApp extends AsyncDisposable {
-  app: HttpApp;
+  app: DaemonContext;
   fake: FakeOpenCloud;
   clock: SkippableClock;
   url: string;
@@ -155,7 +155,7 @@ function configOf(dataDir: string, { deadlineMs = 1_500, ladder, hasMetrics = fa
 }
 
 /** Waits until the daemon's workers have looked at the credential and the roles; with a dead one they look no further. */
-async function quiet({ journal }: FakeOpenCloud, app: HttpApp): Promise<void> {
+async function quiet({ journal }: FakeOpenCloud, app: DaemonContext): Promise<void> {
   const isQuiet = () =>
     journal.requests('introspect').length > 0 &&
     journal.requests('roles').length > 1 &&
@@ -172,7 +172,7 @@ async function passHour({ journal }: FakeOpenCloud, clock: SkippableClock): Prom
   await clock.sleep(30); // until the next hour is waited for
 }
 
-async function makeKey({ store }: HttpApp, name: string): Promise<string> {
+async function makeKey({ store }: DaemonContext, name: string): Promise<string> {
   const order = { name, mode: 'live', scopes: ['verify', 'rank'] } as const;
   const { key, secret } = await createKey(store, { ...order, scopes: [...order.scopes] }, 'cli:ann@host');
   await store.addEntries({ keyId: key.id, placeIds: [1] }, 'cli:ann@host');

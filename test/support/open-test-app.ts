@@ -5,14 +5,14 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import type { ServedApp } from '../../src/app.ts';
+import { createLog } from '../../src/base/log.ts';
 import type { Config } from '../../src/config/config.ts';
 import { loadConfig } from '../../src/config/load.ts';
 import type { KeyMode, KeyRules, Scope } from '../../src/core/model.ts';
-import { startDaemon } from '../../src/daemon.ts';
-import { createLog } from '../../src/log.ts';
+import { startDaemon } from '../../src/daemon/daemon.ts';
 import { createPlatform } from '../../src/platforms/create-platform.ts';
-import type { CallContext, Clock, Platform, Store } from '../../src/ports.ts';
-import { createKey } from '../../src/usecases/keys.ts';
+import type { CallContext, Clock, Platform, Store } from '../../src/ports/index.ts';
+import { createKey } from '../../src/usecases/keys/keys.ts';
 import { expectDescribed } from './described-answers.ts';
 
 /** The place that every key of a test app is good for, unless the test says otherwise. */

@@ -1,4 +1,4 @@
-import type { Clock } from '../../src/ports.ts';
+import type { Clock } from '../../src/ports/index.ts';
 
 interface Sleeper {
   wakeAt: number;
@@ -16,9 +16,9 @@ export function patientClock(longestTurnMs: number): Clock {
   let elapsedMs = 0;
   let lastTurnAt = performance.now();
   let turning: NodeJS.Timeout | undefined;
-  const pass = (longestMs: number): number => {
+  const pass = (maxMs: number): number => {
     const turnAt = performance.now();
-    elapsedMs += Math.min(longestMs, turnAt - lastTurnAt);
+    elapsedMs += Math.min(maxMs, turnAt - lastTurnAt);
     lastTurnAt = turnAt;
     return elapsedMs;
   };

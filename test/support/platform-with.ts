@@ -1,4 +1,4 @@
-import type { Platform } from '../../src/ports.ts';
+import type { Platform } from '../../src/ports/index.ts';
 
 /** `inner` with some of its calls replaced: a group that misbehaves in just one way. */
 export function platformWith(inner: Platform, changes: Partial<Platform>): Platform {

@@ -1,6 +1,6 @@
-import { exitCodes } from '../../src/cli/errors.ts';
+import { type ErrorCode, reasons } from '../../src/base/errors.ts';
+import { exitCodes } from '../../src/cli/output/errors.ts';
 import { keySettings, settings } from '../../src/config/settings.ts';
-import { type ErrorCode, reasons } from '../../src/errors.ts';
 import { publicCodes, statuses } from '../../src/http/errors.ts';
 
 const codes = Object.keys(reasons) as ErrorCode[];

@@ -5,18 +5,9 @@ import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
 import { runCli as runProgram } from '../../src/cli/program.ts';
-import { PipedIo } from './piped-io.ts';
+import { PipedIo, type RunOptions } from './piped-io.ts';
 
 export const binary = fileURLToPath(new URL('../../bin/rankd.js', import.meta.url));
-
-export interface RunOptions {
-  /** Besides HOME, PATH and RANKD_DATA_DIR; nothing else of the tests' own environment is passed on. */
-  env?: Record<string, string>;
-  cwd?: string;
-  /** Standard input; empty unless given. */
-  input?: string;
-  dataDir?: string;
-}
 
 export interface CliResult {
   code: number | null;

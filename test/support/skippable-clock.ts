@@ -1,4 +1,4 @@
-import type { Clock } from '../../src/ports.ts';
+import type { Clock } from '../../src/ports/index.ts';
 import { patientTime } from './patient-time.ts';
 
 /** Sleeps of a worker between two rounds: they end when a test skips them. */

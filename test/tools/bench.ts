@@ -22,8 +22,8 @@ export interface Bench extends AsyncDisposable {
   startDaemon(env?: Record<string, string>): Promise<DaemonProcess>;
   /** Every rank change in the history, oldest first. */
   history(): Promise<KeptChange[]>;
-  /** Waits until no change is pending or unknown. Returns how many still are after `patienceMs`. */
-  openAfter(patienceMs: number): Promise<number>;
+  /** Waits until no change is pending or unknown. Returns how many still are after `timeoutMs`. */
+  openAfter(timeoutMs: number): Promise<number>;
 }
 
 /** Ranks that the members of a bench are given; none of them is the base role's. */
@@ -53,8 +53,8 @@ export async function openBench({
     rolesAtFirst,
     startDaemon: (env = {}) => DaemonProcess.start(home, { env: { RANKD_PLATFORM_API_KEY: fake.apiKey, ...env } }),
     history: () => list(),
-    openAfter: async (patienceMs) => {
-      const giveUpAt = performance.now() + patienceMs;
+    openAfter: async (timeoutMs) => {
+      const giveUpAt = performance.now() + timeoutMs;
       for (;;) {
         const { length } = await list('--state', 'pending', 'unknown');
         if (length === 0 || performance.now() > giveUpAt) return length;

@@ -1,5 +1,5 @@
 import { Command } from 'commander';
-import { wholeNumber } from '../../src/cli/arguments.ts';
+import { wholeNumber } from '../../src/cli/input/arguments.ts';
 import { runCrashes } from './crash-run.ts';
 
 /** `npm run crash -- --rounds 50`: kills the built daemon at work, again and again; ends with 1 where anything was lost. */

@@ -1,7 +1,7 @@
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { Command } from 'commander';
-import { wholeNumber } from '../../src/cli/arguments.ts';
+import { wholeNumber } from '../../src/cli/input/arguments.ts';
 import { documentedLimits } from '../support/fake-open-cloud/budgets.ts';
 import { type FakeOpenCloud, startFakeOpenCloud } from '../support/fake-open-cloud/index.ts';
 import { configFor } from './fake-config.ts';

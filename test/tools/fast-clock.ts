@@ -1,4 +1,4 @@
-import type { Clock } from '../../src/ports.ts';
+import type { Clock } from '../../src/ports/index.ts';
 import { patientClock } from '../support/patient-time.ts';
 
 const patientTime = patientClock(2);

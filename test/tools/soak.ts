@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { Command } from 'commander';
-import { wholeNumber } from '../../src/cli/arguments.ts';
+import { wholeNumber } from '../../src/cli/input/arguments.ts';
 import type { Fault, FaultKind } from '../support/fake-open-cloud/index.ts';
 import { openBench } from './bench.ts';
 import { Callers } from './callers.ts';
@@ -23,7 +23,7 @@ const { minutes, limit, seed } = new Command('npm run soak --')
   .opts<{ minutes: number; limit: number; seed: number }>();
 const runsMs = minutes * 60_000;
 const sampleEveryMs = Math.max(1_000, runsMs / 30);
-const mostGrowth = 1.2;
+const maxGrowth = 1.2;
 
 const limits = { group: limit, roles: limit, memberships: limit, assign: limit, unassign: limit };
 await using bench = await openBench({ memberCount: 200, limits, latencyMs: 20, lagMs: 1_000 });
@@ -109,7 +109,7 @@ async function conclude(): Promise<number> {
   say(`handles     ${handlesFirst} in the first third, ${handlesLast} in the last`);
   say(`disagreeing ${wrong.length}`);
   for (const sentence of wrong.slice(0, 20)) say(`  ${sentence}`);
-  const grows = memoryLast > memoryFirst * mostGrowth || handlesLast > handlesFirst * mostGrowth;
+  const grows = memoryLast > memoryFirst * maxGrowth || handlesLast > handlesFirst * maxGrowth;
   return grows || wrong.length > 0 || unsettled > 0 ? 1 : 0;
 }
 

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { Command } from 'commander';
-import { wholeNumber } from '../../src/cli/arguments.ts';
+import { wholeNumber } from '../../src/cli/input/arguments.ts';
 import { startFakeOpenCloud } from '../support/fake-open-cloud/index.ts';
 import { readmeCommands } from '../support/readme-commands.ts';
 import { freePort, Shell } from './shell.ts';

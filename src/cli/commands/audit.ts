@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import type { Cli } from '../cli.ts';
-import { examples } from '../help.ts';
+import { examples } from '../output/help.ts';
 import { listCommand } from './audit/list.ts';
 import { verifyCommand } from './audit/verify.ts';
 

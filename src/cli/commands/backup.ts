@@ -1,12 +1,12 @@
 import { readdirSync } from 'node:fs';
 import { resolve } from 'node:path';
 import type { Command } from 'commander';
-import { RankdError } from '../../errors.ts';
-import { type Backup, backUp, streamBackup } from '../../stores/sqlite/backup.ts';
+import { RankdError } from '../../base/errors.ts';
+import { type Backup, backUp, streamBackup } from '../../stores/sqlite/files/backup.ts';
 import type { Cli } from '../cli.ts';
-import { facts } from '../facts.ts';
-import { examples } from '../help.ts';
-import { whileWorking } from '../patience.ts';
+import { facts } from '../output/facts.ts';
+import { examples } from '../output/help.ts';
+import { whileWorking } from '../output/waiting.ts';
 
 export function backupCommand(program: Command, cli: Cli): void {
   program

@@ -1,7 +1,7 @@
 import { Argument, type Command } from 'commander';
 import type { Cli } from '../cli.ts';
 import { type Shell, scripts } from '../completion/scripts.ts';
-import { examples } from '../help.ts';
+import { examples } from '../output/help.ts';
 
 export function completionCommand(program: Command, cli: Cli): void {
   program

@@ -1,13 +1,13 @@
 import type { Command } from 'commander';
+import { RankdError } from '../../base/errors.ts';
 import { locateConfig, searchPath } from '../../config/locate.ts';
 import type { Origin } from '../../config/origin.ts';
 import { ConfigError } from '../../config/problem.ts';
 import { withoutKeys } from '../../core/api-key.ts';
-import { RankdError } from '../../errors.ts';
 import type { Cli } from '../cli.ts';
-import { examples } from '../help.ts';
-import { settingText } from '../setting-value.ts';
-import { table } from '../table.ts';
+import { examples } from '../output/help.ts';
+import { settingText } from '../output/setting-value.ts';
+import { table } from '../output/table.ts';
 
 export function configCommands(program: Command, cli: Cli): void {
   const config = program

@@ -1,17 +1,17 @@
 import type { Command } from 'commander';
-import { systemClock } from '../../clock.ts';
-import { checkDatabase, type DatabaseCheck } from '../../stores/sqlite/check-database.ts';
-import { acquireDaemonLock } from '../../stores/sqlite/daemon-lock.ts';
-import { newestSchema } from '../../stores/sqlite/examine.ts';
-import { migrateDatabase, tryMigration } from '../../stores/sqlite/migrate-database.ts';
-import { verifyAudit } from '../../usecases/verify-audit.ts';
+import { systemClock } from '../../base/clock.ts';
+import { checkDatabase, type DatabaseCheck } from '../../stores/sqlite/files/check-database.ts';
+import { acquireDaemonLock } from '../../stores/sqlite/files/daemon-lock.ts';
+import { newestSchema } from '../../stores/sqlite/files/examine.ts';
+import { migrateDatabase, tryMigration } from '../../stores/sqlite/files/migrate-database.ts';
+import { verifyAudit } from '../../usecases/history/verify-audit.ts';
 import type { Cli } from '../cli.ts';
-import { counted } from '../counted.ts';
 import { ExitCode } from '../exit-code.ts';
-import { facts } from '../facts.ts';
-import { examples } from '../help.ts';
-import { whileWorking } from '../patience.ts';
-import { table } from '../table.ts';
+import { counted } from '../output/counted.ts';
+import { facts } from '../output/facts.ts';
+import { examples } from '../output/help.ts';
+import { table } from '../output/table.ts';
+import { whileWorking } from '../output/waiting.ts';
 import { describeBreak } from './audit/verify.ts';
 
 export function databaseCommands(program: Command, cli: Cli): void {

@@ -3,10 +3,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Command } from 'commander';
 import { openRanking } from '../../app.ts';
-import { callWithin } from '../../clock.ts';
 import type { LoadedConfig } from '../../config/load.ts';
-import { isDaemonRunning } from '../../stores/sqlite/daemon-lock.ts';
-import { hasDatabase } from '../../stores/sqlite/existing.ts';
+import { callWithin } from '../../ports/call-context.ts';
+import { isDaemonRunning } from '../../stores/sqlite/files/daemon-lock.ts';
+import { hasDatabase } from '../../stores/sqlite/files/existing.ts';
 import type { Cli } from '../cli.ts';
 import { databaseFindings } from '../doctor/database.ts';
 import { examined, type Finding, ok } from '../doctor/finding.ts';
@@ -14,9 +14,9 @@ import { keyFindings, workspaceFindings } from '../doctor/keys.ts';
 import { dataDirFindings, nodeFindings, portFindings } from '../doctor/machine.ts';
 import { clockFindings, credentialFindings, groupFindings, platformFindings } from '../doctor/platform.ts';
 import { ExitCode } from '../exit-code.ts';
-import { examples } from '../help.ts';
-import { whileWaiting } from '../patience.ts';
-import { printable } from '../safe-text.ts';
+import { examples } from '../output/help.ts';
+import { printable } from '../output/safe-text.ts';
+import { whileWaiting } from '../output/waiting.ts';
 
 export function doctorCommand(program: Command, cli: Cli): void {
   program

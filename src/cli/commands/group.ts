@@ -1,13 +1,13 @@
 import type { Command } from 'commander';
-import { type ActingAccount, isOutsider, reaches, standingWords } from '../../core/acting-account.ts';
-import type { Role } from '../../core/model.ts';
-import type { Policy } from '../../core/policy.ts';
+import { isOutsider, reaches, standingWords } from '../../core/acting-account.ts';
+import type { ActingAccount, Role } from '../../core/model.ts';
 import { givableRoles, listRoles } from '../../core/role-plan.ts';
+import type { Policy } from '../../core/rules/rule.ts';
 import { isNamed } from '../../core/rules/touched-roles.ts';
 import type { Cli } from '../cli.ts';
-import { facts } from '../facts.ts';
-import { examples } from '../help.ts';
-import { table } from '../table.ts';
+import { facts } from '../output/facts.ts';
+import { examples } from '../output/help.ts';
+import { table } from '../output/table.ts';
 
 export function groupCommands(program: Command, cli: Cli): void {
   const group = program

@@ -1,15 +1,15 @@
 import { existsSync } from 'node:fs';
 import { isIP } from 'node:net';
 import type { Command } from 'commander';
+import { RankdError } from '../../base/errors.ts';
 import { askStatus, exchange } from '../../control/ask.ts';
 import { socketPath } from '../../control/socket-path.ts';
-import { RankdError } from '../../errors.ts';
-import { isDaemonRunning } from '../../stores/sqlite/daemon-lock.ts';
+import { isDaemonRunning } from '../../stores/sqlite/files/daemon-lock.ts';
 import type { Cli } from '../cli.ts';
-import { examples } from '../help.ts';
-import { whileWaiting } from '../patience.ts';
+import { examples } from '../output/help.ts';
+import { whileWaiting } from '../output/waiting.ts';
 
-const patienceMs = 4_000;
+const timeoutMs = 4_000;
 
 export function healthCommand(program: Command, cli: Cli): void {
   program
@@ -28,7 +28,7 @@ async function health(cli: Cli, isReadyAsked: boolean): Promise<void> {
   if (!(await isDaemonRunning(dataDir))) throw notRunning(dataDir);
   const patiently = <T>(work: () => Promise<T>) => whileWaiting(cli.line, 'waiting for the daemon', work);
   const url = (await patiently(() => addressOf(cli))) + (isReadyAsked ? '/readyz' : '/healthz');
-  const answer = await patiently(() => exchange(optionsFor(url), patienceMs)).catch((cause) => {
+  const answer = await patiently(() => exchange(optionsFor(url), timeoutMs)).catch((cause) => {
     throw silent(url, cause);
   });
   if (answer.status !== 200) throw unwell(url, answer.body);
@@ -46,7 +46,7 @@ export function notRunning(dataDir: string): RankdError {
  * configuration says. Throws where it does not answer on the one that it has: another program may be at the configured address.
  */
 async function addressOf(cli: Cli): Promise<string> {
-  const status = await askStatus(cli.dataDir, patienceMs);
+  const status = await askStatus(cli.dataDir, timeoutMs);
   if (status !== undefined) return status.url;
   const socket = socketPath(cli.dataDir);
   if (existsSync(socket)) throw silent(socket);

@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import type { Cli } from '../cli.ts';
-import { examples } from '../help.ts';
+import { examples } from '../output/help.ts';
 import { exportCommand } from './history/export.ts';
 import { listCommand } from './history/list.ts';
 import { showCommand } from './history/show.ts';

@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import type { Cli } from '../cli.ts';
-import { examples } from '../help.ts';
+import { examples } from '../output/help.ts';
 import { createCommand } from './key/create.ts';
 import { hashCommand } from './key/hash.ts';
 import { listCommand } from './key/list.ts';

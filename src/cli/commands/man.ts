@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import type { Cli } from '../cli.ts';
-import { examples, examplesOf } from '../help.ts';
-import { manPage } from '../man-page.ts';
+import { examples, examplesOf } from '../output/help.ts';
+import { manPage } from '../output/man-page.ts';
 
 export function manCommand(program: Command, cli: Cli): void {
   program

@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import type { Cli } from '../cli.ts';
-import { examples } from '../help.ts';
+import { examples } from '../output/help.ts';
 
 export function openapiCommand(program: Command, cli: Cli): void {
   program

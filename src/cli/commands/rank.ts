@@ -1,25 +1,25 @@
 import type { Command } from 'commander';
 import type { RankingApp } from '../../app.ts';
-import { deadlineIn } from '../../clock.ts';
+import { deadlineIn } from '../../base/clock.ts';
+import { type ErrorCode, RankdError } from '../../base/errors.ts';
 import { roleTitle } from '../../core/describe.ts';
 import { directions, type RankRequest } from '../../core/model.ts';
 import { heldRoles, highestRank, type RoleScheme } from '../../core/role-plan.ts';
-import { type ErrorCode, RankdError } from '../../errors.ts';
-import type { CallContext } from '../../ports.ts';
-import { errorOf } from '../../usecases/change-outcome.ts';
-import { changeRank } from '../../usecases/change-rank.ts';
-import type { ChangeOrder } from '../../usecases/change-record.ts';
-import type { Decision } from '../../usecases/decide-change.ts';
-import { requireKey } from '../../usecases/keys.ts';
-import { patientMs } from '../../usecases/ranking.ts';
-import { type CheckResult, testRank } from '../../usecases/test-rank.ts';
-import { asPlaceId, asRank, asUserId, wholeNumber } from '../arguments.ts';
-import { changeDocument } from '../change-document.ts';
+import type { CallContext } from '../../ports/index.ts';
+import type { ChangeCommand } from '../../usecases/change/change-command.ts';
+import { errorOf } from '../../usecases/change/change-outcome.ts';
+import { changeRank } from '../../usecases/change/change-rank.ts';
+import type { Decision } from '../../usecases/change/decide-change.ts';
+import { backgroundDeadlineMs } from '../../usecases/change/ranking.ts';
+import { type CheckResult, testRank } from '../../usecases/change/test-rank.ts';
+import { requireKey } from '../../usecases/keys/keys.ts';
 import type { Cli } from '../cli.ts';
-import { exitCodes, formatError, hintOf } from '../errors.ts';
 import { ExitCode } from '../exit-code.ts';
-import { examples } from '../help.ts';
-import { table } from '../table.ts';
+import { asPlaceId, asRank, asUserId, wholeNumber } from '../input/arguments.ts';
+import { changeDocument } from '../output/change-document.ts';
+import { exitCodes, formatError, hintOf } from '../output/errors.ts';
+import { examples } from '../output/help.ts';
+import { table } from '../output/table.ts';
 
 const userHelp = 'user id: the number in the address of the profile page';
 const rankHelp = 'rank number (1..255) or role id';
@@ -115,9 +115,9 @@ async function test(
   });
 }
 
-async function change(cli: Cli, asked: Pick<ChangeOrder, 'request' | 'step'>): Promise<void> {
+async function change(cli: Cli, asked: Pick<ChangeCommand, 'request' | 'step'>): Promise<void> {
   const work = async (app: RankingApp) => {
-    using deadline = deadlineIn(app.clock, patientMs(app));
+    using deadline = deadlineIn(app.clock, backgroundDeadlineMs(app));
     void cli.io.stopSignal.then(() =>
       cli.say('Stopping: the change is brought to its end first. Ctrl-C again stops at once, and it is settled later.'),
     );

@@ -1,20 +1,20 @@
 import type { Command } from 'commander';
+import { RankdError } from '../../base/errors.ts';
 import type { ChangedSetting } from '../../config/changed-settings.ts';
 import { askReload, askStatus } from '../../control/ask.ts';
-import { RankdError } from '../../errors.ts';
-import type { ReloadOutcome } from '../../live-config.ts';
-import { isDaemonRunning } from '../../stores/sqlite/daemon-lock.ts';
+import type { ReloadOutcome } from '../../daemon/live-config.ts';
+import { isDaemonRunning } from '../../stores/sqlite/files/daemon-lock.ts';
 import type { Cli } from '../cli.ts';
-import { notItsFile, strangerTo } from '../daemon-file.ts';
-import { keyChanges } from '../declared-key-changes.ts';
-import { examples } from '../help.ts';
-import { whileWaiting } from '../patience.ts';
-import { settingText } from '../setting-value.ts';
-import { table } from '../table.ts';
+import { keyChanges } from '../output/declared-key-changes.ts';
+import { examples } from '../output/help.ts';
+import { settingText } from '../output/setting-value.ts';
+import { table } from '../output/table.ts';
+import { whileWaiting } from '../output/waiting.ts';
+import { notItsFile, strangerTo } from '../service/daemon-file.ts';
 import { notRunning } from './health.ts';
 
 /** Longer than the daemon takes for it where the platform does not answer. */
-const reloadPatienceMs = 60_000;
+const reloadTimeoutMs = 60_000;
 
 export function reloadCommand(program: Command, cli: Cli): void {
   program
@@ -52,7 +52,7 @@ async function reload(cli: Cli): Promise<void> {
 async function ask({ dataDir, by }: Cli): Promise<ReloadOutcome> {
   if (!(await isDaemonRunning(dataDir))) throw notRunning(dataDir);
   const isAnswering = (await askStatus(dataDir)) !== undefined;
-  const outcome = isAnswering ? await askReload({ dataDir, by }, reloadPatienceMs) : undefined;
+  const outcome = isAnswering ? await askReload({ dataDir, by }, reloadTimeoutMs) : undefined;
   if (outcome !== undefined) return outcome;
   throw new RankdError('daemon_unavailable', 'The daemon of this data directory does not answer.', {
     hint: 'look at its log; it may be starting or stopping',

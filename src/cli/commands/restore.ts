@@ -1,13 +1,13 @@
 import { resolve } from 'node:path';
 import type { Command } from 'commander';
-import { systemClock } from '../../clock.ts';
-import { acquireDaemonLock, isDaemonRunning } from '../../stores/sqlite/daemon-lock.ts';
-import { examineBackup, restoreBackup } from '../../stores/sqlite/restore.ts';
+import { systemClock } from '../../base/clock.ts';
+import { acquireDaemonLock, isDaemonRunning } from '../../stores/sqlite/files/daemon-lock.ts';
+import { examineBackup, restoreBackup } from '../../stores/sqlite/files/restore.ts';
 import type { Cli } from '../cli.ts';
-import { confirm } from '../confirm.ts';
-import { facts } from '../facts.ts';
-import { examples } from '../help.ts';
-import { whileWorking } from '../patience.ts';
+import { confirm } from '../input/confirm.ts';
+import { facts } from '../output/facts.ts';
+import { examples } from '../output/help.ts';
+import { whileWorking } from '../output/waiting.ts';
 
 export function restoreCommand(program: Command, cli: Cli): void {
   program

@@ -1,12 +1,12 @@
 import type { Command } from 'commander';
-import { systemClock } from '../../clock.ts';
+import { systemClock } from '../../base/clock.ts';
 import type { Config } from '../../config/config.ts';
-import type { Daemon } from '../../daemon.ts';
-import { RecentProblems } from '../../recent-problems.ts';
-import { reportToServiceManager } from '../../service-manager.ts';
+import type { Daemon } from '../../daemon/daemon.ts';
+import { RecentProblems } from '../../daemon/recent-problems.ts';
+import { reportToServiceManager } from '../../daemon/systemd.ts';
 import type { Cli } from '../cli.ts';
-import { firstSteps } from '../first-steps.ts';
-import { examples } from '../help.ts';
+import { firstSteps } from '../init/first-steps.ts';
+import { examples } from '../output/help.ts';
 
 interface ServeOptions {
   host?: string;
@@ -33,7 +33,7 @@ async function serve(cli: Cli, options: ServeOptions): Promise<void> {
   const started = await load();
   const { config } = started;
   const { createLog, daemonStatus, listenForCommands, LiveConfig, startDaemon, tuneYoungHeap } = await import(
-    '../../serving.ts'
+    '../../daemon/index.ts'
   );
   const problems = new RecentProblems();
   const log = createLog({

@@ -2,12 +2,12 @@ import { chmodSync, existsSync, readFileSync, renameSync, writeFileSync } from '
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import type { Command } from 'commander';
-import { RankdError } from '../../errors.ts';
+import { RankdError } from '../../base/errors.ts';
 import type { Cli } from '../cli.ts';
-import { facts } from '../facts.ts';
-import { examples } from '../help.ts';
-import { nextSteps } from '../service-steps.ts';
-import { hiddenPath, unitFor } from '../systemd-unit.ts';
+import { facts } from '../output/facts.ts';
+import { examples } from '../output/help.ts';
+import { nextSteps } from '../service/service-steps.ts';
+import { hiddenPath, unitFor } from '../service/systemd-unit.ts';
 
 const unitName = 'rankd.service';
 const systemFolder = '/etc/systemd/system';

@@ -1,20 +1,20 @@
 import type { Command } from 'commander';
-import { systemClock } from '../../clock.ts';
+import { systemClock } from '../../base/clock.ts';
+import { RankdError } from '../../base/errors.ts';
 import { askStatus } from '../../control/ask.ts';
 import type { DaemonStatus } from '../../control/daemon-status.ts';
 import type { ChangeState } from '../../core/model.ts';
-import { RankdError } from '../../errors.ts';
-import { isDaemonRunning } from '../../stores/sqlite/daemon-lock.ts';
-import { hasDatabase } from '../../stores/sqlite/existing.ts';
+import { isDaemonRunning } from '../../stores/sqlite/files/daemon-lock.ts';
+import { hasDatabase } from '../../stores/sqlite/files/existing.ts';
 import type { Cli } from '../cli.ts';
 import { ExitCode } from '../exit-code.ts';
-import { facts } from '../facts.ts';
-import { examples } from '../help.ts';
-import { whileWaiting } from '../patience.ts';
-import { table } from '../table.ts';
-import { age } from '../time.ts';
+import { facts } from '../output/facts.ts';
+import { examples } from '../output/help.ts';
+import { table } from '../output/table.ts';
+import { age } from '../output/time.ts';
+import { whileWaiting } from '../output/waiting.ts';
 
-const patienceMs = 2_000;
+const timeoutMs = 2_000;
 const watchEveryMs = 2_000;
 
 export function statusCommand(program: Command, cli: Cli): void {
@@ -73,7 +73,7 @@ interface History {
 async function look(cli: Cli): Promise<Found> {
   const history = await readHistory(cli);
   if (!(await isDaemonRunning(cli.dataDir))) return { state: 'not running', history };
-  const daemon = await askStatus(cli.dataDir, patienceMs);
+  const daemon = await askStatus(cli.dataDir, timeoutMs);
   if (daemon === undefined) return { state: 'not answering', history };
   return { state: daemon.isStopping ? 'stopping' : 'running', daemon, history };
 }

@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
-import { version } from '../../version.ts';
+import { version } from '../../base/version.ts';
 import type { Cli } from '../cli.ts';
-import { examples } from '../help.ts';
+import { examples } from '../output/help.ts';
 
 export function versionCommand(program: Command, cli: Cli): void {
   program

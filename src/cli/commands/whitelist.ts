@@ -1,15 +1,15 @@
 import { Argument, type Command } from 'commander';
-import { systemClock } from '../../clock.ts';
+import { systemClock } from '../../base/clock.ts';
+import { RankdError } from '../../base/errors.ts';
 import type { Key, WhitelistEntry } from '../../core/model.ts';
-import { RankdError } from '../../errors.ts';
-import type { Store } from '../../ports.ts';
-import { chooseKey, requireKey } from '../../usecases/keys.ts';
-import { asPlaceId } from '../arguments.ts';
+import type { Store } from '../../ports/index.ts';
+import { chooseKey, requireKey } from '../../usecases/keys/keys.ts';
 import type { Cli } from '../cli.ts';
 import { ExitCode } from '../exit-code.ts';
-import { examples } from '../help.ts';
-import { collectIds, readIds } from '../id-list.ts';
-import { table } from '../table.ts';
+import { asPlaceId } from '../input/arguments.ts';
+import { collectIds, readIds } from '../input/id-list.ts';
+import { examples } from '../output/help.ts';
+import { table } from '../output/table.ts';
 
 interface PlaceOptions {
   key?: string;

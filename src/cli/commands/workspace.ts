@@ -1,10 +1,10 @@
 import { Argument, type Command } from 'commander';
 import type { Plan, Workspace } from '../../core/model.ts';
 import type { Cli } from '../cli.ts';
-import { confirm } from '../confirm.ts';
-import { facts } from '../facts.ts';
-import { examples } from '../help.ts';
-import { isoOrNull } from '../time.ts';
+import { confirm } from '../input/confirm.ts';
+import { facts } from '../output/facts.ts';
+import { examples } from '../output/help.ts';
+import { isoOrNull } from '../output/time.ts';
 
 export function workspaceCommands(program: Command, cli: Cli): void {
   const workspace = program

@@ -1,5 +1,5 @@
-import { checkDatabase } from '../../stores/sqlite/check-database.ts';
-import { newestSchema } from '../../stores/sqlite/examine.ts';
+import { checkDatabase } from '../../stores/sqlite/files/check-database.ts';
+import { newestSchema } from '../../stores/sqlite/files/examine.ts';
 import { type Finding, fail, ok, warn } from './finding.ts';
 
 /** Whether the database can be read and is on the schema of this rankd. To look at it is not to migrate it. */

@@ -1,6 +1,6 @@
 import { keyState } from '../../core/access.ts';
 import type { AuditEvent, Key, WhitelistEntry } from '../../core/model.ts';
-import type { Store } from '../../ports.ts';
+import type { Store } from '../../ports/index.ts';
 import { type Finding, ok, warn } from './finding.ts';
 
 const dayMs = 86_400_000;

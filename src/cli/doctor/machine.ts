@@ -1,8 +1,8 @@
 import { accessSync, constants, existsSync, readdirSync, statfsSync, statSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
-import { isInDataDir } from '../../stores/sqlite/data-dir.ts';
-import { databaseName } from '../../stores/sqlite/existing.ts';
+import { isInDataDir } from '../../base/files/data-dir.ts';
+import { databaseName } from '../../stores/sqlite/files/existing.ts';
 import { type Finding, fail, ok, warn } from './finding.ts';
 
 /** What this machine gives: Node.js, the data directory, room on its disk, the port. */

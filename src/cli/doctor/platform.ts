@@ -1,17 +1,17 @@
 import type { Config } from '../../config/config.ts';
-import { type ActingAccount, isOutsider, reaches, standingWords } from '../../core/acting-account.ts';
+import { isOutsider, reaches, standingWords } from '../../core/acting-account.ts';
 import { refusalOfCredential } from '../../core/credential.ts';
-import type { Role } from '../../core/model.ts';
+import type { ActingAccount, Role } from '../../core/model.ts';
 import { givableRoles, listRoles } from '../../core/role-plan.ts';
 import { strayNames } from '../../core/rules/touched-roles.ts';
-import type { CallContext } from '../../ports.ts';
-import { credentialWarnings } from '../../usecases/credential-warnings.ts';
-import type { Ranking } from '../../usecases/ranking.ts';
+import type { CallContext } from '../../ports/index.ts';
+import type { Ranking } from '../../usecases/change/ranking.ts';
+import { credentialWarnings } from '../../usecases/group/credential-warnings.ts';
 import { type Finding, fail, ok, warn } from './finding.ts';
 
 /** What the platform says of the key, the group and the account that rankd acts with. */
 
-const mostSkewMs = 30_000;
+const maxSkewMs = 30_000;
 
 /** This machine's clock against the platform's `Date` header, which is in whole seconds; nothing where it does not answer. */
 export async function clockFindings({ baseUrl }: { baseUrl: string }, { signal }: CallContext): Promise<Finding[]> {
@@ -21,7 +21,7 @@ export async function clockFindings({ baseUrl }: { baseUrl: string }, { signal }
   if (Number.isNaN(platformAt)) return [];
   const skewMs = (askedAt + Date.now()) / 2 - platformAt;
   const skewSeconds = Math.round(Math.abs(skewMs) / 1000);
-  if (Math.abs(skewMs) < mostSkewMs) return [ok('clock', 'agrees with the platform')];
+  if (Math.abs(skewMs) < maxSkewMs) return [ok('clock', 'agrees with the platform')];
   const direction = skewMs > 0 ? 'ahead of' : 'behind';
   return [warn('clock', `${skewSeconds} seconds ${direction} the platform`, 'turn on NTP: timedatectl set-ntp true')];
 }

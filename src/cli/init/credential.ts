@@ -1,12 +1,12 @@
 import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { InvalidArgumentError } from 'commander';
+import { isRankdError, RankdError } from '../../base/errors.ts';
+import { requireRoom } from '../../base/files/new-file.ts';
 import { flawOfKey } from '../../config/platform-key.ts';
-import { isRankdError, RankdError } from '../../errors.ts';
-import { asGroupId } from '../arguments.ts';
-import { hintOf } from '../errors.ts';
+import { asGroupId } from '../input/arguments.ts';
 import type { Io } from '../io.ts';
-import { requireRoom } from '../new-file.ts';
+import { hintOf } from '../output/errors.ts';
 import { ask } from './questions.ts';
 
 /** The key of the platform, and the file it is in or is to be written to. */

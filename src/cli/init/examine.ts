@@ -1,16 +1,10 @@
-import {
-  type ActingAccount,
-  isOutsider,
-  reaches,
-  refusalOfOutsider,
-  standingWords,
-} from '../../core/acting-account.ts';
+import { isRankdError, RankdError } from '../../base/errors.ts';
+import { isOutsider, reaches, refusalOfOutsider, standingWords } from '../../core/acting-account.ts';
 import { refusalOfCredential } from '../../core/credential.ts';
-import type { Credential, Group, Role } from '../../core/model.ts';
+import type { ActingAccount, Credential, Group, Role } from '../../core/model.ts';
 import { givableRoles } from '../../core/role-plan.ts';
-import { isRankdError, RankdError } from '../../errors.ts';
-import type { CallContext } from '../../ports.ts';
-import type { Ranking } from '../../usecases/ranking.ts';
+import type { CallContext } from '../../ports/index.ts';
+import type { Ranking } from '../../usecases/change/ranking.ts';
 
 /** What the platform says of a group and of the key that is to rank in it. */
 export interface Examined {

@@ -1,9 +1,9 @@
 import { InvalidArgumentError } from 'commander';
-import { RankdError } from '../../errors.ts';
-import { createKey, type KeyOrder, type MintedKey } from '../../usecases/keys.ts';
-import { asPlaceId, keyName } from '../arguments.ts';
+import { RankdError } from '../../base/errors.ts';
+import { createKey, type KeyOrder, type MintedKey } from '../../usecases/keys/keys.ts';
 import type { Cli } from '../cli.ts';
 import { handOut } from '../commands/key/hand-out.ts';
+import { asPlaceId, keyName } from '../input/arguments.ts';
 import { ask, isAgreed } from './questions.ts';
 
 /** The games' first key as it is wanted. */

@@ -1,5 +1,5 @@
-import { RankdError } from '../../errors.ts';
-import type { PolicyRule } from '../policy.ts';
+import { RankdError } from '../../base/errors.ts';
+import type { PolicyRule } from './rule.ts';
 
 export const cooldown: PolicyRule = {
   name: 'cooldown',

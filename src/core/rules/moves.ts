@@ -1,9 +1,9 @@
-import { RankdError } from '../../errors.ts';
+import { RankdError } from '../../base/errors.ts';
 import { roleTitle } from '../describe.ts';
 import type { Direction } from '../model.ts';
 import { rungs } from '../next-role.ts';
-import type { PolicyRule } from '../policy.ts';
 import type { RolePlan } from '../role-plan.ts';
+import type { PolicyRule } from './rule.ts';
 
 export const direction: PolicyRule = {
   name: 'direction',

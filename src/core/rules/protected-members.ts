@@ -1,7 +1,7 @@
-import { RankdError } from '../../errors.ts';
+import { RankdError } from '../../base/errors.ts';
 import { roleTitle } from '../describe.ts';
-import type { PolicyRule } from '../policy.ts';
 import { heldRoles } from '../role-plan.ts';
+import type { PolicyRule } from './rule.ts';
 import { isNamed } from './touched-roles.ts';
 
 export const protectedMembers: PolicyRule = {

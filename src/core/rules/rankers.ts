@@ -1,8 +1,8 @@
-import { RankdError } from '../../errors.ts';
+import { RankdError } from '../../base/errors.ts';
 import { roleTitle } from '../describe.ts';
 import type { Role } from '../model.ts';
-import type { PolicyCase, PolicyRule } from '../policy.ts';
 import { heldRoles } from '../role-plan.ts';
+import type { PolicyCase, PolicyRule } from './rule.ts';
 
 export const selfRank: PolicyRule = {
   name: 'self-rank',

@@ -1,6 +1,6 @@
-import { RankdError } from '../../errors.ts';
+import { RankdError } from '../../base/errors.ts';
 import { roleTitle } from '../describe.ts';
-import type { PolicyCase, PolicyRule } from '../policy.ts';
+import type { PolicyCase, PolicyRule } from './rule.ts';
 import { isNamed, touchedRoles } from './touched-roles.ts';
 
 export const ceiling: PolicyRule = {

@@ -1,6 +1,6 @@
 import type { Role } from '../model.ts';
-import type { Policy } from '../policy.ts';
 import type { RolePlan, RoleScheme } from '../role-plan.ts';
+import type { Policy } from './rule.ts';
 
 /** The roles that the change gives or takes, and its target also where nothing needs giving. */
 export function touchedRoles({ roles }: RoleScheme, plan: RolePlan): Role[] {

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
-import { reasons } from '../../errors.ts';
-import { version } from '../../version.ts';
+import { reasons } from '../../base/errors.ts';
+import { version } from '../../base/version.ts';
 import { byStatus, type JsonSchema, toJsonSchema } from './document.ts';
 import { meanings } from './meanings.ts';
 import { type Content, type Operation, operations } from './operations.ts';

@@ -1,6 +1,6 @@
 import * as z from 'zod';
-import { reasons } from '../../errors.ts';
-import { version } from '../../version.ts';
+import { reasons } from '../../base/errors.ts';
+import { version } from '../../base/version.ts';
 import { type PublicCode, statuses } from '../errors.ts';
 import { meanings } from './meanings.ts';
 import { type Content, type Operation, operations } from './operations.ts';

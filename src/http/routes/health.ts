@@ -1,14 +1,14 @@
 import type { FastifyInstance } from 'fastify';
 import type { z } from 'zod';
-import { callWithin } from '../../clock.ts';
-import { RankdError } from '../../errors.ts';
+import { RankdError } from '../../base/errors.ts';
+import { callWithin } from '../../ports/call-context.ts';
+import type { DaemonContext } from '../../usecases/daemon-context.ts';
 import type { healthAnswer, readyAnswer } from '../answers.ts';
-import type { HttpApp } from '../server.ts';
 
 const readyWithinMs = 3_000;
 
 /** GET /healthz: the process answers. GET /readyz: it can change ranks: store, platform and credential answer, not draining. */
-export function healthRoutes(server: FastifyInstance, app: HttpApp): void {
+export function healthRoutes(server: FastifyInstance, app: DaemonContext): void {
   server.get('/healthz', async (request): Promise<z.infer<typeof healthAnswer>> => {
     request.notes.level = 'debug'; // asked every few seconds
     return { status: 'ok' };

@@ -1,31 +1,30 @@
 import { hash } from 'node:crypto';
 import type { FastifyInstance } from 'fastify';
 import type { z } from 'zod';
-import { deadlineIn } from '../../clock.ts';
+import { deadlineIn } from '../../base/clock.ts';
+import { RankdError } from '../../base/errors.ts';
+import type { Logger } from '../../base/log.ts';
 import type { Key, RankRequest } from '../../core/model.ts';
-import { RankdError } from '../../errors.ts';
-import type { Logger } from '../../log.ts';
-import { errorOf } from '../../usecases/change-outcome.ts';
-import { type ChangeAnswer, changeRank } from '../../usecases/change-rank.ts';
-import type { ChangeCaller } from '../../usecases/change-record.ts';
-import type { Idempotency } from '../../usecases/idempotency.ts';
-import { identify } from '../../usecases/identify.ts';
+import type { ChangeCaller, Idempotency } from '../../usecases/change/change-command.ts';
+import { errorOf } from '../../usecases/change/change-outcome.ts';
+import { type ChangeAnswer, changeRank } from '../../usecases/change/change-rank.ts';
+import type { DaemonContext } from '../../usecases/daemon-context.ts';
+import { authenticate } from '../../usecases/keys/authenticate.ts';
 import { admit } from '../admit.ts';
 import type { rankAnswer } from '../answers.ts';
-import { apiKeyFrom } from '../connections.ts';
+import { fingerprintFrom } from '../connections.ts';
 import { parsePlaceId } from '../ids.ts';
 import type { InboundLimits } from '../inbound-limits.ts';
 import { jsonBody } from '../json-body.ts';
 import { rankLimits } from '../rank-limits.ts';
 import { idempotencyKey, parseRankRequest } from '../rank-request.ts';
 import { sendError } from '../send-error.ts';
-import type { HttpApp } from '../server.ts';
 
 /** POST /v1/ranker?placeid=…: changes one member's rank; 200 only where the platform was seen to hold it. */
-export function rankerRoute(server: FastifyInstance, app: HttpApp, inbound: InboundLimits): void {
+export function rankerRoute(server: FastifyInstance, app: DaemonContext, inbound: InboundLimits): void {
   server.post('/v1/ranker', async (request, reply) => {
     const placeId = parsePlaceId(request.query, 'query');
-    const presented = identify(app, { apiKey: apiKeyFrom(request), placeId });
+    const presented = authenticate(app, { apiKey: fingerprintFrom(request), placeId });
     const limitsOf = (key: Key) => rankLimits(app.limits, { key, placeId });
     const admitted = admit(app, { request, reply, inbound }, { presented, placeId, scope: 'rank', limitsOf });
     if (admitted instanceof RankdError) return sendError(app, { error: admitted, request, reply });

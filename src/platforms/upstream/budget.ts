@@ -1,4 +1,4 @@
-import { longestWaitMs, type RateReading } from './retry-after.ts';
+import { maxWaitMs, type RateReading } from './retry-after.ts';
 
 /** The platform tells windows in whole seconds: ends this close together are one window's. */
 const sameWindowMs = 2_000;
@@ -86,7 +86,7 @@ export class Budget {
 
   /** No call starts for `ms`; after that one at a time, spread evenly over a window, until the platform says better. */
   close(ms: number, now: number): void {
-    this.#closedUntil = Math.max(this.#closedUntil, now + Math.min(ms, longestWaitMs));
+    this.#closedUntil = Math.max(this.#closedUntil, now + Math.min(ms, maxWaitMs));
     this.#opensAt = Math.max(this.#opensAt, this.#closedUntil);
     this.#spacingMs = this.#windowMs / this.#limit;
   }

@@ -1,6 +1,6 @@
-import { deadlineIn } from '../../clock.ts';
-import { RankdError } from '../../errors.ts';
-import type { CallContext, Clock } from '../../ports.ts';
+import { deadlineIn } from '../../base/clock.ts';
+import { RankdError } from '../../base/errors.ts';
+import type { CallContext, Clock } from '../../ports/index.ts';
 import { type Answer, exchange } from './exchange.ts';
 import type { Place } from './line.ts';
 import { keyMask } from './mask-key.ts';

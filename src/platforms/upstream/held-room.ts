@@ -1,4 +1,4 @@
-import type { CallContext, Room } from '../../ports.ts';
+import type { CallContext, Room } from '../../ports/index.ts';
 import type { Place } from './line.ts';
 import type { RateGate } from './rate-gate.ts';
 

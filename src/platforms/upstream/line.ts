@@ -1,4 +1,4 @@
-import type { RankdError } from '../../errors.ts';
+import type { RankdError } from '../../base/errors.ts';
 import { FairQueue } from './fair-queue.ts';
 
 /** A turn that is promised to a call which has not come yet. */

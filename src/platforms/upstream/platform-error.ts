@@ -1,4 +1,4 @@
-import { RankdError } from '../../errors.ts';
+import { RankdError } from '../../base/errors.ts';
 import { problemOf } from './problem.ts';
 
 /** An answer of the platform other than 200. */

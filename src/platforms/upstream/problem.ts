@@ -1,4 +1,4 @@
-import { shorten } from '../../core/shorten.ts';
+import { shorten } from '../../base/shorten.ts';
 
 /** What an error body says, whichever of the platform's envelopes it came in. */
 export interface Problem {
@@ -8,7 +8,7 @@ export interface Problem {
   message: string;
 }
 
-const longestMessage = 200;
+const maxMessageLength = 200;
 
 /**
  * Reads an error body: the gateway's `errors` list, the v2 form (`code`, `message`), the older one (`error`, `message`), a
@@ -34,10 +34,10 @@ function text(value: unknown): string | undefined {
 /** Control and format characters could forge log lines or hide text in a terminal. */
 function clean(raw: string): string {
   const line = raw
-    .slice(0, longestMessage * 4)
+    .slice(0, maxMessageLength * 4)
     .replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]+/gu, ' ')
     .trim();
-  return shorten(line, longestMessage);
+  return shorten(line, maxMessageLength);
 }
 
 function isPage(body: string): boolean {

@@ -1,5 +1,5 @@
-import { RankdError } from '../../errors.ts';
-import type { CallContext, Clock, Pace } from '../../ports.ts';
+import { RankdError } from '../../base/errors.ts';
+import type { CallContext, Clock, Pace } from '../../ports/index.ts';
 import { Budget } from './budget.ts';
 import { FairShare, spareSlots } from './fair-share.ts';
 import { hasCome, Line, type Place } from './line.ts';
@@ -14,12 +14,12 @@ export interface RateGateOptions {
   /** One minute unless given. */
   windowMs?: number;
   /** Calls that may be on their way at the same time. */
-  mostAtOnce?: number;
+  maxAtOnce?: number;
   clock: Clock;
 }
 
 /** Each of as many callers as there may well be goes ahead at once where there is budget; a burst must not open hundreds of connections. */
-const mostAtOnce = 64;
+const maxAtOnce = 64;
 
 /**
  * Lets the calls of one operation through at the pace of the platform's budget: in order within a lane, in turn between lanes,
@@ -32,7 +32,7 @@ export class RateGate {
   readonly #budget: Budget;
   readonly #line = new Line();
   readonly #shares = new FairShare();
-  readonly #mostAtOnce: number;
+  readonly #maxAtOnce: number;
   #underWay = 0;
   #refusals = 0;
   #alarm: AbortController | undefined;
@@ -44,7 +44,7 @@ export class RateGate {
     this.#name = name;
     this.#clock = clock;
     this.#budget = new Budget({ limit, windowMs });
-    this.#mostAtOnce = options.mostAtOnce ?? mostAtOnce;
+    this.#maxAtOnce = options.maxAtOnce ?? maxAtOnce;
   }
 
   /** How often in a row the platform asked to wait. */
@@ -210,7 +210,7 @@ export class RateGate {
   }
 
   get #hasHands(): boolean {
-    return this.#underWay < this.#mostAtOnce;
+    return this.#underWay < this.#maxAtOnce;
   }
 
   /** How one is refused whose turn would be in `waitMs`: where that is now, it is not the budget that has no room. */

@@ -1,7 +1,7 @@
 /** No wait that the platform asks for is believed beyond this: one wrong header must not shut an operation for a day. */
-export const longestWaitMs = 600_000;
+export const maxWaitMs = 600_000;
 /** Nor is a limit: rankd keeps an account of each call in a window. */
-const mostCalls = 10_000;
+const maxCalls = 10_000;
 
 /** What the platform says about its budget in the headers of one answer. */
 export interface RateReading {
@@ -15,16 +15,16 @@ export interface RateReading {
 }
 
 /**
- * Milliseconds to wait by a `retry-after` header: seconds or an HTTP date (RFC 9110, 10.2.3), at most `longestWaitMs`. A date
+ * Milliseconds to wait by a `retry-after` header: seconds or an HTTP date (RFC 9110, 10.2.3), at most `maxWaitMs`. A date
  * that has passed is 0; `undefined` where the header is absent or neither.
  */
 export function parseRetryAfter(value: string | null, nowMs: number): number | undefined {
   const text = value?.trim() ?? '';
-  if (/^\d+(\.\d+)?$/.test(text)) return Math.min(longestWaitMs, Number(text) * 1000);
+  if (/^\d+(\.\d+)?$/.test(text)) return Math.min(maxWaitMs, Number(text) * 1000);
   if (!/^[A-Z][a-z]{2,8}[, ]/.test(text)) return undefined;
   // The oldest form of a date (asctime) names no zone and means GMT; Date.parse would take it as local time.
   const at = Date.parse(text.endsWith('GMT') ? text : `${text} GMT`);
-  return Number.isNaN(at) ? undefined : Math.min(longestWaitMs, Math.max(0, at - nowMs));
+  return Number.isNaN(at) ? undefined : Math.min(maxWaitMs, Math.max(0, at - nowMs));
 }
 
 /**
@@ -38,8 +38,8 @@ export function parseRateLimit(headers: Pick<Headers, 'get'>): RateReading {
   const windowSeconds = positive(policy?.find((part) => /^\s*w\s*=/.test(part))?.split('=')[1]);
   const resetSeconds = whole(headers.get('x-ratelimit-reset'));
   return {
-    limit: limit === undefined ? undefined : Math.min(limit, mostCalls),
-    windowMs: windowSeconds === undefined ? undefined : Math.min(windowSeconds * 1000, longestWaitMs),
+    limit: limit === undefined ? undefined : Math.min(limit, maxCalls),
+    windowMs: windowSeconds === undefined ? undefined : Math.min(windowSeconds * 1000, maxWaitMs),
     remaining: whole(headers.get('x-ratelimit-remaining')),
     resetMs: resetSeconds === undefined ? undefined : resetSeconds * 1000,
   };

@@ -1,5 +1,5 @@
+import { RankdError } from '../../base/errors.ts';
 import type { Role } from '../../core/model.ts';
-import { RankdError } from '../../errors.ts';
 import type { ListedRole } from './resources.ts';
 
 /**

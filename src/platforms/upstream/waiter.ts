@@ -1,5 +1,5 @@
-import type { RankdError } from '../../errors.ts';
-import type { CallContext } from '../../ports.ts';
+import type { RankdError } from '../../base/errors.ts';
+import type { CallContext } from '../../ports/index.ts';
 import type { Waiter } from './line.ts';
 
 /** What becomes of a call that waits, besides that its turn settles. */

@@ -1,7 +1,7 @@
+import type { RankdError } from '../../base/errors.ts';
 import { refusalOf } from '../../core/access.ts';
 import type { RankChange } from '../../core/model.ts';
-import type { RankdError } from '../../errors.ts';
-import type { Connection } from './connection.ts';
+import type { Connection } from './engine/connection.ts';
 import { findKey } from './keys.ts';
 import { findEntry } from './whitelist.ts';
 import { readWorkspace } from './workspace.ts';

@@ -1,8 +1,8 @@
 import { type AuditRow, type ChainLink, chainStart, linkHash } from '../../core/audit.ts';
 import type { AuditEvent } from '../../core/model.ts';
-import type { AuditFilter, AuditStore, Clock } from '../../ports.ts';
-import type { Connection } from './connection.ts';
-import { isDoneBy, whereOf } from './where.ts';
+import type { AuditFilter, AuditStore, Clock } from '../../ports/index.ts';
+import type { Connection } from './engine/connection.ts';
+import { isDoneBy, whereOf } from './engine/where.ts';
 
 export function auditStore(db: Connection, clock: Pick<Clock, 'now'>): AuditStore {
   return {

@@ -1,7 +1,7 @@
+import { RankdError } from '../../base/errors.ts';
 import type { RankChange } from '../../core/model.ts';
-import { RankdError } from '../../errors.ts';
-import type { MemberLimit } from '../../ports.ts';
-import type { Connection } from './connection.ts';
+import type { MemberLimit } from '../../ports/index.ts';
+import type { Connection } from './engine/connection.ts';
 import { setPaused } from './keys.ts';
 
 /**

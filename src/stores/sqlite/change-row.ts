@@ -1,6 +1,6 @@
 import type { RankChange } from '../../core/model.ts';
-import type { Connection } from './connection.ts';
-import { type RowOf, withoutNulls } from './row.ts';
+import type { Connection } from './engine/connection.ts';
+import { type RowOf, withoutNulls } from './engine/row.ts';
 
 /** The column of every field of a change. */
 const columns = {

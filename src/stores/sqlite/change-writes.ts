@@ -1,13 +1,13 @@
+import { RankdError } from '../../base/errors.ts';
 import { idempotencyWindowMs, type RankChange } from '../../core/model.ts';
 import { refusalOfRankersPace } from '../../core/rules/cooldowns.ts';
-import { RankdError } from '../../errors.ts';
-import type { ChangeOutcome, ChangeStore, Clock } from '../../ports.ts';
+import type { ChangeOutcome, ChangeStore, Clock } from '../../ports/index.ts';
 import { refusalOfAccess } from './access.ts';
 import { appendEvent } from './audit.ts';
 import { tripBreaker } from './breaker.ts';
 import { findOpen, lastChangedSomebodyAt, standingOf } from './change-queries.ts';
 import { insertChange, toBindings, updateChange } from './change-row.ts';
-import type { Connection } from './connection.ts';
+import type { Connection } from './engine/connection.ts';
 
 type ChangeWrites = Pick<ChangeStore, 'recordChange' | 'beginChange' | 'markRollBack' | 'finishChange'>;
 

@@ -1,7 +1,7 @@
 import type { Key, KeyDeclaration, KeyRules } from '../../core/model.ts';
-import type { Clock, DeclarationClash, KeyStore, NewDeclaration } from '../../ports.ts';
+import type { Clock, DeclarationClash, KeyStore, NewDeclaration } from '../../ports/index.ts';
 import { appendEvent } from './audit.ts';
-import type { Connection } from './connection.ts';
+import type { Connection } from './engine/connection.ts';
 import { type KeyRow, keyColumns, toKey } from './key-row.ts';
 import { ruleNames, setRules } from './key-rules.ts';
 import { addSecret, requireKey } from './keys.ts';

@@ -1,6 +1,6 @@
 import type { Key, KeySecret } from '../../core/model.ts';
+import { type RowOf, withoutNulls } from './engine/row.ts';
 import { ruleColumns } from './key-rules.ts';
-import { type RowOf, withoutNulls } from './row.ts';
 
 export type KeyRow = RowOf<Key>;
 

@@ -1,6 +1,6 @@
 import type { Key, KeyRules } from '../../core/model.ts';
-import type { KeyRulesChange } from '../../ports.ts';
-import type { Connection } from './connection.ts';
+import type { KeyRulesChange } from '../../ports/index.ts';
+import type { Connection } from './engine/connection.ts';
 
 /** The column of every rule of a key. */
 const columns = {

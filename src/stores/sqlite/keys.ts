@@ -1,20 +1,20 @@
+import { RankdError } from '../../base/errors.ts';
 import { refuseDeclared } from '../../core/declared.ts';
 import type { Key } from '../../core/model.ts';
-import { RankdError } from '../../errors.ts';
-import type { Clock, KeySelection, KeyStore, NewSecret, Presented } from '../../ports.ts';
+import type { Clock, KeyRecord, KeySelection, KeyStore, NewSecret } from '../../ports/index.ts';
 import { appendEvent } from './audit.ts';
-import type { Connection } from './connection.ts';
+import type { Connection } from './engine/connection.ts';
+import { ReadCache } from './engine/read-cache.ts';
+import { whereOf } from './engine/where.ts';
 import { type KeyRow, keyColumns, toKey } from './key-row.ts';
 import { rulesOf, setRules } from './key-rules.ts';
-import { findPresented, presentedTables } from './presented.ts';
-import { ReadCache } from './read-cache.ts';
-import { whereOf } from './where.ts';
+import { lookUpKey, presentedTables } from './presented.ts';
 
 export function keyStore(db: Connection, clock: Pick<Clock, 'now'>): Omit<KeyStore, 'declareKeys'> {
-  const presented = new ReadCache<Presented | undefined>(db, presentedTables);
+  const presented = new ReadCache<KeyRecord | undefined>(db, presentedTables);
   return {
-    findPresented({ hash, placeId }) {
-      return presented.get(hash, placeId, () => findPresented(db, { hash, placeId, now: clock.now() }));
+    lookUpKey({ hash, placeId }) {
+      return presented.get(hash, placeId, () => lookUpKey(db, { hash, placeId, now: clock.now() }));
     },
 
     async createKey(key, by) {

@@ -1,7 +1,7 @@
-import type { Clock, LineStore } from '../../ports.ts';
-import type { Connection } from './connection.ts';
+import type { Clock, MemberQueueStore } from '../../ports/index.ts';
+import type { Connection } from './engine/connection.ts';
 
-export function lineStore(db: Connection, clock: Pick<Clock, 'now'>): LineStore {
+export function lineStore(db: Connection, clock: Pick<Clock, 'now'>): MemberQueueStore {
   return {
     async takeTicket({ rankeeId, holder, lifeMs }) {
       const now = clock.now();

@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import Database from 'better-sqlite3';
-import { databaseName } from './existing.ts';
+import { databaseName } from './files/existing.ts';
 
 export interface Names {
   /** That are not revoked, by name. */
@@ -10,7 +10,7 @@ export interface Names {
 }
 
 /** More would not help somebody who chooses from a list. */
-const mostPlaces = 200;
+const maxPlaces = 200;
 
 /**
  * What a person may want to name, for the shell's completion. Looks at the database as it is, without making, migrating or
@@ -27,7 +27,7 @@ export function namesIn(dataDir: string, { placesLike }: { placesLike: string })
       'SELECT DISTINCT place_id AS placeId FROM whitelist WHERE CAST(place_id AS TEXT) GLOB ? ORDER BY place_id LIMIT ?',
     );
     const isDigits = /^\d*$/.test(placesLike);
-    const found = isDigits ? places.all(`${placesLike}*`, mostPlaces) : [];
+    const found = isDigits ? places.all(`${placesLike}*`, maxPlaces) : [];
     return { keys: keys.all(), places: found.map(({ placeId }) => placeId) };
   } catch {
     return { keys: [], places: [] };

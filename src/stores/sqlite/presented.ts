@@ -1,16 +1,16 @@
 import type { Plan } from '../../core/model.ts';
-import type { Presented } from '../../ports.ts';
-import type { Connection } from './connection.ts';
+import type { KeyRecord } from '../../ports/index.ts';
+import type { Connection } from './engine/connection.ts';
 import { type KeyRow, keyColumns, toKey } from './key-row.ts';
 
 /**
  * Everything about the presenter of a secret in one statement, which every request pays for: the key in whatever state
  * it is, its workspace, and the whitelist entry of the place.
  */
-export function findPresented(
+export function lookUpKey(
   db: Connection,
   { hash, placeId, now }: { hash: string; placeId: number; now: number },
-): Presented | undefined {
+): KeyRecord | undefined {
   const row = db.get<PresentedRow>(presentedSql, { hash, placeId, now });
   if (row === undefined) return undefined;
   const { workspaceId, workspaceName, plan, active, workspaceCreatedAt, ...rest } = row;

@@ -1,8 +1,8 @@
+import { RankdError } from '../../base/errors.ts';
 import { breakBetween } from '../../core/audit.ts';
-import { RankdError } from '../../errors.ts';
-import type { RetentionStore } from '../../ports.ts';
+import type { RetentionStore } from '../../ports/index.ts';
 import { chainAnchor, chainRows } from './audit.ts';
-import type { Connection } from './connection.ts';
+import type { Connection } from './engine/connection.ts';
 
 export function retentionStore(db: Connection): RetentionStore {
   return {

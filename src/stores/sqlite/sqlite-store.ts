@@ -1,20 +1,25 @@
-import type { Clock, Store } from '../../ports.ts';
-import type { StoreOptions } from '../open-store.ts';
+import { privateFile, tightenFile } from '../../base/files/data-dir.ts';
+import type { Clock, Store } from '../../ports/index.ts';
 import { auditStore } from './audit.ts';
 import { changeQueries } from './change-queries.ts';
 import { changeWrites } from './change-writes.ts';
-import { Connection } from './connection.ts';
-import { privateFile, tightenFile } from './data-dir.ts';
 import { declaredKeyStore } from './declared-keys.ts';
-import { databaseName } from './existing.ts';
+import { Connection } from './engine/connection.ts';
+import { databaseName } from './files/existing.ts';
 import { keyStore } from './keys.ts';
 import { lineStore } from './line.ts';
-import { migrate } from './migrate.ts';
 import { retentionStore } from './retention.ts';
+import { migrate } from './schema/migrate.ts';
 import { whitelistStore } from './whitelist.ts';
 import { workspaceStore } from './workspace.ts';
 
-type SqliteStoreOptions = Omit<StoreOptions, 'engine'>;
+export interface SqliteStoreOptions {
+  /** Where everything rankd remembers lives; made (0700) where it is missing. */
+  dataDir: string;
+  clock: Clock;
+  /** True where others are served meanwhile: then the disk does not hold the thread while it is waited for. */
+  isServed?: boolean;
+}
 
 /** Opens `rankd.db` in the data directory: makes it, or brings its schema up to date. Errors as `openStore`. */
 export async function openSqliteStore({ dataDir, clock, isServed = false }: SqliteStoreOptions): Promise<Store> {

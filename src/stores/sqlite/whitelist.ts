@@ -1,11 +1,11 @@
+import { RankdError } from '../../base/errors.ts';
 import { refuseDeclared } from '../../core/declared.ts';
 import type { WhitelistEntry } from '../../core/model.ts';
-import { RankdError } from '../../errors.ts';
-import type { Clock, WhitelistStore } from '../../ports.ts';
+import type { Clock, WhitelistStore } from '../../ports/index.ts';
 import { appendEvent } from './audit.ts';
-import type { Connection } from './connection.ts';
+import type { Connection } from './engine/connection.ts';
+import { type RowOf, withoutNulls } from './engine/row.ts';
 import { requireKey } from './keys.ts';
-import { type RowOf, withoutNulls } from './row.ts';
 
 export function whitelistStore(db: Connection, clock: Pick<Clock, 'now'>): WhitelistStore {
   return {
@@ -102,11 +102,11 @@ function notListed(keyId: string, placeIds: number[]): RankdError {
 
 /** A list of a hundred thousand is no message. */
 function someOf(placeIds: number[]): string {
-  const named = placeIds.slice(0, mostNamed).join(', ');
-  return placeIds.length <= mostNamed ? named : `${named} and ${placeIds.length - mostNamed} more`;
+  const named = placeIds.slice(0, maxNamed).join(', ');
+  return placeIds.length <= maxNamed ? named : `${named} and ${placeIds.length - maxNamed} more`;
 }
 
-const mostNamed = 20;
+const maxNamed = 20;
 
 function toEntry(row: EntryRow): WhitelistEntry {
   return { ...withoutNulls(row), active: row.active === 1 };

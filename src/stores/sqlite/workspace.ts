@@ -1,10 +1,10 @@
+import { RankdError } from '../../base/errors.ts';
 import { newId } from '../../core/api-key.ts';
 import type { Workspace } from '../../core/model.ts';
-import { RankdError } from '../../errors.ts';
-import type { Clock, WorkspaceStore } from '../../ports.ts';
+import type { Clock, WorkspaceStore } from '../../ports/index.ts';
 import { appendEvent } from './audit.ts';
-import type { Connection } from './connection.ts';
-import type { RowOf } from './row.ts';
+import type { Connection } from './engine/connection.ts';
+import type { RowOf } from './engine/row.ts';
 
 export function workspaceStore(db: Connection, clock: Pick<Clock, 'now'>): WorkspaceStore {
   return {

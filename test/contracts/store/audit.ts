@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import { breakBetween, chainStart } from '../../../src/core/audit.ts';
-import type { AuditFilter } from '../../../src/ports.ts';
-import type { StoreCase } from '../store-contract.ts';
+import type { AuditFilter } from '../../../src/ports/index.ts';
 import { awkwardText } from './samples.ts';
+import type { StoreCase } from './store-case.ts';
 
 export function auditContract(at: StoreCase): void {
   const append = (subject: string) =>

@@ -1,8 +1,8 @@
 import { beforeEach, describe, expect, test } from 'vitest';
 import type { RankChange } from '../../../src/core/model.ts';
-import type { MemberLimit, Store } from '../../../src/ports.ts';
-import type { StoreCase } from '../store-contract.ts';
+import type { MemberLimit, Store } from '../../../src/ports/index.ts';
 import { newChange, newDemotion, newKey, operator, refused, unknown } from './samples.ts';
+import type { StoreCase } from './store-case.ts';
 
 async function addKeys(store: Store): Promise<void> {
   for (const name of ['main', 'other']) {

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import type { RankChange } from '../../../src/core/model.ts';
-import type { StoreCase } from '../store-contract.ts';
 import { applied, awkwardText, largestId, newChange, newKey, operator, refused, unknown } from './samples.ts';
+import type { StoreCase } from './store-case.ts';
 
 export function changeContract(at: StoreCase): void {
   const begin = (change: RankChange, after?: string) => at.store.beginChange(change, { after });

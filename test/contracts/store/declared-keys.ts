@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
-import type { NewDeclaration } from '../../../src/ports.ts';
-import type { StoreCase } from '../store-contract.ts';
+import type { NewDeclaration } from '../../../src/ports/index.ts';
 import { newKey, newSecret, operator } from './samples.ts';
+import type { StoreCase } from './store-case.ts';
 
 function declaration(name: string, rest: Partial<NewDeclaration> = {}): NewDeclaration {
   return {
@@ -19,7 +19,7 @@ function declaration(name: string, rest: Partial<NewDeclaration> = {}): NewDecla
 
 export function declaredKeyContract(at: StoreCase): void {
   const declare = (...declared: NewDeclaration[]) => at.store.declareKeys(declared, 'daemon');
-  const present = (text: string, placeId = 42) => at.other.findPresented({ hash: newSecret(text).hash, placeId });
+  const present = (text: string, placeId = 42) => at.other.lookUpKey({ hash: newSecret(text).hash, placeId });
   const places = (...placeIds: number[]) => ({ whitelist: { placeIds, declaredIn: 'rankd.yaml:5' } });
 
   /** What the audit says was done since it had so many events, oldest first. */

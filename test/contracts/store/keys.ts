@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
-import type { KeySelection } from '../../../src/ports.ts';
-import type { StoreCase } from '../store-contract.ts';
+import type { KeySelection } from '../../../src/ports/index.ts';
 import { awkwardText, newKey, newSecret, operator } from './samples.ts';
+import type { StoreCase } from './store-case.ts';
 
 export function keyContract(at: StoreCase): void {
   describe('keys', () => {
@@ -125,7 +125,7 @@ export function keyContract(at: StoreCase): void {
       const rotation = { keyId: 'key_main', secret: newSecret('new'), oldExpiresAt: at.clock.now() + 9_000 };
       await at.store.rotateKey(rotation, operator);
       const idOf = async (text: string) =>
-        at.store.findPresented({ hash: newSecret(text).hash, placeId: 1 })?.secretId ?? 0;
+        at.store.lookUpKey({ hash: newSecret(text).hash, placeId: 1 })?.secretId ?? 0;
       const use = { secretId: await idOf('main'), at: 5, placeId: 42 };
       await at.store.recordKeyUses([use, { ...use, secretId: await idOf('new'), at: 6 }, { ...use, secretId: 999 }]);
       await at.other.recordKeyUses([{ ...use, at: 7, placeId: 43 }]);

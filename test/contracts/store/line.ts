@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import type { StoreCase } from '../store-contract.ts';
+import type { StoreCase } from './store-case.ts';
 
 const rankeeId = 7;
 const lifeMs = 20_000;

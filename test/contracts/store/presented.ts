@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'vitest';
-import type { StoreCase } from '../store-contract.ts';
 import { largestId, newKey, newSecret, operator } from './samples.ts';
+import type { StoreCase } from './store-case.ts';
 
 export function presentedContract(at: StoreCase): void {
-  const present = (text: string, placeId = 42) => at.store.findPresented({ hash: newSecret(text).hash, placeId });
+  const present = (text: string, placeId = 42) => at.store.lookUpKey({ hash: newSecret(text).hash, placeId });
 
   describe('the presenter of a secret', () => {
     test('is told with workspace and key; without an entry where the place is not listed', async () => {

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
-import { verifyAudit } from '../../../src/usecases/verify-audit.ts';
-import type { StoreCase } from '../store-contract.ts';
+import { verifyAudit } from '../../../src/usecases/history/verify-audit.ts';
 import { applied, newChange, unknown } from './samples.ts';
+import type { StoreCase } from './store-case.ts';
 
 export function retentionContract(at: StoreCase): void {
   const append = (subject: string) => at.store.appendAudit({ by: 'daemon', action: 'x', subject, detail: {} });

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { RankChange } from '../../../src/core/model.ts';
-import type { ChangeOutcome, NewKey, NewSecret } from '../../../src/ports.ts';
+import type { ChangeOutcome, NewKey, NewSecret } from '../../../src/ports/index.ts';
 
 export const operator = 'cli:ann@host';
 export const largestId = 2 ** 53 - 1;

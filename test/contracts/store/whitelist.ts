@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import type { StoreCase } from '../store-contract.ts';
 import { awkwardText, largestId, newKey, operator } from './samples.ts';
+import type { StoreCase } from './store-case.ts';
 
 export function whitelistContract(at: StoreCase): void {
   const keyId = 'key_main';

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import type { StoreCase } from '../store-contract.ts';
 import { operator } from './samples.ts';
+import type { StoreCase } from './store-case.ts';
 
 export function workspaceContract(at: StoreCase): void {
   describe('workspace', () => {

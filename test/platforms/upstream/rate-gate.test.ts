@@ -1,17 +1,17 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { isRankdError, type RankdError } from '../../../src/errors.ts';
+import { isRankdError, type RankdError } from '../../../src/base/errors.ts';
 import type { Place } from '../../../src/platforms/upstream/line.ts';
 import { RateGate } from '../../../src/platforms/upstream/rate-gate.ts';
-import type { CallContext } from '../../../src/ports.ts';
+import type { CallContext } from '../../../src/ports/index.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
 
 const inTime = 3_600_000;
 
 /** A gate of 4 calls per 10 s whose callers note when they got in; `promise` gives what its call enters with later. */
-function gateUnderTest({ limit = 4, windowMs = 10_000, mostAtOnce = 1_000 } = {}) {
+function gateUnderTest({ limit = 4, windowMs = 10_000, maxAtOnce = 1_000 } = {}) {
   const clock = new ManualClock();
-  const gate = new RateGate({ name: 'tests', limit, windowMs, mostAtOnce, clock });
+  const gate = new RateGate({ name: 'tests', limit, windowMs, maxAtOnce, clock });
   const started: Array<{ name: string; at: number }> = [];
   const refused: Array<{ name: string; at: number; error: RankdError }> = [];
   const begin = (name: string, call: CallContext, promised?: Place) => {
@@ -188,7 +188,7 @@ describe('what the platform says of the budget', () => {
 
 describe('calls under way', () => {
   test('are never more than so many at once; the next one starts when one has ended', async () => {
-    const { clock, gate, enterMany, startTimes } = gateUnderTest({ limit: 100, mostAtOnce: 2 });
+    const { clock, gate, enterMany, startTimes } = gateUnderTest({ limit: 100, maxAtOnce: 2 });
     enterMany(5);
     await clock.advance(1_000);
     expect(startTimes()).toEqual([0, 0]);
@@ -201,7 +201,7 @@ describe('calls under way', () => {
   });
 
   test('that never end do not keep those who wait beyond their deadline', async () => {
-    const { clock, enter, enterMany, refused } = gateUnderTest({ limit: 100, mostAtOnce: 2 });
+    const { clock, enter, enterMany, refused } = gateUnderTest({ limit: 100, maxAtOnce: 2 });
     enterMany(2);
     const deadline = new AbortController();
     enter('late', { signal: deadline.signal });

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import Database from 'better-sqlite3';
 import { beforeEach, expect, onTestFinished, test, vi } from 'vitest';
-import { Connection } from '../../../src/stores/sqlite/connection.ts';
+import { Connection } from '../../../src/stores/sqlite/engine/connection.ts';
 import { openSqliteStore } from '../../../src/stores/sqlite/sqlite-store.ts';
 import { newChange, newKey, operator } from '../../contracts/store/samples.ts';
 import { rankBody } from '../../support/answers.ts';

@@ -2,9 +2,9 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import Database from 'better-sqlite3';
 import { expect, onTestFinished, test } from 'vitest';
-import type { Store } from '../../../src/ports.ts';
-import { Connection } from '../../../src/stores/sqlite/connection.ts';
-import { toStoreError } from '../../../src/stores/sqlite/sqlite-error.ts';
+import type { Store } from '../../../src/ports/index.ts';
+import { Connection } from '../../../src/stores/sqlite/engine/connection.ts';
+import { toStoreError } from '../../../src/stores/sqlite/engine/sqlite-error.ts';
 import { createSqliteStore, openSqliteStore } from '../../../src/stores/sqlite/sqlite-store.ts';
 import { newChange, newKey, operator } from '../../contracts/store/samples.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
@@ -13,7 +13,7 @@ import { tempDir } from './support.ts';
 const clock = new ManualClock();
 
 /** A store, and its connection to make trouble with. */
-async function openForFaults(options: { patienceMs?: number } = {}): Promise<{ store: Store; db: Connection }> {
+async function openForFaults(options: { lockTimeoutMs?: number } = {}): Promise<{ store: Store; db: Connection }> {
   const dataDir = tempDir();
   await (await openSqliteStore({ dataDir, clock })).close();
   const db = new Connection(join(dataDir, 'rankd.db'), options);
@@ -46,7 +46,7 @@ test('on a full disk nothing is kept and the store says so; it works again once 
 });
 
 test('a database that another process keeps locked is store_unavailable, with when to try again', async () => {
-  const { store, db } = await openForFaults({ patienceMs: 10 });
+  const { store, db } = await openForFaults({ lockTimeoutMs: 10 });
   const holder = new Database(db.file);
   onTestFinished(() => void holder.close());
   holder.exec('BEGIN IMMEDIATE');

@@ -49,7 +49,7 @@ test('what was kept is there after closing and opening again', async () => {
 });
 
 test('commits are synchronous, foreign keys hold and the schema is not trusted', async () => {
-  const { Connection } = await import('../../../src/stores/sqlite/connection.ts');
+  const { Connection } = await import('../../../src/stores/sqlite/engine/connection.ts');
   const dataDir = tempDir();
   await open(dataDir);
   const db = new Connection(join(dataDir, 'rankd.db'));
@@ -103,7 +103,7 @@ test('a directory that may not be written is no_permission, with a hint that nam
   chmodSync(dataDir, 0o500);
   const code = `
     import { openStore } from './src/stores/open-store.ts';
-    import { systemClock as clock } from './src/clock.ts';
+    import { systemClock as clock } from './src/base/clock.ts';
     await openStore({ engine: 'sqlite', dataDir: ${JSON.stringify(dataDir)}, clock }).then(
       () => console.log('"opened"'),
       ({ name, code, message, hint }) => console.log(JSON.stringify({ name, code, message, hint })),

@@ -14,7 +14,7 @@ test('processes that start at once on an empty directory make one database and s
   const startAt = Date.now() + 600;
   const process = (index: number) => `
     import { openStore } from './src/stores/open-store.ts';
-    import { systemClock as clock } from './src/clock.ts';
+    import { systemClock as clock } from './src/base/clock.ts';
     import { newChange } from './test/contracts/store/samples.ts';
     await clock.sleep(Math.max(0, ${startAt} - Date.now()));
     const store = await openStore({ engine: 'sqlite', dataDir: ${JSON.stringify(dataDir)}, clock });

@@ -1,9 +1,9 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, onTestFinished, test, vi } from 'vitest';
-import type { Store } from '../../../src/ports.ts';
-import { Connection } from '../../../src/stores/sqlite/connection.ts';
-import { migrate } from '../../../src/stores/sqlite/migrate.ts';
+import type { Store } from '../../../src/ports/index.ts';
+import { Connection } from '../../../src/stores/sqlite/engine/connection.ts';
+import { migrate } from '../../../src/stores/sqlite/schema/migrate.ts';
 import { createSqliteStore } from '../../../src/stores/sqlite/sqlite-store.ts';
 import { newDemotion } from '../../contracts/store/samples.ts';
 import { ManualClock } from '../../support/manual-clock.ts';

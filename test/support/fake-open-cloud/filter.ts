@@ -6,7 +6,7 @@ export type MembershipFilter =
   | { kind: 'users'; userIds: number[] }
   | { kind: 'role'; groupId: number; roleId: number };
 
-const mostUsers = 50;
+const maxUsers = 50;
 
 /** The grammar of the memberships filter: `==` for one user or role, `in` for users, the latter only over all groups (`-`). */
 export function parseFilter(text: string | null, { anyGroup }: { anyGroup: boolean }): MembershipFilter {
@@ -25,6 +25,6 @@ export function parseFilter(text: string | null, { anyGroup }: { anyGroup: boole
 
 function listed(users: string): number[] {
   const userIds = [...users.matchAll(/\d+/g)].map(([id]) => Number(id));
-  if (userIds.length > mostUsers) throw invalidArgument(`The filter names more than ${mostUsers} users.`);
+  if (userIds.length > maxUsers) throw invalidArgument(`The filter names more than ${maxUsers} users.`);
   return userIds;
 }

@@ -1,7 +1,7 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { systemClock } from '../../../src/clock.ts';
-import type { Clock } from '../../../src/ports.ts';
+import { systemClock } from '../../../src/base/clock.ts';
+import type { Clock } from '../../../src/ports/index.ts';
 import { type FakeAnswer, json, Refused } from './answers.ts';
 import { Budgets, documentedLimits, type Limits } from './budgets.ts';
 import type { FakeCredential } from './credential.ts';

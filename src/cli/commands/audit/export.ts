@@ -1,6 +1,6 @@
-import type { AuditFilter, AuditStore } from '../../../ports.ts';
+import type { AuditFilter, AuditStore } from '../../../ports/index.ts';
 import type { Cli } from '../../cli.ts';
-import { csvLine } from '../../csv.ts';
+import { csvLine } from '../../output/csv.ts';
 import { eventDocument } from './event-document.ts';
 
 const pageRows = 500;

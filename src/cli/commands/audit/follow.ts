@@ -1,8 +1,8 @@
-import { systemClock } from '../../../clock.ts';
+import { systemClock } from '../../../base/clock.ts';
 import type { AuditEvent } from '../../../core/model.ts';
-import type { AuditFilter, AuditStore } from '../../../ports.ts';
+import type { AuditFilter, AuditStore } from '../../../ports/index.ts';
 import type { Cli } from '../../cli.ts';
-import { printable } from '../../safe-text.ts';
+import { printable } from '../../output/safe-text.ts';
 import { eventDocument, eventRow } from './event-document.ts';
 
 const pollMs = 500;

@@ -1,11 +1,11 @@
 import { type Command, Option } from 'commander';
-import { requireKeySince } from '../../../usecases/keys.ts';
-import { moment, wholeNumber } from '../../arguments.ts';
+import { requireKeySince } from '../../../usecases/keys/keys.ts';
 import type { Cli } from '../../cli.ts';
-import { refuseJson } from '../../csv.ts';
-import { examples } from '../../help.ts';
-import { whileStreaming } from '../../patience.ts';
-import { table } from '../../table.ts';
+import { moment, wholeNumber } from '../../input/arguments.ts';
+import { refuseJson } from '../../output/csv.ts';
+import { examples } from '../../output/help.ts';
+import { table } from '../../output/table.ts';
+import { whileStreaming } from '../../output/waiting.ts';
 import { eventDocument, eventRow } from './event-document.ts';
 import { exportEvents } from './export.ts';
 import { followEvents } from './follow.ts';

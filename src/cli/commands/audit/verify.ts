@@ -1,11 +1,11 @@
 import { type Command, InvalidArgumentError } from 'commander';
 import type { ChainBreak } from '../../../core/audit.ts';
-import { type AuditVerdict, verifyAudit } from '../../../usecases/verify-audit.ts';
+import { type AuditVerdict, verifyAudit } from '../../../usecases/history/verify-audit.ts';
 import type { Cli } from '../../cli.ts';
-import { counted } from '../../counted.ts';
 import { ExitCode } from '../../exit-code.ts';
-import { examples } from '../../help.ts';
-import { whileWorking } from '../../patience.ts';
+import { counted } from '../../output/counted.ts';
+import { examples } from '../../output/help.ts';
+import { whileWorking } from '../../output/waiting.ts';
 
 const help = `
 Each event holds a SHA-256 over itself and the event before it. An event that was edited, taken out, put in or moved is

@@ -1,10 +1,10 @@
 import { type Command, Option } from 'commander';
-import { detailedChangeDocument } from '../../change-document.ts';
 import type { Cli } from '../../cli.ts';
-import { csvLine, refuseJson } from '../../csv.ts';
-import { examples } from '../../help.ts';
-import { whileStreaming } from '../../patience.ts';
-import { jsonLine } from '../../safe-text.ts';
+import { detailedChangeDocument } from '../../output/change-document.ts';
+import { csvLine, refuseJson } from '../../output/csv.ts';
+import { examples } from '../../output/help.ts';
+import { jsonLine } from '../../output/safe-text.ts';
+import { whileStreaming } from '../../output/waiting.ts';
 import { type SelectionOptions, selectionOf, stateOption, withSelection } from './selection.ts';
 
 type Format = 'csv' | 'jsonl';

@@ -1,11 +1,11 @@
 import type { Command } from 'commander';
 import type { RankChange } from '../../../core/model.ts';
-import { wholeNumber } from '../../arguments.ts';
-import { askedRank, changeDocument, rankeeTitle } from '../../change-document.ts';
 import type { Cli } from '../../cli.ts';
-import { examples } from '../../help.ts';
-import { table } from '../../table.ts';
-import { isoOrNull } from '../../time.ts';
+import { wholeNumber } from '../../input/arguments.ts';
+import { askedRank, changeDocument, rankeeTitle } from '../../output/change-document.ts';
+import { examples } from '../../output/help.ts';
+import { table } from '../../output/table.ts';
+import { isoOrNull } from '../../output/time.ts';
 import { type SelectionOptions, selectionOf, stateOption, withSelection } from './selection.ts';
 
 export function listCommand(history: Command, cli: Cli): void {

@@ -1,9 +1,9 @@
 import { type Command, Option } from 'commander';
+import type { RankdError } from '../../../base/errors.ts';
 import type { ChangeState } from '../../../core/model.ts';
-import type { RankdError } from '../../../errors.ts';
-import type { ChangeSelection, KeyStore } from '../../../ports.ts';
-import { requireKeySince } from '../../../usecases/keys.ts';
-import { asPlaceId, asUserId, moment, wholeNumber } from '../../arguments.ts';
+import type { ChangeSelection, KeyStore } from '../../../ports/index.ts';
+import { requireKeySince } from '../../../usecases/keys/keys.ts';
+import { asPlaceId, asUserId, moment, wholeNumber } from '../../input/arguments.ts';
 
 /** The options by which commands choose rank changes. */
 export interface SelectionOptions {

@@ -1,9 +1,9 @@
 import type { Command } from 'commander';
-import { RankdError } from '../../../errors.ts';
-import { detailedChangeDocument } from '../../change-document.ts';
+import { RankdError } from '../../../base/errors.ts';
 import type { Cli } from '../../cli.ts';
-import { facts } from '../../facts.ts';
-import { examples } from '../../help.ts';
+import { detailedChangeDocument } from '../../output/change-document.ts';
+import { facts } from '../../output/facts.ts';
+import { examples } from '../../output/help.ts';
 
 export function showCommand(history: Command, cli: Cli): void {
   history

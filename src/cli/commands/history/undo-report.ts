@@ -1,12 +1,12 @@
-import type { ChangeSelection } from '../../../ports.ts';
-import type { UndoPlan, UndoRun } from '../../../usecases/undo-changes.ts';
-import type { MemberUndo, Rankee } from '../../../usecases/undo-member.ts';
-import { rankeeTitle } from '../../change-document.ts';
+import type { ChangeSelection } from '../../../ports/index.ts';
+import type { UndoPlan, UndoRun } from '../../../usecases/undo/undo-changes.ts';
+import type { MemberUndo, Rankee } from '../../../usecases/undo/undo-member.ts';
 import type { Cli } from '../../cli.ts';
-import { counted } from '../../counted.ts';
-import { exitCodes, formatError } from '../../errors.ts';
 import { ExitCode } from '../../exit-code.ts';
-import { table } from '../../table.ts';
+import { rankeeTitle } from '../../output/change-document.ts';
+import { counted } from '../../output/counted.ts';
+import { exitCodes, formatError } from '../../output/errors.ts';
+import { table } from '../../output/table.ts';
 
 interface Undone {
   plan: UndoPlan;

@@ -1,14 +1,14 @@
 import type { Command } from 'commander';
 import type { RankingApp } from '../../../app.ts';
+import { RankdError } from '../../../base/errors.ts';
 import { keyState } from '../../../core/access.ts';
-import { RankdError } from '../../../errors.ts';
-import type { ChangeSelection } from '../../../ports.ts';
-import { planUndo, runUndo, type UndoPlan, type UndoRun } from '../../../usecases/undo-changes.ts';
+import type { ChangeSelection } from '../../../ports/index.ts';
+import { planUndo, runUndo, type UndoPlan, type UndoRun } from '../../../usecases/undo/undo-changes.ts';
 import type { Cli } from '../../cli.ts';
-import { confirm } from '../../confirm.ts';
-import { counted } from '../../counted.ts';
-import { examples } from '../../help.ts';
-import { Progress } from '../../progress.ts';
+import { confirm } from '../../input/confirm.ts';
+import { counted } from '../../output/counted.ts';
+import { examples } from '../../output/help.ts';
+import { Progress } from '../../output/progress.ts';
 import { type SelectionOptions, selectionOf, withSelection } from './selection.ts';
 import { printUndo } from './undo-report.ts';
 

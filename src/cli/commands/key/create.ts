@@ -1,11 +1,11 @@
 import { type Command, Option } from 'commander';
-import { systemClock } from '../../../clock.ts';
+import { systemClock } from '../../../base/clock.ts';
 import { type Key, type Scope, scopes } from '../../../core/model.ts';
-import { differences } from '../../../usecases/key-differences.ts';
-import { createKey, type KeyOrder } from '../../../usecases/keys.ts';
-import { keyName, lifetime } from '../../arguments.ts';
+import { differences } from '../../../usecases/keys/key-differences.ts';
+import { createKey, type KeyOrder } from '../../../usecases/keys/keys.ts';
 import type { Cli } from '../../cli.ts';
-import { examples } from '../../help.ts';
+import { keyName, lifetime } from '../../input/arguments.ts';
+import { examples } from '../../output/help.ts';
 import { handOut, outOption, printMinted } from './hand-out.ts';
 import { keyDocument } from './key-document.ts';
 import { addRuleOptions, type RuleOptions, rulesIn } from './rule-options.ts';

@@ -1,12 +1,12 @@
 import { rmSync } from 'node:fs';
 import { resolve } from 'node:path';
+import { RankdError } from '../../../base/errors.ts';
+import { makeFile } from '../../../base/files/new-file.ts';
 import { type FreshSecret, mintKey } from '../../../core/api-key.ts';
 import type { Key, KeyMode } from '../../../core/model.ts';
-import { RankdError } from '../../../errors.ts';
-import type { MintedKey } from '../../../usecases/keys.ts';
-import { newFileName } from '../../arguments.ts';
+import type { MintedKey } from '../../../usecases/keys/keys.ts';
 import type { Cli } from '../../cli.ts';
-import { makeFile } from '../../new-file.ts';
+import { newFileName } from '../../input/arguments.ts';
 import { keyDocument } from './key-document.ts';
 
 export const outOption = [

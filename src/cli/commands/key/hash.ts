@@ -1,10 +1,10 @@
 import type { Command } from 'commander';
+import { RankdError } from '../../../base/errors.ts';
 import { hashKey, keyMode, mintKey } from '../../../core/api-key.ts';
 import type { KeyMode } from '../../../core/model.ts';
-import { RankdError } from '../../../errors.ts';
-import { newFileName } from '../../arguments.ts';
 import type { Cli } from '../../cli.ts';
-import { examples } from '../../help.ts';
+import { newFileName } from '../../input/arguments.ts';
+import { examples } from '../../output/help.ts';
 import { makeSecretFile } from './hand-out.ts';
 import { dashArgument, readKey } from './secret-input.ts';
 

@@ -1,7 +1,7 @@
-import { systemClock } from '../../../clock.ts';
+import { systemClock } from '../../../base/clock.ts';
 import { keyState } from '../../../core/access.ts';
 import type { Key } from '../../../core/model.ts';
-import { isoOrNull } from '../../time.ts';
+import { isoOrNull } from '../../output/time.ts';
 
 /** A key as `--json` shows it; times are ISO 8601. */
 export function keyDocument(key: Key): Record<string, unknown> {

@@ -1,11 +1,11 @@
 import type { Command } from 'commander';
 import type { Key } from '../../../core/model.ts';
-import { requireKey } from '../../../usecases/keys.ts';
-import { wholeNumber } from '../../arguments.ts';
+import { requireKey } from '../../../usecases/keys/keys.ts';
 import type { Cli } from '../../cli.ts';
-import { examples } from '../../help.ts';
-import { table } from '../../table.ts';
-import { isoOrNull } from '../../time.ts';
+import { wholeNumber } from '../../input/arguments.ts';
+import { examples } from '../../output/help.ts';
+import { table } from '../../output/table.ts';
+import { isoOrNull } from '../../output/time.ts';
 import { keyDocument, stateOf } from './key-document.ts';
 import { describeRules } from './rule-options.ts';
 

@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
-import { requireKey } from '../../../usecases/keys.ts';
+import { requireKey } from '../../../usecases/keys/keys.ts';
 import type { Cli } from '../../cli.ts';
-import { examples } from '../../help.ts';
+import { examples } from '../../output/help.ts';
 import { keyArgument } from './key-argument.ts';
 import { keyDocument, stateOf } from './key-document.ts';
 

@@ -1,9 +1,9 @@
 import type { Command } from 'commander';
 import { refuseDeclared } from '../../../core/declared.ts';
-import { requireKey } from '../../../usecases/keys.ts';
+import { requireKey } from '../../../usecases/keys/keys.ts';
 import type { Cli } from '../../cli.ts';
-import { confirm } from '../../confirm.ts';
-import { examples } from '../../help.ts';
+import { confirm } from '../../input/confirm.ts';
+import { examples } from '../../output/help.ts';
 import { keyArgument } from './key-argument.ts';
 import { keyDocument } from './key-document.ts';
 

@@ -1,12 +1,12 @@
 import type { Command } from 'commander';
-import { systemClock } from '../../../clock.ts';
+import { systemClock } from '../../../base/clock.ts';
+import { RankdError } from '../../../base/errors.ts';
 import { keyState } from '../../../core/access.ts';
-import { RankdError } from '../../../errors.ts';
-import { requireKey, rotateKey } from '../../../usecases/keys.ts';
-import { duration } from '../../arguments.ts';
+import { requireKey, rotateKey } from '../../../usecases/keys/keys.ts';
 import type { Cli } from '../../cli.ts';
-import { examples } from '../../help.ts';
-import { isoOrNull } from '../../time.ts';
+import { duration } from '../../input/arguments.ts';
+import { examples } from '../../output/help.ts';
+import { isoOrNull } from '../../output/time.ts';
 import { handOut, outOption, printMinted } from './hand-out.ts';
 import { keyArgument } from './key-argument.ts';
 

@@ -1,5 +1,5 @@
 import { Argument } from 'commander';
-import { RankdError } from '../../../errors.ts';
+import { RankdError } from '../../../base/errors.ts';
 import type { Cli } from '../../cli.ts';
 
 /** The only way to name a secret to a command. */

@@ -1,8 +1,8 @@
 import type { Command } from 'commander';
-import { RankdError } from '../../../errors.ts';
-import { requireKey, setKeyRules } from '../../../usecases/keys.ts';
+import { RankdError } from '../../../base/errors.ts';
+import { requireKey, setKeyRules } from '../../../usecases/keys/keys.ts';
 import type { Cli } from '../../cli.ts';
-import { examples } from '../../help.ts';
+import { examples } from '../../output/help.ts';
 import { keyArgument } from './key-argument.ts';
 import { keyDocument } from './key-document.ts';
 import { addRuleOptions, describeRules, type RuleOptions, rulesIn } from './rule-options.ts';

@@ -1,10 +1,10 @@
 import type { Command } from 'commander';
 import type { KeySecret, WhitelistEntry } from '../../../core/model.ts';
-import { requireKey } from '../../../usecases/keys.ts';
+import { requireKey } from '../../../usecases/keys/keys.ts';
 import type { Cli } from '../../cli.ts';
-import { examples } from '../../help.ts';
-import { table } from '../../table.ts';
-import { isoOrNull } from '../../time.ts';
+import { examples } from '../../output/help.ts';
+import { table } from '../../output/table.ts';
+import { isoOrNull } from '../../output/time.ts';
 import { keyArgument } from './key-argument.ts';
 import { keyDocument } from './key-document.ts';
 

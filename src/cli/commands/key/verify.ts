@@ -1,13 +1,13 @@
 import type { Command } from 'commander';
-import { systemClock } from '../../../clock.ts';
+import { systemClock } from '../../../base/clock.ts';
 import { accessChecks, wrongMode } from '../../../core/access.ts';
 import { hashKey, keyMode } from '../../../core/api-key.ts';
 import type { KeyMode } from '../../../core/model.ts';
-import type { Presented } from '../../../ports.ts';
-import { asPlaceId } from '../../arguments.ts';
+import type { KeyRecord } from '../../../ports/index.ts';
 import type { Cli } from '../../cli.ts';
 import { ExitCode } from '../../exit-code.ts';
-import { examples } from '../../help.ts';
+import { asPlaceId } from '../../input/arguments.ts';
+import { examples } from '../../output/help.ts';
 import { keyDocument } from './key-document.ts';
 import { dashArgument, readKey, readsInput } from './secret-input.ts';
 
@@ -30,7 +30,7 @@ async function verify(cli: Cli, { place }: { place?: number }): Promise<void> {
   const secret = await readKey(cli);
   const mode = keyMode(secret);
   await cli.withStore(async (store) => {
-    const presented = mode && store.findPresented({ hash: hashKey(secret), placeId: place ?? 0 });
+    const presented = mode && store.lookUpKey({ hash: hashKey(secret), placeId: place ?? 0 });
     const unknown = mode === undefined ? 'not an API key, or mistyped' : 'no such key';
     const reason = presented ? whyRefused(presented, { mode, place }) : unknown;
     const document = {
@@ -45,7 +45,7 @@ async function verify(cli: Cli, { place }: { place?: number }): Promise<void> {
 
 /** What is wrong with a key first, in the operator's words; `undefined` where nothing is. */
 function whyRefused(
-  presented: Presented,
+  presented: KeyRecord,
   { mode, place }: { mode: KeyMode | undefined; place: number | undefined },
 ): string | undefined {
   if (presented.key.mode !== mode) return wrongMode(presented.key).internal;

@@ -1,0 +1,72 @@
+import { existsSync, lstatSync, statSync } from 'node:fs';
+import { dirname } from 'node:path';
+import { codeOf } from '../error-code.ts';
+import { RankdError } from '../errors.ts';
+
+/** A failure of the file that was to be written, in the operator's words. */
+export function asFileError(error: unknown, file: string): unknown {
+  const describe = failures[codeOf(error instanceof RankdError ? error.cause : error)];
+  if (describe === undefined) return error;
+  const { code, message, hint } = describe(file);
+  return new RankdError(code, message, { hint, cause: error });
+}
+
+/** Throws `alreadyThere` where anything has that name, be it a link that leads nowhere. */
+export function refuseExisting(file: string, hint: string): void {
+  if (lstatSync(file, { throwIfNoEntry: false }) !== undefined) throw alreadyThere(file, hint);
+}
+
+/** What is in the place of a new file: `already_exists`, or `usage` for a folder. */
+export function alreadyThere(file: string, hint: string): RankdError {
+  const isFolder = existsSync(file) && statSync(file).isDirectory();
+  const message = `${file} already exists and was left as it is.`;
+  const { code, ...told } = isFolder ? folder(file) : { code: 'already_exists' as const, message, hint };
+  return new RankdError(code, told.message, { hint: told.hint });
+}
+
+type Failure = (file: string) => { code: RankdError['code']; message: string; hint: string };
+
+const noPermission: Failure = (file) => ({
+  code: 'no_permission',
+  message: `rankd may not write ${file}.`,
+  hint: `choose a folder that this user may write to, or run rankd as a user that may write to ${dirname(file)}`,
+});
+const noSpace: Failure = (file) => ({
+  code: 'store_unavailable',
+  message: `The disk of ${dirname(file)} is full, so ${file} was not written.`,
+  hint: `free space on the file system of ${dirname(file)}, or choose another one`,
+});
+const diskFailed: Failure = (file) => ({
+  code: 'store_unavailable',
+  message: `The disk of ${dirname(file)} reported an error, so ${file} was not written.`,
+  hint: `check the disk of ${dirname(file)} and its limits, or choose another one`,
+});
+const noFolder: Failure = (file) => ({
+  code: 'not_found',
+  message: `There is no folder ${dirname(file)}.`,
+  hint: `mkdir -p ${dirname(file)}`,
+});
+
+const folder: Failure = (file) => ({
+  code: 'usage',
+  message: `${file} is a folder.`,
+  hint: `name a new file in it, such as ${file.replace(/\/$/, '')}/NAME`,
+});
+
+/** By the codes of the operating system, and those of SQLite that only a write can end with. */
+const failures: Record<string, Failure> = {
+  EACCES: noPermission,
+  EPERM: noPermission,
+  EROFS: noPermission,
+  ENOSPC: noSpace,
+  EDQUOT: noSpace,
+  SQLITE_FULL: noSpace,
+  EFBIG: diskFailed,
+  EIO: diskFailed,
+  SQLITE_IOERR_WRITE: diskFailed,
+  SQLITE_IOERR_TRUNCATE: diskFailed,
+  SQLITE_IOERR_FSYNC: diskFailed,
+  ENOENT: noFolder,
+  ENOTDIR: noFolder,
+  EISDIR: folder,
+};

@@ -1,0 +1,71 @@
+import { closeSync, fsyncSync, linkSync, openSync, renameSync, rmSync } from 'node:fs';
+import { dirname } from 'node:path';
+import { codeOf } from '../error-code.ts';
+import { asFileError, refuseExisting } from './file-error.ts';
+
+export interface WholeFile {
+  to: string;
+  /** What it is called until it is whole; in the same directory. Whatever is there is removed. */
+  unfinished: string;
+  mayReplace: boolean;
+}
+
+/**
+ * Makes a private file that is there whole or not at all, whenever the process or the machine stops: `write` fills an empty
+ * one, which gets its name once it is on the disk. Returns what `write` does.
+ *
+ * Throws `already_exists` where it may not replace, `no_permission`, `not_found` (the directory) and `store_unavailable`
+ * (the disk is full or fails); what was there before is left as it was.
+ */
+export function writeWhole<T>({ to, unfinished, mayReplace }: WholeFile, write: (unfinished: string) => T): T {
+  try {
+    if (!mayReplace) refuseExisting(to, replaceable);
+    removeDatabase(unfinished);
+    closeSync(openSync(unfinished, 'wx', 0o600));
+    try {
+      const result = write(unfinished);
+      forceToDisk(unfinished, 'r+');
+      giveName({ to, unfinished, mayReplace });
+      return result;
+    } finally {
+      removeDatabase(unfinished);
+    }
+  } catch (error) {
+    throw asFileError(error, to);
+  }
+}
+
+/** What SQLite keeps beside a database while it works on it; left behind, it would be applied to the next file of that name. */
+export const companions = ['-journal', '-wal', '-shm'];
+
+export function removeDatabase(file: string): void {
+  for (const suffix of ['', ...companions]) rmSync(file + suffix, { force: true });
+}
+
+function giveName({ to, unfinished, mayReplace }: WholeFile): void {
+  if (mayReplace) renameSync(unfinished, to);
+  else linkNew(unfinished, to);
+  forceToDisk(dirname(to), 'r');
+}
+
+/** Gives a file a second name that nothing has yet; on a file system without links it is moved there instead. */
+function linkNew(from: string, to: string): void {
+  try {
+    linkSync(from, to);
+  } catch (error) {
+    refuseExisting(to, replaceable);
+    if (!['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS'].includes(codeOf(error))) throw error;
+    renameSync(from, to);
+  }
+}
+
+function forceToDisk(path: string, flags: 'r' | 'r+'): void {
+  const descriptor = openSync(path, flags);
+  try {
+    fsyncSync(descriptor);
+  } finally {
+    closeSync(descriptor);
+  }
+}
+
+const replaceable = 'choose another name, or replace it with --force';

@@ -1,0 +1,57 @@
+import { type LevelWithSilent, type Logger, pino } from 'pino';
+import { escapeControls } from './escape-controls.ts';
+
+export type { Logger } from 'pino';
+
+export type LogLevel = LevelWithSilent;
+
+interface LogOptions {
+  level: LogLevel;
+  /** Readable lines for a terminal instead of JSON. */
+  readable: boolean;
+  write: (line: string) => void;
+  /** Sees every line, as JSON, before it is written. */
+  note?: (line: string) => void;
+}
+
+/** One line an event. Fields named after a secret are redacted in the line itself and in the objects right in it, no deeper. */
+export function createLog({ level, readable, write, note }: LogOptions): Logger {
+  return pino(
+    {
+      level,
+      base: null,
+      timestamp: () => `,"time":"${new Date().toISOString()}"`,
+      formatters: { level: (label) => ({ level: label }) },
+      redact: {
+        paths: ['authorization', '*.authorization', 'secret', '*.secret', 'apiKey', '*.apiKey'],
+        censor: '[redacted]',
+      },
+    },
+    {
+      write(line: string) {
+        note?.(line);
+        write(readable ? readableLine(line) : `${escapeControls(line.trimEnd())}\n`);
+      },
+    },
+  );
+}
+
+/** e.g. `14:02:11 warn  platform does not answer  code=platform_unavailable` */
+function readableLine(json: string): string {
+  const { time, level, msg, err, ...fields } = JSON.parse(json) as Record<string, unknown>;
+  const pairs = Object.entries(fields).map(
+    ([name, value]) => `${name}=${typeof value === 'string' ? oneLine(value) : JSON.stringify(value)}`,
+  );
+  const stack = err === undefined ? [] : String((err as { stack?: string }).stack).split('\n');
+  const what = `${String(time).slice(11, 19)} ${String(level).padEnd(5)} ${msg}`;
+  const lines = [
+    [what, pairs.join(' ')].filter((part) => part !== '').join('  '),
+    ...stack.map((frame) => `  ${frame}`),
+  ];
+  return `${lines.map(escapeControls).join('\n')}\n`;
+}
+
+/** Callers' text can't look like another field. */
+function oneLine(text: string): string {
+  return /^[\w./:@-]+$/.test(text) ? text : JSON.stringify(text);
+}

@@ -1,0 +1,96 @@
+import { InvalidArgumentError } from 'commander';
+import { systemClock } from '../../base/clock.ts';
+import { parseDuration } from '../../base/duration.ts';
+import { parseMoment } from '../../config/moment.ts';
+import { isKeyName } from '../../core/api-key.ts';
+
+/** Parsers for arguments and options. What they refuse is a usage error that names the option. */
+
+export function wholeNumber(min: number, max: number): (text: string) => number {
+  return (text) => {
+    const value = /^\d{1,16}$/.test(text) ? Number(text) : Number.NaN;
+    if (value >= min && value <= max) return value;
+    throw new InvalidArgumentError(`It must be a whole number from ${min} to ${max}.`);
+  };
+}
+
+/** Also takes the word `none`. */
+export function orNone<T>(parse: (text: string) => T): (text: string) => T | 'none' {
+  return (text) => (text === 'none' ? text : parse(text));
+}
+
+export const asUserId = idOf('a user id, the number in the address of the profile page');
+export const asGroupId = idOf("a group id, the number in the address of the group's page");
+const asPublishedId = idOf("a place id, the number in the address of the game's page, or a universe id");
+
+export function asPlaceId(text: string): number {
+  if (text !== '0') return asPublishedId(text);
+  throw new InvalidArgumentError('A game that was never published sends 0: publish it, then use its place id.');
+}
+
+/** Whoever types a name learns where the number is. */
+function idOf(what: string): (text: string) => number {
+  return (text) => {
+    const id = idIn(text);
+    if (id !== undefined) return id;
+    throw new InvalidArgumentError(`It must be ${what}.`);
+  };
+}
+
+/** `undefined` where the text is no id. */
+export function idIn(text: string): number | undefined {
+  const id = /^\d{1,16}$/.test(text) ? Number(text) : 0;
+  return id > 0 && Number.isSafeInteger(id) ? id : undefined;
+}
+
+/** Also 0, which is refused with the ranks that there are. */
+export function asRank(text: string): number {
+  const rank = text === '0' ? 0 : idIn(text);
+  if (rank !== undefined) return rank;
+  throw new InvalidArgumentError('It must be a rank number (1..255) or a role id, as `rankd group roles` lists them.');
+}
+
+/** Milliseconds. */
+export function duration(text: string): number {
+  const ms = parseDuration(text);
+  if (ms !== undefined && ms <= maxMs) return ms;
+  throw new InvalidArgumentError('It must be a duration of at most 36500d, such as 30s, 5m, 24h or 90d.');
+}
+
+/** Milliseconds, at least one: what ends at once is of no use. */
+export function lifetime(text: string): number {
+  const ms = duration(text);
+  if (ms > 0) return ms;
+  throw new InvalidArgumentError('It must be longer than 0s, such as 24h or 90d.');
+}
+
+/** A hundred years from now is still a date in every format. */
+const maxMs = 36_500 * 86_400_000;
+
+/** Epoch milliseconds: a time that long ago, or a date or time of UTC or with an offset. */
+export function moment(text: string): number {
+  const ago = parseDuration(text);
+  const at = ago === undefined ? parseMoment(text) : systemClock.now() - ago;
+  if (at !== undefined) return at;
+  throw new InvalidArgumentError(
+    'It must be a duration such as 24h (that long ago), or a time such as 2026-05-01T18:00Z.',
+  );
+}
+
+export function filled(text: string): string {
+  if (text !== '') return text;
+  throw new InvalidArgumentError('It must not be empty.');
+}
+
+/** A dash is not taken for standard output: that is where results go without a file. */
+export function newFileName(text: string): string {
+  if (text !== '' && text !== '-') return text;
+  throw new InvalidArgumentError('It must be the name of a new file.');
+}
+
+export function keyName(text: string): string {
+  if (isKeyName(text)) return text;
+  throw new InvalidArgumentError(
+    'It must be 1 to 64 letters, digits, dots, dashes or underscores, beginning with a letter or digit, and no secret.',
+  );
+}

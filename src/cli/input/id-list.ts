@@ -1,0 +1,68 @@
+import { readFileSync } from 'node:fs';
+import { resolve } from 'node:path';
+import { codeOf } from '../../base/error-code.ts';
+import { RankdError } from '../../base/errors.ts';
+import type { Io } from '../io.ts';
+import { printable } from '../output/safe-text.ts';
+import { asPlaceId, idIn } from './arguments.ts';
+
+/** Parser for an argument that can be repeated. */
+export function collectIds(text: string, previous: number[] = []): number[] {
+  return [...previous, asPlaceId(text)];
+}
+
+/**
+ * The ids named as arguments and in `--file` (`-` is standard input), each once, in this order.
+ * Throws `usage` where there is none, or with the lines that are no id; `not_found` or `no_permission` for the file.
+ */
+export async function readIds(io: Io, { ids, file }: { ids: number[]; file: string | undefined }): Promise<number[]> {
+  const listed =
+    file === undefined ? [] : parseIdList(await readList(io, file), file === '-' ? 'standard input' : file);
+  const all = [...new Set([...ids, ...listed])];
+  if (all.length > 0) return all;
+  throw new RankdError('usage', 'No id is given.', { hint: 'name ids as arguments, or one a line with --file FILE' });
+}
+
+/** One id a line; blank lines and what follows a `#` are ignored. Throws `usage` with the numbers of the other lines. */
+function parseIdList(text: string, source: string): number[] {
+  const lines = text
+    .split('\n')
+    .map((line, index) => ({ number: index + 1, content: line.replace(/#.*/s, '').trim() }));
+  const filled = lines.filter(({ content }) => content !== '');
+  const bad = filled.filter(({ content }) => idIn(content) === undefined);
+  if (bad.length > 0) {
+    const named = bad
+      .slice(0, maxNamed)
+      .map(({ number, content }) => `line ${number} "${printable(content.slice(0, 32))}"`);
+    const rest = bad.length > maxNamed ? [`and ${bad.length - maxNamed} more`] : [];
+    throw new RankdError('usage', `Not an id in ${source}: ${[...named, ...rest].join(', ')}. Nothing was changed.`, {
+      hint: 'write one whole number above 0 a line; # begins a comment',
+    });
+  }
+  return filled.flatMap(({ content }) => idIn(content) ?? []);
+}
+
+const maxNamed = 20;
+
+async function readList(io: Io, file: string): Promise<string> {
+  if (file === '-') return io.readStdin();
+  try {
+    return readFileSync(resolve(io.cwd, file), 'utf8');
+  } catch (cause) {
+    if (codeOf(cause) === 'EISDIR') {
+      throw new RankdError('usage', `${file} is a folder.`, {
+        cause,
+        hint: 'name a file in it, or - for standard input',
+      });
+    }
+    const isMissing = codeOf(cause) === 'ENOENT';
+    throw new RankdError(
+      isMissing ? 'not_found' : 'no_permission',
+      `${file} ${isMissing ? 'does not exist' : "can't be read"}.`,
+      {
+        cause,
+        hint: 'name a readable file, or - for standard input',
+      },
+    );
+  }
+}

@@ -1,0 +1,52 @@
+import type { RankChange } from '../../core/model.ts';
+import { isoOrNull } from './time.ts';
+
+/** A rank change as `--json` lists it: always the same fields, absent and unknown ones null, times ISO 8601. */
+export function changeDocument(change: RankChange) {
+  return {
+    id: change.id,
+    state: change.state,
+    code: change.code,
+    rankeeId: change.rankeeId,
+    rankeeName: change.rankeeName,
+    rankerId: change.rankerId,
+    rankerName: change.rankerName,
+    newRankId: askedRank(change),
+    roleId: change.roleId ?? null,
+    rolesBefore: change.rolesBefore,
+    rolesAfter: change.finishedAt === undefined ? null : change.rolesAfter,
+    keyId: change.keyId ?? null,
+    placeId: change.placeId ?? null,
+    command: change.command ?? null,
+    requestedAt: isoOrNull(change.requestedAt),
+    finishedAt: isoOrNull(change.finishedAt),
+    dryRun: change.dryRun,
+  };
+}
+
+/** The same with everything else an operator may want to know of one change. */
+export function detailedChangeDocument(change: RankChange) {
+  return {
+    ...changeDocument(change),
+    message: change.message,
+    by: change.by,
+    group: change.group,
+    aim: change.aim,
+    oldRankName: change.oldRankName ?? null,
+    prefix: change.prefix ?? null,
+    webhookHost: change.webhookHost ?? null,
+    undoOf: change.undoOf ?? null,
+    undoId: change.undoId ?? null,
+    idempotencyKey: change.idempotencyKey ?? null,
+  };
+}
+
+/** The rank or role that was asked for; null of an undo that was refused before it came to one. */
+export function askedRank({ newRankId, undoId }: RankChange): number | null {
+  return undoId !== undefined && newRankId === 0 ? null : newRankId;
+}
+
+/** A member in a table: the id alone where the caller gave no name. */
+export function rankeeTitle({ rankeeName, rankeeId }: Pick<RankChange, 'rankeeName' | 'rankeeId'>): string {
+  return rankeeName === '' ? String(rankeeId) : `${rankeeName} (${rankeeId})`;
+}

@@ -1,0 +1,23 @@
+import { RankdError } from '../../base/errors.ts';
+import type { Cli } from '../cli.ts';
+import { printable } from './safe-text.ts';
+
+/** One line of CSV (RFC 4180), its line break included. Cells are safe to open in a spreadsheet and to show on a terminal. */
+export function csvLine(cells: ReadonlyArray<string | number | boolean | null>): string {
+  return `${cells.map((cell) => quoted(harmless(printable(cell === null ? '' : String(cell))))).join(',')}\r\n`;
+}
+
+/** Spreadsheets take what begins so for a formula; behind an apostrophe it is text. Source: OWASP, CSV injection. */
+function harmless(text: string): string {
+  return /^[=+\-@\t\r]/.test(text) ? `'${text}` : text;
+}
+
+function quoted(text: string): string {
+  return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
+}
+
+/** `--json` promises one document, which rows are not. Throws `usage`. */
+export function refuseJson({ options }: Pick<Cli, 'options'>, flag: string): void {
+  if (!options.json) return;
+  throw new RankdError('usage', `--json and ${flag} exclude each other.`, { hint: `leave --json or ${flag} out` });
+}

@@ -1,0 +1,90 @@
+import { type ErrorCode, type RankdError, reasons } from '../../base/errors.ts';
+import { ConfigError } from '../../config/problem.ts';
+import { withoutKeys } from '../../core/api-key.ts';
+import { jsonLine, printable, printableLines } from './safe-text.ts';
+
+/** 0 is done; these follow the shell's and sysexits' customs. */
+export const exitCodes = {
+  missing_placeid: 2,
+  invalid_request: 2,
+  usage: 2,
+  member_not_found: 3,
+  not_found: 3,
+  already_exists: 4,
+  conflict: 4,
+  idempotency_mismatch: 4,
+  idempotency_in_progress: 75,
+  missing_authorization: 5,
+  invalid_key: 5,
+  place_not_whitelisted: 5,
+  key_not_allowed: 5,
+  rank_not_allowed: 5,
+  member_protected: 5,
+  ranker_not_allowed: 5,
+  above_acting_account: 5,
+  unknown_rank: 5,
+  ambiguous_rank: 5,
+  platform_rejected: 5,
+  key_paused: 5,
+  backup_unusable: 5,
+  method_not_allowed: 1,
+  request_timeout: 1,
+  body_too_large: 1,
+  headers_too_large: 1,
+  internal: 1,
+  port_taken: 69,
+  daemon_unavailable: 69,
+  platform_unavailable: 69,
+  store_unavailable: 69,
+  shutting_down: 75,
+  cooldown: 75,
+  too_many_requests: 75,
+  platform_busy: 75,
+  outcome_unknown: 75,
+  no_permission: 77,
+  platform_credential: 77,
+  config_invalid: 78,
+  schema_newer: 78,
+} as const satisfies Record<ErrorCode, number>;
+
+/** What to try where the error itself does not say. */
+const usualHints: Partial<Record<ErrorCode, string>> = {
+  usage: 'rankd --help',
+  cooldown: 'wait, then run the command again',
+  platform_busy: 'wait a moment, then run the command again',
+  platform_unavailable: 'check the network and https://status.roblox.com, then run the command again',
+  outcome_unknown: 'rankd history list --limit 1',
+  unknown_rank: 'rankd group roles',
+  ambiguous_rank: 'rankd group roles',
+  rank_not_allowed: 'rankd group roles',
+  internal: 'run the command again with -v and report what it prints',
+};
+
+export function hintOf({ code, hint }: RankdError): string {
+  return hint ?? usualHints[code] ?? 'rankd --help';
+}
+
+export interface ErrorFormat {
+  asJson: boolean;
+  /** With the cause, where there is one. */
+  isVerbose?: boolean;
+}
+
+/** The two lines of an error on a terminal, or its JSON document. */
+export function formatError(error: RankdError, { asJson, isVerbose = false }: ErrorFormat): string {
+  const hint = hintOf(error);
+  const { code, retryAfterMs } = error;
+  const message = withoutKeys(error.message);
+  const shown =
+    code === 'config_invalid' || error instanceof ConfigError ? printableLines(message) : printable(message);
+  const stack = isVerbose && error.cause instanceof Error ? withoutKeys(`${error.cause.stack}`) : undefined;
+  if (!asJson) {
+    const lines = `error: ${shown}\ntry: ${printableLines(hint)}\n`;
+    return stack === undefined ? lines : `${lines}${printableLines(stack)}\n`;
+  }
+  const retryAfter = retryAfterMs === undefined ? {} : { retryAfter: Math.ceil(retryAfterMs / 1000) };
+  const problems = error instanceof ConfigError ? { problems: error.problems } : {};
+  const cause = stack === undefined ? {} : { cause: stack };
+  const told = { error: reasons[code], code, message, try: hint };
+  return jsonLine({ v: 1, success: false, ...told, ...retryAfter, ...problems, ...cause });
+}

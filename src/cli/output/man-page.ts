@@ -1,0 +1,110 @@
+import type { Command } from 'commander';
+import { version } from '../../base/version.ts';
+import type { exitCodes } from './errors.ts';
+
+type ExitStatus = 0 | (typeof exitCodes)[keyof typeof exitCodes] | 130;
+
+const exitStatuses = {
+  0: 'done, or yes',
+  1: 'unexpected',
+  2: 'wrong usage',
+  3: 'not found',
+  4: 'already exists, or a conflict',
+  5: 'the answer is no',
+  69: 'unavailable: the platform is down, the port is taken',
+  75: 'try again later',
+  77: 'no permission',
+  78: 'the configuration, the version of Node.js or of the database does not fit',
+  130: 'interrupted',
+} as const satisfies Record<ExitStatus, string>;
+
+const environment = {
+  RANKD_CONFIG: 'the configuration file',
+  RANKD_DATA_DIR: 'where the database lives',
+  RANKD_PLATFORM_API_KEY: 'the Open Cloud API key',
+  'RANKD_*': 'every setting: server.port is RANKD_SERVER_PORT',
+  NO_COLOR: 'no colors',
+};
+
+/** The manual page of the whole tree of commands, in the man macros of roff. */
+export function manPage(program: Command, examplesOf: (command: Command) => string[]): string {
+  const commands = program.commands.flatMap(visibleLeaves);
+  return [
+    `.TH RANKD 1 "" "rankd ${version}" "User Commands"`,
+    '.nh',
+    '.ad l',
+    '.SH NAME',
+    `rankd \\- ${escaped(program.description())}`,
+    '.SH SYNOPSIS',
+    '.B rankd',
+    '.RI [ options ]',
+    '.I command',
+    '.RI [ arguments ]',
+    '.SH OPTIONS',
+    'They can stand anywhere on the line, with every command.',
+    ...items(
+      program
+        .createHelp()
+        .visibleOptions(program)
+        .map(({ flags, description }) => [flags, description]),
+    ),
+    '.SH COMMANDS',
+    ...commands.flatMap((command) => section(command, examplesOf(command))),
+    '.SH EXIT STATUS',
+    ...items(Object.entries(exitStatuses)),
+    '.SH ENVIRONMENT',
+    ...items(Object.entries(environment)),
+    '.SH FILES',
+    ...items([
+      [
+        './rankd.yaml, $XDG_CONFIG_HOME/rankd/rankd.yaml, /etc/rankd/rankd.yaml',
+        'the configuration: the first that is there',
+      ],
+      ['~/.local/share/rankd', 'the database'],
+    ]),
+    '.SH EXAMPLES',
+    ...example(examplesOf(program)),
+    '',
+  ].join('\n');
+}
+
+function visibleLeaves(command: Command): Command[] {
+  const children = command
+    .createHelp()
+    .visibleCommands(command)
+    .filter((child) => child.name() !== 'help');
+  return children.length === 0 ? [command] : children.flatMap(visibleLeaves);
+}
+
+function section(command: Command, examples: string[]): string[] {
+  const help = command.createHelp();
+  const words = help.visibleArguments(command).map((argument) => [help.argumentTerm(argument), argument.description]);
+  const options = help.visibleOptions(command).filter(({ long }) => long !== '--help');
+  return [
+    `.SS ${escaped(help.commandUsage(command))}`,
+    escaped(command.description()),
+    ...items([...words, ...options.map((option) => [option.flags, help.optionDescription(option)])]),
+    ...example(examples),
+  ];
+}
+
+/** Terms in bold with what they mean. */
+function items(pairs: string[][]): string[] {
+  return pairs.flatMap(([term = '', meaning = '']) => ['.TP', `.B ${escaped(term)}`, escaped(meaning)]);
+}
+
+function example(lines: string[]): string[] {
+  return ['.PP', '.nf', '.RS', ...lines.map(escaped), '.RE', '.fi'];
+}
+
+/** roff reads a backslash as the start of a command, a dot or quote at the start of a line as one, and a dash as a hyphen. */
+function escaped(text: string): string {
+  return text
+    .replaceAll('\\', '\\e')
+    .replaceAll('-', '\\-')
+    .replaceAll(
+      /[^\x20-\x7e]/gu,
+      (character) => `\\[u${(character.codePointAt(0) ?? 0).toString(16).toUpperCase().padStart(4, '0')}]`,
+    )
+    .replace(/^([.'])/, '\\&$1');
+}

@@ -1,0 +1,77 @@
+import type { FastifyInstance } from 'fastify';
+import { type AppOptions, openApp, type ServedApp } from '../app.ts';
+import { systemClock } from '../base/clock.ts';
+import { listenError } from '../base/listen-error.ts';
+import type { Logger } from '../base/log.ts';
+import { createServer } from '../http/server.ts';
+import type { Metrics } from '../metrics/open-metrics.ts';
+import { acquireDaemonLock } from '../stores/sqlite/files/daemon-lock.ts';
+import { checkGroup } from '../usecases/group/check-group.ts';
+import { declareKeys } from '../usecases/keys/declare-keys.ts';
+import { startWorkers } from './workers.ts';
+
+export interface DaemonOptions extends AppOptions {
+  log: Logger;
+}
+
+/** A daemon that listens. */
+export interface Daemon {
+  app: ServedApp;
+  /** e.g. `http://127.0.0.1:7265` */
+  url: string;
+  /** e.g. `http://127.0.0.1:9265/metrics`; `undefined` where metrics are off. */
+  metricsUrl: string | undefined;
+  /** Finishes what runs, refuses what is new, settles the books and closes everything. */
+  stop(): Promise<void>;
+}
+
+const drainPollMs = 20;
+
+/** Starts the HTTP API and its workers on a data directory that no other daemon has. */
+export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
+  await using starting = new AsyncDisposableStack();
+  starting.use(await acquireDaemonLock(options.dataDir));
+  const { server: address, metrics: metricsConfig } = options.config;
+  const metrics = metricsConfig.enabled ? await loadMetrics(options) : undefined;
+  const app = starting.use(await openApp({ ...options, ...(metrics !== undefined && { watch: metrics.watch }) }));
+  await app.store.forgetTickets('daemon_'); // of a daemon that was killed: the lock says that there is no other
+  await checkGroup(app);
+  await declareKeys(app, options.config.keys);
+  const server = createServer(app, options.config.server);
+  starting.defer(() => server.close());
+  const listener = await metrics?.serve({ app, server }, metricsConfig);
+  if (listener !== undefined) starting.use(listener);
+  const url = await listen(server, address);
+  starting.defer(startWorkers(app));
+  const running = starting.move();
+  return {
+    app,
+    url,
+    metricsUrl: listener?.url,
+    stop: async () => {
+      await drain(app);
+      await running.disposeAsync();
+    },
+  };
+}
+
+/** The library behind it is loaded only where it is wanted. */
+async function loadMetrics({ overrides }: DaemonOptions): Promise<Metrics> {
+  const { openMetrics } = await import('../metrics/open-metrics.ts');
+  return openMetrics(overrides?.clock ?? systemClock);
+}
+
+async function listen(server: FastifyInstance, { host, port }: { host: string; port: number }): Promise<string> {
+  try {
+    return await server.listen({ host, port });
+  } catch (cause) {
+    throw listenError(cause, { host, port, section: 'server', hint: 'rankd serve --port 7266' });
+  }
+}
+
+/** Waits until every request has its answer; none takes longer than its deadline. */
+async function drain(app: ServedApp): Promise<void> {
+  app.isDraining = true;
+  const giveUpAt = app.clock.monotonic() + app.maxDeadlineMs + 1_000;
+  while (app.inFlight > 0 && app.clock.monotonic() < giveUpAt) await app.clock.sleep(drainPollMs);
+}

@@ -1,0 +1,150 @@
+import type { ServedApp } from '../app.ts';
+import { asRankdError, type ErrorCode, isRankdError, RankdError } from '../base/errors.ts';
+import { type ChangedSettings, changedSettings } from '../config/changed-settings.ts';
+import type { Config } from '../config/config.ts';
+import type { LoadedConfig } from '../config/load.ts';
+import { ConfigError } from '../config/problem.ts';
+import { callWithin } from '../ports/call-context.ts';
+import { checkGroup } from '../usecases/group/check-group.ts';
+import { credentialWarnings } from '../usecases/group/credential-warnings.ts';
+import { declareKeys } from '../usecases/keys/declare-keys.ts';
+
+/** What became of reading the configuration anew, as JSON for whoever asked for it. */
+export type ReloadOutcome =
+  | ({ state: 'applied'; file: string | null; warnings: string[] } & ChangedSettings)
+  | { state: 'refused'; code: ErrorCode; message: string; withExcerpts: string; hint: string | undefined };
+
+export interface LiveConfigOptions {
+  app: ServedApp;
+  /** What the daemon was started with. */
+  started: LoadedConfig;
+  load: () => Promise<LoadedConfig>;
+  /** Told of each configuration that comes into force; resolves with what the operator should look at, one sentence each. */
+  onApplied: (config: Config) => Promise<string[]>;
+}
+
+const credentialTimeoutMs = 5_000;
+
+/** The configuration of a running daemon: another one is taken up whole, or not at all. */
+export class LiveConfig implements AsyncDisposable {
+  readonly #options: LiveConfigOptions;
+  #loaded: LoadedConfig;
+  #needRestart: string[] = [];
+  #last: Promise<unknown> = Promise.resolve();
+  #isClosing = false;
+
+  constructor(options: LiveConfigOptions) {
+    this.#options = options;
+    this.#loaded = options.started;
+  }
+
+  /** The one in force. */
+  get config(): Config {
+    return this.#loaded.config;
+  }
+
+  /** The file that `reload` would read; `undefined`: none. */
+  get file(): string | undefined {
+    return this.#loaded.fileNow();
+  }
+
+  /** The settings that are other than what the daemon was started with, and that only a start takes up. */
+  get needRestart(): string[] {
+    return this.#needRestart;
+  }
+
+  /** Reads the configuration anew, one time after the other. Log and audit (`by` whom) tell what became of it, too. Never rejects. */
+  reload(by: string): Promise<ReloadOutcome> {
+    const outcome = this.#last.then(() => this.#applyConfig(by));
+    this.#last = outcome;
+    return outcome;
+  }
+
+  /** Waits for what is under way and refuses what comes after. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#isClosing = true;
+    await this.#last;
+  }
+
+  async #applyConfig(by: string): Promise<ReloadOutcome> {
+    const { app, started, load, onApplied } = this.#options;
+    const before = this.#loaded;
+    if (this.#isClosing) return refusal(new RankdError('shutting_down', 'The daemon is stopping.'));
+    try {
+      const after = await load();
+      let stray: string[] = [];
+      await app.applyConfig(after.config, async (candidate) => {
+        stray = await checkGroup(candidate);
+        await declareKeys(candidate, after.config.keys);
+      });
+      this.#loaded = after;
+      const notes = await onApplied(after.config).catch((error) => [asRankdError(error).message]);
+      const changed = changedSettings({ started, before, after });
+      this.#needRestart = changed.needRestart.map(({ name }) => name);
+      await tellApplied(app, { by, file: fileOf(after) }, changed);
+      const warnings = [...after.warnings, ...stray, ...notes, ...(await checkCredential(app))];
+      return { state: 'applied', file: after.file ?? null, warnings, ...changed };
+    } catch (cause) {
+      await tellRefused(app, { by, file: fileOf(before) }, cause);
+      return refusal(asRankdError(cause));
+    }
+  }
+}
+
+function fileOf({ file }: LoadedConfig): string {
+  return file ?? 'defaults';
+}
+
+function refusal(error: RankdError): ReloadOutcome {
+  const { code, message, hint } = error;
+  const withExcerpts = error instanceof ConfigError ? error.withExcerpts : message;
+  return { state: 'refused', code, message, withExcerpts, hint };
+}
+
+/** Who asked, and for which file. */
+interface Asked {
+  by: string;
+  file: string;
+}
+
+async function tellApplied(
+  app: ServedApp,
+  { by, file }: Asked,
+  { applied, needRestart }: ChangedSettings,
+): Promise<void> {
+  const names = {
+    applied: applied.map(({ name }) => name),
+    needRestart: needRestart.map(({ name }) => name),
+  };
+  app.log.info(names, 'the configuration was read anew');
+  await audit(app, { by, action: 'config.reload', subject: file, detail: names });
+}
+
+async function tellRefused(app: ServedApp, { by, file }: Asked, cause: unknown): Promise<void> {
+  const why = cause instanceof RankdError ? { why: cause.message } : { err: cause };
+  app.log.error(why, 'the new configuration was refused; the old one stays in force');
+  await audit(app, { by, action: 'config.refuse', subject: file, detail: { message: asRankdError(cause).message } });
+}
+
+/** What is in force does not hang on whether it can be written down. */
+async function audit(
+  { store, log }: ServedApp,
+  event: { by: string; action: string; subject: string; detail: Record<string, unknown> },
+): Promise<void> {
+  await store.appendAudit(event).catch((error) => log.error({ err: error }, 'the audit could not be written'));
+}
+
+/** At once, so that nobody waits for the next change to learn that a new credential is of no use. */
+async function checkCredential(app: ServedApp): Promise<string[]> {
+  using call = callWithin(app.clock, credentialTimeoutMs, 'credential');
+  try {
+    const warnings = await credentialWarnings(app, call);
+    for (const warning of warnings) app.log.warn(warning);
+    return warnings;
+  } catch (error) {
+    const { message } = asRankdError(error);
+    if (isRankdError(error, 'platform_credential')) return [message]; // which the log has already
+    app.log.warn({ err: error }, 'the credential could not be checked yet');
+    return [`the credential could not be checked yet: ${message}`];
+  }
+}

@@ -1,0 +1,61 @@
+import type { Logger } from '../base/log.ts';
+import type { Clock, Store } from '../ports/index.ts';
+
+export interface ServiceManagerOptions {
+  env: Record<string, string | undefined>;
+  store: Pick<Store, 'ping'>;
+  clock: Clock;
+  log: Logger;
+}
+
+/**
+ * Tells systemd that the daemon serves, then again and again that its event loop and its database answer, where the unit
+ * asks for it (sd_notify(3)). Disposing it says that the daemon stops. Does nothing where systemd did not start it.
+ */
+export async function reportToServiceManager(options: ServiceManagerOptions): Promise<AsyncDisposable> {
+  const { env, log } = options;
+  if (!env['NOTIFY_SOCKET']) return { [Symbol.asyncDispose]: async () => undefined };
+  const stopping = new AbortController();
+  await notify(options, 'READY=1');
+  const periodMs = watchdogPeriodMs(env);
+  const watchdog = periodMs === undefined ? undefined : feed(options, periodMs, stopping.signal);
+  log.debug({ watchdogMs: periodMs ?? null }, 'told systemd that the daemon serves');
+  return {
+    async [Symbol.asyncDispose]() {
+      stopping.abort();
+      await watchdog;
+      await notify(options, 'STOPPING=1');
+    },
+  };
+}
+
+/** Three times within the time after which systemd ends the daemon, so that one late ping is no reason to. */
+function watchdogPeriodMs(env: ServiceManagerOptions['env']): number | undefined {
+  const limitUs = Number(env['WATCHDOG_USEC']);
+  return limitUs > 0 ? limitUs / 1_000 / 3 : undefined;
+}
+
+async function feed(options: ServiceManagerOptions, periodMs: number, signal: AbortSignal): Promise<void> {
+  const { store, clock, log } = options;
+  while (!signal.aborted) {
+    await store.ping().then(
+      () => notify(options, 'WATCHDOG=1'),
+      (error) => log.error({ err: error }, 'the database does not answer, so systemd is not told that all is well'),
+    );
+    await clock.sleep(periodMs, signal).catch(() => undefined);
+  }
+}
+
+/**
+ * Node.js can't write to such a socket itself. The helper waits until systemd has read the message: systemd refuses it from
+ * a process that is gone already.
+ */
+async function notify({ env, log }: ServiceManagerOptions, message: string): Promise<void> {
+  const { execFile } = await import('node:child_process');
+  return new Promise((resolve) => {
+    execFile('systemd-notify', [message], { env }, (error) => {
+      if (error !== null) log.error({ err: error }, `systemd could not be told ${message}`);
+      resolve();
+    });
+  });
+}

@@ -1,0 +1,87 @@
+import type { ServedApp } from '../app.ts';
+import { isRankdError } from '../base/errors.ts';
+import type { RankChange } from '../core/model.ts';
+import { callWithin } from '../ports/call-context.ts';
+import type { CallContext } from '../ports/index.ts';
+import { type RecoveryTries, recoverChanges } from '../usecases/change/recover-changes.ts';
+import type { DaemonContext } from '../usecases/daemon-context.ts';
+import { credentialWarnings } from '../usecases/group/credential-warnings.ts';
+import { pruneRecords } from '../usecases/upkeep/prune-records.ts';
+
+const recoverEveryMs = 2_000;
+const checkEveryMs = 3_600_000;
+const reviveEveryMs = 5_000;
+const flushEveryMs = 60_000;
+const pruneEveryMs = 3_600_000;
+
+/** Settles what was left open, looks after the credential, removes what is old enough, keeps what is gathered in memory. Returns what stops all. */
+export function startWorkers(app: ServedApp): () => Promise<void> {
+  const stopping = new AbortController();
+  const credential = watchCredential(app, stopping.signal);
+  const recovery = recover(app, stopping.signal);
+  const pruning = every(app, pruneEveryMs, stopping.signal, () => pruneRecords(app, app.retention, stopping.signal));
+  const flushes = { 'refused callers': app.refused, 'uses of keys': app.keyUses };
+  const flushing = Object.values(flushes).map((gathered) =>
+    every(app, flushEveryMs, stopping.signal, () => gathered.flush(app)),
+  );
+  return async () => {
+    stopping.abort();
+    await Promise.all([recovery, credential, pruning, ...flushing]);
+    // A store that can't be written any more is no reason to end as a failure: what runs has been finished.
+    for (const [what, gathered] of Object.entries(flushes)) {
+      await gathered.flush(app).catch((error) => app.log.warn({ err: error }, `the last ${what} could not be kept`));
+    }
+  };
+}
+
+/** A round every little while; one that waits for the platform does not hold up the next. */
+async function recover(app: DaemonContext, stop: AbortSignal): Promise<void> {
+  const tries: RecoveryTries = { underWay: new Set(), last: new Map() };
+  const rounds = new Set<Promise<void>>();
+  const report = (change: RankChange, error: unknown) =>
+    app.log.warn({ err: error, changeId: change.id }, 'a change is not settled yet; trying on');
+  await every(app, recoverEveryMs, stop, async () => {
+    const round = app.store
+      .ping()
+      .then(() => recoverChanges({ ...app }, { report, stop, tries }))
+      .catch((error) => app.log.error({ err: error }, 'changes that are open could not be read; trying again'))
+      .finally(() => rounds.delete(round));
+    rounds.add(round);
+  });
+  await Promise.all(rounds);
+}
+
+/** Asks about the credential every hour; and a dead one more often, so that it is used again soon after it works again. */
+async function watchCredential(app: DaemonContext, stop: AbortSignal): Promise<void> {
+  const said = new Set<string>();
+  const withCall = async (work: (call: CallContext) => Promise<unknown>) => {
+    using call = callWithin(app.clock, app.deadlineMs, 'credential');
+    await work({ ...call, signal: AbortSignal.any([call.signal, stop]) }).catch((error) => {
+      if (!isRankdError(error, 'platform_credential')) throw error; // which the log has already
+    });
+  };
+  const check = async (call: CallContext) => {
+    for (const warning of await credentialWarnings(app, call)) {
+      if (!said.has(warning)) app.log.warn(warning);
+      said.add(warning);
+    }
+  };
+  await Promise.all([
+    every(app, checkEveryMs, stop, () => withCall(check)),
+    every(app, reviveEveryMs, stop, async () => {
+      if (app.deadCredential() !== undefined) await withCall((call) => app.platform.group(call));
+    }),
+  ]);
+}
+
+async function every(
+  { clock, log }: DaemonContext,
+  ms: number,
+  signal: AbortSignal,
+  work: () => Promise<void>,
+): Promise<void> {
+  while (!signal.aborted) {
+    await work().catch((error) => log.error({ err: error }, 'background work failed; trying again'));
+    await clock.sleep(ms, signal).catch(() => undefined);
+  }
+}

@@ -1,0 +1,24 @@
+import type { Clock } from '../base/clock.ts';
+import type { Platform } from './platform.ts';
+import type { Store } from './store.ts';
+
+export type { Clock } from '../base/clock.ts';
+export type { CallContext, Room } from './call-context.ts';
+export type * from './platform.ts';
+export type * from './store.ts';
+
+/**
+ * The contracts between the use cases and the world. Every adapter passes the suite of its port in `test/contracts`.
+ * All throw only `RankdError`.
+ */
+export interface Ports {
+  store: Store;
+  platform: Platform;
+  clock: Clock;
+}
+
+/** Looks over the shoulder of ports: gives back what works the same. */
+export interface Instrumentation {
+  store(store: Store): Store;
+  platform(platform: Platform): Platform;
+}

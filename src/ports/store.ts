@@ -1,0 +1,121 @@
+import type { AuditRow, ChainLink } from '../core/audit.ts';
+import type { AuditEvent, Plan, WhitelistEntry, Workspace } from '../core/model.ts';
+import type { ChangeStore } from './change-store.ts';
+import type { KeyStore } from './key-store.ts';
+
+export type * from './change-store.ts';
+export type * from './key-store.ts';
+
+/**
+ * Everything rankd remembers. Every method is one durable transaction; what is not found is `undefined`. `by` is the
+ * doer as the audit names it: a method that takes it writes its audit event in the same transaction.
+ *
+ * Errors: `not_found`, `already_exists`, `conflict` (also what the configuration declares, and an idempotency key that was taken
+ * meanwhile), `cooldown`, `key_paused`, those of a key that is not let in, and `store_unavailable` (disk full, locked, read-only;
+ * nothing was written).
+ */
+export interface Store
+  extends WorkspaceStore,
+    KeyStore,
+    WhitelistStore,
+    ChangeStore,
+    MemberQueueStore,
+    AuditStore,
+    RetentionStore {
+  /** Resolves when the store answers, and is still the one that was opened. */
+  ping(): Promise<void>;
+  /** As `ping`. Where a write has failed for want of room, say, it makes a small one, and resolves once that succeeds. */
+  pingWrites(): Promise<void>;
+  close(): Promise<void>;
+}
+
+export interface WorkspaceStore {
+  /** The one workspace; made active and on the top plan when the store is. */
+  getWorkspace(): Promise<Workspace>;
+  updateWorkspace(change: { active?: boolean; plan?: Plan }, by: string): Promise<Workspace>;
+}
+
+export interface WhitelistStore {
+  /** All or none. An entry that exists is made active again, its note replaced where one is given. Returns them with whether each is new. */
+  addEntries(
+    input: { keyId: string; placeIds: number[]; note?: string },
+    by: string,
+  ): Promise<Array<WhitelistEntry & { added: boolean }>>;
+  /** Ascending by place; all keys' where no key is named. */
+  listEntries(filter: { keyId?: string }): Promise<WhitelistEntry[]>;
+  /** All or none: throws `not_found` that names the places that are not on the key's whitelist. */
+  setEntriesActive(
+    input: { keyId: string; placeIds: number[]; active: boolean },
+    by: string,
+  ): Promise<WhitelistEntry[]>;
+  /** All or none, as `setEntriesActive`. */
+  removeEntries(input: { keyId: string; placeIds: number[] }, by: string): Promise<WhitelistEntry[]>;
+}
+
+/**
+ * Who waits to change a member, in order of arrival across processes. Tickets count up; those of a process that died expire.
+ * `holder` names a process; it keeps the order among its own.
+ */
+export interface MemberQueueStore {
+  /** Makes later ones wait for `lifeMs` (milliseconds) or until it is given back. The ticket is also the place. */
+  takeTicket(ticket: { rankeeId: number; holder: string; lifeMs: number }): Promise<number>;
+  giveBack(ticket: number): Promise<void>;
+  /**
+   * `isNext`: no other process has somebody ahead of this place; everyone with a lower ticket is. Without a place, that of a
+   * change that arrives now, at the end of the line.
+   */
+  lookAhead(query: { rankeeId: number; holder: string; place?: number }): Promise<{ place: number; isNext: boolean }>;
+  /** Removes the tickets of holders that begin so, and those that have expired. */
+  forgetTickets(holderPrefix: string): Promise<void>;
+}
+
+export interface AuditFilter {
+  /** Epoch milliseconds, included. */
+  since?: number | undefined;
+  /** Epoch milliseconds, not included. */
+  until?: number | undefined;
+  /** The whole, or what is before a colon: `cli` is every operator. */
+  by?: string | undefined;
+  /** The whole, or what is before a dot: `key` is every `key.…`. */
+  action?: string | undefined;
+  subject?: string | undefined;
+  /** Done to or with this key, or about something done with it. */
+  keyId?: string | undefined;
+  afterId?: number;
+  beforeId?: number;
+  oldestFirst?: boolean;
+  limit: number;
+}
+
+/** A stretch of the audit's chain as it is kept, and where the whole of it begins and ends. */
+export interface ChainPage {
+  /** What the first row follows. */
+  anchor: ChainLink;
+  /** In order of their ids. */
+  rows: AuditRow[];
+  /** The id of the newest row that was ever written. */
+  lastId: number;
+}
+
+/** What retention removes, a step at a time: no step holds the write lock for long. */
+export interface RetentionStore {
+  /**
+   * Looks at the oldest `limit` changes after `after` and removes those that ended before `before` (epoch milliseconds). Open
+   * ones stay. `next` is where to go on, absent where nothing older is left.
+   */
+  pruneChanges(step: { before: number; after: number; limit: number }): Promise<{ removed: number; next?: number }>;
+  /**
+   * Removes at most `limit` events from the beginning of the chain, up to the first that is not from before `before` (epoch
+   * milliseconds), and anchors the chain to the last of them. Returns how many. Throws `conflict` where one of them is not as it
+   * was written: retention must not remove the evidence.
+   */
+  pruneAudit(step: { before: number; limit: number }): Promise<number>;
+}
+
+export interface AuditStore {
+  /** Adds the event at the end of the chain. */
+  appendAudit(event: Omit<AuditEvent, 'id' | 'at'>): Promise<void>;
+  /** Newest first, unless asked for otherwise. */
+  listAudit(filter: AuditFilter): Promise<AuditEvent[]>;
+  auditChain(page: { afterId: number; limit: number }): Promise<ChainPage>;
+}

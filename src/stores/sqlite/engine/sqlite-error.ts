@@ -1,0 +1,85 @@
+import { dirname } from 'node:path';
+import Database from 'better-sqlite3';
+import { codeOf } from '../../../base/error-code.ts';
+import { type ErrorDetails, RankdError } from '../../../base/errors.ts';
+
+/** What the operator reads for an error of SQLite's (https://sqlite.org/rescode.html). A RankdError passes unchanged. */
+export function toStoreError(error: unknown, file: string): RankdError {
+  if (error instanceof RankdError) return error;
+  if (!(error instanceof Database.SqliteError)) {
+    if (isOfAddon(error)) return addonMissing(error);
+    return new RankdError('internal', 'The database could not be used, by a mistake in rankd.', { cause: error });
+  }
+  const primary = error.code.split('_', 2).join('_'); // SQLITE_IOERR_WRITE is a SQLITE_IOERR
+  if (primary === 'SQLITE_NOTADB') return notRankdDatabase(file, error);
+  if (primary === 'SQLITE_CONSTRAINT') return constraintError(error);
+  const { message, ...details } = failures(file)[primary] ?? {
+    message: `The database failed (${error.code}).`,
+    hint: 'look at the log for the cause, then run the command again',
+  };
+  return new RankdError('store_unavailable', message, { ...details, cause: error });
+}
+
+/** True where Node could not find the addon, or not load it: the package is not there, or not for this machine. */
+function isOfAddon(error: unknown): boolean {
+  return ['MODULE_NOT_FOUND', 'ERR_DLOPEN_FAILED'].includes(codeOf(error));
+}
+
+function addonMissing(cause: unknown): RankdError {
+  return new RankdError('store_unavailable', 'The SQLite addon of rankd, better-sqlite3, cannot be loaded.', {
+    hint: 'install rankd again on this machine; the addon is made for Linux, macOS and Windows on x64 and arm64, and -v shows what is wrong with it',
+    cause,
+  });
+}
+
+/** True where another process holds the lock that was asked for. */
+export function isLocked(error: unknown): boolean {
+  const cause = error instanceof RankdError ? error.cause : error;
+  return cause instanceof Database.SqliteError && cause.code.startsWith('SQLITE_BUSY');
+}
+
+export function notRankdDatabase(file: string, cause?: unknown): RankdError {
+  return new RankdError('config_invalid', `${file} is not a database of rankd; it was left as it is.`, {
+    hint: `move it out of ${dirname(file)}, or name another directory with --data-dir`,
+    cause,
+  });
+}
+
+/** By primary result code. The sentences can reach a game's log, so paths are only in the hints. */
+function failures(file: string): Record<string, { message: string } & ErrorDetails> {
+  const directory = dirname(file);
+  return {
+    SQLITE_FULL: {
+      message: 'The disk that holds the database of rankd is full, so nothing was changed.',
+      hint: `free space on the file system of ${directory}`,
+    },
+    SQLITE_IOERR: {
+      message: 'The disk that holds the database of rankd reported an error, so nothing was changed.',
+      hint: `check the disk of ${directory} and the system log`,
+    },
+    SQLITE_BUSY: {
+      message: 'The database of rankd is locked by another process, so nothing was changed.',
+      hint: `try again; if it lasts, find the process that holds ${file}`,
+      retryAfterMs: 1_000,
+    },
+    SQLITE_READONLY: {
+      message: 'The database of rankd is read-only, so nothing was changed.',
+      hint: `make ${directory} and its files writable for the user that rankd runs as`,
+    },
+    SQLITE_CANTOPEN: {
+      message: 'The database of rankd cannot be opened.',
+      hint: `check that ${file} is a file, and that ${directory} and its files are writable for the user that rankd runs as`,
+    },
+    SQLITE_CORRUPT: {
+      message: 'The database of rankd is damaged.',
+      hint: `stop the daemon and put back a copy of ${file} from before: rankd restore COPY`,
+    },
+  };
+}
+
+function constraintError(cause: InstanceType<typeof Database.SqliteError>): RankdError {
+  const isTaken = cause.code === 'SQLITE_CONSTRAINT_UNIQUE' || cause.code === 'SQLITE_CONSTRAINT_PRIMARYKEY';
+  return isTaken
+    ? new RankdError('conflict', 'What was to be kept clashes with something kept already.', { cause })
+    : new RankdError('internal', 'The database refused a record that breaks its rules.', { cause });
+}

@@ -1,0 +1,118 @@
+import { randomBytes } from 'node:crypto';
+import { closeSync, existsSync, openSync, readSync, realpathSync, rmSync, statSync } from 'node:fs';
+import { basename, dirname, join } from 'node:path';
+import { RankdError } from '../../../base/errors.ts';
+import { asFileError } from '../../../base/files/file-error.ts';
+import { companions, writeWhole } from '../../../base/files/write-whole.ts';
+import { schemaVersion } from '../schema/schema-version.ts';
+import { copyDatabase } from './copy-database.ts';
+import { type Examination, examineFile, flawOf, newestRows, newestSchema } from './examine.ts';
+import { databaseName, onExisting } from './existing.ts';
+
+export interface Backup extends Pick<Examination, 'schema' | 'rows'> {
+  bytes: number;
+}
+
+export interface BackupOrder {
+  dataDir: string;
+  /** Absolute path; that of a link stands for the file that it leads to. */
+  file: string;
+  mayReplace: boolean;
+}
+
+/**
+ * Copies one moment of the database to `file` while others use it. The copy was read back and found whole before it gets its
+ * name. Throws as `writeWhole`; also `not_found`, `schema_newer`, and `usage` for a file of rankd's own and for what is no file.
+ */
+export function backUp({ dataDir, file, mayReplace }: BackupOrder): Backup {
+  const to = behindLinks(file);
+  if ([file, to].some((path) => isOwnFile(dataDir, path))) throw ownFile(file);
+  const unfinished = `${to}.unfinished-${randomBytes(4).toString('hex')}`;
+  return writeWhole({ to, unfinished, mayReplace }, (copy) => copyVerified(dataDir, copy));
+}
+
+/** As `backUp`, into a stream: the copy is made beside the database, and is nameless by the time it is sent. */
+export async function streamBackup(dataDir: string, send: (chunk: Uint8Array) => Promise<void>): Promise<Backup> {
+  const file = join(dataDir, `${databaseName}.backup-${randomBytes(4).toString('hex')}`);
+  const { backup, descriptor } = copyNameless(dataDir, file);
+  try {
+    for (;;) {
+      const chunk = Buffer.allocUnsafe(chunkBytes);
+      const length = readSync(descriptor, chunk);
+      if (length === 0) return backup;
+      await send(chunk.subarray(0, length));
+    }
+  } finally {
+    closeSync(descriptor);
+  }
+}
+
+const chunkBytes = 256 * 1024;
+
+function copyNameless(dataDir: string, file: string): { backup: Backup; descriptor: number } {
+  let descriptor: number | undefined;
+  try {
+    descriptor = openSync(file, 'wx+', 0o600);
+    return { backup: copyVerified(dataDir, file), descriptor };
+  } catch (error) {
+    if (descriptor !== undefined) closeSync(descriptor);
+    throw asFileError(error, file);
+  } finally {
+    rmSync(file, { force: true });
+  }
+}
+
+function copyVerified(dataDir: string, to: string): Backup {
+  const reached = onExisting(dataDir, (db) => {
+    schemaVersion(db, newestSchema);
+    return newestRows(db);
+  });
+  copyDatabase(join(dataDir, databaseName), to);
+  const copy = examineFile(to);
+  const flaw = flawOf(copy) ?? missingIn(copy.newestRows, reached);
+  if (flaw === undefined) return { schema: copy.schema, rows: copy.rows, bytes: statSync(to).size };
+  throw new RankdError('store_unavailable', `The copy of the database is not sound, so it was not kept: ${flaw}.`, {
+    hint: 'rankd db check',
+  });
+}
+
+/** Row numbers only go up, also where old rows are removed: the copy goes at least as far as the database did before. */
+function missingIn(copied: Map<string, number>, reached: Map<string, number>): string | undefined {
+  const short = [...reached].find(([table, newest]) => (copied.get(table) ?? 0) < newest);
+  return short && `it ends before row ${short[1]} of ${short[0]}`;
+}
+
+/** The file that is to be replaced; the path itself where there is none. A folder is told of as that by who writes. */
+function behindLinks(path: string): string {
+  if (!existsSync(path)) return path;
+  const found = statSync(path);
+  if (found.isFile()) return realpathSync(path);
+  if (found.isDirectory()) return path;
+  throw new RankdError('usage', `${path} is neither a file nor a folder; no backup can take its place.`, {
+    hint: 'choose another name; `rankd backup -` writes to standard output',
+  });
+}
+
+function isOwnFile(dataDir: string, path: string): boolean {
+  return (isOwnName(basename(path)) && isSame(dirname(path), dataDir)) || isSame(path, join(dataDir, databaseName));
+}
+
+function ownFile(path: string): RankdError {
+  return new RankdError('usage', `${path} is a file that rankd works with; a backup would destroy it.`, {
+    hint: `choose another name, such as ${join(dirname(path), 'backup.db')}`,
+  });
+}
+
+function isSame(one: string, other: string): boolean {
+  try {
+    return realpathSync(one) === realpathSync(other);
+  } catch {
+    return false; // one of them is missing, which whoever needs it will tell
+  }
+}
+
+function isOwnName(name: string): boolean {
+  return ownNames.has(name) || name.startsWith('simulated-group');
+}
+
+const ownNames = new Set(['daemon.lock', 'daemon.sock', ...['', ...companions].map((suffix) => databaseName + suffix)]);

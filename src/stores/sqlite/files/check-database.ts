@@ -1,0 +1,66 @@
+import { statSync } from 'node:fs';
+import { codeOf } from '../../../base/error-code.ts';
+import { RankdError } from '../../../base/errors.ts';
+import type { Connection } from '../engine/connection.ts';
+import { examine, newestSchema } from './examine.ts';
+import { onExisting } from './existing.ts';
+
+export interface DatabaseCheck {
+  name: string;
+  ok: boolean;
+  detail: string;
+}
+
+/** What was checked, and the schema; `undefined` where it could not be read. */
+export interface DatabaseReport {
+  schema: number | undefined;
+  checks: DatabaseCheck[];
+}
+
+/**
+ * Every check of the database of a data directory. Throws `not_found` where there is none, `config_invalid` where it is not
+ * rankd's and `schema_newer`; damage is an answer, not an error.
+ */
+export function checkDatabase(dataDir: string): DatabaseReport {
+  return onExisting(dataDir, (db) => {
+    try {
+      return reportOn(db);
+    } catch (error) {
+      if (!isDamage(error)) throw error;
+      const detail = String((error.cause as Error).message);
+      return { schema: undefined, checks: [{ name: 'integrity', ok: false, detail }] };
+    }
+  });
+}
+
+function reportOn(db: Connection): DatabaseReport {
+  const { schema, rows, damage, danglingRows } = examine(db);
+  const checks = [
+    found('integrity', damage, 'every page can be read and every index fits'),
+    found('references', danglingRows, 'every row refers to rows that exist'),
+    { name: 'schema', ok: true, detail: `${schema}, the newest this rankd knows is ${newestSchema}` },
+    {
+      name: 'rows',
+      ok: true,
+      detail: `${rows.keys} keys, ${rows.whitelist} whitelist entries, ${rows.changes} changes, ${rows.auditEvents} audit events`,
+    },
+    { name: 'size', ok: true, detail: `${bytesOf(db.file)} bytes, write-ahead log ${bytesOf(`${db.file}-wal`)} bytes` },
+  ];
+  return { schema, checks };
+}
+
+const maxShown = 3;
+
+function found(name: string, flaws: string[], fine: string): DatabaseCheck {
+  if (flaws.length === 0) return { name, ok: true, detail: fine };
+  const more = flaws.length > maxShown ? [`and ${flaws.length - maxShown} more`] : [];
+  return { name, ok: false, detail: [...flaws.slice(0, maxShown), ...more].join('; ') };
+}
+
+function bytesOf(file: string): number {
+  return statSync(file, { throwIfNoEntry: false })?.size ?? 0;
+}
+
+function isDamage(error: unknown): error is RankdError {
+  return error instanceof RankdError && codeOf(error.cause).startsWith('SQLITE_CORRUPT');
+}

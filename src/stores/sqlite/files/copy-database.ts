@@ -1,0 +1,14 @@
+import { Connection } from '../engine/connection.ts';
+
+/**
+ * Copies one moment of a database, its write-ahead log included, into a file that is empty. Others can go on
+ * reading and writing meanwhile. The copy is one file; it is not forced to the disk.
+ */
+export function copyDatabase(from: string, to: string, { isReadonly = false } = {}): void {
+  const source = new Connection(from, { isReadonly });
+  try {
+    source.run('VACUUM INTO @to', { to });
+  } finally {
+    source.close();
+  }
+}

@@ -1,0 +1,83 @@
+import { Connection } from '../engine/connection.ts';
+import { notRankdDatabase } from '../engine/sqlite-error.ts';
+import { migrations } from '../schema/migrations.ts';
+import { schemaVersion } from '../schema/schema-version.ts';
+
+/** What is in a database of rankd, and everything that is wrong with it. */
+export interface Examination {
+  schema: number;
+  rows: RowCounts;
+  /** The number of the newest row ever written, by table. */
+  newestRows: Map<string, number>;
+  /** What SQLite's integrity check says beside "ok". */
+  damage: string[];
+  /** Rows that refer to rows that are not there. */
+  danglingRows: string[];
+}
+
+export interface RowCounts {
+  keys: number;
+  whitelist: number;
+  changes: number;
+  auditEvents: number;
+}
+
+/** The newest schema that this rankd knows. */
+export const newestSchema = migrations.length;
+
+/**
+ * Reads all of a database once. Throws `config_invalid` where it is not rankd's, `schema_newer`, and `store_unavailable` where
+ * it is too damaged to be read.
+ */
+export function examine(db: Connection): Examination {
+  return db.read(() => {
+    const schema = schemaVersion(db, newestSchema);
+    if (schema === 0) throw notRankdDatabase(db.file);
+    return {
+      schema,
+      rows: countRows(db),
+      newestRows: newestRows(db),
+      damage: damageOf(db),
+      danglingRows: danglingRowsOf(db),
+    };
+  });
+}
+
+/** As `examine`, on a file that nobody else has a handle on. */
+export function examineFile(file: string): Examination {
+  const db = new Connection(file, { isReadonly: true });
+  try {
+    return examine(db);
+  } finally {
+    db.close();
+  }
+}
+
+/** The first thing that is wrong; `undefined` where it is sound. */
+export function flawOf({ damage, danglingRows }: Examination): string | undefined {
+  return damage[0] ?? danglingRows[0];
+}
+
+export function newestRows(db: Connection): Map<string, number> {
+  const rows = db.all<{ name: string; seq: number }>('SELECT name, seq FROM sqlite_sequence');
+  return new Map(rows.map(({ name, seq }) => [name, seq]));
+}
+
+function countRows(db: Connection): RowCounts {
+  const counts = db.get<RowCounts>(`
+    SELECT (SELECT count(*) FROM keys) AS keys,
+           (SELECT count(*) FROM whitelist) AS whitelist,
+           (SELECT count(*) FROM rank_changes) AS changes,
+           (SELECT count(*) FROM audit_events) AS auditEvents`);
+  return counts ?? { keys: 0, whitelist: 0, changes: 0, auditEvents: 0 };
+}
+
+function damageOf(db: Connection): string[] {
+  const findings = db.all<{ integrity_check: string }>('PRAGMA integrity_check');
+  return findings.map((row) => row.integrity_check).filter((finding) => finding !== 'ok');
+}
+
+function danglingRowsOf(db: Connection): string[] {
+  const rows = db.all<{ table: string; rowid: number | null; parent: string }>('PRAGMA foreign_key_check');
+  return rows.map(({ table, rowid, parent }) => `row ${rowid ?? '?'} of ${table} refers to a missing row of ${parent}`);
+}

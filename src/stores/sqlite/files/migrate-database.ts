@@ -1,0 +1,76 @@
+import { randomBytes } from 'node:crypto';
+import { closeSync, openSync } from 'node:fs';
+import { RankdError } from '../../../base/errors.ts';
+import { asFileError } from '../../../base/files/file-error.ts';
+import { removeDatabase } from '../../../base/files/write-whole.ts';
+import type { Clock } from '../../../ports/index.ts';
+import { Connection } from '../engine/connection.ts';
+import { migrate } from '../schema/migrate.ts';
+import { copyBefore, schemaVersion } from '../schema/schema-version.ts';
+import { copyDatabase } from './copy-database.ts';
+import { examine, flawOf, newestSchema } from './examine.ts';
+import { onExisting } from './existing.ts';
+
+export interface Migration {
+  database: string;
+  /** Schemas; the same where there is nothing to do. */
+  from: number;
+  to: number;
+  /** Where the database as it was is kept. */
+  copy: string | null;
+}
+
+/** Brings the database of a data directory to the newest schema. Throws as `migrate`, and `not_found` where there is none. */
+export function migrateDatabase(dataDir: string, clock: Pick<Clock, 'now'>): Migration {
+  return onExisting(dataDir, (db) => {
+    const migration = migrationOf(db);
+    migrate(db, clock);
+    return migration;
+  });
+}
+
+/** What `migrateDatabase` would do, tried on a copy that is thrown away. */
+export function tryMigration(dataDir: string, clock: Pick<Clock, 'now'>): Migration {
+  const migration = onExisting(dataDir, migrationOf);
+  if (migration.from < migration.to) tryOnCopy(migration.database, clock);
+  return migration;
+}
+
+function migrationOf(db: Connection): Migration {
+  const from = schemaVersion(db, newestSchema);
+  const isCopied = from > 0 && from < newestSchema;
+  return { database: db.file, from, to: newestSchema, copy: isCopied ? copyBefore(db.file, newestSchema) : null };
+}
+
+function tryOnCopy(database: string, clock: Pick<Clock, 'now'>): void {
+  const trial = `${database}.trial-${randomBytes(4).toString('hex')}`;
+  try {
+    closeSync(openSync(trial, 'wx', 0o600));
+    copyDatabase(database, trial);
+    migrateCopy(trial, clock);
+  } catch (error) {
+    throw asFileError(error, trial);
+  } finally {
+    removeDatabase(trial);
+  }
+}
+
+/** Brings a copy to the newest schema, lets `finish` work on it in one transaction, and sees that it is sound. */
+export function migrateCopy(
+  file: string,
+  clock: Pick<Clock, 'now'>,
+  finish: (db: Connection) => void = () => undefined,
+): void {
+  const db = new Connection(file);
+  try {
+    migrate(db, clock, { keepsCopy: false });
+    db.writeSync(() => finish(db));
+    const flaw = flawOf(examine(db));
+    if (flaw === undefined) return;
+    throw new RankdError('store_unavailable', `The database would not be sound after the migration: ${flaw}.`, {
+      hint: 'rankd db check',
+    });
+  } finally {
+    db.close();
+  }
+}

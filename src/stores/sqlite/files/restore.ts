@@ -1,0 +1,141 @@
+import { constants, copyFileSync, existsSync, linkSync, renameSync, statSync } from 'node:fs';
+import { basename, dirname, join } from 'node:path';
+import { codeOf } from '../../../base/error-code.ts';
+import { RankdError } from '../../../base/errors.ts';
+import { takeOwner } from '../../../base/files/data-dir.ts';
+import { companions, writeWhole } from '../../../base/files/write-whole.ts';
+import type { Clock } from '../../../ports/index.ts';
+import { appendEvent } from '../audit.ts';
+import { Connection } from '../engine/connection.ts';
+import { copyDatabase } from './copy-database.ts';
+import { type Examination, examineFile, flawOf } from './examine.ts';
+import { databaseName } from './existing.ts';
+import { migrateCopy } from './migrate-database.ts';
+
+/**
+ * What a backup holds, once it is found sound.
+ * Throws `not_found`, `no_permission`, `backup_unusable` (no file, no database of rankd, or damaged) and `schema_newer`.
+ */
+export function examineBackup(file: string): Examination {
+  if (!existsSync(file)) {
+    throw new RankdError('not_found', `There is no file ${file}.`, { hint: 'name a file that `rankd backup` made' });
+  }
+  if (!statSync(file).isFile()) throw unusable(file, 'is not a file');
+  const examination = orUnusable(file, () => examineFile(file));
+  const flaw = flawOf(examination);
+  if (flaw !== undefined) throw unusable(file, `is damaged (${flaw})`);
+  return examination;
+}
+
+export interface RestoreOrder {
+  dataDir: string;
+  /** Absolute path of the backup. */
+  file: string;
+  by: string;
+}
+
+/**
+ * Puts a copy of the backup in the place of the database. Whoever calls it holds the daemon's lock. Whenever it is cut off,
+ * `rankd.db` is the old or the new one, whole. Returns where the old one is kept; `undefined` where there was none.
+ *
+ * Throws as `examineBackup` and `writeWhole`; `conflict` where another process has the database open.
+ */
+export function restoreBackup({ dataDir, file, by }: RestoreOrder, clock: Pick<Clock, 'now'>): string | undefined {
+  const to = join(dataDir, databaseName);
+  if (isSameFile(file, to)) throw new RankdError('usage', `${file} is the database itself.`, { hint: 'name a backup' });
+  const kept = `${to}.before-restore-${stampOf(clock.now())}`;
+  return writeWhole({ to, unfinished: `${to}.restoring`, mayReplace: true }, (unfinished) => {
+    copyDatabase(file, unfinished, { isReadonly: true });
+    takeOwner(unfinished, existsSync(to) ? to : dataDir);
+    const detail = { file: basename(file), kept: existsSync(to) ? basename(kept) : null };
+    // What it lacks to be complete is written before it is put in place.
+    migrateCopy(unfinished, clock, (db) =>
+      appendEvent(db, { at: clock.now(), by, action: 'database.restore', subject: databaseName, detail }),
+    );
+    return keepOld(to, kept);
+  });
+}
+
+/** Gives the old database a second name. Nothing of it stays that SQLite could apply to the file that takes its place. */
+function keepOld(database: string, kept: string): string | undefined {
+  const wasThere = existsSync(database);
+  if (wasThere) {
+    foldLog(database);
+    keepAs(database, kept);
+  }
+  const leftOver = companions.filter((suffix) => existsSync(database + suffix));
+  for (const suffix of leftOver) renameSync(database + suffix, kept + suffix);
+  return wasThere ? kept : undefined;
+}
+
+/** Makes the old database one file without a write-ahead log, which only its sole user can; one too damaged for that stays as it is. */
+function foldLog(file: string): void {
+  try {
+    const db = new Connection(file, { lockTimeoutMs: 0 }); // whoever has it open keeps it open
+    try {
+      const mode = db.get<{ journal_mode: string }>('PRAGMA journal_mode = DELETE')?.journal_mode;
+      if (mode !== 'delete') throw inUse(file);
+    } finally {
+      db.close();
+    }
+  } catch (error) {
+    const code = codeOf(error instanceof RankdError ? error.cause : error);
+    if (code.startsWith('SQLITE_BUSY')) throw inUse(file, error);
+    if (!code.startsWith('SQLITE_CORRUPT') && code !== 'SQLITE_NOTADB') throw error;
+  }
+}
+
+/** The old name stays until the new file takes it, so that it is never missing. */
+function keepAs(file: string, kept: string): void {
+  try {
+    linkSync(file, kept);
+  } catch (error) {
+    if (codeOf(error) === 'EEXIST') throw error;
+    copyFileSync(file, kept, constants.COPYFILE_EXCL); // a file system without links
+  }
+}
+
+function isSameFile(one: string, other: string): boolean {
+  if (!existsSync(one) || !existsSync(other)) return false;
+  const [a, b] = [statSync(one), statSync(other)];
+  return a.dev === b.dev && a.ino === b.ino;
+}
+
+/** e.g. `20260801T120000123Z` */
+function stampOf(epochMs: number): string {
+  return new Date(epochMs).toISOString().replaceAll(/[-:.]/g, '');
+}
+
+function orUnusable<T>(file: string, work: () => T): T {
+  try {
+    return work();
+  } catch (error) {
+    if (!(error instanceof RankdError)) throw error;
+    const code = codeOf(error.cause);
+    if (error.code === 'config_invalid') throw unusable(file, 'is not a database of rankd', error);
+    if (code.startsWith('SQLITE_CORRUPT')) throw unusable(file, 'is damaged', error);
+    if (code.startsWith('SQLITE_CANTOPEN')) throw unreadable(file, error);
+    throw error;
+  }
+}
+
+function unusable(file: string, what: string, cause?: unknown): RankdError {
+  return new RankdError('backup_unusable', `${file} ${what}; nothing was changed.`, {
+    hint: 'name a file that `rankd backup` made, or an older copy',
+    cause,
+  });
+}
+
+function unreadable(file: string, cause: unknown): RankdError {
+  return new RankdError('no_permission', `${file} can't be read as a file; nothing was changed.`, {
+    hint: `check that ${file} is a file that this user may read, in a folder it may write to`,
+    cause,
+  });
+}
+
+function inUse(file: string, cause?: unknown): RankdError {
+  return new RankdError('conflict', `Another command of rankd has the database open; nothing was changed.`, {
+    hint: `end what works on ${dirname(file)}, then run it again`,
+    cause,
+  });
+}

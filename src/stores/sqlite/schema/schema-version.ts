@@ -1,0 +1,53 @@
+import { existsSync } from 'node:fs';
+import { RankdError } from '../../../base/errors.ts';
+import { version as rankdVersion } from '../../../base/version.ts';
+import type { Connection } from '../engine/connection.ts';
+import { notRankdDatabase } from '../engine/sqlite-error.ts';
+
+/** "rnkd" in ASCII, in the header of the file (https://sqlite.org/fileformat.html#application_id). */
+export const applicationId = 0x726e6b64;
+
+/**
+ * How many migrations the database has seen; 0 where it is empty.
+ * Throws `config_invalid` where the file is not rankd's and `schema_newer` where a later rankd wrote it.
+ */
+export function schemaVersion(db: Connection, newestKnown: number): number {
+  const { id, version, objects } = db.get<{ id: number; version: number; objects: number }>(headerSql) ?? emptyHeader;
+  if (id === 0 && version === 0 && objects === 0) return 0;
+  if (id !== applicationId) throw notRankdDatabase(db.file);
+  if (version > newestKnown) throw schemaNewer(db, { version, newestKnown });
+  return version;
+}
+
+/** The copy that is made of a database before it is brought to a schema. */
+export function copyBefore(file: string, schema: number): string {
+  return `${file}.before-v${schema}`;
+}
+
+function schemaNewer(db: Connection, { version, newestKnown }: { version: number; newestKnown: number }): RankdError {
+  const writer = writerOf(db, version);
+  const copy = copyBefore(db.file, version);
+  const goBack = existsSync(copy) ? `, or go back to how it was before: rankd restore ${copy}` : '';
+  return new RankdError(
+    'schema_newer',
+    `The database ${db.file} has schema ${version}, written by ${writer ?? 'a newer rankd'}; this is rankd ${rankdVersion}, which knows up to ${newestKnown}.`,
+    { hint: `run ${writer ?? 'that newer rankd'} or a later one instead${goBack}` },
+  );
+}
+
+/** Which rankd brought the database to this schema; `undefined` where it did not say so in a way this one understands. */
+function writerOf(db: Connection, version: number): string | undefined {
+  try {
+    const row = db.get<{ rankd: string }>('SELECT rankd FROM schema_steps WHERE version = @version', { version });
+    return row === undefined ? undefined : `rankd ${row.rankd}`;
+  } catch {
+    return undefined; // only to tell more
+  }
+}
+
+const headerSql = `
+  SELECT (SELECT application_id FROM pragma_application_id) AS id,
+         (SELECT user_version FROM pragma_user_version) AS version,
+         (SELECT count(*) FROM sqlite_schema) AS objects`;
+
+const emptyHeader = { id: 0, version: 0, objects: 0 };

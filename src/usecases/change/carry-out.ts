@@ -1,0 +1,78 @@
+import { isRankdError, RankdError } from '../../base/errors.ts';
+import type { Member } from '../../core/model.ts';
+import { hasTakenEffect, type Step } from '../../core/steps.ts';
+import type { CallContext, Ports } from '../../ports/index.ts';
+import { outcomeUnknown } from './change-outcome.ts';
+
+/** How far the steps got: `seen` are the roles (ids) seen last, `done` the steps that took effect before the refused one. */
+export type Progress =
+  | { kind: 'done'; seen: number[] }
+  | { kind: 'refused'; done: Step[]; error: RankdError }
+  | { kind: 'unknown'; error: RankdError };
+
+const firstLookMs = 150;
+const maxLookMs = 2_000;
+
+export interface StepRun {
+  userId: number;
+  steps: Step[];
+  /** The moment on `Clock.monotonic()` from which no read shows the member as before rankd's last change; asked where reads have to prove an effect. */
+  readsReliableFrom(): Promise<number>;
+}
+
+/** Writes the steps in order, each seen to have taken effect before the next is begun. */
+export async function carryOut(
+  ports: Pick<Ports, 'platform' | 'clock'>,
+  { userId, steps, readsReliableFrom }: StepRun,
+  call: CallContext,
+): Promise<Progress> {
+  const done: Step[] = [];
+  let seen: number[] = [];
+  for (const step of steps) {
+    try {
+      seen = await executeStep(ports, { userId, step, readsReliableFrom }, call);
+    } catch (cause) {
+      const error = cause instanceof RankdError ? cause : outcomeUnknown(cause);
+      return error.code === 'outcome_unknown' ? { kind: 'unknown', error } : { kind: 'refused', done, error };
+    }
+    done.push(step);
+  }
+  return { kind: 'done', seen };
+}
+
+/** The roles (ids) that show the effect. Throws `outcome_unknown` where the effect can't be confirmed; any other RankdError means that there is none. */
+async function executeStep(
+  { platform, clock }: Pick<Ports, 'platform' | 'clock'>,
+  { userId, step, readsReliableFrom }: Omit<StepRun, 'steps'> & { step: Step },
+  call: CallContext,
+): Promise<number[]> {
+  const write = { userId, roleId: step.roleId };
+  let answer: Member | undefined;
+  try {
+    answer = await (step.kind === 'assign' ? platform.assignRole(write, call) : platform.unassignRole(write, call));
+  } catch (error) {
+    if (!isRankdError(error, 'outcome_unknown')) throw error;
+  }
+  if (answer !== undefined && hasTakenEffect(step, answer.roleIds)) return answer.roleIds;
+  const answeredAt = clock.monotonic();
+  const provesAt = await readsReliableFrom();
+  for (let waitMs = firstLookMs; ; waitMs = Math.min(waitMs * 2, maxLookMs)) {
+    const readAt = clock.monotonic();
+    const seen = await platform.getMember(userId, call).catch(() => undefined); // a look proves, it never decides
+    if (seen !== undefined && hasTakenEffect(step, seen.roleIds) && readAt >= provesAt) return seen.roleIds;
+    const isPastLag = seen !== undefined && readAt - answeredAt >= platform.readLagMs;
+    if (isPastLag && answer !== undefined) throw withoutEffect();
+    await clock.sleep(waitMs, call.signal).catch((cause) => {
+      throw outcomeUnknown(cause);
+    });
+  }
+}
+
+/** Roblox has been seen to answer 200 to a key without `group:write` and to change nothing. */
+function withoutEffect(): RankdError {
+  return new RankdError(
+    'platform_credential',
+    'The platform accepted the change but did not carry it out; the key rankd acts with probably lacks group:write.',
+    { hint: 'give the Open Cloud key the scope group:write for this group; `rankd group show` checks it' },
+  );
+}

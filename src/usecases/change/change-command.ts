@@ -1,0 +1,27 @@
+import type { Direction, KeyRules, RankRequest } from '../../core/model.ts';
+
+/** Who asks for a change, and how far this caller may go. */
+export interface ChangeCaller {
+  /** As history and audit name it: `key:<id>` or `cli:<user>@<host>`. */
+  by: string;
+  keyId?: string;
+  placeId?: number;
+  /** How the key narrows the policy; absent for the operator. */
+  rules?: KeyRules;
+  /** True for a test key: everything is checked and answered, nothing is written. */
+  dryRun: boolean;
+}
+
+export interface ChangeCommand {
+  caller: ChangeCaller;
+  request: RankRequest;
+  /** To the next rank up or down from what the member holds then, instead of `newRankId`. */
+  step?: Direction;
+  idempotency?: Idempotency;
+}
+
+/** The caller's `Idempotency-Key`, and the SHA-256 (hex) of the request it came with. */
+export interface Idempotency {
+  key: string;
+  fingerprint: string;
+}

@@ -1,0 +1,80 @@
+import { shorten } from '../../base/shorten.ts';
+import { newChangeId } from '../../core/api-key.ts';
+import type { RankChange, RankRequest } from '../../core/model.ts';
+import { takesAway } from '../../core/role-plan.ts';
+import type { ChangeOutcome } from '../../ports/index.ts';
+import type { ChangeCommand } from './change-command.ts';
+import type { Decision } from './decide-change.ts';
+import type { Ranking } from './ranking.ts';
+
+/** More than any name on Roblox has. The texts of refused requests are kept too, and a leaked key can send many. */
+const keptCharacters = 100;
+
+/** The record of a change that was asked for now and not decided yet. */
+export function draftOf(
+  { group, clock }: Pick<Ranking, 'group' | 'clock'>,
+  { caller, request, idempotency }: ChangeCommand,
+): RankChange {
+  const requestedAt = clock.now();
+  return {
+    ...withShortTexts(request),
+    id: newChangeId(requestedAt),
+    group: group.title,
+    state: 'pending',
+    code: null,
+    message: '',
+    rolesBefore: [],
+    rolesAfter: [],
+    aim: 'apply',
+    by: caller.by,
+    ...(caller.keyId !== undefined && { keyId: caller.keyId }),
+    ...(caller.placeId !== undefined && { placeId: caller.placeId }),
+    ...(idempotency !== undefined && { idempotencyKey: idempotency.key, fingerprint: idempotency.fingerprint }),
+    dryRun: caller.dryRun,
+    demotion: false,
+    topRank: 0,
+    requestedAt,
+  };
+}
+
+function withShortTexts(request: RankRequest): RankRequest {
+  const shortened = { ...request };
+  for (const name of textFields) {
+    const text = request[name];
+    if (text !== undefined) shortened[name] = shorten(text, keptCharacters);
+  }
+  return shortened;
+}
+
+const textFields = ['rankerName', 'rankeeName', 'command', 'oldRankName', 'prefix', 'webhookHost'] as const;
+
+/** The record once it is decided what to write. */
+export function planned(draft: RankChange, { plan, scheme }: Decision): RankChange {
+  const { from, to } = plan.goal;
+  const involved = scheme.roles.filter(({ id }) => from.includes(id) || to.includes(id));
+  return {
+    ...draft,
+    roleId: plan.target.id,
+    rolesBefore: from,
+    rolesAfter: to,
+    demotion: takesAway(plan),
+    topRank: Math.max(0, ...involved.map(({ rank }) => rank)),
+  };
+}
+
+/** The record of how it ended, at that time. */
+export function ended(
+  change: RankChange,
+  { state, code, message, rolesAfter }: ChangeOutcome,
+  now: number,
+): RankChange {
+  const prefix = change.dryRun ? 'Test key, nothing changed: ' : '';
+  return {
+    ...change,
+    state,
+    code,
+    message: prefix + message,
+    rolesAfter: rolesAfter ?? (state === 'applied' ? change.rolesAfter : change.rolesBefore),
+    ...(state !== 'unknown' && { finishedAt: now }),
+  };
+}

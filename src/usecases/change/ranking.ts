@@ -1,0 +1,35 @@
+import type { BreakerConfig } from '../../config/config.ts';
+import type { Policy } from '../../core/rules/rule.ts';
+import type { Ports } from '../../ports/index.ts';
+import type { GroupView } from '../group/group-view.ts';
+import type { MemberTurns } from './member-turns.ts';
+import type { RecentWrites } from './recent-writes.ts';
+
+/** What changing ranks needs: the ports, the owner's rules, and what this process has in hand. */
+export interface Ranking extends Ports {
+  group: GroupView;
+  policy: Policy;
+  /** `undefined`: turned off. */
+  breaker: BreakerConfig | undefined;
+  /** How long a change may take, in milliseconds. */
+  deadlineMs: number;
+  /** True in the daemon, which alone works on changes that came with a key. */
+  isDaemon: boolean;
+  /** Names this process in the line of those who wait: `daemon_…` or `cli_…`. */
+  holder: string;
+  turns: MemberTurns;
+  /** The ids of open changes that this process is working on. */
+  inHand: Set<string>;
+  /** The members that this process changed while reads may still lag. */
+  written: RecentWrites;
+  /** Idempotency keys being worked on, each with its request's fingerprint. */
+  running: Map<string, string>;
+}
+
+/**
+ * The deadline, in milliseconds, of a change for which no game waits: an earlier one may have to be settled first, and for that
+ * reads need their time to catch up, however short the deadline of requests is.
+ */
+export function backgroundDeadlineMs({ deadlineMs, platform }: Pick<Ranking, 'deadlineMs' | 'platform'>): number {
+  return deadlineMs + platform.readLagMs;
+}

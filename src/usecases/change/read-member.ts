@@ -1,0 +1,54 @@
+import type { Member, RankChange } from '../../core/model.ts';
+import { heldRoles, roleIds } from '../../core/role-plan.ts';
+import type { CallContext } from '../../ports/index.ts';
+import type { Ranking } from './ranking.ts';
+
+const firstLookMs = 250;
+const maxLookMs = 2_000;
+
+type Reading = Pick<Ranking, 'store' | 'platform' | 'clock' | 'written'>;
+
+/**
+ * The member as of rankd's own last change at the earliest: a read that still shows the roles from before it would make the
+ * next plan a wrong one. Where somebody else has changed them since, it takes until reads can no longer lag to be sure.
+ */
+export async function readMember(app: Ranking, userId: number, call: CallContext): Promise<Member | undefined> {
+  const last = await lastWritten(app, userId);
+  const sureAt = app.clock.monotonic() + lagLeftMs(app, last);
+  for (let waitMs = firstLookMs; ; waitMs = Math.min(waitMs * 2, maxLookMs)) {
+    const isSure = last === undefined || app.clock.monotonic() >= sureAt;
+    const member = await app.platform.getMember(userId, call);
+    if (isSure || member === undefined || (await shows(app, member, last, call))) return member;
+    await app.clock.sleep(waitMs, call.signal);
+  }
+}
+
+/** The moment on `Clock.monotonic()` from which no read shows the member as before rankd's last finished change. */
+export async function lagEndsAt(app: Reading, userId: number): Promise<number> {
+  return app.clock.monotonic() + lagLeftMs(app, await lastWritten(app, userId));
+}
+
+/** The last change that rankd may have written something for; `undefined` where reads can no longer lag it. */
+async function lastWritten(app: Reading, rankeeId: number): Promise<RankChange | undefined> {
+  if (app.platform.readLagMs === 0) return undefined;
+  const last = await app.store.lastWritten(rankeeId);
+  return lagLeftMs(app, last) > 0 ? last : undefined;
+}
+
+/** Never more than the lag, also where the clock was set back, nor less than since this process's own last write, where it was set forward. */
+function lagLeftMs({ clock, platform, written }: Reading, last: RankChange | undefined): number {
+  if (last?.finishedAt === undefined) return 0;
+  const writtenAt = written.of(last.rankeeId) ?? Number.NEGATIVE_INFINITY;
+  const sinceMs = Math.min(clock.now() - last.finishedAt, clock.monotonic() - writtenAt);
+  return Math.max(0, platform.readLagMs - Math.max(0, sinceMs));
+}
+
+async function shows(app: Ranking, member: Member, { rolesAfter }: RankChange, call: CallContext): Promise<boolean> {
+  return (await heldIds(app, member, call)).join() === rolesAfter.join();
+}
+
+/** The roles held (ids, ascending), as changes are kept with them: the base role included, whether the platform lists it or not. */
+export async function heldIds({ group }: Pick<Ranking, 'group'>, member: Member, call: CallContext): Promise<number[]> {
+  const { roles } = await group.schemeFor(member, call);
+  return roleIds(heldRoles(roles, member));
+}

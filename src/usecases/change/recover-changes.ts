@@ -1,0 +1,64 @@
+import type { RankChange } from '../../core/model.ts';
+import { callWithin } from '../../ports/call-context.ts';
+import { backgroundDeadlineMs, type Ranking } from './ranking.ts';
+import { isAbandoned, reconcileChange } from './reconcile-change.ts';
+
+export interface RecoveryRound {
+  /** Told of a change that could not be settled at the first try. */
+  report: (change: RankChange, error: unknown) => void;
+  stop: AbortSignal;
+  /** What earlier rounds are at, and tried: rounds may overlap. */
+  tries: RecoveryTries;
+}
+
+/** By the ids of changes: those under way, and when (`Clock.monotonic()`) each was last tried. */
+export interface RecoveryTries {
+  underWay: Set<string>;
+  last: Map<string, number>;
+}
+
+/** A change is settled by one look at its member, or by a second one once reads no longer lag. */
+const looksEach = 2;
+/** So many go on side by side however little is left of the platform's budget. */
+const fewest = 5;
+
+/** One round: tries to settle abandoned changes, members side by side, as many as the platform has room for; who waits longest comes first. */
+export async function recoverChanges(app: Ranking, { report, stop, tries }: RecoveryRound): Promise<void> {
+  const { underWay, last } = tries;
+  const open = await app.store.openChanges();
+  forgetSettled(last, open);
+  const abandoned = open
+    .filter((change) => isAbandoned(app, change) && !underWay.has(change.id))
+    .sort((a, b) => (last.get(a.id) ?? 0) - (last.get(b.id) ?? 0))
+    .slice(0, roomFor(app, underWay.size));
+  await Promise.all(
+    abandoned.map(async (change) => {
+      const isFirst = !last.has(change.id);
+      underWay.add(change.id);
+      last.set(change.id, app.clock.monotonic());
+      await recover(app, change, stop).catch((error) => isFirst && report(change, error));
+      underWay.delete(change.id);
+    }),
+  );
+}
+
+function forgetSettled(last: RecoveryTries['last'], open: RankChange[]): void {
+  const ids = new Set(open.map(({ id }) => id));
+  for (const id of last.keys()) if (!ids.has(id)) last.delete(id);
+}
+
+/** How many more may begin: half of the budget for looking at members is left to those who ask for changes. */
+function roomFor({ platform }: Ranking, underWay: number): number {
+  const looks = platform.pace().find(({ operation }) => operation === 'memberships');
+  if (looks === undefined) return Number.POSITIVE_INFINITY;
+  const spare = looks.left - looks.waiting - looks.limit / 2 - underWay; // those under way have a look before them
+  return Math.max(fewest - underWay, Math.floor(spare / looksEach), 0);
+}
+
+async function recover(app: Ranking, change: RankChange, stop: AbortSignal): Promise<void> {
+  using patient = callWithin(app.clock, backgroundDeadlineMs(app), 'recovery');
+  const call = { ...patient, signal: AbortSignal.any([patient.signal, stop]) };
+  using turn = app.turns.arrive(change.rankeeId, call.lane);
+  await turn.comes(call.signal);
+  await reconcileChange(app, change, call);
+}

@@ -1,0 +1,94 @@
+import { isRankdError, RankdError } from '../../base/errors.ts';
+import { accessChecks, type Caller } from '../../core/access.ts';
+import type { Key, RankRequest } from '../../core/model.ts';
+import type { CallContext } from '../../ports/index.ts';
+import { checkNames, type Decision, decideChange, type Examiner } from './decide-change.ts';
+import type { Ranking } from './ranking.ts';
+
+export interface TestRankOrder {
+  request: RankRequest;
+  /** `undefined`: as the operator. */
+  key: Key | undefined;
+  /** `undefined`: the whitelist is not checked. */
+  placeId: number | undefined;
+}
+
+/** One line of a dry run. `skip`: not reached, or nothing to check. */
+export type CheckResult = { name: string } & (
+  | { state: 'ok' | 'skip'; detail: string }
+  | { state: 'FAIL'; error: RankdError }
+);
+
+export interface DryRun {
+  checks: CheckResult[];
+  /** What would be written; absent where a check failed. */
+  decision: Decision | undefined;
+}
+
+/** Every check of a rank change in order, each with its answer. Changes nothing and records nothing. */
+export async function testRank(app: Ranking, order: TestRankOrder, call: CallContext): Promise<DryRun> {
+  const list = new Checklist();
+  await checkAccess(app, order, list);
+  const { request, key } = order;
+  const decision = await decideChange(app, { request, key }, call, list).catch((error) => {
+    if (!list.has(error)) throw error;
+    return undefined;
+  });
+  list.skipRest(decision === undefined ? 'not reached' : 'nothing to change');
+  return { checks: list.checks, decision: list.isClean ? decision : undefined };
+}
+
+/** The checks of the key, without its secret: what a request with it would be told. */
+async function checkAccess({ store, clock }: Ranking, { key, placeId }: TestRankOrder, list: Checklist): Promise<void> {
+  if (key === undefined) return list.skip('key', 'as the operator');
+  const entries = await store.listEntries({ keyId: key.id });
+  const entry = entries.find((candidate) => candidate.placeId === placeId);
+  const caller: Caller = { workspace: await store.getWorkspace(), key, entry };
+  for (const { name, refusal } of accessChecks) {
+    if (name === 'whitelist' && placeId === undefined) list.skip(name, 'name the game with --place to check it');
+    else list.hold(name, forOperator(refusal(caller, { scope: 'rank', placeId: placeId ?? 0, now: clock.now() })));
+  }
+}
+
+/** Why a key is not accepted, which whoever presents it does not get to know. */
+function forOperator(refusal: RankdError | undefined): RankdError | undefined {
+  if (refusal?.code !== 'invalid_key' || refusal.internal === undefined) return refusal;
+  const { code, internal, hint } = refusal;
+  const why = `${internal.slice(0, 1).toUpperCase()}${internal.slice(1)}.`;
+  return new RankdError(code, why, { hint });
+}
+
+class Checklist implements Examiner {
+  readonly checks: CheckResult[] = [];
+
+  async find<T>(name: string, check: () => Promise<T>, describe: (found: T) => string): Promise<T> {
+    try {
+      const found = await check();
+      this.checks.push({ name, state: 'ok', detail: describe(found) });
+      return found;
+    } catch (error) {
+      if (isRankdError(error)) this.hold(name, error);
+      throw error;
+    }
+  }
+
+  hold(name: string, error: RankdError | undefined): void {
+    this.checks.push(error === undefined ? { name, state: 'ok', detail: '' } : { name, state: 'FAIL', error });
+  }
+
+  skip(name: string, detail: string): void {
+    this.checks.push({ name, state: 'skip', detail });
+  }
+
+  skipRest(detail: string): void {
+    for (const name of checkNames) if (!this.checks.some((check) => check.name === name)) this.skip(name, detail);
+  }
+
+  has(error: unknown): boolean {
+    return this.checks.some((check) => check.state === 'FAIL' && check.error === error);
+  }
+
+  get isClean(): boolean {
+    return this.checks.every(({ state }) => state !== 'FAIL');
+  }
+}

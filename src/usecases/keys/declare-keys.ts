@@ -1,0 +1,33 @@
+import type { DeclaredKey } from '../../config/declared-key.ts';
+import { ConfigError } from '../../config/problem.ts';
+import { newId } from '../../core/api-key.ts';
+import type { DeclarationClash, Store } from '../../ports/index.ts';
+
+/**
+ * Makes the keys of the configuration hold, and ends those that were taken out of it. Throws `config_invalid`, having
+ * changed nothing, where a key that is not declared has a name or a secret of theirs.
+ */
+export async function declareKeys(
+  { store }: { store: Pick<Store, 'declareKeys'> },
+  declared: readonly DeclaredKey[],
+): Promise<void> {
+  const clashes = await store.declareKeys(
+    declared.map((key) => ({ ...key, id: newId('key') })),
+    'daemon',
+  );
+  if (clashes.length === 0) return;
+  const problems = clashes.map((clash) => ({
+    at: declared[clash.index]?.at[clash.field],
+    setting: `keys[${clash.index}].${clash.field}`,
+    text: inWords(clash),
+  }));
+  throw new ConfigError(problems, { file: undefined });
+}
+
+function inWords({ field, key: { id, name, revokedAt } }: DeclarationClash): string {
+  const which = `the key "${name}" (${id}), which was made with rankd key create`;
+  if (field === 'name')
+    return `is the name of ${which}; revoke that one (rankd key revoke ${name}) or choose another name`;
+  const what = revokedAt === undefined ? 'is that of' : 'is that of the revoked secret of';
+  return `${what} ${which}; make a new secret with rankd key hash --new FILE`;
+}

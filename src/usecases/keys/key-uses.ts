@@ -1,0 +1,23 @@
+import type { KeyUse, Store } from '../../ports/index.ts';
+
+/** The last use of each secret, gathered in memory: no request waits for it to be written. A crash loses what is not flushed. */
+export class KeyUses {
+  readonly #latest = new Map<number, KeyUse>();
+
+  note(use: KeyUse): void {
+    this.#latest.set(use.secretId, use);
+  }
+
+  /** Keeps what was noted since the last time. What can't be written is tried again the next time. */
+  async flush({ store }: { store: Pick<Store, 'recordKeyUses'> }): Promise<void> {
+    const uses = [...this.#latest.values()];
+    if (uses.length === 0) return;
+    this.#latest.clear();
+    try {
+      await store.recordKeyUses(uses);
+    } catch (error) {
+      for (const use of uses) this.#latest.set(use.secretId, this.#latest.get(use.secretId) ?? use);
+      throw error;
+    }
+  }
+}

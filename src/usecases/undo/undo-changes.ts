@@ -1,0 +1,123 @@
+import { type ErrorCode, isRankdError, type RankdError } from '../../base/errors.ts';
+import { newId } from '../../core/api-key.ts';
+import { refusalOfCredential } from '../../core/credential.ts';
+import { undoing } from '../../core/undo.ts';
+import { callWithin } from '../../ports/call-context.ts';
+import type { ChangeSelection } from '../../ports/index.ts';
+import type { Ranking } from '../change/ranking.ts';
+import { type MemberUndo, type Rankee, type UndoOrder, undoMember } from './undo-member.ts';
+import { selectedChanges, timelineOf } from './undo-timeline.ts';
+
+/** What the history says there is to undo, before the platform is asked. */
+export interface UndoPlan {
+  /** A new one, or that of the run which this one goes on with. */
+  undoId: string;
+  /** How many changes are selected. */
+  changes: number;
+  /** Those that may have to be put back; newest change first, members with an open change last. */
+  members: Rankee[];
+  /** What is settled by the history alone. */
+  settled: Array<Rankee & MemberUndo>;
+}
+
+export interface UndoRun {
+  results: Array<Rankee & MemberUndo>;
+  /** Members that were not come to. */
+  left: Rankee[];
+  /** What ended the run early, where that was not the operator. */
+  error: RankdError | undefined;
+}
+
+const sideBySide = 4;
+const maxTries = 6;
+const firstWaitMs = 1_000;
+const maxWaitMs = 30_000;
+/** What no waiting mends. */
+const forTheOperator = new Set<ErrorCode>(['platform_credential', 'config_invalid']);
+
+/** Whom the selected changes are about, and who of them is left alone or done already. Reads the history of this group only. */
+export async function planUndo(
+  history: Pick<Ranking, 'store' | 'group'>,
+  selection: ChangeSelection,
+): Promise<UndoPlan> {
+  const found = new Map<number, { rankee: Rankee; selected: Set<string>; hasOpen: boolean }>();
+  let changes = 0;
+  for await (const change of selectedChanges(history, selection)) {
+    changes += 1;
+    const { id, rankeeId, rankeeName, state } = change;
+    const mine = found.get(rankeeId) ?? { rankee: { rankeeId, rankeeName }, selected: new Set(), hasOpen: false };
+    found.set(rankeeId, { ...mine, selected: mine.selected.add(id), hasOpen: mine.hasOpen || state !== 'applied' });
+  }
+  const plan: UndoPlan = { undoId: newId('undo'), changes, members: [], settled: [] };
+  const waiting: Rankee[] = [];
+  let earlierRun: string | undefined;
+  for (const { rankee, selected, hasOpen } of found.values()) {
+    if (hasOpen) {
+      waiting.push(rankee);
+      continue;
+    }
+    const timeline = await timelineOf(history, { rankeeId: rankee.rankeeId, selected });
+    const todo = undoing(timeline, ({ id }) => selected.has(id));
+    if (todo.kind !== 'changed_since') earlierRun ??= todo.undoId;
+    if (todo.kind === 'put_back') plan.members.push(rankee);
+    else if (todo.kind === 'already') plan.settled.push({ ...rankee, state: 'already' });
+    else plan.settled.push({ ...rankee, state: 'changed_since', byChange: todo.by.id });
+  }
+  return { ...plan, undoId: earlierRun ?? plan.undoId, members: [...plan.members, ...waiting] };
+}
+
+/**
+ * Puts the planned members back, a few side by side. What can't be done now is tried again for a while; a platform that
+ * stays away or refuses the credential ends the run, as `stop` does: whoever is in hand is finished first.
+ */
+export async function runUndo(
+  app: Ranking,
+  { members, order }: { members: Rankee[]; order: UndoOrder },
+  { stop, report }: { stop: AbortSignal; report: (done: number) => void },
+): Promise<UndoRun> {
+  const run: UndoRun = { results: [], left: [], error: undefined };
+  const failed = new AbortController();
+  const halt = AbortSignal.any([stop, failed.signal]);
+  const queue = members.values();
+  const work = async () => {
+    for (const rankee of queue) {
+      const result = halt.aborted ? undefined : await insist(app, { order, rankee, halt }).catch(giveUp);
+      if (result === undefined) run.left.push(rankee);
+      else run.results.push({ ...rankee, ...result });
+      report(run.results.length);
+    }
+  };
+  const giveUp = (error: unknown) => {
+    if (!isRankdError(error)) throw error;
+    run.error ??= error;
+    failed.abort();
+    return undefined;
+  };
+  await Promise.all(Array.from({ length: sideBySide }, work));
+  return run;
+}
+
+/** Tries again what can end differently. `undefined` where it is halted between two tries. */
+async function insist(
+  app: Ranking,
+  { order, rankee, halt }: { order: UndoOrder; rankee: Rankee; halt: AbortSignal },
+): Promise<MemberUndo | undefined> {
+  for (let tries = 1; !halt.aborted; tries += 1) {
+    try {
+      return await undoMember(app, order, rankee);
+    } catch (error) {
+      if (isRankdError(error, 'platform_credential') && (await isAccepted(app))) return { state: 'refused', error };
+      if (tries === maxTries || !isRankdError(error) || forTheOperator.has(error.code)) throw error;
+      const waitMs = Math.min(Math.max(error.retryAfterMs ?? 0, firstWaitMs * 2 ** (tries - 1)), maxWaitMs);
+      await app.clock.sleep(waitMs, halt).catch(() => undefined);
+    }
+  }
+  return undefined;
+}
+
+/** True where the platform says that the credential works: what it was turned away for is about that one member. */
+async function isAccepted({ platform, clock, deadlineMs }: Ranking): Promise<boolean> {
+  using call = callWithin(clock, deadlineMs, 'operator');
+  const credential = await platform.checkCredential(call).catch(() => undefined);
+  return credential !== undefined && refusalOfCredential(credential) === undefined;
+}

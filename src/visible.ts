@@ -1,7 +1,0 @@
-/** Control characters, line separators and direction marks: what starts a line of its own, drives a terminal, or shows in another order than it is. */
-export const controls = /\p{Cc}|[\u2028\u2029\u202a-\u202e\u2066-\u2069]/gu;
-
-/** Text with its controls written as `\u001b`. Within JSON that means the same as before. */
-export function visible(text: string): string {
-  return text.replaceAll(controls, (control) => `\\u${control.charCodeAt(0).toString(16).padStart(4, '0')}`);
-}

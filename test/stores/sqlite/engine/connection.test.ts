@@ -1,0 +1,54 @@
+import { once } from 'node:events';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import Database from 'better-sqlite3';
+import { expect, onTestFinished, test } from 'vitest';
+import { Connection } from '../../../../src/stores/sqlite/engine/connection.ts';
+import { startNode, tempDir } from '../support.ts';
+
+/** A database that another process has all to itself for a while. */
+async function heldFor(ms: number): Promise<string> {
+  const file = join(tempDir(), 'held.db');
+  writeFileSync(file, '');
+  const holder = startNode(`
+    import Database from 'better-sqlite3';
+    const held = new Database(${JSON.stringify(file)});
+    held.exec('CREATE TABLE numbers (n); INSERT INTO numbers VALUES (1); BEGIN EXCLUSIVE');
+    console.log('held');
+    setTimeout(() => held.exec('COMMIT'), ${ms});
+  `);
+  if (holder.stdout === null) throw new Error('no stdout');
+  await once(holder.stdout, 'data');
+  return file;
+}
+
+test('who reads or writes while another process holds the database waits until it is free', async () => {
+  const db = new Connection(await heldFor(150));
+  onTestFinished(() => db.close());
+  expect(db.get('SELECT n FROM numbers')).toEqual({ n: 1 });
+  expect(db.run('UPDATE numbers SET n = 2')).toBe(1);
+});
+
+test('and is told in the end that it is locked, and may try again', async () => {
+  const file = await heldFor(60_000);
+  const locked = { code: 'store_unavailable', message: expect.stringContaining('locked'), retryAfterMs: 1_000 };
+  expect(() => new Connection(file, { lockTimeoutMs: 50 })).toThrow(expect.objectContaining(locked));
+});
+
+test('what meets the lock within a transaction is not waited for there: all of it is tried again', async () => {
+  const file = join(tempDir(), 'held.db');
+  const holder = new Database(file);
+  holder.exec('CREATE TABLE numbers (n)');
+  const db = new Connection(file, { lockTimeoutMs: 200 });
+  onTestFinished(() => db.close());
+  onTestFinished(() => void holder.close());
+  holder.exec('BEGIN EXCLUSIVE');
+  let runs = 0;
+  const work = () => {
+    runs += 1;
+    db.read(() => undefined); // a transaction within it does not end it
+    return db.get('SELECT n FROM numbers');
+  };
+  expect(() => db.read(work)).toThrow(expect.objectContaining({ code: 'store_unavailable' }));
+  expect(runs).toBeGreaterThan(5);
+});

@@ -1,0 +1,80 @@
+import { join } from 'node:path';
+import { expect, onTestFinished, test } from 'vitest';
+import { Connection } from '../../../../src/stores/sqlite/engine/connection.ts';
+import { createSqliteStore, openSqliteStore } from '../../../../src/stores/sqlite/sqlite-store.ts';
+import { newChange, newKey, operator } from '../../../contracts/store/samples.ts';
+import { ManualClock } from '../../../support/manual-clock.ts';
+import { commitsIn, tempDir } from '../support.ts';
+
+const clock = new ManualClock();
+
+async function open() {
+  const dataDir = tempDir();
+  await (await openSqliteStore({ dataDir, clock })).close();
+  const db = new Connection(join(dataDir, 'rankd.db'));
+  onTestFinished(() => db.close());
+  return { db, store: createSqliteStore(db, clock) };
+}
+
+test('what arrives together is committed together', async () => {
+  const { db, store } = await open();
+  await store.appendAudit({ by: operator, action: 'first', subject: 's', detail: {} });
+  const before = commitsIn(db.file);
+  const members = Array.from({ length: 50 }, (_, index) => 2_000 + index);
+  await Promise.all(
+    members.map((rankeeId) => store.beginChange(newChange({ id: `chg_${rankeeId}`, rankeeId }), { after: undefined })),
+  );
+  expect(await store.openChanges()).toHaveLength(50);
+  expect(commitsIn(db.file) - before).toBe(1);
+});
+
+test('of what arrives together, what is refused is refused alone', async () => {
+  const { store } = await open();
+  const outcomes = await Promise.allSettled([
+    store.createKey(newKey('main'), operator),
+    store.createKey(newKey('main', { id: 'key_twin' }), operator),
+    store.createKey(newKey('other'), operator),
+    store.revokeKey('key_none', operator),
+  ]);
+  expect(outcomes).toMatchObject([
+    { status: 'fulfilled', value: { name: 'main' } },
+    { status: 'rejected', reason: { code: 'already_exists' } },
+    { status: 'fulfilled', value: { name: 'other' } },
+    { status: 'rejected', reason: { code: 'not_found' } },
+  ]);
+  expect((await store.listKeys()).map(({ name }) => name)).toEqual(['main', 'other']);
+  expect((await store.listAudit({ limit: 9 })).map(({ subject }) => subject)).toEqual(['key_other', 'key_main']);
+});
+
+test('where the disk has no room for one, SQLite gives up all of them: the others are kept all the same', async () => {
+  const { db, store } = await open();
+  const { pages } = db.get<{ pages: number }>('SELECT page_count AS pages FROM pragma_page_count') ?? { pages: 0 };
+  db.get(`PRAGMA max_page_count = ${pages + 2}`);
+  const large = newChange({ message: 'x'.repeat(100_000) });
+  const event = (subject: string) => store.appendAudit({ by: operator, action: 'a', subject, detail: {} });
+  const outcomes = await Promise.allSettled([
+    event('one'),
+    store.beginChange(large, { after: undefined }),
+    event('two'),
+  ]);
+  expect(outcomes).toMatchObject([
+    { status: 'fulfilled' },
+    { status: 'rejected', reason: { code: 'store_unavailable', message: expect.stringContaining('full') } },
+    { status: 'fulfilled' },
+  ]);
+  expect((await store.listAudit({ limit: 9 })).map(({ subject }) => subject)).toEqual(['two', 'one']);
+  expect(await store.openChanges()).toEqual([]);
+});
+
+test('work that would go on after the commit is refused, and leaves nothing', async () => {
+  const { db, store } = await open();
+  const event = { by: operator, action: 'a', detail: {} };
+  const late = db.write(async () => {
+    db.run("INSERT INTO schema_steps VALUES (99, 'late', 0)");
+    await Promise.resolve();
+  });
+  const [refused, kept] = await Promise.allSettled([late, store.appendAudit({ ...event, subject: 'beside it' })]);
+  expect(refused).toMatchObject({ status: 'rejected', reason: { code: 'internal' } });
+  expect(kept).toMatchObject({ status: 'fulfilled' });
+  expect(db.get('SELECT * FROM schema_steps WHERE version = 99')).toBeUndefined();
+});

@@ -1,0 +1,78 @@
+import type { ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { readdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { acquireDaemonLock, isDaemonRunning } from '../../../../src/stores/sqlite/files/daemon-lock.ts';
+import { modeOf, runNode, startNode, tempDir } from '../support.ts';
+
+/** Another process that holds the lock. */
+async function startDaemon(dataDir: string): Promise<ChildProcess> {
+  const child = startNode(`
+    import { acquireDaemonLock } from './src/stores/sqlite/files/daemon-lock.ts';
+    globalThis.lock = await acquireDaemonLock(${JSON.stringify(dataDir)});
+    console.log('holding');
+    setInterval(() => {}, 1000);`);
+  if (child.stdout === null) throw new Error('no stdout');
+  await once(child.stdout, 'data');
+  return child;
+}
+
+test('a second daemon on a data directory is refused and told which one', async () => {
+  const dataDir = tempDir();
+  await startDaemon(dataDir);
+  await expect(acquireDaemonLock(dataDir)).rejects.toMatchObject({
+    name: 'RankdError',
+    code: 'conflict',
+    message: expect.stringContaining(dataDir),
+    hint: expect.stringContaining('stop'),
+  });
+  expect(await isDaemonRunning(dataDir)).toBe(true);
+});
+
+test('kill -9 frees the data directory at once', async () => {
+  const dataDir = tempDir();
+  const daemon = await startDaemon(dataDir);
+  daemon.kill('SIGKILL');
+  await once(daemon, 'exit');
+  expect(await isDaemonRunning(dataDir)).toBe(false);
+  await using _lock = await acquireDaemonLock(dataDir);
+  expect(await isDaemonRunning(dataDir)).toBe(true);
+});
+
+test('looking at it from its own process does not give it away', async () => {
+  const dataDir = tempDir();
+  await using _lock = await acquireDaemonLock(dataDir);
+  expect(await isDaemonRunning(dataDir)).toBe(true);
+  await expect(acquireDaemonLock(dataDir)).rejects.toMatchObject({ code: 'conflict' });
+  const seen = await runNode(`
+    import { isDaemonRunning } from './src/stores/sqlite/files/daemon-lock.ts';
+    console.log(await isDaemonRunning(${JSON.stringify(dataDir)}));`);
+  expect(seen).toBe(true);
+});
+
+test('given back, it can be taken again; other directories are not concerned', async () => {
+  const [dataDir, elsewhere] = [tempDir(), tempDir()];
+  const lock = await acquireDaemonLock(dataDir);
+  await using _other = await acquireDaemonLock(elsewhere);
+  await lock[Symbol.asyncDispose]();
+  expect(await isDaemonRunning(dataDir)).toBe(false);
+  await using _again = await acquireDaemonLock(dataDir);
+  expect(await isDaemonRunning(elsewhere)).toBe(true);
+});
+
+test('the lock is one private file, made only by a daemon', async () => {
+  const dataDir = join(tempDir(), 'new');
+  expect(await isDaemonRunning(dataDir)).toBe(false);
+  await using _lock = await acquireDaemonLock(dataDir);
+  expect(readdirSync(dataDir)).toEqual(['daemon.lock']);
+  expect(modeOf(join(dataDir, 'daemon.lock'))).toBe('600');
+});
+
+test('another file under its name is told as such, not as a daemon that runs', async () => {
+  const dataDir = tempDir();
+  writeFileSync(join(dataDir, 'daemon.lock'), 'x'.repeat(5_000));
+  const other = { code: 'config_invalid', hint: expect.stringContaining('move it out') };
+  await expect(isDaemonRunning(dataDir)).rejects.toMatchObject(other);
+  await expect(acquireDaemonLock(dataDir)).rejects.toMatchObject(other);
+});

@@ -1,0 +1,76 @@
+import { cpSync, readdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { openStore } from '../../../../src/stores/open-store.ts';
+import { backUp } from '../../../../src/stores/sqlite/files/backup.ts';
+import { examineFile } from '../../../../src/stores/sqlite/files/examine.ts';
+import { restoreBackup } from '../../../../src/stores/sqlite/files/restore.ts';
+import { ManualClock } from '../../../support/manual-clock.ts';
+import { runNode, tempDir } from '../support.ts';
+
+const clock = new ManualClock();
+
+/** The calls that change what is in the data directory, beside SQLite's own work on the file that is not in place yet. */
+const calls = ['rmSync', 'openSync', 'fsyncSync', 'linkSync', 'renameSync'];
+
+/** Restores in a process of its own, and copies the data directory before each call: what is found where it was killed there. */
+async function snapshots({ dataDir, file }: { dataDir: string; file: string }): Promise<string[]> {
+  const folder = tempDir();
+  const made = await runNode<number>(`
+    import fs from 'node:fs';
+    import { syncBuiltinESMExports } from 'node:module';
+    let made = 0;
+    for (const name of ${JSON.stringify(calls)}) {
+      const original = fs[name];
+      fs[name] = (...args) => {
+        fs.cpSync(${JSON.stringify(dataDir)}, ${JSON.stringify(folder)} + '/' + made++, { recursive: true });
+        return original(...args);
+      };
+    }
+    syncBuiltinESMExports();
+    const { restoreBackup } = await import('./src/stores/sqlite/files/restore.ts');
+    restoreBackup(${JSON.stringify({ dataDir, file, by: 'cli:ann@host' })}, { now: () => 0 });
+    console.log(made);`);
+  return Array.from({ length: made }, (_, index) => join(folder, String(index)));
+}
+
+/** A data directory that a killed process left, with the new plan in its write-ahead log, and a backup with the old plan. */
+async function worn(): Promise<{ dataDir: string; file: string }> {
+  const [dataDir, left] = [tempDir(), tempDir()];
+  const file = join(tempDir(), 'backup.db');
+  const store = await openStore({ engine: 'sqlite', dataDir, clock });
+  backUp({ dataDir, file, mayReplace: false });
+  await store.updateWorkspace({ plan: 'free' }, 'cli:ann@host');
+  cpSync(dataDir, left, { recursive: true });
+  await store.close();
+  return { dataDir: left, file };
+}
+
+async function look(dataDir: string): Promise<{ plan: string; events: string[] }> {
+  const store = await openStore({ engine: 'sqlite', dataDir, clock });
+  const { plan } = await store.getWorkspace();
+  const events = (await store.listAudit({ limit: 9 })).map(({ action }) => action);
+  await store.close();
+  expect(examineFile(join(dataDir, 'rankd.db'))).toMatchObject({ damage: [], danglingRows: [] });
+  return { plan, events };
+}
+
+const before = { plan: 'free', events: ['workspace.plan'] };
+const after = { plan: 'top', events: ['database.restore'] };
+
+test('killed at any moment, a restore leaves the old or the new database, whole, and can be done again', async () => {
+  const at = await worn();
+  const moments = await snapshots(at);
+  const found = [];
+  for (const dataDir of moments) {
+    const copy = tempDir();
+    cpSync(dataDir, copy, { recursive: true });
+    found.push(await look(copy));
+    restoreBackup({ dataDir, file: at.file, by: 'cli:ann@host' }, clock);
+    expect(await look(dataDir)).toEqual(after);
+    expect(readdirSync(dataDir).filter((name) => /restoring/.test(name))).toEqual([]);
+  }
+  const swappedAt = found.findIndex(({ plan }) => plan === 'top');
+  expect(swappedAt).toBeGreaterThan(5);
+  expect(found).toEqual(found.map((_, index) => (index < swappedAt ? before : after)));
+});

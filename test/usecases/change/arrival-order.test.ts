@@ -1,0 +1,124 @@
+import { gzipSync } from 'node:zlib';
+import { expect, test, vi } from 'vitest';
+import { openRanking } from '../../../src/app.ts';
+import { deadlineIn, systemClock } from '../../../src/base/clock.ts';
+import { loadConfig } from '../../../src/config/load.ts';
+import { createPlatform } from '../../../src/platforms/create-platform.ts';
+import type { Clock, Platform } from '../../../src/ports/index.ts';
+import { changeRank } from '../../../src/usecases/change/change-rank.ts';
+import { messageOf, rankBody } from '../../support/answers.ts';
+import { openTestApp, place } from '../../support/open-test-app.ts';
+import { platformWith } from '../../support/platform-with.ts';
+import { rawAnswers } from '../../support/raw-answers.ts';
+
+const member = 1001;
+
+test('a change from the shell takes its turn among those of the daemon: earlier ones first, later ones after', async () => {
+  const written: number[] = [];
+  const allAsked = Promise.withResolvers<void>();
+  const shellClock = new CountingClock();
+  await using daemon = await openTestApp({
+    platform: (group) =>
+      platformWith(noting(group, written, allAsked.promise), {
+        getMember: async (userId, call) => {
+          // Between the first change and the second, the shell has its chance to go before it.
+          const seen = shellClock.sleeps;
+          while (written.length === 1 && shellClock.sleeps < seen + 2) await systemClock.sleep(5);
+          return group.getMember(userId, call);
+        },
+      }),
+  });
+  const key = await daemon.createKey();
+  const rank = (newRankId: number) =>
+    daemon.post(`/v1/ranker?placeid=${place}`, {
+      key,
+      body: { rankerName: 'A', rankerId: 0, rankeeName: 'B', rankeeId: member, newRankId },
+    });
+  const { config } = loadConfig({ flags: { 'platform.kind': 'simulated' }, env: {}, cwd: daemon.dataDir });
+  const group = await createPlatform({ config: config.platform, dataDir: daemon.dataDir, clock: systemClock });
+  await using shell = await openRanking({
+    config,
+    dataDir: daemon.dataDir,
+    overrides: { platform: noting(group, written, allAsked.promise), clock: shellClock },
+  });
+  // And behind the second, the third has its chance to go before the shell, which looks again only once it waits.
+  const daemonLooks = vi.spyOn(daemon.store, 'lookAhead');
+  const isThirdWaiting = () => daemonLooks.mock.settledResults.filter(({ value }) => !value.isNext).length > 1;
+  shellClock.goesOn = () => written.length < 2 || isThirdWaiting();
+
+  const inLine = (count: number) => {
+    const place = async () => (await shell.store.lookAhead({ rankeeId: member, holder: '' })).place;
+    return expect.poll(place, { interval: 5 }).toBe(count + 1);
+  };
+
+  // By role: 20 and 10 arrive at the daemon, then 50 at the shell, then 20 and 10 at the daemon again.
+  const first = rank(20);
+  await expect.poll(() => written.length, { interval: 5 }).toBe(1);
+  const second = rank(10);
+  await inLine(1);
+  const fromShell = changeFromShell(shell, 50);
+  await inLine(2);
+  const third = rank(20);
+  await inLine(3);
+  const fourth = rank(10);
+  await inLine(4);
+  allAsked.resolve();
+  const answers = await Promise.all([first, second, third, fourth]);
+
+  expect((await fromShell).change.state).toBe('applied');
+  expect(answers.map(({ status }) => status)).toEqual([200, 200, 200, 200]);
+  expect(written).toEqual([70020, 70010, 8589934642, 70020, 70010]);
+  await group.close();
+});
+
+async function changeFromShell(shell: Awaited<ReturnType<typeof openRanking>>, newRankId: number) {
+  using deadline = deadlineIn(shell.clock, shell.deadlineMs);
+  const request = { rankeeId: member, rankeeName: '', rankerId: 0, rankerName: 'operator', newRankId };
+  return changeRank(shell, { caller: { by: 'cli:ann@host', dryRun: false }, request }, deadline);
+}
+
+/** The real clock, which counts who sleeps; a sleep ends only where `goesOn` says so. */
+class CountingClock implements Clock {
+  sleeps = 0;
+  goesOn = () => true;
+  readonly now = systemClock.now;
+  readonly monotonic = systemClock.monotonic;
+
+  async sleep(ms: number, signal?: AbortSignal): Promise<void> {
+    this.sleeps += 1;
+    do await systemClock.sleep(ms, signal);
+    while (!this.goesOn());
+  }
+}
+
+/** A group that notes the roles given in order, and gives none before `begin`. */
+function noting(group: Platform, written: number[], begin: Promise<void>): Platform {
+  return platformWith(group, {
+    assignRole: async (change, call) => {
+      written.push(change.roleId);
+      await begin;
+      return group.assignRole(change, call);
+    },
+  });
+}
+
+test.each([
+  ['with an Idempotency-Key', { 'idempotency-key': 'one' }, (json: string) => json],
+  ['packed', { 'content-encoding': 'gzip' }, gzipSync],
+])('a request that comes %s is not overtaken by a plain one that arrives behind it', async (_how, headers, pack) => {
+  await using daemon = await openTestApp();
+  const key = await daemon.createKey();
+  const request = (newRankId: number, more = {}, packed: (json: string) => string | Buffer = (json) => json) => {
+    const body = packed(JSON.stringify(rankBody({ newRankId })));
+    const lines = { host: 'x', authorization: `Bearer ${key}`, 'content-length': Buffer.byteLength(body), ...more };
+    const head = Object.entries(lines).map(([name, value]) => `${name}: ${value}\r\n`);
+    return Buffer.concat([
+      Buffer.from(`POST /v1/ranker?placeid=${place} HTTP/1.1\r\n${head.join('')}\r\n`),
+      Buffer.from(body),
+    ]);
+  };
+  const asked = [request(50, headers, pack), request(10, { connection: 'close' })];
+  const [first, second] = await rawAnswers(daemon.url, Buffer.concat(asked));
+  expect(first && messageOf(first)).toMatch(/is now .*\(rank 50\)/);
+  expect(second && messageOf(second)).toMatch(/is now .*\(rank 10\), was .*\(rank 50\)/);
+});

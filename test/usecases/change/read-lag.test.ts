@@ -1,0 +1,92 @@
+import { expect, test } from 'vitest';
+import { openCloudHome } from '../../environment/open-cloud-home.ts';
+import { sampleRoles, sampleUsers } from '../../support/fake-open-cloud/index.ts';
+import { ModelWorld } from '../../tools/model-world.ts';
+
+const { trainee: userId } = sampleUsers;
+const { trainee, officer, captain } = sampleRoles;
+
+test('a second change is planned from what the first one left, though reads do not show it yet', async () => {
+  await using world = await ModelWorld.open();
+  world.fake.lagMs = 6_750;
+  expect(await world.ask({ userId, rank: 50 })).toMatchObject({ status: 200 });
+  expect(await world.ask({ userId, rank: 20 })).toMatchObject({ status: 200 });
+  expect(world.fake.group.held(userId)).toEqual([officer]);
+});
+
+test('a member who was just given another rank is not told to hold the old one, though reads still show it', async () => {
+  await using world = await ModelWorld.open();
+  world.fake.lagMs = 6_750;
+  expect(await world.ask({ userId, rank: 50 })).toMatchObject({ status: 200 });
+  expect(await world.ask({ userId, rank: 10 })).toMatchObject({ status: 200 });
+  expect(world.fake.group.held(userId)).toEqual([trainee]);
+});
+
+test('a read from before the last change is not believed either where many requests were refused since', async () => {
+  await using world = await ModelWorld.open();
+  world.fake.lagMs = 6_750;
+  expect(await world.ask({ userId, rank: 50 })).toMatchObject({ status: 200 });
+  for (let turn = 0; turn < 25; turn += 1)
+    expect(await world.ask({ userId, rank: 199 })).toMatchObject({ status: 400 });
+  expect(await world.ask({ userId, rank: 10 })).toMatchObject({ status: 200 });
+  expect(world.fake.group.held(userId)).toEqual([trainee]);
+});
+
+test('a step up or down begins from what the last change left, though reads do not show it yet', async () => {
+  await using system = await openCloudHome();
+  const { home, roblox } = system;
+  roblox.lagMs = 700;
+  for (const direction of ['promote', 'demote'])
+    expect((await home.here(['rank', direction, String(userId)])).code).toBe(0);
+  expect(roblox.group.held(userId)).toEqual([trainee]);
+});
+
+test('what somebody else changed since then is seen once reads can no longer lag', async () => {
+  await using world = await ModelWorld.open();
+  expect(await world.ask({ userId, rank: 50 })).toMatchObject({ status: 200 });
+  world.fake.group.setMember(userId, [officer]);
+  expect(await world.ask({ userId, rank: 10 })).toMatchObject({ status: 200 });
+  expect(world.fake.group.held(userId)).toEqual([trainee]);
+});
+
+test('a change after one that was put back does not begin from a state on the way', async () => {
+  await using world = await ModelWorld.open();
+  world.fake.lagMs = 1_000;
+  world.fake.faults.add({ operation: 'unassign', kind: 'status 403', roleId: trainee });
+  world.fake.faults.add({ operation: 'unassign', kind: 'slow', roleId: captain, delayMs: 60 });
+  expect(await world.ask({ userId, rank: 50 })).toMatchObject({ status: 403 });
+  expect(await world.ask({ userId, rank: 20 })).toMatchObject({ status: 200 });
+  expect(world.fake.group.held(userId)).toEqual([officer]);
+  expect(await world.settle()).toEqual([]);
+});
+
+test('a change that could not be put back at once is not taken for put back because reads still show it so', async () => {
+  await using world = await ModelWorld.open();
+  world.fake.lagMs = 6_750;
+  world.fake.faults.add({ operation: 'unassign', kind: 'status 403', times: 2 });
+  expect(await world.ask({ userId, rank: 50 })).toMatchObject({ status: 504 });
+  expect(await world.settle()).toEqual([]);
+  expect(world.fake.group.held(userId)).toEqual([trainee]);
+});
+
+test('a write whose answer tells nothing is not proven by a read from before the last change', async () => {
+  await using world = await ModelWorld.open();
+  const { fake } = world;
+  expect(await world.ask({ userId, rank: 50 })).toMatchObject({ status: 200 });
+  fake.expectNeverWithoutRole(userId);
+  fake.faults.add({ operation: 'assign', kind: 'body', body: aboutSomebodyElse });
+  fake.latencyMs = 800;
+  const asked = world.ask({ userId, rank: 10 });
+  await expect.poll(() => fake.journal.writes(userId).length, { interval: 1 }).toBe(3);
+  fake.lagMs = 6_750; // one of Roblox's machines may be further behind than the one that was asked before
+  expect(await asked).toMatchObject({ status: 504 });
+  expect(await world.settle()).toEqual([]);
+  expect(fake.group.held(userId)).toEqual([captain]);
+});
+
+const aboutSomebodyElse = JSON.stringify({
+  path: 'groups/700/memberships/MTAwMg',
+  user: 'users/1002',
+  role: `groups/700/roles/${officer}`,
+  roles: [`groups/700/roles/${officer}`],
+});

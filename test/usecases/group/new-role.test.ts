@@ -1,0 +1,46 @@
+import { expect, test } from 'vitest';
+import { codeOf } from '../../support/answers.ts';
+import { onOpenCloud, sampleRoles, sampleUsers } from '../../support/open-cloud-app.ts';
+
+const { trainee, officer } = sampleRoles;
+const { trainee: bob } = sampleUsers;
+
+test(
+  'a member who holds a role that was made a moment ago is not ranked as if it were not there',
+  onOpenCloud(async (system) => {
+    const { fake, clock } = system;
+    expect((await system.rank(bob)).status).toBe(200); // the roles are remembered from here on
+    clock.skip(1_000);
+    const known = fake.group.role(officer) ?? expect.fail('no such role');
+    const general = { ...known, id: known.id + 1, name: 'General', rank: 90 };
+    fake.group.roles.push(general);
+    fake.group.setMember(bob, [trainee, general.id]);
+    const writes = fake.journal.writes().length;
+    const early = await system.rank(bob);
+    expect(early).toMatchObject({ status: 503, headers: expect.objectContaining({ 'retry-after': '5' }) });
+    expect(fake.journal.writes()).toHaveLength(writes);
+    clock.skip(5_000);
+    expect((await system.rank(bob)).status).toBe(200);
+    expect(fake.group.held(bob)).not.toContain(general.id);
+  }),
+);
+
+test(
+  'a rank that was made after the roles were read is found, and a rank that nobody has does not make each request read them',
+  onOpenCloud(async (system) => {
+    const { fake, clock } = system;
+    expect((await system.rank(bob)).status).toBe(200); // the roles are remembered from here on
+    clock.skip(6_000);
+    const known = fake.group.role(officer) ?? expect.fail('no such role');
+    const general = { ...known, id: known.id + 1, name: 'General', rank: 90 };
+    fake.group.roles.push(general);
+    expect((await system.rank(bob, { newRankId: 90 })).status).toBe(200);
+    expect(fake.group.held(bob)).toEqual([general.id]);
+
+    const reads = fake.journal.requests('roles').length;
+    for (let asked = 0; asked < 3; asked += 1) {
+      expect(codeOf(await system.rank(bob, { newRankId: 91 }))).toBe('unknown_rank');
+    }
+    expect(fake.journal.requests('roles')).toHaveLength(reads);
+  }),
+);

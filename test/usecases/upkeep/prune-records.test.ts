@@ -1,0 +1,101 @@
+import { join } from 'node:path';
+import Database from 'better-sqlite3';
+import { expect, onTestFinished, test } from 'vitest';
+import { openStore } from '../../../src/stores/open-store.ts';
+import type { Ranking } from '../../../src/usecases/change/ranking.ts';
+import { verifyAudit } from '../../../src/usecases/history/verify-audit.ts';
+import { pruneRecords } from '../../../src/usecases/upkeep/prune-records.ts';
+import { newChange } from '../../contracts/store/samples.ts';
+import { tempDir } from '../../stores/sqlite/support.ts';
+import { ManualClock } from '../../support/manual-clock.ts';
+
+const hourMs = 3_600_000;
+const dayMs = 24 * hourMs;
+
+async function openForPruning(pauses: { cooldownMs?: number; rankerCooldownMs?: number } = {}) {
+  const dataDir = tempDir();
+  const clock = new ManualClock();
+  const store = await openStore({ engine: 'sqlite', dataDir, clock });
+  onTestFinished(() => store.close());
+  const needs = { store, clock, policy: { cooldownMs: 0, rankerCooldownMs: 0, ...pauses }, breaker: undefined };
+  const app = needs as unknown as Ranking; // what retention looks at
+  const stop = new AbortController();
+  const round = async (retention: { historyMs?: number; auditMs?: number }) => {
+    const done = pruneRecords(app, { historyMs: undefined, auditMs: undefined, ...retention }, stop.signal);
+    let isDone = false;
+    const end = () => {
+      isDone = true;
+    };
+    done.then(end, end);
+    while (!isDone) await clock.advance(100);
+    await done;
+  };
+  const keep = async (count: number, requestedAt: number) => {
+    for (let index = 0; index < count; index += 1) {
+      await store.recordChange(newChange({ rankeeId: index, state: 'refused', requestedAt, finishedAt: requestedAt }));
+    }
+  };
+  return { dataDir, clock, store, stop, round, keep };
+}
+
+test('a round removes all that is old enough in small steps, and the audit tells of it once', async () => {
+  const { store, clock, round, keep } = await openForPruning();
+  await keep(700, clock.now() - 40 * dayMs);
+  await keep(3, clock.now() - dayMs);
+  await clock.advance(100 * dayMs);
+  await keep(3, clock.now() - dayMs);
+  await round({ historyMs: 30 * dayMs, auditMs: 30 * dayMs });
+  expect(await store.listChanges({ limit: 999 })).toHaveLength(3);
+  const events = await store.listAudit({ limit: 9 });
+  expect(events.map(({ by, action, detail }) => [by, action, detail['removed']])).toEqual([
+    ['daemon', 'audit.prune', 703],
+    ['daemon', 'history.prune', 703],
+    ...events.slice(2).map(() => [expect.any(String), 'rank.refused', undefined]),
+  ]);
+  expect(events).toHaveLength(5);
+  expect(await verifyAudit({ store })).toMatchObject({ breakCount: 0, anchor: { id: 703 } });
+});
+
+test('nothing is removed unless it is asked for, and nothing is told where nothing was', async () => {
+  const { store, clock, round, keep } = await openForPruning();
+  await keep(2, clock.now() - 4_000 * dayMs);
+  await clock.advance(4_000 * dayMs);
+  await round({});
+  await round({ historyMs: 9_000 * dayMs, auditMs: 9_000 * dayMs });
+  expect(await store.listChanges({ limit: 9 })).toHaveLength(2);
+  expect(await store.listAudit({ limit: 9 })).toHaveLength(2);
+});
+
+test.each([
+  ['idempotency keys', {}, 24],
+  ['a cooldown', { cooldownMs: 72 * hourMs }, 72],
+  ["a ranker's cooldown", { rankerCooldownMs: 72 * hourMs }, 72],
+])('what %s still looks at is kept, however short history.keep is', async (_, pauses, hours) => {
+  const { store, clock, round, keep } = await openForPruning(pauses);
+  const requestedAt = clock.now() - (hours - 1) * hourMs;
+  await keep(1, clock.now() - (hours + 1) * hourMs);
+  await keep(1, requestedAt);
+  await round({ historyMs: hourMs });
+  expect(await store.listChanges({ limit: 9 })).toMatchObject([{ requestedAt }]);
+});
+
+test('a round that is stopped tells how far it came', async () => {
+  const { store, clock, stop, keep, round } = await openForPruning();
+  await keep(900, clock.now() - 40 * dayMs);
+  const aborted = clock.sleep(50).then(() => stop.abort());
+  await round({ historyMs: dayMs });
+  await aborted;
+  expect(await store.listChanges({ limit: 999 })).toHaveLength(600);
+  expect(await store.listAudit({ limit: 1 })).toMatchObject([{ action: 'history.prune', detail: { removed: 300 } }]);
+});
+
+test('retention leaves an audit alone that somebody has edited', async () => {
+  const { dataDir, store, clock, round } = await openForPruning();
+  for (const subject of ['a', 'b', 'c']) await store.appendAudit({ by: 'daemon', action: 'x', subject, detail: {} });
+  const hand = new Database(join(dataDir, 'rankd.db'));
+  hand.exec("DROP TRIGGER audit_is_never_edited; UPDATE audit_events SET subject = 'z' WHERE id = 2");
+  hand.close();
+  await clock.advance(9 * dayMs);
+  await expect(round({ auditMs: dayMs })).rejects.toMatchObject({ code: 'conflict', hint: 'rankd audit verify' });
+  expect(await store.listAudit({ limit: 9 })).toHaveLength(3);
+});

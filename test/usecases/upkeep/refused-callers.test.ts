@@ -1,0 +1,38 @@
+import { expect, test } from 'vitest';
+import { RankdError } from '../../../src/base/errors.ts';
+import type { AuditEvent } from '../../../src/core/model.ts';
+import { openTestApp, type TestApp } from '../../support/open-test-app.ts';
+
+test('refusals are written to the audit in sums by code and reason', async () => {
+  await using app = await openTestApp();
+  const { refused } = app.app;
+  for (const internal of ['one', 'other', 'one']) refused.count(new RankdError('invalid_key', 'No.', { internal }));
+  refused.count(new RankdError('missing_authorization', 'No.'));
+  await refused.flush(app.app);
+  await refused.flush(app.app);
+  const sums = (await refusalsIn(app)).map(({ subject, detail }) => [subject, detail]);
+  expect(sums).toHaveLength(3);
+  expect(sums).toEqual(
+    expect.arrayContaining([
+      ['invalid_key', { reason: 'one', count: 2 }],
+      ['invalid_key', { reason: 'other', count: 1 }],
+      ['missing_authorization', { reason: '', count: 1 }],
+    ]),
+  );
+});
+
+test('whoever makes up places with a key that is accepted can not fill the audit: the first ten are told apart, the rest are one sum', async () => {
+  await using app = await openTestApp();
+  const key = await app.createKey();
+  for (let placeid = 1001; placeid <= 1030; placeid += 1) await app.post('/v1/apikey', { key, body: { placeid } });
+  await app.app.refused.flush(app.app);
+  const told = (await refusalsIn(app)).map(({ detail }) => detail);
+  expect(told).toHaveLength(11);
+  const { id } = (await app.store.findKey('main')) ?? expect.fail('there is no key');
+  expect(told).toContainEqual({ reason: `${id}, place 1001`, count: 1 });
+  expect(told).toContainEqual({ reason: 'other reasons', count: 20 });
+});
+
+async function refusalsIn({ store }: TestApp): Promise<AuditEvent[]> {
+  return (await store.listAudit({ limit: 100 })).filter(({ action }) => action === 'caller.refused');
+}
