@@ -1,6 +1,3 @@
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { afterEach, beforeEach, describe } from 'vitest';
 import { ManualClock } from '../support/manual-clock.ts';
 import { auditContract } from './store/audit.ts';
@@ -11,26 +8,26 @@ import { keyContract } from './store/keys.ts';
 import { lineContract } from './store/line.ts';
 import { presentedContract } from './store/presented.ts';
 import { retentionContract } from './store/retention.ts';
-import type { OpenStore, StoreCase } from './store/store-case.ts';
+import type { StoreCase, TestDatabase } from './store/store-case.ts';
 import { whitelistContract } from './store/whitelist.ts';
 import { workspaceContract } from './store/workspace.ts';
 
-/** The promises of the Store port. Every engine passes them. */
-export function storeContract(name: string, open: OpenStore): void {
+/** The promises of the Store port. Every engine passes them, each test on a database of its own. */
+export function storeContract(name: string, createDatabase: () => Promise<TestDatabase>): void {
   describe(name, () => {
     const at = {} as StoreCase;
-    let dataDir: string;
+    let database: TestDatabase;
 
     beforeEach(async () => {
-      dataDir = mkdtempSync(join(tmpdir(), 'rankd-store-'));
+      database = await createDatabase();
       at.clock = new ManualClock();
-      at.store = await open({ dataDir, clock: at.clock });
-      at.other = await open({ dataDir, clock: at.clock });
+      at.store = await database.open(at.clock);
+      at.other = await database.open(at.clock);
     });
 
     afterEach(async () => {
       await Promise.all([at.store.close(), at.other.close()]);
-      rmSync(dataDir, { recursive: true });
+      await database[Symbol.asyncDispose]();
     });
 
     workspaceContract(at);

@@ -50,7 +50,7 @@ export function declaredKeyContract(at: StoreCase): void {
       expect(await at.store.listEntries({})).toMatchObject([{ placeId: 42, note: '', declaredIn: 'rankd.yaml:5' }]);
     });
 
-    test('declared once more as they are write no audit, wherever they stand in the file now', async () => {
+    test('declared once more as they are write no audit, wherever the configuration declares them now', async () => {
       await declare(declaration('main', places(1, 2)));
       const before = await audited();
       expect(before).toEqual(['key.declare key_main', 'whitelist.add 1', 'whitelist.add 2']);

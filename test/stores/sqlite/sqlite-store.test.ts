@@ -1,5 +1,15 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { openStore } from '../../../src/stores/open-store.ts';
 import { storeContract } from '../../contracts/store-contract.ts';
 
-storeContract('SqliteStore', (options) => openStore({ engine: 'sqlite', ...options }));
-storeContract('SqliteStore of a daemon', (options) => openStore({ engine: 'sqlite', ...options, isServed: true }));
+for (const [name, isServed] of Object.entries({ SqliteStore: false, 'SqliteStore of a daemon': true })) {
+  storeContract(name, async () => {
+    const dataDir = mkdtempSync(join(tmpdir(), 'rankd-store-'));
+    return {
+      open: (clock) => openStore({ engine: 'sqlite', dataDir, clock, isServed }),
+      [Symbol.asyncDispose]: async () => rmSync(dataDir, { recursive: true }),
+    };
+  });
+}
