@@ -1,10 +1,10 @@
 import { RankdError } from '../base/errors.ts';
 import { roleTitle } from './describe.ts';
 import type { ActingAccount, Role } from './model.ts';
-import { heldRoles } from './role-plan.ts';
+import { heldRoles } from './role-scheme.ts';
 import type { PolicyCase } from './rules/rule.ts';
 
-/** The acting account, from the roles it holds; all of them, as permissions add up. */
+/** The acting account, judged by all the roles it holds, as permissions add up. */
 export function actingAccount(
   { userId, ownerId }: Pick<ActingAccount, 'userId' | 'ownerId'>,
   held: Role[],
@@ -17,38 +17,38 @@ export function actingAccount(
 }
 
 /**
- * Whether the account can give this role and take it away; where it is not known who acts, the platform decides. Roblox lets an account
- * manage only members and roles strictly below its own highest rank; the owner reaches every role.
+ * True if the account can give this role and take it away. If it is not known who acts, the platform decides. Roblox lets an
+ * account manage only members and roles strictly below its own highest rank; the owner can manage every role.
  * Source: Roblox help on group ranks, and the announcement of several roles per member (March 2026).
  */
 export function reaches(acting: ActingAccount | undefined, { rank }: Role): boolean {
   return acting === undefined || acting.userId === acting.ownerId || rank < acting.rank;
 }
 
-/** How it stands in the group, for the operator's eyes. */
+/** The account's position in the group, for the operator. */
 export function standingWords(acting: ActingAccount): string {
   if (isOutsider(acting)) return 'not a member of the group';
   return acting.userId === acting.ownerId ? 'the owner' : `rank ${acting.rank}`;
 }
 
-/** True where it is not a member of the group. */
+/** True if the account is not a member of the group. */
 export function isOutsider({ userId, ownerId, rank }: ActingAccount): boolean {
   return rank === 0 && userId !== ownerId;
 }
 
-/** The owner and the acting account are never ranked: nobody can, and it needs no call to know. */
+/** The refusal to rank the owner or the acting account. Nobody can do that, and it takes no call to know. */
 export function refusalOfUntouchable(rankeeId: number, acting: ActingAccount | undefined): RankdError | undefined {
   if (rankeeId === acting?.ownerId) return refusalOfOwner(rankeeId);
   if (rankeeId !== acting?.userId) return undefined;
   return untouchable(`Member ${rankeeId} is the account rankd acts with; Roblox lets nobody change their own rank.`);
 }
 
-/** Of who turns out to hold the owner's role, where the platform did not say who owns the group. */
+/** The refusal to rank the owner. Also used if only the member's role shows who owns the group. */
 export function refusalOfOwner(rankeeId: number): RankdError {
   return untouchable(`Member ${rankeeId} owns the group; an owner's rank can't be changed.`);
 }
 
-/** What the member holds and is to hold has to be in reach. */
+/** The refusal if the acting account can't manage the new role, or one that the member holds. */
 export function refusalAboveActing({ acting, request, scheme, plan }: PolicyCase): RankdError | undefined {
   const held = heldRoles(scheme.roles, { userId: request.rankeeId, roleIds: plan.goal.from });
   const involved = [...held, plan.target].find((role) => !reaches(acting, role));
@@ -59,7 +59,7 @@ export function refusalAboveActing({ acting, request, scheme, plan }: PolicyCase
   return aboveActing(`${what} not below rank ${acting.rank} of the account rankd acts with (${acting.userId}).`);
 }
 
-/** Of an account that has to join before anything else. */
+/** The refusal if the acting account is not a member of the group. */
 export function refusalOfOutsider({ userId }: ActingAccount): RankdError {
   const message =
     `The account rankd acts with (${userId}) is not a member of the group. ` +

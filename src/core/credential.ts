@@ -1,7 +1,7 @@
 import { RankdError } from '../base/errors.ts';
 import type { Credential } from './model.ts';
 
-/** Why nothing can be changed with this credential; `undefined` where it serves, or where the platform does not say. */
+/** Why nothing can be changed with this credential; `undefined` if it works or the platform does not say. */
 export function refusalOfCredential({ state, canWrite }: Credential): RankdError | undefined {
   if (state !== 'valid') return credentialError(`is ${state}`);
   return canWrite === false ? credentialError('lacks the scope group:write for this group') : undefined;

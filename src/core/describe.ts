@@ -1,8 +1,9 @@
 import { shorten } from '../base/shorten.ts';
 import type { RankChange, RankRequest, Role } from './model.ts';
-import { isCounted, type RolePlan, type RoleScheme } from './role-plan.ts';
+import type { RolePlan } from './role-plan.ts';
+import { isCounted, type RoleScheme } from './role-scheme.ts';
 
-/** How messages name a member: `Sam (1001)`, or `Member 1001` where the caller gave no name. */
+/** How messages name a member: `Sam (1001)`, or `Member 1001` if the caller gave no name. */
 export function memberTitle({ rankeeName, rankeeId }: Pick<RankRequest, 'rankeeName' | 'rankeeId'>): string {
   return rankeeName === '' ? `Member ${rankeeId}` : `${shorten(rankeeName, 40)} (${rankeeId})`;
 }
@@ -12,7 +13,7 @@ export function roleTitle({ name, rank }: Pick<Role, 'name' | 'rank'>): string {
   return `${shorten(name, 40)} (rank ${rank})`;
 }
 
-/** What the caller of an applied change is told. */
+/** The message for the caller of an applied change. */
 export function successMessage(request: RankRequest, scheme: RoleScheme, plan: RolePlan): string {
   const who = memberTitle(request);
   if (plan.steps.length === 0) return `${who} already is ${roleTitle(plan.target)}.`;
@@ -20,11 +21,11 @@ export function successMessage(request: RankRequest, scheme: RoleScheme, plan: R
   const highest = held.filter((role) => role.rank === plan.rankBefore);
   const old = highest.findLast((role) => role.id !== plan.target.id);
   if (old !== undefined) return `${who} is now ${roleTitle(plan.target)}, was ${roleTitle(old)}.`;
-  // It was the highest of the ladder before: what changes is what is held below it.
+  // The target was the member's highest role before, so only roles below it are taken away.
   return `${who} is still ${roleTitle(plan.target)}, without the ladder's lower roles.`;
 }
 
-/** What is kept of a change that put roles back. */
+/** The message that is kept with a change that put roles back. */
 export function restoredMessage(
   request: Pick<RankRequest, 'rankeeName' | 'rankeeId'>,
   { scheme, plan, between }: { scheme: RoleScheme; plan: RolePlan; between: RankChange[] },

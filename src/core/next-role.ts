@@ -1,11 +1,11 @@
 import { RankdError } from '../base/errors.ts';
 import type { Direction, Member, Role } from './model.ts';
-import { givableRoles, heldRoles, highestRank, type RoleScheme, resolveTarget } from './role-plan.ts';
+import { givableRoles, heldRoles, highestRank, type RoleScheme, resolveTarget } from './role-scheme.ts';
 import { isNamed } from './rules/touched-roles.ts';
 
 /**
- * The role that a member gets with the next rank up or down, locked ones passed over. Throws `rank_not_allowed` at the end, and
- * `ambiguous_rank`.
+ * The role that a member gets with the next rank up or down. Locked roles are skipped. Throws `rank_not_allowed` if there is no
+ * further rank, and `ambiguous_rank`.
  */
 export function nextRole(scheme: RoleScheme, member: Member, step: Direction, lockedRoles: number[]): Role {
   const rank = highestRank(scheme, heldRoles(scheme.roles, member));
@@ -15,7 +15,7 @@ export function nextRole(scheme: RoleScheme, member: Member, step: Direction, lo
   throw new RankdError('rank_not_allowed', `Member ${member.userId} already has the ${end} rank that can be given.`);
 }
 
-/** The rung next to `rank`, one `up` or `down`; `undefined` at the end. Throws `ambiguous_rank`. */
+/** The next rung above or below `rank`; `undefined` if there is none. Throws `ambiguous_rank`. */
 export function neighbour(
   scheme: RoleScheme,
   { rank, direction }: { rank: number; direction: 'up' | 'down' },
@@ -28,7 +28,7 @@ export function neighbour(
   return twin === undefined ? target : resolveTarget(scheme, nearest);
 }
 
-/** The roles to go up and down by, ascending by rank. Locked ones are none: nobody could ever stand on them to go on. */
+/** The roles that members go up and down by, ascending by rank. A locked role is no rung: nobody could get onto it or off it. */
 export function rungs(scheme: RoleScheme, lockedRoles: number[]): Role[] {
   return givableRoles(scheme).filter((role) => !isNamed(role, lockedRoles));
 }

@@ -9,7 +9,7 @@ export interface Step {
   roleId: number;
 }
 
-/** The writes from one set of roles to the other. Giving comes first: no moment leaves the member without a role. */
+/** The writes that lead from one set of roles to the other. Roles are given first, so that the member is never without one. */
 export function steps({ from, to }: Goal): Step[] {
   return [
     ...to.filter((id) => !from.includes(id)).map((roleId): Step => ({ kind: 'assign', roleId })),
@@ -17,24 +17,24 @@ export function steps({ from, to }: Goal): Step[] {
   ];
 }
 
-/** The same way back. */
+/** The way back. */
 export function reversed({ from, to }: Goal): Goal {
   return { from: to, to: from };
 }
 
-/** True where `seen` (role ids) shows the step's effect. */
+/** True if `seen` (role ids) shows the effect of the step. */
 export function hasTakenEffect(step: Step, seen: number[]): boolean {
   return seen.includes(step.roleId) === (step.kind === 'assign');
 }
 
 /**
- * What is left to do for a member seen with `seen`; roles the goal does not touch do not count. `undefined` where the member
- * is in none of the states on the way: somebody else has changed these roles since.
+ * The steps that are left for a member seen with the roles `seen` (ids). Roles that the goal does not touch don't count.
+ * `undefined` if the member is in none of the states on the way: somebody else has changed these roles since.
  */
 export function stepsLeft(goal: Goal, seen: number[]): Step[] | undefined {
   const all = steps(goal);
   const left = all.filter((step) => !hasTakenEffect(step, seen));
-  const gaveNotAll = left.some((step) => step.kind === 'assign');
-  const tookSome = all.some((step) => step.kind === 'unassign' && hasTakenEffect(step, seen));
-  return gaveNotAll && tookSome ? undefined : left;
+  const isMissingSome = left.some((step) => step.kind === 'assign');
+  const hasLostSome = all.some((step) => step.kind === 'unassign' && hasTakenEffect(step, seen));
+  return isMissingSome && hasLostSome ? undefined : left;
 }

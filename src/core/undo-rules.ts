@@ -4,10 +4,10 @@ import { protectedMembers } from './rules/protected-members.ts';
 import { ceiling, floor, lockedRoles } from './rules/ranks.ts';
 import type { PolicyCase } from './rules/rule.ts';
 
-/** What may be touched at all holds for an undo too; who asks, how often and how far at once does not. */
+/** Rules on what may be changed at all hold for an undo too. Rules on who asks, how often and how far at once do not. */
 const rulesThatHold = [ceiling, floor, lockedRoles, protectedMembers];
 
-/** Why these roles may not be put back, or `undefined`. */
+/** Why these roles may not be put back; `undefined` if they may. */
 export function refusalOfUndo(
   of: Pick<PolicyCase, 'policy' | 'request' | 'scheme' | 'plan' | 'acting'>,
 ): RankdError | undefined {

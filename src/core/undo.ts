@@ -1,22 +1,22 @@
 import type { RankChange } from './model.ts';
 
-/** What taking changes of one member back means. */
+/** What it means to undo changes of one member. */
 export type Undoing =
-  /** Put back the roles from before `earliest`; `between` are changes that are not selected and go with it. */
+  /** The roles from before `earliest` are put back. That also undoes `between`, changes that are not selected. */
   | { kind: 'put_back'; earliest: RankChange; between: RankChange[]; undoId: string | undefined }
-  /** Every selected change is taken back already, by the undo `undoId`. */
+  /** Every selected change has been undone already, by the undo `undoId`. */
   | { kind: 'already'; undoId: string | undefined }
-  /** The newest change that counts is not a selected one. */
+  /** The newest change that counts is not selected. */
   | { kind: 'changed_since'; by: RankChange };
 
-/** True for a change that left other roles than it found. */
+/** True if the change left the member with other roles than before. */
 export function tookEffect({ state, dryRun, rolesBefore, rolesAfter }: RankChange): boolean {
   return state === 'applied' && !dryRun && rolesBefore.join() !== rolesAfter.join();
 }
 
 /**
- * `timeline` is what took effect on the member, newest first, reaching back to the oldest selected change and to all that
- * its undos took back. An undo that is not selected itself counts together with what it took back: as if nothing of it had been.
+ * `timeline` holds the changes that took effect on the member, newest first. It reaches back to the oldest selected change and to
+ * every change that its undos took back. An undo that is not selected cancels out with the changes that it took back: neither counts.
  */
 export function undoing(timeline: RankChange[], isSelected: (change: RankChange) => boolean): Undoing {
   const { live, undoId } = liveChanges(timeline, isSelected);
@@ -29,7 +29,7 @@ export function undoing(timeline: RankChange[], isSelected: (change: RankChange)
   return { kind: 'put_back', earliest, between, undoId };
 }
 
-/** What is left of the timeline without what was taken back; `undoId`: the newest undo that took a selected change back. */
+/** The timeline without the changes that were undone. `undoId` is the newest undo that took back a selected change. */
 function liveChanges(
   timeline: RankChange[],
   isSelected: (change: RankChange) => boolean,

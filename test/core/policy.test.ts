@@ -3,7 +3,8 @@ import type { RankdError } from '../../src/base/errors.ts';
 import { refusalAboveActing, refusalOfUntouchable } from '../../src/core/acting-account.ts';
 import type { ActingAccount, Direction, KeyRules, RankRequest, Role } from '../../src/core/model.ts';
 import { policyRules } from '../../src/core/policy.ts';
-import { type RoleScheme, rolePlan } from '../../src/core/role-plan.ts';
+import { rolePlan } from '../../src/core/role-plan.ts';
+import type { RoleScheme } from '../../src/core/role-scheme.ts';
 import { mustVerifyRanker, refusalOfRanker } from '../../src/core/rules/rankers.ts';
 import type { Policy, PolicyCase } from '../../src/core/rules/rule.ts';
 

@@ -1,23 +1,20 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { RankdError } from '../../src/base/errors.ts';
+import { resolveLadder } from '../../src/core/ladder.ts';
+import { listRoles } from '../../src/core/list-roles.ts';
 import type { Member, Role, RoleKind } from '../../src/core/model.ts';
 import { neighbour } from '../../src/core/next-role.ts';
+import { isReached, restorePlan, rolePlan, takesAway } from '../../src/core/role-plan.ts';
 import {
   givableRoles,
   heldRoles,
   highestRank,
-  isReached,
-  listRoles,
   nameForRequest,
   type RoleScheme,
-  resolveLadder,
   resolveTarget,
-  restorePlan,
   roleIds,
-  rolePlan,
-  takesAway,
-} from '../../src/core/role-plan.ts';
+} from '../../src/core/role-scheme.ts';
 import type { Step } from '../../src/core/steps.ts';
 import { arbitraryRankCase, arbitraryRoles, baseOf, customsOf, type RankCase } from '../support/arbitrary-group.ts';
 

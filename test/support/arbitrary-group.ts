@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import type { Member, Role } from '../../src/core/model.ts';
-import type { RoleScheme } from '../../src/core/role-plan.ts';
+import type { RoleScheme } from '../../src/core/role-scheme.ts';
 
 /** A member of a group, and a role that may be asked for: the base role, or a custom one (of the ladder, if there is one). */
 export interface RankCase {

@@ -1,7 +1,8 @@
 import type { Command } from 'commander';
 import { isOutsider, reaches, standingWords } from '../../core/acting-account.ts';
+import { listRoles } from '../../core/list-roles.ts';
 import type { ActingAccount, Role } from '../../core/model.ts';
-import { givableRoles, listRoles } from '../../core/role-plan.ts';
+import { givableRoles } from '../../core/role-scheme.ts';
 import type { Policy } from '../../core/rules/rule.ts';
 import { isNamed } from '../../core/rules/touched-roles.ts';
 import type { Cli } from '../cli.ts';

@@ -4,7 +4,7 @@ import { deadlineIn } from '../../base/clock.ts';
 import { type ErrorCode, RankdError } from '../../base/errors.ts';
 import { roleTitle } from '../../core/describe.ts';
 import { directions, type RankRequest } from '../../core/model.ts';
-import { heldRoles, highestRank, type RoleScheme } from '../../core/role-plan.ts';
+import { heldRoles, highestRank, type RoleScheme } from '../../core/role-scheme.ts';
 import type { CallContext } from '../../ports/index.ts';
 import type { ChangeCommand } from '../../usecases/change/change-command.ts';
 import { errorOf } from '../../usecases/change/change-outcome.ts';

@@ -1,8 +1,9 @@
 import type { Config } from '../../config/config.ts';
 import { isOutsider, reaches, standingWords } from '../../core/acting-account.ts';
 import { refusalOfCredential } from '../../core/credential.ts';
+import { listRoles } from '../../core/list-roles.ts';
 import type { ActingAccount, Role } from '../../core/model.ts';
-import { givableRoles, listRoles } from '../../core/role-plan.ts';
+import { givableRoles } from '../../core/role-scheme.ts';
 import { strayNames } from '../../core/rules/touched-roles.ts';
 import type { CallContext } from '../../ports/index.ts';
 import type { Ranking } from '../../usecases/change/ranking.ts';

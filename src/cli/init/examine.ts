@@ -2,7 +2,7 @@ import { isRankdError, RankdError } from '../../base/errors.ts';
 import { isOutsider, reaches, refusalOfOutsider, standingWords } from '../../core/acting-account.ts';
 import { refusalOfCredential } from '../../core/credential.ts';
 import type { ActingAccount, Credential, Group, Role } from '../../core/model.ts';
-import { givableRoles } from '../../core/role-plan.ts';
+import { givableRoles } from '../../core/role-scheme.ts';
 import type { CallContext } from '../../ports/index.ts';
 import type { Ranking } from '../../usecases/change/ranking.ts';
 

@@ -1,5 +1,5 @@
+import { listRoles } from '../../core/list-roles.ts';
 import type { Role } from '../../core/model.ts';
-import { listRoles } from '../../core/role-plan.ts';
 import type { Cli } from '../cli.ts';
 import { isAgreed } from './questions.ts';
 

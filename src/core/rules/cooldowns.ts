@@ -14,7 +14,7 @@ export const cooldown: PolicyRule = {
   },
 };
 
-/** Without a player behind it, a change has no ranker whose pace could be held back. */
+/** A change that no player asked for has no ranker, so it has no such cooldown. */
 export const rankerCooldown: PolicyRule = {
   name: 'ranker cooldown',
   refusal({ policy, request, sinceRankersLastChangeMs }) {
@@ -34,7 +34,7 @@ export interface RankersPace {
   sinceLastChangeMs: number | undefined;
 }
 
-/** The refusal of a change that comes too soon after the ranker's last one. */
+/** The refusal of a change that comes too soon after the ranker's last change. */
 export function refusalOfRankersPace({ rankerId, cooldownMs, sinceLastChangeMs }: RankersPace): RankdError | undefined {
   const retryAfterMs = msLeft(cooldownMs, sinceLastChangeMs);
   if (retryAfterMs === 0) return undefined;
@@ -45,7 +45,7 @@ export function refusalOfRankersPace({ rankerId, cooldownMs, sinceLastChangeMs }
   );
 }
 
-/** Negative: the clock was set back. Then the cooldown counts as over rather than lasting for hours. */
+/** `sinceMs` is negative if the clock was set back. The cooldown then counts as over, as it could otherwise last for hours. */
 function msLeft(cooldownMs: number, sinceMs = Number.POSITIVE_INFINITY): number {
   return sinceMs < 0 ? 0 : Math.max(0, cooldownMs - sinceMs);
 }

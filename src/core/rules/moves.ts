@@ -32,7 +32,7 @@ export const steps: PolicyRule = {
   },
 };
 
-/** `undefined` where the highest rank stays what it is. */
+/** `undefined` if the highest rank stays the same. */
 function directionOf({ rankBefore, rankAfter }: RolePlan): Direction | undefined {
   if (rankAfter === rankBefore) return undefined;
   return rankAfter > rankBefore ? 'promote' : 'demote';

@@ -1,6 +1,6 @@
 import { RankdError } from '../../base/errors.ts';
 import { roleTitle } from '../describe.ts';
-import { heldRoles } from '../role-plan.ts';
+import { heldRoles } from '../role-scheme.ts';
 import type { PolicyRule } from './rule.ts';
 import { isNamed } from './touched-roles.ts';
 

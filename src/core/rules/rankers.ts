@@ -1,7 +1,7 @@
 import { RankdError } from '../../base/errors.ts';
 import { roleTitle } from '../describe.ts';
 import type { Role } from '../model.ts';
-import { heldRoles } from '../role-plan.ts';
+import { heldRoles } from '../role-scheme.ts';
 import type { PolicyCase, PolicyRule } from './rule.ts';
 
 export const selfRank: PolicyRule = {
@@ -22,7 +22,7 @@ export const selfRank: PolicyRule = {
   },
 };
 
-/** What can be told of a ranker from the request alone: that it names a player, and another one than the rankee. */
+/** What the request alone shows: it must name a player as ranker, and not the rankee. */
 export const namedRanker: PolicyRule = {
   name: 'ranker',
   refusal(of) {
@@ -36,14 +36,14 @@ export const namedRanker: PolicyRule = {
   },
 };
 
-/** True where the ranker's own rank is to be read before the change. */
+/** True if the ranker's own rank must be read before the change. */
 export function mustVerifyRanker(of: PolicyCase): boolean {
   return of.policy.rankerCheck === 'verify' && !speaksForItself(of);
 }
 
 /**
- * What the roles that the ranker was seen to hold (`undefined`: no member) say against the change. All roles count, on both
- * sides, as they do for Roblox itself; the group's owner reaches every role.
+ * The refusal if the ranker's roles (`undefined`: no member) do not allow the change. As on Roblox itself, all roles of both
+ * members count, and the group's owner can manage every role.
  */
 export function refusalOfRanker(of: PolicyCase, rankersRoles: Role[] | undefined): RankdError | undefined {
   const { policy, request, scheme, plan, acting } = of;
@@ -65,7 +65,7 @@ export function refusalOfRanker(of: PolicyCase, rankersRoles: Role[] | undefined
   return notAllowed(`Ranker ${rankerId} has rank ${rank}, not above ${what}: policy.ranker_check is verify.`, hint);
 }
 
-/** True where no player is behind the change: the operator's own, or a game's that may rank by itself. */
+/** True if no player has to be behind the change: the operator asks, or a game that may rank by itself. */
 function speaksForItself({ key, request }: PolicyCase): boolean {
   if (key === undefined) return request.rankerId === 0;
   return key.isSystem === true && (request.rankerId === 0 || request.rankerId === request.rankeeId);

@@ -13,7 +13,7 @@ export const ceiling: PolicyRule = {
   },
 };
 
-/** Both ends of a change must be within reach: a member below the floor is not raised to it either. */
+/** Both ends of a change must be at or above the floor: a member below it is not raised to it either. */
 export const floor: PolicyRule = {
   name: 'floor',
   refusal(of) {
@@ -40,7 +40,7 @@ export const lockedRoles: PolicyRule = {
   },
 };
 
-/** A bound, and what to tell whoever meets it. */
+/** A bound, and what to tell a caller who meets it. */
 interface Bound {
   rank: number;
   setBy: string;

@@ -1,6 +1,7 @@
 import type { RankdError } from '../../base/errors.ts';
 import type { ActingAccount, KeyRules, RankRequest } from '../model.ts';
-import type { RolePlan, RoleScheme } from '../role-plan.ts';
+import type { RolePlan } from '../role-plan.ts';
+import type { RoleScheme } from '../role-scheme.ts';
 
 /** The group owner's rules. Roles are named by rank number or role id. */
 export interface Policy {
@@ -12,9 +13,9 @@ export interface Policy {
   /** `adjacent`: only to the next rank up or down. */
   steps: 'any' | 'adjacent';
   selfRank: 'allow' | 'deny';
-  /** `claimed`: the request names another player; `verify`: who also ranks above the rankee, as the platform shows it. */
+  /** `claimed`: the request must name another player. `verify`: that player must also rank above the rankee on the platform. */
   rankerCheck: 'off' | 'claimed' | 'verify';
-  /** Asked of the ranker with `verify`. */
+  /** The least rank that a ranker must have with `verify`. */
   minRankerRank: number;
   /** Between two changes of one rankee. */
   cooldownMs: number;
@@ -30,16 +31,16 @@ export interface PolicyCase {
   request: RankRequest;
   scheme: RoleScheme;
   plan: RolePlan;
-  /** `undefined` where the platform does not say who acts; then it refuses by itself. */
+  /** `undefined` if the platform does not say who acts. Then it refuses by itself what the account may not do. */
   acting: ActingAccount | undefined;
-  /** Milliseconds since the rankee's last applied change; `undefined` where there is none. */
+  /** Milliseconds since the rankee's last applied change; `undefined` if there is none. */
   sinceLastChangeMs: number | undefined;
-  /** Milliseconds since the last change that this ranker made; `undefined` where there is none. */
+  /** Milliseconds since the last change that this ranker made; `undefined` if there is none. */
   sinceRankersLastChangeMs: number | undefined;
 }
 
 export interface PolicyRule {
   name: string;
-  /** The refusal, or `undefined` where the rule has nothing against the change. */
+  /** The refusal; `undefined` if the rule allows the change. */
   refusal(of: PolicyCase): RankdError | undefined;
 }

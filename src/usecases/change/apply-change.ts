@@ -1,6 +1,7 @@
 import type { RankdError } from '../../base/errors.ts';
 import type { RankChange } from '../../core/model.ts';
-import { heldRoles, isReached, type RoleScheme, roleIds } from '../../core/role-plan.ts';
+import { isReached } from '../../core/role-plan.ts';
+import { heldRoles, type RoleScheme, roleIds } from '../../core/role-scheme.ts';
 import type { Step } from '../../core/steps.ts';
 import type { CallContext } from '../../ports/index.ts';
 import { carryOut } from './carry-out.ts';

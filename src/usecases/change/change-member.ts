@@ -45,8 +45,8 @@ export async function changeMember<Answer>(
     if ('answer' in decided) return decided.answer;
     // For every write of it: a change is not begun that could not be carried to its end.
     const kinds = decided.intent.steps.map(({ kind }) => kind);
-    using room = await app.platform.reserveRoom(kinds, call);
-    const done = await begun(app, { intent: decided.intent, after: latestId }, { ...call, room });
+    using reservation = await app.platform.reserve(kinds, call);
+    const done = await begun(app, { intent: decided.intent, after: latestId }, { ...call, reservation });
     if (done !== 'conflict') return done;
   }
 }

@@ -1,5 +1,5 @@
 import type { Member, RankChange } from '../../core/model.ts';
-import { heldRoles, roleIds } from '../../core/role-plan.ts';
+import { heldRoles, roleIds } from '../../core/role-scheme.ts';
 import type { CallContext } from '../../ports/index.ts';
 import type { Ranking } from './ranking.ts';
 

@@ -1,8 +1,9 @@
 import { isRankdError, RankdError } from '../../base/errors.ts';
 import { actingAccount } from '../../core/acting-account.ts';
 import { refusalOfCredential } from '../../core/credential.ts';
+import { resolveLadder } from '../../core/ladder.ts';
 import type { ActingAccount, Member, Role } from '../../core/model.ts';
-import { heldRoles, type RoleScheme, resolveLadder, resolveTarget } from '../../core/role-plan.ts';
+import { heldRoles, type RoleScheme, resolveTarget } from '../../core/role-scheme.ts';
 import { withShare } from '../../ports/call-context.ts';
 import type { CallContext, Clock, Platform } from '../../ports/index.ts';
 import { Remembered } from './remembered.ts';

@@ -1,0 +1,26 @@
+import { shorten } from '../base/shorten.ts';
+import type { Role } from './model.ts';
+
+/** How many bytes of UTF-8 a list may take in a message. */
+const maxBytes = 900;
+
+/** e.g. `1 (Member), 10 (Officer)`. */
+export function listRoles(roles: Role[]): string {
+  return listWithin(roles.map((role) => `${role.rank} (${shorten(role.name, 32)})`));
+}
+
+/** e.g. `70010 (Trainee), 70011 (Cadet)`. */
+export function listRoleIds(roles: Role[]): string {
+  return listWithin(roles.map((role) => `${role.id} (${shorten(role.name, 32)})`));
+}
+
+/** As many items as there is room for, and how many more there are. */
+function listWithin(items: string[]): string {
+  let bytes = 0;
+  const shown = items.filter((item) => {
+    bytes += Buffer.byteLength(item) + 2;
+    return bytes <= maxBytes;
+  });
+  const more = items.length - shown.length;
+  return shown.join(', ') + (more > 0 ? ` and ${more} more` : '');
+}
