@@ -30,7 +30,7 @@ export function watchedPlatform(platform: Platform, meters: Meters, clock: Pick<
       noteCredential(meters, credential);
       return credential;
     },
-    reserveRoom: (kinds, call) => platform.reserveRoom(kinds, call),
+    reserve: (kinds, call) => platform.reserve(kinds, call),
     pace: () => platform.pace(),
     close: () => platform.close(),
   };

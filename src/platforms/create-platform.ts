@@ -35,8 +35,8 @@ async function seedOf(groupFile: string | undefined) {
 }
 
 /**
- * Each group file has a database of its own. A shared one would be filled anew as soon as a configuration names another file, also one
- * that a daemon then refuses, or has yet to take up: the group that it goes on with would be gone.
+ * Each group file has its own database. A shared one would be overwritten as soon as a configuration names another file, even if
+ * the daemon then refuses that configuration or has not loaded it yet: the group that it still works with would be gone.
  */
 function databaseOf(groupFile: string | undefined): string {
   if (groupFile === undefined) return 'simulated-group.db';

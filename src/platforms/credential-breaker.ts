@@ -1,28 +1,28 @@
+import { doubling } from '../base/back-off.ts';
 import { isRankdError, type RankdError } from '../base/errors.ts';
 import { refusalOfCredential } from '../core/credential.ts';
 import type { Credential, Group, Member, Role } from '../core/model.ts';
 import { withShare } from '../ports/call-context.ts';
-import type { CallContext, Clock, Pace, Platform, RoleWrite, Room, WriteKind } from '../ports/index.ts';
+import type { CallContext, Clock, Pace, Platform, Reservation, RoleWrite, WriteKind } from '../ports/index.ts';
 
-const firstProbeMs = 10_000;
-const maxProbeMs = 60_000;
-/** What the platform said of the credential holds for so long where a single write was turned away. */
+const probeAfterMs = doubling(10_000, 60_000);
+/** How long the platform's word on the credential counts when a single write is refused. */
 const checkLifeMs = 10_000;
-/** Of the time a call has left: it goes on where the check can't be made. */
+/** The share of a call's time that a check may take: the call goes on without it. */
 const checkShare = 0.25;
 
 export interface CredentialBreakerOptions {
   platform: Platform;
   clock: Clock;
-  /** Told when the credential is found dead, or dead for another reason, and once (`undefined`) when it works again. */
+  /** Called when the credential is found dead or dead for another reason, and with `undefined` when it works again. */
   report: (dead: RankdError | undefined) => void;
 }
 
 /**
- * A platform that stops calling once its credential is dead: every call is refused at once with `platform_credential`, and
- * now and then one of them asks the platform whether the credential works again; where the platform can't say, that call is
- * the trial. A write that is turned away may be about one member alone: it stops the others only where the platform says
- * that the credential is dead.
+ * A platform behind a circuit breaker, which opens when the credential is dead: every call is then refused at once with
+ * `platform_credential`, except that now and then one of them asks the platform whether the credential works again. If the
+ * platform can't say, that call is tried. A refused write may be about one member only, so it opens the breaker only if the
+ * platform says that the credential is dead.
  */
 export class CredentialBreaker implements Platform {
   readonly readLagMs: number;
@@ -30,11 +30,11 @@ export class CredentialBreaker implements Platform {
   readonly #clock: Clock;
   readonly #report: CredentialBreakerOptions['report'];
   #latest: Credential | undefined;
-  /** On `Clock.monotonic()`: until then what the platform said of the credential need not be asked again. */
+  /** Until then (on `Clock.monotonic()`) the platform's word on the credential counts. */
   #knownUntil = 0;
   #open: { error: RankdError; probeAt: number } | undefined;
-  /** Grows with every probe, until a call has gone through: a check may pass though calls are still turned away. */
-  #waitMs = firstProbeMs;
+  /** Probes since a call last succeeded: the check of a credential can pass while calls are still refused. */
+  #probes = 0;
 
   constructor({ platform, clock, report }: CredentialBreakerOptions) {
     this.readLagMs = platform.readLagMs;
@@ -43,12 +43,12 @@ export class CredentialBreaker implements Platform {
     this.#report = report;
   }
 
-  /** Why nothing is called at present; `undefined` while the credential works. */
+  /** Why all calls are refused at present; `undefined` while the credential works. */
   get dead(): RankdError | undefined {
     return this.#open?.error;
   }
 
-  /** What the platform said of the credential when it was last asked. */
+  /** What the platform last said of the credential. */
   get latest(): Credential | undefined {
     return this.#latest;
   }
@@ -65,8 +65,8 @@ export class CredentialBreaker implements Platform {
     return this.#read(call, () => this.#platform.getMember(userId, call));
   }
 
-  reserveRoom(kinds: WriteKind[], call: CallContext): Promise<Room> {
-    return this.#platform.reserveRoom(kinds, call);
+  reserve(kinds: WriteKind[], call: CallContext): Promise<Reservation> {
+    return this.#platform.reserve(kinds, call);
   }
 
   assignRole(change: RoleWrite, call: CallContext): Promise<Member> {
@@ -77,7 +77,7 @@ export class CredentialBreaker implements Platform {
     return this.#write(call, () => this.#platform.unassignRole(change, call));
   }
 
-  /** Between two probes a dead credential is not asked about again: throws why it is dead. */
+  /** Throws why the credential is dead without asking the platform, if it is and the next probe is not due. */
   async checkCredential(call: CallContext): Promise<Credential> {
     const open = this.#open;
     if (open !== undefined) {
@@ -116,14 +116,14 @@ export class CredentialBreaker implements Platform {
     } catch (error) {
       const now = this.#clock.monotonic();
       if (isRankdError(error, 'platform_credential') && now >= this.#knownUntil) {
-        this.#knownUntil = now + checkLifeMs; // whoever is turned away meanwhile need not ask as well
+        this.#knownUntil = now + checkLifeMs; // other refused writes need not ask as well
         await this.#ask(call);
       }
       throw error;
     }
   }
 
-  /** Refused at once while the credential is dead; what goes through nevertheless shows that it works again. */
+  /** Refuses at once while the credential is dead. A call that is tried all the same and succeeds shows that it works again. */
   async #tried<T>(call: CallContext, work: () => Promise<T>): Promise<T> {
     const isDead = this.#open !== undefined;
     if (isDead) {
@@ -132,11 +132,11 @@ export class CredentialBreaker implements Platform {
     }
     const done = await work();
     if (isDead) this.#close();
-    else if (this.#open === undefined) this.#waitMs = firstProbeMs;
+    else if (this.#open === undefined) this.#probes = 0;
     return done;
   }
 
-  /** Why the credential is of no use; `undefined` where it is, or where the platform does not say. */
+  /** Why the credential is of no use; `undefined` if it works or the platform does not say. */
   async #ask(call: CallContext): Promise<RankdError | undefined> {
     try {
       return refusalOfCredential(
@@ -154,8 +154,8 @@ export class CredentialBreaker implements Platform {
   }
 
   #nextProbe(): number {
-    const probeAt = this.#clock.monotonic() + this.#waitMs;
-    this.#waitMs = Math.min(this.#waitMs * 2, maxProbeMs);
+    const probeAt = this.#clock.monotonic() + probeAfterMs(this.#probes);
+    this.#probes += 1;
     return probeAt;
   }
 

@@ -31,5 +31,5 @@ export const groupDescription = z.strictObject(
   'must hold a group: name, id, roles, owner, acting_account, members',
 );
 
-/** A group as a person writes it down: roles by rank (up to 255) or id (above), the obvious left out. */
+/** A group as a person writes it: members name roles by rank (up to 255) or id (above), and what every group has can be left out. */
 export type GroupDescription = z.output<typeof groupDescription>;

@@ -7,7 +7,7 @@ import { toSeed } from './group-seed.ts';
 import type { GroupSeed } from './simulated-group.ts';
 
 interface Problem {
-  /** Where in the document, as keys and list positions. */
+  /** Keys and list positions that lead to it. */
   path: Array<string | number>;
   what: string;
 }
@@ -46,7 +46,7 @@ function read(file: string): string {
   }
 }
 
-/** The document as plain data. An alias without an anchor, or one that multiplies without end, shows only here. */
+/** The document as plain data. Only this finds an alias without an anchor, or one that expands without end. */
 function plain(document: Document, file: string): unknown {
   try {
     return document.toJS();
@@ -78,7 +78,7 @@ function invalid(told: string[]): RankdError {
   return new RankdError('config_invalid', what, { hint: 'correct the group file and start rankd again' });
 }
 
-/** Where the value at `path` begins, or the nearest thing around it that is there. */
+/** Where the value at `path` begins. If there is none, where the nearest value around it begins. */
 function offsetOf(document: Document, path: Problem['path']): number {
   for (let length = path.length; length > 0; length -= 1) {
     const node = document.getIn(path.slice(0, length), true);

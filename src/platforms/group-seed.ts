@@ -2,12 +2,12 @@ import type { Member, Role, RoleKind } from '../core/model.ts';
 import type { GroupDescription } from './group-description.ts';
 import type { GroupSeed } from './simulated-group.ts';
 
-/** Notes a problem at a place of the description, so that all are told at once. */
+/** Notes a problem at a path of the description. All problems are reported at once. */
 export type Complain = (path: Array<string | number>, what: string) => void;
 
 /**
- * Completes a description: the guest role (rank 0), the base role (the one marked `base`, else that of rank 1), the
- * owner's role (rank 255), and role ids (10000 + rank). The result counts only where nothing was complained of.
+ * Completes a description: the guest role (rank 0), the base role (the one marked `base`, otherwise the one of rank 1), the
+ * owner's role (rank 255) and role ids (10000 + rank). Use the result only if nothing was complained about.
  */
 export function toSeed(group: GroupDescription, complain: Complain): GroupSeed {
   const roles = completeRoles(group, complain);
@@ -43,7 +43,7 @@ function completeRoles(group: GroupDescription, complain: Complain): Role[] {
   return [...missingRoles(group, roles), ...roles];
 }
 
-/** Where in the list the base role is; -1 where it is left out. */
+/** The index of the base role in the list; -1 if it is left out. */
 function baseOf({ roles }: GroupDescription, complain: Complain): number {
   const marked = roles.flatMap((role, index) => (role.base === true ? [index] : []));
   for (const index of marked.slice(1)) complain(['roles', index, 'base'], 'marks a second base role; a group has one');
@@ -113,7 +113,7 @@ function withOwner({ owner }: GroupDescription, roles: Role[], members: Member[]
   return [...others, { userId: owner, roleIds: [...new Set([...listed, ...ownerRoleIds])] }];
 }
 
-/** Stays the same when roles are added or moved; above 255, where ranks end. */
+/** The id does not change when other roles are added or moved. It is above 255, where ranks end. */
 function idFor(rank: number): number {
   return 10_000 + rank;
 }

@@ -1,21 +1,19 @@
 import { isRankdError, RankdError } from '../base/errors.ts';
 import type { Credential, Group, Member, Role } from '../core/model.ts';
 import { withShare } from '../ports/call-context.ts';
-import type { CallContext, Clock, Pace, Platform, RoleWrite, Room, WriteKind } from '../ports/index.ts';
+import type { CallContext, Clock, Pace, Platform, Reservation, RoleWrite, WriteKind } from '../ports/index.ts';
 import { UpstreamClient } from './upstream/client.ts';
-import { HeldRoom } from './upstream/held-room.ts';
-import { type Operation, openGates } from './upstream/operations.ts';
+import { type Gates, type Operation, openGates, WriteReservation } from './upstream/operations.ts';
 import { unavailable } from './upstream/platform-error.ts';
-import type { RateGate } from './upstream/rate-gate.ts';
 import {
   type ListedRole,
   type Page,
-  readBaseRoleId,
-  readCredential,
-  readGroup,
-  readMember,
-  readMemberPage,
-  readRolePage,
+  parseBaseRoleId,
+  parseCredential,
+  parseGroup,
+  parseMembership,
+  parseMembershipPage,
+  parseRolePage,
 } from './upstream/resources.ts';
 import { needsFlag, withKinds } from './upstream/role-kinds.ts';
 import type { UpstreamTuning } from './upstream/tuning.ts';
@@ -33,21 +31,21 @@ export interface OpenCloudOptions {
 }
 
 export interface OpenCloudTuning extends UpstreamTuning {
-  /** How long the public role list may keep the role list waiting at most. */
+  /** How long the role list waits for the public role list at most. */
   publicRolesTimeoutMs: number;
 }
 
-/** Of the time a call has left: most groups' roles can be told without the public list. */
+/** The share of a call's time that the public role list may take: most groups' roles can be told without it. */
 const legacyShare = 0.25;
-/** How long it is not asked again after it was in vain: where it can't be reached, only now and then a call waits for it. */
+/** How long it is not asked again after it did not answer, so that only few calls wait for it. */
 const legacyRestMs = 300_000;
 
-/** A group has at most 40 roles, two pages: more pages than this are a fault. */
+/** A group has at most 40 roles, which is two pages. More pages than this are a fault. */
 const maxPages = 50;
 
 /** A group on Roblox, through Open Cloud v2 and an API key that acts as the account that owns it. */
 export class OpenCloudPlatform implements Platform {
-  /** Reads have been seen to lag a write by up to 6.75 s. */
+  /** Reads have been seen to lag behind a write by up to 6.75 s. */
   readonly readLagMs = 8_000;
   readonly #groupId: number;
   readonly #apiKey: string;
@@ -55,13 +53,13 @@ export class OpenCloudPlatform implements Platform {
   readonly #publicRolesTimeoutMs: number;
   readonly #openCloud: UpstreamClient;
   readonly #legacy: UpstreamClient;
-  readonly #gates: Record<Operation, RateGate>;
-  /** Never changes while the group exists, so it is asked for once. */
+  readonly #gates: Gates;
+  /** It never changes while the group exists, so it is read once. */
   #flaggedBaseId: number | undefined;
-  /** On `Clock.monotonic()`: until then the public list is asked only where the role list can't do without it. */
+  /** Until then (on `Clock.monotonic()`) the public list is read only if the role list can't do without it. */
   #legacyRestsUntil = 0;
 
-  /** Throws `config_invalid` where `apiKey` can't be a key. */
+  /** Throws `config_invalid` if `apiKey` can't be a key. */
   constructor({
     groupId,
     apiKey,
@@ -81,7 +79,7 @@ export class OpenCloudPlatform implements Platform {
   }
 
   group(call: CallContext): Promise<Group> {
-    return this.#get({ operation: 'group', path: '', read: readGroup }, call);
+    return this.#get({ operation: 'group', path: '', parse: parseGroup }, call);
   }
 
   async roles(call: CallContext): Promise<Role[]> {
@@ -92,22 +90,14 @@ export class OpenCloudPlatform implements Platform {
 
   async getMember(userId: number, call: CallContext): Promise<Member | undefined> {
     const path = `/memberships?filter=${encodeURIComponent(`user == 'users/${userId}'`)}`;
-    for await (const [member] of this.#pages({ operation: 'memberships', path, read: readMemberPage }, call)) {
+    for await (const [member] of this.#pages({ operation: 'memberships', path, parse: parseMembershipPage }, call)) {
       if (member !== undefined) return sameUser(member, userId, 'platform_rejected');
     }
     return undefined;
   }
 
-  async reserveRoom(kinds: WriteKind[], { lane, ...call }: CallContext): Promise<Room> {
-    const room = new HeldRoom();
-    const deadlineAt = call.deadlineAt - this.#openCloud.shortestTryMs;
-    try {
-      for (const kind of kinds) room.hold(this.#gates[kind], { deadlineAt, lane });
-      return room;
-    } catch (busy) {
-      room[Symbol.dispose]();
-      throw busy;
-    }
+  async reserve(kinds: WriteKind[], { lane, deadlineAt }: CallContext): Promise<Reservation> {
+    return new WriteReservation(this.#gates, kinds, { lane, deadlineAt: deadlineAt - this.#openCloud.shortestTryMs });
   }
 
   assignRole(change: RoleWrite, call: CallContext): Promise<Member> {
@@ -118,7 +108,7 @@ export class OpenCloudPlatform implements Platform {
     return this.#write('unassign', change, call);
   }
 
-  /** Sends the key in the body alone: as a header, a dead one would be turned away before anybody looked at it. */
+  /** Sends the key in the body only: with a dead key in the header, Roblox would refuse the request before looking at the body. */
   async checkCredential(call: CallContext): Promise<Credential> {
     const request = {
       gate: this.#gates.introspect,
@@ -126,7 +116,7 @@ export class OpenCloudPlatform implements Platform {
       path: '/api-keys/v1/introspect',
       body: { apiKey: this.#apiKey },
       isAnonymous: true,
-      read: (json: unknown) => readCredential(json, this.#groupId),
+      parse: (json: unknown) => parseCredential(json, this.#groupId),
     } as const;
     return this.#openCloud.request(request, call).catch((error): Credential => {
       if (isRankdError(error, 'platform_credential')) return { state: 'invalid' };
@@ -138,30 +128,30 @@ export class OpenCloudPlatform implements Platform {
     return Object.entries(this.#gates).map(([operation, gate]) => ({ operation, ...gate.pace() }));
   }
 
-  /** Nothing to release: each call ends by its own deadline, and idle connections do not hold the process. */
+  /** There is nothing to release: each call ends by its own deadline, and idle connections don't keep the process alive. */
   async close(): Promise<void> {}
 
   async #write(operation: WriteKind, { userId, roleId }: RoleWrite, call: CallContext): Promise<Member> {
     const gate = this.#gates[operation];
     const request = {
       gate,
-      promised: call.room instanceof HeldRoom ? call.room.take(gate) : undefined,
+      slot: call.reservation instanceof WriteReservation ? call.reservation.take(gate) : undefined,
       method: 'POST',
       path: `/cloud/v2/groups/${this.#groupId}/memberships/${userId}:${operation}Role`,
       body: { role: `groups/${this.#groupId}/roles/${roleId}` },
       isWrite: true,
-      read: readMember,
+      parse: parseMembership,
     } as const;
     return sameUser(await this.#openCloud.request(request, call), userId, 'outcome_unknown');
   }
 
-  #get<T>({ operation, path, read }: Reading<T>, call: CallContext): Promise<T> {
-    const request = { gate: this.#gates[operation], path: `/cloud/v2/groups/${this.#groupId}${path}`, read };
+  #get<T>({ operation, path, parse }: Read<T>, call: CallContext): Promise<T> {
+    const request = { gate: this.#gates[operation], path: `/cloud/v2/groups/${this.#groupId}${path}`, parse };
     return this.#openCloud.request({ ...request, method: 'GET' }, call);
   }
 
-  /** All pages of a list. The other parameters stay the same on every page, or Open Cloud refuses the token. */
-  async *#pages<T>({ path, ...rest }: Reading<Page<T>>, call: CallContext): AsyncGenerator<T[]> {
+  /** All pages of a list. The other parameters must be the same for every page, or Open Cloud refuses the token. */
+  async *#pages<T>({ path, ...rest }: Read<Page<T>>, call: CallContext): AsyncGenerator<T[]> {
     let pagePath = path;
     for (let page = 0; page < maxPages; page += 1) {
       const { items, nextPageToken } = await this.#get({ ...rest, path: pagePath }, call);
@@ -175,11 +165,11 @@ export class OpenCloudPlatform implements Platform {
     );
   }
 
-  /** A role that moves while the pages are read can come twice. No group is without roles. */
+  /** A role that moves while the pages are read can come twice. A group without roles does not exist. */
   async #listRoles(call: CallContext): Promise<ListedRole[]> {
     const roles = new Map<number, ListedRole>();
     for await (const page of this.#pages(
-      { operation: 'roles', path: '/roles?maxPageSize=20', read: readRolePage },
+      { operation: 'roles', path: '/roles?maxPageSize=20', parse: parseRolePage },
       call,
     )) {
       for (const role of page) roles.set(role.id, role);
@@ -188,7 +178,7 @@ export class OpenCloudPlatform implements Platform {
     return [...roles.values()];
   }
 
-  /** For a role list that does without: takes a part of the time that is left, and none for a while after it was in vain. */
+  /** For a role list that can do without: takes a share of the time left, and none for a while after it got no answer. */
   async #tryFlaggedBase(call: CallContext): Promise<number | undefined> {
     if (this.#clock.monotonic() < this.#legacyRestsUntil) return undefined;
     const flaggedBaseId = await this.#askFlaggedBase(withShare(call, { clock: this.#clock, share: legacyShare }));
@@ -196,21 +186,21 @@ export class OpenCloudPlatform implements Platform {
     return flaggedBaseId;
   }
 
-  /** The role that the public list flags as base; `undefined` where it can't be had. */
+  /** The id of the role that the public list marks as base; `undefined` if the list does not answer. */
   #askFlaggedBase(call: CallContext): Promise<number | undefined> {
     const deadlineAt = Math.min(call.deadlineAt, this.#clock.monotonic() + this.#publicRolesTimeoutMs);
     const path = `/v1/groups/${this.#groupId}/roles`;
     return this.#legacy
-      .request({ gate: this.#gates.publicRoles, method: 'GET', path, read: readBaseRoleId }, { ...call, deadlineAt })
+      .request({ gate: this.#gates.publicRoles, method: 'GET', path, parse: parseBaseRoleId }, { ...call, deadlineAt })
       .catch(() => undefined);
   }
 }
 
-interface Reading<T> {
+interface Read<T> {
   operation: Operation;
-  /** Below the group's. */
+  /** Below the group's path. */
   path: string;
-  read(json: unknown): T;
+  parse(json: unknown): T;
 }
 
 /** An answer about somebody else proves nothing about the member asked for. */

@@ -1,8 +1,8 @@
 import type { GroupSeed } from './simulated-group.ts';
 
 /**
- * The group of a rankd that has none configured. Made up: its name says so, its member ids are easy to type, and some of
- * its ids are above 2^32, as real ones are.
+ * The group that rankd uses if none is configured. It is made up, and its name says so. Its member ids are easy to type, and
+ * some ids are above 2^32, as real ones are.
  */
 export const sampleGroup: GroupSeed = {
   id: 1,

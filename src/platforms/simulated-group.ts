@@ -4,15 +4,15 @@ import { codeOf } from '../base/error-code.ts';
 import { RankdError } from '../base/errors.ts';
 import type { Member, Role } from '../core/model.ts';
 
-/** The group that a simulation starts from. Every id is at most 2^53-1. */
+/** The group that a simulation starts with. Every id is at most 2^53-1. */
 export interface GroupSeed {
   id: number;
   name: string;
-  /** A member who holds the owner role; absent where nobody owns the group. */
+  /** A member who holds the owner role; absent if nobody owns the group. */
   ownerId?: number;
   /** The account that rankd acts as. */
   actingUserId: number;
-  /** The guest and the base role among them, and the owner role where there is an owner. */
+  /** Includes the guest and the base role, and the owner role if there is an owner. */
   roles: Role[];
   /** Owner and acting account included. Everyone holds the base role, listed or not. */
   members: Member[];
@@ -21,7 +21,7 @@ export interface GroupSeed {
 /** Marks an SQLite file as a simulated group: `rksg`. */
 const applicationId = 0x726b7367;
 
-/** How long a call waits for another process to finish its write, in milliseconds. It holds up the event loop. */
+/** How long a call waits for another process to finish its write, in milliseconds. The wait blocks the event loop. */
 const busyTimeoutMs = 1000;
 
 const anId = `BETWEEN 1 AND ${Number.MAX_SAFE_INTEGER}`;
@@ -51,8 +51,8 @@ const schema = `
 `;
 
 /**
- * Opens or makes a simulated group's file (mode 0600; its folder must exist). The file is filled from `seed` when it is
- * new, and filled anew when it was filled from another seed; else what was written to it stays.
+ * Opens or creates the file of a simulated group (mode 0600; its folder must exist). The file is filled from `seed` if it is
+ * new or was filled from another seed. Otherwise what was written to it stays.
  * Throws `config_invalid` for a file that is something else, and SQLite's own errors.
  */
 export function openGroup(file: string, seed: GroupSeed): Database.Database {
@@ -70,7 +70,7 @@ export function openGroup(file: string, seed: GroupSeed): Database.Database {
   }
 }
 
-/** SQLite gives its -wal and -shm files the mode of the main file, so that one is made before SQLite makes it. */
+/** SQLite gives its -wal and -shm files the mode of the main file, so the main file is created before SQLite does it. */
 function createPrivate(file: string): void {
   try {
     // never opens a file that exists: closing it again would drop the locks of this process's other handles on it
@@ -93,7 +93,7 @@ function refuseOtherFile(db: Database.Database, file: string): void {
   });
 }
 
-/** SQLite does not wait where two processes make this switch at the same moment, on a new file: so this does. */
+/** SQLite does not wait if two processes make this switch on a new file at the same moment, so this function does. */
 function useWal(db: Database.Database): void {
   const pauseMs = 10;
   for (let waitedMs = 0; ; waitedMs += pauseMs) {
@@ -132,7 +132,7 @@ function fill(db: Database.Database, seed: GroupSeed): void {
   }
 }
 
-/** Changes with the group and with the tables that keep it, but not with who acts on it. */
+/** Changes if the group or the schema of its tables changes, but not if another account acts on it. */
 function seedText({ actingUserId: _, ...group }: GroupSeed): string {
   return JSON.stringify([schema, group]);
 }

@@ -1,13 +1,13 @@
 import type Database from 'better-sqlite3';
 import { isRankdError, RankdError } from '../base/errors.ts';
 import type { Credential, Group, Member, Role } from '../core/model.ts';
-import type { CallContext, Pace, Platform, RoleWrite, Room } from '../ports/index.ts';
+import type { CallContext, Pace, Platform, Reservation, RoleWrite } from '../ports/index.ts';
 import { type GroupSeed, openGroup } from './simulated-group.ts';
 
 /**
- * A group without Roblox, kept in an SQLite file that the CLI and the daemon share: what one process writes, the other
- * reads next. Refuses what the real platform refuses. Beside the port's errors every call can throw `store_unavailable`:
- * nothing was written then.
+ * A group without Roblox, in an SQLite file that the CLI and the daemon share: each sees at once what the other writes. It
+ * refuses what the real platform refuses. Besides the port's errors every call can throw `store_unavailable`: nothing was
+ * written then.
  */
 export class SimulatedPlatform implements Platform {
   readonly readLagMs = 0;
@@ -20,8 +20,8 @@ export class SimulatedPlatform implements Platform {
   }
 
   /**
-   * Opens or makes the file, whose folder must exist. What was written to the group stays until another `seed` is given,
-   * which replaces it. Throws `store_unavailable`, and `config_invalid` for a file that is another database.
+   * Opens or creates the file, whose folder must exist. What was written to the group stays until it is opened with another
+   * `seed`, which replaces it. Throws `store_unavailable`, and `config_invalid` for a file that is another database.
    */
   static open({ file, seed }: { file: string; seed: GroupSeed }): SimulatedPlatform {
     return orUnavailable(() => new SimulatedPlatform(openGroup(file, seed), seed.actingUserId));
@@ -45,7 +45,7 @@ export class SimulatedPlatform implements Platform {
   }
 
   /** There is no budget. */
-  async reserveRoom(): Promise<Room> {
+  async reserve(): Promise<Reservation> {
     return { [Symbol.dispose]: () => undefined };
   }
 
@@ -57,7 +57,7 @@ export class SimulatedPlatform implements Platform {
     return this.#write(change, call, 'DELETE FROM held_roles WHERE user_id = ? AND role_id = ?');
   }
 
-  /** Always valid; it may write where the acting account is in the group. */
+  /** Always valid. It may write if the acting account is in the group. */
   async checkCredential(call: CallContext): Promise<Credential> {
     const userId = this.#actingUserId;
     return answer(call, () => ({ state: 'valid', userId, canWrite: this.#held(userId).length > 0 }));
@@ -99,7 +99,7 @@ export class SimulatedPlatform implements Platform {
     return role;
   }
 
-  /** Only what ranks strictly below the acting account's highest role can be touched: never itself, its peers, the owner. */
+  /** Only what ranks strictly below the acting account's highest role can be changed: never itself, its peers or the owner. */
   #refuseAboveActor(what: string, rank: number): void {
     const ceiling = highestRank(this.#held(this.#actingUserId));
     if (rank < ceiling) return;
@@ -109,7 +109,7 @@ export class SimulatedPlatform implements Platform {
     );
   }
 
-  /** Every role held, base role included; none where the user is not in the group. One statement, so one moment. */
+  /** Every role held, base role included; none if the user is not in the group. It is one statement, so it sees one moment. */
   #held(userId: number): Array<Pick<Role, 'id' | 'rank'>> {
     const query = `
       SELECT role.id, role.rank FROM members AS member JOIN roles AS role ON role.kind = 'base'

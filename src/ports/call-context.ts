@@ -1,26 +1,26 @@
 import { type Clock, deadlineIn } from '../base/clock.ts';
 
-/** What bounds a platform call: when to give up, and whose turn it uses. */
+/** The bounds of a platform call: when it gives up, and on whose behalf it spends the platform's budget. */
 export interface CallContext {
   signal: AbortSignal;
-  /** The moment on `Clock.monotonic()` after which the answer is of no use, in milliseconds. */
+  /** The answer is of no use after this moment (milliseconds on `Clock.monotonic()`). */
   deadlineAt: number;
-  /** Calls of one lane are first come, first served; lanes share the platform's budget fairly. */
+  /** Calls of one lane are first come, first served. Lanes share the platform's budget fairly. */
   lane: string;
-  /** What is kept for the writes of this call, where something is. */
-  room?: Room;
+  /** The room in the budget that was reserved for the writes of this call. */
+  reservation?: Reservation;
 }
 
-/** Room for writes: each that is sent with it (`CallContext.room`) uses up its share. Dispose it to give back what is left. */
-export type Room = Disposable;
+/** Room in the platform's budget for a number of writes. Each write sent with it uses up its part. Dispose it to release the rest. */
+export type Reservation = Disposable;
 
-/** What bounds the calls of a lane that give up `ms` milliseconds from now. Dispose it to release its timer. */
+/** The bounds of calls that give up `ms` milliseconds from now. Dispose it to release its timer. */
 export function callWithin(clock: Clock, ms: number, lane: string): CallContext & Disposable {
   const { at, ...deadline } = deadlineIn(clock, ms);
   return { ...deadline, deadlineAt: at, lane };
 }
 
-/** The call with a share (0..1) of the time it has left, for what it can do without. */
+/** The same call with only a share (0..1) of the time it has left: for something the caller can do without. */
 export function withShare(call: CallContext, { clock, share }: { clock: Clock; share: number }): CallContext {
   const now = clock.monotonic();
   return { ...call, deadlineAt: now + (call.deadlineAt - now) * share };

@@ -3,7 +3,7 @@ import type { Platform } from './platform.ts';
 import type { Store } from './store.ts';
 
 export type { Clock } from '../base/clock.ts';
-export type { CallContext, Room } from './call-context.ts';
+export type { CallContext, Reservation } from './call-context.ts';
 export type * from './platform.ts';
 export type * from './store.ts';
 

@@ -166,13 +166,13 @@ function describeWrites(under: () => PlatformUnderTest, readers: () => GroupRead
     await readers().expectHeld(ids.member, [roles.trainee]);
   });
 
-  test('writes for which room was reserved are carried out with it, as often as wanted; reserving it changes nothing', async () => {
+  test('writes with a reservation are carried out, also more of them than were reserved; reserving changes nothing', async () => {
     const { platform, call, ids, roles } = under();
-    using room = await platform.reserveRoom(['assign', 'unassign'], call());
+    using reservation = await platform.reserve(['assign', 'unassign'], call());
     await readers().expectHeld(ids.member, [roles.trainee]);
-    await platform.assignRole({ userId: ids.member, roleId: roles.officer }, { ...call(), room });
-    await platform.unassignRole({ userId: ids.member, roleId: roles.trainee }, { ...call(), room });
-    await platform.unassignRole({ userId: ids.member, roleId: roles.officer }, { ...call(), room });
+    await platform.assignRole({ userId: ids.member, roleId: roles.officer }, { ...call(), reservation });
+    await platform.unassignRole({ userId: ids.member, roleId: roles.trainee }, { ...call(), reservation });
+    await platform.unassignRole({ userId: ids.member, roleId: roles.officer }, { ...call(), reservation });
     await readers().expectHeld(ids.member, []);
   });
 

@@ -31,7 +31,7 @@ function breakerUnderTest() {
     group: () => answer('group', { id: 1, name: 'Group', memberCount: 1 }),
     roles: () => answer('roles', []),
     getMember: () => answer('member', member),
-    reserveRoom: async () => ({ [Symbol.dispose]: () => undefined }),
+    reserve: async () => ({ [Symbol.dispose]: () => undefined }),
     pace: () => [],
     assignRole: () => answer('assign', member),
     unassignRole: () => answer('unassign', member),

@@ -512,9 +512,9 @@ describe("the platform's budget", () => {
   });
 });
 
-describe('room that is reserved for writes', () => {
+describe('a reservation for writes', () => {
   const unassign = { userId: 1001, roleId: trainee };
-  const reserved = (...kinds: WriteKind[]) => platform.reserveRoom(kinds, callIn(1_000));
+  const reserved = (...kinds: WriteKind[]) => platform.reserve(kinds, callIn(1_000));
 
   beforeEach(async () => {
     fake.budgets.use('unassign', 297);
@@ -527,22 +527,22 @@ describe('room that is reserved for writes', () => {
     expect(await codeOf(reserved('unassign'))).toBe('platform_busy');
   });
 
-  test('is kept from writes without it, and theirs again once it is disposed', async () => {
-    const room = await reserved('unassign', 'unassign');
+  test('holds off writes without it, until it is disposed', async () => {
+    const reservation = await reserved('unassign', 'unassign');
     expect(await codeOf(platform.unassignRole(unassign, callIn(1_000)))).toBe('platform_busy');
-    await platform.unassignRole(unassign, { ...callIn(1_000), room });
-    room[Symbol.dispose]();
+    await platform.unassignRole(unassign, { ...callIn(1_000), reservation });
+    reservation[Symbol.dispose]();
     expect(await platform.unassignRole(unassign, callIn(1_000))).toMatchObject({ userId: 1001 });
   });
 
-  test('is used up by one write, however often that is tried', async () => {
-    using room = await reserved('unassign');
+  test('serves each write through all of its tries', async () => {
+    using reservation = await reserved('unassign');
     fake.faults.add({ operation: 'unassign', kind: 'status 503' });
-    expect(await platform.unassignRole(unassign, { ...callIn(1_000), room })).toMatchObject({ userId: 1001 });
+    expect(await platform.unassignRole(unassign, { ...callIn(1_000), reservation })).toMatchObject({ userId: 1001 });
     expect(fake.journal.writes(1001)).toHaveLength(3);
   });
 
-  test('does not keep reads waiting, be it all that one lane can have', async () => {
+  test('does not make reads wait, even if it is all that one lane can have', async () => {
     using _all = await reserved(...new Array<WriteKind>(270).fill('assign'));
     expect(await platform.getMember(1001, callIn(1_000))).toMatchObject({ userId: 1001 });
   });

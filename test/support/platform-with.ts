@@ -7,7 +7,7 @@ export function platformWith(inner: Platform, changes: Partial<Platform>): Platf
     group: (call) => inner.group(call),
     roles: (call) => inner.roles(call),
     getMember: (userId, call) => inner.getMember(userId, call),
-    reserveRoom: (kinds, call) => inner.reserveRoom(kinds, call),
+    reserve: (kinds, call) => inner.reserve(kinds, call),
     assignRole: (change, call) => inner.assignRole(change, call),
     unassignRole: (change, call) => inner.unassignRole(change, call),
     checkCredential: (call) => inner.checkCredential(call),

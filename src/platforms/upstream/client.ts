@@ -1,14 +1,14 @@
 import { deadlineIn } from '../../base/clock.ts';
 import { RankdError } from '../../base/errors.ts';
 import type { CallContext, Clock } from '../../ports/index.ts';
-import { type Answer, exchange } from './exchange.ts';
-import type { Place } from './line.ts';
+import { type Answer, fetchAnswer } from './fetch-answer.ts';
 import { keyMask } from './mask-key.ts';
 import { wasNeverSent } from './never-sent.ts';
-import { isPassing, platformError, unavailable, unknownOutcome } from './platform-error.ts';
+import { isTransientStatus, platformError, unavailable, unknownOutcome } from './platform-error.ts';
 import type { RateGate } from './rate-gate.ts';
 import { parseRateLimit, parseRetryAfter } from './retry-after.ts';
 import { backOffMs, defaultTuning, type UpstreamTuning } from './tuning.ts';
+import type { ReservedSlot } from './wait-queue.ts';
 
 export interface UpstreamOptions {
   /** e.g. `https://apis.roblox.com`. */
@@ -22,29 +22,30 @@ export interface UpstreamOptions {
 
 export interface UpstreamRequest<T> {
   gate: RateGate;
-  /** The turn that the gate has promised, for the first try. */
-  promised?: Place | undefined;
+  /** The slot that is reserved at the gate for the first try. */
+  slot?: ReservedSlot | undefined;
   method: 'GET' | 'POST';
   /** Path and query, percent-encoded. */
   path: string;
   body?: unknown;
-  /** True where the request changes something on the platform. */
+  /** True if the request changes something on the platform. */
   isWrite?: boolean;
-  /** True where the key must not go along. */
+  /** True if the key must not be sent as a header. */
   isAnonymous?: boolean;
-  /** Turns the parsed answer into what is asked for; throws where it has not the right shape. */
-  read(json: unknown): T;
+  /** Turns the JSON of the answer into the result. Throws if it has the wrong shape. */
+  parse(json: unknown): T;
 }
 
-/** What one try came to, where it was no answer. */
+/** A try that gave no usable answer. */
 interface Failure {
   error: RankdError;
-  isPassing: boolean;
-  /** True where the gate makes the next try wait already. */
+  /** True if a later try can succeed. */
+  isTransient: boolean;
+  /** True if the gate already makes the next try wait. */
   isGated?: boolean;
 }
 
-/** Sends requests to one host of the platform: paced, timed, tried again within the deadline. Throws only RankdError. */
+/** Sends requests to one host of the platform: paced, with a timeout for each try, and retried within the deadline. Throws only RankdError. */
 export class UpstreamClient {
   readonly #baseUrl: string;
   readonly #apiKey: string | undefined;
@@ -53,7 +54,7 @@ export class UpstreamClient {
   readonly #fetch: typeof globalThis.fetch;
   readonly #tuning: UpstreamTuning;
 
-  /** Throws `config_invalid` where the key can't be a header: `fetch` would quote it in its error. */
+  /** Throws `config_invalid` if the key can't be a header: `fetch` would quote it in its error. */
   constructor({ baseUrl, apiKey, clock, fetch, tuning }: UpstreamOptions) {
     if (apiKey !== undefined && !/^[\x21-\x7e]+$/.test(apiKey)) {
       throw new RankdError('config_invalid', 'The platform API key is empty or has characters that no key has.', {
@@ -68,33 +69,33 @@ export class UpstreamClient {
     this.#tuning = { ...defaultTuning, ...tuning };
   }
 
-  /** No try is begun with less time left, in milliseconds. */
+  /** No try begins with less time left than this, in milliseconds. */
   get shortestTryMs(): number {
     return this.#tuning.shortestTryMs;
   }
 
   /**
-   * Sends the request until it is answered, refused for good, or out of time: every operation of the platform that rankd
-   * uses may be repeated. A write that any try may have carried out, and that no answer confirms, is `outcome_unknown`.
+   * Sends the request until it is answered, refused for good, or out of time; every operation that rankd uses may be repeated.
+   * Throws `outcome_unknown` for a write that one of the tries may have carried out and that no answer confirms.
    */
   async request<T>(request: UpstreamRequest<T>, call: CallContext): Promise<T> {
     let last: RankdError | undefined;
     let unknown: RankdError | undefined;
     for (let tries = 0; ; tries += 1) {
       await this.#enter(request, call).catch((late) => {
-        const isBudgetSpent = last?.code === 'platform_busy' && late.code === 'platform_busy'; // it knows for how long
-        throw unknown ?? (isBudgetSpent ? late : (last ?? late));
+        const isStillBusy = last?.code === 'platform_busy' && late.code === 'platform_busy'; // the later one knows for how long
+        throw unknown ?? (isStillBusy ? late : (last ?? late));
       });
       const result = await this.#try(request, call);
       if ('value' in result) return result.value;
       last = result.error;
       if (last.code === 'outcome_unknown') unknown ??= last;
-      if (!result.isPassing || !(result.isGated || (await this.#backOff(tries, call)))) throw unknown ?? last;
+      if (!result.isTransient || !(result.isGated || (await this.#backOff(tries, call)))) throw unknown ?? last;
     }
   }
 
-  #enter({ gate, promised }: UpstreamRequest<unknown>, call: CallContext): Promise<void> {
-    return gate.enter({ ...call, deadlineAt: call.deadlineAt - this.#tuning.shortestTryMs }, promised);
+  #enter({ gate, slot }: UpstreamRequest<unknown>, call: CallContext): Promise<void> {
+    return gate.enter({ ...call, deadlineAt: call.deadlineAt - this.#tuning.shortestTryMs }, slot);
   }
 
   async #try<T>(request: UpstreamRequest<T>, call: CallContext): Promise<{ value: T } | Failure> {
@@ -109,12 +110,12 @@ export class UpstreamClient {
     }
     if (answer.status < 200 || answer.status >= 300) return this.#refused(request, answer);
     gate.accepted();
-    return readAnswer(request, answer);
+    return parseAnswer(request, answer);
   }
 
   async #send({ method, path, body, isAnonymous }: UpstreamRequest<unknown>, call: CallContext): Promise<Answer> {
     const { perTryTimeoutMs, maxBodyBytes } = this.#tuning;
-    using limit = deadlineIn(this.#clock, Math.min(perTryTimeoutMs, call.deadlineAt - this.#clock.monotonic()));
+    using timeout = deadlineIn(this.#clock, Math.min(perTryTimeoutMs, call.deadlineAt - this.#clock.monotonic()));
     const headers: Record<string, string> = { accept: 'application/json', 'cache-control': 'no-cache' };
     if (this.#apiKey !== undefined && !isAnonymous) headers['x-api-key'] = this.#apiKey;
     if (body !== undefined) headers['content-type'] = 'application/json';
@@ -122,23 +123,24 @@ export class UpstreamClient {
       method,
       headers,
       redirect: 'error',
-      signal: AbortSignal.any([call.signal, limit.signal]),
+      signal: AbortSignal.any([call.signal, timeout.signal]),
     };
     if (body !== undefined) init.body = JSON.stringify(body);
-    return await exchange(this.#fetch, `${this.#baseUrl}${path}`, init, maxBodyBytes);
+    return await fetchAnswer(this.#fetch, `${this.#baseUrl}${path}`, init, maxBodyBytes);
   }
 
   #refused({ gate, isWrite = false }: UpstreamRequest<unknown>, answer: Answer): Failure {
     const { status, headers } = answer;
     const body = this.#masked(answer.body);
-    const mayPass = isPassing(status); // what is refused for good is about one request, and holds up no other
-    const retryAfterMs = mayPass ? parseRetryAfter(headers.get('retry-after'), this.#clock.now()) : undefined;
+    const isTransient = isTransientStatus(status);
+    // A refusal for good is about this request alone: its `retry-after` must not hold up the others.
+    const retryAfterMs = isTransient ? parseRetryAfter(headers.get('retry-after'), this.#clock.now()) : undefined;
     const isGated = status === 429 || retryAfterMs !== undefined;
     if (isGated) gate.close(Math.max(retryAfterMs ?? 0, backOffMs(this.#tuning, gate.refusals)));
-    return { error: platformError({ status, body, retryAfterMs }, { isWrite }), isPassing: mayPass, isGated };
+    return { error: platformError({ status, body, retryAfterMs }, { isWrite }), isTransient, isGated };
   }
 
-  /** Waits before the next try; false where there is no time for one. */
+  /** Waits before the next try. False if there is no time for one. */
   async #backOff(tries: number, call: CallContext): Promise<boolean> {
     const waitMs = backOffMs(this.#tuning, tries);
     if (this.#clock.monotonic() + waitMs + this.#tuning.shortestTryMs > call.deadlineAt) return false;
@@ -146,29 +148,29 @@ export class UpstreamClient {
       await this.#clock.sleep(waitMs, call.signal);
       return true;
     } catch {
-      return false; // called off
+      return false; // aborted
     }
   }
 }
 
 function unanswered(cause: unknown, isWrite: boolean): Failure {
-  const what = isCalledOff(cause) ? 'no answer in time' : 'the connection failed';
+  const what = isAborted(cause) ? 'no answer in time' : 'the connection failed';
   const error = isWrite && !wasNeverSent(cause) ? unknownOutcome(what, cause) : unavailable(what, undefined, cause);
-  return { error, isPassing: true };
+  return { error, isTransient: true };
 }
 
-/** An answer of the wrong shape tells nothing: a proxy's page, a body cut short. */
-function readAnswer<T>({ read, isWrite }: UpstreamRequest<T>, { body }: Answer): { value: T } | Failure {
+/** An answer of the wrong shape says nothing about the request: it may be a proxy's page, or a body that was cut short. */
+function parseAnswer<T>({ parse, isWrite }: UpstreamRequest<T>, { body }: Answer): { value: T } | Failure {
   try {
-    return { value: read(JSON.parse(body)) };
+    return { value: parse(JSON.parse(body)) };
   } catch (thrown) {
     const what = 'the answer could not be read';
-    const cause = thrown instanceof SyntaxError ? undefined : thrown; // which quotes the answer, and that can begin with the key
-    return { error: isWrite ? unknownOutcome(what, cause) : unavailable(what, undefined, cause), isPassing: true };
+    const cause = thrown instanceof SyntaxError ? undefined : thrown; // a SyntaxError quotes the answer, which can begin with the key
+    return { error: isWrite ? unknownOutcome(what, cause) : unavailable(what, undefined, cause), isTransient: true };
   }
 }
 
-/** As `AbortController.abort` has it. */
-function isCalledOff(cause: unknown): boolean {
+/** The name that `AbortController.abort` gives its error. */
+function isAborted(cause: unknown): boolean {
   return cause instanceof Error && cause.name === 'AbortError';
 }

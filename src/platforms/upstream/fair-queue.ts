@@ -1,6 +1,6 @@
 /** First come, first served within a lane; lanes take turns. */
 export class FairQueue<T> {
-  /** In the order of their turns; no lane is empty. */
+  /** The lane to be served next comes first. No lane is empty. */
   readonly #lanes = new Map<string, T[]>();
 
   has(lane: string): boolean {
@@ -13,7 +13,7 @@ export class FairQueue<T> {
     else items.push(item);
   }
 
-  /** Takes out the item whose turn it is; its lane goes to the back. */
+  /** Takes out the first item of the next lane, which goes to the back. */
   shift(): T | undefined {
     for (const [lane, [first, ...rest]] of this.#lanes) {
       this.#lanes.delete(lane);
@@ -23,7 +23,7 @@ export class FairQueue<T> {
     return undefined;
   }
 
-  /** Takes out an item before its turn; its lane keeps its place. False where there is no such item. */
+  /** Takes out an item wherever it is; its lane keeps its position. False if there is no such item. */
   remove(item: T): boolean {
     for (const [lane, items] of this.#lanes) {
       if (!items.includes(item)) continue;
@@ -35,7 +35,7 @@ export class FairQueue<T> {
     return false;
   }
 
-  /** Every item in the order in which `shift` would give them. */
+  /** Every item in the order in which `shift` would return them. */
   *inOrder(): Generator<T> {
     const lanes = [...this.#lanes.values()];
     for (let round = 0; lanes.some((items) => items.length > round); round += 1) {

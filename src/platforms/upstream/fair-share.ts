@@ -1,7 +1,7 @@
-/** Of the slots of a window: who was given or waits for more is heavy, comes after the others, … */
+/** A lane is heavy if it used, or queues for, more than this share of a window's slots. It is served after the other lanes. */
 const heavyShare = 0.5;
-/** … and leaves them so much, or whoever comes a little later would find all of it spent. */
-const spareShare = 0.1;
+/** A heavy lane leaves this share of the slots free: a caller that arrives a little later would otherwise find all of them spent. */
+const headroomShare = 0.1;
 
 /** What the budget allows at present. */
 interface Allowance {
@@ -9,34 +9,34 @@ interface Allowance {
   windowMs: number;
 }
 
-/** How many calls each lane was given, or waits for, within about the last window. */
+/** Counts the calls of each lane over about the last window: those admitted and those that wait. */
 export class FairShare {
-  #recent = new Map<string, number>();
-  #before = new Map<string, number>();
+  #current = new Map<string, number>();
+  #previous = new Map<string, number>();
   #beganAt = Number.NEGATIVE_INFINITY;
 
-  /** Counts one more call of the lane at `now`; true where that makes it heavy. */
-  exceeds(lane: string, now: number, { limit, windowMs }: Allowance): boolean {
+  /** Counts one more call of the lane at `now`. Returns true if the lane is heavy with it. */
+  count(lane: string, now: number, { limit, windowMs }: Allowance): boolean {
     const windows = Math.floor((now - this.#beganAt) / windowMs);
     if (windows >= 1) {
-      this.#before = windows === 1 ? this.#recent : new Map();
-      this.#recent = new Map();
+      this.#previous = windows === 1 ? this.#current : new Map();
+      this.#current = new Map();
       this.#beganAt = windows === 1 ? this.#beganAt + windowMs : now;
     }
-    const count = (this.#recent.get(lane) ?? 0) + 1;
-    this.#recent.set(lane, count);
-    const stillCounts = 1 - (now - this.#beganAt) / windowMs;
-    return count + (this.#before.get(lane) ?? 0) * stillCounts > limit * heavyShare;
+    const calls = (this.#current.get(lane) ?? 0) + 1;
+    this.#current.set(lane, calls);
+    const previousShare = 1 - (now - this.#beganAt) / windowMs;
+    return calls + (this.#previous.get(lane) ?? 0) * previousShare > limit * heavyShare;
   }
 
-  /** A call that was counted got nothing. */
-  forget(lane: string): void {
-    const count = this.#recent.get(lane) ?? 0;
-    if (count > 0) this.#recent.set(lane, count - 1);
+  /** A call that was counted has been refused. */
+  uncount(lane: string): void {
+    const calls = this.#current.get(lane) ?? 0;
+    if (calls > 0) this.#current.set(lane, calls - 1);
   }
 }
 
-/** So many slots a heavy lane leaves to the others. */
-export function spareSlots({ limit }: Pick<Allowance, 'limit'>): number {
-  return Math.floor(limit * spareShare);
+/** How many slots of a window a heavy lane leaves free. */
+export function headroom({ limit }: Pick<Allowance, 'limit'>): number {
+  return Math.floor(limit * headroomShare);
 }

@@ -1,6 +1,6 @@
 /**
- * Hides `key` (printable ASCII) in a text, also where characters of it are escaped as in JSON: much that is quoted to callers
- * and in the log is JSON that was cut off, and can't be parsed first.
+ * Hides `key` (printable ASCII) in a text, even if some of its characters are escaped as in JSON. The text can't be parsed
+ * first: much of what is quoted to callers and in the log is JSON that was cut off.
  */
 export function keyMask(key: string): (text: string) => string {
   const characters = Array.from(key, (one) => {

@@ -18,13 +18,13 @@ const beforeSending = new Set([
   'ERR_SSL_WRONG_VERSION_NUMBER',
 ]);
 
-/** True where what `fetch` threw shows that the request can't have reached the platform. Doubt counts as sent. */
+/** True if the error that `fetch` threw proves that the request did not reach the platform. When in doubt it counts as sent. */
 export function wasNeverSent(thrown: unknown): boolean {
   const codes = codesOf(thrown);
   return codes.length > 0 && codes.every((code) => beforeSending.has(code));
 }
 
-/** The codes of the innermost errors: `fetch` wraps them as a cause, and several attempted addresses as a list. */
+/** The codes of the innermost errors. `fetch` wraps an error as a cause, and the errors of several addresses as a list. */
 function codesOf(thrown: unknown): string[] {
   if (!(thrown instanceof Error)) return [];
   if (thrown instanceof AggregateError && thrown.errors.length > 0) return thrown.errors.flatMap(codesOf);

@@ -1,8 +1,9 @@
-import type { Clock } from '../../ports/index.ts';
+import type { CallContext, Clock, Reservation, WriteKind } from '../../ports/index.ts';
 import { RateGate } from './rate-gate.ts';
+import type { ReservedSlot } from './wait-queue.ts';
 
 /**
- * The operations rankd uses, with the calls per minute that the owner of a key has for each, over all keys (Open Cloud's
+ * The operations that rankd uses, each with its limit: calls per minute for the owner of a key, over all keys (Open Cloud's
  * OpenAPI document, `x-roblox-rate-limits`). Introspection and the public role list have no documented limit.
  */
 const operations = {
@@ -17,10 +18,41 @@ const operations = {
 
 export type Operation = keyof typeof operations;
 
-/** A gate for each operation: their budgets are separate. */
-export function openGates(clock: Clock): Record<Operation, RateGate> {
+export type Gates = Record<Operation, RateGate>;
+
+/** A gate for each operation: each has a budget of its own. */
+export function openGates(clock: Clock): Gates {
   const gates = Object.entries(operations).map(
     ([name, options]) => [name, new RateGate({ ...options, clock })] as const,
   );
-  return Object.fromEntries(gates) as Record<Operation, RateGate>;
+  return Object.fromEntries(gates) as Gates;
+}
+
+/** The slots reserved for the writes of one change. */
+export class WriteReservation implements Reservation {
+  readonly #slots: Array<{ gate: RateGate; slot: ReservedSlot; isTaken: boolean }> = [];
+
+  /** Throws `platform_busy`, and reserves nothing, if there is not room for all of `kinds`. */
+  constructor(gates: Gates, kinds: WriteKind[], call: Pick<CallContext, 'deadlineAt' | 'lane'>) {
+    try {
+      for (const kind of kinds) {
+        const gate = gates[kind];
+        this.#slots.push({ gate, slot: gate.reserve(call), isTaken: false });
+      }
+    } catch (busy) {
+      this[Symbol.dispose]();
+      throw busy;
+    }
+  }
+
+  /** The slot for the next write through `gate`; `undefined` if none is left. */
+  take(gate: RateGate): ReservedSlot | undefined {
+    const next = this.#slots.find((each) => each.gate === gate && !each.isTaken);
+    if (next !== undefined) next.isTaken = true;
+    return next?.slot;
+  }
+
+  [Symbol.dispose](): void {
+    for (const { gate, slot } of this.#slots) gate.release(slot);
+  }
 }

@@ -1,44 +1,44 @@
 import { RankdError } from '../../base/errors.ts';
 import { problemOf } from './problem.ts';
 
-/** An answer of the platform other than 200. */
+/** An answer of the platform that is not a success. */
 export interface Refusal {
   status: number;
   body: string;
-  /** How long the platform asks to wait; absent where it does not say. */
+  /** How long the platform asks us to wait; absent if it does not say. */
   retryAfterMs?: number | undefined;
 }
 
-/** How long until a platform that is down is worth another try, where it does not say itself. */
+/** How long to wait before another try if the platform is down and does not say itself. */
 const recoveryMs = 5_000;
 
-/** True where a later try of the same call can succeed. Codes and what they ask for: Open Cloud's page on errors. */
-export function isPassing(status: number): boolean {
+/** True if a later try of the same call can succeed. Source: Open Cloud's page on errors. */
+export function isTransientStatus(status: number): boolean {
   return [408, 409, 429, 499].includes(status) || (status >= 500 && status !== 501);
 }
 
 /**
- * The RankdError that an answer other than 200 means. Of a write, everything but `outcome_unknown` says that the platform
- * did not carry it out: 409, 499 and 5xx can come after it did.
+ * The RankdError for an answer that is not a success. For a write, every code but `outcome_unknown` says that the platform did
+ * not carry it out. A 409, 499 or 5xx is `outcome_unknown`: it can be sent after the write was carried out.
  */
 export function platformError(refusal: Refusal, { isWrite }: { isWrite: boolean }): RankdError {
   const { status, retryAfterMs } = refusal;
   if (status === 401) return credentialError(refusal);
   if (status === 403) return isWrite ? forbiddenWrite(refusal) : credentialError(refusal);
   if (status === 429) return busy(refusal);
-  if (isPassing(status) || status >= 500)
+  if (isTransientStatus(status) || status >= 500)
     return isWrite ? unknownOutcome(said(refusal)) : unavailable(said(refusal), retryAfterMs);
   if (isWrite && isAboutMember(refusal)) return memberNotFound(refusal);
   return rejected(refusal);
 }
 
-/** Of a write that may have reached the platform, and whose effect no answer tells. */
+/** The error of a write that may have reached the platform, and whose effect no answer tells. */
 export function unknownOutcome(what: string, cause?: unknown): RankdError {
   const message = `The change was sent to Roblox, but whether it was carried out is not known (${what}).`;
   return new RankdError('outcome_unknown', message, { cause });
 }
 
-/** Of a call that the platform gave no usable answer to and that changed nothing. */
+/** The error of a call that got no usable answer and changed nothing. */
 export function unavailable(what: string, retryAfterMs = recoveryMs, cause?: unknown): RankdError {
   const message = `Roblox does not answer usably at the moment (${what}). Nothing was changed; try again later.`;
   return new RankdError('platform_unavailable', message, { retryAfterMs, cause });
@@ -54,7 +54,7 @@ function credentialError(refusal: Refusal): RankdError {
   );
 }
 
-/** A denied write is about the acting account's power; other 403s are about the key, the address or a challenge. */
+/** A 403 that says "permission denied" is about the acting account's power. Other 403s are about the key, the address or a challenge. */
 function forbiddenWrite(refusal: Refusal): RankdError {
   const { code = '', message } = problemOf(refusal.body);
   if (!/^permission_denied$/i.test(code) && !/\bnot have permission\b/i.test(message)) return credentialError(refusal);
@@ -82,8 +82,8 @@ function rejected(refusal: Refusal): RankdError {
 }
 
 /**
- * Which refusals mean that the user is not in the group is not documented: 400 and 404 both occur. A 404 in the platform's
- * own words is about the member unless it names something else; a 400 only where it says that the user is the problem.
+ * True if the refusal means that the user is not in the group. Roblox does not document how it says so; 400 and 404 both occur.
+ * A 404 in the platform's own words is about the member unless it names something else. A 400 is only if it names the user as the problem.
  */
 function isAboutMember({ status, body }: Refusal): boolean {
   const { code, message } = problemOf(body);
@@ -95,7 +95,7 @@ function isAboutMember({ status, body }: Refusal): boolean {
 
 const complains = /\b(invalid|unknown|not (found|a|in|part))\b|n['’o]t exist/i;
 
-/** e.g. `403 PERMISSION_DENIED: …`: what the platform said, fit for a message. */
+/** What the platform said, ready to be shown, e.g. `403 PERMISSION_DENIED: …`. */
 function said({ status, body }: Refusal): string {
   const { code, message } = problemOf(body);
   return `${[status, code].filter((part) => part !== undefined).join(' ')}${message === '' ? '' : `: ${message}`}`;

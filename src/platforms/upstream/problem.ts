@@ -1,18 +1,18 @@
 import { shorten } from '../../base/shorten.ts';
 
-/** What an error body says, whichever of the platform's envelopes it came in. */
+/** What an error body says, whichever of the platform's formats it came in. */
 export interface Problem {
-  /** e.g. `PERMISSION_DENIED`, or a number as text; absent where the envelope has none. */
+  /** e.g. `PERMISSION_DENIED`, or a number as text; absent if the format has none. */
   code: string | undefined;
-  /** Fit for a message: one line of at most 200 characters. */
+  /** Ready to be shown: one line of at most 200 characters. */
   message: string;
 }
 
 const maxMessageLength = 200;
 
 /**
- * Reads an error body: the gateway's `errors` list, the v2 form (`code`, `message`), the older one (`error`, `message`), a
- * problem document (`title`), and else the text itself. Families: Open Cloud's page on errors.
+ * Reads an error body in any of these formats: the gateway's `errors` list, the v2 form (`code`, `message`), the older form
+ * (`error`, `message`), a problem document (`title`). Anything else is taken as text. Source: Open Cloud's page on errors.
  */
 export function problemOf(body: string): Problem {
   const json = parse(body);
@@ -48,7 +48,7 @@ function parse(body: string): Record<string, unknown> | undefined {
   try {
     return record(JSON.parse(body));
   } catch {
-    return undefined; // not JSON: the text itself is what there is
+    return undefined; // not JSON
   }
 }
 

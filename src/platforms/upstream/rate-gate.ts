@@ -1,41 +1,40 @@
 import { RankdError } from '../../base/errors.ts';
 import type { CallContext, Clock, Pace } from '../../ports/index.ts';
 import { Budget } from './budget.ts';
-import { FairShare, spareSlots } from './fair-share.ts';
-import { hasCome, Line, type Place } from './line.ts';
+import { FairShare, headroom } from './fair-share.ts';
 import type { RateReading } from './retry-after.ts';
-import { waiterFor } from './waiter.ts';
+import { hasArrived, queuedCall, type ReservedSlot, WaitQueue } from './wait-queue.ts';
 
 export interface RateGateOptions {
-  /** What it lets through, as an error names it, e.g. `giving roles`. */
+  /** What the gate admits, as an error names it, e.g. `giving roles`. */
   name: string;
   /** Calls per window, until the platform's headers say otherwise. */
   limit: number;
   /** One minute unless given. */
   windowMs?: number;
-  /** Calls that may be on their way at the same time. */
-  maxAtOnce?: number;
+  /** Calls that may be in flight at the same time. */
+  maxInFlight?: number;
   clock: Clock;
 }
 
-/** Each of as many callers as there may well be goes ahead at once where there is budget; a burst must not open hundreds of connections. */
-const maxAtOnce = 64;
+/** Enough for every caller that is likely at one moment, yet a burst does not open hundreds of connections. */
+const defaultMaxInFlight = 64;
 
 /**
- * Lets the calls of one operation through at the pace of the platform's budget: in order within a lane, in turn between lanes,
- * heavy ones after the others. A turn can be promised to a call that is to come: nobody who enters, or is promised a turn, after
- * that takes it away. What carries on a change that has begun (`call.room`) is never heavy.
+ * Admits the calls of one operation at the pace of the platform's budget: in order within a lane, in turn between lanes, and
+ * heavy lanes last. A slot can be reserved for a later call: nobody who enters or reserves after that takes it away.
+ * A call that belongs to a change which has begun (`call.reservation` is set) is never heavy.
  */
 export class RateGate {
   readonly #name: string;
   readonly #clock: Clock;
   readonly #budget: Budget;
-  readonly #line = new Line();
+  readonly #queue = new WaitQueue();
   readonly #shares = new FairShare();
-  readonly #maxAtOnce: number;
-  #underWay = 0;
+  readonly #maxInFlight: number;
+  #inFlight = 0;
   #refusals = 0;
-  #alarm: AbortController | undefined;
+  #timer: AbortController | undefined;
   #admitted = 0;
   #waitedMs = 0;
 
@@ -44,75 +43,75 @@ export class RateGate {
     this.#name = name;
     this.#clock = clock;
     this.#budget = new Budget({ limit, windowMs });
-    this.#maxAtOnce = options.maxAtOnce ?? maxAtOnce;
+    this.#maxInFlight = options.maxInFlight ?? defaultMaxInFlight;
   }
 
-  /** How often in a row the platform asked to wait. */
+  /** How often in a row the platform asked us to wait. */
   get refusals(): number {
     return this.#refusals;
   }
 
   /**
-   * Resolves when the call may be sent; the caller must `leave` after it. Throws `platform_busy` as soon as it is clear that
-   * its turn can't come before `call.deadlineAt`, and when `call.signal` is aborted; `platform_unavailable` where its turn
-   * would be now and its time is over. `promised` is the turn it was promised, which is used up by this; without one, or
-   * with one that is used up, it comes after all that were promised theirs.
+   * Resolves when the call may be sent; the caller must `leave` after it. `slot` is the one reserved for the call, which this
+   * uses up. Without one, or with one that is used up, the call comes after all reserved slots.
+   * Throws `platform_busy` as soon as it is clear that the call can't start before `call.deadlineAt`, and when `call.signal` is
+   * aborted; `platform_unavailable` if it could start now but its time is over.
    */
-  enter(call: CallContext, promised?: Place): Promise<void> {
+  enter(call: CallContext, slot?: ReservedSlot): Promise<void> {
     const since = this.#clock.monotonic();
     if (call.signal.aborted) return Promise.reject(this.#tooLate(this.#budget.schedule(since).next() - since));
-    const isPromised = promised !== undefined && this.#line.remove(promised);
-    const isCounted = !isPromised && call.room === undefined;
-    const { waiter, turn } = waiterFor(call, isCounted && this.#isHeavy(call.lane, since), {
-      granted: () => {
+    const isReserved = slot !== undefined && this.#queue.remove(slot);
+    const isCounted = !isReserved && call.reservation === undefined;
+    const { call: queued, admission } = queuedCall(call, isCounted && this.#countsAsHeavy(call.lane, since), {
+      onAdmit: () => {
         this.#admitted += 1;
         this.#waitedMs += this.#clock.monotonic() - since;
       },
-      refused: () => {
-        if (isCounted) this.#shares.forget(call.lane);
+      onRefuse: () => {
+        if (isCounted) this.#shares.uncount(call.lane);
       },
-      calledOff: (waiter) => {
-        this.#line.remove(waiter);
+      onAbort: (aborted) => {
+        this.#queue.remove(aborted);
         this.#update();
-        return this.#calledOff(call.signal.reason);
+        return this.#aborted(call.signal.reason);
       },
     });
-    if (isPromised) this.#line.promise(waiter);
-    else this.#line.push(call.lane, waiter);
+    if (isReserved) this.#queue.reserve(queued);
+    else this.#queue.push(call.lane, queued);
     this.#update();
-    return turn;
+    return admission;
   }
 
   /**
-   * Promises a turn before `deadlineAt` to a call that is to come; to be kept until the call enters with it or it is given
-   * back. Throws `platform_busy` where it could not be kept together with those promised before, or would make one who waits late;
-   * `platform_unavailable` where the deadline alone is in the way.
+   * Reserves a slot before `deadlineAt` for a later call. It stays reserved until the call enters with it, or it is released, or
+   * the deadline passes. Throws `platform_busy` if there is no such slot, or if taking it would make a waiting call or an earlier
+   * reservation late; `platform_unavailable` if only the deadline is in the way.
    */
-  promise({ deadlineAt, lane }: Pick<CallContext, 'deadlineAt' | 'lane'>): Place {
-    this.#update(); // nobody is late now
-    const place = { deadlineAt };
-    this.#line.promise(place);
+  reserve({ deadlineAt, lane }: Pick<CallContext, 'deadlineAt' | 'lane'>): ReservedSlot {
+    this.#update(); // refuses everyone who is late already
+    const slot = { deadlineAt };
+    this.#queue.reserve(slot);
     const now = this.#clock.monotonic();
-    const lateTurnAt = this.#firstLateTurn(now, { place, isHeavy: this.#isHeavy(lane, now) });
-    if (lateTurnAt === undefined) return place;
-    this.#line.remove(place);
-    this.#shares.forget(lane);
-    throw this.#tooLate(lateTurnAt - now);
+    const lateStart = this.#firstLateStart(now, { slot, isHeavy: this.#countsAsHeavy(lane, now) });
+    if (lateStart === undefined) return slot;
+    this.#queue.remove(slot);
+    this.#shares.uncount(lane);
+    throw this.#tooLate(lateStart - now);
   }
 
-  /** Does nothing where the call has entered. */
-  giveBack(promised: Place): void {
-    if (this.#line.remove(promised)) this.#update();
+  /** Does nothing if the call has entered. */
+  release(slot: ReservedSlot): void {
+    if (this.#queue.remove(slot)) this.#update();
   }
 
-  /** A call that was let in has ended, with what its answer said of the budget. */
+  /** An admitted call has ended, with what its answer said of the budget. */
   leave(reading: RateReading = {}): void {
-    this.#underWay -= 1;
-    this.#budget.settle(reading, this.#clock.monotonic());
+    this.#inFlight -= 1;
+    this.#budget.finish(reading, this.#clock.monotonic());
     this.#update();
   }
 
-  /** The platform carried a call out: it does not ask to wait any more. */
+  /** The platform carried out a call: it no longer asks us to wait. */
   accepted(): void {
     this.#refusals = 0;
   }
@@ -121,13 +120,13 @@ export class RateGate {
     return {
       limit: this.#budget.limit,
       left: this.#budget.left(this.#clock.monotonic()),
-      waiting: [...this.#line.inOrder()].filter(hasCome).length,
+      waiting: [...this.#queue.inOrder()].filter(hasArrived).length,
       admitted: this.#admitted,
       waitedMs: this.#waitedMs,
     };
   }
 
-  /** Lets nobody in for `ms`: the platform asked for it. */
+  /** Admits nobody for `ms`: the platform asked for it. */
   close(ms: number): void {
     this.#refusals += 1;
     this.#budget.close(ms, this.#clock.monotonic());
@@ -137,83 +136,84 @@ export class RateGate {
   #update(): void {
     const now = this.#clock.monotonic();
     this.#refuseHopeless(now);
-    while (this.#hasHands && this.#canNextStart(now)) {
-      this.#underWay += 1;
+    while (this.#hasFreeConnection && this.#canAdmitNext(now)) {
+      this.#inFlight += 1;
       this.#budget.spend(now);
-      this.#line.shift()?.grant();
+      this.#queue.shift()?.admit();
     }
-    this.#setAlarm(now);
+    this.#setTimer(now);
   }
 
-  /** True where the next who waits can start, and all who were promised an earlier turn still can after it. */
-  #canNextStart(now: number): boolean {
-    const next = this.#line.next();
+  /** True if the next call can start now, and everyone with an earlier reservation can still start in time after it. */
+  #canAdmitNext(now: number): boolean {
+    const next = this.#queue.next();
     if (next === undefined) return false;
     const starts = this.#budget.schedule(now);
     return (
-      starts.take(this.#spareOf(next)) <= now &&
-      this.#line.keptAhead().every(({ deadlineAt }) => starts.take() <= deadlineAt)
+      starts.take(this.#headroomOf(next)) <= now &&
+      this.#queue.reservedAhead().every(({ deadlineAt }) => starts.take() <= deadlineAt)
     );
   }
 
-  #isHeavy(lane: string, now: number): boolean {
-    return this.#shares.exceeds(lane, now, this.#budget) || this.#line.hasHeavy(lane); // none passes those of the lane who wait
+  /** Counts a call of the lane. A lane stays heavy while heavy calls of it wait, so that none of its own overtakes them. */
+  #countsAsHeavy(lane: string, now: number): boolean {
+    return this.#shares.count(lane, now, this.#budget) || this.#queue.hasHeavy(lane);
   }
 
-  /** How many slots one who waits leaves to others. */
-  #spareOf(place: Place): number {
-    return hasCome(place) && place.isHeavy ? spareSlots(this.#budget) : 0;
+  /** How many slots the entry must leave free. */
+  #headroomOf(entry: ReservedSlot): number {
+    return hasArrived(entry) && entry.isHeavy ? headroom(this.#budget) : 0;
   }
 
-  /** Refuses everyone whose turn would come after their deadline, as the line stands now; a promise that can't be kept lapses. */
+  /** Refuses every call that, as the queue stands now, would start after its deadline. Such a reservation lapses. */
   #refuseHopeless(now: number): void {
     const starts = this.#budget.schedule(now);
-    for (const place of [...this.#line.inOrder()]) {
-      const spare = this.#spareOf(place);
-      const turnAt = starts.next(spare);
-      if (turnAt <= place.deadlineAt) {
-        starts.take(spare);
+    for (const entry of [...this.#queue.inOrder()]) {
+      const free = this.#headroomOf(entry);
+      const startAt = starts.next(free);
+      if (startAt <= entry.deadlineAt) {
+        starts.take(free);
       } else {
-        this.#line.remove(place);
-        if (hasCome(place)) place.refuse(this.#tooLate(turnAt - now));
+        this.#queue.remove(entry);
+        if (hasArrived(entry)) entry.refuse(this.#tooLate(startAt - now));
       }
     }
   }
 
-  /** The turn that would come too late, now that `place` is in the line; a heavy lane is promised nothing of what it leaves to others. */
-  #firstLateTurn(now: number, { place, isHeavy }: { place: Place; isHeavy: boolean }): number | undefined {
+  /** The first start in the queue that is too late, now that `slot` is in it. A heavy lane can't reserve its headroom. */
+  #firstLateStart(now: number, { slot, isHeavy }: { slot: ReservedSlot; isHeavy: boolean }): number | undefined {
     const starts = this.#budget.schedule(now);
-    for (const each of this.#line.inOrder()) {
-      const turnAt = starts.take(each === place && isHeavy ? spareSlots(this.#budget) : this.#spareOf(each));
-      if (turnAt > each.deadlineAt) return turnAt;
+    for (const entry of this.#queue.inOrder()) {
+      const startAt = starts.take(entry === slot && isHeavy ? headroom(this.#budget) : this.#headroomOf(entry));
+      if (startAt > entry.deadlineAt) return startAt;
     }
     return undefined;
   }
 
-  #setAlarm(now: number): void {
-    this.#alarm?.abort();
-    this.#alarm = undefined;
-    if (this.#line.next() === undefined || !this.#hasHands) return; // the next to leave looks again
-    this.#alarm = new AbortController();
-    this.#clock.sleep(this.#nextChange(now) - now, this.#alarm.signal).then(
+  #setTimer(now: number): void {
+    this.#timer?.abort();
+    this.#timer = undefined;
+    if (this.#queue.next() === undefined || !this.#hasFreeConnection) return; // the next call that leaves updates
+    this.#timer = new AbortController();
+    this.#clock.sleep(this.#nextRelease(now) - now, this.#timer.signal).then(
       () => this.#update(),
-      () => undefined, // set anew
+      () => undefined, // replaced by a later timer
     );
   }
 
-  /** When more can start than now. */
-  #nextChange(now: number): number {
+  /** When more calls can start than now. */
+  #nextRelease(now: number): number {
     const starts = this.#budget.schedule(now);
     let start = starts.take();
     while (start <= now) start = starts.take();
     return start;
   }
 
-  get #hasHands(): boolean {
-    return this.#underWay < this.#maxAtOnce;
+  get #hasFreeConnection(): boolean {
+    return this.#inFlight < this.#maxInFlight;
   }
 
-  /** How one is refused whose turn would be in `waitMs`: where that is now, it is not the budget that has no room. */
+  /** The refusal of a call that could start in `waitMs`. If that is now, the budget is not the reason: its time is over. */
   #tooLate(waitMs: number): RankdError {
     if (waitMs <= 0) {
       const message = `This request had no time left to ask the platform (${this.#name}); nothing was sent. Try again.`;
@@ -223,7 +223,7 @@ export class RateGate {
     return new RankdError('platform_busy', message, { retryAfterMs: Math.ceil(waitMs) });
   }
 
-  #calledOff(cause: unknown): RankdError {
+  #aborted(cause: unknown): RankdError {
     const now = this.#clock.monotonic();
     const message = `The request ended while it waited for its turn in the platform's budget for ${this.#name}; nothing was sent.`;
     return new RankdError('platform_busy', message, {

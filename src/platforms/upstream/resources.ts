@@ -1,8 +1,8 @@
 import type { Credential, Group, Member } from '../../core/model.ts';
 
 /**
- * The platform's resources as they come over the wire (Open Cloud v2: ids are strings, references are paths). Each function
- * throws where what it needs is missing or has the wrong type; fields it does not need may have any shape.
+ * The platform's resources as they come over the wire (Open Cloud v2: ids are strings, references are paths). Each parser
+ * throws if a field it needs is missing or has the wrong type. Fields it does not need may have any shape.
  */
 export interface Page<T> {
   items: T[];
@@ -14,12 +14,12 @@ export interface ListedRole {
   id: number;
   name: string;
   rank: number;
-  /** Shown of the acting account's own roles, to a key with group:read; absent elsewhere. */
+  /** Only the acting account's own roles have it, and only for a key with group:read. */
   mayChangeRanks?: boolean;
 }
 
-/** GetGroup. There is no `owner` where nobody owns the group; name and count are only shown. */
-export function readGroup(json: unknown): Group {
+/** GetGroup. A group without an owner has no `owner`. Name and count are only for display, so they may be missing. */
+export function parseGroup(json: unknown): Group {
   const group = record(json);
   const { displayName, owner } = group;
   const groupId = id(group['id']);
@@ -33,8 +33,8 @@ export function readGroup(json: unknown): Group {
 }
 
 /** ListGroupRoles. */
-export function readRolePage(json: unknown): Page<ListedRole> {
-  return readPage(json, 'groupRoles', (item) => {
+export function parseRolePage(json: unknown): Page<ListedRole> {
+  return parsePage(json, 'groupRoles', (item) => {
     const role = record(item);
     const { changeRank } = Object(role['permissions']);
     return {
@@ -47,15 +47,15 @@ export function readRolePage(json: unknown): Page<ListedRole> {
 }
 
 /** ListGroupMemberships. */
-export function readMemberPage(json: unknown): Page<Member> {
-  return readPage(json, 'groupMemberships', readMember);
+export function parseMembershipPage(json: unknown): Page<Member> {
+  return parsePage(json, 'groupMemberships', parseMembership);
 }
 
 /**
- * GroupMembership. The roles held are `roles` and the single `role` together: a member of the base role alone comes with an
- * empty `roles`, and before March 2026 there was no such field.
+ * GroupMembership. The roles held are `roles` and the single `role` together: a member who holds only the base role comes with
+ * an empty `roles`, and before March 2026 there was no such field.
  */
-export function readMember(json: unknown): Member {
+export function parseMembership(json: unknown): Member {
   const membership = record(json);
   const { user, role, roles } = membership;
   const paths = [...list(roles ?? []), ...(isNone(role) ? [] : [role])];
@@ -63,16 +63,16 @@ export function readMember(json: unknown): Member {
   return { userId: idIn(user, 'users'), roleIds: [...roleIds].sort((a, b) => a - b) };
 }
 
-/** The legacy role list, the only place that flags the base role. `undefined` where no role is flagged. */
-export function readBaseRoleId(json: unknown): number | undefined {
+/** The id of the base role, from the legacy role list: no other list marks it. `undefined` if no role is marked. */
+export function parseBaseRoleId(json: unknown): number | undefined {
   const base = list(record(json)['roles'])
     .map(record)
     .find((role) => role['isBase'] === true);
   return base && id(base['id']);
 }
 
-/** Introspection of an API key. Whether it may write is left out where the answer does not list the groups it is for. */
-export function readCredential(json: unknown, groupId: number): Credential {
+/** Introspection of an API key. `canWrite` is absent if the answer does not list the groups that the key is for. */
+export function parseCredential(json: unknown, groupId: number): Credential {
   const { enabled, expired, authorizedUserId, expirationTimeUtc, scopes } = record(json);
   const expiresAt = typeof expirationTimeUtc === 'string' ? Date.parse(expirationTimeUtc) : Number.NaN;
   const canWrite = isNone(scopes) ? undefined : mayWrite(list(scopes).map(record), groupId);
@@ -91,16 +91,16 @@ function mayWrite(scopes: Record<string, unknown>[], groupId: number): boolean |
   return groupLists.length < writing.length ? undefined : false;
 }
 
-/** An empty list is there all the same: of who is not in the group, Roblox has been seen to answer `"groupMemberships": []`. */
-function readPage<T>(json: unknown, field: string, readItem: (item: unknown) => T): Page<T> {
+/** An empty list is present too: for a user who is not in the group, Roblox has been seen to answer `"groupMemberships": []`. */
+function parsePage<T>(json: unknown, field: string, parseItem: (item: unknown) => T): Page<T> {
   const { [field]: items, nextPageToken } = record(json);
   return {
-    items: list(items).map(readItem),
+    items: list(items).map(parseItem),
     nextPageToken: typeof nextPageToken === 'string' && nextPageToken !== '' ? nextPageToken : undefined,
   };
 }
 
-/** JSON made of protobuf leaves out what is not there, or has null or an empty text in its place. */
+/** JSON made from protobuf leaves out an empty field, or has null or an empty text in its place. */
 function isNone(value: unknown): boolean {
   return value === undefined || value === null || value === '';
 }

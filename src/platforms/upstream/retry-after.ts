@@ -1,6 +1,6 @@
-/** No wait that the platform asks for is believed beyond this: one wrong header must not shut an operation for a day. */
+/** rankd never waits longer than this, whatever the platform asks for: one wrong header must not stop an operation for a day. */
 export const maxWaitMs = 600_000;
-/** Nor is a limit: rankd keeps an account of each call in a window. */
+/** No limit above this is believed, as rankd keeps a record of each call in a window. */
 const maxCalls = 10_000;
 
 /** What the platform says about its budget in the headers of one answer. */
@@ -15,21 +15,21 @@ export interface RateReading {
 }
 
 /**
- * Milliseconds to wait by a `retry-after` header: seconds or an HTTP date (RFC 9110, 10.2.3), at most `maxWaitMs`. A date
- * that has passed is 0; `undefined` where the header is absent or neither.
+ * The wait in milliseconds that a `retry-after` header asks for, at most `maxWaitMs`. The header holds seconds or an HTTP date
+ * (RFC 9110, 10.2.3); a date in the past gives 0. `undefined` if the header is absent or is neither.
  */
 export function parseRetryAfter(value: string | null, nowMs: number): number | undefined {
   const text = value?.trim() ?? '';
   if (/^\d+(\.\d+)?$/.test(text)) return Math.min(maxWaitMs, Number(text) * 1000);
   if (!/^[A-Z][a-z]{2,8}[, ]/.test(text)) return undefined;
-  // The oldest form of a date (asctime) names no zone and means GMT; Date.parse would take it as local time.
+  // The oldest form of a date (asctime) names no zone and means GMT, but Date.parse would read it as local time.
   const at = Date.parse(text.endsWith('GMT') ? text : `${text} GMT`);
   return Number.isNaN(at) ? undefined : Math.min(maxWaitMs, Math.max(0, at - nowMs));
 }
 
 /**
- * Reads `x-ratelimit-limit`, `-remaining` and `-reset`. The limit comes as `300, 300;w=60`: what applies now, then the
- * policies with their windows in seconds. The reset is in seconds, no epoch (Open Cloud's page on rate limits).
+ * Reads `x-ratelimit-limit`, `-remaining` and `-reset`. The limit comes as `300, 300;w=60`: the limit that applies now, then
+ * the policies with their windows in seconds. The reset is in seconds from now. Source: Open Cloud's page on rate limits.
  */
 export function parseRateLimit(headers: Pick<Headers, 'get'>): RateReading {
   const [current, ...policies] = (headers.get('x-ratelimit-limit') ?? '').split(',');

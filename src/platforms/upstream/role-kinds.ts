@@ -3,8 +3,8 @@ import type { Role } from '../../core/model.ts';
 import type { ListedRole } from './resources.ts';
 
 /**
- * The roles with their kinds, ascending by rank, then by id. Only the public role list flags the base role; `flaggedBaseId`
- * is absent where that list can't be had. Then the only role of rank 1 is it; throws `platform_unavailable` where there are two.
+ * The roles with their kinds, ascending by rank, then by id. Only the public role list marks the base role; `flaggedBaseId` is
+ * absent if that list could not be read. Then it is the only role of rank 1; throws `platform_unavailable` if there are two.
  */
 export function withKinds(listed: ListedRole[], flaggedBaseId: number | undefined): Role[] {
   const sorted = [...listed].sort((a, b) => a.rank - b.rank || a.id - b.id);
@@ -16,7 +16,7 @@ export function withKinds(listed: ListedRole[], flaggedBaseId: number | undefine
   });
 }
 
-/** True where only the flag tells which role is the base role. */
+/** True if only the mark tells which role is the base role. */
 export function needsFlag(listed: ListedRole[]): boolean {
   return rankOnes(listed).length > 1;
 }
@@ -32,7 +32,7 @@ function onlyRankOne(roles: ListedRole[]): number | undefined {
   );
 }
 
-/** Groups older than March 2026 got their base role added at rank 1, where a role of theirs may be already. */
+/** Groups from before March 2026 got their base role added at rank 1, where they may have had a role already. */
 function rankOnes(roles: ListedRole[]): ListedRole[] {
   return roles.filter(({ rank }) => rank === 1);
 }

@@ -1,12 +1,13 @@
 import { randomInt } from 'node:crypto';
+import { doubling } from '../../base/back-off.ts';
 
 export interface UpstreamTuning {
   /** How long one try may take. */
   perTryTimeoutMs: number;
-  /** The longest wait before the second try; it doubles for each further one, up to `maxBackOffMs`. */
+  /** The longest wait before the second try. It doubles for each further try, up to `maxBackOffMs`. */
   backOffMs: number;
   maxBackOffMs: number;
-  /** No try is begun with less time left: an answer could hardly arrive, and a write would end as unknown. */
+  /** No try begins with less time left: an answer would hardly arrive, and a write would end as unknown. */
   shortestTryMs: number;
   maxBodyBytes: number;
 }
@@ -19,7 +20,7 @@ export const defaultTuning: UpstreamTuning = {
   maxBodyBytes: 1024 * 1024,
 };
 
-/** How long to wait after so many tries (0 after the first). Full jitter: many calls' tries spread out instead of coming at once. */
+/** The wait in milliseconds after so many tries (0 after the first). Full jitter spreads out the tries of many calls. */
 export function backOffMs(tuning: UpstreamTuning, tries: number): number {
-  return randomInt(Math.ceil(Math.min(tuning.maxBackOffMs, tuning.backOffMs * 2 ** tries)) + 1);
+  return randomInt(Math.ceil(doubling(tuning.backOffMs, tuning.maxBackOffMs)(tries)) + 1);
 }

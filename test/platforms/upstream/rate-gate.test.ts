@@ -1,21 +1,21 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { isRankdError, type RankdError } from '../../../src/base/errors.ts';
-import type { Place } from '../../../src/platforms/upstream/line.ts';
 import { RateGate } from '../../../src/platforms/upstream/rate-gate.ts';
+import type { ReservedSlot } from '../../../src/platforms/upstream/wait-queue.ts';
 import type { CallContext } from '../../../src/ports/index.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
 
 const inTime = 3_600_000;
 
-/** A gate of 4 calls per 10 s whose callers note when they got in; `promise` gives what its call enters with later. */
-function gateUnderTest({ limit = 4, windowMs = 10_000, maxAtOnce = 1_000 } = {}) {
+/** A gate of 4 calls per 10 s whose callers note when they got in; `reserve` returns how its call enters later. */
+function gateUnderTest({ limit = 4, windowMs = 10_000, maxInFlight = 1_000 } = {}) {
   const clock = new ManualClock();
-  const gate = new RateGate({ name: 'tests', limit, windowMs, maxAtOnce, clock });
+  const gate = new RateGate({ name: 'tests', limit, windowMs, maxInFlight, clock });
   const started: Array<{ name: string; at: number }> = [];
   const refused: Array<{ name: string; at: number; error: RankdError }> = [];
-  const begin = (name: string, call: CallContext, promised?: Place) => {
-    gate.enter(call, promised).then(
+  const begin = (name: string, call: CallContext, slot?: ReservedSlot) => {
+    gate.enter(call, slot).then(
       () => started.push({ name, at: clock.monotonic() }),
       (error: RankdError) => refused.push({ name, at: clock.monotonic(), error }),
     );
@@ -23,18 +23,18 @@ function gateUnderTest({ limit = 4, windowMs = 10_000, maxAtOnce = 1_000 } = {})
   const enter = (name: string, { lane = 'one', dueInMs = inTime, signal = new AbortController().signal } = {}) => {
     begin(name, { lane, deadlineAt: clock.monotonic() + dueInMs, signal });
   };
-  const promise = (name: string, { lane = 'one', dueInMs = inTime, signal = new AbortController().signal } = {}) => {
+  const reserve = (name: string, { lane = 'one', dueInMs = inTime, signal = new AbortController().signal } = {}) => {
     const deadlineAt = clock.monotonic() + dueInMs;
-    const place = gate.promise({ deadlineAt, lane });
+    const slot = gate.reserve({ deadlineAt, lane });
     return {
-      enter: () => begin(name, { lane, deadlineAt, signal }, place),
-      giveBack: () => gate.giveBack(place),
+      enter: () => begin(name, { lane, deadlineAt, signal }, slot),
+      release: () => gate.release(slot),
     };
   };
   const enterMany = (count: number, options: Parameters<typeof enter>[1] = {}) => {
     for (let index = 0; index < count; index += 1) enter(`${index}`, options);
   };
-  return { clock, gate, enter, enterMany, promise, started, refused, startTimes: () => started.map(({ at }) => at) };
+  return { clock, gate, enter, enterMany, reserve, started, refused, startTimes: () => started.map(({ at }) => at) };
 }
 
 describe('the pace of the budget', () => {
@@ -188,7 +188,7 @@ describe('what the platform says of the budget', () => {
 
 describe('calls under way', () => {
   test('are never more than so many at once; the next one starts when one has ended', async () => {
-    const { clock, gate, enterMany, startTimes } = gateUnderTest({ limit: 100, maxAtOnce: 2 });
+    const { clock, gate, enterMany, startTimes } = gateUnderTest({ limit: 100, maxInFlight: 2 });
     enterMany(5);
     await clock.advance(1_000);
     expect(startTimes()).toEqual([0, 0]);
@@ -201,7 +201,7 @@ describe('calls under way', () => {
   });
 
   test('that never end do not keep those who wait beyond their deadline', async () => {
-    const { clock, enter, enterMany, refused } = gateUnderTest({ limit: 100, maxAtOnce: 2 });
+    const { clock, enter, enterMany, refused } = gateUnderTest({ limit: 100, maxInFlight: 2 });
     enterMany(2);
     const deadline = new AbortController();
     enter('late', { signal: deadline.signal });
@@ -271,8 +271,8 @@ describe('whose turn it is', () => {
     enterMany(18);
     await clock.advance(0);
     expect(startTimes()).toHaveLength(18);
-    const room = { [Symbol.dispose]: () => undefined };
-    await gate.enter({ lane: 'one', deadlineAt: 1_000, signal: new AbortController().signal, room });
+    const reservation = { [Symbol.dispose]: () => undefined };
+    await gate.enter({ lane: 'one', deadlineAt: 1_000, signal: new AbortController().signal, reservation });
   });
 
   test('a call of a lane does not pass those of it that wait, though the lane was given little of late', async () => {
@@ -374,67 +374,67 @@ describe('no room before the deadline', () => {
 });
 
 describe('no time left', () => {
-  test('is said where a turn is free, of a call as of a promise: the budget is not blamed', async () => {
-    const { clock, enter, promise, refused } = gateUnderTest();
+  test('is the reason given if a slot is free, for a call and for a reservation: the budget is not blamed', async () => {
+    const { clock, enter, reserve, refused } = gateUnderTest();
     await clock.advance(1_000);
     enter('late', { dueInMs: -1 });
     await clock.advance(0);
     const late = { code: 'platform_unavailable', message: expect.not.stringContaining('budget') };
     expect(refused).toMatchObject([{ name: 'late', at: 1_000, error: late }]);
-    expect(() => promise('late', { dueInMs: -1 })).toThrow(expect.objectContaining(late));
+    expect(() => reserve('late', { dueInMs: -1 })).toThrow(expect.objectContaining(late));
   });
 
-  test('is not said where no turn is free: then the budget is spent, whatever time there was', async () => {
-    const { clock, enter, enterMany, promise, refused } = gateUnderTest();
+  test('is not the reason given if no slot is free: then the budget is spent, however much time there was', async () => {
+    const { clock, enter, enterMany, reserve, refused } = gateUnderTest();
     enterMany(4);
     await clock.advance(1_000);
     enter('late', { dueInMs: -1 });
     await clock.advance(0);
     const busy = { code: 'platform_busy', retryAfterMs: 9_000 };
     expect(refused).toMatchObject([{ name: 'late', error: busy }]);
-    expect(() => promise('late', { dueInMs: -1 })).toThrow(expect.objectContaining(busy));
+    expect(() => reserve('late', { dueInMs: -1 })).toThrow(expect.objectContaining(busy));
   });
 });
 
-describe('a promised turn', () => {
+describe('a reserved slot', () => {
   const soon = { dueInMs: 5_000 };
 
-  test('is refused where there is none before the deadline that is not promised yet, with how long until there would be', async () => {
-    const { clock, enterMany, promise } = gateUnderTest();
+  test('is refused if none is left before the deadline, and the refusal says how long until there is one', async () => {
+    const { clock, enterMany, reserve } = gateUnderTest();
     enterMany(2);
     await clock.advance(1_000);
-    promise('third', soon);
-    promise('fourth', soon);
-    expect(() => promise('fifth', soon)).toThrow(
+    reserve('third', soon);
+    reserve('fourth', soon);
+    expect(() => reserve('fifth', soon)).toThrow(
       expect.objectContaining({ code: 'platform_busy', retryAfterMs: 9_000 }),
     );
-    promise('patient', { dueInMs: 9_000 });
+    reserve('patient', { dueInMs: 9_000 });
   });
 
   test('is given to a lane that asks for much only where a tenth of the budget is left to the others', () => {
-    const { promise } = gateUnderTest({ limit: 20 });
-    for (let number = 0; number < 18; number += 1) promise(`${number}`, { dueInMs: 5_000 });
-    expect(() => promise('one too many', { dueInMs: 5_000 })).toThrow('no room');
-    promise('of another lane', { lane: 'two', dueInMs: 5_000 });
+    const { reserve } = gateUnderTest({ limit: 20 });
+    for (let number = 0; number < 18; number += 1) reserve(`${number}`, { dueInMs: 5_000 });
+    expect(() => reserve('one too many', { dueInMs: 5_000 })).toThrow('no room');
+    reserve('of another lane', { lane: 'two', dueInMs: 5_000 });
   });
 
   test('is there for its call, whoever comes before it', async () => {
-    const { clock, enter, promise, started, refused } = gateUnderTest({ limit: 2 });
-    const promised = promise('promised', soon);
+    const { clock, enter, reserve, started, refused } = gateUnderTest({ limit: 2 });
+    const reserved = reserve('reserved', soon);
     for (const name of ['a', 'b']) enter(name, { ...soon, lane: name });
     await clock.advance(4_000);
-    promised.enter();
+    reserved.enter();
     await clock.advance(0);
     expect(started).toEqual([
       { name: 'a', at: 0 },
-      { name: 'promised', at: 4_000 },
+      { name: 'reserved', at: 4_000 },
     ]);
     expect(refused).toMatchObject([{ name: 'b', at: 0 }]);
   });
 
   test('keeps nobody waiting who leaves it in time', async () => {
-    const { clock, enter, promise, startTimes } = gateUnderTest({ limit: 1 });
-    const patient = promise('patient', { dueInMs: 20_000 });
+    const { clock, enter, reserve, startTimes } = gateUnderTest({ limit: 1 });
+    const patient = reserve('patient', { dueInMs: 20_000 });
     enter('any');
     patient.enter();
     await clock.advance(10_000);
@@ -442,86 +442,83 @@ describe('a promised turn', () => {
   });
 
   test('is not given where it would make one late who waits already', async () => {
-    const { clock, enter, promise, started } = gateUnderTest({ limit: 1 });
+    const { clock, enter, reserve, started } = gateUnderTest({ limit: 1 });
     enter('first');
     enter('waits', { dueInMs: 15_000 });
     await clock.advance(0);
-    expect(() => promise('newcomer', { dueInMs: 12_000 })).toThrow(expect.objectContaining({ code: 'platform_busy' }));
+    expect(() => reserve('newcomer', { dueInMs: 12_000 })).toThrow(expect.objectContaining({ code: 'platform_busy' }));
     await clock.advance(10_000);
     expect(started).toMatchObject([{ name: 'first' }, { name: 'waits', at: 10_000 }]);
   });
 
-  test('that is given back is free at once, for who waits and for who is promised one next', async () => {
-    const { clock, enter, promise, started } = gateUnderTest({ limit: 1 });
-    const unused = promise('unused', soon);
-    expect(() => promise('too early', soon)).toThrow();
+  test('that is released is free at once, for a waiting call and for the next reservation', async () => {
+    const { clock, enter, reserve, started } = gateUnderTest({ limit: 1 });
+    const unused = reserve('unused', soon);
+    expect(() => reserve('too early', soon)).toThrow();
     enter('waits', { dueInMs: 20_000, lane: 'two' });
-    promise('next', { dueInMs: 30_000 }).giveBack();
+    reserve('next', { dueInMs: 30_000 }).release();
     await clock.advance(2_000);
-    unused.giveBack();
+    unused.release();
     await clock.advance(0);
     expect(started).toEqual([{ name: 'waits', at: 2_000 }]);
   });
 
-  test('serves one call: what is tried again with it waits like any other', async () => {
-    const { clock, promise, started, refused } = gateUnderTest({ limit: 2 });
-    const twice = promise('twice', soon);
-    promise('other', soon);
+  test('serves one call: a second try with it waits like any other call', async () => {
+    const { clock, reserve, started, refused } = gateUnderTest({ limit: 2 });
+    const twice = reserve('twice', soon);
+    reserve('other', soon);
     twice.enter();
     twice.enter();
     await clock.advance(0);
     expect([started.length, refused.length]).toEqual([1, 1]);
   });
 
-  test('can still be given back by a call that was called off before it entered', async () => {
-    const { clock, promise, refused } = gateUnderTest({ limit: 1 });
-    const late = promise('late', { ...soon, signal: AbortSignal.abort() });
+  test('can still be released if its call was aborted before it entered', async () => {
+    const { clock, reserve, refused } = gateUnderTest({ limit: 1 });
+    const late = reserve('late', { ...soon, signal: AbortSignal.abort() });
     late.enter();
     await clock.advance(0);
     expect(refused).toHaveLength(1);
-    late.giveBack();
-    expect(() => promise('next', soon)).not.toThrow();
+    late.release();
+    expect(() => reserve('next', soon)).not.toThrow();
   });
 
   test('holds up nobody once its deadline has passed', async () => {
-    const { clock, promise, startTimes } = gateUnderTest({ limit: 1 });
-    promise('never comes', soon);
+    const { clock, reserve, startTimes } = gateUnderTest({ limit: 1 });
+    reserve('never comes', soon);
     await clock.advance(5_001);
-    promise('next', soon).enter();
+    reserve('next', soon).enter();
     await clock.advance(0);
     expect(startTimes()).toEqual([5_001]);
   });
 
-  test('is kept within a window, whatever else is promised, enters, waits and gives up', async () => {
+  test('is kept, whatever else reserves, enters, waits and gives up', async () => {
     const step = fc.record({
-      kind: fc.constantFrom('promise', 'promise', 'plain', 'use', 'use', 'give back', 'wait', 'wait'),
+      kind: fc.constantFrom('reserve', 'reserve', 'plain', 'use', 'use', 'release', 'wait', 'wait'),
       ms: fc.integer({ min: 0, max: 10_000 }),
       pick: fc.nat(),
     });
     await fc.assert(
       fc.asyncProperty(fc.array(step, { minLength: 20, maxLength: 60 }), async (steps) => {
-        const { clock, enter, promise, started, refused } = gateUnderTest();
-        let promised: Array<ReturnType<typeof promise> & { dueAt: number }> = [];
+        const { clock, enter, reserve, started, refused } = gateUnderTest();
+        let reserved: Array<ReturnType<typeof reserve> & { dueAt: number }> = [];
         for (const { kind, ms, pick } of steps) {
-          promised = promised.filter(({ dueAt }) => dueAt >= clock.monotonic());
-          const [one] = promised.splice(
-            pick % Math.max(1, promised.length),
-            ['use', 'give back'].includes(kind) ? 1 : 0,
-          );
+          reserved = reserved.filter(({ dueAt }) => dueAt >= clock.monotonic());
+          const [one] = reserved.splice(pick % Math.max(1, reserved.length), ['use', 'release'].includes(kind) ? 1 : 0);
           if (kind === 'use') one?.enter();
-          if (kind === 'give back') one?.giveBack();
+          if (kind === 'release') one?.release();
           if (kind === 'plain') enter('plain', { dueInMs: ms, lane: `${pick % 3}` });
           if (kind === 'wait') await clock.advance(ms / 2);
-          if (kind === 'promise') {
+          if (kind === 'reserve') {
             try {
-              promised.push({ ...promise('promised', { dueInMs: ms }), dueAt: clock.monotonic() + ms });
+              reserved.push({ ...reserve('reserved', { dueInMs: ms }), dueAt: clock.monotonic() + ms });
             } catch (error) {
               expect(error).toMatchObject({ code: 'platform_busy' });
             }
           }
         }
         await clock.advance(100_000);
-        expect(refused.filter(({ name }) => name === 'promised')).toEqual([]);
+        expect(refused.filter(({ name }) => name === 'reserved')).toEqual([]);
         const times = started.map(({ at }) => at);
         for (const [index, at] of times.entries())
           expect((times[index + 4] ?? Infinity) - at).toBeGreaterThanOrEqual(10_000);

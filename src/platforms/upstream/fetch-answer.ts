@@ -5,8 +5,8 @@ export interface Answer {
   body: string;
 }
 
-/** One request and its whole answer. Throws where the answer is longer than `maxBodyBytes`, whatever length it declared. */
-export async function exchange(
+/** Sends one request and reads its whole answer. Throws if the body is longer than `maxBodyBytes`, whatever length it declared. */
+export async function fetchAnswer(
   fetch: typeof globalThis.fetch,
   url: string,
   init: RequestInit,
@@ -16,7 +16,7 @@ export async function exchange(
   return { status, headers, body: body === null ? '' : await readText(body, maxBodyBytes) };
 }
 
-/** Leaving the loop by an error cancels the stream, and with it the rest of the download. */
+/** Throwing inside the loop cancels the stream, and with it the rest of the download. */
 async function readText(body: ReadableStream<Uint8Array>, maxBodyBytes: number): Promise<string> {
   const decoder = new TextDecoder();
   let text = '';
