@@ -1,6 +1,8 @@
+import type { RefusalDetails } from './refusal-details.ts';
+
 /**
- * Every way rankd says no. A code is stable and public; the words beside it are the short reason every answer carries.
- * `http/errors.ts` gives each code its status, `cli/errors.ts` its exit code.
+ * Every way rankd says no. A code is stable and public. The words beside it are the short reason in every answer.
+ * `http/errors.ts` gives each code its status, `cli/output/errors.ts` its exit code.
  */
 export const reasons = {
   // the request
@@ -52,57 +54,51 @@ export const reasons = {
 
 export type ErrorCode = keyof typeof reasons;
 
-export interface ErrorDetails {
-  /** How long until trying again can help, in milliseconds; absent where waiting does not help. */
+export interface RankdErrorOptions {
+  /** How long until another try can help, in milliseconds. It is absent if waiting does not help. */
   retryAfterMs?: number | undefined;
-  /** The command or edit that mends it, for the second line of a terminal error. */
+  /** The command or edit that fixes the problem: the second line of an error on a terminal. */
   hint?: string | undefined;
-  /** What the caller must not be told, e.g. that a key is revoked rather than unknown: for log and audit. */
-  internal?: string | undefined;
-  /** The underlying error: for the log, never for a caller. */
+  /** What the caller must not be told, e.g. that the key is revoked rather than unknown. For log, audit and operator. */
+  details?: RefusalDetails | undefined;
+  /** The underlying error. For the log, never for a caller. */
   cause?: unknown;
 }
 
-/** An expected failure. `message` is one sentence that a group owner can act on; it never carries a secret. */
+/** An expected failure. `message` is one sentence that a group owner can act on. It never contains a secret. */
 export class RankdError extends Error {
   override readonly name = 'RankdError';
   readonly code: ErrorCode;
   readonly retryAfterMs: number | undefined;
   readonly hint: string | undefined;
-  readonly internal: string | undefined;
+  readonly details: RefusalDetails | undefined;
 
-  constructor(code: ErrorCode, message: string, { retryAfterMs, hint, internal, cause }: ErrorDetails = {}) {
+  constructor(code: ErrorCode, message: string, { retryAfterMs, hint, details, cause }: RankdErrorOptions = {}) {
     super(message, cause === undefined ? undefined : { cause });
     this.code = code;
     this.retryAfterMs = retryAfterMs;
     this.hint = hint;
-    this.internal = internal;
+    this.details = details;
   }
 
-  /**
-   * For what callers are told thousands of times a second: to find out where an error was made costs more than the checks
-   * that led to it.
-   */
-  static withoutStack(...[code, message, details]: ConstructorParameters<typeof RankdError>): RankdError {
+  /** For refusals that callers can cause thousands of times a second: a stack trace costs more than the checks before it. */
+  static withoutStack(...[code, message, options]: ConstructorParameters<typeof RankdError>): RankdError {
     const { stackTraceLimit } = Error;
     Error.stackTraceLimit = 0;
-    const error = new RankdError(code, message, details);
-    Error.stackTraceLimit = stackTraceLimit;
-    return error;
-  }
-
-  /** The short reason of this code, e.g. `Invalid API Key`. */
-  get reason(): string {
-    return reasons[this.code];
+    try {
+      return new RankdError(code, message, options);
+    } finally {
+      Error.stackTraceLimit = stackTraceLimit;
+    }
   }
 }
 
-/** True when `error` is a RankdError with one of `codes` (any code when none is named). */
+/** True if `error` is a RankdError with one of `codes`, or with any code if none is named. */
 export function isRankdError(error: unknown, ...codes: ErrorCode[]): error is RankdError {
   return error instanceof RankdError && (codes.length === 0 || codes.includes(error.code));
 }
 
-/** Anything thrown, as an error to show. What rankd does not know is `internal`. */
+/** Anything thrown, as an error to show. An error that rankd does not know gets the code `internal`. */
 export function asRankdError(cause: unknown): RankdError {
   if (cause instanceof RankdError) return cause;
   const message = `Something went wrong inside rankd: ${cause instanceof Error ? cause.message : String(cause)}`;

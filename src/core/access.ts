@@ -1,4 +1,5 @@
 import { RankdError } from '../base/errors.ts';
+import type { RefusalDetails } from '../base/refusal-details.ts';
 import type { Key, KeyRecord, KeyState, Scope } from './model.ts';
 
 /** What is asked with a key: from which place, for which operation, when (epoch milliseconds). */
@@ -23,9 +24,10 @@ export const accessChecks: readonly AccessCheck[] = [
   {
     name: 'workspace',
     refusal({ workspace, key }) {
-      if (!workspace.active) return invalidKey(`the workspace is suspended (${key.id})`, 'rankd workspace resume');
+      if (!workspace.active)
+        return invalidKey({ reason: 'workspace_suspended', keyId: key.id }, 'rankd workspace resume');
       if (workspace.plan !== 'top')
-        return invalidKey(`the workspace is not on the top plan (${key.id})`, 'rankd workspace plan top');
+        return invalidKey({ reason: 'not_top_plan', keyId: key.id }, 'rankd workspace plan top');
       return undefined;
     },
   },
@@ -33,10 +35,10 @@ export const accessChecks: readonly AccessCheck[] = [
     name: 'key',
     refusal({ key, retiring }, { now }) {
       const state = keyState(key, now);
-      if (state === 'revoked') return invalidKey(`the key is revoked (${key.id})`, 'rankd key create NAME');
-      if (state === 'expired') return invalidKey(`the key is expired (${key.id})`, 'rankd key create NAME');
+      if (state === 'revoked') return invalidKey({ reason: state, keyId: key.id }, 'rankd key create NAME');
+      if (state === 'expired') return invalidKey({ reason: state, keyId: key.id }, 'rankd key create NAME');
       if (retiring !== undefined && retiring.until <= now)
-        return invalidKey(`this secret of the key was rotated out (${key.id})`, `rankd key rotate ${key.name}`);
+        return invalidKey({ reason: 'rotated_out', keyId: key.id }, `rankd key rotate ${key.name}`);
       return undefined;
     },
   },
@@ -47,7 +49,7 @@ export const accessChecks: readonly AccessCheck[] = [
       return RankdError.withoutStack(
         'key_not_allowed',
         `This key may ${key.scopes.join(' and ')} but not ${scope}; use a key with the scope ${scope}.`,
-        { hint: `rankd key create NAME --scope ${scope}`, internal: key.id },
+        { hint: `rankd key create NAME --scope ${scope}`, details: { reason: 'missing_scope', keyId: key.id } },
       );
     },
   },
@@ -69,7 +71,10 @@ export const accessChecks: readonly AccessCheck[] = [
       return RankdError.withoutStack(
         'key_paused',
         'This key is paused because it changed many members in a short time. The group owner can lift that with: rankd key resume',
-        { hint: `rankd history list --key ${key.name}, then: rankd key resume ${key.name}`, internal: key.id },
+        {
+          hint: `rankd history list --key ${key.name}, then: rankd key resume ${key.name}`,
+          details: { reason: 'paused', keyId: key.id },
+        },
       );
     },
   },
@@ -80,12 +85,13 @@ const refusedPlaces = new WeakMap<Caller, { placeId: number; refusal: RankdError
 
 function notWhitelisted({ key, entry }: Caller, placeId: number): RankdError {
   if (placeId === 0) return unpublished(key);
+  const reason = entry === undefined ? 'not_listed' : 'disabled';
   const what = entry === undefined ? 'not on the whitelist of this key' : 'on the whitelist of this key, but disabled';
   const command = entry === undefined ? 'add' : 'enable';
   return RankdError.withoutStack(
     'place_not_whitelisted',
     `Place ${placeId} is ${what}. The group's owner can change that with: rankd whitelist ${command} ${placeId}`,
-    { hint: `rankd whitelist ${command} ${placeId} --key ${key.name}`, internal: `${key.id}, place ${placeId}` },
+    { hint: `rankd whitelist ${command} ${placeId} --key ${key.name}`, details: { reason, keyId: key.id, placeId } },
   );
 }
 
@@ -94,7 +100,10 @@ function unpublished({ id }: Key): RankdError {
   return RankdError.withoutStack(
     'place_not_whitelisted',
     'Place 0 is no place: a game that runs in Studio and was never published sends it. Publish the game, then whitelist its place id.',
-    { hint: 'publish the game from Roblox Studio, then: rankd whitelist add PLACE', internal: `${id}, place 0` },
+    {
+      hint: 'publish the game from Roblox Studio, then: rankd whitelist add PLACE',
+      details: { reason: 'unpublished', keyId: id, placeId: 0 },
+    },
   );
 }
 
@@ -115,17 +124,14 @@ export function keyState(key: Key, now: number): KeyState {
 
 /** A secret tells by its beginning whether it may change anything; a key that is kept as the other kind is not what it should be. */
 export function wrongMode({ id, name, mode }: Key): RankdError {
-  return invalidKey(`the key is for ${mode} use and its secret is not (${id})`, `rankd key show ${name}`);
+  return invalidKey({ reason: 'wrong_mode', keyId: id, mode }, `rankd key show ${name}`);
 }
 
 /** One text for every key that is not accepted: a caller never learns which keys exist. The log and the audit say why. */
-export function invalidKey(internal: string, hint: string): RankdError {
+export function invalidKey(details: RefusalDetails, hint: string): RankdError {
   return RankdError.withoutStack(
     'invalid_key',
     'This API key is not accepted. Check that it is complete and current: rankd key verify -',
-    {
-      internal,
-      hint,
-    },
+    { details, hint },
   );
 }

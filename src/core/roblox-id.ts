@@ -17,7 +17,7 @@ export function refusalOfRobloxId({ header, placeId }: RobloxIdClaim): RankdErro
     `The request names place ${placeId}, but ${found}: security.roblox_id is enforce. Send game.PlaceId, no universe id.`,
     {
       hint: 'whitelist the id of each place, or set security.roblox_id to warn in rankd.yaml',
-      internal: `Roblox-Id does not fit place ${placeId}`,
+      details: { reason: 'roblox_id_mismatch', placeId },
     },
   );
 }

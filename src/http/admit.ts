@@ -42,7 +42,7 @@ export function admit(
   if (refusal !== undefined) return turnAway(app, exchange, refusal);
   const { key, secretId } = presented;
   const misplaced = refusalOfPlace(app, request, placeId);
-  if (misplaced !== undefined && app.robloxId === 'enforce') return misplaced;
+  if (misplaced !== undefined && app.robloxId === 'enforce') return turnAway(app, exchange, misplaced);
   app.keyUses.note({ secretId, placeId, at: now });
   request.notes.facts = { keyId: key.id, placeId };
   const overLimit = inbound.take(limitsOf(key), reply);
@@ -51,21 +51,22 @@ export function admit(
   return presented;
 }
 
+function turnAway(app: DaemonContext, exchange: Exchange, refusal: RankdError): RankdError {
+  const answer = throttled(app, exchange, refusal) ?? refusal;
+  app.refused.count(answer);
+  return answer;
+}
+
 /**
- * The refusal; to an address that sends too many keys that are not accepted, that it should slow down. Only ever asked
- * once a key was found wrong: game servers share addresses, and somebody's wrong keys must not lock out a right one.
+ * Tells an address that sends too many keys that are not accepted to slow down. It is only asked once a key was found to be
+ * wrong: game servers share addresses, and somebody's wrong keys must not lock out a right one.
  */
-function turnAway({ limits }: DaemonContext, { request, reply, inbound }: Exchange, refusal: RankdError): RankdError {
-  if (!isRankdError(refusal, 'invalid_key', 'missing_authorization')) return refusal;
+function throttled({ limits }: DaemonContext, exchange: Exchange, refusal: RankdError): RankdError | undefined {
+  if (!isRankdError(refusal, 'invalid_key', 'missing_authorization')) return undefined;
+  const { request, reply, inbound } = exchange;
   const { failedAuthPerMinute: perMinute } = limits;
-  const limit = {
-    name: 'failed-auth' as const,
-    of: networkFrom(request),
-    perMinute,
-    burst: perMinute,
-    internal: refusal.internal ?? 'no key',
-  };
-  return inbound.take([limit], reply) ?? refusal;
+  const limit = { name: 'failed-auth', of: networkFrom(request), perMinute, burst: perMinute } as const;
+  return inbound.take([{ ...limit, details: refusal.details }], reply);
 }
 
 /** Of a request whose place is not the one that Roblox says it comes from, where anybody wants to know. */

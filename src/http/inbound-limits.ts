@@ -1,5 +1,6 @@
 import type { FastifyReply } from 'fastify';
 import { RankdError } from '../base/errors.ts';
+import type { RefusalDetails } from '../base/refusal-details.ts';
 import type { Clock } from '../ports/index.ts';
 import { type Rate, type Taken, TokenBuckets } from './token-buckets.ts';
 
@@ -15,8 +16,8 @@ export interface Limit extends Rate {
   name: keyof typeof refusals;
   /** What it is counted for: a key, a place of a key, an address. */
   of: string;
-  /** For log and audit. */
-  internal?: string;
+  /** For log and audit: what else is wrong with the request. */
+  details?: RefusalDetails | undefined;
 }
 
 /** Of each limit: more than any group has of keys and places; callers from that many networks at once are an attack. */
@@ -63,8 +64,8 @@ export class InboundLimits {
   }
 }
 
-function refusalOf({ name, perMinute, internal }: Limit, { msToNext: retryAfterMs }: Taken): RankdError {
-  return RankdError.withoutStack('too_many_requests', refusals[name](perMinute), { retryAfterMs, internal });
+function refusalOf({ name, perMinute, details }: Limit, { msToNext: retryAfterMs }: Taken): RankdError {
+  return RankdError.withoutStack('too_many_requests', refusals[name](perMinute), { retryAfterMs, details });
 }
 
 function listed(items: string, item: string): string {

@@ -1,6 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { RankdError } from '../base/errors.ts';
 import type { Logger } from '../base/log.ts';
+import { describeRefusal } from '../base/refusal-details.ts';
 import type { Clock } from '../ports/index.ts';
 import type { OpenConnection } from './connections.ts';
 import { type Rate, TokenBuckets } from './token-buckets.ts';
@@ -52,10 +53,11 @@ export function requestLog({
   };
 }
 
-/** For the operator: what a caller is told of an error is less. */
-function factsOf({ code, internal, message, cause }: RankdError, status: number): Record<string, unknown> {
-  const why = cause instanceof Error ? `${message} (${cause.message})` : message;
-  return { code, ...(internal !== undefined && { internal }), ...(status >= 500 && { why }) };
+/** What the log says of an error: more than its caller is told. */
+function factsOf({ code, details, message, cause }: RankdError, status: number): Record<string, unknown> {
+  if (details !== undefined) return { code, why: describeRefusal(details) };
+  if (status < 500) return { code };
+  return { code, why: cause instanceof Error ? `${message} (${cause.message})` : message };
 }
 
 /** The path as routes name it, without the query; also of an address in absolute form. */

@@ -5,24 +5,16 @@ import { answerTo } from './errors.ts';
 
 /** Answers a request with what a caller is told of an error; the log is told the rest. */
 export function sendError(
-  app: Pick<DaemonContext, 'log' | 'refused'>,
+  { log }: Pick<DaemonContext, 'log'>,
   { error, request, reply }: { error: unknown; request: FastifyRequest; reply: FastifyReply },
 ): FastifyReply {
   const known = fromFramework(error);
   const { status, retryAfter, json } = answerTo(known, request.id);
   request.notes.level = status >= 500 ? 'warn' : 'info';
-  if (status === 500) app.log.error({ err: error, requestId: request.id }, 'request failed');
-  if (known instanceof RankdError) {
-    request.notes.error = known;
-    if (isAboutCaller(known)) app.refused.count(known);
-  }
+  if (status === 500) log.error({ err: error, requestId: request.id }, 'request failed');
+  if (known instanceof RankdError) request.notes.error = known;
   if (retryAfter !== undefined) reply.header('retry-after', retryAfter);
   return reply.code(status).type('application/json; charset=utf-8').send(json);
-}
-
-/** True for refusals before there is a change that the history could keep. */
-function isAboutCaller({ code, internal }: RankdError): boolean {
-  return internal !== undefined || code === 'missing_authorization';
 }
 
 /** Fastify's own refusals, in rankd's words. */

@@ -1,5 +1,5 @@
 import type { FastifyInstance } from 'fastify';
-import type { ErrorCode, RankdError } from '../base/errors.ts';
+import type { ErrorCode } from '../base/errors.ts';
 import type { Meters } from './meters.ts';
 
 /** Refusals for who asks, rather than for what is asked. */
@@ -18,12 +18,7 @@ export function watchServer(server: FastifyInstance, meters: Meters): void {
     meters.requests.inc({ route, status: statusCode, code: error?.code ?? '' });
     meters.requestSeconds.observe({ route }, elapsedTime / 1000);
     if (error !== undefined && ofCallers.has(error.code)) {
-      meters.keyFailures.inc({ code: error.code, reason: reasonOf(error) });
+      meters.keyFailures.inc({ code: error.code, reason: error.details?.reason ?? '' });
     }
   });
-}
-
-/** Why a key is not accepted, without the id of the key that the log has in parentheses. */
-function reasonOf({ code, internal = '' }: RankdError): string {
-  return code === 'invalid_key' ? internal.replace(/ \([^)]*\)$/, '') : '';
 }

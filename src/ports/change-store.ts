@@ -65,7 +65,7 @@ export interface ChangeStore {
    * Keeps the intent (`state` pending) before the first write. False where the member has an open change, or a newer one
    * than `after`: what was read of the member since may be stale. Throws as the key is refused where it, its place or the
    * workspace was shut out meanwhile, `key_paused` where it is paused, or goes beyond one of `limits` and is paused now (then
-   * with `internal`), and `cooldown` where the ranker's own is not over.
+   * `details.pausedNow` is true), and `cooldown` where the ranker's own is not over.
    */
   beginChange(change: RankChange, conditions: BeginConditions): Promise<boolean>;
   /** The change will now be put back, for this reason: kept before the first write of the roll-back. */

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import type { RankdError } from '../../src/base/errors.ts';
+import { describeRefusal } from '../../src/base/refusal-details.ts';
 import { type AccessQuestion, accessChecks, invalidKey, keyState, refusalOf } from '../../src/core/access.ts';
 import type { Key } from '../../src/core/model.ts';
 import type { KeyRecord } from '../../src/ports/index.ts';
@@ -29,23 +30,34 @@ test('a valid key from an active place is allowed', () => {
 });
 
 describe('a key that is not accepted', () => {
-  const refusals: Array<[string, KeyRecord, RegExp]> = [
-    ['in a suspended workspace', { ...accepted, workspace: { ...accepted.workspace, active: false } }, /suspended/],
-    ['on the free plan', { ...accepted, workspace: { ...accepted.workspace, plan: 'free' } }, /top plan/],
-    ['that is revoked', { ...accepted, key: { ...key, revokedAt: now - 1 } }, /revoked/],
-    ['that is expired', { ...accepted, key: { ...key, expiresAt: now } }, /expired/],
-    ['rotated out', { ...accepted, retiring: { since: now - 9, until: now } }, /rotated out/],
+  const refusals: Array<[string, KeyRecord, string, RegExp]> = [
+    [
+      'in a suspended workspace',
+      { ...accepted, workspace: { ...accepted.workspace, active: false } },
+      'workspace_suspended',
+      /suspended/,
+    ],
+    [
+      'on the free plan',
+      { ...accepted, workspace: { ...accepted.workspace, plan: 'free' } },
+      'not_top_plan',
+      /top plan/,
+    ],
+    ['that is revoked', { ...accepted, key: { ...key, revokedAt: now - 1 } }, 'revoked', /revoked/],
+    ['that is expired', { ...accepted, key: { ...key, expiresAt: now } }, 'expired', /expired/],
+    ['rotated out', { ...accepted, retiring: { since: now - 9, until: now } }, 'rotated_out', /rotated out/],
   ];
 
-  test.each(refusals)('%s is refused, and only the log learns why', (_, presented, reason) => {
+  test.each(refusals)('%s is refused, and only the log learns why', (_, presented, reason, words) => {
     const error = refused(presented);
-    expect(error).toMatchObject({ code: 'invalid_key', internal: expect.stringMatching(reason) });
-    expect(error.message).not.toMatch(reason);
+    expect(error).toMatchObject({ code: 'invalid_key', details: { reason, keyId: 'key_1' } });
+    expect(error.message).not.toMatch(words);
+    expect(describeRefusal(error.details ?? expect.fail())).toMatch(words);
   });
 
   test('gets one text, whatever is wrong with it', () => {
     const messages = refusals.map(([, presented]) => refused(presented).message);
-    expect(new Set([...messages, invalidKey('no such key', 'rankd key create NAME').message]).size).toBe(1);
+    expect(new Set([...messages, invalidKey({ reason: 'unknown' }, 'rankd key create NAME').message]).size).toBe(1);
   });
 
   test('is told nothing of its scopes or places', () => {
@@ -130,12 +142,12 @@ test('the first condition that fails is the answer: workspace, key, scope, white
   ].map(({ entry, ...rest }: { entry?: KeyRecord['entry'] | undefined } & Omit<KeyRecord, 'entry'>) =>
     refused({ ...rest, ...(entry !== undefined && { entry }) }),
   );
-  expect(mended.map(({ internal, code }) => (code === 'invalid_key' ? internal : code))).toEqual([
-    'the workspace is suspended (key_1)',
-    'the key is revoked (key_1)',
-    'key_not_allowed',
-    'place_not_whitelisted',
-    'key_paused',
+  expect(mended.map(({ details, code }) => [code, details?.reason])).toEqual([
+    ['invalid_key', 'workspace_suspended'],
+    ['invalid_key', 'revoked'],
+    ['key_not_allowed', 'missing_scope'],
+    ['place_not_whitelisted', 'not_listed'],
+    ['key_paused', 'paused'],
   ]);
 });
 

@@ -59,11 +59,11 @@ function ofWhitelist({ id, name }: Key, entries: WhitelistEntry[], refused: Audi
   if (!entries.some(({ active }) => active)) {
     return [warn('whitelist', `${name} works from no place`, `rankd whitelist add PLACE --key ${name}`)];
   }
-  const reasons = refused.map(({ detail }) => String(detail['reason']));
-  const places = new Set(reasons.flatMap((reason) => new RegExp(`^${id}, place (\\d+)$`).exec(reason)?.[1] ?? []));
+  const ofThisKey = refused.filter(({ detail }) => detail['keyId'] === id);
+  const places = new Set(ofThisKey.map(({ detail }) => Number(detail['placeId'])));
   return [...places]
-    .filter((place) => !entries.some(({ placeId }) => String(placeId) === place))
-    .map((place) => (place === '0' ? unpublished(name) : unlisted(name, place)));
+    .filter((place) => !entries.some(({ placeId }) => placeId === place))
+    .map((place) => (place === 0 ? unpublished(name) : unlisted(name, place)));
 }
 
 function unpublished(key: string): Finding {
@@ -74,7 +74,7 @@ function unpublished(key: string): Finding {
   );
 }
 
-function unlisted(key: string, place: string): Finding {
+function unlisted(key: string, place: number): Finding {
   return warn(
     'whitelist',
     `a game sends ${key} from place ${place}, which is not listed (an entry may be its universe id instead)`,

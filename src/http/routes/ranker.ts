@@ -72,13 +72,11 @@ function idempotencyOf(
   return { idempotency: { key, fingerprint: hash('sha256', JSON.stringify([placeId, request])) } };
 }
 
-/** The one change that tripped the breaker; those that met the pause are in the history. */
+/** Warns of the one change that paused its key. The changes that the pause then stopped are in the history. */
 function warnOfPause(log: Logger, { change, error }: ChangeAnswer): void {
-  if (error?.code !== 'key_paused' || error.internal === undefined) return;
-  log.warn(
-    { keyId: change.keyId, changeId: change.id, reason: error.internal, hint: error.hint },
-    'a key is now paused',
-  );
+  if (!error?.details?.pausedNow) return;
+  const { details, hint } = error;
+  log.warn({ keyId: change.keyId, changeId: change.id, reason: details.why, hint }, 'a key is now paused');
 }
 
 function successOrThrow({ change, error }: ChangeAnswer): z.infer<typeof rankAnswer> {

@@ -66,10 +66,10 @@ function pause(db: Connection, { keyId, reason, now }: { keyId: string; reason: 
   return keyPaused(keyId, `This key is now paused: ${reason}.`, reason);
 }
 
-/** `internal` is there where it is paused by this very change, for whoever logs it. */
-function keyPaused(keyId: string, message: string, internal?: string): RankdError {
+/** `why` is given if this very change pauses the key. */
+function keyPaused(keyId: string, message: string, why?: string): RankdError {
   return new RankdError('key_paused', message, {
     hint: `\`rankd history list --key ${keyId}\` shows its changes; \`rankd key resume ${keyId}\` lifts the pause`,
-    internal,
+    details: { reason: 'paused', keyId, ...(why !== undefined && { pausedNow: true, why }) },
   });
 }

@@ -1,4 +1,5 @@
 import { isRankdError, RankdError } from '../../base/errors.ts';
+import { describeRefusal } from '../../base/refusal-details.ts';
 import { accessChecks, type Caller } from '../../core/access.ts';
 import type { Key, RankRequest } from '../../core/model.ts';
 import type { CallContext } from '../../ports/index.ts';
@@ -50,12 +51,12 @@ async function checkAccess({ store, clock }: Ranking, { key, placeId }: TestRank
   }
 }
 
-/** Why a key is not accepted, which whoever presents it does not get to know. */
+/** The operator is told why a key is not accepted. Whoever presents the key is not. */
 function forOperator(refusal: RankdError | undefined): RankdError | undefined {
-  if (refusal?.code !== 'invalid_key' || refusal.internal === undefined) return refusal;
-  const { code, internal, hint } = refusal;
-  const why = `${internal.slice(0, 1).toUpperCase()}${internal.slice(1)}.`;
-  return new RankdError(code, why, { hint });
+  if (refusal?.code !== 'invalid_key' || refusal.details === undefined) return refusal;
+  const { code, details, hint } = refusal;
+  const why = describeRefusal(details);
+  return new RankdError(code, `${why.slice(0, 1).toUpperCase()}${why.slice(1)}.`, { hint });
 }
 
 class Checklist implements Examiner {

@@ -13,11 +13,12 @@ export interface KeyFingerprint {
 
 const bearer = /^bearer +(\S+) *$/i;
 const createHint = 'rankd key create NAME';
-const malformed = invalidKey('malformed: not an API key, or mistyped', createHint);
-const noSuchKey = invalidKey('no such key', createHint);
+const malformed = invalidKey({ reason: 'malformed' }, createHint);
+const noSuchKey = invalidKey({ reason: 'unknown' }, createHint);
 const missing = RankdError.withoutStack(
   'missing_authorization',
   'Send the API key in the header "Authorization: Bearer <key>".',
+  { details: { reason: 'no_key' } },
 );
 
 /** The API key of an `Authorization` header, or the refusal. */

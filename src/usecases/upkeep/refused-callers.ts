@@ -1,38 +1,47 @@
 import type { RankdError } from '../../base/errors.ts';
 import type { Ports } from '../../ports/index.ts';
 
-/** Of each code, between two flushes: a caller can make up as many places as it likes. */
+/** For each code, between two flushes: callers can make up as many places as they like. */
 const maxReasons = 10;
 
-/** Counts callers that were turned away and writes them to the audit in sums: noise can't fill the disk. */
+interface Sum {
+  detail: Record<string, unknown>;
+  count: number;
+}
+
+/** Counts callers that were turned away and writes the sums to the audit, so that noise can't fill the disk. */
 export class RefusedCallers {
-  /** By code and reason. */
-  readonly #counts = new Map<string, Map<string, number>>();
+  /** By code, then by detail. */
+  readonly #sums = new Map<string, Map<string, Sum>>();
 
-  count({ code, internal = '' }: RankdError): void {
-    this.#add(code, internal, 1);
+  count({ code, details }: RankdError): void {
+    this.#add(code, { detail: { ...details }, count: 1 });
   }
 
-  #add(code: string, reason: string, count: number): void {
-    const reasons = this.#counts.get(code) ?? new Map<string, number>();
-    const told = reasons.has(reason) || reasons.size < maxReasons ? reason : 'other reasons';
-    this.#counts.set(code, reasons.set(told, (reasons.get(told) ?? 0) + count));
+  #add(code: string, { detail, count }: Sum): void {
+    const sums = this.#sums.get(code) ?? new Map<string, Sum>();
+    this.#sums.set(code, sums);
+    const told = sums.size < maxReasons || sums.has(nameOf(detail)) ? detail : { reason: 'other' };
+    const before = sums.get(nameOf(told))?.count ?? 0;
+    sums.set(nameOf(told), { detail: told, count: before + count });
   }
 
-  /** Writes what was counted since the last time. What can't be written is counted again. */
+  /** Writes what was counted since the last flush. Sums that can't be written are kept for the next one. */
   async flush({ store }: Pick<Ports, 'store'>): Promise<void> {
-    const counted = [...this.#counts].flatMap(([code, reasons]) =>
-      [...reasons].map((told) => [code, ...told] as const),
-    );
-    this.#counts.clear();
+    const counted = [...this.#sums].flatMap(([code, sums]) => [...sums.values()].map((sum) => ({ code, sum })));
+    this.#sums.clear();
     await Promise.all(
-      counted.map(async ([code, reason, count]) => {
-        const event = { by: 'daemon', action: 'caller.refused', subject: code, detail: { reason, count } };
-        await store.appendAudit(event).catch((error) => {
-          this.#add(code, reason, count);
+      counted.map(async ({ code, sum }) => {
+        const detail = { ...sum.detail, count: sum.count };
+        await store.appendAudit({ by: 'daemon', action: 'caller.refused', subject: code, detail }).catch((error) => {
+          this.#add(code, sum);
           throw error;
         });
       }),
     );
   }
+}
+
+function nameOf(detail: Record<string, unknown>): string {
+  return JSON.stringify(detail);
 }

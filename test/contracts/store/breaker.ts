@@ -39,7 +39,7 @@ export function breakerContract(at: StoreCase): void {
         name: 'RankdError',
         code: 'key_paused',
         message: expect.stringContaining('more than 2 different members in a short time (policy.breaker.demotions)'),
-        internal: expect.stringContaining('more than 2'),
+        details: { reason: 'paused', keyId: 'key_main', pausedNow: true, why: expect.stringContaining('more than 2') },
       });
       expect(await isPaused('key_main')).toBe(true);
       expect(await isPaused('key_other')).toBe(false);
@@ -113,7 +113,8 @@ export function breakerContract(at: StoreCase): void {
       await expect(begin(newDemotion(3))).rejects.toMatchObject({ code: 'key_paused' });
       for (const late of [newDemotion(4), newChange({ rankeeId: 5 })]) {
         const refusal = await begin(late).catch((error) => error);
-        expect(refusal).toMatchObject({ code: 'key_paused', internal: undefined });
+        expect(refusal).toMatchObject({ code: 'key_paused' });
+        expect(refusal.details).toStrictEqual({ reason: 'paused', keyId: 'key_main' });
       }
       expect(await pauses()).toBe(1);
       expect(await begin(newChange({ rankeeId: 5, keyId: 'key_other' }))).toBe(true);

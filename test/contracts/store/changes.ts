@@ -168,7 +168,7 @@ export function changeContract(at: StoreCase): void {
       await at.clock.advance(999);
       expect(await from(42)).toBe(true);
       await at.clock.advance(1);
-      const expired = { code: 'invalid_key', internal: expect.stringContaining('expired') };
+      const expired = { code: 'invalid_key', details: { reason: 'expired', keyId: 'key_main' } };
       await expect(from(42, { rankeeId: 8 })).rejects.toMatchObject(expired);
       expect(await from(44, { keyId: 'key_other' })).toBe(true);
       expect(await at.store.listChanges({ limit: 9 })).toHaveLength(2);

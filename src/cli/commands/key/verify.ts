@@ -1,5 +1,6 @@
 import type { Command } from 'commander';
 import { systemClock } from '../../../base/clock.ts';
+import { describeRefusal } from '../../../base/refusal-details.ts';
 import { accessChecks, wrongMode } from '../../../core/access.ts';
 import { hashKey, keyMode } from '../../../core/api-key.ts';
 import type { KeyMode } from '../../../core/model.ts';
@@ -31,7 +32,7 @@ async function verify(cli: Cli, { place }: { place?: number }): Promise<void> {
   const mode = keyMode(secret);
   await cli.withStore(async (store) => {
     const presented = mode && store.lookUpKey({ hash: hashKey(secret), placeId: place ?? 0 });
-    const unknown = mode === undefined ? 'not an API key, or mistyped' : 'no such key';
+    const unknown = describeRefusal({ reason: mode === undefined ? 'malformed' : 'unknown' });
     const reason = presented ? whyRefused(presented, { mode, place }) : unknown;
     const document = {
       accepted: reason === undefined,
@@ -48,11 +49,11 @@ function whyRefused(
   presented: KeyRecord,
   { mode, place }: { mode: KeyMode | undefined; place: number | undefined },
 ): string | undefined {
-  if (presented.key.mode !== mode) return wrongMode(presented.key).internal;
   const question = { scope: 'rank', placeId: place ?? 0, now: systemClock.now() } as const;
-  const refusal = accessChecks
+  const checks = accessChecks
     .filter(({ name }) => name !== 'scope' && (name !== 'whitelist' || place !== undefined))
-    .map((check) => check.refusal(presented, question))
-    .find((found) => found !== undefined);
-  return refusal?.code === 'invalid_key' ? refusal.internal : refusal?.message;
+    .map((check) => check.refusal(presented, question));
+  const refusals = [presented.key.mode === mode ? undefined : wrongMode(presented.key), ...checks];
+  const refusal = refusals.find((found) => found !== undefined);
+  return refusal?.code === 'invalid_key' && refusal.details ? describeRefusal(refusal.details) : refusal?.message;
 }

@@ -1,7 +1,7 @@
 import { dirname } from 'node:path';
 import Database from 'better-sqlite3';
 import { codeOf } from '../../../base/error-code.ts';
-import { type ErrorDetails, RankdError } from '../../../base/errors.ts';
+import { RankdError, type RankdErrorOptions } from '../../../base/errors.ts';
 
 /** What the operator reads for an error of SQLite's (https://sqlite.org/rescode.html). A RankdError passes unchanged. */
 export function toStoreError(error: unknown, file: string): RankdError {
@@ -46,7 +46,7 @@ export function notRankdDatabase(file: string, cause?: unknown): RankdError {
 }
 
 /** By primary result code. The sentences can reach a game's log, so paths are only in the hints. */
-function failures(file: string): Record<string, { message: string } & ErrorDetails> {
+function failures(file: string): Record<string, { message: string } & RankdErrorOptions> {
   const directory = dirname(file);
   return {
     SQLITE_FULL: {
