@@ -6,7 +6,7 @@ import { newId } from './core/api-key.ts';
 import { createPlatform } from './platforms/create-platform.ts';
 import { CredentialBreaker } from './platforms/credential-breaker.ts';
 import type { Instrumentation, Ports } from './ports/index.ts';
-import { openStore } from './stores/open-store.ts';
+import { engineOf } from './stores/engine.ts';
 import { MemberTurns } from './usecases/change/member-turns.ts';
 import type { Ranking } from './usecases/change/ranking.ts';
 import { RecentWrites } from './usecases/change/recent-writes.ts';
@@ -114,7 +114,7 @@ async function openPorts({
 }: AppOptions & { isServed?: boolean }): Promise<Ports & AsyncDisposable> {
   await using opened = new AsyncDisposableStack();
   const clock = overrides.clock ?? systemClock;
-  const store = overrides.store ?? (await openStore({ engine: 'sqlite', dataDir, clock, isServed }));
+  const store = overrides.store ?? (await engineOf({ dataDir, clock }).openStore({ isServed }));
   if (overrides.store === undefined) opened.defer(() => store.close());
   const platform = overrides.platform ?? (await createPlatform({ config: config.platform, dataDir, clock }));
   if (overrides.platform === undefined) opened.defer(() => platform.close());

@@ -5,9 +5,8 @@ import type { RankdError } from '../base/errors.ts';
 import { dataDirectory } from '../config/data-dir.ts';
 import type { LoadedConfig } from '../config/load.ts';
 import { callWithin } from '../ports/call-context.ts';
-import type { CallContext, Store } from '../ports/index.ts';
-import { openStore } from '../stores/open-store.ts';
-import { hasDatabase } from '../stores/sqlite/files/existing.ts';
+import type { CallContext, Store, StoreEngine, StoreOperations } from '../ports/index.ts';
+import { engineOf } from '../stores/engine.ts';
 import type { Io } from './io.ts';
 import type { GlobalOptions } from './options.ts';
 import { asTyped } from './output/as-typed.ts';
@@ -42,6 +41,15 @@ export class Cli {
 
   get dataDir(): string {
     return dataDirectory(this.options.dataDir, this.io);
+  }
+
+  /** For backup, restore and whatever else looks at the store as a whole. */
+  get operations(): StoreOperations {
+    return this.#engine.operations;
+  }
+
+  get #engine(): StoreEngine {
+    return engineOf({ dataDir: this.dataDir, clock: systemClock });
   }
 
   /** The result: `text` for a person, or `document` as one JSON document. */
@@ -102,7 +110,7 @@ export class Cli {
 
   /** Runs `work` on the database alone: no configuration is read. */
   async withStore<T>(work: (store: Store) => Promise<T>): Promise<T> {
-    const store = await this.#open((dataDir) => openStore({ engine: 'sqlite', dataDir, clock: systemClock }));
+    const store = await this.#open(() => this.#engine.openStore());
     try {
       return await work(store);
     } finally {
@@ -110,10 +118,10 @@ export class Cli {
     }
   }
 
-  /** A directory that was mistyped would look like one that has lost everything, so that it is new is told. */
-  async #open<Opened>(open: (dataDir: string) => Promise<Opened>): Promise<Opened> {
-    const isNew = this.options.dataDir !== undefined && !hasDatabase(this.dataDir);
-    const opened = await open(this.dataDir);
+  /** A mistyped directory would look like one that has lost everything, so the command says that it is new. */
+  async #open<Opened>(open: () => Promise<Opened>): Promise<Opened> {
+    const isNew = this.options.dataDir !== undefined && !(await this.operations.exists());
+    const opened = await open();
     if (isNew) this.say(`There was no database in ${this.dataDir}; a new one was made there.`);
     return opened;
   }
@@ -124,8 +132,8 @@ export class Cli {
     { isWriting = false } = {},
   ): Promise<T> {
     const { config } = await this.loadConfig();
-    if (isWriting) await refuseOtherGroup(this.dataDir, config);
-    await using app = await this.#open((dataDir) => openRanking({ config, dataDir }));
+    if (isWriting) await refuseOtherGroup(this, config);
+    await using app = await this.#open(() => openRanking({ config, dataDir: this.dataDir }));
     using call = callWithin(app.clock, app.deadlineMs, 'operator');
     return await whileWaiting(this.line, 'waiting for Roblox', () => work(app, call));
   }

@@ -1,11 +1,11 @@
 import type { FastifyInstance } from 'fastify';
 import { type AppOptions, openApp, type ServedApp } from '../app.ts';
-import { systemClock } from '../base/clock.ts';
+import { type Clock, systemClock } from '../base/clock.ts';
 import { listenError } from '../base/listen-error.ts';
 import type { Logger } from '../base/log.ts';
 import { createServer } from '../http/server.ts';
 import type { Metrics } from '../metrics/open-metrics.ts';
-import { acquireDaemonLock } from '../stores/sqlite/files/daemon-lock.ts';
+import { engineOf } from '../stores/engine.ts';
 import { checkGroup } from '../usecases/group/check-group.ts';
 import { declareKeys } from '../usecases/keys/declare-keys.ts';
 import { startWorkers } from './workers.ts';
@@ -30,9 +30,10 @@ const drainPollMs = 20;
 /** Starts the HTTP API and its workers on a data directory that no other daemon has. */
 export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
   await using starting = new AsyncDisposableStack();
-  starting.use(await acquireDaemonLock(options.dataDir));
+  const clock = options.overrides?.clock ?? systemClock;
+  starting.use(await engineOf({ ...options, clock }).operations.lockDaemon());
   const { server: address, metrics: metricsConfig } = options.config;
-  const metrics = metricsConfig.enabled ? await loadMetrics(options) : undefined;
+  const metrics = metricsConfig.enabled ? await loadMetrics(clock) : undefined;
   const app = starting.use(await openApp({ ...options, ...(metrics !== undefined && { watch: metrics.watch }) }));
   await app.store.forgetTickets('daemon_'); // of a daemon that was killed: the lock says that there is no other
   await checkGroup(app);
@@ -55,10 +56,10 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
   };
 }
 
-/** The library behind it is loaded only where it is wanted. */
-async function loadMetrics({ overrides }: DaemonOptions): Promise<Metrics> {
+/** The library behind it is loaded only if it is wanted. */
+async function loadMetrics(clock: Clock): Promise<Metrics> {
   const { openMetrics } = await import('../metrics/open-metrics.ts');
-  return openMetrics(overrides?.clock ?? systemClock);
+  return openMetrics(clock);
 }
 
 async function listen(server: FastifyInstance, { host, port }: { host: string; port: number }): Promise<string> {

@@ -6,6 +6,7 @@ export type { Clock } from '../base/clock.ts';
 export type { CallContext, Reservation } from './call-context.ts';
 export type * from './platform.ts';
 export type * from './store.ts';
+export type * from './store-operations.ts';
 
 /**
  * The contracts between the use cases and the world. Every adapter passes the suite of its port in `test/contracts`.

@@ -5,7 +5,7 @@ import Database from 'better-sqlite3';
 import { expect, test } from 'vitest';
 import { systemClock } from '../../src/base/clock.ts';
 import { runCli } from '../../src/cli/program.ts';
-import { openStore } from '../../src/stores/open-store.ts';
+import { engineOf } from '../../src/stores/engine.ts';
 import { parseCsv } from '../support/parse-csv.ts';
 import { CliHome } from '../support/run-cli.ts';
 import { TerminalIo } from '../support/terminal-io.ts';
@@ -83,7 +83,7 @@ test.concurrent('the CSV holds every event, one a record, and nothing that a spr
   using home = new CliHome();
   await home.json('key', 'create', 'game');
   const notes = ['=1+1', '+1', '-1', '@x', '\tx', 'a "quoted", note\nin two lines'];
-  const store = await openStore({ engine: 'sqlite', dataDir: home.dataDir, clock: systemClock });
+  const store = await engineOf({ dataDir: home.dataDir, clock: systemClock }).openStore();
   for (const note of notes)
     await store.appendAudit({ by: 'cli:a@b', action: 'whitelist.add', subject: '1', detail: { note } });
   await store.close();

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { systemClock } from '../../src/base/clock.ts';
 import type { RankChange } from '../../src/core/model.ts';
-import { openStore } from '../../src/stores/open-store.ts';
+import { engineOf } from '../../src/stores/engine.ts';
 import { parseCsv } from '../support/parse-csv.ts';
 import { CliHome } from '../support/run-cli.ts';
 
@@ -70,7 +70,7 @@ function change(id: string, about: Partial<RankChange> = {}): RankChange {
 }
 
 async function keep(home: CliHome, ...changes: RankChange[]): Promise<void> {
-  const store = await openStore({ engine: 'sqlite', dataDir: home.dataDir, clock: systemClock });
+  const store = await engineOf({ dataDir: home.dataDir, clock: systemClock }).openStore();
   for (const one of changes) await store.recordChange(one);
   await store.close();
 }

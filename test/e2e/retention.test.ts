@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { openStore } from '../../src/stores/open-store.ts';
+import { engineOf } from '../../src/stores/engine.ts';
 import { newChange } from '../contracts/store/samples.ts';
 import { DaemonProcess } from '../support/daemon-process.ts';
 import { ManualClock } from '../support/manual-clock.ts';
@@ -8,7 +8,7 @@ import { CliHome } from '../support/run-cli.ts';
 test('a daemon removes what is older than history.keep and audit.keep, and the audit still verifies and says so', async () => {
   using home = new CliHome();
   const longAgo = Date.UTC(2020, 0, 1);
-  const store = await openStore({ engine: 'sqlite', dataDir: home.dataDir, clock: new ManualClock(longAgo) });
+  const store = await engineOf({ dataDir: home.dataDir, clock: new ManualClock(longAgo) }).openStore();
   for (let rankeeId = 1; rankeeId <= 320; rankeeId += 1) {
     await store.recordChange(newChange({ id: `chg_${rankeeId}`, rankeeId, state: 'refused', requestedAt: longAgo }));
   }

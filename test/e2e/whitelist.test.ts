@@ -1,7 +1,7 @@
 import { writeFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { systemClock } from '../../src/base/clock.ts';
-import { openStore } from '../../src/stores/open-store.ts';
+import { engineOf } from '../../src/stores/engine.ts';
 import { createKey } from '../../src/usecases/keys/keys.ts';
 import { CliHome } from '../support/run-cli.ts';
 
@@ -191,7 +191,7 @@ test.concurrent('with several keys the key must be named, a revoked one gets no 
 });
 
 async function makeExpiredKey({ dataDir }: CliHome): Promise<void> {
-  const store = await openStore({ engine: 'sqlite', dataDir, clock: systemClock });
+  const store = await engineOf({ dataDir, clock: systemClock }).openStore();
   await createKey(store, { name: 'old', mode: 'live', scopes: ['rank'], expiresAt: 1 }, 'cli:tester@test');
   await store.close();
 }

@@ -3,7 +3,7 @@ import { text } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
 import { expect, test } from 'vitest';
 import { systemClock } from '../../src/base/clock.ts';
-import { openStore } from '../../src/stores/open-store.ts';
+import { engineOf } from '../../src/stores/engine.ts';
 import { newChange, unknown } from '../contracts/store/samples.ts';
 import { DaemonProcess } from '../support/daemon-process.ts';
 import { sampleRoles, sampleUsers } from '../support/fake-open-cloud/index.ts';
@@ -15,7 +15,7 @@ const { base, trainee, officer } = sampleRoles;
 test.concurrent('a change from the shell settles what an earlier one left open, however short the deadline is', async () => {
   await using world = await openCloudHome();
   const { home, roblox } = world;
-  const store = await openStore({ engine: 'sqlite', dataDir: home.dataDir, clock: systemClock });
+  const store = await engineOf({ dataDir: home.dataDir, clock: systemClock }).openStore();
   const held = (role: number) => [base, role].sort((a, b) => a - b);
   const left = newChange({
     group: `group ${roblox.groupId} on ${new URL(roblox.baseUrl).host}`,

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { openStore } from '../../src/stores/open-store.ts';
+import { engineOf } from '../../src/stores/engine.ts';
 import { createKey, rotateKey } from '../../src/usecases/keys/keys.ts';
 import { expectError } from '../support/answers.ts';
 import { ManualClock } from '../support/manual-clock.ts';
@@ -109,7 +109,7 @@ describe('the whitelist', () => {
 
 test('what another process does to a key holds from the next request', async () => {
   await using app = await openTestApp();
-  const cli = await openStore({ engine: 'sqlite', dataDir: app.dataDir, clock: app.app.clock });
+  const cli = await engineOf({ dataDir: app.dataDir, clock: app.app.clock }).openStore();
   const { key, secret } = await createKey(cli, { name: 'game', mode: 'live', scopes: ['verify'] }, 'cli:ann@host');
   expectError(await verify(app, secret), notWhitelisted);
   await cli.addEntries({ keyId: key.id, placeIds: [place] }, 'cli:ann@host');

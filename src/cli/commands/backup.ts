@@ -2,7 +2,7 @@ import { readdirSync } from 'node:fs';
 import { resolve } from 'node:path';
 import type { Command } from 'commander';
 import { RankdError } from '../../base/errors.ts';
-import { type Backup, backUp, streamBackup } from '../../stores/sqlite/files/backup.ts';
+import type { Backup, BackupTarget } from '../../ports/index.ts';
 import type { Cli } from '../cli.ts';
 import { facts } from '../output/facts.ts';
 import { examples } from '../output/help.ts';
@@ -29,10 +29,10 @@ export function backupCommand(program: Command, cli: Cli): void {
     );
 }
 
-async function copy(cli: Cli, { file, mayReplace }: { file: string; mayReplace: boolean }): Promise<void> {
+async function copy(cli: Cli, { file, mayReplace }: BackupTarget): Promise<void> {
   const to = resolve(cli.io.cwd, file);
   const backup = await whileWorking(cli.line, 'copying the database', () =>
-    backUp({ dataDir: cli.dataDir, file: to, mayReplace }),
+    cli.operations.backUp({ file: to, mayReplace }),
   );
   const document = documentOf({ file: to, ...backup });
   cli.print({ backup: document }, facts(document));
@@ -43,7 +43,7 @@ async function stream(cli: Cli): Promise<void> {
   if (cli.io.stdoutIsTerminal) {
     throw new RankdError('usage', 'A database is not for a terminal.', { hint: 'rankd backup - > rankd-backup.db' });
   }
-  const { bytes } = await streamBackup(cli.dataDir, (chunk) => cli.io.stdoutBytes(chunk).catch(cutOff));
+  const { bytes } = await cli.operations.streamBackup((chunk) => cli.io.stdoutBytes(chunk).catch(cutOff));
   cli.say(`${bytes} bytes were written.`);
   sayWhatIsMissing(cli);
 }

@@ -1,9 +1,5 @@
 import type { Command } from 'commander';
-import { systemClock } from '../../base/clock.ts';
-import { checkDatabase, type DatabaseCheck } from '../../stores/sqlite/files/check-database.ts';
-import { acquireDaemonLock } from '../../stores/sqlite/files/daemon-lock.ts';
-import { newestSchema } from '../../stores/sqlite/files/examine.ts';
-import { migrateDatabase, tryMigration } from '../../stores/sqlite/files/migrate-database.ts';
+import type { StoreCheck } from '../../ports/index.ts';
 import { verifyAudit } from '../../usecases/history/verify-audit.ts';
 import type { Cli } from '../cli.ts';
 import { ExitCode } from '../exit-code.ts';
@@ -33,7 +29,8 @@ export function databaseCommands(program: Command, cli: Cli): void {
 }
 
 async function check(cli: Cli): Promise<void> {
-  const { schema, checks } = await whileWorking(cli.line, 'reading the database', () => checkDatabase(cli.dataDir));
+  const checked = () => cli.operations.check();
+  const { schema, newestSchema, checks } = await whileWorking(cli.line, 'reading the database', checked);
   const isSound = checks.every((one) => one.ok);
   // Only on the newest schema: to check is not to migrate.
   if (isSound && schema === newestSchema) checks.push(await checkAudit(cli));
@@ -45,7 +42,7 @@ async function check(cli: Cli): Promise<void> {
   throw new ExitCode(5);
 }
 
-async function checkAudit(cli: Cli): Promise<DatabaseCheck> {
+async function checkAudit(cli: Cli): Promise<StoreCheck> {
   const verified = () => cli.withStore((store) => verifyAudit({ store }));
   const { rows, breaks } = await whileWorking(cli.line, 'reading the audit', verified);
   const [first] = breaks;
@@ -55,10 +52,10 @@ async function checkAudit(cli: Cli): Promise<DatabaseCheck> {
 }
 
 async function migrate(cli: Cli, dryRun: boolean): Promise<void> {
-  const { dataDir } = cli;
-  await using _lock = dryRun ? undefined : await acquireDaemonLock(dataDir);
+  const { operations } = cli;
+  await using _lock = dryRun ? undefined : await operations.lockDaemon();
   const done = await whileWorking(cli.line, 'migrating', () =>
-    dryRun ? tryMigration(dataDir, systemClock) : migrateDatabase(dataDir, systemClock),
+    dryRun ? operations.tryMigration() : operations.migrate(),
   );
   const document = { ...done, dryRun };
   cli.print({ migration: document }, facts({ ...document, dryRun: null }));

@@ -5,8 +5,6 @@ import type { Command } from 'commander';
 import { openRanking } from '../../app.ts';
 import type { LoadedConfig } from '../../config/load.ts';
 import { callWithin } from '../../ports/call-context.ts';
-import { isDaemonRunning } from '../../stores/sqlite/files/daemon-lock.ts';
-import { hasDatabase } from '../../stores/sqlite/files/existing.ts';
 import type { Cli } from '../cli.ts';
 import { databaseFindings } from '../doctor/database.ts';
 import { examined, type Finding, ok } from '../doctor/finding.ts';
@@ -53,13 +51,13 @@ async function allFindings(cli: Cli, offline: boolean): Promise<Finding[]> {
 
 /** What can be looked at once it is known what is configured. */
 async function configured(cli: Cli, { config }: LoadedConfig, offline: boolean): Promise<Finding[]> {
-  const isRunning = async () => existsSync(cli.dataDir) && (await isDaemonRunning(cli.dataDir));
+  const isRunning = async () => existsSync(cli.dataDir) && (await cli.operations.isDaemonRunning());
   const findings = [
     ...(await examined('port', async () => portFindings(config.server, await isRunning()))),
     ...platformFindings(config.platform),
   ];
-  const isKept = hasDatabase(cli.dataDir);
-  const database = isKept ? await examined('database', () => databaseFindings(cli.dataDir)) : [];
+  const isKept = await cli.operations.exists();
+  const database = isKept ? await examined('database', () => databaseFindings(cli.operations)) : [];
   findings.push(...database);
   if (database.some(({ grade }) => grade !== 'ok')) return findings;
   const live = await examined('database', async () => {

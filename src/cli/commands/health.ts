@@ -4,7 +4,6 @@ import type { Command } from 'commander';
 import { RankdError } from '../../base/errors.ts';
 import { askStatus, exchange } from '../../control/ask.ts';
 import { socketPath } from '../../control/socket-path.ts';
-import { isDaemonRunning } from '../../stores/sqlite/files/daemon-lock.ts';
 import type { Cli } from '../cli.ts';
 import { examples } from '../output/help.ts';
 import { whileWaiting } from '../output/waiting.ts';
@@ -24,8 +23,7 @@ export function healthCommand(program: Command, cli: Cli): void {
 }
 
 async function health(cli: Cli, isReadyAsked: boolean): Promise<void> {
-  const { dataDir } = cli;
-  if (!(await isDaemonRunning(dataDir))) throw notRunning(dataDir);
+  await requireDaemon(cli);
   const patiently = <T>(work: () => Promise<T>) => whileWaiting(cli.line, 'waiting for the daemon', work);
   const url = (await patiently(() => addressOf(cli))) + (isReadyAsked ? '/readyz' : '/healthz');
   const answer = await patiently(() => exchange(optionsFor(url), timeoutMs)).catch((cause) => {
@@ -35,8 +33,9 @@ async function health(cli: Cli, isReadyAsked: boolean): Promise<void> {
   cli.print({ healthy: true, url }, `ok: ${url} answers`);
 }
 
-export function notRunning(dataDir: string): RankdError {
-  return new RankdError('daemon_unavailable', `No rankd daemon runs on the data directory ${dataDir}.`, {
+export async function requireDaemon({ dataDir, operations }: Cli): Promise<void> {
+  if (await operations.isDaemonRunning()) return;
+  throw new RankdError('daemon_unavailable', `No rankd daemon runs on the data directory ${dataDir}.`, {
     hint: 'start it with `rankd serve`, or name another directory with --data-dir',
   });
 }

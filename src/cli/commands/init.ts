@@ -12,7 +12,6 @@ import { standingWords } from '../../core/acting-account.ts';
 import { listRoles } from '../../core/list-roles.ts';
 import type { ActingAccount } from '../../core/model.ts';
 import { callWithin } from '../../ports/call-context.ts';
-import { isDaemonRunning } from '../../stores/sqlite/files/daemon-lock.ts';
 import type { Cli } from '../cli.ts';
 import { obtainCredential } from '../init/credential.ts';
 import { type Examined, examine } from '../init/examine.ts';
@@ -104,8 +103,8 @@ async function init(cli: Cli, options: InitOptions): Promise<void> {
 }
 
 /** The daemon that runs may have been started in another folder, or with another file. */
-async function nextStep({ dataDir }: Cli, file: string): Promise<string> {
-  if (!(await isDaemonRunning(dataDir))) return 'try: rankd serve';
+async function nextStep({ dataDir, operations }: Cli, file: string): Promise<string> {
+  if (!(await operations.isDaemonRunning())) return 'try: rankd serve';
   const daemon = await askStatus(dataDir);
   return daemon === undefined || (daemon.configFile !== null && isSameFile(daemon.configFile, file))
     ? 'A daemon runs here already; it takes this up without a restart.\ntry: rankd reload'

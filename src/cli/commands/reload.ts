@@ -3,7 +3,6 @@ import { RankdError } from '../../base/errors.ts';
 import type { ChangedSetting } from '../../config/changed-settings.ts';
 import { askReload, askStatus } from '../../control/ask.ts';
 import type { ReloadOutcome } from '../../daemon/live-config.ts';
-import { isDaemonRunning } from '../../stores/sqlite/files/daemon-lock.ts';
 import type { Cli } from '../cli.ts';
 import { keyChanges } from '../output/declared-key-changes.ts';
 import { examples } from '../output/help.ts';
@@ -11,7 +10,7 @@ import { settingText } from '../output/setting-value.ts';
 import { table } from '../output/table.ts';
 import { whileWaiting } from '../output/waiting.ts';
 import { notItsFile, strangerTo } from '../service/daemon-file.ts';
-import { notRunning } from './health.ts';
+import { requireDaemon } from './health.ts';
 
 /** Longer than the daemon takes for it where the platform does not answer. */
 const reloadTimeoutMs = 60_000;
@@ -49,8 +48,9 @@ async function reload(cli: Cli): Promise<void> {
   if (outcome.needRestart.length > 0) cli.say('Restart the daemon for what needs it.');
 }
 
-async function ask({ dataDir, by }: Cli): Promise<ReloadOutcome> {
-  if (!(await isDaemonRunning(dataDir))) throw notRunning(dataDir);
+async function ask(cli: Cli): Promise<ReloadOutcome> {
+  const { dataDir, by } = cli;
+  await requireDaemon(cli);
   const isAnswering = (await askStatus(dataDir)) !== undefined;
   const outcome = isAnswering ? await askReload({ dataDir, by }, reloadTimeoutMs) : undefined;
   if (outcome !== undefined) return outcome;

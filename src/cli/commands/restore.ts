@@ -1,8 +1,5 @@
 import { resolve } from 'node:path';
 import type { Command } from 'commander';
-import { systemClock } from '../../base/clock.ts';
-import { acquireDaemonLock, isDaemonRunning } from '../../stores/sqlite/files/daemon-lock.ts';
-import { examineBackup, restoreBackup } from '../../stores/sqlite/files/restore.ts';
 import type { Cli } from '../cli.ts';
 import { confirm } from '../input/confirm.ts';
 import { facts } from '../output/facts.ts';
@@ -29,22 +26,21 @@ export function restoreCommand(program: Command, cli: Cli): void {
 }
 
 async function restore(cli: Cli, { file: name, dryRun }: { file: string; dryRun: boolean }): Promise<void> {
-  const { dataDir, by } = cli;
+  const { dataDir, by, operations } = cli;
   const file = resolve(cli.io.cwd, name);
   if (dryRun) {
-    const { schema, rows } = await whileWorking(cli.line, 'checking the backup', () => examineBackup(file));
+    const { schema, rows } = await whileWorking(cli.line, 'checking the backup', () => operations.examineBackup(file));
     const document = { file, schema, ...rows, kept: null, dryRun };
     cli.print({ restore: document }, facts({ ...document, dryRun: null }));
     cli.say(
-      `The backup is sound; nothing was changed.${(await isDaemonRunning(dataDir)) ? ' Stop the daemon before you restore it.' : ''}`,
+      `The backup is sound; nothing was changed.${(await operations.isDaemonRunning()) ? ' Stop the daemon before you restore it.' : ''}`,
     );
     return;
   }
-  await using _lock = await acquireDaemonLock(dataDir);
-  const { schema, rows } = await whileWorking(cli.line, 'checking the backup', () => examineBackup(file));
+  await using _lock = await operations.lockDaemon();
+  const { schema, rows } = await whileWorking(cli.line, 'checking the backup', () => operations.examineBackup(file));
   await confirm(cli, `Put ${name} in the place of the database in ${dataDir}?`);
-  const restored = await whileWorking(cli.line, 'restoring', () => restoreBackup({ dataDir, file, by }, systemClock));
-  const kept = restored ?? null;
+  const { kept = null } = await whileWorking(cli.line, 'restoring', () => operations.restore({ file, by }));
   const document = { file, schema, ...rows, kept, dryRun };
   cli.print({ restore: document }, facts({ ...document, dryRun: null }));
   cli.say(

@@ -4,8 +4,6 @@ import { RankdError } from '../../base/errors.ts';
 import { askStatus } from '../../control/ask.ts';
 import type { DaemonStatus } from '../../control/daemon-status.ts';
 import type { ChangeState } from '../../core/model.ts';
-import { isDaemonRunning } from '../../stores/sqlite/files/daemon-lock.ts';
-import { hasDatabase } from '../../stores/sqlite/files/existing.ts';
 import type { Cli } from '../cli.ts';
 import { ExitCode } from '../exit-code.ts';
 import { facts } from '../output/facts.ts';
@@ -72,14 +70,14 @@ interface History {
 
 async function look(cli: Cli): Promise<Found> {
   const history = await readHistory(cli);
-  if (!(await isDaemonRunning(cli.dataDir))) return { state: 'not running', history };
+  if (!(await cli.operations.isDaemonRunning())) return { state: 'not running', history };
   const daemon = await askStatus(cli.dataDir, timeoutMs);
   if (daemon === undefined) return { state: 'not answering', history };
   return { state: daemon.isStopping ? 'stopping' : 'running', daemon, history };
 }
 
 async function readHistory(cli: Cli): Promise<History | undefined> {
-  if (!hasDatabase(cli.dataDir)) return undefined;
+  if (!(await cli.operations.exists())) return undefined;
   return cli.withStore(async (store) => ({
     openChanges: (await store.openChanges()).length,
     today: await store.countChanges(midnightBefore(systemClock.now())),

@@ -1,6 +1,7 @@
 import type { Command } from 'commander';
+import { systemClock } from '../../base/clock.ts';
 import { dataDirectory } from '../../config/data-dir.ts';
-import { namesIn } from '../../stores/sqlite/names.ts';
+import { engineOf } from '../../stores/engine.ts';
 import type { Io } from '../io.ts';
 import { complete } from './complete.ts';
 
@@ -15,9 +16,10 @@ export async function answerShell(program: Command, line: readonly string[], io:
   const words = line.slice(0, -1);
   const current = (line.at(-1) ?? ':').slice(1);
   try {
-    const answer = await complete(program, { words, current }, async (query) =>
-      namesIn(dataDirectory(dataDirFlag(words), io), query),
-    );
+    const answer = await complete(program, { words, current }, async (query) => {
+      const dataDir = dataDirectory(dataDirFlag(words), io);
+      return engineOf({ dataDir, clock: systemClock }).operations.findNames(query);
+    });
     if (typeof answer === 'string') io.stdout(`:${answer}\n`);
     else io.stdout(answer.map(({ value, description }) => `${value}\t${description}\n`).join(''));
   } catch {

@@ -1,5 +1,5 @@
 import type { Argument, Command, Option } from 'commander';
-import type { Names } from '../../stores/sqlite/names.ts';
+import type { StoreOperations } from '../../ports/index.ts';
 import { optionsOf, walk } from './walk.ts';
 
 /** What may come next: words with what they mean, or whatever the shell knows of files. */
@@ -10,14 +10,11 @@ export interface Candidate {
   description: string;
 }
 
-/** Names that only the database knows; asked only where they are wanted. */
-export type FindNames = (query: { placesLike: string }) => Promise<Names>;
-
 /** The words that can stand where `current` is begun, after whole `words`. */
 export async function complete(
   program: Command,
   { words, current }: { words: readonly string[]; current: string },
-  findNames: FindNames,
+  findNames: StoreOperations['findNames'],
 ): Promise<Answer> {
   const { command, pending, argument, takesCommand, onlyArguments } = walk(program, words);
   const isNextOption = pending?.variadic && current.startsWith('-');
@@ -52,7 +49,11 @@ const kinds: Record<string, 'key' | 'place' | 'file' | 'directory'> = {
   dir: 'directory',
 };
 
-async function valuesOf(target: Option | Argument, current: string, findNames: FindNames): Promise<Answer> {
+async function valuesOf(
+  target: Option | Argument,
+  current: string,
+  findNames: StoreOperations['findNames'],
+): Promise<Answer> {
   const { argChoices } = target;
   if (argChoices !== undefined)
     return matching(

@@ -1,10 +1,9 @@
-import { checkDatabase } from '../../stores/sqlite/files/check-database.ts';
-import { newestSchema } from '../../stores/sqlite/files/examine.ts';
+import type { StoreOperations } from '../../ports/index.ts';
 import { type Finding, fail, ok, warn } from './finding.ts';
 
 /** Whether the database can be read and is on the schema of this rankd. To look at it is not to migrate it. */
-export function databaseFindings(dataDir: string): Finding[] {
-  const { schema, checks } = checkDatabase(dataDir);
+export async function databaseFindings(operations: Pick<StoreOperations, 'check'>): Promise<Finding[]> {
+  const { schema, newestSchema, checks } = await operations.check();
   const flaw = checks.find((check) => !check.ok);
   if (flaw !== undefined) {
     const fix = 'stop the daemon, then put back a backup: rankd restore FILE';

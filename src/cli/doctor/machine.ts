@@ -2,7 +2,6 @@ import { accessSync, constants, existsSync, readdirSync, statfsSync, statSync } 
 import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { isInDataDir } from '../../base/files/data-dir.ts';
-import { databaseName } from '../../stores/sqlite/files/existing.ts';
 import { type Finding, fail, ok, warn } from './finding.ts';
 
 /** What this machine gives: Node.js, the data directory, room on its disk, the port. */
@@ -34,7 +33,7 @@ export function dataDirFindings(dataDir: string): Finding[] {
 }
 
 function accessFindings(dataDir: string): Finding[] {
-  isInDataDir(dataDir, databaseName); // throws where this user may not look
+  isInDataDir(dataDir, 'any-file'); // throws where this user may not look
   const files = readdirSync(dataDir).map((name) => join(dataDir, name));
   const paths = [dataDir, ...files];
   const closed = paths.find((path) => !isWritable(path));

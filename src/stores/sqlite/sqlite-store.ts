@@ -1,5 +1,5 @@
 import { privateFile, tightenFile } from '../../base/files/data-dir.ts';
-import type { Clock, Store } from '../../ports/index.ts';
+import type { Clock, OpenOptions, Store } from '../../ports/index.ts';
 import { auditStore } from './audit.ts';
 import { changeQueries } from './change-queries.ts';
 import { changeWrites } from './change-writes.ts';
@@ -13,15 +13,13 @@ import { migrate } from './schema/migrate.ts';
 import { whitelistStore } from './whitelist.ts';
 import { workspaceStore } from './workspace.ts';
 
-export interface SqliteStoreOptions {
-  /** Where everything rankd remembers lives; made (0700) where it is missing. */
+export interface SqliteStoreOptions extends OpenOptions {
+  /** Where everything rankd remembers lives; made (0700) if it is missing. */
   dataDir: string;
   clock: Clock;
-  /** True where others are served meanwhile: then the disk does not hold the thread while it is waited for. */
-  isServed?: boolean;
 }
 
-/** Opens `rankd.db` in the data directory: makes it, or brings its schema up to date. Errors as `openStore`. */
+/** Opens `rankd.db` in the data directory: makes it, or brings its schema up to date. Errors as `StoreEngine.openStore`. */
 export async function openSqliteStore({ dataDir, clock, isServed = false }: SqliteStoreOptions): Promise<Store> {
   const db = new Connection(privateFile(dataDir, databaseName));
   try {

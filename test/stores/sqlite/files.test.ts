@@ -2,14 +2,14 @@ import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, writeFileS
 import { join } from 'node:path';
 import Database from 'better-sqlite3';
 import { expect, onTestFinished, test } from 'vitest';
-import { openStore } from '../../../src/stores/open-store.ts';
+import { openSqliteStore } from '../../../src/stores/sqlite/sqlite-store.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
 import { modeOf, runNode, tempDir } from './support.ts';
 
 const files = ['rankd.db', 'rankd.db-shm', 'rankd.db-wal'];
 
 async function open(dataDir: string) {
-  const store = await openStore({ engine: 'sqlite', dataDir, clock: new ManualClock() });
+  const store = await openSqliteStore({ dataDir, clock: new ManualClock() });
   onTestFinished(() => store.close());
   return store;
 }
@@ -102,9 +102,9 @@ test('a directory that may not be written is no_permission, with a hint that nam
   const dataDir = tempDir();
   chmodSync(dataDir, 0o500);
   const code = `
-    import { openStore } from './src/stores/open-store.ts';
+    import { openSqliteStore } from './src/stores/sqlite/sqlite-store.ts';
     import { systemClock as clock } from './src/base/clock.ts';
-    await openStore({ engine: 'sqlite', dataDir: ${JSON.stringify(dataDir)}, clock }).then(
+    await openSqliteStore({ dataDir: ${JSON.stringify(dataDir)}, clock }).then(
       () => console.log('"opened"'),
       ({ name, code, message, hint }) => console.log(JSON.stringify({ name, code, message, hint })),
     );`;

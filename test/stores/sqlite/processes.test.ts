@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { openStore } from '../../../src/stores/open-store.ts';
+import { openSqliteStore } from '../../../src/stores/sqlite/sqlite-store.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
 import { runNode, tempDir } from './support.ts';
 
@@ -13,11 +13,11 @@ test('processes that start at once on an empty directory make one database and s
   const members = Array.from({ length: 25 }, (_, index) => index + 1);
   const startAt = Date.now() + 600;
   const process = (index: number) => `
-    import { openStore } from './src/stores/open-store.ts';
+    import { openSqliteStore } from './src/stores/sqlite/sqlite-store.ts';
     import { systemClock as clock } from './src/base/clock.ts';
     import { newChange } from './test/contracts/store/samples.ts';
     await clock.sleep(Math.max(0, ${startAt} - Date.now()));
-    const store = await openStore({ engine: 'sqlite', dataDir: ${JSON.stringify(dataDir)}, clock });
+    const store = await openSqliteStore({ dataDir: ${JSON.stringify(dataDir)}, clock });
     const begun = [];
     for (const rankeeId of ${JSON.stringify(members)}) {
       const change = newChange({ id: 'chg_${index}_' + rankeeId, rankeeId });
@@ -29,7 +29,7 @@ test('processes that start at once on an empty directory make one database and s
   expect(new Set(reports.map((report) => report.workspaceId)).size).toBe(1);
   expect(reports.flatMap((report) => report.begun).sort((a, b) => a - b)).toEqual(members);
 
-  const store = await openStore({ engine: 'sqlite', dataDir, clock: new ManualClock() });
+  const store = await openSqliteStore({ dataDir, clock: new ManualClock() });
   expect(await store.openChanges()).toHaveLength(members.length);
   expect(await store.listAudit({ limit: 100 })).toHaveLength(members.length);
   await store.close();

@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import Database from 'better-sqlite3';
 import { expect, onTestFinished, test } from 'vitest';
 import { chainStart, linkHash } from '../../../src/core/audit.ts';
-import { openStore } from '../../../src/stores/open-store.ts';
+import { engineOf } from '../../../src/stores/engine.ts';
 import { verifyAudit } from '../../../src/usecases/history/verify-audit.ts';
 import { tempDir } from '../../stores/sqlite/support.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
@@ -10,7 +10,7 @@ import { ManualClock } from '../../support/manual-clock.ts';
 /** A store with six events, and the database file for somebody who has it in hand. */
 async function sixEvents() {
   const dataDir = tempDir();
-  const store = await openStore({ engine: 'sqlite', dataDir, clock: new ManualClock() });
+  const store = await engineOf({ dataDir, clock: new ManualClock() }).openStore();
   const hand = new Database(join(dataDir, 'rankd.db'));
   onTestFinished(async () => {
     hand.close();

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import Database from 'better-sqlite3';
 import { expect, onTestFinished, test } from 'vitest';
-import { openStore } from '../../../src/stores/open-store.ts';
+import { engineOf } from '../../../src/stores/engine.ts';
 import type { Ranking } from '../../../src/usecases/change/ranking.ts';
 import { verifyAudit } from '../../../src/usecases/history/verify-audit.ts';
 import { pruneRecords } from '../../../src/usecases/upkeep/prune-records.ts';
@@ -15,7 +15,7 @@ const dayMs = 24 * hourMs;
 async function openForPruning(pauses: { cooldownMs?: number; rankerCooldownMs?: number } = {}) {
   const dataDir = tempDir();
   const clock = new ManualClock();
-  const store = await openStore({ engine: 'sqlite', dataDir, clock });
+  const store = await engineOf({ dataDir, clock }).openStore();
   onTestFinished(() => store.close());
   const needs = { store, clock, policy: { cooldownMs: 0, rankerCooldownMs: 0, ...pauses }, breaker: undefined };
   const app = needs as unknown as Ranking; // what retention looks at

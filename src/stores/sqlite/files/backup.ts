@@ -4,34 +4,21 @@ import { basename, dirname, join } from 'node:path';
 import { RankdError } from '../../../base/errors.ts';
 import { asFileError } from '../../../base/files/file-error.ts';
 import { companions, writeWhole } from '../../../base/files/write-whole.ts';
+import type { Backup, BackupTarget } from '../../../ports/index.ts';
 import { schemaVersion } from '../schema/schema-version.ts';
 import { copyDatabase } from './copy-database.ts';
-import { type Examination, examineFile, flawOf, newestRows, newestSchema } from './examine.ts';
+import { examineFile, flawOf, newestRows, newestSchema } from './examine.ts';
 import { databaseName, onExisting } from './existing.ts';
 
-export interface Backup extends Pick<Examination, 'schema' | 'rows'> {
-  bytes: number;
-}
-
-export interface BackupOrder {
-  dataDir: string;
-  /** Absolute path; that of a link stands for the file that it leads to. */
-  file: string;
-  mayReplace: boolean;
-}
-
-/**
- * Copies one moment of the database to `file` while others use it. The copy was read back and found whole before it gets its
- * name. Throws as `writeWhole`; also `not_found`, `schema_newer`, and `usage` for a file of rankd's own and for what is no file.
- */
-export function backUp({ dataDir, file, mayReplace }: BackupOrder): Backup {
+/** Also throws as `writeWhole`. */
+export function backUp({ dataDir, file, mayReplace }: BackupTarget & { dataDir: string }): Backup {
   const to = behindLinks(file);
   if ([file, to].some((path) => isOwnFile(dataDir, path))) throw ownFile(file);
   const unfinished = `${to}.unfinished-${randomBytes(4).toString('hex')}`;
   return writeWhole({ to, unfinished, mayReplace }, (copy) => copyVerified(dataDir, copy));
 }
 
-/** As `backUp`, into a stream: the copy is made beside the database, and is nameless by the time it is sent. */
+/** The copy is made beside the database; it has no name any more by the time it is sent. */
 export async function streamBackup(dataDir: string, send: (chunk: Uint8Array) => Promise<void>): Promise<Backup> {
   const file = join(dataDir, `${databaseName}.backup-${randomBytes(4).toString('hex')}`);
   const { backup, descriptor } = copyNameless(dataDir, file);
@@ -76,13 +63,13 @@ function copyVerified(dataDir: string, to: string): Backup {
   });
 }
 
-/** Row numbers only go up, also where old rows are removed: the copy goes at least as far as the database did before. */
+/** Row numbers only go up, even if old rows are removed: the copy must reach at least as far as the database did before. */
 function missingIn(copied: Map<string, number>, reached: Map<string, number>): string | undefined {
   const short = [...reached].find(([table, newest]) => (copied.get(table) ?? 0) < newest);
   return short && `it ends before row ${short[1]} of ${short[0]}`;
 }
 
-/** The file that is to be replaced; the path itself where there is none. A folder is told of as that by who writes. */
+/** The file to replace; the path itself if there is none. `writeWhole` refuses a folder in its own words. */
 function behindLinks(path: string): string {
   if (!existsSync(path)) return path;
   const found = statSync(path);
@@ -107,7 +94,7 @@ function isSame(one: string, other: string): boolean {
   try {
     return realpathSync(one) === realpathSync(other);
   } catch {
-    return false; // one of them is missing, which whoever needs it will tell
+    return false; // one of them is missing; whoever needs it reports that
   }
 }
 

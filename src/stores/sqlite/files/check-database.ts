@@ -1,39 +1,24 @@
 import { statSync } from 'node:fs';
 import { codeOf } from '../../../base/error-code.ts';
 import { RankdError } from '../../../base/errors.ts';
+import type { StoreCheck, StoreReport } from '../../../ports/index.ts';
 import type { Connection } from '../engine/connection.ts';
 import { examine, newestSchema } from './examine.ts';
 import { onExisting } from './existing.ts';
 
-export interface DatabaseCheck {
-  name: string;
-  ok: boolean;
-  detail: string;
-}
-
-/** What was checked, and the schema; `undefined` where it could not be read. */
-export interface DatabaseReport {
-  schema: number | undefined;
-  checks: DatabaseCheck[];
-}
-
-/**
- * Every check of the database of a data directory. Throws `not_found` where there is none, `config_invalid` where it is not
- * rankd's and `schema_newer`; damage is an answer, not an error.
- */
-export function checkDatabase(dataDir: string): DatabaseReport {
+export function checkDatabase(dataDir: string): StoreReport {
   return onExisting(dataDir, (db) => {
     try {
       return reportOn(db);
     } catch (error) {
       if (!isDamage(error)) throw error;
       const detail = String((error.cause as Error).message);
-      return { schema: undefined, checks: [{ name: 'integrity', ok: false, detail }] };
+      return { schema: undefined, newestSchema, checks: [{ name: 'integrity', ok: false, detail }] };
     }
   });
 }
 
-function reportOn(db: Connection): DatabaseReport {
+function reportOn(db: Connection): StoreReport {
   const { schema, rows, damage, danglingRows } = examine(db);
   const checks = [
     found('integrity', damage, 'every page can be read and every index fits'),
@@ -46,12 +31,12 @@ function reportOn(db: Connection): DatabaseReport {
     },
     { name: 'size', ok: true, detail: `${bytesOf(db.file)} bytes, write-ahead log ${bytesOf(`${db.file}-wal`)} bytes` },
   ];
-  return { schema, checks };
+  return { schema, newestSchema, checks };
 }
 
 const maxShown = 3;
 
-function found(name: string, flaws: string[], fine: string): DatabaseCheck {
+function found(name: string, flaws: string[], fine: string): StoreCheck {
   if (flaws.length === 0) return { name, ok: true, detail: fine };
   const more = flaws.length > maxShown ? [`and ${flaws.length - maxShown} more`] : [];
   return { name, ok: false, detail: [...flaws.slice(0, maxShown), ...more].join('; ') };

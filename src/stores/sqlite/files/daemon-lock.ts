@@ -5,9 +5,8 @@ import { isInDataDir, privateFile } from '../../../base/files/data-dir.ts';
 import { isLocked, toStoreError } from '../engine/sqlite-error.ts';
 
 /**
- * Makes this process the one daemon of a data directory until it is disposed or the process ends, however it ends: an
- * open exclusive transaction on a file of its own, whose lock the operating system drops with the process.
- * Throws `conflict` where another daemon has it, and as `openStore` where the directory cannot be used.
+ * The lock is an open exclusive transaction on a file of its own: the operating system drops it with the process.
+ * Throws as `openStore` if the directory can't be used.
  */
 export async function acquireDaemonLock(dataDir: string): Promise<AsyncDisposable> {
   const file = privateFile(dataDir, lockName);
@@ -26,7 +25,6 @@ export async function acquireDaemonLock(dataDir: string): Promise<AsyncDisposabl
   };
 }
 
-/** Whether a daemon works on this data directory right now, in any process. Throws `no_permission` where this user may not look. */
 export async function isDaemonRunning(dataDir: string): Promise<boolean> {
   if (!isInDataDir(dataDir, lockName)) return false;
   const file = join(dataDir, lockName);
@@ -44,7 +42,7 @@ export async function isDaemonRunning(dataDir: string): Promise<boolean> {
 
 const lockName = 'daemon.lock';
 
-/** Looking whether a daemon runs holds a shared lock for an instant; a daemon that starts just then waits it out. */
+/** To look whether a daemon runs takes a shared lock for an instant; a daemon that starts just then waits for its end. */
 const probeTimeoutMs = 250;
 
 function openLock(file: string, options: { readonly?: boolean; timeout: number }): Database.Database {

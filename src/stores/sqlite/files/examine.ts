@@ -1,33 +1,25 @@
+import type { BackupContents, RowCounts } from '../../../ports/index.ts';
 import { Connection } from '../engine/connection.ts';
 import { notRankdDatabase } from '../engine/sqlite-error.ts';
 import { migrations } from '../schema/migrations.ts';
 import { schemaVersion } from '../schema/schema-version.ts';
 
 /** What is in a database of rankd, and everything that is wrong with it. */
-export interface Examination {
-  schema: number;
-  rows: RowCounts;
+export interface Examination extends BackupContents {
   /** The number of the newest row ever written, by table. */
   newestRows: Map<string, number>;
-  /** What SQLite's integrity check says beside "ok". */
+  /** What SQLite's integrity check found. */
   damage: string[];
   /** Rows that refer to rows that are not there. */
   danglingRows: string[];
-}
-
-export interface RowCounts {
-  keys: number;
-  whitelist: number;
-  changes: number;
-  auditEvents: number;
 }
 
 /** The newest schema that this rankd knows. */
 export const newestSchema = migrations.length;
 
 /**
- * Reads all of a database once. Throws `config_invalid` where it is not rankd's, `schema_newer`, and `store_unavailable` where
- * it is too damaged to be read.
+ * Reads all of a database once. Throws `config_invalid` if it is not rankd's, `schema_newer`, and `store_unavailable` if it is
+ * too damaged to be read.
  */
 export function examine(db: Connection): Examination {
   return db.read(() => {
@@ -53,7 +45,7 @@ export function examineFile(file: string): Examination {
   }
 }
 
-/** The first thing that is wrong; `undefined` where it is sound. */
+/** The first thing that is wrong; `undefined` if it is sound. */
 export function flawOf({ damage, danglingRows }: Examination): string | undefined {
   return damage[0] ?? danglingRows[0];
 }

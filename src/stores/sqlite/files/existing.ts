@@ -9,7 +9,7 @@ export function hasDatabase(dataDir: string): boolean {
   return existsSync(join(dataDir, databaseName));
 }
 
-/** Runs `work` on the database of a data directory as it is: nothing is made or migrated. Throws `not_found` where there is none. */
+/** Runs `work` on the database of a data directory as it is: nothing is made or migrated. Throws `not_found` if there is none. */
 export function onExisting<T>(dataDir: string, work: (db: Connection) => T): T {
   const db = openExisting(dataDir);
   try {

@@ -3,7 +3,7 @@ import { closeSync, openSync } from 'node:fs';
 import { RankdError } from '../../../base/errors.ts';
 import { asFileError } from '../../../base/files/file-error.ts';
 import { removeDatabase } from '../../../base/files/write-whole.ts';
-import type { Clock } from '../../../ports/index.ts';
+import type { Clock, Migration } from '../../../ports/index.ts';
 import { Connection } from '../engine/connection.ts';
 import { migrate } from '../schema/migrate.ts';
 import { copyBefore, schemaVersion } from '../schema/schema-version.ts';
@@ -11,16 +11,6 @@ import { copyDatabase } from './copy-database.ts';
 import { examine, flawOf, newestSchema } from './examine.ts';
 import { onExisting } from './existing.ts';
 
-export interface Migration {
-  database: string;
-  /** Schemas; the same where there is nothing to do. */
-  from: number;
-  to: number;
-  /** Where the database as it was is kept. */
-  copy: string | null;
-}
-
-/** Brings the database of a data directory to the newest schema. Throws as `migrate`, and `not_found` where there is none. */
 export function migrateDatabase(dataDir: string, clock: Pick<Clock, 'now'>): Migration {
   return onExisting(dataDir, (db) => {
     const migration = migrationOf(db);
@@ -29,7 +19,6 @@ export function migrateDatabase(dataDir: string, clock: Pick<Clock, 'now'>): Mig
   });
 }
 
-/** What `migrateDatabase` would do, tried on a copy that is thrown away. */
 export function tryMigration(dataDir: string, clock: Pick<Clock, 'now'>): Migration {
   const migration = onExisting(dataDir, migrationOf);
   if (migration.from < migration.to) tryOnCopy(migration.database, clock);
@@ -55,7 +44,7 @@ function tryOnCopy(database: string, clock: Pick<Clock, 'now'>): void {
   }
 }
 
-/** Brings a copy to the newest schema, lets `finish` work on it in one transaction, and sees that it is sound. */
+/** Brings a copy to the newest schema, lets `finish` work on it in one transaction, and checks that it is sound. */
 export function migrateCopy(
   file: string,
   clock: Pick<Clock, 'now'>,

@@ -4,19 +4,15 @@ import { codeOf } from '../../../base/error-code.ts';
 import { RankdError } from '../../../base/errors.ts';
 import { takeOwner } from '../../../base/files/data-dir.ts';
 import { companions, writeWhole } from '../../../base/files/write-whole.ts';
-import type { Clock } from '../../../ports/index.ts';
+import type { BackupContents, Clock, RestoreOrder } from '../../../ports/index.ts';
 import { appendEvent } from '../audit.ts';
 import { Connection } from '../engine/connection.ts';
 import { copyDatabase } from './copy-database.ts';
-import { type Examination, examineFile, flawOf } from './examine.ts';
+import { examineFile, flawOf } from './examine.ts';
 import { databaseName } from './existing.ts';
 import { migrateCopy } from './migrate-database.ts';
 
-/**
- * What a backup holds, once it is found sound.
- * Throws `not_found`, `no_permission`, `backup_unusable` (no file, no database of rankd, or damaged) and `schema_newer`.
- */
-export function examineBackup(file: string): Examination {
+export function examineBackup(file: string): BackupContents {
   if (!existsSync(file)) {
     throw new RankdError('not_found', `There is no file ${file}.`, { hint: 'name a file that `rankd backup` made' });
   }
@@ -27,20 +23,11 @@ export function examineBackup(file: string): Examination {
   return examination;
 }
 
-export interface RestoreOrder {
-  dataDir: string;
-  /** Absolute path of the backup. */
-  file: string;
-  by: string;
-}
-
-/**
- * Puts a copy of the backup in the place of the database. Whoever calls it holds the daemon's lock. Whenever it is cut off,
- * `rankd.db` is the old or the new one, whole. Returns where the old one is kept; `undefined` where there was none.
- *
- * Throws as `examineBackup` and `writeWhole`; `conflict` where another process has the database open.
- */
-export function restoreBackup({ dataDir, file, by }: RestoreOrder, clock: Pick<Clock, 'now'>): string | undefined {
+/** Returns where the old database is kept; `undefined` if there was none. Also throws as `writeWhole`. */
+export function restoreBackup(
+  { dataDir, file, by }: RestoreOrder & { dataDir: string },
+  clock: Pick<Clock, 'now'>,
+): string | undefined {
   const to = join(dataDir, databaseName);
   if (isSameFile(file, to)) throw new RankdError('usage', `${file} is the database itself.`, { hint: 'name a backup' });
   const kept = `${to}.before-restore-${stampOf(clock.now())}`;
@@ -48,7 +35,7 @@ export function restoreBackup({ dataDir, file, by }: RestoreOrder, clock: Pick<C
     copyDatabase(file, unfinished, { isReadonly: true });
     takeOwner(unfinished, existsSync(to) ? to : dataDir);
     const detail = { file: basename(file), kept: existsSync(to) ? basename(kept) : null };
-    // What it lacks to be complete is written before it is put in place.
+    // The copy is complete before it is put in place.
     migrateCopy(unfinished, clock, (db) =>
       appendEvent(db, { at: clock.now(), by, action: 'database.restore', subject: databaseName, detail }),
     );
@@ -56,7 +43,7 @@ export function restoreBackup({ dataDir, file, by }: RestoreOrder, clock: Pick<C
   });
 }
 
-/** Gives the old database a second name. Nothing of it stays that SQLite could apply to the file that takes its place. */
+/** Gives the old database a second name. Nothing of it stays that SQLite could apply to the file that replaces it. */
 function keepOld(database: string, kept: string): string | undefined {
   const wasThere = existsSync(database);
   if (wasThere) {
@@ -68,7 +55,7 @@ function keepOld(database: string, kept: string): string | undefined {
   return wasThere ? kept : undefined;
 }
 
-/** Makes the old database one file without a write-ahead log, which only its sole user can; one too damaged for that stays as it is. */
+/** Makes the old database one file without a write-ahead log, which only its sole user can do. One too damaged for that stays as it is. */
 function foldLog(file: string): void {
   try {
     const db = new Connection(file, { lockTimeoutMs: 0 }); // whoever has it open keeps it open

@@ -1,10 +1,10 @@
 import { cpSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { openStore } from '../../../../src/stores/open-store.ts';
 import { backUp } from '../../../../src/stores/sqlite/files/backup.ts';
 import { examineFile } from '../../../../src/stores/sqlite/files/examine.ts';
 import { restoreBackup } from '../../../../src/stores/sqlite/files/restore.ts';
+import { openSqliteStore } from '../../../../src/stores/sqlite/sqlite-store.ts';
 import { ManualClock } from '../../../support/manual-clock.ts';
 import { runNode, tempDir } from '../support.ts';
 
@@ -38,7 +38,7 @@ async function snapshots({ dataDir, file }: { dataDir: string; file: string }): 
 async function worn(): Promise<{ dataDir: string; file: string }> {
   const [dataDir, left] = [tempDir(), tempDir()];
   const file = join(tempDir(), 'backup.db');
-  const store = await openStore({ engine: 'sqlite', dataDir, clock });
+  const store = await openSqliteStore({ dataDir, clock });
   backUp({ dataDir, file, mayReplace: false });
   await store.updateWorkspace({ plan: 'free' }, 'cli:ann@host');
   cpSync(dataDir, left, { recursive: true });
@@ -47,7 +47,7 @@ async function worn(): Promise<{ dataDir: string; file: string }> {
 }
 
 async function look(dataDir: string): Promise<{ plan: string; events: string[] }> {
-  const store = await openStore({ engine: 'sqlite', dataDir, clock });
+  const store = await openSqliteStore({ dataDir, clock });
   const { plan } = await store.getWorkspace();
   const events = (await store.listAudit({ limit: 9 })).map(({ action }) => action);
   await store.close();

@@ -1,10 +1,10 @@
 import { copyFileSync, existsSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
-import { openStore } from '../../../../src/stores/open-store.ts';
 import { Connection } from '../../../../src/stores/sqlite/engine/connection.ts';
 import { migrate } from '../../../../src/stores/sqlite/schema/migrate.ts';
 import { migrations } from '../../../../src/stores/sqlite/schema/migrations.ts';
+import { openSqliteStore } from '../../../../src/stores/sqlite/sqlite-store.ts';
 import { ManualClock } from '../../../support/manual-clock.ts';
 import { modeOf, tempDir } from '../support.ts';
 
@@ -15,7 +15,7 @@ const next = migrations.length + 1;
 /** A data directory with a database of the released schema, closed. */
 async function releasedDatabase(): Promise<{ dataDir: string; file: string; copy: string }> {
   const dataDir = tempDir();
-  const store = await openStore({ engine: 'sqlite', dataDir, clock });
+  const store = await openSqliteStore({ dataDir, clock });
   await store.updateWorkspace({ plan: 'free' }, 'cli:ann@host');
   await store.close();
   const file = join(dataDir, 'rankd.db');
@@ -47,7 +47,7 @@ test('the copy opens as a database of the older rankd', async () => {
   migrate(connect(file), clock, { migrations: [...migrations, nextStep] });
   const older = tempDir();
   copyFileSync(copy, join(older, 'rankd.db'));
-  const store = await openStore({ engine: 'sqlite', dataDir: older, clock });
+  const store = await openSqliteStore({ dataDir: older, clock });
   expect(await store.getWorkspace()).toMatchObject({ plan: 'free' });
   await store.close();
 });
@@ -84,7 +84,7 @@ test('a database that is up to date is not copied', async () => {
 test('a database of a newer rankd is refused with the way out, and nothing of it changes', async () => {
   const { dataDir, file } = await releasedDatabase();
   migrate(connect(file), clock, { migrations: [...migrations, nextStep] });
-  const opening = openStore({ engine: 'sqlite', dataDir, clock });
+  const opening = openSqliteStore({ dataDir, clock });
   await expect(opening).rejects.toMatchObject({
     name: 'RankdError',
     code: 'schema_newer',

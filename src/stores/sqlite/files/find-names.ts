@@ -1,22 +1,13 @@
 import { join } from 'node:path';
 import Database from 'better-sqlite3';
-import { databaseName } from './files/existing.ts';
+import type { Names } from '../../../ports/index.ts';
+import { databaseName } from './existing.ts';
 
-export interface Names {
-  /** That are not revoked, by name. */
-  keys: Array<{ name: string; mode: string }>;
-  /** Ascending. */
-  places: number[];
-}
-
-/** More would not help somebody who chooses from a list. */
+/** A longer list would not help somebody who chooses from it. */
 const maxPlaces = 200;
 
-/**
- * What a person may want to name, for the shell's completion. Looks at the database as it is, without making, migrating or
- * locking anything; where it can't be read, there are no names.
- */
-export function namesIn(dataDir: string, { placesLike }: { placesLike: string }): Names {
+/** Looks at the database as it is: it makes, migrates and locks nothing. If the database can't be read, there are no names. */
+export function findNames(dataDir: string, { placesLike }: { placesLike: string }): Names {
   let database: Database.Database | undefined;
   try {
     database = new Database(join(dataDir, databaseName), { readonly: true, fileMustExist: true, timeout: 0 });

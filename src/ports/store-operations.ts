@@ -1,0 +1,121 @@
+import type { Store } from './store.ts';
+
+/** Where rankd keeps everything: an engine bound to the place where its data lies. */
+export interface StoreEngine {
+  /**
+   * Opens the store; creates it or brings its schema up to date first.
+   * Throws `no_permission`, `config_invalid` (what lies there is not rankd's), `schema_newer` and `store_unavailable`.
+   */
+  openStore(options?: OpenOptions): Promise<Store>;
+  operations: StoreOperations;
+}
+
+export interface OpenOptions {
+  /** True for a daemon: it answers others while a write waits for the disk. */
+  isServed?: boolean;
+}
+
+/**
+ * What an operator does with a store as a whole. None of it opens the store for use, and only `migrate` and `restore` change it.
+ *
+ * Errors: `not_found` if there is no database (but for `exists`, `findNames` and the daemon's lock), `config_invalid` if what lies
+ * there is not rankd's, `schema_newer`, `no_permission`, `store_unavailable`.
+ */
+export interface StoreOperations {
+  /** Whether there is a database yet. */
+  exists(): Promise<boolean>;
+  /** Reads all of the database. Damage is an answer, not an error. */
+  check(): Promise<StoreReport>;
+  /** Brings the database to the newest schema. */
+  migrate(): Promise<Migration>;
+  /** What `migrate` would do, tried on a copy that is thrown away. */
+  tryMigration(): Promise<Migration>;
+  /**
+   * Copies one moment of the database to a file while others use it. The copy is checked before it gets its name.
+   * Throws `already_exists`, and `usage` if the file is one that rankd works with, or is neither a file nor a folder.
+   */
+  backUp(target: BackupTarget): Promise<Backup>;
+  /** As `backUp`, into a stream: `send` gets the copy piece by piece. */
+  streamBackup(send: (chunk: Uint8Array) => Promise<void>): Promise<Backup>;
+  /** What a backup holds. Throws `not_found`, and `backup_unusable` if it is no backup or is damaged. */
+  examineBackup(file: string): Promise<BackupContents>;
+  /**
+   * Puts a copy of the backup in the place of the database; the caller holds the daemon's lock. If it is cut off, the database is the
+   * old or the new one, whole. Throws as `examineBackup`, and `conflict` if another process has the database open.
+   */
+  restore(order: RestoreOrder): Promise<Restored>;
+  /** What a person may want to name, for the shell's completion. Finds no names if the database can't be read; never throws. */
+  findNames(query: { placesLike: string }): Promise<Names>;
+  /**
+   * Makes this process the one daemon that works on the data, until the lock is disposed or the process ends, however it ends.
+   * Throws `conflict` if another daemon has the lock.
+   */
+  lockDaemon(): Promise<AsyncDisposable>;
+  /** Whether a daemon in any process works on the data right now. */
+  isDaemonRunning(): Promise<boolean>;
+}
+
+/** What was checked, and the schema; that is `undefined` if it could not be read. */
+export interface StoreReport {
+  schema: number | undefined;
+  /** The newest schema that this rankd knows. */
+  newestSchema: number;
+  checks: StoreCheck[];
+}
+
+export interface StoreCheck {
+  name: string;
+  ok: boolean;
+  detail: string;
+}
+
+export interface Migration {
+  /** Where the database lies. */
+  database: string;
+  /** Schemas; the same if there is nothing to do. */
+  from: number;
+  to: number;
+  /** Where the database as it was is kept; null if nothing was copied. */
+  copy: string | null;
+}
+
+export interface RowCounts {
+  keys: number;
+  whitelist: number;
+  changes: number;
+  auditEvents: number;
+}
+
+export interface BackupContents {
+  schema: number;
+  rows: RowCounts;
+}
+
+export interface Backup extends BackupContents {
+  bytes: number;
+}
+
+export interface BackupTarget {
+  /** Absolute path; that of a link stands for the file that it leads to. */
+  file: string;
+  mayReplace: boolean;
+}
+
+export interface RestoreOrder {
+  /** Absolute path of the backup. */
+  file: string;
+  /** Who the audit names. */
+  by: string;
+}
+
+export interface Restored {
+  /** Where the database of before is kept; `undefined` if there was none. */
+  kept: string | undefined;
+}
+
+export interface Names {
+  /** The keys that are not revoked, by name. */
+  keys: Array<{ name: string; mode: string }>;
+  /** Whitelisted places, ascending. */
+  places: number[];
+}

@@ -1,0 +1,139 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { mintKey } from '../../src/core/api-key.ts';
+import type { StoreEngine } from '../../src/ports/index.ts';
+
+const by = 'cli:ann@host';
+
+/** An engine over a place of its own with nothing in it; disposing removes the place. */
+export interface EmptyEngine extends AsyncDisposable {
+  engine: StoreEngine;
+}
+
+/** The promises of the StoreOperations port. Every engine passes them. */
+export function storeOperationsContract(name: string, createEngine: () => Promise<EmptyEngine>): void {
+  describe(`operations of ${name}`, () => {
+    let at: EmptyEngine;
+    let folder: string;
+
+    beforeEach(async () => {
+      at = await createEngine();
+      folder = mkdtempSync(join(tmpdir(), 'rankd-operations-'));
+    });
+
+    afterEach(async () => {
+      await at[Symbol.asyncDispose]();
+      rmSync(folder, { recursive: true });
+    });
+
+    /** Makes the database, with its workspace on the plan `free`. */
+    const createDatabase = async () => {
+      const store = await at.engine.openStore();
+      await store.updateWorkspace({ plan: 'free' }, by);
+      await store.close();
+    };
+
+    const planNow = async () => {
+      const store = await at.engine.openStore();
+      const { plan } = await store.getWorkspace();
+      await store.close();
+      return plan;
+    };
+
+    test('without a database there is nothing to work on, and nothing is made', async () => {
+      const { operations } = at.engine;
+      const missing = { code: 'not_found' };
+      await expect(operations.check()).rejects.toMatchObject(missing);
+      await expect(operations.migrate()).rejects.toMatchObject(missing);
+      await expect(operations.tryMigration()).rejects.toMatchObject(missing);
+      await expect(operations.backUp({ file: join(folder, 'backup'), mayReplace: false })).rejects.toMatchObject(
+        missing,
+      );
+      await expect(operations.streamBackup(async () => undefined)).rejects.toMatchObject(missing);
+      await expect(operations.examineBackup(join(folder, 'backup'))).rejects.toMatchObject(missing);
+      expect(await operations.findNames({ placesLike: '' })).toEqual({ keys: [], places: [] });
+      expect(await operations.isDaemonRunning()).toBe(false);
+      expect(await operations.exists()).toBe(false);
+    });
+
+    test('what opening the store has made is there, sound, and on the newest schema', async () => {
+      await createDatabase();
+      const { operations } = at.engine;
+      expect(await operations.exists()).toBe(true);
+      const { schema, newestSchema, checks } = await operations.check();
+      expect(schema).toBe(newestSchema);
+      expect(checks.filter(({ ok }) => !ok)).toEqual([]);
+      const nothingToDo = { from: newestSchema, to: newestSchema, copy: null };
+      expect(await operations.tryMigration()).toMatchObject(nothingToDo);
+      expect(await operations.migrate()).toMatchObject(nothingToDo);
+    });
+
+    test('a backup that was made while the store is open brings its moment back, audited', async () => {
+      await createDatabase();
+      const { operations } = at.engine;
+      const file = join(folder, 'backup');
+      const store = await at.engine.openStore();
+      const { schema, rows } = await operations.backUp({ file, mayReplace: false });
+      await expect(operations.backUp({ file, mayReplace: false })).rejects.toMatchObject({ code: 'already_exists' });
+      await store.updateWorkspace({ plan: 'top' }, by);
+      await expect(operations.restore({ file, by })).rejects.toMatchObject({ code: 'conflict' });
+      await store.close();
+      expect(await operations.examineBackup(file)).toMatchObject({ schema, rows });
+
+      const { kept } = await operations.restore({ file, by });
+      expect(await planNow()).toBe('free');
+      const reopened = await at.engine.openStore();
+      expect(await reopened.listAudit({ limit: 1 })).toMatchObject([{ by, action: 'database.restore' }]);
+      await reopened.close();
+      await operations.restore({ file: String(kept), by });
+      expect(await planNow()).toBe('top');
+    });
+
+    test('a streamed backup is one like any other', async () => {
+      await createDatabase();
+      const chunks: Uint8Array[] = [];
+      const { bytes, rows } = await at.engine.operations.streamBackup(async (chunk) => void chunks.push(chunk));
+      const file = join(folder, 'backup');
+      writeFileSync(file, Buffer.concat(chunks), { flag: 'wx' });
+      expect(Buffer.concat(chunks)).toHaveLength(bytes);
+      expect(await at.engine.operations.examineBackup(file)).toMatchObject({ rows });
+    });
+
+    test('what is no backup is refused, and the database stays', async () => {
+      await createDatabase();
+      const file = join(folder, 'photo.jpg');
+      writeFileSync(file, 'x'.repeat(10_000));
+      const refused = { code: 'backup_unusable' };
+      await expect(at.engine.operations.examineBackup(file)).rejects.toMatchObject(refused);
+      await expect(at.engine.operations.restore({ file, by })).rejects.toThrow();
+      expect(await planNow()).toBe('free');
+    });
+
+    test('names are those of keys that are not revoked, and the places that begin so', async () => {
+      const store = await at.engine.openStore();
+      for (const name of ['lobby', 'gone']) {
+        const secret = mintKey('test').stored;
+        await store.createKey({ id: `key_${name}`, name, mode: 'test', scopes: ['rank'], secret }, by);
+      }
+      await store.addEntries({ keyId: 'key_lobby', placeIds: [4242, 92, 93] }, by);
+      await store.revokeKey('key_gone', by);
+      await store.close();
+      expect(await at.engine.operations.findNames({ placesLike: '9' })).toEqual({
+        keys: [{ name: 'lobby', mode: 'test' }],
+        places: [92, 93],
+      });
+    });
+
+    test('only one daemon has the lock, and whoever looks sees it', async () => {
+      const { operations } = at.engine;
+      const lock = await operations.lockDaemon();
+      expect(await operations.isDaemonRunning()).toBe(true);
+      await expect(operations.lockDaemon()).rejects.toMatchObject({ code: 'conflict' });
+      await lock[Symbol.asyncDispose]();
+      expect(await operations.isDaemonRunning()).toBe(false);
+      await using _again = await operations.lockDaemon();
+    });
+  });
+}
