@@ -2,7 +2,6 @@ import { systemClock } from './base/clock.ts';
 import type { Logger } from './base/log.ts';
 import type { Config, RetentionConfig } from './config/config.ts';
 import { groupTitle } from './config/group-title.ts';
-import { newId } from './core/api-key.ts';
 import { createPlatform } from './platforms/create-platform.ts';
 import { CredentialBreaker } from './platforms/credential-breaker.ts';
 import type { Instrumentation, Ports } from './ports/index.ts';
@@ -32,7 +31,7 @@ export type RankingApp = Ranking & AsyncDisposable;
 /** The application behind the CLI's commands. */
 export async function openRanking(options: AppOptions): Promise<RankingApp> {
   const ports = await openPorts(options);
-  return { ...ports, ...processState(ports), ...rulesOf(options.config, ports), isDaemon: false, holder: newId('cli') };
+  return { ...ports, ...processState(ports), ...rulesOf(options.config, ports) };
 }
 
 /** The application behind the HTTP API. */
@@ -57,8 +56,6 @@ export async function openApp(options: AppOptions & { log: Logger }): Promise<Se
     ...ports,
     ...processState(ports),
     ...configuredParts(options.config, ports, log),
-    isDaemon: true,
-    holder: newId('daemon'),
     log,
     refused: new RefusedCallers(),
     keyUses: new KeyUses(),
@@ -134,8 +131,15 @@ function rulesOf(config: Config, ports: Ports): Pick<Ranking, 'group' | 'policy'
 }
 
 /** What this process has in hand: nothing yet. */
-function processState({ clock }: Ports): Pick<Ranking, 'turns' | 'inHand' | 'running' | 'written'> {
-  return { turns: new MemberTurns(), inHand: new Set(), running: new Map(), written: new RecentWrites(clock) };
+function processState({
+  clock,
+}: Ports): Pick<Ranking, 'turns' | 'ownedChangeIds' | 'recentWrites' | 'activeIdempotencyKeys'> {
+  return {
+    turns: new MemberTurns(),
+    ownedChangeIds: new Set(),
+    recentWrites: new RecentWrites(clock),
+    activeIdempotencyKeys: new Map(),
+  };
 }
 
 function isSamePlatform(one: Config['platform'], other: Config['platform']): boolean {

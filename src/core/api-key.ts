@@ -53,7 +53,7 @@ export function isKeyName(text: string): boolean {
  * A public identifier, e.g. `key_8TqLx0vBz3Rw`. 71 bits: unique without asking anyone. Nobody gains by guessing one, so it is not drawn
  * from what secrets are made of, which takes longer than a look-up, and 4 ms at the start.
  */
-export function newId(prefix: 'ws' | 'key' | 'undo' | 'req' | 'cli' | 'daemon'): string {
+export function newId(prefix: 'ws' | 'key' | 'undo' | 'req' | 'node'): string {
   return `${prefix}_${base62(12, anyBelow)}`;
 }
 

@@ -97,8 +97,10 @@ export interface Key extends KeyRules {
   createdAt: number;
   expiresAt?: number;
   revokedAt?: number;
-  /** Set while paused by the abuse breaker. */
+  /** Set while paused by the circuit breaker. */
   pausedAt?: number;
+  /** When a pause was last lifted. */
+  resumedAt?: number;
   /** Set where the configuration declares it, which alone can change it then: `rankd.yaml:31`. */
   declaredIn?: string;
   /** Newest first; a second one only while a rotation's overlap lasts. */
@@ -154,7 +156,7 @@ export interface NewSecret {
 export interface KeyRecord {
   workspace: Workspace;
   key: Key;
-  /** Names the presented secret to `recordKeyUses`. */
+  /** Names the secret that was presented. */
   secretId: number;
   /** Set where the presented secret is the old one of a rotation: a newer one was made, this one counts until then. */
   retiring?: { since: number; until: number };
@@ -186,8 +188,8 @@ export interface RankRequest {
  */
 export type ChangeState = 'pending' | 'applied' | 'refused' | 'failed' | 'unknown';
 
-/** Whether an open change is on its way to its goal or being put back after a refusal. */
-export type ChangeAim = 'apply' | 'roll_back';
+/** Whether a change is on its way to its goal, or is being put back after a refusal half-way. */
+export type ChangePhase = 'forward' | 'compensate';
 
 /** For how long an idempotency key stands for the request it came with first, in milliseconds. */
 export const idempotencyWindowMs = 24 * 3_600_000;
@@ -208,7 +210,7 @@ export interface RankChange extends RankRequest {
   rolesBefore: number[];
   /** Roles held after: wanted while pending, seen once settled. */
   rolesAfter: number[];
-  aim: ChangeAim;
+  phase: ChangePhase;
   /** Absent for a change by the operator. */
   keyId?: string;
   /** Absent for a change by the operator. */

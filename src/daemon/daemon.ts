@@ -35,7 +35,6 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
   const { server: address, metrics: metricsConfig } = options.config;
   const metrics = metricsConfig.enabled ? await loadMetrics(clock) : undefined;
   const app = starting.use(await openApp({ ...options, ...(metrics !== undefined && { watch: metrics.watch }) }));
-  await app.store.forgetTickets('daemon_'); // of a daemon that was killed: the lock says that there is no other
   await checkGroup(app);
   await declareKeys(app, options.config.keys);
   const server = createServer(app, options.config.server);

@@ -1,4 +1,5 @@
 import type { ErrorCode } from '../base/errors.ts';
+import type { ChangeState } from '../core/model.ts';
 import type { Store } from '../ports/index.ts';
 import type { Meters } from './meters.ts';
 
@@ -8,14 +9,18 @@ export function watchedStore(store: Store, meters: Meters): Store {
     meters.changes.inc({ outcome, code: code ?? '', dry_run: String(isDryRun) });
   return {
     ...store,
-    async recordChange(change) {
-      await store.recordChange(change);
+    async recordChange(change, events) {
+      await store.recordChange(change, events);
       count(change.state, change.code, change.dryRun);
     },
-    async finishChange(changeId, outcome) {
-      const isEnded = await store.finishChange(changeId, outcome);
-      if (isEnded) count(outcome.state, outcome.code, false);
-      return isEnded;
+    async updateChange(changeId, judge) {
+      let before: ChangeState | undefined;
+      const kept = await store.updateChange(changeId, (change) => {
+        before = change.state;
+        return judge(change);
+      });
+      if (kept !== undefined && kept.state !== before) count(kept.state, kept.code, false);
+      return kept;
     },
   };
 }

@@ -9,6 +9,8 @@ export interface CallContext {
   lane: string;
   /** The room in the budget that was reserved for the writes of this call. */
   reservation?: Reservation;
+  /** Called before each try of a write. If it rejects, the write is not sent, and fails with that error. */
+  fence?: () => Promise<void>;
 }
 
 /** Room in the platform's budget for a number of writes. Each write sent with it uses up its part. Dispose it to release the rest. */

@@ -1,4 +1,6 @@
-import type { ErrorCode } from '../base/errors.ts';
+import type { BeginFacts, BeginVerdict, MemberWindow } from '../core/begin.ts';
+import type { ChangeUpdate } from '../core/change-state.ts';
+import type { DomainEvent } from '../core/events.ts';
 import type { ChangeState, RankChange } from '../core/model.ts';
 
 /** Which changes; without anything, all of them. */
@@ -26,76 +28,87 @@ export interface ChangeFilter extends ChangeSelection {
 /** A stretch of the history, newest first. */
 export interface ChangePage {
   changes: RankChange[];
-  /** Where the next page begins; absent where there is none. */
-  next?: number;
+  /** The cursor of the next page; absent if there is none. It means something to the store alone. */
+  next?: string;
 }
 
-/** How a change ended, or that it is not known yet. */
-export interface ChangeOutcome {
-  state: Exclude<ChangeState, 'pending'>;
-  code: ErrorCode | null;
-  message: string;
-  /** Roles seen at the end; absent while that is unknown: then the wanted ones stay. */
-  rolesAfter?: number[] | undefined;
-  /** Release the idempotency key, so that a repeat is tried anew. */
-  forgetIdempotencyKey?: boolean;
+/** An open change (pending or unknown), and who works on it. */
+export interface OpenChange {
+  change: RankChange;
+  /** `this`: this handle · `other`: another node that is alive · `none`: nobody, or a node that is known to be gone. */
+  holder: 'this' | 'other' | 'none';
 }
 
-/** How many different members may be changed in a way since a moment (epoch milliseconds), by one key and over all keys. */
-export interface MemberLimit {
-  /** Demotions, or any change of a member who holds, or is to hold, this rank or one above. */
-  of: 'demotions' | { fromRank: number };
-  since: number;
-  byKey: number;
-  byAll: number;
+/** What is asked of the store as a change begins, beside what the change itself names. */
+export interface BeginQuestion {
+  /** The secret that the request came with. */
+  secretId?: string | undefined;
+  /** Whose changed members are to be counted. */
+  windows: readonly MemberWindow[];
 }
 
-/** What is looked at once more when a change begins: much can have come between since it was decided. */
-export interface BeginConditions {
-  /** The member's newest change when the member was read. */
-  after: string | undefined;
-  limits?: MemberLimit[];
-  rankerCooldownMs?: number;
-}
-
+/**
+ * The history of rank changes.
+ *
+ * An open change has a holder: the node that works on it. A node is a handle on the store, from when it is opened until it is
+ * closed or its process ends, however that ends. No method compares wall clocks to tell whether a node is alive.
+ */
 export interface ChangeStore {
-  /** Keeps a change that ended without a write: refused, failed, quiet repetition or dry run. */
-  recordChange(change: RankChange): Promise<void>;
   /**
-   * Keeps the intent (`state` pending) before the first write. False where the member has an open change, or a newer one
-   * than `after`: what was read of the member since may be stale. Throws as the key is refused where it, its place or the
-   * workspace was shut out meanwhile, `key_paused` where it is paused, or goes beyond one of `limits` and is paused now (then
-   * `details.pausedNow` is true), and `cooldown` where the ranker's own is not over.
+   * Keeps a change that ended without a write (refused, failed, quiet repetition or dry run) together with its events.
+   * Throws `conflict` if the id is taken, or if the idempotency key stands for another change of the last 24 hours.
    */
-  beginChange(change: RankChange, conditions: BeginConditions): Promise<boolean>;
-  /** The change will now be put back, for this reason: kept before the first write of the roll-back. */
-  markRollBack(changeId: string, why: { code: ErrorCode; message: string }): Promise<void>;
-  /** Ends an open change; false where it was no longer open (somebody else settled it). */
-  finishChange(changeId: string, outcome: ChangeOutcome): Promise<boolean>;
+  recordChange(change: RankChange, events: readonly DomainEvent[]): Promise<void>;
+  /**
+   * Gathers the facts, has `judge` judge them, and carries its verdict out, all in one transaction: no other handle can begin or
+   * end a change, and none can change a key, its places or the workspace, between the facts and the verdict. `judge` is
+   * synchronous and pure; it may run more than once. If the verdict is `begin`, the change is kept (state `pending`) with this
+   * handle as its holder. Resolves with the verdict. Throws `conflict` as `recordChange`.
+   */
+  beginChange(
+    change: RankChange,
+    question: BeginQuestion,
+    judge: (facts: BeginFacts) => BeginVerdict,
+  ): Promise<BeginVerdict>;
+  /**
+   * Changes an open change that this handle holds, as `judge` says, together with its events. `judge` gets the change as it is
+   * kept; it is synchronous and pure, and may run more than once. Resolves with what is kept now; `undefined` if the change is not open, or if this handle does not hold it.
+   */
+  updateChange(changeId: string, judge: (change: RankChange) => ChangeUpdate): Promise<RankChange | undefined>;
+  /**
+   * Makes this handle the holder of an open change, by compare and set: of all handles that try at once, one succeeds. Resolves
+   * with the change as it is kept; `undefined` if it is not open, or if another node that is alive holds it.
+   */
+  takeOver(changeId: string): Promise<RankChange | undefined>;
+  /** Gives an open change up that this handle holds, so that any node can take it over. No change if it does not hold it. */
+  release(changeId: string): Promise<void>;
+  /** True as long as this handle holds the open change. */
+  holds(changeId: string): Promise<boolean>;
   findChange(id: string): Promise<RankChange | undefined>;
   findChangeByIdempotencyKey(query: {
     keyId: string;
     idempotencyKey: string;
     group: string;
+    /** Epoch milliseconds, included. */
     since: number;
   }): Promise<RankChange | undefined>;
-  /** The member's newest change in any state, and the open one (pending or unknown) if there is one. */
-  latestChange(rankeeId: number): Promise<{ latestId?: string; open?: RankChange }>;
-  /** When a change of this member was last applied; dry runs and quiet repetitions do not count. */
+  /** The member's newest change in any state, and the open one if there is one. */
+  latestChange(rankeeId: number): Promise<{ latestId?: string; open?: OpenChange }>;
+  /** When a change of this member was last applied (epoch milliseconds); dry runs and quiet repetitions do not count. */
   lastAppliedAt(rankeeId: number): Promise<number | undefined>;
   /** The member's newest finished change that left other roles than before or was put back; dry runs do not count. */
   lastWritten(rankeeId: number): Promise<RankChange | undefined>;
   /**
-   * When this ranker last changed anybody; a change that is open counts from its beginning, dry runs and quiet repetitions
-   * do not count.
+   * When this ranker last changed anybody (epoch milliseconds). A change that is open counts from when it was asked for; dry runs
+   * and quiet repetitions do not count.
    */
   lastChangedSomebodyAt(rankerId: number): Promise<number | undefined>;
   /** Newest first. */
   listChanges(filter: ChangeFilter): Promise<RankChange[]>;
-  /** A page of the history that begins at `from`, as the page before it named that. */
-  pageChanges(filter: ChangeFilter & { from?: number }): Promise<ChangePage>;
+  /** A page of the history: the first one, or the one that `cursor` of the page before names. New changes open no gap between pages. */
+  pageChanges(filter: ChangeFilter & { cursor?: string | undefined }): Promise<ChangePage>;
   /** How many were asked for since a moment (epoch milliseconds), by how they stand; dry runs do not count. */
   countChanges(since: number): Promise<Record<ChangeState, number>>;
-  /** Every pending or unknown change, oldest first. */
-  openChanges(): Promise<RankChange[]>;
+  /** Every open change, oldest first. */
+  openChanges(): Promise<OpenChange[]>;
 }

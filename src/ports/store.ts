@@ -53,20 +53,18 @@ export interface WhitelistStore {
 }
 
 /**
- * Who waits to change a member, in order of arrival across processes. Tickets count up; those of a process that died expire.
- * `holder` names a process; it keeps the order among its own.
+ * Who waits to change a member, first come, first served over all nodes. A node keeps the order among its own by itself. What
+ * a node has in a queue ends with the node.
  */
 export interface MemberQueueStore {
-  /** Makes later ones wait for `lifeMs` (milliseconds) or until it is given back. The ticket is also the place. */
-  takeTicket(ticket: { rankeeId: number; holder: string; lifeMs: number }): Promise<number>;
-  giveBack(ticket: number): Promise<void>;
+  /** Joins the end of a member's queue: whoever joins later, on another node, waits. Resolves with the position in it. */
+  enqueue(rankeeId: number): Promise<string>;
+  leave(position: string): Promise<void>;
   /**
-   * `isNext`: no other process has somebody ahead of this place; everyone with a lower ticket is. Without a place, that of a
-   * change that arrives now, at the end of the line.
+   * `isNext`: no other node that is alive has somebody ahead of this position. Without a position, that of a change that arrives
+   * now, at the end of the queue.
    */
-  lookAhead(query: { rankeeId: number; holder: string; place?: number }): Promise<{ place: number; isNext: boolean }>;
-  /** Removes the tickets of holders that begin so, and those that have expired. */
-  forgetTickets(holderPrefix: string): Promise<void>;
+  lookAhead(query: { rankeeId: number; position?: string | undefined }): Promise<{ position: string; isNext: boolean }>;
 }
 
 export interface AuditFilter {
@@ -100,10 +98,14 @@ export interface ChainPage {
 /** What retention removes, a step at a time: no step holds the write lock for long. */
 export interface RetentionStore {
   /**
-   * Looks at the oldest `limit` changes after `after` and removes those that ended before `before` (epoch milliseconds). Open
-   * ones stay. `next` is where to go on, absent where nothing older is left.
+   * Looks at the oldest `limit` changes behind `cursor` and removes those that ended before `before` (epoch milliseconds). Open
+   * ones stay. `next` is the cursor to go on with, absent if nothing older is left.
    */
-  pruneChanges(step: { before: number; after: number; limit: number }): Promise<{ removed: number; next?: number }>;
+  pruneChanges(step: {
+    before: number;
+    cursor?: string | undefined;
+    limit: number;
+  }): Promise<{ removed: number; next?: string }>;
   /**
    * Removes at most `limit` events from the beginning of the chain, up to the first that is not from before `before` (epoch
    * milliseconds), and anchors the chain to the last of them. Returns how many. Throws `conflict` where one of them is not as it

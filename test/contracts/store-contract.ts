@@ -1,11 +1,12 @@
 import { afterEach, beforeEach, describe } from 'vitest';
 import { ManualClock } from '../support/manual-clock.ts';
 import { auditContract } from './store/audit.ts';
+import { beginContract } from './store/begin.ts';
 import { breakerContract } from './store/breaker.ts';
 import { changeContract } from './store/changes.ts';
 import { declaredKeyContract } from './store/declared-keys.ts';
 import { keyContract } from './store/keys.ts';
-import { lineContract } from './store/line.ts';
+import { memberQueueContract } from './store/member-queue.ts';
 import { presentedContract } from './store/presented.ts';
 import { retentionContract } from './store/retention.ts';
 import type { StoreCase, TestDatabase } from './store/store-case.ts';
@@ -36,8 +37,9 @@ export function storeContract(name: string, createDatabase: () => Promise<TestDa
     presentedContract(at);
     whitelistContract(at);
     changeContract(at);
+    beginContract(at);
     breakerContract(at);
-    lineContract(at);
+    memberQueueContract(at);
     auditContract(at);
     retentionContract(at);
   });

@@ -2,6 +2,7 @@ import { expect, test } from 'vitest';
 import { systemClock } from '../../src/base/clock.ts';
 import type { RankChange } from '../../src/core/model.ts';
 import { engineOf } from '../../src/stores/engine.ts';
+import { record } from '../contracts/store/samples.ts';
 import { parseCsv } from '../support/parse-csv.ts';
 import { CliHome } from '../support/run-cli.ts';
 
@@ -36,7 +37,7 @@ const allFields = [
   'message',
   'by',
   'group',
-  'aim',
+  'phase',
   'oldRankName',
   'prefix',
   'webhookHost',
@@ -59,7 +60,7 @@ function change(id: string, about: Partial<RankChange> = {}): RankChange {
     newRankId: 20,
     rolesBefore: [],
     rolesAfter: [],
-    aim: 'apply',
+    phase: 'forward',
     by: 'cli:op@host',
     dryRun: false,
     demotion: false,
@@ -71,7 +72,7 @@ function change(id: string, about: Partial<RankChange> = {}): RankChange {
 
 async function keep(home: CliHome, ...changes: RankChange[]): Promise<void> {
   const store = await engineOf({ dataDir: home.dataDir, clock: systemClock }).openStore();
-  for (const one of changes) await store.recordChange(one);
+  for (const one of changes) await record(store, one);
   await store.close();
 }
 

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { engineOf } from '../../src/stores/engine.ts';
-import { newChange } from '../contracts/store/samples.ts';
+import { newChange, record } from '../contracts/store/samples.ts';
 import { DaemonProcess } from '../support/daemon-process.ts';
 import { ManualClock } from '../support/manual-clock.ts';
 import { CliHome } from '../support/run-cli.ts';
@@ -10,7 +10,7 @@ test('a daemon removes what is older than history.keep and audit.keep, and the a
   const longAgo = Date.UTC(2020, 0, 1);
   const store = await engineOf({ dataDir: home.dataDir, clock: new ManualClock(longAgo) }).openStore();
   for (let rankeeId = 1; rankeeId <= 320; rankeeId += 1) {
-    await store.recordChange(newChange({ id: `chg_${rankeeId}`, rankeeId, state: 'refused', requestedAt: longAgo }));
+    await record(store, newChange({ id: `chg_${rankeeId}`, rankeeId, state: 'refused', requestedAt: longAgo }));
   }
   await store.close();
   await home.json('rank', 'set', '1001', '20');

@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url';
 import { expect, test } from 'vitest';
 import { systemClock } from '../../src/base/clock.ts';
 import { engineOf } from '../../src/stores/engine.ts';
-import { newChange, unknown } from '../contracts/store/samples.ts';
+import { begin, finish, newChange, unknown } from '../contracts/store/samples.ts';
 import { DaemonProcess } from '../support/daemon-process.ts';
 import { sampleRoles, sampleUsers } from '../support/fake-open-cloud/index.ts';
 import { openCloudHome } from './open-cloud-home.ts';
@@ -24,8 +24,8 @@ test.concurrent('a change from the shell settles what an earlier one left open, 
     rolesAfter: held(officer),
     requestedAt: Date.now(),
   });
-  await store.beginChange(left, { after: undefined });
-  await store.finishChange(left.id, unknown);
+  await begin(store, left, { after: undefined });
+  await finish({ store, clock: systemClock }, left.id, unknown);
   await store.close();
   const { code, stderr } = await home.here(['rank', 'set', String(userId), '20'], {
     env: { RANKD_SERVER_DEADLINE: '4s' },

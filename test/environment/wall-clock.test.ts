@@ -2,7 +2,8 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { systemClock } from '../../src/base/clock.ts';
 import { RankdError } from '../../src/base/errors.ts';
-import { newChange } from '../contracts/store/samples.ts';
+import { engineOf } from '../../src/stores/engine.ts';
+import { begin, newChange } from '../contracts/store/samples.ts';
 import { expectError, rankBody } from '../support/answers.ts';
 import { ManualClock } from '../support/manual-clock.ts';
 import { type Answer, openTestApp, place, type TestApp } from '../support/open-test-app.ts';
@@ -100,7 +101,9 @@ describe.each([
     const roles = { rolesBefore: [trainee], rolesAfter: [officer] };
     const { keyId: _none, ...byGame } = newChange({ rankeeId: 1001, ...roles, requestedAt: clock.now() });
     const change = { ...byGame, by: 'cli:ann@host' };
-    expect(await app.store.beginChange(change, { after: undefined })).toBe(true);
+    const command = await engineOf({ dataDir: app.dataDir, clock }).openStore();
+    expect(await begin(command, change)).toBe(true);
+    await command.close(); // which a kill comes to as well
     setClockBy(jumpMs);
     await expect.poll(() => statesAfter(1_000, app)).not.toContain('pending');
   });

@@ -28,7 +28,7 @@ test.concurrent(
       ['unassign', officer],
     ]);
     const { rolesBefore, rolesAfter, ...change } = await system.changeOf(answer);
-    expect(change).toMatchObject({ state: 'refused', code: 'above_acting_account', aim: 'roll_back' });
+    expect(change).toMatchObject({ state: 'refused', code: 'above_acting_account', phase: 'compensate' });
     expect(rolesAfter).toEqual(rolesBefore);
   }),
 );
@@ -42,7 +42,7 @@ test.concurrent.each(['reset', 'status 503', 'hang'] as const)(
       const options = { idempotencyKey: 'one' };
       const first = await system.rank(bob, options);
       expect([first.status, codeOf(first)]).toEqual([504, 'outcome_unknown']);
-      expect(await system.changeOf(first)).toMatchObject({ state: 'unknown', aim: 'roll_back' });
+      expect(await system.changeOf(first)).toMatchObject({ state: 'unknown', phase: 'compensate' });
       expect(fake.group.held(bob)).toEqual([officer, trainee]);
 
       const repeat = await system.rank(bob, options);

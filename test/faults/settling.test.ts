@@ -1,14 +1,21 @@
 import { expect, test } from 'vitest';
 import { deadlineIn } from '../../src/base/clock.ts';
 import type { RankChange } from '../../src/core/model.ts';
+import type { Clock, Store } from '../../src/ports/index.ts';
+import { engineOf } from '../../src/stores/engine.ts';
 import { changeRank } from '../../src/usecases/change/change-rank.ts';
 import { MemberTurns } from '../../src/usecases/change/member-turns.ts';
 import { reconcileChange } from '../../src/usecases/change/reconcile-change.ts';
-import { newChange, unknown } from '../contracts/store/samples.ts';
+import { recoverChanges } from '../../src/usecases/change/recover-changes.ts';
+import { begin, finish, newChange, putBack, unknown } from '../contracts/store/samples.ts';
 import { type OpenCloudApp, onOpenCloud, sampleRoles, sampleUsers } from '../support/open-cloud-app.ts';
 
 const { trainee: bob } = sampleUsers;
 const { base, trainee, officer } = sampleRoles;
+
+function asDisposable(store: Store): Store & AsyncDisposable {
+  return { ...store, [Symbol.asyncDispose]: () => store.close() };
+}
 
 /** The ids of a member who holds this role beside the base role. */
 const held = (role: number) => [base, role].sort((a, b) => a - b);
@@ -23,8 +30,8 @@ async function unconfirmed(
   const [group, requestedAt] = [app.group.title, clock.now()];
   const change = newChange({ group, rankeeId, rolesBefore, rolesAfter, roleId: to, requestedAt });
   const { latestId } = await app.store.latestChange(rankeeId);
-  await app.store.beginChange(change, { after: latestId });
-  await app.store.finishChange(change.id, unknown);
+  await begin(app.store, change, { after: latestId });
+  await finish(app, change.id, unknown);
   return change;
 }
 
@@ -32,8 +39,8 @@ async function unconfirmed(
 async function begunElsewhere({ app, clock }: OpenCloudApp, rankeeId: number): Promise<RankChange> {
   const roles = { rolesBefore: held(trainee), rolesAfter: held(officer), roleId: officer }; // ids that this group has as well
   const change = newChange({ group: 'group 701 on roblox.example', rankeeId, ...roles, requestedAt: clock.now() });
-  await app.store.beginChange(change, { after: undefined });
-  await app.store.finishChange(change.id, unknown);
+  await begin(app.store, change, { after: undefined });
+  await finish(app, change.id, unknown);
   return change;
 }
 
@@ -49,14 +56,16 @@ test(
     async (system) => {
       const { app, fake } = system;
       const change = await halfDone(system);
-      const shell = { ...app, isDaemon: false, holder: 'cli_1', turns: new MemberTurns(), inHand: new Set<string>() };
+      const store = await engineOf({ dataDir: system.dataDir, clock: app.clock }).openStore();
+      const shell = { ...app, store, turns: new MemberTurns(), ownedChangeIds: new Set<string>() };
       fake.faults.add({ operation: 'unassign', kind: 'slow', delayMs: 100 });
       const recovery = system.recover();
       await expect.poll(() => fake.journal.requests('unassign').length).toBe(1);
 
       expect(await reconcileChange(shell, change, { ...system.call(), lane: 'operator' })).toBe(false);
       await recovery;
-      expect(await reconcileChange(shell, change, { ...system.call(), lane: 'operator' })).toBe(true);
+      expect(await reconcileChange(shell, change, { ...system.call(), lane: 'operator' })).toBe(false);
+      await store.close();
       expect(fake.journal.writes(bob)).toHaveLength(1);
       expect(await app.store.findChange(change.id)).toMatchObject({ state: 'applied' });
     },
@@ -64,25 +73,24 @@ test(
   ),
 );
 
-test.each(['apply', 'roll_back'] as const)(
+test.each(['forward', 'compensate'] as const)(
   'a half-done change (%s) that there is no room for stays open as it is, is told of once, and comes to its end once there is',
-  (aim) =>
+  (phase) =>
     onOpenCloud(
       async (system) => {
         const { app, fake, clock } = system;
         const change = await halfDone(system);
-        if (aim === 'roll_back')
-          await app.store.markRollBack(change.id, { code: 'above_acting_account', message: 'No.' });
+        if (phase === 'compensate') await putBack(app, change.id, { code: 'above_acting_account', message: 'No.' });
         fake.faults.add({ operation: 'unassign', kind: 'status 429', headers: { 'retry-after': '30' } });
         expect(await system.recover()).toEqual([change.id]);
         expect(await system.recover()).toEqual([]);
-        expect(await app.store.findChange(change.id)).toMatchObject({ state: 'unknown', aim });
+        expect(await app.store.findChange(change.id)).toMatchObject({ state: 'unknown', phase });
 
         clock.skip(31_000);
         await system.recover();
-        const state = aim === 'apply' ? 'applied' : 'refused';
-        expect(await app.store.findChange(change.id)).toMatchObject({ state, aim });
-        expect(fake.group.held(bob)).toEqual([aim === 'apply' ? officer : trainee]);
+        const state = phase === 'forward' ? 'applied' : 'refused';
+        expect(await app.store.findChange(change.id)).toMatchObject({ state, phase });
+        expect(fake.group.held(bob)).toEqual([phase === 'forward' ? officer : trainee]);
       },
       { readLagMs: 50 },
     )(),
@@ -100,7 +108,7 @@ test(
       expect(await app.store.findChange(change.id)).toMatchObject({
         state: 'refused',
         code: 'above_acting_account',
-        aim: 'roll_back',
+        phase: 'compensate',
         rolesAfter: change.rolesBefore,
       });
     },
@@ -150,32 +158,33 @@ test(
     const answer = system.rank(bob);
     await expect.poll(() => fake.journal.writes(bob), { interval: 1 }).toHaveLength(1);
     await system.recover();
-    expect(await app.store.openChanges()).toMatchObject([{ rankeeId: bob, state: 'pending' }]);
+    expect(await app.store.openChanges()).toMatchObject([{ change: { rankeeId: bob, state: 'pending' } }]);
     expect((await answer).status).toBe(200);
   }),
 );
 
 /** A change that a command has begun. */
-async function begunByCommand({ app, clock }: OpenCloudApp): Promise<{ id: string; state: () => Promise<unknown> }> {
+async function begunByCommand({ app, clock, dataDir }: OpenCloudApp) {
   const { keyId: _, ...change } = newChange({
     ...{ rankeeId: bob, rolesBefore: held(trainee), rolesAfter: held(officer), roleId: officer },
     ...{ group: app.group.title, requestedAt: clock.now(), by: 'cli:ann@host' },
   });
-  await app.store.beginChange(change, { after: undefined });
-  return { id: change.id, state: async () => (await app.store.findChange(change.id))?.state };
+  const command = { store: await engineOf({ dataDir, clock }).openStore(), clock };
+  await begin(command.store, change);
+  return { id: change.id, command, state: async () => (await app.store.findChange(change.id))?.state };
 }
 
 test(
-  'what a command is at work on, the daemon leaves alone until the command has no time left, and then settles it',
+  'what a command is at work on, the daemon leaves alone for as long as the command lives, and reconciles then',
   onOpenCloud(
     async (system) => {
-      const { state } = await begunByCommand(system);
-      await system.recover();
-      expect(await state()).toBe('pending');
-      system.clock.skip(1_500);
-      await system.recover();
-      expect(await state()).toBe('pending');
-      system.clock.skip(6_000);
+      const { command, state } = await begunByCommand(system);
+      for (const passedMs of [0, 1_500, 3_600_000]) {
+        system.clock.skip(passedMs);
+        await system.recover();
+        expect(await state()).toBe('pending');
+      }
+      await command.store.close();
       await system.recover();
       expect(await state()).toBe('failed');
     },
@@ -183,14 +192,60 @@ test(
   ),
 );
 
+const hourMs = 3_600_000;
+test.each([
+  ['whose clock is an hour ahead', { aheadMs: hourMs, deadlineMs: 1_500 }],
+  ['whose clock is an hour behind', { aheadMs: -hourMs, deadlineMs: 1_500 }],
+  ['whose deadline is twice as long', { aheadMs: 0, deadlineMs: 3_000 }],
+])(
+  'a daemon beside a command %s never works on its change, and the other way round',
+  (_what, { aheadMs, deadlineMs }) =>
+    onOpenCloud(
+      async (system) => {
+        const { app, fake, dataDir, clock } = system;
+        const shellClock: Clock = {
+          now: () => clock.now() + aheadMs,
+          monotonic: () => clock.monotonic(),
+          sleep: (ms, signal) => clock.sleep(ms, signal),
+        };
+        await using store = asDisposable(await engineOf({ dataDir, clock: shellClock }).openStore());
+        const shell = {
+          ...app,
+          store,
+          clock: shellClock,
+          deadlineMs,
+          turns: new MemberTurns(),
+          ownedChangeIds: new Set<string>(),
+        };
+        fake.faults.add({ operation: 'assign', kind: 'slow', delayMs: 250, times: 2 });
+        const request = { rankeeId: bob, rankeeName: '', rankerId: 0, rankerName: 'operator', newRankId: 20 };
+        using deadline = deadlineIn(shellClock, deadlineMs);
+        const byShell = changeRank(shell, { caller: { by: 'cli:ann@host', dryRun: false }, request }, deadline);
+        await expect.poll(() => fake.journal.requests('assign').length, { interval: 1 }).toBe(1);
+        await system.recover();
+        expect((await byShell).change).toMatchObject({ state: 'applied' });
+
+        const byDaemon = system.rank(bob, { newRankId: 10 });
+        await expect.poll(() => fake.journal.requests('assign').length, { interval: 1 }).toBe(2);
+        const stop = new AbortController().signal;
+        await recoverChanges(shell, { report: () => undefined, stop, tries: { underWay: new Set(), last: new Map() } });
+        expect((await byDaemon).status).toBe(200);
+        expect(fake.journal.writes(bob)).toHaveLength(4);
+        expect(await app.store.openChanges()).toEqual([]);
+      },
+      { readLagMs: 50 },
+    )(),
+);
+
 test(
-  'what a command could not confirm, the daemon settles at once',
+  'what a command could not confirm, the daemon reconciles at once',
   onOpenCloud(
     async (system) => {
-      const { id, state } = await begunByCommand(system);
-      await system.app.store.finishChange(id, unknown);
+      const { id, command, state } = await begunByCommand(system);
+      await finish(command, id, unknown);
       await system.recover();
       expect(await state()).toBe('failed');
+      await command.store.close();
     },
     { readLagMs: 50 },
   ),

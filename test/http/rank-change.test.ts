@@ -5,6 +5,7 @@ import { RankdError } from '../../src/base/errors.ts';
 import { loadConfig } from '../../src/config/load.ts';
 import { LiveConfig } from '../../src/daemon/live-config.ts';
 import type { Platform } from '../../src/ports/index.ts';
+import { finish } from '../contracts/store/samples.ts';
 import { codeOf, messageOf, rankBody } from '../support/answers.ts';
 import { ManualClock } from '../support/manual-clock.ts';
 import { type Answer, openTestApp, place, type TestApp } from '../support/open-test-app.ts';
@@ -136,23 +137,25 @@ describe('while a change is under way', () => {
     expect(messageOf(await second)).toBe('Bob (1001) is now Captain (rank 50), was Officer (rank 20).');
   });
 
-  test('whoever settles it first says how it ended, to the caller too', async () => {
+  test('what was given up elsewhere, and applied all the same, is told as applied, and corrected in the history', async () => {
     const { platform, begun, letGo } = holdWrites();
     await using app = await openTestApp({ platform });
     const answer = rank(app, await app.createKey());
     await begun;
     const { latestId = '' } = await app.store.latestChange(1001);
-    const settled = {
-      state: 'failed',
-      code: 'platform_rejected',
-      message: 'Somebody else changed the roles.',
-    } as const;
-    await app.store.finishChange(latestId, settled);
+    const settled = { state: 'failed', code: 'platform_rejected', message: 'It was given up.' } as const;
+    await finish(app.app, latestId, settled);
     letGo();
-    const { status, text, headers } = await answer;
-    expect([status, headers['x-rank-change']]).toEqual([502, latestId]);
-    expect(JSON.parse(text)).toMatchObject({ code: settled.code, message: settled.message });
-    expect(await app.store.findChange(latestId)).toMatchObject(settled);
+    const { status, headers } = await answer;
+    expect(status).toBe(200);
+    const [correction, given] = await app.store.listChanges({ limit: 9 });
+    expect(given).toMatchObject({ id: latestId, ...settled });
+    expect(correction).toMatchObject({
+      id: headers['x-rank-change'],
+      state: 'applied',
+      message: expect.stringContaining(`after change ${latestId} had been given up`),
+      rolesAfter: await app.heldBy(1001),
+    });
   });
 
   test('it ends under the rules that it began with, though others are taken up meanwhile', async () => {

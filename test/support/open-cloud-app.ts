@@ -56,6 +56,7 @@ export interface RankOptions {
 export interface OpenCloudApp extends AsyncDisposable {
   app: DaemonContext;
   fake: FakeOpenCloud;
+  dataDir: string;
   clock: SkippableClock;
   url: string;
   /** `undefined` where metrics are off. */
@@ -104,7 +105,7 @@ export async function openCloudApp(options: OpenCloudAppOptions = {}): Promise<O
   const tries = { underWay: new Set<string>(), last: new Map<string, number>() };
   const running = opened.move();
   return {
-    ...{ app, fake, clock, url, metricsUrl, secret, logLines, newKey },
+    ...{ app, fake, dataDir, clock, url, metricsUrl, secret, logLines, newKey },
     rank: (userId, { key = secret, newRankId = 20, idempotencyKey } = {}) =>
       send(`${url}/v1/ranker?placeid=1`, {
         method: 'POST',

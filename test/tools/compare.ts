@@ -13,7 +13,7 @@ export interface KeptChange {
   command?: string | null | undefined;
   dryRun: boolean;
   /** `roll_back` where it was to be put back; the list on the command line does not tell. */
-  aim?: string;
+  phase?: string;
 }
 
 /** How a request for a change was answered. */
@@ -99,9 +99,9 @@ function differing({ userId, roles }: { userId: number; roles: number[] }, { fak
   const base = fake.group.base.id;
   const found: string[] = [];
   let held = sorted([base, ...roles]);
-  for (const { id, state, aim, rolesBefore, rolesAfter } of history.filter((change) => isOf(change, userId))) {
+  for (const { id, state, phase, rolesBefore, rolesAfter } of history.filter((change) => isOf(change, userId))) {
     if (!isSame(rolesBefore, held)) found.push(`${id} began with ${rolesBefore}, member ${userId} held ${held}`);
-    const mayChange = state === 'applied' || aim === 'roll_back'; // what Roblox would not let be put back stays, and is told
+    const mayChange = state === 'applied' || phase === 'compensate'; // what Roblox would not let be put back stays, and is told
     if (!mayChange && !isSame(rolesBefore, rolesAfter)) found.push(`${id} is ${state} and changed roles`);
     held = rolesAfter;
   }

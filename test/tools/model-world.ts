@@ -118,7 +118,7 @@ export class ModelWorld implements AsyncDisposable {
     const history = (await store.listChanges({ limit: 10_000 })).reverse();
     const story = { fake: this.fake, rolesAtFirst: this.#rolesAtFirst, history, answered: this.#answered };
     const { lost, doubled, differing } = compare(story);
-    const unsettled = open.map(({ id, state }) => `${id} is still ${state}`);
+    const unsettled = open.map(({ change: { id, state } }) => `${id} is still ${state}`);
     return [...unsettled, ...lost, ...doubled, ...differing, ...this.fake.violations()];
   }
 

@@ -9,7 +9,7 @@ import type { CallContext } from '../../ports/index.ts';
 import type { ChangeCommand } from '../../usecases/change/change-command.ts';
 import { errorOf } from '../../usecases/change/change-outcome.ts';
 import { changeRank } from '../../usecases/change/change-rank.ts';
-import type { Decision } from '../../usecases/change/decide-change.ts';
+import type { ApprovedChange } from '../../usecases/change/check-plan.ts';
 import { backgroundDeadlineMs } from '../../usecases/change/ranking.ts';
 import { type CheckResult, testRank } from '../../usecases/change/test-rank.ts';
 import { requireKey } from '../../usecases/keys/keys.ts';
@@ -99,19 +99,19 @@ async function test(
   await cli.withRanking(async (app, call) => {
     const request = requestOf({ user, newRank, ranker });
     const order = { request, placeId: place, key: key === undefined ? undefined : await requireKey(app.store, key) };
-    const { checks, decision } = await testRank(app, order, call);
+    const { checks, approved } = await testRank(app, order, call);
     const lines = checks.map((result) => [result.state, result.name, detailOf(result)]);
     const fixes = checks.flatMap((result) =>
       result.state === 'FAIL' ? [formatError(result.error, { asJson: false })] : [],
     );
-    const steps = decision === undefined ? [] : describeSteps(decision);
+    const steps = approved === undefined ? [] : describeSteps(approved);
     const outcome =
-      decision === undefined ? 'refused' : steps.length === 0 ? 'nothing to change' : `would ${steps.join(', then ')}`;
+      approved === undefined ? 'refused' : steps.length === 0 ? 'nothing to change' : `would ${steps.join(', then ')}`;
     cli.print(
-      { allowed: decision !== undefined, steps: decision?.plan.steps ?? [], checks: checks.map(checkDocument) },
+      { allowed: approved !== undefined, steps: approved?.plan.steps ?? [], checks: checks.map(checkDocument) },
       [table(['', 'check', ''], lines), ...fixes.map((fix) => cli.asTyped(fix.trimEnd())), outcome].join('\n'),
     );
-    if (decision === undefined) throw new ExitCode(exitCodeOf(checks));
+    if (approved === undefined) throw new ExitCode(exitCodeOf(checks));
   });
 }
 
@@ -167,7 +167,7 @@ function requestOf({ user, newRank, ranker }: { user: number; newRank: number; r
   };
 }
 
-function describeSteps({ plan, scheme }: Decision): string[] {
+function describeSteps({ plan, scheme }: ApprovedChange): string[] {
   return plan.steps.map(({ kind, roleId }) => {
     const role = scheme.roles.find(({ id }) => id === roleId);
     return `${kind === 'assign' ? 'give' : 'take'} ${role === undefined ? roleId : roleTitle(role)}`;

@@ -31,7 +31,7 @@ export function detailedChangeDocument(change: RankChange) {
     message: change.message,
     by: change.by,
     group: change.group,
-    aim: change.aim,
+    phase: change.phase,
     oldRankName: change.oldRankName ?? null,
     prefix: change.prefix ?? null,
     webhookHost: change.webhookHost ?? null,

@@ -28,10 +28,10 @@ export function rankerRoute(server: FastifyInstance, app: DaemonContext, inbound
     const limitsOf = (key: Key) => rankLimits(app.limits, { key, placeId });
     const admitted = admit(app, { request, reply, inbound }, { presented, placeId, scope: 'rank', limitsOf });
     if (admitted instanceof RankdError) return sendError(app, { error: admitted, request, reply });
-    const { key } = admitted;
+    const { key, secretId } = admitted;
     const rankRequest = parseRankRequest(jsonBody(request));
     const order = {
-      caller: callerOf(key, placeId),
+      caller: { ...callerOf(key, placeId), secretId: String(secretId) },
       request: rankRequest,
       ...idempotencyOf(request.headers['idempotency-key'], placeId, rankRequest),
     };

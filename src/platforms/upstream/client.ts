@@ -1,5 +1,5 @@
 import { deadlineIn } from '../../base/clock.ts';
-import { RankdError } from '../../base/errors.ts';
+import { asRankdError, RankdError } from '../../base/errors.ts';
 import type { CallContext, Clock } from '../../ports/index.ts';
 import { type Answer, fetchAnswer } from './fetch-answer.ts';
 import { keyMask } from './mask-key.ts';
@@ -100,6 +100,11 @@ export class UpstreamClient {
 
   async #try<T>(request: UpstreamRequest<T>, call: CallContext): Promise<{ value: T } | Failure> {
     const { gate, isWrite = false } = request;
+    const lost = isWrite ? await call.fence?.().catch(asRankdError) : undefined;
+    if (lost !== undefined) {
+      gate.leave();
+      return { error: lost, isTransient: false };
+    }
     let answer: Answer | undefined;
     try {
       answer = await this.#send(request, call);

@@ -1,5 +1,5 @@
 import { type AuditRow, type ChainLink, chainStart, linkHash } from '../../core/audit.ts';
-import type { AuditEvent } from '../../core/model.ts';
+import type { DomainEvent } from '../../core/events.ts';
 import type { AuditFilter, AuditStore, Clock } from '../../ports/index.ts';
 import type { Connection } from './engine/connection.ts';
 import { isDoneBy, whereOf } from './engine/where.ts';
@@ -30,7 +30,7 @@ export function auditStore(db: Connection, clock: Pick<Clock, 'now'>): AuditStor
 }
 
 /** Writes one event; called within the transaction of what it tells of. `detail` never holds a secret or its hash. */
-export function appendEvent(db: Connection, { detail, ...event }: Omit<AuditEvent, 'id'>): void {
+export function appendEvent(db: Connection, { detail, ...event }: DomainEvent): void {
   const last = chainEnd(db);
   const row = { ...event, id: last.id + 1, detail: JSON.stringify(detail) };
   db.run(
@@ -38,6 +38,11 @@ export function appendEvent(db: Connection, { detail, ...event }: Omit<AuditEven
      VALUES (@id, @at, @by, @action, @subject, @detail, @hash)`,
     { ...row, hash: Buffer.from(linkHash(last.hash, row), 'hex') },
   );
+}
+
+/** The same for several, in order. */
+export function appendEvents(db: Connection, events: readonly DomainEvent[]): void {
+  for (const event of events) appendEvent(db, event);
 }
 
 /** What the first row follows. */

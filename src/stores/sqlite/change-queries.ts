@@ -1,9 +1,10 @@
 import type { RankChange } from '../../core/model.ts';
-import type { ChangeFilter, ChangeStore } from '../../ports/index.ts';
+import type { ChangeFilter, ChangeStore, OpenChange } from '../../ports/index.ts';
 import { type ChangeRow, selectChange, toChange } from './change-row.ts';
 import type { Connection } from './engine/connection.ts';
 import { withoutNulls } from './engine/row.ts';
 import { isDoneBy, whereOf } from './engine/where.ts';
+import type { Nodes } from './nodes.ts';
 
 type ChangeQueries = Pick<
   ChangeStore,
@@ -20,7 +21,8 @@ type ChangeQueries = Pick<
 >;
 
 /** What the history can be asked. Newest is what arrived last (`seq`), whatever the wall clock said. */
-export function changeQueries(db: Connection): ChangeQueries {
+export function changeQueries(db: Connection, nodes: Nodes): ChangeQueries {
+  const withHolder = ({ change, node }: Open): OpenChange => ({ change, holder: holderOf(node, nodes) });
   return {
     async findChange(id) {
       return findChange(db, id);
@@ -37,8 +39,8 @@ export function changeQueries(db: Connection): ChangeQueries {
 
     async latestChange(rankeeId) {
       const { latestId, openId } = standingOf(db, rankeeId);
-      const open = openId === undefined ? undefined : findOpen(db, openId); // not there where another process settled it meanwhile
-      return { ...(latestId !== undefined && { latestId }), ...(open !== undefined && { open }) };
+      const open = openId === undefined ? undefined : findOpen(db, openId); // another process may have ended it meanwhile
+      return { ...(latestId !== undefined && { latestId }), ...(open !== undefined && { open: withHolder(open) }) };
     },
 
     async lastAppliedAt(rankeeId) {
@@ -69,7 +71,7 @@ export function changeQueries(db: Connection): ChangeQueries {
       const rows = select(db, filter);
       const last = rows.at(-1);
       const isMore = last !== undefined && rows.length === filter.limit;
-      return { changes: rows.map(toChange), ...(isMore && { next: last.seq - 1 }) };
+      return { changes: rows.map(toChange), ...(isMore && { next: String(last.seq) }) };
     },
 
     async countChanges(since) {
@@ -87,13 +89,13 @@ export function changeQueries(db: Connection): ChangeQueries {
       // Left to itself, the planner reads the whole history in order instead.
       const few = 'INDEXED BY one_open_change_a_member';
       const sql = `${selectChange} ${few} WHERE state IN ('pending', 'unknown') ORDER BY seq`;
-      return db.all<ChangeRow>(sql).map(toChange);
+      return db.all<ChangeRow>(sql).map((row) => withHolder(toOpen(row)));
     },
   };
 }
 
 /** The changes of a member that may have come to a write. SQLite takes the index only where its condition is repeated word for word. */
-const writtenTo = `WHERE rankee_id = @rankeeId AND dry_run = 0 AND (aim = 'roll_back' OR roles_before <> roles_after)`;
+const writtenTo = `WHERE rankee_id = @rankeeId AND dry_run = 0 AND (phase = 'compensate' OR roles_before <> roles_after)`;
 
 export function lastChangedSomebodyAt(db: Connection, rankerId: number): number | undefined {
   const row = db.get<{ at: number }>(
@@ -121,14 +123,15 @@ const conditions = {
   states: 'instr(@states, json_quote(state)) > 0',
   since: '+requested_at >= @since',
   until: '+requested_at < @until',
-  from: 'seq <= @from',
+  cursor: 'seq < @cursor',
 } as const satisfies Record<Exclude<keyof PageFilter, 'limit'>, string>;
 
-type PageFilter = ChangeFilter & { from?: number };
+type PageFilter = ChangeFilter & { cursor?: string | undefined };
 
 function select(db: Connection, filter: PageFilter): ChangeRow[] {
   return db.all(`${selectChange} WHERE ${whereOf(conditions, filter)} ORDER BY seq DESC LIMIT @limit`, {
     ...filter,
+    cursor: Number(filter.cursor),
     states: JSON.stringify(filter.states),
   });
 }
@@ -138,10 +141,25 @@ export function findChange(db: Connection, id: string): RankChange | undefined {
   return row && toChange(row);
 }
 
-/** The change where it is pending or unknown. */
-export function findOpen(db: Connection, id: string): RankChange | undefined {
-  const change = findChange(db, id);
-  return change?.state === 'pending' || change?.state === 'unknown' ? change : undefined;
+/** An open change, and the node that works on it. */
+interface Open {
+  change: RankChange;
+  node: string | undefined;
+}
+
+export function findOpen(db: Connection, id: string): Open | undefined {
+  const row = db.get<ChangeRow>(`${selectChange} WHERE id = @id AND state IN ('pending', 'unknown')`, { id });
+  return row && toOpen(row);
+}
+
+function toOpen(row: ChangeRow): Open {
+  return { change: toChange(row), node: row.node ?? undefined };
+}
+
+function holderOf(node: string | undefined, nodes: Nodes): OpenChange['holder'] {
+  if (node === undefined) return 'none';
+  if (node === nodes.idIfBegun) return 'this';
+  return nodes.isGone(node) ? 'none' : 'other';
 }
 
 /** The ids of a member's newest change and of the open one, in one look. */

@@ -17,7 +17,7 @@ const columns = {
   roleId: 'role_id',
   rolesBefore: 'roles_before',
   rolesAfter: 'roles_after',
-  aim: 'aim',
+  phase: 'phase',
   keyId: 'key_id',
   placeId: 'place_id',
   by: 'done_by',
@@ -38,16 +38,25 @@ const columns = {
 
 const fields = Object.keys(columns) as Array<keyof RankChange>;
 
-export const selectChange = `SELECT seq, ${fields.map((field) => `${columns[field]} AS "${field}"`).join(', ')} FROM rank_changes`;
+export const selectChange = `SELECT seq, node, ${fields.map((field) => `${columns[field]} AS "${field}"`).join(', ')} FROM rank_changes`;
 
 export const insertChange = `
-  INSERT INTO rank_changes (${Object.values(columns).join(', ')})
-  VALUES (${fields.map((field) => `@${field}`).join(', ')})`;
+  INSERT INTO rank_changes (${Object.values(columns).join(', ')}, node)
+  VALUES (${fields.map((field) => `@${field}`).join(', ')}, @node)`;
 
-/** A change as it is selected, with its place in the order of arrival. */
-export type ChangeRow = RowOf<RankChange> & { seq: number };
+/** A change as it is selected, with its place in the order of arrival and the node that works on it. */
+export type ChangeRow = RowOf<RankChange> & { seq: number; node: string | null };
 
-export function toChange({ seq: _, code, rolesBefore, rolesAfter, dryRun, demotion, ...row }: ChangeRow): RankChange {
+export function toChange({
+  seq: _,
+  node: _node,
+  code,
+  rolesBefore,
+  rolesAfter,
+  dryRun,
+  demotion,
+  ...row
+}: ChangeRow): RankChange {
   return {
     ...withoutNulls(row),
     code,

@@ -8,7 +8,7 @@ export type KeyRow = RowOf<Key>;
 export const keyColumns = `
   k.id, k.name, k.mode, k.scopes, ${ruleColumns},
   k.created_at AS createdAt, k.expires_at AS expiresAt,
-  k.revoked_at AS revokedAt, k.paused_at AS pausedAt,
+  k.revoked_at AS revokedAt, k.paused_at AS pausedAt, k.resumed_at AS resumedAt,
   iif(k.revoked_at IS NULL, k.declared_in, NULL) AS declaredIn,
   (SELECT json_group_array(
             json_object('masked', s.masked, 'createdAt', s.created_at, 'replacedAt', s.replaced_at,

@@ -1,5 +1,6 @@
 import { RankdError } from '../../base/errors.ts';
 import { refuseDeclared } from '../../core/declared.ts';
+import { keyPaused, keyResumed } from '../../core/events.ts';
 import type { Key } from '../../core/model.ts';
 import type { Clock, KeyRecord, KeySelection, KeyStore, NewSecret } from '../../ports/index.ts';
 import { appendEvent } from './audit.ts';
@@ -97,7 +98,8 @@ export function keyStore(db: Connection, clock: Pick<Clock, 'now'>): Omit<KeySto
     async pauseKey(change, by) {
       const now = clock.now();
       return db.write(() => {
-        setPaused(db, change, { by, now });
+        setPaused(db, { ...change, now });
+        appendEvent(db, (change.paused ? keyPaused : keyResumed)(change, { by, at: now }));
         return requireKey(db, change.keyId, now);
       });
     },
@@ -123,11 +125,10 @@ const conditions = {
   after: 'k.seq > (SELECT seq FROM keys WHERE id = @after)',
 } as const satisfies Record<Exclude<keyof KeySelection, 'limit'>, string>;
 
-/** Pauses a key or lifts the pause, with its audit event; part of a transaction. */
+/** Pauses a key or lifts the pause; part of a transaction. */
 export function setPaused(
   db: Connection,
-  { keyId, paused, reason }: { keyId: string; paused: boolean; reason: string },
-  { by, now }: { by: string; now: number },
+  { keyId, paused, now }: { keyId: string; paused: boolean; now: number },
 ): void {
   db.run(
     `UPDATE keys SET paused_at = iif(@paused, coalesce(paused_at, @now), NULL),
@@ -135,8 +136,6 @@ export function setPaused(
      WHERE id = @keyId`,
     { keyId, paused: Number(paused), now },
   );
-  const action = paused ? 'key.pause' : 'key.resume';
-  appendEvent(db, { at: now, by, action, subject: keyId, detail: { reason } });
 }
 
 /** The key of an id. Throws `not_found`. */

@@ -1,5 +1,5 @@
-import type { Plan } from '../../core/model.ts';
-import type { KeyRecord } from '../../ports/index.ts';
+import type { Caller } from '../../core/access.ts';
+import type { KeyRecord, Plan } from '../../core/model.ts';
 import type { Connection } from './engine/connection.ts';
 import { type KeyRow, keyColumns, toKey } from './key-row.ts';
 
@@ -11,14 +11,27 @@ export function lookUpKey(
   db: Connection,
   { hash, placeId, now }: { hash: string; placeId: number; now: number },
 ): KeyRecord | undefined {
-  const row = db.get<PresentedRow>(presentedSql, { hash, placeId, now });
+  const row = db.get<CallerRow & { secretId: number }>(presentedSql, { hash, placeId, now });
   if (row === undefined) return undefined;
+  const { secretId, ...rest } = row;
+  return { ...toCaller(rest, placeId), secretId };
+}
+
+/** The same of a key by its id; `secretId` is the secret that it was presented with. */
+export function findCaller(
+  db: Connection,
+  { secretId = '0', placeId, ...key }: { keyId: string; placeId: number; secretId: string | undefined; now: number },
+): Caller | undefined {
+  const row = db.get<CallerRow>(callerSql, { ...key, placeId, secretId: Number(secretId) });
+  return row && toCaller(row, placeId);
+}
+
+function toCaller(row: CallerRow, placeId: number): Caller {
   const { workspaceId, workspaceName, plan, active, workspaceCreatedAt, ...rest } = row;
-  const { secretId, replacedAt, acceptedUntil, entryActive, entryNote, entryAddedAt, ...key } = rest;
+  const { replacedAt, acceptedUntil, entryActive, entryNote, entryAddedAt, ...key } = rest;
   return {
     workspace: { id: workspaceId, name: workspaceName, plan, active: active === 1, createdAt: workspaceCreatedAt },
     key: toKey(key),
-    secretId,
     ...(replacedAt !== null && acceptedUntil !== null && { retiring: { since: replacedAt, until: acceptedUntil } }),
     ...(entryNote !== null &&
       entryAddedAt !== null && {
@@ -27,13 +40,12 @@ export function lookUpKey(
   };
 }
 
-interface PresentedRow extends KeyRow {
+interface CallerRow extends KeyRow {
   workspaceId: string;
   workspaceName: string;
   plan: Plan;
   active: number;
   workspaceCreatedAt: number;
-  secretId: number;
   replacedAt: number | null;
   acceptedUntil: number | null;
   entryActive: number | null;
@@ -41,16 +53,26 @@ interface PresentedRow extends KeyRow {
   entryAddedAt: number | null;
 }
 
-const presentedSql = `
-  SELECT ${keyColumns},
+const callerColumns = `${keyColumns},
          w.id AS workspaceId, w.name AS workspaceName, w.plan, w.active, w.created_at AS workspaceCreatedAt,
-         p.seq AS secretId, p.replaced_at AS replacedAt, p.expires_at AS acceptedUntil,
-         e.active AS entryActive, e.note AS entryNote, e.added_at AS entryAddedAt
+         p.replaced_at AS replacedAt, p.expires_at AS acceptedUntil,
+         e.active AS entryActive, e.note AS entryNote, e.added_at AS entryAddedAt`;
+
+const presentedSql = `
+  SELECT p.seq AS secretId, ${callerColumns}
   FROM key_secrets AS p
   JOIN keys AS k ON k.id = p.key_id
   JOIN workspace AS w
   LEFT JOIN whitelist AS e ON e.key_id = k.id AND e.place_id = @placeId
   WHERE p.hash = unhex(@hash)`;
+
+const callerSql = `
+  SELECT ${callerColumns}
+  FROM keys AS k
+  JOIN workspace AS w
+  LEFT JOIN whitelist AS e ON e.key_id = k.id AND e.place_id = @placeId
+  LEFT JOIN key_secrets AS p ON p.key_id = k.id AND p.seq = @secretId
+  WHERE k.id = @keyId`;
 
 /** All that it reads. */
 export const presentedTables = [...presentedSql.matchAll(/(?:FROM|JOIN) (\w+)/g)].map(([, table = '']) => table);

@@ -6,7 +6,8 @@ import type { Connection } from './engine/connection.ts';
 
 export function retentionStore(db: Connection): RetentionStore {
   return {
-    async pruneChanges(step) {
+    async pruneChanges({ cursor = '0', ...rest }) {
+      const step = { ...rest, after: Number(cursor) };
       return db.write(() => {
         const rows = db.all<{ seq: number; isOpen: number; isOld: number }>(oldestChanges, step);
         const lastSeq = rows.at(-1)?.seq;
@@ -15,7 +16,7 @@ export function retentionStore(db: Connection): RetentionStore {
           step,
         );
         const isMore = rows.length === step.limit && rows.some(({ isOld }) => isOld);
-        return { removed, ...(isMore && lastSeq !== undefined && { next: lastSeq }) };
+        return { removed, ...(isMore && lastSeq !== undefined && { next: String(lastSeq) }) };
       });
     },
 

@@ -7,7 +7,8 @@ import { declaredKeyStore } from './declared-keys.ts';
 import { Connection } from './engine/connection.ts';
 import { databaseName } from './files/existing.ts';
 import { keyStore } from './keys.ts';
-import { lineStore } from './line.ts';
+import { memberQueueStore } from './member-queue.ts';
+import { Nodes } from './nodes.ts';
 import { retentionStore } from './retention.ts';
 import { migrate } from './schema/migrate.ts';
 import { whitelistStore } from './whitelist.ts';
@@ -27,7 +28,9 @@ export async function openSqliteStore({ dataDir, clock, isServed = false }: Sqli
     for (const suffix of ['', '-wal', '-shm']) tightenFile(db.file + suffix);
     db.useWriteAheadLog();
     if (isServed) db.syncBesideTheThread();
-    return createSqliteStore(db, clock);
+    const nodes = new Nodes(db.file);
+    if (isServed) nodes.clearAway();
+    return createSqliteStore(db, clock, nodes);
   } catch (error) {
     db.close();
     throw error;
@@ -35,14 +38,14 @@ export async function openSqliteStore({ dataDir, clock, isServed = false }: Sqli
 }
 
 /** The store over a connection whose schema is current; closing the one closes the other. */
-export function createSqliteStore(db: Connection, clock: Pick<Clock, 'now'>): Store {
-  const line = lineStore(db, clock);
+export function createSqliteStore(db: Connection, clock: Pick<Clock, 'now'>, nodes = new Nodes(db.file)): Store {
+  const queue = memberQueueStore(db, nodes);
   const ping = async () => {
     db.refuseOtherFiles();
     db.get('SELECT 1 FROM workspace');
   };
   const writeForNothing = async () => {
-    await line.giveBack(await line.takeTicket({ rankeeId: 0, holder: 'nobody', lifeMs: 0 }));
+    await queue.leave(await queue.enqueue(0));
     db.hasFailedToWrite = false;
   };
   let underWay: Promise<void> | undefined;
@@ -51,9 +54,9 @@ export function createSqliteStore(db: Connection, clock: Pick<Clock, 'now'>): St
     ...keyStore(db, clock),
     ...declaredKeyStore(db, clock),
     ...whitelistStore(db, clock),
-    ...changeWrites(db, clock),
-    ...changeQueries(db),
-    ...line,
+    ...changeWrites(db, clock, nodes),
+    ...changeQueries(db, nodes),
+    ...queue,
     ...auditStore(db, clock),
     ...retentionStore(db),
     ping,
@@ -66,6 +69,7 @@ export function createSqliteStore(db: Connection, clock: Pick<Clock, 'now'>): St
       await underWay;
     },
     async close() {
+      nodes.close();
       db.close();
     },
   };

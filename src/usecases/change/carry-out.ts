@@ -1,3 +1,4 @@
+import { doubling } from '../../base/back-off.ts';
 import { isRankdError, RankdError } from '../../base/errors.ts';
 import type { Member } from '../../core/model.ts';
 import { hasTakenEffect, type Step } from '../../core/steps.ts';
@@ -10,8 +11,7 @@ export type Progress =
   | { kind: 'refused'; done: Step[]; error: RankdError }
   | { kind: 'unknown'; error: RankdError };
 
-const firstLookMs = 150;
-const maxLookMs = 2_000;
+const lookAfterMs = doubling(150, 2_000);
 
 export interface StepRun {
   userId: number;
@@ -56,13 +56,13 @@ async function executeStep(
   if (answer !== undefined && hasTakenEffect(step, answer.roleIds)) return answer.roleIds;
   const answeredAt = clock.monotonic();
   const provesAt = await readsReliableFrom();
-  for (let waitMs = firstLookMs; ; waitMs = Math.min(waitMs * 2, maxLookMs)) {
+  for (let looks = 0; ; looks += 1) {
     const readAt = clock.monotonic();
     const seen = await platform.getMember(userId, call).catch(() => undefined); // a look proves, it never decides
     if (seen !== undefined && hasTakenEffect(step, seen.roleIds) && readAt >= provesAt) return seen.roleIds;
     const isPastLag = seen !== undefined && readAt - answeredAt >= platform.readLagMs;
     if (isPastLag && answer !== undefined) throw withoutEffect();
-    await clock.sleep(waitMs, call.signal).catch((cause) => {
+    await clock.sleep(lookAfterMs(looks), call.signal).catch((cause) => {
       throw outcomeUnknown(cause);
     });
   }

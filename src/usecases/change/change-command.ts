@@ -6,6 +6,8 @@ export interface ChangeCaller {
   by: string;
   keyId?: string;
   placeId?: number;
+  /** The secret of the key that the request came with. */
+  secretId?: string;
   /** How the key narrows the policy; absent for the operator. */
   rules?: KeyRules;
   /** True for a test key: everything is checked and answered, nothing is written. */

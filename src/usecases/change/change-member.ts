@@ -1,54 +1,91 @@
 import { RankdError } from '../../base/errors.ts';
+import { newChangeId } from '../../core/api-key.ts';
+import { judgeBegin, type MemberLimit } from '../../core/begin.ts';
+import type { ChangeOutcome } from '../../core/change-state.ts';
+import { changeEvent } from '../../core/events.ts';
 import type { RankChange } from '../../core/model.ts';
-import type { CallContext, MemberLimit } from '../../ports/index.ts';
-import { applyChange, type Intent } from './apply-change.ts';
-import { type Ending, isKept, outcomeUnknown } from './change-outcome.ts';
-import { ended } from './change-record.ts';
-import type { QueuePosition } from './queue-position.ts';
+import type { CallContext } from '../../ports/index.ts';
+import { applyChange } from './apply-change.ts';
+import { type ChangeResult, isKept, keepOutcome, outcomeUnknown } from './change-outcome.ts';
+import { withOutcome } from './change-record.ts';
+import type { ApprovedChange } from './check-plan.ts';
 import type { Ranking } from './ranking.ts';
-import { isAbandoned, reconcileChange } from './reconcile-change.ts';
 
 /** A change as the history keeps it; `state` says how it ended, `error` what a change that is not applied ended with. */
-export interface Ended {
+export interface FinishedChange {
   change: RankChange;
   error?: RankdError | undefined;
 }
 
-/** What was decided of a member: something to write, or an answer without a write. */
-export type Decided<Answer> = { intent: Intent } | { answer: Answer };
+/** A change that is about to be written. */
+export interface Intent {
+  /** What is to be kept before the first write. */
+  change: RankChange;
+  approved: ApprovedChange;
+  /** What the caller is told if it is applied. */
+  success: string;
+  /** The member's newest change when the member was read. */
+  after: string | undefined;
+  secretId?: string | undefined;
+}
 
-const pollMs = 50;
-/** Of what the breaker lets one key do, how many times all keys together. */
+/** Of what the circuit breaker lets one key do, how many times all keys together. */
 const allKeysShare = 3;
 
 /**
- * Changes the member of `place` as `decide` says, in order of arrival among all that want to change this member: it is asked in
- * the member's turn, with no change of theirs open, and once more where another process came first.
+ * Keeps the intent, carries the change out, keeps the outcome; call it in the member's turn. `stale`: another node came first, and
+ * what was read of the member may be stale. Throws the refusal of a change that may not begin, and `platform_busy` if there is
+ * no room for all of its writes: then nothing was kept. Once it has begun, it throws `outcome_unknown` alone.
  */
-export async function changeMember<Answer>(
+export async function carryOutChange(
   app: Ranking,
-  place: QueuePosition,
-  decide: () => Promise<Decided<Answer>>,
+  intent: Intent,
   call: CallContext,
-): Promise<Ended | Answer> {
-  await place.turn(call.signal);
-  for (;;) {
-    const isNext = await place.isNext();
-    const { latestId, open } = await app.store.latestChange(place.rankeeId);
-    if (open !== undefined && isAbandoned(app, open) && (await reconcileFirst(app, open, call))) continue;
-    if (open !== undefined || !isNext) {
-      await place.hold();
-      await app.clock.sleep(pollMs, call.signal);
-      continue;
-    }
-    const decided = await decide();
-    if ('answer' in decided) return decided.answer;
-    // For every write of it: a change is not begun that could not be carried to its end.
-    const kinds = decided.intent.steps.map(({ kind }) => kind);
-    using reservation = await app.platform.reserve(kinds, call);
-    const done = await begun(app, { intent: decided.intent, after: latestId }, { ...call, reservation });
-    if (done !== 'conflict') return done;
+): Promise<FinishedChange | 'stale'> {
+  const { change, approved, after, secretId } = intent;
+  const kinds = approved.plan.steps.map(({ kind }) => kind);
+  using reservation = await app.platform.reserve(kinds, call); // a change is not begun that could not be carried to its end
+  const limits = breakerLimits(app);
+  app.ownedChangeIds.add(change.id);
+  try {
+    const verdict = await app.store.beginChange(change, { secretId, windows: limits }, (facts) =>
+      judgeBegin({ change, after, limits, ...approved }, facts),
+    );
+    if (verdict.do === 'refuse') throw verdict.error;
+    if (verdict.do === 'stale') return 'stale';
+    return await finish(app, intent, { ...call, reservation });
+  } finally {
+    app.ownedChangeIds.delete(change.id);
   }
+}
+
+/** From here on, what goes wrong on our side leaves the change open: it is reconciled by reading once that is mended. */
+async function finish(app: Ranking, { change, approved, success }: Intent, call: CallContext): Promise<FinishedChange> {
+  try {
+    const { outcome, error } = await applyChange(app, { change, approved, success }, call);
+    app.recentWrites.note(change.rankeeId);
+    const rolesAfter = outcome.rolesAfter ?? (outcome.state === 'unknown' ? undefined : change.rolesBefore);
+    const kept = await keepOutcome(app, change.id, { ...outcome, rolesAfter });
+    if (kept === undefined) return await afterTakeOver(app, change, outcome);
+    return { change: withOutcome(change, outcome, app.clock.now()), error };
+  } catch (cause) {
+    throw outcomeUnknown(cause);
+  }
+}
+
+/**
+ * Another node took the change over while this one was held up, and may have ended it. If it was given up there and this process
+ * saw it applied all the same, a correction is kept: undo and the circuit breaker see it then.
+ */
+async function afterTakeOver(app: Ranking, change: RankChange, outcome: ChangeOutcome): Promise<FinishedChange> {
+  const kept = (await app.store.findChange(change.id)) ?? change;
+  if (outcome.state !== 'applied' || kept.state === 'applied' || kept.finishedAt === undefined) return { change: kept };
+  const { idempotencyKey: _, fingerprint: _fingerprint, ...again } = change;
+  const message = `${outcome.message} It was carried out after change ${change.id} had been given up.`;
+  const now = app.clock.now();
+  const correction = withOutcome({ ...again, id: newChangeId(now) }, { ...outcome, message }, now);
+  await app.store.recordChange(correction, [changeEvent(correction, 'applied', now)]);
+  return { change: correction };
 }
 
 /** Time that ran out before any write was sent is a busy platform, not an unknown outcome. */
@@ -64,64 +101,23 @@ export function asRefusal(cause: unknown, call: CallContext): RankdError {
 }
 
 /** Keeps a change that ended without a write. */
-export async function record(app: Ranking, change: RankChange, { outcome, error }: Ending): Promise<Ended> {
-  const { idempotencyKey, ...rest } = ended(change, outcome, app.clock.now());
+export async function keepEnded(
+  { store, clock }: Pick<Ranking, 'store' | 'clock'>,
+  change: RankChange,
+  { outcome, error }: ChangeResult,
+): Promise<FinishedChange> {
+  const now = clock.now();
+  const { idempotencyKey, ...rest } = withOutcome(change, outcome, now);
   const kept = { ...rest, ...(idempotencyKey !== undefined && isKept(outcome.code) && { idempotencyKey }) };
-  await app.store.recordChange(kept);
+  await store.recordChange(kept, [changeEvent(kept, kept.state, now)]);
   return { change: kept, error };
 }
 
-/** Keeps the intent, does the work, keeps the outcome. `conflict`: another process came first; what was read may be stale. */
-async function begun(
-  app: Ranking,
-  { intent, after }: { intent: Intent; after: string | undefined },
-  call: CallContext,
-): Promise<Ended | 'conflict'> {
-  const { change } = intent;
-  app.inHand.add(change.id);
-  try {
-    const isBegun = await app.store.beginChange(change, {
-      after,
-      limits: breakerLimits(app),
-      rankerCooldownMs: app.policy.rankerCooldownMs,
-    });
-    return isBegun ? await finish(app, change, () => applyChange(app, intent, call)) : 'conflict';
-  } finally {
-    app.inHand.delete(change.id);
-  }
-}
-
-/** From here on, what goes wrong on our side leaves the row open: it is settled by reading once that is mended. */
-async function finish(app: Ranking, change: RankChange, work: () => Promise<Ending>): Promise<Ended> {
-  try {
-    const { outcome, error } = await work();
-    app.written.note(change.rankeeId);
-    const rolesAfter = outcome.rolesAfter ?? (outcome.state === 'unknown' ? undefined : change.rolesBefore);
-    const isOurs = await app.store.finishChange(change.id, { ...outcome, rolesAfter });
-    const settled = isOurs ? undefined : await app.store.findChange(change.id);
-    if (settled !== undefined) return { change: settled };
-    return { change: ended(change, outcome, app.clock.now()), error };
-  } catch (cause) {
-    throw outcomeUnknown(cause);
-  }
-}
-
-/** An earlier change of the member that nobody works on any more comes to its end before the next one begins; false where another process is at it. */
-async function reconcileFirst(app: Ranking, open: RankChange, call: CallContext): Promise<boolean> {
-  try {
-    return await reconcileChange(app, open, call);
-  } catch (cause) {
-    const message = `An earlier change of member ${open.rankeeId} is still being found out.`;
-    const hint = cause instanceof RankdError ? cause.hint : undefined;
-    throw new RankdError('platform_unavailable', message, { hint, cause, retryAfterMs: 5_000 });
-  }
-}
-
-function breakerLimits({ breaker, clock }: Ranking): MemberLimit[] {
+function breakerLimits({ breaker, clock }: Pick<Ranking, 'breaker' | 'clock'>): MemberLimit[] {
   if (breaker === undefined) return [];
   const { demotions, highRank, highChanges, windowMs } = breaker;
   const since = clock.now() - windowMs;
-  const limit = (of: MemberLimit['of'], most: number) => ({ of, since, byKey: most, byAll: allKeysShare * most });
+  const limit = (of: MemberLimit['of'], max: number) => ({ of, since, byKey: max, byAll: allKeysShare * max });
   return [
     limit('demotions', demotions),
     ...(highRank === undefined ? [] : [limit({ fromRank: highRank }, highChanges)]),

@@ -1,6 +1,7 @@
 import { type ErrorCode, RankdError } from '../../base/errors.ts';
+import { applyOutcome, type ChangeOutcome, compensating } from '../../core/change-state.ts';
 import type { ChangeState, RankChange } from '../../core/model.ts';
-import type { ChangeOutcome } from '../../ports/index.ts';
+import type { Ports } from '../../ports/index.ts';
 
 /** Answers by rules, rankd's or the platform's: asking again gives the same no. */
 const refusals = new Set<ErrorCode>([
@@ -33,12 +34,12 @@ const passing = new Set<ErrorCode>([
 ]);
 
 /** How a change ended: what is kept of it, and the error behind it for the caller and the log. */
-export interface Ending {
+export interface ChangeResult {
   outcome: ChangeOutcome;
   error?: RankdError;
 }
 
-export function endingOf(error: RankdError): Ending {
+export function resultOf(error: RankdError): ChangeResult {
   return { outcome: outcomeOf(error), error };
 }
 
@@ -57,17 +58,17 @@ function endState(code: ErrorCode): Exclude<ChangeState, 'pending' | 'applied'> 
   return refusals.has(code) ? 'refused' : 'failed';
 }
 
-/** True where a repeat with the same idempotency key gets this outcome again. */
+/** True if a repeat with the same idempotency key gets this outcome again. */
 export function isKept(code: ErrorCode | null): boolean {
   return code === null || !passing.has(code);
 }
 
-/** True where asking the platform again, later, can end differently: then nothing is decided yet. */
-export function isPassing(code: ErrorCode): boolean {
+/** True if asking the platform again, later, can end differently: then nothing is decided yet. */
+export function canStillPass(code: ErrorCode): boolean {
   return passing.has(code) || code === 'outcome_unknown';
 }
 
-/** What a caller is told of a change that is not applied, `undefined` where it is. `error` is what it ended with, where that is known. */
+/** What a caller is told of a change that is not applied, `undefined` if it is. `error` is what it ended with, if that is known. */
 export function errorOf({ state, code, message }: RankChange, error?: RankdError): RankdError | undefined {
   if (state === 'applied') return undefined;
   // A change that is being put back keeps the reason for that as its code: what becomes of it is unknown all the same.
@@ -82,4 +83,25 @@ export function outcomeUnknown(cause?: unknown): RankdError {
     'The change was sent, but could not be confirmed in time. rankd goes on finding out; the history will tell.',
     { cause },
   );
+}
+
+type Keeping = Pick<Ports, 'store' | 'clock'>;
+
+/** Ends an open change that this process holds, or gives it up as unknown. `undefined` if this process does not hold it (any more). */
+export function keepOutcome(
+  { store, clock }: Keeping,
+  changeId: string,
+  outcome: ChangeOutcome,
+): Promise<RankChange | undefined> {
+  return store.updateChange(changeId, (change) => applyOutcome(change, outcome, clock.now()));
+}
+
+/** Turns an open change round: kept before the first write that puts it back. Throws `conflict` if this process does not hold it any more. */
+export async function keepCompensating(
+  { store, clock }: Keeping,
+  changeId: string,
+  { code, message }: Pick<RankdError, 'code' | 'message'>,
+): Promise<void> {
+  const kept = await store.updateChange(changeId, (change) => compensating(change, { code, message }, clock.now()));
+  if (kept === undefined) throw new RankdError('conflict', `Change ${changeId} is settled already.`);
 }

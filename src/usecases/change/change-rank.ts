@@ -4,60 +4,104 @@ import { successMessage } from '../../core/describe.ts';
 import type { RankChange } from '../../core/model.ts';
 import type { CallContext } from '../../ports/index.ts';
 import type { ChangeCommand } from './change-command.ts';
-import { asRefusal, changeMember, type Decided, type Ended, record } from './change-member.ts';
-import { endingOf } from './change-outcome.ts';
-import { draftOf, planned } from './change-record.ts';
-import { checkPlan, type Decision, planChange } from './decide-change.ts';
+import { asRefusal, carryOutChange, type FinishedChange, keepEnded } from './change-member.ts';
+import { type ChangeResult, resultOf } from './change-outcome.ts';
+import { draftOf, withPlan } from './change-record.ts';
+import { type ApprovedChange, checkPlan } from './check-plan.ts';
 import { earlierAnswer, refuseWhileRunning, whileRunning } from './idempotency.ts';
 import { maxOfALane } from './member-turns.ts';
+import { planChange } from './plan-change.ts';
 import { QueuePosition } from './queue-position.ts';
 import type { Ranking } from './ranking.ts';
 
-export interface ChangeAnswer extends Ended {
-  /** True where this is the outcome of an earlier request with the same idempotency key; then there is no `error`. */
+export interface ChangeAnswer extends FinishedChange {
+  /** True if this is the outcome of an earlier request with the same idempotency key; then there is no `error`. */
   replayed: boolean;
 }
 
 /**
  * Changes one member's rank, or says why not. Every answer is kept in the history first.
- * Throws only where there is no change to speak of: idempotency conflicts, too many for one member at once, a step that has come
+ * Throws only if there is no change to speak of: idempotency conflicts, too many for one member at once, a step that has come
  * to no rank, or a store that can't keep it.
  */
 export async function changeRank(app: Ranking, command: ChangeCommand, deadline: Deadline): Promise<ChangeAnswer> {
   refuseWhileRunning(app, command);
   const [rankeeId, lane] = [command.request.rankeeId, command.caller.keyId ?? 'operator'];
   // Before anything is waited for: in order of arrival.
-  await using place = app.turns.isCrowded(rankeeId, lane) ? undefined : new QueuePosition(app, { rankeeId, lane });
+  await using position = app.turns.isCrowded(rankeeId, lane) ? undefined : new QueuePosition(app, { rankeeId, lane });
   const earlier = await earlierAnswer(app, command);
   if (earlier !== undefined) return { change: earlier, replayed: true };
-  if (place === undefined) throw tooMany(rankeeId);
+  if (position === undefined) throw tooMany(rankeeId);
   return await whileRunning(app, command, async () => {
-    const draft = draftOf(app, command);
-    let asked = command.step === undefined ? draft : undefined; // a step asks for no rank that could be kept before it is known
     const call: CallContext = { signal: deadline.signal, deadlineAt: deadline.at, lane };
-    const decide = async () => {
-      const question = { ...command, key: command.caller.rules };
-      const proposal = await planChange(app, question, call);
-      asked = { ...draft, newRankId: proposal.newRankId };
-      await checkPlan(app, { ...question, ...proposal }, call);
-      return decided(app, asked, proposal);
-    };
-    try {
-      return { ...(await changeMember(app, place, decide, call)), replayed: false };
-    } catch (cause) {
-      const error = asRefusal(cause, call);
-      if (asked === undefined || error.code === 'store_unavailable' || error.code === 'outcome_unknown') throw error;
-      return { ...(await record(app, asked, endingOf(error))), replayed: false };
-    }
+    return { ...(await changeInTurn(app, { command, position }, call)), replayed: false };
   });
 }
 
-/** A change that nothing speaks against is to be written, or is kept at once where there is nothing to write. */
-async function decided(app: Ranking, draft: RankChange, { plan, scheme }: Decision): Promise<Decided<Ended>> {
-  const change = planned(draft, { plan, scheme });
-  const success = successMessage(draft, scheme, plan);
-  if (!draft.dryRun && plan.steps.length > 0) return { intent: { change, steps: plan.steps, scheme, success } };
-  return { answer: await record(app, change, { outcome: { state: 'applied', code: null, message: success } }) };
+/** Waits for the member's turn, decides, carries out; all of it once more if another node came first. */
+async function changeInTurn(
+  app: Ranking,
+  { command, position }: { command: ChangeCommand; position: QueuePosition },
+  call: CallContext,
+): Promise<FinishedChange> {
+  const draft = draftOf(app, command);
+  const { secretId } = command.caller;
+  const asked = command.step === undefined ? draft : undefined; // a step asks for no rank that could be kept before it is known
+  for (;;) {
+    const turn = await orRefusal(position.comes(call), call);
+    if ('error' in turn) return keepRefusal(app, asked, turn.error);
+    const decision = await decide(app, { command, draft, asked }, call);
+    if ('ended' in decision) return keepEnded(app, decision.change, decision.ended);
+    if ('error' in decision) return keepRefusal(app, decision.change, decision.error);
+    const { change, approved } = decision;
+    const intent = {
+      change: withPlan(change, approved),
+      approved,
+      success: decision.success,
+      after: turn.value,
+      secretId,
+    };
+    const result = await orRefusal(carryOutChange(app, intent, call), call);
+    if ('error' in result) return keepRefusal(app, change, result.error);
+    if (result.value !== 'stale') return result.value;
+  }
+}
+
+/** What is to be done: `change` is the record as far as it is known by then. */
+type Decision =
+  | { change: RankChange; approved: ApprovedChange; success: string }
+  /** There is nothing to write. */
+  | { change: RankChange; ended: ChangeResult }
+  | { change: RankChange | undefined; error: RankdError };
+
+async function decide(
+  app: Ranking,
+  { command, draft, asked }: { command: ChangeCommand; draft: RankChange; asked: RankChange | undefined },
+  call: CallContext,
+): Promise<Decision> {
+  const planned = await orRefusal(planChange(app, command, call), call);
+  if ('error' in planned) return { change: asked, error: planned.error };
+  const change = { ...draft, newRankId: planned.value.newRankId };
+  const checked = await orRefusal(checkPlan(app, { ...command, ...planned.value }, call), call);
+  if ('error' in checked) return { change, error: checked.error };
+  const approved = checked.value;
+  const success = successMessage(draft, approved.scheme, approved.plan);
+  if (!draft.dryRun && approved.plan.steps.length > 0) return { change, approved, success };
+  return { change: withPlan(change, approved), ended: { outcome: { state: 'applied', code: null, message: success } } };
+}
+
+async function orRefusal<T>(work: Promise<T>, call: CallContext): Promise<{ value: T } | { error: RankdError }> {
+  try {
+    return { value: await work };
+  } catch (cause) {
+    return { error: asRefusal(cause, call) };
+  }
+}
+
+/** Keeps a refusal, if there is a rank that was asked for, a store that can keep it, and an outcome. */
+async function keepRefusal(app: Ranking, change: RankChange | undefined, error: RankdError): Promise<FinishedChange> {
+  if (change === undefined || error.code === 'store_unavailable' || error.code === 'outcome_unknown') throw error;
+  return keepEnded(app, change, resultOf(error));
 }
 
 function tooMany(userId: number): RankdError {

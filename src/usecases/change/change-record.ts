@@ -1,10 +1,10 @@
 import { shorten } from '../../base/shorten.ts';
 import { newChangeId } from '../../core/api-key.ts';
+import type { ChangeOutcome } from '../../core/change-state.ts';
 import type { RankChange, RankRequest } from '../../core/model.ts';
 import { takesAway } from '../../core/role-plan.ts';
-import type { ChangeOutcome } from '../../ports/index.ts';
 import type { ChangeCommand } from './change-command.ts';
-import type { Decision } from './decide-change.ts';
+import type { PlannedChange } from './plan-change.ts';
 import type { Ranking } from './ranking.ts';
 
 /** More than any name on Roblox has. The texts of refused requests are kept too, and a leaked key can send many. */
@@ -25,7 +25,7 @@ export function draftOf(
     message: '',
     rolesBefore: [],
     rolesAfter: [],
-    aim: 'apply',
+    phase: 'forward',
     by: caller.by,
     ...(caller.keyId !== undefined && { keyId: caller.keyId }),
     ...(caller.placeId !== undefined && { placeId: caller.placeId }),
@@ -48,8 +48,8 @@ function withShortTexts(request: RankRequest): RankRequest {
 
 const textFields = ['rankerName', 'rankeeName', 'command', 'oldRankName', 'prefix', 'webhookHost'] as const;
 
-/** The record once it is decided what to write. */
-export function planned(draft: RankChange, { plan, scheme }: Decision): RankChange {
+/** The record once it is planned what to write. */
+export function withPlan(draft: RankChange, { plan, scheme }: Pick<PlannedChange, 'plan' | 'scheme'>): RankChange {
   const { from, to } = plan.goal;
   const involved = scheme.roles.filter(({ id }) => from.includes(id) || to.includes(id));
   return {
@@ -63,7 +63,7 @@ export function planned(draft: RankChange, { plan, scheme }: Decision): RankChan
 }
 
 /** The record of how it ended, at that time. */
-export function ended(
+export function withOutcome(
   change: RankChange,
   { state, code, message, rolesAfter }: ChangeOutcome,
   now: number,

@@ -6,7 +6,7 @@ import type { Ranking } from './ranking.ts';
 /** Throws where a request with this command's idempotency key is being worked on. */
 export function refuseWhileRunning(app: Ranking, { caller, idempotency }: ChangeCommand): void {
   if (idempotency === undefined || caller.keyId === undefined) return;
-  const running = app.running.get(slot(caller.keyId, idempotency));
+  const running = app.activeIdempotencyKeys.get(slot(caller.keyId, idempotency));
   if (running !== undefined) throw inProgressOrMismatch(running, idempotency);
 }
 
@@ -35,11 +35,11 @@ export async function whileRunning<T>(app: Ranking, command: ChangeCommand, work
   if (idempotency === undefined || caller.keyId === undefined) return work();
   refuseWhileRunning(app, command); // another may have begun while the store was asked
   const mine = slot(caller.keyId, idempotency);
-  app.running.set(mine, idempotency.fingerprint);
+  app.activeIdempotencyKeys.set(mine, idempotency.fingerprint);
   try {
     return await work();
   } finally {
-    app.running.delete(mine);
+    app.activeIdempotencyKeys.delete(mine);
   }
 }
 

@@ -1,57 +1,63 @@
+import type { CallContext } from '../../ports/index.ts';
 import type { MemberTurn } from './member-turns.ts';
-import { backgroundDeadlineMs, type Ranking } from './ranking.ts';
+import type { Ranking } from './ranking.ts';
+import { isAbandoned, reconcileFirst } from './reconcile-change.ts';
 
-type Line = Pick<Ranking, 'turns' | 'store' | 'holder' | 'deadlineMs' | 'platform'>;
+const pollMs = 50;
 
 /**
- * A change's place among all changes of its member, across processes, from when it is made. Within a process the member's turns
- * keep the order; a ticket in the store keeps it towards other processes. It is taken only where there is something to wait for:
- * an undisturbed change pays one read.
+ * A change's position among all changes of its member, over all nodes, from when it is made. Within this process the member's
+ * turns keep the order; the store's queue keeps it towards other nodes. The queue is joined only if there is something to wait
+ * for: an undisturbed change pays one read.
  */
 export class QueuePosition implements AsyncDisposable {
-  readonly rankeeId: number;
-  readonly #app: Line;
+  readonly #app: Ranking;
+  readonly #rankeeId: number;
   readonly #turn: MemberTurn;
-  #place: number | undefined;
-  #ticket: Promise<number> | undefined;
+  #position: string | undefined;
+  #joining: Promise<string> | undefined;
 
-  constructor(app: Line, { rankeeId, lane }: { rankeeId: number; lane: string }) {
-    this.rankeeId = rankeeId;
+  constructor(app: Ranking, { rankeeId, lane }: { rankeeId: number; lane: string }) {
     this.#app = app;
+    this.#rankeeId = rankeeId;
     this.#turn = app.turns.arrive(rankeeId, lane);
-    if (!this.#turn.isFirst) this.#ticket = this.#takeTicket();
-    this.#ticket?.catch(() => undefined); // told by isNext
+    if (!this.#turn.isFirst) this.#join().catch(() => undefined); // told by `#isNext`
   }
 
-  /** Resolves when everyone of this process who came before is through; rejects where `signal` is aborted before that. */
-  turn(signal: AbortSignal): Promise<void> {
-    return this.#turn.comes(signal);
-  }
-
-  /** True where nobody in another process came before. */
-  async isNext(): Promise<boolean> {
-    const { store, holder } = this.#app;
-    const place = this.#place ?? (await this.#ticket);
-    const seen = await store.lookAhead({ rankeeId: this.rankeeId, holder, ...(place !== undefined && { place }) });
-    this.#place = seen.place;
-    return seen.isNext;
-  }
-
-  /** Makes those who arrive later, in any process, wait for this one. */
-  async hold(): Promise<void> {
-    this.#ticket ??= this.#takeTicket();
-    await this.#ticket;
+  /**
+   * Resolves once everyone ahead is through and the member has no open change: one that nobody works on any more is reconciled
+   * first. Resolves with the id of the member's newest change. Rejects if `call.signal` is aborted before that.
+   */
+  async comes(call: CallContext): Promise<string | undefined> {
+    await this.#turn.comes(call.signal);
+    for (;;) {
+      const isNext = await this.#isNext();
+      const { latestId, open } = await this.#app.store.latestChange(this.#rankeeId);
+      if (open !== undefined && isAbandoned(this.#app, open) && (await reconcileFirst(this.#app, open.change, call)))
+        continue;
+      if (open === undefined && isNext) return latestId;
+      await this.#join(); // whoever arrives later, on any node, waits for this change
+      await this.#app.clock.sleep(pollMs, call.signal);
+    }
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
     this.#turn[Symbol.dispose]();
-    const ticket = await this.#ticket?.catch(() => undefined);
-    // What can't be given back expires by itself.
-    if (ticket !== undefined) await this.#app.store.giveBack(ticket).catch(() => undefined);
+    const position = await this.#joining?.catch(() => undefined);
+    // A position that can't be given back ends with this process.
+    if (position !== undefined) await this.#app.store.leave(position).catch(() => undefined);
   }
 
-  #takeTicket(): Promise<number> {
-    const { store, holder } = this.#app;
-    return store.takeTicket({ rankeeId: this.rankeeId, holder, lifeMs: backgroundDeadlineMs(this.#app) });
+  /** True if nobody on another node is ahead. */
+  async #isNext(): Promise<boolean> {
+    const position = this.#position ?? (await this.#joining);
+    const seen = await this.#app.store.lookAhead({ rankeeId: this.#rankeeId, position });
+    this.#position = seen.position;
+    return seen.isNext;
+  }
+
+  #join(): Promise<string> {
+    this.#joining ??= this.#app.store.enqueue(this.#rankeeId);
+    return this.#joining;
   }
 }

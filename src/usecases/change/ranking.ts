@@ -13,17 +13,13 @@ export interface Ranking extends Ports {
   breaker: BreakerConfig | undefined;
   /** How long a change may take, in milliseconds. */
   deadlineMs: number;
-  /** True in the daemon, which alone works on changes that came with a key. */
-  isDaemon: boolean;
-  /** Names this process in the line of those who wait: `daemon_…` or `cli_…`. */
-  holder: string;
   turns: MemberTurns;
-  /** The ids of open changes that this process is working on. */
-  inHand: Set<string>;
+  /** The ids of open changes that this process is working on at this moment. */
+  ownedChangeIds: Set<string>;
   /** The members that this process changed while reads may still lag. */
-  written: RecentWrites;
+  recentWrites: RecentWrites;
   /** Idempotency keys being worked on, each with its request's fingerprint. */
-  running: Map<string, string>;
+  activeIdempotencyKeys: Map<string, string>;
 }
 
 /**

@@ -1,12 +1,12 @@
+import { doubling } from '../../base/back-off.ts';
 import type { Member, RankChange } from '../../core/model.ts';
 import { heldRoles, roleIds } from '../../core/role-scheme.ts';
 import type { CallContext } from '../../ports/index.ts';
 import type { Ranking } from './ranking.ts';
 
-const firstLookMs = 250;
-const maxLookMs = 2_000;
+const lookAfterMs = doubling(250, 2_000);
 
-type Reading = Pick<Ranking, 'store' | 'platform' | 'clock' | 'written'>;
+type Reading = Pick<Ranking, 'store' | 'platform' | 'clock' | 'recentWrites'>;
 
 /**
  * The member as of rankd's own last change at the earliest: a read that still shows the roles from before it would make the
@@ -15,11 +15,11 @@ type Reading = Pick<Ranking, 'store' | 'platform' | 'clock' | 'written'>;
 export async function readMember(app: Ranking, userId: number, call: CallContext): Promise<Member | undefined> {
   const last = await lastWritten(app, userId);
   const sureAt = app.clock.monotonic() + lagLeftMs(app, last);
-  for (let waitMs = firstLookMs; ; waitMs = Math.min(waitMs * 2, maxLookMs)) {
+  for (let looks = 0; ; looks += 1) {
     const isSure = last === undefined || app.clock.monotonic() >= sureAt;
     const member = await app.platform.getMember(userId, call);
     if (isSure || member === undefined || (await shows(app, member, last, call))) return member;
-    await app.clock.sleep(waitMs, call.signal);
+    await app.clock.sleep(lookAfterMs(looks), call.signal);
   }
 }
 
@@ -36,9 +36,9 @@ async function lastWritten(app: Reading, rankeeId: number): Promise<RankChange |
 }
 
 /** Never more than the lag, also where the clock was set back, nor less than since this process's own last write, where it was set forward. */
-function lagLeftMs({ clock, platform, written }: Reading, last: RankChange | undefined): number {
+function lagLeftMs({ clock, platform, recentWrites }: Reading, last: RankChange | undefined): number {
   if (last?.finishedAt === undefined) return 0;
-  const writtenAt = written.of(last.rankeeId) ?? Number.NEGATIVE_INFINITY;
+  const writtenAt = recentWrites.of(last.rankeeId) ?? Number.NEGATIVE_INFINITY;
   const sinceMs = Math.min(clock.now() - last.finishedAt, clock.monotonic() - writtenAt);
   return Math.max(0, platform.readLagMs - Math.max(0, sinceMs));
 }

@@ -1,67 +1,67 @@
 import { RankdError } from '../../base/errors.ts';
+import type { ChangeOutcome } from '../../core/change-state.ts';
 import { memberTitle } from '../../core/describe.ts';
 import type { RankChange } from '../../core/model.ts';
 import { isReached } from '../../core/role-plan.ts';
 import { type Goal, reversed, steps, stepsLeft } from '../../core/steps.ts';
-import type { CallContext, ChangeOutcome } from '../../ports/index.ts';
+import type { CallContext, OpenChange } from '../../ports/index.ts';
 import { carryOut } from './carry-out.ts';
-import { isPassing, outcomeOf } from './change-outcome.ts';
-import { backgroundDeadlineMs, type Ranking } from './ranking.ts';
+import { canStillPass, keepCompensating, keepOutcome, outcomeOf } from './change-outcome.ts';
+import { fenceOf } from './fence.ts';
+import type { Ranking } from './ranking.ts';
 import { heldIds, lagEndsAt } from './read-member.ts';
 
-/** What a process that is alive may need beyond its time to keep the outcome, in milliseconds. */
-const graceMs = 5_000;
-
-/** True where nobody works on this open change any more: its process has died, or could not confirm the outcome. */
-export function isAbandoned(app: Ranking, change: RankChange): boolean {
-  if (app.inHand.has(change.id)) return false;
-  if (change.state === 'unknown') return true;
-  if (app.isDaemon && change.keyId !== undefined) return true; // only the one daemon works on these
-  const ageMs = app.clock.now() - change.requestedAt;
-  return ageMs < -graceMs || ageMs > backgroundDeadlineMs(app) + graceMs; // below zero: the clock was set back
+/** True if nobody works on this open change any more: its node is gone, or could not confirm the outcome. */
+export function isAbandoned(
+  { ownedChangeIds }: Pick<Ranking, 'ownedChangeIds'>,
+  { change, holder }: OpenChange,
+): boolean {
+  return !ownedChangeIds.has(change.id) && holder !== 'other';
 }
 
 /**
  * Finds out how an abandoned change ended, by reading, and brings a half-done one to its end. Call it in the member's turn.
- * False where another process is at it. Throws RankdError where that is not possible yet.
+ * False if somebody else works on it, or it has come to its end. Throws RankdError if it can't be found out yet.
  */
 export async function reconcileChange(app: Ranking, { id, rankeeId }: RankChange, call: CallContext): Promise<boolean> {
-  const line = { rankeeId: settlersOf(rankeeId), holder: app.holder };
-  const lifeMs = Math.ceil(call.deadlineAt - app.clock.monotonic()) + graceMs;
-  const ticket = await app.store.takeTicket({ ...line, lifeMs });
+  if (app.ownedChangeIds.has(id)) return false;
+  app.ownedChangeIds.add(id);
   try {
-    const { isNext } = await app.store.lookAhead({ ...line, place: ticket });
-    if (!isNext) return false;
-    const { open } = await app.store.latestChange(rankeeId); // whoever was at it before may have settled it
-    if (open?.id === id) {
-      const outcome = await findOutcome(app, open, call);
-      app.written.note(rankeeId);
-      await app.store.finishChange(id, outcome);
-    }
+    const change = await app.store.takeOver(id);
+    if (change === undefined) return false;
+    const outcome = await findOutcome(app, change, { ...call, fence: fenceOf(app, id) });
+    app.recentWrites.note(rankeeId);
+    await keepOutcome(app, id, outcome);
     return true;
+  } catch (error) {
+    await app.store.release(id).catch(() => undefined); // what can't be released now is still this process's, and tried again
+    throw error;
   } finally {
-    await app.store.giveBack(ticket).catch(() => undefined); // what can't be given back expires by itself
+    app.ownedChangeIds.delete(id);
   }
 }
 
-/**
- * Those who settle a member's open change have a line of their own, under a number that no user has: two processes at it would
- * write for the same change, and the later of them over what came after it.
- */
-function settlersOf(rankeeId: number): number {
-  return -rankeeId;
+/** The same before the next change of the member begins. */
+export async function reconcileFirst(app: Ranking, open: RankChange, call: CallContext): Promise<boolean> {
+  try {
+    return await reconcileChange(app, open, call);
+  } catch (cause) {
+    const message = `An earlier change of member ${open.rankeeId} is still being found out.`;
+    const hint = cause instanceof RankdError ? cause.hint : undefined;
+    throw new RankdError('platform_unavailable', message, { hint, cause, retryAfterMs: 5_000 });
+  }
 }
 
 async function findOutcome(app: Ranking, change: RankChange, call: CallContext): Promise<ChangeOutcome> {
   refuseOtherGroups(app, change);
   const forward: Goal = { from: change.rolesBefore, to: change.rolesAfter };
-  const goal = change.aim === 'apply' ? forward : reversed(forward);
+  const goal = change.phase === 'forward' ? forward : reversed(forward);
   const rolesAfter = await seenAtRest(app, { change, goal }, call);
   if (rolesAfter === undefined) return { ...outcomeOf(leftTheGroup(change)), rolesAfter: [] };
   const left = stepsLeft(goal, rolesAfter);
   if (left === undefined) return { ...outcomeOf(changedByOthers(change)), rolesAfter };
   if (left.length === 0) return reached(app, { change, rolesAfter }, call);
-  if (change.aim === 'apply' && left.length === steps(goal).length)
+  if (change.phase === 'forward' && left.length === steps(goal).length)
     return { ...outcomeOf(notApplied(change)), rolesAfter };
 
   const progress = await carryOut(
@@ -74,12 +74,12 @@ async function findOutcome(app: Ranking, change: RankChange, call: CallContext):
     return reached(app, { change, rolesAfter: await heldIds(app, seen, call) }, call);
   }
   const { error, kind } = progress;
-  if (kind === 'unknown' || isPassing(error.code)) throw error;
-  if (change.aim === 'roll_back')
+  if (kind === 'unknown' || canStillPass(error.code)) throw error;
+  if (change.phase === 'compensate')
     return { ...outcomeOf(error), message: `Could not be put back: ${error.message}`, rolesAfter };
   const why = { code: error.code, message: error.message };
-  await app.store.markRollBack(change.id, why);
-  return findOutcome(app, { ...change, ...why, aim: 'roll_back' }, call);
+  await keepCompensating(app, change.id, why);
+  return findOutcome(app, { ...change, ...why, phase: 'compensate' }, call);
 }
 
 /** The roles of one group tell nothing of another's, and ids are no proof: a base role's can be the same in all groups. */
@@ -102,7 +102,7 @@ async function seenAtRest(
   call: CallContext,
 ): Promise<number[] | undefined> {
   const restsAt = app.clock.monotonic() + app.platform.readLagMs;
-  const readsReliableFrom = change.aim === 'roll_back' ? restsAt : await lagEndsAt(app, change.rankeeId);
+  const readsReliableFrom = change.phase === 'compensate' ? restsAt : await lagEndsAt(app, change.rankeeId);
   const untilProofMs = readsReliableFrom - app.clock.monotonic();
   if (untilProofMs > 0) await app.clock.sleep(Math.ceil(untilProofMs) + 1, call.signal);
   for (;;) {
@@ -121,7 +121,7 @@ async function reached(
   { change, rolesAfter }: { change: RankChange; rolesAfter: number[] },
   call: CallContext,
 ): Promise<ChangeOutcome> {
-  if (change.aim === 'roll_back') {
+  if (change.phase === 'compensate') {
     return { ...outcomeOf(new RankdError(change.code ?? 'platform_rejected', change.message)), rolesAfter };
   }
   const scheme = await app.group.scheme(call);

@@ -1,5 +1,6 @@
 import type { RankChange } from '../../core/model.ts';
 import { callWithin } from '../../ports/call-context.ts';
+import type { OpenChange } from '../../ports/index.ts';
 import { backgroundDeadlineMs, type Ranking } from './ranking.ts';
 import { isAbandoned, reconcileChange } from './reconcile-change.ts';
 
@@ -28,7 +29,8 @@ export async function recoverChanges(app: Ranking, { report, stop, tries }: Reco
   const open = await app.store.openChanges();
   forgetSettled(last, open);
   const abandoned = open
-    .filter((change) => isAbandoned(app, change) && !underWay.has(change.id))
+    .filter((one) => isAbandoned(app, one) && !underWay.has(one.change.id))
+    .map(({ change }) => change)
     .sort((a, b) => (last.get(a.id) ?? 0) - (last.get(b.id) ?? 0))
     .slice(0, roomFor(app, underWay.size));
   await Promise.all(
@@ -42,8 +44,8 @@ export async function recoverChanges(app: Ranking, { report, stop, tries }: Reco
   );
 }
 
-function forgetSettled(last: RecoveryTries['last'], open: RankChange[]): void {
-  const ids = new Set(open.map(({ id }) => id));
+function forgetSettled(last: RecoveryTries['last'], open: OpenChange[]): void {
+  const ids = new Set(open.map(({ change }) => change.id));
   for (const id of last.keys()) if (!ids.has(id)) last.delete(id);
 }
 

@@ -3,7 +3,9 @@ import { describeRefusal } from '../../base/refusal-details.ts';
 import { accessChecks, type Caller } from '../../core/access.ts';
 import type { Key, RankRequest } from '../../core/model.ts';
 import type { CallContext } from '../../ports/index.ts';
-import { checkNames, type Decision, decideChange, type Examiner } from './decide-change.ts';
+import { type ApprovedChange, checkNames, checkPlan } from './check-plan.ts';
+import type { Examiner } from './examiner.ts';
+import { planChange } from './plan-change.ts';
 import type { Ranking } from './ranking.ts';
 
 export interface TestRankOrder {
@@ -23,7 +25,7 @@ export type CheckResult = { name: string } & (
 export interface DryRun {
   checks: CheckResult[];
   /** What would be written; absent where a check failed. */
-  decision: Decision | undefined;
+  approved: ApprovedChange | undefined;
 }
 
 /** Every check of a rank change in order, each with its answer. Changes nothing and records nothing. */
@@ -31,12 +33,15 @@ export async function testRank(app: Ranking, order: TestRankOrder, call: CallCon
   const list = new Checklist();
   await checkAccess(app, order, list);
   const { request, key } = order;
-  const decision = await decideChange(app, { request, key }, call, list).catch((error) => {
-    if (!list.has(error)) throw error;
-    return undefined;
-  });
-  list.skipRest(decision === undefined ? 'not reached' : 'nothing to change');
-  return { checks: list.checks, decision: list.isClean ? decision : undefined };
+  const caller = { by: 'cli', dryRun: true, ...(key !== undefined && { rules: key }) };
+  const approved = await planChange(app, { request }, call, list)
+    .then((planned) => checkPlan(app, { request, caller, ...planned }, call, list))
+    .catch((error) => {
+      if (!list.has(error)) throw error;
+      return undefined;
+    });
+  list.skipRest(approved === undefined ? 'not reached' : 'nothing to change');
+  return { checks: list.checks, approved: list.isClean ? approved : undefined };
 }
 
 /** The checks of the key, without its secret: what a request with it would be told. */

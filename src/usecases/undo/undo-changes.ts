@@ -1,3 +1,4 @@
+import { doubling } from '../../base/back-off.ts';
 import { type ErrorCode, isRankdError, type RankdError } from '../../base/errors.ts';
 import { newId } from '../../core/api-key.ts';
 import { refusalOfCredential } from '../../core/credential.ts';
@@ -30,8 +31,8 @@ export interface UndoRun {
 
 const sideBySide = 4;
 const maxTries = 6;
-const firstWaitMs = 1_000;
 const maxWaitMs = 30_000;
+const waitAfterMs = doubling(1_000, maxWaitMs);
 /** What no waiting mends. */
 const forTheOperator = new Set<ErrorCode>(['platform_credential', 'config_invalid']);
 
@@ -108,7 +109,7 @@ async function insist(
     } catch (error) {
       if (isRankdError(error, 'platform_credential') && (await isAccepted(app))) return { state: 'refused', error };
       if (tries === maxTries || !isRankdError(error) || forTheOperator.has(error.code)) throw error;
-      const waitMs = Math.min(Math.max(error.retryAfterMs ?? 0, firstWaitMs * 2 ** (tries - 1)), maxWaitMs);
+      const waitMs = Math.min(Math.max(error.retryAfterMs ?? 0, waitAfterMs(tries - 1)), maxWaitMs);
       await app.clock.sleep(waitMs, halt).catch(() => undefined);
     }
   }

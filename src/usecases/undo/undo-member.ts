@@ -5,13 +5,13 @@ import type { RankChange } from '../../core/model.ts';
 import { restorePlan } from '../../core/role-plan.ts';
 import { heldRoles, nameForRequest, roleIds } from '../../core/role-scheme.ts';
 import { undoing } from '../../core/undo.ts';
-import { refusalOfUndo } from '../../core/undo-rules.ts';
 import { callWithin } from '../../ports/call-context.ts';
 import type { CallContext, ChangeSelection } from '../../ports/index.ts';
-import { asRefusal, changeMember, type Decided, type Ended, record } from '../change/change-member.ts';
-import { endingOf, isPassing } from '../change/change-outcome.ts';
-import { draftOf, planned } from '../change/change-record.ts';
-import { findMember } from '../change/decide-change.ts';
+import { asRefusal, carryOutChange, type FinishedChange, type Intent, keepEnded } from '../change/change-member.ts';
+import { canStillPass, resultOf } from '../change/change-outcome.ts';
+import { draftOf, withPlan } from '../change/change-record.ts';
+import { checkUndo } from '../change/check-plan.ts';
+import { findMember } from '../change/plan-change.ts';
 import { QueuePosition } from '../change/queue-position.ts';
 import { backgroundDeadlineMs, type Ranking } from '../change/ranking.ts';
 import { selectedChanges, timelineOf } from './undo-timeline.ts';
@@ -42,58 +42,61 @@ export type Rankee = Pick<RankChange, 'rankeeId' | 'rankeeName'>;
 
 /**
  * Puts one member back to the roles from before the earliest selected change, in the member's turn and through the same
- * intent, writes and confirmation as any change. Throws RankdError where trying again can end differently.
+ * intent, writes and confirmation as any change. Throws RankdError if trying again can end differently.
  */
 export async function undoMember(app: Ranking, order: UndoOrder, rankee: Rankee): Promise<MemberUndo> {
   using call = callWithin(app.clock, backgroundDeadlineMs(app), 'operator');
   const draft = draftFor(app, order, rankee);
-  const work = () => decide(app, { order, draft }, call);
   try {
-    const done = order.dryRun ? await rehearse(app, rankee, work) : await inTurn(app, rankee, work, call);
-    return 'state' in done ? done : outcomeOf(done);
+    return await (order.dryRun ? rehearse : undoInTurn)(app, { order, draft }, call);
   } catch (cause) {
     const error = asRefusal(cause, call);
     if (error.code === 'outcome_unknown') return { state: 'unknown', error };
     if (error.code === 'member_not_found') return { state: 'left_group' };
-    if (isPassing(error.code)) throw error;
+    if (canStillPass(error.code)) throw error;
     if (order.dryRun) return { state: 'refused', error };
-    const { change } = await record(app, draft, endingOf(error));
+    const { change } = await keepEnded(app, draft, resultOf(error));
     return { state: 'refused', changeId: change.id, error };
   }
 }
 
-async function inTurn(
-  app: Ranking,
-  { rankeeId }: Rankee,
-  work: () => Promise<Decided<MemberUndo>>,
-  call: CallContext,
-): Promise<Ended | MemberUndo> {
-  await using place = new QueuePosition(app, { rankeeId, lane: call.lane });
-  return await changeMember(app, place, work, call);
+/** What is to be undone of one member: `draft` is its record as far as it is known. */
+interface Undoing {
+  order: UndoOrder;
+  draft: RankChange;
 }
 
-/** Decides without the member's turn, which would settle what is open. */
-async function rehearse(
-  { store }: Ranking,
-  { rankeeId }: Rankee,
-  work: () => Promise<Decided<MemberUndo>>,
-): Promise<MemberUndo> {
-  const { open } = await store.latestChange(rankeeId);
-  if (open !== undefined) {
-    const error = new RankdError('outcome_unknown', `Change ${open.id} is not settled yet; an undo settles it first.`);
-    return { state: 'unknown', changeId: open.id, error };
+/** Waits for the member's turn, decides, carries out; all of it once more if another node came first. */
+async function undoInTurn(app: Ranking, undoing: Undoing, call: CallContext): Promise<MemberUndo> {
+  await using position = new QueuePosition(app, { rankeeId: undoing.draft.rankeeId, lane: call.lane });
+  for (;;) {
+    const after = await position.comes(call);
+    const decided = await decide(app, undoing, call);
+    if ('answer' in decided) return decided.answer;
+    const result = await carryOutChange(app, { ...decided, after }, call);
+    if (result !== 'stale') return outcomeOf(result);
   }
-  const decided = await work();
-  if ('answer' in decided) return decided.answer;
-  const { change, success } = decided.intent;
-  return { state: 'would_put_back', change: { ...change, message: success } };
 }
 
+/** Decides without the member's turn, which would reconcile what is open. */
+async function rehearse(app: Ranking, undoing: Undoing, call: CallContext): Promise<MemberUndo> {
+  const { open } = await app.store.latestChange(undoing.draft.rankeeId);
+  if (open !== undefined) {
+    const { id } = open.change;
+    const error = new RankdError('outcome_unknown', `Change ${id} is not settled yet; an undo settles it first.`);
+    return { state: 'unknown', changeId: id, error };
+  }
+  const decided = await decide(app, undoing, call);
+  if ('answer' in decided) return decided.answer;
+  return { state: 'would_put_back', change: { ...decided.change, message: decided.success } };
+}
+
+/** What is to be written, or an answer without a write. Throws the refusal of an undo that is not allowed. */
 async function decide(
   app: Ranking,
-  { order, draft }: { order: UndoOrder; draft: RankChange },
+  { order, draft }: Undoing,
   call: CallContext,
-): Promise<Decided<MemberUndo>> {
+): Promise<Omit<Intent, 'after'> | { answer: MemberUndo }> {
   const { rankeeId } = draft;
   const selected = new Set<string>();
   for await (const { id } of selectedChanges(app, { ...order.selection, rankeeId })) selected.add(id);
@@ -111,15 +114,10 @@ async function decide(
   if (plan.steps.length === 0) return { answer: { state: 'already' } };
   const left = heldRoles(scheme.roles, { ...member, roleIds: newest.rolesAfter });
   if (roleIds(left).join() !== plan.goal.from.join()) return { answer: { state: 'changed_since' } };
-  const refusal = refusalOfUndo({ policy: app.policy, request: draft, scheme, plan, acting });
-  if (refusal !== undefined) throw refusal;
+  const newRankId = nameForRequest(scheme, plan.target);
+  const approved = checkUndo(app, { request: draft, plan, scheme, newRankId, acting });
   const success = restoredMessage(draft, { scheme, plan, between: todo.between });
-  const change = {
-    ...planned(draft, { plan, scheme }),
-    newRankId: nameForRequest(scheme, plan.target),
-    undoOf: todo.earliest.id,
-  };
-  return { intent: { change, steps: plan.steps, scheme, success } };
+  return { change: { ...withPlan(draft, approved), newRankId, undoOf: todo.earliest.id }, approved, success };
 }
 
 /** The record of an undo that is not decided yet; which rank it comes to is known then. */
@@ -129,10 +127,10 @@ function draftFor(app: Ranking, { by, dryRun, undoId }: UndoOrder, rankee: Ranke
 }
 
 /** Throws what trying again can end differently. */
-function outcomeOf({ change, error }: Ended): MemberUndo {
+function outcomeOf({ change, error }: FinishedChange): MemberUndo {
   if (change.state === 'applied') return { state: 'put_back', change };
   const why = error ?? new RankdError(change.code ?? 'outcome_unknown', change.message);
   if (change.state === 'unknown') return { state: 'unknown', changeId: change.id, error: why };
-  if (isPassing(why.code)) throw why;
+  if (canStillPass(why.code)) throw why;
   return { state: 'refused', changeId: change.id, error: why };
 }

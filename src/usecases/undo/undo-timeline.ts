@@ -36,9 +36,10 @@ export async function timelineOf(
 }
 
 async function* allChanges({ store, group }: History, selection: ChangeSelection): AsyncGenerator<RankChange> {
-  for (let from: number | undefined = Number.MAX_SAFE_INTEGER; from !== undefined; ) {
-    const { changes, next } = await store.pageChanges({ ...selection, group: group.title, limit: pageRows, from });
+  let cursor: string | undefined;
+  do {
+    const { changes, next } = await store.pageChanges({ ...selection, group: group.title, limit: pageRows, cursor });
     yield* changes;
-    from = next;
-  }
+    cursor = next;
+  } while (cursor !== undefined);
 }

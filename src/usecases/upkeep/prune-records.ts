@@ -18,11 +18,11 @@ export async function pruneRecords(
 ): Promise<void> {
   if (historyMs !== undefined) {
     const before = app.clock.now() - Math.max(historyMs, neededMs(app));
-    let after: number | undefined = 0;
+    let cursor: string | undefined;
     await prune(app, { action: 'history.prune', before, stop }, async () => {
-      const step = await app.store.pruneChanges({ before, after: after ?? 0, limit: stepRows });
-      after = step.next;
-      return { removed: step.removed, isMore: after !== undefined };
+      const step = await app.store.pruneChanges({ before, cursor, limit: stepRows });
+      cursor = step.next;
+      return { removed: step.removed, isMore: cursor !== undefined };
     });
   }
   if (auditMs !== undefined) {

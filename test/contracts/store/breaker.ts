@@ -1,7 +1,8 @@
 import { beforeEach, describe, expect, test } from 'vitest';
+import type { MemberLimit } from '../../../src/core/begin.ts';
 import type { RankChange } from '../../../src/core/model.ts';
-import type { MemberLimit, Store } from '../../../src/ports/index.ts';
-import { newChange, newDemotion, newKey, operator, refused, unknown } from './samples.ts';
+import type { Store } from '../../../src/ports/index.ts';
+import { begin, finish, newChange, newDemotion, newKey, operator, record, refused, unknown } from './samples.ts';
 import type { StoreCase } from './store-case.ts';
 
 async function addKeys(store: Store): Promise<void> {
@@ -14,13 +15,13 @@ async function addKeys(store: Store): Promise<void> {
 export function breakerContract(at: StoreCase): void {
   const since = Date.UTC(2026, 0, 1);
   const limit: MemberLimit = { of: 'demotions', since, byKey: 2, byAll: 3 };
-  const begin = async (change: RankChange, limits = [limit]) => {
+  const beginHere = async (change: RankChange, limits = [limit]) => {
     const { latestId } = await at.store.latestChange(change.rankeeId);
-    return at.store.beginChange(change, { after: latestId, limits });
+    return begin(at.store, change, { after: latestId, limits });
   };
   const demoteWithin = (windowMs: number) => (rankeeId: number) => {
     const requestedAt = at.clock.now();
-    return begin(newDemotion(rankeeId, { requestedAt }), [{ ...limit, since: requestedAt - windowMs }]);
+    return beginHere(newDemotion(rankeeId, { requestedAt }), [{ ...limit, since: requestedAt - windowMs }]);
   };
   const hourMs = 3_600_000;
   const isPaused = async (keyId: string) => (await at.other.findKey(keyId))?.pausedAt !== undefined;
@@ -31,11 +32,11 @@ export function breakerContract(at: StoreCase): void {
     });
 
     test('a demotion beyond it is not begun and pauses the key, with an event that says why', async () => {
-      expect(await begin(newDemotion(1))).toBe(true);
-      expect(await begin(newDemotion(2))).toBe(true);
+      expect(await beginHere(newDemotion(1))).toBe(true);
+      expect(await beginHere(newDemotion(2))).toBe(true);
       expect(await isPaused('key_main')).toBe(false);
       const third = newDemotion(3);
-      await expect(begin(third)).rejects.toMatchObject({
+      await expect(beginHere(third)).rejects.toMatchObject({
         name: 'RankdError',
         code: 'key_paused',
         message: expect.stringContaining('more than 2 different members in a short time (policy.breaker.demotions)'),
@@ -55,10 +56,10 @@ export function breakerContract(at: StoreCase): void {
     });
 
     test('all keys together have one of their own', async () => {
-      await begin(newDemotion(1));
-      await begin(newDemotion(2));
-      expect(await begin(newDemotion(3, { keyId: 'key_other' }))).toBe(true);
-      await expect(begin(newDemotion(4, { keyId: 'key_other' }))).rejects.toMatchObject({ code: 'key_paused' });
+      await beginHere(newDemotion(1));
+      await beginHere(newDemotion(2));
+      expect(await beginHere(newDemotion(3, { keyId: 'key_other' }))).toBe(true);
+      await expect(beginHere(newDemotion(4, { keyId: 'key_other' }))).rejects.toMatchObject({ code: 'key_paused' });
       expect(await isPaused('key_other')).toBe(true);
       expect(await isPaused('key_main')).toBe(false);
     });
@@ -66,63 +67,63 @@ export function breakerContract(at: StoreCase): void {
     test('counts members, not changes: the same member can go down step by step', async () => {
       for (let step = 0; step < 5; step += 1) {
         const change = newDemotion(1);
-        expect(await begin(change)).toBe(true);
-        await at.store.finishChange(change.id, { state: 'applied', code: null, message: '' });
+        expect(await beginHere(change)).toBe(true);
+        await finish(at, change.id, { state: 'applied', code: null, message: '' });
       }
       const other = newDemotion(2);
-      await begin(other);
-      await at.store.finishChange(other.id, { state: 'applied', code: null, message: '' });
-      expect(await begin(newDemotion(2))).toBe(true);
+      await beginHere(other);
+      await finish(at, other.id, { state: 'applied', code: null, message: '' });
+      expect(await beginHere(newDemotion(2))).toBe(true);
       expect(await isPaused('key_main')).toBe(false);
     });
 
     test('open ones count, also unknown; refused, dry, quiet and older ones, promotions and the operator’s do not', async () => {
-      await at.store.recordChange(newDemotion(1, { state: 'refused' }));
-      await at.store.recordChange(newDemotion(2, { state: 'applied', dryRun: true }));
-      await at.store.recordChange(newDemotion(3, { state: 'applied', rolesAfter: [100, 200] }));
-      await at.store.recordChange(newDemotion(4, { state: 'applied', requestedAt: since - 1 }));
-      await at.store.recordChange(newChange({ rankeeId: 5, state: 'applied' }));
+      await record(at.store, newDemotion(1, { state: 'refused' }));
+      await record(at.store, newDemotion(2, { state: 'applied', dryRun: true }));
+      await record(at.store, newDemotion(3, { state: 'applied', rolesAfter: [100, 200] }));
+      await record(at.store, newDemotion(4, { state: 'applied', requestedAt: since - 1 }));
+      await record(at.store, newChange({ rankeeId: 5, state: 'applied' }));
       for (const rankeeId of [51, 52, 53]) {
         const { keyId: _, ...byOperator } = newDemotion(rankeeId, { state: 'applied' });
-        await at.store.recordChange(byOperator);
+        await record(at.store, byOperator);
       }
       const [unsettled, open] = [newDemotion(6), newDemotion(7)];
-      expect(await begin(unsettled)).toBe(true);
-      await at.store.finishChange(unsettled.id, unknown);
-      expect(await begin(open)).toBe(true);
-      await at.store.finishChange(open.id, refused);
-      expect(await begin(newDemotion(8))).toBe(true);
-      await expect(begin(newDemotion(9))).rejects.toMatchObject({ code: 'key_paused' });
+      expect(await beginHere(unsettled)).toBe(true);
+      await finish(at, unsettled.id, unknown);
+      expect(await beginHere(open)).toBe(true);
+      await finish(at, open.id, refused);
+      expect(await beginHere(newDemotion(8))).toBe(true);
+      await expect(beginHere(newDemotion(9))).rejects.toMatchObject({ code: 'key_paused' });
     });
 
     test('promotions and what the operator does pass when it is used up, and so does everything where no limit is given', async () => {
-      await begin(newDemotion(1));
-      await begin(newDemotion(2));
-      expect(await begin(newChange({ rankeeId: 3 }))).toBe(true);
-      await begin(newDemotion(31, { keyId: 'key_other' }));
+      await beginHere(newDemotion(1));
+      await beginHere(newDemotion(2));
+      expect(await beginHere(newChange({ rankeeId: 3 }))).toBe(true);
+      await beginHere(newDemotion(31, { keyId: 'key_other' }));
       const { keyId: _, placeId: _place, ...byOperator } = newDemotion(32, { by: operator });
-      expect(await begin(byOperator)).toBe(true);
-      expect(await at.store.beginChange(newDemotion(4), { after: undefined })).toBe(true);
+      expect(await beginHere(byOperator)).toBe(true);
+      expect(await begin(at.store, newDemotion(4))).toBe(true);
       expect(await isPaused('key_main')).toBe(false);
     });
 
     test('a paused key begins nothing any more, and is not paused again; lifting the pause begins its count anew', async () => {
       const pauses = async () =>
         (await at.store.listAudit({ limit: 20 })).filter(({ action }) => action === 'key.pause').length;
-      for (const rankeeId of [1, 2]) await begin(newDemotion(rankeeId));
-      await expect(begin(newDemotion(3))).rejects.toMatchObject({ code: 'key_paused' });
+      for (const rankeeId of [1, 2]) await beginHere(newDemotion(rankeeId));
+      await expect(beginHere(newDemotion(3))).rejects.toMatchObject({ code: 'key_paused' });
       for (const late of [newDemotion(4), newChange({ rankeeId: 5 })]) {
-        const refusal = await begin(late).catch((error) => error);
+        const refusal = await beginHere(late).catch((error) => error);
         expect(refusal).toMatchObject({ code: 'key_paused' });
         expect(refusal.details).toStrictEqual({ reason: 'paused', keyId: 'key_main' });
       }
       expect(await pauses()).toBe(1);
-      expect(await begin(newChange({ rankeeId: 5, keyId: 'key_other' }))).toBe(true);
+      expect(await beginHere(newChange({ rankeeId: 5, keyId: 'key_other' }))).toBe(true);
 
       await at.clock.advance(1_000);
       await at.store.pauseKey({ keyId: 'key_main', paused: false, reason: 'looked at' }, operator);
       const requestedAt = at.clock.now();
-      expect(await begin(newDemotion(6, { requestedAt }))).toBe(true);
+      expect(await beginHere(newDemotion(6, { requestedAt }))).toBe(true);
     });
 
     test('where the clock was set back, what was asked for before does not count as new', async () => {
@@ -143,7 +144,7 @@ export function breakerContract(at: StoreCase): void {
 
     test('demotions side by side, from two handles, do not slip past it together', async () => {
       const attempts = [1, 2, 3, 4, 5, 6].map((rankeeId, index) =>
-        (index % 2 ? at.store : at.other).beginChange(newDemotion(rankeeId), { after: undefined, limits: [limit] }),
+        begin(index % 2 ? at.store : at.other, newDemotion(rankeeId), { limits: [limit] }),
       );
       const results = await Promise.allSettled(attempts);
       expect(results.filter(({ status }) => status === 'fulfilled')).toHaveLength(2);
@@ -161,10 +162,10 @@ export function breakerContract(at: StoreCase): void {
     });
 
     test('counts members at that rank or above, up and down; those below pass', async () => {
-      expect(await begin(promotion(1, 100), [high])).toBe(true);
-      expect(await begin(newDemotion(2, { topRank: 200 }), [high])).toBe(true);
-      for (const rankeeId of [3, 4, 5]) expect(await begin(promotion(rankeeId, 99), [high])).toBe(true);
-      await expect(begin(promotion(6, 100), [high])).rejects.toMatchObject({
+      expect(await beginHere(promotion(1, 100), [high])).toBe(true);
+      expect(await beginHere(newDemotion(2, { topRank: 200 }), [high])).toBe(true);
+      for (const rankeeId of [3, 4, 5]) expect(await beginHere(promotion(rankeeId, 99), [high])).toBe(true);
+      await expect(beginHere(promotion(6, 100), [high])).rejects.toMatchObject({
         code: 'key_paused',
         message: expect.stringMatching(
           /more than 2 different members of rank 100 or above.*policy\.breaker\.high_changes/,
@@ -174,10 +175,12 @@ export function breakerContract(at: StoreCase): void {
     });
 
     test('all keys together have one of their own, and it stands beside the one of demotions', async () => {
-      for (const rankeeId of [1, 2]) await begin(promotion(rankeeId, 100), [limit, high]);
-      expect(await begin(promotion(3, 100, 'key_other'), [limit, high])).toBe(true);
-      await expect(begin(promotion(4, 100, 'key_other'), [limit, high])).rejects.toMatchObject({ code: 'key_paused' });
-      expect(await begin(newDemotion(5), [limit, high])).toBe(true);
+      for (const rankeeId of [1, 2]) await beginHere(promotion(rankeeId, 100), [limit, high]);
+      expect(await beginHere(promotion(3, 100, 'key_other'), [limit, high])).toBe(true);
+      await expect(beginHere(promotion(4, 100, 'key_other'), [limit, high])).rejects.toMatchObject({
+        code: 'key_paused',
+      });
+      expect(await beginHere(newDemotion(5), [limit, high])).toBe(true);
     });
   });
 
@@ -185,7 +188,7 @@ export function breakerContract(at: StoreCase): void {
     const rankerCooldownMs = 60_000;
     const by = (rankeeId: number, rest: Partial<RankChange> = {}) =>
       newChange({ rankeeId, rankerId: 9, requestedAt: at.clock.now(), ...rest });
-    const beginBy = (change: RankChange) => at.store.beginChange(change, { after: undefined, rankerCooldownMs });
+    const beginBy = (change: RankChange) => begin(at.store, change, { policy: { rankerCooldownMs } });
 
     test('lets one of several changes begin that were decided side by side', async () => {
       const first = by(1);
@@ -195,7 +198,7 @@ export function breakerContract(at: StoreCase): void {
       expect(await beginBy(by(3, { rankerId: 0 }))).toBe(true);
       expect(await beginBy(by(4, { rankerId: 0 }))).toBe(true);
       await at.clock.advance(10_000);
-      await at.store.finishChange(first.id, { state: 'applied', code: null, message: '' });
+      await finish(at, first.id, { state: 'applied', code: null, message: '' });
       await at.clock.advance(rankerCooldownMs - 1);
       await expect(beginBy(by(2))).rejects.toMatchObject({ code: 'cooldown', retryAfterMs: 1 });
       await at.clock.advance(1);
@@ -204,11 +207,11 @@ export function breakerContract(at: StoreCase): void {
     });
 
     test('counts neither what was refused, nor dry runs, nor quiet repetitions', async () => {
-      await at.store.recordChange(by(1, { state: 'applied', dryRun: true }));
-      await at.store.recordChange(by(2, { state: 'applied', rolesAfter: [100, 200] }));
+      await record(at.store, by(1, { state: 'applied', dryRun: true }));
+      await record(at.store, by(2, { state: 'applied', rolesAfter: [100, 200] }));
       const change = by(3);
       await beginBy(change);
-      await at.store.finishChange(change.id, refused);
+      await finish(at, change.id, refused);
       expect(await at.store.lastChangedSomebodyAt(9)).toBeUndefined();
       expect(await beginBy(by(4))).toBe(true);
     });

@@ -1,10 +1,23 @@
 import { describe, expect, test } from 'vitest';
 import type { RankChange } from '../../../src/core/model.ts';
-import { applied, awkwardText, largestId, newChange, newKey, operator, refused, unknown } from './samples.ts';
+import {
+  applied,
+  awkwardText,
+  begin,
+  finish,
+  largestId,
+  newChange,
+  newKey,
+  operator,
+  putBack,
+  record,
+  refused,
+  unknown,
+} from './samples.ts';
 import type { StoreCase } from './store-case.ts';
 
 export function changeContract(at: StoreCase): void {
-  const begin = (change: RankChange, after?: string) => at.store.beginChange(change, { after });
+  const beginHere = (change: RankChange, after?: string) => begin(at.store, change, { after });
   const dayMs = 24 * 3_600_000;
 
   describe('rank changes', () => {
@@ -28,7 +41,7 @@ export function changeContract(at: StoreCase): void {
         idempotencyKey: awkwardText,
         fingerprint: 'ab12',
       });
-      expect(await begin(change)).toBe(true);
+      expect(await beginHere(change)).toBe(true);
       expect(await at.other.findChange(change.id)).toStrictEqual(change);
     });
 
@@ -38,15 +51,15 @@ export function changeContract(at: StoreCase): void {
         code: 'unknown_rank',
         finishedAt: 5,
       });
-      await at.store.recordChange(change);
+      await record(at.store, change);
       expect(await at.store.findChange(change.id)).toStrictEqual(change);
       expect(await at.store.findChange('chg_no')).toBeUndefined();
     });
 
     test('an id is kept once', async () => {
       const change = newChange({ state: 'refused' });
-      await at.store.recordChange(change);
-      await expect(at.store.recordChange(change)).rejects.toMatchObject({ code: 'conflict' });
+      await record(at.store, change);
+      await expect(record(at.store, change)).rejects.toMatchObject({ code: 'conflict' });
     });
 
     test('counts how changes stand since a moment, dry runs aside', async () => {
@@ -57,7 +70,7 @@ export function changeContract(at: StoreCase): void {
         { state: 'refused', requestedAt: 2_000 } as const,
         { state: 'pending', requestedAt: 3_000 } as const,
       ].entries()) {
-        await at.store.recordChange(newChange({ rankeeId, ...rest }));
+        await record(at.store, newChange({ rankeeId, ...rest }));
       }
       const none = { pending: 0, applied: 0, refused: 0, failed: 0, unknown: 0 };
       expect(await at.other.countChanges(1_000)).toEqual({ ...none, pending: 1, applied: 1, refused: 1 });
@@ -68,7 +81,7 @@ export function changeContract(at: StoreCase): void {
       const first = newChange({ state: 'applied', requestedAt: 9_000 });
       const second = newChange({ state: 'refused', requestedAt: 1_000, rankeeId: 8, keyId: 'key_other' });
       const third = newChange({ rankeeId: 9, requestedAt: 5_000 });
-      for (const change of [first, second, third]) await at.store.recordChange(change);
+      for (const change of [first, second, third]) await record(at.store, change);
       const ids = async (filter: object) => (await at.store.listChanges({ limit: 9, ...filter })).map(({ id }) => id);
       expect(await ids({})).toEqual([third.id, second.id, first.id]);
       expect(await ids({ limit: 2 })).toEqual([third.id, second.id]);
@@ -87,7 +100,7 @@ export function changeContract(at: StoreCase): void {
       } = newChange({ by: operator, state: 'applied', requestedAt: 2_000 });
       const byHand = { ...operators, undoOf: 'chg_before', undoId: 'undo_x' };
       const asked = newChange({ state: 'applied', rankerId: 5, placeId: 43, requestedAt: 1_000 });
-      for (const change of [byHand, asked]) await at.store.recordChange(change);
+      for (const change of [byHand, asked]) await record(at.store, change);
       const ids = async (filter: object) => {
         const page = await at.other.pageChanges({ limit: 9, ...filter });
         expect(await at.store.listChanges({ limit: 9, ...filter })).toStrictEqual(page.changes);
@@ -108,49 +121,52 @@ export function changeContract(at: StoreCase): void {
 
     test('pages follow each other without a gap, also while new changes arrive', async () => {
       const all = Array.from({ length: 5 }, () => newChange({ state: 'refused' }));
-      for (const change of all) await at.store.recordChange(change);
+      for (const change of all) await record(at.store, change);
       const first = await at.store.pageChanges({ limit: 2 });
-      await at.store.recordChange(newChange({ state: 'refused' }));
-      const second = await at.store.pageChanges({ limit: 2, from: first.next ?? 0 });
-      const third = await at.store.pageChanges({ limit: 2, from: second.next ?? 0 });
+      await record(at.store, newChange({ state: 'refused' }));
+      const second = await at.store.pageChanges({ limit: 2, cursor: first.next });
+      const third = await at.store.pageChanges({ limit: 2, cursor: second.next });
       expect([first, second, third].flatMap(({ changes }) => changes)).toStrictEqual(all.toReversed());
       expect(third).not.toHaveProperty('next');
     });
 
     test('the latest change of a member is the last to arrive, whatever the clock said', async () => {
       expect(await at.store.latestChange(7)).toStrictEqual({});
-      await at.store.recordChange(newChange({ state: 'applied', requestedAt: 9_000 }));
+      await record(at.store, newChange({ state: 'applied', requestedAt: 9_000 }));
       const last = newChange({ state: 'refused', requestedAt: 1_000 });
-      await at.store.recordChange(last);
-      await at.store.recordChange(newChange({ state: 'refused', rankeeId: 8 }));
+      await record(at.store, last);
+      await record(at.store, newChange({ state: 'refused', rankeeId: 8 }));
       expect(await at.other.latestChange(7)).toStrictEqual({ latestId: last.id });
     });
 
     test('an open change is told beside newer ones, until it is settled', async () => {
       const open = newChange();
-      await begin(open);
+      await beginHere(open);
       const newer = newChange({ state: 'refused' });
-      await at.store.recordChange(newer);
-      expect(await at.other.latestChange(7)).toStrictEqual({ latestId: newer.id, open });
-      await at.store.finishChange(open.id, applied);
+      await record(at.store, newer);
+      expect(await at.other.latestChange(7)).toStrictEqual({
+        latestId: newer.id,
+        open: { change: open, holder: 'other' },
+      });
+      await finish(at, open.id, applied);
       expect(await at.other.latestChange(7)).toStrictEqual({ latestId: newer.id });
     });
 
     test('a change does not begin where what was read before may be stale', async () => {
       const settled = newChange({ state: 'refused' });
-      await at.store.recordChange(settled);
-      expect(await begin(newChange())).toBe(false);
-      expect(await begin(newChange(), 'chg_no')).toBe(false);
+      await record(at.store, settled);
+      expect(await beginHere(newChange())).toBe(false);
+      expect(await beginHere(newChange(), 'chg_no')).toBe(false);
       expect(await at.store.listChanges({ limit: 9 })).toHaveLength(1);
-      expect(await begin(newChange(), settled.id)).toBe(true);
+      expect(await beginHere(newChange(), settled.id)).toBe(true);
     });
 
     test('of all handles that begin a change of one member, exactly one does', async () => {
       const stores = [at.store, at.other, at.store, at.other];
-      const begun = await Promise.all(stores.map((store) => store.beginChange(newChange(), { after: undefined })));
+      const begun = await Promise.all(stores.map((store) => begin(store, newChange(), { after: undefined })));
       expect(begun.filter(Boolean)).toHaveLength(1);
       expect(await at.store.listChanges({ limit: 9 })).toHaveLength(1);
-      expect(await begin(newChange({ rankeeId: 8 }))).toBe(true);
+      expect(await beginHere(newChange({ rankeeId: 8 }))).toBe(true);
     });
 
     test('a change begins only where its key is in force and its own place is listed and enabled, as it is kept', async () => {
@@ -160,7 +176,7 @@ export function changeContract(at: StoreCase): void {
       await at.store.addEntries({ keyId: 'key_main', placeIds: [42, 43] }, operator);
       await at.store.addEntries({ keyId: 'key_other', placeIds: [44] }, operator);
       const from = (placeId: number, rest: Partial<RankChange> = {}) =>
-        begin(newChange({ rankeeId: placeId, placeId, ...rest }));
+        beginHere(newChange({ rankeeId: placeId, placeId, ...rest }));
       await at.other.setEntriesActive({ keyId: 'key_main', placeIds: [43], active: false }, operator);
       const code = 'place_not_whitelisted';
       await expect(from(43)).rejects.toMatchObject({ code, hint: expect.stringContaining('whitelist enable 43') });
@@ -176,32 +192,32 @@ export function changeContract(at: StoreCase): void {
 
     test('a member with an unknown change gets no other until that is settled', async () => {
       const change = newChange();
-      await begin(change);
-      await at.store.finishChange(change.id, unknown);
-      expect(await begin(newChange(), change.id)).toBe(false);
-      await at.store.finishChange(change.id, refused);
-      expect(await begin(newChange(), change.id)).toBe(true);
+      await beginHere(change);
+      await finish(at, change.id, unknown);
+      expect(await beginHere(newChange(), change.id)).toBe(false);
+      await finish(at, change.id, refused);
+      expect(await beginHere(newChange(), change.id)).toBe(true);
     });
 
     test('a change ends once, and the first end stays', async () => {
       const change = newChange({ idempotencyKey: 'again' });
-      await begin(change);
+      await beginHere(change);
       await at.clock.advance(700);
-      expect(await at.store.finishChange(change.id, applied)).toBe(true);
-      expect(await at.other.finishChange(change.id, refused)).toBe(false);
-      expect(await at.store.finishChange('chg_no', refused)).toBe(false);
+      expect(await finish(at, change.id, applied)).toBe(true);
+      expect(await finish({ ...at, store: at.other }, change.id, refused)).toBe(false);
+      expect(await finish(at, 'chg_no', refused)).toBe(false);
       expect(await at.store.findChange(change.id)).toStrictEqual({ ...change, ...applied, finishedAt: at.clock.now() });
     });
 
     test('one that becomes unknown keeps the roles that were wanted and stays open', async () => {
       const change = newChange();
-      await begin(change);
-      expect(await at.store.finishChange(change.id, { ...unknown, rolesAfter: [100] })).toBe(true);
+      await beginHere(change);
+      expect(await finish(at, change.id, { ...unknown, rolesAfter: [100] })).toBe(true);
       const kept = { ...change, ...unknown };
       expect(await at.store.findChange(change.id)).toStrictEqual(kept);
-      expect(await at.store.openChanges()).toStrictEqual([kept]);
-      expect(await at.store.finishChange(change.id, unknown)).toBe(true);
-      expect(await at.store.finishChange(change.id, applied)).toBe(true);
+      expect(await at.store.openChanges()).toStrictEqual([{ change: kept, holder: 'none' }]);
+      expect(await finish(at, change.id, unknown)).toBe(true);
+      expect(await finish(at, change.id, applied)).toBe(true);
       expect(await at.store.findChange(change.id)).toMatchObject({ ...applied, finishedAt: at.clock.now() });
       expect(await at.store.openChanges()).toEqual([]);
     });
@@ -209,39 +225,39 @@ export function changeContract(at: StoreCase): void {
     test('a roll-back is kept with its reason, also where it becomes unknown', async () => {
       const change = newChange();
       const why = { code: 'above_acting_account', message: 'Not allowed.' } as const;
-      await begin(change);
-      await at.store.markRollBack(change.id, why);
-      const marked = { ...change, ...why, aim: 'roll_back' };
+      await beginHere(change);
+      await putBack(at, change.id, why);
+      const marked = { ...change, ...why, phase: 'compensate' };
       expect(await at.other.findChange(change.id)).toStrictEqual(marked);
-      await at.store.finishChange(change.id, unknown);
+      await finish(at, change.id, unknown);
       expect(await at.other.findChange(change.id)).toStrictEqual({ ...marked, state: 'unknown' });
-      await at.store.finishChange(change.id, refused);
-      await expect(at.store.markRollBack(change.id, why)).rejects.toMatchObject({ code: 'conflict' });
+      await finish(at, change.id, refused);
+      await expect(putBack(at, change.id, why)).rejects.toMatchObject({ code: 'conflict' });
     });
 
     test('open changes are told oldest first', async () => {
       const [first, second] = [newChange({ requestedAt: 9_000 }), newChange({ rankeeId: 8, requestedAt: 1_000 })];
-      await begin(first);
-      await begin(second);
-      await at.store.recordChange(newChange({ rankeeId: 9, state: 'failed' }));
-      await at.store.finishChange(first.id, unknown);
-      expect((await at.other.openChanges()).map(({ id }) => id)).toEqual([first.id, second.id]);
+      await beginHere(first);
+      await beginHere(second);
+      await record(at.store, newChange({ rankeeId: 9, state: 'failed' }));
+      await finish(at, first.id, unknown);
+      expect((await at.other.openChanges()).map(({ change }) => change.id)).toEqual([first.id, second.id]);
     });
 
     test('the moment of the last applied change leaves out refusals, dry runs and quiet repetitions', async () => {
       const settled = { state: 'applied', finishedAt: 9_000 } as const;
-      await at.store.recordChange(newChange({ ...settled, dryRun: true }));
-      await at.store.recordChange(newChange({ ...settled, rolesAfter: [100, 200] }));
-      await at.store.recordChange(newChange({ ...settled, state: 'refused' }));
-      await at.store.recordChange(newChange({ ...settled, rankeeId: 8 }));
+      await record(at.store, newChange({ ...settled, dryRun: true }));
+      await record(at.store, newChange({ ...settled, rolesAfter: [100, 200] }));
+      await record(at.store, newChange({ ...settled, state: 'refused' }));
+      await record(at.store, newChange({ ...settled, rankeeId: 8 }));
       expect(await at.store.lastAppliedAt(7)).toBeUndefined();
       const { latestId } = await at.store.latestChange(7);
       const change = newChange();
-      await begin(change, latestId);
+      await beginHere(change, latestId);
       expect(await at.store.lastAppliedAt(7)).toBeUndefined();
-      await at.store.finishChange(change.id, applied);
+      await finish(at, change.id, applied);
       expect(await at.other.lastAppliedAt(7)).toBe(at.clock.now());
-      await at.store.recordChange(newChange({ state: 'applied', finishedAt: 1_000 })); // the clock was set back
+      await record(at.store, newChange({ state: 'applied', finishedAt: 1_000 })); // the clock was set back
       expect(await at.other.lastAppliedAt(7)).toBe(1_000);
     });
 
@@ -250,32 +266,32 @@ export function changeContract(at: StoreCase): void {
       const quiet = { ...settled, rolesAfter: [100, 200] };
       const last = async () => (await at.other.lastWritten(7))?.id;
       for (const rest of [quiet, { ...settled, dryRun: true }, { ...settled, rankeeId: 8 }])
-        await at.store.recordChange(newChange(rest));
+        await record(at.store, newChange(rest));
       expect(await last()).toBeUndefined();
 
       const written = newChange(settled);
-      await at.store.recordChange(written);
-      for (let more = 0; more < 30; more += 1) await at.store.recordChange(newChange({ ...quiet, state: 'refused' }));
+      await record(at.store, written);
+      for (let more = 0; more < 30; more += 1) await record(at.store, newChange({ ...quiet, state: 'refused' }));
       expect(await at.other.lastWritten(7)).toStrictEqual(written);
 
       const { latestId } = await at.store.latestChange(7);
-      const putBack = newChange();
-      await begin(putBack, latestId);
+      const reversed = newChange();
+      await beginHere(reversed, latestId);
       expect(await last()).toBe(written.id);
-      await at.store.markRollBack(putBack.id, { code: 'platform_rejected', message: 'No.' });
-      await at.store.finishChange(putBack.id, unknown);
+      await putBack(at, reversed.id, { code: 'platform_rejected', message: 'No.' });
+      await finish(at, reversed.id, unknown);
       expect(await last()).toBe(written.id);
-      await at.store.finishChange(putBack.id, refused);
-      expect(await last()).toBe(putBack.id);
+      await finish(at, reversed.id, refused);
+      expect(await last()).toBe(reversed.id);
 
       const settledLater = newChange({ state: 'failed', rolesAfter: [100, 300], finishedAt: 1_000 });
-      await at.store.recordChange(settledLater);
+      await record(at.store, settledLater);
       expect(await last()).toBe(settledLater.id);
     });
 
     test('an idempotency key finds its change, per API key and only as far back as asked', async () => {
       const change = newChange({ idempotencyKey: 'abc', fingerprint: 'ff', requestedAt: 5_000, state: 'applied' });
-      await at.store.recordChange(change);
+      await record(at.store, change);
       const query = { keyId: 'key_main', idempotencyKey: 'abc', group: change.group, since: 5_000 };
       expect(await at.other.findChangeByIdempotencyKey(query)).toStrictEqual(change);
       expect(await at.store.findChangeByIdempotencyKey({ ...query, since: 5_001 })).toBeUndefined();
@@ -290,7 +306,7 @@ export function changeContract(at: StoreCase): void {
         const { group } = change;
         const query = { keyId: 'key_main', idempotencyKey: 'abc', group, since: 0 };
         expect(await at.store.findChangeByIdempotencyKey(query)).toBeUndefined();
-        await at.store.recordChange(change);
+        await record(at.store, change);
         expect(await at.other.findChangeByIdempotencyKey(query)).toStrictEqual(change);
         expect(await at.store.listChanges({ group, limit: 9 })).toStrictEqual([change]);
       }
@@ -300,17 +316,17 @@ export function changeContract(at: StoreCase): void {
       const idempotencyKey = 'abc';
       const settled = { state: 'applied', idempotencyKey } as const;
       const old = newChange({ ...settled, requestedAt: at.clock.now() });
-      await at.store.recordChange(old);
+      await record(at.store, old);
       await at.clock.advance(dayMs);
       const again = () => newChange({ ...settled, requestedAt: at.clock.now() });
-      await expect(at.store.recordChange(again())).rejects.toMatchObject({ code: 'conflict' });
+      await expect(record(at.store, again())).rejects.toMatchObject({ code: 'conflict' });
       const pending = newChange({ idempotencyKey });
-      await expect(at.other.beginChange(pending, { after: old.id })).rejects.toMatchObject({ code: 'conflict' });
-      await at.store.recordChange({ ...again(), keyId: 'key_other' });
+      await expect(begin(at.other, pending, { after: old.id })).rejects.toMatchObject({ code: 'conflict' });
+      await record(at.store, { ...again(), keyId: 'key_other' });
 
       await at.clock.advance(1);
       const newer = again();
-      await at.store.recordChange(newer);
+      await record(at.store, newer);
       const query = { keyId: 'key_main', idempotencyKey, group: newer.group, since: 0 };
       expect(await at.store.findChangeByIdempotencyKey(query)).toStrictEqual(newer);
       expect(await at.store.findChange(old.id)).not.toHaveProperty('idempotencyKey');
@@ -318,22 +334,22 @@ export function changeContract(at: StoreCase): void {
 
     test('an outcome can release the idempotency key', async () => {
       const change = newChange({ idempotencyKey: 'abc' });
-      await begin(change);
-      await at.store.finishChange(change.id, { ...refused, forgetIdempotencyKey: true });
+      await beginHere(change);
+      await finish(at, change.id, { ...refused, forgetIdempotencyKey: true });
       expect(await at.store.findChange(change.id)).not.toHaveProperty('idempotencyKey');
-      expect(await begin(newChange({ idempotencyKey: 'abc' }), change.id)).toBe(true);
+      expect(await beginHere(newChange({ idempotencyKey: 'abc' }), change.id)).toBe(true);
     });
 
     test('the audit has every step of a change, with who, whom, why and the roles', async () => {
       const change = newChange();
       const why = { code: 'platform_rejected', message: 'No.' } as const;
-      await begin(change);
-      await at.store.markRollBack(change.id, why);
-      await at.store.finishChange(change.id, unknown);
-      await at.store.finishChange(change.id, unknown);
-      await at.store.finishChange(change.id, refused);
+      await beginHere(change);
+      await putBack(at, change.id, why);
+      await finish(at, change.id, unknown);
+      await finish(at, change.id, unknown);
+      await finish(at, change.id, refused);
       const dry = newChange({ state: 'applied', dryRun: true, rankeeId: 8 });
-      await at.store.recordChange(dry);
+      await record(at.store, dry);
       const steps = (await at.store.listAudit({ limit: 9 })).reverse();
       const detail = {
         rankeeId: 7,

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { verifyAudit } from '../../../src/usecases/history/verify-audit.ts';
-import { applied, newChange, unknown } from './samples.ts';
+import { applied, begin, finish, newChange, record, unknown } from './samples.ts';
 import type { StoreCase } from './store-case.ts';
 
 export function retentionContract(at: StoreCase): void {
@@ -11,39 +11,39 @@ export function retentionContract(at: StoreCase): void {
 
     test('removes what ended before the moment, a step at a time from the oldest on, and tells where to go on', async () => {
       for (let rankeeId = 1; rankeeId <= 5; rankeeId += 1) {
-        await at.store.recordChange(newChange({ rankeeId, state: 'refused', requestedAt: rankeeId * 1_000 }));
+        await record(at.store, newChange({ rankeeId, state: 'refused', requestedAt: rankeeId * 1_000 }));
       }
-      const first = await at.store.pruneChanges({ before: 4_000, after: 0, limit: 2 });
-      expect(first).toEqual({ removed: 2, next: expect.any(Number) });
+      const first = await at.store.pruneChanges({ before: 4_000, limit: 2 });
+      expect(first).toEqual({ removed: 2, next: expect.any(String) });
       expect(await left()).toEqual([3, 4, 5]);
-      const second = await at.store.pruneChanges({ before: 4_000, after: first.next ?? 0, limit: 2 });
-      expect(second).toEqual({ removed: 1, next: expect.any(Number) });
-      expect(await at.store.pruneChanges({ before: 4_000, after: second.next ?? 0, limit: 2 })).toEqual({ removed: 0 });
+      const second = await at.store.pruneChanges({ before: 4_000, cursor: first.next, limit: 2 });
+      expect(second).toEqual({ removed: 1, next: expect.any(String) });
+      expect(await at.store.pruneChanges({ before: 4_000, cursor: second.next, limit: 2 })).toEqual({ removed: 0 });
       expect(await left()).toEqual([4, 5]);
-      expect(await at.store.pruneChanges({ before: 4_000, after: 0, limit: 2 })).toEqual({ removed: 0 });
+      expect(await at.store.pruneChanges({ before: 4_000, limit: 2 })).toEqual({ removed: 0 });
     });
 
     test('never removes an open change, nor one that ended later than it was asked for', async () => {
       const [pending, unsettled, slow] = [1, 2, 3].map((rankeeId) => newChange({ rankeeId, requestedAt: 1_000 }));
       for (const change of [pending, unsettled, slow]) {
-        if (change !== undefined) expect(await at.store.beginChange(change, { after: undefined })).toBe(true);
+        if (change !== undefined) expect(await begin(at.store, change, { after: undefined })).toBe(true);
       }
-      await at.store.finishChange(unsettled?.id ?? '', unknown);
-      await at.store.finishChange(slow?.id ?? '', applied);
-      await at.store.recordChange(newChange({ rankeeId: 4, state: 'refused', requestedAt: 1_000 }));
-      await at.store.pruneChanges({ before: at.clock.now(), after: 0, limit: 9 });
+      await finish(at, unsettled?.id ?? '', unknown);
+      await finish(at, slow?.id ?? '', applied);
+      await record(at.store, newChange({ rankeeId: 4, state: 'refused', requestedAt: 1_000 }));
+      await at.store.pruneChanges({ before: at.clock.now(), limit: 9 });
       expect(await left()).toEqual([1, 2, 3]);
       await at.clock.advance(1);
-      await at.store.pruneChanges({ before: at.clock.now(), after: 0, limit: 9 });
+      await at.store.pruneChanges({ before: at.clock.now(), limit: 9 });
       expect(await left()).toEqual([1, 2]);
       expect(await at.store.openChanges()).toHaveLength(2);
     });
 
     test('gets past rows that a clock set wrong has dated later', async () => {
       for (const requestedAt of [9_000, 1_000]) {
-        await at.store.recordChange(newChange({ rankeeId: requestedAt, state: 'refused', requestedAt }));
+        await record(at.store, newChange({ rankeeId: requestedAt, state: 'refused', requestedAt }));
       }
-      await at.store.pruneChanges({ before: 5_000, after: 0, limit: 9 });
+      await at.store.pruneChanges({ before: 5_000, limit: 9 });
       expect(await left()).toEqual([9_000]);
     });
   });

@@ -1,6 +1,13 @@
 import { createHash } from 'node:crypto';
+import type { Caller } from '../../../src/core/access.ts';
+import { judgeBegin, type MemberLimit } from '../../../src/core/begin.ts';
+import type { ChangeOutcome } from '../../../src/core/change-state.ts';
+import { changeEvent } from '../../../src/core/events.ts';
 import type { RankChange } from '../../../src/core/model.ts';
-import type { ChangeOutcome, NewKey, NewSecret } from '../../../src/ports/index.ts';
+import { policyRules } from '../../../src/core/policy.ts';
+import type { PolicyCase } from '../../../src/core/rules/rule.ts';
+import type { NewKey, NewSecret, Store } from '../../../src/ports/index.ts';
+import { keepCompensating, keepOutcome } from '../../../src/usecases/change/change-outcome.ts';
 
 export const operator = 'cli:ann@host';
 export const largestId = 2 ** 53 - 1;
@@ -33,7 +40,7 @@ export function newChange(rest: Partial<RankChange> = {}): RankChange {
     roleId: 300,
     rolesBefore: [100, 200],
     rolesAfter: [100, 300],
-    aim: 'apply',
+    phase: 'forward',
     by: 'key:key_main',
     keyId: 'key_main',
     placeId: 42,
@@ -57,4 +64,85 @@ export const unknown: ChangeOutcome = { state: 'unknown', code: 'outcome_unknown
 /** A member's demotion, not begun yet. */
 export function newDemotion(rankeeId: number, rest: Partial<RankChange> = {}): RankChange {
   return newChange({ rankeeId, demotion: true, newRankId: 1, ...rest });
+}
+
+const member = { id: 100, name: 'Member', rank: 1, kind: 'base' } as const;
+const builder = { id: 200, name: 'Builder', rank: 10, kind: 'custom' } as const;
+const officer = { id: 300, name: 'Officer', rank: 20, kind: 'custom' } as const;
+
+/** What the policy was asked of a promotion that it has nothing against. */
+export function policyCaseOf(request: RankChange, policy: Partial<PolicyCase['policy']> = {}): PolicyCase {
+  const lists = { lockedRoles: [], protectedMembers: [], protectedRoles: [] };
+  return {
+    policy: {
+      ...{ minRank: 0, maxRank: 255, ...lists, steps: 'any', selfRank: 'allow', rankerCheck: 'off' },
+      ...{ minRankerRank: 0, cooldownMs: 0, rankerCooldownMs: 0, ...policy },
+    },
+    key: undefined,
+    request,
+    scheme: { roles: [member, builder, officer], ladder: undefined },
+    plan: {
+      target: officer,
+      goal: { from: [100, 200], to: [100, 300] },
+      steps: [
+        { kind: 'assign', roleId: 300 },
+        { kind: 'unassign', roleId: 200 },
+      ],
+      rankBefore: 10,
+      rankAfter: 20,
+    },
+    ...{ acting: undefined, sinceLastChangeMs: undefined, sinceRankersLastChangeMs: undefined },
+  };
+}
+
+export interface Beginning {
+  /** The member's newest change when the member was read. */
+  after?: string | undefined;
+  secretId?: string;
+  limits?: readonly MemberLimit[];
+  policy?: Partial<PolicyCase['policy']>;
+}
+
+/** Who asks, in tests that are not about keys: a key that may do everything. */
+function callerOf({ keyId = 'key_main', placeId = 42 }: RankChange): Caller {
+  return {
+    workspace: { id: 'ws_1', name: 'default', plan: 'top', active: true, createdAt: 0 },
+    key: { id: keyId, name: 'main', mode: 'live', scopes: ['rank'], createdAt: 0, secrets: [] },
+    entry: { keyId, placeId, active: true, note: '', addedAt: 0 },
+  };
+}
+
+/** Begins a change as core judges: true if it has begun, false if it is stale. Throws its refusal. */
+export async function begin(store: Store, change: RankChange, beginning: Beginning = {}): Promise<boolean> {
+  const { after, secretId, limits = [], policy } = beginning;
+  const recheck = policyRules;
+  const policyCase = policyCaseOf(change, policy);
+  const verdict = await store.beginChange(change, { secretId, windows: limits }, (facts) =>
+    judgeBegin({ change, after, limits, policyCase, recheck }, { ...facts, caller: facts.caller ?? callerOf(change) }),
+  );
+  if (verdict.do === 'refuse') throw verdict.error;
+  return verdict.do === 'begin';
+}
+
+/** A handle on a store, and the time for what is kept with it. */
+type Keeper = Parameters<typeof keepOutcome>[0];
+
+/** Ends an open change that this handle holds, or can take over; false if there is none. */
+export async function finish(keeper: Keeper, changeId: string, outcome: ChangeOutcome): Promise<boolean> {
+  await keeper.store.takeOver(changeId);
+  return (await keepOutcome(keeper, changeId, outcome)) !== undefined;
+}
+
+/** Turns an open change round that this handle holds, or can take over. */
+export async function putBack(
+  keeper: Keeper,
+  ...change: [string, Parameters<typeof keepCompensating>[2]]
+): Promise<void> {
+  await keeper.store.takeOver(change[0]);
+  await keepCompensating(keeper, ...change);
+}
+
+/** Keeps a change as it is, with the event of its state. */
+export function record(store: Store, change: RankChange): Promise<void> {
+  return store.recordChange(change, [changeEvent(change, change.state, change.requestedAt)]);
 }

@@ -6,7 +6,7 @@ import Database from 'better-sqlite3';
 import { beforeEach, expect, onTestFinished, test, vi } from 'vitest';
 import { Connection } from '../../../src/stores/sqlite/engine/connection.ts';
 import { openSqliteStore } from '../../../src/stores/sqlite/sqlite-store.ts';
-import { newChange, newKey, operator } from '../../contracts/store/samples.ts';
+import { begin, newChange, newKey, operator } from '../../contracts/store/samples.ts';
 import { rankBody } from '../../support/answers.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
 import { openTestApp, place, send } from '../../support/open-test-app.ts';
@@ -68,7 +68,7 @@ async function hasEnded(work: Promise<unknown>): Promise<boolean> {
 test('a write is told as done once the log that holds it is on the disk, and not before', async () => {
   const { store, file } = await open();
   disk.isStopped = true;
-  const written = store.beginChange(newChange(), { after: undefined });
+  const written = begin(store, newChange(), { after: undefined });
   expect(await hasEnded(written)).toBe(false);
   const log = statSync(`${file}-wal`);
   expect(disk.synced).toEqual([{ file: log.ino, size: log.size }]);
@@ -99,7 +99,7 @@ test('where one of what is written together is refused, the others wait for the 
   const three = () => [
     store.createKey(newKey('main', { id: 'key_twin' }), operator),
     store.appendAudit({ by: operator, action: 'a', subject: 's', detail: {} }),
-    store.beginChange(newChange({ keyId: 'key_other' }), { after: undefined }),
+    begin(store, newChange({ keyId: 'key_other' }), { after: undefined }),
   ];
   disk.isStopped = true;
   const written = three();
@@ -124,7 +124,7 @@ test('once the disk has failed, nothing is told and nothing written until the st
     cause: eio,
   };
   const change = newChange();
-  await expect(store.beginChange(change, { after: undefined })).rejects.toMatchObject(failed);
+  await expect(begin(store, change, { after: undefined })).rejects.toMatchObject(failed);
   disk.error = null; // the system tells of it once
   const commits = commitsIn(file);
   await expect(store.findChange(change.id)).rejects.toMatchObject(failed);
@@ -187,7 +187,7 @@ async function keysAfterPowerCut(file: string, size: number): Promise<string[]> 
 test('closing waits for the disk where something is still written', async () => {
   const { store } = await open();
   disk.isStopped = true;
-  const written = store.beginChange(newChange(), { after: undefined });
+  const written = begin(store, newChange(), { after: undefined });
   await vi.waitUntil(() => disk.waiting.length === 1);
   await store.close();
   goOn();

@@ -6,7 +6,7 @@ import type { Store } from '../../../src/ports/index.ts';
 import { Connection } from '../../../src/stores/sqlite/engine/connection.ts';
 import { toStoreError } from '../../../src/stores/sqlite/engine/sqlite-error.ts';
 import { createSqliteStore, openSqliteStore } from '../../../src/stores/sqlite/sqlite-store.ts';
-import { newChange, newKey, operator } from '../../contracts/store/samples.ts';
+import { begin, newChange, newKey, operator } from '../../contracts/store/samples.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
 import { tempDir } from './support.ts';
 
@@ -27,7 +27,7 @@ test('on a full disk nothing is kept and the store says so; it works again once 
   const { pages } = db.get<{ pages: number }>('SELECT page_count AS pages FROM pragma_page_count') ?? { pages: 0 };
   db.get(`PRAGMA max_page_count = ${pages}`);
   const large = newChange({ keyId: 'key_other', message: 'x'.repeat(100_000) });
-  await expect(store.beginChange(large, { after: undefined })).rejects.toMatchObject({
+  await expect(begin(store, large, { after: undefined })).rejects.toMatchObject({
     name: 'RankdError',
     code: 'store_unavailable',
     message: expect.stringContaining('full'),
@@ -41,7 +41,7 @@ test('on a full disk nothing is kept and the store says so; it works again once 
   expect(await store.listAudit({ limit: 9 })).toHaveLength(1);
 
   db.get('PRAGMA max_page_count = 100000');
-  expect(await store.beginChange(large, { after: undefined })).toBe(true);
+  expect(await begin(store, large, { after: undefined })).toBe(true);
   expect(await store.findChange(large.id)).toEqual(large);
 });
 

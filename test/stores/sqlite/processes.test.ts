@@ -15,13 +15,13 @@ test('processes that start at once on an empty directory make one database and s
   const process = (index: number) => `
     import { openSqliteStore } from './src/stores/sqlite/sqlite-store.ts';
     import { systemClock as clock } from './src/base/clock.ts';
-    import { newChange } from './test/contracts/store/samples.ts';
+    import { begin, newChange } from './test/contracts/store/samples.ts';
     await clock.sleep(Math.max(0, ${startAt} - Date.now()));
     const store = await openSqliteStore({ dataDir: ${JSON.stringify(dataDir)}, clock });
     const begun = [];
     for (const rankeeId of ${JSON.stringify(members)}) {
       const change = newChange({ id: 'chg_${index}_' + rankeeId, rankeeId });
-      if (await store.beginChange(change, { after: undefined })) begun.push(rankeeId);
+      if (await begin(store, change, { after: undefined })) begun.push(rankeeId);
     }
     console.log(JSON.stringify({ workspaceId: (await store.getWorkspace()).id, begun }));
     await store.close();`;

@@ -5,7 +5,7 @@ import type { Store } from '../../../src/ports/index.ts';
 import { Connection } from '../../../src/stores/sqlite/engine/connection.ts';
 import { migrate } from '../../../src/stores/sqlite/schema/migrate.ts';
 import { createSqliteStore } from '../../../src/stores/sqlite/sqlite-store.ts';
-import { newDemotion } from '../../contracts/store/samples.ts';
+import { begin, newDemotion } from '../../contracts/store/samples.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
 import { tempDir } from './support.ts';
 
@@ -22,7 +22,7 @@ test('the breaker counts within the window alone', async () => {
     { ...limit, of: 'demotions' as const },
     { ...limit, of: { fromRank: 20 } },
   ];
-  expect(await plansOf((store) => store.beginChange(change, { after: undefined, limits }))).toEqual(
+  expect(await plansOf((store) => begin(store, change, { after: undefined, limits }))).toEqual(
     expect.arrayContaining([
       'SEARCH rank_changes USING INDEX demotions (requested_at>? AND requested_at<?)',
       'SEARCH rank_changes USING INDEX changes_by_time (requested_at>? AND requested_at<?)',
@@ -38,11 +38,10 @@ async function plansOf(ask: (store: Store) => Promise<unknown>): Promise<string[
   const db = new Connection(file);
   onTestFinished(() => db.close());
   migrate(db, clock);
-  const looks = vi.spyOn(db, 'get');
-  onTestFinished(() => looks.mockRestore());
+  const spies = [vi.spyOn(db, 'get'), vi.spyOn(db, 'all')];
   await ask(createSqliteStore(db, clock));
-  const plans = looks.mock.calls.map(([sql, bindings]) =>
-    db.all<{ detail: string }>(`EXPLAIN QUERY PLAN ${sql}`, bindings),
-  );
+  const looks = spies.flatMap((spy) => [...spy.mock.calls]);
+  for (const spy of spies) spy.mockRestore();
+  const plans = looks.map(([sql, bindings]) => db.all<{ detail: string }>(`EXPLAIN QUERY PLAN ${sql}`, bindings));
   return plans.flat().map(({ detail }) => detail);
 }

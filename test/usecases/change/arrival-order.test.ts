@@ -47,8 +47,8 @@ test('a change from the shell takes its turn among those of the daemon: earlier 
   shellClock.goesOn = () => written.length < 2 || isThirdWaiting();
 
   const inLine = (count: number) => {
-    const place = async () => (await shell.store.lookAhead({ rankeeId: member, holder: '' })).place;
-    return expect.poll(place, { interval: 5 }).toBe(count + 1);
+    const position = async () => (await shell.store.lookAhead({ rankeeId: member })).position;
+    return expect.poll(position, { interval: 5 }).toBe(String(count + 1));
   };
 
   // By role: 20 and 10 arrive at the daemon, then 50 at the shell, then 20 and 10 at the daemon again.

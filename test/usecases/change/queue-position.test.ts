@@ -1,35 +1,40 @@
 import { expect, test } from 'vitest';
+import { engineOf } from '../../../src/stores/engine.ts';
 import { MemberTurns } from '../../../src/usecases/change/member-turns.ts';
 import { QueuePosition } from '../../../src/usecases/change/queue-position.ts';
-import { openTestApp } from '../../support/open-test-app.ts';
+import { openTestApp, type TestApp } from '../../support/open-test-app.ts';
 
 const rankeeId = 7;
 
-test('who arrived keeps its place, whoever of another process comes after', async () => {
+function callFor({ app }: TestApp, ms: number) {
+  return { signal: AbortSignal.timeout(ms), deadlineAt: app.clock.monotonic() + ms, lane: 'test' };
+}
+
+test('who arrived keeps its position, whoever on another node comes after', async () => {
   await using world = await openTestApp();
-  const { store } = world;
-  await using place = new QueuePosition(
-    { turns: new MemberTurns(), store, holder: 'a', deadlineMs: 20_000, platform: world.app.platform },
-    { rankeeId, lane: 'test' },
-  );
-  expect(await place.isNext()).toBe(true);
-  await store.takeTicket({ rankeeId, holder: 'b', lifeMs: 20_000 });
-  expect(await place.isNext()).toBe(true);
-  await place.hold();
-  expect(await place.isNext()).toBe(true);
+  const other = await engineOf({ dataDir: world.dataDir, clock: world.app.clock }).openStore();
+  await using position = new QueuePosition(world.app, { rankeeId, lane: 'test' });
+  await position.comes(callFor(world, 1_000));
+  await other.enqueue(rankeeId);
+  await expect(position.comes(callFor(world, 1_000))).resolves.toBeUndefined();
+  await using later = new QueuePosition({ ...world.app, turns: new MemberTurns() }, { rankeeId, lane: 'test' });
+  await expect(later.comes(callFor(world, 150))).rejects.toThrow();
+  await other.close();
+  await expect(later.comes(callFor(world, 1_000))).resolves.toBeUndefined();
 });
 
-test('a ticket that could not be had is told to who asks for the place, and harms nobody else', async () => {
+test('a queue that could not be joined is told to who waits in it, and harms nobody else', async () => {
   await using world = await openTestApp();
-  const store = { ...world.store, takeTicket: async () => Promise.reject(new Error('the disk is full')) };
-  const app = { turns: new MemberTurns(), store, holder: 'a', deadlineMs: 20_000, platform: world.app.platform };
-  using before = app.turns.arrive(rankeeId, 'test'); // whoever comes now must wait
+  const store = { ...world.store, enqueue: async () => Promise.reject(new Error('the disk is full')) };
+  const app = { ...world.app, turns: new MemberTurns(), store };
+  const before = app.turns.arrive(rankeeId, 'test'); // whoever comes now must wait
   expect(before.isFirst).toBe(true);
   {
     await using gone = new QueuePosition(app, { rankeeId, lane: 'test' });
     await new Promise((resolve) => setImmediate(resolve)); // whoever waited has given up: nobody asks
     expect(gone).toBeDefined();
   }
-  await using place = new QueuePosition(app, { rankeeId, lane: 'test' });
-  await expect(place.isNext()).rejects.toThrow('the disk is full');
+  await using position = new QueuePosition(app, { rankeeId, lane: 'test' });
+  before[Symbol.dispose]();
+  await expect(position.comes(callFor(world, 1_000))).rejects.toThrow('the disk is full');
 });

@@ -5,7 +5,7 @@ import { engineOf } from '../../../src/stores/engine.ts';
 import type { Ranking } from '../../../src/usecases/change/ranking.ts';
 import { verifyAudit } from '../../../src/usecases/history/verify-audit.ts';
 import { pruneRecords } from '../../../src/usecases/upkeep/prune-records.ts';
-import { newChange } from '../../contracts/store/samples.ts';
+import { newChange, record } from '../../contracts/store/samples.ts';
 import { tempDir } from '../../stores/sqlite/support.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
 
@@ -32,7 +32,7 @@ async function openForPruning(pauses: { cooldownMs?: number; rankerCooldownMs?: 
   };
   const keep = async (count: number, requestedAt: number) => {
     for (let index = 0; index < count; index += 1) {
-      await store.recordChange(newChange({ rankeeId: index, state: 'refused', requestedAt, finishedAt: requestedAt }));
+      await record(store, newChange({ rankeeId: index, state: 'refused', requestedAt, finishedAt: requestedAt }));
     }
   };
   return { dataDir, clock, store, stop, round, keep };

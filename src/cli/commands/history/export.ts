@@ -34,14 +34,15 @@ async function exportChanges(cli: Cli, { format, ...options }: SelectionOptions 
       const selection = await selectionOf(store, options, (ambiguity) => cli.warn(ambiguity));
       cli.io.stdout(begin);
       let isFirst = true;
-      for (let from: number | undefined = Number.MAX_SAFE_INTEGER; from !== undefined; ) {
-        const { changes, next } = await store.pageChanges({ ...selection, limit: pageRows, from });
+      let cursor: string | undefined;
+      do {
+        const { changes, next } = await store.pageChanges({ ...selection, limit: pageRows, cursor });
         const text = changes.map((change) => piece(detailedChangeDocument(change))).join(between);
         cli.io.stdout(isFirst || text === '' ? text : between + text);
         isFirst &&= text === '';
         await cli.io.drained();
-        from = next;
-      }
+        cursor = next;
+      } while (cursor !== undefined);
       cli.io.stdout(end);
     }),
   );
@@ -52,7 +53,7 @@ type ChangeDocument = ReturnType<typeof detailedChangeDocument>;
 const columns = [
   ...(['id', 'state', 'code', 'message', 'rankeeId', 'rankeeName', 'rankerId', 'rankerName', 'newRankId'] as const),
   ...(['roleId', 'rolesBefore', 'rolesAfter', 'by', 'keyId', 'placeId', 'command', 'requestedAt'] as const),
-  ...(['finishedAt', 'dryRun', 'aim', 'oldRankName', 'prefix', 'webhookHost', 'undoOf', 'undoId'] as const),
+  ...(['finishedAt', 'dryRun', 'phase', 'oldRankName', 'prefix', 'webhookHost', 'undoOf', 'undoId'] as const),
   ...(['idempotencyKey', 'group'] as const),
 ] satisfies Array<keyof ChangeDocument>;
 

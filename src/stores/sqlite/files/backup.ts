@@ -5,6 +5,7 @@ import { RankdError } from '../../../base/errors.ts';
 import { asFileError } from '../../../base/files/file-error.ts';
 import { companions, writeWhole } from '../../../base/files/write-whole.ts';
 import type { Backup, BackupTarget } from '../../../ports/index.ts';
+import { isNodeName } from '../nodes.ts';
 import { schemaVersion } from '../schema/schema-version.ts';
 import { copyDatabase } from './copy-database.ts';
 import { examineFile, flawOf, newestRows, newestSchema } from './examine.ts';
@@ -99,7 +100,7 @@ function isSame(one: string, other: string): boolean {
 }
 
 function isOwnName(name: string): boolean {
-  return ownNames.has(name) || name.startsWith('simulated-group');
+  return ownNames.has(name) || isNodeName(name) || name.startsWith('simulated-group');
 }
 
 const ownNames = new Set(['daemon.lock', 'daemon.sock', ...['', ...companions].map((suffix) => databaseName + suffix)]);

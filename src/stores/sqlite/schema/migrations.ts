@@ -81,7 +81,7 @@ export const migrations: readonly string[] = [
     role_id         INTEGER,
     roles_before    TEXT    NOT NULL,
     roles_after     TEXT    NOT NULL,
-    aim             TEXT    NOT NULL CHECK (aim IN ('apply', 'roll_back')),
+    phase           TEXT    NOT NULL CHECK (phase IN ('forward', 'compensate')),
     key_id          TEXT,
     place_id        INTEGER,
     done_by         TEXT    NOT NULL,
@@ -97,7 +97,8 @@ export const migrations: readonly string[] = [
     undo_of         TEXT,
     undo_id         TEXT,
     idempotency_key TEXT,
-    fingerprint     TEXT
+    fingerprint     TEXT,
+    node            TEXT
   ) STRICT;
   CREATE UNIQUE INDEX one_open_change_a_member ON rank_changes (rankee_id) WHERE state IN ('pending', 'unknown');
   CREATE UNIQUE INDEX one_change_an_idempotency_key ON rank_changes (key_id, idempotency_key, group_title)
@@ -107,20 +108,18 @@ export const migrations: readonly string[] = [
   CREATE INDEX changes_by_a_key ON rank_changes (key_id);
   CREATE INDEX changes_of_an_undo ON rank_changes (undo_id) WHERE undo_id IS NOT NULL;
   CREATE INDEX written_to_a_member ON rank_changes (rankee_id)
-    WHERE dry_run = 0 AND (aim = 'roll_back' OR roles_before <> roles_after);
+    WHERE dry_run = 0 AND (phase = 'compensate' OR roles_before <> roles_after);
   CREATE INDEX changes_by_a_ranker ON rank_changes (ranker_id)
     WHERE dry_run = 0 AND roles_before <> roles_after;
   CREATE INDEX demotions ON rank_changes (requested_at, rankee_id, key_id)
     WHERE demotion = 1 AND dry_run = 0 AND roles_before <> roles_after;
 
-  CREATE TABLE tickets (
-    seq        INTEGER PRIMARY KEY AUTOINCREMENT,
-    rankee_id  INTEGER NOT NULL,
-    holder     TEXT    NOT NULL,
-    taken_at   INTEGER NOT NULL,
-    expires_at INTEGER NOT NULL
+  CREATE TABLE member_queue (
+    seq       INTEGER PRIMARY KEY AUTOINCREMENT,
+    rankee_id INTEGER NOT NULL,
+    node      TEXT    NOT NULL
   ) STRICT;
-  CREATE INDEX tickets_of_a_member ON tickets (rankee_id, seq);
+  CREATE INDEX queue_of_a_member ON member_queue (rankee_id, seq);
 
   CREATE TABLE audit_events (
     id      INTEGER PRIMARY KEY AUTOINCREMENT,

@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { Connection } from '../../../../src/stores/sqlite/engine/connection.ts';
 import { createSqliteStore, openSqliteStore } from '../../../../src/stores/sqlite/sqlite-store.ts';
-import { newChange, newKey, operator } from '../../../contracts/store/samples.ts';
+import { begin, newChange, newKey, operator } from '../../../contracts/store/samples.ts';
 import { ManualClock } from '../../../support/manual-clock.ts';
 import { commitsIn, tempDir } from '../support.ts';
 
@@ -22,7 +22,7 @@ test('what arrives together is committed together', async () => {
   const before = commitsIn(db.file);
   const members = Array.from({ length: 50 }, (_, index) => 2_000 + index);
   await Promise.all(
-    members.map((rankeeId) => store.beginChange(newChange({ id: `chg_${rankeeId}`, rankeeId }), { after: undefined })),
+    members.map((rankeeId) => begin(store, newChange({ id: `chg_${rankeeId}`, rankeeId }), { after: undefined })),
   );
   expect(await store.openChanges()).toHaveLength(50);
   expect(commitsIn(db.file) - before).toBe(1);
@@ -52,11 +52,7 @@ test('where the disk has no room for one, SQLite gives up all of them: the other
   db.get(`PRAGMA max_page_count = ${pages + 2}`);
   const large = newChange({ message: 'x'.repeat(100_000) });
   const event = (subject: string) => store.appendAudit({ by: operator, action: 'a', subject, detail: {} });
-  const outcomes = await Promise.allSettled([
-    event('one'),
-    store.beginChange(large, { after: undefined }),
-    event('two'),
-  ]);
+  const outcomes = await Promise.allSettled([event('one'), begin(store, large, { after: undefined }), event('two')]);
   expect(outcomes).toMatchObject([
     { status: 'fulfilled' },
     { status: 'rejected', reason: { code: 'store_unavailable', message: expect.stringContaining('full') } },

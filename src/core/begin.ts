@@ -1,0 +1,143 @@
+import { RankdError } from '../base/errors.ts';
+import { type Caller, invalidKey, refusalOf, wrongMode } from './access.ts';
+import { changeEvent, type DomainEvent, keyPaused } from './events.ts';
+import type { RankChange } from './model.ts';
+import type { PolicyCase, PolicyRule } from './rules/rule.ts';
+
+/** Changes since a moment (epoch milliseconds): demotions, or any change of a member who holds, or is to hold, that rank or one above. */
+export interface MemberWindow {
+  of: 'demotions' | { fromRank: number };
+  since: number;
+}
+
+/** How many different members may be changed in a window, by one key and over all keys. */
+export interface MemberLimit extends MemberWindow {
+  byKey: number;
+  byAll: number;
+}
+
+/** That a key changed a member; `at` is when the newest of these changes was asked for (epoch milliseconds). */
+export interface ChangedMember {
+  rankeeId: number;
+  keyId: string;
+  at: number;
+}
+
+/** What a change begins by: all of it is true at the same moment, and stays true until the verdict is carried out. */
+export interface BeginFacts {
+  /** Epoch milliseconds. */
+  now: number;
+  /** The member's newest change in any state. */
+  latestId?: string | undefined;
+  /** The member's open change. */
+  openId?: string | undefined;
+  /** The key, its place and the workspace as they are now; absent for the operator, and if there is no such key. */
+  caller?: Caller | undefined;
+  /** When the ranker last changed anybody (epoch milliseconds). */
+  rankerChangedAt?: number | undefined;
+  /**
+   * For each window that was asked for, the members whom keys changed, or may yet turn out to have changed, since then and up to
+   * now. Open changes count; dry runs and changes that left the roles as they were do not. What is dated later than now does not
+   * count either: it was asked for before the clock was set back.
+   */
+  changedMembers: readonly ChangedMember[][];
+}
+
+/** What becomes of a change that is about to begin. */
+export type BeginVerdict =
+  | { do: 'begin'; events: DomainEvent[] }
+  /** Another change of the member came between: what was read of the member may be stale. */
+  | { do: 'stale' }
+  /** `pause` is there if the key is to be paused with it. */
+  | { do: 'refuse'; error: RankdError; pause?: { keyId: string; reason: string }; events: DomainEvent[] };
+
+export interface BeginCase {
+  /** The intent: what is to be kept before the first write. */
+  change: RankChange;
+  /** The member's newest change when the member was read. */
+  after: string | undefined;
+  /** What the policy was asked about, and the rules that are asked again: much can have come between. */
+  policyCase: PolicyCase;
+  recheck: readonly PolicyRule[];
+  /** Of the circuit breaker; the facts have the changed members of each, in this order. */
+  limits: readonly MemberLimit[];
+}
+
+/**
+ * Judges whether a change that was decided may begin now. What was withdrawn, narrowed or used up since the decision counts:
+ * what has not begun by then does not begin.
+ */
+export function judgeBegin(begin: BeginCase, facts: BeginFacts): BeginVerdict {
+  const { change, after } = begin;
+  if (facts.openId !== undefined || facts.latestId !== after) return { do: 'stale' };
+  const error = refusalOfAccess(change, facts) ?? refusalOfRules(begin, facts);
+  if (error !== undefined) return { do: 'refuse', error, events: [] };
+  return tripped(begin, facts) ?? { do: 'begin', events: [changeEvent(change, 'begin', facts.now)] };
+}
+
+function refusalOfAccess({ keyId, placeId, dryRun }: RankChange, { caller, now }: BeginFacts): RankdError | undefined {
+  if (keyId === undefined || placeId === undefined) return undefined;
+  if (caller === undefined) return invalidKey({ reason: 'unknown' }, 'rankd key create NAME');
+  if (!dryRun && caller.key.mode === 'test') return wrongMode(caller.key);
+  return refusalOf(caller, { scope: 'rank', placeId, now });
+}
+
+/** The policy once more, with the key as it is now. Of changes by one ranker that were decided side by side, only the first begins. */
+function refusalOfRules({ policyCase, recheck }: BeginCase, facts: BeginFacts): RankdError | undefined {
+  const { caller, rankerChangedAt, now } = facts;
+  const asOfNow: PolicyCase = {
+    ...policyCase,
+    key: caller?.key ?? policyCase.key,
+    sinceRankersLastChangeMs: rankerChangedAt === undefined ? undefined : now - rankerChangedAt,
+  };
+  for (const { refusal } of recheck) {
+    const found = refusal(asOfNow);
+    if (found !== undefined) return found;
+  }
+  return undefined;
+}
+
+/** The refusal that pauses the key, if the change would go beyond a limit of the circuit breaker. */
+function tripped({ change, limits }: BeginCase, { caller, changedMembers, now }: BeginFacts): BeginVerdict | undefined {
+  const { keyId } = change;
+  if (keyId === undefined) return undefined;
+  const { resumedAt = 0 } = caller?.key ?? {};
+  for (const [index, limit] of limits.entries()) {
+    if (!isCounted(change, limit)) continue;
+    const countFrom = resumedAt <= now ? resumedAt : 0; // lifting the pause of a key begins its count anew
+    const members = (changedMembers[index] ?? []).filter(({ at }) => at >= countFrom);
+    const byAll = countWith(change.rankeeId, members);
+    const byKey = countWith(
+      change.rankeeId,
+      members.filter((member) => member.keyId === keyId),
+    );
+    if (byKey > limit.byKey) return pause(keyId, `it was about to ${act(limit, limit.byKey)}`, now);
+    if (byAll > limit.byAll) return pause(keyId, `all keys together were about to ${act(limit, limit.byAll)}`, now);
+  }
+  return undefined;
+}
+
+/** True if the limit counts such changes. */
+function isCounted({ demotion, topRank }: RankChange, { of }: MemberWindow): boolean {
+  return of === 'demotions' ? demotion : topRank >= of.fromRank;
+}
+
+/** How many different members these are, together with one more. */
+function countWith(rankeeId: number, members: readonly ChangedMember[]): number {
+  return new Set([...members.map((member) => member.rankeeId), rankeeId]).size;
+}
+
+function act({ of }: MemberLimit, max: number): string {
+  return of === 'demotions'
+    ? `demote more than ${max} different members in a short time (policy.breaker.demotions)`
+    : `change more than ${max} different members of rank ${of.fromRank} or above in a short time (policy.breaker.high_changes)`;
+}
+
+function pause(keyId: string, reason: string, now: number): BeginVerdict {
+  const error = new RankdError('key_paused', `This key is now paused: ${reason}.`, {
+    hint: `\`rankd history list --key ${keyId}\` shows its changes; \`rankd key resume ${keyId}\` lifts the pause`,
+    details: { reason: 'paused', keyId, pausedNow: true, why: reason },
+  });
+  const events = [keyPaused({ keyId, reason }, { by: 'daemon', at: now })];
+  return { do: 'refuse', error, pause: { keyId, reason }, events };
+}

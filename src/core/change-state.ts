@@ -1,0 +1,51 @@
+import type { ErrorCode } from '../base/errors.ts';
+import { changeEvent, type DomainEvent } from './events.ts';
+import type { ChangeState, RankChange } from './model.ts';
+
+/** How a change ended, or that it is not known yet. */
+export interface ChangeOutcome {
+  state: Exclude<ChangeState, 'pending'>;
+  code: ErrorCode | null;
+  message: string;
+  /** Roles seen at the end; absent while that is unknown: then the wanted ones stay. */
+  rolesAfter?: number[] | undefined;
+  /** Release the idempotency key, so that a repeat is tried anew. */
+  forgetIdempotencyKey?: boolean;
+}
+
+/** What becomes of an open change, with what the audit is told of it. */
+export interface ChangeUpdate {
+  change: RankChange;
+  /** True if its holder goes on working on it; otherwise it has none from then on. */
+  isHeld: boolean;
+  events: DomainEvent[];
+}
+
+/** True for a change that is not at its end: somebody works on it, or has to find out what became of it. */
+export function isOpen({ state }: Pick<RankChange, 'state'>): boolean {
+  return state === 'pending' || state === 'unknown';
+}
+
+/**
+ * What an outcome makes of an open change at that time (epoch milliseconds). A change that becomes unknown keeps what its
+ * reconciliation needs: the roles that were wanted and, if it is being put back, the reason for that.
+ */
+export function applyOutcome(change: RankChange, outcome: ChangeOutcome, now: number): ChangeUpdate {
+  const { state, code, message, rolesAfter = change.rolesAfter } = outcome;
+  if (change.state === 'unknown' && state === 'unknown') return { change, isHeld: false, events: [] };
+  const { idempotencyKey, ...kept } = change;
+  const after: RankChange = {
+    ...kept,
+    ...(idempotencyKey !== undefined && !outcome.forgetIdempotencyKey && { idempotencyKey }),
+    state,
+    ...((state !== 'unknown' || change.phase === 'forward') && { code, message }),
+    ...(state !== 'unknown' && { rolesAfter, finishedAt: now }),
+  };
+  return { change: after, isHeld: false, events: [changeEvent({ ...after, code }, state, now)] };
+}
+
+/** From now on the change is put back, for this reason. Kept before the first write of the compensation. */
+export function compensating(change: RankChange, why: { code: ErrorCode; message: string }, now: number): ChangeUpdate {
+  const after: RankChange = { ...change, phase: 'compensate', ...why };
+  return { change: after, isHeld: true, events: [changeEvent(after, 'roll_back', now)] };
+}

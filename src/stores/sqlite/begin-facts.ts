@@ -1,0 +1,33 @@
+import type { BeginFacts, ChangedMember, MemberWindow } from '../../core/begin.ts';
+import type { RankChange } from '../../core/model.ts';
+import type { BeginQuestion } from '../../ports/index.ts';
+import { lastChangedSomebodyAt, standingOf } from './change-queries.ts';
+import type { Connection } from './engine/connection.ts';
+import { findCaller } from './presented.ts';
+
+/** What a change begins by. Called in the transaction that keeps the change: its write lock holds everybody else off. */
+export function beginFacts(
+  db: Connection,
+  { keyId, placeId, rankeeId, rankerId }: RankChange,
+  { secretId, windows, now }: BeginQuestion & { now: number },
+): BeginFacts {
+  const isByKey = keyId !== undefined && placeId !== undefined;
+  return {
+    now,
+    ...standingOf(db, rankeeId),
+    caller: isByKey ? findCaller(db, { keyId, placeId, secretId, now }) : undefined,
+    rankerChangedAt: rankerId === 0 ? undefined : lastChangedSomebodyAt(db, rankerId),
+    changedMembers: windows.map((window) => changedMembers(db, { window, now })),
+  };
+}
+
+function changedMembers(db: Connection, { window: { of, since }, now }: { window: MemberWindow; now: number }) {
+  return db.all<ChangedMember>(
+    `SELECT rankee_id AS rankeeId, key_id AS keyId, max(requested_at) AS at
+     FROM rank_changes
+     WHERE requested_at BETWEEN @since AND @now AND key_id IS NOT NULL AND state IN ('pending', 'applied', 'unknown')
+       AND ${of === 'demotions' ? 'demotion = 1' : 'top_rank >= @fromRank'} AND dry_run = 0 AND roles_before <> roles_after
+     GROUP BY rankee_id, key_id`,
+    { since, now, ...(of !== 'demotions' && of) },
+  );
+}

@@ -1,0 +1,108 @@
+import { refusalAboveActing } from '../../core/acting-account.ts';
+import { roleTitle } from '../../core/describe.ts';
+import type { RankRequest, Role } from '../../core/model.ts';
+import { policyRules } from '../../core/policy.ts';
+import { heldRoles } from '../../core/role-scheme.ts';
+import { mustVerifyRanker, refusalOfRanker } from '../../core/rules/rankers.ts';
+import type { PolicyCase, PolicyRule } from '../../core/rules/rule.ts';
+import { refusalOfUndo } from '../../core/undo-rules.ts';
+import type { CallContext } from '../../ports/index.ts';
+import type { ChangeCommand } from './change-command.ts';
+import { type Examiner, strict } from './examiner.ts';
+import type { PlannedChange } from './plan-change.ts';
+import type { Ranking } from './ranking.ts';
+import { readMember } from './read-member.ts';
+
+/** Keeps this file the only one that can say that a plan was checked. */
+declare const checked: unique symbol;
+
+/** A plan that policy let through, with what policy was asked: as the change begins, `recheck` is asked once more. */
+export interface ApprovedChange extends PlannedChange {
+  readonly policyCase: PolicyCase;
+  readonly recheck: readonly PolicyRule[];
+  readonly [checked]: true;
+}
+
+/** The names of all checks of a change, in the order in which they are made. */
+export const checkNames = [
+  'platform',
+  'rank',
+  'member',
+  ...policyRules.map(({ name }) => name),
+  'acting account',
+  'ranker rank',
+];
+
+type Asked = Pick<ChangeCommand, 'request' | 'caller'>;
+
+/** Holds a plan against the rules, if there is something to write. Throws the first refusal, unless `examiner` lists them. */
+export async function checkPlan(
+  app: Ranking,
+  { request, caller, ...planned }: Asked & PlannedChange,
+  call: CallContext,
+  examiner: Examiner = strict,
+): Promise<ApprovedChange> {
+  const { plan, scheme, acting } = planned;
+  const isQuiet = plan.steps.length === 0;
+  const policyCase: PolicyCase = {
+    ...{ policy: app.policy, key: caller.rules, request, scheme, plan, acting },
+    ...(isQuiet ? noPace : await paceOf(app, request)),
+  };
+  if (!isQuiet) {
+    for (const { name, refusal } of policyRules) examiner.hold(name, refusal(policyCase));
+    examiner.hold('acting account', refusalAboveActing(policyCase));
+    await examiner.find(
+      'ranker rank',
+      () => verifyRanker(app, policyCase, call),
+      (roles) =>
+        roles === undefined
+          ? 'not to be verified'
+          : `${request.rankerId} holds ${roles.map(roleTitle).join(', ') || 'no role'}`,
+    );
+  }
+  return approved({ ...planned, policyCase, recheck: policyRules });
+}
+
+/** The same for a plan that puts roles back: what may be touched at all holds for it too. Throws its refusal. */
+export function checkUndo(
+  { policy }: Pick<Ranking, 'policy'>,
+  { request, ...planned }: Pick<ChangeCommand, 'request'> & PlannedChange,
+): ApprovedChange {
+  const { scheme, plan, acting } = planned;
+  const policyCase: PolicyCase = { policy, key: undefined, request, scheme, plan, acting, ...noPace };
+  const refusal = refusalOfUndo(policyCase);
+  if (refusal !== undefined) throw refusal;
+  return approved({ ...planned, policyCase, recheck: [] });
+}
+
+function approved(change: Omit<ApprovedChange, typeof checked>): ApprovedChange {
+  return change as ApprovedChange;
+}
+
+type Pace = Pick<PolicyCase, 'sinceLastChangeMs' | 'sinceRankersLastChangeMs'>;
+
+const noPace: Pace = { sinceLastChangeMs: undefined, sinceRankersLastChangeMs: undefined };
+
+/** How long ago the rankee was changed, and the ranker changed anybody; looked up only if the policy asks. */
+async function paceOf(
+  { store, clock, policy }: Pick<Ranking, 'store' | 'clock' | 'policy'>,
+  { rankeeId, rankerId }: RankRequest,
+): Promise<Pace> {
+  const since = (at: number | undefined) => (at === undefined ? undefined : clock.now() - at);
+  const changedAt = policy.cooldownMs > 0 ? await store.lastAppliedAt(rankeeId) : undefined;
+  const activeAt = policy.rankerCooldownMs > 0 ? await store.lastChangedSomebodyAt(rankerId) : undefined;
+  return { sinceLastChangeMs: since(changedAt), sinceRankersLastChangeMs: since(activeAt) };
+}
+
+/**
+ * The roles that the ranker holds; `undefined` if nobody asks. The last of all checks: it is a call of the platform, which
+ * a change that is refused anyway must not cost. Throws `ranker_not_allowed`.
+ */
+async function verifyRanker(app: Ranking, of: PolicyCase, call: CallContext): Promise<Role[] | undefined> {
+  if (!mustVerifyRanker(of)) return undefined;
+  const ranker = await readMember(app, of.request.rankerId, call);
+  const roles = ranker && heldRoles((await app.group.schemeFor(ranker, call)).roles, ranker);
+  const refusal = refusalOfRanker(of, roles);
+  if (refusal !== undefined) throw refusal;
+  return roles;
+}

@@ -1,0 +1,17 @@
+import type { RankdError } from '../../base/errors.ts';
+
+/** Makes the checks of a change: a real change stops at the first refusal, a dry run lists them all. */
+export interface Examiner {
+  /** A check that finds out something the later ones need. Throws its refusal. */
+  find<T>(name: string, check: () => Promise<T>, describe: (found: T) => string): Promise<T>;
+  /** A check that only says yes (`undefined`) or no. */
+  hold(name: string, refusal: RankdError | undefined): void;
+}
+
+/** Stops at the first refusal by throwing it. */
+export const strict: Examiner = {
+  find: (_name, check) => check(),
+  hold: (_name, refusal) => {
+    if (refusal !== undefined) throw refusal;
+  },
+};

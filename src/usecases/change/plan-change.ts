@@ -1,0 +1,77 @@
+import { RankdError } from '../../base/errors.ts';
+import { refusalOfOwner, refusalOfUntouchable, standingWords } from '../../core/acting-account.ts';
+import { roleTitle } from '../../core/describe.ts';
+import type { ActingAccount, Member } from '../../core/model.ts';
+import { nextRole } from '../../core/next-role.ts';
+import { type RolePlan, rolePlan } from '../../core/role-plan.ts';
+import { heldRoles, nameForRequest, type RoleScheme } from '../../core/role-scheme.ts';
+import type { CallContext } from '../../ports/index.ts';
+import type { ChangeCommand } from './change-command.ts';
+import { type Examiner, strict } from './examiner.ts';
+import type { Ranking } from './ranking.ts';
+import { readMember } from './read-member.ts';
+
+/** What a command comes to for the member as read now. The rules have not been asked about it yet. */
+export interface PlannedChange {
+  plan: RolePlan;
+  scheme: RoleScheme;
+  /** Of the request, or what a step up or down comes to. */
+  newRankId: number;
+  /** `undefined` if the platform does not say who acts. */
+  acting: ActingAccount | undefined;
+}
+
+/** How the member, as read now, gets to the rank that is asked for. */
+export async function planChange(
+  app: Ranking,
+  { request, step }: Pick<ChangeCommand, 'request' | 'step'>,
+  call: CallContext,
+  examiner: Examiner = strict,
+): Promise<PlannedChange> {
+  const acting = await examiner.find(
+    'platform',
+    async () => {
+      const found = await app.group.acting(call);
+      await app.group.scheme(call); // who acts may stay unknown; without the roles there is no going on
+      return found;
+    },
+    (found) =>
+      found === undefined ? 'answers, but does not say who acts' : `acting as ${found.userId}, ${standingWords(found)}`,
+  );
+  const asked =
+    step ??
+    (await examiner.find(
+      'rank',
+      async () => (await app.group.target(request.newRankId, call)).target,
+      (found) => `${request.newRankId} is ${roleTitle(found)}, role ${found.id}`,
+    ));
+  const { member, scheme } = await examiner.find(
+    'member',
+    async () => {
+      const refusal = refusalOfUntouchable(request.rankeeId, acting);
+      if (refusal !== undefined) throw refusal;
+      return findMember(app, request.rankeeId, call);
+    },
+    (found) => `holds ${heldRoles(found.scheme.roles, found.member).map(roleTitle).join(', ')}`,
+  );
+  const target = typeof asked === 'string' ? nextRole(scheme, member, asked, app.policy.lockedRoles) : asked;
+  const newRankId = step === undefined ? request.newRankId : nameForRequest(scheme, target);
+  return { plan: rolePlan(scheme, member, target), scheme, newRankId, acting };
+}
+
+/** The member and the scheme that knows every role held. Throws `member_not_found`, and `above_acting_account` for the owner. */
+export async function findMember(
+  app: Ranking,
+  userId: number,
+  call: CallContext,
+): Promise<{ member: Member; scheme: RoleScheme }> {
+  const member = await readMember(app, userId, call);
+  if (member === undefined) {
+    throw new RankdError('member_not_found', `User ${userId} is not a member of the group.`, {
+      hint: 'check the user id; the user has to join the group first',
+    });
+  }
+  const scheme = await app.group.schemeFor(member, call);
+  if (heldRoles(scheme.roles, member).some(({ kind }) => kind === 'owner')) throw refusalOfOwner(userId);
+  return { member, scheme };
+}
