@@ -22,9 +22,9 @@ export interface Store
     MemberQueueStore,
     AuditStore,
     RetentionStore {
-  /** Resolves when the store answers, and is still the one that was opened. */
+  /** Resolves if the store answers and is still the one that was opened. */
   ping(): Promise<void>;
-  /** As `ping`. Where a write has failed for want of room, say, it makes a small one, and resolves once that succeeds. */
+  /** Resolves if the store answers, is still the one that was opened, and takes writes. */
   pingWrites(): Promise<void>;
   close(): Promise<void>;
 }

@@ -148,7 +148,7 @@ test('requests sent ahead on one connection are answered in order', async () => 
 });
 
 test('what arrives together is looked at together: whether a key was changed is asked once, and the order is kept', async () => {
-  const asked = vi.spyOn(Connection.prototype, 'othersVersion', 'get');
+  const asked = vi.spyOn(Connection.prototype, 'changeToken', 'get');
   onTestFinished(() => asked.mockRestore());
   const keepAlive = post('').replace('Connection: close\r\n', '');
   const answers = await answersTo(keepAlive + keepAlive.replace('42', '43') + post(''));

@@ -1,9 +1,9 @@
 import type { BeginFacts, ChangedMember, MemberWindow } from '../../core/begin.ts';
 import type { RankChange } from '../../core/model.ts';
 import type { BeginQuestion } from '../../ports/index.ts';
+import { findCaller } from './callers.ts';
 import { lastChangedSomebodyAt, standingOf } from './change-queries.ts';
 import type { Connection } from './engine/connection.ts';
-import { findCaller } from './presented.ts';
 
 /** What a change begins by. Called in the transaction that keeps the change: its write lock holds everybody else off. */
 export function beginFacts(

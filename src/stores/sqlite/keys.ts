@@ -2,22 +2,15 @@ import { RankdError } from '../../base/errors.ts';
 import { refuseDeclared } from '../../core/declared.ts';
 import { keyPaused, keyResumed } from '../../core/events.ts';
 import type { Key } from '../../core/model.ts';
-import type { Clock, KeyRecord, KeySelection, KeyStore, NewSecret } from '../../ports/index.ts';
+import type { Clock, KeySelection, KeyStore, NewSecret } from '../../ports/index.ts';
 import { appendEvent } from './audit.ts';
 import type { Connection } from './engine/connection.ts';
-import { ReadCache } from './engine/read-cache.ts';
 import { whereOf } from './engine/where.ts';
 import { type KeyRow, keyColumns, toKey } from './key-row.ts';
 import { rulesOf, setRules } from './key-rules.ts';
-import { lookUpKey, presentedTables } from './presented.ts';
 
-export function keyStore(db: Connection, clock: Pick<Clock, 'now'>): Omit<KeyStore, 'declareKeys'> {
-  const presented = new ReadCache<KeyRecord | undefined>(db, presentedTables);
+export function keyStore(db: Connection, clock: Pick<Clock, 'now'>): Omit<KeyStore, 'lookUpKey' | 'declareKeys'> {
   return {
-    lookUpKey({ hash, placeId }) {
-      return presented.get(hash, placeId, () => lookUpKey(db, { hash, placeId, now: clock.now() }));
-    },
-
     async createKey(key, by) {
       const now = clock.now();
       const { id, name, mode, scopes, expiresAt } = key;

@@ -1,6 +1,8 @@
 import { privateFile, tightenFile } from '../../base/files/data-dir.ts';
 import type { Clock, OpenOptions, Store } from '../../ports/index.ts';
+import { KeyCache } from '../key-cache.ts';
 import { auditStore } from './audit.ts';
+import { lookUpKey } from './callers.ts';
 import { changeQueries } from './change-queries.ts';
 import { changeWrites } from './change-writes.ts';
 import { declaredKeyStore } from './declared-keys.ts';
@@ -27,7 +29,7 @@ export async function openSqliteStore({ dataDir, clock, isServed = false }: Sqli
     migrate(db, clock);
     for (const suffix of ['', '-wal', '-shm']) tightenFile(db.file + suffix);
     db.useWriteAheadLog();
-    if (isServed) db.syncBesideTheThread();
+    if (isServed) db.syncOffThread();
     const nodes = new Nodes(db.file);
     if (isServed) nodes.clearAway();
     return createSqliteStore(db, clock, nodes);
@@ -40,8 +42,12 @@ export async function openSqliteStore({ dataDir, clock, isServed = false }: Sqli
 /** The store over a connection whose schema is current; closing the one closes the other. */
 export function createSqliteStore(db: Connection, clock: Pick<Clock, 'now'>, nodes = new Nodes(db.file)): Store {
   const queue = memberQueueStore(db, nodes);
+  const keys = new KeyCache({
+    lookUp: (query) => lookUpKey(db, { ...query, now: clock.now() }),
+    changeToken: () => db.changeToken,
+  });
   const ping = async () => {
-    db.refuseOtherFiles();
+    db.refuseReplacedFiles();
     db.get('SELECT 1 FROM workspace');
   };
   const writeForNothing = async () => {
@@ -52,6 +58,7 @@ export function createSqliteStore(db: Connection, clock: Pick<Clock, 'now'>, nod
   return {
     ...workspaceStore(db, clock),
     ...keyStore(db, clock),
+    lookUpKey: (query) => keys.lookUp(query),
     ...declaredKeyStore(db, clock),
     ...whitelistStore(db, clock),
     ...changeWrites(db, clock, nodes),

@@ -245,7 +245,7 @@ test('a write that nothing would wait for is refused', async () => {
   await store.createKey(newKey('main'), operator);
   const db = new Connection(file);
   onTestFinished(() => db.close());
-  db.syncBesideTheThread();
+  db.syncOffThread();
   expect(() => db.run("UPDATE keys SET name = 'x'")).toThrow(TypeError);
   expect(() => db.execute("UPDATE keys SET name = 'x'")).toThrow(TypeError);
   expect(() => db.writeSync(() => db.run("UPDATE keys SET name = 'x'"))).toThrow(TypeError);

@@ -1,19 +1,20 @@
 import { setImmediate as endOfTurn } from 'node:timers/promises';
 import { systemClock } from '../../../base/clock.ts';
+import { retryEveryMs } from './lock-retry.ts';
 import { isLocked } from './sqlite-error.ts';
 
 interface Options {
-  /** Runs `work` in a transaction. Throws what `work` throws, and at once where another process holds the lock. */
+  /** Runs `work` in a transaction. Throws what `work` throws, and does not wait if another process holds the lock. */
   commit: <T>(work: () => T) => T;
-  /** Resolves once all that was committed is on the disk. */
+  /** Resolves once everything that was committed is on the disk. */
   sync: () => Promise<void>;
-  /** How long a piece waits for another process's lock, in milliseconds. */
+  /** How long a write waits for another process's lock, in milliseconds. */
   lockTimeoutMs: number;
 }
 
 interface Entry {
   work: () => unknown;
-  /** On `Clock.monotonic()`: how long it waits for another process's lock. */
+  /** When it stops waiting for another process's lock, on `Clock.monotonic()`. */
   giveUpAt: number;
   resolve(value: unknown): void;
   reject(error: unknown): void;
@@ -21,34 +22,34 @@ interface Entry {
 
 type Settled = { value: unknown } | { error: unknown };
 
-/** How long to wait before another process's lock is looked at again, in milliseconds. */
-export const retryEveryMs = 15;
-
 /**
- * Commits together what is written in one turn of the event loop, and what comes while the disk is waited for. Each piece is all
- * there or not at all, whatever becomes of the others. While the disk or another process's lock is waited for, the
- * thread goes on; only the log's checkpoints, one in many commits, hold it.
+ * Group commit: the writes of one turn of the event loop share a transaction and a wait for the disk, and so do those that come
+ * during that wait. Each write is kept as a whole or not at all, whatever becomes of the others. The thread is free while the
+ * disk or another process's lock is waited for; only SQLite's checkpoints, one in many commits, block it.
  */
-export class WriteQueue {
+export class GroupCommit {
   readonly #options: Options;
   #waiting: Entry[] = [];
-  #isUnderWay = false;
+  #isRunning = false;
 
   constructor(options: Options) {
     this.#options = options;
   }
 
-  /** Resolves with what `work` returned once that is on the disk. `work` may be run again, up to the time that counts. */
+  /**
+   * Resolves with what `work` returned, once its commit is on the disk; rejects with what it threw. `work` may be run more than once,
+   * of which the last run counts, so it must do nothing but read and write the database, and must not return a promise.
+   */
   add<T>(work: () => T): Promise<T> {
     return new Promise((resolve, reject) => {
-      const giveUpAt = systemClock.monotonic() + this.#options.lockTimeoutMs; // other processes do not live by a test's clock
+      const giveUpAt = systemClock.monotonic() + this.#options.lockTimeoutMs; // a test's clock does not move other processes
       this.#waiting.push({ work, giveUpAt, resolve: resolve as (value: unknown) => void, reject });
-      if (!this.#isUnderWay) void this.#work();
+      if (!this.#isRunning) void this.#run();
     });
   }
 
-  async #work(): Promise<void> {
-    this.#isUnderWay = true;
+  async #run(): Promise<void> {
+    this.#isRunning = true;
     while (this.#waiting.length > 0) {
       await endOfTurn();
       const batch = this.#waiting;
@@ -59,10 +60,10 @@ export class WriteQueue {
       this.#waiting.unshift(...kept);
       if (kept.length > 0) await systemClock.sleep(retryEveryMs);
     }
-    this.#isUnderWay = false;
+    this.#isRunning = false;
   }
 
-  /** What was committed counts once it is on the disk. */
+  /** If the disk fails, so does every write of the batch: none of them may be acknowledged. */
   async #onDisk(settled: Settled[]): Promise<Settled[]> {
     if (settled.every(isError)) return settled;
     try {
@@ -73,19 +74,19 @@ export class WriteQueue {
     }
   }
 
-  /** All in one transaction; where one of them fails, each in its own, which is dearer and rare. */
+  /** All of them in one transaction. If one fails, which is rare, each is run again in a transaction of its own. */
   #tryAll(batch: Entry[]): Settled[] {
     const { commit } = this.#options;
     try {
-      return commit(() => batch.map(({ work }) => ({ value: atOnce(work) })));
+      return commit(() => batch.map(({ work }) => ({ value: runSync(work) })));
     } catch (error) {
       if (isLocked(error) || batch.length === 1) return batch.map(() => ({ error }));
-      return batch.map(({ work }) => attempt(() => commit(() => atOnce(work))));
+      return batch.map(({ work }) => attempt(() => commit(() => runSync(work))));
     }
   }
 }
 
-/** False where it is to be tried again. */
+/** Returns false if the write met a lock and has time left: then it is to be tried again. */
 function settle({ resolve, reject, giveUpAt }: Entry, settled: Settled | undefined, now: number): boolean {
   if (settled === undefined || (isError(settled) && isLocked(settled.error) && now < giveUpAt)) return false;
   if (isError(settled)) reject(settled.error);
@@ -97,8 +98,8 @@ function isError(settled: Settled): settled is { error: unknown } {
   return 'error' in settled;
 }
 
-/** What `work` returns. A promise would go on after the commit. */
-function atOnce(work: () => unknown): unknown {
+/** What `work` returns. A promise is refused: what is behind it would run after the commit. */
+function runSync(work: () => unknown): unknown {
   const value = work();
   if (value instanceof Promise) throw new TypeError('what is committed cannot wait for anything');
   return value;

@@ -52,3 +52,30 @@ test('what meets the lock within a transaction is not waited for there: all of i
   expect(() => db.read(work)).toThrow(expect.objectContaining({ code: 'store_unavailable' }));
   expect(runs).toBeGreaterThan(5);
 });
+
+test.each([
+  'UPDATE numbers SET n = n + 1',
+  'UPDATE OR IGNORE numbers SET n = n + 1',
+  'WITH one AS (SELECT 1 AS n) UPDATE numbers SET n = n + (SELECT n FROM one)',
+  'INSERT INTO numbers VALUES (1)',
+])('the change token differs after any write, of this handle or another: %s', async (sql) => {
+  const file = join(tempDir(), 'numbers.db');
+  writeFileSync(file, '');
+  const [db, other] = [new Connection(file), new Connection(file)];
+  onTestFinished(() => db.close());
+  onTestFinished(() => other.close());
+  db.useWriteAheadLog();
+  db.execute('CREATE TABLE numbers (n); INSERT INTO numbers VALUES (1)');
+  const tokens = [db.changeToken];
+  expect(db.changeToken).toBe(tokens[0]);
+  for (const write of [
+    () => db.run(sql),
+    () => db.execute(sql),
+    () => db.write(() => db.run(sql)),
+    () => other.run(sql),
+  ]) {
+    await write();
+    tokens.push(db.changeToken);
+  }
+  expect(new Set(tokens).size).toBe(5);
+});

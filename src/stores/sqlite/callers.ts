@@ -4,25 +4,25 @@ import type { Connection } from './engine/connection.ts';
 import { type KeyRow, keyColumns, toKey } from './key-row.ts';
 
 /**
- * Everything about the presenter of a secret in one statement, which every request pays for: the key in whatever state
- * it is, its workspace, and the whitelist entry of the place.
+ * What the store knows of a secret's key, whatever state the key is in: the key, its workspace and its whitelist entry for the place.
+ * It is one statement, because requests pay for it.
  */
 export function lookUpKey(
   db: Connection,
   { hash, placeId, now }: { hash: string; placeId: number; now: number },
 ): KeyRecord | undefined {
-  const row = db.get<CallerRow & { secretId: number }>(presentedSql, { hash, placeId, now });
+  const row = db.get<CallerRow & { secretId: number }>(bySecretSql, { hash, placeId, now });
   if (row === undefined) return undefined;
   const { secretId, ...rest } = row;
   return { ...toCaller(rest, placeId), secretId };
 }
 
-/** The same of a key by its id; `secretId` is the secret that it was presented with. */
+/** The same of a key by its id. `secretId` names the secret that it was presented with. */
 export function findCaller(
   db: Connection,
   { secretId = '0', placeId, ...key }: { keyId: string; placeId: number; secretId: string | undefined; now: number },
 ): Caller | undefined {
-  const row = db.get<CallerRow>(callerSql, { ...key, placeId, secretId: Number(secretId) });
+  const row = db.get<CallerRow>(byIdSql, { ...key, placeId, secretId: Number(secretId) });
   return row && toCaller(row, placeId);
 }
 
@@ -55,24 +55,21 @@ interface CallerRow extends KeyRow {
 
 const callerColumns = `${keyColumns},
          w.id AS workspaceId, w.name AS workspaceName, w.plan, w.active, w.created_at AS workspaceCreatedAt,
-         p.replaced_at AS replacedAt, p.expires_at AS acceptedUntil,
+         secret.replaced_at AS replacedAt, secret.expires_at AS acceptedUntil,
          e.active AS entryActive, e.note AS entryNote, e.added_at AS entryAddedAt`;
 
-const presentedSql = `
-  SELECT p.seq AS secretId, ${callerColumns}
-  FROM key_secrets AS p
-  JOIN keys AS k ON k.id = p.key_id
+const bySecretSql = `
+  SELECT secret.seq AS secretId, ${callerColumns}
+  FROM key_secrets AS secret
+  JOIN keys AS k ON k.id = secret.key_id
   JOIN workspace AS w
   LEFT JOIN whitelist AS e ON e.key_id = k.id AND e.place_id = @placeId
-  WHERE p.hash = unhex(@hash)`;
+  WHERE secret.hash = unhex(@hash)`;
 
-const callerSql = `
+const byIdSql = `
   SELECT ${callerColumns}
   FROM keys AS k
   JOIN workspace AS w
   LEFT JOIN whitelist AS e ON e.key_id = k.id AND e.place_id = @placeId
-  LEFT JOIN key_secrets AS p ON p.key_id = k.id AND p.seq = @secretId
+  LEFT JOIN key_secrets AS secret ON secret.key_id = k.id AND secret.seq = @secretId
   WHERE k.id = @keyId`;
-
-/** All that it reads. */
-export const presentedTables = [...presentedSql.matchAll(/(?:FROM|JOIN) (\w+)/g)].map(([, table = '']) => table);
