@@ -5,12 +5,12 @@ import type { RankdError } from '../base/errors.ts';
 import { dataDirectory } from '../config/data-dir.ts';
 import type { LoadedConfig } from '../config/load.ts';
 import { callWithin } from '../ports/call-context.ts';
-import type { CallContext, Store, StoreEngine, StoreOperations } from '../ports/index.ts';
+import type { CallContext, Ports, StoreEngine, StoreOperations } from '../ports/index.ts';
 import { engineOf } from '../stores/engine.ts';
+import { hintOf } from '../usecases/documents/error.ts';
 import type { Io } from './io.ts';
 import type { GlobalOptions } from './options.ts';
 import { asTyped } from './output/as-typed.ts';
-import { hintOf } from './output/errors.ts';
 import { jsonLine, printableLines } from './output/safe-text.ts';
 import { TerminalLine } from './output/terminal-line.ts';
 import { whileWaiting } from './output/waiting.ts';
@@ -108,11 +108,11 @@ export class Cli {
     return loaded;
   }
 
-  /** Runs `work` on the database alone: no configuration is read. */
-  async withStore<T>(work: (store: Store) => Promise<T>): Promise<T> {
+  /** Runs `work` on the store alone: no configuration is read. */
+  async withStore<T>(work: (ports: Pick<Ports, 'store' | 'clock'>) => Promise<T>): Promise<T> {
     const store = await this.#open(() => this.#engine.openStore());
     try {
-      return await work(store);
+      return await work({ store, clock: systemClock });
     } finally {
       await store.close();
     }

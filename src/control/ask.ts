@@ -1,16 +1,15 @@
 import { once } from 'node:events';
 import type { IncomingMessage, RequestOptions } from 'node:http';
 import { text } from 'node:stream/consumers';
-import type { ReloadOutcome } from '../daemon/live-config.ts';
-import type { DaemonStatus } from './daemon-status.ts';
-import { operatorHeader, socketPath } from './socket-path.ts';
+import type { DaemonStatus } from '../usecases/documents/status.ts';
+import { operatorHeader, type ReloadOutcome, socketPath } from './control.ts';
 
-/** What the daemon of a data directory says of itself; `undefined` where it does not answer in time, which is plenty for one that is well. */
+/** What the daemon of a data directory says of itself; `undefined` if it does not answer in time. A healthy one needs far less. */
 export function askStatus(dataDir: string, timeoutMs = 4_000): Promise<DaemonStatus | undefined> {
   return ask<DaemonStatus>({ socketPath: socketPath(dataDir), path: '/status' }, timeoutMs);
 }
 
-/** Has the daemon of a data directory read its configuration anew; `undefined` where it does not answer in time. */
+/** Has the daemon of a data directory read its configuration anew; `undefined` if it does not answer in time. */
 export function askReload(
   { dataDir, by }: { dataDir: string; by: string },
   timeoutMs: number,
@@ -24,7 +23,7 @@ async function ask<Answer>(what: RequestOptions, timeoutMs: number): Promise<Ans
   return answer?.status === 200 ? (JSON.parse(answer.body) as Answer) : undefined;
 }
 
-/** One request without a body, and its answer. Rejects with Node's error where there is none in time. */
+/** One request without a body, and its answer. Rejects with Node's error if there is none in time. */
 export async function exchange(
   what: RequestOptions,
   timeoutMs: number,

@@ -2,20 +2,11 @@ import { once } from 'node:events';
 import { chmodSync, rmSync } from 'node:fs';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { Logger } from '../base/log.ts';
-import type { ReloadOutcome } from '../daemon/live-config.ts';
-import type { DaemonStatus } from './daemon-status.ts';
-import { operatorHeader, socketPath } from './socket-path.ts';
-
-/** What a daemon does for the commands beside it. */
-export interface Control {
-  status(): DaemonStatus;
-  /** `by`: whom the audit names. */
-  reload(by: string): Promise<ReloadOutcome>;
-}
+import { type Control, operatorHeader, socketPath } from './control.ts';
 
 /**
- * Answers on a socket in the data directory, which only rankd's user can open: so nobody needs to be asked for a key. Held
- * by the one daemon of the directory; a socket that an earlier one left is replaced. A daemon that can't have one serves on.
+ * Answers on a socket in the data directory. Only rankd's user can open it, so nobody is asked for a key. The caller holds the
+ * daemon's lock: a socket that is there was left by an earlier daemon and is replaced. A daemon that can't make one serves on.
  */
 export async function listenForCommands(
   { dataDir, log }: { dataDir: string; log: Logger },
@@ -69,7 +60,7 @@ async function answer(control: Control, request: IncomingMessage, response: Serv
 
 const maxOperatorLength = 200;
 
-/** Percent-encoded, as names may hold what headers may not; `undefined` where it is not that. */
+/** The operator who asks; `undefined` if the header is not percent-encoded, as it must be for names that no header may hold. */
 function operatorOf({ headers }: IncomingMessage): string | undefined {
   try {
     return decodeURIComponent(String(headers[operatorHeader] ?? 'daemon')).slice(0, maxOperatorLength);

@@ -1,18 +1,14 @@
 import type { ServedApp } from '../app.ts';
-import { asRankdError, type ErrorCode, isRankdError, RankdError } from '../base/errors.ts';
+import { asRankdError, isRankdError, RankdError } from '../base/errors.ts';
 import { type ChangedSettings, changedSettings } from '../config/changed-settings.ts';
 import type { Config } from '../config/config.ts';
 import type { LoadedConfig } from '../config/load.ts';
 import { ConfigError } from '../config/problem.ts';
+import type { ReloadOutcome } from '../control/control.ts';
 import { callWithin } from '../ports/call-context.ts';
 import { checkGroup } from '../usecases/group/check-group.ts';
 import { credentialWarnings } from '../usecases/group/credential-warnings.ts';
 import { declareKeys } from '../usecases/keys/declare-keys.ts';
-
-/** What became of reading the configuration anew, as JSON for whoever asked for it. */
-export type ReloadOutcome =
-  | ({ state: 'applied'; file: string | null; warnings: string[] } & ChangedSettings)
-  | { state: 'refused'; code: ErrorCode; message: string; withExcerpts: string; hint: string | undefined };
 
 export interface LiveConfigOptions {
   app: ServedApp;

@@ -13,9 +13,7 @@ async function rotated({ expiresAt }: { expiresAt?: number } = {}) {
   const clock = new ManualClock(Date.UTC(2026, 0, 1, 12, 0, 0, 900));
   const app = await openTestApp({ clock });
   const old = await app.createKey(expiresAt === undefined ? {} : { expiresAt });
-  const key = await app.store.findKey('main');
-  if (key === undefined) throw new Error('there is no key');
-  const { secret } = await rotateKey(app.store, { key, oldExpiresAt: clock.now() + hourMs }, 'cli:ann@host');
+  const { secret } = await rotateKey(app.app, { key: 'main', overlapMs: hourMs, by: 'cli:ann@host' });
   return { app, clock, old, current: secret, [Symbol.asyncDispose]: () => app.close() };
 }
 

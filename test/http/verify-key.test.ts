@@ -45,7 +45,7 @@ describe('keys that are not accepted', () => {
     revoked: async (app) => void (await app.store.revokeKey((await main(app)).id, 'cli:ann@host')),
     expired: async (_app, _secret, clock) => void (await clock.advance(60_000)),
     'rotated out': async (app, _secret, clock) => {
-      await rotateKey(app.store, { key: await main(app), oldExpiresAt: clock.now() + 1_000 }, 'cli:ann@host');
+      await rotateKey(app.app, { key: 'main', overlapMs: 1_000, by: 'cli:ann@host' });
       await clock.advance(1_000);
       return undefined;
     },
@@ -110,7 +110,10 @@ describe('the whitelist', () => {
 test('what another process does to a key holds from the next request', async () => {
   await using app = await openTestApp();
   const cli = await engineOf({ dataDir: app.dataDir, clock: app.app.clock }).openStore();
-  const { key, secret } = await createKey(cli, { name: 'game', mode: 'live', scopes: ['verify'] }, 'cli:ann@host');
+  const { key, secret } = await createKey(
+    { store: cli },
+    { name: 'game', mode: 'live', scopes: ['verify'], by: 'cli:ann@host' },
+  );
   expectError(await verify(app, secret), notWhitelisted);
   await cli.addEntries({ keyId: key.id, placeIds: [place] }, 'cli:ann@host');
   expect((await verify(app, secret)).status).toBe(200);

@@ -11,7 +11,7 @@ import { OpenCloudPlatform, type OpenCloudTuning } from '../../src/platforms/ope
 import type { CallContext } from '../../src/ports/index.ts';
 import { recoverChanges } from '../../src/usecases/change/recover-changes.ts';
 import type { DaemonContext } from '../../src/usecases/daemon-context.ts';
-import { createKey } from '../../src/usecases/keys/keys.ts';
+import { createKey, type KeyRequest } from '../../src/usecases/keys/keys.ts';
 import {
   type FakeOpenCloud,
   type FakeOpenCloudOptions,
@@ -174,9 +174,8 @@ async function passHour({ journal }: FakeOpenCloud, clock: SkippableClock): Prom
 }
 
 async function makeKey({ store }: DaemonContext, name: string): Promise<string> {
-  const order = { name, mode: 'live', scopes: ['verify', 'rank'] } as const;
-  const { key, secret } = await createKey(store, { ...order, scopes: [...order.scopes] }, 'cli:ann@host');
-  await store.addEntries({ keyId: key.id, placeIds: [1] }, 'cli:ann@host');
+  const request: KeyRequest = { name, mode: 'live', scopes: ['verify', 'rank'] };
+  const { secret } = await createKey({ store }, { ...request, place: { id: 1 }, by: 'cli:ann@host' });
   return secret;
 }
 

@@ -12,7 +12,7 @@ import type { KeyMode, KeyRules, Scope } from '../../src/core/model.ts';
 import { startDaemon } from '../../src/daemon/daemon.ts';
 import { createPlatform } from '../../src/platforms/create-platform.ts';
 import type { CallContext, Clock, Platform, Store } from '../../src/ports/index.ts';
-import { createKey } from '../../src/usecases/keys/keys.ts';
+import { createKey, type KeyRequest } from '../../src/usecases/keys/keys.ts';
 import { expectDescribed } from './described-answers.ts';
 
 /** The place that every key of a test app is good for, unless the test says otherwise. */
@@ -139,8 +139,8 @@ function testConfig(dataDir: string, overrides: ConfigOverrides = {}): Config {
 }
 
 async function makeKey(store: Store, { places = [place], ...key }: TestKey = {}): Promise<string> {
-  const order = { name: 'main', mode: 'live', scopes: ['verify', 'rank'], ...key } as const;
-  const { key: made, secret } = await createKey(store, { ...order, scopes: [...order.scopes] }, 'cli:ann@host');
+  const request: KeyRequest = { name: 'main', mode: 'live', scopes: ['verify', 'rank'], ...key };
+  const { key: made, secret } = await createKey({ store }, { ...request, by: 'cli:ann@host' });
   if (places.length > 0) await store.addEntries({ keyId: made.id, placeIds: places }, 'cli:ann@host');
   return secret;
 }

@@ -8,7 +8,7 @@ import { loadConfig } from '../../src/config/load.ts';
 import { type Daemon, startDaemon } from '../../src/daemon/daemon.ts';
 import { OpenCloudPlatform } from '../../src/platforms/open-cloud.ts';
 import { changeRank } from '../../src/usecases/change/change-rank.ts';
-import { createKey } from '../../src/usecases/keys/keys.ts';
+import { createKey, type KeyRequest } from '../../src/usecases/keys/keys.ts';
 import { type FakeOpenCloud, sampleUsers, startFakeOpenCloud } from '../support/fake-open-cloud/index.ts';
 import { place, send } from '../support/open-test-app.ts';
 import { type Answered, compare } from './compare.ts';
@@ -64,9 +64,8 @@ export class ModelWorld implements AsyncDisposable {
     await world.start();
     const { store } = world.#running.app;
     for (const mode of ['live', 'test'] as const) {
-      const order = { name: mode, mode, scopes: ['verify' as const, 'rank' as const] };
-      const { key, secret } = await createKey(store, order, operator);
-      await store.addEntries({ keyId: key.id, placeIds: [place] }, operator);
+      const request: KeyRequest = { name: mode, mode, scopes: ['verify', 'rank'] };
+      const { secret } = await createKey({ store }, { ...request, place: { id: place }, by: operator });
       world.#secrets[mode] = secret;
     }
     return world;

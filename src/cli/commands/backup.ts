@@ -4,8 +4,8 @@ import type { Command } from 'commander';
 import { RankdError } from '../../base/errors.ts';
 import type { Backup, BackupTarget } from '../../ports/index.ts';
 import type { Cli } from '../cli.ts';
-import { facts } from '../output/facts.ts';
 import { examples } from '../output/help.ts';
+import { facts } from '../output/table.ts';
 import { whileWorking } from '../output/waiting.ts';
 
 export function backupCommand(program: Command, cli: Cli): void {

@@ -6,8 +6,8 @@ import { ConfigError } from '../../config/problem.ts';
 import { withoutKeys } from '../../core/api-key.ts';
 import type { Cli } from '../cli.ts';
 import { examples } from '../output/help.ts';
-import { settingText } from '../output/setting-value.ts';
 import { table } from '../output/table.ts';
+import { settingText } from '../output/wording.ts';
 
 export function configCommands(program: Command, cli: Cli): void {
   const config = program

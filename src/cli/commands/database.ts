@@ -3,11 +3,10 @@ import type { StoreCheck } from '../../ports/index.ts';
 import { verifyAudit } from '../../usecases/history/verify-audit.ts';
 import type { Cli } from '../cli.ts';
 import { ExitCode } from '../exit-code.ts';
-import { counted } from '../output/counted.ts';
-import { facts } from '../output/facts.ts';
 import { examples } from '../output/help.ts';
-import { table } from '../output/table.ts';
+import { facts, table } from '../output/table.ts';
 import { whileWorking } from '../output/waiting.ts';
+import { counted } from '../output/wording.ts';
 import { describeBreak } from './audit/verify.ts';
 
 export function databaseCommands(program: Command, cli: Cli): void {
@@ -43,7 +42,7 @@ async function check(cli: Cli): Promise<void> {
 }
 
 async function checkAudit(cli: Cli): Promise<StoreCheck> {
-  const verified = () => cli.withStore((store) => verifyAudit({ store }));
+  const verified = () => cli.withStore((ports) => verifyAudit(ports));
   const { rows, breaks } = await whileWorking(cli.line, 'reading the audit', verified);
   const [first] = breaks;
   if (first === undefined)

@@ -3,7 +3,7 @@ import { isIP } from 'node:net';
 import type { Command } from 'commander';
 import { RankdError } from '../../base/errors.ts';
 import { askStatus, exchange } from '../../control/ask.ts';
-import { socketPath } from '../../control/socket-path.ts';
+import { socketPath } from '../../control/control.ts';
 import type { Cli } from '../cli.ts';
 import { examples } from '../output/help.ts';
 import { whileWaiting } from '../output/waiting.ts';

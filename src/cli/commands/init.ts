@@ -12,6 +12,7 @@ import { standingWords } from '../../core/acting-account.ts';
 import { listRoles } from '../../core/list-roles.ts';
 import type { ActingAccount } from '../../core/model.ts';
 import { callWithin } from '../../ports/call-context.ts';
+import { roleTitleDocument } from '../../usecases/documents/group.ts';
 import type { Cli } from '../cli.ts';
 import { obtainCredential } from '../init/credential.ts';
 import { type Examined, examine } from '../init/examine.ts';
@@ -19,9 +20,9 @@ import { makeFirstKey, orderFirstKey, requireFreeName } from '../init/first-key.
 import { chooseLadder, ladderEntries } from '../init/ladder.ts';
 import { luauSnippet } from '../init/snippet.ts';
 import { asGroupId, asPlaceId, keyName, newFileName } from '../input/arguments.ts';
-import { counted } from '../output/counted.ts';
 import { examples } from '../output/help.ts';
 import { whileWaiting } from '../output/waiting.ts';
+import { counted } from '../output/wording.ts';
 import { notItsFile } from '../service/daemon-file.ts';
 import { printSecret } from './key/hand-out.ts';
 
@@ -93,7 +94,7 @@ async function init(cli: Cli, options: InitOptions): Promise<void> {
     file,
     credentialFile: credential.file,
     group: examined?.group ?? { id: groupId },
-    ladder: ladder?.map(({ rank, id, name }) => ({ rank, id, name })) ?? null,
+    ladder: ladder?.map(roleTitleDocument) ?? null,
     key: minted === undefined ? null : minted.key.id,
   };
   if (minted === undefined || options.out !== undefined) cli.print(document, file);

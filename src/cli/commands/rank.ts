@@ -4,20 +4,21 @@ import { deadlineIn } from '../../base/clock.ts';
 import { type ErrorCode, RankdError } from '../../base/errors.ts';
 import { roleTitle } from '../../core/describe.ts';
 import { directions, type RankRequest } from '../../core/model.ts';
-import { heldRoles, highestRank, type RoleScheme } from '../../core/role-scheme.ts';
-import type { CallContext } from '../../ports/index.ts';
 import type { ChangeCommand } from '../../usecases/change/change-command.ts';
 import { errorOf } from '../../usecases/change/change-outcome.ts';
 import { changeRank } from '../../usecases/change/change-rank.ts';
 import type { ApprovedChange } from '../../usecases/change/check-plan.ts';
 import { backgroundDeadlineMs } from '../../usecases/change/ranking.ts';
 import { type CheckResult, testRank } from '../../usecases/change/test-rank.ts';
-import { requireKey } from '../../usecases/keys/keys.ts';
+import { changeDocument } from '../../usecases/documents/change.ts';
+import { checkDocument } from '../../usecases/documents/check.ts';
+import { memberDocument } from '../../usecases/documents/group.ts';
+import { showMember } from '../../usecases/group/group.ts';
+import { requireKey } from '../../usecases/keys/find-key.ts';
 import type { Cli } from '../cli.ts';
 import { ExitCode } from '../exit-code.ts';
 import { asPlaceId, asRank, asUserId, wholeNumber } from '../input/arguments.ts';
-import { changeDocument } from '../output/change-document.ts';
-import { exitCodes, formatError, hintOf } from '../output/errors.ts';
+import { exitCodes, formatError } from '../output/errors.ts';
 import { examples } from '../output/help.ts';
 import { table } from '../output/table.ts';
 
@@ -98,7 +99,7 @@ async function test(
   }
   await cli.withRanking(async (app, call) => {
     const request = requestOf({ user, newRank, ranker });
-    const order = { request, placeId: place, key: key === undefined ? undefined : await requireKey(app.store, key) };
+    const order = { request, placeId: place, key: key === undefined ? undefined : await requireKey(app, key) };
     const { checks, approved } = await testRank(app, order, call);
     const lines = checks.map((result) => [result.state, result.name, detailOf(result)]);
     const fixes = checks.flatMap((result) =>
@@ -132,27 +133,10 @@ async function change(cli: Cli, asked: Pick<ChangeCommand, 'request' | 'step'>):
 
 async function show(cli: Cli, user: number): Promise<void> {
   await cli.withGroup(async (app, call) => {
-    const { scheme, held } = await readMember(app, user, call);
-    const highest = highestRank(scheme, held);
-    const roles = held.map(({ id, name, rank: number, kind }) => ({ id, name, rank: number, kind }));
-    const rows = held.toReversed().map(({ id, name, rank: number }) => [String(number), name, String(id)]);
-    cli.print({ member: { userId: user, rank: highest, roles } }, table(['rank', 'role', 'id'], rows));
+    const member = await showMember(app, user, call);
+    const rows = member.held.toReversed().map(({ id, name, rank }) => [String(rank), name, String(id)]);
+    cli.print({ member: memberDocument(member) }, table(['rank', 'role', 'id'], rows));
   });
-}
-
-async function readMember(
-  app: RankingApp,
-  userId: number,
-  call: CallContext,
-): Promise<{ scheme: RoleScheme; held: RoleScheme['roles'] }> {
-  const member = await app.platform.getMember(userId, call);
-  if (member === undefined) {
-    throw new RankdError('member_not_found', `User ${userId} is not a member of the group.`, {
-      hint: 'check the user id',
-    });
-  }
-  const scheme = await app.group.schemeFor(member, call);
-  return { scheme, held: heldRoles(scheme.roles, member) };
 }
 
 /** The shell knows no names of players. */
@@ -192,11 +176,4 @@ function exitCodeOf(checks: CheckResult[]): number {
 
 function detailOf(result: CheckResult): string {
   return result.state === 'FAIL' ? result.error.message : result.detail;
-}
-
-function checkDocument(result: CheckResult): Record<string, unknown> {
-  const { name, state } = result;
-  if (result.state !== 'FAIL') return { name, state, detail: result.detail };
-  const { code, message } = result.error;
-  return { name, state, code, detail: message, try: hintOf(result.error) };
 }

@@ -2,13 +2,12 @@ import type { Command } from 'commander';
 import { RankdError } from '../../base/errors.ts';
 import type { ChangedSetting } from '../../config/changed-settings.ts';
 import { askReload, askStatus } from '../../control/ask.ts';
-import type { ReloadOutcome } from '../../daemon/live-config.ts';
+import type { ReloadOutcome } from '../../control/control.ts';
 import type { Cli } from '../cli.ts';
-import { keyChanges } from '../output/declared-key-changes.ts';
 import { examples } from '../output/help.ts';
-import { settingText } from '../output/setting-value.ts';
 import { table } from '../output/table.ts';
 import { whileWaiting } from '../output/waiting.ts';
+import { settingText } from '../output/wording.ts';
 import { notItsFile, strangerTo } from '../service/daemon-file.ts';
 import { requireDaemon } from './health.ts';
 
@@ -70,8 +69,35 @@ function rowsOf(changes: ChangedSetting[], holds: string): string[][] {
   return changes.map((change) => [change.name, ...valuesOf(change), holds]);
 }
 
+interface Declared {
+  name: string;
+}
+
 function valuesOf({ name, before, now }: ChangedSetting): [before: string, now: string] {
   if (name !== 'keys') return [settingText(before), settingText(now)];
-  const [earlier, later] = [before, now] as [Array<{ name: string }>, Array<{ name: string }>];
+  const [earlier, later] = [before, now] as [Declared[], Declared[]];
   return [String(earlier.length), `${later.length} (${keyChanges(earlier, later)})`];
+}
+
+/** How declared keys differ from those before, by name: their hashes tell nobody anything. */
+function keyChanges(before: readonly Declared[], now: readonly Declared[]): string {
+  const [then, today] = [byName(before), byName(now)];
+  const groups = {
+    added: now.filter(({ name }) => !then.has(name)),
+    changed: now.filter(({ name }) => then.has(name) && then.get(name) !== today.get(name)),
+    removed: before.filter(({ name }) => !today.has(name)),
+  };
+  const told = Object.entries(groups).flatMap(([what, keys]) => (keys.length > 0 ? `${what} ${listed(keys)}` : []));
+  return told.join('; ') || 'in another order';
+}
+
+function byName(keys: readonly Declared[]): Map<string, string> {
+  return new Map(keys.map((key) => [key.name, JSON.stringify(key)]));
+}
+
+const maxNamed = 10;
+
+function listed(keys: readonly Declared[]): string {
+  const names = keys.slice(0, maxNamed).map(({ name }) => name);
+  return [...names, ...(keys.length > maxNamed ? [`${keys.length - maxNamed} more`] : [])].join(', ');
 }

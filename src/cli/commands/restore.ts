@@ -2,8 +2,8 @@ import { resolve } from 'node:path';
 import type { Command } from 'commander';
 import type { Cli } from '../cli.ts';
 import { confirm } from '../input/confirm.ts';
-import { facts } from '../output/facts.ts';
 import { examples } from '../output/help.ts';
+import { facts } from '../output/table.ts';
 import { whileWorking } from '../output/waiting.ts';
 
 export function restoreCommand(program: Command, cli: Cli): void {

@@ -4,6 +4,7 @@ import type { Config } from '../../config/config.ts';
 import type { Daemon } from '../../daemon/daemon.ts';
 import { RecentProblems } from '../../daemon/recent-problems.ts';
 import { reportToServiceManager } from '../../daemon/systemd.ts';
+import { isNameTaken } from '../../usecases/keys/find-key.ts';
 import type { Cli } from '../cli.ts';
 import { firstSteps } from '../init/first-steps.ts';
 import { examples } from '../output/help.ts';
@@ -60,7 +61,8 @@ async function serve(cli: Cli, options: ServeOptions): Promise<void> {
     await listenForCommands(
       { dataDir: cli.dataDir, log },
       {
-        status: () => daemonStatus({ ...daemon, live, process: cli.io, started: startedAt, problems }),
+        status: () =>
+          daemonStatus({ ...daemon, live, process: cli.io, started: startedAt, problems: problems.newestFirst() }),
         reload: (by) => live.reload(by),
       },
     ),
@@ -93,7 +95,7 @@ async function greet(
       : 'set group.id and platform.api_key_file in rankd.yaml';
     cli.say(`SIMULATED GROUP: nothing here touches Roblox. To rank in a real group, ${wayOut}.`);
     cli.say(
-      await firstSteps(app.store, {
+      await firstSteps(app, {
         url,
         by: cli.by,
         maySayKey: cli.io.isTerminal && !cli.options.json && !cli.options.quiet,
@@ -104,8 +106,7 @@ async function greet(
 
 /** The key that was made for trying rankd out may have been shown to somebody. */
 async function warnOfDemoKey({ app }: Daemon, { platform }: Config): Promise<string[]> {
-  const demo = await app.store.findKey('demo');
-  if (platform.kind === 'simulated' || demo === undefined || demo.revokedAt !== undefined) return [];
+  if (platform.kind === 'simulated' || !(await isNameTaken(app, 'demo'))) return [];
   const warning =
     'the key "demo" from the simulated group is accepted here as well; if you do not use it: rankd key revoke demo';
   app.log.warn(warning);

@@ -4,8 +4,8 @@ import { promisify } from 'node:util';
 import type { Command } from 'commander';
 import { RankdError } from '../../base/errors.ts';
 import type { Cli } from '../cli.ts';
-import { facts } from '../output/facts.ts';
 import { examples } from '../output/help.ts';
+import { facts } from '../output/table.ts';
 import { nextSteps } from '../service/service-steps.ts';
 import { hiddenPath, unitFor } from '../service/systemd-unit.ts';
 

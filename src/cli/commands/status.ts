@@ -2,14 +2,12 @@ import type { Command } from 'commander';
 import { systemClock } from '../../base/clock.ts';
 import { RankdError } from '../../base/errors.ts';
 import { askStatus } from '../../control/ask.ts';
-import type { DaemonStatus } from '../../control/daemon-status.ts';
-import type { ChangeState } from '../../core/model.ts';
+import { type DaemonStatus, type FoundDaemon, statusDocument } from '../../usecases/documents/status.ts';
+import { countChanges } from '../../usecases/history/history.ts';
 import type { Cli } from '../cli.ts';
 import { ExitCode } from '../exit-code.ts';
-import { facts } from '../output/facts.ts';
 import { examples } from '../output/help.ts';
-import { table } from '../output/table.ts';
-import { age } from '../output/time.ts';
+import { facts, table } from '../output/table.ts';
 import { whileWaiting } from '../output/waiting.ts';
 
 const timeoutMs = 2_000;
@@ -26,7 +24,7 @@ export function statusCommand(program: Command, cli: Cli): void {
 
 async function status(cli: Cli): Promise<void> {
   const found = await whileWaiting(cli.line, 'waiting for the daemon', () => look(cli));
-  cli.print({ status: documentOf(found) }, textOf(found));
+  cli.print({ status: statusDocument(found) }, textOf(found));
   if (found.state === 'running' || found.state === 'stopping') return;
   cli.say(hints[found.state]);
   throw new ExitCode(69);
@@ -57,53 +55,23 @@ const hints = {
   'not answering': 'try: look at the log of the daemon; it may be starting or stopping',
 };
 
-type Found = { history: History | undefined } & (
-  | { state: 'running' | 'stopping'; daemon: DaemonStatus }
-  | { state: 'not running' | 'not answering' }
-);
-
-/** What the database tells; `undefined` where there is none yet. */
-interface History {
-  openChanges: number;
-  today: Record<ChangeState, number>;
-}
-
-async function look(cli: Cli): Promise<Found> {
-  const history = await readHistory(cli);
-  if (!(await cli.operations.isDaemonRunning())) return { state: 'not running', history };
+async function look(cli: Cli): Promise<FoundDaemon> {
+  const counts = (await cli.operations.exists()) ? await cli.withStore(countChanges) : undefined;
+  if (!(await cli.operations.isDaemonRunning())) return { state: 'not running', counts };
   const daemon = await askStatus(cli.dataDir, timeoutMs);
-  if (daemon === undefined) return { state: 'not answering', history };
-  return { state: daemon.isStopping ? 'stopping' : 'running', daemon, history };
+  if (daemon === undefined) return { state: 'not answering', counts };
+  return { state: daemon.isStopping ? 'stopping' : 'running', daemon, counts };
 }
 
-async function readHistory(cli: Cli): Promise<History | undefined> {
-  if (!(await cli.operations.exists())) return undefined;
-  return cli.withStore(async (store) => ({
-    openChanges: (await store.openChanges()).length,
-    today: await store.countChanges(midnightBefore(systemClock.now())),
-  }));
-}
-
-/** Of this machine's day. */
-function midnightBefore(epochMs: number): number {
-  return new Date(epochMs).setHours(0, 0, 0, 0);
-}
-
-function documentOf(found: Found): Record<string, unknown> {
-  const { isStopping: _, ...daemon } = 'daemon' in found ? found.daemon : { isStopping: false };
-  const { openChanges = null, today = null } = found.history ?? {};
-  return { state: found.state.replace(' ', '_'), ...daemon, openChanges, changesToday: today };
-}
-
-function textOf(found: Found): string {
-  const { openChanges = null, today } = found.history ?? {};
-  const counts = Object.entries(today ?? {}).flatMap(([state, count]) => (count === 0 ? [] : [`${count} ${state}`]));
+function textOf(found: FoundDaemon): string {
+  const { openChanges = null, today } = found.counts ?? {};
+  const counted = Object.entries(today ?? {}).flatMap(([state, count]) => (count === 0 ? [] : [`${count} ${state}`]));
   const problems = 'daemon' in found ? found.daemon.problems : [];
   const summary = facts({
     state: found.state,
     ...('daemon' in found && daemonFacts(found.daemon)),
     'open changes': openChanges,
-    'changes today': today === undefined ? null : counts.join(', ') || 'none',
+    'changes today': today === undefined ? null : counted.join(', ') || 'none',
     'last problems': problems.length > 0 || !('daemon' in found) ? null : 'none',
   });
   const rows = problems.map(({ at, message }) => [at, message]);
@@ -132,4 +100,18 @@ function daemonFacts(daemon: DaemonStatus): Record<string, unknown> {
 function credentialText({ isAccepted, problem, expiresAt }: DaemonStatus['credential']): string {
   if (!isAccepted) return `NOT ACCEPTED: ${problem}`;
   return expiresAt === null ? 'accepted' : `accepted, expires ${expiresAt.slice(0, 10)}`;
+}
+
+/** The two largest units of a duration, e.g. `3d 4h` or `12s`. */
+function age(seconds: number): string {
+  const parts = [
+    [Math.floor(seconds / 86_400), 'd'],
+    [Math.floor(seconds / 3_600) % 24, 'h'],
+    [Math.floor(seconds / 60) % 60, 'm'],
+    [seconds % 60, 's'],
+  ] as const;
+  const largest = parts.findIndex(([count]) => count > 0);
+  if (largest === -1) return '0s';
+  const shown = parts.slice(largest, largest + 2).filter(([count]) => count > 0);
+  return shown.map(([count, unit]) => `${count}${unit}`).join(' ');
 }

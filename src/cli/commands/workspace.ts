@@ -1,10 +1,11 @@
 import { Argument, type Command } from 'commander';
 import type { Plan, Workspace } from '../../core/model.ts';
+import { workspaceDocument } from '../../usecases/documents/workspace.ts';
+import { changeWorkspace, showWorkspace } from '../../usecases/workspace/workspace.ts';
 import type { Cli } from '../cli.ts';
 import { confirm } from '../input/confirm.ts';
-import { facts } from '../output/facts.ts';
 import { examples } from '../output/help.ts';
-import { isoOrNull } from '../output/time.ts';
+import { facts } from '../output/table.ts';
 
 export function workspaceCommands(program: Command, cli: Cli): void {
   const workspace = program
@@ -25,7 +26,7 @@ export function workspaceCommands(program: Command, cli: Cli): void {
     .command('resume')
     .description('accept keys again')
     .addHelpText('after', examples('rankd workspace resume'))
-    .action(() => update(cli, { active: true }));
+    .action(() => change(cli, { active: true }));
   workspace
     .command('plan')
     .description('set the plan; keys are accepted on the top plan only')
@@ -35,27 +36,27 @@ export function workspaceCommands(program: Command, cli: Cli): void {
 }
 
 async function show(cli: Cli): Promise<void> {
-  print(cli, await cli.withStore((store) => store.getWorkspace()));
+  print(cli, await cli.withStore(showWorkspace));
 }
 
 async function suspend(cli: Cli): Promise<void> {
   await confirm(cli, 'Suspend the workspace, so that every key is refused?');
-  await update(cli, { active: false });
+  await change(cli, { active: false });
 }
 
 async function setPlan(cli: Cli, plan: Plan): Promise<void> {
   if (plan === 'free') await confirm(cli, 'Leave the top plan, so that every key is refused?');
-  await update(cli, { plan });
+  await change(cli, { plan });
 }
 
-async function update(cli: Cli, change: { active?: boolean; plan?: Plan }): Promise<void> {
-  print(cli, await cli.withStore((store) => store.updateWorkspace(change, cli.by)));
+async function change(cli: Cli, wanted: { active?: boolean; plan?: Plan }): Promise<void> {
+  print(cli, await cli.withStore((ports) => changeWorkspace(ports, { ...wanted, by: cli.by })));
 }
 
-function print(cli: Cli, { id, name, plan, active, createdAt }: Workspace): void {
-  const document = { id, name, plan, active, createdAt: isoOrNull(createdAt) };
+function print(cli: Cli, workspace: Workspace): void {
+  const document = workspaceDocument(workspace);
   cli.print({ workspace: document }, facts(document));
-  if (!active) cli.say('Every key is refused: the workspace is suspended.\ntry: rankd workspace resume');
-  if (plan !== 'top')
+  if (!workspace.active) cli.say('Every key is refused: the workspace is suspended.\ntry: rankd workspace resume');
+  if (workspace.plan !== 'top')
     cli.say('Every key is refused: the workspace is not on the top plan.\ntry: rankd workspace plan top');
 }

@@ -1,5 +1,5 @@
 import { asRankdError } from '../../base/errors.ts';
-import { hintOf } from '../output/errors.ts';
+import { hintOf } from '../../usecases/documents/error.ts';
 
 /** What one check found. `warn`: works, but should be looked at; `FAIL`: keeps rankd, or a part of it, from working. */
 export interface Finding {

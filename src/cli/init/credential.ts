@@ -4,9 +4,9 @@ import { InvalidArgumentError } from 'commander';
 import { isRankdError, RankdError } from '../../base/errors.ts';
 import { requireRoom } from '../../base/files/new-file.ts';
 import { flawOfKey } from '../../config/platform-key.ts';
+import { hintOf } from '../../usecases/documents/error.ts';
 import { asGroupId } from '../input/arguments.ts';
 import type { Io } from '../io.ts';
-import { hintOf } from '../output/errors.ts';
 import { ask } from './questions.ts';
 
 /** The key of the platform, and the file it is in or is to be written to. */

@@ -1,8 +1,9 @@
 import { InvalidArgumentError } from 'commander';
 import { RankdError } from '../../base/errors.ts';
-import { createKey, type KeyOrder, type MintedKey } from '../../usecases/keys/keys.ts';
+import { isNameTaken } from '../../usecases/keys/find-key.ts';
+import { createKey, type KeyRequest, type MintedKey } from '../../usecases/keys/keys.ts';
 import type { Cli } from '../cli.ts';
-import { handOut } from '../commands/key/hand-out.ts';
+import { keepIn } from '../commands/key/hand-out.ts';
 import { asPlaceId, keyName } from '../input/arguments.ts';
 import { ask, isAgreed } from './questions.ts';
 
@@ -30,10 +31,10 @@ export async function orderFirstKey(
 }
 
 export async function makeFirstKey(cli: Cli, { name, place }: FirstKey, out: string | undefined): Promise<MintedKey> {
-  return cli.withStore(async (store) => {
-    const order: KeyOrder = { name, mode: 'live', scopes: ['verify', 'rank'] };
-    const minted = await handOut(cli, { out, mode: order.mode }, (fresh) => createKey(store, order, cli.by, fresh));
-    if (place !== undefined) await store.addEntries({ keyId: minted.key.id, placeIds: [place] }, cli.by);
+  return cli.withStore(async (ports) => {
+    const request: KeyRequest = { name, mode: 'live', scopes: ['verify', 'rank'] };
+    const onPlace = place === undefined ? {} : { place: { id: place } };
+    const minted = await createKey(ports, { ...request, ...onPlace, by: cli.by }, keepIn(cli, out));
     const where = out === undefined ? 'it is shown this once' : `its secret is in ${out}`;
     cli.say(`Made the key "${name}"${place === undefined ? '' : ` for place ${place}`}; ${where}.`);
     return minted;
@@ -51,9 +52,8 @@ async function askForName(cli: Cli): Promise<string | undefined> {
   return ask(cli.io, { question: 'Name of the key [my-game]: ', parse, preset: 'my-game' });
 }
 
-async function isTaken(cli: Cli, name: string): Promise<boolean> {
-  const key = await cli.withStore((store) => store.findKey(name));
-  return key?.name === name && key.revokedAt === undefined;
+function isTaken(cli: Cli, name: string): Promise<boolean> {
+  return cli.withStore((ports) => isNameTaken(ports, name));
 }
 
 async function askForPlace({ io }: Cli): Promise<number | undefined> {

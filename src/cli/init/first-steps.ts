@@ -1,21 +1,20 @@
-import type { Store } from '../../ports/index.ts';
-import { createKey } from '../../usecases/keys/keys.ts';
+import type { Ports } from '../../ports/index.ts';
+import { createKey, listKeys } from '../../usecases/keys/keys.ts';
 
 const demoPlace = 1;
 const demoMember = 1001;
 
 /**
- * What a newcomer can do next. Where there is no key yet and the output is a terminal, makes a demo key for the simulated group;
- * elsewhere no secret is shown, so none is made.
+ * What a newcomer can do next. If there is no key yet and a secret may be shown, makes a demo key for the simulated group.
  */
 export async function firstSteps(
-  store: Pick<Store, 'listKeys' | 'createKey' | 'addEntries'>,
+  ports: Pick<Ports, 'store'>,
   { url, by, maySayKey }: { url: string; by: string; maySayKey: boolean },
 ): Promise<string> {
-  if ((await store.listKeys({ limit: 1 })).length > 0) return 'Keys: rankd key list';
+  if ((await listKeys(ports, { limit: 1 })).keys.length > 0) return 'Keys: rankd key list';
   if (!maySayKey) return `No key yet. Make one: rankd key create demo && rankd whitelist add ${demoPlace}`;
-  const { key, secret } = await createKey(store, { name: 'demo', mode: 'live', scopes: ['verify', 'rank'] }, by);
-  await store.addEntries({ keyId: key.id, placeIds: [demoPlace], note: 'made for the first run' }, by);
+  const place = { id: demoPlace, note: 'made for the first run' };
+  const { secret } = await createKey(ports, { name: 'demo', mode: 'live', scopes: ['verify', 'rank'], place, by });
   return `
 A demo key was made, and place ${demoPlace} put on its whitelist. The key is shown this once:
 

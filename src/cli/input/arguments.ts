@@ -4,6 +4,9 @@ import { parseDuration } from '../../base/duration.ts';
 import { parseMoment } from '../../config/moment.ts';
 import { isKeyName } from '../../core/api-key.ts';
 
+/** The argument that names one key. */
+export const keyArgument = ['<key>', 'id or name of the key'] as const;
+
 /** Parsers for arguments and options. What they refuse is a usage error that names the option. */
 
 export function wholeNumber(min: number, max: number): (text: string) => number {

@@ -1,6 +1,7 @@
-import { type ErrorCode, type RankdError, reasons } from '../../base/errors.ts';
+import type { ErrorCode, RankdError } from '../../base/errors.ts';
 import { ConfigError } from '../../config/problem.ts';
 import { withoutKeys } from '../../core/api-key.ts';
+import { errorDocument } from '../../usecases/documents/error.ts';
 import { jsonLine, printable, printableLines } from './safe-text.ts';
 
 /** 0 is done; these follow the shell's and sysexits' customs. */
@@ -47,44 +48,19 @@ export const exitCodes = {
   schema_newer: 78,
 } as const satisfies Record<ErrorCode, number>;
 
-/** What to try where the error itself does not say. */
-const usualHints: Partial<Record<ErrorCode, string>> = {
-  usage: 'rankd --help',
-  cooldown: 'wait, then run the command again',
-  platform_busy: 'wait a moment, then run the command again',
-  platform_unavailable: 'check the network and https://status.roblox.com, then run the command again',
-  outcome_unknown: 'rankd history list --limit 1',
-  unknown_rank: 'rankd group roles',
-  ambiguous_rank: 'rankd group roles',
-  rank_not_allowed: 'rankd group roles',
-  internal: 'run the command again with -v and report what it prints',
-};
-
-export function hintOf({ code, hint }: RankdError): string {
-  return hint ?? usualHints[code] ?? 'rankd --help';
-}
-
 export interface ErrorFormat {
   asJson: boolean;
-  /** With the cause, where there is one. */
+  /** With the cause, if there is one. */
   isVerbose?: boolean;
 }
 
 /** The two lines of an error on a terminal, or its JSON document. */
 export function formatError(error: RankdError, { asJson, isVerbose = false }: ErrorFormat): string {
-  const hint = hintOf(error);
-  const { code, retryAfterMs } = error;
-  const message = withoutKeys(error.message);
-  const shown =
-    code === 'config_invalid' || error instanceof ConfigError ? printableLines(message) : printable(message);
+  const document = errorDocument(error);
   const stack = isVerbose && error.cause instanceof Error ? withoutKeys(`${error.cause.stack}`) : undefined;
-  if (!asJson) {
-    const lines = `error: ${shown}\ntry: ${printableLines(hint)}\n`;
-    return stack === undefined ? lines : `${lines}${printableLines(stack)}\n`;
-  }
-  const retryAfter = retryAfterMs === undefined ? {} : { retryAfter: Math.ceil(retryAfterMs / 1000) };
-  const problems = error instanceof ConfigError ? { problems: error.problems } : {};
-  const cause = stack === undefined ? {} : { cause: stack };
-  const told = { error: reasons[code], code, message, try: hint };
-  return jsonLine({ v: 1, success: false, ...told, ...retryAfter, ...problems, ...cause });
+  if (asJson) return jsonLine({ v: 1, ...document, ...(stack !== undefined && { cause: stack }) });
+  const hasLines = error.code === 'config_invalid' || error instanceof ConfigError;
+  const shown = hasLines ? printableLines(document.message) : printable(document.message);
+  const lines = `error: ${shown}\ntry: ${printableLines(document.try)}\n`;
+  return stack === undefined ? lines : `${lines}${printableLines(stack)}\n`;
 }

@@ -12,8 +12,10 @@ export interface AuditVerdict {
   /** The first ones, in order. */
   breaks: ChainBreak[];
   breakCount: number;
-  /** Whether the hash asked for is that of a row, or of the last one removed; `undefined` where none was. */
+  /** Whether the noted hash is that of a row, or of the last one removed; `undefined` if none was asked for. */
   hasNotedHead: boolean | undefined;
+  /** True if nothing is broken, and the noted head is there if one was asked for. */
+  isIntact: boolean;
 }
 
 const pageRows = 1_000;
@@ -59,6 +61,7 @@ export async function verifyAudit(
       breaks,
       breakCount,
       hasNotedHead: notedHead === undefined ? undefined : isNotedSeen,
+      isIntact: breakCount === 0 && (notedHead === undefined || isNotedSeen),
     };
   }
 }

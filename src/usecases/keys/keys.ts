@@ -1,10 +1,12 @@
 import { RankdError } from '../../base/errors.ts';
 import { keyState } from '../../core/access.ts';
-import { type FreshSecret, mintKey, newId } from '../../core/api-key.ts';
-import type { Key, KeyMode, KeyRules, KeyState, Scope } from '../../core/model.ts';
-import type { Clock, KeyRulesChange, Store } from '../../ports/index.ts';
+import { mintKey, newId } from '../../core/api-key.ts';
+import { refuseDeclared } from '../../core/declared.ts';
+import type { Key, KeyMode, KeyRules, Scope, WhitelistEntry } from '../../core/model.ts';
+import type { KeyRulesChange, Ports, Store } from '../../ports/index.ts';
+import { requireKey } from './find-key.ts';
 
-export interface KeyOrder {
+export interface KeyRequest {
   name: string;
   mode: KeyMode;
   scopes: Scope[];
@@ -13,95 +15,134 @@ export interface KeyOrder {
   expiresAt?: number;
 }
 
-/** A key and the one and only sight of its secret. */
+/** A key, and the only sight of its secret. */
 export interface MintedKey {
   key: Key;
   secret: string;
 }
 
-/** Throws `usage` where the rules leave nothing to rank. */
+/**
+ * Puts a new secret where its owner will find it. It is called before the secret comes into force: a secret that can't be handed
+ * out must not. Returns what takes the secret away again if the key could not be made.
+ */
+export type KeepSecret = (secret: string) => () => void;
+
+const keepNowhere: KeepSecret = () => () => undefined;
+
+/** Makes a key, and puts `place` on its whitelist. Throws `already_exists`, and `usage` if the rules leave nothing to rank. */
 export async function createKey(
-  store: Pick<Store, 'createKey'>,
-  { rules = {}, ...order }: KeyOrder,
-  by: string,
-  { secret, stored }: FreshSecret = mintKey(order.mode),
+  { store }: { store: Pick<Store, 'createKey' | 'addEntries'> },
+  { rules = {}, place, by, ...request }: KeyRequest & { place?: { id: number; note?: string }; by: string },
+  keep = keepNowhere,
 ): Promise<MintedKey> {
-  const kept = changed({}, rules);
+  const kept = withRules({}, rules);
   requireReach(kept);
-  return { key: await store.createKey({ ...order, ...kept, id: newId('key'), secret: stored }, by), secret };
-}
-
-/** Changes what an existing key may do. Throws `usage` where that leaves nothing to rank. */
-export async function setKeyRules(
-  store: Pick<Store, 'updateKey'>,
-  { key, rules }: { key: Key; rules: KeyRulesChange },
-  by: string,
-): Promise<Key> {
-  requireReach(changed(key, rules));
-  return store.updateKey({ keyId: key.id, rules }, by);
-}
-
-/** A new secret for the same key; the old one is accepted until `oldExpiresAt` (epoch milliseconds). */
-export async function rotateKey(
-  store: Pick<Store, 'rotateKey'>,
-  { key, oldExpiresAt }: { key: Key; oldExpiresAt: number },
-  by: string,
-  { secret, stored }: FreshSecret = mintKey(key.mode),
-): Promise<MintedKey> {
-  return { key: await store.rotateKey({ keyId: key.id, secret: stored, oldExpiresAt }, by), secret };
-}
-
-/** The key with this id or name. Throws `not_found`. */
-export async function requireKey(store: Pick<Store, 'findKey'>, idOrName: string): Promise<Key> {
-  const key = await store.findKey(idOrName);
-  if (key !== undefined) return key;
-  throw new RankdError('not_found', `There is no key with the id or name "${idOrName}".`, { hint: 'rankd key list' });
+  const minted = await handOut(request.mode, keep, (secret) =>
+    store.createKey({ ...request, ...kept, id: newId('key'), secret }, by),
+  );
+  if (place !== undefined) {
+    const { id, ...note } = place;
+    await store.addEntries({ keyId: minted.key.id, placeIds: [id], ...note }, by);
+  }
+  return minted;
 }
 
 /**
- * As `requireKey`, for what was done with the key since a moment (epoch milliseconds). Where a key that had the name before can be
- * meant as well, `doubt` gets to know.
+ * A new secret for the same key; the old one is accepted until `oldExpiresAt` (epoch milliseconds). Throws `not_found`, and
+ * `conflict` if the key is revoked or has expired, or is declared.
  */
-export async function requireKeySince(
-  store: Pick<Store, 'findKey' | 'listKeys'>,
-  { idOrName, since = 0 }: { idOrName: string; since?: number | undefined },
-  doubt: (ambiguity: RankdError) => void,
-): Promise<Key> {
-  const key = await requireKey(store, idOrName);
-  if (key.id === idOrName) return key;
-  const namesakes = await store.listKeys({ name: idOrName });
-  const earlier = namesakes.findLast(({ id, revokedAt = since }) => id !== key.id && revokedAt >= since);
-  if (earlier !== undefined) doubt(ambiguous(key, earlier));
-  return key;
-}
-
-function ambiguous({ id, name }: Key, earlier: Key): RankdError {
-  return new RankdError('usage', `The name "${name}" stands for ${id}; before, ${earlier.id} had it.`, {
-    hint: `name the key that is meant by its id, such as --key ${earlier.id}; rankd key list shows all`,
-  });
-}
-
-/** The named key, or the only one that is accepted. Throws `not_found`, or `usage` where there is a choice. */
-export async function chooseKey(
-  { store, clock }: { store: Pick<Store, 'findKey' | 'listKeys'>; clock: Pick<Clock, 'now'> },
-  idOrName: string | undefined,
-): Promise<Key> {
-  if (idOrName !== undefined) return requireKey(store, idOrName);
-  const ended: KeyState[] = ['revoked', 'expired'];
-  const keys = await store.listKeys();
-  const [key, other] = keys.filter((one) => !ended.includes(keyState(one, clock.now())));
-  if (key === undefined) {
-    const message = keys.length === 0 ? 'There is no key yet.' : 'Every key is revoked or expired.';
-    throw new RankdError('not_found', message, { hint: 'rankd key create NAME' });
+export async function rotateKey(
+  { store, clock }: Pick<Ports, 'store' | 'clock'>,
+  { key: idOrName, overlapMs, by }: { key: string; overlapMs: number; by: string },
+  keep = keepNowhere,
+): Promise<MintedKey & { oldExpiresAt: number }> {
+  const key = await requireKey({ store }, idOrName);
+  const state = keyState(key, clock.now());
+  if (state === 'revoked' || state === 'expired') {
+    throw new RankdError('conflict', `Key "${key.name}" is ${state}; a new secret would not be accepted.`, {
+      hint: 'rankd key create NAME',
+    });
   }
-  if (other === undefined) return key;
-  throw new RankdError('usage', 'There is more than one key; say which one is meant.', {
-    hint: `add --key ${key.name} or --key ${other.name}; rankd key list shows all`,
-  });
+  const oldExpiresAt = clock.now() + overlapMs;
+  const minted = await handOut(key.mode, keep, (secret) =>
+    store.rotateKey({ keyId: key.id, secret, oldExpiresAt }, by),
+  );
+  return { ...minted, oldExpiresAt };
+}
+
+async function handOut(
+  mode: KeyMode,
+  keep: KeepSecret,
+  putInForce: (stored: ReturnType<typeof mintKey>['stored']) => Promise<Key>,
+): Promise<MintedKey> {
+  const { secret, stored } = mintKey(mode);
+  const takeAway = keep(secret);
+  try {
+    return { key: await putInForce(stored), secret };
+  } catch (error) {
+    takeAway();
+    throw error;
+  }
+}
+
+/** Changes what a key may do. Throws `not_found`, `conflict`, and `usage` if that leaves nothing to rank. */
+export async function setKeyRules(
+  { store }: Pick<Ports, 'store'>,
+  { key: idOrName, rules, by }: { key: string; rules: KeyRulesChange; by: string },
+): Promise<Key> {
+  const key = await requireKey({ store }, idOrName);
+  requireReach(withRules(key, rules));
+  return store.updateKey({ keyId: key.id, rules }, by);
+}
+
+/** Ends a key for good, once `confirm` resolves. Throws `not_found`, and `conflict` if the configuration declares the key. */
+export async function revokeKey(
+  { store }: Pick<Ports, 'store'>,
+  { key: idOrName, by }: { key: string; by: string },
+  confirm: (key: Key) => Promise<void>,
+): Promise<Key> {
+  const key = await requireKey({ store }, idOrName);
+  refuseDeclared(`Key "${key.name}"`, key);
+  await confirm(key);
+  return store.revokeKey(key.id, by);
+}
+
+/** Lifts the pause that the breaker put on a key. Throws `not_found`. */
+export async function resumeKey(
+  { store }: Pick<Ports, 'store'>,
+  { key: idOrName, by }: { key: string; by: string },
+): Promise<{ key: Key; wasPaused: boolean }> {
+  const key = await requireKey({ store }, idOrName);
+  if (key.pausedAt === undefined) return { key, wasPaused: false };
+  const resumed = await store.pauseKey({ keyId: key.id, paused: false, reason: 'by the operator' }, by);
+  return { key: resumed, wasPaused: true };
+}
+
+/**
+ * Oldest first; only keys made after the key `after` (id or name), if one is named. `next` is the id to go on after; `undefined` if
+ * there are no more. Throws `not_found` for `after`.
+ */
+export async function listKeys(
+  { store }: Pick<Ports, 'store'>,
+  { limit, after }: { limit: number; after?: string },
+): Promise<{ keys: Key[]; next: string | undefined }> {
+  const from = after === undefined ? {} : { after: (await requireKey({ store }, after)).id };
+  const found = await store.listKeys({ ...from, limit: limit + 1 });
+  const keys = found.slice(0, limit);
+  return { keys, next: found.length > limit ? keys.at(-1)?.id : undefined };
+}
+
+/** One key with its whitelist. Throws `not_found`. */
+export async function showKey(
+  { store }: Pick<Ports, 'store'>,
+  idOrName: string,
+): Promise<{ key: Key; entries: WhitelistEntry[] }> {
+  const key = await requireKey({ store }, idOrName);
+  return { key, entries: await store.listEntries({ keyId: key.id }) };
 }
 
 /** The rules after the change. */
-export function changed(before: KeyRules, change: KeyRulesChange): KeyRules {
+export function withRules(before: KeyRules, change: KeyRulesChange): KeyRules {
   const present = Object.entries({ ...before, ...change }).filter(([, value]) => value !== null);
   return Object.fromEntries(present);
 }

@@ -1,14 +1,14 @@
 import { type Command, Option } from 'commander';
-import { requireKeySince } from '../../../usecases/keys/keys.ts';
+import type { AuditEvent } from '../../../core/model.ts';
+import { eventDocument } from '../../../usecases/documents/audit.ts';
+import { eventPages, followEvents, listEvents, selectEvents } from '../../../usecases/history/audit.ts';
 import type { Cli } from '../../cli.ts';
 import { moment, wholeNumber } from '../../input/arguments.ts';
-import { refuseJson } from '../../output/csv.ts';
+import { csvLine, refuseJson } from '../../output/csv.ts';
 import { examples } from '../../output/help.ts';
+import { printable } from '../../output/safe-text.ts';
 import { table } from '../../output/table.ts';
 import { whileStreaming } from '../../output/waiting.ts';
-import { eventDocument, eventRow } from './event-document.ts';
-import { exportEvents } from './export.ts';
-import { followEvents } from './follow.ts';
 
 interface ListOptions {
   by?: string;
@@ -61,24 +61,45 @@ export function listCommand(audit: Command, cli: Cli): void {
 
 async function list(cli: Cli, options: ListOptions): Promise<void> {
   if (options.export !== undefined) refuseJson(cli, '--export');
-  await cli.withStore(async (store) => {
-    const { by, action, subject, since, until, limit = usualLimit } = options;
-    const key =
-      options.key === undefined
-        ? undefined
-        : await requireKeySince(store, { idOrName: options.key, since }, (ambiguity) => cli.warn(ambiguity));
-    const filter = { by, action, subject, keyId: key?.id, since, until };
+  await cli.withStore(async (ports) => {
+    const { by, action, subject, key, since, until, limit = usualLimit } = options;
+    const query = { by, action, subject, key, since, until };
+    const selection = await selectEvents(ports, query, (ambiguity) => cli.warn(ambiguity));
     if (options.export !== undefined) {
-      const exported = () => exportEvents(cli, store, { filter, most: options.limit });
-      return whileStreaming(cli, 'exporting', exported);
+      const pages = eventPages(ports, { ...selection, limit: options.limit ?? Number.POSITIVE_INFINITY });
+      return whileStreaming(cli, 'exporting', () => printCsv(cli, pages));
     }
-    if (options.follow) return followEvents(cli, store, { ...filter, limit });
-    const events = await store.listAudit({ ...filter, limit });
+    if (options.follow) return follow(cli, (stop) => followEvents(ports, { ...selection, limit }, stop));
+    const events = await listEvents(ports, { ...selection, limit });
     cli.print(
       { events: events.map(eventDocument) },
-      table(['at', 'by', 'action', 'subject', 'detail'], events.map(eventRow)),
+      table(['at', 'by', 'action', 'subject', 'detail'], events.map(rowOf)),
     );
     if (events.length === 0) cli.say('No such event was recorded.');
     if (events.length === limit) cli.say(`The newest ${limit} are shown; --limit shows more.`);
   });
+}
+
+async function printCsv(cli: Cli, pages: AsyncIterable<AuditEvent[]>): Promise<void> {
+  cli.io.stdout(csvLine(['id', 'at', 'by', 'action', 'subject', 'detail']));
+  for await (const events of pages) {
+    const lines = events.map((event) => csvLine([event.id, ...rowOf(event)]));
+    cli.io.stdout(lines.join(''));
+    await cli.io.drained();
+  }
+}
+
+/** Prints events as they come, until the process is asked to stop or nobody reads any more. */
+async function follow(cli: Cli, events: (stop: AbortSignal) => AsyncIterable<AuditEvent>): Promise<void> {
+  const stopping = new AbortController();
+  void Promise.race([cli.io.stopSignal, cli.io.readerGone]).then(() => stopping.abort());
+  for await (const event of events(stopping.signal)) {
+    cli.print({ event: eventDocument(event) }, rowOf(event).map(printable).join('  '));
+  }
+}
+
+/** An event as a person sees it. */
+function rowOf(event: AuditEvent): string[] {
+  const { at, by, action, subject, detail } = eventDocument(event);
+  return [at, by, action, subject, JSON.stringify(detail)];
 }

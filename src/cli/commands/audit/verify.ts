@@ -1,11 +1,12 @@
 import { type Command, InvalidArgumentError } from 'commander';
 import type { ChainBreak } from '../../../core/audit.ts';
+import { verdictDocument } from '../../../usecases/documents/audit.ts';
 import { type AuditVerdict, verifyAudit } from '../../../usecases/history/verify-audit.ts';
 import type { Cli } from '../../cli.ts';
 import { ExitCode } from '../../exit-code.ts';
-import { counted } from '../../output/counted.ts';
 import { examples } from '../../output/help.ts';
 import { whileWorking } from '../../output/waiting.ts';
+import { counted } from '../../output/wording.ts';
 
 const help = `
 Each event holds a SHA-256 over itself and the event before it. An event that was edited, taken out, put in or moved is
@@ -30,11 +31,10 @@ export function verifyCommand(audit: Command, cli: Cli): void {
 }
 
 async function verify(cli: Cli, { head }: { head?: string }): Promise<void> {
-  const verified = () => cli.withStore((store) => verifyAudit({ store }, { notedHead: head }));
+  const verified = () => cli.withStore((ports) => verifyAudit(ports, { notedHead: head }));
   const verdict = await whileWorking(cli.line, 'reading the audit', verified);
-  const isIntact = verdict.breakCount === 0 && verdict.hasNotedHead !== false;
-  cli.print(verdictDocument(verdict, isIntact), describe(verdict));
-  if (!isIntact) throw new ExitCode(5);
+  cli.print(verdictDocument(verdict), describe(verdict));
+  if (!verdict.isIntact) throw new ExitCode(5);
 }
 
 function describe(verdict: AuditVerdict): string {
@@ -63,20 +63,6 @@ function describeNotedHead({ anchor, hasNotedHead }: AuditVerdict): string {
   if (hasNotedHead) return 'the noted head is in the chain: everything up to it is what it was then';
   const retention = anchor.id > 0 ? ', unless it was noted before the oldest event that retention left' : '';
   return `NOT FOUND: the noted head is not in the chain; it was written anew or cut off${retention}`;
-}
-
-function verdictDocument(verdict: AuditVerdict, intact: boolean): Record<string, unknown> {
-  const { rows, anchor, head, breaks, breakCount, hasNotedHead } = verdict;
-  return {
-    intact,
-    events: rows,
-    head: head.hash,
-    headId: head.id,
-    removedUpTo: anchor.id > 0 ? anchor.id : null,
-    notedHeadFound: hasNotedHead ?? null,
-    breakCount,
-    breaks,
-  };
 }
 
 /** As `audit verify` prints it. */

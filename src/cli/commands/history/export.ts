@@ -1,15 +1,14 @@
 import { type Command, Option } from 'commander';
+import { detailedChangeDocument } from '../../../usecases/documents/change.ts';
+import { changePages, selectChanges } from '../../../usecases/history/history.ts';
 import type { Cli } from '../../cli.ts';
-import { detailedChangeDocument } from '../../output/change-document.ts';
 import { csvLine, refuseJson } from '../../output/csv.ts';
 import { examples } from '../../output/help.ts';
 import { jsonLine } from '../../output/safe-text.ts';
 import { whileStreaming } from '../../output/waiting.ts';
-import { type SelectionOptions, selectionOf, stateOption, withSelection } from './selection.ts';
+import { queryOf, type SelectionOptions, stateOption, withSelection } from './selection.ts';
 
 type Format = 'csv' | 'jsonl';
-
-const pageRows = 500;
 
 export function exportCommand(history: Command, cli: Cli): void {
   withSelection(history.command('export').description('all rank changes, newest first, as CSV or JSON lines'))
@@ -25,24 +24,20 @@ export function exportCommand(history: Command, cli: Cli): void {
     .action((options: SelectionOptions & { format?: Format }) => exportChanges(cli, options));
 }
 
-/** Page by page: memory stays flat however long the history is. */
 async function exportChanges(cli: Cli, { format, ...options }: SelectionOptions & { format?: Format }): Promise<void> {
   if (format !== undefined) refuseJson(cli, '--format');
   const { begin, piece, between, end } = shapes[format ?? (cli.options.json ? 'json' : 'csv')];
   await whileStreaming(cli, 'exporting', () =>
-    cli.withStore(async (store) => {
-      const selection = await selectionOf(store, options, (ambiguity) => cli.warn(ambiguity));
+    cli.withStore(async (ports) => {
+      const selection = await selectChanges(ports, queryOf(options), (ambiguity) => cli.warn(ambiguity));
       cli.io.stdout(begin);
       let isFirst = true;
-      let cursor: string | undefined;
-      do {
-        const { changes, next } = await store.pageChanges({ ...selection, limit: pageRows, cursor });
+      for await (const changes of changePages(ports, selection)) {
         const text = changes.map((change) => piece(detailedChangeDocument(change))).join(between);
         cli.io.stdout(isFirst || text === '' ? text : between + text);
         isFirst &&= text === '';
         await cli.io.drained();
-        cursor = next;
-      } while (cursor !== undefined);
+      }
       cli.io.stdout(end);
     }),
   );

@@ -1,12 +1,14 @@
 import type { Command } from 'commander';
+import { isoTime } from '../../../base/iso-time.ts';
 import type { RankChange } from '../../../core/model.ts';
+import { askedRank, changeDocument } from '../../../usecases/documents/change.ts';
+import { listChanges, selectChanges } from '../../../usecases/history/history.ts';
 import type { Cli } from '../../cli.ts';
 import { wholeNumber } from '../../input/arguments.ts';
-import { askedRank, changeDocument, rankeeTitle } from '../../output/change-document.ts';
 import { examples } from '../../output/help.ts';
 import { table } from '../../output/table.ts';
-import { isoOrNull } from '../../output/time.ts';
-import { type SelectionOptions, selectionOf, stateOption, withSelection } from './selection.ts';
+import { rankeeTitle } from '../../output/wording.ts';
+import { queryOf, type SelectionOptions, stateOption, withSelection } from './selection.ts';
 
 export function listCommand(history: Command, cli: Cli): void {
   withSelection(history.command('list').description('rank changes, newest first'))
@@ -25,11 +27,9 @@ export function listCommand(history: Command, cli: Cli): void {
 }
 
 async function list(cli: Cli, { limit, ...options }: SelectionOptions & { limit: number }): Promise<void> {
-  await cli.withStore(async (store) => {
-    const selection = await selectionOf(store, options, (ambiguity) => cli.warn(ambiguity));
-    const changes = await store.listChanges({ ...selection, limit });
-    const ids = [...new Set(changes.flatMap(({ keyId = [] }) => keyId))];
-    const keyNames = new Map((await store.listKeys({ ids })).map(({ id, name }) => [id, name]));
+  await cli.withStore(async (ports) => {
+    const selection = await selectChanges(ports, queryOf(options), (ambiguity) => cli.warn(ambiguity));
+    const { changes, keyNames } = await listChanges(ports, { ...selection, limit });
     const rows = changes.map((change) => toRow(change, keyNames));
     cli.print(
       { changes: changes.map(changeDocument) },
@@ -42,7 +42,7 @@ async function list(cli: Cli, { limit, ...options }: SelectionOptions & { limit:
 
 function toRow(change: RankChange, keyNames: ReadonlyMap<string, string>): string[] {
   return [
-    isoOrNull(change.requestedAt) ?? '',
+    isoTime(change.requestedAt),
     change.id,
     change.dryRun ? `${change.state} (test)` : change.state,
     rankeeTitle(change),

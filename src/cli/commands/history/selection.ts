@@ -1,8 +1,6 @@
 import { type Command, Option } from 'commander';
-import type { RankdError } from '../../../base/errors.ts';
 import type { ChangeState } from '../../../core/model.ts';
-import type { ChangeSelection, KeyStore } from '../../../ports/index.ts';
-import { requireKeySince } from '../../../usecases/keys/keys.ts';
+import type { HistoryQuery } from '../../../usecases/history/history.ts';
 import { asPlaceId, asUserId, moment, wholeNumber } from '../../input/arguments.ts';
 
 /** The options by which commands choose rank changes. */
@@ -37,12 +35,7 @@ export function stateOption(): Option {
   return new Option('--state <state...>', 'only those in one of these states').choices(states);
 }
 
-/** Throws `not_found` for a key that there is not; `doubt` gets to know where a name can mean more than one. */
-export async function selectionOf(
-  store: Pick<KeyStore, 'findKey' | 'listKeys'>,
-  { key: idOrName, place, ranker, user, by, since, until, state }: SelectionOptions,
-  doubt: (ambiguity: RankdError) => void,
-): Promise<ChangeSelection> {
-  const key = idOrName === undefined ? undefined : await requireKeySince(store, { idOrName, since }, doubt);
-  return { keyId: key?.id, placeId: place, rankerId: ranker, rankeeId: user, by, since, until, states: state };
+/** What the options select. */
+export function queryOf({ key, place, ranker, user, by, since, until, state }: SelectionOptions): HistoryQuery {
+  return { key, placeId: place, rankerId: ranker, rankeeId: user, by, since, until, states: state };
 }

@@ -1,9 +1,9 @@
 import type { Command } from 'commander';
-import { RankdError } from '../../../base/errors.ts';
+import { detailedChangeDocument } from '../../../usecases/documents/change.ts';
+import { showChange } from '../../../usecases/history/history.ts';
 import type { Cli } from '../../cli.ts';
-import { detailedChangeDocument } from '../../output/change-document.ts';
-import { facts } from '../../output/facts.ts';
 import { examples } from '../../output/help.ts';
+import { facts } from '../../output/table.ts';
 
 export function showCommand(history: Command, cli: Cli): void {
   history
@@ -15,10 +15,6 @@ export function showCommand(history: Command, cli: Cli): void {
 }
 
 async function show(cli: Cli, id: string): Promise<void> {
-  const change = await cli.withStore((store) => store.findChange(id));
-  if (change === undefined) {
-    throw new RankdError('not_found', `There is no rank change with the id "${id}".`, { hint: 'rankd history list' });
-  }
-  const document = detailedChangeDocument(change);
+  const document = detailedChangeDocument(await cli.withStore((ports) => showChange(ports, id)));
   cli.print({ change: document }, facts(document));
 }

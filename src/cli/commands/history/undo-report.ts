@@ -1,12 +1,12 @@
 import type { ChangeSelection } from '../../../ports/index.ts';
+import { undoDocument, undoMessage } from '../../../usecases/documents/undo.ts';
 import type { UndoPlan, UndoRun } from '../../../usecases/undo/undo-changes.ts';
 import type { MemberUndo, Rankee } from '../../../usecases/undo/undo-member.ts';
 import type { Cli } from '../../cli.ts';
 import { ExitCode } from '../../exit-code.ts';
-import { rankeeTitle } from '../../output/change-document.ts';
-import { counted } from '../../output/counted.ts';
 import { exitCodes, formatError } from '../../output/errors.ts';
 import { table } from '../../output/table.ts';
+import { counted, rankeeTitle } from '../../output/wording.ts';
 
 interface Undone {
   plan: UndoPlan;
@@ -33,10 +33,10 @@ export function printUndo(cli: Cli, undone: Undone): void {
   const { plan, dryRun, run } = undone;
   const results = [...run.results, ...plan.settled];
   const isTold = ({ state }: Result) => state !== 'already' && (dryRun || state !== 'put_back');
-  const rows = results.filter(isTold).map((result) => [rankeeTitle(result), words[result.state], detailOf(result)]);
+  const rows = results.filter(isTold).map((result) => [rankeeTitle(result), words[result.state], undoMessage(result)]);
   const summary = summaryOf(undone, results);
   cli.print(
-    { undo: undoDocument(undone, results) },
+    { undo: undoDocument(undone) },
     [table(['member', 'outcome', 'detail'], rows), summary].filter(Boolean).join('\n'),
   );
   if (run.error !== undefined && !cli.options.json)
@@ -55,51 +55,6 @@ function summaryOf({ plan, run }: Undone, results: Result[]): string {
   const all = [...counts, [run.left.length, 'not come to']];
   const told = all.flatMap(([count, what]) => (count === 0 ? [] : [`${count} ${what}`]));
   return `${plan.undoId}: of ${counted(results.length + run.left.length, 'member')}, ${told.join('; ')}.`;
-}
-
-function detailOf(result: Result): string {
-  switch (result.state) {
-    case 'put_back':
-    case 'would_put_back':
-      return result.change.message;
-    case 'changed_since':
-      return result.byChange === undefined ? 'not through rankd: Roblox shows other roles' : `by ${result.byChange}`;
-    case 'refused':
-    case 'unknown':
-      return result.error.message;
-    case 'already':
-    case 'left_group':
-      return '';
-  }
-}
-
-function undoDocument({ plan, dryRun, run }: Undone, results: Result[]): Record<string, unknown> {
-  return {
-    id: plan.undoId,
-    dryRun,
-    changes: plan.changes,
-    members: results.map(memberDocument),
-    left: run.left.map(({ rankeeId }) => rankeeId),
-    stoppedBy: run.error === undefined ? null : { code: run.error.code, message: run.error.message },
-  };
-}
-
-/** Always the same fields; roles are ids. */
-function memberDocument(result: Result): Record<string, unknown> {
-  const change = 'change' in result ? result.change : undefined;
-  const error = 'error' in result ? result.error : undefined;
-  return {
-    rankeeId: result.rankeeId,
-    rankeeName: result.rankeeName,
-    state: result.state,
-    changeId: result.state === 'put_back' ? result.change.id : 'changeId' in result ? (result.changeId ?? null) : null,
-    undoOf: change?.undoOf ?? null,
-    rolesBefore: change?.rolesBefore ?? null,
-    rolesAfter: change?.rolesAfter ?? null,
-    byChange: 'byChange' in result ? (result.byChange ?? null) : null,
-    code: error?.code ?? null,
-    message: detailOf(result),
-  };
 }
 
 /** The same selection with its times as moments: a duration would mean another time by then. */

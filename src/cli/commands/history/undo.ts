@@ -3,13 +3,14 @@ import type { RankingApp } from '../../../app.ts';
 import { RankdError } from '../../../base/errors.ts';
 import { keyState } from '../../../core/access.ts';
 import type { ChangeSelection } from '../../../ports/index.ts';
+import { selectChanges } from '../../../usecases/history/history.ts';
 import { planUndo, runUndo, type UndoPlan, type UndoRun } from '../../../usecases/undo/undo-changes.ts';
 import type { Cli } from '../../cli.ts';
 import { confirm } from '../../input/confirm.ts';
-import { counted } from '../../output/counted.ts';
 import { examples } from '../../output/help.ts';
 import { Progress } from '../../output/progress.ts';
-import { type SelectionOptions, selectionOf, withSelection } from './selection.ts';
+import { counted } from '../../output/wording.ts';
+import { queryOf, type SelectionOptions, withSelection } from './selection.ts';
 import { printUndo } from './undo-report.ts';
 
 interface UndoOptions extends Omit<SelectionOptions, 'state'> {
@@ -47,7 +48,7 @@ export function undoCommand(history: Command, cli: Cli): void {
 async function undo(cli: Cli, { undo: undoId, dryRun = false, ...options }: UndoOptions): Promise<void> {
   refuseVague(options, undoId);
   const work = async (app: RankingApp) => {
-    const selection = { ...(await selectionOf(app.store, options, refuse)), undoId };
+    const selection = { ...(await selectChanges(app, queryOf(options), refuse)), undoId };
     const plan = await planUndo(app, selection);
     if (undoId !== undefined && plan.changes === 0) throw nothingOf(undoId);
     await warnOfKey(cli, app, selection);

@@ -1,13 +1,13 @@
 import { type Command, Option } from 'commander';
 import { systemClock } from '../../../base/clock.ts';
 import { type Key, type Scope, scopes } from '../../../core/model.ts';
-import { differences } from '../../../usecases/keys/key-differences.ts';
-import { createKey, type KeyOrder } from '../../../usecases/keys/keys.ts';
+import { keyDocument } from '../../../usecases/documents/key.ts';
+import { existingKey } from '../../../usecases/keys/existing-key.ts';
+import { createKey, type KeyRequest } from '../../../usecases/keys/keys.ts';
 import type { Cli } from '../../cli.ts';
 import { keyName, lifetime } from '../../input/arguments.ts';
 import { examples } from '../../output/help.ts';
-import { handOut, outOption, printMinted } from './hand-out.ts';
-import { keyDocument } from './key-document.ts';
+import { keepIn, outOption, printMinted } from './hand-out.ts';
 import { addRuleOptions, type RuleOptions, rulesIn } from './rule-options.ts';
 
 interface CreateOptions extends RuleOptions {
@@ -46,25 +46,24 @@ async function create(
   name: string,
   { test, expires, scope, ifNotExists, out, ...rules }: CreateOptions,
 ): Promise<void> {
-  await cli.withStore(async (store) => {
-    const order: KeyOrder = {
+  await cli.withStore(async (ports) => {
+    const request: KeyRequest = {
       name,
       mode: test ? 'test' : 'live',
       scopes: [...new Set(scope)],
       rules: rulesIn(rules),
-      ...(expires !== undefined && { expiresAt: systemClock.now() + expires }),
+      ...(expires !== undefined && { expiresAt: ports.clock.now() + expires }),
     };
-    const existing = ifNotExists ? await store.findKey(name) : undefined;
-    if (existing !== undefined && existing.revokedAt === undefined) return printExisting(cli, existing, order);
-    const minted = await handOut(cli, { out, mode: order.mode }, (fresh) => createKey(store, order, cli.by, fresh));
+    const existing = ifNotExists ? await existingKey(ports, request) : undefined;
+    if (existing !== undefined) return printExisting(cli, existing);
+    const minted = await createKey(ports, { ...request, by: cli.by }, keepIn(cli, out));
     await printMinted(cli, minted, out, { created: true });
     cli.say(`try: rankd whitelist add PLACE --key ${name}`);
   });
 }
 
-function printExisting(cli: Cli, key: Key, order: KeyOrder): void {
-  const differs = differences(key, order);
-  cli.print({ created: false, key: keyDocument(key), differs }, key.id);
+function printExisting(cli: Cli, { key, differs }: { key: Key; differs: string[] }): void {
+  cli.print({ created: false, key: keyDocument(key, systemClock.now()), differs }, key.id);
   cli.say(`Key "${key.name}" exists already; its secret can't be shown again.`);
   if (differs.length > 0) cli.say(`warning: it is not what is asked for: ${differs.join('; ')}`);
 }

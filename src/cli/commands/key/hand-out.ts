@@ -1,13 +1,13 @@
 import { rmSync } from 'node:fs';
 import { resolve } from 'node:path';
+import { systemClock } from '../../../base/clock.ts';
 import { RankdError } from '../../../base/errors.ts';
 import { makeFile } from '../../../base/files/new-file.ts';
-import { type FreshSecret, mintKey } from '../../../core/api-key.ts';
-import type { Key, KeyMode } from '../../../core/model.ts';
-import type { MintedKey } from '../../../usecases/keys/keys.ts';
+import type { Key } from '../../../core/model.ts';
+import { keyDocument } from '../../../usecases/documents/key.ts';
+import type { KeepSecret, MintedKey } from '../../../usecases/keys/keys.ts';
 import type { Cli } from '../../cli.ts';
 import { newFileName } from '../../input/arguments.ts';
-import { keyDocument } from './key-document.ts';
 
 export const outOption = [
   '--out <file>',
@@ -15,29 +15,23 @@ export const outOption = [
   newFileName,
 ] as const;
 
-/** Writes the secret before the key is made or rotated: one that can't be handed out must not come into force. */
-export async function handOut(
-  cli: Cli,
-  { out, mode }: { out: string | undefined; mode: KeyMode },
-  putInForce: (fresh: FreshSecret) => Promise<MintedKey>,
-): Promise<MintedKey> {
-  const fresh = mintKey(mode);
-  if (out === undefined) return putInForce(fresh);
-  const path = makeSecretFile(cli, out, fresh);
-  return putInForce(fresh).catch((error) => {
-    rmSync(path);
-    throw error;
-  });
+/** Keeps a new secret in the file that `--out` names; without one, it is printed later. */
+export function keepIn(cli: Cli, out: string | undefined): KeepSecret {
+  return (secret) => {
+    if (out === undefined) return () => undefined;
+    const path = makeSecretFile(cli, out, secret);
+    return () => rmSync(path);
+  };
 }
 
 /** Only its owner can read it. Returns its path. */
-export function makeSecretFile(cli: Cli, out: string, { secret }: FreshSecret): string {
+export function makeSecretFile(cli: Cli, out: string, secret: string): string {
   const path = resolve(cli.io.cwd, out);
   makeFile({ path, text: `${secret}\n`, mode: 0o600 });
   return path;
 }
 
-/** A secret is shown once: who does not get to see it must hear so. */
+/** A secret is shown once: its owner must hear so. */
 export async function printMinted(
   cli: Cli,
   { key, secret }: MintedKey,
@@ -45,15 +39,15 @@ export async function printMinted(
   extra: Record<string, unknown>,
 ): Promise<void> {
   if (out === undefined) {
-    await printSecret(cli, key, { ...extra, key: keyDocument(key), secret }, secret);
+    await printSecret(cli, key, { ...extra, key: keyDocument(key, systemClock.now()), secret }, secret);
     cli.say(`Key "${key.name}" (${key.id}). Keep the secret now: it is not shown again.`);
   } else {
-    cli.print({ ...extra, key: keyDocument(key), out }, out);
+    cli.print({ ...extra, key: keyDocument(key, systemClock.now()), out }, out);
     cli.say(`Key "${key.name}" (${key.id}); its secret is in ${out}.`);
   }
 }
 
-/** Prints a document with a new secret in it. Throws what to do with the key where that could not be written. */
+/** Prints a document with a new secret in it. If that can't be written, the error says what to do with the key. */
 export async function printSecret(
   cli: Cli,
   { name }: Key,

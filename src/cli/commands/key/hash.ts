@@ -47,6 +47,6 @@ async function read(cli: Cli): Promise<{ secret: string; mode: KeyMode }> {
 
 function make(cli: Cli, file: string, mode: KeyMode): { secret: string; mode: KeyMode } {
   const fresh = mintKey(mode);
-  makeSecretFile(cli, file, fresh);
+  makeSecretFile(cli, file, fresh.secret);
   return { secret: fresh.secret, mode };
 }

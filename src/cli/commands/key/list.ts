@@ -1,12 +1,13 @@
 import type { Command } from 'commander';
+import { systemClock } from '../../../base/clock.ts';
+import { isoOrNull } from '../../../base/iso-time.ts';
 import type { Key } from '../../../core/model.ts';
-import { requireKey } from '../../../usecases/keys/keys.ts';
+import { keyDocument, shownState } from '../../../usecases/documents/key.ts';
+import { listKeys } from '../../../usecases/keys/keys.ts';
 import type { Cli } from '../../cli.ts';
 import { wholeNumber } from '../../input/arguments.ts';
 import { examples } from '../../output/help.ts';
 import { table } from '../../output/table.ts';
-import { isoOrNull } from '../../output/time.ts';
-import { keyDocument, stateOf } from './key-document.ts';
 import { describeRules } from './rule-options.ts';
 
 export function listCommand(key: Command, cli: Cli): void {
@@ -36,24 +37,21 @@ const headings = [
   'declared in',
 ];
 
-async function list(cli: Cli, { limit, after }: { limit: number; after?: string }): Promise<void> {
-  await cli.withStore(async (store) => {
-    const from = after === undefined ? {} : { after: (await requireKey(store, after)).id };
-    const keys = await store.listKeys({ ...from, limit: limit + 1 });
-    const shown = keys.slice(0, limit);
-    const next = keys.length > limit ? (shown.at(-1)?.id ?? null) : null;
-    cli.print({ keys: shown.map(keyDocument), next }, table(headings, shown.flatMap(rowsOf)));
-    if (next !== null) cli.say(`There are more: rankd key list --after ${next}`);
-    if (keys.length === 0) cli.say(after === undefined ? noKeys : 'There is no newer key.');
-  });
+async function list(cli: Cli, options: { limit: number; after?: string }): Promise<void> {
+  const { keys, next = null } = await cli.withStore((ports) => listKeys(ports, options));
+  const now = systemClock.now();
+  const rows = keys.flatMap((key) => rowsOf(key, now));
+  cli.print({ keys: keys.map((key) => keyDocument(key, now)), next }, table(headings, rows));
+  if (next !== null) cli.say(`There are more: rankd key list --after ${next}`);
+  if (keys.length === 0) cli.say(options.after === undefined ? noKeys : 'There is no newer key.');
 }
 
 const noKeys = 'There is no key yet.\ntry: rankd key create NAME';
 
-/** A row for each secret that is accepted; what is the key's own stands in the first. */
-function rowsOf(key: Key): string[][] {
+/** A row for each secret that is accepted; the first row also has what belongs to the key itself. */
+function rowsOf(key: Key, now: number): string[][] {
   const { name, id, mode, scopes, secrets, declaredIn = '-' } = key;
-  const own = [name, id, stateOf(key), mode, scopes.join(','), describeRules(key)];
+  const own = [name, id, shownState(key, now), mode, scopes.join(','), describeRules(key)];
   if (secrets.length === 0) return [[...own, '', '', '', '', declaredIn]];
   return secrets.map(({ masked, expiresAt, lastUsedAt, lastPlaceId = '-' }, index) => [
     ...(index === 0 ? own : [name, id, ...own.slice(2).map(() => '')]),

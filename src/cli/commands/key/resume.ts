@@ -1,9 +1,10 @@
 import type { Command } from 'commander';
-import { requireKey } from '../../../usecases/keys/keys.ts';
+import { systemClock } from '../../../base/clock.ts';
+import { keyDocument, shownState } from '../../../usecases/documents/key.ts';
+import { resumeKey } from '../../../usecases/keys/keys.ts';
 import type { Cli } from '../../cli.ts';
+import { keyArgument } from '../../input/arguments.ts';
 import { examples } from '../../output/help.ts';
-import { keyArgument } from './key-argument.ts';
-import { keyDocument, stateOf } from './key-document.ts';
 
 export function resumeCommand(key: Command, cli: Cli): void {
   key
@@ -15,10 +16,8 @@ export function resumeCommand(key: Command, cli: Cli): void {
 }
 
 async function resume(cli: Cli, idOrName: string): Promise<void> {
-  await cli.withStore(async (store) => {
-    const key = await requireKey(store, idOrName);
-    if (key.pausedAt === undefined) return cli.print({ key: keyDocument(key) }, `Key "${key.name}" was not paused.`);
-    const resumed = await store.pauseKey({ keyId: key.id, paused: false, reason: 'by the operator' }, cli.by);
-    cli.print({ key: keyDocument(resumed) }, `Key "${key.name}" is ${stateOf(resumed)} again.`);
-  });
+  const { key, wasPaused } = await cli.withStore((ports) => resumeKey(ports, { key: idOrName, by: cli.by }));
+  const now = systemClock.now();
+  const outcome = wasPaused ? `is ${shownState(key, now)} again` : 'was not paused';
+  cli.print({ key: keyDocument(key, now) }, `Key "${key.name}" ${outcome}.`);
 }

@@ -1,11 +1,12 @@
 import type { Command } from 'commander';
-import { refuseDeclared } from '../../../core/declared.ts';
-import { requireKey } from '../../../usecases/keys/keys.ts';
+import { systemClock } from '../../../base/clock.ts';
+import type { Key } from '../../../core/model.ts';
+import { keyDocument } from '../../../usecases/documents/key.ts';
+import { revokeKey } from '../../../usecases/keys/keys.ts';
 import type { Cli } from '../../cli.ts';
+import { keyArgument } from '../../input/arguments.ts';
 import { confirm } from '../../input/confirm.ts';
 import { examples } from '../../output/help.ts';
-import { keyArgument } from './key-argument.ts';
-import { keyDocument } from './key-document.ts';
 
 export function revokeCommand(key: Command, cli: Cli): void {
   key
@@ -17,11 +18,7 @@ export function revokeCommand(key: Command, cli: Cli): void {
 }
 
 async function revoke(cli: Cli, idOrName: string): Promise<void> {
-  await cli.withStore(async (store) => {
-    const key = await requireKey(store, idOrName);
-    refuseDeclared(`Key "${key.name}"`, key); // before anyone is asked
-    await confirm(cli, `Revoke key "${key.name}" for good?`);
-    const revoked = await store.revokeKey(key.id, cli.by);
-    cli.print({ key: keyDocument(revoked) }, `Key "${key.name}" is revoked.`);
-  });
+  const agreed = ({ name }: Key) => confirm(cli, `Revoke key "${name}" for good?`);
+  const key = await cli.withStore((ports) => revokeKey(ports, { key: idOrName, by: cli.by }, agreed));
+  cli.print({ key: keyDocument(key, systemClock.now()) }, `Key "${key.name}" is revoked.`);
 }

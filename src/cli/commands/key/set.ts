@@ -1,10 +1,11 @@
 import type { Command } from 'commander';
+import { systemClock } from '../../../base/clock.ts';
 import { RankdError } from '../../../base/errors.ts';
-import { requireKey, setKeyRules } from '../../../usecases/keys/keys.ts';
+import { keyDocument } from '../../../usecases/documents/key.ts';
+import { setKeyRules } from '../../../usecases/keys/keys.ts';
 import type { Cli } from '../../cli.ts';
+import { keyArgument } from '../../input/arguments.ts';
 import { examples } from '../../output/help.ts';
-import { keyArgument } from './key-argument.ts';
-import { keyDocument } from './key-document.ts';
 import { addRuleOptions, describeRules, type RuleOptions, rulesIn } from './rule-options.ts';
 
 export function setCommand(key: Command, cli: Cli): void {
@@ -25,9 +26,6 @@ async function set(cli: Cli, idOrName: string, options: RuleOptions): Promise<vo
   if (Object.keys(rules).length === 0) {
     throw new RankdError('usage', 'Say what to set.', { hint: 'rankd key set --help' });
   }
-  await cli.withStore(async (store) => {
-    const key = await requireKey(store, idOrName);
-    const changed = await setKeyRules(store, { key, rules }, cli.by);
-    cli.print({ key: keyDocument(changed) }, `Key "${changed.name}": ${describeRules(changed)}`);
-  });
+  const key = await cli.withStore((ports) => setKeyRules(ports, { key: idOrName, rules, by: cli.by }));
+  cli.print({ key: keyDocument(key, systemClock.now()) }, `Key "${key.name}": ${describeRules(key)}`);
 }

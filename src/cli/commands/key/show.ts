@@ -1,12 +1,13 @@
 import type { Command } from 'commander';
+import { systemClock } from '../../../base/clock.ts';
+import { isoTime } from '../../../base/iso-time.ts';
 import type { KeySecret, WhitelistEntry } from '../../../core/model.ts';
-import { requireKey } from '../../../usecases/keys/keys.ts';
+import { keyWithPlacesDocument } from '../../../usecases/documents/key.ts';
+import { showKey } from '../../../usecases/keys/keys.ts';
 import type { Cli } from '../../cli.ts';
+import { keyArgument } from '../../input/arguments.ts';
 import { examples } from '../../output/help.ts';
 import { table } from '../../output/table.ts';
-import { isoOrNull } from '../../output/time.ts';
-import { keyArgument } from './key-argument.ts';
-import { keyDocument } from './key-document.ts';
 
 export function showCommand(key: Command, cli: Cli): void {
   key
@@ -18,29 +19,22 @@ export function showCommand(key: Command, cli: Cli): void {
 }
 
 async function show(cli: Cli, idOrName: string): Promise<void> {
-  await cli.withStore(async (store) => {
-    const key = await requireKey(store, idOrName);
-    const entries = await store.listEntries({ keyId: key.id });
-    const document = keyDocument(key);
-    const facts = Object.entries(document).filter(([name, value]) => name !== 'secrets' && value !== null);
-    const secrets = key.secrets.map((secret) => ['secret', describeSecret(secret)]);
-    const places = entries.map((entry) => ['place', describePlace(entry)]);
-    const rows = [...facts.map(([name, value]) => [name, String(value)]), ...secrets, ...places];
-    const whitelist = entries.map(({ placeId, active, note, declaredIn = null }) => ({
-      placeId,
-      active,
-      note,
-      declaredIn,
-    }));
-    cli.print({ key: { ...document, whitelist } }, table(['field', 'value'], rows));
-  });
+  const found = await cli.withStore((ports) => showKey(ports, idOrName));
+  const document = keyWithPlacesDocument(found, systemClock.now());
+  const { secrets: _secrets, whitelist: _places, ...own } = document;
+  const known = Object.entries(own).filter(([, value]) => value !== null);
+  const rows = [
+    ...known.map(([name, value]) => [name, String(value)]),
+    ...found.key.secrets.map((secret) => ['secret', describeSecret(secret)]),
+    ...found.entries.map((entry) => ['place', describePlace(entry)]),
+  ];
+  cli.print({ key: document }, table(['field', 'value'], rows));
 }
 
 /** e.g. `rk_live_3kf…Zp9, replaced, accepted until 2026-01-02T00:00:00.000Z, last used 2026-01-01T00:00:00.000Z from place 1` */
 function describeSecret({ masked, expiresAt, lastUsedAt, lastPlaceId }: KeySecret): string {
-  const end = expiresAt === undefined ? [] : [`replaced, accepted until ${isoOrNull(expiresAt)}`];
-  const use =
-    lastUsedAt === undefined ? 'not used yet' : `last used ${isoOrNull(lastUsedAt)} from place ${lastPlaceId}`;
+  const end = expiresAt === undefined ? [] : [`replaced, accepted until ${isoTime(expiresAt)}`];
+  const use = lastUsedAt === undefined ? 'not used yet' : `last used ${isoTime(lastUsedAt)} from place ${lastPlaceId}`;
   return [masked, ...end, use].join(', ');
 }
 

@@ -1,15 +1,11 @@
 import type { Command } from 'commander';
 import { systemClock } from '../../../base/clock.ts';
-import { describeRefusal } from '../../../base/refusal-details.ts';
-import { accessChecks, wrongMode } from '../../../core/access.ts';
-import { hashKey, keyMode } from '../../../core/api-key.ts';
-import type { KeyMode } from '../../../core/model.ts';
-import type { KeyRecord } from '../../../ports/index.ts';
+import { keyDocument } from '../../../usecases/documents/key.ts';
+import { verifyKey } from '../../../usecases/keys/verify-key.ts';
 import type { Cli } from '../../cli.ts';
 import { ExitCode } from '../../exit-code.ts';
 import { asPlaceId } from '../../input/arguments.ts';
 import { examples } from '../../output/help.ts';
-import { keyDocument } from './key-document.ts';
 import { dashArgument, readKey, readsInput } from './secret-input.ts';
 
 export function verifyCommand(key: Command, cli: Cli): void {
@@ -29,31 +25,13 @@ export function verifyCommand(key: Command, cli: Cli): void {
 
 async function verify(cli: Cli, { place }: { place?: number }): Promise<void> {
   const secret = await readKey(cli);
-  const mode = keyMode(secret);
-  await cli.withStore(async (store) => {
-    const presented = mode && store.lookUpKey({ hash: hashKey(secret), placeId: place ?? 0 });
-    const unknown = describeRefusal({ reason: mode === undefined ? 'malformed' : 'unknown' });
-    const reason = presented ? whyRefused(presented, { mode, place }) : unknown;
-    const document = {
-      accepted: reason === undefined,
-      reason: reason ?? null,
-      key: presented ? keyDocument(presented.key) : null,
-    };
-    cli.print(document, reason === undefined ? `yes: key "${presented?.key.name}"` : `no: ${reason}`);
-    if (reason !== undefined) throw new ExitCode(5);
-  });
-}
-
-/** What is wrong with a key first, in the operator's words; `undefined` where nothing is. */
-function whyRefused(
-  presented: KeyRecord,
-  { mode, place }: { mode: KeyMode | undefined; place: number | undefined },
-): string | undefined {
-  const question = { scope: 'rank', placeId: place ?? 0, now: systemClock.now() } as const;
-  const checks = accessChecks
-    .filter(({ name }) => name !== 'scope' && (name !== 'whitelist' || place !== undefined))
-    .map((check) => check.refusal(presented, question));
-  const refusals = [presented.key.mode === mode ? undefined : wrongMode(presented.key), ...checks];
-  const refusal = refusals.find((found) => found !== undefined);
-  return refusal?.code === 'invalid_key' && refusal.details ? describeRefusal(refusal.details) : refusal?.message;
+  const { key, reason } = await cli.withStore((ports) => verifyKey(ports, { secret, placeId: place }));
+  const isAccepted = reason === undefined;
+  const document = {
+    accepted: isAccepted,
+    reason: reason ?? null,
+    key: key === undefined ? null : keyDocument(key, systemClock.now()),
+  };
+  cli.print(document, isAccepted ? `yes: key "${key?.name}"` : `no: ${reason}`);
+  if (!isAccepted) throw new ExitCode(5);
 }

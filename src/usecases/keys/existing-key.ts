@@ -1,10 +1,20 @@
 import type { Key, KeyMode, KeyRules, Scope } from '../../core/model.ts';
-import { changed, type KeyOrder } from './keys.ts';
+import type { Ports } from '../../ports/index.ts';
+import { type KeyRequest, withRules } from './keys.ts';
 
-/** In which ways a key is not what is ordered: a sentence for each. Nothing is said of when it expires, only whether. */
-export function differences(key: Key, { mode, scopes, rules = {}, expiresAt }: KeyOrder): string[] {
+/** The key of this name that is not revoked, with a sentence for each way in which it is not what is asked for. */
+export async function existingKey(
+  { store }: Pick<Ports, 'store'>,
+  request: KeyRequest,
+): Promise<{ key: Key; differs: string[] } | undefined> {
+  const key = await store.findKey(request.name);
+  return key === undefined || key.revokedAt !== undefined ? undefined : { key, differs: differences(key, request) };
+}
+
+/** Nothing is said of when the key expires, only whether it does. */
+function differences(key: Key, { mode, scopes, rules = {}, expiresAt }: KeyRequest): string[] {
   const is: Definition = { ...key, expires: key.expiresAt !== undefined };
-  const asked: Definition = { ...changed({}, rules), mode, scopes, expires: expiresAt !== undefined };
+  const asked: Definition = { ...withRules({}, rules), mode, scopes, expires: expiresAt !== undefined };
   return (Object.keys(words) as Array<keyof Definition>)
     .map((field) => ({ field, is: shown(is[field]), asked: shown(asked[field]) }))
     .filter(({ is, asked }) => is !== asked)

@@ -1,11 +1,11 @@
-import type { ServedApp } from '../app.ts';
-import { version } from '../base/version.ts';
-import type { Config } from '../config/config.ts';
-import { groupTitle } from '../config/group-title.ts';
-import type { LiveConfig } from '../daemon/live-config.ts';
-import type { RecentProblems } from '../daemon/recent-problems.ts';
+import { isoOrNull, isoTime } from '../../base/iso-time.ts';
+import { version } from '../../base/version.ts';
+import type { Config } from '../../config/config.ts';
+import { groupTitle } from '../../config/group-title.ts';
+import type { DaemonContext } from '../daemon-context.ts';
+import type { ChangeCounts } from '../history/history.ts';
 
-/** What a running daemon says of itself, as JSON on its control socket; times are ISO 8601. */
+/** What a running daemon says of itself; times are ISO 8601. */
 export interface DaemonStatus {
   pid: number;
   version: string;
@@ -16,44 +16,44 @@ export interface DaemonStatus {
   metricsUrl: string | null;
   platform: Config['platform']['kind'];
   groupId: number | null;
-  /** The group that ranks are changed in, in words: what two processes must agree on. */
+  /** The group that it changes ranks in, in words: two processes must agree on it. */
   changesRanksIn: string;
   isStopping: boolean;
-  /** The configuration file that `rankd reload` would read; null where there is none. */
+  /** The configuration file that `rankd reload` would read; null if there is none. */
   configFile: string | null;
-  /** Settings that `rankd reload` found changed and that only a restart takes up. */
+  /** Settings that `rankd reload` found changed, but that need a restart. */
   needRestart: string[];
   credential: CredentialStatus;
   /** Requests that are not answered yet. */
   requestsInFlight: number;
   /** Calls that wait for their turn in the platform's budget. */
   callsWaiting: number;
-  /** Calls that could start now, by kind; empty where the platform sets no pace. */
+  /** Calls that could start now, by kind; empty if the platform sets no pace. */
   budget: Array<{ operation: string; limit: number; left: number; waiting: number }>;
-  /** What the log last warned of, newest first. */
+  /** The last warnings and errors of the log, newest first. */
   problems: Array<{ at: string; message: string }>;
 }
 
 export interface CredentialStatus {
   /** False while the platform is not called because it does not accept the credential. */
   isAccepted: boolean;
-  /** Why not. */
+  /** Why the credential is not accepted. */
   problem: string | null;
-  /** What the platform said of it when it was last asked; null before that, and where it does not say. */
+  /** What the platform said of the credential when it was last asked; null before that, and if it does not say. */
   actingUserId: number | null;
   expiresAt: string | null;
 }
 
 export interface StatusSources {
-  app: ServedApp;
-  /** The one in force. */
-  live: Pick<LiveConfig, 'config' | 'file' | 'needRestart'>;
+  app: DaemonContext;
+  /** The configuration in force. */
+  live: { config: Config; file: string | undefined; needRestart: string[] };
   url: string;
   metricsUrl: string | undefined;
   process: { pid: number; nodeVersion: string };
   /** On `Clock.now()` and `Clock.monotonic()`. */
   started: { at: number; monotonic: number };
-  problems: RecentProblems;
+  problems: DaemonStatus['problems'];
 }
 
 export function daemonStatus(sources: StatusSources): DaemonStatus {
@@ -65,7 +65,7 @@ export function daemonStatus(sources: StatusSources): DaemonStatus {
     pid: process.pid,
     version,
     node: process.nodeVersion,
-    startedAt: new Date(started.at).toISOString(),
+    startedAt: isoTime(started.at),
     uptimeSeconds: Math.floor((app.clock.monotonic() - started.monotonic) / 1_000),
     url,
     metricsUrl,
@@ -79,17 +79,30 @@ export function daemonStatus(sources: StatusSources): DaemonStatus {
     requestsInFlight: app.inFlight,
     callsWaiting: budget.reduce((sum, { waiting }) => sum + waiting, 0),
     budget,
-    problems: problems.newestFirst(),
+    problems,
   };
 }
 
-function credentialStatus(app: ServedApp): CredentialStatus {
+function credentialStatus(app: DaemonContext): CredentialStatus {
   const dead = app.deadCredential();
   const { userId = null, expiresAt } = app.latestCredential() ?? {};
   return {
     isAccepted: dead === undefined,
     problem: dead?.message ?? null,
     actingUserId: userId,
-    expiresAt: expiresAt === undefined ? null : new Date(expiresAt).toISOString(),
+    expiresAt: isoOrNull(expiresAt),
   };
+}
+
+/** A daemon as it was found from outside, and what the database tells; `undefined` if there is none yet. */
+export type FoundDaemon = { counts: ChangeCounts | undefined } & (
+  | { state: 'running' | 'stopping'; daemon: DaemonStatus }
+  | { state: 'not running' | 'not answering' }
+);
+
+/** The fields of the daemon are there only if it answers. */
+export function statusDocument(found: FoundDaemon) {
+  const { isStopping: _, ...daemon } = 'daemon' in found ? found.daemon : { isStopping: false };
+  const { openChanges = null, today = null } = found.counts ?? {};
+  return { state: found.state.replace(' ', '_'), ...daemon, openChanges, changesToday: today };
 }

@@ -1,7 +1,7 @@
+import { isoOrNull, isoTime } from '../../base/iso-time.ts';
 import type { RankChange } from '../../core/model.ts';
-import { isoOrNull } from './time.ts';
 
-/** A rank change as `--json` lists it: always the same fields, absent and unknown ones null, times ISO 8601. */
+/** A rank change in a list: always the same fields, null if absent or unknown. Times are ISO 8601. */
 export function changeDocument(change: RankChange) {
   return {
     id: change.id,
@@ -18,13 +18,13 @@ export function changeDocument(change: RankChange) {
     keyId: change.keyId ?? null,
     placeId: change.placeId ?? null,
     command: change.command ?? null,
-    requestedAt: isoOrNull(change.requestedAt),
+    requestedAt: isoTime(change.requestedAt),
     finishedAt: isoOrNull(change.finishedAt),
     dryRun: change.dryRun,
   };
 }
 
-/** The same with everything else an operator may want to know of one change. */
+/** The same with everything else that an operator may want to know of one change. */
 export function detailedChangeDocument(change: RankChange) {
   return {
     ...changeDocument(change),
@@ -41,12 +41,7 @@ export function detailedChangeDocument(change: RankChange) {
   };
 }
 
-/** The rank or role that was asked for; null of an undo that was refused before it came to one. */
+/** The rank or role that was asked for; null for an undo that was refused before it knew one. */
 export function askedRank({ newRankId, undoId }: RankChange): number | null {
   return undoId !== undefined && newRankId === 0 ? null : newRankId;
-}
-
-/** A member in a table: the id alone where the caller gave no name. */
-export function rankeeTitle({ rankeeName, rankeeId }: Pick<RankChange, 'rankeeName' | 'rankeeId'>): string {
-  return rankeeName === '' ? String(rankeeId) : `${rankeeName} (${rankeeId})`;
 }

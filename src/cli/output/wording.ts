@@ -1,0 +1,17 @@
+import type { RankChange } from '../../core/model.ts';
+
+/** e.g. `1 member`, `2 members`. */
+export function counted(count: number, what: string): string {
+  return `${count} ${what}${count === 1 ? '' : 's'}`;
+}
+
+/** The value of a setting for a person. */
+export function settingText(value: unknown): string {
+  if (value === undefined || value === null) return '-';
+  return typeof value === 'string' ? value : JSON.stringify(value);
+}
+
+/** A member in a table: the id alone if the caller gave no name. */
+export function rankeeTitle({ rankeeName, rankeeId }: Pick<RankChange, 'rankeeName' | 'rankeeId'>): string {
+  return rankeeName === '' ? String(rankeeId) : `${rankeeName} (${rankeeId})`;
+}

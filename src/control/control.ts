@@ -1,0 +1,24 @@
+import { join } from 'node:path';
+import type { ErrorCode } from '../base/errors.ts';
+import type { ChangedSettings } from '../config/changed-settings.ts';
+import type { DaemonStatus } from '../usecases/documents/status.ts';
+
+/** What a daemon does for the commands beside it. Its answers are sent as JSON. */
+export interface Control {
+  status(): DaemonStatus;
+  /** `by`: who the audit names. */
+  reload(by: string): Promise<ReloadOutcome>;
+}
+
+/** What became of reading the configuration anew. */
+export type ReloadOutcome =
+  | ({ state: 'applied'; file: string | null; warnings: string[] } & ChangedSettings)
+  | { state: 'refused'; code: ErrorCode; message: string; withExcerpts: string; hint: string | undefined };
+
+/** Names the operator who asks, percent-encoded. Whoever can open the socket could write the audit, too. */
+export const operatorHeader = 'x-rankd-operator';
+
+/** Where the daemon of a data directory answers the commands beside it. */
+export function socketPath(dataDir: string): string {
+  return join(dataDir, 'daemon.sock');
+}

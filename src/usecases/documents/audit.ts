@@ -1,0 +1,23 @@
+import { isoTime } from '../../base/iso-time.ts';
+import type { AuditEvent } from '../../core/model.ts';
+import type { AuditVerdict } from '../history/verify-audit.ts';
+
+/** An event of the audit; times are ISO 8601. */
+export function eventDocument({ id, at, by, action, subject, detail }: AuditEvent) {
+  return { id, at: isoTime(at), by, action, subject, detail };
+}
+
+/** What the audit's chain proves. */
+export function verdictDocument(verdict: AuditVerdict) {
+  const { rows, anchor, head, breaks, breakCount, hasNotedHead } = verdict;
+  return {
+    intact: verdict.isIntact,
+    events: rows,
+    head: head.hash,
+    headId: head.id,
+    removedUpTo: anchor.id > 0 ? anchor.id : null,
+    notedHeadFound: hasNotedHead ?? null,
+    breakCount,
+    breaks,
+  };
+}

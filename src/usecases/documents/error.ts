@@ -1,0 +1,34 @@
+import { type ErrorCode, type RankdError, reasons } from '../../base/errors.ts';
+import { ConfigError } from '../../config/problem.ts';
+import { withoutKeys } from '../../core/api-key.ts';
+
+/** What to try if the error itself does not say. */
+const usualHints: Partial<Record<ErrorCode, string>> = {
+  usage: 'rankd --help',
+  cooldown: 'wait, then run the command again',
+  platform_busy: 'wait a moment, then run the command again',
+  platform_unavailable: 'check the network and https://status.roblox.com, then run the command again',
+  outcome_unknown: 'rankd history list --limit 1',
+  unknown_rank: 'rankd group roles',
+  ambiguous_rank: 'rankd group roles',
+  rank_not_allowed: 'rankd group roles',
+  internal: 'run the command again with -v and report what it prints',
+};
+
+export function hintOf({ code, hint }: RankdError): string {
+  return hint ?? usualHints[code] ?? 'rankd --help';
+}
+
+/** An error for the operator. It contains no API key, whatever the message holds. */
+export function errorDocument(error: RankdError) {
+  const { code, retryAfterMs } = error;
+  return {
+    success: false,
+    error: reasons[code],
+    code,
+    message: withoutKeys(error.message),
+    try: hintOf(error),
+    ...(retryAfterMs !== undefined && { retryAfter: Math.ceil(retryAfterMs / 1000) }),
+    ...(error instanceof ConfigError && { problems: error.problems }),
+  };
+}

@@ -1,0 +1,49 @@
+import { isoOrNull, isoTime } from '../../base/iso-time.ts';
+import { keyState } from '../../core/access.ts';
+import type { Key, KeyState, WhitelistEntry } from '../../core/model.ts';
+
+/** A key as it is at `now` (epoch milliseconds); times are ISO 8601. */
+export function keyDocument(key: Key, now: number) {
+  return {
+    id: key.id,
+    name: key.name,
+    mode: key.mode,
+    state: shownState(key, now),
+    scopes: key.scopes,
+    maxRank: key.maxRank ?? null,
+    minRank: key.minRank ?? null,
+    direction: key.direction ?? null,
+    selfRank: key.selfRank ?? null,
+    system: key.isSystem ?? false,
+    ratePerMinute: key.ratePerMinute ?? null,
+    createdAt: isoTime(key.createdAt),
+    expiresAt: isoOrNull(key.expiresAt),
+    revokedAt: isoOrNull(key.revokedAt),
+    pausedAt: isoOrNull(key.pausedAt),
+    declaredIn: key.declaredIn ?? null,
+    secrets: key.secrets.map(({ masked, createdAt, expiresAt, lastUsedAt, lastPlaceId }) => ({
+      masked,
+      createdAt: isoTime(createdAt),
+      expiresAt: isoOrNull(expiresAt),
+      lastUsedAt: isoOrNull(lastUsedAt),
+      lastPlaceId: lastPlaceId ?? null,
+    })),
+  };
+}
+
+/** The same with the key's whitelist. */
+export function keyWithPlacesDocument({ key, entries }: { key: Key; entries: WhitelistEntry[] }, now: number) {
+  const whitelist = entries.map(({ placeId, active, note, declaredIn = null }) => ({
+    placeId,
+    active,
+    note,
+    declaredIn,
+  }));
+  return { ...keyDocument(key, now), whitelist };
+}
+
+/** The state with the breaker's pause, which only matters to a key that would be accepted otherwise. */
+export function shownState(key: Key, now: number): KeyState | 'paused' {
+  const state = keyState(key, now);
+  return key.pausedAt !== undefined && state !== 'revoked' && state !== 'expired' ? 'paused' : state;
+}

@@ -1,0 +1,50 @@
+import type { UndoPlan, UndoRun } from '../undo/undo-changes.ts';
+import type { MemberUndo, Rankee } from '../undo/undo-member.ts';
+
+/** What an undo did or, for a dry run, would do. */
+export function undoDocument({ plan, run, dryRun }: { plan: UndoPlan; run: UndoRun; dryRun: boolean }) {
+  const { error } = run;
+  return {
+    id: plan.undoId,
+    dryRun,
+    changes: plan.changes,
+    members: [...run.results, ...plan.settled].map(memberDocument),
+    left: run.left.map(({ rankeeId }) => rankeeId),
+    stoppedBy: error === undefined ? null : { code: error.code, message: error.message },
+  };
+}
+
+/** Always the same fields; roles are ids. */
+function memberDocument(result: Rankee & MemberUndo) {
+  const change = 'change' in result ? result.change : undefined;
+  const error = 'error' in result ? result.error : undefined;
+  return {
+    rankeeId: result.rankeeId,
+    rankeeName: result.rankeeName,
+    state: result.state,
+    changeId: result.state === 'put_back' ? result.change.id : 'changeId' in result ? (result.changeId ?? null) : null,
+    undoOf: change?.undoOf ?? null,
+    rolesBefore: change?.rolesBefore ?? null,
+    rolesAfter: change?.rolesAfter ?? null,
+    byChange: 'byChange' in result ? (result.byChange ?? null) : null,
+    code: error?.code ?? null,
+    message: undoMessage(result),
+  };
+}
+
+/** What became of a member, in words. */
+export function undoMessage(result: MemberUndo): string {
+  switch (result.state) {
+    case 'put_back':
+    case 'would_put_back':
+      return result.change.message;
+    case 'changed_since':
+      return result.byChange === undefined ? 'not through rankd: Roblox shows other roles' : `by ${result.byChange}`;
+    case 'refused':
+    case 'unknown':
+      return result.error.message;
+    case 'already':
+    case 'left_group':
+      return '';
+  }
+}

@@ -1,0 +1,73 @@
+import { RankdError } from '../../base/errors.ts';
+import { reaches } from '../../core/acting-account.ts';
+import type { ActingAccount, Group, Role } from '../../core/model.ts';
+import { givableRoles, heldRoles, highestRank } from '../../core/role-scheme.ts';
+import type { Policy } from '../../core/rules/rule.ts';
+import { isNamed } from '../../core/rules/touched-roles.ts';
+import type { CallContext } from '../../ports/index.ts';
+import type { Ranking } from '../change/ranking.ts';
+
+export interface GroupFacts {
+  group: Group;
+  /** `undefined` if the platform does not say who acts; then it is not known which roles can be given either. */
+  acting: ActingAccount | undefined;
+  /** The roles that the account reaches and that the policy allows, ascending by rank. */
+  givable: Role[] | undefined;
+}
+
+/** The group as the platform shows it, the account that rankd acts with and what it can give. */
+export async function showGroup(
+  { platform, group, policy }: Pick<Ranking, 'platform' | 'group' | 'policy'>,
+  call: CallContext,
+): Promise<GroupFacts> {
+  const acting = await group.acting(call);
+  const scheme = await group.scheme(call);
+  const isAllowed = (role: Role) => reaches(acting, role) && isWithin(role, policy);
+  return {
+    group: await platform.group(call),
+    acting,
+    givable: acting === undefined ? undefined : givableRoles(scheme).filter(isAllowed),
+  };
+}
+
+function isWithin(role: Role, { minRank, maxRank, lockedRoles }: Policy): boolean {
+  return role.rank >= minRank && role.rank <= maxRank && !isNamed(role, lockedRoles);
+}
+
+export interface ListedRole {
+  role: Role;
+  /** `undefined` if there is no ladder. */
+  isOnLadder: boolean | undefined;
+}
+
+/** Every role of the group, ascending by rank. */
+export async function listGroupRoles({ group }: Pick<Ranking, 'group'>, call: CallContext): Promise<ListedRole[]> {
+  const scheme = await group.scheme(call);
+  const rungs = scheme.ladder === undefined ? undefined : givableRoles(scheme);
+  return scheme.roles.map((role) => ({ role, isOnLadder: rungs?.includes(role) }));
+}
+
+export interface MemberRoles {
+  userId: number;
+  /** The highest rank that counts. */
+  rank: number;
+  /** Ascending by rank. */
+  held: Role[];
+}
+
+/** A member's roles, read from the platform. Throws `member_not_found`. */
+export async function showMember(
+  { platform, group }: Pick<Ranking, 'platform' | 'group'>,
+  userId: number,
+  call: CallContext,
+): Promise<MemberRoles> {
+  const member = await platform.getMember(userId, call);
+  if (member === undefined) {
+    throw new RankdError('member_not_found', `User ${userId} is not a member of the group.`, {
+      hint: 'check the user id',
+    });
+  }
+  const scheme = await group.schemeFor(member, call);
+  const held = heldRoles(scheme.roles, member);
+  return { userId, rank: highestRank(scheme, held), held };
+}

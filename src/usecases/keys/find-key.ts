@@ -1,0 +1,62 @@
+import { RankdError } from '../../base/errors.ts';
+import { keyState } from '../../core/access.ts';
+import type { Key, KeyState } from '../../core/model.ts';
+import type { Clock, Store } from '../../ports/index.ts';
+
+/** The key with this id or name. Throws `not_found`. */
+export async function requireKey({ store }: { store: Pick<Store, 'findKey'> }, idOrName: string): Promise<Key> {
+  const key = await store.findKey(idOrName);
+  if (key !== undefined) return key;
+  throw new RankdError('not_found', `There is no key with the id or name "${idOrName}".`, { hint: 'rankd key list' });
+}
+
+/** Told when a name can mean another key as well. */
+export type OnAmbiguity = (ambiguity: RankdError) => void;
+
+/**
+ * As `requireKey`, for what was done with the key since a moment (epoch milliseconds): another key may have had the same name
+ * then.
+ */
+export async function requireKeySince(
+  { store }: { store: Pick<Store, 'findKey' | 'listKeys'> },
+  { idOrName, since = 0 }: { idOrName: string; since?: number | undefined },
+  onAmbiguity: OnAmbiguity,
+): Promise<Key> {
+  const key = await requireKey({ store }, idOrName);
+  if (key.id === idOrName) return key;
+  const namesakes = await store.listKeys({ name: idOrName });
+  const earlier = namesakes.findLast(({ id, revokedAt = since }) => id !== key.id && revokedAt >= since);
+  if (earlier !== undefined) onAmbiguity(ambiguous(key, earlier));
+  return key;
+}
+
+function ambiguous({ id, name }: Key, earlier: Key): RankdError {
+  return new RankdError('usage', `The name "${name}" stands for ${id}; before, ${earlier.id} had it.`, {
+    hint: `name the key that is meant by its id, such as --key ${earlier.id}; rankd key list shows all`,
+  });
+}
+
+/** The named key, or the only one that is accepted. Throws `not_found`, and `usage` if more than one key could be meant. */
+export async function chooseKey(
+  { store, clock }: { store: Pick<Store, 'findKey' | 'listKeys'>; clock: Pick<Clock, 'now'> },
+  idOrName: string | undefined,
+): Promise<Key> {
+  if (idOrName !== undefined) return requireKey({ store }, idOrName);
+  const ended: KeyState[] = ['revoked', 'expired'];
+  const keys = await store.listKeys();
+  const [key, other] = keys.filter((one) => !ended.includes(keyState(one, clock.now())));
+  if (key === undefined) {
+    const message = keys.length === 0 ? 'There is no key yet.' : 'Every key is revoked or expired.';
+    throw new RankdError('not_found', message, { hint: 'rankd key create NAME' });
+  }
+  if (other === undefined) return key;
+  throw new RankdError('usage', 'There is more than one key; say which one is meant.', {
+    hint: `add --key ${key.name} or --key ${other.name}; rankd key list shows all`,
+  });
+}
+
+/** True if a key that is not revoked has the name. */
+export async function isNameTaken({ store }: { store: Pick<Store, 'findKey'> }, name: string): Promise<boolean> {
+  const key = await store.findKey(name);
+  return key?.name === name && key.revokedAt === undefined;
+}

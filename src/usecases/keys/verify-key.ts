@@ -1,0 +1,39 @@
+import { describeRefusal } from '../../base/refusal-details.ts';
+import { accessChecks, wrongMode } from '../../core/access.ts';
+import { hashKey, keyMode } from '../../core/api-key.ts';
+import type { Key, KeyMode, KeyRecord } from '../../core/model.ts';
+import type { Ports } from '../../ports/index.ts';
+
+/** Whether a secret would be accepted. */
+export interface KeyVerdict {
+  /** `undefined` if no key ever had the secret. */
+  key: Key | undefined;
+  /** Why it is refused, in the operator's words; `undefined` if it is accepted. */
+  reason: string | undefined;
+}
+
+/** Checks a secret as the API would; the whitelist only if a place is named. */
+export async function verifyKey(
+  { store, clock }: Pick<Ports, 'store' | 'clock'>,
+  { secret, placeId }: { secret: string; placeId: number | undefined },
+): Promise<KeyVerdict> {
+  const mode = keyMode(secret);
+  if (mode === undefined) return { key: undefined, reason: describeRefusal({ reason: 'malformed' }) };
+  const record = await store.lookUpKey({ hash: hashKey(secret), placeId: placeId ?? 0 });
+  if (record === undefined) return { key: undefined, reason: describeRefusal({ reason: 'unknown' }) };
+  return { key: record.key, reason: whyRefused(record, { mode, placeId, now: clock.now() }) };
+}
+
+/** The first thing that is wrong; `undefined` if nothing is. */
+function whyRefused(
+  record: KeyRecord,
+  { mode, placeId, now }: { mode: KeyMode; placeId: number | undefined; now: number },
+): string | undefined {
+  const question = { scope: 'rank', placeId: placeId ?? 0, now } as const;
+  const checks = accessChecks
+    .filter(({ name }) => name !== 'scope' && (name !== 'whitelist' || placeId !== undefined))
+    .map((check) => check.refusal(record, question));
+  const refusals = [record.key.mode === mode ? undefined : wrongMode(record.key), ...checks];
+  const refusal = refusals.find((found) => found !== undefined);
+  return refusal?.code === 'invalid_key' && refusal.details ? describeRefusal(refusal.details) : refusal?.message;
+}

@@ -1,0 +1,84 @@
+import { RankdError } from '../../base/errors.ts';
+import type { Key, WhitelistEntry } from '../../core/model.ts';
+import type { Ports } from '../../ports/index.ts';
+import { chooseKey, requireKey } from '../keys/find-key.ts';
+
+type StoreAndClock = Pick<Ports, 'store' | 'clock'>;
+
+/** Places on the whitelist of a key (id or name); without a key, of the only one that is accepted. */
+export interface PlacesCommand {
+  key: string | undefined;
+  placeIds: number[];
+  by: string;
+}
+
+/** What became of each place, in the order of the ids that were given. */
+export interface ChangedPlaces<Entry extends WhitelistEntry = WhitelistEntry> {
+  key: Key;
+  entries: Entry[];
+}
+
+export type AddedEntry = WhitelistEntry & { outcome: 'added' | 're-enabled' | 'already there' };
+
+/** All or none. Throws `conflict` if the key is revoked, and as `chooseKey`. */
+export async function addPlaces(
+  { store, clock }: StoreAndClock,
+  { key: idOrName, placeIds, note, by }: PlacesCommand & { note?: string | undefined },
+): Promise<ChangedPlaces<AddedEntry>> {
+  const key = await chooseKey({ store, clock }, idOrName);
+  refuseRevoked(key);
+  const before = await store.listEntries({ keyId: key.id });
+  const wasActive = new Set(before.filter(({ active }) => active).map(({ placeId }) => placeId));
+  const entries = await store.addEntries({ keyId: key.id, placeIds, ...(note !== undefined && { note }) }, by);
+  const outcomeOf = ({ placeId, added }: (typeof entries)[number]) =>
+    added ? 'added' : wasActive.has(placeId) ? 'already there' : 're-enabled';
+  return { key, entries: entries.map((entry) => ({ ...entry, outcome: outcomeOf(entry) })) };
+}
+
+/** All or none. Throws `not_found` if a place is not on the whitelist, and as `chooseKey`. */
+export async function setPlacesActive(
+  { store, clock }: StoreAndClock,
+  { key: idOrName, placeIds, active, by }: PlacesCommand & { active: boolean },
+): Promise<ChangedPlaces> {
+  const key = await chooseKey({ store, clock }, idOrName);
+  return { key, entries: await store.setEntriesActive({ keyId: key.id, placeIds, active }, by) };
+}
+
+/** All or none, as `setPlacesActive`. */
+export async function removePlaces(
+  { store, clock }: StoreAndClock,
+  { key: idOrName, placeIds, by }: PlacesCommand,
+): Promise<ChangedPlaces> {
+  const key = await chooseKey({ store, clock }, idOrName);
+  return { key, entries: await store.removeEntries({ keyId: key.id, placeIds }, by) };
+}
+
+/** The places of one key (id or name), or of every key that is not revoked. Throws `not_found` for a key that does not exist. */
+export async function listPlaces(
+  { store }: Pick<Ports, 'store'>,
+  { key: idOrName }: { key: string | undefined },
+): Promise<Array<{ key: Key; entry: WhitelistEntry }>> {
+  const keys =
+    idOrName === undefined
+      ? (await store.listKeys()).filter(({ revokedAt }) => revokedAt === undefined)
+      : [await requireKey({ store }, idOrName)];
+  const lists = keys.map(async (key) => (await store.listEntries({ keyId: key.id })).map((entry) => ({ key, entry })));
+  return (await Promise.all(lists)).flat();
+}
+
+/** Whether the key may be used from a place; `entry` is `undefined` if the place is not on the whitelist. Throws as `chooseKey`. */
+export async function checkPlace(
+  { store, clock }: StoreAndClock,
+  { key: idOrName, placeId }: { key: string | undefined; placeId: number },
+): Promise<{ key: Key; entry: WhitelistEntry | undefined; isAllowed: boolean }> {
+  const key = await chooseKey({ store, clock }, idOrName);
+  const entry = (await store.listEntries({ keyId: key.id })).find((one) => one.placeId === placeId);
+  return { key, entry, isAllowed: entry?.active === true };
+}
+
+function refuseRevoked({ name, revokedAt }: Key): void {
+  if (revokedAt === undefined) return;
+  throw new RankdError('conflict', `Key "${name}" is revoked; a whitelist is of no use to it.`, {
+    hint: 'rankd key create NAME',
+  });
+}

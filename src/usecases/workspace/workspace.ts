@@ -1,0 +1,14 @@
+import type { Plan, Workspace } from '../../core/model.ts';
+import type { Ports } from '../../ports/index.ts';
+
+export function showWorkspace({ store }: Pick<Ports, 'store'>): Promise<Workspace> {
+  return store.getWorkspace();
+}
+
+/** While it is suspended or not on the top plan, every key is refused from the next request on. */
+export function changeWorkspace(
+  { store }: Pick<Ports, 'store'>,
+  { by, ...change }: { active?: boolean; plan?: Plan; by: string },
+): Promise<Workspace> {
+  return store.updateWorkspace(change, by);
+}
