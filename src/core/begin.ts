@@ -1,6 +1,7 @@
 import { RankdError } from '../base/errors.ts';
 import { type Caller, invalidKey, refusalOf, wrongMode } from './access.ts';
 import { changeEvent, type DomainEvent, keyPaused } from './events.ts';
+import type { KeyEdit } from './key-changes.ts';
 import type { RankChange } from './model.ts';
 import type { PolicyCase, PolicyRule } from './rules/rule.ts';
 
@@ -49,7 +50,7 @@ export type BeginVerdict =
   /** Another change of the member came between: what was read of the member may be stale. */
   | { do: 'stale' }
   /** `pause` is there if the key is to be paused with it. */
-  | { do: 'refuse'; error: RankdError; pause?: { keyId: string; reason: string }; events: DomainEvent[] };
+  | { do: 'refuse'; error: RankdError; pause?: { keyId: string; edit: KeyEdit }; events: DomainEvent[] };
 
 export interface BeginCase {
   /** The intent: what is to be kept before the first write. */
@@ -138,6 +139,6 @@ function pause(keyId: string, reason: string, now: number): BeginVerdict {
     hint: `\`rankd history list --key ${keyId}\` shows its changes; \`rankd key resume ${keyId}\` lifts the pause`,
     details: { reason: 'paused', keyId, pausedNow: true, why: reason },
   });
-  const events = [keyPaused({ keyId, reason }, { by: 'daemon', at: now })];
-  return { do: 'refuse', error, pause: { keyId, reason }, events };
+  const events = [keyPaused(keyId, reason, { by: 'daemon', at: now })];
+  return { do: 'refuse', error, pause: { keyId, edit: { pausedAt: now } }, events };
 }

@@ -5,6 +5,7 @@ import type { Config } from '../config/config.ts';
 import type { LoadedConfig } from '../config/load.ts';
 import { ConfigError } from '../config/problem.ts';
 import type { ReloadOutcome } from '../control/control.ts';
+import { configRefused, configReloaded, type DomainEvent } from '../core/events.ts';
 import { callWithin } from '../ports/call-context.ts';
 import { checkGroup } from '../usecases/group/check-group.ts';
 import { credentialWarnings } from '../usecases/group/credential-warnings.ts';
@@ -113,20 +114,17 @@ async function tellApplied(
     needRestart: needRestart.map(({ name }) => name),
   };
   app.log.info(names, 'the configuration was read anew');
-  await audit(app, { by, action: 'config.reload', subject: file, detail: names });
+  await audit(app, configReloaded(file, names, { by, at: app.clock.now() }));
 }
 
 async function tellRefused(app: ServedApp, { by, file }: Asked, cause: unknown): Promise<void> {
   const why = cause instanceof RankdError ? { why: cause.message } : { err: cause };
   app.log.error(why, 'the new configuration was refused; the old one stays in force');
-  await audit(app, { by, action: 'config.refuse', subject: file, detail: { message: asRankdError(cause).message } });
+  await audit(app, configRefused(file, asRankdError(cause).message, { by, at: app.clock.now() }));
 }
 
 /** What is in force does not hang on whether it can be written down. */
-async function audit(
-  { store, log }: ServedApp,
-  event: { by: string; action: string; subject: string; detail: Record<string, unknown> },
-): Promise<void> {
+async function audit({ store, log }: ServedApp, event: DomainEvent): Promise<void> {
   await store.appendAudit(event).catch((error) => log.error({ err: error }, 'the audit could not be written'));
 }
 

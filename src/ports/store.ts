@@ -1,5 +1,8 @@
 import type { AuditRow, ChainLink } from '../core/audit.ts';
-import type { AuditEvent, Plan, WhitelistEntry, Workspace } from '../core/model.ts';
+import type { DomainEvent } from '../core/events.ts';
+import type { AuditEvent, WhitelistEntry, Workspace } from '../core/model.ts';
+import type { Verdict } from '../core/verdict.ts';
+import type { JudgeEntries } from '../core/whitelist.ts';
 import type { ChangeStore } from './change-store.ts';
 import type { KeyStore } from './key-store.ts';
 
@@ -7,12 +10,13 @@ export type * from './change-store.ts';
 export type * from './key-store.ts';
 
 /**
- * Everything rankd remembers. Every method is one durable transaction; what is not found is `undefined`. `by` is the
- * doer as the audit names it: a method that takes it writes its audit event in the same transaction.
+ * Everything rankd remembers. Every method that writes is one durable transaction: it resolves once what it wrote is safe, and
+ * then every other handle reads it. What is not found is `undefined`.
  *
- * Errors: `not_found`, `already_exists`, `conflict` (also what the configuration declares, and an idempotency key that was taken
- * meanwhile), `cooldown`, `key_paused`, those of a key that is not let in, and `store_unavailable` (disk full, locked, read-only;
- * nothing was written).
+ * Two methods that write never interleave. What a method reads before it writes, and what its `judge` gets, holds until it has
+ * written.
+ *
+ * Every method throws `store_unavailable` if the store can't be read or written; then nothing was written.
  */
 export interface Store
   extends WorkspaceStore,
@@ -32,24 +36,22 @@ export interface Store
 export interface WorkspaceStore {
   /** The one workspace; made active and on the top plan when the store is. */
   getWorkspace(): Promise<Workspace>;
-  updateWorkspace(change: { active?: boolean; plan?: Plan }, by: string): Promise<Workspace>;
+  /** Changes it as `judge` says, with its events. `judge` is synchronous and pure, and may run more than once. */
+  updateWorkspace(judge: (workspace: Workspace) => Verdict<Workspace>): Promise<Workspace>;
 }
 
 export interface WhitelistStore {
-  /** All or none. An entry that exists is made active again, its note replaced where one is given. Returns them with whether each is new. */
-  addEntries(
-    input: { keyId: string; placeIds: number[]; note?: string },
-    by: string,
-  ): Promise<Array<WhitelistEntry & { added: boolean }>>;
-  /** Ascending by place; all keys' where no key is named. */
+  /** Ascending by place; all keys' if no key is named. */
   listEntries(filter: { keyId?: string }): Promise<WhitelistEntry[]>;
-  /** All or none: throws `not_found` that names the places that are not on the key's whitelist. */
-  setEntriesActive(
-    input: { keyId: string; placeIds: number[]; active: boolean },
-    by: string,
-  ): Promise<WhitelistEntry[]>;
-  /** All or none, as `setEntriesActive`. */
-  removeEntries(input: { keyId: string; placeIds: number[] }, by: string): Promise<WhitelistEntry[]>;
+  /**
+   * Changes the whitelist of a key as `judge` says, with its events. `judge` gets the entries of these places that there are, in
+   * the order of the places; it is synchronous and pure, and may run more than once. Throws `not_found` if there is no such key,
+   * and the refusal of `judge`: then nothing is changed.
+   */
+  updateEntries(
+    places: { keyId: string; placeIds: readonly number[] },
+    judge: JudgeEntries,
+  ): Promise<{ before: WhitelistEntry[]; after: WhitelistEntry[] }>;
 }
 
 /**
@@ -116,7 +118,7 @@ export interface RetentionStore {
 
 export interface AuditStore {
   /** Adds the event at the end of the chain. */
-  appendAudit(event: Omit<AuditEvent, 'id' | 'at'>): Promise<void>;
+  appendAudit(event: DomainEvent): Promise<void>;
   /** Newest first, unless asked for otherwise. */
   listAudit(filter: AuditFilter): Promise<AuditEvent[]>;
   auditChain(page: { afterId: number; limit: number }): Promise<ChainPage>;

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
 import { createLog } from '../../src/base/log.ts';
+import { operate } from '../contracts/store/samples.ts';
 import { rankBody } from '../support/answers.ts';
 import { DaemonProcess } from '../support/daemon-process.ts';
 import { openTestApp, place } from '../support/open-test-app.ts';
@@ -34,7 +35,7 @@ test('text of operators is kept as text, wherever the store takes some', async (
       const key = await app.store.findKey(text || 'empty');
       return key ?? { id: '' };
     });
-    await app.store.addEntries({ keyId: id, placeIds: [index + 1], note: text }, text || 'cli:ann@host');
+    await operate(app.app).addEntries({ keyId: id, placeIds: [index + 1], note: text }, text || 'cli:ann@host');
   }
   const notes = (await app.store.listEntries({})).map(({ note }) => note).filter((note) => note !== '');
   expect(new Set(notes)).toEqual(new Set(texts.filter((text) => text !== '').map((text) => text.toWellFormed())));

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { mintKey } from '../../src/core/api-key.ts';
 import type { StoreEngine } from '../../src/ports/index.ts';
+import { operate } from './store/samples.ts';
 
 const by = 'cli:ann@host';
 
@@ -31,7 +32,7 @@ export function storeOperationsContract(name: string, createEngine: () => Promis
     /** Makes the database, with its workspace on the plan `free`. */
     const createDatabase = async () => {
       const store = await at.engine.openStore();
-      await store.updateWorkspace({ plan: 'free' }, by);
+      await operate({ store }).updateWorkspace({ plan: 'free' }, by);
       await store.close();
     };
 
@@ -77,7 +78,7 @@ export function storeOperationsContract(name: string, createEngine: () => Promis
       const store = await at.engine.openStore();
       const { schema, rows } = await operations.backUp({ file, mayReplace: false });
       await expect(operations.backUp({ file, mayReplace: false })).rejects.toMatchObject({ code: 'already_exists' });
-      await store.updateWorkspace({ plan: 'top' }, by);
+      await operate({ store }).updateWorkspace({ plan: 'top' }, by);
       await expect(operations.restore({ file, by })).rejects.toMatchObject({ code: 'conflict' });
       await store.close();
       expect(await operations.examineBackup(file)).toMatchObject({ schema, rows });
@@ -115,10 +116,10 @@ export function storeOperationsContract(name: string, createEngine: () => Promis
       const store = await at.engine.openStore();
       for (const name of ['lobby', 'gone']) {
         const secret = mintKey('test').stored;
-        await store.createKey({ id: `key_${name}`, name, mode: 'test', scopes: ['rank'], secret }, by);
+        await operate({ store }).createKey({ id: `key_${name}`, name, mode: 'test', scopes: ['rank'], secret }, by);
       }
-      await store.addEntries({ keyId: 'key_lobby', placeIds: [4242, 92, 93] }, by);
-      await store.revokeKey('key_gone', by);
+      await operate({ store }).addEntries({ keyId: 'key_lobby', placeIds: [4242, 92, 93] }, by);
+      await operate({ store }).revokeKey('key_gone', by);
       await store.close();
       expect(await at.engine.operations.findNames({ placesLike: '9' })).toEqual({
         keys: [{ name: 'lobby', mode: 'test' }],

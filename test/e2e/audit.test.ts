@@ -6,6 +6,7 @@ import { expect, test } from 'vitest';
 import { systemClock } from '../../src/base/clock.ts';
 import { runCli } from '../../src/cli/program.ts';
 import { engineOf } from '../../src/stores/engine.ts';
+import { operate } from '../contracts/store/samples.ts';
 import { parseCsv } from '../support/parse-csv.ts';
 import { CliHome } from '../support/run-cli.ts';
 import { TerminalIo } from '../support/terminal-io.ts';
@@ -85,7 +86,12 @@ test.concurrent('the CSV holds every event, one a record, and nothing that a spr
   const notes = ['=1+1', '+1', '-1', '@x', '\tx', 'a "quoted", note\nin two lines'];
   const store = await engineOf({ dataDir: home.dataDir, clock: systemClock }).openStore();
   for (const note of notes)
-    await store.appendAudit({ by: 'cli:a@b', action: 'whitelist.add', subject: '1', detail: { note } });
+    await operate({ store }).appendAudit({
+      by: 'cli:a@b',
+      action: 'whitelist.add',
+      subject: '1',
+      detail: { note },
+    });
   await store.close();
   inDatabase(
     home,

@@ -192,7 +192,10 @@ test.concurrent('with several keys the key must be named, a revoked one gets no 
 
 async function makeExpiredKey({ dataDir }: CliHome): Promise<void> {
   const store = await engineOf({ dataDir, clock: systemClock }).openStore();
-  await createKey({ store }, { name: 'old', mode: 'live', scopes: ['rank'], expiresAt: 1, by: 'cli:tester@test' });
+  await createKey(
+    { store, clock: systemClock },
+    { name: 'old', mode: 'live', scopes: ['rank'], expiresAt: 1, by: 'cli:tester@test' },
+  );
   await store.close();
 }
 

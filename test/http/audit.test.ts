@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import { mintKey } from '../../src/core/api-key.ts';
 import type { AuditEvent } from '../../src/core/model.ts';
+import { operate } from '../contracts/store/samples.ts';
 import { rankBody } from '../support/answers.ts';
 import { ManualClock } from '../support/manual-clock.ts';
 import { openTestApp, place, send, type TestApp } from '../support/open-test-app.ts';
@@ -45,7 +46,7 @@ test('the audit tells a revoked key from an unknown one, which the caller is nev
   await using app = await openTestApp({ clock });
   const key = await app.createKey();
   const { id: keyId } = (await app.store.findKey('main')) ?? expect.fail('there is no key');
-  await app.store.revokeKey(keyId, 'cli:ann@host');
+  await operate(app.app).revokeKey(keyId, 'cli:ann@host');
   await verify(app, key);
   expect(await refused(app, clock)).toEqual([['invalid_key', { count: 1, reason: 'revoked', keyId }]]);
   expect(app.logLines.join('')).toContain(`the key is revoked (${keyId})`);

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { stringify } from 'yaml';
 import { planUndo, runUndo } from '../../src/usecases/undo/undo-changes.ts';
+import { operate } from '../contracts/store/samples.ts';
 import { codeOf, rankBody } from '../support/answers.ts';
 import { openTestApp, place, type TestApp } from '../support/open-test-app.ts';
 
@@ -69,7 +70,7 @@ test('a raid with one leaked key, all at once, reaches as many members as README
 
   const promotion = { key, body: rankBody({ rankeeId: officers[499], newRankId: 20 }) };
   expect(codeOf(await app.post(`/v1/ranker?placeid=${place}`, promotion))).toBe('key_paused');
-  await app.store.pauseKey({ keyId: pauses[0]?.subject ?? '', paused: false, reason: 'looked at' }, operator);
+  await operate(app.app).pauseKey({ keyId: pauses[0]?.subject ?? '', paused: false, reason: 'looked at' }, operator);
   await expect.poll(async () => (await demote(officers[499] ?? 0)).status).toBe(200); // once the burst has refilled
 });
 
@@ -83,7 +84,7 @@ test('what a raid reached is put back by undoing what its key did', async () => 
   expect(await reached(app)).toBeGreaterThan(0);
 
   const keyId = (await app.store.findKey('main'))?.id ?? '';
-  await app.store.revokeKey(keyId, operator);
+  await operate(app.app).revokeKey(keyId, operator);
   const selection = { keyId };
   const { members, undoId } = await planUndo(app.app, selection);
   const order = { selection, undoId, by: operator, dryRun: false };

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { rotateKey } from '../../src/usecases/keys/keys.ts';
+import { operate } from '../contracts/store/samples.ts';
 import { rankBody } from '../support/answers.ts';
 import { ManualClock } from '../support/manual-clock.ts';
 import { type Answer, openTestApp, place, type TestApp } from '../support/open-test-app.ts';
@@ -54,9 +55,9 @@ describe('while a rotation overlaps', () => {
 test('a secret that is no longer accepted is told nothing of its rotation', async () => {
   await using system = await rotated();
   const { app, clock, old } = system;
-  await app.store.updateWorkspace({ active: false }, 'cli:ann@host');
+  await operate(app.app).updateWorkspace({ active: false }, 'cli:ann@host');
   const suspended = await verify(app, old);
-  await app.store.updateWorkspace({ active: true }, 'cli:ann@host');
+  await operate(app.app).updateWorkspace({ active: true }, 'cli:ann@host');
   await clock.advance(hourMs);
   for (const answer of [suspended, await verify(app, old)]) {
     expect(answer.status).toBe(401);

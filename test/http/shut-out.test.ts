@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
 import type { Store } from '../../src/ports/index.ts';
+import { operate } from '../contracts/store/samples.ts';
 import { expectError, rankBody } from '../support/answers.ts';
 import { openTestApp, place } from '../support/open-test-app.ts';
 import { platformWith } from '../support/platform-with.ts';
@@ -11,13 +12,17 @@ const notWhitelisted = { status: 403, code: 'place_not_whitelisted', error: 'Pla
 type ShutOut = (store: Store, keyId: string) => Promise<unknown>;
 const places = (keyId: string) => ({ keyId, placeIds: [place] });
 const ways: Array<[string, ShutOut, typeof invalidKey]> = [
-  ['its key is revoked', (store, keyId) => store.revokeKey(keyId, operator), invalidKey],
-  ['the workspace is suspended', (store) => store.updateWorkspace({ active: false }, operator), invalidKey],
-  ['the plan ends', (store) => store.updateWorkspace({ plan: 'free' }, operator), invalidKey],
-  ['its place is removed', (store, keyId) => store.removeEntries(places(keyId), operator), notWhitelisted],
+  ['its key is revoked', (store, keyId) => operate({ store }).revokeKey(keyId, operator), invalidKey],
+  [
+    'the workspace is suspended',
+    (store) => operate({ store }).updateWorkspace({ active: false }, operator),
+    invalidKey,
+  ],
+  ['the plan ends', (store) => operate({ store }).updateWorkspace({ plan: 'free' }, operator), invalidKey],
+  ['its place is removed', (store, keyId) => operate({ store }).removeEntries(places(keyId), operator), notWhitelisted],
   [
     'its place is disabled',
-    (store, keyId) => store.setEntriesActive({ ...places(keyId), active: false }, operator),
+    (store, keyId) => operate({ store }).setEntriesActive({ ...places(keyId), active: false }, operator),
     notWhitelisted,
   ],
 ];

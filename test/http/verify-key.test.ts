@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { engineOf } from '../../src/stores/engine.ts';
 import { createKey, rotateKey } from '../../src/usecases/keys/keys.ts';
+import { operate } from '../contracts/store/samples.ts';
 import { expectError } from '../support/answers.ts';
 import { ManualClock } from '../support/manual-clock.ts';
 import { openTestApp, place, type TestApp } from '../support/open-test-app.ts';
@@ -42,16 +43,17 @@ describe('keys that are not accepted', () => {
     'with one wrong character': async (_app, secret) => secret.replace(/.$/, (last) => (last === '0' ? '1' : '0')),
     'cut off': async (_app, secret) => secret.slice(0, -1),
     'that are no keys at all': async () => 'hunter2',
-    revoked: async (app) => void (await app.store.revokeKey((await main(app)).id, 'cli:ann@host')),
+    revoked: async (app) => void (await operate(app.app).revokeKey((await main(app)).id, 'cli:ann@host')),
     expired: async (_app, _secret, clock) => void (await clock.advance(60_000)),
     'rotated out': async (app, _secret, clock) => {
       await rotateKey(app.app, { key: 'main', overlapMs: 1_000, by: 'cli:ann@host' });
       await clock.advance(1_000);
       return undefined;
     },
-    'of a suspended workspace': async (app) => void (await app.store.updateWorkspace({ active: false }, 'cli:a@h')),
+    'of a suspended workspace': async (app) =>
+      void (await operate(app.app).updateWorkspace({ active: false }, 'cli:a@h')),
     'of a workspace on the free plan': async (app) =>
-      void (await app.store.updateWorkspace({ plan: 'free' }, 'cli:a@h')),
+      void (await operate(app.app).updateWorkspace({ plan: 'free' }, 'cli:a@h')),
   };
 
   test.each(Object.entries(spoiled))('%s are refused with the one text for all of them', async (_name, spoil) => {
@@ -99,7 +101,7 @@ describe('the whitelist', () => {
     await using app = await openTestApp();
     const key = await app.createKey({ places: [place, 9007199254740991] });
     const keyId = (await app.store.findKey('main'))?.id ?? '';
-    await app.store.setEntriesActive({ keyId, placeIds: [place], active: false }, 'cli:ann@host');
+    await operate(app.app).setEntriesActive({ keyId, placeIds: [place], active: false }, 'cli:ann@host');
     const answer = await verify(app, key);
     expectError(answer, notWhitelisted);
     expect(answer.json).toMatchObject({ message: expect.stringContaining(`Place ${place} is`) });
@@ -111,13 +113,13 @@ test('what another process does to a key holds from the next request', async () 
   await using app = await openTestApp();
   const cli = await engineOf({ dataDir: app.dataDir, clock: app.app.clock }).openStore();
   const { key, secret } = await createKey(
-    { store: cli },
+    { store: cli, clock: app.app.clock },
     { name: 'game', mode: 'live', scopes: ['verify'], by: 'cli:ann@host' },
   );
   expectError(await verify(app, secret), notWhitelisted);
-  await cli.addEntries({ keyId: key.id, placeIds: [place] }, 'cli:ann@host');
+  await operate({ store: cli }).addEntries({ keyId: key.id, placeIds: [place] }, 'cli:ann@host');
   expect((await verify(app, secret)).status).toBe(200);
-  await cli.revokeKey(key.id, 'cli:ann@host');
+  await operate({ store: cli }).revokeKey(key.id, 'cli:ann@host');
   expectError(await verify(app, secret), invalidKey);
   await cli.close();
 });

@@ -3,6 +3,7 @@ import { expect, test } from 'vitest';
 import { RankdError } from '../../src/base/errors.ts';
 import { version } from '../../src/base/version.ts';
 import type { Config } from '../../src/config/config.ts';
+import { operate } from '../contracts/store/samples.ts';
 import { rankBody } from '../support/answers.ts';
 import { openCloudApp } from '../support/open-cloud-app.ts';
 import { openTestApp, place, send, type TestApp, type TestAppOptions } from '../support/open-test-app.ts';
@@ -51,7 +52,7 @@ test('changes are counted by outcome, those of test keys apart', async () => {
 test('keys that are turned away are counted by reason', async () => {
   await using app = await watched();
   const key = await app.createKey({ name: 'gone' });
-  await app.store.revokeKey((await app.store.findKey('gone'))?.id ?? '', 'cli:ann@host');
+  await operate(app.app).revokeKey((await app.store.findKey('gone'))?.id ?? '', 'cli:ann@host');
   await rank(app, key);
   await rank(app, 'rk_live_nonsense');
   await rank(app, await app.createKey({ name: 'verify', scopes: ['verify'] }));

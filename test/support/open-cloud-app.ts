@@ -173,9 +173,9 @@ async function passHour({ journal }: FakeOpenCloud, clock: SkippableClock): Prom
   await clock.sleep(30); // until the next hour is waited for
 }
 
-async function makeKey({ store }: DaemonContext, name: string): Promise<string> {
+async function makeKey({ store, clock }: DaemonContext, name: string): Promise<string> {
   const request: KeyRequest = { name, mode: 'live', scopes: ['verify', 'rank'] };
-  const { secret } = await createKey({ store }, { ...request, place: { id: 1 }, by: 'cli:ann@host' });
+  const { secret } = await createKey({ store, clock }, { ...request, place: { id: 1 }, by: 'cli:ann@host' });
   return secret;
 }
 

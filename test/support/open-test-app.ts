@@ -13,6 +13,7 @@ import { startDaemon } from '../../src/daemon/daemon.ts';
 import { createPlatform } from '../../src/platforms/create-platform.ts';
 import type { CallContext, Clock, Platform, Store } from '../../src/ports/index.ts';
 import { createKey, type KeyRequest } from '../../src/usecases/keys/keys.ts';
+import { addPlaces } from '../../src/usecases/whitelist/whitelist.ts';
 import { expectDescribed } from './described-answers.ts';
 
 /** The place that every key of a test app is good for, unless the test says otherwise. */
@@ -119,7 +120,7 @@ export async function openTestApp(options: TestAppOptions = {}): Promise<TestApp
     store: daemon.app.store,
     dataDir,
     logLines,
-    createKey: (key) => makeKey(daemon.app.store, key),
+    createKey: (key) => makeKey(daemon.app, key),
     post: (path, sent) => send(daemon.url + path, { method: 'POST', ...sent }),
     heldBy: async (userId) => (await simulated.getMember(userId, anyCall()))?.roleIds,
     stop,
@@ -138,10 +139,13 @@ function testConfig(dataDir: string, overrides: ConfigOverrides = {}): Config {
   return Object.fromEntries(sections) as Config;
 }
 
-async function makeKey(store: Store, { places = [place], ...key }: TestKey = {}): Promise<string> {
+async function makeKey(
+  { store, clock }: Pick<ServedApp, 'store' | 'clock'>,
+  { places = [place], ...key }: TestKey = {},
+): Promise<string> {
   const request: KeyRequest = { name: 'main', mode: 'live', scopes: ['verify', 'rank'], ...key };
-  const { key: made, secret } = await createKey({ store }, { ...request, by: 'cli:ann@host' });
-  if (places.length > 0) await store.addEntries({ keyId: made.id, placeIds: places }, 'cli:ann@host');
+  const { key: made, secret } = await createKey({ store, clock }, { ...request, by: 'cli:ann@host' });
+  if (places.length > 0) await addPlaces({ store, clock }, { key: made.id, placeIds: places, by: 'cli:ann@host' });
   return secret;
 }
 

@@ -65,7 +65,7 @@ export class ModelWorld implements AsyncDisposable {
     const { store } = world.#running.app;
     for (const mode of ['live', 'test'] as const) {
       const request: KeyRequest = { name: mode, mode, scopes: ['verify', 'rank'] };
-      const { secret } = await createKey({ store }, { ...request, place: { id: place }, by: operator });
+      const { secret } = await createKey({ store, clock }, { ...request, place: { id: place }, by: operator });
       world.#secrets[mode] = secret;
     }
     return world;

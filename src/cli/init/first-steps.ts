@@ -8,7 +8,7 @@ const demoMember = 1001;
  * What a newcomer can do next. If there is no key yet and a secret may be shown, makes a demo key for the simulated group.
  */
 export async function firstSteps(
-  ports: Pick<Ports, 'store'>,
+  ports: Pick<Ports, 'store' | 'clock'>,
   { url, by, maySayKey }: { url: string; by: string; maySayKey: boolean },
 ): Promise<string> {
   if ((await listKeys(ports, { limit: 1 })).keys.length > 0) return 'Keys: rankd key list';

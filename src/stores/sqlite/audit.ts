@@ -1,5 +1,6 @@
 import { type AuditRow, type ChainLink, chainStart, linkHash } from '../../core/audit.ts';
 import type { DomainEvent } from '../../core/events.ts';
+import type { Verdict } from '../../core/verdict.ts';
 import type { AuditFilter, AuditStore, Clock } from '../../ports/index.ts';
 import type { Connection } from './engine/connection.ts';
 import { isDoneBy, whereOf } from './engine/where.ts';
@@ -38,6 +39,12 @@ export function appendEvent(db: Connection, { detail, ...event }: DomainEvent): 
      VALUES (@id, @at, @by, @action, @subject, @detail, @hash)`,
     { ...row, hash: Buffer.from(linkHash(last.hash, row), 'hex') },
   );
+}
+
+/** What core allows. Throws its refusal: then the transaction is taken back. */
+export function allowed<Change>(verdict: Verdict<Change>): { change: Change; events: DomainEvent[] } {
+  if ('refusal' in verdict) throw verdict.refusal;
+  return verdict;
 }
 
 /** The same for several, in order. */

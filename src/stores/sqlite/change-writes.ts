@@ -5,7 +5,7 @@ import { beginFacts } from './begin-facts.ts';
 import { findOpen } from './change-queries.ts';
 import { insertChange, toBindings, updateChange } from './change-row.ts';
 import type { Connection } from './engine/connection.ts';
-import { setPaused } from './keys.ts';
+import { editKey } from './keys.ts';
 import type { Nodes } from './nodes.ts';
 
 type ChangeWrites = Pick<
@@ -35,8 +35,7 @@ export function changeWrites(db: Connection, clock: Pick<Clock, 'now'>, nodes: N
         const now = clock.now();
         const verdict = judge(beginFacts(db, change, { ...question, now }));
         if (verdict.do === 'begin') insert(db, { change, node });
-        if (verdict.do === 'refuse' && verdict.pause !== undefined)
-          setPaused(db, { ...verdict.pause, paused: true, now });
+        if (verdict.do === 'refuse' && verdict.pause !== undefined) editKey(db, { ...verdict.pause, now });
         if (verdict.do !== 'stale') appendEvents(db, verdict.events);
         return verdict;
       });

@@ -1,5 +1,6 @@
-import type { Key, KeyRules } from '../../core/model.ts';
-import type { KeyRulesChange } from '../../ports/index.ts';
+import type { KeyRulesChange } from '../../core/key-rules.ts';
+import { ruleNames } from '../../core/key-rules.ts';
+import type { KeyRules } from '../../core/model.ts';
 import type { Connection } from './engine/connection.ts';
 
 /** The column of every rule of a key. */
@@ -12,29 +13,17 @@ const columns = {
   ratePerMinute: 'rate',
 } as const satisfies Record<keyof KeyRules, string>;
 
-export const ruleNames = Object.keys(columns) as Array<keyof KeyRules>;
-
 /** The columns of a key's rules from `keys AS k`. */
 export const ruleColumns = ruleNames.map((rule) => `k.${columns[rule]} AS "${rule}"`).join(', ');
 
-/** Sets the rules that are named, null for none; part of a transaction. Returns what became of each that is different now. */
-export function setRules(
-  db: Connection,
-  key: Pick<Key, 'id'> & KeyRules,
-  change: KeyRulesChange,
-): Record<string, { from: unknown; to: unknown }> {
-  const changed = ruleNames.filter((rule) => change[rule] !== undefined && change[rule] !== (key[rule] ?? null));
-  for (const rule of changed) {
+/** Sets the rules that are named, null for none; part of a transaction. */
+export function setRules(db: Connection, keyId: string, change: KeyRulesChange): void {
+  for (const rule of ruleNames) {
     const value = change[rule];
-    db.run(`UPDATE keys SET ${columns[rule]} = @value WHERE id = @id`, {
-      id: key.id,
+    if (value === undefined) continue;
+    db.run(`UPDATE keys SET ${columns[rule]} = @value WHERE id = @keyId`, {
+      keyId,
       value: typeof value === 'boolean' ? Number(value) : value,
     });
   }
-  return Object.fromEntries(changed.map((rule) => [rule, { from: key[rule] ?? null, to: change[rule] }]));
-}
-
-/** The rules among the fields of something that has them. */
-export function rulesOf(key: KeyRules): KeyRules {
-  return Object.fromEntries(ruleNames.flatMap((rule) => (key[rule] === undefined ? [] : [[rule, key[rule]]])));
 }

@@ -1,31 +1,30 @@
 import { RankdError } from '../../base/errors.ts';
-import { refuseDeclared } from '../../core/declared.ts';
-import { keyPaused, keyResumed } from '../../core/events.ts';
+import type { KeyEdit } from '../../core/key-changes.ts';
+import { rulesOf } from '../../core/key-rules.ts';
 import type { Key } from '../../core/model.ts';
 import type { Clock, KeySelection, KeyStore, NewSecret } from '../../ports/index.ts';
-import { appendEvent } from './audit.ts';
+import { allowed, appendEvents } from './audit.ts';
 import type { Connection } from './engine/connection.ts';
 import { whereOf } from './engine/where.ts';
 import { type KeyRow, keyColumns, toKey } from './key-row.ts';
-import { rulesOf, setRules } from './key-rules.ts';
+import { setRules } from './key-rules.ts';
 
 export function keyStore(db: Connection, clock: Pick<Clock, 'now'>): Omit<KeyStore, 'lookUpKey' | 'declareKeys'> {
   return {
-    async createKey(key, by) {
+    async createKey(key, judge) {
       const now = clock.now();
-      const { id, name, mode, scopes, expiresAt } = key;
+      const { id, name, mode, scopes, expiresAt, secret } = key;
       return db.write(() => {
-        refuseTakenName(db, name);
+        const namesake = findWhere(db, 'k.name = @name AND k.revoked_at IS NULL', { name, now });
+        const { change, events } = allowed(judge(namesake));
         db.run(
           `INSERT INTO keys (id, name, mode, scopes, created_at, expires_at)
            VALUES (@id, @name, @mode, @scopes, @now, @expiresAt)`,
           { id, name, mode, scopes: JSON.stringify(scopes), now, expiresAt },
         );
-        const rules = rulesOf(key);
-        setRules(db, { id }, rules);
-        addSecret(db, { keyId: id, secret: key.secret, now });
-        const detail = { name, mode, scopes, ...rules, expiresAt };
-        appendEvent(db, { at: now, by, action: 'key.create', subject: id, detail });
+        setRules(db, id, rulesOf(change));
+        addSecret(db, { keyId: id, secret, now });
+        appendEvents(db, events);
         return requireKey(db, id, now);
       });
     },
@@ -50,50 +49,13 @@ export function keyStore(db: Connection, clock: Pick<Clock, 'now'>): Omit<KeySto
         .map(toKey);
     },
 
-    async rotateKey({ keyId, secret, oldExpiresAt }, by) {
+    async updateKey(keyId, judge) {
       const now = clock.now();
       return db.write(() => {
-        refuseRevoked(requireOwnKey(db, keyId, now), 'it cannot get a new secret');
-        // Never later than it was: a second rotation does not give a secret that is on its way out more time.
-        db.run(
-          `UPDATE key_secrets SET replaced_at = coalesce(replaced_at, @now),
-                                  expires_at = min(coalesce(expires_at, @oldExpiresAt), @oldExpiresAt)
-           WHERE key_id = @keyId`,
-          { keyId, oldExpiresAt, now },
-        );
-        addSecret(db, { keyId, secret, now });
-        appendEvent(db, { at: now, by, action: 'key.rotate', subject: keyId, detail: { oldExpiresAt } });
+        const { change, events } = allowed(judge(requireKey(db, keyId, now)));
+        editKey(db, { keyId, edit: change, now });
+        appendEvents(db, events);
         return requireKey(db, keyId, now);
-      });
-    },
-
-    async updateKey({ keyId, rules }, by) {
-      const now = clock.now();
-      return db.write(() => {
-        const key = requireOwnKey(db, keyId, now);
-        refuseRevoked(key, 'there is nothing left to set');
-        const detail = setRules(db, key, rules);
-        appendEvent(db, { at: now, by, action: 'key.set', subject: keyId, detail });
-        return requireKey(db, keyId, now);
-      });
-    },
-
-    async revokeKey(keyId, by) {
-      const now = clock.now();
-      return db.write(() => {
-        requireOwnKey(db, keyId, now);
-        db.run('UPDATE keys SET revoked_at = coalesce(revoked_at, @now) WHERE id = @keyId', { keyId, now });
-        appendEvent(db, { at: now, by, action: 'key.revoke', subject: keyId, detail: {} });
-        return requireKey(db, keyId, now);
-      });
-    },
-
-    async pauseKey(change, by) {
-      const now = clock.now();
-      return db.write(() => {
-        setPaused(db, { ...change, now });
-        appendEvent(db, (change.paused ? keyPaused : keyResumed)(change, { by, at: now }));
-        return requireKey(db, change.keyId, now);
       });
     },
 
@@ -118,18 +80,23 @@ const conditions = {
   after: 'k.seq > (SELECT seq FROM keys WHERE id = @after)',
 } as const satisfies Record<Exclude<keyof KeySelection, 'limit'>, string>;
 
-/** Pauses a key or lifts the pause; part of a transaction. */
-export function setPaused(
-  db: Connection,
-  { keyId, paused, now }: { keyId: string; paused: boolean; now: number },
-): void {
+/** Writes what changes of a key; part of a transaction. */
+export function editKey(db: Connection, { keyId, edit, now }: { keyId: string; edit: KeyEdit; now: number }): void {
+  const { rules, secret, ...fields } = edit;
+  for (const field of Object.keys(fields) as Array<keyof typeof fields>)
+    db.run(`UPDATE keys SET ${editableColumns[field]} = @value WHERE id = @keyId`, { keyId, value: fields[field] });
+  if (rules !== undefined) setRules(db, keyId, rules);
+  if (secret === undefined) return;
   db.run(
-    `UPDATE keys SET paused_at = iif(@paused, coalesce(paused_at, @now), NULL),
-                     resumed_at = iif(@paused, resumed_at, @now)
-     WHERE id = @keyId`,
-    { keyId, paused: Number(paused), now },
+    `UPDATE key_secrets SET replaced_at = coalesce(replaced_at, @now),
+                            expires_at = min(coalesce(expires_at, @olderUntil), @olderUntil)
+     WHERE key_id = @keyId`,
+    { keyId, olderUntil: secret.olderUntil, now },
   );
+  addSecret(db, { keyId, secret, now });
 }
+
+const editableColumns = { revokedAt: 'revoked_at', pausedAt: 'paused_at', resumedAt: 'resumed_at' } as const;
 
 /** The key of an id. Throws `not_found`. */
 export function requireKey(db: Connection, id: string, now: number): Key {
@@ -139,31 +106,12 @@ export function requireKey(db: Connection, id: string, now: number): Key {
 }
 
 export function findKey(db: Connection, id: string, now: number): Key | undefined {
-  const row = db.get<KeyRow>(`SELECT ${keyColumns} FROM keys AS k WHERE k.id = @id`, { id, now });
+  return findWhere(db, 'k.id = @id', { id, now });
+}
+
+function findWhere(db: Connection, where: string, bindings: { now: number; [name: string]: string | number }) {
+  const row = db.get<KeyRow>(`SELECT ${keyColumns} FROM keys AS k WHERE ${where}`, bindings);
   return row && toKey(row);
-}
-
-/** The key of an id, where it is not declared. Throws `not_found` or `conflict`. */
-function requireOwnKey(db: Connection, id: string, now: number): Key {
-  const key = requireKey(db, id, now);
-  refuseDeclared(`Key "${key.name}"`, key);
-  return key;
-}
-
-function refuseRevoked({ name, revokedAt }: Key, consequence: string): void {
-  if (revokedAt === undefined) return;
-  throw new RankdError('conflict', `Key ${name} is revoked, so ${consequence}.`, {
-    hint: 'make a new key with `rankd key create NAME`',
-  });
-}
-
-function refuseTakenName(db: Connection, name: string): void {
-  const taken = db.get('SELECT 1 FROM keys WHERE name = @name AND revoked_at IS NULL', { name });
-  if (taken !== undefined) {
-    throw new RankdError('already_exists', `A key named ${name} exists already.`, {
-      hint: `look at it with \`rankd key show ${name}\`, or pass --if-not-exists`,
-    });
-  }
 }
 
 /** Part of a transaction. */

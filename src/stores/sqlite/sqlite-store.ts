@@ -56,11 +56,11 @@ export function createSqliteStore(db: Connection, clock: Pick<Clock, 'now'>, nod
   };
   let underWay: Promise<void> | undefined;
   return {
-    ...workspaceStore(db, clock),
+    ...workspaceStore(db),
     ...keyStore(db, clock),
     lookUpKey: (query) => keys.lookUp(query),
     ...declaredKeyStore(db, clock),
-    ...whitelistStore(db, clock),
+    ...whitelistStore(db),
     ...changeWrites(db, clock, nodes),
     ...changeQueries(db, nodes),
     ...queue,

@@ -2,30 +2,22 @@ import { RankdError } from '../../base/errors.ts';
 import { newId } from '../../core/api-key.ts';
 import type { Workspace } from '../../core/model.ts';
 import type { Clock, WorkspaceStore } from '../../ports/index.ts';
-import { appendEvent } from './audit.ts';
+import { allowed, appendEvents } from './audit.ts';
 import type { Connection } from './engine/connection.ts';
 import type { RowOf } from './engine/row.ts';
 
-export function workspaceStore(db: Connection, clock: Pick<Clock, 'now'>): WorkspaceStore {
+export function workspaceStore(db: Connection): WorkspaceStore {
   return {
     async getWorkspace() {
       return readWorkspace(db);
     },
 
-    async updateWorkspace({ active, plan }, by) {
+    async updateWorkspace(judge) {
       return db.write(() => {
-        const before = readWorkspace(db);
-        db.run('UPDATE workspace SET active = coalesce(@active, active), plan = coalesce(@plan, plan)', {
-          active: active === undefined ? null : Number(active),
-          plan,
-        });
-        const event = { at: clock.now(), by, subject: before.id };
-        if (active !== undefined) {
-          appendEvent(db, { ...event, action: active ? 'workspace.resume' : 'workspace.suspend', detail: {} });
-        }
-        if (plan !== undefined) {
-          appendEvent(db, { ...event, action: 'workspace.plan', detail: { from: before.plan, to: plan } });
-        }
+        const { change, events } = allowed(judge(readWorkspace(db)));
+        const { active, plan } = change;
+        db.run('UPDATE workspace SET active = @active, plan = @plan', { active: Number(active), plan });
+        appendEvents(db, events);
         return readWorkspace(db);
       });
     },

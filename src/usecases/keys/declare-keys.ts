@@ -1,20 +1,20 @@
 import type { DeclaredKey } from '../../config/declared-key.ts';
 import { ConfigError } from '../../config/problem.ts';
 import { newId } from '../../core/api-key.ts';
-import type { DeclarationClash, Store } from '../../ports/index.ts';
+import { type DeclarationClash, judgeDeclarations } from '../../core/declared-keys.ts';
+import type { Ports } from '../../ports/index.ts';
 
 /**
  * Makes the keys of the configuration hold, and ends those that were taken out of it. Throws `config_invalid`, having
  * changed nothing, where a key that is not declared has a name or a secret of theirs.
  */
 export async function declareKeys(
-  { store }: { store: Pick<Store, 'declareKeys'> },
+  { store, clock }: { store: Pick<Ports['store'], 'declareKeys'>; clock: Pick<Ports['clock'], 'now'> },
   declared: readonly DeclaredKey[],
 ): Promise<void> {
-  const clashes = await store.declareKeys(
-    declared.map((key) => ({ ...key, id: newId('key') })),
-    'daemon',
-  );
+  const declarations = declared.map((key) => ({ ...key, id: newId('key') }));
+  const doing = { by: 'daemon', at: clock.now() };
+  const clashes = await store.declareKeys(declarations, judgeDeclarations(declarations, doing));
   if (clashes.length === 0) return;
   const problems = clashes.map((clash) => ({
     at: declared[clash.index]?.at[clash.field],

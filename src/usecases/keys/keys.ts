@@ -1,9 +1,12 @@
 import { RankdError } from '../../base/errors.ts';
 import { keyState } from '../../core/access.ts';
 import { mintKey, newId } from '../../core/api-key.ts';
-import { refuseDeclared } from '../../core/declared.ts';
+import { refusalOfDeclared } from '../../core/declared.ts';
+import { judgeNewKey, judgePause, judgeRevocation, judgeRotation, judgeRules } from '../../core/key-changes.ts';
+import type { KeyRulesChange } from '../../core/key-rules.ts';
 import type { Key, KeyMode, KeyRules, Scope, WhitelistEntry } from '../../core/model.ts';
-import type { KeyRulesChange, Ports, Store } from '../../ports/index.ts';
+import type { Ports } from '../../ports/index.ts';
+import { addPlaces } from '../whitelist/whitelist.ts';
 import { requireKey } from './find-key.ts';
 
 export interface KeyRequest {
@@ -31,18 +34,19 @@ const keepNowhere: KeepSecret = () => () => undefined;
 
 /** Makes a key, and puts `place` on its whitelist. Throws `already_exists`, and `usage` if the rules leave nothing to rank. */
 export async function createKey(
-  { store }: { store: Pick<Store, 'createKey' | 'addEntries'> },
+  { store, clock }: Pick<Ports, 'store' | 'clock'>,
   { rules = {}, place, by, ...request }: KeyRequest & { place?: { id: number; note?: string }; by: string },
   keep = keepNowhere,
 ): Promise<MintedKey> {
   const kept = withRules({}, rules);
   requireReach(kept);
-  const minted = await handOut(request.mode, keep, (secret) =>
-    store.createKey({ ...request, ...kept, id: newId('key'), secret }, by),
-  );
+  const minted = await handOut(request.mode, keep, (secret) => {
+    const key = { ...request, ...kept, id: newId('key'), secret };
+    return store.createKey(key, judgeNewKey(key, { by, at: clock.now() }));
+  });
   if (place !== undefined) {
-    const { id, ...note } = place;
-    await store.addEntries({ keyId: minted.key.id, placeIds: [id], ...note }, by);
+    const { id, note } = place;
+    await addPlaces({ store, clock }, { key: minted.key.id, placeIds: [id], note, by });
   }
   return minted;
 }
@@ -65,7 +69,7 @@ export async function rotateKey(
   }
   const oldExpiresAt = clock.now() + overlapMs;
   const minted = await handOut(key.mode, keep, (secret) =>
-    store.rotateKey({ keyId: key.id, secret, oldExpiresAt }, by),
+    store.updateKey(key.id, judgeRotation({ secret, oldExpiresAt }, { by, at: clock.now() })),
   );
   return { ...minted, oldExpiresAt };
 }
@@ -87,34 +91,36 @@ async function handOut(
 
 /** Changes what a key may do. Throws `not_found`, `conflict`, and `usage` if that leaves nothing to rank. */
 export async function setKeyRules(
-  { store }: Pick<Ports, 'store'>,
+  { store, clock }: Pick<Ports, 'store' | 'clock'>,
   { key: idOrName, rules, by }: { key: string; rules: KeyRulesChange; by: string },
 ): Promise<Key> {
   const key = await requireKey({ store }, idOrName);
   requireReach(withRules(key, rules));
-  return store.updateKey({ keyId: key.id, rules }, by);
+  return store.updateKey(key.id, judgeRules(rules, { by, at: clock.now() }));
 }
 
 /** Ends a key for good, once `confirm` resolves. Throws `not_found`, and `conflict` if the configuration declares the key. */
 export async function revokeKey(
-  { store }: Pick<Ports, 'store'>,
+  { store, clock }: Pick<Ports, 'store' | 'clock'>,
   { key: idOrName, by }: { key: string; by: string },
   confirm: (key: Key) => Promise<void>,
 ): Promise<Key> {
   const key = await requireKey({ store }, idOrName);
-  refuseDeclared(`Key "${key.name}"`, key);
+  const refusal = refusalOfDeclared(`Key "${key.name}"`, key);
+  if (refusal !== undefined) throw refusal;
   await confirm(key);
-  return store.revokeKey(key.id, by);
+  return store.updateKey(key.id, judgeRevocation({ by, at: clock.now() }));
 }
 
 /** Lifts the pause that the breaker put on a key. Throws `not_found`. */
 export async function resumeKey(
-  { store }: Pick<Ports, 'store'>,
+  { store, clock }: Pick<Ports, 'store' | 'clock'>,
   { key: idOrName, by }: { key: string; by: string },
 ): Promise<{ key: Key; wasPaused: boolean }> {
   const key = await requireKey({ store }, idOrName);
   if (key.pausedAt === undefined) return { key, wasPaused: false };
-  const resumed = await store.pauseKey({ keyId: key.id, paused: false, reason: 'by the operator' }, by);
+  const resume = judgePause({ paused: false, reason: 'by the operator' }, { by, at: clock.now() });
+  const resumed = await store.updateKey(key.id, resume);
   return { key: resumed, wasPaused: true };
 }
 

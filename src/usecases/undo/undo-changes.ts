@@ -2,6 +2,7 @@ import { doubling } from '../../base/back-off.ts';
 import { type ErrorCode, isRankdError, type RankdError } from '../../base/errors.ts';
 import { newId } from '../../core/api-key.ts';
 import { refusalOfCredential } from '../../core/credential.ts';
+import { historyUndone } from '../../core/events.ts';
 import { undoing } from '../../core/undo.ts';
 import { callWithin } from '../../ports/call-context.ts';
 import type { ChangeSelection } from '../../ports/index.ts';
@@ -68,14 +69,17 @@ export async function planUndo(
 }
 
 /**
- * Puts the planned members back, a few side by side. What can't be done now is tried again for a while; a platform that
+ * Puts the planned members back, a few side by side; `changes` is how many changes that takes back. What can't be done now is tried again for a while; a platform that
  * stays away or refuses the credential ends the run, as `stop` does: whoever is in hand is finished first.
  */
 export async function runUndo(
   app: Ranking,
-  { members, order }: { members: Rankee[]; order: UndoOrder },
+  { members, changes, order }: { members: Rankee[]; changes: number; order: UndoOrder },
   { stop, report }: { stop: AbortSignal; report: (done: number) => void },
 ): Promise<UndoRun> {
+  const { selection, undoId, by, dryRun } = order;
+  const undone = { ...selection, changes, members: members.length };
+  if (!dryRun) await app.store.appendAudit(historyUndone(undoId, undone, { by, at: app.clock.now() }));
   const run: UndoRun = { results: [], left: [], error: undefined };
   const failed = new AbortController();
   const halt = AbortSignal.any([stop, failed.signal]);

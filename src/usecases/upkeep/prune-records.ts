@@ -1,4 +1,5 @@
 import type { RetentionConfig } from '../../config/config.ts';
+import { recordsPruned } from '../../core/events.ts';
 import { idempotencyWindowMs } from '../../core/model.ts';
 import type { Ports } from '../../ports/index.ts';
 import type { Ranking } from '../change/ranking.ts';
@@ -19,7 +20,7 @@ export async function pruneRecords(
   if (historyMs !== undefined) {
     const before = app.clock.now() - Math.max(historyMs, neededMs(app));
     let cursor: string | undefined;
-    await prune(app, { action: 'history.prune', before, stop }, async () => {
+    await prune(app, { what: 'history', before, stop }, async () => {
       const step = await app.store.pruneChanges({ before, cursor, limit: stepRows });
       cursor = step.next;
       return { removed: step.removed, isMore: cursor !== undefined };
@@ -27,7 +28,7 @@ export async function pruneRecords(
   }
   if (auditMs !== undefined) {
     const before = app.clock.now() - auditMs;
-    await prune(app, { action: 'audit.prune', before, stop }, async () => {
+    await prune(app, { what: 'audit', before, stop }, async () => {
       const removed = await app.store.pruneAudit({ before, limit: stepRows });
       return { removed, isMore: removed === stepRows };
     });
@@ -36,7 +37,7 @@ export async function pruneRecords(
 
 async function prune(
   { store, clock }: Pick<Ports, 'store' | 'clock'>,
-  { action, before, stop }: { action: string; before: number; stop: AbortSignal },
+  { what, before, stop }: { what: 'history' | 'audit'; before: number; stop: AbortSignal },
   step: () => Promise<{ removed: number; isMore: boolean }>,
 ): Promise<void> {
   let removed = 0;
@@ -48,8 +49,8 @@ async function prune(
       if (isMore) await clock.sleep(pauseMs, stop).catch(() => undefined);
     }
   } finally {
-    const detail = { removed, olderThan: new Date(before).toISOString() };
-    if (removed > 0) await store.appendAudit({ by: 'daemon', action, subject: 'retention', detail });
+    if (removed > 0)
+      await store.appendAudit(recordsPruned(what, { removed, before }, { by: 'daemon', at: clock.now() }));
   }
 }
 

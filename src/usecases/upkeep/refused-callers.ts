@@ -1,4 +1,5 @@
 import type { RankdError } from '../../base/errors.ts';
+import { callersRefused } from '../../core/events.ts';
 import type { Ports } from '../../ports/index.ts';
 
 /** For each code, between two flushes: callers can make up as many places as they like. */
@@ -27,13 +28,19 @@ export class RefusedCallers {
   }
 
   /** Writes what was counted since the last flush. Sums that can't be written are kept for the next one. */
-  async flush({ store }: Pick<Ports, 'store'>): Promise<void> {
+  async flush({
+    store,
+    clock,
+  }: {
+    store: Pick<Ports['store'], 'appendAudit'>;
+    clock: Pick<Ports['clock'], 'now'>;
+  }): Promise<void> {
     const counted = [...this.#sums].flatMap(([code, sums]) => [...sums.values()].map((sum) => ({ code, sum })));
     this.#sums.clear();
     await Promise.all(
       counted.map(async ({ code, sum }) => {
         const detail = { ...sum.detail, count: sum.count };
-        await store.appendAudit({ by: 'daemon', action: 'caller.refused', subject: code, detail }).catch((error) => {
+        await store.appendAudit(callersRefused(code, detail, { by: 'daemon', at: clock.now() })).catch((error) => {
           this.#add(code, sum);
           throw error;
         });

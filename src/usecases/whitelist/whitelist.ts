@@ -1,5 +1,6 @@
 import { RankdError } from '../../base/errors.ts';
 import type { Key, WhitelistEntry } from '../../core/model.ts';
+import { judgeActive, judgeAdding, judgeRemoval } from '../../core/whitelist.ts';
 import type { Ports } from '../../ports/index.ts';
 import { chooseKey, requireKey } from '../keys/find-key.ts';
 
@@ -27,12 +28,14 @@ export async function addPlaces(
 ): Promise<ChangedPlaces<AddedEntry>> {
   const key = await chooseKey({ store, clock }, idOrName);
   refuseRevoked(key);
-  const before = await store.listEntries({ keyId: key.id });
-  const wasActive = new Set(before.filter(({ active }) => active).map(({ placeId }) => placeId));
-  const entries = await store.addEntries({ keyId: key.id, placeIds, ...(note !== undefined && { note }) }, by);
-  const outcomeOf = ({ placeId, added }: (typeof entries)[number]) =>
-    added ? 'added' : wasActive.has(placeId) ? 'already there' : 're-enabled';
-  return { key, entries: entries.map((entry) => ({ ...entry, outcome: outcomeOf(entry) })) };
+  const places = { keyId: key.id, placeIds, note };
+  const { before, after } = await store.updateEntries(places, judgeAdding(places, { by, at: clock.now() }));
+  const outcomeOf = ({ placeId }: WhitelistEntry) => {
+    const known = before.find((entry) => entry.placeId === placeId);
+    if (known === undefined) return 'added';
+    return known.active ? 'already there' : 're-enabled';
+  };
+  return { key, entries: after.map((entry) => ({ ...entry, outcome: outcomeOf(entry) })) };
 }
 
 /** All or none. Throws `not_found` if a place is not on the whitelist, and as `chooseKey`. */
@@ -41,7 +44,8 @@ export async function setPlacesActive(
   { key: idOrName, placeIds, active, by }: PlacesCommand & { active: boolean },
 ): Promise<ChangedPlaces> {
   const key = await chooseKey({ store, clock }, idOrName);
-  return { key, entries: await store.setEntriesActive({ keyId: key.id, placeIds, active }, by) };
+  const places = { keyId: key.id, placeIds, active };
+  return { key, entries: (await store.updateEntries(places, judgeActive(places, { by, at: clock.now() }))).after };
 }
 
 /** All or none, as `setPlacesActive`. */
@@ -50,7 +54,8 @@ export async function removePlaces(
   { key: idOrName, placeIds, by }: PlacesCommand,
 ): Promise<ChangedPlaces> {
   const key = await chooseKey({ store, clock }, idOrName);
-  return { key, entries: await store.removeEntries({ keyId: key.id, placeIds }, by) };
+  const places = { keyId: key.id, placeIds };
+  return { key, entries: (await store.updateEntries(places, judgeRemoval(places, { by, at: clock.now() }))).before };
 }
 
 /** The places of one key (id or name), or of every key that is not revoked. Throws `not_found` for a key that does not exist. */

@@ -1,4 +1,5 @@
 import type { Plan, Workspace } from '../../core/model.ts';
+import { judgeWorkspace } from '../../core/workspace.ts';
 import type { Ports } from '../../ports/index.ts';
 
 export function showWorkspace({ store }: Pick<Ports, 'store'>): Promise<Workspace> {
@@ -7,8 +8,8 @@ export function showWorkspace({ store }: Pick<Ports, 'store'>): Promise<Workspac
 
 /** While it is suspended or not on the top plan, every key is refused from the next request on. */
 export function changeWorkspace(
-  { store }: Pick<Ports, 'store'>,
+  { store, clock }: Pick<Ports, 'store' | 'clock'>,
   { by, ...change }: { active?: boolean; plan?: Plan; by: string },
 ): Promise<Workspace> {
-  return store.updateWorkspace(change, by);
+  return store.updateWorkspace(judgeWorkspace(change, { by, at: clock.now() }));
 }

@@ -1,12 +1,17 @@
 import { describe, expect, test } from 'vitest';
 import { breakBetween, chainStart } from '../../../src/core/audit.ts';
 import type { AuditFilter } from '../../../src/ports/index.ts';
-import { awkwardText } from './samples.ts';
+import { awkwardText, operate } from './samples.ts';
 import type { StoreCase } from './store-case.ts';
 
 export function auditContract(at: StoreCase): void {
   const append = (subject: string) =>
-    at.store.appendAudit({ by: 'daemon', action: 'caller.refused', subject, detail: { text: awkwardText, count: 3 } });
+    operate(at).appendAudit({
+      by: 'daemon',
+      action: 'caller.refused',
+      subject,
+      detail: { text: awkwardText, count: 3 },
+    });
 
   describe('audit', () => {
     test('an event comes back as it was written, with its number and moment', async () => {
@@ -46,7 +51,7 @@ export function auditContract(at: StoreCase): void {
         { by: 'cli:ann@host', action: 'whitelist.add', subject: '42', detail: { keyId: 'key_a' } },
         { by: 'daemon', action: 'keyring.open', subject: 'x', detail: { keyId: 'key_ab' } },
       ];
-      for (const event of events) await at.store.appendAudit(event);
+      for (const event of events) await operate(at).appendAudit(event);
       const found = async (filter: Omit<AuditFilter, 'limit'>) =>
         (await at.store.listAudit({ ...filter, limit: 9, oldestFirst: true })).map(({ subject }) => subject);
       expect(await found({ by: 'cli' })).toEqual(['key_a', 'key_ab', '42']);
@@ -79,7 +84,7 @@ export function auditContract(at: StoreCase): void {
     test('is one chain, whoever writes: every row follows the one before it', async () => {
       await Promise.all(
         ['a', 'b', 'c', 'd'].map((subject, index) =>
-          (index % 2 ? at.store : at.other).appendAudit({
+          operate({ ...at, store: index % 2 ? at.store : at.other }).appendAudit({
             by: 'daemon',
             action: 'x',
             subject,
@@ -87,7 +92,7 @@ export function auditContract(at: StoreCase): void {
           }),
         ),
       );
-      await at.store.updateWorkspace({ active: false }, 'cli:ann@host');
+      await operate(at).updateWorkspace({ active: false }, 'cli:ann@host');
       const { anchor, rows, lastId } = await at.other.auditChain({ afterId: 0, limit: 9 });
       expect(anchor).toEqual(chainStart);
       expect(rows.map(({ id }) => id)).toEqual([1, 2, 3, 4, 5]);

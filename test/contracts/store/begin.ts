@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, test } from 'vitest';
+import type { NewDeclaration } from '../../../src/core/declared-keys.ts';
 import type { KeyMode } from '../../../src/core/model.ts';
-import type { NewDeclaration } from '../../../src/ports/index.ts';
-import { begin, finish, newChange, newKey, newSecret, operator, unknown } from './samples.ts';
+import { begin, finish, newChange, newKey, newSecret, operate, operator, unknown } from './samples.ts';
 import type { StoreCase } from './store-case.ts';
 
 /** What has to hold between the look at a key and the change that it asked for, and between all who work on a change. */
@@ -12,11 +12,12 @@ export function beginContract(at: StoreCase): void {
     ...{ declaredIn: 'rankd.yaml:3', whitelist: { placeIds: [42], declaredIn: 'rankd.yaml:5' } },
   };
   /** The other handle declares the key anew, with something different. */
-  const declare = (rest: Partial<NewDeclaration>) => at.other.declareKeys([{ ...declaration, ...rest }], 'daemon');
+  const declare = (rest: Partial<NewDeclaration>) =>
+    operate({ ...at, store: at.other }).declareKeys([{ ...declaration, ...rest }], 'daemon');
 
   describe('what was withdrawn or narrowed since a change was decided', () => {
     beforeEach(async () => {
-      await at.store.declareKeys([declaration], 'daemon');
+      await operate(at).declareKeys([declaration], 'daemon');
     });
 
     const whitelist = { placeIds: [], declaredIn: 'rankd.yaml:5' };
@@ -27,11 +28,23 @@ export function beginContract(at: StoreCase): void {
       ['the key got a higher floor', () => declare({ rules: { minRank: 11 } }), 'rank_not_allowed'],
       ['the key got another direction', () => declare({ rules: { direction: 'demote' } }), 'key_not_allowed'],
       ['the key expires earlier', () => declare({ expiresAt: at.clock.now() }), 'invalid_key'],
-      ['the key was revoked', () => at.other.declareKeys([], 'daemon'), 'invalid_key'],
-      ['the key was paused', () => at.other.pauseKey({ keyId, paused: true, reason: 'x' }, operator), 'key_paused'],
+      ['the key was revoked', () => operate({ ...at, store: at.other }).declareKeys([], 'daemon'), 'invalid_key'],
+      [
+        'the key was paused',
+        () => operate({ ...at, store: at.other }).pauseKey({ keyId, paused: true, reason: 'x' }, operator),
+        'key_paused',
+      ],
       ['the place was taken off the list', () => declare({ whitelist }), 'place_not_whitelisted'],
-      ['the workspace was suspended', () => at.other.updateWorkspace({ active: false }, operator), 'invalid_key'],
-      ['the workspace left the top plan', () => at.other.updateWorkspace({ plan: 'free' }, operator), 'invalid_key'],
+      [
+        'the workspace was suspended',
+        () => operate({ ...at, store: at.other }).updateWorkspace({ active: false }, operator),
+        'invalid_key',
+      ],
+      [
+        'the workspace left the top plan',
+        () => operate({ ...at, store: at.other }).updateWorkspace({ plan: 'free' }, operator),
+        'invalid_key',
+      ],
     ] as const)('%s: it does not begin', async (_what, narrow, code) => {
       expect(await begin(at.store, newChange({ rankeeId: 1 }))).toBe(true);
       await narrow();
@@ -44,16 +57,16 @@ export function beginContract(at: StoreCase): void {
 
     test('the place was disabled: it does not begin', async () => {
       const own = { keyId, placeIds: [43] };
-      await at.store.addEntries(own, operator);
+      await operate(at).addEntries(own, operator);
       const from = (rankeeId: number) => begin(at.store, newChange({ rankeeId, placeId: 43 }));
       expect(await from(1)).toBe(true);
-      await at.other.setEntriesActive({ ...own, active: false }, operator);
+      await operate({ ...at, store: at.other }).setEntriesActive({ ...own, active: false }, operator);
       await expect(from(2)).rejects.toMatchObject({ code: 'place_not_whitelisted' });
     });
 
     test('the secret that asked was rotated out: it does not begin, and with the new one it does', async () => {
-      await at.store.createKey(newKey('own'), operator);
-      await at.store.addEntries({ keyId: 'key_own', placeIds: [42] }, operator);
+      await operate(at).createKey(newKey('own'), operator);
+      await operate(at).addEntries({ keyId: 'key_own', placeIds: [42] }, operator);
       const secretOf = async (text: string) =>
         String((await at.store.lookUpKey({ hash: newSecret(text).hash, placeId: 42 }))?.secretId);
       const by = (rankeeId: number, secretId: string) =>
@@ -61,7 +74,7 @@ export function beginContract(at: StoreCase): void {
       const old = await secretOf('own');
       expect(await by(1, old)).toBe(true);
       const rotation = { keyId: 'key_own', secret: newSecret('next'), oldExpiresAt: at.clock.now() };
-      await at.other.rotateKey(rotation, operator);
+      await operate({ ...at, store: at.other }).rotateKey(rotation, operator);
       await expect(by(2, old)).rejects.toMatchObject({ code: 'invalid_key' });
       expect(await by(2, await secretOf('next'))).toBe(true);
     });

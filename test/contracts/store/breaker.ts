@@ -2,13 +2,24 @@ import { beforeEach, describe, expect, test } from 'vitest';
 import type { MemberLimit } from '../../../src/core/begin.ts';
 import type { RankChange } from '../../../src/core/model.ts';
 import type { Store } from '../../../src/ports/index.ts';
-import { begin, finish, newChange, newDemotion, newKey, operator, record, refused, unknown } from './samples.ts';
+import {
+  begin,
+  finish,
+  newChange,
+  newDemotion,
+  newKey,
+  operate,
+  operator,
+  record,
+  refused,
+  unknown,
+} from './samples.ts';
 import type { StoreCase } from './store-case.ts';
 
 async function addKeys(store: Store): Promise<void> {
   for (const name of ['main', 'other']) {
-    const { id } = await store.createKey(newKey(name), operator);
-    await store.addEntries({ keyId: id, placeIds: [42] }, operator);
+    const { id } = await operate({ store }).createKey(newKey(name), operator);
+    await operate({ store }).addEntries({ keyId: id, placeIds: [42] }, operator);
   }
 }
 
@@ -121,7 +132,7 @@ export function breakerContract(at: StoreCase): void {
       expect(await beginHere(newChange({ rankeeId: 5, keyId: 'key_other' }))).toBe(true);
 
       await at.clock.advance(1_000);
-      await at.store.pauseKey({ keyId: 'key_main', paused: false, reason: 'looked at' }, operator);
+      await operate(at).pauseKey({ keyId: 'key_main', paused: false, reason: 'looked at' }, operator);
       const requestedAt = at.clock.now();
       expect(await beginHere(newDemotion(6, { requestedAt }))).toBe(true);
     });
@@ -136,7 +147,7 @@ export function breakerContract(at: StoreCase): void {
 
     test('where the clock was set back, a pause that was lifted before does not keep the count from beginning', async () => {
       const demote = demoteWithin(hourMs);
-      await at.store.pauseKey({ keyId: 'key_main', paused: false, reason: 'looked at' }, operator);
+      await operate(at).pauseKey({ keyId: 'key_main', paused: false, reason: 'looked at' }, operator);
       at.clock.setWallClock(at.clock.now() - hourMs);
       for (const rankeeId of [1, 2]) expect(await demote(rankeeId)).toBe(true);
       await expect(demote(3)).rejects.toMatchObject({ code: 'key_paused' });

@@ -8,6 +8,7 @@ import {
   largestId,
   newChange,
   newKey,
+  operate,
   operator,
   putBack,
   record,
@@ -171,13 +172,16 @@ export function changeContract(at: StoreCase): void {
 
     test('a change begins only where its key is in force and its own place is listed and enabled, as it is kept', async () => {
       const expiresAt = at.clock.now() + 1_000;
-      await at.store.createKey(newKey('main', { expiresAt }), operator);
-      await at.store.createKey(newKey('other'), operator);
-      await at.store.addEntries({ keyId: 'key_main', placeIds: [42, 43] }, operator);
-      await at.store.addEntries({ keyId: 'key_other', placeIds: [44] }, operator);
+      await operate(at).createKey(newKey('main', { expiresAt }), operator);
+      await operate(at).createKey(newKey('other'), operator);
+      await operate(at).addEntries({ keyId: 'key_main', placeIds: [42, 43] }, operator);
+      await operate(at).addEntries({ keyId: 'key_other', placeIds: [44] }, operator);
       const from = (placeId: number, rest: Partial<RankChange> = {}) =>
         beginHere(newChange({ rankeeId: placeId, placeId, ...rest }));
-      await at.other.setEntriesActive({ keyId: 'key_main', placeIds: [43], active: false }, operator);
+      await operate({ ...at, store: at.other }).setEntriesActive(
+        { keyId: 'key_main', placeIds: [43], active: false },
+        operator,
+      );
       const code = 'place_not_whitelisted';
       await expect(from(43)).rejects.toMatchObject({ code, hint: expect.stringContaining('whitelist enable 43') });
       await expect(from(44)).rejects.toMatchObject({ code, hint: expect.stringContaining('whitelist add 44') });

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import type { NewDeclaration } from '../../../src/ports/index.ts';
-import { newKey, newSecret, operator } from './samples.ts';
+import type { NewDeclaration } from '../../../src/core/declared-keys.ts';
+import { newKey, newSecret, operate, operator } from './samples.ts';
 import type { StoreCase } from './store-case.ts';
 
 function declaration(name: string, rest: Partial<NewDeclaration> = {}): NewDeclaration {
@@ -18,7 +18,7 @@ function declaration(name: string, rest: Partial<NewDeclaration> = {}): NewDecla
 }
 
 export function declaredKeyContract(at: StoreCase): void {
-  const declare = (...declared: NewDeclaration[]) => at.store.declareKeys(declared, 'daemon');
+  const declare = (...declared: NewDeclaration[]) => operate(at).declareKeys(declared, 'daemon');
   const present = (text: string, placeId = 42) => at.other.lookUpKey({ hash: newSecret(text).hash, placeId });
   const places = (...placeIds: number[]) => ({ whitelist: { placeIds, declaredIn: 'rankd.yaml:5' } });
 
@@ -107,8 +107,8 @@ export function declaredKeyContract(at: StoreCase): void {
     test('that are put back are what their name means, also where a key made since had it and was revoked', async () => {
       await declare(declaration('main'));
       await declare();
-      await at.store.createKey(newKey('main', { id: 'key_2', secret: newSecret('second') }), operator);
-      await at.store.revokeKey('key_2', operator);
+      await operate(at).createKey(newKey('main', { id: 'key_2', secret: newSecret('second') }), operator);
+      await operate(at).revokeKey('key_2', operator);
       await declare(declaration('main'));
       expect(await at.other.findKey('main')).toMatchObject({ id: 'key_main' });
       expect(await at.other.findKey('key_2')).toMatchObject({ id: 'key_2' });
@@ -123,9 +123,9 @@ export function declaredKeyContract(at: StoreCase): void {
     });
 
     test('never take over the name or a secret of a key that is not declared: all that is in the way is told, nothing is done', async () => {
-      await at.store.createKey(newKey('main'), operator);
-      await at.store.createKey(newKey('gone'), operator);
-      await at.store.revokeKey('key_gone', operator);
+      await operate(at).createKey(newKey('main'), operator);
+      await operate(at).createKey(newKey('gone'), operator);
+      await operate(at).revokeKey('key_gone', operator);
       const before = await audited();
       const clashes = await declare(
         declaration('fine'),
@@ -151,31 +151,31 @@ export function declaredKeyContract(at: StoreCase): void {
         hint: expect.stringContaining('rankd reload'),
       };
       const rotation = { keyId: 'key_main', secret: newSecret('x'), oldExpiresAt: 0 };
-      await expect(at.store.rotateKey(rotation, operator)).rejects.toMatchObject(conflict);
-      await expect(at.store.revokeKey('key_main', operator)).rejects.toMatchObject(conflict);
+      await expect(operate(at).rotateKey(rotation, operator)).rejects.toMatchObject(conflict);
+      await expect(operate(at).revokeKey('key_main', operator)).rejects.toMatchObject(conflict);
       const update = { keyId: 'key_main', rules: { maxRank: null } };
-      await expect(at.store.updateKey(update, operator)).rejects.toMatchObject(conflict);
+      await expect(operate(at).setRules(update, operator)).rejects.toMatchObject(conflict);
       const pause = { keyId: 'key_main', paused: true, reason: 'many demotions' };
-      expect(await at.store.pauseKey(pause, 'daemon')).toHaveProperty('pausedAt');
+      expect(await operate(at).pauseKey(pause, 'daemon')).toHaveProperty('pausedAt');
       await declare(declaration('main'));
-      expect(await at.store.pauseKey({ ...pause, paused: false }, operator)).not.toHaveProperty('pausedAt');
+      expect(await operate(at).pauseKey({ ...pause, paused: false }, operator)).not.toHaveProperty('pausedAt');
     });
 
     test('keep their declared places; others can be added beside them and taken away', async () => {
-      await at.store.declareKeys([declaration('main', places(1))], 'daemon');
+      await operate(at).declareKeys([declaration('main', places(1))], 'daemon');
       const own = { keyId: 'key_main', placeIds: [2] };
       const both = { keyId: 'key_main', placeIds: [2, 1] };
-      await at.store.addEntries(both, operator);
+      await operate(at).addEntries(both, operator);
       const conflict = { code: 'conflict', message: 'Place 1 is declared in rankd.yaml:5; edit it there.' };
-      await expect(at.store.addEntries({ ...both, note: 'lobby' }, operator)).rejects.toMatchObject(conflict);
-      await expect(at.store.removeEntries(both, operator)).rejects.toMatchObject(conflict);
-      await expect(at.store.setEntriesActive({ ...both, active: false }, operator)).rejects.toMatchObject(conflict);
+      await expect(operate(at).addEntries({ ...both, note: 'lobby' }, operator)).rejects.toMatchObject(conflict);
+      await expect(operate(at).removeEntries(both, operator)).rejects.toMatchObject(conflict);
+      await expect(operate(at).setEntriesActive({ ...both, active: false }, operator)).rejects.toMatchObject(conflict);
       await declare(declaration('main', places(1)));
       expect((await at.store.listEntries({})).map(({ placeId, active }) => [placeId, active])).toEqual([
         [1, true],
         [2, true],
       ]);
-      expect(await at.store.removeEntries(own, operator)).toHaveLength(1);
+      expect(await operate(at).removeEntries(own, operator)).toHaveLength(1);
     });
   });
 }

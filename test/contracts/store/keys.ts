@@ -1,12 +1,12 @@
 import { describe, expect, test } from 'vitest';
 import type { KeySelection } from '../../../src/ports/index.ts';
-import { awkwardText, newKey, newSecret, operator } from './samples.ts';
+import { awkwardText, newKey, newSecret, operate, operator } from './samples.ts';
 import type { StoreCase } from './store-case.ts';
 
 export function keyContract(at: StoreCase): void {
   describe('keys', () => {
     test('a key comes back as it was made, what was not given being absent', async () => {
-      const made = await at.store.createKey(newKey('main'), operator);
+      const made = await operate(at).createKey(newKey('main'), operator);
       expect(made).toStrictEqual({
         id: 'key_main',
         name: 'main',
@@ -21,19 +21,19 @@ export function keyContract(at: StoreCase): void {
     test('mode, scopes, rules and expiry are kept', async () => {
       const rules = { maxRank: 50, minRank: 10, direction: 'promote', selfRank: 'deny', ratePerMinute: 60 } as const;
       const settings = { mode: 'test', isSystem: true, ...rules, expiresAt: 4_102_444_800_000 } as const;
-      await at.store.createKey(newKey('main', { ...settings, scopes: ['verify'] }), operator);
+      await operate(at).createKey(newKey('main', { ...settings, scopes: ['verify'] }), operator);
       expect(await at.store.findKey('key_main')).toMatchObject(settings);
     });
 
     test('a name is kept exactly, whatever characters it has', async () => {
-      await at.store.createKey(newKey('main', { name: awkwardText }), operator);
+      await operate(at).createKey(newKey('main', { name: awkwardText }), operator);
       expect(await at.other.findKey(awkwardText)).toMatchObject({ id: 'key_main', name: awkwardText });
     });
 
     test('a name that a key in force has is refused from any handle, with nothing written', async () => {
-      await at.store.createKey(newKey('main'), operator);
+      await operate(at).createKey(newKey('main'), operator);
       const again = newKey('main', { id: 'key_2', secret: newSecret('2') });
-      await expect(at.other.createKey(again, operator)).rejects.toMatchObject({
+      await expect(operate({ ...at, store: at.other }).createKey(again, operator)).rejects.toMatchObject({
         name: 'RankdError',
         code: 'already_exists',
         hint: expect.stringContaining('rankd key show main'),
@@ -43,32 +43,32 @@ export function keyContract(at: StoreCase): void {
     });
 
     test('the name of a revoked key can be given anew, and then means the new key', async () => {
-      await at.store.createKey(newKey('main'), operator);
-      await at.store.revokeKey('key_main', operator);
+      await operate(at).createKey(newKey('main'), operator);
+      await operate(at).revokeKey('key_main', operator);
       expect(await at.store.findKey('main')).toMatchObject({ id: 'key_main' });
-      await at.store.createKey(newKey('main', { id: 'key_2', secret: newSecret('2') }), operator);
+      await operate(at).createKey(newKey('main', { id: 'key_2', secret: newSecret('2') }), operator);
       expect(await at.store.findKey('main')).toMatchObject({ id: 'key_2' });
       expect(await at.store.findKey('key_main')).toMatchObject({ id: 'key_main' });
-      await at.store.revokeKey('key_2', operator);
+      await operate(at).revokeKey('key_2', operator);
       expect(await at.store.findKey('main')).toMatchObject({ id: 'key_2' });
     });
 
     test('an id goes before a name', async () => {
-      await at.store.createKey(newKey('main'), operator);
-      await at.store.createKey(newKey('key_main', { id: 'key_2' }), operator);
+      await operate(at).createKey(newKey('main'), operator);
+      await operate(at).createKey(newKey('key_main', { id: 'key_2' }), operator);
       expect(await at.store.findKey('key_main')).toMatchObject({ id: 'key_main' });
       expect(await at.store.findKey('nobody')).toBeUndefined();
     });
 
     test('keys are listed oldest first, even where the clock was set back', async () => {
-      await at.store.createKey(newKey('b'), operator);
+      await operate(at).createKey(newKey('b'), operator);
       at.clock.setWallClock(0);
-      await at.store.createKey(newKey('a'), operator);
+      await operate(at).createKey(newKey('a'), operator);
       expect((await at.store.listKeys()).map((key) => key.name)).toEqual(['b', 'a']);
     });
 
     test('a part of the keys can be asked for: after one of them, no more than a number, or by their ids or name', async () => {
-      for (const name of ['a', 'b', 'c', 'd']) await at.store.createKey(newKey(name), operator);
+      for (const name of ['a', 'b', 'c', 'd']) await operate(at).createKey(newKey(name), operator);
       const names = async (selection: KeySelection) => (await at.store.listKeys(selection)).map(({ name }) => name);
       expect(await names({ limit: 2 })).toEqual(['a', 'b']);
       expect(await names({ after: 'key_b', limit: 5 })).toEqual(['c', 'd']);
@@ -79,20 +79,20 @@ export function keyContract(at: StoreCase): void {
     });
 
     test('a secret or an id that is kept already is a conflict', async () => {
-      await at.store.createKey(newKey('main'), operator);
+      await operate(at).createKey(newKey('main'), operator);
       const sameSecret = newKey('other', { secret: newSecret('main') });
-      await expect(at.store.createKey(sameSecret, operator)).rejects.toMatchObject({ code: 'conflict' });
+      await expect(operate(at).createKey(sameSecret, operator)).rejects.toMatchObject({ code: 'conflict' });
       const sameId = newKey('other', { id: 'key_main' });
-      await expect(at.store.createKey(sameId, operator)).rejects.toMatchObject({ code: 'conflict' });
+      await expect(operate(at).createKey(sameId, operator)).rejects.toMatchObject({ code: 'conflict' });
       expect(await at.store.listKeys()).toHaveLength(1);
     });
 
     test('after a rotation both secrets show, newest first, until the overlap ends', async () => {
       const start = at.clock.now();
-      await at.store.createKey(newKey('main'), operator);
+      await operate(at).createKey(newKey('main'), operator);
       await at.clock.advance(1_000);
       const rotation = { keyId: 'key_main', secret: newSecret('new'), oldExpiresAt: start + 5_000 };
-      const rotated = await at.store.rotateKey(rotation, operator);
+      const rotated = await operate(at).rotateKey(rotation, operator);
       expect(rotated.secrets).toStrictEqual([
         { masked: 'rk_live_new…abc', createdAt: start + 1_000 },
         { masked: 'rk_live_mai…abc', createdAt: start, replacedAt: start + 1_000, expiresAt: start + 5_000 },
@@ -103,27 +103,27 @@ export function keyContract(at: StoreCase): void {
 
     test('a second rotation never gives an older secret more time', async () => {
       const start = at.clock.now();
-      await at.store.createKey(newKey('main'), operator);
-      await at.store.rotateKey({ keyId: 'key_main', secret: newSecret('2'), oldExpiresAt: start + 1_000 }, operator);
+      await operate(at).createKey(newKey('main'), operator);
+      await operate(at).rotateKey({ keyId: 'key_main', secret: newSecret('2'), oldExpiresAt: start + 1_000 }, operator);
       const third = { keyId: 'key_main', secret: newSecret('3'), oldExpiresAt: start + 9_000 };
-      const { secrets } = await at.store.rotateKey(third, operator);
+      const { secrets } = await operate(at).rotateKey(third, operator);
       expect(secrets.map((secret) => secret.expiresAt)).toEqual([undefined, start + 9_000, start + 1_000]);
     });
 
     test('a second rotation leaves the moment when the oldest secret was replaced', async () => {
       const start = at.clock.now();
-      await at.store.createKey(newKey('main'), operator);
+      await operate(at).createKey(newKey('main'), operator);
       const rotation = { keyId: 'key_main', oldExpiresAt: start + 9_000 };
-      await at.store.rotateKey({ ...rotation, secret: newSecret('2') }, operator);
+      await operate(at).rotateKey({ ...rotation, secret: newSecret('2') }, operator);
       await at.clock.advance(1_000);
-      const { secrets } = await at.store.rotateKey({ ...rotation, secret: newSecret('3') }, operator);
+      const { secrets } = await operate(at).rotateKey({ ...rotation, secret: newSecret('3') }, operator);
       expect(secrets.map((secret) => secret.replacedAt)).toEqual([undefined, start + 1_000, start]);
     });
 
     test('the last use of each secret is kept, without an audit event', async () => {
-      await at.store.createKey(newKey('main'), operator);
+      await operate(at).createKey(newKey('main'), operator);
       const rotation = { keyId: 'key_main', secret: newSecret('new'), oldExpiresAt: at.clock.now() + 9_000 };
-      await at.store.rotateKey(rotation, operator);
+      await operate(at).rotateKey(rotation, operator);
       const idOf = async (text: string) =>
         at.store.lookUpKey({ hash: newSecret(text).hash, placeId: 1 })?.secretId ?? 0;
       const use = { secretId: await idOf('main'), at: 5, placeId: 42 };
@@ -137,35 +137,38 @@ export function keyContract(at: StoreCase): void {
     });
 
     test('revoking keeps the first moment, however often it is done', async () => {
-      await at.store.createKey(newKey('main'), operator);
-      const { revokedAt } = await at.store.revokeKey('key_main', operator);
+      await operate(at).createKey(newKey('main'), operator);
+      const { revokedAt } = await operate(at).revokeKey('key_main', operator);
       expect(revokedAt).toBe(at.clock.now());
       await at.clock.advance(1_000);
-      expect(await at.other.revokeKey('key_main', operator)).toMatchObject({ revokedAt });
+      expect(await operate({ ...at, store: at.other }).revokeKey('key_main', operator)).toMatchObject({ revokedAt });
     });
 
     test('a revoked key gets no new secret', async () => {
-      await at.store.createKey(newKey('main'), operator);
-      await at.store.revokeKey('key_main', operator);
+      await operate(at).createKey(newKey('main'), operator);
+      await operate(at).revokeKey('key_main', operator);
       const rotation = { keyId: 'key_main', secret: newSecret('new'), oldExpiresAt: 0 };
-      await expect(at.store.rotateKey(rotation, operator)).rejects.toMatchObject({ code: 'conflict' });
+      await expect(operate(at).rotateKey(rotation, operator)).rejects.toMatchObject({ code: 'conflict' });
     });
 
     test('a pause keeps its first moment and can be lifted', async () => {
-      await at.store.createKey(newKey('main'), operator);
+      await operate(at).createKey(newKey('main'), operator);
       const pause = { keyId: 'key_main', paused: true, reason: 'many demotions' };
-      const { pausedAt } = await at.store.pauseKey(pause, 'daemon');
+      const { pausedAt } = await operate(at).pauseKey(pause, 'daemon');
       expect(pausedAt).toBe(at.clock.now());
       await at.clock.advance(1_000);
-      expect(await at.store.pauseKey(pause, 'daemon')).toMatchObject({ pausedAt });
-      const lifted = await at.other.pauseKey({ ...pause, paused: false, reason: 'looked at' }, operator);
+      expect(await operate(at).pauseKey(pause, 'daemon')).toMatchObject({ pausedAt });
+      const lifted = await operate({ ...at, store: at.other }).pauseKey(
+        { ...pause, paused: false, reason: 'looked at' },
+        operator,
+      );
       expect(lifted).not.toHaveProperty('pausedAt');
     });
 
     test('rules are set and taken away one by one, and the audit tells what became of each', async () => {
-      await at.store.createKey(newKey('main', { maxRank: 50, selfRank: 'deny' }), operator);
+      await operate(at).createKey(newKey('main', { maxRank: 50, selfRank: 'deny' }), operator);
       const rules = { maxRank: null, minRank: 10, direction: 'demote', isSystem: true, ratePerMinute: null } as const;
-      const changed = await at.store.updateKey({ keyId: 'key_main', rules }, operator);
+      const changed = await operate(at).setRules({ keyId: 'key_main', rules }, operator);
       expect(changed).toStrictEqual(await at.other.findKey('main'));
       expect(changed).toMatchObject({ minRank: 10, direction: 'demote', isSystem: true, selfRank: 'deny' });
       expect(changed).not.toHaveProperty('maxRank');
@@ -182,7 +185,7 @@ export function keyContract(at: StoreCase): void {
           },
         },
       ]);
-      const plain = await at.store.updateKey(
+      const plain = await operate(at).setRules(
         { keyId: 'key_main', rules: { isSystem: null, selfRank: null } },
         operator,
       );
@@ -191,32 +194,32 @@ export function keyContract(at: StoreCase): void {
     });
 
     test('a revoked key has no rules left to set', async () => {
-      await at.store.createKey(newKey('main'), operator);
-      await at.store.revokeKey('key_main', operator);
+      await operate(at).createKey(newKey('main'), operator);
+      await operate(at).revokeKey('key_main', operator);
       const change = { keyId: 'key_main', rules: { maxRank: 50 } };
-      await expect(at.store.updateKey(change, operator)).rejects.toMatchObject({ code: 'conflict' });
+      await expect(operate(at).setRules(change, operator)).rejects.toMatchObject({ code: 'conflict' });
     });
 
     test('changing a key that is not there is not_found', async () => {
       const missing = { code: 'not_found' };
       const rotation = { keyId: 'key_no', secret: newSecret('x'), oldExpiresAt: 0 };
-      await expect(at.store.rotateKey(rotation, operator)).rejects.toMatchObject(missing);
+      await expect(operate(at).rotateKey(rotation, operator)).rejects.toMatchObject(missing);
       const rules = { keyId: 'key_no', rules: {} };
-      await expect(at.store.updateKey(rules, operator)).rejects.toMatchObject(missing);
-      await expect(at.store.revokeKey('key_no', operator)).rejects.toMatchObject(missing);
+      await expect(operate(at).setRules(rules, operator)).rejects.toMatchObject(missing);
+      await expect(operate(at).revokeKey('key_no', operator)).rejects.toMatchObject(missing);
       const pause = { keyId: 'key_no', paused: true, reason: '' };
-      await expect(at.store.pauseKey(pause, operator)).rejects.toMatchObject(missing);
+      await expect(operate(at).pauseKey(pause, operator)).rejects.toMatchObject(missing);
       expect(await at.store.listAudit({ limit: 10 })).toEqual([]);
     });
 
     test('the audit tells every step of a key and never a secret or its hash', async () => {
       const key = newKey('main', { maxRank: 50 });
       const rotated = newSecret('rotated');
-      await at.store.createKey(key, operator);
-      await at.store.rotateKey({ keyId: key.id, secret: rotated, oldExpiresAt: 9 }, operator);
-      await at.store.pauseKey({ keyId: key.id, paused: true, reason: 'why' }, 'daemon');
-      await at.store.pauseKey({ keyId: key.id, paused: false, reason: 'fine' }, operator);
-      await at.store.revokeKey(key.id, operator);
+      await operate(at).createKey(key, operator);
+      await operate(at).rotateKey({ keyId: key.id, secret: rotated, oldExpiresAt: 9 }, operator);
+      await operate(at).pauseKey({ keyId: key.id, paused: true, reason: 'why' }, 'daemon');
+      await operate(at).pauseKey({ keyId: key.id, paused: false, reason: 'fine' }, operator);
+      await operate(at).revokeKey(key.id, operator);
       const events = await at.store.listAudit({ limit: 10 });
       expect(events.every((event) => event.subject === key.id)).toBe(true);
       expect(events.map(({ action, by, detail }) => [action, by, detail]).reverse()).toEqual([

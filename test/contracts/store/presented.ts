@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { largestId, newKey, newSecret, operator } from './samples.ts';
+import { largestId, newKey, newSecret, operate, operator } from './samples.ts';
 import type { StoreCase } from './store-case.ts';
 
 export function presentedContract(at: StoreCase): void {
@@ -7,7 +7,7 @@ export function presentedContract(at: StoreCase): void {
 
   describe('the presenter of a secret', () => {
     test('is told with workspace and key; without an entry where the place is not listed', async () => {
-      const key = await at.store.createKey(newKey('main'), operator);
+      const key = await operate(at).createKey(newKey('main'), operator);
       expect(present('main')).toStrictEqual({
         workspace: await at.store.getWorkspace(),
         key,
@@ -16,34 +16,34 @@ export function presentedContract(at: StoreCase): void {
     });
 
     test('comes with the entry of the asked place and key, also one switched off', async () => {
-      await at.store.createKey(newKey('main'), operator);
-      await at.store.createKey(newKey('other'), operator);
-      await at.store.addEntries({ keyId: 'key_main', placeIds: [42, largestId], note: 'lobby' }, operator);
+      await operate(at).createKey(newKey('main'), operator);
+      await operate(at).createKey(newKey('other'), operator);
+      await operate(at).addEntries({ keyId: 'key_main', placeIds: [42, largestId], note: 'lobby' }, operator);
       const entry = { keyId: 'key_main', placeId: largestId, active: true, note: 'lobby', addedAt: at.clock.now() };
       expect(present('main', largestId)?.entry).toStrictEqual(entry);
       expect(present('main', largestId - 1)).not.toHaveProperty('entry');
       expect(present('other', 42)).not.toHaveProperty('entry');
-      await at.store.setEntriesActive({ keyId: 'key_main', placeIds: [42], active: false }, operator);
+      await operate(at).setEntriesActive({ keyId: 'key_main', placeIds: [42], active: false }, operator);
       expect(present('main', 42)?.entry).toMatchObject({ placeId: 42, active: false });
     });
 
     test('is nobody where no key ever had the secret', async () => {
-      await at.store.createKey(newKey('main'), operator);
+      await operate(at).createKey(newKey('main'), operator);
       expect(present('Main')).toBeUndefined();
     });
 
     test('is found also where the key is revoked, expired or paused: whether that counts is not decided here', async () => {
-      await at.store.createKey(newKey('main', { expiresAt: 1 }), operator);
-      await at.store.pauseKey({ keyId: 'key_main', paused: true, reason: '' }, 'daemon');
-      await at.store.revokeKey('key_main', operator);
+      await operate(at).createKey(newKey('main', { expiresAt: 1 }), operator);
+      await operate(at).pauseKey({ keyId: 'key_main', paused: true, reason: '' }, 'daemon');
+      await operate(at).revokeKey('key_main', operator);
       const now = at.clock.now();
       expect(present('main')?.key).toMatchObject({ expiresAt: 1, pausedAt: now, revokedAt: now });
     });
 
     test('with the old secret of a rotation is told since and until when it is the old one, also when it no longer does', async () => {
       const oldExpiresAt = at.clock.now() + 1_000;
-      await at.store.createKey(newKey('main'), operator);
-      await at.store.rotateKey({ keyId: 'key_main', secret: newSecret('new'), oldExpiresAt }, operator);
+      await operate(at).createKey(newKey('main'), operator);
+      await operate(at).rotateKey({ keyId: 'key_main', secret: newSecret('new'), oldExpiresAt }, operator);
       const retiring = { since: at.clock.now(), until: oldExpiresAt };
       expect(present('new')).not.toHaveProperty('retiring');
       expect(present('main')).toMatchObject({ key: { id: 'key_main' }, retiring });
@@ -53,26 +53,26 @@ export function presentedContract(at: StoreCase): void {
 
     test('what this handle changes shows at the next look', async () => {
       expect(present('main')).toBeUndefined();
-      await at.store.createKey(newKey('main'), operator);
+      await operate(at).createKey(newKey('main'), operator);
       expect(present('main')).toMatchObject({ workspace: { active: true } });
-      await at.store.updateWorkspace({ active: false }, operator);
+      await operate(at).updateWorkspace({ active: false }, operator);
       expect(present('main')).toMatchObject({ workspace: { active: false } });
-      await at.store.revokeKey('key_main', operator);
+      await operate(at).revokeKey('key_main', operator);
       expect(present('main')?.key).toHaveProperty('revokedAt');
     });
 
     test('what another handle changes shows at the next look', async () => {
       expect(present('main')).toBeUndefined();
-      await at.other.createKey(newKey('main'), operator);
+      await operate({ ...at, store: at.other }).createKey(newKey('main'), operator);
       expect(present('main')).toMatchObject({ workspace: { active: true } });
-      await at.other.updateWorkspace({ active: false }, operator);
+      await operate({ ...at, store: at.other }).updateWorkspace({ active: false }, operator);
       expect(present('main')).toMatchObject({ workspace: { active: false } });
-      await at.other.revokeKey('key_main', operator);
+      await operate({ ...at, store: at.other }).revokeKey('key_main', operator);
       expect(present('main')?.key).toHaveProperty('revokedAt');
     });
 
     test('is told as the database has it also after more made-up secrets than are remembered', async () => {
-      await at.store.createKey(newKey('main'), operator);
+      await operate(at).createKey(newKey('main'), operator);
       for (let index = 0; index < 10_001; index += 1) expect(present(`made up ${index}`)).toBeUndefined();
       expect(present('main')?.key.name).toBe('main');
     });

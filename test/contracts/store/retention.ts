@@ -1,10 +1,10 @@
 import { describe, expect, test } from 'vitest';
 import { verifyAudit } from '../../../src/usecases/history/verify-audit.ts';
-import { applied, begin, finish, newChange, record, unknown } from './samples.ts';
+import { applied, begin, finish, newChange, operate, record, unknown } from './samples.ts';
 import type { StoreCase } from './store-case.ts';
 
 export function retentionContract(at: StoreCase): void {
-  const append = (subject: string) => at.store.appendAudit({ by: 'daemon', action: 'x', subject, detail: {} });
+  const append = (subject: string) => operate(at).appendAudit({ by: 'daemon', action: 'x', subject, detail: {} });
 
   describe('retention of changes', () => {
     const left = async () => (await at.other.listChanges({ limit: 99 })).map(({ rankeeId }) => rankeeId).reverse();

@@ -1,12 +1,25 @@
 import { createHash } from 'node:crypto';
+import { systemClock } from '../../../src/base/clock.ts';
 import type { Caller } from '../../../src/core/access.ts';
 import { judgeBegin, type MemberLimit } from '../../../src/core/begin.ts';
 import type { ChangeOutcome } from '../../../src/core/change-state.ts';
+import { judgeDeclarations, type NewDeclaration } from '../../../src/core/declared-keys.ts';
 import { changeEvent } from '../../../src/core/events.ts';
-import type { RankChange } from '../../../src/core/model.ts';
+import {
+  judgeNewKey,
+  judgePause,
+  judgeRevocation,
+  judgeRotation,
+  judgeRules,
+  type NewKey,
+} from '../../../src/core/key-changes.ts';
+import type { KeyRulesChange } from '../../../src/core/key-rules.ts';
+import type { AuditEvent, Plan, RankChange } from '../../../src/core/model.ts';
 import { policyRules } from '../../../src/core/policy.ts';
 import type { PolicyCase } from '../../../src/core/rules/rule.ts';
-import type { NewKey, NewSecret, Store } from '../../../src/ports/index.ts';
+import { judgeActive, judgeAdding, judgeRemoval } from '../../../src/core/whitelist.ts';
+import { judgeWorkspace } from '../../../src/core/workspace.ts';
+import type { NewSecret, Store } from '../../../src/ports/index.ts';
 import { keepCompensating, keepOutcome } from '../../../src/usecases/change/change-outcome.ts';
 
 export const operator = 'cli:ann@host';
@@ -145,4 +158,32 @@ export async function putBack(
 /** Keeps a change as it is, with the event of its state. */
 export function record(store: Store, change: RankChange): Promise<void> {
   return store.recordChange(change, [changeEvent(change, change.state, change.requestedAt)]);
+}
+
+/** What an operator, or the configuration, asks of keys, places and the workspace, as core judges it; `by` is who asks. */
+export function operate({ store, clock = systemClock }: { store: Store; clock?: { now(): number } }) {
+  const doing = (by: string) => ({ by, at: clock.now() });
+  return {
+    createKey: (key: NewKey, by: string) => store.createKey(key, judgeNewKey(key, doing(by))),
+    rotateKey: ({ keyId, ...rotation }: { keyId: string; secret: NewSecret; oldExpiresAt: number }, by: string) =>
+      store.updateKey(keyId, judgeRotation(rotation, doing(by))),
+    setRules: ({ keyId, rules }: { keyId: string; rules: KeyRulesChange }, by: string) =>
+      store.updateKey(keyId, judgeRules(rules, doing(by))),
+    revokeKey: (keyId: string, by: string) => store.updateKey(keyId, judgeRevocation(doing(by))),
+    pauseKey: ({ keyId, ...pause }: { keyId: string; paused: boolean; reason: string }, by: string) =>
+      store.updateKey(keyId, judgePause(pause, doing(by))),
+    declareKeys: (declared: readonly NewDeclaration[], by: string) =>
+      store.declareKeys(declared, judgeDeclarations(declared, doing(by))),
+    addEntries: async (places: { keyId: string; placeIds: number[]; note?: string }, by: string) => {
+      const { before, after } = await store.updateEntries(places, judgeAdding(places, doing(by)));
+      return after.map((entry) => ({ ...entry, added: before.every(({ placeId }) => placeId !== entry.placeId) }));
+    },
+    setEntriesActive: async (places: { keyId: string; placeIds: number[]; active: boolean }, by: string) =>
+      (await store.updateEntries(places, judgeActive(places, doing(by)))).after,
+    removeEntries: async (places: { keyId: string; placeIds: number[] }, by: string) =>
+      (await store.updateEntries(places, judgeRemoval(places, doing(by)))).before,
+    updateWorkspace: (change: { active?: boolean; plan?: Plan }, by: string) =>
+      store.updateWorkspace(judgeWorkspace(change, doing(by))),
+    appendAudit: ({ by, ...event }: Omit<AuditEvent, 'id' | 'at'>) => store.appendAudit({ ...event, ...doing(by) }),
+  };
 }

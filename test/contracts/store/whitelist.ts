@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { awkwardText, largestId, newKey, operator } from './samples.ts';
+import { awkwardText, largestId, newKey, operate, operator } from './samples.ts';
 import type { StoreCase } from './store-case.ts';
 
 export function whitelistContract(at: StoreCase): void {
@@ -7,9 +7,12 @@ export function whitelistContract(at: StoreCase): void {
 
   describe('whitelist', () => {
     test('entries are added in one go and say which of them are new', async () => {
-      await at.store.createKey(newKey('main'), operator);
-      await at.store.addEntries({ keyId, placeIds: [42] }, operator);
-      const entries = await at.store.addEntries({ keyId, placeIds: [largestId, 42, 42], note: awkwardText }, operator);
+      await operate(at).createKey(newKey('main'), operator);
+      await operate(at).addEntries({ keyId, placeIds: [42] }, operator);
+      const entries = await operate(at).addEntries(
+        { keyId, placeIds: [largestId, 42, 42], note: awkwardText },
+        operator,
+      );
       const addedAt = at.clock.now();
       expect(entries).toStrictEqual([
         { keyId, placeId: largestId, active: true, note: awkwardText, addedAt, added: true },
@@ -18,19 +21,19 @@ export function whitelistContract(at: StoreCase): void {
     });
 
     test('adding an entry again switches it on and keeps its note and its first moment', async () => {
-      await at.store.createKey(newKey('main'), operator);
-      const [first] = await at.store.addEntries({ keyId, placeIds: [42], note: 'lobby' }, operator);
-      await at.store.setEntriesActive({ keyId, placeIds: [42], active: false }, operator);
+      await operate(at).createKey(newKey('main'), operator);
+      const [first] = await operate(at).addEntries({ keyId, placeIds: [42], note: 'lobby' }, operator);
+      await operate(at).setEntriesActive({ keyId, placeIds: [42], active: false }, operator);
       await at.clock.advance(1_000);
-      const [again] = await at.other.addEntries({ keyId, placeIds: [42] }, operator);
+      const [again] = await operate({ ...at, store: at.other }).addEntries({ keyId, placeIds: [42] }, operator);
       expect(again).toStrictEqual({ ...first, added: false });
     });
 
     test('is listed by place, of one key or of all', async () => {
-      await at.store.createKey(newKey('main'), operator);
-      await at.store.createKey(newKey('other'), operator);
-      await at.store.addEntries({ keyId, placeIds: [30, 4] }, operator);
-      await at.store.addEntries({ keyId: 'key_other', placeIds: [100, 7] }, operator);
+      await operate(at).createKey(newKey('main'), operator);
+      await operate(at).createKey(newKey('other'), operator);
+      await operate(at).addEntries({ keyId, placeIds: [30, 4] }, operator);
+      await operate(at).addEntries({ keyId: 'key_other', placeIds: [100, 7] }, operator);
       const places = async (filter: { keyId?: string }) =>
         (await at.store.listEntries(filter)).map((entry) => entry.placeId);
       expect(await places({})).toEqual([4, 7, 30, 100]);
@@ -39,41 +42,41 @@ export function whitelistContract(at: StoreCase): void {
     });
 
     test('entries are switched off, on and taken away, each answer showing them', async () => {
-      await at.store.createKey(newKey('main'), operator);
-      await at.store.addEntries({ keyId, placeIds: [1, 2] }, operator);
-      const off = await at.store.setEntriesActive({ keyId, placeIds: [2], active: false }, operator);
+      await operate(at).createKey(newKey('main'), operator);
+      await operate(at).addEntries({ keyId, placeIds: [1, 2] }, operator);
+      const off = await operate(at).setEntriesActive({ keyId, placeIds: [2], active: false }, operator);
       expect(off).toMatchObject([{ placeId: 2, active: false }]);
       expect(await at.other.listEntries({})).toMatchObject([{ active: true }, { active: false }]);
-      const on = await at.store.setEntriesActive({ keyId, placeIds: [2], active: true }, operator);
+      const on = await operate(at).setEntriesActive({ keyId, placeIds: [2], active: true }, operator);
       expect(on).toMatchObject([{ placeId: 2, active: true }]);
-      const removed = await at.store.removeEntries({ keyId, placeIds: [1] }, operator);
+      const removed = await operate(at).removeEntries({ keyId, placeIds: [1] }, operator);
       expect(removed).toMatchObject([{ placeId: 1 }]);
       expect(await at.other.listEntries({})).toMatchObject([{ placeId: 2 }]);
     });
 
     test('where one place is not listed nothing happens, and every such place is named', async () => {
-      await at.store.createKey(newKey('main'), operator);
-      await at.store.addEntries({ keyId, placeIds: [1, 2] }, operator);
+      await operate(at).createKey(newKey('main'), operator);
+      await operate(at).addEntries({ keyId, placeIds: [1, 2] }, operator);
       const events = await at.store.listAudit({ limit: 10 });
       const missing = { code: 'not_found', message: expect.stringContaining('Places 77, 88 are not') };
       const input = { keyId, placeIds: [1, 77, 2, 88] };
-      await expect(at.store.setEntriesActive({ ...input, active: false }, operator)).rejects.toMatchObject(missing);
-      await expect(at.store.removeEntries(input, operator)).rejects.toMatchObject(missing);
+      await expect(operate(at).setEntriesActive({ ...input, active: false }, operator)).rejects.toMatchObject(missing);
+      await expect(operate(at).removeEntries(input, operator)).rejects.toMatchObject(missing);
       expect(await at.store.listEntries({})).toMatchObject([{ active: true }, { active: true }]);
       expect(await at.store.listAudit({ limit: 10 })).toEqual(events);
     });
 
     test('a key that is not there gets no entries', async () => {
-      const adding = at.store.addEntries({ keyId: 'key_no', placeIds: [1] }, operator);
+      const adding = operate(at).addEntries({ keyId: 'key_no', placeIds: [1] }, operator);
       await expect(adding).rejects.toMatchObject({ code: 'not_found', message: expect.stringContaining('key_no') });
     });
 
     test('the audit has one event a place', async () => {
-      await at.store.createKey(newKey('main'), operator);
-      await at.store.addEntries({ keyId, placeIds: [1, 2], note: 'n' }, operator);
-      await at.store.setEntriesActive({ keyId, placeIds: [1], active: false }, operator);
-      await at.store.setEntriesActive({ keyId, placeIds: [1], active: true }, operator);
-      await at.store.removeEntries({ keyId, placeIds: [2] }, operator);
+      await operate(at).createKey(newKey('main'), operator);
+      await operate(at).addEntries({ keyId, placeIds: [1, 2], note: 'n' }, operator);
+      await operate(at).setEntriesActive({ keyId, placeIds: [1], active: false }, operator);
+      await operate(at).setEntriesActive({ keyId, placeIds: [1], active: true }, operator);
+      await operate(at).removeEntries({ keyId, placeIds: [2] }, operator);
       const events = (await at.store.listAudit({ limit: 5 })).reverse();
       expect(events.every((event) => event.by === operator && event.detail['keyId'] === keyId)).toBe(true);
       expect(events.map(({ action, subject }) => [action, subject])).toEqual([

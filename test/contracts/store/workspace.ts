@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { operator } from './samples.ts';
+import { operate, operator } from './samples.ts';
 import type { StoreCase } from './store-case.ts';
 
 export function workspaceContract(at: StoreCase): void {
@@ -18,20 +18,29 @@ export function workspaceContract(at: StoreCase): void {
 
     test('one that another handle suspends is suspended at once', async () => {
       expect(await at.store.getWorkspace()).toMatchObject({ active: true });
-      expect(await at.other.updateWorkspace({ active: false }, operator)).toMatchObject({ active: false, plan: 'top' });
+      expect(await operate({ ...at, store: at.other }).updateWorkspace({ active: false }, operator)).toMatchObject({
+        active: false,
+        plan: 'top',
+      });
       expect(await at.store.getWorkspace()).toMatchObject({ active: false, plan: 'top' });
     });
 
     test('a new plan leaves it suspended, and resuming leaves the plan', async () => {
-      await at.store.updateWorkspace({ active: false }, operator);
-      expect(await at.store.updateWorkspace({ plan: 'free' }, operator)).toMatchObject({ active: false, plan: 'free' });
-      expect(await at.store.updateWorkspace({ active: true }, operator)).toMatchObject({ active: true, plan: 'free' });
+      await operate(at).updateWorkspace({ active: false }, operator);
+      expect(await operate(at).updateWorkspace({ plan: 'free' }, operator)).toMatchObject({
+        active: false,
+        plan: 'free',
+      });
+      expect(await operate(at).updateWorkspace({ active: true }, operator)).toMatchObject({
+        active: true,
+        plan: 'free',
+      });
     });
 
     test('every change of it is in the audit', async () => {
       const { id } = await at.store.getWorkspace();
-      await at.store.updateWorkspace({ active: false }, operator);
-      await at.store.updateWorkspace({ active: true, plan: 'free' }, operator);
+      await operate(at).updateWorkspace({ active: false }, operator);
+      await operate(at).updateWorkspace({ active: true, plan: 'free' }, operator);
       expect(await at.store.listAudit({ limit: 10 })).toMatchObject([
         { action: 'workspace.plan', subject: id, by: operator, detail: { from: 'top', to: 'free' } },
         { action: 'workspace.resume', subject: id, by: operator },
@@ -45,7 +54,7 @@ export function workspaceContract(at: StoreCase): void {
       await at.store.close();
       await expect(at.store.pingWrites()).rejects.toMatchObject({ code: 'store_unavailable' });
       await expect(at.store.ping()).rejects.toMatchObject({ name: 'RankdError', code: 'store_unavailable' });
-      await expect(at.store.updateWorkspace({ active: false }, operator)).rejects.toMatchObject({
+      await expect(operate(at).updateWorkspace({ active: false }, operator)).rejects.toMatchObject({
         code: 'store_unavailable',
       });
       await at.store.close();

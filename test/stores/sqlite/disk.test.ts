@@ -6,7 +6,7 @@ import Database from 'better-sqlite3';
 import { beforeEach, expect, onTestFinished, test, vi } from 'vitest';
 import { Connection } from '../../../src/stores/sqlite/engine/connection.ts';
 import { openSqliteStore } from '../../../src/stores/sqlite/sqlite-store.ts';
-import { begin, newChange, newKey, operator } from '../../contracts/store/samples.ts';
+import { begin, newChange, newKey, operate, operator } from '../../contracts/store/samples.ts';
 import { rankBody } from '../../support/answers.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
 import { openTestApp, place, send } from '../../support/open-test-app.ts';
@@ -79,7 +79,7 @@ test('a write is told as done once the log that holds it is on the disk, and not
 test('what comes while the disk is waited for is committed together, and waits for it once more', async () => {
   const { store, file } = await open();
   disk.isStopped = true;
-  const event = (subject: string) => store.appendAudit({ by: operator, action: 'a', subject, detail: {} });
+  const event = (subject: string) => operate({ store }).appendAudit({ by: operator, action: 'a', subject, detail: {} });
   const first = event('first');
   await hasEnded(first);
   const before = commitsIn(file);
@@ -95,10 +95,10 @@ test('what comes while the disk is waited for is committed together, and waits f
 
 test('where one of what is written together is refused, the others wait for the disk all the same', async () => {
   const { store } = await open();
-  await store.createKey(newKey('main'), operator);
+  await operate({ store }).createKey(newKey('main'), operator);
   const three = () => [
-    store.createKey(newKey('main', { id: 'key_twin' }), operator),
-    store.appendAudit({ by: operator, action: 'a', subject: 's', detail: {} }),
+    operate({ store }).createKey(newKey('main', { id: 'key_twin' }), operator),
+    operate({ store }).appendAudit({ by: operator, action: 'a', subject: 's', detail: {} }),
     begin(store, newChange({ keyId: 'key_other' }), { after: undefined }),
   ];
   disk.isStopped = true;
@@ -114,7 +114,7 @@ test('where one of what is written together is refused, the others wait for the 
 
 test('once the disk has failed, nothing is told and nothing written until the store is opened anew', async () => {
   const { store, openAgain, file } = await open();
-  await store.createKey(newKey('main'), operator);
+  await operate({ store }).createKey(newKey('main'), operator);
   disk.error = eio;
   const failed = {
     name: 'RankdError',
@@ -128,7 +128,7 @@ test('once the disk has failed, nothing is told and nothing written until the st
   disk.error = null; // the system tells of it once
   const commits = commitsIn(file);
   await expect(store.findChange(change.id)).rejects.toMatchObject(failed);
-  await expect(store.createKey(newKey('other'), operator)).rejects.toMatchObject(failed);
+  await expect(operate({ store }).createKey(newKey('other'), operator)).rejects.toMatchObject(failed);
   await expect(store.ping()).rejects.toMatchObject(failed);
   expect(commitsIn(file)).toBe(commits);
   await store.close();
@@ -136,7 +136,7 @@ test('once the disk has failed, nothing is told and nothing written until the st
   const again = await openAgain();
   onTestFinished(() => again.close());
   await again.ping();
-  expect(await again.createKey(newKey('other'), operator)).toMatchObject({ name: 'other' });
+  expect(await operate({ store: again }).createKey(newKey('other'), operator)).toMatchObject({ name: 'other' });
 });
 
 test.each([
@@ -146,7 +146,7 @@ test.each([
   const { openAgain, file, size } = await openAfterLoss();
   const again = await openAgain({ isServed });
   onTestFinished(() => again.close());
-  await again.createKey(newKey('kept'), operator);
+  await operate({ store: again }).createKey(newKey('kept'), operator);
   expect(await keysAfterPowerCut(file, size)).toContain('kept');
 });
 
@@ -157,19 +157,21 @@ test('nor where somebody was reading just then, once they have ended', async () 
   reader.exec('BEGIN; SELECT 1 FROM keys');
   const again = await openAgain();
   onTestFinished(() => again.close());
-  await again.createKey(newKey('kept'), operator);
+  await operate({ store: again }).createKey(newKey('kept'), operator);
   reader.exec('COMMIT');
-  await again.createKey(newKey('another'), operator);
+  await operate({ store: again }).createKey(newKey('another'), operator);
   expect(await keysAfterPowerCut(file, size)).toEqual(expect.arrayContaining(['kept', 'another']));
 });
 
 /** A store whose disk failed at the second of two writes. `size`: of the log, up to where the disk has it. */
 async function openAfterLoss() {
   const { store, openAgain, file } = await open();
-  await store.createKey(newKey('main'), operator);
+  await operate({ store }).createKey(newKey('main'), operator);
   const { size } = statSync(`${file}-wal`);
   disk.error = eio;
-  await expect(store.createKey(newKey('lost'), operator)).rejects.toMatchObject({ code: 'store_unavailable' });
+  await expect(operate({ store }).createKey(newKey('lost'), operator)).rejects.toMatchObject({
+    code: 'store_unavailable',
+  });
   disk.error = null;
   return { openAgain, file, size };
 }
@@ -242,7 +244,7 @@ test('a disk that does not answer holds up changes, but not the verification of 
 
 test('a write that nothing would wait for is refused', async () => {
   const { store, file } = await open();
-  await store.createKey(newKey('main'), operator);
+  await operate({ store }).createKey(newKey('main'), operator);
   const db = new Connection(file);
   onTestFinished(() => db.close());
   db.syncOffThread();
@@ -270,11 +272,11 @@ test.each<[string, (file: string) => void]>([
   ],
 ])('a daemon says nothing any more about files that are not its own: %s', async (_what, doHarm) => {
   const { store, file } = await open();
-  await store.createKey(newKey('main'), operator);
+  await operate({ store }).createKey(newKey('main'), operator);
   await store.ping();
   doHarm(file);
   const notTheseFiles = { code: 'store_unavailable', message: expect.stringContaining('removed or replaced') };
-  await expect(store.createKey(newKey('lost'), operator)).rejects.toMatchObject(notTheseFiles);
+  await expect(operate({ store }).createKey(newKey('lost'), operator)).rejects.toMatchObject(notTheseFiles);
   await expect(store.ping()).rejects.toMatchObject(notTheseFiles);
   await expect(store.findKey('main')).rejects.toMatchObject(notTheseFiles);
 });

@@ -6,7 +6,7 @@ import type { Store } from '../../../src/ports/index.ts';
 import { Connection } from '../../../src/stores/sqlite/engine/connection.ts';
 import { toStoreError } from '../../../src/stores/sqlite/engine/sqlite-error.ts';
 import { createSqliteStore, openSqliteStore } from '../../../src/stores/sqlite/sqlite-store.ts';
-import { begin, newChange, newKey, operator } from '../../contracts/store/samples.ts';
+import { begin, newChange, newKey, operate, operator } from '../../contracts/store/samples.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
 import { tempDir } from './support.ts';
 
@@ -23,7 +23,7 @@ async function openForFaults(options: { lockTimeoutMs?: number } = {}): Promise<
 
 test('on a full disk nothing is kept and the store says so; it works again once there is room', async () => {
   const { store, db } = await openForFaults();
-  await store.createKey(newKey('main'), operator);
+  await operate({ store: store, clock }).createKey(newKey('main'), operator);
   const { pages } = db.get<{ pages: number }>('SELECT page_count AS pages FROM pragma_page_count') ?? { pages: 0 };
   db.get(`PRAGMA max_page_count = ${pages}`);
   const large = newChange({ keyId: 'key_other', message: 'x'.repeat(100_000) });
@@ -34,7 +34,7 @@ test('on a full disk nothing is kept and the store says so; it works again once 
     hint: expect.stringContaining('free space'),
   });
   const places = Array.from({ length: 5_000 }, (_, index) => index + 1);
-  const adding = store.addEntries({ keyId: 'key_main', placeIds: places }, operator);
+  const adding = operate({ store: store, clock }).addEntries({ keyId: 'key_main', placeIds: places }, operator);
   await expect(adding).rejects.toMatchObject({ code: 'store_unavailable' });
   await store.ping();
   expect(await store.listEntries({})).toEqual([]);
@@ -51,19 +51,19 @@ test('a database that another process keeps locked is store_unavailable, with wh
   onTestFinished(() => void holder.close());
   holder.exec('BEGIN IMMEDIATE');
   const locked = { code: 'store_unavailable', message: expect.stringContaining('locked'), retryAfterMs: 1_000 };
-  await expect(store.createKey(newKey('main'), operator)).rejects.toMatchObject(locked);
-  await expect(store.appendAudit({ by: 'daemon', action: 'a', subject: 's', detail: {} })).rejects.toMatchObject(
-    locked,
-  );
+  await expect(operate({ store: store, clock }).createKey(newKey('main'), operator)).rejects.toMatchObject(locked);
+  await expect(
+    operate({ store: store, clock }).appendAudit({ by: 'daemon', action: 'a', subject: 's', detail: {} }),
+  ).rejects.toMatchObject(locked);
   expect(await store.listKeys()).toEqual([]);
   holder.exec('ROLLBACK');
-  expect(await store.createKey(newKey('main'), operator)).toMatchObject({ name: 'main' });
+  expect(await operate({ store: store, clock }).createKey(newKey('main'), operator)).toMatchObject({ name: 'main' });
 });
 
 test('a damaged database is store_unavailable and names the way to mend it', async () => {
   const dataDir = tempDir();
   const store = await openSqliteStore({ dataDir, clock });
-  await store.createKey(newKey('main'), operator);
+  await operate({ store: store, clock }).createKey(newKey('main'), operator);
   await store.close();
   const file = join(dataDir, 'rankd.db');
   writeFileSync(file, readFileSync(file).fill(0xff, 4_096));
@@ -80,13 +80,15 @@ test('a database that has lost its workspace is store_unavailable and names the 
   db.execute('DELETE FROM workspace');
   const lost = { code: 'store_unavailable', hint: expect.stringContaining('put back a copy') };
   await expect(store.getWorkspace()).rejects.toMatchObject(lost);
-  await expect(store.updateWorkspace({ active: true }, operator)).rejects.toMatchObject(lost);
+  await expect(operate({ store: store, clock }).updateWorkspace({ active: true }, operator)).rejects.toMatchObject(
+    lost,
+  );
 });
 
 test('a database that turned read-only is store_unavailable', async () => {
   const { store, db } = await openForFaults();
   db.execute('PRAGMA query_only = ON');
-  await expect(store.createKey(newKey('main'), operator)).rejects.toMatchObject({
+  await expect(operate({ store: store, clock }).createKey(newKey('main'), operator)).rejects.toMatchObject({
     code: 'store_unavailable',
     message: expect.stringContaining('read-only'),
   });
@@ -105,7 +107,7 @@ test.each(['SQLITE_IOERR_WRITE', 'SQLITE_FULL', 'SQLITE_BUSY_SNAPSHOT', 'SQLITE_
 
 test('audit events can be neither edited nor deleted, not even by a hand with the database open', async () => {
   const { store, db } = await openForFaults();
-  await store.createKey(newKey('main'), operator);
+  await operate({ store: store, clock }).createKey(newKey('main'), operator);
   const hand = new Database(db.file);
   onTestFinished(() => void hand.close());
   expect(() => hand.exec("UPDATE audit_events SET done_by = 'nobody'")).toThrow('never edited');

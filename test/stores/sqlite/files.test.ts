@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import Database from 'better-sqlite3';
 import { expect, onTestFinished, test } from 'vitest';
 import { openSqliteStore } from '../../../src/stores/sqlite/sqlite-store.ts';
+import { operate } from '../../contracts/store/samples.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
 import { modeOf, runNode, tempDir } from './support.ts';
 
@@ -19,7 +20,7 @@ test('the data directory and every file in it are for their owner only, whatever
   onTestFinished(() => void process.umask(previous));
   const dataDir = join(tempDir(), 'deep', 'data');
   const store = await open(dataDir);
-  await store.updateWorkspace({ plan: 'free' }, 'cli:ann@host');
+  await operate({ store }).updateWorkspace({ plan: 'free' }, 'cli:ann@host');
   expect(modeOf(dataDir)).toBe('700');
   expect(readdirSync(dataDir).sort()).toEqual(files);
   for (const file of readdirSync(dataDir)) expect([file, modeOf(join(dataDir, file))]).toEqual([file, '600']);
@@ -34,7 +35,7 @@ test('in a directory that others can read, only the files of rankd are closed to
   for (const file of files) chmodSync(join(dataDir, file), 0o644);
   writeFileSync(join(dataDir, 'notes.txt'), 'mine', { mode: 0o644 });
   const again = await open(dataDir);
-  await again.updateWorkspace({ plan: 'top' }, 'cli:ann@host');
+  await operate({ store: again }).updateWorkspace({ plan: 'top' }, 'cli:ann@host');
   expect(modeOf(dataDir)).toBe('755');
   expect(modeOf(join(dataDir, 'notes.txt'))).toBe('644');
   for (const file of files) expect(modeOf(join(dataDir, file))).toBe('600');
@@ -43,7 +44,7 @@ test('in a directory that others can read, only the files of rankd are closed to
 test('what was kept is there after closing and opening again', async () => {
   const dataDir = tempDir();
   const store = await open(dataDir);
-  const workspace = await store.updateWorkspace({ active: false }, 'cli:ann@host');
+  const workspace = await operate({ store }).updateWorkspace({ active: false }, 'cli:ann@host');
   await store.close();
   expect(await (await open(dataDir)).getWorkspace()).toEqual(workspace);
 });

@@ -4,6 +4,7 @@ import { expect, onTestFinished, test } from 'vitest';
 import { chainStart, linkHash } from '../../../src/core/audit.ts';
 import { engineOf } from '../../../src/stores/engine.ts';
 import { verifyAudit } from '../../../src/usecases/history/verify-audit.ts';
+import { operate } from '../../contracts/store/samples.ts';
 import { tempDir } from '../../stores/sqlite/support.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
 
@@ -17,7 +18,12 @@ async function sixEvents() {
     await store.close();
   });
   for (const subject of ['a', 'b', 'c', 'd', 'e', 'f']) {
-    await store.appendAudit({ by: 'cli:ann@host', action: 'whitelist.add', subject, detail: { note: 'lobby' } });
+    await operate({ store }).appendAudit({
+      by: 'cli:ann@host',
+      action: 'whitelist.add',
+      subject,
+      detail: { note: 'lobby' },
+    });
   }
   return { store, hand };
 }
@@ -95,7 +101,7 @@ test('an untouched audit is passed, and every hash in it counts as a noted head'
 test('events written after the end was cut off do not hide that', async () => {
   const { store, hand } = await sixEvents();
   hand.exec(`${unlock} DELETE FROM audit_events WHERE id > 4`);
-  await store.appendAudit({ by: 'daemon', action: 'x', subject: 'y', detail: {} });
+  await operate({ store }).appendAudit({ by: 'daemon', action: 'x', subject: 'y', detail: {} });
   expect(await verifyAudit({ store })).toMatchObject({ breaks: [{ kind: 'missing', id: 5, toId: 6 }] });
 });
 

@@ -5,7 +5,7 @@ import { engineOf } from '../../../src/stores/engine.ts';
 import type { Ranking } from '../../../src/usecases/change/ranking.ts';
 import { verifyAudit } from '../../../src/usecases/history/verify-audit.ts';
 import { pruneRecords } from '../../../src/usecases/upkeep/prune-records.ts';
-import { newChange, record } from '../../contracts/store/samples.ts';
+import { newChange, operate, record } from '../../contracts/store/samples.ts';
 import { tempDir } from '../../stores/sqlite/support.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
 
@@ -91,7 +91,8 @@ test('a round that is stopped tells how far it came', async () => {
 
 test('retention leaves an audit alone that somebody has edited', async () => {
   const { dataDir, store, clock, round } = await openForPruning();
-  for (const subject of ['a', 'b', 'c']) await store.appendAudit({ by: 'daemon', action: 'x', subject, detail: {} });
+  for (const subject of ['a', 'b', 'c'])
+    await operate({ store: store, clock }).appendAudit({ by: 'daemon', action: 'x', subject, detail: {} });
   const hand = new Database(join(dataDir, 'rankd.db'));
   hand.exec("DROP TRIGGER audit_is_never_edited; UPDATE audit_events SET subject = 'z' WHERE id = 2");
   hand.close();

@@ -82,10 +82,6 @@ async function carryOut(
 ): Promise<UndoRun & { isInterrupted: boolean }> {
   const { undoId, members, changes } = plan;
   if (members.length === 0) return { results: [], left: [], error: undefined, isInterrupted: false };
-  if (!dryRun) {
-    const detail = { ...selection, changes, members: members.length };
-    await app.store.appendAudit({ by: cli.by, action: 'history.undo', subject: undoId, detail });
-  }
   const stopping = new AbortController();
   void cli.io.stopSignal.then(() => {
     stopping.abort();
@@ -94,7 +90,7 @@ async function carryOut(
   using progress = new Progress(cli.line, members.length);
   const run = await runUndo(
     app,
-    { members, order: { selection, undoId, by: cli.by, dryRun } },
+    { members, changes, order: { selection, undoId, by: cli.by, dryRun } },
     { stop: stopping.signal, report: (done) => progress.show(done) },
   );
   return { ...run, isInterrupted: stopping.signal.aborted };

@@ -1,7 +1,7 @@
 import { type Command, Option } from 'commander';
+import type { KeyRulesChange } from '../../../core/key-rules.ts';
 import type { Direction, KeyRules } from '../../../core/model.ts';
 import { directions } from '../../../core/model.ts';
-import type { KeyRulesChange } from '../../../ports/index.ts';
 import { orNone, wholeNumber } from '../../input/arguments.ts';
 
 /** What `key create` and `key set` take of a key's rules. */

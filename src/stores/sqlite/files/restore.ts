@@ -4,6 +4,7 @@ import { codeOf } from '../../../base/error-code.ts';
 import { RankdError } from '../../../base/errors.ts';
 import { takeOwner } from '../../../base/files/data-dir.ts';
 import { companions, writeWhole } from '../../../base/files/write-whole.ts';
+import { databaseRestored } from '../../../core/events.ts';
 import type { BackupContents, Clock, RestoreOrder } from '../../../ports/index.ts';
 import { appendEvent } from '../audit.ts';
 import { Connection } from '../engine/connection.ts';
@@ -34,10 +35,10 @@ export function restoreBackup(
   return writeWhole({ to, unfinished: `${to}.restoring`, mayReplace: true }, (unfinished) => {
     copyDatabase(file, unfinished, { isReadonly: true });
     takeOwner(unfinished, existsSync(to) ? to : dataDir);
-    const detail = { file: basename(file), kept: existsSync(to) ? basename(kept) : null };
+    const restored = { file: basename(file), kept: existsSync(to) ? basename(kept) : null };
     // The copy is complete before it is put in place.
     migrateCopy(unfinished, clock, (db) =>
-      appendEvent(db, { at: clock.now(), by, action: 'database.restore', subject: databaseName, detail }),
+      appendEvent(db, databaseRestored(databaseName, restored, { by, at: clock.now() })),
     );
     return keepOld(to, kept);
   });

@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { Connection } from '../../../../src/stores/sqlite/engine/connection.ts';
 import { createSqliteStore, openSqliteStore } from '../../../../src/stores/sqlite/sqlite-store.ts';
-import { begin, newChange, newKey, operator } from '../../../contracts/store/samples.ts';
+import { begin, newChange, newKey, operate, operator } from '../../../contracts/store/samples.ts';
 import { ManualClock } from '../../../support/manual-clock.ts';
 import { commitsIn, tempDir } from '../support.ts';
 
@@ -18,7 +18,7 @@ async function open() {
 
 test('what arrives together is committed together', async () => {
   const { db, store } = await open();
-  await store.appendAudit({ by: operator, action: 'first', subject: 's', detail: {} });
+  await operate({ store: store, clock }).appendAudit({ by: operator, action: 'first', subject: 's', detail: {} });
   const before = commitsIn(db.file);
   const members = Array.from({ length: 50 }, (_, index) => 2_000 + index);
   await Promise.all(
@@ -31,10 +31,10 @@ test('what arrives together is committed together', async () => {
 test('of what arrives together, what is refused is refused alone', async () => {
   const { store } = await open();
   const outcomes = await Promise.allSettled([
-    store.createKey(newKey('main'), operator),
-    store.createKey(newKey('main', { id: 'key_twin' }), operator),
-    store.createKey(newKey('other'), operator),
-    store.revokeKey('key_none', operator),
+    operate({ store: store, clock }).createKey(newKey('main'), operator),
+    operate({ store: store, clock }).createKey(newKey('main', { id: 'key_twin' }), operator),
+    operate({ store: store, clock }).createKey(newKey('other'), operator),
+    operate({ store: store, clock }).revokeKey('key_none', operator),
   ]);
   expect(outcomes).toMatchObject([
     { status: 'fulfilled', value: { name: 'main' } },
@@ -51,7 +51,8 @@ test('where the disk has no room for one, SQLite gives up all of them: the other
   const { pages } = db.get<{ pages: number }>('SELECT page_count AS pages FROM pragma_page_count') ?? { pages: 0 };
   db.get(`PRAGMA max_page_count = ${pages + 2}`);
   const large = newChange({ message: 'x'.repeat(100_000) });
-  const event = (subject: string) => store.appendAudit({ by: operator, action: 'a', subject, detail: {} });
+  const event = (subject: string) =>
+    operate({ store: store, clock }).appendAudit({ by: operator, action: 'a', subject, detail: {} });
   const outcomes = await Promise.allSettled([event('one'), begin(store, large, { after: undefined }), event('two')]);
   expect(outcomes).toMatchObject([
     { status: 'fulfilled' },
@@ -69,7 +70,10 @@ test('work that would go on after the commit is refused, and leaves nothing', as
     db.run("INSERT INTO schema_steps VALUES (99, 'late', 0)");
     await Promise.resolve();
   });
-  const [refused, kept] = await Promise.allSettled([late, store.appendAudit({ ...event, subject: 'beside it' })]);
+  const [refused, kept] = await Promise.allSettled([
+    late,
+    operate({ store: store, clock }).appendAudit({ ...event, subject: 'beside it' }),
+  ]);
   expect(refused).toMatchObject({ status: 'rejected', reason: { code: 'internal' } });
   expect(kept).toMatchObject({ status: 'fulfilled' });
   expect(db.get('SELECT * FROM schema_steps WHERE version = 99')).toBeUndefined();

@@ -5,6 +5,7 @@ import { backUp } from '../../../../src/stores/sqlite/files/backup.ts';
 import { examineFile } from '../../../../src/stores/sqlite/files/examine.ts';
 import { restoreBackup } from '../../../../src/stores/sqlite/files/restore.ts';
 import { openSqliteStore } from '../../../../src/stores/sqlite/sqlite-store.ts';
+import { operate } from '../../../contracts/store/samples.ts';
 import { ManualClock } from '../../../support/manual-clock.ts';
 import { runNode, tempDir } from '../support.ts';
 
@@ -40,7 +41,7 @@ async function worn(): Promise<{ dataDir: string; file: string }> {
   const file = join(tempDir(), 'backup.db');
   const store = await openSqliteStore({ dataDir, clock });
   backUp({ dataDir, file, mayReplace: false });
-  await store.updateWorkspace({ plan: 'free' }, 'cli:ann@host');
+  await operate({ store: store, clock }).updateWorkspace({ plan: 'free' }, 'cli:ann@host');
   cpSync(dataDir, left, { recursive: true });
   await store.close();
   return { dataDir: left, file };

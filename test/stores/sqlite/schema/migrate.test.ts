@@ -5,6 +5,7 @@ import { Connection } from '../../../../src/stores/sqlite/engine/connection.ts';
 import { migrate } from '../../../../src/stores/sqlite/schema/migrate.ts';
 import { migrations } from '../../../../src/stores/sqlite/schema/migrations.ts';
 import { openSqliteStore } from '../../../../src/stores/sqlite/sqlite-store.ts';
+import { operate } from '../../../contracts/store/samples.ts';
 import { ManualClock } from '../../../support/manual-clock.ts';
 import { modeOf, tempDir } from '../support.ts';
 
@@ -16,7 +17,7 @@ const next = migrations.length + 1;
 async function releasedDatabase(): Promise<{ dataDir: string; file: string; copy: string }> {
   const dataDir = tempDir();
   const store = await openSqliteStore({ dataDir, clock });
-  await store.updateWorkspace({ plan: 'free' }, 'cli:ann@host');
+  await operate({ store: store, clock }).updateWorkspace({ plan: 'free' }, 'cli:ann@host');
   await store.close();
   const file = join(dataDir, 'rankd.db');
   return { dataDir, file, copy: `${file}.before-v${next}` };

@@ -1,0 +1,111 @@
+import { type Doing, type DomainEvent, keyDeclared, keyRevoked, placeEvent } from './events.ts';
+import { ruleNames } from './key-rules.ts';
+import type { Key, KeyDeclaration } from './model.ts';
+
+/** A key that is declared; `id` is for one that was not declared before. */
+export interface NewDeclaration extends KeyDeclaration {
+  id: string;
+}
+
+/** A declared key whose name or secret a key has that is not declared. */
+export interface DeclarationClash {
+  /** Of the declared key among those given. */
+  index: number;
+  field: 'name' | 'hash';
+  key: Key;
+}
+
+/** What the store has of keys and secrets as a configuration is declared. */
+export interface DeclarationFacts {
+  /** Every key that is or was declared, newest first, with the places that are declared for it. */
+  declared: ReadonlyArray<{ key: Key; placeIds: readonly number[] }>;
+  /** Keys that are not declared, not revoked, and have one of the declared names. */
+  namesakes: readonly Key[];
+  /** Those of the declared secrets that there are. `isAccepted`: no end is set for it. `owner`: its key, if that is not declared. */
+  secrets: ReadonlyArray<{ hash: string; keyId: string; isAccepted: boolean; owner?: Key }>;
+}
+
+/** A declared key as it is to hold from now on, with its one secret. */
+export interface DeclaredKey {
+  declaration: NewDeclaration;
+  /** The id it had before, or its new one. */
+  id: string;
+  isNew: boolean;
+  addedPlaces: number[];
+  removedPlaces: number[];
+}
+
+export type DeclarationVerdict =
+  /** Something is in the way: nothing is changed. */
+  | { clashes: DeclarationClash[] }
+  /** `ended`: the ids of keys that are declared no more, which are revoked. */
+  | { clashes: []; keys: DeclaredKey[]; ended: string[]; events: DomainEvent[] };
+
+/** How the keys of the configuration differ from those that the store has, and what becomes of both. */
+export function judgeDeclarations(
+  declared: readonly NewDeclaration[],
+  doing: Doing,
+): (facts: DeclarationFacts) => DeclarationVerdict {
+  return (facts) => {
+    const clashes = declared.flatMap((declaration, index) => clashesOf(declaration, index, facts));
+    if (clashes.length > 0) return { clashes };
+    const keys = declared.map((declaration) => declaredKey(declaration, facts));
+    const names = new Set(declared.map(({ name }) => name));
+    const ended = facts.declared
+      .map(({ key }) => key)
+      .filter(({ name, revokedAt }) => revokedAt === undefined && !names.has(name));
+    const events = [
+      ...keys.flatMap((key) => eventsOf(key, facts, doing)),
+      ...ended.map(({ id }) => keyRevoked(id, { reason: 'no longer declared' }, doing)),
+    ];
+    return { clashes: [], keys, ended: ended.map(({ id }) => id), events };
+  };
+}
+
+function clashesOf({ name, hash }: KeyDeclaration, index: number, facts: DeclarationFacts): DeclarationClash[] {
+  const byName = facts.namesakes.find((key) => key.name === name);
+  const byHash = facts.secrets.find((secret) => secret.hash === hash)?.owner;
+  return [
+    ...(byName === undefined ? [] : [{ index, field: 'name' as const, key: byName }]),
+    ...(byHash === undefined ? [] : [{ index, field: 'hash' as const, key: byHash }]),
+  ];
+}
+
+/** The newest key of this name that is or was declared goes on. */
+function before({ name }: KeyDeclaration, { declared }: DeclarationFacts) {
+  return declared.find(({ key }) => key.name === name);
+}
+
+function declaredKey(declaration: NewDeclaration, facts: DeclarationFacts): DeclaredKey {
+  const { key, placeIds = [] } = before(declaration, facts) ?? {};
+  const wanted = declaration.whitelist.placeIds;
+  return {
+    declaration,
+    id: key?.id ?? declaration.id,
+    isNew: key === undefined,
+    addedPlaces: wanted.filter((placeId) => !placeIds.includes(placeId)),
+    removedPlaces: placeIds.filter((placeId) => !wanted.includes(placeId)),
+  };
+}
+
+/** Nothing is audited of a key that is declared as it was. */
+function eventsOf({ declaration, id, ...places }: DeclaredKey, facts: DeclarationFacts, doing: Doing): DomainEvent[] {
+  const known = before(declaration, facts)?.key;
+  const secret = facts.secrets.find(({ hash }) => hash === declaration.hash);
+  const isNewSecret = secret === undefined || secret.keyId !== id || !secret.isAccepted;
+  const isDifferent = known === undefined || isNewSecret || definitionOf(known) !== definitionOf(declaration);
+  const detail = { keyId: id, declaredIn: declaration.whitelist.declaredIn };
+  return [
+    ...(isDifferent ? [keyDeclared(id, declaration, isNewSecret, doing)] : []),
+    ...places.addedPlaces.map((placeId) => placeEvent('add', placeId, detail, doing)),
+    ...places.removedPlaces.map((placeId) => placeEvent('remove', placeId, detail, doing)),
+  ];
+}
+
+/** Everything that a declaration decides; where it stands in the file is no part of it. A revoked key is always different. */
+function definitionOf(key: Key | KeyDeclaration): string {
+  const { mode, scopes, expiresAt } = key;
+  const rules = 'rules' in key ? key.rules : key;
+  const isRevoked = 'revokedAt' in key && key.revokedAt !== undefined;
+  return JSON.stringify([mode, scopes, expiresAt, isRevoked, ruleNames.map((rule) => rules[rule])]);
+}

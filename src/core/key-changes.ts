@@ -1,0 +1,92 @@
+import { RankdError } from '../base/errors.ts';
+import { refusalOfDeclared } from './declared.ts';
+import { type Doing, keyCreated, keyPaused, keyResumed, keyRevoked, keyRotated, keyRulesSet } from './events.ts';
+import { changedRules, type KeyRulesChange, rulesOf } from './key-rules.ts';
+import type { Key, KeyMode, KeyRules, NewSecret, Scope } from './model.ts';
+import type { Verdict } from './verdict.ts';
+
+/** A key that is about to be made. */
+export interface NewKey extends KeyRules {
+  id: string;
+  name: string;
+  mode: KeyMode;
+  scopes: Scope[];
+  expiresAt?: number;
+  secret: NewSecret;
+}
+
+/** What changes of a key; fields that are left out stay as they are. Times are epoch milliseconds. */
+export interface KeyEdit {
+  rules?: KeyRulesChange;
+  revokedAt?: number;
+  /** null lifts a pause. */
+  pausedAt?: number | null;
+  resumedAt?: number;
+  /** A new secret. Each older one is accepted until `olderUntil`, or until its own end if that is earlier. */
+  secret?: NewSecret & { olderUntil: number };
+}
+
+/** Judges a change of a key as it is kept. */
+export type JudgeKey = (key: Key) => Verdict<KeyEdit>;
+
+/** `namesake` is the key that is not revoked and has the name already. */
+export function judgeNewKey(key: NewKey, doing: Doing): (namesake: Key | undefined) => Verdict<NewKey> {
+  return (namesake) => {
+    if (namesake === undefined) return { change: key, events: [keyCreated(key, rulesOf(key), doing)] };
+    const refusal = new RankdError('already_exists', `A key named ${key.name} exists already.`, {
+      hint: `look at it with \`rankd key show ${key.name}\`, or pass --if-not-exists`,
+    });
+    return { refusal };
+  };
+}
+
+/** The old secrets count until `oldExpiresAt` (epoch milliseconds) at most. */
+export function judgeRotation(
+  { secret, oldExpiresAt }: { secret: NewSecret; oldExpiresAt: number },
+  doing: Doing,
+): JudgeKey {
+  return (key) => {
+    const refusal = refusalOfOwn(key) ?? refusalOfRevoked(key, 'it cannot get a new secret');
+    if (refusal !== undefined) return { refusal };
+    return {
+      change: { secret: { ...secret, olderUntil: oldExpiresAt } },
+      events: [keyRotated(key.id, oldExpiresAt, doing)],
+    };
+  };
+}
+
+export function judgeRules(rules: KeyRulesChange, doing: Doing): JudgeKey {
+  return (key) => {
+    const refusal = refusalOfOwn(key) ?? refusalOfRevoked(key, 'there is nothing left to set');
+    if (refusal !== undefined) return { refusal };
+    return { change: { rules }, events: [keyRulesSet(key.id, changedRules(key, rules), doing)] };
+  };
+}
+
+/** A key that is revoked already stays revoked since then. */
+export function judgeRevocation(doing: Doing): JudgeKey {
+  return (key) => {
+    const refusal = refusalOfOwn(key);
+    if (refusal !== undefined) return { refusal };
+    return { change: { revokedAt: key.revokedAt ?? doing.at }, events: [keyRevoked(key.id, {}, doing)] };
+  };
+}
+
+/** Pauses a key, or lifts the pause. A key that is paused already stays paused since then. */
+export function judgePause({ paused, reason }: { paused: boolean; reason: string }, doing: Doing): JudgeKey {
+  return (key) =>
+    paused
+      ? { change: { pausedAt: key.pausedAt ?? doing.at }, events: [keyPaused(key.id, reason, doing)] }
+      : { change: { pausedAt: null, resumedAt: doing.at }, events: [keyResumed(key.id, reason, doing)] };
+}
+
+function refusalOfOwn(key: Key): RankdError | undefined {
+  return refusalOfDeclared(`Key "${key.name}"`, key);
+}
+
+function refusalOfRevoked({ name, revokedAt }: Key, consequence: string): RankdError | undefined {
+  if (revokedAt === undefined) return undefined;
+  return new RankdError('conflict', `Key ${name} is revoked, so ${consequence}.`, {
+    hint: 'make a new key with `rankd key create NAME`',
+  });
+}

@@ -1,0 +1,29 @@
+import type { KeyRules } from './model.ts';
+
+/** The rules to set; null takes a rule away, and those left out stay as they are. */
+export type KeyRulesChange = { [Rule in keyof KeyRules]?: KeyRules[Rule] | null };
+
+export const ruleNames = [
+  'maxRank',
+  'minRank',
+  'direction',
+  'selfRank',
+  'isSystem',
+  'ratePerMinute',
+] as const satisfies ReadonlyArray<keyof KeyRules>;
+
+/** The rules among the fields of something that has them. */
+export function rulesOf(key: KeyRules): KeyRules {
+  return Object.fromEntries(ruleNames.flatMap((rule) => (key[rule] === undefined ? [] : [[rule, key[rule]]])));
+}
+
+/** Each rule that the change makes different, from what to what. */
+export function changedRules(before: KeyRules, change: KeyRulesChange): Record<string, { from: unknown; to: unknown }> {
+  const changed = ruleNames.filter((rule) => change[rule] !== undefined && change[rule] !== (before[rule] ?? null));
+  return Object.fromEntries(changed.map((rule) => [rule, { from: before[rule] ?? null, to: change[rule] }]));
+}
+
+/** A change after which these are the only rules. */
+export function exactly(rules: KeyRules): KeyRulesChange {
+  return { ...Object.fromEntries(ruleNames.map((rule) => [rule, null])), ...rules };
+}

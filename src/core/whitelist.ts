@@ -1,0 +1,85 @@
+import { RankdError } from '../base/errors.ts';
+import { refusalOfDeclared } from './declared.ts';
+import { type Doing, placeEvent } from './events.ts';
+import type { WhitelistEntry } from './model.ts';
+import type { Verdict } from './verdict.ts';
+
+/** What changes of a key's whitelist: entries that are new or different, and places that go. */
+export interface WhitelistEdit {
+  put: WhitelistEntry[];
+  remove: number[];
+}
+
+/** Judges a change of a key's whitelist. Gets the entries, of the places that it is about, that there are. */
+export type JudgeEntries = (entries: readonly WhitelistEntry[]) => Verdict<WhitelistEdit>;
+
+interface Places {
+  keyId: string;
+  placeIds: readonly number[];
+}
+
+/** An entry that exists is made active again; its note is replaced if one is given. */
+export function judgeAdding(
+  { keyId, placeIds, note }: Places & { note?: string | undefined },
+  doing: Doing,
+): JudgeEntries {
+  return (entries) => {
+    const before = new Map(entries.map((entry) => [entry.placeId, entry]));
+    const refusal = note === undefined ? undefined : firstRefusal(entries);
+    if (refusal !== undefined) return { refusal };
+    const places = [...new Set(placeIds)];
+    const put = places.map((placeId): WhitelistEntry => {
+      const kept = before.get(placeId) ?? { keyId, placeId, note: '', addedAt: doing.at };
+      return { ...kept, active: true, ...(note !== undefined && { note }) };
+    });
+    const events = places.map((placeId) =>
+      placeEvent('add', placeId, { keyId, note, added: !before.has(placeId) }, doing),
+    );
+    return { change: { put, remove: [] }, events };
+  };
+}
+
+/** All of the places, or none of them. */
+export function judgeActive({ keyId, placeIds, active }: Places & { active: boolean }, doing: Doing): JudgeEntries {
+  return (entries) => {
+    const refusal = refusalOfMissing({ keyId, placeIds }, entries) ?? firstRefusal(entries);
+    if (refusal !== undefined) return { refusal };
+    const what = active ? 'enable' : 'disable';
+    const events = entries.map(({ placeId }) => placeEvent(what, placeId, { keyId }, doing));
+    return { change: { put: entries.map((entry) => ({ ...entry, active })), remove: [] }, events };
+  };
+}
+
+/** All of the places, or none of them. */
+export function judgeRemoval({ keyId, placeIds }: Places, doing: Doing): JudgeEntries {
+  return (entries) => {
+    const refusal = refusalOfMissing({ keyId, placeIds }, entries) ?? firstRefusal(entries);
+    if (refusal !== undefined) return { refusal };
+    const events = entries.map(({ placeId, note }) => placeEvent('remove', placeId, { keyId, note }, doing));
+    return { change: { put: [], remove: entries.map(({ placeId }) => placeId) }, events };
+  };
+}
+
+function firstRefusal(entries: readonly WhitelistEntry[]): RankdError | undefined {
+  const declared = entries.find(({ declaredIn }) => declaredIn !== undefined);
+  return declared && refusalOfDeclared(`Place ${declared.placeId}`, declared);
+}
+
+/** Names every place that is not on the key's whitelist. */
+function refusalOfMissing({ keyId, placeIds }: Places, entries: readonly WhitelistEntry[]): RankdError | undefined {
+  const found = new Set(entries.map(({ placeId }) => placeId));
+  const missing = [...new Set(placeIds)].filter((placeId) => !found.has(placeId));
+  if (missing.length === 0) return undefined;
+  const which = missing.length === 1 ? `Place ${missing[0]} is` : `Places ${someOf(missing)} are`;
+  return new RankdError('not_found', `${which} not on the whitelist of key ${keyId}.`, {
+    hint: `\`rankd whitelist list --key ${keyId}\` shows the places that are`,
+  });
+}
+
+const maxNamed = 20;
+
+/** A list of a hundred thousand is no message. */
+function someOf(placeIds: number[]): string {
+  const named = placeIds.slice(0, maxNamed).join(', ');
+  return placeIds.length <= maxNamed ? named : `${named} and ${placeIds.length - maxNamed} more`;
+}
