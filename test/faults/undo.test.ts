@@ -18,10 +18,10 @@ async function promote({ fake, rank }: OpenCloudApp, ...userIds: number[]): Prom
 /** Undoes all that the key did. What became of each member, with the id of the change that did it, where there is one. */
 async function undoAll(app: DaemonContext): Promise<Record<number, { state: string; changeId?: string | undefined }>> {
   const selection = { placeId: 1 };
-  const { members, undoId } = await planUndo(app, selection);
+  const { members, changes, undoId } = await planUndo(app, selection);
   const order = { selection, undoId, by: 'cli:ann@host', dryRun: false };
   const stop = new AbortController().signal;
-  const { results } = await runUndo(app, { members, order }, { stop, report: () => undefined });
+  const { results } = await runUndo(app, { members, changes, order }, { stop, report: () => undefined });
   const told = results.map((result): [number, { state: string; changeId?: string | undefined }] => [
     result.rankeeId,
     { state: result.state, ...('changeId' in result && { changeId: result.changeId }) },

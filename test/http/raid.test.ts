@@ -86,9 +86,13 @@ test('what a raid reached is put back by undoing what its key did', async () => 
   const keyId = (await app.store.findKey('main'))?.id ?? '';
   await operate(app.app).revokeKey(keyId, operator);
   const selection = { keyId };
-  const { members, undoId } = await planUndo(app.app, selection);
+  const { members, changes, undoId } = await planUndo(app.app, selection);
   const order = { selection, undoId, by: operator, dryRun: false };
-  const { left } = await runUndo(app.app, { members, order }, { stop: new AbortController().signal, report: () => {} });
+  const { left } = await runUndo(
+    app.app,
+    { members, changes, order },
+    { stop: new AbortController().signal, report: () => {} },
+  );
   expect([await reached(app), left]).toEqual([0, []]);
 });
 
