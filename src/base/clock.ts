@@ -1,10 +1,10 @@
 /** The only source of time and of waiting. */
 export interface Clock {
-  /** Wall clock, epoch milliseconds: for records. It can jump. */
+  /** The wall clock in epoch milliseconds, for records. It can jump. */
   now(): number;
-  /** Milliseconds that only ever go forward: for deadlines and durations. */
+  /** Milliseconds that never go backwards, for deadlines and durations. */
   monotonic(): number;
-  /** Resolves after `ms`; rejects as soon as `signal` is aborted. */
+  /** Resolves after `ms` milliseconds. Rejects with the reason of `signal` as soon as that is aborted. */
   sleep(ms: number, signal?: AbortSignal): Promise<void>;
 }
 
@@ -15,19 +15,19 @@ export const systemClock: Clock = {
   sleep: (ms, signal) =>
     new Promise((resolve, reject) => {
       signal?.throwIfAborted();
-      const calledOff = () => {
+      const cancel = () => {
         clearTimeout(timer);
         reject(signal?.reason);
       };
       const timer = setTimeout(() => {
-        signal?.removeEventListener('abort', calledOff);
+        signal?.removeEventListener('abort', cancel);
         resolve();
       }, ms);
-      signal?.addEventListener('abort', calledOff, { once: true });
+      signal?.addEventListener('abort', cancel, { once: true });
     }),
 };
 
-/** A point in time after which nobody waits any more, both as a moment and as a signal. Dispose it to release its timer. */
+/** The moment after which nobody waits any more, as a time and as a signal. Disposing it releases its timer. */
 export interface Deadline extends Disposable {
   /** Aborted once the deadline has passed. */
   readonly signal: AbortSignal;
@@ -35,7 +35,7 @@ export interface Deadline extends Disposable {
   readonly at: number;
 }
 
-/** Made once: an error of its own for each timer that is called off would cost more than the timer. */
+/** One error for all timers that are cancelled: to make one for each would cost more than the timer. */
 const released = new Error('nobody waits for this any more');
 
 /** A deadline `ms` milliseconds from now. */

@@ -1,4 +1,4 @@
-/** Something of the model as SQLite has it: absent fields are NULL, booleans 0 or 1, lists JSON. */
+/** A value of the model as SQLite keeps it: an absent field is NULL, a boolean is 0 or 1, a list is JSON. */
 export type RowOf<Model> = {
   [Name in keyof Model]-?: undefined extends Model[Name]
     ? Column<NonNullable<Model[Name]>> | null
@@ -7,7 +7,7 @@ export type RowOf<Model> = {
 
 type Column<Value> = Value extends boolean ? number : Value extends readonly unknown[] ? string : Value;
 
-/** A row as the model wants it: a column that is NULL becomes a field that is absent. */
+/** A row as the model has it: a column that is NULL becomes an absent field. */
 export type Present<Row> = {
   [Name in keyof Row as null extends Row[Name] ? never : Name]: Row[Name];
 } & {

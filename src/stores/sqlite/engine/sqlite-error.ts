@@ -3,11 +3,11 @@ import Database from 'better-sqlite3';
 import { codeOf } from '../../../base/error-code.ts';
 import { RankdError, type RankdErrorOptions } from '../../../base/errors.ts';
 
-/** What the operator reads for an error of SQLite's (https://sqlite.org/rescode.html). A RankdError passes unchanged. */
+/** Turns an error of SQLite (https://sqlite.org/rescode.html) into what the operator reads. A RankdError is returned as it is. */
 export function toStoreError(error: unknown, file: string): RankdError {
   if (error instanceof RankdError) return error;
   if (!(error instanceof Database.SqliteError)) {
-    if (isOfAddon(error)) return addonMissing(error);
+    if (isAboutAddon(error)) return addonMissing(error);
     return new RankdError('internal', 'The database could not be used, by a mistake in rankd.', { cause: error });
   }
   const primary = error.code.split('_', 2).join('_'); // SQLITE_IOERR_WRITE is a SQLITE_IOERR
@@ -20,8 +20,8 @@ export function toStoreError(error: unknown, file: string): RankdError {
   return new RankdError('store_unavailable', message, { ...details, cause: error });
 }
 
-/** True where Node could not find the addon, or not load it: the package is not there, or not for this machine. */
-function isOfAddon(error: unknown): boolean {
+/** True if Node could not find or load the addon: its package is missing, or made for another kind of machine. */
+function isAboutAddon(error: unknown): boolean {
   return ['MODULE_NOT_FOUND', 'ERR_DLOPEN_FAILED'].includes(codeOf(error));
 }
 
@@ -32,7 +32,7 @@ function addonMissing(cause: unknown): RankdError {
   });
 }
 
-/** True where another process holds the lock that was asked for. */
+/** True if another process holds the lock that was asked for. */
 export function isLocked(error: unknown): boolean {
   const cause = error instanceof RankdError ? error.cause : error;
   return cause instanceof Database.SqliteError && cause.code.startsWith('SQLITE_BUSY');
@@ -45,7 +45,7 @@ export function notRankdDatabase(file: string, cause?: unknown): RankdError {
   });
 }
 
-/** By primary result code. The sentences can reach a game's log, so paths are only in the hints. */
+/** By primary result code. The messages can reach a game's log, so paths are only in the hints. */
 function failures(file: string): Record<string, { message: string } & RankdErrorOptions> {
   const directory = dirname(file);
   return {

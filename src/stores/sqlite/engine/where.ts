@@ -1,4 +1,4 @@
-/** The conditions, by the field that asks for each, of those fields that a filter has; `TRUE` where it has none. */
+/** The WHERE clause of a filter: the conditions of the fields that are set, joined by AND. It is `TRUE` if none is. */
 export function whereOf<Field extends string>(
   conditions: Readonly<Record<Field, string>>,
   filter: { readonly [Name in NoInfer<Field>]?: unknown },
@@ -7,5 +7,5 @@ export function whereOf<Field extends string>(
   return asked.map((name) => conditions[name]).join(' AND ') || 'TRUE';
 }
 
-/** The doer by the whole name, or by what is before a colon. */
+/** Matches who did something by the whole name, or by the part before a colon. */
 export const isDoneBy = "(done_by = @by OR substr(done_by, 1, length(@by) + 1) = @by || ':')";
