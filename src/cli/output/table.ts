@@ -1,3 +1,4 @@
+import { displayWidth } from './display-width.ts';
 import { printable } from './safe-text.ts';
 
 /** One thing for a person: a line for each field of its document that has a value. */
@@ -11,11 +12,11 @@ export function facts(document: Record<string, unknown>): string {
 export function table(headings: string[], rows: string[][]): string {
   if (rows.length === 0) return '';
   const lines = [headings.map((heading) => heading.toUpperCase()), ...rows.map((row) => row.map(printable))];
-  const widths = headings.map((_, column) => Math.max(...lines.map((line) => (line[column] ?? '').length)));
+  const widths = headings.map((_, column) => Math.max(...lines.map((line) => displayWidth(line[column] ?? ''))));
   return lines
     .map((line) =>
       line
-        .map((cell, column) => cell.padEnd(widths[column] ?? 0))
+        .map((cell, column) => cell + ' '.repeat((widths[column] ?? 0) - displayWidth(cell)))
         .join('  ')
         .trimEnd(),
     )
