@@ -1,17 +1,22 @@
 import type { Clock } from '../../src/ports/index.ts';
 
+interface Sleeper {
+  wakeAt: number;
+  wake: () => void;
+}
+
 /** A clock that stands still until a test moves it. */
 export class ManualClock implements Clock {
   #nowMs: number;
   #elapsedMs = 0;
-  #sleepers: Array<{ wakeAt: number; wake: () => void }> = [];
+  #sleepers: Sleeper[] = [];
 
   constructor(startMs = Date.UTC(2026, 0, 1)) {
     this.#nowMs = startMs;
   }
 
   now(): number {
-    return this.#nowMs;
+    return Math.floor(this.#nowMs);
   }
 
   monotonic(): number {
@@ -33,21 +38,37 @@ export class ManualClock implements Clock {
   /** Moves time forward step by step, waking sleepers in order and letting what they do run before the next one wakes. */
   async advance(ms: number): Promise<void> {
     const end = this.#elapsedMs + ms;
-    for (;;) {
-      await settle();
-      const next = this.#sleepers.filter(({ wakeAt }) => wakeAt <= end).sort((a, b) => a.wakeAt - b.wakeAt)[0];
-      if (next === undefined) break;
-      this.#sleepers = this.#sleepers.filter((other) => other !== next);
-      this.#move(Math.max(0, next.wakeAt - this.#elapsedMs));
-      next.wake();
-    }
+    for (await settle(); (this.#next?.wakeAt ?? Number.POSITIVE_INFINITY) <= end; await settle()) this.#wakeNext();
     this.#move(end - this.#elapsedMs);
     await settle();
+  }
+
+  /** Lets time pass until `done` settles, to whatever is due next each time that nothing is left to be done before. */
+  async passUntil<T>(done: Promise<T>): Promise<T> {
+    let isDone = false;
+    const end = () => {
+      isDone = true;
+    };
+    done.then(end, end);
+    for (await settle(); !isDone; await settle()) this.#wakeNext();
+    return done;
   }
 
   /** Sets the wall clock alone, as an administrator or NTP would; durations are unaffected. */
   setWallClock(nowMs: number): void {
     this.#nowMs = nowMs;
+  }
+
+  get #next(): Sleeper | undefined {
+    return this.#sleepers.toSorted((a, b) => a.wakeAt - b.wakeAt)[0];
+  }
+
+  #wakeNext(): void {
+    const next = this.#next;
+    if (next === undefined) throw new Error('nobody sleeps: what is waited for will never come');
+    this.#sleepers = this.#sleepers.filter((other) => other !== next);
+    this.#move(Math.max(0, next.wakeAt - this.#elapsedMs));
+    next.wake();
   }
 
   #move(ms: number): void {
@@ -56,7 +77,13 @@ export class ManualClock implements Clock {
   }
 }
 
-/** Lets pending promise callbacks and I/O callbacks of this turn run. */
+/** Waits until this process has nothing left to do: for ten turns of the event loop, no event came and no file was waited for. */
 async function settle(): Promise<void> {
-  for (let turn = 0; turn < 5; turn += 1) await new Promise((resolve) => setImmediate(resolve));
+  let seen = -1;
+  for (let quietTurns = 0; quietTurns < 10; quietTurns += 1) {
+    const { events } = performance.nodeTiming.uvMetricsInfo;
+    if (events !== seen || process.getActiveResourcesInfo().includes('FSReqCallback')) quietTurns = 0;
+    seen = events;
+    await new Promise((resolve) => setImmediate(resolve));
+  }
 }

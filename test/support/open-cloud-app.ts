@@ -8,7 +8,7 @@ import { loadConfig } from '../../src/config/load.ts';
 import type { RankChange } from '../../src/core/model.ts';
 import { startDaemon } from '../../src/daemon/daemon.ts';
 import { OpenCloudPlatform, type OpenCloudTuning } from '../../src/platforms/open-cloud.ts';
-import type { CallContext } from '../../src/ports/index.ts';
+import type { CallContext, Clock } from '../../src/ports/index.ts';
 import { recoverChanges } from '../../src/usecases/change/recover-changes.ts';
 import type { DaemonContext } from '../../src/usecases/daemon-context.ts';
 import { createKey, type KeyRequest } from '../../src/usecases/keys/keys.ts';
@@ -53,11 +53,11 @@ export interface RankOptions {
 }
 
 /** A daemon with a store of its own that changes ranks on a running fake of Open Cloud. */
-export interface OpenCloudApp extends AsyncDisposable {
+export interface OpenCloudApp<TestClock extends Clock = SkippableClock> extends AsyncDisposable {
   app: DaemonContext;
   fake: FakeOpenCloud;
   dataDir: string;
-  clock: SkippableClock;
+  clock: TestClock;
   url: string;
   /** `undefined` where metrics are off. */
   metricsUrl: string | undefined;
@@ -73,13 +73,18 @@ export interface OpenCloudApp extends AsyncDisposable {
   call(): CallContext;
   /** One round of recovery. Resolves to the ids of the changes that it says it could not settle. */
   recover(): Promise<string[]>;
-  /** Skips an hour, and waits until the daemon has had the look at its credential that this brings. */
-  passHour(): Promise<void>;
 }
 
-export async function openCloudApp(options: OpenCloudAppOptions = {}): Promise<OpenCloudApp> {
+export function openCloudApp(options: OpenCloudAppOptions = {}): Promise<OpenCloudApp> {
+  return openCloudAppOn(new SkippableClock(), options);
+}
+
+/** As `openCloudApp`, by a clock of the test's own. */
+export async function openCloudAppOn<TestClock extends Clock>(
+  clock: TestClock,
+  options: OpenCloudAppOptions,
+): Promise<OpenCloudApp<TestClock>> {
   await using opened = new AsyncDisposableStack();
-  const clock = new SkippableClock();
   const fake = await startFakeOpenCloud({ ...options.fake, clock });
   opened.defer(() => fake.close());
   options.prepare?.(fake);
@@ -124,7 +129,6 @@ export async function openCloudApp(options: OpenCloudAppOptions = {}): Promise<O
       await recoverChanges(app, { report: ({ id }) => void told.push(id), stop: new AbortController().signal, tries });
       return told;
     },
-    passHour: () => passHour(fake, clock),
     [Symbol.asyncDispose]: () => running.disposeAsync(),
   };
 }
@@ -163,14 +167,6 @@ async function quiet({ journal }: FakeOpenCloud, app: DaemonContext): Promise<vo
     journal.entries.every(({ endedAt }) => endedAt !== undefined);
   while (!isQuiet() && app.deadCredential() === undefined) await delay(2);
   await delay(2);
-}
-
-async function passHour({ journal }: FakeOpenCloud, clock: SkippableClock): Promise<void> {
-  const looks = () => journal.requests('roles').filter(({ endedAt }) => endedAt !== undefined).length;
-  const before = looks();
-  clock.skip(3_600_000);
-  while (looks() === before) await delay(2);
-  await clock.sleep(30); // until the next hour is waited for
 }
 
 async function makeKey({ store, clock }: DaemonContext, name: string): Promise<string> {

@@ -41,6 +41,8 @@ export interface Fault {
 /** The faults in store, used up in order. */
 export class Faults {
   #waiting: Array<Fault & { times: number; skip: number }> = [];
+  /** How many requests were hit so far. */
+  taken = 0;
 
   add(fault: Fault): void {
     this.#waiting.push({ times: 1, skip: 0, ...fault });
@@ -57,6 +59,7 @@ export class Faults {
         fault.skip -= 1;
         continue;
       }
+      this.taken += 1;
       fault.times -= 1;
       this.#waiting = this.#waiting.filter(({ times }) => times > 0);
       return fault;
