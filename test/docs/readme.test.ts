@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
+import { luauSnippet } from '../../src/cli/init/snippet.ts';
 import { everyCommand } from '../support/every-command.ts';
 import { errorTable, exitTable, keySettingsTable, settingsTable } from '../support/readme-tables.ts';
 
@@ -21,6 +22,10 @@ test('README lists every command, and none that there is not', () => {
   const [, rows = ''] = /\| command \| what it does \|\n.*\n((?:\|.*\n)+)/.exec(readme) ?? [];
   const listed = rows.split('\n').flatMap((row) => commandsOf(row.split('|')[1] ?? ''));
   expect(listed.toSorted(), "in README's table of commands").toEqual(everyCommand.toSorted());
+});
+
+test('README shows the script for the game that `rankd init` prints', () => {
+  expect(readme).toContain(`\`\`\`lua\n${luauSnippet('https://rankd.example.com')}\n\`\`\`\n`);
 });
 
 /** "`key create`, `verify -`" → key create, key verify. */

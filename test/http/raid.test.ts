@@ -1,4 +1,4 @@
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
@@ -7,8 +7,6 @@ import { planUndo, runUndo } from '../../src/usecases/undo/undo-changes.ts';
 import { operate } from '../contracts/store/samples.ts';
 import { codeOf, rankBody } from '../support/answers.ts';
 import { openTestApp, place, type TestApp } from '../support/open-test-app.ts';
-
-const readme = readFileSync(new URL('../../README.md', import.meta.url), 'utf8');
 
 const operator = 'cli:ann@host';
 const officers = Array.from({ length: 500 }, (_, index) => 100_001 + index);
@@ -47,20 +45,14 @@ async function reached(app: TestApp): Promise<number> {
   return held.filter((roles) => roles?.length === 1).length;
 }
 
-/** Figures of README's account of a leaked key, in its words. */
-function told(pattern: RegExp): number {
-  const [, figure = 'missing'] = pattern.exec(readme) ?? [];
-  return Number(figure);
-}
-
-test('a raid with one leaked key, all at once, reaches as many members as README says', async () => {
+test('a raid with one leaked key, all at once, reaches ten members', async () => {
   await using app = await openGroup();
   const key = await app.createKey();
   const demote = (rankeeId: number) =>
     app.post(`/v1/ranker?placeid=${place}`, { key, body: rankBody({ rankeeId, newRankId: 1 }) });
   const answers = await Promise.all(officers.map(demote));
 
-  expect(await reached(app)).toBe(told(/500 demotions at once reach (\d+) members/));
+  expect(await reached(app)).toBe(10);
   expect(answers.filter(({ status }) => status === 200)).toHaveLength(await reached(app));
   expect(answers.every(({ status }) => status === 200 || status === 429)).toBe(true);
   const pauses = (await app.store.listAudit({ limit: 1_000 })).filter(({ action }) => action === 'key.pause');
@@ -96,7 +88,7 @@ test('what a raid reached is put back by undoing what its key did', async () => 
   expect([await reached(app), left]).toEqual([0, []]);
 });
 
-test('a raid with five leaked keys reaches as many members as README says', async () => {
+test('a raid with five leaked keys reaches thirty members', async () => {
   await using app = await openGroup();
   const keys = await Promise.all(['a', 'b', 'c', 'd', 'e'].map((name) => app.createKey({ name })));
   const demote = (rankeeId: number, index: number) =>
@@ -105,5 +97,5 @@ test('a raid with five leaked keys reaches as many members as README says', asyn
       body: rankBody({ rankeeId, newRankId: 1 }),
     });
   await Promise.all(officers.map(demote));
-  expect(await reached(app)).toBe(told(/with many leaked keys (\d+) members/));
+  expect(await reached(app)).toBe(30);
 });
