@@ -80,16 +80,24 @@ describe('the file of a simulated group', () => {
     expect(await heldBy(first, 1004)).toEqual([roles.base]);
   });
 
-  test('processes that make a new file at the same moment all get it', async () => {
-    const opener = `
+  test('processes that make a new file at the same moment all get it, and one and the same group', async () => {
+    const userIds = [1001, 1002, 1004, 1005, 1006, 1007];
+    const opener = (userId: number) => `
       const { SimulatedPlatform } = await import(${JSON.stringify(new URL('../../src/platforms/simulated.ts', import.meta.url))});
       const { sampleGroup } = await import(${JSON.stringify(new URL('../../src/platforms/sample-group.ts', import.meta.url))});
       for (let i = 0; i < 12; i += 1) {
         while (Date.now() < ${Date.now() + 500} + i * 50);
-        SimulatedPlatform.open({ file: ${JSON.stringify(file)} + i, seed: sampleGroup });
+        const platform = SimulatedPlatform.open({ file: ${JSON.stringify(file)} + i, seed: sampleGroup });
+        const call = { signal: new AbortController().signal, deadlineAt: Infinity, lane: 'test' };
+        await platform.assignRole({ userId: ${userId}, roleId: ${roles.captain} }, call);
       }`;
-    const flags = ['--experimental-strip-types', '--no-warnings', '--input-type=module', '--eval', opener];
-    await Promise.all(Array.from({ length: 6 }, () => promisify(execFile)(process.execPath, flags)));
+    const flags = ['--no-warnings', '--input-type=module', '--eval'];
+    await Promise.all(userIds.map((userId) => promisify(execFile)(process.execPath, [...flags, opener(userId)])));
+    for (let i = 0; i < 12; i += 1) {
+      const platform = open(sampleGroup, sampleGroup.actingUserId, `${file}${i}`);
+      expect(await platform.group(call())).toMatchObject({ memberCount: sampleGroup.members.length });
+      for (const userId of userIds) expect(await heldBy(platform, userId)).toContain(roles.captain);
+    }
   });
 
   test('only its owner may read it', async () => {
@@ -158,8 +166,8 @@ describe('who acts on a simulated group', () => {
 
 const unavailable = expect.objectContaining({ code: 'store_unavailable' });
 
-function open(seed = sampleGroup, actingUserId = seed.actingUserId): SimulatedPlatform {
-  const platform = SimulatedPlatform.open({ file, seed: { ...seed, actingUserId } });
+function open(seed = sampleGroup, actingUserId = seed.actingUserId, path = file): SimulatedPlatform {
+  const platform = SimulatedPlatform.open({ file: path, seed: { ...seed, actingUserId } });
   opened.push(platform);
   return platform;
 }
