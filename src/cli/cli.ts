@@ -19,7 +19,7 @@ import { refuseOtherGroup } from './same-group.ts';
 /** What a command works with: the options of this run, and the application, opened as far as the command needs it. */
 export class Cli {
   readonly io: Io;
-  /** For what takes its time. */
+  /** Shows the progress of slow work. */
   readonly line: TerminalLine;
   readonly #program: Command;
   readonly #warnings: string[] = [];
@@ -57,13 +57,13 @@ export class Cli {
     this.printAsIs(document, text && `${printableLines(text)}\n`);
   }
 
-  /** The same for a text with a format of its own, to the last character. */
+  /** The same, but prints the text exactly as it is. */
   printAsIs(document: Record<string, unknown>, text: string): void {
     this.line.clear();
     this.io.stdout(this.#shape(document, text));
   }
 
-  /** As `print`; rejects where it could not be written. */
+  /** As `print`; rejects if the result could not be written. */
   async printSurely(document: Record<string, unknown>, text: string): Promise<void> {
     this.line.clear();
     await this.io.stdoutBytes(Buffer.from(this.#shape(document, `${printableLines(text)}\n`)));
@@ -74,14 +74,14 @@ export class Cli {
     return this.options.json ? jsonLine({ v: 1, ...document, ...warnings }) : text;
   }
 
-  /** Talk beside the result; silent with -q and --json. */
+  /** Says something beside the result; silent with -q and --json. */
   say(text: string): void {
     if (this.options.quiet || this.options.json) return;
     this.line.clear();
     this.io.stderr(`${printableLines(this.asTyped(text))}\n`);
   }
 
-  /** Says what keeps nobody from going on; `--json` has it in the document, as `warnings`. */
+  /** Warns of a problem that does not stop the command; `--json` has it in the document, as `warnings`. */
   warn(problem: RankdError): void {
     const warning = `${problem.message}\ntry: ${hintOf(problem)}`;
     this.#warnings.push(this.asTyped(warning));
@@ -94,7 +94,7 @@ export class Cli {
     return await this.io.ask(question);
   }
 
-  /** The commands in a text as they are typed where this one was. */
+  /** The text with its commands as the user would type them here. */
   asTyped(text: string): string {
     return asTyped(text, this.#program, this.io.env);
   }
@@ -126,7 +126,10 @@ export class Cli {
     return opened;
   }
 
-  /** Runs `work` on store and platform, within the configured deadline; for one that writes, in no other group than the daemon beside it. */
+  /**
+   * Runs `work` on store and platform, within the configured deadline. If it writes, it must work in the same group as the daemon
+   * beside it.
+   */
   async withRanking<T>(
     work: (app: RankingApp, call: CallContext) => Promise<T>,
     { isWriting = false } = {},
@@ -138,7 +141,7 @@ export class Cli {
     return await whileWaiting(this.line, 'waiting for Roblox', () => work(app, call));
   }
 
-  /** As `withRanking`, to look only: a ladder that does not fit is told of and left out, as looking is what it takes to mend it. */
+  /** As `withRanking`, only to look. A ladder that does not fit the group is left out with a warning: looking helps to fix it. */
   async withGroup<T>(work: (app: RankingApp, call: CallContext) => Promise<T>): Promise<T> {
     return this.withRanking(async (app, call) => {
       const group = await app.group.fitting(call, (misfit) => this.warn(misfit));

@@ -1,4 +1,4 @@
-/** Thrown by a command whose answer is an exit code: it has printed all there is to say. */
+/** Thrown by a command that has printed everything and answers with an exit code. */
 export class ExitCode extends Error {
   readonly code: number;
 

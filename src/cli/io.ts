@@ -4,17 +4,17 @@ export interface Io {
   stdout(text: string): void;
   /** Resolves once there is room for more results: a long stream of them stays flat in memory. */
   drained(): Promise<void>;
-  /** A result that is not text, or must not be lost, piece by piece; rejects where nobody takes it any more. */
+  /** A piece of a result that is not text, or that must not be lost. Rejects if nobody takes it any more. */
   stdoutBytes(chunk: Uint8Array): Promise<void>;
   /** Talk: progress, hints, errors. */
   stderr(text: string): void;
   /** A line of a daemon's log, in order with the talk. */
   log(line: string): void;
-  /** True where a person sees the output and can answer. */
+  /** True if a person sees the output and can answer. */
   isTerminal: boolean;
-  /** True where a person sees the talk as it comes, so that a line may be written over. */
+  /** True if a person sees the talk as it comes, so that a line may be overwritten. */
   showsProgress: boolean;
-  /** True where results go to a screen, whoever types. */
+  /** True if results go to a screen. */
   stdoutIsTerminal: boolean;
   /** Asks a question on the terminal and resolves with the line typed. */
   ask(question: string): Promise<string>;
@@ -22,10 +22,10 @@ export interface Io {
   askHidden(question: string): Promise<string>;
   /** All of standard input. */
   readStdin(): Promise<string>;
-  /** A secret from standard input: all of it, or on a terminal the line typed at `question`, which is not shown. */
+  /** A secret from standard input. On a terminal: the line typed after `question`, which is not shown. */
   readSecret(question: string): Promise<string>;
   env: Record<string, string | undefined>;
-  /** Throws `not_found` where the folder was removed. */
+  /** Throws `not_found` if the folder was removed. */
   readonly cwd: string;
   nodeVersion: string;
   pid: number;
@@ -38,7 +38,7 @@ export interface Io {
   operator: string;
   /** Resolves with the name of the first signal that asks to stop. */
   stopSignal: Promise<string>;
-  /** Calls `listener` at each signal that asks to read the configuration anew. */
+  /** Calls `listener` at each signal that asks for a reload of the configuration. */
   onReload(listener: () => void): void;
   /** Resolves once nobody reads the results any more. */
   readerGone: Promise<void>;

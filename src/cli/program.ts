@@ -48,7 +48,7 @@ export async function runCli(argv: string[], io: Io): Promise<number> {
     return 0;
   } catch (cause) {
     if (cause instanceof ExitCode) return cause.code;
-    // Parsing may have stopped before it came to the flag.
+    // Parsing may have stopped before the flag.
     const asJson = program.opts()['json'] === true || argv.includes('--json');
     if (cause instanceof CommanderError && cause.exitCode === 0) {
       if (cause.code === versionAsked) io.stdout(asJson ? jsonLine({ v: 1, version }) : `${version}\n`);
@@ -79,7 +79,7 @@ export function createProgram(io: Io): Command {
     .option('--data-dir <dir>', 'where the database lives (default: ~/.local/share/rankd)', filled)
     .option('--json', 'print one JSON document')
     .option('-q, --quiet', 'print results only')
-    .option('-v, --verbose', 'print more, causes of errors included')
+    .option('-v, --verbose', 'print more, including the causes of errors')
     .option('-y, --yes', 'answer yes to every question')
     .addHelpText(
       'after',
@@ -130,7 +130,7 @@ function pathOf(command: Command): string {
   return command.parent === null ? command.name() : `${pathOf(command.parent)} ${command.name()}`;
 }
 
-/** commander's own words, made one sentence with a second line that helps. */
+/** commander's own message as one sentence, with a hint. */
 function usageError({ code, message }: CommanderError, command: Command): RankdError {
   const path = pathOf(command);
   const help = `${path} --help`;
@@ -143,7 +143,7 @@ function usageError({ code, message }: CommanderError, command: Command): RankdE
   return new RankdError('usage', `${what}.`, { hint: suggestion === undefined ? help : suggested(path, suggestion) });
 }
 
-/** `(Did you mean key?)` as what is to be typed; of several, commander's own words. */
+/** The command to type for `(Did you mean key?)`. If there are several, commander's own words. */
 function suggested(path: string, suggestion: string): string {
   const [, name] = /^\(Did you mean (\S+)\?\)$/.exec(suggestion) ?? [];
   return name === undefined ? suggestion.replace(/^\((.*)\)$/, '$1') : `${path} ${name}`;

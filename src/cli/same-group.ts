@@ -7,8 +7,8 @@ import type { StoreOperations } from '../ports/index.ts';
 const timeoutMs = 2_000;
 
 /**
- * Throws `conflict` where the daemon of the data directory tells that it changes ranks in another group than `config` names, such
- * as a simulated one: somebody tries things out there, and the history of both is one.
+ * Throws `conflict` if the daemon of the data directory changes ranks in another group than the one in `config`, e.g. a
+ * simulated one: somebody is trying things out there, and both share one history.
  */
 export async function refuseOtherGroup(
   { dataDir, operations }: { dataDir: string; operations: Pick<StoreOperations, 'isDaemonRunning'> },
@@ -21,7 +21,7 @@ export async function refuseOtherGroup(
     'conflict',
     `The daemon that runs here changes ranks in ${daemon.changesRanksIn}, this command would in ${ours}; nothing was changed.`,
     {
-      hint: "have both use one group: `rankd status` tells the daemon's, `rankd config path` the settings of this command; `rankd reload`, or start `rankd serve` anew",
+      hint: "let both use one group: `rankd status` shows the daemon's, `rankd config path` the settings of this command; then `rankd reload`, or restart `rankd serve`",
     },
   );
 }

@@ -15,7 +15,7 @@ export function backupCommand(program: Command, cli: Cli): void {
       'copy the database into a file while the daemon runs; the copy is checked before it gets its name. The platform key and the simulated group are not in it',
     )
     .argument('<file>', 'the copy to make, or - for standard output')
-    .option('--force', 'replace the file where it exists')
+    .option('--force', 'replace the file if it exists')
     .addHelpText(
       'after',
       examples(
@@ -48,7 +48,7 @@ async function stream(cli: Cli): Promise<void> {
   sayWhatIsMissing(cli);
 }
 
-/** The simulated group stands for Roblox, which no backup holds either. */
+/** The simulated group stands for Roblox, which is in no backup either. */
 function sayWhatIsMissing(cli: Cli): void {
   if (!readdirSync(cli.dataDir).some((name) => name.startsWith('simulated-group'))) return;
   cli.say('The simulated group stands for Roblox and is not part of the backup.');

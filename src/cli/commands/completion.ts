@@ -7,7 +7,7 @@ export function completionCommand(program: Command, cli: Cli): void {
   program
     .command('completion')
     .description('print the script that lets a shell complete commands, keys and places')
-    .addArgument(new Argument('<shell>', 'the shell that reads it').choices(Object.keys(scripts)))
+    .addArgument(new Argument('<shell>', 'the shell that will read it').choices(Object.keys(scripts)))
     .addHelpText(
       'after',
       examples(

@@ -16,7 +16,7 @@ export function configCommands(program: Command, cli: Cli): void {
     .addHelpText('after', examples('rankd config check', 'rankd config show --origin'));
   config
     .command('check')
-    .description('tell every problem of the configuration at once')
+    .description('show every problem of the configuration at once')
     .addHelpText('after', examples('rankd config check', 'rankd config check --config /etc/rankd/rankd.yaml'))
     .allowExcessArguments()
     .action((_options, { args: [file] }: Command) => check(cli, file));
@@ -28,7 +28,7 @@ export function configCommands(program: Command, cli: Cli): void {
     .action((options: { origin?: boolean }) => show(cli, options));
   config
     .command('path')
-    .description('print the file that is read, or where one is looked for')
+    .description('print the file that is read, or where rankd looks for one')
     .addHelpText('after', examples('rankd config path'))
     .action(() => path(cli));
   config
@@ -51,7 +51,7 @@ async function check(cli: Cli, named: string | undefined): Promise<void> {
   cli.print({ file: file ?? null, warnings }, `ok: ${what}`);
 }
 
-/** With the lines of the file that are wrong. */
+/** The error with the lines of the file that are wrong. */
 function withExcerpts(error: unknown): unknown {
   return error instanceof ConfigError ? new RankdError(error.code, error.withExcerpts, { hint: error.hint }) : error;
 }
@@ -95,7 +95,7 @@ function placeOf({ source, at }: Origin): string {
   return at === undefined ? source : `${source} ${at}`;
 }
 
-/** What has no say because of it. */
+/** The values that it overrides. */
 function shadowedBy({ shadows = [] }: Origin): string {
   return shadows.map((one) => `${placeOf(one)} (${settingText(one.value)})`).join(', ') || '-';
 }

@@ -16,13 +16,13 @@ export function databaseCommands(program: Command, cli: Cli): void {
     .addHelpText('after', examples('rankd db check', 'rankd db migrate --dry-run'));
   database
     .command('check')
-    .description('read all of it and tell what is wrong; exit code 5 where something is. Works beside a running daemon')
+    .description('read all of it and show what is wrong; exit code 5 if something is. Works beside a running daemon')
     .addHelpText('after', examples('rankd db check', 'rankd db check --json'))
     .action(() => check(cli));
   database
     .command('migrate')
-    .description('bring it to the schema of this rankd, as every command does by itself; a copy of it is kept')
-    .option('--dry-run', 'migrate a copy and check that, and leave the database as it is')
+    .description('bring it to the schema of this rankd, as every command does automatically; a copy of it is kept')
+    .option('--dry-run', 'migrate a copy, check that, and leave the database as it is')
     .addHelpText('after', examples('rankd db migrate --dry-run', 'rankd db migrate'))
     .action(({ dryRun = false }: { dryRun?: boolean }) => migrate(cli, dryRun));
 }
@@ -31,7 +31,7 @@ async function check(cli: Cli): Promise<void> {
   const checked = () => cli.operations.check();
   const { schema, newestSchema, checks } = await whileWorking(cli.line, 'reading the database', checked);
   const isSound = checks.every((one) => one.ok);
-  // Only on the newest schema: to check is not to migrate.
+  // Only on the newest schema: to read the audit would migrate an older one.
   if (isSound && schema === newestSchema) checks.push(await checkAudit(cli));
   const rows = checks.map(({ name, ok, detail }) => [ok ? 'ok' : 'FAIL', name, detail]);
   const ok = checks.every((one) => one.ok);

@@ -20,7 +20,7 @@ export function doctorCommand(program: Command, cli: Cli): void {
   program
     .command('doctor')
     .description(
-      'look for everything that keeps rankd from working, or soon will; changes nothing, ends with 5 where something FAILs',
+      'look for everything that keeps rankd from working, or soon will; changes nothing, ends with 5 if something FAILs',
     )
     .option('--offline', 'leave out what needs the platform')
     .addHelpText('after', examples('rankd doctor', 'rankd doctor --offline', 'rankd doctor --json'))
@@ -49,7 +49,7 @@ async function allFindings(cli: Cli, offline: boolean): Promise<Finding[]> {
   return loaded === undefined ? findings : [...findings, ...(await configured(cli, loaded, offline))];
 }
 
-/** What can be looked at once it is known what is configured. */
+/** The checks that need the configuration. */
 async function configured(cli: Cli, { config }: LoadedConfig, offline: boolean): Promise<Finding[]> {
   const isRunning = async () => existsSync(cli.dataDir) && (await cli.operations.isDaemonRunning());
   const findings = [
@@ -61,7 +61,7 @@ async function configured(cli: Cli, { config }: LoadedConfig, offline: boolean):
   findings.push(...database);
   if (database.some(({ grade }) => grade !== 'ok')) return findings;
   const live = await examined('database', async () => {
-    // Where nothing is kept yet, nothing is to be made either: the platform can be looked at all the same.
+    // If there is no database yet, none is made; the platform can be checked without it.
     using scratch = isKept ? undefined : new ScratchDirectory();
     await using app = await openRanking({ config, dataDir: scratch?.path ?? cli.dataDir });
     using call = callWithin(app.clock, app.deadlineMs, 'operator');
@@ -73,7 +73,7 @@ async function configured(cli: Cli, { config }: LoadedConfig, offline: boolean):
           ...(await examined('keys', () => keyFindings(app.store, app.clock.now()))),
         ];
     if (offline) return ofDatabase;
-    // Together, so that none of them uses up the time of the others where the platform hangs.
+    // Side by side, so that none of them uses up the others' time if the platform hangs.
     const ofPlatform = await Promise.all([
       platform.kind === 'open-cloud' ? examined('clock', () => clockFindings(platform, call)) : [],
       examined('credential', () => credentialFindings(app, call)),
@@ -84,7 +84,7 @@ async function configured(cli: Cli, { config }: LoadedConfig, offline: boolean):
   return [...findings, ...live];
 }
 
-/** A directory that is gone with its scope. */
+/** A directory that is removed with its scope. */
 class ScratchDirectory implements Disposable {
   readonly path = mkdtempSync(join(tmpdir(), 'rankd-doctor-'));
 

@@ -13,8 +13,8 @@ const timeoutMs = 4_000;
 export function healthCommand(program: Command, cli: Cli): void {
   program
     .command('health')
-    .description('ask the daemon of this data directory over HTTP whether it is well: exit code 0 if so, else 69')
-    .option('--ready', 'also: its store, the platform and the credential answer, and it is not stopping')
+    .description('ask the daemon of this data directory over HTTP whether it is healthy: exit code 0 if so, else 69')
+    .option('--ready', 'also check that its store, the platform and the credential work, and that it is not stopping')
     .addHelpText(
       'after',
       examples('rankd health', 'rankd health --ready', 'HEALTHCHECK CMD ["rankd", "health"]   # in a Dockerfile'),
@@ -41,8 +41,8 @@ export async function requireDaemon({ dataDir, operations }: Cli): Promise<void>
 }
 
 /**
- * Where the daemon listens by its own word, which knows of flags and port 0; where it could make no socket to say so, where the
- * configuration says. Throws where it does not answer on the one that it has: another program may be at the configured address.
+ * Where the daemon says that it listens: it knows of flags and port 0. If it could make no socket to say so, the configuration
+ * decides. Throws if there is a socket and the daemon does not answer on it: another program may be at the configured address.
  */
 async function addressOf(cli: Cli): Promise<string> {
   const status = await askStatus(cli.dataDir, timeoutMs);
@@ -60,7 +60,7 @@ function silent(where: string, cause?: unknown): RankdError {
   });
 }
 
-/** A daemon that listens on every address is asked on loopback. */
+/** A daemon that listens on every address is asked over loopback. */
 function optionsFor(url: string) {
   const { hostname, port, pathname } = new URL(url);
   const loopback: Record<string, string> = { '0.0.0.0': '127.0.0.1', '[::]': '::1' };

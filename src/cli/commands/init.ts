@@ -44,9 +44,9 @@ export function initCommand(program: Command, cli: Cli): void {
     .option('--group <id>', 'id of the group', asGroupId)
     .option('--credential-file <file>', 'file with the Open Cloud API key, - for standard input')
     .option('--ladder', 'make the roles that can be given the promotion ladder')
-    .option('--no-check', 'do not ask Roblox whether key and group fit')
+    .option('--no-check', 'do not ask Roblox whether the key fits the group')
     .option('--key <name>', 'make this API key for the games', keyName)
-    .option('--place <id>', 'place that the API key is good for', asPlaceId)
+    .option('--place <id>', 'place from which the API key may be used', asPlaceId)
     .option('--out <file>', 'write the secret of the API key to this new file', newFileName)
     .option('--force', 'keep existing files as rankd.yaml.old and roblox.key.old')
     .addHelpText(
@@ -103,7 +103,7 @@ async function init(cli: Cli, options: InitOptions): Promise<void> {
   cli.say(await nextStep(cli, file));
 }
 
-/** The daemon that runs may have been started in another folder, or with another file. */
+/** A daemon that runs may have been started in another folder, or with another file. */
 async function nextStep({ dataDir, operations }: Cli, file: string): Promise<string> {
   if (!(await operations.isDaemonRunning())) return 'try: rankd serve';
   const daemon = await askStatus(dataDir);
@@ -112,7 +112,7 @@ async function nextStep({ dataDir, operations }: Cli, file: string): Promise<str
     : `A daemon runs here already, but ${notItsFile(daemon.configFile, file)}`;
 }
 
-/** What can be known to fail before anybody is asked anything. */
+/** Refuses what is bound to fail, before anybody is asked anything. */
 async function refuseEarly(cli: Cli, { key, place, out, force }: InitOptions, file: string): Promise<void> {
   if (key === undefined && !cli.io.isTerminal && (place !== undefined || out !== undefined)) {
     throw new RankdError(
@@ -134,7 +134,7 @@ async function examineLive(cli: Cli, config: Config, { groupId }: { groupId: num
   return await whileWaiting(cli.line, 'waiting for Roblox', () => examine(app, call, groupId));
 }
 
-/** Through the configuration's own loader, so that what it would refuse is refused before anything is written. */
+/** Uses the configuration's own loader: what it refuses is refused before anything is written. */
 async function configWith(cli: Cli, { groupId, secret }: { groupId: number; secret: string }): Promise<LoadedConfig> {
   const { loadConfig } = await import('../../config/load.ts');
   const { env, cwd } = cli.io;

@@ -26,7 +26,7 @@ const userHelp = 'user id: the number in the address of the profile page';
 const rankHelp = 'rank number (1..255) or role id';
 
 interface ChangeOptions {
-  /** 0: the operator, who is no player. */
+  /** 0: the operator, who is not a player. */
   ranker: number;
 }
 
@@ -37,7 +37,7 @@ interface TestOptions extends ChangeOptions {
 
 const rankerOption = [
   '--ranker <user>',
-  'asked for by this user, who is then checked as policy says',
+  'the user who asks for it, checked as policy says',
   wholeNumber(0, Number.MAX_SAFE_INTEGER),
   0,
 ] as const;
@@ -139,7 +139,7 @@ async function show(cli: Cli, user: number): Promise<void> {
   });
 }
 
-/** The shell knows no names of players. */
+/** A request without names: the command line knows only ids. */
 function requestOf({ user, newRank, ranker }: { user: number; newRank: number; ranker: number }): RankRequest {
   return {
     rankeeId: user,
@@ -158,7 +158,7 @@ function describeSteps({ plan, scheme }: ApprovedChange): string[] {
   });
 }
 
-/** What keeps rankd from finding out whether a change is allowed: no answer, and no no either. */
+/** Errors that keep rankd from finding out whether a change is allowed: the answer is neither yes nor no. */
 const obstacles: ErrorCode[] = [
   'platform_unavailable',
   'platform_busy',
@@ -167,7 +167,7 @@ const obstacles: ErrorCode[] = [
   'config_invalid',
 ];
 
-/** 5 for a no; of an obstacle its own. */
+/** 5 if the answer is no; for an obstacle, its own code. */
 function exitCodeOf(checks: CheckResult[]): number {
   const codes = checks.flatMap((result) => (result.state === 'FAIL' ? [result.error.code] : []));
   const obstacle = codes.find((code) => obstacles.includes(code));

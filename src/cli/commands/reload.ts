@@ -11,14 +11,14 @@ import { settingText } from '../output/wording.ts';
 import { notItsFile, strangerTo } from '../service/daemon-file.ts';
 import { requireDaemon } from './health.ts';
 
-/** Longer than the daemon takes for it where the platform does not answer. */
+/** Longer than the daemon takes if the platform does not answer. */
 const reloadTimeoutMs = 60_000;
 
 export function reloadCommand(program: Command, cli: Cli): void {
   program
     .command('reload')
     .description(
-      'have the running daemon read its configuration anew, whole or not at all: the file and the flags it was started with',
+      'make the running daemon read its configuration again, all or nothing: the file and the flags it was started with',
     )
     .addHelpText(
       'after',
@@ -79,7 +79,7 @@ function valuesOf({ name, before, now }: ChangedSetting): [before: string, now: 
   return [String(earlier.length), `${later.length} (${keyChanges(earlier, later)})`];
 }
 
-/** How declared keys differ from those before, by name: their hashes tell nobody anything. */
+/** How the declared keys differ from those before, by name: their hashes would say nothing to a person. */
 function keyChanges(before: readonly Declared[], now: readonly Declared[]): string {
   const [then, today] = [byName(before), byName(now)];
   const groups = {

@@ -10,7 +10,7 @@ export function restoreCommand(program: Command, cli: Cli): void {
   program
     .command('restore')
     .description(
-      'put a backup in the place of the database, with the daemon stopped; the database of before is kept beside it',
+      'put a backup in the place of the database, with the daemon stopped; the previous database is kept beside it',
     )
     .argument('<file>', 'a file that `rankd backup` made')
     .option('--dry-run', 'only check the file; works beside a running daemon')

@@ -44,7 +44,7 @@ async function serve(cli: Cli, options: ServeOptions): Promise<void> {
     note: (line) => problems.note(line),
   });
   const startedAt = { at: systemClock.now(), monotonic: systemClock.monotonic() };
-  await using running = new AsyncDisposableStack(); // undone in reverse: whatever needs the data directory before it is given back
+  await using running = new AsyncDisposableStack(); // undone in reverse: the data directory is given back last
   const daemon = await startDaemon({ config, dataDir: cli.dataDir, log });
   running.defer(() => daemon.stop());
   tuneYoungHeap();
@@ -78,7 +78,7 @@ async function serve(cli: Cli, options: ServeOptions): Promise<void> {
   log.info('stopped');
 }
 
-/** Says where it listens, on which group, and what to do next. */
+/** Says where the daemon listens, for which group, and what to do next. */
 async function greet(
   cli: Cli,
   { app, url, metricsUrl }: Daemon,
@@ -104,7 +104,7 @@ async function greet(
   }
 }
 
-/** The key that was made for trying rankd out may have been shown to somebody. */
+/** Somebody may have seen the key that was made to try rankd out. */
 async function warnOfDemoKey({ app }: Daemon, { platform }: Config): Promise<string[]> {
   if (platform.kind === 'simulated' || !(await isNameTaken(app, 'demo'))) return [];
   const warning =

@@ -15,7 +15,7 @@ const systemFolder = '/etc/systemd/system';
 export function serviceCommands(program: Command, cli: Cli): void {
   const service = program
     .command('service')
-    .description('run the daemon as a service of systemd: started with the machine, watched, and locked in')
+    .description('run the daemon as a systemd service: started with the machine, watched and sandboxed')
     .addHelpText('after', examples('rankd service print', 'sudo rankd service install'));
   service
     .command('print')
@@ -24,7 +24,7 @@ export function serviceCommands(program: Command, cli: Cli): void {
     .action(() => print(cli));
   service
     .command('install')
-    .description('write the unit and let systemd read it; it is not started yet')
+    .description('write the unit and let systemd read it; this does not start it yet')
     .option('--dir <dir>', 'where systemd looks for units', systemFolder)
     .option('--force', 'replace another unit of that name')
     .addHelpText('after', examples('sudo rankd service install', 'sudo rankd service install --force'))

@@ -16,8 +16,8 @@ const watchEveryMs = 2_000;
 export function statusCommand(program: Command, cli: Cli): void {
   program
     .command('status')
-    .description('how the daemon of this data directory is; exit code 69 where none runs or it does not answer')
-    .option('--watch', 'show it anew every two seconds, until interrupted')
+    .description('how the daemon of this data directory is doing; exit code 69 if none runs or it does not answer')
+    .option('--watch', 'show it again every two seconds, until interrupted')
     .addHelpText('after', examples('rankd status', 'rankd status --watch', 'rankd status --json'))
     .action(({ watch = false }: { watch?: boolean }) => (watch ? watchStatus(cli) : status(cli)));
 }
@@ -47,7 +47,7 @@ async function watchStatus(cli: Cli): Promise<void> {
   }
 }
 
-/** Cursor to the top, everything below removed. */
+/** Moves the cursor to the top and clears everything below. */
 const clearScreen = '\u001b[H\u001b[J';
 
 const hints = {

@@ -6,7 +6,7 @@ import { examples } from '../output/help.ts';
 export function versionCommand(program: Command, cli: Cli): void {
   program
     .command('version')
-    .description('print the version of rankd and of what it runs on')
+    .description('print the version of rankd and of Node.js')
     .addHelpText('after', examples('rankd version', 'rankd version --json'))
     .action(() => {
       const node = cli.io.nodeVersion;

@@ -32,7 +32,7 @@ export function whitelistCommands(program: Command, cli: Cli): void {
     .description('the places from which a key may be used')
     .addHelpText('after', examples('rankd whitelist add 920587237', 'rankd whitelist list'));
   placesCommand(whitelist, 'add', 'let the key be used from these places')
-    .option('--note <text>', 'what the place is, for whoever reads the list')
+    .option('--note <text>', 'what the place is, for people who read the list')
     .addHelpText(
       'after',
       examples(
@@ -81,7 +81,7 @@ function placesCommand(whitelist: Command, name: string, description: string): C
     .description(description)
     .addArgument(new Argument('[place...]', 'place or universe ids').argParser(collectIds))
     .option(...keyOption)
-    .option('--file <file>', 'also take ids from this file, one a line; - is standard input');
+    .option('--file <file>', 'also take ids from this file, one on each line; - is standard input');
 }
 
 async function add(cli: Cli, places: number[], { key, file, note }: PlaceOptions): Promise<void> {
@@ -108,7 +108,7 @@ async function list(cli: Cli, { key }: { key?: string }): Promise<void> {
   if (documents.length === 0) cli.say('No place is whitelisted.\ntry: rankd whitelist add PLACE');
 }
 
-/** Does `work` to places that are on the whitelist already; `outcome` is what the operator reads then. */
+/** Changes places that are already on the whitelist; `outcome` is what the operator reads then. */
 async function change(
   cli: Cli,
   { places, key, file, outcome }: PlaceOptions & { places: number[]; outcome: string },
@@ -134,7 +134,7 @@ async function check(cli: Cli, placeId: number, options: { key?: string }): Prom
   throw new ExitCode(5);
 }
 
-/** One line and one document per place, in the order of the ids given. */
+/** Prints a line or a document for each place, in the order of the ids that were given. */
 function printOutcomes(cli: Cli, key: Key, entries: Array<WhitelistEntry & { outcome: string }>): void {
   const documents = entries.map((entry) => ({ ...entryDocument(key, entry), outcome: entry.outcome }));
   cli.print({ entries: documents }, documents.map(({ placeId, outcome }) => `Place ${placeId}: ${outcome}`).join('\n'));

@@ -5,12 +5,12 @@ import { engineOf } from '../../stores/engine.ts';
 import type { Io } from '../io.ts';
 import { complete } from './complete.ts';
 
-/** The first word of a line that a shell sends to ask how its own line can go on. */
+/** The first word of a line with which a shell asks how its own line can go on. */
 export const questionWord = '__complete';
 
 /**
- * Answers `__complete WORD… :CURRENT` (the colon keeps an empty word from being lost on the way): a line for each candidate,
- * with a tab before its description, or `:file` or `:directory` alone. Nobody could read an error here, so there is none.
+ * Answers `__complete WORD… :CURRENT`; the colon is there so that an empty word is not lost on the way. Prints a line for each
+ * candidate, with a tab before its description, or only `:file` or `:directory`. Nobody could read an error here, so none is shown.
  */
 export async function answerShell(program: Command, line: readonly string[], io: Io): Promise<void> {
   const words = line.slice(0, -1);
@@ -27,7 +27,7 @@ export async function answerShell(program: Command, line: readonly string[], io:
   }
 }
 
-/** The line is not finished, so it can't be parsed: only looked at. */
+/** The line is not finished, so it can't be parsed. */
 function dataDirFlag(words: readonly string[]): string | undefined {
   const after = words.slice(words.indexOf('--data-dir') + 1).filter((word) => word !== '=');
   if (words.includes('--data-dir')) return after[0];

@@ -2,7 +2,7 @@ import type { Argument, Command, Option } from 'commander';
 import type { StoreOperations } from '../../ports/index.ts';
 import { optionsOf, walk } from './walk.ts';
 
-/** What may come next: words with what they mean, or whatever the shell knows of files. */
+/** What may come next: words with their meaning, or the files that the shell finds. */
 export type Answer = Candidate[] | 'file' | 'directory';
 
 export interface Candidate {
@@ -10,7 +10,7 @@ export interface Candidate {
   description: string;
 }
 
-/** The words that can stand where `current` is begun, after whole `words`. */
+/** The words that `current` can become, after the whole `words`. */
 export async function complete(
   program: Command,
   { words, current }: { words: readonly string[]; current: string },
@@ -35,13 +35,13 @@ export async function complete(
   return argument === undefined ? [] : valuesOf(argument, current, findNames);
 }
 
-/** commander puts a `help` into every group; at the root it is enough. */
+/** commander adds a `help` to every group; one at the root is enough. */
 function visibleCommands(command: Command): Command[] {
   const commands = command.createHelp().visibleCommands(command);
   return command.parent === null ? commands : commands.filter((child) => child.name() !== 'help');
 }
 
-/** By the name between the brackets. What is not here is for the person to know: user ids, durations, notes. */
+/** Candidates by the name between the brackets. Names that are not here, such as user ids or durations, are for the person to know. */
 const kinds: Record<string, 'key' | 'place' | 'file' | 'directory'> = {
   key: 'key',
   place: 'place',

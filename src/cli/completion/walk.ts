@@ -1,6 +1,6 @@
 import type { Argument, Command, Option } from 'commander';
 
-/** Where in the tree of commands a line has come to. */
+/** Where a line stands in the tree of commands. */
 export interface Position {
   command: Command;
   /** The option whose value comes next. */
@@ -9,9 +9,9 @@ export interface Position {
   argument: Argument | undefined;
   /** True while a command may still come. */
   takesCommand: boolean;
-  /** True after `--`: what comes is no option. */
+  /** True after `--`: what follows is not an option. */
   onlyArguments: boolean;
-  /** Words that the tree has no place for. */
+  /** Words that fit nowhere in the tree. */
   unknown: string[];
 }
 

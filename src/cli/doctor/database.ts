@@ -1,7 +1,7 @@
 import type { StoreOperations } from '../../ports/index.ts';
 import { type Finding, fail, ok, warn } from './finding.ts';
 
-/** Whether the database can be read and is on the schema of this rankd. To look at it is not to migrate it. */
+/** Whether the database can be read and has the schema of this rankd. Looking does not migrate it. */
 export async function databaseFindings(operations: Pick<StoreOperations, 'check'>): Promise<Finding[]> {
   const { schema, newestSchema, checks } = await operations.check();
   const flaw = checks.find((check) => !check.ok);

@@ -1,12 +1,12 @@
 import { asRankdError } from '../../base/errors.ts';
 import { hintOf } from '../../usecases/documents/error.ts';
 
-/** What one check found. `warn`: works, but should be looked at; `FAIL`: keeps rankd, or a part of it, from working. */
+/** What one check found. `warn`: it works, but somebody should look at it. `FAIL`: it keeps rankd, or a part of it, from working. */
 export interface Finding {
   check: string;
   grade: 'ok' | 'warn' | 'FAIL';
   text: string;
-  /** What mends it: a command, or what to do. */
+  /** What fixes it: a command, or something to do. */
   fix?: string;
 }
 
@@ -22,7 +22,7 @@ export function fail(check: string, text: string, fix: string): Finding {
   return { check, grade: 'FAIL', text, fix };
 }
 
-/** The findings of `work`; what it throws is a finding too, so that one check never keeps the others from being made. */
+/** The findings of `work`. An error is a finding too, so one check never prevents the others. */
 export async function examined(check: string, work: () => Finding[] | Promise<Finding[]>): Promise<Finding[]> {
   try {
     return await work();

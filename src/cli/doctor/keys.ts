@@ -54,7 +54,7 @@ function ofKey({ name, createdAt, expiresAt, pausedAt, secrets }: Key, now: numb
   return findings;
 }
 
-/** Games send the id of the place; an entry with the id of the universe is one that no request matches. */
+/** Games send the id of the place, so no request matches an entry that has the id of the universe. */
 function ofWhitelist({ id, name }: Key, entries: WhitelistEntry[], refused: AuditEvent[]): Finding[] {
   if (!entries.some(({ active }) => active)) {
     return [warn('whitelist', `${name} works from no place`, `rankd whitelist add PLACE --key ${name}`)];

@@ -4,11 +4,11 @@ import { join } from 'node:path';
 import { isInDataDir } from '../../base/files/data-dir.ts';
 import { type Finding, fail, ok, warn } from './finding.ts';
 
-/** What this machine gives: Node.js, the data directory, room on its disk, the port. */
+/** What this machine provides: Node.js, the data directory, room on its disk, the port. */
 
 const leastFreeMiB = 200;
 
-/** Types of file systems on which SQLite's write-ahead log does not hold. Source: statfs(2) and linux/magic.h. */
+/** Types of file systems on which a database is not safe. Source: statfs(2) and linux/magic.h. */
 const sharedFileSystems: Record<number, string> = {
   26985: 'NFS',
   20859: 'SMB',
@@ -19,7 +19,7 @@ const sharedFileSystems: Record<number, string> = {
 };
 
 export function nodeFindings(version: string): Finding[] {
-  return [ok('node', `Node.js ${version}`)]; // an older one does not come this far
+  return [ok('node', `Node.js ${version}`)]; // an older one is refused before this
 }
 
 export function dataDirFindings(dataDir: string): Finding[] {
@@ -33,7 +33,7 @@ export function dataDirFindings(dataDir: string): Finding[] {
 }
 
 function accessFindings(dataDir: string): Finding[] {
-  isInDataDir(dataDir, 'any-file'); // throws where this user may not look
+  isInDataDir(dataDir, 'any-file'); // throws if this user may not look
   const files = readdirSync(dataDir).map((name) => join(dataDir, name));
   const paths = [dataDir, ...files];
   const closed = paths.find((path) => !isWritable(path));
@@ -71,7 +71,7 @@ function diskFindings(dataDir: string): Finding[] {
   return [kind, room];
 }
 
-/** Whether the daemon could listen, or does already. */
+/** Whether the daemon could listen, or already does. */
 export async function portFindings(
   { host, port }: { host: string; port: number },
   isRunning: boolean,

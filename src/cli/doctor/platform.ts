@@ -14,7 +14,7 @@ import { type Finding, fail, ok, warn } from './finding.ts';
 
 const maxSkewMs = 30_000;
 
-/** This machine's clock against the platform's `Date` header, which is in whole seconds; nothing where it does not answer. */
+/** Compares this machine's clock with the platform's `Date` header, which is in whole seconds. Finds nothing if it does not answer. */
 export async function clockFindings({ baseUrl }: { baseUrl: string }, { signal }: CallContext): Promise<Finding[]> {
   const askedAt = Date.now();
   const response = await fetch(baseUrl, { method: 'HEAD', redirect: 'manual', signal }).catch(() => undefined);
@@ -62,13 +62,13 @@ export async function groupFindings(app: Ranking, call: CallContext): Promise<Fi
 function account(acting: ActingAccount | undefined): Finding {
   const what = 'acting account';
   if (acting === undefined)
-    return warn(what, 'the platform does not say who acts', 'rankd group show tells once it does');
+    return warn(what, 'the platform does not say who acts', 'rankd group show shows it once the platform does');
   const found = `user ${acting.userId}, ${standingWords(acting)}`;
   return isOutsider(acting) ? fail(what, found, 'let it join the group, and give it a role there') : ok(what, found);
 }
 
 function permission(acting: ActingAccount | undefined): Finding[] {
-  if (acting?.mayChangeRanks === undefined) return []; // not shown to every key
+  if (acting?.mayChangeRanks === undefined) return []; // Roblox does not show it to every key
   if (acting.mayChangeRanks) return [ok('permission', 'the acting account may manage the ranks of members below it')];
   const fix = `give the role of user ${acting.userId} the permission "Manage lower-ranked member ranks" in the group's settings`;
   return [fail('permission', 'no role of the acting account lets it change ranks', fix)];
@@ -82,7 +82,7 @@ function reach(within: Role[], beyond: Role[]): Finding[] {
   return [most, ok('reach', `can't touch whoever holds ${listRoles(beyond)}`)];
 }
 
-/** A rank number that two roles share is refused as ambiguous: games have to send the role id. */
+/** A rank number that two roles share is refused as ambiguous, so games must send the role id. */
 function sharedRanks(roles: Role[], ladder: Role[] | undefined): Finding[] {
   const counted = ladder ?? roles;
   const shared = counted.filter(({ id, rank }) => counted.some((other) => other.id !== id && other.rank === rank));
@@ -91,7 +91,7 @@ function sharedRanks(roles: Role[], ladder: Role[] | undefined): Finding[] {
   return [warn('ranks', `these share a rank number: ${named}`, 'send the role id, or give them different ranks')];
 }
 
-/** On the simulated group nothing here can be wrong, but it is not what somebody with a group wants. */
+/** Nothing can be wrong with the simulated group, but it is not what somebody with a real group wants. */
 export function platformFindings(platform: Config['platform']): Finding[] {
   if (platform.kind === 'open-cloud') return [];
   return [warn('platform', 'the group is simulated: nothing touches Roblox', 'rankd init')];

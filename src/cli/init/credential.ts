@@ -9,7 +9,7 @@ import { asGroupId } from '../input/arguments.ts';
 import type { Io } from '../io.ts';
 import { ask } from './questions.ts';
 
-/** The key of the platform, and the file it is in or is to be written to. */
+/** The platform's key, and the file that holds it or will hold it. */
 export interface Credential {
   secret: string;
   /** Absolute. */
@@ -18,8 +18,8 @@ export interface Credential {
 }
 
 /**
- * The group and the platform's key, from the flags, else asked for on the terminal, with what `examine` finds of them. A key that
- * is typed in goes to `folder`; where `examine` throws `platform_credential` for it, another one is asked for.
+ * Takes the group and the platform's key from the flags, or asks for them on the terminal, and returns them with what `examine`
+ * finds. A key that is typed in goes to `folder`. If `examine` throws `platform_credential` for it, another key is asked for.
  */
 export async function obtainCredential<Found>(
   io: Io,

@@ -6,17 +6,17 @@ import { givableRoles } from '../../core/role-scheme.ts';
 import type { CallContext } from '../../ports/index.ts';
 import type { Ranking } from '../../usecases/change/ranking.ts';
 
-/** What the platform says of a group and of the key that is to rank in it. */
+/** What the platform says of a group, and of the key for it. */
 export interface Examined {
   group: Group;
-  /** Absent where the platform does not say. */
+  /** Absent if the platform does not say. */
   acting?: ActingAccount;
   expiresAt?: number;
   /** The roles that rankd could give, ascending by rank. */
   givable: Role[];
 }
 
-/** Asks the platform. Throws what keeps rankd from ranking in this group with this key. */
+/** Asks the platform. Throws if rankd can't change ranks in this group with this key. */
 export async function examine({ platform, group }: Ranking, call: CallContext, groupId: number): Promise<Examined> {
   const credential = await platform.checkCredential(call);
   if (refusalOfCredential(credential) !== undefined) throw refusedKey(credential, groupId);
@@ -36,7 +36,7 @@ export async function examine({ platform, group }: Ranking, call: CallContext, g
   };
 }
 
-/** In words that hold before there is a configuration. */
+/** In words that fit before there is a configuration. */
 function refusedKey({ state }: Credential, groupId: number): RankdError {
   const flaws = {
     valid: `This key lacks the scope group:write for group ${groupId}.`,

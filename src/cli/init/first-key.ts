@@ -7,13 +7,13 @@ import { keepIn } from '../commands/key/hand-out.ts';
 import { asPlaceId, keyName } from '../input/arguments.ts';
 import { ask, isAgreed } from './questions.ts';
 
-/** The games' first key as it is wanted. */
+/** What the games' first key should be. */
 export interface FirstKey {
   name: string;
   place: number | undefined;
 }
 
-/** Throws `already_exists` for a name that a key has. */
+/** Throws `already_exists` if a key has the name. */
 export async function requireFreeName(cli: Cli, name: string): Promise<void> {
   if (!(await isTaken(cli, name))) return;
   throw new RankdError('already_exists', `A key named ${name} exists already.`, {
@@ -21,7 +21,7 @@ export async function requireFreeName(cli: Cli, name: string): Promise<void> {
   });
 }
 
-/** By flags, or as the person at the terminal wants it; `undefined`: none. */
+/** From the flags, or as the person at the terminal wants it; `undefined` if no key is wanted. */
 export async function orderFirstKey(
   cli: Cli,
   options: { key?: string; place?: number },

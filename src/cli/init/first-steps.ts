@@ -4,9 +4,7 @@ import { createKey, listKeys } from '../../usecases/keys/keys.ts';
 const demoPlace = 1;
 const demoMember = 1001;
 
-/**
- * What a newcomer can do next. If there is no key yet and a secret may be shown, makes a demo key for the simulated group.
- */
+/** What a newcomer can do next. If there is no key yet and a secret may be shown, makes a demo key for the simulated group. */
 export async function firstSteps(
   ports: Pick<Ports, 'store' | 'clock'>,
   { url, by, maySayKey }: { url: string; by: string; maySayKey: boolean },

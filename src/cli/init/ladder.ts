@@ -3,7 +3,7 @@ import type { Role } from '../../core/model.ts';
 import type { Cli } from '../cli.ts';
 import { isAgreed } from './questions.ts';
 
-/** The roles of the ladder, ascending; `undefined`: no ladder. */
+/** The roles of the ladder, ascending; `undefined` if there is to be none. */
 export async function chooseLadder(
   cli: Cli,
   { ladder }: { ladder?: boolean },
@@ -19,7 +19,7 @@ export async function chooseLadder(
   return (await isAgreed(cli.io, `Make these the ladder: ${listRoles(proposed)}?`)) ? proposed : undefined;
 }
 
-/** As the configuration names them: by rank, or by id where two share that rank. */
+/** The roles as the configuration names them: by rank, or by id if two share that rank. */
 export function ladderEntries(ladder: Role[]): number[] {
   const isShared = (rank: number) => ladder.filter((role) => role.rank === rank).length > 1;
   return ladder.map(({ id, rank }) => (isShared(rank) ? id : rank));

@@ -1,7 +1,7 @@
 import { InvalidArgumentError } from 'commander';
 import type { Io } from '../io.ts';
 
-/** Asks until the answer is one that `parse` takes; what it refuses is told. Empty answers are the preset, where there is one. */
+/** Asks until `parse` accepts the answer; shows why it does not. An empty answer means the preset, if there is one. */
 export async function ask<T>(
   io: Pick<Io, 'ask' | 'stderr'>,
   { question, parse, preset = '' }: { question: string; parse: (text: string) => T | Promise<T>; preset?: string },

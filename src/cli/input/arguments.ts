@@ -31,7 +31,7 @@ export function asPlaceId(text: string): number {
   throw new InvalidArgumentError('A game that was never published sends 0: publish it, then use its place id.');
 }
 
-/** Whoever types a name learns where the number is. */
+/** The error tells somebody who typed a name where to find the number. */
 function idOf(what: string): (text: string) => number {
   return (text) => {
     const id = idIn(text);
@@ -40,13 +40,13 @@ function idOf(what: string): (text: string) => number {
   };
 }
 
-/** `undefined` where the text is no id. */
+/** `undefined` if the text is not an id. */
 export function idIn(text: string): number | undefined {
   const id = /^\d{1,16}$/.test(text) ? Number(text) : 0;
   return id > 0 && Number.isSafeInteger(id) ? id : undefined;
 }
 
-/** Also 0, which is refused with the ranks that there are. */
+/** Also takes 0: the refusal that follows lists the group's ranks. */
 export function asRank(text: string): number {
   const rank = text === '0' ? 0 : idIn(text);
   if (rank !== undefined) return rank;
@@ -60,17 +60,17 @@ export function duration(text: string): number {
   throw new InvalidArgumentError('It must be a duration of at most 36500d, such as 30s, 5m, 24h or 90d.');
 }
 
-/** Milliseconds, at least one: what ends at once is of no use. */
+/** Milliseconds, at least one: a key that expires at once is of no use. */
 export function lifetime(text: string): number {
   const ms = duration(text);
   if (ms > 0) return ms;
   throw new InvalidArgumentError('It must be longer than 0s, such as 24h or 90d.');
 }
 
-/** A hundred years from now is still a date in every format. */
+/** A hundred years: every format can still show that date. */
 const maxMs = 36_500 * 86_400_000;
 
-/** Epoch milliseconds: a time that long ago, or a date or time of UTC or with an offset. */
+/** Epoch milliseconds, from a duration (that long ago), or from a date or time in UTC or with an offset. */
 export function moment(text: string): number {
   const ago = parseDuration(text);
   const at = ago === undefined ? parseMoment(text) : systemClock.now() - ago;
@@ -85,7 +85,7 @@ export function filled(text: string): string {
   throw new InvalidArgumentError('It must not be empty.');
 }
 
-/** A dash is not taken for standard output: that is where results go without a file. */
+/** A dash does not mean standard output: without a file, results go there anyway. */
 export function newFileName(text: string): string {
   if (text !== '' && text !== '-') return text;
   throw new InvalidArgumentError('It must be the name of a new file.');

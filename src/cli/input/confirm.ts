@@ -1,7 +1,7 @@
 import { RankdError } from '../../base/errors.ts';
 import type { Cli } from '../cli.ts';
 
-/** Asks on a terminal unless -y is given. Throws `usage` where nobody can answer, or where the answer is no. */
+/** Asks on a terminal unless -y is given. Throws `usage` if nobody can answer, or if the answer is no. */
 export async function confirm(cli: Cli, question: string): Promise<void> {
   if (cli.options.yes) return;
   if (!cli.io.isTerminal) {

@@ -13,7 +13,7 @@ export function collectIds(text: string, previous: number[] = []): number[] {
 
 /**
  * The ids named as arguments and in `--file` (`-` is standard input), each once, in this order.
- * Throws `usage` where there is none, or with the lines that are no id; `not_found` or `no_permission` for the file.
+ * Throws `usage` if there is none, or with the lines that are not ids; `not_found` or `no_permission` for the file.
  */
 export async function readIds(io: Io, { ids, file }: { ids: number[]; file: string | undefined }): Promise<number[]> {
   const listed =
@@ -23,7 +23,7 @@ export async function readIds(io: Io, { ids, file }: { ids: number[]; file: stri
   throw new RankdError('usage', 'No id is given.', { hint: 'name ids as arguments, or one a line with --file FILE' });
 }
 
-/** One id a line; blank lines and what follows a `#` are ignored. Throws `usage` with the numbers of the other lines. */
+/** One id a line; blank lines and what follows a `#` are ignored. Throws `usage` with the numbers of all other lines. */
 function parseIdList(text: string, source: string): number[] {
   const lines = text
     .split('\n')
@@ -36,7 +36,7 @@ function parseIdList(text: string, source: string): number[] {
       .map(({ number, content }) => `line ${number} "${printable(content.slice(0, 32))}"`);
     const rest = bad.length > maxNamed ? [`and ${bad.length - maxNamed} more`] : [];
     throw new RankdError('usage', `Not an id in ${source}: ${[...named, ...rest].join(', ')}. Nothing was changed.`, {
-      hint: 'write one whole number above 0 a line; # begins a comment',
+      hint: 'write one whole number above 0 on each line; # begins a comment',
     });
   }
   return filled.flatMap(({ content }) => idIn(content) ?? []);

@@ -1,8 +1,8 @@
 import type { Command } from 'commander';
 
 /**
- * The commands in a text (`rankd key list`) as they are typed where this one was: what `npx` started is not on the shell's
- * path. npm tells what it starts which of its own commands it runs.
+ * The text with its commands (`rankd key list`) as the user would type them here: if `npx` started rankd, it is not on the shell's
+ * path. npm names its own command in the environment of what it starts.
  */
 export function asTyped(text: string, program: Command, { npm_command }: Record<string, string | undefined>): string {
   if (npm_command !== 'exec') return text;

@@ -7,7 +7,7 @@ export function csvLine(cells: ReadonlyArray<string | number | boolean | null>):
   return `${cells.map((cell) => quoted(harmless(printable(cell === null ? '' : String(cell))))).join(',')}\r\n`;
 }
 
-/** Spreadsheets take what begins so for a formula; behind an apostrophe it is text. Source: OWASP, CSV injection. */
+/** Spreadsheets run what begins like this as a formula; an apostrophe before it makes it text. Source: OWASP, CSV injection. */
 function harmless(text: string): string {
   return /^[=+\-@\t\r]/.test(text) ? `'${text}` : text;
 }
@@ -16,7 +16,7 @@ function quoted(text: string): string {
   return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
 }
 
-/** `--json` promises one document, which rows are not. Throws `usage`. */
+/** Throws `usage` with `--json`: that promises one document, and rows are not one. */
 export function refuseJson({ options }: Pick<Cli, 'options'>, flag: string): void {
   if (!options.json) return;
   throw new RankdError('usage', `--json and ${flag} exclude each other.`, { hint: `leave --json or ${flag} out` });

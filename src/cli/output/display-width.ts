@@ -5,15 +5,15 @@ export function displayWidth(text: string): number {
   return Array.from(segmenter.segment(text), ({ segment }) => columnsOf(segment)).reduce((sum, one) => sum + one, 0);
 }
 
-let segmenter: Intl.Segmenter | undefined; // made when first needed: that takes longer than to print a table
+let segmenter: Intl.Segmenter | undefined; // made only when needed: making it takes longer than printing a table
 
-/** `character`: what a person takes for one, which can be several code points. */
+/** `character`: one as a person sees it; it can be several code points. */
 function columnsOf(character: string): number {
   return wide.test(character) ? 2 : Array.from(character.replaceAll(zeroWidth, '')).length;
 }
 
 /**
- * What begins with a code point that is wide or full-width, or is shown as an emoji.
+ * Matches what begins with a wide or full-width code point, or is shown as an emoji.
  * Sources: Unicode's EastAsianWidth.txt (UAX #11) and emoji presentation (UTS #51).
  */
 const wide =

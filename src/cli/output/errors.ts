@@ -4,7 +4,7 @@ import { withoutKeys } from '../../core/api-key.ts';
 import { errorDocument } from '../../usecases/documents/error.ts';
 import { jsonLine, printable, printableLines } from './safe-text.ts';
 
-/** 0 is done; these follow the shell's and sysexits' customs. */
+/** 0 means done. The others follow the customs of shells and sysexits(3). */
 export const exitCodes = {
   missing_placeid: 2,
   invalid_request: 2,

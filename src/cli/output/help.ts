@@ -22,7 +22,7 @@ export function examplesOf(command: Command): string[] {
   return found.split('\n').flatMap((line) => (line.trim() === '' ? [] : [line.trim()]));
 }
 
-/** `help key create` as `key create --help`: commander's own shows the help of `key`. A line that is no such one stays as it is. */
+/** Turns `help key create` into `key create --help`, as commander would show the help of `key`. Other lines stay as they are. */
 export function withHelpCommand(program: Command, line: string[]): string[] {
   const [first, ...words] = line;
   if (first !== 'help') return line;
@@ -30,7 +30,7 @@ export function withHelpCommand(program: Command, line: string[]): string[] {
   let command = program;
   for (const word of words) {
     const next = command.commands.find((one) => one.name() === word);
-    if (next === undefined && command.commands.length > 0 && !word.startsWith('-')) return [...path, word]; // which it refuses
+    if (next === undefined && command.commands.length > 0 && !word.startsWith('-')) return [...path, word]; // commander refuses it
     if (next === undefined) continue;
     path.push(word);
     command = next;

@@ -88,7 +88,7 @@ function section(command: Command, examples: string[]): string[] {
   ];
 }
 
-/** Terms in bold with what they mean. */
+/** Terms in bold with their meaning. */
 function items(pairs: string[][]): string[] {
   return pairs.flatMap(([term = '', meaning = '']) => ['.TP', `.B ${escaped(term)}`, escaped(meaning)]);
 }
@@ -97,7 +97,7 @@ function example(lines: string[]): string[] {
   return ['.PP', '.nf', '.RS', ...lines.map(escaped), '.RE', '.fi'];
 }
 
-/** roff reads a backslash as the start of a command, a dot or quote at the start of a line as one, and a dash as a hyphen. */
+/** In roff, a backslash begins a command, as does a dot or quote at the start of a line, and a dash is a hyphen. */
 function escaped(text: string): string {
   return text
     .replaceAll('\\', '\\e')

@@ -3,7 +3,7 @@ import type { TerminalLine } from './terminal-line.ts';
 
 const width = 24;
 
-/** How far a long command has got, on the terminal's line. */
+/** Shows on the terminal's line how far a long command has got. */
 export class Progress implements Disposable {
   readonly #line: TerminalLine;
   readonly #held: Disposable;

@@ -4,8 +4,8 @@ import type { GlobalOptions } from '../options.ts';
 const eraseLine = '\r\u001b[K';
 
 /**
- * One line below the output that is written over while something takes its time. Only where a person sees it: silent off a
- * terminal, with -q and with --json. It has no colors, whatever NO_COLOR says.
+ * One line below the output that is overwritten while something takes its time. Only a person sees it: it is silent off a
+ * terminal, with -q and with --json. It never has colors.
  */
 export class TerminalLine {
   readonly #io: Pick<Io, 'stderr' | 'showsProgress' | 'env'>;
@@ -18,7 +18,7 @@ export class TerminalLine {
     this.#options = options;
   }
 
-  /** True while somebody else writes there: a question, a bar. */
+  /** True while something else, such as a question or a progress bar, writes there. */
   get isHeld(): boolean {
     return this.#holders > 0;
   }
@@ -31,7 +31,7 @@ export class TerminalLine {
     this.#isShown = true;
   }
 
-  /** Makes room for other output. */
+  /** Clears the line for other output. */
   clear(): void {
     if (this.#isShown) this.#io.stderr(eraseLine);
     this.#isShown = false;

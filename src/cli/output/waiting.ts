@@ -4,7 +4,7 @@ import type { TerminalLine } from './terminal-line.ts';
 
 const everyMs = 1_000;
 
-/** Runs `work`; where it takes more than a second, says on the line what is being done and since when. */
+/** Runs `work`. If it takes more than a second, the line says what is being done and for how long. */
 export async function whileWaiting<T>(line: TerminalLine, what: string, work: () => Promise<T>): Promise<T> {
   const done = new AbortController();
   const startedAt = systemClock.monotonic();
@@ -24,7 +24,7 @@ export async function whileWaiting<T>(line: TerminalLine, what: string, work: ()
   }
 }
 
-/** The same for results that are printed as they come: on a screen they say enough. */
+/** The same for results that are printed as they come. On a screen, the results themselves show that something happens. */
 export function whileStreaming<T>(
   { io, line }: { io: Pick<Io, 'stdoutIsTerminal'>; line: TerminalLine },
   what: string,
@@ -33,7 +33,7 @@ export function whileStreaming<T>(
   return io.stdoutIsTerminal ? work() : whileWaiting(line, what, work);
 }
 
-/** The same for work of this process itself, which lets no clock tick meanwhile: it is said beforehand. */
+/** The same for work that blocks this process, so that no timer can fire: the line is shown before it begins. */
 export async function whileWorking<T>(line: TerminalLine, what: string, work: () => T | Promise<T>): Promise<T> {
   line.show(`${what} …`);
   try {

@@ -3,10 +3,10 @@ import type { LoadedConfig } from '../../config/load.ts';
 import type { Cli } from '../cli.ts';
 
 const configFile = '/etc/rankd/rankd.yaml';
-/** The unit's LoadCredential=: systemd starts nothing where it is missing. */
+/** The file of the unit's LoadCredential=. Without it, systemd does not start the service. */
 const keyFile = '/etc/rankd/roblox.key';
 
-/** What is left to do by hand once the unit is there: the settings and the key to where the service reads them, then start it. */
+/** What is left to do by hand once the unit is there: put settings and key where the service reads them, then start it. */
 export async function nextSteps(cli: Cli): Promise<string> {
   const loaded = await cli.loadConfig().catch(() => undefined);
   return `next:

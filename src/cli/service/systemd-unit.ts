@@ -8,7 +8,7 @@ export function unitFor({ command, packageDir }: Pick<Io, 'command' | 'packageDi
   return unit.replaceAll(/^(Exec\w+=)\S+/gm, (_, name: string) => name + command.map(quoted).join(' '));
 }
 
-/** The part of the command that the unit's ProtectHome= and PrivateTmp= hide from the service; `undefined` where there is none. */
+/** The part of the command that the unit's ProtectHome= and PrivateTmp= hide from the service; `undefined` if there is none. */
 export function hiddenPath(command: readonly string[]): string | undefined {
   return command.find((path) => /^\/(home|root|run\/user|tmp|var\/tmp)\//.test(path));
 }

@@ -7,8 +7,8 @@ import type { Ranking } from '../change/ranking.ts';
 const timeoutMs = 3_000;
 
 /**
- * Holds the configuration against the group's roles; returns what the operator should see to, which the log has then. Throws
- * `config_invalid` where group.ladder does not fit the group. A platform that is down keeps nobody from going on.
+ * Compares the configuration with the group's roles. Logs and returns what the operator should correct. Throws `config_invalid` if
+ * group.ladder does not fit the group. If the platform is down, rankd goes on without the check.
  */
 export async function checkGroup({
   group,

@@ -4,8 +4,8 @@ const dayMs = 86_400_000;
 const expiryNoticeDays = 14;
 
 /**
- * Asks the platform about the credential and says what the operator should see to before it stops working. Also reads
- * the roles with it: a group can be quiet for long, and Roblox expires keys by itself that were not used for 60 days.
+ * Asks the platform about the credential. Returns what the operator should do before it stops working, one sentence each. Also
+ * reads the roles with it, because Roblox expires keys that were not used for 60 days, and a group can be quiet for that long.
  * Source: Open Cloud documentation, API keys.
  */
 export async function credentialWarnings(

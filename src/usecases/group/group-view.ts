@@ -12,12 +12,12 @@ const rolesLifeMs = 30_000;
 const actingLifeMs = 60_000;
 /** A caller that keeps sending ranks nobody has must not turn each request into a read of the role list. */
 const refreshSpacingMs = 5_000;
-/** Of the time a caller has left: changes can be made without the check, so it must not use up their time. */
+/** The share of the caller's remaining time that the check may take: changes can be made without it. */
 const checkShare = 0.25;
 
 /** What rankd remembers of the group for a short while: its roles, and the account it acts as. Memberships never. */
 export class GroupView {
-  /** Tells it from every other group that rankd can be given. */
+  /** Distinguishes it from every other group that rankd can be given. */
   readonly title: string;
   readonly #platform: Platform;
   readonly #clock: Clock;
@@ -44,12 +44,12 @@ export class GroupView {
     this.#acting = new Remembered(clock, actingLifeMs, (call) => this.#readActing(call));
   }
 
-  /** The roles and the ladder. Throws `config_invalid` where the ladder does not fit the group. */
+  /** The roles and the ladder. Throws `config_invalid` if the ladder does not fit the group. */
   scheme(call: CallContext): Promise<RoleScheme> {
     return this.#scheme.get(call);
   }
 
-  /** For who only looks: this view, or one without its ladder where that does not fit, which `tell` gets to know. */
+  /** For callers that only look: this view, or one without its ladder if that does not fit the group; `tell` is told why. */
   async fitting(call: CallContext, tell: (misfit: RankdError) => void): Promise<GroupView> {
     try {
       await this.scheme(call);
@@ -61,7 +61,7 @@ export class GroupView {
     }
   }
 
-  /** The scheme and the role that `newRankId` means; reads the roles anew before it says that there is no such rank. */
+  /** The scheme and the role that `newRankId` means. Reads the roles again before it says that there is no such rank. */
   async target(newRankId: number, call: CallContext): Promise<{ scheme: RoleScheme; target: Role }> {
     const scheme = await this.scheme(call);
     try {
@@ -74,8 +74,8 @@ export class GroupView {
   }
 
   /**
-   * The scheme, read anew where the member holds a role it does not know: a plan must know every role held.
-   * Throws `platform_unavailable` where the role list does not have it yet.
+   * The scheme, read again if the member holds a role that it does not know: a plan must know every role held.
+   * Throws `platform_unavailable` if the list of roles does not have that role yet.
    */
   async schemeFor(member: Member, call: CallContext): Promise<RoleScheme> {
     const scheme = await this.scheme(call);
@@ -91,8 +91,8 @@ export class GroupView {
   }
 
   /**
-   * The acting account, looked for anew before it is told that it is not a member; `undefined` where the platform does not say
-   * who it is. Throws `platform_credential` where the platform says that the credential is of no use here.
+   * The acting account; `undefined` if the platform does not say who it is. It is read again before rankd says that it is not a
+   * member. Throws `platform_credential` if the platform says that the credential is of no use here.
    */
   async acting(call: CallContext): Promise<ActingAccount | undefined> {
     const acting = await this.#acting.get(call);
@@ -112,7 +112,7 @@ export class GroupView {
     if (refusal !== undefined) throw refusal;
     if (credential.userId === undefined) return undefined;
     const [group, { roles }, member] = await Promise.all([
-      this.#platform.group(soon()).catch(unlessCredential), // the owner can also be told by the role
+      this.#platform.group(soon()).catch(unlessCredential), // the owner's role shows who owns the group, too
       this.scheme(call),
       this.#platform.getMember(credential.userId, call),
     ]);
@@ -125,7 +125,7 @@ function unknownRole({ roleIds }: Member, { roles }: RoleScheme): number | undef
   return roleIds.find((id) => !roles.some((role) => role.id === id));
 }
 
-/** A check that can't be made is no reason to refuse: the platform refuses by itself what the account may not do. */
+/** A check that can't be made is no reason to refuse: the platform itself refuses what the account may not do. */
 function unlessCredential(error: unknown): undefined {
   if (isRankdError(error, 'platform_credential')) throw error;
 }

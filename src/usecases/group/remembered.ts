@@ -15,12 +15,12 @@ export class Remembered<T> {
     this.#read = read;
   }
 
-  /** The value, no older than `maxAgeMs` (its usual life where none is named). */
+  /** The value, no older than `maxAgeMs` (its usual life if none is given). */
   async get(call: CallContext, { maxAgeMs = this.#lifeMs }: { maxAgeMs?: number } = {}): Promise<T> {
     if (this.#kept !== undefined && this.#clock.monotonic() - this.#kept.at < maxAgeMs) return this.#kept.value;
     const others = this.#reading;
     if (others !== undefined) {
-      // The first reader's deadline is not ours: where its read fails, we try with our own.
+      // The first reader's deadline is not ours: if its read fails, we try with our own.
       const settled = others.then(
         (value) => ({ value }),
         () => undefined,

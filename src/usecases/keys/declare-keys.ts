@@ -5,8 +5,8 @@ import { type DeclarationClash, judgeDeclarations } from '../../core/declared-ke
 import type { Ports } from '../../ports/index.ts';
 
 /**
- * Makes the keys of the configuration hold, and ends those that were taken out of it. Throws `config_invalid`, having
- * changed nothing, where a key that is not declared has a name or a secret of theirs.
+ * Puts the keys of the configuration in force, and ends those that were taken out of it. Throws `config_invalid` and changes
+ * nothing if a key that is not declared has the name or the secret of one of them.
  */
 export async function declareKeys(
   { store, clock }: { store: Pick<Ports['store'], 'declareKeys'>; clock: Pick<Ports['clock'], 'now'> },

@@ -8,7 +8,7 @@ export class KeyUses {
     this.#latest.set(use.secretId, use);
   }
 
-  /** Keeps what was noted since the last time. What can't be written is tried again the next time. */
+  /** Writes what was noted since the last time. What can't be written now is written the next time. */
   async flush({ store }: { store: Pick<Store, 'recordKeyUses'> }): Promise<void> {
     const uses = [...this.#latest.values()];
     if (uses.length === 0) return;

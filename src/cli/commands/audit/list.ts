@@ -29,7 +29,7 @@ export function listCommand(audit: Command, cli: Cli): void {
     .command('list')
     .description('events, newest first')
     .option('--by <who>', 'only what they did: cli:ann@host, key:key_…, daemon; `cli` is every operator')
-    .option('--action <name>', 'only this, or all that begin so: `rank.refused`, `key`')
+    .option('--action <name>', 'only this action, or all that begin with it: `rank.refused`, `key`')
     .option('--subject <id>', 'only what was done to this key, place, workspace or rank change')
     .option('--key <key>', 'only what has to do with this key (id, or name: then the newest key that had it)')
     .option('--since <when>', 'only from then on: 24h ago, or 2026-05-01T18:00Z', moment)
@@ -42,7 +42,7 @@ export function listCommand(audit: Command, cli: Cli): void {
     .addOption(
       new Option(
         '--follow',
-        'show the newest, oldest first, then new ones as they come, until SIGINT or SIGTERM',
+        'show the newest events, oldest first, then new ones as they come, until SIGINT or SIGTERM',
       ).conflicts('until'),
     )
     .addOption(new Option('--export <format>', 'print all of them in this format').choices(['csv']).conflicts('follow'))
@@ -89,7 +89,7 @@ async function printCsv(cli: Cli, pages: AsyncIterable<AuditEvent[]>): Promise<v
   }
 }
 
-/** Prints events as they come, until the process is asked to stop or nobody reads any more. */
+/** Prints events as they come, until the process is asked to stop or nobody reads the output any more. */
 async function follow(cli: Cli, events: (stop: AbortSignal) => AsyncIterable<AuditEvent>): Promise<void> {
   const stopping = new AbortController();
   void Promise.race([cli.io.stopSignal, cli.io.readerGone]).then(() => stopping.abort());

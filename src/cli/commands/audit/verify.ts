@@ -9,20 +9,20 @@ import { whileWorking } from '../../output/waiting.ts';
 import { counted } from '../../output/wording.ts';
 
 const help = `
-Each event holds a SHA-256 over itself and the event before it. An event that was edited, taken out, put in or moved is
-told by its number, and the command ends with 5.
+Each event holds a SHA-256 over itself and the event before it. If an event was edited, removed, inserted or moved, the
+command names its number and ends with 5.
 
-What the chain alone can't show: somebody who can write the database file can work out the whole chain anew, or cut
+The chain alone can't show everything: somebody who can write the database file can compute the whole chain again, or cut
 off its newest events and the note of how many there were. Keep the head hash that this command prints somewhere else;
-\`--head HASH\` then shows that everything up to it is still what it was. An event that retention (audit.keep) removed
-takes its hash with it: note a newer head from time to time.
+\`--head HASH\` then shows that everything up to it is unchanged. When retention (audit.keep) removes an event, its hash
+goes too: note a newer head from time to time.
 `;
 
 export function verifyCommand(audit: Command, cli: Cli): void {
   audit
     .command('verify')
-    .description('find every edit of and gap in the audit; ends with 5 where there is one')
-    .option('--head <hash>', 'also: this noted head hash must still be in the chain', headHash)
+    .description('find every edit of the audit and every gap in it; ends with 5 if there is one')
+    .option('--head <hash>', 'also check that this noted head hash is still in the chain', headHash)
     .addHelpText(
       'after',
       `${help}${examples('rankd audit verify', 'rankd audit verify --head 4f1c…', 'rankd audit verify --json')}`,
@@ -65,7 +65,7 @@ function describeNotedHead({ anchor, hasNotedHead }: AuditVerdict): string {
   return `NOT FOUND: the noted head is not in the chain; it was written anew or cut off${retention}`;
 }
 
-/** As `audit verify` prints it. */
+/** The hash as `audit verify` prints it. */
 function headHash(text: string): string {
   if (/^[\da-f]{64}$/i.test(text)) return text.toLowerCase();
   throw new InvalidArgumentError('It must be the 64 hexadecimal digits that `rankd audit verify` prints.');

@@ -13,7 +13,9 @@ type Format = 'csv' | 'jsonl';
 export function exportCommand(history: Command, cli: Cli): void {
   withSelection(history.command('export').description('all rank changes, newest first, as CSV or JSON lines'))
     .addOption(stateOption())
-    .addOption(new Option('--format <format>', 'csv, or jsonl: one JSON document a line').choices(['csv', 'jsonl']))
+    .addOption(
+      new Option('--format <format>', 'csv, or jsonl: one JSON document on each line').choices(['csv', 'jsonl']),
+    )
     .addHelpText(
       'after',
       `\nCSV unless --format says otherwise, or --json: then one JSON document. Lists of roles are separated by spaces in CSV.\n${examples(

@@ -3,7 +3,7 @@ import type { ChangeState } from '../../../core/model.ts';
 import type { HistoryQuery } from '../../../usecases/history/history.ts';
 import { asPlaceId, asUserId, moment, wholeNumber } from '../../input/arguments.ts';
 
-/** The options by which commands choose rank changes. */
+/** The options that select rank changes. */
 export interface SelectionOptions {
   key?: string;
   place?: number;
@@ -35,7 +35,7 @@ export function stateOption(): Option {
   return new Option('--state <state...>', 'only those in one of these states').choices(states);
 }
 
-/** What the options select. */
+/** The query that the options stand for. */
 export function queryOf({ key, place, ranker, user, by, since, until, state }: SelectionOptions): HistoryQuery {
   return { key, placeId: place, rankerId: ranker, rankeeId: user, by, since, until, states: state };
 }

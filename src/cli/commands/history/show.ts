@@ -8,8 +8,8 @@ import { facts } from '../../output/table.ts';
 export function showCommand(history: Command, cli: Cli): void {
   history
     .command('show')
-    .description('one rank change with all that is known of it')
-    .argument('<id>', 'id of the change, as the list and the header x-rank-change give it')
+    .description('everything about one rank change')
+    .argument('<id>', 'id of the change, from the list or the header x-rank-change')
     .addHelpText('after', examples('rankd history show chg_VbflntX4kQ2mX7Lp'))
     .action((id: string) => show(cli, id));
 }

@@ -17,7 +17,7 @@ interface Undone {
 
 type Result = Rankee & MemberUndo;
 
-/** How a summary counts each state. */
+/** The words for each state in the summary. */
 const words = {
   put_back: 'put back',
   would_put_back: 'would be put back',
@@ -28,7 +28,7 @@ const words = {
   unknown: 'not confirmed yet',
 } as const satisfies Record<MemberUndo['state'], string>;
 
-/** Prints what became of every member and a summary; ends with the exit code that tells whether anything is left to do. */
+/** Prints what became of every member, and a summary. The exit code tells whether anything is left to do. */
 export function printUndo(cli: Cli, undone: Undone): void {
   const { plan, dryRun, run } = undone;
   const results = [...run.results, ...plan.settled];
@@ -57,7 +57,7 @@ function summaryOf({ plan, run }: Undone, results: Result[]): string {
   return `${plan.undoId}: of ${counted(results.length + run.left.length, 'member')}, ${told.join('; ')}.`;
 }
 
-/** The same selection with its times as moments: a duration would mean another time by then. */
+/** The command that selects the same, with its times as moments: a duration would mean another time by then. */
 function commandFor({ selection, dryRun }: Undone): string {
   const { keyId, placeId, rankerId, rankeeId, by, undoId, since, until } = selection;
   const moment = (at: number | undefined) => at !== undefined && new Date(at).toISOString();
@@ -77,7 +77,7 @@ function commandFor({ selection, dryRun }: Undone): string {
   return ['rankd history undo', ...given, ...(dryRun ? ['--dry-run'] : [])].join(' ');
 }
 
-/** Members left alone are no failure: that is what was asked for. */
+/** Members that were left alone are not a failure: that is how undo works. */
 function exitCodeOf({ run }: Undone, results: Result[]): number {
   if (run.isInterrupted && run.left.length > 0) return 130;
   if (run.error !== undefined) return exitCodes[run.error.code];

@@ -32,7 +32,7 @@ with what is left.
 export function undoCommand(history: Command, cli: Cli): void {
   withSelection(history.command('undo').description('put back the roles that members held before these rank changes'))
     .option('--undo <id>', 'take back what this undo did')
-    .option('--dry-run', 'look at everything and tell what would be done; change nothing')
+    .option('--dry-run', 'check everything and show what would be done; change nothing')
     .addHelpText(
       'after',
       `${help}${examples(
@@ -64,7 +64,7 @@ async function undo(cli: Cli, { undo: undoId, dryRun = false, ...options }: Undo
   await cli.withRanking(work, { isWriting: !dryRun });
 }
 
-/** What was done with one key is not to be taken back in the place of what was done with another. */
+/** Nobody wants to undo what another key of the same name did. */
 function refuse(ambiguity: RankdError): never {
   throw ambiguity;
 }
@@ -96,7 +96,7 @@ async function carryOut(
   return { ...run, isInterrupted: stopping.signal.aborted };
 }
 
-/** An undo of everything there ever was is never what is meant. */
+/** Nobody wants to undo everything that ever happened. */
 function refuseVague({ key, place, ranker, by, since }: UndoOptions, undoId: string | undefined): void {
   if (undoId !== undefined) return;
   const isNamed = [key, place, ranker, by].some((option) => option !== undefined);
@@ -108,7 +108,7 @@ function refuseVague({ key, place, ranker, by, since }: UndoOptions, undoId: str
   });
 }
 
-/** What a key that still works does meanwhile would have to be undone next. */
+/** A key that still works may go on doing what is being undone. */
 async function warnOfKey(cli: Cli, { store, clock }: RankingApp, { keyId, until }: ChangeSelection): Promise<void> {
   const key = keyId === undefined || until !== undefined ? undefined : await store.findKey(keyId);
   const isUsable = key && key.pausedAt === undefined && ['active', 'rotating'].includes(keyState(key, clock.now()));

@@ -21,12 +21,12 @@ interface CreateOptions extends RuleOptions {
 export function createCommand(key: Command, cli: Cli): void {
   const command = key
     .command('create')
-    .description('make a key; its secret is shown this once')
+    .description('make a key; its secret is shown only once')
     .argument('<name>', 'name of the key', keyName)
     .option('--test', 'a key that runs every check and changes nothing')
-    .option('--expires <duration>', 'not accepted after this time, e.g. 90d', lifetime)
+    .option('--expires <duration>', 'the key is not accepted after this time, e.g. 90d', lifetime)
     .addOption(new Option('--scope <scope...>', 'what the key may do').choices(scopes).default([...scopes]))
-    .option('--if-not-exists', 'leave a key of this name as it is, and tell where it differs')
+    .option('--if-not-exists', 'if a key of this name exists, leave it as it is and say how it differs')
     .option(...outOption);
   addRuleOptions(command)
     .addHelpText(

@@ -31,7 +31,7 @@ export function makeSecretFile(cli: Cli, out: string, secret: string): string {
   return path;
 }
 
-/** A secret is shown once: its owner must hear so. */
+/** Says that the secret is shown only once, or where it is. */
 export async function printMinted(
   cli: Cli,
   { key, secret }: MintedKey,

@@ -16,7 +16,7 @@ interface HashOptions {
 export function hashCommand(key: Command, cli: Cli): void {
   key
     .command('hash')
-    .description('the hash of a secret, for a key that is declared in rankd.yaml; nothing is kept')
+    .description('print the hash of a secret, for a key that is declared in rankd.yaml; nothing is kept')
     .addArgument(dashArgument('hash'))
     .option('--new <file>', 'make a new secret and write it to this new file that only you can read', newFileName)
     .option('--test', 'with --new: a secret for a key that changes nothing')

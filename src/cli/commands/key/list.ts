@@ -13,7 +13,7 @@ import { describeRules } from './rule-options.ts';
 export function listCommand(key: Command, cli: Cli): void {
   key
     .command('list')
-    .description('every key with its state; while it is rotated, who still uses the old secret')
+    .description('every key with its state and, while it is rotated, who still uses the old secret')
     .option('--limit <n>', 'at most this many', wholeNumber(1, 1_000_000), 100)
     .option('--after <key>', 'only those made after this key (id or name)')
     .addHelpText(

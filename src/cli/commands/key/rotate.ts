@@ -11,9 +11,9 @@ const usualOverlapMs = 24 * 3_600_000;
 export function rotateCommand(key: Command, cli: Cli): void {
   key
     .command('rotate')
-    .description('make a new secret; the old one works on until the overlap ends')
+    .description('make a new secret; the old one keeps working until the overlap ends')
     .argument(...keyArgument)
-    .option('--overlap <duration>', 'how long the old secret works on (default: 24h)', duration)
+    .option('--overlap <duration>', 'how long the old secret keeps working (default: 24h)', duration)
     .option(...outOption)
     .addHelpText('after', examples('rankd key rotate my-game', 'rankd key rotate my-game --overlap 0s'))
     .action((idOrName: string, options: { overlap?: number; out?: string }) => rotate(cli, idOrName, options));

@@ -4,7 +4,7 @@ import type { Direction, KeyRules } from '../../../core/model.ts';
 import { directions } from '../../../core/model.ts';
 import { orNone, wholeNumber } from '../../input/arguments.ts';
 
-/** What `key create` and `key set` take of a key's rules. */
+/** The rules of a key that `key create` and `key set` take. */
 export interface RuleOptions {
   maxRank?: number | 'none';
   minRank?: number | 'none';
@@ -17,8 +17,8 @@ export interface RuleOptions {
 export function addRuleOptions(command: Command): Command {
   const rank = orNone(wholeNumber(1, 254));
   return command
-    .option('--max-rank <rank>', 'nothing above this rank with this key; none: as policy.max_rank says', rank)
-    .option('--min-rank <rank>', 'nothing below this rank with this key; none: as policy.min_rank says', rank)
+    .option('--max-rank <rank>', 'the key can touch no rank above this; none: as policy.max_rank says', rank)
+    .option('--min-rank <rank>', 'the key can touch no rank below this; none: as policy.min_rank says', rank)
     .addOption(new Option('--direction <direction>', 'only changes up or down').choices([...directions, 'both']))
     .addOption(
       new Option(
@@ -26,9 +26,16 @@ export function addRuleOptions(command: Command): Command {
         'deny: players may not rank themselves; allow: as policy.self_rank says',
       ).choices(['allow', 'deny']),
     )
-    .option('--system', 'for a game that ranks by itself: policy.ranker_check asks for no player behind a change')
+    .option(
+      '--system',
+      'for a game that ranks by itself: policy.ranker_check does not ask for a player behind a change',
+    )
     .option('--no-system', 'for a game whose players rank each other')
-    .option('--rate <number>', 'rank requests a minute; none: as limits.rank says', orNone(wholeNumber(1, 1_000_000)));
+    .option(
+      '--rate <number>',
+      'rank requests per minute; none: as limits.rank says',
+      orNone(wholeNumber(1, 1_000_000)),
+    );
 }
 
 /** The rules that the options name. */
