@@ -2,24 +2,25 @@ import { RankdError } from '../base/errors.ts';
 import type { RefusalDetails } from '../base/refusal-details.ts';
 import type { Key, KeyRecord, KeyState, Scope } from './model.ts';
 
-/** What is asked with a key: from which place, for which operation, when (epoch milliseconds). */
+/** What a caller asks for: an operation, from a place, at a time (epoch milliseconds). */
 export interface AccessQuestion {
   scope: Scope;
   placeId: number;
   now: number;
 }
 
-/** What is known of who asks. */
+/** What is known about the caller. */
 export type Caller = Omit<KeyRecord, 'secretId'>;
 
-/** One condition that a key must meet, in words for `rank test`, with what mends it. */
+/** One condition that a caller must meet. */
 export interface AccessCheck {
+  /** As `rank test` lists it. */
   name: string;
-  /** The refusal, or `undefined` where the condition is met. */
+  /** `undefined` if the condition is met. */
   refusal(caller: Caller, question: AccessQuestion): RankdError | undefined;
 }
 
-/** Every condition on the way from a known key to an allowed caller, in the order in which they are answered. */
+/** Every condition that the caller behind a known key must meet, in the order in which they are checked. */
 export const accessChecks: readonly AccessCheck[] = [
   {
     name: 'workspace',
@@ -35,8 +36,8 @@ export const accessChecks: readonly AccessCheck[] = [
     name: 'key',
     refusal({ key, retiring }, { now }) {
       const state = keyState(key, now);
-      if (state === 'revoked') return invalidKey({ reason: state, keyId: key.id }, 'rankd key create NAME');
-      if (state === 'expired') return invalidKey({ reason: state, keyId: key.id }, 'rankd key create NAME');
+      if (state === 'revoked' || state === 'expired')
+        return invalidKey({ reason: state, keyId: key.id }, 'rankd key create NAME');
       if (retiring !== undefined && retiring.until <= now)
         return invalidKey({ reason: 'rotated_out', keyId: key.id }, `rankd key rotate ${key.name}`);
       return undefined;
@@ -56,12 +57,7 @@ export const accessChecks: readonly AccessCheck[] = [
   {
     name: 'whitelist',
     refusal(caller, { placeId }) {
-      if (caller.entry?.active) return undefined;
-      const before = refusedPlaces.get(caller);
-      if (before?.placeId === placeId) return before.refusal;
-      const refusal = notWhitelisted(caller, placeId);
-      refusedPlaces.set(caller, { placeId, refusal });
-      return refusal;
+      return caller.entry?.active ? undefined : notWhitelisted(caller, placeId);
     },
   },
   {
@@ -80,9 +76,6 @@ export const accessChecks: readonly AccessCheck[] = [
   },
 ];
 
-/** A game that is refused asks again and again: as long as nothing changes, who asks is the same object, and so is the answer. */
-const refusedPlaces = new WeakMap<Caller, { placeId: number; refusal: RankdError }>();
-
 function notWhitelisted({ key, entry }: Caller, placeId: number): RankdError {
   if (placeId === 0) return unpublished(key);
   const reason = entry === undefined ? 'not_listed' : 'disabled';
@@ -95,7 +88,7 @@ function notWhitelisted({ key, entry }: Caller, placeId: number): RankdError {
   );
 }
 
-/** No whitelist can hold place 0, so the usual advice would not help. */
+/** No whitelist can contain place 0, so the usual advice would not help. */
 function unpublished({ id }: Key): RankdError {
   return RankdError.withoutStack(
     'place_not_whitelisted',
@@ -107,7 +100,7 @@ function unpublished({ id }: Key): RankdError {
   );
 }
 
-/** The first refusal, or `undefined` where the caller is allowed. */
+/** The first refusal, or `undefined` if the caller is allowed. */
 export function refusalOf(caller: Caller, question: AccessQuestion): RankdError | undefined {
   for (const check of accessChecks) {
     const refusal = check.refusal(caller, question);
@@ -122,12 +115,12 @@ export function keyState(key: Key, now: number): KeyState {
   return key.secrets.some((secret) => secret.expiresAt !== undefined && secret.expiresAt > now) ? 'rotating' : 'active';
 }
 
-/** A secret tells by its beginning whether it may change anything; a key that is kept as the other kind is not what it should be. */
+/** A secret begins with its mode. The refusal of a secret whose key is kept with the other mode. */
 export function wrongMode({ id, name, mode }: Key): RankdError {
   return invalidKey({ reason: 'wrong_mode', keyId: id, mode }, `rankd key show ${name}`);
 }
 
-/** One text for every key that is not accepted: a caller never learns which keys exist. The log and the audit say why. */
+/** Every key that is not accepted gets the same text, so that no caller learns which keys exist. The log and the audit say why. */
 export function invalidKey(details: RefusalDetails, hint: string): RankdError {
   return RankdError.withoutStack(
     'invalid_key',

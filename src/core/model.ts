@@ -152,15 +152,15 @@ export interface NewSecret {
   masked: string;
 }
 
-/** What one read says about the presenter of a key. */
+/** What the store knows about the key behind a secret. */
 export interface KeyRecord {
   workspace: Workspace;
   key: Key;
-  /** Names the secret that was presented. */
-  secretId: number;
-  /** Set where the presented secret is the old one of a rotation: a newer one was made, this one counts until then. */
+  /** The id of the secret, e.g. for `recordKeyUses`. */
+  secretId: string;
+  /** Set if the secret was replaced by a newer one in a rotation (`since`). It is accepted until `until`. */
   retiring?: { since: number; until: number };
-  /** The entry of the asked place for this key. */
+  /** The whitelist entry of the place that was asked about. */
   entry?: WhitelistEntry | undefined;
 }
 

@@ -1,10 +1,10 @@
 import { RankdError } from '../base/errors.ts';
 
 /**
- * Roblox puts the id of the place into the header Roblox-Id of everything a game server sends, and lets no script set it.
- * Anyone outside of Roblox can send it, so it tells games apart but proves nothing. Source: HttpService's documentation.
+ * The refusal of a request whose header Roblox-Id is not the place that the request names, or `undefined` if it is.
  *
- * The refusal of a request whose header does not fit the place it names.
+ * Roblox puts the place id into this header of every request of a game server, and no script can set it. Anyone outside of
+ * Roblox can, so the header tells games apart but proves nothing. Source: the documentation of HttpService.
  */
 export function refusalOfRobloxId({ header, placeId }: RobloxIdClaim): RankdError | undefined {
   if (header === String(placeId)) return undefined;
@@ -12,7 +12,7 @@ export function refusalOfRobloxId({ header, placeId }: RobloxIdClaim): RankdErro
     header === ''
       ? 'it has no header Roblox-Id, which every game server sends'
       : `its header Roblox-Id is ${/^\d{1,16}$/.test(header) ? `that of place ${header}` : 'no place id'}`;
-  return new RankdError(
+  return RankdError.withoutStack(
     'place_not_whitelisted',
     `The request names place ${placeId}, but ${found}: security.roblox_id is enforce. Send game.PlaceId, no universe id.`,
     {
@@ -23,7 +23,7 @@ export function refusalOfRobloxId({ header, placeId }: RobloxIdClaim): RankdErro
 }
 
 export interface RobloxIdClaim {
-  /** Empty where there is none. */
+  /** Empty if the request has no such header. */
   header: string;
   placeId: number;
 }

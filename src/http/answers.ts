@@ -1,7 +1,7 @@
 import * as z from 'zod';
 import { type PublicCode, publicCodes } from './errors.ts';
 
-/** The body of each kind of answer. The routes' types and the API's description are made from these. */
+/** The body of each kind of answer. The types of the routes and the description of the API are made from these schemas. */
 
 export const workspaceId = z.string().regex(/^ws_\w+$/);
 

@@ -1,8 +1,10 @@
+import type { FastifyReply, FastifyRequest } from 'fastify';
 import { type ErrorCode, RankdError, reasons } from '../base/errors.ts';
+import type { Logger } from '../base/log.ts';
 
 /**
- * The status of every code. Codes of the operator's side never reach a game; they are answered as `internal`, `config_invalid` as
- * `platform_unavailable`.
+ * The status of every code. Codes of the operator's side never reach a game: they are answered as `internal`, and
+ * `config_invalid` as `platform_unavailable`.
  */
 export const statuses = {
   missing_placeid: 400,
@@ -47,7 +49,7 @@ export const statuses = {
   daemon_unavailable: 500,
 } as const satisfies Record<ErrorCode, number>;
 
-/** The codes that a caller can meet. */
+/** The codes that a caller can get. */
 export type PublicCode = {
   [Code in ErrorCode]: Code extends 'internal' ? Code : (typeof statuses)[Code] extends 500 ? never : Code;
 }[ErrorCode];
@@ -60,41 +62,55 @@ function isPublic(code: ErrorCode): code is PublicCode {
 
 export interface ErrorAnswer {
   status: number;
-  /** The short reason that belongs to the code. */
+  /** The short reason of the code. */
   reason: string;
-  /** Seconds to wait; only where waiting helps. */
+  /** Seconds to wait, if waiting helps. */
   retryAfter: number | undefined;
   /** The body. */
   json: string;
 }
 
-/** Leaves room for the rest of an answer, which stays below 2 KB in all. */
+/** An answer stays below 2 KB; this leaves room for the rest of it. */
 const maxMessageBytes = 1_500;
 
-/** What a caller is told of an error: what it can act on, and nothing of the inside. */
+/** Answers a request with what its caller may be told of an error. The log is told the rest. */
+export function sendError(
+  { log }: { log: Logger },
+  { error, request, reply }: { error: unknown; request: FastifyRequest; reply: FastifyReply },
+): FastifyReply {
+  const known = fromFramework(error);
+  const { status, retryAfter, json } = answerTo(known, request.id);
+  request.notes.level = status >= 500 ? 'warn' : 'info';
+  if (status === 500) log.error({ err: error, requestId: request.id }, 'request failed');
+  if (known instanceof RankdError) request.notes.error = known;
+  if (retryAfter !== undefined) reply.header('retry-after', retryAfter);
+  return reply.code(status).type('application/json; charset=utf-8').send(json);
+}
+
+/** Fastify's own refusals, in rankd's words. */
+function fromFramework(error: unknown): unknown {
+  const { statusCode = 500 } = Object(error) as { statusCode?: number };
+  if (statusCode >= 500) return error;
+  return new RankdError('invalid_request', 'The request could not be read: check its address.', { cause: error });
+}
+
+/** What a caller is told of an error: what they can act on, and nothing about the inside of rankd. */
 export function answerTo(error: unknown, requestId: string): ErrorAnswer {
   const told = publicly(error) ?? internalError(requestId);
-  const { code, retryAfterMs } = told;
+  const { code, message, retryAfterMs } = told;
   const retryAfter = retryAfterMs === undefined ? undefined : Math.max(1, Math.ceil(retryAfterMs / 1000));
-  const end = retryAfter === undefined ? '}' : `,"retryAfter":${retryAfter}}`;
-  const json = `${startOf(told)},"requestId":"${requestId}"${end}`;
+  const json = JSON.stringify({
+    success: false,
+    error: reasons[code],
+    code,
+    message: fitting(message),
+    requestId,
+    retryAfter,
+  });
   return { status: statuses[code], reason: reasons[code], retryAfter, json };
 }
 
-/** Those that answer many requests are the same objects, so what they begin with is put together once. */
-const starts = new WeakMap<RankdError, string>();
-
-/** By hand, in a third of the time: only the sentence can have characters that JSON escapes. */
-function startOf(error: RankdError): string {
-  const kept = starts.get(error);
-  if (kept !== undefined) return kept;
-  const { code, message } = error;
-  const start = `{"success":false,"error":"${reasons[code]}","code":"${code}","message":${JSON.stringify(fitting(message))}`;
-  starts.set(error, start);
-  return start;
-}
-
-/** As much of a message as an answer has room for: names come from callers, and one character can take six bytes in JSON. */
+/** As much of a message as fits: it can have names in it that callers chose, and one character can take six bytes in JSON. */
 function fitting(message: string): string {
   if (message.length * 6 <= maxMessageBytes) return message;
   let bytes = 0;
@@ -108,8 +124,8 @@ function fitting(message: string): string {
 }
 
 /**
- * What a caller may be told of an error, if anything. `config_invalid` is about the ladder: the group has changed so that it does
- * not fit any more.
+ * What a caller may be told of an error, if anything. While rankd runs, `config_invalid` means that the group has changed and
+ * the configured ladder no longer fits it.
  */
 function publicly(error: unknown): RankdError | undefined {
   if (!(error instanceof RankdError)) return undefined;

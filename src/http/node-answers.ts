@@ -1,32 +1,32 @@
 import type { Server, ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { RankdError } from '../base/errors.ts';
-import { connectionOf } from './connections.ts';
+import { unansweredOn } from './connections.ts';
 import { answerTo } from './errors.ts';
 import { nextRequestId } from './request-id.ts';
 
-/** Gives the answers that Node would give by itself, without a body, the one JSON shape. */
+/** Node answers some requests by itself, without a body. This gives those answers the JSON shape of all others. */
 export function answerForNode(server: Server): void {
-  // Who has sent a whole request may end their side and wait for the answer. Node.js does not document it.
+  // A caller who has sent a whole request may end their side and wait for the answer. Node.js does not document this option.
   Object.assign(server, { httpAllowHalfOpen: true });
   server.on('clientError', (error: NodeJS.ErrnoException, socket) => endAfterAnswers(socket, clientError(error)));
-  server.on('connect', (_request, socket) => endAfterAnswers(socket, methodNotAllowed('CONNECT', somewhere)));
+  server.on('connect', (_request, socket) => endAfterAnswers(socket, methodNotAllowed('CONNECT', acceptedSomewhere)));
   server.on('checkExpectation', (request, response: ServerResponse) => server.emit('request', request, response));
 }
 
 /**
- * Ends a connection that can't be read any further with an error; but where a request before it has still to be answered, with
- * that answer: a change that is about to succeed must not read as refused.
+ * Ends a connection that can't be read any further, with an error. If an earlier request on it still waits for its answer, the
+ * connection ends with that answer instead: a change that is about to succeed must not look refused.
  */
 function endAfterAnswers(socket: Duplex, error: RankdError): void {
-  const response = connectionOf(socket).unanswered.findLast(({ req }) => req.complete);
+  const response = unansweredOn(socket).findLast(({ req }) => req.complete);
   if (response === undefined) endWith(socket, error);
   else closeAfter(response, socket);
 }
 
-/** Also where its head, which would say so, is made already and waits for the answer to an earlier request. */
+/** Also closes a connection whose response has its headers already and waits for earlier responses. */
 function closeAfter(response: ServerResponse, socket: Duplex): void {
-  if (!response.shouldKeepAlive) return; // is to be closed already
+  if (!response.shouldKeepAlive) return; // it will be closed anyway
   response.shouldKeepAlive = false;
   response.on('close', () => socket.end());
 }
@@ -42,8 +42,8 @@ function clientError({ code }: NodeJS.ErrnoException): RankdError {
   }
 }
 
-/** What some address here takes: CONNECT names none of them. */
-const somewhere = ['GET', 'HEAD', 'POST'];
+/** What at least one address here accepts. CONNECT names no address. */
+const acceptedSomewhere = ['GET', 'HEAD', 'POST'];
 
 export function methodNotAllowed(method: string, allowed: readonly string[]): RankdError {
   return new RankdError('method_not_allowed', `${method} is not possible here; send ${allowed.join(' or ')}.`);
@@ -58,7 +58,7 @@ function endWith(socket: Duplex, error: RankdError): void {
     'content-type: application/json; charset=utf-8',
     `content-length: ${Buffer.byteLength(json)}`,
     `x-request-id: ${requestId}`,
-    ...(error.code === 'method_not_allowed' ? [`allow: ${somewhere.join(', ')}`] : []),
+    ...(error.code === 'method_not_allowed' ? [`allow: ${acceptedSomewhere.join(', ')}`] : []),
     'connection: close',
   ];
   socket.end(`${head.join('\r\n')}\r\n\r\n${json}`);

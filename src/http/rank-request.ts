@@ -6,12 +6,12 @@ import { id } from './ids.ts';
 const text = z
   .string({ error: ({ input }) => (input === undefined ? 'is missing' : 'must be a string') })
   .max(1_000, { error: 'must be at most 1000 characters' })
-  .overwrite((value) => value.toWellFormed()); // as the store keeps it
+  .overwrite((value) => value.toWellFormed()); // the store keeps well-formed text only
 
 /** A field that a client may leave out or set to null. */
 const optionalText = text.nullish().transform((value) => value ?? undefined);
 
-/** The body of a rank request: five required fields, and what the reference client sends besides. Unknown fields are ignored. */
+/** The body of a rank request: five required fields and the others of the reference client. Unknown fields are ignored. */
 export const rankBody = z.object(
   {
     rankerName: text.describe('Name of the player who asks for the change.'),
@@ -32,7 +32,7 @@ export const rankBody = z.object(
 /** The header `Idempotency-Key`. */
 export const idempotencyKey = z.string().max(128);
 
-/** The request in a parsed body. Throws `invalid_request` that names every field that is missing or of the wrong type. */
+/** The request in a parsed body. Throws an `invalid_request` that names every field that is missing or has the wrong type. */
 export function parseRankRequest(json: unknown): RankRequest {
   const { success, data, error } = rankBody.safeParse(json);
   if (!success) {
@@ -46,7 +46,7 @@ export function parseRankRequest(json: unknown): RankRequest {
   return Object.fromEntries(present) as unknown as RankRequest;
 }
 
-/** Only the host: the rest of a webhook address is as good as a password. */
+/** Only the host is kept, because the rest of a webhook address is as good as a password. */
 function hostOf(url: string | undefined): string | undefined {
   return url === undefined || !URL.canParse(url) ? undefined : new URL(url).host || undefined;
 }

@@ -1,5 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import { gunzipSync } from 'node:zlib';
+import type { FastifyRequest } from 'fastify';
 import { RankdError } from '../base/errors.ts';
 import { atEndOfTurn } from './end-of-turn.ts';
 
@@ -7,8 +8,8 @@ import { atEndOfTurn } from './end-of-turn.ts';
 const bodyLimit = 65_536;
 
 /**
- * Reads the body of a request, whatever it calls itself: games send JSON as text/plain or without any type. Hands on its bytes once they
- * are all there, at the end of a turn of the event loop or later; or why they can't be had, and what is left is thrown away.
+ * Reads the body of a request whatever its content type: games send JSON as text/plain or without a type. Calls `then` with
+ * the bytes when all have arrived, at the end of a turn of the event loop or later, or with the reason why they can't be read.
  */
 export function readBody(request: IncomingMessage, then: (body: Buffer | RankdError) => void): void {
   if (Number(request.headers['content-length']) > bodyLimit) return void then(bodyTooLarge());
@@ -25,7 +26,7 @@ function withinLimit(body: Buffer): Buffer | RankdError {
   return body.length > bodyLimit ? bodyTooLarge() : body;
 }
 
-/** What comes in several turns. */
+/** Reads a body that arrives over several turns. */
 function collect(request: IncomingMessage, then: (body: Buffer | RankdError) => void): void {
   const chunks: Buffer[] = [];
   let length = 0;
@@ -46,8 +47,8 @@ function collect(request: IncomingMessage, then: (body: Buffer | RankdError) => 
 }
 
 /**
- * The bytes of a body that may be packed with gzip; or why there are none, for whoever comes to read them: before that, but
- * after the size, a caller learns whether the key is accepted. Without a pause, or requests that came later would be looked at first.
+ * The bytes of a body that may be packed with gzip. If it can't be unpacked, the error is returned for `jsonBody` to throw:
+ * a caller is first told whether the key is accepted. Synchronous, or requests that came later would be handled first.
  */
 export function unpack(body: Buffer, encoding = ''): Buffer | RankdError {
   const name = encoding.trim().toLowerCase();
@@ -63,6 +64,22 @@ export function unpack(body: Buffer, encoding = ''): Buffer | RankdError {
 function notUnpacked({ code }: NodeJS.ErrnoException): RankdError {
   if (code === 'ERR_BUFFER_TOO_LARGE') return bodyTooLarge();
   return new RankdError('invalid_request', 'The body is marked as gzip, but is not valid gzip.');
+}
+
+const utf8 = new TextDecoder('utf-8', { fatal: true });
+
+/** The JSON of a body, or `undefined` if there is no body. Throws `invalid_request` and `body_too_large`. */
+export function jsonBody({ body }: FastifyRequest): unknown {
+  if (body instanceof RankdError) throw body;
+  if (!Buffer.isBuffer(body) || body.length === 0) return undefined;
+  try {
+    return JSON.parse(utf8.decode(body));
+  } catch {
+    throw new RankdError(
+      'invalid_request',
+      'The body is not JSON. Send the result of HttpService:JSONEncode; nan and inf are not JSON.',
+    );
+  }
 }
 
 function unknownEncoding(): RankdError {

@@ -2,9 +2,9 @@ import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest }
 import { isRankdError, RankdError } from '../base/errors.ts';
 import type { Config } from '../config/config.ts';
 import type { DaemonContext } from '../usecases/daemon-context.ts';
-import { limitConnections } from './connection-limit.ts';
-import { connectionOf, noteAnswered } from './connections.ts';
-import { InboundLimits } from './inbound-limits.ts';
+import { dropAnswered, limitConnections, unansweredOn } from './connections.ts';
+import { Freshness } from './end-of-turn.ts';
+import { sendError } from './errors.ts';
 import { answerForNode, methodNotAllowed } from './node-answers.ts';
 import { readBody, unpack } from './request-body.ts';
 import { nextRequestId } from './request-id.ts';
@@ -13,7 +13,7 @@ import { apikeyRoute } from './routes/apikey.ts';
 import { docsRoutes } from './routes/docs.ts';
 import { healthRoutes } from './routes/health.ts';
 import { rankerRoute } from './routes/ranker.ts';
-import { sendError } from './send-error.ts';
+import { Throttle } from './throttle.ts';
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -33,7 +33,7 @@ export function createServer(
     trustProxy: trustedProxies.length > 0 && trustedProxies,
     requestTimeout: 15_000,
     keepAliveTimeout: 65_000,
-    // Node looks for overdue requests only every 30 s unless told otherwise.
+    // By default, Node looks for overdue requests only every 30 s.
     http: { requireHostHeader: false, headersTimeout: 10_000, connectionsCheckingInterval: 1_000 },
     routerOptions: { ignoreTrailingSlash: true, ignoreDuplicateSlashes: true },
     return503OnClosing: false,
@@ -41,19 +41,21 @@ export function createServer(
     frameworkErrors: (error, request, reply) => {
       begin(app, request, reply);
       void sendError(app, { error, request, reply });
-      noteAnswered(request.notes.connection, reply.raw); // Fastify calls no hooks for these
+      dropAnswered(request.notes.unanswered, reply.raw); // Fastify calls no hooks for these
     },
   });
   answerForNode(server.server);
   limitConnections(app, server.server, maxConnections);
   leaveBodiesAlone(server);
   const logAnswer = requestLog(app);
+  const freshness = new Freshness(() => app.store.freshen());
   server.decorateRequest('notes');
-  // Hooks with a callback: with a promise each, the hooks alone would cost a tenth of a verification.
+  // These hooks take a callback: with a promise each, the hooks alone would cost a tenth of a verification.
   server.addHook('onRequest', (request, reply, done) => {
     app.inFlight += 1;
     begin(app, request, reply);
-    if (app.isDraining && request.routeOptions.url?.startsWith('/v1/')) return done(shuttingDown());
+    const needsKey = request.routeOptions.url?.startsWith('/v1/');
+    if (app.isDraining && needsKey) return done(shuttingDown());
     readBody(request.raw, (body) => {
       if (body instanceof RankdError) {
         reply.header('connection', 'close');
@@ -61,18 +63,20 @@ export function createServer(
       }
       const unpacked = unpack(body, request.headers['content-encoding']);
       request.body = unpacked;
-      done(isRankdError(unpacked, 'body_too_large') ? unpacked : undefined);
+      if (isRankdError(unpacked, 'body_too_large')) done(unpacked);
+      else if (needsKey) freshness.wait(done);
+      else done();
     });
   });
   server.addHook('onSend', (request, reply, _payload, done) => {
-    // Node reads nothing behind a request for another protocol, also where it is answered in this one.
+    // Node reads nothing after a request for another protocol, even if it is answered in this one.
     if (app.isDraining || request.headers.upgrade !== undefined) reply.header('connection', 'close');
     app.inFlight -= 1;
-    noteAnswered(request.notes.connection, reply.raw);
+    dropAnswered(request.notes.unanswered, reply.raw);
     logAnswer(request, reply);
     done();
   });
-  // By then every answer is on its way. Who does not read theirs, or never sent a whole request, would be waited for without end.
+  // By then every answer was sent. A caller who does not read theirs, or never sends a whole request, would be waited for forever.
   server.addHook('preClose', async () => server.server.closeAllConnections());
   server.setErrorHandler((error, request, reply) => sendError(app, { error, request, reply }));
 
@@ -89,30 +93,30 @@ export function createServer(
       reply,
     });
   });
-  const inbound = new InboundLimits(app.clock);
-  apikeyRoute(server, app, inbound);
-  rankerRoute(server, app, inbound);
+  const throttle = new Throttle(app.clock);
+  apikeyRoute(server, app, throttle);
+  rankerRoute(server, app, throttle);
   healthRoutes(server, app);
   docsRoutes(server);
   return server;
 }
 
-/** Bodies are checked by zod: Fastify's own validator and serializer are not loaded. */
+/** zod checks the bodies, so Fastify's own validator and serializer are not loaded. */
 function withoutSchemas(): never {
   throw new Error('routes of rankd have no Fastify schemas');
 }
 
 function begin({ clock }: DaemonContext, request: FastifyRequest, reply: FastifyReply): void {
-  const connection = connectionOf(request.raw.socket);
-  connection.unanswered.push(reply.raw);
+  const unanswered = unansweredOn(request.raw.socket);
+  unanswered.push(reply.raw);
   const arrivedAt = clock.monotonic();
-  request.notes = { arrivedAt, connection, level: 'info', facts: noFacts, error: undefined, warning: undefined };
+  request.notes = { arrivedAt, unanswered, level: 'info', facts: noFacts, error: undefined, warning: undefined };
   reply.header('x-request-id', request.id);
 }
 
 const noFacts: Notes['facts'] = {};
 
-/** Fastify would refuse what is not sent as JSON. */
+/** Fastify would refuse bodies that are not sent as JSON. */
 function leaveBodiesAlone(server: FastifyInstance): void {
   for (const method of server.supportedMethods) {
     server.addHttpMethod(method, { hasBody: false, overrideExisting: true });

@@ -1,16 +1,16 @@
 import type { Clock } from '../ports/index.ts';
 
 export interface Rate {
-  /** In the long run. */
+  /** The average over a long time. */
   perMinute: number;
-  /** How many may come at once after a quiet time. */
+  /** How many may be taken at once after a quiet time. */
   burst: number;
 }
 
-/** What became of one request. */
+/** The result of taking one token. */
 export interface Taken {
   isAllowed: boolean;
-  /** How many more may come at once. */
+  /** How many more may be taken now. */
   left: number;
   msToNext: number;
   msToFull: number;
@@ -18,24 +18,24 @@ export interface Taken {
 
 interface Bucket {
   tokens: number;
-  /** When that was counted, on `Clock.monotonic()`. */
+  /** When they were counted, on `Clock.monotonic()`. */
   at: number;
 }
 
 /**
- * Token buckets by name. A bucket that nobody took from for long is as good as none, so at least half of `most` are remembered,
- * those taken from last: names that callers can make up do not fill the memory.
+ * Token buckets by name. Callers can make up names, so at most `maxBuckets` are kept: two generations, of which the older one is
+ * dropped as a whole (the hashlru algorithm). A bucket that nobody has used for long is full again, so nothing is lost with it.
  */
 export class TokenBuckets {
   readonly #clock: Pick<Clock, 'monotonic'>;
-  readonly #most: number;
+  readonly #maxBuckets: number;
   #recent = new Map<string, Bucket>();
-  /** Those that were recent before: to move a bucket to the end with each request would cost more than the rest. */
+  /** The previous generation. To move a bucket to the end of one list with each request would cost more than all the rest. */
   #older = new Map<string, Bucket>();
 
-  constructor(clock: Pick<Clock, 'monotonic'>, most: number) {
+  constructor(clock: Pick<Clock, 'monotonic'>, maxBuckets: number) {
     this.#clock = clock;
-    this.#most = most;
+    this.#maxBuckets = maxBuckets;
   }
 
   get size(): number {
@@ -45,7 +45,7 @@ export class TokenBuckets {
   take(name: string, { perMinute, burst }: Rate): Taken {
     const now = this.#clock.monotonic();
     const perMs = perMinute / 60_000;
-    const bucket = this.#recent.get(name) ?? this.#applyConfig(name, { tokens: burst, at: now });
+    const bucket = this.#recent.get(name) ?? this.#remember(name, { tokens: burst, at: now });
     const refilled = Math.min(burst, bucket.tokens + (now - bucket.at) * perMs);
     const isAllowed = refilled >= 1;
     const left = isAllowed ? refilled - 1 : refilled;
@@ -59,9 +59,9 @@ export class TokenBuckets {
     };
   }
 
-  /** Makes the bucket a recent one; once those are half of `most`, the older ones are forgotten. */
-  #applyConfig(name: string, full: Bucket): Bucket {
-    if (this.#recent.size >= this.#most / 2) {
+  /** Puts the bucket into the recent generation. If that has half of `maxBuckets`, it becomes the older one first. */
+  #remember(name: string, full: Bucket): Bucket {
+    if (this.#recent.size >= this.#maxBuckets / 2) {
       this.#older = this.#recent;
       this.#recent = new Map();
     }

@@ -1,12 +1,12 @@
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
 import { version } from '../base/version.ts';
 
-/** In seconds: from an answer out of memory to the longest deadline that is usual. */
+/** In seconds, from an answer out of memory to the longest usual deadline. */
 const buckets = [0.005, 0.025, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 20];
 
 export type Meters = ReturnType<typeof createMeters>;
 
-/** Everything that is counted and timed while rankd works. No label takes a value that a caller chooses. */
+/** Everything that is counted and timed while rankd works. No label has a value that a caller can choose. */
 export function createMeters() {
   const registry = new Registry();
   const registers = [registry];
@@ -35,7 +35,7 @@ export function createMeters() {
     }),
     keyFailures: new Counter({
       name: 'rankd_key_failures_total',
-      help: 'Requests turned away for their key or place, by code, and for keys that are not accepted by reason.',
+      help: 'Requests refused because of their key or place, by code and reason.',
       labelNames: ['code', 'reason'],
       registers,
     }),

@@ -9,9 +9,9 @@ import { watchedPlatform } from './watched-platform.ts';
 import { watchedStore } from './watched-store.ts';
 
 export interface Metrics {
-  /** What the application passes its ports through. */
+  /** Wraps the ports of the application. */
   watch: Instrumentation;
-  /** Watches the rest of the daemon and serves what there is. */
+  /** Watches the rest of the daemon and serves all metrics. */
   serve(
     daemon: { app: DaemonContext; server: FastifyInstance },
     at: { host: string; port: number },

@@ -2,7 +2,7 @@ import { Counter, Gauge } from 'prom-client';
 import type { DaemonContext } from '../usecases/daemon-context.ts';
 import type { Meters } from './meters.ts';
 
-/** What is looked at when somebody asks: what waits, what is left, and whether the credential works. */
+/** What is read when the metrics are asked for: the queues, the budget, and whether the credential works. */
 export function watchApp(app: DaemonContext, { registry }: Meters): void {
   const registers = [registry];
   new Gauge({
@@ -34,7 +34,7 @@ export function watchApp(app: DaemonContext, { registry }: Meters): void {
       labelNames,
       registers,
       collect() {
-        this.reset(); // of a platform that is no longer the one in force
+        this.reset(); // removes the operations of an earlier platform
         for (const pace of app.platform.pace()) this.set({ operation: pace.operation }, pace[field]);
       },
     });

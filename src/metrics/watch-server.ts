@@ -2,7 +2,7 @@ import type { FastifyInstance } from 'fastify';
 import type { ErrorCode } from '../base/errors.ts';
 import type { Meters } from './meters.ts';
 
-/** Refusals for who asks, rather than for what is asked. */
+/** Refusals because of the caller, rather than because of the request. */
 const ofCallers = new Set<ErrorCode>([
   'missing_authorization',
   'invalid_key',
@@ -11,7 +11,7 @@ const ofCallers = new Set<ErrorCode>([
   'key_paused',
 ]);
 
-/** Counts and times the requests of the API. Addresses that are no route are one, so that no caller can make labels. */
+/** Counts and times the requests to the API. All addresses without a route share one label, so that no caller can make labels. */
 export function watchServer(server: FastifyInstance, meters: Meters): void {
   server.addHook('onResponse', async ({ routeOptions, notes: { error } }, { statusCode, elapsedTime }) => {
     const route = routeOptions.url ?? 'none';

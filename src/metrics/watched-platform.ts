@@ -3,7 +3,7 @@ import type { Credential } from '../core/model.ts';
 import type { Clock, Platform } from '../ports/index.ts';
 import type { Meters } from './meters.ts';
 
-/** A platform whose calls are counted and timed, and whose credential is noted. */
+/** A platform that counts and times its calls, and notes the state of its credential. */
 export function watchedPlatform(platform: Platform, meters: Meters, clock: Pick<Clock, 'monotonic'>): Platform {
   const timed = async <T>(operation: string, work: () => Promise<T>): Promise<T> => {
     const startedAt = clock.monotonic();

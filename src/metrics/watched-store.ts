@@ -3,7 +3,7 @@ import type { ChangeState } from '../core/model.ts';
 import type { Store } from '../ports/index.ts';
 import type { Meters } from './meters.ts';
 
-/** A store that counts how the changes it keeps ended. */
+/** A store that counts the outcomes of the changes that it keeps. */
 export function watchedStore(store: Store, meters: Meters): Store {
   const count = (outcome: string, code: ErrorCode | null, isDryRun: boolean) =>
     meters.changes.inc({ outcome, code: code ?? '', dry_run: String(isDryRun) });

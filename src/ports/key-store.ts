@@ -7,7 +7,7 @@ export type { KeyRecord, NewSecret } from '../core/model.ts';
 
 /** That a request was allowed with a secret. */
 export interface KeyUse {
-  secretId: number;
+  secretId: string;
   placeId: number;
   /** Epoch milliseconds. */
   at: number;
@@ -26,10 +26,16 @@ export interface KeySelection {
 /** Keys and their secrets. A `judge` is synchronous and pure, and may run more than once; what it judges by stays true until its verdict is carried out. */
 export interface KeyStore {
   /**
-   * The caller behind a secret, by equality of its hash; `undefined` where no key ever had it. Of a state that is not older than what this
-   * process received last. Shared: not to be changed.
+   * Finds out what others changed about keys, places and the workspace. It is asked once for all requests of a turn of the
+   * event loop, after the last of them was received, and their look-ups follow. `undefined` if there is nothing to wait for, as
+   * with SQLite. Throws or rejects with `store_unavailable`.
    */
-  lookUpKey(query: { hash: string; placeId: number }): KeyRecord | undefined;
+  freshen(): Promise<void> | undefined;
+  /**
+   * The record of the key that has or had a secret with this hash, or `undefined` if no key ever had one; or a promise of that.
+   * SQLite answers at once. The record is not older than the latest `freshen`. It is shared: do not change it.
+   */
+  lookUpKey(query: { hash: string; placeId: number }): KeyRecord | undefined | Promise<KeyRecord | undefined>;
   /** Keeps a new key with its event, if `judge` allows it. It gets the key that is not revoked and has the name already. Throws its refusal. */
   createKey(key: NewKey, judge: (namesake: Key | undefined) => Verdict<NewKey>): Promise<Key>;
   /** By id, else by name; a key that is not revoked is preferred, then the newest. */

@@ -1,6 +1,6 @@
-import type { KeyRecord, KeyStore } from '../ports/index.ts';
+import type { KeyRecord } from '../ports/index.ts';
 
-type LookUp = KeyStore['lookUpKey'];
+type LookUp = (query: { hash: string; placeId: number }) => KeyRecord | undefined;
 
 interface Source {
   lookUp: LookUp;

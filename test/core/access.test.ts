@@ -20,7 +20,7 @@ const key: Key = {
 const accepted: KeyRecord = {
   workspace: { id: 'ws_1', name: 'Group', plan: 'top', active: true, createdAt: 0 },
   key,
-  secretId: 1,
+  secretId: '1',
   entry: { keyId: 'key_1', placeId: 42, active: true, note: '', addedAt: 0 },
 };
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { networkOf } from '../../src/http/network-of.ts';
+import { networkOf } from '../../src/http/throttle.ts';
 
 test.each([
   ['203.0.113.7', '203.0.113.7'],
@@ -16,6 +16,9 @@ test.each([
   ['64:ff9b::203.0.113.7', '64:ff9b:0:0::/64'],
   ['fe80::1%eth0', 'fe80:0:0:0::/64'],
   ['no address', 'no address'],
+  ['010.0.0.1', '010.0.0.1'],
+  ['7', '7'],
+  ['fe80::1%eth0.2', 'fe80:0:0:0::/64'],
 ])('%s belongs to %s', (address, network) => {
   expect(networkOf(address)).toBe(network);
 });

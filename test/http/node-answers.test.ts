@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import net from 'node:net';
 import { text } from 'node:stream/consumers';
 import { afterAll, afterEach, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest';
-import { connectionOf } from '../../src/http/connections.ts';
+import { unansweredOn } from '../../src/http/connections.ts';
 import { createServer } from '../../src/http/server.ts';
 import { Connection } from '../../src/stores/sqlite/engine/connection.ts';
 import { codeOf, expectError, rankBody } from '../support/answers.ts';
@@ -203,7 +203,7 @@ describe('nothing of a request is kept once it is answered, and what is broken t
     const [connection] = await accepted;
     const statuses = () => [...answered.matchAll(/HTTP\/1\.1 (\d+)/g)].map(([, found]) => Number(found));
     await expect.poll(statuses).toEqual([status, status, status]);
-    await expect.poll(() => connectionOf(connection).unanswered).toEqual([]);
+    await expect.poll(() => unansweredOn(connection)).toEqual([]);
     socket.write('garbage\r\n\r\n');
     await once(socket, 'close');
     expect(statuses()).toEqual([status, status, status, 400]);

@@ -16,7 +16,7 @@ table { border-collapse: collapse; width: 100%; }
 th, td { text-align: left; vertical-align: top; padding: .25rem 1rem .25rem 0; border-bottom: 1px solid; }
 `;
 
-/** Nothing is loaded, nothing runs: the one thing allowed is the page's own style. */
+/** The page loads nothing and runs nothing. Only its own style is allowed. */
 export function docsPolicy(): string {
   return [
     "default-src 'none'",
@@ -97,7 +97,7 @@ function errors(operation: Operation): string {
   return table(['status', 'code', 'error', 'when'], rows);
 }
 
-/** Cells are HTML already. */
+/** The cells must be HTML already. */
 function table(headings: string[], rows: string[][]): string {
   const row = (cells: string[], tag: string) => `<tr>${cells.map((cell) => `<${tag}>${cell}</${tag}>`).join('')}</tr>`;
   return `<table>\n${[row(headings, 'th'), ...rows.map((cells) => row(cells, 'td'))].join('\n')}\n</table>`;

@@ -47,7 +47,7 @@ export function openApiDocument() {
   };
 }
 
-/** As clients send it, or as they get it: none of the answers is transformed. */
+/** A schema as clients send it. Answers are not transformed, so it is also how clients get them. */
 export function toJsonSchema(schema: z.ZodType): JsonSchema {
   const { $schema: _, ...json } = z.toJSONSchema(schema, { io: 'input' });
   return json as JsonSchema;

@@ -1,6 +1,6 @@
 import type { PublicCode } from '../errors.ts';
 
-/** When a caller meets each code. */
+/** When a caller gets each code. */
 export const meanings = {
   missing_placeid: 'The request names no place id.',
   invalid_request:

@@ -1,11 +1,11 @@
 import { type PublicCode, publicCodes } from '../errors.ts';
 import type { answerHeaders, parameters, schemas } from './parts.ts';
 
-/** One operation of the API, as its description needs it. */
+/** One operation of the API, with what its description needs. */
 export interface Operation {
   method: 'get' | 'post';
   path: string;
-  /** What generated clients call it. */
+  /** Its name in generated clients. */
   id: string;
   summary: string;
   description: string;
@@ -13,24 +13,24 @@ export interface Operation {
   parameters: ReadonlyArray<keyof typeof parameters>;
   body?: Content;
   answer: Content;
-  /** Of answers with this body, beside those of every answer; errors may have them too. */
+  /** Headers beside those of every answer. Errors may have them too. */
   answerHeaders: ReadonlyArray<keyof typeof answerHeaders>;
-  /** Every code that an error can have here, not counting a wrong method. */
+  /** Every error code of this operation except `method_not_allowed`. */
   codes: readonly PublicCode[];
 }
 
 export interface Content {
-  /** JSON unless given. */
+  /** JSON by default. */
   type?: string;
   description: string;
-  /** The name of its schema, where it is JSON. */
+  /** The name of its schema, if it is JSON. */
   schema?: keyof typeof schemas;
   example?: unknown;
 }
 
 const keyHeaders = ['RateLimit-Policy', 'RateLimit', 'Deprecation', 'Sunset'] as const;
 
-/** Anything that speaks HTTP can meet these. */
+/** Errors that any HTTP request can get. */
 const atTheEdge = [
   'invalid_request',
   'request_timeout',

@@ -3,7 +3,7 @@ import { errorAnswer, healthAnswer, rankAnswer, readyAnswer, workspaceId } from 
 import { id } from '../ids.ts';
 import { idempotencyKey, rankBody } from '../rank-request.ts';
 
-/** What the operations are made of: the very schemas that requests are checked with and answers are typed by. */
+/** What the operations are made of: the same schemas that check the requests and type the answers. */
 
 const placeIdHelp = 'The place id (game.PlaceId); `placeId` is accepted as a spelling of it.';
 

@@ -2,7 +2,7 @@ import type { FastifyInstance } from 'fastify';
 import { docsPage, docsPolicy } from '../openapi/docs-page.ts';
 import { openApiDocument } from '../openapi/document.ts';
 
-/** GET /openapi.json: the API's description for programs. GET /docs: the same for people. Made once, when first asked for. */
+/** GET /openapi.json: the API's description for programs. GET /docs: the same for people. Both are made once, on the first request. */
 export function docsRoutes(server: FastifyInstance): void {
   let json: string | undefined;
   server.get('/openapi.json', async (_request, reply) => {

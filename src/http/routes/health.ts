@@ -7,10 +7,10 @@ import type { healthAnswer, readyAnswer } from '../answers.ts';
 
 const readyWithinMs = 3_000;
 
-/** GET /healthz: the process answers. GET /readyz: it can change ranks: store, platform and credential answer, not draining. */
+/** GET /healthz: the process answers. GET /readyz: it can change ranks, because store, platform and credential work and it is not stopping. */
 export function healthRoutes(server: FastifyInstance, app: DaemonContext): void {
   server.get('/healthz', async (request): Promise<z.infer<typeof healthAnswer>> => {
-    request.notes.level = 'debug'; // asked every few seconds
+    request.notes.level = 'debug'; // monitoring asks every few seconds
     return { status: 'ok' };
   });
   server.get('/readyz', async (request): Promise<z.infer<typeof readyAnswer>> => {

@@ -4,34 +4,32 @@ import type { z } from 'zod';
 import { deadlineIn } from '../../base/clock.ts';
 import { RankdError } from '../../base/errors.ts';
 import type { Logger } from '../../base/log.ts';
-import type { Key, RankRequest } from '../../core/model.ts';
+import type { Key, KeyRecord, RankRequest } from '../../core/model.ts';
 import type { ChangeCaller, Idempotency } from '../../usecases/change/change-command.ts';
 import { errorOf } from '../../usecases/change/change-outcome.ts';
 import { type ChangeAnswer, changeRank } from '../../usecases/change/change-rank.ts';
 import type { DaemonContext } from '../../usecases/daemon-context.ts';
-import { authenticate } from '../../usecases/keys/authenticate.ts';
-import { admit } from '../admit.ts';
 import type { rankAnswer } from '../answers.ts';
-import { fingerprintFrom } from '../connections.ts';
+import { authenticateRequest } from '../authenticate.ts';
+import { authorize } from '../authorize.ts';
+import { sendError } from '../errors.ts';
 import { parsePlaceId } from '../ids.ts';
-import type { InboundLimits } from '../inbound-limits.ts';
-import { jsonBody } from '../json-body.ts';
-import { rankLimits } from '../rank-limits.ts';
 import { idempotencyKey, parseRankRequest } from '../rank-request.ts';
-import { sendError } from '../send-error.ts';
+import { jsonBody } from '../request-body.ts';
+import type { Throttle } from '../throttle.ts';
 
-/** POST /v1/ranker?placeid=…: changes one member's rank; 200 only where the platform was seen to hold it. */
-export function rankerRoute(server: FastifyInstance, app: DaemonContext, inbound: InboundLimits): void {
+/** POST /v1/ranker?placeid=…: changes one member's rank. Answers 200 only if the platform was seen to hold the new rank. */
+export function rankerRoute(server: FastifyInstance, app: DaemonContext, throttle: Throttle): void {
+  const inOrderOfArrival = inOrder<KeyRecord | RankdError>();
   server.post('/v1/ranker', async (request, reply) => {
     const placeId = parsePlaceId(request.query, 'query');
-    const presented = authenticate(app, { apiKey: fingerprintFrom(request), placeId });
-    const limitsOf = (key: Key) => rankLimits(app.limits, { key, placeId });
-    const admitted = admit(app, { request, reply, inbound }, { presented, placeId, scope: 'rank', limitsOf });
-    if (admitted instanceof RankdError) return sendError(app, { error: admitted, request, reply });
-    const { key, secretId } = admitted;
+    const keyRecord = await inOrderOfArrival(authenticateRequest(app, request, placeId));
+    const caller = authorize(app, { request, reply, throttle, keyRecord, placeId, scope: 'rank' });
+    if (caller instanceof RankdError) return sendError(app, { error: caller, request, reply });
+    const { key, secretId } = caller;
     const rankRequest = parseRankRequest(jsonBody(request));
     const order = {
-      caller: { ...callerOf(key, placeId), secretId: String(secretId) },
+      caller: { ...callerOf(key, placeId), secretId },
       request: rankRequest,
       ...idempotencyOf(request.headers['idempotency-key'], placeId, rankRequest),
     };
@@ -39,7 +37,7 @@ export function rankerRoute(server: FastifyInstance, app: DaemonContext, inbound
       app.clock,
       Math.max(0, request.notes.arrivedAt + app.deadlineMs - app.clock.monotonic()),
     );
-    // A copy: a configuration that is taken up meanwhile is not for this change.
+    // A copy, so that a configuration that is applied meanwhile does not change the rules of this change.
     const answer = await changeRank({ ...app }, order, deadline);
     warnOfPause(app.log, answer);
     request.notes.facts = { ...request.notes.facts, changeId: answer.change.id, rankeeId: rankRequest.rankeeId };
@@ -47,6 +45,19 @@ export function rankerRoute(server: FastifyInstance, app: DaemonContext, inbound
     if (answer.replayed) reply.header('idempotent-replayed', 'true');
     return reply.send(successOrThrow(answer));
   });
+}
+
+/**
+ * Hands values on in the order in which they were asked for, even if a later one is there first: members are changed in order
+ * of arrival, and the look-up of one key can take longer than that of the next.
+ */
+function inOrder<Value>(): (value: Value | Promise<Value>) => Promise<Value> {
+  let earlier: Promise<unknown> = Promise.resolve();
+  return (value) => {
+    const mine = Promise.allSettled([earlier, value]).then(() => value);
+    earlier = mine;
+    return mine;
+  };
 }
 
 function callerOf(key: Key, placeId: number): ChangeCaller {

@@ -14,7 +14,7 @@ export function lookUpKey(
   const row = db.get<CallerRow & { secretId: number }>(bySecretSql, { hash, placeId, now });
   if (row === undefined) return undefined;
   const { secretId, ...rest } = row;
-  return { ...toCaller(rest, placeId), secretId };
+  return { ...toCaller(rest, placeId), secretId: String(secretId) };
 }
 
 /** The same of a key by its id. `secretId` names the secret that it was presented with. */

@@ -9,7 +9,10 @@ import { whereOf } from './engine/where.ts';
 import { type KeyRow, keyColumns, toKey } from './key-row.ts';
 import { setRules } from './key-rules.ts';
 
-export function keyStore(db: Connection, clock: Pick<Clock, 'now'>): Omit<KeyStore, 'lookUpKey' | 'declareKeys'> {
+export function keyStore(
+  db: Connection,
+  clock: Pick<Clock, 'now'>,
+): Omit<KeyStore, 'freshen' | 'lookUpKey' | 'declareKeys'> {
   return {
     async createKey(key, judge) {
       const now = clock.now();
@@ -63,7 +66,7 @@ export function keyStore(db: Connection, clock: Pick<Clock, 'now'>): Omit<KeySto
       await db.write(() => {
         for (const { secretId, at, placeId } of uses) {
           db.run('UPDATE key_secrets SET last_used_at = @at, last_place_id = @placeId WHERE seq = @secretId', {
-            secretId,
+            secretId: Number(secretId),
             at,
             placeId,
           });

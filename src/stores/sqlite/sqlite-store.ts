@@ -58,6 +58,7 @@ export function createSqliteStore(db: Connection, clock: Pick<Clock, 'now'>, nod
   return {
     ...workspaceStore(db),
     ...keyStore(db, clock),
+    freshen: () => undefined, // each look-up does so itself
     lookUpKey: (query) => keys.lookUp(query),
     ...declaredKeyStore(db, clock),
     ...whitelistStore(db),

@@ -1,14 +1,14 @@
 import type { KeyUse, Store } from '../../ports/index.ts';
 
-/** The last use of each secret, gathered in memory: no request waits for it to be written. A crash loses what is not flushed. */
+/** The last use of each secret, gathered in memory so that no request waits for the disk. A crash loses what was not flushed. */
 export class KeyUses {
-  readonly #latest = new Map<number, KeyUse>();
+  readonly #latest = new Map<string, KeyUse>();
 
   note(use: KeyUse): void {
     this.#latest.set(use.secretId, use);
   }
 
-  /** Writes what was noted since the last time. What can't be written now is written the next time. */
+  /** Writes what was noted since the last flush. What can't be written is tried again with the next one. */
   async flush({ store }: { store: Pick<Store, 'recordKeyUses'> }): Promise<void> {
     const uses = [...this.#latest.values()];
     if (uses.length === 0) return;

@@ -1,4 +1,5 @@
 import type { RankdError } from '../../base/errors.ts';
+import type { RefusalDetails } from '../../base/refusal-details.ts';
 import { callersRefused } from '../../core/events.ts';
 import type { Ports } from '../../ports/index.ts';
 
@@ -6,25 +7,30 @@ import type { Ports } from '../../ports/index.ts';
 const maxReasons = 10;
 
 interface Sum {
-  detail: Record<string, unknown>;
+  details: Partial<RefusalDetails> | typeof others;
   count: number;
 }
 
+/** Everything beyond the first ten. */
+const others = { reason: 'other' } as const;
+
 /** Counts callers that were turned away and writes the sums to the audit, so that noise can't fill the disk. */
 export class RefusedCallers {
-  /** By code, then by detail. */
+  /** By code, then by the name of the details. */
   readonly #sums = new Map<string, Map<string, Sum>>();
 
   count({ code, details }: RankdError): void {
-    this.#add(code, { detail: { ...details }, count: 1 });
+    this.#add(code, { details: details ?? {}, count: 1 });
   }
 
-  #add(code: string, { detail, count }: Sum): void {
+  #add(code: string, { details, count }: Sum): void {
     const sums = this.#sums.get(code) ?? new Map<string, Sum>();
     this.#sums.set(code, sums);
-    const told = sums.size < maxReasons || sums.has(nameOf(detail)) ? detail : { reason: 'other' };
-    const before = sums.get(nameOf(told))?.count ?? 0;
-    sums.set(nameOf(told), { detail: told, count: before + count });
+    const name = nameOf(details);
+    const sum = sums.get(name);
+    if (sum !== undefined) sum.count += count;
+    else if (sums.size < maxReasons || details === others) sums.set(name, { details, count });
+    else this.#add(code, { details: others, count });
   }
 
   /** Writes what was counted since the last flush. Sums that can't be written are kept for the next one. */
@@ -39,7 +45,7 @@ export class RefusedCallers {
     this.#sums.clear();
     await Promise.all(
       counted.map(async ({ code, sum }) => {
-        const detail = { ...sum.detail, count: sum.count };
+        const detail = { ...sum.details, count: sum.count };
         await store.appendAudit(callersRefused(code, detail, { by: 'daemon', at: clock.now() })).catch((error) => {
           this.#add(code, sum);
           throw error;
@@ -49,6 +55,6 @@ export class RefusedCallers {
   }
 }
 
-function nameOf(detail: Record<string, unknown>): string {
-  return JSON.stringify(detail);
+function nameOf({ reason, keyId, placeId }: { reason?: string; keyId?: string; placeId?: number }): string {
+  return `${reason} ${keyId} ${placeId}`;
 }

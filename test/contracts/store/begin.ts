@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, test } from 'vitest';
 import type { NewDeclaration } from '../../../src/core/declared-keys.ts';
 import type { KeyMode } from '../../../src/core/model.ts';
-import { begin, finish, newChange, newKey, newSecret, operate, operator, unknown } from './samples.ts';
+import { begin, finish, lookUp, newChange, newKey, newSecret, operate, operator, unknown } from './samples.ts';
 import type { StoreCase } from './store-case.ts';
 
 /** What has to hold between the look at a key and the change that it asked for, and between all who work on a change. */
@@ -67,8 +67,7 @@ export function beginContract(at: StoreCase): void {
     test('the secret that asked was rotated out: it does not begin, and with the new one it does', async () => {
       await operate(at).createKey(newKey('own'), operator);
       await operate(at).addEntries({ keyId: 'key_own', placeIds: [42] }, operator);
-      const secretOf = async (text: string) =>
-        String((await at.store.lookUpKey({ hash: newSecret(text).hash, placeId: 42 }))?.secretId);
+      const secretOf = async (text: string) => (await lookUp(at.store, text))?.secretId ?? expect.fail();
       const by = (rankeeId: number, secretId: string) =>
         begin(at.store, newChange({ rankeeId, keyId: 'key_own' }), { secretId });
       const old = await secretOf('own');

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import type { NewDeclaration } from '../../../src/core/declared-keys.ts';
-import { newKey, newSecret, operate, operator } from './samples.ts';
+import { lookUp, newKey, newSecret, operate, operator } from './samples.ts';
 import type { StoreCase } from './store-case.ts';
 
 function declaration(name: string, rest: Partial<NewDeclaration> = {}): NewDeclaration {
@@ -19,7 +19,7 @@ function declaration(name: string, rest: Partial<NewDeclaration> = {}): NewDecla
 
 export function declaredKeyContract(at: StoreCase): void {
   const declare = (...declared: NewDeclaration[]) => operate(at).declareKeys(declared, 'daemon');
-  const present = (text: string, placeId = 42) => at.other.lookUpKey({ hash: newSecret(text).hash, placeId });
+  const found = (text: string) => lookUp(at.other, text);
   const places = (...placeIds: number[]) => ({ whitelist: { placeIds, declaredIn: 'rankd.yaml:5' } });
 
   /** What the audit says was done since it had so many events, oldest first. */
@@ -46,7 +46,7 @@ export function declaredKeyContract(at: StoreCase): void {
         secrets: [{ masked: expect.stringMatching(/^sha256:[\da-f]{8}…$/), createdAt: at.clock.now() }],
       };
       expect(await at.other.findKey('main')).toStrictEqual(key);
-      expect(present('main')).toMatchObject({ key, entry: { placeId: 42, active: true } });
+      expect(await found('main')).toMatchObject({ key, entry: { placeId: 42, active: true } });
       expect(await at.store.listEntries({})).toMatchObject([{ placeId: 42, note: '', declaredIn: 'rankd.yaml:5' }]);
     });
 
@@ -73,12 +73,12 @@ export function declaredKeyContract(at: StoreCase): void {
     test('with a new hash have that secret alone, at once', async () => {
       await declare(declaration('main'));
       await declare(declaration('main', { hash: newSecret('next').hash }));
-      const { key, secretId } = present('next') ?? {};
+      const { key, secretId } = (await found('next')) ?? {};
       expect(key).toMatchObject({ id: 'key_main', secrets: [{ createdAt: at.clock.now() }] });
-      expect(present('main')).toMatchObject({ key: { id: 'key_main' }, retiring: { until: at.clock.now() } });
+      expect(await found('main')).toMatchObject({ key: { id: 'key_main' }, retiring: { until: at.clock.now() } });
       await declare(declaration('main'));
-      expect(present('main')?.secretId).not.toBe(secretId);
-      expect(present('main')).not.toHaveProperty('retiring');
+      expect((await found('main'))?.secretId).not.toBe(secretId);
+      expect(await found('main')).not.toHaveProperty('retiring');
       expect(await audited()).toEqual(Array(3).fill('key.declare key_main'));
     });
 
@@ -87,7 +87,7 @@ export function declaredKeyContract(at: StoreCase): void {
       await declare(declaration('main', { hash: newSecret('next').hash }));
       at.clock.setWallClock(at.clock.now() - 3_600_000);
       await declare(declaration('main', { hash: newSecret('next').hash }));
-      expect(present('main')).toMatchObject({ retiring: { until: at.clock.now() } });
+      expect(await found('main')).toMatchObject({ retiring: { until: at.clock.now() } });
     });
 
     test('that are declared no more are revoked, and hold again under their id when they are put back', async () => {
@@ -117,9 +117,9 @@ export function declaredKeyContract(at: StoreCase): void {
     test('can trade names and secrets among themselves', async () => {
       await declare(declaration('a'), declaration('b'));
       await declare(declaration('a', { hash: newSecret('b').hash }), declaration('b', { hash: newSecret('a').hash }));
-      expect([present('a')?.key.name, present('b')?.key.name]).toEqual(['b', 'a']);
+      expect([(await found('a'))?.key.name, (await found('b'))?.key.name]).toEqual(['b', 'a']);
       await declare(declaration('c', { hash: newSecret('a').hash }));
-      expect(present('a')?.key).toMatchObject({ name: 'c' });
+      expect((await found('a'))?.key).toMatchObject({ name: 'c' });
     });
 
     test('never take over the name or a secret of a key that is not declared: all that is in the way is told, nothing is done', async () => {

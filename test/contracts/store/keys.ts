@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import type { KeySelection } from '../../../src/ports/index.ts';
-import { awkwardText, newKey, newSecret, operate, operator } from './samples.ts';
+import { awkwardText, lookUp, newKey, newSecret, operate, operator } from './samples.ts';
 import type { StoreCase } from './store-case.ts';
 
 export function keyContract(at: StoreCase): void {
@@ -124,10 +124,9 @@ export function keyContract(at: StoreCase): void {
       await operate(at).createKey(newKey('main'), operator);
       const rotation = { keyId: 'key_main', secret: newSecret('new'), oldExpiresAt: at.clock.now() + 9_000 };
       await operate(at).rotateKey(rotation, operator);
-      const idOf = async (text: string) =>
-        at.store.lookUpKey({ hash: newSecret(text).hash, placeId: 1 })?.secretId ?? 0;
+      const idOf = async (text: string) => (await lookUp(at.store, text))?.secretId ?? '';
       const use = { secretId: await idOf('main'), at: 5, placeId: 42 };
-      await at.store.recordKeyUses([use, { ...use, secretId: await idOf('new'), at: 6 }, { ...use, secretId: 999 }]);
+      await at.store.recordKeyUses([use, { ...use, secretId: await idOf('new'), at: 6 }, { ...use, secretId: '999' }]);
       await at.other.recordKeyUses([{ ...use, at: 7, placeId: 43 }]);
       expect((await at.store.findKey('main'))?.secrets).toMatchObject([
         { lastUsedAt: 6, lastPlaceId: 42 },

@@ -1,17 +1,17 @@
 import { describe, expect, test } from 'vitest';
-import { largestId, newKey, newSecret, operate, operator } from './samples.ts';
+import { largestId, lookUp, newKey, newSecret, operate, operator } from './samples.ts';
 import type { StoreCase } from './store-case.ts';
 
 export function presentedContract(at: StoreCase): void {
-  const present = (text: string, placeId = 42) => at.store.lookUpKey({ hash: newSecret(text).hash, placeId });
+  const found = (text: string, placeId?: number) => lookUp(at.store, text, placeId);
 
   describe('the presenter of a secret', () => {
     test('is told with workspace and key; without an entry where the place is not listed', async () => {
       const key = await operate(at).createKey(newKey('main'), operator);
-      expect(present('main')).toStrictEqual({
+      expect(await found('main')).toStrictEqual({
         workspace: await at.store.getWorkspace(),
         key,
-        secretId: expect.any(Number),
+        secretId: expect.any(String),
       });
     });
 
@@ -20,16 +20,16 @@ export function presentedContract(at: StoreCase): void {
       await operate(at).createKey(newKey('other'), operator);
       await operate(at).addEntries({ keyId: 'key_main', placeIds: [42, largestId], note: 'lobby' }, operator);
       const entry = { keyId: 'key_main', placeId: largestId, active: true, note: 'lobby', addedAt: at.clock.now() };
-      expect(present('main', largestId)?.entry).toStrictEqual(entry);
-      expect(present('main', largestId - 1)).not.toHaveProperty('entry');
-      expect(present('other', 42)).not.toHaveProperty('entry');
+      expect((await found('main', largestId))?.entry).toStrictEqual(entry);
+      expect(await found('main', largestId - 1)).not.toHaveProperty('entry');
+      expect(await found('other', 42)).not.toHaveProperty('entry');
       await operate(at).setEntriesActive({ keyId: 'key_main', placeIds: [42], active: false }, operator);
-      expect(present('main', 42)?.entry).toMatchObject({ placeId: 42, active: false });
+      expect((await found('main', 42))?.entry).toMatchObject({ placeId: 42, active: false });
     });
 
     test('is nobody where no key ever had the secret', async () => {
       await operate(at).createKey(newKey('main'), operator);
-      expect(present('Main')).toBeUndefined();
+      expect(await found('Main')).toBeUndefined();
     });
 
     test('is found also where the key is revoked, expired or paused: whether that counts is not decided here', async () => {
@@ -37,7 +37,7 @@ export function presentedContract(at: StoreCase): void {
       await operate(at).pauseKey({ keyId: 'key_main', paused: true, reason: '' }, 'daemon');
       await operate(at).revokeKey('key_main', operator);
       const now = at.clock.now();
-      expect(present('main')?.key).toMatchObject({ expiresAt: 1, pausedAt: now, revokedAt: now });
+      expect((await found('main'))?.key).toMatchObject({ expiresAt: 1, pausedAt: now, revokedAt: now });
     });
 
     test('with the old secret of a rotation is told since and until when it is the old one, also when it no longer does', async () => {
@@ -45,36 +45,36 @@ export function presentedContract(at: StoreCase): void {
       await operate(at).createKey(newKey('main'), operator);
       await operate(at).rotateKey({ keyId: 'key_main', secret: newSecret('new'), oldExpiresAt }, operator);
       const retiring = { since: at.clock.now(), until: oldExpiresAt };
-      expect(present('new')).not.toHaveProperty('retiring');
-      expect(present('main')).toMatchObject({ key: { id: 'key_main' }, retiring });
+      expect(await found('new')).not.toHaveProperty('retiring');
+      expect(await found('main')).toMatchObject({ key: { id: 'key_main' }, retiring });
       await at.clock.advance(5_000);
-      expect(present('main')).toMatchObject({ key: { id: 'key_main' }, retiring });
+      expect(await found('main')).toMatchObject({ key: { id: 'key_main' }, retiring });
     });
 
     test('what this handle changes shows at the next look', async () => {
-      expect(present('main')).toBeUndefined();
+      expect(await found('main')).toBeUndefined();
       await operate(at).createKey(newKey('main'), operator);
-      expect(present('main')).toMatchObject({ workspace: { active: true } });
+      expect(await found('main')).toMatchObject({ workspace: { active: true } });
       await operate(at).updateWorkspace({ active: false }, operator);
-      expect(present('main')).toMatchObject({ workspace: { active: false } });
+      expect(await found('main')).toMatchObject({ workspace: { active: false } });
       await operate(at).revokeKey('key_main', operator);
-      expect(present('main')?.key).toHaveProperty('revokedAt');
+      expect((await found('main'))?.key).toHaveProperty('revokedAt');
     });
 
     test('what another handle changes shows at the next look', async () => {
-      expect(present('main')).toBeUndefined();
+      expect(await found('main')).toBeUndefined();
       await operate({ ...at, store: at.other }).createKey(newKey('main'), operator);
-      expect(present('main')).toMatchObject({ workspace: { active: true } });
+      expect(await found('main')).toMatchObject({ workspace: { active: true } });
       await operate({ ...at, store: at.other }).updateWorkspace({ active: false }, operator);
-      expect(present('main')).toMatchObject({ workspace: { active: false } });
+      expect(await found('main')).toMatchObject({ workspace: { active: false } });
       await operate({ ...at, store: at.other }).revokeKey('key_main', operator);
-      expect(present('main')?.key).toHaveProperty('revokedAt');
+      expect((await found('main'))?.key).toHaveProperty('revokedAt');
     });
 
     test('is told as the database has it also after more made-up secrets than are remembered', async () => {
       await operate(at).createKey(newKey('main'), operator);
-      for (let index = 0; index < 10_001; index += 1) expect(present(`made up ${index}`)).toBeUndefined();
-      expect(present('main')?.key.name).toBe('main');
+      for (let index = 0; index < 10_001; index += 1) expect(await found(`made up ${index}`)).toBeUndefined();
+      expect((await found('main'))?.key.name).toBe('main');
     });
   });
 }

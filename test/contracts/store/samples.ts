@@ -19,7 +19,7 @@ import { policyRules } from '../../../src/core/policy.ts';
 import type { PolicyCase } from '../../../src/core/rules/rule.ts';
 import { judgeActive, judgeAdding, judgeRemoval } from '../../../src/core/whitelist.ts';
 import { judgeWorkspace } from '../../../src/core/workspace.ts';
-import type { NewSecret, Store } from '../../../src/ports/index.ts';
+import type { KeyRecord, NewSecret, Store } from '../../../src/ports/index.ts';
 import { keepCompensating, keepOutcome } from '../../../src/usecases/change/change-outcome.ts';
 
 export const operator = 'cli:ann@host';
@@ -28,6 +28,12 @@ export const awkwardText = `O'Brien "the\n\t\\ 👩‍🚀 %_; DROP TABLE keys; 
 
 export function newSecret(text: string): NewSecret {
   return { hash: createHash('sha256').update(text).digest('hex'), masked: `rk_live_${text.slice(0, 3)}…abc` };
+}
+
+/** The record of the key with this secret, as a request that arrives now gets it. */
+export async function lookUp(store: Store, text: string, placeId = 42): Promise<KeyRecord | undefined> {
+  await store.freshen();
+  return store.lookUpKey({ hash: newSecret(text).hash, placeId });
 }
 
 export function newKey(name: string, rest: Partial<NewKey> = {}): NewKey {

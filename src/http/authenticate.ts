@@ -1,0 +1,36 @@
+import type { Duplex } from 'node:stream';
+import type { FastifyRequest } from 'fastify';
+import { RankdError } from '../base/errors.ts';
+import type { KeyRecord } from '../core/model.ts';
+import type { DaemonContext } from '../usecases/daemon-context.ts';
+import { authenticate, fingerprintOf, type KeyFingerprint } from '../usecases/keys/authenticate.ts';
+
+/** The record of the key in a request's `Authorization` header, or the refusal. A promise only if the store has to wait. */
+export function authenticateRequest(
+  app: Pick<DaemonContext, 'store'>,
+  request: FastifyRequest,
+  placeId: number,
+): KeyRecord | RankdError | Promise<KeyRecord | RankdError> {
+  const fingerprint = keyFingerprintOf(request);
+  return fingerprint instanceof RankdError ? fingerprint : authenticate(app, { fingerprint, placeId });
+}
+
+/** The latest header of each connection. The next one is mostly the same, and to hash a key costs more than all checks of it. */
+const latest = new WeakMap<Duplex, { authorization: string; keyFingerprint: KeyFingerprint | RankdError }>();
+
+function keyFingerprintOf({ headers, raw: { socket } }: FastifyRequest): KeyFingerprint | RankdError {
+  const { authorization = '' } = headers;
+  const known = latest.get(socket);
+  if (known?.authorization === authorization) return known.keyFingerprint;
+  const secret = bearer.exec(authorization)?.[1];
+  const keyFingerprint = secret === undefined ? missing : fingerprintOf(secret);
+  latest.set(socket, { authorization, keyFingerprint });
+  return keyFingerprint;
+}
+
+const bearer = /^bearer +(\S+) *$/i;
+const missing = RankdError.withoutStack(
+  'missing_authorization',
+  'Send the API key in the header "Authorization: Bearer <key>".',
+  { details: { reason: 'no_key' } },
+);

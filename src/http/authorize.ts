@@ -1,0 +1,64 @@
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { isRankdError, RankdError } from '../base/errors.ts';
+import { refusalOf } from '../core/access.ts';
+import type { Key, KeyRecord, Scope } from '../core/model.ts';
+import { refusalOfRobloxId } from '../core/roblox-id.ts';
+import type { DaemonContext } from '../usecases/daemon-context.ts';
+import { failedAuthLimit, limitsOf, type Throttle } from './throttle.ts';
+
+export interface KeyedRequest {
+  request: FastifyRequest;
+  reply: FastifyReply;
+  throttle: Throttle;
+  keyRecord: KeyRecord | RankdError;
+  placeId: number;
+  scope: Scope;
+}
+
+/**
+ * The caller, if the key may do `scope` from the place and has not done it too often; otherwise the refusal. It is returned
+ * rather than thrown, because callers can cause it thousands of times a second.
+ */
+export function authorize(app: DaemonContext, keyed: KeyedRequest): KeyRecord | RankdError {
+  const { request, reply, throttle, keyRecord, placeId, scope } = keyed;
+  if (keyRecord instanceof RankdError) return refuse(app, keyed, keyRecord);
+  const { key, secretId, retiring } = keyRecord;
+  const now = app.clock.now();
+  const refusal = refusalOf(keyRecord, { scope, placeId, now });
+  // A secret that is not accepted is told nothing, not even that it was once accepted.
+  if (retiring !== undefined && refusal?.code !== 'invalid_key') reply.headers(retirementHeaders(retiring, key));
+  if (refusal !== undefined) return refuse(app, keyed, refusal);
+  const robloxId = String(request.headers['roblox-id'] ?? '');
+  const misplaced = app.robloxId === 'off' ? undefined : refusalOfRobloxId({ header: robloxId, placeId });
+  if (misplaced !== undefined && app.robloxId === 'enforce') return refuse(app, keyed, misplaced);
+  app.keyUses.note({ secretId, placeId, at: now });
+  request.notes.facts = { keyId: key.id, placeId };
+  const overLimit = throttle.take(limitsOf[scope](app.limits, { key, placeId }), reply);
+  if (overLimit !== undefined) return overLimit;
+  if (misplaced !== undefined) {
+    request.notes.facts = { ...request.notes.facts, robloxId: robloxId.slice(0, 32) };
+    request.notes.warning = 'Roblox-Id does not fit the place';
+  }
+  return keyRecord;
+}
+
+/**
+ * Counts a refused caller for the audit. One whose network sends too many keys that are not accepted is told to slow down
+ * instead. Only wrong keys are limited so: game servers share addresses, and wrong keys of others must not lock out a right one.
+ */
+function refuse(app: DaemonContext, { request, reply, throttle }: KeyedRequest, refusal: RankdError): RankdError {
+  const isFailedAuth = isRankdError(refusal, 'invalid_key', 'missing_authorization');
+  const limits = isFailedAuth ? [failedAuthLimit(app.limits, request.ip)] : [];
+  const answer = throttle.take(limits, reply, refusal.details) ?? refusal;
+  app.refused.count(answer);
+  return answer;
+}
+
+/** Since when the secret is the old one of a rotation (RFC 9745), and when it will be refused (RFC 8594). */
+function retirementHeaders(
+  retiring: NonNullable<KeyRecord['retiring']>,
+  { expiresAt = Number.POSITIVE_INFINITY }: Key,
+): Record<string, string> {
+  const until = Math.min(retiring.until, expiresAt);
+  return { deprecation: `@${Math.floor(retiring.since / 1000)}`, sunset: new Date(until).toUTCString() };
+}

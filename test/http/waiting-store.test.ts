@@ -1,0 +1,194 @@
+import net from 'node:net';
+import { text } from 'node:stream/consumers';
+import { setTimeout } from 'node:timers/promises';
+import { describe, expect, test, vi } from 'vitest';
+import { RankdError } from '../../src/base/errors.ts';
+import { hashKey } from '../../src/core/api-key.ts';
+import { codeOf, expectError, rankBody } from '../support/answers.ts';
+import { type Answer, openTestApp, place, send, type TestApp } from '../support/open-test-app.ts';
+import { rawAnswers } from '../support/raw-answers.ts';
+
+const unavailable = { status: 503, code: 'store_unavailable', error: 'Store unavailable' };
+
+const verify = (app: TestApp, key: string, placeid = place) => app.post('/v1/apikey', { key, body: { placeid } });
+
+const rank = (app: TestApp, key: string) => app.post(`/v1/ranker?placeid=${place}`, { key, body: rankBody() });
+
+interface Sent {
+  path: string;
+  key: string;
+  body: unknown;
+}
+
+/** The answers to requests that arrive in one piece, over one connection. */
+function sendTogether(app: TestApp, requests: Sent[]): Promise<Answer[]> {
+  const bytes = requests.map(({ path, key, body }, index) => {
+    const json = JSON.stringify(body);
+    const connection = index === requests.length - 1 ? 'close' : 'keep-alive';
+    return `POST ${path} HTTP/1.1\r\nAuthorization: Bearer ${key}\r\nConnection: ${connection}\r\nContent-Length: ${json.length}\r\n\r\n${json}`;
+  });
+  return rawAnswers(app.url, bytes.join(''));
+}
+
+const verification = (key: string): Sent => ({ path: '/v1/apikey', key, body: { placeid: place } });
+
+describe('a store whose look-ups of keys have to be waited for', () => {
+  async function openWaiting(): Promise<TestApp> {
+    const app = await openTestApp();
+    const { store } = app.app;
+    const { lookUpKey } = store;
+    vi.spyOn(store, 'lookUpKey').mockImplementation(async (query) => {
+      await new Promise(setImmediate);
+      return lookUpKey(query);
+    });
+    return app;
+  }
+
+  test('verifies and ranks, and refuses what it would refuse at once', async () => {
+    await using app = await openWaiting();
+    const key = await app.createKey();
+    const testKey = await app.createKey({ name: 'test', mode: 'test' });
+    expect((await verify(app, key)).status).toBe(200);
+    expect((await rank(app, key)).status).toBe(200);
+    expect(await app.heldBy(1001)).toContain(70_020);
+    await using other = await openTestApp();
+    const unknown = await other.createKey();
+    for (const ask of [verify, rank]) {
+      expect(codeOf(await ask(app, unknown))).toBe('invalid_key');
+      expect((await ask(app, testKey)).status).toBe(200);
+    }
+    expect(codeOf(await verify(app, key, 43))).toBe('place_not_whitelisted');
+  });
+
+  test('that fails is answered with 503', async () => {
+    await using app = await openTestApp();
+    const key = await app.createKey();
+    const failure = new RankdError('store_unavailable', 'The database does not answer.');
+    vi.spyOn(app.app.store, 'lookUpKey').mockRejectedValue(failure as never);
+    for (const ask of [verify, rank]) expectError(await ask(app, key), unavailable);
+  });
+
+  test('changes a member in order of arrival, even if the key of a later request is there first', async () => {
+    await using app = await openTestApp();
+    const [slow, quick] = [await app.createKey(), await app.createKey({ name: 'quick' })];
+    const { lookUpKey } = app.app.store;
+    const allAsked = Promise.withResolvers<void>();
+    vi.spyOn(app.app.store, 'lookUpKey').mockImplementation((query) => {
+      if (query.hash === hashKey(slow)) return allAsked.promise.then(() => lookUpKey(query));
+      setImmediate(allAsked.resolve);
+      return lookUpKey(query);
+    });
+    const change = (key: string, newRankId: number): Sent => ({
+      path: `/v1/ranker?placeid=${place}`,
+      key,
+      body: rankBody({ newRankId }),
+    });
+    const answers = await sendTogether(app, [change(slow, 10), change(quick, 20)]);
+    expect(answers.map(({ status }) => status)).toEqual([200, 200]);
+    const history = await app.store.listChanges({ limit: 2 });
+    expect(history.map(({ newRankId }) => newRankId)).toEqual([20, 10]);
+    expect(await app.heldBy(1001)).toContain(70_020);
+  });
+});
+
+describe('a store that has to ask what others changed', () => {
+  /** Notes what the store is asked, in order. Each question is answered by the test. */
+  async function openAsking() {
+    const app = await openTestApp();
+    const { store } = app.app;
+    const key = await app.createKey();
+    const asked: string[] = [];
+    const questions: Array<PromiseWithResolvers<void>> = [];
+    const { lookUpKey } = store;
+    vi.spyOn(store, 'lookUpKey').mockImplementation((query) => {
+      asked.push('key');
+      return lookUpKey(query);
+    });
+    vi.spyOn(store, 'freshen').mockImplementation(() => {
+      asked.push('changes');
+      const question = Promise.withResolvers<void>();
+      questions.push(question);
+      return question.promise;
+    });
+    const isAsked = (times: number) => expect.poll(() => questions.length).toBe(times);
+    return { app, key, asked, questions, isAsked, [Symbol.asyncDispose]: app.close };
+  }
+
+  test('is asked once for all requests of a turn, before any of their keys is looked up', async () => {
+    await using world = await openAsking();
+    const { app, key, asked, questions, isAsked } = world;
+    const answers = sendTogether(app, Array(3).fill(verification(key)));
+    await isAsked(1);
+    expect(asked).toEqual(['changes']);
+    questions[0]?.resolve();
+    expect((await answers).map(({ status }) => status)).toEqual([200, 200, 200]);
+    expect(asked).toEqual(['changes', 'key', 'key', 'key']);
+  });
+
+  test('is asked again for what arrives meanwhile, once it has answered', async () => {
+    await using world = await openAsking();
+    const { app, key, asked, questions, isAsked } = world;
+    const first = verify(app, key);
+    await isAsked(1);
+    const later = [verify(app, key), verify(app, key)];
+    await expect.poll(() => app.app.inFlight).toBe(3);
+    expect(asked).toEqual(['changes']);
+    questions[0]?.resolve();
+    expect((await first).status).toBe(200);
+    await isAsked(2);
+    expect(asked).toEqual(['changes', 'key', 'changes']);
+    questions[1]?.resolve();
+    expect((await Promise.all(later)).map(({ status }) => status)).toEqual([200, 200]);
+    expect(asked).toEqual(['changes', 'key', 'changes', 'key', 'key']);
+  });
+
+  test('is not asked for a request before all of it was received', async () => {
+    await using world = await openAsking();
+    const { app, key, asked, questions, isAsked } = world;
+    const body = JSON.stringify({ placeid: place });
+    const socket = net.connect(Number(new URL(app.url).port), '127.0.0.1');
+    socket.write(
+      `POST /v1/apikey HTTP/1.1\r\nAuthorization: Bearer ${key}\r\nConnection: close\r\nContent-Length: ${body.length}\r\n\r\n`,
+    );
+    await expect.poll(() => app.app.inFlight).toBe(1);
+    socket.write(body.slice(0, 5));
+    await setTimeout(20);
+    expect(asked).toEqual([]);
+    socket.write(body.slice(5));
+    await isAsked(1);
+    questions[0]?.resolve();
+    expect(await text(socket)).toMatch(/^HTTP\/1\.1 200 /);
+    expect(asked).toEqual(['changes', 'key']);
+  });
+
+  test('and can not be asked gives 503 to each request of that turn, and to none after it', async () => {
+    await using world = await openAsking();
+    const { app, key, asked, questions, isAsked } = world;
+    const answers = sendTogether(app, [verification(key), verification(key)]);
+    await isAsked(1);
+    questions[0]?.reject(new RankdError('store_unavailable', 'The database does not answer.'));
+    for (const answer of await answers) expectError(answer, unavailable);
+    expect(asked).toEqual(['changes']);
+    const next = verify(app, key);
+    await isAsked(2);
+    questions[1]?.resolve();
+    expect((await next).status).toBe(200);
+  });
+
+  test('and fails at once gives 503 too', async () => {
+    await using app = await openTestApp();
+    const key = await app.createKey();
+    vi.spyOn(app.app.store, 'freshen').mockImplementationOnce(() => {
+      throw new RankdError('store_unavailable', 'The database of rankd is closed.');
+    });
+    expectError(await verify(app, key), unavailable);
+    expect((await verify(app, key)).status).toBe(200);
+  });
+
+  test('is not asked for requests that need no key', async () => {
+    await using world = await openAsking();
+    for (const path of ['/healthz', '/readyz']) expect((await send(`${world.app.url}${path}`, {})).status).toBe(200);
+    expect((await send(`${world.app.url}/nowhere`, {})).status).toBe(404);
+    expect(world.asked).toEqual([]);
+  });
+});
