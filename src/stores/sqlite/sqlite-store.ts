@@ -22,7 +22,7 @@ export interface SqliteStoreOptions extends OpenOptions {
   clock: Clock;
 }
 
-/** Opens `rankd.db` in the data directory: makes it, or brings its schema up to date. Errors as `StoreEngine.openStore`. */
+/** Opens `rankd.db` in the data directory. It is made if it is missing, and its schema brought up to date. Throws as `StoreEngine.openStore`. */
 export async function openSqliteStore({ dataDir, clock, isServed = false }: SqliteStoreOptions): Promise<Store> {
   const db = new Connection(privateFile(dataDir, databaseName));
   try {
@@ -39,7 +39,7 @@ export async function openSqliteStore({ dataDir, clock, isServed = false }: Sqli
   }
 }
 
-/** The store over a connection whose schema is current; closing the one closes the other. */
+/** The store on a connection whose schema is up to date. Closing the store closes the connection. */
 export function createSqliteStore(db: Connection, clock: Pick<Clock, 'now'>, nodes = new Nodes(db.file)): Store {
   const queue = memberQueueStore(db, nodes);
   const keys = new KeyCache({
@@ -50,11 +50,12 @@ export function createSqliteStore(db: Connection, clock: Pick<Clock, 'now'>, nod
     db.refuseReplacedFiles();
     db.get('SELECT 1 FROM workspace');
   };
-  const writeForNothing = async () => {
+  /** Writes a row and removes it, to find out whether writes succeed again. */
+  const tryToWrite = async () => {
     await queue.leave(await queue.enqueue(0));
     db.hasFailedToWrite = false;
   };
-  let underWay: Promise<void> | undefined;
+  let trial: Promise<void> | undefined;
   return {
     ...workspaceStore(db),
     ...keyStore(db, clock),
@@ -71,10 +72,10 @@ export function createSqliteStore(db: Connection, clock: Pick<Clock, 'now'>, nod
     async pingWrites() {
       await ping();
       if (!db.hasFailedToWrite) return;
-      underWay ??= writeForNothing().finally(() => {
-        underWay = undefined;
+      trial ??= tryToWrite().finally(() => {
+        trial = undefined;
       });
-      await underWay;
+      await trial;
     },
     async close() {
       nodes.close();
