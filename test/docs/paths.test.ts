@@ -1,0 +1,71 @@
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { expect, test } from 'vitest';
+
+const root = new URL('../../', import.meta.url);
+const read = (path: string) => readFileSync(new URL(path, root), 'utf8');
+const docs = readdirSync(new URL('docs/', root)).map((name) => `docs/${name}`);
+/** Where a page may begin a path. */
+const folders = (page: string) => ['', 'src/', page.replace(/[^/]+$/, '')];
+const pages = ['README.md', 'CONTRIBUTING.md', 'AGENTS.md', 'SECURITY.md', 'bench/README.md', ...docs];
+
+/** What a page names: files and folders of the repository, links, names of the code that a file has, and excerpts of files. */
+function namesOf(page: string) {
+  const text = read(page);
+  return {
+    paths: [
+      ...(text.match(/(?<![\w./-])(?:src|test|docs|bench|bin|config)\/[\w./-]*\w/g) ?? []),
+      ...(text.match(/(?<![\w./:-])(?:[\w-]+\/)+[\w.-]+\.[jt]s\b/g) ?? []),
+    ],
+    links: [...text.matchAll(/\]\((?!https?:)([^)\s]+)\)/g)].map(([, link = '']) => new URL(link, new URL(page, root))),
+    symbols: [...text.matchAll(/`(\w+)`\s+in\s+`(\w+\/[^`]+)`/g)].map(([, name = '', file = '']) => ({ name, file })),
+    excerpts: [...text.matchAll(/```ts\n\s*\/\/ (\S+\.ts)\n(.+?)```/gs)].map(([, file = '', code = '']) => ({
+      file,
+      code,
+    })),
+  };
+}
+
+test.each(pages)('%s names files and folders that there are', (page) => {
+  const missing = namesOf(page).paths.filter(
+    (path) => !folders(page).some((folder) => existsSync(new URL(folder + path, root))),
+  );
+  expect(missing).toEqual([]);
+});
+
+test.each(pages)('%s links to files and headings that there are', (page) => {
+  for (const { href, hash } of namesOf(page).links) {
+    const file = new URL(href.replace(hash, ''));
+    expect(existsSync(file), href).toBe(true);
+    if (hash !== '') expect(anchorsOf(readFileSync(file, 'utf8')), href).toContain(hash);
+  }
+});
+
+test.each(pages)('what %s says is in a file is in that file', (page) => {
+  const { symbols, excerpts } = namesOf(page);
+  for (const { name, file } of symbols) expect(read(file), `${name} in ${file}`).toMatch(new RegExp(`\\b${name}\\b`));
+  for (const { file, code } of excerpts) {
+    const lines = code.split('\n').map((line) => line.trim());
+    const kept = new Set(
+      read(file)
+        .split('\n')
+        .map((line) => line.trim()),
+    );
+    expect(
+      lines.filter((line) => line !== '…' && !kept.has(line)),
+      `the excerpt of ${file}`,
+    ).toEqual([]);
+  }
+});
+
+/** As GitHub makes them of headings. */
+function anchorsOf(text: string): string[] {
+  const headings = text.match(/^#+ .+$/gm) ?? [];
+  return headings.map(
+    (line) =>
+      `#${line
+        .replace(/^#+ /, '')
+        .toLowerCase()
+        .replaceAll(/[^\w -]/g, '')
+        .replaceAll(' ', '-')}`,
+  );
+}
