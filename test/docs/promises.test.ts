@@ -3,18 +3,18 @@ import { expect, test } from 'vitest';
 
 const root = new URL('../../', import.meta.url);
 const read = (path: string) => readFileSync(new URL(path, root), 'utf8');
-const [, section = ''] = read('README.md').split('What rankd promises about a change, state by state');
-const promises = [...section.matchAll(/^\|(.*?)\| (.+?) \| `(test\/\S+)` \| (.+?) \|$/gm)];
+const [, section = ''] = read('docs/architecture.md').split('## What rankd promises about a change');
+const promises = [...section.matchAll(/^\|(.*?)\| (.+?) \| .+? \| `(test\/\S+)` \| (.+?) \|$/gm)];
 
 test.each(promises.map(([, , promise, file, name]) => ({ promise, file: String(file), name: String(name) })))(
-  'README promises: $promise A test shows it',
+  'rankd promises: $promise A test shows it',
   ({ file, name }) => {
     expect(existsSync(new URL(file, root)), file).toBe(true);
     expect(read(file)).toContain(`'${name}'`);
   },
 );
 
-test('README promises something of every state that a change can have', () => {
+test('rankd promises something of every state that a change can have', () => {
   const states = promises.map(([, state]) => state?.replaceAll('`', '').trim()).filter(Boolean);
-  expect(states).toEqual(['pending', 'applied', 'refused', 'failed', 'unknown', 'settled']);
+  expect(states).toEqual(['pending', 'applied', 'refused', 'failed', 'unknown', 'reconciled']);
 });
