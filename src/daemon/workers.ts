@@ -8,7 +8,7 @@ import type { DaemonContext } from '../usecases/daemon-context.ts';
 import { credentialWarnings } from '../usecases/group/credential-warnings.ts';
 import { pruneRecords } from '../usecases/upkeep/prune-records.ts';
 
-const recoverEveryMs = 1_000;
+const recoverEveryMs = 500;
 const checkEveryMs = 3_600_000;
 const reviveEveryMs = 5_000;
 const flushEveryMs = 60_000;

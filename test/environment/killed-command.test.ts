@@ -1,0 +1,55 @@
+import { once } from 'node:events';
+import { setTimeout as delay } from 'node:timers/promises';
+import { expect, test } from 'vitest';
+import { sampleRoles, sampleUsers } from '../support/fake-open-cloud/index.ts';
+import { type OpenCloudHome, openCloudHome } from './open-cloud-home.ts';
+
+const { trainee: userId } = sampleUsers;
+const { trainee, officer } = sampleRoles;
+
+/** Starts `rankd rank set`, and resolves once its write is on its way. */
+async function atWork({ home, roblox }: OpenCloudHome) {
+  const command = home.start(['rank', 'set', String(userId), '20']);
+  await expect.poll(() => roblox.journal.writes(userId).length, { interval: 5 }).toBe(1);
+  return command;
+}
+
+test.concurrent.for([
+  ['was carried out', { when: 'after', state: 'applied', held: [officer] }],
+  ['never arrived', { when: 'before', state: 'failed', held: [trainee] }],
+] as const)(
+  'a change of a killed command that %s is reconciled by the daemon within 10 s',
+  async ([, expected], { expect }) => {
+    await using world = await openCloudHome();
+    const { roblox } = world;
+    await world.startDaemon();
+    roblox.faults.add({ operation: 'assign', kind: 'hang', when: expected.when });
+    const command = await atWork(world);
+    command.kill('SIGKILL');
+    await once(command, 'exit');
+    const state = async () => (await world.latestChange()).state;
+    await expect.poll(state, { timeout: 10_000, interval: 250 }).toBe(expected.state);
+    expect(roblox.group.held(userId)).toEqual(expected.held);
+    expect(roblox.violations()).toEqual([]);
+  },
+);
+
+test.concurrent('a command that is stopped in the middle of its change is left alone, and goes on where it was', async ({
+  expect,
+}) => {
+  await using world = await openCloudHome();
+  const { roblox } = world;
+  const daemon = await world.startDaemon();
+  roblox.faults.add({ operation: 'assign', kind: 'slow', delayMs: 300 });
+  const command = await atWork(world);
+  command.kill('SIGSTOP');
+  const body = { rankerName: 'A', rankerId: 0, rankeeName: 'B', rankeeId: userId, newRankId: 50 };
+  const waiting = daemon.post('/v1/ranker?placeid=1', world.secret, body);
+  await delay(3_000); // the daemon looks after open changes twice a second
+  expect(await world.latestChange()).toMatchObject({ state: 'pending' });
+  expect(roblox.journal.writes(userId)).toHaveLength(1);
+  command.kill('SIGCONT');
+  const [code] = await once(command, 'exit');
+  expect([code, (await waiting).status]).toEqual([0, 200]);
+  expect(roblox.violations()).toEqual([]);
+});
