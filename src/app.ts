@@ -1,15 +1,15 @@
 import { systemClock } from './base/clock.ts';
 import type { Logger } from './base/log.ts';
-import type { Config, RetentionConfig } from './config/config.ts';
+import type { Config } from './config/config.ts';
 import { groupTitle } from './config/group-title.ts';
 import { createPlatform } from './platforms/create-platform.ts';
 import { CredentialBreaker } from './platforms/credential-breaker.ts';
-import type { Instrumentation, Ports } from './ports/index.ts';
+import type { Instrumentation, Platform, Ports } from './ports/index.ts';
 import { engineOf } from './stores/engine.ts';
 import { MemberTurns } from './usecases/change/member-turns.ts';
 import type { Ranking } from './usecases/change/ranking.ts';
 import { RecentWrites } from './usecases/change/recent-writes.ts';
-import type { DaemonContext } from './usecases/daemon-context.ts';
+import type { DaemonContext, LiveContext } from './usecases/daemon-context.ts';
 import { GroupView } from './usecases/group/group-view.ts';
 import { KeyUses } from './usecases/keys/key-uses.ts';
 import { RefusedCallers } from './usecases/upkeep/refused-callers.ts';
@@ -34,55 +34,58 @@ export async function openRanking(options: AppOptions): Promise<RankingApp> {
   return { ...ports, ...processState(ports), ...rulesOf(options.config, ports) };
 }
 
-/** The application behind the HTTP API. */
-export interface ServedApp extends DaemonContext, AsyncDisposable {
-  retention: RetentionConfig;
+/** The application behind the HTTP API. Disposing it closes what it opened, last in, first out. */
+export interface ServedApp extends LiveContext, AsyncDisposable {
   /** The longest that a request under way may take, in milliseconds: it keeps the deadline that it began with. */
-  maxDeadlineMs: number;
+  readonly maxDeadlineMs: number;
   /**
-   * Takes up another configuration, unless `check` throws at what would be made of it. What runs goes on with what it began
-   * with.
+   * Makes another configuration the current one, unless `check` throws at the context that it would make. What runs goes on with
+   * the context that it began with.
    */
-  applyConfig(config: Config, check: (candidate: ServedApp) => Promise<void>): Promise<void>;
+  applyConfig(config: Config, check: (candidate: DaemonContext) => Promise<void>): Promise<void>;
 }
 
 export async function openApp(options: AppOptions & { log: Logger }): Promise<ServedApp> {
   const { log, dataDir, watch = unwatched } = options;
   await using opening = new AsyncDisposableStack();
-  const ports = opening.use(await openPorts({ ...options, isServed: true }));
+  const { [Symbol.asyncDispose]: _, ...ports } = opening.use(await openPorts({ ...options, isServed: true }));
+  const unchanging = {
+    ...{ ...ports, ...processState(ports), log },
+    ...{ refused: new RefusedCallers(), keyUses: new KeyUses(), requests: { count: 0, isDraining: false } },
+  };
+  const contextOf = (config: Config, platform: Platform): DaemonContext =>
+    Object.freeze({ ...unchanging, ...configuredParts(config, { ...ports, platform }, log) });
   const closers = opening.move();
-  let inForce = { config: options.config.platform, platform: ports.platform };
-  const app: ServedApp = {
-    ...ports,
-    ...processState(ports),
-    ...configuredParts(options.config, ports, log),
-    log,
-    refused: new RefusedCallers(),
-    keyUses: new KeyUses(),
-    isDraining: false,
-    inFlight: 0,
-    maxDeadlineMs: options.config.server.deadlineMs,
+  let inForce = { config: options.config, platform: ports.platform };
+  let current = contextOf(inForce.config, inForce.platform);
+  let maxDeadlineMs = current.deadlineMs;
+  return {
+    get current() {
+      return current;
+    },
+    get maxDeadlineMs() {
+      return maxDeadlineMs;
+    },
     async applyConfig(config, check) {
       await using opened = new AsyncDisposableStack();
-      let next = inForce;
-      if (!isSamePlatform(config.platform, inForce.config)) {
-        const platform = await createPlatform({ config: config.platform, dataDir, clock: ports.clock });
-        opened.defer(() => platform.close());
-        next = { config: config.platform, platform: watch.platform(platform) };
+      let { platform } = inForce;
+      if (!isSamePlatform(config.platform, inForce.config.platform)) {
+        const other = await createPlatform({ config: config.platform, dataDir, clock: ports.clock });
+        opened.defer(() => other.close());
+        platform = watch.platform(other);
       }
-      const wiring = configuredParts(config, { ...ports, platform: next.platform }, log);
-      await check({ ...app, ...wiring });
+      const candidate = contextOf(config, platform);
+      await check(candidate);
       closers.use(opened.move()); // the one before is closed at the end, too: a request may still be on its way through it
-      inForce = next;
-      Object.assign(app, wiring);
-      app.maxDeadlineMs = Math.max(app.maxDeadlineMs, app.deadlineMs);
+      inForce = { config, platform };
+      current = candidate;
+      maxDeadlineMs = Math.max(maxDeadlineMs, candidate.deadlineMs);
     },
     [Symbol.asyncDispose]: () => closers.disposeAsync(),
   };
-  return app;
 }
 
-/** The part of a served application that follows from its configuration. */
+/** What follows from the configuration in a daemon's context. */
 function configuredParts(config: Config, ports: Ports, log: Logger) {
   const platform = new CredentialBreaker({
     ...ports,

@@ -35,8 +35,8 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
   const { server: address, metrics: metricsConfig } = options.config;
   const metrics = metricsConfig.enabled ? await loadMetrics(clock) : undefined;
   const app = starting.use(await openApp({ ...options, ...(metrics !== undefined && { watch: metrics.watch }) }));
-  await checkGroup(app);
-  await declareKeys(app, options.config.keys);
+  await checkGroup(app.current);
+  await declareKeys(app.current, options.config.keys);
   const server = createServer(app, options.config.server);
   starting.defer(() => server.close());
   const listener = await metrics?.serve({ app, server }, metricsConfig);
@@ -70,8 +70,8 @@ async function listen(server: FastifyInstance, { host, port }: { host: string; p
 }
 
 /** Waits until every request has its answer; none takes longer than its deadline. */
-async function drain(app: ServedApp): Promise<void> {
-  app.isDraining = true;
-  const giveUpAt = app.clock.monotonic() + app.maxDeadlineMs + 1_000;
-  while (app.inFlight > 0 && app.clock.monotonic() < giveUpAt) await app.clock.sleep(drainPollMs);
+async function drain({ current: { requests, clock }, maxDeadlineMs }: ServedApp): Promise<void> {
+  requests.isDraining = true;
+  const giveUpAt = clock.monotonic() + maxDeadlineMs + 1_000;
+  while (requests.count > 0 && clock.monotonic() < giveUpAt) await clock.sleep(drainPollMs);
 }

@@ -7,6 +7,7 @@ import { ConfigError } from '../config/problem.ts';
 import type { ReloadOutcome } from '../control/control.ts';
 import { configRefused, configReloaded, type DomainEvent } from '../core/events.ts';
 import { callWithin } from '../ports/call-context.ts';
+import type { DaemonContext } from '../usecases/daemon-context.ts';
 import { checkGroup } from '../usecases/group/check-group.ts';
 import { credentialWarnings } from '../usecases/group/credential-warnings.ts';
 import { declareKeys } from '../usecases/keys/declare-keys.ts';
@@ -78,11 +79,11 @@ export class LiveConfig implements AsyncDisposable {
       const notes = await onApplied(after.config).catch((error) => [asRankdError(error).message]);
       const changed = changedSettings({ started, before, after });
       this.#needRestart = changed.needRestart.map(({ name }) => name);
-      await tellApplied(app, { by, file: fileOf(after) }, changed);
-      const warnings = [...after.warnings, ...stray, ...notes, ...(await checkCredential(app))];
+      await tellApplied(app.current, { by, file: fileOf(after) }, changed);
+      const warnings = [...after.warnings, ...stray, ...notes, ...(await checkCredential(app.current))];
       return { state: 'applied', file: after.file ?? null, warnings, ...changed };
     } catch (cause) {
-      await tellRefused(app, { by, file: fileOf(before) }, cause);
+      await tellRefused(app.current, { by, file: fileOf(before) }, cause);
       return refusal(asRankdError(cause));
     }
   }
@@ -105,7 +106,7 @@ interface Asked {
 }
 
 async function tellApplied(
-  app: ServedApp,
+  app: DaemonContext,
   { by, file }: Asked,
   { applied, needRestart }: ChangedSettings,
 ): Promise<void> {
@@ -117,19 +118,19 @@ async function tellApplied(
   await audit(app, configReloaded(file, names, { by, at: app.clock.now() }));
 }
 
-async function tellRefused(app: ServedApp, { by, file }: Asked, cause: unknown): Promise<void> {
+async function tellRefused(app: DaemonContext, { by, file }: Asked, cause: unknown): Promise<void> {
   const why = cause instanceof RankdError ? { why: cause.message } : { err: cause };
   app.log.error(why, 'the new configuration was refused; the old one stays in force');
   await audit(app, configRefused(file, asRankdError(cause).message, { by, at: app.clock.now() }));
 }
 
 /** What is in force does not hang on whether it can be written down. */
-async function audit({ store, log }: ServedApp, event: DomainEvent): Promise<void> {
+async function audit({ store, log }: DaemonContext, event: DomainEvent): Promise<void> {
   await store.appendAudit(event).catch((error) => log.error({ err: error }, 'the audit could not be written'));
 }
 
 /** At once, so that nobody waits for the next change to learn that a new credential is of no use. */
-async function checkCredential(app: ServedApp): Promise<string[]> {
+async function checkCredential(app: DaemonContext): Promise<string[]> {
   using call = callWithin(app.clock, credentialTimeoutMs, 'credential');
   try {
     const warnings = await credentialWarnings(app, call);

@@ -1,10 +1,9 @@
-import type { ServedApp } from '../app.ts';
 import { isRankdError } from '../base/errors.ts';
 import type { RankChange } from '../core/model.ts';
 import { callWithin } from '../ports/call-context.ts';
 import type { CallContext } from '../ports/index.ts';
 import { type RecoveryTries, recoverChanges } from '../usecases/change/recover-changes.ts';
-import type { DaemonContext } from '../usecases/daemon-context.ts';
+import type { DaemonContext, LiveContext } from '../usecases/daemon-context.ts';
 import { credentialWarnings } from '../usecases/group/credential-warnings.ts';
 import { pruneRecords } from '../usecases/upkeep/prune-records.ts';
 
@@ -15,11 +14,14 @@ const flushEveryMs = 60_000;
 const pruneEveryMs = 3_600_000;
 
 /** Settles what was left open, looks after the credential, removes what is old enough, keeps what is gathered in memory. Returns what stops all. */
-export function startWorkers(app: ServedApp): () => Promise<void> {
+export function startWorkers(live: LiveContext): () => Promise<void> {
   const stopping = new AbortController();
-  const credential = watchCredential(app, stopping.signal);
-  const recovery = recover(app, stopping.signal);
-  const pruning = every(app, pruneEveryMs, stopping.signal, () => pruneRecords(app, app.retention, stopping.signal));
+  const app = live.current; // of which only the parts are used that stay, whatever configuration is applied
+  const credential = watchCredential(live, stopping.signal);
+  const recovery = recover(live, stopping.signal);
+  const pruning = every(app, pruneEveryMs, stopping.signal, () =>
+    pruneRecords(live.current, live.current.retention, stopping.signal),
+  );
   const flushes = { 'refused callers': app.refused, 'uses of keys': app.keyUses };
   const flushing = Object.values(flushes).map((gathered) =>
     every(app, flushEveryMs, stopping.signal, () => gathered.flush(app)),
@@ -35,16 +37,17 @@ export function startWorkers(app: ServedApp): () => Promise<void> {
 }
 
 /** A round every little while; one that waits for the platform does not hold up the next. */
-async function recover(app: DaemonContext, stop: AbortSignal): Promise<void> {
+async function recover(live: LiveContext, stop: AbortSignal): Promise<void> {
+  const { store, log } = live.current;
   const tries: RecoveryTries = { underWay: new Set(), last: new Map() };
   const rounds = new Set<Promise<void>>();
   const report = (change: RankChange, error: unknown) =>
-    app.log.warn({ err: error, changeId: change.id }, 'a change is not settled yet; trying on');
-  await every(app, recoverEveryMs, stop, async () => {
-    const round = app.store
+    log.warn({ err: error, changeId: change.id }, 'a change is not settled yet; trying on');
+  await every(live.current, recoverEveryMs, stop, async () => {
+    const round = store
       .ping()
-      .then(() => recoverChanges({ ...app }, { report, stop, tries }))
-      .catch((error) => app.log.error({ err: error }, 'changes that are open could not be read; trying again'))
+      .then(() => recoverChanges(live.current, { report, stop, tries }))
+      .catch((error) => log.error({ err: error }, 'changes that are open could not be read; trying again'))
       .finally(() => rounds.delete(round));
     rounds.add(round);
   });
@@ -52,30 +55,31 @@ async function recover(app: DaemonContext, stop: AbortSignal): Promise<void> {
 }
 
 /** Asks about the credential every hour; and a dead one more often, so that it is used again soon after it works again. */
-async function watchCredential(app: DaemonContext, stop: AbortSignal): Promise<void> {
+async function watchCredential(live: LiveContext, stop: AbortSignal): Promise<void> {
   const said = new Set<string>();
-  const withCall = async (work: (call: CallContext) => Promise<unknown>) => {
+  const withCall = async (work: (app: DaemonContext, call: CallContext) => Promise<unknown>) => {
+    const app = live.current;
     using call = callWithin(app.clock, app.deadlineMs, 'credential');
-    await work({ ...call, signal: AbortSignal.any([call.signal, stop]) }).catch((error) => {
+    await work(app, { ...call, signal: AbortSignal.any([call.signal, stop]) }).catch((error) => {
       if (!isRankdError(error, 'platform_credential')) throw error; // which the log has already
     });
   };
-  const check = async (call: CallContext) => {
+  const check = async (app: DaemonContext, call: CallContext) => {
     for (const warning of await credentialWarnings(app, call)) {
       if (!said.has(warning)) app.log.warn(warning);
       said.add(warning);
     }
   };
   await Promise.all([
-    every(app, checkEveryMs, stop, () => withCall(check)),
-    every(app, reviveEveryMs, stop, async () => {
-      if (app.deadCredential() !== undefined) await withCall((call) => app.platform.group(call));
+    every(live.current, checkEveryMs, stop, () => withCall(check)),
+    every(live.current, reviveEveryMs, stop, async () => {
+      if (live.current.deadCredential() !== undefined) await withCall(({ platform }, call) => platform.group(call));
     }),
   ]);
 }
 
 async function every(
-  { clock, log }: DaemonContext,
+  { clock, log }: Pick<DaemonContext, 'clock' | 'log'>,
   ms: number,
   signal: AbortSignal,
   work: () => Promise<void>,

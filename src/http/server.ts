@@ -1,7 +1,7 @@
 import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
 import { isRankdError, RankdError } from '../base/errors.ts';
 import type { Config } from '../config/config.ts';
-import type { DaemonContext } from '../usecases/daemon-context.ts';
+import type { DaemonContext, LiveContext } from '../usecases/daemon-context.ts';
 import { dropAnswered, limitConnections, unansweredOn } from './connections.ts';
 import { Freshness } from './end-of-turn.ts';
 import { sendError } from './errors.ts';
@@ -23,9 +23,10 @@ declare module 'fastify' {
 
 /** The HTTP API, not listening yet. */
 export function createServer(
-  app: DaemonContext,
+  app: LiveContext,
   { trustedProxies, maxConnections }: Pick<Config['server'], 'trustedProxies' | 'maxConnections'>,
 ): FastifyInstance {
+  const { log, clock, store, requests } = app.current; // these stay, whatever configuration is applied
   const server = Fastify({
     logger: false,
     schemaController: { compilersFactory: { buildValidator: withoutSchemas, buildSerializer: withoutSchemas } },
@@ -39,23 +40,23 @@ export function createServer(
     return503OnClosing: false,
     clientErrorHandler: () => undefined,
     frameworkErrors: (error, request, reply) => {
-      begin(app, request, reply);
-      void sendError(app, { error, request, reply });
+      begin({ clock }, request, reply);
+      void sendError({ log }, { error, request, reply });
       dropAnswered(request.notes.unanswered, reply.raw); // Fastify calls no hooks for these
     },
   });
   answerForNode(server.server);
-  limitConnections(app, server.server, maxConnections);
+  limitConnections({ log, clock }, server.server, maxConnections);
   leaveBodiesAlone(server);
-  const logAnswer = requestLog(app);
-  const freshness = new Freshness(() => app.store.freshen());
+  const logAnswer = requestLog({ log, clock });
+  const freshness = new Freshness(() => store.freshen());
   server.decorateRequest('notes');
   // These hooks take a callback: with a promise each, the hooks alone would cost a tenth of a verification.
   server.addHook('onRequest', (request, reply, done) => {
-    app.inFlight += 1;
-    begin(app, request, reply);
+    requests.count += 1;
+    begin({ clock }, request, reply);
     const needsKey = request.routeOptions.url?.startsWith('/v1/');
-    if (app.isDraining && needsKey) return done(shuttingDown());
+    if (requests.isDraining && needsKey) return done(shuttingDown());
     readBody(request.raw, (body) => {
       if (body instanceof RankdError) {
         reply.header('connection', 'close');
@@ -70,15 +71,15 @@ export function createServer(
   });
   server.addHook('onSend', (request, reply, _payload, done) => {
     // Node reads nothing after a request for another protocol, even if it is answered in this one.
-    if (app.isDraining || request.headers.upgrade !== undefined) reply.header('connection', 'close');
-    app.inFlight -= 1;
+    if (requests.isDraining || request.headers.upgrade !== undefined) reply.header('connection', 'close');
+    requests.count -= 1;
     dropAnswered(request.notes.unanswered, reply.raw);
     logAnswer(request, reply);
     done();
   });
   // By then every answer was sent. A caller who does not read theirs, or never sends a whole request, would be waited for forever.
   server.addHook('preClose', async () => server.server.closeAllConnections());
-  server.setErrorHandler((error, request, reply) => sendError(app, { error, request, reply }));
+  server.setErrorHandler((error, request, reply) => sendError({ log }, { error, request, reply }));
 
   const methods = new Map<string, string[]>();
   server.addHook('onRoute', ({ url, method }) => {
@@ -87,13 +88,16 @@ export function createServer(
   server.setNotFoundHandler((request, reply) => {
     const allowed = methods.get(pathOf(request.url));
     if (allowed !== undefined) reply.header('allow', allowed.join(', '));
-    return sendError(app, {
-      error: allowed === undefined ? notFound() : methodNotAllowed(request.method, allowed),
-      request,
-      reply,
-    });
+    return sendError(
+      { log },
+      {
+        error: allowed === undefined ? notFound() : methodNotAllowed(request.method, allowed),
+        request,
+        reply,
+      },
+    );
   });
-  const throttle = new Throttle(app.clock);
+  const throttle = new Throttle(clock);
   apikeyRoute(server, app, throttle);
   rankerRoute(server, app, throttle);
   healthRoutes(server, app);
@@ -106,7 +110,7 @@ function withoutSchemas(): never {
   throw new Error('routes of rankd have no Fastify schemas');
 }
 
-function begin({ clock }: DaemonContext, request: FastifyRequest, reply: FastifyReply): void {
+function begin({ clock }: Pick<DaemonContext, 'clock'>, request: FastifyRequest, reply: FastifyReply): void {
   const unanswered = unansweredOn(request.raw.socket);
   unanswered.push(reply.raw);
   const arrivedAt = clock.monotonic();

@@ -1,6 +1,6 @@
 import type { FastifyInstance } from 'fastify';
 import type { Clock, Instrumentation } from '../ports/index.ts';
-import type { DaemonContext } from '../usecases/daemon-context.ts';
+import type { LiveContext } from '../usecases/daemon-context.ts';
 import { createMeters } from './meters.ts';
 import { type MetricsListener, serveMetrics } from './serve-metrics.ts';
 import { watchApp } from './watch-app.ts';
@@ -13,7 +13,7 @@ export interface Metrics {
   watch: Instrumentation;
   /** Watches the rest of the daemon and serves all metrics. */
   serve(
-    daemon: { app: DaemonContext; server: FastifyInstance },
+    daemon: { app: LiveContext; server: FastifyInstance },
     at: { host: string; port: number },
   ): Promise<MetricsListener>;
 }
@@ -29,7 +29,7 @@ export function openMetrics(clock: Pick<Clock, 'monotonic'>): Metrics {
     serve: ({ app, server }, at) => {
       watchServer(server, meters);
       watchApp(app, meters);
-      return serveMetrics(meters.registry, { ...at, log: app.log });
+      return serveMetrics(meters.registry, { ...at, log: app.current.log });
     },
   };
 }

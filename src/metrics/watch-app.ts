@@ -1,16 +1,16 @@
 import { Counter, Gauge } from 'prom-client';
-import type { DaemonContext } from '../usecases/daemon-context.ts';
+import type { LiveContext } from '../usecases/daemon-context.ts';
 import type { Meters } from './meters.ts';
 
 /** What is read when the metrics are asked for: the queues, the budget, and whether the credential works. */
-export function watchApp(app: DaemonContext, { registry }: Meters): void {
+export function watchApp(live: LiveContext, { registry }: Meters): void {
   const registers = [registry];
   new Gauge({
     name: 'rankd_http_requests_in_flight',
     help: 'Requests that are not answered yet.',
     registers,
     collect() {
-      this.set(app.inFlight);
+      this.set(live.current.requests.count);
     },
   });
   new Gauge({
@@ -18,7 +18,7 @@ export function watchApp(app: DaemonContext, { registry }: Meters): void {
     help: '0 while the platform is not called because it does not accept the credential.',
     registers,
     collect() {
-      this.set(app.deadCredential() === undefined ? 1 : 0);
+      this.set(live.current.deadCredential() === undefined ? 1 : 0);
     },
   });
   const labelNames = ['operation'];
@@ -35,7 +35,7 @@ export function watchApp(app: DaemonContext, { registry }: Meters): void {
       registers,
       collect() {
         this.reset(); // removes the operations of an earlier platform
-        for (const pace of app.platform.pace()) this.set({ operation: pace.operation }, pace[field]);
+        for (const pace of live.current.platform.pace()) this.set({ operation: pace.operation }, pace[field]);
       },
     });
   }
@@ -46,7 +46,7 @@ export function watchApp(app: DaemonContext, { registry }: Meters): void {
     registers,
     collect() {
       this.reset();
-      for (const { operation, admitted } of app.platform.pace()) this.inc({ operation }, admitted);
+      for (const { operation, admitted } of live.current.platform.pace()) this.inc({ operation }, admitted);
     },
   });
   new Counter({
@@ -56,7 +56,7 @@ export function watchApp(app: DaemonContext, { registry }: Meters): void {
     registers,
     collect() {
       this.reset();
-      for (const { operation, waitedMs } of app.platform.pace()) this.inc({ operation }, waitedMs / 1000);
+      for (const { operation, waitedMs } of live.current.platform.pace()) this.inc({ operation }, waitedMs / 1000);
     },
   });
 }

@@ -1,25 +1,35 @@
 import type { RankdError } from '../base/errors.ts';
 import type { Logger } from '../base/log.ts';
-import type { Config, LimitsConfig } from '../config/config.ts';
+import type { Config, LimitsConfig, RetentionConfig } from '../config/config.ts';
 import type { Credential } from '../core/model.ts';
 import type { Ranking } from './change/ranking.ts';
 import type { KeyUses } from './keys/key-uses.ts';
 import type { RefusedCallers } from './upkeep/refused-callers.ts';
 
-/** What a daemon works with: its HTTP API, its workers and its metrics. */
-export interface DaemonContext extends Ranking {
-  log: Logger;
-  refused: RefusedCallers;
-  keyUses: KeyUses;
+/** What a daemon works with under one configuration: its HTTP API, its workers and its metrics. It never changes. */
+export interface DaemonContext extends Readonly<Ranking> {
+  readonly log: Logger;
+  readonly refused: RefusedCallers;
+  readonly keyUses: KeyUses;
+  readonly requests: OpenRequests;
   /** Why the platform is not called at present; `undefined` while its credential works. */
-  deadCredential: () => RankdError | undefined;
+  readonly deadCredential: () => RankdError | undefined;
   /** What the platform said of its credential when it was last asked. */
-  latestCredential: () => Credential | undefined;
-  limits: LimitsConfig;
+  readonly latestCredential: () => Credential | undefined;
+  readonly limits: LimitsConfig;
+  readonly retention: RetentionConfig;
   /** What becomes of requests whose header Roblox-Id does not fit the place they name. */
-  robloxId: Config['security']['robloxId'];
+  readonly robloxId: Config['security']['robloxId'];
+}
+
+/** A daemon's context as it is now: another one takes its place, as a whole, once another configuration is applied. */
+export interface LiveContext {
+  readonly current: DaemonContext;
+}
+
+/** The requests to the API that a daemon has not answered yet. */
+export interface OpenRequests {
+  count: number;
   /** True once the daemon is stopping: what runs is finished, nothing new is begun. */
   isDraining: boolean;
-  /** Requests to the API that are not answered yet. */
-  inFlight: number;
 }

@@ -58,7 +58,7 @@ function check({ status, headers, body }: Received): void {
 /** Nothing crashed, leaked or was forgotten on the way. */
 async function expectUnharmed(): Promise<void> {
   expect((await send(`${app.url}/readyz`, {})).status).toBe(200);
-  await expect.poll(() => app.app.inFlight).toBe(0);
+  await expect.poll(() => app.app.requests.count).toBe(0);
   expect(app.logLines.filter((line) => ['error', 'fatal'].includes(JSON.parse(line).level))).toEqual([]);
   expect(Object.keys(Object.prototype)).toEqual([]);
   expect(({} as Record<string, unknown>)['polluted']).toBeUndefined();

@@ -45,7 +45,7 @@ test('callers that never read their answers do not hold up others', { timeout },
   for (const socket of deaf) socket.write(request.repeat(200));
   for (let count = 0; count < 20; count += 1) expect((await verify()).status).toBe(200);
   for (const socket of deaf) socket.destroy();
-  await expect.poll(() => app.app.inFlight, { timeout }).toBe(0);
+  await expect.poll(() => app.app.requests.count, { timeout }).toBe(0);
 });
 
 /** Opens them all, sends good requests beside them, and waits until the server has ended each with 408. */

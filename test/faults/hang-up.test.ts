@@ -16,7 +16,7 @@ test(
         const caller = http.request(`${url}/v1/ranker?placeid=1`, { method: 'POST', headers });
         caller.on('error', () => undefined).end(JSON.stringify(rankBody({ rankeeId: bob, newRankId })));
         callers.push(caller);
-        await expect.poll(() => app.inFlight, { interval: 1 }).toBe(callers.length);
+        await expect.poll(() => app.requests.count, { interval: 1 }).toBe(callers.length);
       }
       await expect.poll(() => fake.journal.writes(bob), { interval: 1 }).toHaveLength(1);
       for (const caller of callers) caller.destroy();

@@ -23,7 +23,7 @@ test('changes of one member are written one after the other, in the order in whi
       const asked: Array<ReturnType<OpenCloudApp['rank']>> = [];
       for (const newRankId of [20, 50, 10, 50, 20, 10]) {
         asked.push(system.rank(bob, { newRankId }));
-        await expect.poll(() => app.inFlight, { interval: 1 }).toBe(asked.length);
+        await expect.poll(() => app.requests.count, { interval: 1 }).toBe(asked.length);
       }
       const answers = await Promise.all(asked);
       expect(answers.map(({ status }) => status)).toEqual(answers.map(() => 200));

@@ -143,7 +143,7 @@ test('the deadline counts from the arrival of a request, however slowly its body
     const answered = once(request, 'response') as Promise<[http.IncomingMessage]>;
     const body = JSON.stringify(rankBody({ rankeeId: bob }));
     request.write(body.slice(0, 10));
-    await expect.poll(() => app.inFlight, { interval: 1 }).toBe(1);
+    await expect.poll(() => app.requests.count, { interval: 1 }).toBe(1);
     clock.skip(2_000);
     request.end(body.slice(10));
     const [response] = await answered;
@@ -256,7 +256,7 @@ describe('whose turn it is', () => {
         const asked: Array<ReturnType<OpenCloudApp['rank']>> = [];
         for (const userId of members) {
           asked.push(system.rank(userId));
-          await expect.poll(() => app.inFlight, { interval: 1 }).toBe(asked.length);
+          await expect.poll(() => app.requests.count, { interval: 1 }).toBe(asked.length);
         }
         system.clock.skip(60_000);
         await Promise.all(asked);

@@ -62,7 +62,7 @@ describe('stopping does not wait for', () => {
     socket.write(sent);
     await send(`${app.url}/healthz`, {});
     await app.stop();
-    expect(app.app.inFlight).toBeLessThanOrEqual(1);
+    expect(app.app.requests.count).toBeLessThanOrEqual(1);
     socket.destroy();
   });
 

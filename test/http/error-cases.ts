@@ -164,7 +164,7 @@ export const cases: Record<string, Case> = {
     error: 'Shutting down',
     waits: true,
     provoke: async (app) => {
-      app.app.isDraining = true;
+      app.app.requests.isDraining = true;
       return rank()(app);
     },
   },

@@ -88,7 +88,7 @@ test('a repeat gets the outcome again, however many changes of the member are un
   const first = await rank(app, key);
   isHeld = true;
   const underWay = Array.from({ length: 10 }, (_, index) => rank(app, key, { newRankId: 50 }, `other ${index}`));
-  await expect.poll(() => app.app.inFlight).toBe(10);
+  await expect.poll(() => app.app.requests.count).toBe(10);
   expectReplay(await rank(app, key), first);
   letGo();
   await Promise.all(underWay);

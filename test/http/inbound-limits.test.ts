@@ -79,7 +79,7 @@ describe('rank requests of one key', () => {
     const [flooding, calm] = [await app.createKey({ name: 'flooding' }), await app.createKey({ name: 'calm' })];
     const ask = (key: string) => app.post(`/v1/ranker?placeid=${place}`, { key, body: rankBody() });
     const waiting = Array.from({ length: 10 }, () => ask(flooding));
-    await expect.poll(() => app.app.inFlight).toBe(10);
+    await expect.poll(() => app.app.requests.count).toBe(10);
     const refused = await ask(flooding);
     expectError(refused, { status: 429, code: 'too_many_requests', error: 'Too many requests', waits: true });
     expect(messageOf(refused)).toContain('10 changes of member 1001');

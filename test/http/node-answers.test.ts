@@ -24,9 +24,9 @@ afterAll(() => app.close());
 
 /** Requests counted as running, once their sockets are closed. */
 async function settled(): Promise<number> {
-  for (let turn = 0; turn < 100 && app.app.inFlight > 0; turn += 1)
+  for (let turn = 0; turn < 100 && app.app.requests.count > 0; turn += 1)
     await new Promise((resolve) => setImmediate(resolve));
-  return app.app.inFlight;
+  return app.app.requests.count;
 }
 
 /** In what is sent, `KEY` stands for a key that is good. */
@@ -181,7 +181,7 @@ describe('what is broken behind a change takes no answer from it, and the connec
     const answered = await text(socket);
     expect(answered.match(/HTTP\/1\.1 \d+/g)).toEqual(Array(answers).fill('HTTP/1.1 200'));
     expect(answered).toContain('"success":true');
-    await expect.poll(() => held.app.inFlight).toBe(0);
+    await expect.poll(() => held.app.requests.count).toBe(0);
   });
 });
 
@@ -190,7 +190,7 @@ describe('nothing of a request is kept once it is answered, and what is broken t
     ['requests sent ahead', 'GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n', 200],
     ['bad addresses', 'GET /%zz HTTP/1.1\r\nHost: x\r\n\r\n', 400],
   ])('%s', async (_name, request, status) => {
-    const server = createServer(app.app, { trustedProxies: [], maxConnections: 1 });
+    const server = createServer(app.live, { trustedProxies: [], maxConnections: 1 });
     onTestFinished(() => server.close());
     const accepted = once(server.server, 'connection') as Promise<[net.Socket]>;
     const { port } = new URL(await server.listen({ host: '127.0.0.1', port: 0 }));
@@ -213,7 +213,7 @@ describe('nothing of a request is kept once it is answered, and what is broken t
 test('a caller that goes away in the middle of its body leaves nothing behind', async () => {
   const socket = net.connect(Number(new URL(app.url).port), '127.0.0.1');
   socket.write(post('').slice(0, -5));
-  while (app.app.inFlight === 0) await new Promise((resolve) => setImmediate(resolve));
+  while (app.app.requests.count === 0) await new Promise((resolve) => setImmediate(resolve));
   socket.destroy();
   await once(socket, 'close');
   expect(await settled()).toBe(0);
@@ -222,7 +222,7 @@ test('a caller that goes away in the middle of its body leaves nothing behind', 
 });
 
 test('a caller that goes away before its request is looked at leaves nothing behind', async () => {
-  const server = createServer(app.app, { trustedProxies: [], maxConnections: 1 });
+  const server = createServer(app.live, { trustedProxies: [], maxConnections: 1 });
   onTestFinished(() => server.close());
   server.server.on('request', (request) => request.destroy());
   const { port } = new URL(await server.listen({ host: '127.0.0.1', port: 0 }));

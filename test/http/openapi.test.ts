@@ -115,7 +115,7 @@ describe('what is described is met', () => {
       return verify(key)(app);
     },
     shutting_down: async (app) => {
-      app.app.isDraining = true;
+      app.app.requests.isDraining = true;
       return verify(undefined)(app);
     },
   };

@@ -115,7 +115,7 @@ test('the time for an answer counts from when the head of its request arrived, h
   const headers = { authorization: `Bearer ${await app.createKey()}` };
   const request = http.request(`${app.url}/v1/ranker?placeid=${place}`, { method: 'POST', headers });
   request.flushHeaders();
-  await expect.poll(() => app.app.inFlight).toBe(1);
+  await expect.poll(() => app.app.requests.count).toBe(1);
   await clock.advance(5_000);
   request.end(JSON.stringify(rankBody()));
   const [response] = (await once(request, 'response')) as [http.IncomingMessage];
@@ -167,7 +167,7 @@ describe('while a change is under way', () => {
     const load = async (flags: Record<string, string>) =>
       loadConfig({ flags: { 'platform.kind': 'simulated', ...flags }, env: {}, cwd: app.dataDir });
     const live = new LiveConfig({
-      app: app.app,
+      app: app.live,
       started: await load({}),
       load: () => load({ 'policy.max_rank': '10' }),
       onApplied: async () => [],
@@ -205,7 +205,7 @@ describe('while a change is under way', () => {
     await expect(call).rejects.toThrow();
     letGo();
     await app.stop();
-    expect(app.app.inFlight).toBe(0);
+    expect(app.app.requests.count).toBe(0);
     expect(app.logLines.join('')).toContain('"path":"/v1/ranker","status":200');
   });
 });

@@ -131,7 +131,7 @@ describe('a store that has to ask what others changed', () => {
     const first = verify(app, key);
     await isAsked(1);
     const later = [verify(app, key), verify(app, key)];
-    await expect.poll(() => app.app.inFlight).toBe(3);
+    await expect.poll(() => app.app.requests.count).toBe(3);
     expect(asked).toEqual(['changes']);
     questions[0]?.resolve();
     expect((await first).status).toBe(200);
@@ -150,7 +150,7 @@ describe('a store that has to ask what others changed', () => {
     socket.write(
       `POST /v1/apikey HTTP/1.1\r\nAuthorization: Bearer ${key}\r\nConnection: close\r\nContent-Length: ${body.length}\r\n\r\n`,
     );
-    await expect.poll(() => app.app.inFlight).toBe(1);
+    await expect.poll(() => app.app.requests.count).toBe(1);
     socket.write(body.slice(0, 5));
     await setTimeout(20);
     expect(asked).toEqual([]);

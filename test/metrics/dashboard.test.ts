@@ -36,7 +36,7 @@ beforeAll(async () => {
   await system.rank(1001);
   await system.rank(1001, { key: 'rk_live_nonsense' });
   const { app, metricsUrl } = system;
-  await vi.waitUntil(() => app.inFlight === 0);
+  await vi.waitUntil(() => app.requests.count === 0);
   samples = await scrape(metricsUrl);
 });
 

@@ -103,7 +103,8 @@ export async function openCloudAppOn<TestClock extends Clock>(
     overrides: { clock, platform: platformWith(openCloud, { readLagMs: options.readLagMs ?? 700 }) },
   });
   opened.defer(() => daemon.stop());
-  const { app, url, metricsUrl } = daemon;
+  const { url, metricsUrl } = daemon;
+  const app = daemon.app.current;
   await quiet(fake, app);
   const newKey = (name: string) => makeKey(app, name);
   const secret = await newKey('main');

@@ -12,6 +12,7 @@ import type { KeyMode, KeyRules, Scope } from '../../src/core/model.ts';
 import { startDaemon } from '../../src/daemon/daemon.ts';
 import { createPlatform } from '../../src/platforms/create-platform.ts';
 import type { CallContext, Clock, Platform, Store } from '../../src/ports/index.ts';
+import type { DaemonContext } from '../../src/usecases/daemon-context.ts';
 import { createKey, type KeyRequest } from '../../src/usecases/keys/keys.ts';
 import { addPlaces } from '../../src/usecases/whitelist/whitelist.ts';
 import { expectDescribed } from './described-answers.ts';
@@ -67,7 +68,10 @@ export interface TestApp extends AsyncDisposable {
   url: string;
   /** `undefined` where metrics are off. */
   metricsUrl: string | undefined;
-  app: ServedApp;
+  /** What the daemon works with now; a reload replaces it. */
+  readonly app: DaemonContext;
+  /** The same, with what replaces it. */
+  live: ServedApp;
   store: Store;
   dataDir: string;
   /** Every line logged so far. */
@@ -116,11 +120,14 @@ export async function openTestApp(options: TestAppOptions = {}): Promise<TestApp
   return {
     url: daemon.url,
     metricsUrl: daemon.metricsUrl,
-    app: daemon.app,
-    store: daemon.app.store,
+    get app() {
+      return daemon.app.current;
+    },
+    live: daemon.app,
+    store: daemon.app.current.store,
     dataDir,
     logLines,
-    createKey: (key) => makeKey(daemon.app, key),
+    createKey: (key) => makeKey(daemon.app.current, key),
     post: (path, sent) => send(daemon.url + path, { method: 'POST', ...sent }),
     heldBy: async (userId) => (await simulated.getMember(userId, anyCall()))?.roleIds,
     stop,
@@ -140,7 +147,7 @@ function testConfig(dataDir: string, overrides: ConfigOverrides = {}): Config {
 }
 
 async function makeKey(
-  { store, clock }: Pick<ServedApp, 'store' | 'clock'>,
+  { store, clock }: Pick<DaemonContext, 'store' | 'clock'>,
   { places = [place], ...key }: TestKey = {},
 ): Promise<string> {
   const request: KeyRequest = { name: 'main', mode: 'live', scopes: ['verify', 'rank'], ...key };

@@ -62,7 +62,7 @@ export class ModelWorld implements AsyncDisposable {
     const { owner, actor, otherAdmin, stranger } = sampleUsers;
     for (const userId of [owner, actor, otherAdmin, stranger]) world.fake.expectNoWrites(userId); // whoever asks is refused
     await world.start();
-    const { store } = world.#running.app;
+    const { store } = world.#running.app.current;
     for (const mode of ['live', 'test'] as const) {
       const request: KeyRequest = { name: mode, mode, scopes: ['verify', 'rank'] };
       const { secret } = await createKey({ store, clock }, { ...request, place: { id: place }, by: operator });
@@ -107,7 +107,7 @@ export class ModelWorld implements AsyncDisposable {
   /** Ends all trouble and waits until the books are settled. Returns what does not fit together then, one sentence each. */
   async settle(): Promise<string[]> {
     this.fake.faults.clear();
-    const { store } = this.#running.app;
+    const { store } = this.#running.app.current;
     const giveUpAt = performance.now() + settlesWithinMs;
     let open = await store.openChanges();
     while (open.length > 0 && performance.now() < giveUpAt) {

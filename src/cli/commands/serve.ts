@@ -1,10 +1,6 @@
 import type { Command } from 'commander';
-import { systemClock } from '../../base/clock.ts';
 import type { Config } from '../../config/config.ts';
 import type { Daemon } from '../../daemon/daemon.ts';
-import { RecentProblems } from '../../daemon/recent-problems.ts';
-import { reportToServiceManager } from '../../daemon/systemd.ts';
-import { isNameTaken } from '../../usecases/keys/find-key.ts';
 import type { Cli } from '../cli.ts';
 import { firstSteps } from '../init/first-steps.ts';
 import { examples } from '../output/help.ts';
@@ -32,50 +28,16 @@ export function serveCommand(program: Command, cli: Cli): void {
 async function serve(cli: Cli, options: ServeOptions): Promise<void> {
   const load = () => cli.loadConfig(flagsOf(options));
   const started = await load();
-  const { config } = started;
-  const { createLog, daemonStatus, listenForCommands, LiveConfig, startDaemon, tuneYoungHeap } = await import(
-    '../../daemon/index.ts'
-  );
-  const problems = new RecentProblems();
-  const log = createLog({
-    level: logLevel(cli, config),
-    readable: cli.io.isTerminal,
-    write: (line) => cli.io.log(line),
-    note: (line) => problems.note(line),
+  const { runDaemon } = await import('../../daemon/run-daemon.ts');
+  await using running = await runDaemon({
+    ...{ started, load, dataDir: cli.dataDir, process: cli.io },
+    logLevelOf: (config) => logLevel(cli, config),
+    isLogReadable: cli.io.isTerminal,
   });
-  const startedAt = { at: systemClock.now(), monotonic: systemClock.monotonic() };
-  await using running = new AsyncDisposableStack(); // undone in reverse: the data directory is given back last
-  const daemon = await startDaemon({ config, dataDir: cli.dataDir, log });
-  running.defer(() => daemon.stop());
-  tuneYoungHeap();
-  const live = new LiveConfig({
-    app: daemon.app,
-    started,
-    load,
-    onApplied: async (now) => {
-      log.level = logLevel(cli, now);
-      return warnOfDemoKey(daemon, now);
-    },
-  });
-  running.use(
-    await listenForCommands(
-      { dataDir: cli.dataDir, log },
-      {
-        status: () =>
-          daemonStatus({ ...daemon, live, process: cli.io, started: startedAt, problems: problems.newestFirst() }),
-        reload: (by) => live.reload(by),
-      },
-    ),
-  );
-  running.use(live);
   const stopped = cli.io.stopSignal;
-  cli.io.onReload(() => void live.reload('daemon'));
-  await greet(cli, daemon, { config, isChosen: options.simulate === true });
-  await warnOfDemoKey(daemon, config);
-  running.use(await reportToServiceManager({ ...daemon.app, env: cli.io.env }));
-  log.info({ signal: await stopped }, 'stopping: finishing what runs');
-  await running.disposeAsync();
-  log.info('stopped');
+  cli.io.onReload(() => void running.reload('daemon'));
+  await greet(cli, running.daemon, { config: started.config, isChosen: options.simulate === true });
+  await running.stopOn(stopped);
 }
 
 /** Says where the daemon listens, for which group, and what to do next. */
@@ -95,22 +57,13 @@ async function greet(
       : 'set group.id and platform.api_key_file in rankd.yaml';
     cli.say(`SIMULATED GROUP: nothing here touches Roblox. To rank in a real group, ${wayOut}.`);
     cli.say(
-      await firstSteps(app, {
+      await firstSteps(app.current, {
         url,
         by: cli.by,
         maySayKey: cli.io.isTerminal && !cli.options.json && !cli.options.quiet,
       }),
     );
   }
-}
-
-/** Somebody may have seen the key that was made to try rankd out. */
-async function warnOfDemoKey({ app }: Daemon, { platform }: Config): Promise<string[]> {
-  if (platform.kind === 'simulated' || !(await isNameTaken(app, 'demo'))) return [];
-  const warning =
-    'the key "demo" from the simulated group is accepted here as well; if you do not use it: rankd key revoke demo';
-  app.log.warn(warning);
-  return [warning];
 }
 
 function flagsOf({ host, port, simulate }: ServeOptions): Record<string, string> {

@@ -1,7 +1,7 @@
 import type { FastifyInstance } from 'fastify';
 import { RankdError } from '../../base/errors.ts';
 import type { KeyRecord } from '../../core/model.ts';
-import type { DaemonContext } from '../../usecases/daemon-context.ts';
+import type { LiveContext } from '../../usecases/daemon-context.ts';
 import { authenticateRequest } from '../authenticate.ts';
 import { authorize } from '../authorize.ts';
 import { sendError } from '../errors.ts';
@@ -10,8 +10,9 @@ import { jsonBody } from '../request-body.ts';
 import type { Throttle } from '../throttle.ts';
 
 /** POST /v1/apikey: the workspace id behind a key that is good for the place, as a bare JSON string. */
-export function apikeyRoute(server: FastifyInstance, app: DaemonContext, throttle: Throttle): void {
+export function apikeyRoute(server: FastifyInstance, live: LiveContext, throttle: Throttle): void {
   server.post('/v1/apikey', (request, reply) => {
+    const app = live.current;
     const placeId = parsePlaceId(jsonBody(request), 'body');
     const answer = (keyRecord: KeyRecord | RankdError): void => {
       const caller = authorize(app, { request, reply, throttle, keyRecord, placeId, scope: 'verify' });

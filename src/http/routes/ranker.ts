@@ -8,7 +8,7 @@ import type { Key, KeyRecord, RankRequest } from '../../core/model.ts';
 import type { ChangeCaller, Idempotency } from '../../usecases/change/change-command.ts';
 import { errorOf } from '../../usecases/change/change-outcome.ts';
 import { type ChangeAnswer, changeRank } from '../../usecases/change/change-rank.ts';
-import type { DaemonContext } from '../../usecases/daemon-context.ts';
+import type { LiveContext } from '../../usecases/daemon-context.ts';
 import type { rankAnswer } from '../answers.ts';
 import { authenticateRequest } from '../authenticate.ts';
 import { authorize } from '../authorize.ts';
@@ -19,9 +19,10 @@ import { jsonBody } from '../request-body.ts';
 import type { Throttle } from '../throttle.ts';
 
 /** POST /v1/ranker?placeid=…: changes one member's rank. Answers 200 only if the platform was seen to hold the new rank. */
-export function rankerRoute(server: FastifyInstance, app: DaemonContext, throttle: Throttle): void {
+export function rankerRoute(server: FastifyInstance, live: LiveContext, throttle: Throttle): void {
   const inOrderOfArrival = inOrder<KeyRecord | RankdError>();
   server.post('/v1/ranker', async (request, reply) => {
+    const app = live.current; // for all of this change, whatever configuration is applied meanwhile
     const placeId = parsePlaceId(request.query, 'query');
     const keyRecord = await inOrderOfArrival(authenticateRequest(app, request, placeId));
     const caller = authorize(app, { request, reply, throttle, keyRecord, placeId, scope: 'rank' });
@@ -37,8 +38,7 @@ export function rankerRoute(server: FastifyInstance, app: DaemonContext, throttl
       app.clock,
       Math.max(0, request.notes.arrivedAt + app.deadlineMs - app.clock.monotonic()),
     );
-    // A copy, so that a configuration that is applied meanwhile does not change the rules of this change.
-    const answer = await changeRank({ ...app }, order, deadline);
+    const answer = await changeRank(app, order, deadline);
     warnOfPause(app.log, answer);
     request.notes.facts = { ...request.notes.facts, changeId: answer.change.id, rankeeId: rankRequest.rankeeId };
     reply.header('x-rank-change', answer.change.id);

@@ -1,0 +1,95 @@
+import { systemClock } from '../base/clock.ts';
+import { createLog, type LogLevel } from '../base/log.ts';
+import type { Config } from '../config/config.ts';
+import type { LoadedConfig } from '../config/load.ts';
+import type { ReloadOutcome } from '../control/control.ts';
+import { listenForCommands } from '../control/listen.ts';
+import type { DaemonContext } from '../usecases/daemon-context.ts';
+import { daemonStatus } from '../usecases/documents/status.ts';
+import { isNameTaken } from '../usecases/keys/find-key.ts';
+import { tuneYoungHeap } from '../young-heap.ts';
+import { type Daemon, startDaemon } from './daemon.ts';
+import { LiveConfig } from './live-config.ts';
+import { RecentProblems } from './recent-problems.ts';
+import { reportToServiceManager } from './systemd.ts';
+
+export interface RunOptions {
+  started: LoadedConfig;
+  /** Reads the configuration anew. */
+  load: () => Promise<LoadedConfig>;
+  /** Absolute path. */
+  dataDir: string;
+  process: {
+    pid: number;
+    nodeVersion: string;
+    env: Record<string, string | undefined>;
+    /** Takes a line of the log. */
+    log(line: string): void;
+  };
+  logLevelOf: (config: Config) => LogLevel;
+  /** Lines for a person instead of JSON. */
+  isLogReadable: boolean;
+}
+
+/** Disposing it stops the daemon. */
+export interface RunningDaemon extends AsyncDisposable {
+  daemon: Daemon;
+  /** `by`: whom the audit names. Never rejects. */
+  reload(by: string): Promise<ReloadOutcome>;
+  /** Tells the service manager that the daemon serves, and stops it once the signal is there. */
+  stopOn(signal: Promise<string>): Promise<void>;
+}
+
+/** A daemon with all that surrounds it: its log, reload, the socket for the commands beside it, and the service manager. */
+export async function runDaemon(options: RunOptions): Promise<RunningDaemon> {
+  const { started, load, dataDir, process, logLevelOf, isLogReadable } = options;
+  const { config } = started;
+  const problems = new RecentProblems();
+  const log = createLog({
+    level: logLevelOf(config),
+    readable: isLogReadable,
+    write: (line) => process.log(line),
+    note: (line) => problems.note(line),
+  });
+  const startedAt = { at: systemClock.now(), monotonic: systemClock.monotonic() };
+  await using starting = new AsyncDisposableStack(); // undone in reverse: the data directory is given back last
+  const daemon = await startDaemon({ config, dataDir, log });
+  starting.defer(() => daemon.stop());
+  tuneYoungHeap();
+  const live = new LiveConfig({
+    ...{ app: daemon.app, started, load },
+    onApplied: async (now) => {
+      log.level = logLevelOf(now);
+      return warnOfDemoKey(daemon.app.current, now);
+    },
+  });
+  const status = () => {
+    const { url, metricsUrl } = daemon;
+    const of = { app: daemon.app.current, live, url, metricsUrl, process };
+    return daemonStatus({ ...of, started: startedAt, problems: problems.newestFirst() });
+  };
+  starting.use(await listenForCommands({ dataDir, log }, { status, reload: (by) => live.reload(by) }));
+  starting.use(live);
+  const running = starting.move();
+  return {
+    daemon,
+    reload: (by) => live.reload(by),
+    async stopOn(signal) {
+      await warnOfDemoKey(daemon.app.current, config);
+      running.use(await reportToServiceManager({ ...daemon.app.current, env: process.env }));
+      log.info({ signal: await signal }, 'stopping: finishing what runs');
+      await running.disposeAsync();
+      log.info('stopped');
+    },
+    [Symbol.asyncDispose]: () => running.disposeAsync(),
+  };
+}
+
+/** Somebody may have seen the key that was made to try rankd out. */
+async function warnOfDemoKey(app: DaemonContext, { platform }: Config): Promise<string[]> {
+  if (platform.kind === 'simulated' || !(await isNameTaken(app, 'demo'))) return [];
+  const warning =
+    'the key "demo" from the simulated group is accepted here as well; if you do not use it: rankd key revoke demo';
+  app.log.warn(warning);
+  return [warning];
+}
