@@ -2,12 +2,15 @@ import { isRankdError } from '../base/errors.ts';
 import type { RankChange } from '../core/model.ts';
 import { callWithin } from '../ports/call-context.ts';
 import type { CallContext } from '../ports/index.ts';
+import { isAbandoned } from '../usecases/change/reconcile-change.ts';
 import { type RecoveryTries, recoverChanges } from '../usecases/change/recover-changes.ts';
 import type { DaemonContext, LiveContext } from '../usecases/daemon-context.ts';
 import { credentialWarnings } from '../usecases/group/credential-warnings.ts';
 import { pruneRecords } from '../usecases/upkeep/prune-records.ts';
 
-const recoverEveryMs = 500;
+/** How often the daemon looks whether a change was left behind by a node that is gone, and how often it tries what is unknown. */
+const lookEveryMs = 500;
+const recoverEveryMs = 2_000;
 const checkEveryMs = 3_600_000;
 const reviveEveryMs = 5_000;
 const flushEveryMs = 60_000;
@@ -38,12 +41,16 @@ export function startWorkers(live: LiveContext): () => Promise<void> {
 
 /** A round every little while; one that waits for the platform does not hold up the next. */
 async function recover(live: LiveContext, stop: AbortSignal): Promise<void> {
-  const { store, log } = live.current;
+  const { store, log, clock } = live.current;
   const tries: RecoveryTries = { underWay: new Set(), last: new Map() };
   const rounds = new Set<Promise<void>>();
   const report = (change: RankChange, error: unknown) =>
     log.warn({ err: error, changeId: change.id }, 'a change is not settled yet; trying on');
-  await every(live.current, recoverEveryMs, stop, async () => {
+  let dueAt = Number.NEGATIVE_INFINITY;
+  await every(live.current, lookEveryMs, stop, async () => {
+    const now = clock.monotonic();
+    if (now < dueAt && !(await wasLeftBehind(live.current))) return;
+    dueAt = now + recoverEveryMs;
     const round = store
       .ping()
       .then(() => recoverChanges(live.current, { report, stop, tries }))
@@ -52,6 +59,12 @@ async function recover(live: LiveContext, stop: AbortSignal): Promise<void> {
     rounds.add(round);
   });
   await Promise.all(rounds);
+}
+
+/** True if a change is pending and nobody works on it: its node is gone. */
+async function wasLeftBehind(app: DaemonContext): Promise<boolean> {
+  const open = await app.store.openChanges();
+  return open.some((one) => one.change.state === 'pending' && isAbandoned(app, one));
 }
 
 /** Asks about the credential every hour; and a dead one more often, so that it is used again soon after it works again. */

@@ -161,7 +161,7 @@ async function serve({ binary, folder }: CopyOfRankd, work: () => Promise<void>)
   return code;
 }
 
-const isServing = (name: string) => name.startsWith('daemon-') && !/\.\d+$/.test(name);
+const isServing = (name: string) => name.startsWith('run-daemon-') && !/\.\d+$/.test(name);
 
 /** Of each file, a number that is another one where it was written anew. */
 function filesOf(folder: string): Record<string, number> {
