@@ -2,7 +2,6 @@ import { isRankdError } from '../base/errors.ts';
 import type { RankChange } from '../core/model.ts';
 import { callWithin } from '../ports/call-context.ts';
 import type { CallContext } from '../ports/index.ts';
-import { isAbandoned } from '../usecases/change/reconcile-change.ts';
 import { type RecoveryTries, recoverChanges } from '../usecases/change/recover-changes.ts';
 import type { DaemonContext, LiveContext } from '../usecases/daemon-context.ts';
 import { credentialWarnings } from '../usecases/group/credential-warnings.ts';
@@ -62,9 +61,9 @@ async function recover(live: LiveContext, stop: AbortSignal): Promise<void> {
 }
 
 /** True if a change is pending and nobody works on it: its node is gone. */
-async function wasLeftBehind(app: DaemonContext): Promise<boolean> {
-  const open = await app.store.openChanges();
-  return open.some((one) => one.change.state === 'pending' && isAbandoned(app, one));
+async function wasLeftBehind({ store }: Pick<DaemonContext, 'store'>): Promise<boolean> {
+  const open = await store.openChanges();
+  return open.some(({ change, holder }) => change.state === 'pending' && holder === 'none');
 }
 
 /** Asks about the credential every hour; and a dead one more often, so that it is used again soon after it works again. */
