@@ -4,4 +4,4 @@
 const [major, minor] = process.versions.node.split('.').map(Number);
 const isNewEnough = major > 22 || (major === 22 && minor >= 14);
 
-await import(isNewEnough ? './bundle.js' : './older-node.js');
+await import(isNewEnough ? './start.js' : './older-node.js');

@@ -16,13 +16,12 @@ export async function ranker({ rounds }: { rounds: number }): Promise<Finding[]>
   const waiting = await measureWaiting();
   const against = 'bare Fastify, same platform calls';
   return [
-    { what, against, figure: 'req/s', unit: '×', goal: { atLeast: 0.7 }, ...ratio(of('busy'), throughput) },
+    { what, against, figure: 'req/s', unit: '×', goal: { atLeast: 0.75 }, ...ratio(of('busy'), throughput) },
     {
       what: `${what}, one caller`,
       against,
       figure: 'added p50',
       unit: 'ms',
-      goal: { atMost: 1 },
       ...difference(of('alone'), p50),
     },
     {
@@ -30,6 +29,7 @@ export async function ranker({ rounds }: { rounds: number }): Promise<Finding[]>
       against: `${against}, and two waits for the disk`,
       figure: 'added p50',
       unit: 'ms',
+      goal: { atMost: 1 },
       ...difference(of('waited'), p50),
     },
     {

@@ -7,7 +7,6 @@ import { listenForCommands } from '../control/listen.ts';
 import type { DaemonContext } from '../usecases/daemon-context.ts';
 import { daemonStatus } from '../usecases/documents/status.ts';
 import { isNameTaken } from '../usecases/keys/find-key.ts';
-import { tuneYoungHeap } from '../young-heap.ts';
 import { type Daemon, startDaemon } from './daemon.ts';
 import { LiveConfig } from './live-config.ts';
 import { RecentProblems } from './recent-problems.ts';
@@ -55,7 +54,6 @@ export async function runDaemon(options: RunOptions): Promise<RunningDaemon> {
   await using starting = new AsyncDisposableStack(); // undone in reverse: the data directory is given back last
   const daemon = await startDaemon({ config, dataDir, log });
   starting.defer(() => daemon.stop());
-  tuneYoungHeap();
   const live = new LiveConfig({
     ...{ app: daemon.app, started, load },
     onApplied: async (now) => {

@@ -193,24 +193,3 @@ whereThereIs('pwsh')('PowerShell', () => {
     expect(shell(['pwsh', '-NoProfile', '-Command'], script)).toEqual(expected);
   });
 });
-
-test('completing loads no validation, no HTTP server and no logger', () => {
-  const dist = new URL('../../dist/', import.meta.url);
-  const program = readdirSync(dist).find((file) => /^program-\w+\.cjs$/.test(file)) ?? '';
-  const loaded = new Set(['main.cjs', program]);
-  for (const file of loaded) {
-    const text = readFileSync(new URL(file, dist), 'utf8');
-    for (const [, next = ''] of text.matchAll(/^(?:const \{[^}]*\} = )?require\("\.\/([^"]+)"\);$/gm)) loaded.add(next);
-    expect(text, file).not.toMatch(/^\/\/ node_modules\/(zod|fastify|pino|yaml|prom-client)\//m);
-  }
-  expect(loaded.size).toBeGreaterThan(2);
-});
-
-test('no start evaluates a module of Node as a whole', () => {
-  const dist = fileURLToPath(new URL('../../dist/', import.meta.url));
-  const files = readdirSync(dist).filter((name) => name.endsWith('.cjs'));
-  expect(files).toContain('main.cjs');
-  for (const file of files) {
-    expect(readFileSync(dist + file, 'utf8'), file).not.toMatch(/^import\b.+ from "|\bimport\("/m);
-  }
-});

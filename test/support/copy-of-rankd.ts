@@ -1,27 +1,31 @@
-import { cpSync, mkdtempSync, rmSync, symlinkSync } from 'node:fs';
+import { cpSync, mkdirSync, mkdtempSync, rmSync, symlinkSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 
-/** The built package in a folder of its own, as it is after it was installed. */
+/** The built package in a folder of its own, as it is after it was installed; its user's home is beside it. */
 export class CopyOfRankd implements Disposable {
-  readonly folder = mkdtempSync(join(tmpdir(), 'rankd-copy-'));
+  readonly #parent = mkdtempSync(join(tmpdir(), 'rankd-copy-'));
+  readonly folder = join(this.#parent, 'package');
+  readonly home = join(this.#parent, 'home');
   readonly binary = join(this.folder, 'bin/rankd.js');
   readonly dist = join(this.folder, 'dist');
-  /** What was compiled, once anything was kept. */
-  readonly cache = join(this.dist, '.cache');
+  /** What Node.js compiled, once anything was kept. */
+  readonly cache = join(this.home, '.cache/rankd');
 
-  /** `packages`: whether what it depends on is there as well. */
+  /** `packages`: whether what package.json lists under `dependencies` is there as well; nothing else ever is. */
   constructor({ packages = false } = {}) {
+    mkdirSync(join(this.folder, 'node_modules'), { recursive: true });
+    mkdirSync(this.home);
     for (const part of ['bin', 'dist', 'package.json'])
       cpSync(join(root, part), join(this.folder, part), { recursive: true });
-    rmSync(this.cache, { recursive: true, force: true });
-    if (packages) symlinkSync(join(root, 'node_modules'), join(this.folder, 'node_modules'));
+    if (packages)
+      symlinkSync(join(root, 'node_modules/better-sqlite3'), join(this.folder, 'node_modules/better-sqlite3'));
   }
 
   [Symbol.dispose](): void {
-    rmSync(this.folder, { recursive: true });
+    rmSync(this.#parent, { recursive: true });
   }
 }

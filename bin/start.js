@@ -1,0 +1,34 @@
+// Starts the bundle in dist/, with what Node.js compiled of it in an earlier start.
+import { mkdirSync, statSync } from 'node:fs';
+import { enableCompileCache, getCompileCacheDir } from 'node:module';
+import { homedir } from 'node:os';
+import { isAbsolute, join } from 'node:path';
+
+keepCompiled();
+try {
+  const { main } = await import('../dist/main.js');
+  await main();
+} catch (error) {
+  if (error.code !== 'ERR_MODULE_NOT_FOUND') throw error;
+  process.stderr.write(`error: A part of rankd is missing: ${error.message}.\n`);
+  process.stderr.write('try: install rankd again; in a clone of it, npm ci, which also builds it\n');
+  process.exitCode = 78;
+}
+
+/**
+ * Whoever can write what was compiled decides what runs, so it is kept in the user's own cache folder, not in Node's default, which all
+ * users of a machine share. NODE_COMPILE_CACHE names another folder. If none can be written, each start compiles anew.
+ */
+function keepCompiled() {
+  const { NODE_DISABLE_COMPILE_CACHE, XDG_CACHE_HOME = '' } = process.env;
+  if (NODE_DISABLE_COMPILE_CACHE || getCompileCacheDir()) return;
+  try {
+    const home = homedir();
+    if (process.getuid && process.getuid() !== statSync(home).uid) return; // sudo may leave HOME as it was
+    const folder = join(isAbsolute(XDG_CACHE_HOME) ? XDG_CACHE_HOME : join(home, '.cache'), 'rankd');
+    mkdirSync(folder, { recursive: true, mode: 0o700 });
+    enableCompileCache(folder);
+  } catch {
+    // There is no home, or nothing can be written there.
+  }
+}

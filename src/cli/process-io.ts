@@ -1,0 +1,174 @@
+import { once } from 'node:events';
+import { hostname, userInfo } from 'node:os';
+import { join } from 'node:path';
+import type { Interface } from 'node:readline/promises';
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { isatty } from 'node:tty';
+import { RankdError } from '../base/errors.ts';
+import { homeFolder } from '../config/locate.ts';
+import type { Io } from './io.ts';
+import { runCli } from './program.ts';
+
+/** The process edge: what a command reads, where it writes, and the signals. Only this file and main.ts touch `process`. */
+const stop = Promise.withResolvers<string>();
+const readerGone = Promise.withResolvers<void>();
+/** `serving` from the moment a command waits for the signal to stop. */
+let stage: 'command' | 'serving' | 'stopping' = 'command';
+/** True for a command that is told by itself where its results can't be written. */
+let hearsOfOutput = false;
+
+for (const signal of ['SIGINT', 'SIGTERM'] as const) {
+  process.on(signal, () => {
+    // A command that does not wait for the signal, or a second signal, ends at once: what is open is settled later.
+    if (stage !== 'serving') process.exit(130);
+    stage = 'stopping';
+    stop.resolve(signal);
+  });
+}
+let reload: (() => void) | undefined;
+process.on('SIGHUP', () => {
+  if (stage === 'command') process.exit(129);
+  // A terminal that was closed sends the same signal; then nobody is left to stop the daemon by hand.
+  if (io.isTerminal && !isatty(1)) {
+    stage = 'stopping';
+    stop.resolve('SIGHUP');
+  } else reload?.();
+});
+// Started by `bin/rankd.js` of an older Node: where that process is killed, this one is to stop too.
+process.on('disconnect', () => process.kill(process.pid, 'SIGTERM'));
+process.channel?.unref();
+stopWithNpx();
+process.stderr.on('error', () => undefined); // nobody is left to be told; unheard, the event would end the process
+
+/** Written once a turn of the event loop: a write for each line would cost as much as the request that it tells of. */
+let logged = '';
+process.on('exit', writeLog);
+
+const packageDir = join(import.meta.dirname, '..');
+const io: Io = {
+  stdout: (output) => void process.stdout.write(output),
+  drained: async () => {
+    if (process.stdout.writableNeedDrain) await once(process.stdout, 'drain');
+    await nextTurn(); // until then, what was written is not given back
+  },
+  stdoutBytes,
+  stderr: (output) => {
+    writeLog(); // what was logged before stands before
+    process.stderr.write(output);
+  },
+  log(line) {
+    if (logged === '') setImmediate(writeLog);
+    logged += line;
+  },
+  isTerminal: process.stdout.isTTY === true && process.stdin.isTTY === true,
+  stdoutIsTerminal: process.stdout.isTTY === true,
+  showsProgress: process.stderr.isTTY === true,
+  ask,
+  askHidden,
+  readStdin,
+  readSecret: (question) => (process.stdin.isTTY ? askHidden(question) : readStdin()),
+  env: process.env,
+  get cwd() {
+    return currentFolder();
+  },
+  nodeVersion: process.versions.node,
+  pid: process.pid,
+  command: [process.execPath, join(packageDir, 'bin', 'rankd.js')],
+  packageDir,
+  home: homeFolder(process.env),
+  operator: `cli:${userName()}@${hostname()}`,
+  get stopSignal() {
+    stage = 'serving';
+    return stop.promise;
+  },
+  onReload(listener) {
+    reload = listener;
+  },
+  readerGone: readerGone.promise,
+};
+
+/** Runs the command line of this process. `outputFailed` ends a command whose result nobody takes. */
+export async function run(line: string[], outputFailed: (error: NodeJS.ErrnoException) => never): Promise<void> {
+  process.stdout.on('error', (error) => {
+    readerGone.resolve();
+    if (reload === undefined && !hearsOfOutput) outputFailed(error); // a daemon serves on, whoever stopped reading
+  });
+  process.exitCode = await runCli(line, io);
+}
+
+function writeLog(): void {
+  const lines = logged;
+  logged = '';
+  if (lines !== '') process.stderr.write(lines);
+}
+
+function stdoutBytes(chunk: Uint8Array): Promise<void> {
+  hearsOfOutput = true;
+  return new Promise((resolve, reject) => {
+    process.stdout.write(chunk, (error) => (error ? reject(error) : resolve()));
+  });
+}
+
+/** A signal to `npx` ends npm and its shell, but never reaches what the shell runs: that stops when it finds its parent gone. */
+function stopWithNpx(): void {
+  if (process.env['npm_command'] !== 'exec') return;
+  const parent = process.ppid;
+  const watch = setInterval(() => {
+    if (process.ppid === parent) return;
+    clearInterval(watch);
+    process.kill(process.pid, 'SIGTERM');
+  }, 500).unref();
+}
+
+async function readStdin(): Promise<string> {
+  return (await import('node:stream/consumers')).text(process.stdin);
+}
+
+async function ask(question: string): Promise<string> {
+  const { createInterface } = await import('node:readline/promises');
+  return answer(createInterface({ input: process.stdin, output: process.stderr }), question);
+}
+
+async function askHidden(question: string): Promise<string> {
+  const { createInterface } = await import('node:readline/promises');
+  const { Writable } = await import('node:stream');
+  const nowhere = new Writable({ write: (_text, _encoding, done) => done() });
+  const lines = createInterface({ input: process.stdin, output: nowhere, terminal: true }); // from here on, nothing typed is shown
+  process.stderr.write(question);
+  const typed = await answer(lines, '');
+  process.stderr.write('\n');
+  return typed;
+}
+
+/** The line typed. Ctrl-C, or the end of the input, ends the process as a signal would. */
+async function answer(lines: Interface, question: string): Promise<string> {
+  const leave = () => {
+    process.stderr.write('\n'); // what comes next does not stand behind the question
+    process.exit(130);
+  };
+  lines.once('SIGINT', leave).once('close', leave);
+  const line = await lines.question(question);
+  lines.off('close', leave).close();
+  return line;
+}
+
+/** Whoever started rankd may stand in a folder that was removed. */
+function currentFolder(): string {
+  try {
+    return process.cwd();
+  } catch (cause) {
+    throw new RankdError('not_found', 'The folder that rankd was started in does not exist any more.', {
+      hint: 'cd to a folder that exists, then run the command again',
+      cause,
+    });
+  }
+}
+
+/** Containers may run as a user id that has no name. */
+function userName(): string {
+  try {
+    return userInfo().username;
+  } catch {
+    return String(process.getuid?.() ?? 'unknown');
+  }
+}
