@@ -70,7 +70,7 @@ export async function openApp(options: AppOptions & { log: Logger }): Promise<Se
       await using opened = new AsyncDisposableStack();
       let { platform } = inForce;
       if (!isSamePlatform(config.platform, inForce.config.platform)) {
-        const other = await createPlatform({ config: config.platform, dataDir, clock: ports.clock });
+        const other = await createPlatform({ config: config.platform, dataDir, ...ports });
         opened.defer(() => other.close());
         platform = watch.platform(other);
       }
@@ -116,7 +116,7 @@ async function openPorts({
   const clock = overrides.clock ?? systemClock;
   const store = overrides.store ?? (await engineOf({ dataDir, clock }).openStore({ isServed }));
   if (overrides.store === undefined) opened.defer(() => store.close());
-  const platform = overrides.platform ?? (await createPlatform({ config: config.platform, dataDir, clock }));
+  const platform = overrides.platform ?? (await createPlatform({ config: config.platform, dataDir, clock, store }));
   if (overrides.platform === undefined) opened.defer(() => platform.close());
   const closers = opened.move();
   const ports = { store: watch.store(store), platform: watch.platform(platform), clock };
@@ -128,7 +128,7 @@ function rulesOf(config: Config, ports: Ports): Pick<Ranking, 'group' | 'policy'
   return {
     policy,
     breaker: breaker.enabled ? breaker : undefined,
-    group: new GroupView({ ...ports, title: groupTitle(config.platform), ladder: config.group.ladder }),
+    group: new GroupView({ ...ports, title: groupTitle(config.platform), ...config.group }),
     deadlineMs: config.server.deadlineMs,
   };
 }

@@ -1,3 +1,4 @@
+import type { RankOne } from '../core/role-scheme.ts';
 import type { Policy } from '../core/rules/rule.ts';
 import { type DeclaredKey, toDeclaredKey } from './declared-key.ts';
 import type { PlatformChoice } from './platform-choice.ts';
@@ -10,6 +11,7 @@ export interface Config {
   group: {
     /** Ranks or role ids; `undefined`: no ladder. */
     ladder: number[] | undefined;
+    rankOne: RankOne;
   };
   server: ServerConfig;
   policy: Policy & { breaker: BreakerConfig };
@@ -89,7 +91,7 @@ export function toConfig(
   const { group, server, policy, security, limits, metrics, history, audit, log } = settings;
   return {
     platform: toPlatformConfig(settings, choice, groupFile),
-    group: { ladder: group.ladder },
+    group: { ladder: group.ladder, rankOne: group.rank_1 },
     server: {
       host: server.host,
       port: server.port,

@@ -16,6 +16,9 @@ export const settingsSchema = section({
       })
       .optional()
       .describe('Ranks or role ids that form the promotion ladder; without it, all roles count by their rank.'),
+    rank_1: oneOf(['custom', 'base'])
+      .default('custom')
+      .describe('What rank 1 means if a role of yours shares it with the base role: yours (custom), or the base role.'),
   }),
   platform: section({
     kind: oneOf(['open-cloud', 'simulated'])

@@ -1,7 +1,7 @@
 import { shorten } from '../base/shorten.ts';
 import type { RankChange, RankRequest, Role } from './model.ts';
 import type { RolePlan } from './role-plan.ts';
-import { isCounted, type RoleScheme } from './role-scheme.ts';
+import type { RoleScheme } from './role-scheme.ts';
 
 /** How messages name a member: `Sam (1001)`, or `Member 1001` if the caller gave no name. */
 export function memberTitle({ rankeeName, rankeeId }: Pick<RankRequest, 'rankeeName' | 'rankeeId'>): string {
@@ -14,15 +14,13 @@ export function roleTitle({ name, rank }: Pick<Role, 'name' | 'rank'>): string {
 }
 
 /** The message for the caller of an applied change. */
-export function successMessage(request: RankRequest, scheme: RoleScheme, plan: RolePlan): string {
+export function successMessage(request: RankRequest, plan: RolePlan): string {
   const who = memberTitle(request);
-  if (plan.steps.length === 0) return `${who} already is ${roleTitle(plan.target)}.`;
-  const held = scheme.roles.filter((role) => plan.goal.from.includes(role.id) && isCounted(scheme, role));
-  const highest = held.filter((role) => role.rank === plan.rankBefore);
-  const old = highest.findLast((role) => role.id !== plan.target.id);
-  if (old !== undefined) return `${who} is now ${roleTitle(plan.target)}, was ${roleTitle(old)}.`;
+  const { target, highestBefore: old, steps } = plan;
+  if (steps.length === 0) return `${who} already is ${roleTitle(target)}.`;
+  if (old !== undefined && old.id !== target.id) return `${who} is now ${roleTitle(target)}, was ${roleTitle(old)}.`;
   // The target was the member's highest role before, so only roles below it are taken away.
-  return `${who} is still ${roleTitle(plan.target)}, without the ladder's lower roles.`;
+  return `${who} is still ${roleTitle(target)}, without the ladder's lower roles.`;
 }
 
 /** The message that is kept with a change that put roles back. */

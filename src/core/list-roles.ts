@@ -4,14 +4,9 @@ import type { Role } from './model.ts';
 /** How many bytes of UTF-8 a list may take in a message. */
 const maxBytes = 900;
 
-/** e.g. `1 (Member), 10 (Officer)`. */
-export function listRoles(roles: Role[]): string {
-  return listWithin(roles.map((role) => `${role.rank} (${shorten(role.name, 32)})`));
-}
-
-/** e.g. `70010 (Trainee), 70011 (Cadet)`. */
-export function listRoleIds(roles: Role[]): string {
-  return listWithin(roles.map((role) => `${role.id} (${shorten(role.name, 32)})`));
+/** e.g. `1 (Member), 10 (Officer)`: each role with its rank, or with another number. */
+export function listRoles(roles: Role[], numberOf = ({ rank }: Role) => rank): string {
+  return listWithin(roles.map((role) => `${numberOf(role)} (${shorten(role.name, 32)})`));
 }
 
 /** As many items as there is room for, and how many more there are. */

@@ -1,6 +1,6 @@
 import { RankdError } from '../base/errors.ts';
 import type { Direction, Member, Role } from './model.ts';
-import { givableRoles, heldRoles, highestRank, type RoleScheme, resolveTarget } from './role-scheme.ts';
+import { ambiguousRank, givableRoles, heightOf, heldRoles, highestRole, type RoleScheme } from './role-scheme.ts';
 import { isNamed } from './rules/touched-roles.ts';
 
 /**
@@ -8,24 +8,27 @@ import { isNamed } from './rules/touched-roles.ts';
  * further rank, and `ambiguous_rank`.
  */
 export function nextRole(scheme: RoleScheme, member: Member, step: Direction, lockedRoles: number[]): Role {
-  const rank = highestRank(scheme, heldRoles(scheme.roles, member));
-  const next = neighbour(scheme, { rank, direction: step === 'promote' ? 'up' : 'down' }, lockedRoles);
+  const height = heightOf(highestRole(scheme, heldRoles(scheme.roles, member)));
+  const next = neighbour(scheme, { height, direction: step === 'promote' ? 'up' : 'down' }, lockedRoles);
   if (next !== undefined) return next;
   const end = step === 'promote' ? 'highest' : 'lowest';
   throw new RankdError('rank_not_allowed', `Member ${member.userId} already has the ${end} rank that can be given.`);
 }
 
-/** The next rung above or below `rank`; `undefined` if there is none. Throws `ambiguous_rank`. */
+/** The next rung above or below a height; `undefined` if there is none. Throws `ambiguous_rank`. */
 export function neighbour(
   scheme: RoleScheme,
-  { rank, direction }: { rank: number; direction: 'up' | 'down' },
+  { height, direction }: { height: number; direction: 'up' | 'down' },
   lockedRoles: number[] = [],
 ): Role | undefined {
   const isUp = direction === 'up';
-  const beyond = rungs(scheme, lockedRoles).filter((role) => (isUp ? role.rank > rank : role.rank < rank));
-  const nearest = (isUp ? Math.min : Math.max)(...beyond.map((role) => role.rank));
-  const [target, twin] = beyond.filter((role) => role.rank === nearest);
-  return twin === undefined ? target : resolveTarget(scheme, nearest);
+  const beyond = rungs(scheme, lockedRoles).filter((role) =>
+    isUp ? heightOf(role) > height : heightOf(role) < height,
+  );
+  const nearest = (isUp ? Math.min : Math.max)(...beyond.map(heightOf));
+  const [target, ...twins] = beyond.filter((role) => heightOf(role) === nearest);
+  if (target !== undefined && twins.length > 0) throw ambiguousRank([target, ...twins]);
+  return target;
 }
 
 /** The roles that members go up and down by, ascending by rank. A locked role is no rung: nobody could get onto it or off it. */

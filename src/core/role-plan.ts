@@ -1,6 +1,6 @@
 import { RankdError } from '../base/errors.ts';
 import type { Member, RankChange, Role } from './model.ts';
-import { heldRoles, highestRank, isCounted, isManaged, type RoleScheme, roleIds } from './role-scheme.ts';
+import { heightOf, heldRoles, highestRole, isManaged, type RoleScheme, roleIds } from './role-scheme.ts';
 import { type Goal, type Step, steps } from './steps.ts';
 
 /** How a member gets to the target, and what must hold afterwards. */
@@ -9,9 +9,8 @@ export interface RolePlan {
   goal: Goal;
   /** Empty if the member is there already. */
   steps: Step[];
-  /** The highest rank (within the ladder, if there is one) before and after. */
-  rankBefore: number;
-  rankAfter: number;
+  /** The highest role that counted before; `undefined` if none did. Afterwards it is the target. */
+  highestBefore: Role | undefined;
 }
 
 /**
@@ -27,13 +26,7 @@ export function rolePlan(scheme: RoleScheme, member: Member, target: Role): Role
   const leaving = superseded(scheme, managed, target);
   const after = [...before.filter((role) => !leaving.includes(role) && role.id !== target.id), target];
   const goal = { from: roleIds(before), to: roleIds(after) };
-  return {
-    target,
-    goal,
-    steps: steps(goal),
-    rankBefore: highestRank(scheme, before),
-    rankAfter: highestRank(scheme, after),
-  };
+  return { target, goal, steps: steps(goal), highestBefore: highestRole(scheme, before) };
 }
 
 /** The roles among `managed` that the target replaces. */
@@ -52,16 +45,20 @@ function superseded(scheme: RoleScheme, managed: Role[], target: Role): Role[] {
 export function restorePlan(scheme: RoleScheme, member: Member, wanted: number[]): RolePlan {
   const before = heldRoles(scheme.roles, member);
   const after = heldRoles(scheme.roles, { ...member, roleIds: wanted });
-  const rankAfter = highestRank(scheme, after);
-  const target = after.find((role) => role.rank === rankAfter && isCounted(scheme, role));
+  const target = highestRole(scheme, after);
   if (target === undefined) throw new RankdError('unknown_rank', 'The group lists no role that every member has.');
   const goal = { from: roleIds(before), to: roleIds(after) };
-  return { target, goal, steps: steps(goal), rankBefore: highestRank(scheme, before), rankAfter };
+  return { target, goal, steps: steps(goal), highestBefore: highestRole(scheme, before) };
 }
 
 /** True if the member goes down, or to another role of the same rank, which may be one that allows less. */
-export function takesAway({ goal, target, rankBefore, rankAfter }: RolePlan): boolean {
-  return rankAfter < rankBefore || (rankAfter === rankBefore && !goal.from.includes(target.id));
+export function takesAway(plan: RolePlan): boolean {
+  return rise(plan) < 0 || (rise(plan) === 0 && !plan.goal.from.includes(plan.target.id));
+}
+
+/** Above zero if the member goes up, below zero if the member goes down. */
+export function rise({ target, highestBefore }: RolePlan): number {
+  return heightOf(target) - heightOf(highestBefore);
 }
 
 /** True if the member holds what the change was for: exactly its roles for an undo, its rank for any other change. */

@@ -1,12 +1,38 @@
 import { RankdError } from '../base/errors.ts';
 import { shorten } from '../base/shorten.ts';
-import { listRoleIds, listRoles } from './list-roles.ts';
+import { listRoles } from './list-roles.ts';
 import type { Member, Role } from './model.ts';
 
-/** The roles of a group, ascending by rank, and those of them that form its promotion ladder (`undefined`: none is configured). */
+/** The roles of a group, and what the configuration makes of them. */
 export interface RoleScheme {
+  /** Ascending by rank, the base role before others of its rank. */
   roles: Role[];
+  /** The roles of the promotion ladder, ascending by rank; `undefined`: none is configured. */
   ladder: Role[] | undefined;
+  rankOne: RankOne;
+}
+
+/**
+ * What the rank of the base role means if custom roles share it: those, or the base role. They do in the ordinary group: groups
+ * from before March 2026 kept their roles, and got a base role at rank 1 beside their own lowest role.
+ * Source: Roblox's announcement of several roles per member (devforum 4525605).
+ */
+export type RankOne = 'custom' | 'base';
+
+/** The roles that a number means: a role id above 255, a rank up to 255. */
+export function rolesNamed({ roles, rankOne }: Pick<RoleScheme, 'roles' | 'rankOne'>, number: number): Role[] {
+  const named = roles.filter((role) => (number > 255 ? role.id : role.rank) === number);
+  const isShared = named.some(isBase) && !named.every(isBase);
+  return isShared ? named.filter((role) => isBase(role) === (rankOne === 'base')) : named;
+}
+
+/** How high a role is among those that count. The base role is below every other, whatever its rank. */
+export function heightOf(role: Role | undefined): number {
+  return role === undefined || isBase(role) ? 0 : role.rank;
+}
+
+function isBase({ kind }: Role): boolean {
+  return kind === 'base';
 }
 
 /** True for the roles that changing a rank may give or take away. */
@@ -29,9 +55,10 @@ export function heldRoles(roles: Role[], member: Member): Role[] {
   return roles.filter((role) => role.kind === 'base' || (role.kind !== 'guest' && member.roleIds.includes(role.id)));
 }
 
-/** The member's highest rank among the roles that count; 0 if there is none. */
-export function highestRank(scheme: RoleScheme, held: Role[]): number {
-  return Math.max(0, ...held.filter((role) => isCounted(scheme, role)).map((role) => role.rank));
+/** The highest of the roles that count; `undefined` if none does. */
+export function highestRole(scheme: RoleScheme, held: Role[]): Role | undefined {
+  const counted = held.filter((role) => isCounted(scheme, role));
+  return counted.reduce<Role | undefined>((top, role) => (heightOf(role) >= heightOf(top) ? role : top), undefined);
 }
 
 /** Ascending. */
@@ -40,22 +67,22 @@ export function roleIds(roles: Role[]): number[] {
 }
 
 /**
- * The role that `newRankId` means: a rank up to 255, a role id above.
+ * The role that `newRankId` means, among those that count: a rank up to 255, a role id above.
  * Throws `unknown_rank`, `ambiguous_rank`, or `rank_not_allowed` for guest, owner and roles off the ladder.
  */
 export function resolveTarget(scheme: RoleScheme, newRankId: number): Role {
-  const named = scheme.roles.filter((role) => (newRankId > 255 ? role.id : role.rank) === newRankId);
-  if (named.length === 0) {
-    const ranks = listRoles(givableRoles(scheme));
-    throw new RankdError('unknown_rank', `The group has no rank ${newRankId}. Its ranks are ${ranks}.`);
-  }
-  const [target, ...others] = named.filter((role) => isCounted(scheme, role));
-  if (target === undefined) throw notGivable(scheme, named);
-  if (others.length === 0) return target;
-  throw new RankdError(
-    'ambiguous_rank',
-    `More than one role has rank ${newRankId}. Send the role id instead: ${listRoleIds([target, ...others])}.`,
-  );
+  const [target, ...others] = rolesNamed({ ...scheme, roles: givableRoles(scheme) }, newRankId);
+  if (target !== undefined && others.length === 0) return target;
+  if (target !== undefined) throw ambiguousRank([target, ...others]);
+  const named = rolesNamed(scheme, newRankId);
+  if (named.length > 0) throw notGivable(scheme, named);
+  throw new RankdError('unknown_rank', `The group has no rank ${newRankId}. ${choice(scheme)}`);
+}
+
+/** The error for a rank that means several roles. */
+export function ambiguousRank(roles: [Role, ...Role[]]): RankdError {
+  const message = `More than one role has rank ${roles[0].rank}. Send the role id instead: ${listRoles(roles, ({ id }) => id)}.`;
+  return new RankdError('ambiguous_rank', message);
 }
 
 function notGivable(scheme: RoleScheme, named: Role[]): RankdError {
@@ -65,10 +92,15 @@ function notGivable(scheme: RoleScheme, named: Role[]): RankdError {
       ? 'is not on the promotion ladder in group.ladder'
       : `is the ${special.kind} role, which can never be given`;
   const what = `"${shorten(named[0]?.name ?? '', 32)}" ${why}`;
-  return new RankdError('rank_not_allowed', `${what}. Choose one of ${listRoles(givableRoles(scheme))}.`);
+  return new RankdError('rank_not_allowed', `${what}. ${choice(scheme)}`);
 }
 
-/** The number by which a request can name this role: its rank, or its id if others share the rank. */
-export function nameForRequest({ roles }: Pick<RoleScheme, 'roles'>, { id, rank }: Role): number {
-  return roles.every((role) => role.rank !== rank || role.id === id) ? rank : id;
+function choice(scheme: RoleScheme): string {
+  const givable = { ...scheme, roles: givableRoles(scheme) };
+  return `Choose one of ${listRoles(givable.roles, (role) => nameForRequest(givable, role))}.`;
+}
+
+/** The number by which a request can name this role: its rank, or its id if the rank means another role or several. */
+export function nameForRequest(scheme: Pick<RoleScheme, 'roles' | 'rankOne'>, { id, rank }: Role): number {
+  return rolesNamed(scheme, rank).every((role) => role.id === id) ? rank : id;
 }

@@ -2,7 +2,8 @@ import { hash } from 'node:crypto';
 import { realpathSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Config } from '../config/config.ts';
-import type { Clock, Platform } from '../ports/index.ts';
+import { groupTitle } from '../config/group-title.ts';
+import type { Clock, GroupStore, Platform } from '../ports/index.ts';
 import { sampleGroup } from './sample-group.ts';
 import { SimulatedPlatform } from './simulated.ts';
 
@@ -11,10 +12,12 @@ export async function createPlatform({
   config,
   dataDir,
   clock,
+  store,
 }: {
   config: Config['platform'];
   dataDir: string;
   clock: Clock;
+  store: GroupStore;
 }): Promise<Platform> {
   switch (config.kind) {
     case 'simulated': {
@@ -24,7 +27,13 @@ export async function createPlatform({
     case 'open-cloud': {
       const { OpenCloudPlatform } = await import('./open-cloud.ts');
       const { groupId, baseUrl, legacyBaseUrl } = config;
-      return new OpenCloudPlatform({ groupId, baseUrl, legacyBaseUrl, apiKey: config.apiKey.reveal(), clock });
+      const title = groupTitle(config);
+      const baseRoleMemory = {
+        find: () => store.findBaseRole(title),
+        keep: (roleId: number) => store.keepBaseRole(title, roleId),
+      };
+      const apiKey = config.apiKey.reveal();
+      return new OpenCloudPlatform({ groupId, baseUrl, legacyBaseUrl, apiKey, clock, baseRoleMemory });
     }
   }
 }

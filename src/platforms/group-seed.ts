@@ -1,4 +1,5 @@
 import type { Member, Role, RoleKind } from '../core/model.ts';
+import { rolesNamed } from '../core/role-scheme.ts';
 import type { GroupDescription } from './group-description.ts';
 import type { GroupSeed } from './simulated-group.ts';
 
@@ -70,9 +71,10 @@ function baseOf({ roles }: GroupDescription, complain: Complain): number {
 }
 
 function missingRoles(group: GroupDescription, roles: Role[]): Role[] {
+  const isTaken = roles.some(({ id }) => id === idFor(1)); // by a role of rank 1 that is not the base role
   const everyGroupHas: Role[] = [
     { id: idFor(0), name: 'Guest', rank: 0, kind: 'guest' },
-    { id: idFor(1), name: 'Member', rank: 1, kind: 'base' },
+    { id: idFor(isTaken ? 256 : 1), name: 'Member', rank: 1, kind: 'base' },
     { id: idFor(255), name: 'Owner', rank: 255, kind: 'owner' },
   ];
   return everyGroupHas.filter(
@@ -97,7 +99,7 @@ function toMembers(group: GroupDescription, roles: Role[], complain: Complain): 
 
 /** The id of the role that `entry` names, or what is wrong with it. */
 function heldRole(roles: Role[], entry: number, isOwner: boolean): number | string {
-  const [role, other] = roles.filter((role) => (entry > 255 ? role.id : role.rank) === entry);
+  const [role, other] = rolesNamed({ roles, rankOne: 'custom' }, entry);
   if (role === undefined) return `names no role of the group: ${entry}`;
   if (other !== undefined) return `names rank ${entry}, which two roles share; use a role id`;
   if (role.kind === 'guest') return 'names the guest role, which no member holds';

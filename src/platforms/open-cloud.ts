@@ -1,12 +1,14 @@
 import { isRankdError, RankdError } from '../base/errors.ts';
 import type { Credential, Group, Member, Role } from '../core/model.ts';
-import { withShare } from '../ports/call-context.ts';
 import type { CallContext, Clock, Pace, Platform, Reservation, RoleWrite, WriteKind } from '../ports/index.ts';
+import { BaseRole, type BaseRoleMemory } from './upstream/base-role.ts';
 import { UpstreamClient } from './upstream/client.ts';
 import { type Gates, type Operation, openGates, WriteReservation } from './upstream/operations.ts';
-import { unavailable } from './upstream/platform-error.ts';
+import { BaseRoleError, unavailable } from './upstream/platform-error.ts';
 import {
   type ListedRole,
+  type Membership,
+  memberOf,
   type Page,
   parseBaseRoleId,
   parseCredential,
@@ -14,8 +16,8 @@ import {
   parseMembership,
   parseMembershipPage,
   parseRolePage,
+  withKinds,
 } from './upstream/resources.ts';
-import { needsFlag, withKinds } from './upstream/role-kinds.ts';
 import type { UpstreamTuning } from './upstream/tuning.ts';
 
 export interface OpenCloudOptions {
@@ -26,19 +28,16 @@ export interface OpenCloudOptions {
   /** Where the public role list is, e.g. `https://groups.roblox.com`. */
   legacyBaseUrl: string;
   clock: Clock;
+  /** Forgets with the process unless given. */
+  baseRoleMemory?: BaseRoleMemory;
   fetch?: typeof globalThis.fetch;
   tuning?: Partial<OpenCloudTuning>;
 }
 
 export interface OpenCloudTuning extends UpstreamTuning {
-  /** How long the role list waits for the public role list at most. */
+  /** How long the public role list is waited for at most. */
   publicRolesTimeoutMs: number;
 }
-
-/** The share of a call's time that the public role list may take: most groups' roles can be told without it. */
-const legacyShare = 0.25;
-/** How long it is not asked again after it did not answer, so that only few calls wait for it. */
-const legacyRestMs = 300_000;
 
 /** A group has at most 40 roles, which is two pages. More pages than this are a fault. */
 const maxPages = 50;
@@ -54,10 +53,7 @@ export class OpenCloudPlatform implements Platform {
   readonly #openCloud: UpstreamClient;
   readonly #legacy: UpstreamClient;
   readonly #gates: Gates;
-  /** It never changes while the group exists, so it is read once. */
-  #flaggedBaseId: number | undefined;
-  /** Until then (on `Clock.monotonic()`) the public list is read only if the role list can't do without it. */
-  #legacyRestsUntil = 0;
+  readonly #baseRole: BaseRole;
 
   /** Throws `config_invalid` if `apiKey` can't be a key. */
   constructor({
@@ -66,6 +62,7 @@ export class OpenCloudPlatform implements Platform {
     baseUrl,
     legacyBaseUrl,
     clock,
+    baseRoleMemory: memory = { find: async () => undefined, keep: async () => undefined },
     fetch = globalThis.fetch,
     tuning = {},
   }: OpenCloudOptions) {
@@ -76,6 +73,11 @@ export class OpenCloudPlatform implements Platform {
     this.#openCloud = new UpstreamClient({ baseUrl, apiKey, clock, fetch, tuning });
     this.#legacy = new UpstreamClient({ baseUrl: legacyBaseUrl, clock, fetch, tuning });
     this.#gates = openGates(clock);
+    const sources = {
+      publicList: (call: CallContext) => this.#readPublicList(call),
+      membersWith: (roleId: number, call: CallContext) => this.#listMembersWith(roleId, call),
+    };
+    this.#baseRole = new BaseRole({ clock, memory, sources });
   }
 
   group(call: CallContext): Promise<Group> {
@@ -84,14 +86,20 @@ export class OpenCloudPlatform implements Platform {
 
   async roles(call: CallContext): Promise<Role[]> {
     const listed = await this.#listRoles(call);
-    this.#flaggedBaseId ??= needsFlag(listed) ? await this.#askFlaggedBase(call) : await this.#tryFlaggedBase(call);
-    return withKinds(listed, this.#flaggedBaseId);
+    return withKinds(listed, await this.#baseRole.among(listed, call));
   }
 
   async getMember(userId: number, call: CallContext): Promise<Member | undefined> {
-    const path = `/memberships?filter=${encodeURIComponent(`user == 'users/${userId}'`)}`;
-    for await (const [member] of this.#pages({ operation: 'memberships', path, parse: parseMembershipPage }, call)) {
-      if (member !== undefined) return sameUser(member, userId, 'platform_rejected');
+    const filter = encodeURIComponent(`user == 'users/${userId}'`);
+    const pages = this.#pages(
+      { operation: 'memberships', path: `/memberships?filter=${filter}`, parse: parseMembershipPage },
+      call,
+    );
+    for await (const [membership] of pages) {
+      if (membership === undefined) continue;
+      const member = sameUser(memberOf(membership), userId, 'platform_rejected');
+      this.#baseRole.noteMembership(membership);
+      return member;
     }
     return undefined;
   }
@@ -142,7 +150,11 @@ export class OpenCloudPlatform implements Platform {
       isWrite: true,
       parse: parseMembership,
     } as const;
-    return sameUser(await this.#openCloud.request(request, call), userId, 'outcome_unknown');
+    const membership = await this.#openCloud.request(request, call).catch(async (error) => {
+      if (error instanceof BaseRoleError) await this.#baseRole.learn(roleId);
+      throw error;
+    });
+    return sameUser(memberOf(membership), userId, 'outcome_unknown');
   }
 
   #get<T>({ operation, path, parse }: Read<T>, call: CallContext): Promise<T> {
@@ -178,21 +190,23 @@ export class OpenCloudPlatform implements Platform {
     return [...roles.values()];
   }
 
-  /** For a role list that can do without: takes a share of the time left, and none for a while after it got no answer. */
-  async #tryFlaggedBase(call: CallContext): Promise<number | undefined> {
-    if (this.#clock.monotonic() < this.#legacyRestsUntil) return undefined;
-    const flaggedBaseId = await this.#askFlaggedBase(withShare(call, { clock: this.#clock, share: legacyShare }));
-    if (flaggedBaseId === undefined) this.#legacyRestsUntil = this.#clock.monotonic() + legacyRestMs;
-    return flaggedBaseId;
+  /** The id of the role that the public list marks as base. */
+  #readPublicList(call: CallContext): Promise<number | undefined> {
+    const request = {
+      gate: this.#gates.publicRoles,
+      method: 'GET',
+      path: `/v1/groups/${this.#groupId}/roles`,
+      isTriedOnce: true,
+      parse: parseBaseRoleId,
+    } as const;
+    const deadlineAt = Math.min(call.deadlineAt, this.#clock.monotonic() + this.#publicRolesTimeoutMs);
+    return this.#legacy.request(request, { ...call, deadlineAt });
   }
 
-  /** The id of the role that the public list marks as base; `undefined` if the list does not answer. */
-  #askFlaggedBase(call: CallContext): Promise<number | undefined> {
-    const deadlineAt = Math.min(call.deadlineAt, this.#clock.monotonic() + this.#publicRolesTimeoutMs);
-    const path = `/v1/groups/${this.#groupId}/roles`;
-    return this.#legacy
-      .request({ gate: this.#gates.publicRoles, method: 'GET', path, parse: parseBaseRoleId }, { ...call, deadlineAt })
-      .catch(() => undefined);
+  async #listMembersWith(roleId: number, call: CallContext): Promise<Membership[]> {
+    const filter = encodeURIComponent(`role == 'groups/${this.#groupId}/roles/${roleId}'`);
+    const path = `/memberships?maxPageSize=10&filter=${filter}`;
+    return (await this.#get({ operation: 'memberships', path, parse: parseMembershipPage }, call)).items;
   }
 }
 

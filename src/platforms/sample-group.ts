@@ -2,7 +2,7 @@ import type { GroupSeed } from './simulated-group.ts';
 
 /**
  * The group that rankd uses if none is configured. It is made up, and its name says so. Its member ids are easy to type, and
- * some ids are above 2^32, as real ones are.
+ * some ids are above 2^32, as real ones are. Like most real groups it has a role of its own at rank 1 beside the base role.
  */
 export const sampleGroup: GroupSeed = {
   id: 1,
@@ -12,6 +12,7 @@ export const sampleGroup: GroupSeed = {
   roles: [
     { id: 70_000, name: 'Guest', rank: 0, kind: 'guest' },
     { id: 12_884_901_889, name: 'Member', rank: 1, kind: 'base' },
+    { id: 70_001, name: 'Recruit', rank: 1, kind: 'custom' },
     { id: 70_010, name: 'Trainee', rank: 10, kind: 'custom' },
     { id: 70_020, name: 'Officer', rank: 20, kind: 'custom' },
     { id: 8_589_934_642, name: 'Captain', rank: 50, kind: 'custom' },
@@ -26,7 +27,7 @@ export const sampleGroup: GroupSeed = {
     { userId: 1005, roleIds: [70_010] },
     { userId: 1006, roleIds: [70_020] },
     { userId: 1007, roleIds: [8_589_934_642] },
-    { userId: 1008, roleIds: [] },
+    { userId: 1008, roleIds: [70_001] },
     { userId: 1009, roleIds: [70_010, 70_020] },
     { userId: 1010, roleIds: [70_200] },
     { userId: 8_589_935_601, roleIds: [70_020] },

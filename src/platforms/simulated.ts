@@ -36,7 +36,7 @@ export class SimulatedPlatform implements Platform {
   }
 
   async roles(call: CallContext): Promise<Role[]> {
-    const query = 'SELECT id, name, rank, kind FROM roles ORDER BY rank, id';
+    const query = "SELECT id, name, rank, kind FROM roles ORDER BY rank, kind <> 'base', id";
     return answer(call, () => this.#db.prepare<[], Role>(query).all());
   }
 

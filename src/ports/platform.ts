@@ -14,7 +14,7 @@ export interface Platform {
   /** How long after a write a read may still show the state before it, in milliseconds. */
   readonly readLagMs: number;
   group(call: CallContext): Promise<Group>;
-  /** Every role of the group, guest included, ascending by rank, then by id. */
+  /** Every role of the group, guest included, ascending by rank, the base role before others of its rank, then by id. */
   roles(call: CallContext): Promise<Role[]>;
   /** `undefined` if the user is not in the group. Never cached. */
   getMember(userId: number, call: CallContext): Promise<Member | undefined>;

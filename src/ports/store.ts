@@ -24,6 +24,7 @@ export interface Store
     WhitelistStore,
     ChangeStore,
     MemberQueueStore,
+    GroupStore,
     AuditStore,
     RetentionStore {
   /** Resolves if the store answers and is still the one that was opened. */
@@ -67,6 +68,14 @@ export interface MemberQueueStore {
    * now, at the end of the queue.
    */
   lookAhead(query: { rankeeId: number; position?: string | undefined }): Promise<{ position: string; isNext: boolean }>;
+}
+
+/** What was learnt of a group and stays true. A group is named by its title, as in `RankChange.group`. */
+export interface GroupStore {
+  /** The id of the group's base role; `undefined` if it is not known. */
+  findBaseRole(group: string): Promise<number | undefined>;
+  /** Replaces what was known before. */
+  keepBaseRole(group: string, roleId: number): Promise<void>;
 }
 
 export interface AuditFilter {

@@ -16,7 +16,7 @@ test('with nothing configured, rankd runs on a simulated group with the document
   expect(warnings).toEqual([]);
   expect(config).toEqual({
     platform: { kind: 'simulated', groupId: undefined, groupFile: undefined },
-    group: { ladder: undefined },
+    group: { ladder: undefined, rankOne: 'custom' },
     server: {
       host: '127.0.0.1',
       port: 7265,
@@ -57,6 +57,7 @@ test('with nothing configured, rankd runs on a simulated group with the document
 const samples: Record<string, [file: string, env: string, flag: string]> = {
   'group.id': ['11', '12', '13'],
   'group.ladder': ['[1, 11]', '1,12', '1,13'],
+  'group.rank_1': ['base', 'base', 'base'],
   'platform.kind': ['simulated', 'open-cloud', 'simulated'],
   'platform.api_key_file': ['a.key', 'b.key', 'c.key'],
   'platform.base_url': ['http://127.0.0.1:1', 'http://127.0.0.1:2', 'http://127.0.0.1:3'],

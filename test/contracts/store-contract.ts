@@ -5,6 +5,7 @@ import { beginContract } from './store/begin.ts';
 import { breakerContract } from './store/breaker.ts';
 import { changeContract } from './store/changes.ts';
 import { declaredKeyContract } from './store/declared-keys.ts';
+import { groupContract } from './store/groups.ts';
 import { keyContract } from './store/keys.ts';
 import { memberQueueContract } from './store/member-queue.ts';
 import { presentedContract } from './store/presented.ts';
@@ -40,6 +41,7 @@ export function storeContract(name: string, createDatabase: () => Promise<TestDa
     beginContract(at);
     breakerContract(at);
     memberQueueContract(at);
+    groupContract(at);
     auditContract(at);
     retentionContract(at);
   });

@@ -2,6 +2,7 @@ import { expect, test } from 'vitest';
 import { memberTitle, restoredMessage, roleTitle, successMessage } from '../../src/core/describe.ts';
 import type { RankRequest, Role, RoleKind } from '../../src/core/model.ts';
 import { restorePlan, rolePlan } from '../../src/core/role-plan.ts';
+import type { RoleScheme } from '../../src/core/role-scheme.ts';
 import { newChange } from '../contracts/store/samples.ts';
 
 const named = (name: string, rank: number, kind: RoleKind = 'custom'): Role => ({ id: nextId++, name, rank, kind });
@@ -13,19 +14,20 @@ const officer = named('Officer', 20);
 const vip = named('VIP', 20);
 const patron = named('Patron', 90);
 const muted = named('Muted', 1);
-const roles = [muted, member, trainee, helper, officer, vip, patron];
+const roles = [member, muted, trainee, helper, officer, vip, patron];
 const request: RankRequest = { rankerName: '', rankerId: 0, rankeeName: 'Bob', rankeeId: 7, newRankId: 0 };
 
 function told(held: Role[], target: Role, ladder?: Role[]): string {
-  const scheme = { roles, ladder };
+  const scheme: RoleScheme = { roles, ladder, rankOne: 'custom' };
   const plan = rolePlan(scheme, { userId: 7, roleIds: held.map(({ id }) => id) }, target);
-  return successMessage(request, scheme, plan);
+  return successMessage(request, plan);
 }
 
 test('who was ranked is told which role that was before: one that was held, not another of its rank', () => {
   expect(told([trainee], officer)).toBe('Bob (7) is now Officer (rank 20), was Trainee (rank 10).');
   expect(told([helper], officer)).toBe('Bob (7) is now Officer (rank 20), was Helper (rank 10).');
   expect(told([], officer)).toBe('Bob (7) is now Officer (rank 20), was Member (rank 1).');
+  expect(told([muted], officer)).toBe('Bob (7) is now Officer (rank 20), was Muted (rank 1).');
 });
 
 test('with a ladder, the role before is the one on the ladder, whatever else is held', () => {
@@ -48,7 +50,7 @@ test('who leaves a role of the same rank is told which', () => {
 });
 
 test('who got roles back is told them, the highest first, and which changes in between went with them', () => {
-  const scheme = { roles, ladder: undefined };
+  const scheme: RoleScheme = { roles, ladder: undefined, rankOne: 'custom' };
   const plan = restorePlan(scheme, { userId: 7, roleIds: [officer.id] }, [trainee.id, patron.id]);
   const held = 'Bob (7) holds Patron (rank 90), Trainee (rank 10), Member (rank 1) again.';
   expect(restoredMessage(request, { scheme, plan, between: [] })).toBe(held);

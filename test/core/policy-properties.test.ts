@@ -3,12 +3,13 @@ import { expect, test } from 'vitest';
 import { directions, type KeyRules } from '../../src/core/model.ts';
 import { neighbour } from '../../src/core/next-role.ts';
 import { policyRules } from '../../src/core/policy.ts';
-import { rolePlan } from '../../src/core/role-plan.ts';
-import { givableRoles, heldRoles } from '../../src/core/role-scheme.ts';
+import { rise, rolePlan } from '../../src/core/role-plan.ts';
+import { givableRoles, heightOf, heldRoles } from '../../src/core/role-scheme.ts';
 import { direction, steps } from '../../src/core/rules/moves.ts';
 import { refusalOfRanker } from '../../src/core/rules/rankers.ts';
 import { ceiling, floor } from '../../src/core/rules/ranks.ts';
 import type { Policy, PolicyCase, PolicyRule } from '../../src/core/rules/rule.ts';
+import { isNamed } from '../../src/core/rules/touched-roles.ts';
 import { arbitraryRankCase, customsOf, type RankCase } from '../support/arbitrary-group.ts';
 
 const rank = fc.integer({ min: 1, max: 254 });
@@ -67,7 +68,7 @@ test('what passes ceiling and floor begins, ends and touches only roles between 
         expect(role.rank).toBeGreaterThanOrEqual(lowest);
         expect(role.rank).toBeLessThanOrEqual(highest);
       }
-      expect(of.plan.rankBefore).toBeGreaterThanOrEqual(lowest);
+      expect(of.plan.highestBefore?.rank).toBeGreaterThanOrEqual(lowest);
     }),
   );
 });
@@ -76,11 +77,9 @@ test('with adjacent steps, nobody could have stopped on the way: there is no unl
   fc.assert(
     fc.property(cases, (of) => {
       const adjacent = { ...of, policy: { ...of.policy, steps: 'adjacent' as const } };
-      const [low = 0, high = 0] = [of.plan.rankBefore, of.plan.rankAfter].sort((a, b) => a - b);
-      const between = givableRoles(of.scheme).filter((role) => role.rank > low && role.rank < high);
-      const isLocked = ({ id, rank: number }: { id: number; rank: number }) =>
-        of.policy.lockedRoles.some((entry) => entry === id || entry === number);
-      expect(passes(steps, adjacent)).toBe(between.every(isLocked));
+      const [low = 0, high = 0] = [heightOf(of.plan.highestBefore), heightOf(of.plan.target)].sort((a, b) => a - b);
+      const between = givableRoles(of.scheme).filter((role) => heightOf(role) > low && heightOf(role) < high);
+      expect(passes(steps, adjacent)).toBe(between.every((role) => isNamed(role, of.policy.lockedRoles)));
     }),
   );
 });
@@ -89,7 +88,7 @@ test('the next rank up or down is always an adjacent step', () => {
   fc.assert(
     fc.property(groups, policies, fc.constantFrom('up', 'down'), (group, policy, way) => {
       const { plan, ...of } = caseOf(group);
-      const target = nextOf(group, plan.rankBefore, way);
+      const target = nextOf(group, heightOf(plan.highestBefore), way);
       fc.pre(target !== undefined);
       if (target === undefined) return;
       const step = { ...of, plan: rolePlan(group.scheme, group.member, target) };
@@ -102,7 +101,7 @@ test('no change passes both a key for promotions and one for demotions', () => {
   fc.assert(
     fc.property(cases, (of) => {
       const [up, down] = directions.map((only) => passes(direction, { ...of, key: { direction: only } }));
-      expect([up, down]).toEqual([of.plan.rankAfter > of.plan.rankBefore, of.plan.rankAfter < of.plan.rankBefore]);
+      expect([up, down]).toEqual([rise(of.plan) > 0, rise(of.plan) < 0]);
     }),
   );
 });
@@ -138,7 +137,7 @@ function caseOf({ scheme, member, target }: RankCase): PolicyCase {
 /** `undefined` at the end, and where two roles share the next rank. */
 function nextOf({ scheme }: RankCase, from: number, way: 'up' | 'down') {
   try {
-    return neighbour(scheme, { rank: from, direction: way });
+    return neighbour(scheme, { height: from, direction: way });
   } catch {
     return undefined;
   }

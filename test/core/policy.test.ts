@@ -444,7 +444,7 @@ function policyCase({
   sinceLastChangeMs,
   sinceRankersLastChangeMs,
 }: Change): PolicyCase {
-  const scheme: RoleScheme = { roles, ladder: ladder?.map(roleOf) };
+  const scheme: RoleScheme = { roles, ladder: ladder?.map(roleOf), rankOne: 'custom' };
   const request: RankRequest = { rankeeId, rankeeName: 'Ada', rankerId, rankerName: 'Grace', newRankId: to };
   const member = { userId: rankeeId, roleIds: from.map((rank) => roleOf(rank).id) };
   return {

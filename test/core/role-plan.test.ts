@@ -5,16 +5,18 @@ import { resolveLadder } from '../../src/core/ladder.ts';
 import { listRoles } from '../../src/core/list-roles.ts';
 import type { Member, Role, RoleKind } from '../../src/core/model.ts';
 import { neighbour } from '../../src/core/next-role.ts';
-import { isReached, restorePlan, rolePlan, takesAway } from '../../src/core/role-plan.ts';
+import { isReached, restorePlan, rise, rolePlan, takesAway } from '../../src/core/role-plan.ts';
 import {
   givableRoles,
+  heightOf,
   heldRoles,
-  highestRank,
+  highestRole,
   nameForRequest,
   type RoleScheme,
   resolveTarget,
   roleIds,
 } from '../../src/core/role-scheme.ts';
+import { isNamed } from '../../src/core/rules/touched-roles.ts';
 import type { Step } from '../../src/core/steps.ts';
 import { arbitraryRankCase, arbitraryRoles, baseOf, customsOf, type RankCase } from '../support/arbitrary-group.ts';
 
@@ -32,9 +34,8 @@ describe.each([
     holds(arbitrary, ({ scheme, member, target }) => {
       const plan = rolePlan(scheme, member, target);
       const counted = managed(scheme).filter((role) => stateAfter(member, plan.steps).has(role.id));
-      expect(Math.max(1, ...counted.map((role) => role.rank))).toBe(target.rank);
+      expect(Math.max(0, ...counted.map((role) => role.rank))).toBe(heightOf(target));
       expect(target.kind === 'base' || counted.includes(target)).toBe(true);
-      expect(plan.rankAfter).toBe(target.rank);
     });
   });
 
@@ -42,7 +43,7 @@ describe.each([
     holds(arbitrary, ({ scheme, member, target }) => {
       const plan = rolePlan(scheme, member, target);
       const isOther = !heldRoles(scheme.roles, member).includes(target);
-      expect(takesAway(plan)).toBe(isOther ? plan.rankAfter <= plan.rankBefore : plan.rankAfter < plan.rankBefore);
+      expect(takesAway(plan)).toBe(isOther ? rise(plan) <= 0 : rise(plan) < 0);
     });
   });
 
@@ -53,7 +54,8 @@ describe.each([
       const back = restorePlan(scheme, changed, goal.from);
       const restored = { ...member, roleIds: [...stateAfter(changed, back.steps)] };
       expect(roleIds(heldRoles(scheme.roles, restored))).toEqual(goal.from);
-      expect(back.rankAfter).toBe(back.target.rank);
+      const highest = managed(scheme).filter((role) => back.goal.to.includes(role.id));
+      expect(heightOf(back.target)).toBe(Math.max(0, ...highest.map((role) => role.rank)));
       expect(givableRoles(scheme)).toContain(back.target);
       const undo = { undoOf: 'chg_1', roleId: back.target.id, rolesAfter: back.goal.to };
       expect(isReached(scheme, undo, restored)).toBe(true);
@@ -81,10 +83,12 @@ describe.each([
     });
   });
 
-  test('tells the highest rank before', () => {
+  test('tells the highest role before: one that is held, the base role only if no other counts', () => {
     holds(arbitrary, ({ scheme, member, target }) => {
       const counted = managed(scheme).filter((role) => member.roleIds.includes(role.id));
-      expect(rolePlan(scheme, member, target).rankBefore).toBe(Math.max(1, ...counted.map((role) => role.rank)));
+      const { highestBefore } = rolePlan(scheme, member, target);
+      expect([baseOf(scheme.roles), ...counted]).toContain(highestBefore);
+      expect(heightOf(highestBefore)).toBe(Math.max(0, ...counted.map((role) => role.rank)));
     });
   });
 
@@ -181,7 +185,7 @@ describe('a plan with a ladder', () => {
 
 describe('a plan without a ladder', () => {
   test('cannot be put back where the group lists neither the roles of then nor one that every member has', () => {
-    const left = { roles: roles.filter(({ kind }) => kind !== 'base'), ladder: undefined };
+    const left = { ...scheme(), roles: roles.filter(({ kind }) => kind !== 'base') };
     expect(codeOf(() => restorePlan(left, member('low'), [idBase + 999]))).toBe('unknown_rank');
   });
 
@@ -189,7 +193,9 @@ describe('a plan without a ladder', () => {
     holds(withoutLadder, ({ scheme, member, target }) => {
       if (target.kind === 'base') return;
       const plan = rolePlan(scheme, member, target);
-      const extra = customsOf(scheme.roles).filter((role) => role.rank < Math.min(target.rank, plan.rankBefore));
+      const extra = customsOf(scheme.roles).filter(
+        (role) => role.rank < Math.min(target.rank, heightOf(plan.highestBefore)),
+      );
       const state = stateAfter(member, plan.steps);
       for (const role of extra) expect(state.has(role.id)).toBe(member.roleIds.includes(role.id));
     });
@@ -199,7 +205,8 @@ describe('a plan without a ladder', () => {
     holds(withoutLadder, ({ scheme, member, target }) => {
       const plan = rolePlan(scheme, member, target);
       if (plan.steps.length === 0) return;
-      const highest = customsOf(scheme.roles).filter((role) => role.rank === plan.rankBefore && role.id !== target.id);
+      const top = heightOf(plan.highestBefore);
+      const highest = customsOf(scheme.roles).filter((role) => role.rank === top && role.id !== target.id);
       const state = stateAfter(member, plan.steps);
       for (const role of highest) expect(state.has(role.id)).toBe(false);
     });
@@ -231,7 +238,7 @@ describe('a plan without a ladder', () => {
 
   test('brings a member down past several roles and keeps the one below', () => {
     const plan = rolePlan(scheme(), member('low', 'mid', 'high'), role('mid'));
-    expect(plan).toMatchObject({ steps: [unassign('high')], rankBefore: 100, rankAfter: 50 });
+    expect(plan).toMatchObject({ steps: [unassign('high')], highestBefore: role('high') });
     expect(plan.goal.to).toEqual(roleIds([role('Member'), role('low'), role('mid')]));
   });
 });
@@ -243,9 +250,9 @@ describe('the roles held', () => {
   });
 
   test('of a ladder rank no higher than its roles, the base role at the bottom', () => {
-    expect(highestRank(scheme('low', 'mid'), [role('Member'), role('high')])).toBe(1);
-    expect(highestRank(scheme('low', 'mid'), [role('Member'), role('low'), role('high')])).toBe(10);
-    expect(highestRank(scheme(), [role('Member'), role('low'), role('high')])).toBe(100);
+    expect(highestRole(scheme('low', 'mid'), [role('Member'), role('high')])).toBe(role('Member'));
+    expect(highestRole(scheme('low', 'mid'), [role('Member'), role('low'), role('high')])).toBe(role('low'));
+    expect(highestRole(scheme(), [role('Member'), role('low'), role('high')])).toBe(role('high'));
   });
 });
 
@@ -253,10 +260,10 @@ describe('what newRankId means', () => {
   test('up to 255 a rank, above a role id, whatever the group', () => {
     fc.assert(
       fc.property(arbitraryRoles, (all) => {
-        for (const wanted of [baseOf(all), ...customsOf(all)]) {
-          const group = { roles: all, ladder: undefined };
+        for (const wanted of customsOf(all)) {
+          const group = { ...scheme(), roles: all };
           expect(resolveTarget(group, wanted.id)).toBe(wanted);
-          const isShared = all.filter((other) => other.rank === wanted.rank).length > 1;
+          const isShared = customsOf(all).filter((other) => other.rank === wanted.rank).length > 1;
           if (isShared) expect(codeOf(() => resolveTarget(group, wanted.rank))).toBe('ambiguous_rank');
           else expect(resolveTarget(group, wanted.rank)).toBe(wanted);
         }
@@ -307,10 +314,12 @@ describe('what newRankId means', () => {
     expect(resolveTarget(scheme('low'), 1)).toBe(role('Member'));
   });
 
-  test('an unknown rank is answered with the ranks there are, none of which is refused', () => {
+  test('an unknown rank is answered with what can be asked for instead, none of which is refused', () => {
     const { code, message } = refusalOf(() => resolveTarget(scheme(), 42));
     expect(code).toBe('unknown_rank');
-    expect(message).toContain('1 (Member), 10 (low), 50 (mid), 70 (twinA), 70 (twinB), 100 (high)');
+    expect(message).toContain(
+      `1 (Member), 10 (low), 50 (mid), ${idBase + 70} (twinA), ${idBase + 71} (twinB), 100 (high)`,
+    );
     expect(message).not.toMatch(/Guest|Owner/);
   });
 });
@@ -337,6 +346,7 @@ describe('refusals stay small in a group of 40 roles with names of 100 character
       kind: 'custom' as const,
     })),
     ladder: undefined,
+    rankOne: 'custom',
   });
 
   test.each([
@@ -372,13 +382,13 @@ describe('refusals stay small in a group of 40 roles with names of 100 character
 
 describe('the configured ladder', () => {
   test('is read from ranks and role ids in any order, each role once, without the base role', () => {
-    const ladder = resolveLadder(roles, [100, role('twinA').id, 1, 10, role('low').id, role('Member').id]);
+    const ladder = resolveLadder(scheme(), [100, role('twinA').id, 1, 10, role('low').id, role('Member').id]);
     expect(ladder).toEqual([role('low'), role('twinA'), role('high')]);
   });
 
   test('may be empty: then only the base role can be asked for', () => {
-    expect(resolveLadder(roles, [])).toEqual([]);
-    expect(codeOf(() => resolveTarget({ roles, ladder: [] }, 10))).toBe('rank_not_allowed');
+    expect(resolveLadder(scheme(), [])).toEqual([]);
+    expect(codeOf(() => resolveTarget({ ...scheme(), ladder: [] }, 10))).toBe('rank_not_allowed');
   });
 
   test.each<[string, number[], RegExp]>([
@@ -390,7 +400,7 @@ describe('the configured ladder', () => {
     ['the owner role by id', [10, idBase + 255], /12884902143 is the owner role/],
     ['two roles of one rank', [idBase + 70, idBase + 71], /two of its roles share rank 70/],
   ])('is refused with %s', (_, ladder, reason) => {
-    expect(refusalOf(() => resolveLadder(roles, ladder))).toMatchObject({
+    expect(refusalOf(() => resolveLadder(scheme(), ladder))).toMatchObject({
       code: 'config_invalid',
       message: expect.stringMatching(reason),
       hint: expect.stringContaining('rankd group roles'),
@@ -398,46 +408,112 @@ describe('the configured ladder', () => {
   });
 });
 
+describe('in a group from before March 2026, whose base role shares rank 1 with a role of its own', () => {
+  const recruit = { ...named('Recruit', 1), id: idBase - 1 };
+  const [member, low] = [role('Member'), role('low')];
+  const old = (change: Partial<RoleScheme> = {}): RoleScheme => ({
+    ...scheme(),
+    roles: roles.toSpliced(2, 0, recruit),
+    ...change,
+  });
+
+  test('rank 1 is that role, or the base role if the configuration says so; role ids name both', () => {
+    for (const [rankOne, meant] of [['custom', recruit] as const, ['base', member] as const]) {
+      expect(resolveTarget(old({ rankOne }), 1)).toBe(meant);
+      expect(resolveTarget(old({ rankOne }), member.id)).toBe(member);
+      expect(resolveTarget(old({ rankOne }), recruit.id)).toBe(recruit);
+    }
+  });
+
+  test('rank 1 is ambiguous only if two roles of its own have it', () => {
+    const cadet = { ...recruit, id: recruit.id - 1, name: 'Cadet' };
+    const twice = old({ roles: old().roles.toSpliced(2, 0, cadet) });
+    const { code, message } = refusalOf(() => resolveTarget(twice, 1));
+    expect(code).toBe('ambiguous_rank');
+    expect(message).toContain(`${cadet.id} (Cadet), ${recruit.id} (Recruit).`);
+    expect(resolveTarget({ ...twice, rankOne: 'base' }, 1)).toBe(member);
+    expect(codeOf(() => neighbour({ ...twice, rankOne: 'base' }, { height: 0, direction: 'up' }))).toBe(
+      'ambiguous_rank',
+    );
+  });
+
+  test('whoever asks for an unknown rank is told numbers that name one role each', () => {
+    const { message } = refusalOf(() => resolveTarget(old(), 42));
+    expect(message).toContain(`Choose one of ${member.id} (Member), 1 (Recruit), 10 (low), `);
+  });
+
+  test('rank 1 is the base role if the ladder does not hold the other', () => {
+    expect(resolveTarget(old({ ladder: [low] }), 1)).toBe(member);
+    expect(resolveTarget(old({ ladder: [recruit, low] }), 1)).toBe(recruit);
+  });
+
+  test('the ladder takes that role by its rank or its id, with the base role below it', () => {
+    for (const entries of [
+      [1, 10],
+      [recruit.id, 10],
+      [1, 10, member.id],
+    ])
+      expect(resolveLadder(old(), entries)).toEqual([recruit, low]);
+    expect(resolveLadder(old({ rankOne: 'base' }), [1, 10])).toEqual([low]);
+  });
+
+  test('the base role is below it: it is the next step down and up, and leaving it for the base role takes away', () => {
+    expect(neighbour(old(), { height: 10, direction: 'down' })).toBe(recruit);
+    expect(neighbour(old(), { height: 1, direction: 'down' })).toBe(member);
+    expect(neighbour(old(), { height: 0, direction: 'up' })).toBe(recruit);
+    const down = rolePlan(old(), { userId: 7, roleIds: [recruit.id] }, member);
+    expect([takesAway(down), rise(down) < 0]).toEqual([true, true]);
+    const up = rolePlan(old(), { userId: 7, roleIds: [] }, recruit);
+    expect([takesAway(up), rise(up) > 0]).toEqual([false, true]);
+  });
+
+  test('a list that locks or protects rank 1 means both roles: it guards no less than it seems to', () => {
+    for (const one of [member, recruit]) expect(isNamed(one, [1])).toBe(true);
+    expect([isNamed(member, [recruit.id]), isNamed(recruit, [recruit.id])]).toEqual([false, true]);
+    expect(neighbour(old(), { height: 10, direction: 'down' }, [1])).toBeUndefined();
+  });
+});
+
 describe('the neighbouring role', () => {
   test('is the nearest that can be given, up and down', () => {
-    expect(neighbour(scheme(), { rank: 10, direction: 'up' })).toBe(role('mid'));
-    expect(neighbour(scheme(), { rank: 10, direction: 'down' })).toBe(role('Member'));
-    expect(neighbour(scheme(), { rank: 60, direction: 'down' })).toBe(role('mid'));
+    expect(neighbour(scheme(), { height: 10, direction: 'up' })).toBe(role('mid'));
+    expect(neighbour(scheme(), { height: 10, direction: 'down' })).toBe(role('Member'));
+    expect(neighbour(scheme(), { height: 60, direction: 'down' })).toBe(role('mid'));
   });
 
   test('skips roles off the ladder', () => {
-    expect(neighbour(scheme('low', 'high'), { rank: 10, direction: 'up' })).toBe(role('high'));
-    expect(neighbour(scheme('low', 'high'), { rank: 100, direction: 'down' })).toBe(role('low'));
+    expect(neighbour(scheme('low', 'high'), { height: 10, direction: 'up' })).toBe(role('high'));
+    expect(neighbour(scheme('low', 'high'), { height: 100, direction: 'down' })).toBe(role('low'));
   });
 
   test('is none beyond the ends: never the owner role, never the guest role', () => {
-    expect(neighbour(scheme(), { rank: 100, direction: 'up' })).toBeUndefined();
-    expect(neighbour(scheme(), { rank: 1, direction: 'down' })).toBeUndefined();
-    expect(neighbour(scheme('low'), { rank: 10, direction: 'up' })).toBeUndefined();
-    expect(neighbour(scheme(), { rank: 255, direction: 'up' })).toBeUndefined();
+    expect(neighbour(scheme(), { height: 100, direction: 'up' })).toBeUndefined();
+    expect(neighbour(scheme(), { height: 0, direction: 'down' })).toBeUndefined();
+    expect(neighbour(scheme('low'), { height: 10, direction: 'up' })).toBeUndefined();
+    expect(neighbour(scheme(), { height: 255, direction: 'up' })).toBeUndefined();
   });
 
   test('is refused where two roles share the rank, unless the ladder holds one of them', () => {
-    for (const from of [{ rank: 50, direction: 'up' } as const, { rank: 100, direction: 'down' } as const]) {
+    for (const from of [{ height: 50, direction: 'up' } as const, { height: 100, direction: 'down' } as const]) {
       expect(codeOf(() => neighbour(scheme(), from))).toBe('ambiguous_rank');
       expect(neighbour(scheme('mid', 'twinA', 'high'), from)).toBe(role('twinA'));
     }
   });
 
   test('is never a locked one, also where that shares its rank with another', () => {
-    const [up, down] = [{ rank: 10, direction: 'up' } as const, { rank: 100, direction: 'down' } as const];
+    const [up, down] = [{ height: 10, direction: 'up' } as const, { height: 100, direction: 'down' } as const];
     expect(neighbour(scheme(), up, [50, idBase + 70])).toBe(role('twinB'));
     expect(neighbour(scheme(), down, [70])).toBe(role('mid'));
     expect(neighbour(scheme(), up, [50, 70, 100])).toBeUndefined();
   });
 
-  test('up and down again comes back, in every group without shared ranks', () => {
+  test('up and down again comes back, on every ladder', () => {
     holds(withLadder, ({ scheme: group }) => {
-      const rungs = [1, ...(group.ladder ?? []).map((step) => step.rank)];
-      const onlyLadder: RoleScheme = { ...group, roles: [baseOf(group.roles), ...(group.ladder ?? [])] };
-      rungs.forEach((rank, index) => {
-        expect(neighbour(onlyLadder, { rank, direction: 'up' })?.rank).toBe(rungs[index + 1]);
-        expect(neighbour(onlyLadder, { rank, direction: 'down' })?.rank).toBe(rungs[index - 1]);
+      const rungs = [baseOf(group.roles), ...(group.ladder ?? [])];
+      rungs.forEach((rung, index) => {
+        const height = heightOf(rung);
+        expect(neighbour(group, { height, direction: 'up' })).toBe(rungs[index + 1]);
+        expect(neighbour(group, { height, direction: 'down' })).toBe(rungs[index - 1]);
       });
     });
   });
@@ -465,7 +541,7 @@ function role(name: string): Role {
 }
 
 function scheme(...ladder: string[]): RoleScheme {
-  return { roles, ladder: ladder.length === 0 ? undefined : ladder.map(role) };
+  return { roles, ladder: ladder.length === 0 ? undefined : ladder.map(role), rankOne: 'custom' };
 }
 
 function member(...held: string[]): Member {

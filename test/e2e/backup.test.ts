@@ -17,9 +17,12 @@ import { join } from 'node:path';
 import Database from 'better-sqlite3';
 import { afterEach, beforeEach, expect, onTestFinished, test, vi } from 'vitest';
 import { Connection } from '../../src/stores/sqlite/engine/connection.ts';
+import { migrations } from '../../src/stores/sqlite/schema/migrations.ts';
 import { runUnprivileged } from '../environment/unprivileged.ts';
 import { DaemonProcess } from '../support/daemon-process.ts';
 import { binary, CliHome } from '../support/run-cli.ts';
+
+const schema = migrations.length;
 
 let home: CliHome;
 beforeEach(async () => {
@@ -47,7 +50,7 @@ test('prints what the copy holds, and the copy is private and whole', async () =
     `FIELD        VALUE
 file         ${file}
 bytes        ${statSync(file).size}
-schema       1
+schema       ${schema}
 keys         1
 whitelist    1
 changes      0
@@ -68,7 +71,7 @@ test('--json is one document; nothing else is printed, and the data directory is
     backup: {
       file: home.path('copy.db'),
       bytes: statSync(home.path('copy.db')).size,
-      schema: 1,
+      schema,
       keys: 1,
       whitelist: 1,
       changes: 0,

@@ -12,8 +12,11 @@ import {
 import { join } from 'node:path';
 import Database from 'better-sqlite3';
 import { afterEach, beforeEach, expect, test } from 'vitest';
+import { migrations } from '../../src/stores/sqlite/schema/migrations.ts';
 import { DaemonProcess } from '../support/daemon-process.ts';
 import { CliHome } from '../support/run-cli.ts';
+
+const schema = migrations.length;
 
 let home: CliHome;
 let database: string;
@@ -37,7 +40,7 @@ test('db check tells what it read, beside a daemon too, and ends with 0', async 
     `    CHECK
 ok  integrity   every page can be read and every index fits
 ok  references  every row refers to rows that exist
-ok  schema      1, the newest this rankd knows is 1
+ok  schema      ${schema}, the newest this rankd knows is ${schema}
 ok  rows        1 keys, 0 whitelist entries, 0 changes, 1 audit events
 ok  size        ${statSync(database).size} bytes, write-ahead log 0 bytes
 ok  audit       1 event, each following the one before
@@ -104,7 +107,7 @@ test('a database of a newer rankd is refused with the version to run instead, by
     const result = await home.run(command.split(' '));
     expect(result).toMatchObject({ code: 78, stdout: '' });
     expect(result.stderr).toBe(
-      `error: The database ${database} has schema 7, written by rankd 9.8.7; this is rankd 0.1.0, which knows up to 1.
+      `error: The database ${database} has schema 7, written by rankd 9.8.7; this is rankd 0.1.0, which knows up to ${schema}.
 try: run rankd 9.8.7 or a later one instead
 `,
     );
@@ -124,7 +127,7 @@ test('db migrate says when there is nothing to do', async () => {
   ]) {
     expect(await home.here(args)).toMatchObject({
       code: 0,
-      stdout: `FIELD     VALUE\ndatabase  ${database}\nfrom      1\nto        1\n`,
+      stdout: `FIELD     VALUE\ndatabase  ${database}\nfrom      ${schema}\nto        ${schema}\n`,
       stderr: 'The database has the newest schema already; there is nothing to do.\n',
     });
   }
@@ -133,7 +136,7 @@ test('db migrate says when there is nothing to do', async () => {
 test('db migrate --dry-run migrates a copy and leaves nothing behind; db migrate does it', async () => {
   emptyDatabase();
   const dry = await home.run(['db', 'migrate', '--dry-run', '--json']);
-  expect(dry.json()).toEqual({ v: 1, migration: { database, from: 0, to: 1, copy: null, dryRun: true } });
+  expect(dry.json()).toEqual({ v: 1, migration: { database, from: 0, to: schema, copy: null, dryRun: true } });
   expect(statSync(database).size).toBe(0);
   expect(readdirSync(home.dataDir)).toEqual(['rankd.db']);
   expect(await home.run(['db', 'migrate'])).toMatchObject({ code: 0, stderr: '' });

@@ -1,4 +1,4 @@
-import { writeFileSync } from 'node:fs';
+import { existsSync, writeFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { type FakeOpenCloud, sampleRoles, sampleUsers, startFakeOpenCloud } from '../support/fake-open-cloud/index.ts';
 import { CliHome } from '../support/run-cli.ts';
@@ -49,6 +49,7 @@ test.concurrent('show tells the group, its owner, the acting account and what th
       acting: { userId: sampleUsers.actor, rank: 200, isOwner: false },
       givable: [
         { rank: 1, id: sampleRoles.base, name: 'Member' },
+        { rank: 1, id: sampleRoles.recruit, name: 'Recruit' },
         { rank: 10, id: sampleRoles.trainee, name: 'Trainee' },
         { rank: 20, id: sampleRoles.officer, name: 'Officer' },
         { rank: 50, id: sampleRoles.captain, name: 'Captain' },
@@ -57,7 +58,7 @@ test.concurrent('show tells the group, its owner, the acting account and what th
   });
   const { stdout } = await home.run(['group', 'show']);
   expect(stdout).toMatch(/9001 \(rank 200\)/);
-  expect(stdout).toMatch(/1 \(Member\), 10 \(Trainee\), 20 \(Officer\), 50 \(Captain\)/);
+  expect(stdout).toMatch(/1 \(Member\), 1 \(Recruit\), 10 \(Trainee\), 20 \(Officer\), 50 \(Captain\)/);
   expect(roblox.violations()).toEqual([]);
 });
 
@@ -87,7 +88,7 @@ test.concurrent('the owner as acting account can give every role but its own', a
   configure(world);
   const { group } = await home.json<Shown>('group', 'show');
   expect(group.acting).toEqual({ userId: sampleUsers.owner, rank: 255, isOwner: true });
-  expect(group.givable?.map(({ rank }) => rank)).toEqual([1, 10, 20, 50, 200]);
+  expect(group.givable?.map(({ rank }) => rank)).toEqual([1, 1, 10, 20, 50, 200]);
 });
 
 test.concurrent.each([
@@ -114,6 +115,7 @@ test.concurrent('roles are listed by rank with id and kind, and whether they are
     roles: [
       { rank: 0, id: sampleRoles.guest, name: 'Guest', kind: 'guest', onLadder: false },
       { rank: 1, id: sampleRoles.base, name: 'Member', kind: 'base', onLadder: true },
+      { rank: 1, id: sampleRoles.recruit, name: 'Recruit', kind: 'custom', onLadder: false },
       { rank: 10, id: sampleRoles.trainee, name: 'Trainee', kind: 'custom', onLadder: true },
       { rank: 20, id: sampleRoles.officer, name: 'Officer', kind: 'custom', onLadder: false },
       { rank: 50, id: sampleRoles.captain, name: 'Captain', kind: 'custom', onLadder: true },
@@ -145,7 +147,7 @@ test.concurrent('a ladder that does not fit is told of by what only looks at the
   const warning = /^warning: group\.ladder does not fit the group: 77 [^\n]*\ntry: correct group\.ladder [^\n]+\n$/;
   const looks = [
     [['group', 'roles'], /^20 +\d+ +custom +- +Officer$/m],
-    [['group', 'show'], /^can give +1 \(Member\), 10 \(Trainee\), 20 \(Officer\)/m],
+    [['group', 'show'], /^can give +1 \(Member\), 1 \(Recruit\), 10 \(Trainee\), 20 \(Officer\)/m],
     [['rank', 'show', trainee], /^10 +Trainee/m],
   ] as const;
   for (const [command, shown] of looks) {
@@ -157,6 +159,43 @@ test.concurrent('a ladder that does not fit is told of by what only looks at the
     expect(await home.here([...command, '--json'])).toMatchObject({ code: 0, stderr: '' });
   }
   expect(await home.here(['rank', 'set', trainee, '20'])).toMatchObject({ code: 78, stdout: '' });
+});
+
+test.concurrent('which role is the base role is found out once, for all commands to come', async () => {
+  await using world = await setUp();
+  const { home, roblox } = world;
+  configure(world);
+  for (let times = 0; times < 2; times += 1) {
+    const { stdout } = await home.here(['group', 'roles']);
+    expect(stdout).toMatch(/^1 +12884901889 +base +- +Member\n1 +70000010 +custom +- +Recruit$/m);
+    expect(roblox.journal.requests('publicRoles')).toHaveLength(1);
+  }
+});
+
+test.concurrent('config check holds ladder and policy against the group, and changes nothing', async () => {
+  await using world = await setUp();
+  const { home, roblox } = world;
+  configure(world, ', ladder: [1, 10, 20]', 'policy: { locked_roles: [77] }');
+  const check = async (...args: string[]) => {
+    const { code, stderr, json } = await home.here(['config', 'check', '--json', ...args]);
+    return { exit: code, ...json<{ warnings?: string[]; message?: string }>(), stderr };
+  };
+  const stray = 'policy.locked_roles names 77, which is no rank or role id of the group';
+  expect(await check()).toMatchObject({ exit: 0, warnings: [stray], stderr: '' });
+  roblox.group.roles.push({ id: 50_051, name: 'Twin', rank: 10 });
+  expect(await check()).toMatchObject({ exit: 78, message: expect.stringContaining('rank 10 is shared by role') });
+  expect(await check('--offline')).toMatchObject({ exit: 0, warnings: [] });
+  await roblox.close();
+  const down = 'ranks and roles were not held against the group: Roblox does not answer';
+  expect(await check()).toMatchObject({ exit: 0, warnings: [expect.stringContaining(down)] });
+  expect(existsSync(home.dataDir)).toBe(false);
+});
+
+test.concurrent('config check asks nobody if the configuration names no role', async () => {
+  await using world = await setUp();
+  configure(world);
+  expect((await world.home.here(['config', 'check'])).code).toBe(0);
+  expect(world.roblox.journal.entries).toEqual([]);
 });
 
 test.concurrent('a platform that is down ends with 69', async () => {

@@ -51,7 +51,7 @@ test('on a terminal init asks, never shows the key, and leaves a configuration, 
   expect(readFileSync(home.path('roblox.key'), 'utf8')).toBe(`${roblox.apiKey}\n`);
   const yaml = readFileSync(home.path('rankd.yaml'), 'utf8');
   expect(yaml).toMatch(new RegExp(`^  id: ${roblox.groupId} `, 'm'));
-  expect(yaml).toMatch(/^ {2}ladder: \[10, 20, 50/m);
+  expect(yaml).toMatch(/^ {2}ladder: \[1, 10, 20, 50\]/m);
 
   const [secret = ''] = /rk_live_\w+/.exec(screen) ?? [];
   await using daemon = await DaemonProcess.start(home, { env });
@@ -74,10 +74,36 @@ test('off a terminal the same by flags; the secret goes to a file', async () => 
     { env },
   );
   expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
-  expect(JSON.parse(stdout)).toMatchObject({ v: 1, file: home.path('rankd.yaml'), ladder: [{ rank: 10 }, {}, {}] });
+  expect(JSON.parse(stdout)).toMatchObject({
+    v: 1,
+    file: home.path('rankd.yaml'),
+    ladder: [{ rank: 1, name: 'Recruit' }, {}, {}, {}],
+  });
   expect(readFileSync(home.path('game.key'), 'utf8')).toMatch(/^rk_live_/);
   expect((await home.run(['config', 'check'], { env })).code).toBe(0);
   expect((await home.run(['whitelist', 'check', '42', '--key', 'my-game'], { env })).code).toBe(0);
+});
+
+test('the ladder that init writes is one that serve takes: without the roles that share a rank, which it names', async () => {
+  const { home, roblox, env, flags } = await world();
+  roblox.group.roles.push({ id: 50_051, name: 'Pilot', rank: 50 });
+  const { code, stderr } = await home.run(['init', ...flags, '--ladder', '--key', 'game'], { env });
+  expect(code, stderr).toBe(0);
+  expect(stderr).toContain(
+    'Not for a ladder, as they share a rank, so that none is above the other: 50 (Pilot), 50 (Captain).',
+  );
+  expect(readFileSync(home.path('rankd.yaml'), 'utf8')).toMatch(/^ {2}ladder: \[1, 10, 20\]/m);
+  expect(await home.run(['config', 'check'], { env })).toMatchObject({ code: 0, stderr: '' });
+  await using daemon = await DaemonProcess.start(home, { env });
+  expect((await fetch(`${daemon.url}/readyz`)).status).toBe(200);
+});
+
+test('the ladder that init writes names a role by its id if its rank means another', async () => {
+  const { home, env, flags } = await world();
+  const base = { ...env, RANKD_GROUP_RANK_1: 'base' };
+  expect((await home.here(['init', ...flags, '--ladder'], { env: base })).code).toBe(0);
+  expect(readFileSync(home.path('rankd.yaml'), 'utf8')).toMatch(/^ {2}ladder: \[70000010, 10, 20, 50\]/m);
+  expect((await home.here(['config', 'check'], { env: base })).code).toBe(0);
 });
 
 test('the key can come in on standard input and is kept in a private file', async () => {

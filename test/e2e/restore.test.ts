@@ -16,8 +16,11 @@ import {
 import { join } from 'node:path';
 import Database from 'better-sqlite3';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
+import { migrations } from '../../src/stores/sqlite/schema/migrations.ts';
 import { DaemonProcess } from '../support/daemon-process.ts';
 import { CliHome } from '../support/run-cli.ts';
+
+const schema = migrations.length;
 
 /** A home with the key "old", backed up to `backup.db`, and the key "new", which is not in the backup. */
 const model = new CliHome();
@@ -56,7 +59,7 @@ test('the database is as it was when the backup was made, the old one is kept wh
   expect(stdout).toBe(
     `FIELD        VALUE
 file         ${backup}
-schema       1
+schema       ${schema}
 keys         1
 whitelist    0
 changes      0
@@ -84,7 +87,7 @@ test('what was kept can be restored in turn: nothing is lost by a restore', asyn
   const { restore } = await home.json<{ restore: object }>('restore', keptDatabase(), '-y');
   expect(restore).toEqual({
     file: expect.stringContaining('before-restore'),
-    schema: 1,
+    schema,
     keys: 2,
     whitelist: 0,
     changes: 0,
@@ -103,7 +106,7 @@ test('--dry-run checks the file and changes nothing, also beside a daemon', asyn
   expect(stdout).toBe(
     `FIELD        VALUE
 file         ${backup}
-schema       1
+schema       ${schema}
 keys         1
 whitelist    0
 changes      0

@@ -27,6 +27,7 @@ interface Undo {
 
 const members = [1001, 1002, 1003, 1004, 1005, 1006, 1007, 1009];
 const captain = 8_589_934_642;
+const base = 12_884_901_889;
 
 test('a raid of demotions is put back exactly, all roles of every member, and recorded as the operator', async () => {
   await using raid = await startRaid();
@@ -95,7 +96,7 @@ test('only what the filters select is undone', async () => {
   await raid.demote(1001);
   const between = new Date().toISOString();
   await raid.demote(1002);
-  await raid.rank(await raid.app.createKey({ name: 'other' }), 1006, 1, 77);
+  await raid.rank(await raid.app.createKey({ name: 'other' }), 1006, base, 77);
   const { undo } = await raid.undo('--ranker', '0', '--since', between);
   expect(states(undo)).toEqual({ 1002: 'put_back' });
   expect((await raid.held())[1002]).toEqual(before[1002]);
@@ -122,7 +123,7 @@ test('a name that a leaked key had and a new one has is never taken for the new 
   const leaked = await idOf('main');
   await raid.demote(1001, 1002);
   await home.json('key', 'revoke', 'main', '-y');
-  await raid.rank(await raid.app.createKey(), 1006, 1);
+  await raid.rank(await raid.app.createKey(), 1006, base);
   const now = await idOf('main');
 
   const doubt = `The name "main" stands for ${now}; before, ${leaked} had it.
@@ -251,7 +252,7 @@ test('a run that was killed in the middle is brought to its end by the same comm
 const crowdedGroup = `name: Crowd
 id: 7
 roles:
-  - { name: Member, rank: 1, base: true }
+  - { name: Member, rank: 1, base: true, id: ${base} }
   - { name: Trainee, rank: 10 }
   - { name: Officer, rank: 20 }
   - { name: Captain, rank: 30 }
@@ -306,7 +307,7 @@ async function startRaid({ home = new CliHome() }: { home?: CliHome } = {}): Pro
   return {
     ...{ home, app, platform: app.app.platform, secret, rank },
     demote: async (...userIds) => {
-      for (const userId of userIds) await rank(secret, userId, 1);
+      for (const userId of userIds) await rank(secret, userId, base);
     },
     held: async (userIds = members) =>
       Object.fromEntries(await Promise.all(userIds.map(async (id) => [id, await app.heldBy(id)]))),

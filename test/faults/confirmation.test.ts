@@ -173,7 +173,7 @@ describe('members with several roles', () => {
       expect((await system.rank(bob, { newRankId: 85 })).status).toBe(200);
       expect(fake.group.held(bob)).toEqual([...extra.slice(0, 24).map(({ id }) => id), 925]);
       expect((await system.rank(bob, { newRankId: 924 })).status).toBe(200);
-      expect((await system.rank(bob, { newRankId: 1 })).status).toBe(200);
+      expect((await system.rank(bob, { newRankId: base })).status).toBe(200);
       expect(fake.group.held(bob)).toEqual([]);
     }),
   );
@@ -183,9 +183,9 @@ describe('members with several roles', () => {
       system.fake.rolesField = rolesField;
       expect((await system.rank(sampleUsers.memberOnly)).status).toBe(200);
       expect(system.fake.group.held(sampleUsers.memberOnly)).toEqual([officer]);
-      expect((await system.rank(sampleUsers.memberOnly, { newRankId: 1 })).status).toBe(200);
+      expect((await system.rank(sampleUsers.memberOnly, { newRankId: base })).status).toBe(200);
       expect(system.fake.group.held(sampleUsers.memberOnly)).toEqual([]);
-      expect((await system.rank(veteran, { newRankId: 1 })).status).toBe(200);
+      expect((await system.rank(veteran, { newRankId: base })).status).toBe(200);
       expect(system.fake.group.held(veteran)).toEqual([]);
     })(),
   );

@@ -6,7 +6,7 @@ import { codeOf, expectError, rankBody } from '../support/answers.ts';
 import { type OpenCloudApp, onOpenCloud, sampleRoles, sampleUsers } from '../support/open-cloud-app.ts';
 
 const { trainee: bob, officer: eve, traineeAndCaptain: veteran } = sampleUsers;
-const { trainee, officer, captain } = sampleRoles;
+const { base, trainee, officer, captain } = sampleRoles;
 const busy = { status: 503, code: 'platform_busy', error: 'Platform busy', waits: true };
 
 /** Members who hold trainee. */
@@ -67,7 +67,7 @@ describe('a change that can not start before its deadline', () => {
       async (system) => {
         await leaveUnassigns(1, system);
         system.fake.expectNoWrites(veteran);
-        const { answer, tookMs } = await timed(system, () => system.rank(veteran, { newRankId: 1 }));
+        const { answer, tookMs } = await timed(system, () => system.rank(veteran, { newRankId: base }));
         expectError(answer, busy);
         expect(tookMs).toBeLessThan(1_000);
         expect(system.fake.group.held(veteran)).toEqual([captain, trainee]);
@@ -79,7 +79,7 @@ describe('a change that can not start before its deadline', () => {
     onOpenCloud(
       async (system) => {
         await leaveUnassigns(2, system);
-        expect((await system.rank(veteran, { newRankId: 1 })).status).toBe(200);
+        expect((await system.rank(veteran, { newRankId: base })).status).toBe(200);
         expect(system.fake.group.held(veteran)).toEqual([]);
       },
       { deadlineMs: 20_000 },
@@ -108,7 +108,7 @@ describe('a change that can not start before its deadline', () => {
         const { fake } = system;
         const [carol = 0, dave = 0] = addMembers(system, 2);
         await leaveUnassigns(1, system);
-        expectError(await system.rank(veteran, { newRankId: 1 }), busy);
+        expectError(await system.rank(veteran, { newRankId: base }), busy);
         fake.faults.add({ operation: 'assign', kind: 'status 403' });
         expect((await system.rank(carol)).status).not.toBe(200);
         expect((await system.rank(dave)).status).toBe(200);

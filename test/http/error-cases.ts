@@ -96,7 +96,7 @@ export const cases: Record<string, Case> = {
     status: 409,
     error: 'Ambiguous rank',
     options: { config: { platform: { kind: 'simulated', groupFile: groupWithTwins } } },
-    provoke: rank({ rankeeId: 11, newRankId: 1 }),
+    provoke: rank({ rankeeId: 12, newRankId: 200 }),
   },
   idempotency_mismatch: { status: 422, error: 'Idempotency key reused', provoke: again({ newRankId: 50 }, idempotent) },
   idempotency_in_progress: twiceAtOnce(),

@@ -32,6 +32,7 @@ test('a group file is read, and what every group has is added', () => {
       { id: 10_010, name: 'Scout', rank: 10, kind: 'custom' },
       { id: 5_000_000_000, name: 'Sergeant', rank: 20, kind: 'custom' },
       { id: 10_200, name: 'Commander', rank: 200, kind: 'custom' },
+      { id: 30_200, name: 'Quartermaster', rank: 200, kind: 'custom' },
     ],
     members: [
       { userId: 2, roleIds: [10_200] },
@@ -54,6 +55,18 @@ test('the owner may be listed among the members, and may be the acting account',
     `${head}roles: [{ name: A, rank: 5 }]\nowner: 1\nacting_account: 1\nmembers: [{ id: 1, roles: [255, 5] }]\n`,
   );
   expect(seed.members).toEqual([{ userId: 1, roleIds: [10_255, 10_005] }]);
+});
+
+test('rank 1 of a member is the role that shares it with the base role, which is added if none is marked', () => {
+  const seed = load(
+    `${head}roles: [{ name: Recruit, rank: 1, base: false }]\nacting_account: 2\nmembers: [{ id: 2, roles: [1] }]\n`,
+  );
+  expect(seed.roles).toEqual([
+    { id: 10_000, name: 'Guest', rank: 0, kind: 'guest' },
+    { id: 10_256, name: 'Member', rank: 1, kind: 'base' },
+    { id: 10_001, name: 'Recruit', rank: 1, kind: 'custom' },
+  ]);
+  expect(seed.members).toEqual([{ userId: 2, roleIds: [10_001] }]);
 });
 
 test('every mistake of form is told at once, each with its place', () => {

@@ -2,8 +2,9 @@ import dns from 'node:dns';
 import { inspect } from 'node:util';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { deadlineIn } from '../../src/base/clock.ts';
-import { type ErrorCode, isRankdError, type RankdError } from '../../src/base/errors.ts';
+import { type ErrorCode, isRankdError, RankdError } from '../../src/base/errors.ts';
 import { OpenCloudPlatform, type OpenCloudTuning } from '../../src/platforms/open-cloud.ts';
+import type { BaseRoleMemory } from '../../src/platforms/upstream/base-role.ts';
 import type { CallContext, Clock, WriteKind } from '../../src/ports/index.ts';
 import { platformContract } from '../contracts/platform-contract.ts';
 import {
@@ -16,7 +17,7 @@ import {
 import { patientTime } from '../support/patient-time.ts';
 import { SkippableClock } from '../support/skippable-clock.ts';
 
-const { trainee, officer, captain, base } = sampleRoles;
+const { recruit, trainee, officer, captain, base } = sampleRoles;
 const tuning = { backOffMs: 4, maxBackOffMs: 20, shortestTryMs: 10 };
 /** So that the last try is answered, not cut off by the deadline. */
 const patient = { ...tuning, shortestTryMs: 250 };
@@ -30,6 +31,7 @@ function platformOn(
     tuning?: Partial<OpenCloudTuning>;
     fetch?: typeof fetch;
     clock?: Clock;
+    baseRoleMemory?: BaseRoleMemory;
   } = {},
 ) {
   const { groupId, apiKey, baseUrl, legacyBaseUrl } = fake;
@@ -92,7 +94,7 @@ async function codeOf(answer: Promise<unknown>): Promise<ErrorCode> {
 describe('the group and its roles', () => {
   test('a group that nobody owns has no owner', async () => {
     fake.group.ownerId = undefined;
-    expect(await platform.group(callIn(1_000))).toEqual({ id: 700, name: 'Sample Fellowship', memberCount: 8 });
+    expect(await platform.group(callIn(1_000))).toEqual({ id: 700, name: 'Sample Fellowship', memberCount: 9 });
   });
 
   test.each([
@@ -105,81 +107,141 @@ describe('the group and its roles', () => {
   });
 
   test('every role of a group of 40 is listed once and in order', async () => {
-    for (let index = 0; index < 33; index += 1)
+    for (let index = 0; index < 32; index += 1)
       fake.group.roles.push({ id: 9_000 - index, name: `R${index}`, rank: 100 + (index % 20) });
     const roles = await platform.roles(callIn(1_000));
     expect(roles).toHaveLength(40);
-    expect(roles).toEqual([...roles].sort((a, b) => a.rank - b.rank || a.id - b.id));
+    expect(roles.slice(2)).toEqual(roles.slice(2).sort((a, b) => a.rank - b.rank || a.id - b.id));
     expect(fake.journal.requests('roles')).toHaveLength(2);
   });
+});
 
-  test('of two roles at rank 1, the one that the public list flags is the base role', async () => {
-    fake.group.roles.push({ id: 5, name: 'Recruit', rank: 1 });
-    const roles = await platform.roles(callIn(1_000));
-    expect(roles.filter(({ rank }) => rank === 1)).toEqual([
-      { id: 5, name: 'Recruit', rank: 1, kind: 'custom' },
-      { id: base, name: 'Member', rank: 1, kind: 'base' },
-    ]);
-  });
+describe('the base role', () => {
+  /** What the store would keep. */
+  const memory = (kept?: number) => {
+    let id = kept;
+    const keep = async (roleId: number) => {
+      id = roleId;
+    };
+    return { find: async () => id, keep, kept: () => id };
+  };
+  const asked = () => fake.journal.requests('publicRoles').length;
+  const rankOne = async (by = platform, call = callIn(1_000)) =>
+    (await by.roles(call)).filter(({ rank }) => rank === 1).map(({ id, kind }) => [kind, id]);
+  const found = [
+    ['base', base],
+    ['custom', recruit],
+  ];
 
-  test('without the public list, the only role at rank 1 is the base role', async () => {
+  test('comes before the other role of rank 1, told by the public list, which is read once', async () => {
+    const baseRoleMemory = memory();
+    platform = platformOn(fake, { baseRoleMemory });
+    expect(await rankOne()).toEqual(found);
     fake.hasPublicRoles = false;
-    const roles = await platform.roles(callIn(1_000));
-    expect(roles.filter(({ kind }) => kind === 'base')).toMatchObject([{ id: base }]);
+    expect(await rankOne()).toEqual(found);
+    expect([asked(), baseRoleMemory.kept()]).toEqual([1, base]);
   });
 
-  test('a public list that never answers leaves most of the time, however short, to what comes after the roles', async () => {
+  test('is known after a start, with nothing asked', async () => {
+    expect(await rankOne(platformOn(fake, { baseRoleMemory: memory(base) }))).toEqual(found);
+    expect(fake.journal.entries.map(({ operation }) => operation)).toEqual(['roles']);
+  });
+
+  test('is found out again if the one that was kept is no role of the group any more', async () => {
+    const baseRoleMemory = memory(404_404);
+    expect(await rankOne(platformOn(fake, { baseRoleMemory }))).toEqual(found);
+    expect(baseRoleMemory.kept()).toBe(base);
+  });
+
+  test('is the only role of rank 1, with nothing asked, also after a second one comes', async () => {
+    fake.group.roles = fake.group.roles.filter(({ id }) => id !== recruit);
+    expect(await rankOne()).toEqual([['base', base]]);
+    fake.group.roles.push({ id: 5, name: 'Recruit', rank: 1 });
+    expect(await rankOne()).toContainEqual(['base', base]);
+    expect(asked()).toBe(0);
+  });
+
+  test('is none in a group without a role of rank 1, unless the public list marks one', async () => {
+    const others = fake.group.roles.filter(({ rank }) => rank !== 1);
+    fake.group.roles = [...others, { id: base, name: 'Member', rank: 7, isBase: true }];
+    fake.hasPublicRoles = false;
+    const kinds = async (by: OpenCloudPlatform) => new Set((await by.roles(callIn(1_000))).map(({ kind }) => kind));
+    expect(await kinds(platform)).toEqual(new Set(['guest', 'custom', 'owner']));
+    fake.hasPublicRoles = true;
+    expect(await kinds(platformOn(fake))).toEqual(new Set(['guest', 'base', 'custom', 'owner']));
+  });
+
+  test.each(['hang', 'status 503', 'html'] as const)(
+    'is told by members if the public list does not answer: %s',
+    async (kind) => {
+      fake.faults.add({ operation: 'publicRoles', kind, times: 99 });
+      const baseRoleMemory = memory();
+      expect(await rankOne(platformOn(fake, { baseRoleMemory }))).toEqual(found);
+      expect(baseRoleMemory.kept()).toBe(base);
+      const filters = fake.journal.requests('memberships').map(({ path }) => decodeURIComponent(path));
+      expect(filters).toContainEqual(expect.stringContaining(`filter=role == 'groups/700/roles/${base}'`));
+    },
+  );
+
+  test('is told by a member who holds no other role, whoever was asked for, if nothing else tells', async () => {
+    fake.hasPublicRoles = false;
+    fake.faults.add({ operation: 'memberships', kind: 'status 400', times: 2 });
+    expect(await codeOf(rankOne())).toBe('platform_unavailable');
+    await platform.getMember(1001, callIn(1_000));
+    expect(await codeOf(rankOne())).toBe('platform_unavailable');
+    await platform.getMember(sampleUsers.memberOnly, callIn(1_000));
+    expect(await rankOne()).toEqual(found);
+  });
+
+  test('is told by a refusal, also if something else was believed', async () => {
+    const baseRoleMemory = memory(recruit);
+    platform = platformOn(fake, { baseRoleMemory });
+    expect(await rankOne()).toContainEqual(['base', recruit]);
+    expect(await codeOf(platform.assignRole({ userId: 1001, roleId: base }, callIn(1_000)))).toBe('platform_rejected');
+    expect(await rankOne()).toEqual(found);
+    expect(baseRoleMemory.kept()).toBe(base);
+  });
+
+  test('is no guess if nothing tells, and Roblox is asked again only after half a minute', async () => {
+    const clock = new SkippableClock();
+    platform = platformOn(fake, { clock });
+    fake.rolesField = 'withBase';
+    fake.faults.add({ operation: 'publicRoles', kind: 'status 503', times: 99 });
+    const error = () => failure(platform.roles({ ...callIn(1_000), deadlineAt: clock.monotonic() + 1_000 }));
+    const [first, second] = await Promise.all([error(), error()]);
+    for (const each of [first, second, await error()]) {
+      expect(each).toMatchObject({ code: 'platform_unavailable', hint: expect.stringContaining('legacy_base_url') });
+      expect(each.message).toContain('rank 1');
+      expect(each.retryAfterMs).toBeGreaterThan(25_000);
+    }
+    expect([asked(), fake.journal.requests('memberships').length]).toEqual([1, 2]);
+    clock.skip(25_000);
+    await error();
+    expect(asked()).toBe(1);
+    clock.skip(6_000);
+    await error();
+    expect(asked()).toBe(2);
+  });
+
+  test('is looked for without the store, if that fails', async () => {
+    const fail = async () => Promise.reject(new RankdError('store_unavailable', 'The disk is full.'));
+    expect(await rankOne(platformOn(fake, { baseRoleMemory: { find: fail, keep: fail } }))).toEqual(found);
+  });
+
+  test('leaves most of the time, however short, to what comes after it while the public list does not answer', async () => {
     fake.faults.add({ operation: 'publicRoles', kind: 'hang', times: 99 });
     const call = callIn(1_000);
-    expect(await platform.roles(call)).toHaveLength(7);
+    expect(await rankOne(platform, call)).toEqual(found);
     expect(call.deadlineAt - patientTime.monotonic()).toBeGreaterThan(500);
     expect(await platform.getMember(1002, call)).toMatchObject({ roleIds: [officer] });
   });
 
-  test('a public list that never answers keeps nobody waiting longer than some seconds, however much time there is', async () => {
+  test('makes nobody wait longer than some seconds for the public list, however much time there is', async () => {
     fake.faults.add({ operation: 'publicRoles', kind: 'hang', times: 99 });
     platform = platformOn(fake, { tuning: { ...tuning, publicRolesTimeoutMs: 100 } });
     const begun = patientTime.monotonic();
-    expect(await platform.roles(callIn(8_000))).toHaveLength(7);
+    expect(await rankOne(platform, callIn(8_000))).toEqual(found);
     expect(patientTime.monotonic() - begun).toBeLessThan(1_000);
-  });
-
-  test('a public list that was asked in vain is asked again some minutes later, not with every read of the roles', async () => {
-    const clock = new SkippableClock();
-    platform = platformOn(fake, { clock });
-    fake.faults.add({ operation: 'publicRoles', kind: 'status 404', times: 99 });
-    const timesAsked = async () => {
-      await platform.roles({ ...callIn(1_000), deadlineAt: clock.monotonic() + 1_000 });
-      return fake.journal.requests('publicRoles').length;
-    };
-    expect(await timesAsked()).toBe(1);
-    clock.skip(60_000);
-    expect(await timesAsked()).toBe(1);
-    clock.skip(600_000);
-    expect(await timesAsked()).toBe(2);
-  });
-
-  test('a public list that was asked in vain is asked again at once where a second role has come to rank 1', async () => {
-    fake.faults.add({ operation: 'publicRoles', kind: 'status 404' });
-    await platform.roles(callIn(1_000));
-    fake.group.roles.push({ id: 5, name: 'Recruit', rank: 1 });
-    expect((await platform.roles(callIn(1_000))).find(({ kind }) => kind === 'base')?.id).toBe(base);
-  });
-
-  test('without the public list, two roles at rank 1 are no guess', async () => {
-    fake.hasPublicRoles = false;
-    fake.group.roles.push({ id: 5, name: 'Recruit', rank: 1 });
-    const error = await failure(platform.roles(callIn(1_000)));
-    expect(error).toMatchObject({ code: 'platform_unavailable', hint: expect.stringContaining('legacy_base_url') });
-    expect(error.message).toContain('rank 1');
-  });
-
-  test('the public list is asked once, and what it said holds when it is gone', async () => {
-    fake.group.roles.push({ id: 5, name: 'Recruit', rank: 1 });
-    await platform.roles(callIn(1_000));
-    fake.hasPublicRoles = false;
-    expect((await platform.roles(callIn(1_000))).find(({ kind }) => kind === 'base')?.id).toBe(base);
-    expect(fake.journal.requests('publicRoles')).toHaveLength(1);
   });
 });
 
@@ -243,7 +305,7 @@ describe('the credential', () => {
   test('is described by introspection, to which the key goes in the body alone', async () => {
     fake.credential.expirationTimeUtc = '2027-01-01T12:00:00.000Z';
     const expiresAt = Date.UTC(2027, 0, 1, 12);
-    expect(await check()).toEqual({ state: 'valid', userId: 9001, canWrite: true, expiresAt });
+    expect(await check()).toEqual({ state: 'valid', userId: 9001, expiresAt });
     expect(fake.journal.requests('introspect')[0]?.headers).not.toHaveProperty('x-api-key');
   });
 

@@ -17,7 +17,7 @@ const customRank = fc.oneof(fc.integer({ min: 1, max: 6 }), fc.integer({ min: 1,
 
 const name = fc.string({ unit: 'grapheme', minLength: 1, maxLength: 20 });
 
-/** The roles of a group, ascending by rank, then by id: guest, base, owner and up to 38 custom ones, two of which may share a rank. */
+/** The roles of a group in their order: guest, base, owner and up to 38 custom ones. Two of them may share a rank, also the base role's. */
 export const arbitraryRoles: fc.Arbitrary<Role[]> = fc
   .record({
     ids: fc.uniqueArray(roleId, { minLength: 41, maxLength: 41 }),
@@ -31,14 +31,13 @@ export const arbitraryRoles: fc.Arbitrary<Role[]> = fc
       ...customs.map((custom) => ({ ...custom, kind: 'custom' as const })),
     ];
     const roles = unnumbered.map((role, index): Role => ({ ...role, id: ids[index] ?? 0 }));
-    return roles.sort((a, b) => a.rank - b.rank || a.id - b.id);
+    const isBase = ({ kind }: Role) => Number(kind === 'base');
+    return roles.sort((a, b) => a.rank - b.rank || isBase(b) - isBase(a) || a.id - b.id);
   });
 
-/** Some of the custom roles, no two of one rank and none of the base role's, ascending by rank. */
+/** Some of the custom roles, no two of one rank, ascending by rank. */
 export function arbitraryLadder(roles: Role[]): fc.Arbitrary<Role[]> {
-  return fc
-    .subarray(customsOf(roles).filter((role) => role.rank > 1))
-    .map((some) => some.filter((role, index) => role.rank !== some[index - 1]?.rank));
+  return fc.subarray(customsOf(roles)).map((some) => some.filter((role, index) => role.rank !== some[index - 1]?.rank));
 }
 
 /** Any custom roles; the base role listed or not; sometimes the guest role, and roles the group does not list. */
@@ -62,7 +61,11 @@ export function arbitraryRankCase({ ladder }: { ladder: boolean }): fc.Arbitrary
   return arbitraryRoles.chain((roles) =>
     (ladder ? arbitraryLadder(roles) : fc.constant(undefined)).chain((steps) =>
       fc.record({
-        scheme: fc.constant<RoleScheme>({ roles, ladder: steps }),
+        scheme: fc.record<RoleScheme>({
+          roles: fc.constant(roles),
+          ladder: fc.constant(steps),
+          rankOne: fc.constantFrom('custom', 'base'),
+        }),
         member: arbitraryMember(roles),
         target: fc.constantFrom(baseOf(roles), ...(steps ?? customsOf(roles))),
       }),

@@ -6,6 +6,7 @@ import { expect } from 'vitest';
 import { createLog } from '../../src/base/log.ts';
 import { loadConfig } from '../../src/config/load.ts';
 import type { RankChange } from '../../src/core/model.ts';
+import type { RankOne } from '../../src/core/role-scheme.ts';
 import { startDaemon } from '../../src/daemon/daemon.ts';
 import { OpenCloudPlatform, type OpenCloudTuning } from '../../src/platforms/open-cloud.ts';
 import type { CallContext, Clock } from '../../src/ports/index.ts';
@@ -41,6 +42,7 @@ export interface OpenCloudAppOptions {
   deadlineMs?: number;
   readLagMs?: number;
   ladder?: number[];
+  rankOne?: RankOne;
   hasMetrics?: boolean;
   /** The directory of an app that was stopped: starts on what it left. */
   dataDir?: string;
@@ -146,7 +148,10 @@ export function onOpenCloud(
   };
 }
 
-function configOf(dataDir: string, { deadlineMs = 1_500, ladder, hasMetrics = false }: OpenCloudAppOptions) {
+function configOf(
+  dataDir: string,
+  { deadlineMs = 1_500, ladder, rankOne = 'custom', hasMetrics = false }: OpenCloudAppOptions,
+) {
   const { config } = loadConfig({
     flags: { 'server.port': '0', 'platform.kind': 'simulated' },
     env: {},
@@ -154,7 +159,7 @@ function configOf(dataDir: string, { deadlineMs = 1_500, ladder, hasMetrics = fa
   });
   return {
     ...config,
-    group: { ladder },
+    group: { ladder, rankOne },
     server: { ...config.server, deadlineMs },
     metrics: { ...config.metrics, enabled: hasMetrics, port: 0 },
   };

@@ -98,7 +98,7 @@ export async function openTestApp(options: TestAppOptions = {}): Promise<TestApp
     write: (line) => void logLines.push(line),
   });
   const clock = options.clock === undefined ? {} : { clock: options.clock };
-  const simulated = await createPlatform({ config: config.platform, dataDir, clock: neverUsed });
+  const simulated = await createPlatform({ config: config.platform, dataDir, ...neverUsed });
   const platform = options.platform === undefined ? {} : { platform: options.platform(simulated) };
   const daemon = await startDaemon({ config, dataDir, log, overrides: { ...clock, ...platform } }).catch(
     async (error) => {
@@ -178,8 +178,7 @@ function anyCall(): CallContext {
   return { signal: new AbortController().signal, deadlineAt: Number.POSITIVE_INFINITY, lane: 'test' };
 }
 
-const neverUsed: Clock = {
-  now: () => 0,
-  monotonic: () => 0,
-  sleep: async () => undefined,
+const neverUsed = {
+  clock: { now: () => 0, monotonic: () => 0, sleep: async () => undefined },
+  store: { findBaseRole: async () => undefined, keepBaseRole: async () => undefined },
 };

@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { type Fault, type FaultKind, sampleUsers } from '../support/fake-open-cloud/index.ts';
+import { type Fault, type FaultKind, sampleRoles, sampleUsers } from '../support/fake-open-cloud/index.ts';
 import { expectedOf } from './model-rules.ts';
 import type { Ask, Got, ModelWorld } from './model-world.ts';
 
@@ -163,7 +163,7 @@ function asks({ keyless = false } = {}): fc.Arbitrary<Ask> {
       { weight: 1, arbitrary: fc.constantFrom(...Object.values(others)) },
     ),
     rank: fc.oneof(
-      { weight: 8, arbitrary: fc.constantFrom(1, 10, 20, 50) },
+      { weight: 8, arbitrary: fc.constantFrom(sampleRoles.base, 1, 10, 20, 50) },
       { weight: 1, arbitrary: fc.constantFrom(0, 77, 200, 255) },
     ),
     idempotencyKey,

@@ -2,6 +2,7 @@ import { sampleRoles, sampleUsers } from '../support/fake-open-cloud/index.ts';
 
 /** The roles of the sample group that can be held besides the base role, by rank. */
 const roleIdsByRank: Record<number, number> = {
+  1: sampleRoles.recruit,
   10: sampleRoles.trainee,
   20: sampleRoles.officer,
   50: sampleRoles.captain,
@@ -10,7 +11,8 @@ const roleIdsByRank: Record<number, number> = {
 
 /** Rank of the acting account: it reaches only what is below. */
 const actingRank = 200;
-const baseRank = 1;
+/** The base role, which can only be asked for by its id, is below all of them. */
+const baseRank = 0;
 
 /** What the model expects of a request: its status, and the roles (besides the base role) held afterwards. */
 export interface Expected {
@@ -19,9 +21,11 @@ export interface Expected {
 }
 
 /** Changing a rank, in the simplest words: no platform, no failure, no time. `held`: `undefined` for who is no member. */
-export function expectedOf(held: number[] | undefined, { userId, rank }: { userId: number; rank: number }): Expected {
+export function expectedOf(held: number[] | undefined, ask: { userId: number; rank: number }): Expected {
+  const { userId } = ask;
   const no = (status: number) => ({ status, held });
-  if (rank === 0 || rank === 255) return no(403);
+  if (ask.rank === 0 || ask.rank === 255) return no(403);
+  const rank = ask.rank === sampleRoles.base ? baseRank : ask.rank;
   if (rank !== baseRank && roleIdsByRank[rank] === undefined) return no(400);
   if (userId === sampleUsers.owner || userId === sampleUsers.actor) return no(403);
   if (held === undefined) return no(404);

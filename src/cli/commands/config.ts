@@ -1,13 +1,21 @@
 import type { Command } from 'commander';
-import { RankdError } from '../../base/errors.ts';
+import { openRanking } from '../../app.ts';
+import { asRankdError, isRankdError, RankdError } from '../../base/errors.ts';
+import type { Config } from '../../config/config.ts';
 import { locateConfig, searchPath } from '../../config/locate.ts';
 import type { Origin } from '../../config/origin.ts';
 import { ConfigError } from '../../config/problem.ts';
 import { withoutKeys } from '../../core/api-key.ts';
+import { callWithin } from '../../ports/call-context.ts';
+import { strayPolicy } from '../../usecases/group/check-group.ts';
 import type { Cli } from '../cli.ts';
 import { examples } from '../output/help.ts';
 import { table } from '../output/table.ts';
+import { whileWaiting } from '../output/waiting.ts';
 import { settingText } from '../output/wording.ts';
+import { ScratchDirectory } from '../scratch-directory.ts';
+
+const groupTimeoutMs = 5_000;
 
 export function configCommands(program: Command, cli: Cli): void {
   const config = program
@@ -16,10 +24,11 @@ export function configCommands(program: Command, cli: Cli): void {
     .addHelpText('after', examples('rankd config check', 'rankd config show --origin'));
   config
     .command('check')
-    .description('show every problem of the configuration at once')
+    .description('tell every problem of the configuration at once; ranks and roles are held against the group')
+    .option('--offline', 'leave out what needs the platform')
     .addHelpText('after', examples('rankd config check', 'rankd config check --config /etc/rankd/rankd.yaml'))
     .allowExcessArguments()
-    .action((_options, { args: [file] }: Command) => check(cli, file));
+    .action((options: { offline?: boolean }, { args: [file] }: Command) => check(cli, file, options));
   config
     .command('show')
     .description('every setting with its value; secrets are not shown')
@@ -38,17 +47,36 @@ export function configCommands(program: Command, cli: Cli): void {
     .action(() => schema(cli));
 }
 
-async function check(cli: Cli, named: string | undefined): Promise<void> {
+async function check(cli: Cli, named: string | undefined, { offline = false }: { offline?: boolean }): Promise<void> {
   if (named !== undefined) {
     throw new RankdError('usage', 'The file to check is named with --config.', {
       hint: withoutKeys(`rankd --config ${named} config check`),
     });
   }
-  const { file, warnings } = await cli.loadConfig().catch((error) => {
+  const { config, file, warnings } = await cli.loadConfig().catch((error) => {
     throw cli.options.json ? error : withExcerpts(error);
   });
   const what = file ?? 'no configuration file: all settings have their defaults';
-  cli.print({ file: file ?? null, warnings }, `ok: ${what}`);
+  const misfits = offline || !namesRoles(config) ? [] : await misfitsOf(cli, config);
+  for (const misfit of misfits) cli.say(`warning: ${misfit}`);
+  cli.print({ file: file ?? null, warnings: [...warnings, ...misfits] }, `ok: ${what}`);
+}
+
+function namesRoles({ group, policy }: Config): boolean {
+  return [...(group.ladder ?? []), ...policy.lockedRoles, ...policy.protectedRoles].length > 0;
+}
+
+/** What the operator should look at. Throws `config_invalid` if the ladder does not fit the group, as `serve` would. Changes nothing. */
+async function misfitsOf(cli: Cli, config: Config): Promise<string[]> {
+  using scratch = new ScratchDirectory();
+  await using app = await openRanking({ config, dataDir: scratch.path });
+  using call = callWithin(app.clock, groupTimeoutMs, 'operator');
+  try {
+    return await whileWaiting(cli.line, 'waiting for Roblox', () => strayPolicy(app, call));
+  } catch (error) {
+    if (isRankdError(error, 'config_invalid')) throw error;
+    return [`ranks and roles were not held against the group: ${asRankdError(error).message}`];
+  }
 }
 
 /** The error with the lines of the file that are wrong. */

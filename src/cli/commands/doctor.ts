@@ -1,6 +1,4 @@
-import { existsSync, mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { existsSync } from 'node:fs';
 import type { Command } from 'commander';
 import { openRanking } from '../../app.ts';
 import type { LoadedConfig } from '../../config/load.ts';
@@ -15,6 +13,7 @@ import { ExitCode } from '../exit-code.ts';
 import { examples } from '../output/help.ts';
 import { printable } from '../output/safe-text.ts';
 import { whileWaiting } from '../output/waiting.ts';
+import { ScratchDirectory } from '../scratch-directory.ts';
 
 export function doctorCommand(program: Command, cli: Cli): void {
   program
@@ -82,15 +81,6 @@ async function configured(cli: Cli, { config }: LoadedConfig, offline: boolean):
     return [...ofDatabase, ...ofPlatform.flat()];
   });
   return [...findings, ...live];
-}
-
-/** A directory that is removed with its scope. */
-class ScratchDirectory implements Disposable {
-  readonly path = mkdtempSync(join(tmpdir(), 'rankd-doctor-'));
-
-  [Symbol.dispose](): void {
-    rmSync(this.path, { recursive: true, force: true });
-  }
 }
 
 function report(cli: Cli, findings: Finding[]): string {

@@ -77,7 +77,8 @@ async function init(cli: Cli, options: InitOptions): Promise<void> {
     ['group.id', { value: groupId, ...(examined && { note: examined.group.name }) }],
     ['platform.api_key_file', { value: relativeTo(file, credential.file) }],
   ]);
-  if (ladder !== undefined) chosen.set('group.ladder', { value: ladderEntries(ladder), note: listRoles(ladder) });
+  if (examined !== undefined && ladder !== undefined)
+    chosen.set('group.ladder', { value: ladderEntries(examined.scheme, ladder), note: listRoles(ladder) });
   const { renderYaml } = await import('../../config/render-yaml.ts');
   const files: NewFile[] = [
     ...(credential.isNew ? [{ path: credential.file, text: `${credential.secret}\n`, mode: 0o600 }] : []),

@@ -3,7 +3,7 @@ import { isOutsider, reaches, standingWords } from '../../core/acting-account.ts
 import { refusalOfCredential } from '../../core/credential.ts';
 import { listRoles } from '../../core/list-roles.ts';
 import type { ActingAccount, Role } from '../../core/model.ts';
-import { givableRoles } from '../../core/role-scheme.ts';
+import { givableRoles, type RoleScheme, rolesNamed } from '../../core/role-scheme.ts';
 import { strayNames } from '../../core/rules/touched-roles.ts';
 import type { CallContext } from '../../ports/index.ts';
 import type { Ranking } from '../../usecases/change/ranking.ts';
@@ -34,16 +34,21 @@ export async function credentialFindings({ platform, clock }: Ranking, call: Cal
   const warnings = await credentialWarnings({ platform, clock }, call);
   const fix = 'renew the key on the Creator Dashboard, put it into its file, then: rankd reload';
   return warnings.length === 0
-    ? [ok('credential', 'valid, and may change roles in this group')]
+    ? [
+        ok(
+          'credential',
+          `valid${credential.canWrite ? ', and may change roles in this group' : '; Roblox does not tell whether it may change roles in this group'}`,
+        ),
+      ]
     : warnings.map((text) => warn('credential', text, fix));
 }
 
 export async function groupFindings(app: Ranking, call: CallContext): Promise<Finding[]> {
   const { name, id, memberCount } = await app.platform.group(call);
-  const { roles, ladder } = await app.group.scheme(call);
+  const scheme = await app.group.scheme(call);
   const acting = await app.group.acting(call);
   const isInReach = (role: Role) => reaches(acting, role);
-  const custom = roles.filter(({ kind }) => kind === 'custom');
+  const custom = scheme.roles.filter(({ kind }) => kind === 'custom');
   return [
     ok('group', `${name} (${id}), ${memberCount} members`),
     account(acting),
@@ -51,11 +56,14 @@ export async function groupFindings(app: Ranking, call: CallContext): Promise<Fi
     ...(acting !== undefined && isOutsider(acting)
       ? []
       : reach(
-          givableRoles({ roles, ladder }).filter(isInReach),
+          givableRoles(scheme).filter(isInReach),
           custom.filter((role) => !isInReach(role)),
         )),
-    ...sharedRanks(custom, ladder),
-    ...strayNames(roles, app.policy).map((text) => warn('policy', text, 'correct it; rankd group roles lists them')),
+    ...rankOne(scheme),
+    ...sharedRanks(scheme.ladder ?? custom),
+    ...strayNames(scheme.roles, app.policy).map((text) =>
+      warn('policy', text, 'correct it; rankd group roles lists them'),
+    ),
   ];
 }
 
@@ -82,9 +90,18 @@ function reach(within: Role[], beyond: Role[]): Finding[] {
   return [most, ok('reach', `can't touch whoever holds ${listRoles(beyond)}`)];
 }
 
-/** A rank number that two roles share is refused as ambiguous, so games must send the role id. */
-function sharedRanks(roles: Role[], ladder: Role[] | undefined): Finding[] {
-  const counted = ladder ?? roles;
+/** In an old group the base role shares rank 1 with a role of the group's own. */
+function rankOne(scheme: RoleScheme): Finding[] {
+  const base = scheme.roles.find(({ kind }) => kind === 'base');
+  const [named, ...others] = base === undefined ? [] : rolesNamed(scheme, base.rank);
+  const isShared = scheme.roles.some(({ id, rank }) => id !== base?.id && rank === base?.rank);
+  if (base === undefined || named === undefined || others.length > 0 || !isShared) return [];
+  const other = named === base ? 'the base role' : `not the base role ${base.name} (role id ${base.id})`;
+  return [ok('ranks', `rank ${base.rank} means ${named.name} (role id ${named.id}), ${other}: group.rank_1`)];
+}
+
+/** A rank that two roles share is refused as ambiguous: games have to send the role id. */
+function sharedRanks(counted: Role[]): Finding[] {
   const shared = counted.filter(({ id, rank }) => counted.some((other) => other.id !== id && other.rank === rank));
   if (shared.length === 0) return [];
   const named = shared.map(({ rank, id, name }) => `${rank} ${name} (role id ${id})`).join(', ');

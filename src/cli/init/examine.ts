@@ -2,7 +2,7 @@ import { isRankdError, RankdError } from '../../base/errors.ts';
 import { isOutsider, reaches, refusalOfOutsider, standingWords } from '../../core/acting-account.ts';
 import { refusalOfCredential } from '../../core/credential.ts';
 import type { ActingAccount, Credential, Group, Role } from '../../core/model.ts';
-import { givableRoles } from '../../core/role-scheme.ts';
+import { givableRoles, type RoleScheme } from '../../core/role-scheme.ts';
 import type { CallContext } from '../../ports/index.ts';
 import type { Ranking } from '../../usecases/change/ranking.ts';
 
@@ -12,6 +12,7 @@ export interface Examined {
   /** Absent if the platform does not say. */
   acting?: ActingAccount;
   expiresAt?: number;
+  scheme: RoleScheme;
   /** The roles that rankd could give, ascending by rank. */
   givable: Role[];
 }
@@ -30,6 +31,7 @@ export async function examine({ platform, group }: Ranking, call: CallContext, g
   const { expiresAt } = credential;
   return {
     group: found,
+    scheme,
     givable,
     ...(acting && { acting }),
     ...(expiresAt !== undefined && { expiresAt }),

@@ -1,5 +1,6 @@
 import { listRoles } from '../../core/list-roles.ts';
 import type { Role } from '../../core/model.ts';
+import { nameForRequest, type RoleScheme } from '../../core/role-scheme.ts';
 import type { Cli } from '../cli.ts';
 import { isAgreed } from './questions.ts';
 
@@ -9,18 +10,26 @@ export async function chooseLadder(
   { ladder }: { ladder?: boolean },
   givable: Role[],
 ): Promise<Role[] | undefined> {
-  const proposed = givable.filter(({ kind }) => kind === 'custom');
-  if (proposed.length === 0) return undefined;
+  const { proposed, leftOut } = proposeLadder(givable);
+  const isAsked = ladder || cli.io.isTerminal;
+  if (leftOut.length > 0 && isAsked)
+    cli.say(`Not for a ladder, as they share a rank, so that none is above the other: ${listRoles(leftOut)}.`);
+  if (proposed.length === 0 || !isAsked) return undefined;
   if (ladder) return proposed;
-  if (!cli.io.isTerminal) return undefined;
   cli.say(
     'With a promotion ladder, rankd keeps each member in exactly one of its roles and leaves all other roles alone.',
   );
   return (await isAgreed(cli.io, `Make these the ladder: ${listRoles(proposed)}?`)) ? proposed : undefined;
 }
 
-/** The roles as the configuration names them: by rank, or by id if two share that rank. */
-export function ladderEntries(ladder: Role[]): number[] {
-  const isShared = (rank: number) => ladder.filter((role) => role.rank === rank).length > 1;
-  return ladder.map(({ id, rank }) => (isShared(rank) ? id : rank));
+/** The custom roles, without those that share a rank with another: no ladder can hold both. */
+export function proposeLadder(givable: Role[]): { proposed: Role[]; leftOut: Role[] } {
+  const custom = givable.filter(({ kind }) => kind === 'custom');
+  const isShared = (role: Role) => custom.some(({ id, rank }) => rank === role.rank && id !== role.id);
+  return { proposed: custom.filter((role) => !isShared(role)), leftOut: custom.filter(isShared) };
+}
+
+/** As the configuration names them. */
+export function ladderEntries(group: Pick<RoleScheme, 'roles' | 'rankOne'>, ladder: Role[]): number[] {
+  return ladder.map((role) => nameForRequest(group, role));
 }

@@ -1,8 +1,9 @@
 import { RankdError } from '../../base/errors.ts';
 import { roleTitle } from '../describe.ts';
-import type { Direction } from '../model.ts';
+import type { Direction, Role } from '../model.ts';
 import { rungs } from '../next-role.ts';
-import type { RolePlan } from '../role-plan.ts';
+import { type RolePlan, rise } from '../role-plan.ts';
+import { heightOf } from '../role-scheme.ts';
 import type { PolicyRule } from './rule.ts';
 
 export const direction: PolicyRule = {
@@ -20,20 +21,22 @@ export const steps: PolicyRule = {
   name: 'steps',
   refusal({ policy, scheme, plan }) {
     if (policy.steps === 'any') return undefined;
-    const { rankBefore, rankAfter, target } = plan;
-    const [lower, upper] = [Math.min(rankBefore, rankAfter), Math.max(rankBefore, rankAfter)];
-    const skipped = rungs(scheme, policy.lockedRoles).find(({ rank }) => rank > lower && rank < upper);
+    const { highestBefore, target } = plan;
+    const heights = [heightOf(highestBefore), heightOf(target)];
+    const [lower, upper] = [Math.min(...heights), Math.max(...heights)];
+    const isBetween = (role: Role) => heightOf(role) > lower && heightOf(role) < upper;
+    const skipped = rungs(scheme, policy.lockedRoles).find(isBetween);
     if (skipped === undefined) return undefined;
     return new RankdError(
       'rank_not_allowed',
-      `From rank ${rankBefore} to ${roleTitle(target)} would skip ${roleTitle(skipped)}: policy.steps is adjacent.`,
+      `From rank ${highestBefore?.rank ?? 0} to ${roleTitle(target)} would skip ${roleTitle(skipped)}: policy.steps is adjacent.`,
       { hint: 'go rank by rank, or set policy.steps to any in rankd.yaml' },
     );
   },
 };
 
-/** `undefined` if the highest rank stays the same. */
-function directionOf({ rankBefore, rankAfter }: RolePlan): Direction | undefined {
-  if (rankAfter === rankBefore) return undefined;
-  return rankAfter > rankBefore ? 'promote' : 'demote';
+/** `undefined` if the member goes neither up nor down. */
+function directionOf(plan: RolePlan): Direction | undefined {
+  if (rise(plan) === 0) return undefined;
+  return rise(plan) > 0 ? 'promote' : 'demote';
 }

@@ -21,7 +21,7 @@ export const floor: PolicyRule = {
     const below = touchedRoles(of.scheme, of.plan).find((role) => role.rank < rank);
     if (below !== undefined)
       return notAllowed(`${roleTitle(below)} is below ${rank}, the floor set by ${setBy}.`, hint);
-    const { rankBefore } = of.plan;
+    const rankBefore = of.plan.highestBefore?.rank ?? 0;
     if (rankBefore >= rank) return undefined;
     const who = `Member ${of.request.rankeeId} has rank ${rankBefore}`;
     return notAllowed(`${who}, below ${rank}, the floor set by ${setBy}.`, hint);

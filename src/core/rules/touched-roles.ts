@@ -8,7 +8,7 @@ export function touchedRoles({ roles }: RoleScheme, plan: RolePlan): Role[] {
   return roles.filter((role) => role.id === plan.target.id || plan.steps.some((step) => step.roleId === role.id));
 }
 
-/** True if the list of ranks and role ids names the role. */
+/** True if the list of ranks and role ids names the role. A rank names every role that has it, so that no list guards less than it seems to. */
 export function isNamed(role: Role, list: number[]): boolean {
   return list.includes(role.id) || list.includes(role.rank);
 }

@@ -32,6 +32,8 @@ export interface UpstreamRequest<T> {
   isWrite?: boolean;
   /** True if the key must not be sent as a header. */
   isAnonymous?: boolean;
+  /** True if it is not worth a second try. */
+  isTriedOnce?: boolean;
   /** Turns the JSON of the answer into the result. Throws if it has the wrong shape. */
   parse(json: unknown): T;
 }
@@ -90,7 +92,8 @@ export class UpstreamClient {
       if ('value' in result) return result.value;
       last = result.error;
       if (last.code === 'outcome_unknown') unknown ??= last;
-      if (!result.isTransient || !(result.isGated || (await this.#backOff(tries, call)))) throw unknown ?? last;
+      if (!result.isTransient || request.isTriedOnce || !(result.isGated || (await this.#backOff(tries, call))))
+        throw unknown ?? last;
     }
   }
 

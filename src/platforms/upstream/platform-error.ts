@@ -28,8 +28,18 @@ export function platformError(refusal: Refusal, { isWrite }: { isWrite: boolean 
   if (status === 429) return busy(refusal);
   if (isTransientStatus(status) || status >= 500)
     return isWrite ? unknownOutcome(said(refusal)) : unavailable(said(refusal), retryAfterMs);
+  if (isWrite && isAboutBaseRole(refusal)) return new BaseRoleError(refusal);
   if (isWrite && isAboutMember(refusal)) return memberNotFound(refusal);
   return rejected(refusal);
+}
+
+/** The error of a write whose role turns out to be the base role, which rankd never writes knowingly. */
+export class BaseRoleError extends RankdError {
+  constructor(refusal: Refusal) {
+    super('platform_rejected', `Roblox says that this role is the one that every member has (${said(refusal)}).`, {
+      hint: 'try again in half a minute: rankd knows it now, and never gives or takes that role',
+    });
+  }
 }
 
 /** The error of a write that may have reached the platform, and whose effect no answer tells. */
@@ -79,6 +89,11 @@ function rejected(refusal: Refusal): RankdError {
   return new RankdError('platform_rejected', `Roblox rejected the request (${said(refusal)}).`, {
     hint: 'check that group.id is right and that the role still exists: `rankd group roles`',
   });
+}
+
+/** The text was seen by others: `Cannot assign a base role.` */
+function isAboutBaseRole({ status, body }: Refusal): boolean {
+  return status === 400 && /\bbase role\b/i.test(problemOf(body).message);
 }
 
 /**

@@ -1,4 +1,4 @@
-import type { Credential, Group, Member } from '../../core/model.ts';
+import type { Credential, Group, Member, Role } from '../../core/model.ts';
 
 /**
  * The platform's resources as they come over the wire (Open Cloud v2: ids are strings, references are paths). Each parser
@@ -46,21 +46,47 @@ export function parseRolePage(json: unknown): Page<ListedRole> {
   });
 }
 
+/**
+ * The roles, ascending by rank, the base role before others of its rank, then by id. Open Cloud marks no kinds: `baseId` says which
+ * is the base role.
+ */
+export function withKinds(listed: ListedRole[], baseId: number | undefined): Role[] {
+  const roles = listed.map((role): Role => {
+    if (role.id === baseId) return { ...role, kind: 'base' };
+    return { ...role, kind: role.rank === 0 ? 'guest' : role.rank === 255 ? 'owner' : 'custom' };
+  });
+  const isOther = ({ kind }: Role) => Number(kind !== 'base');
+  return roles.sort((a, b) => a.rank - b.rank || isOther(a) - isOther(b) || a.id - b.id);
+}
+
+/** What the platform says of one member's roles (ids). */
+export interface Membership {
+  userId: number;
+  /** The highest of the roles; absent if the answer does not name it. */
+  role: number | undefined;
+  /** All of them, but the base role may be left out. Before March 2026 there was no such field. */
+  roles: number[] | undefined;
+}
+
 /** ListGroupMemberships. */
-export function parseMembershipPage(json: unknown): Page<Member> {
+export function parseMembershipPage(json: unknown): Page<Membership> {
   return parsePage(json, 'groupMemberships', parseMembership);
 }
 
-/**
- * GroupMembership. The roles held are `roles` and the single `role` together: a member who holds only the base role comes with
- * an empty `roles`, and before March 2026 there was no such field.
- */
-export function parseMembership(json: unknown): Member {
-  const membership = record(json);
-  const { user, role, roles } = membership;
-  const paths = [...list(roles ?? []), ...(isNone(role) ? [] : [role])];
-  const roleIds = new Set(paths.map((path) => idIn(path, 'roles')));
-  return { userId: idIn(user, 'users'), roleIds: [...roleIds].sort((a, b) => a - b) };
+/** GroupMembership. */
+export function parseMembership(json: unknown): Membership {
+  const { user, role, roles } = record(json);
+  return {
+    userId: idIn(user, 'users'),
+    role: isNone(role) ? undefined : idIn(role, 'roles'),
+    roles: isNone(roles) ? undefined : list(roles).map((path) => idIn(path, 'roles')),
+  };
+}
+
+/** The roles held are `roles` and `role` together: a member who holds only the base role comes with an empty `roles`. */
+export function memberOf({ userId, role, roles = [] }: Membership): Member {
+  const roleIds = new Set(role === undefined ? roles : [...roles, role]);
+  return { userId, roleIds: [...roleIds].sort((a, b) => a - b) };
 }
 
 /** The id of the base role, from the legacy role list: no other list marks it. `undefined` if no role is marked. */

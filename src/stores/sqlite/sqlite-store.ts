@@ -8,6 +8,7 @@ import { changeWrites } from './change-writes.ts';
 import { declaredKeyStore } from './declared-keys.ts';
 import { Connection } from './engine/connection.ts';
 import { databaseName } from './files/existing.ts';
+import { groupStore } from './groups.ts';
 import { keyStore } from './keys.ts';
 import { memberQueueStore } from './member-queue.ts';
 import { Nodes } from './nodes.ts';
@@ -66,6 +67,7 @@ export function createSqliteStore(db: Connection, clock: Pick<Clock, 'now'>, nod
     ...changeWrites(db, clock, nodes),
     ...changeQueries(db, nodes),
     ...queue,
+    ...groupStore(db),
     ...auditStore(db, clock),
     ...retentionStore(db),
     ping,

@@ -85,7 +85,7 @@ async function decide(
   const checked = await orRefusal(checkPlan(app, { ...command, ...planned.value }, call), call);
   if ('error' in checked) return { change, error: checked.error };
   const approved = checked.value;
-  const success = successMessage(draft, approved.scheme, approved.plan);
+  const success = successMessage(draft, approved.plan);
   if (!draft.dryRun && approved.plan.steps.length > 0) return { change, approved, success };
   return { change: withPlan(change, approved), ended: { outcome: { state: 'applied', code: null, message: success } } };
 }

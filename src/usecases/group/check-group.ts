@@ -2,24 +2,22 @@ import { isRankdError } from '../../base/errors.ts';
 import type { Logger } from '../../base/log.ts';
 import { strayNames } from '../../core/rules/touched-roles.ts';
 import { callWithin } from '../../ports/call-context.ts';
+import type { CallContext } from '../../ports/index.ts';
 import type { Ranking } from '../change/ranking.ts';
 
 const timeoutMs = 3_000;
 
 /**
- * Compares the configuration with the group's roles. Logs and returns what the operator should correct. Throws `config_invalid` if
- * group.ladder does not fit the group. If the platform is down, rankd goes on without the check.
+ * Holds the configuration against the group's roles. Returns what the operator should look at, and logs it. Throws
+ * `config_invalid` if group.ladder does not fit the group. Does not throw if the platform is down.
  */
-export async function checkGroup({
-  group,
-  policy,
-  clock,
-  log,
-}: Pick<Ranking, 'group' | 'policy' | 'clock'> & { log: Logger }): Promise<string[]> {
+export async function checkGroup(
+  app: Pick<Ranking, 'group' | 'policy' | 'clock'> & { log: Logger },
+): Promise<string[]> {
+  const { clock, log } = app;
   using call = callWithin(clock, timeoutMs, 'start');
   try {
-    const { roles } = await group.scheme(call);
-    const stray = strayNames(roles, policy);
+    const stray = await strayPolicy(app, call);
     for (const warning of stray) log.warn(warning);
     return stray;
   } catch (error) {
@@ -27,4 +25,13 @@ export async function checkGroup({
     log.warn({ err: error }, 'the platform does not answer yet; going on all the same');
     return [];
   }
+}
+
+/** A sentence for each entry of the policy that names no role of the group. Throws `config_invalid` if the ladder does not fit it. */
+export async function strayPolicy(
+  { group, policy }: Pick<Ranking, 'group' | 'policy'>,
+  call: CallContext,
+): Promise<string[]> {
+  const { roles } = await group.scheme(call);
+  return strayNames(roles, policy);
 }

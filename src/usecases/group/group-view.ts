@@ -3,7 +3,7 @@ import { actingAccount } from '../../core/acting-account.ts';
 import { refusalOfCredential } from '../../core/credential.ts';
 import { resolveLadder } from '../../core/ladder.ts';
 import type { ActingAccount, Member, Role } from '../../core/model.ts';
-import { heldRoles, type RoleScheme, resolveTarget } from '../../core/role-scheme.ts';
+import { heldRoles, type RankOne, type RoleScheme, resolveTarget } from '../../core/role-scheme.ts';
 import { withShare } from '../../ports/call-context.ts';
 import type { CallContext, Clock, Platform } from '../../ports/index.ts';
 import { Remembered } from './remembered.ts';
@@ -12,34 +12,30 @@ const rolesLifeMs = 30_000;
 const actingLifeMs = 60_000;
 /** A caller that keeps sending ranks nobody has must not turn each request into a read of the role list. */
 const refreshSpacingMs = 5_000;
-/** The share of the caller's remaining time that the check may take: changes can be made without it. */
+/** The share of a caller's time that the check may take: changes can be made without it. */
 const checkShare = 0.25;
 
-/** What rankd remembers of the group for a short while: its roles, and the account it acts as. Memberships never. */
+export interface GroupViewOptions {
+  /** Names this group and no other that rankd can be configured for. */
+  title: string;
+  platform: Platform;
+  clock: Clock;
+  /** Ranks or role ids; `undefined`: no ladder. */
+  ladder: number[] | undefined;
+  rankOne: RankOne;
+}
+
+/** What rankd remembers of the group for a short while: its roles, and the account it acts as. It never remembers memberships. */
 export class GroupView {
-  /** Distinguishes it from every other group that rankd can be given. */
   readonly title: string;
-  readonly #platform: Platform;
-  readonly #clock: Clock;
-  readonly #ladder: number[] | undefined;
+  readonly #options: GroupViewOptions;
   readonly #scheme: Remembered<RoleScheme>;
   readonly #acting: Remembered<ActingAccount | undefined>;
 
-  constructor({
-    title,
-    platform,
-    clock,
-    ladder,
-  }: {
-    title: string;
-    platform: Platform;
-    clock: Clock;
-    ladder: number[] | undefined;
-  }) {
+  constructor(options: GroupViewOptions) {
+    const { title, clock } = options;
     this.title = title;
-    this.#platform = platform;
-    this.#clock = clock;
-    this.#ladder = ladder;
+    this.#options = options;
     this.#scheme = new Remembered(clock, rolesLifeMs, (call) => this.#readScheme(call));
     this.#acting = new Remembered(clock, actingLifeMs, (call) => this.#readActing(call));
   }
@@ -49,7 +45,7 @@ export class GroupView {
     return this.#scheme.get(call);
   }
 
-  /** For callers that only look: this view, or one without its ladder if that does not fit the group; `tell` is told why. */
+  /** For a caller who only looks: this view, or one without the ladder if that does not fit, which `tell` is told. */
   async fitting(call: CallContext, tell: (misfit: RankdError) => void): Promise<GroupView> {
     try {
       await this.scheme(call);
@@ -57,7 +53,7 @@ export class GroupView {
     } catch (error) {
       if (!isRankdError(error, 'config_invalid')) throw error;
       tell(error);
-      return new GroupView({ title: this.title, platform: this.#platform, clock: this.#clock, ladder: undefined });
+      return new GroupView({ ...this.#options, ladder: undefined });
     }
   }
 
@@ -74,8 +70,8 @@ export class GroupView {
   }
 
   /**
-   * The scheme, read again if the member holds a role that it does not know: a plan must know every role held.
-   * Throws `platform_unavailable` if the list of roles does not have that role yet.
+   * The scheme, read again if the member holds a role that it lacks: a plan must know every role held.
+   * Throws `platform_unavailable` if the role list does not have it yet.
    */
   async schemeFor(member: Member, call: CallContext): Promise<RoleScheme> {
     const scheme = await this.scheme(call);
@@ -91,8 +87,8 @@ export class GroupView {
   }
 
   /**
-   * The acting account; `undefined` if the platform does not say who it is. It is read again before rankd says that it is not a
-   * member. Throws `platform_credential` if the platform says that the credential is of no use here.
+   * The acting account; `undefined` if the platform does not say who it is. Reads it again before it says that the account is not
+   * a member. Throws `platform_credential` if the platform says that the credential is of no use here.
    */
   async acting(call: CallContext): Promise<ActingAccount | undefined> {
     const acting = await this.#acting.get(call);
@@ -100,21 +96,23 @@ export class GroupView {
   }
 
   async #readScheme(call: CallContext): Promise<RoleScheme> {
-    const roles = await this.#platform.roles(call);
-    return { roles, ladder: this.#ladder === undefined ? undefined : resolveLadder(roles, this.#ladder) };
+    const { platform, ladder, rankOne } = this.#options;
+    const group = { roles: await platform.roles(call), rankOne };
+    return { ...group, ladder: ladder && resolveLadder(group, ladder) };
   }
 
   async #readActing(call: CallContext): Promise<ActingAccount | undefined> {
-    const soon = () => withShare(call, { clock: this.#clock, share: checkShare });
-    const credential = await this.#platform.checkCredential(soon()).catch(unlessCredential);
+    const { platform, clock } = this.#options;
+    const soon = () => withShare(call, { clock, share: checkShare });
+    const credential = await platform.checkCredential(soon()).catch(unlessCredential);
     if (credential === undefined) return undefined;
     const refusal = refusalOfCredential(credential);
     if (refusal !== undefined) throw refusal;
     if (credential.userId === undefined) return undefined;
     const [group, { roles }, member] = await Promise.all([
-      this.#platform.group(soon()).catch(unlessCredential), // the owner's role shows who owns the group, too
+      platform.group(soon()).catch(unlessCredential), // the role also tells who is the owner
       this.scheme(call),
-      this.#platform.getMember(credential.userId, call),
+      platform.getMember(credential.userId, call),
     ]);
     const held = member === undefined ? [] : heldRoles(roles, member);
     return actingAccount({ userId: credential.userId, ownerId: group?.ownerId }, held);
@@ -125,7 +123,7 @@ function unknownRole({ roleIds }: Member, { roles }: RoleScheme): number | undef
   return roleIds.find((id) => !roles.some((role) => role.id === id));
 }
 
-/** A check that can't be made is no reason to refuse: the platform itself refuses what the account may not do. */
+/** A check that fails is no reason to refuse: the platform refuses by itself what the account may not do. */
 function unlessCredential(error: unknown): undefined {
   if (isRankdError(error, 'platform_credential')) throw error;
 }

@@ -1,7 +1,7 @@
 import { RankdError } from '../../base/errors.ts';
 import { reaches } from '../../core/acting-account.ts';
 import type { ActingAccount, Group, Role } from '../../core/model.ts';
-import { givableRoles, heldRoles, highestRank } from '../../core/role-scheme.ts';
+import { givableRoles, heldRoles, highestRole } from '../../core/role-scheme.ts';
 import type { Policy } from '../../core/rules/rule.ts';
 import { isNamed } from '../../core/rules/touched-roles.ts';
 import type { CallContext } from '../../ports/index.ts';
@@ -22,7 +22,8 @@ export async function showGroup(
 ): Promise<GroupFacts> {
   const acting = await group.acting(call);
   const scheme = await group.scheme(call);
-  const isAllowed = (role: Role) => reaches(acting, role) && isWithin(role, policy);
+  const isAllowed = (role: Role) =>
+    reaches(acting, role) && isWithin(role, policy) && !isNamed(role, policy.lockedRoles);
   return {
     group: await platform.group(call),
     acting,
@@ -30,8 +31,8 @@ export async function showGroup(
   };
 }
 
-function isWithin(role: Role, { minRank, maxRank, lockedRoles }: Policy): boolean {
-  return role.rank >= minRank && role.rank <= maxRank && !isNamed(role, lockedRoles);
+function isWithin({ rank }: Role, { minRank, maxRank }: Policy): boolean {
+  return rank >= minRank && rank <= maxRank;
 }
 
 export interface ListedRole {
@@ -69,5 +70,5 @@ export async function showMember(
   }
   const scheme = await group.schemeFor(member, call);
   const held = heldRoles(scheme.roles, member);
-  return { userId, rank: highestRank(scheme, held), held };
+  return { userId, rank: highestRole(scheme, held)?.rank ?? 0, held };
 }

@@ -99,7 +99,7 @@ export function policyCaseOf(request: RankChange, policy: Partial<PolicyCase['po
     },
     key: undefined,
     request,
-    scheme: { roles: [member, builder, officer], ladder: undefined },
+    scheme: { roles: [member, builder, officer], ladder: undefined, rankOne: 'custom' },
     plan: {
       target: officer,
       goal: { from: [100, 200], to: [100, 300] },
@@ -107,8 +107,7 @@ export function policyCaseOf(request: RankChange, policy: Partial<PolicyCase['po
         { kind: 'assign', roleId: 300 },
         { kind: 'unassign', roleId: 200 },
       ],
-      rankBefore: 10,
-      rankAfter: 20,
+      highestBefore: builder,
     },
     ...{ acting: undefined, sinceLastChangeMs: undefined, sinceRankersLastChangeMs: undefined },
   };

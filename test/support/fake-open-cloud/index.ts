@@ -10,7 +10,7 @@ import { GroupState } from './group-state.ts';
 import { Journal, type JournalEntry } from './journal.ts';
 import { carryOut, type World } from './operations.ts';
 import { type FakeHost, type FakeRequest, takeApart } from './routes.ts';
-import { sampleGroup, sampleUsers } from './sample.ts';
+import { type GroupAge, sampleGroup, sampleUsers } from './sample.ts';
 import { deliver, readBody } from './transport.ts';
 
 export type { FakeCredential } from './credential.ts';
@@ -21,6 +21,8 @@ export { sampleRoles, sampleUsers } from './sample.ts';
 
 export interface FakeOpenCloudOptions {
   groupId?: number;
+  /** `old` unless given: the ordinary group. */
+  age?: GroupAge;
   apiKey?: string;
   /** Calls per window and operation; the documented ones unless given. */
   limits?: Limits;
@@ -58,6 +60,7 @@ export interface FakeOpenCloud extends World {
 export async function startFakeOpenCloud(options: FakeOpenCloudOptions = {}): Promise<FakeOpenCloud> {
   const {
     groupId = 700,
+    age = 'old',
     apiKey = 'ZmFrZS1vcGVuLWNsb3VkLWtleS1vZi0xMDAx',
     latencyMs = 0,
     lagMs = 0,
@@ -66,8 +69,8 @@ export async function startFakeOpenCloud(options: FakeOpenCloudOptions = {}): Pr
   const clock = options.clock ?? systemClock;
   const now = () => clock.monotonic();
   const world: FakeWorld = {
-    group: new GroupState(sampleGroup(groupId)),
-    credential: fullCredential(apiKey),
+    group: new GroupState(sampleGroup(groupId, age)),
+    credential: fullCredential(apiKey, age),
     budgets: new Budgets({ limits: options.limits ?? documentedLimits, windowMs, now }),
     journal: new Journal({ hangUpMs: options.hangUpMs ?? 250 }),
     faults: new Faults(),
@@ -96,8 +99,10 @@ export async function startFakeOpenCloud(options: FakeOpenCloudOptions = {}): Pr
   });
 }
 
-function fullCredential(apiKey: string): FakeCredential {
-  const scopes = [{ name: 'group', operations: ['read', 'write'], groupIds: ['*'] }];
+/** Introspection was never seen to name groups for this scope; that of a new group does, as the documents say of other scopes. */
+function fullCredential(apiKey: string, age: GroupAge): FakeCredential {
+  const group = { name: 'group', operations: ['read', 'write'] };
+  const scopes = [age === 'new' ? { ...group, groupIds: ['*'] } : group];
   return { apiKey, userId: sampleUsers.actor, enabled: true, expired: false, scopes };
 }
 

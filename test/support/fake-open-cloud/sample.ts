@@ -4,6 +4,8 @@ import type { FakeGroup } from './group-state.ts';
 export const sampleRoles = {
   guest: 70_000_003,
   base: 12_884_901_889,
+  /** Shares rank 1 with the base role. */
+  recruit: 70_000_010,
   trainee: 98_765_432_101,
   officer: 4_400_000_020,
   captain: 70_000_050,
@@ -21,15 +23,20 @@ export const sampleUsers = {
   memberOnly: 1_003,
   traineeAndCaptain: 1_004,
   otherAdmin: 1_005,
+  recruit: 1_006,
   /** Holds officer; above 2^33. */
   bigId: 10_784_666_975,
   /** Not in the group. */
   stranger: 5_555,
 };
 
-/** A fresh sample group. */
-export function sampleGroup(groupId: number): FakeGroup {
-  const { guest, base, trainee, officer, captain, admin, owner } = sampleRoles;
+/** A newer group is one made since March 2026. Every older one got the base role in addition to its own lowest role. */
+export type GroupAge = 'old' | 'new';
+
+/** A fresh sample group. A new one is without the role and the member `recruit`. */
+export function sampleGroup(groupId: number, age: GroupAge): FakeGroup {
+  const { guest, base, recruit, trainee, officer, captain, admin, owner } = sampleRoles;
+  const isOld = age === 'old';
   return {
     id: groupId,
     name: 'Sample Fellowship',
@@ -42,6 +49,7 @@ export function sampleGroup(groupId: number): FakeGroup {
       { id: officer, name: 'Officer', rank: 20 },
       { id: admin, name: 'Admin', rank: 200, changeRank: true },
       { id: base, name: 'Member', rank: 1, isBase: true },
+      ...(isOld ? [{ id: recruit, name: 'Recruit', rank: 1 }] : []),
       { id: trainee, name: 'Trainee', rank: 10 },
     ],
     members: {
@@ -53,6 +61,7 @@ export function sampleGroup(groupId: number): FakeGroup {
       [sampleUsers.traineeAndCaptain]: [trainee, captain],
       [sampleUsers.otherAdmin]: [admin],
       [sampleUsers.bigId]: [officer],
+      ...(isOld ? { [sampleUsers.recruit]: [recruit] } : {}),
     },
   };
 }

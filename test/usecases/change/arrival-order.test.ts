@@ -35,7 +35,12 @@ test('a change from the shell takes its turn among those of the daemon: earlier 
       body: { rankerName: 'A', rankerId: 0, rankeeName: 'B', rankeeId: member, newRankId },
     });
   const { config } = loadConfig({ flags: { 'platform.kind': 'simulated' }, env: {}, cwd: daemon.dataDir });
-  const group = await createPlatform({ config: config.platform, dataDir: daemon.dataDir, clock: systemClock });
+  const group = await createPlatform({
+    config: config.platform,
+    dataDir: daemon.dataDir,
+    clock: systemClock,
+    store: daemon.store,
+  });
   await using shell = await openRanking({
     config,
     dataDir: daemon.dataDir,

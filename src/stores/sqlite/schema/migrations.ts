@@ -154,4 +154,10 @@ export const migrations: readonly string[] = [
   CREATE TRIGGER audit_anchor_stays BEFORE DELETE ON audit_anchor
     BEGIN SELECT RAISE (ABORT, 'the audit keeps its anchor'); END;
   `,
+  `
+  CREATE TABLE base_roles (
+    group_title TEXT    PRIMARY KEY,
+    role_id     INTEGER NOT NULL
+  ) STRICT, WITHOUT ROWID;
+  `,
 ];

@@ -1,0 +1,123 @@
+import { abortable } from '../../base/abortable.ts';
+import { RankdError } from '../../base/errors.ts';
+import { withShare } from '../../ports/call-context.ts';
+import type { CallContext, Clock } from '../../ports/index.ts';
+import type { ListedRole, Membership } from './resources.ts';
+
+/** Where the id of the group's base role is kept from one start to the next. */
+export interface BaseRoleMemory {
+  find(): Promise<number | undefined>;
+  keep(roleId: number): Promise<void>;
+}
+
+/** What Roblox can be asked. Both reject if it does not answer. */
+export interface BaseRoleSources {
+  /** The id of the role that the public role list marks as base; `undefined` if it marks none. */
+  publicList(call: CallContext): Promise<number | undefined>;
+  /** Some of the members who hold the role. */
+  membersWith(roleId: number, call: CallContext): Promise<Membership[]>;
+}
+
+/** How long nobody asks again after it could not be found out. */
+const restMs = 30_000;
+/** The share of a call's time that the public list may take: the members can tell as well. */
+const publicListShare = 0.25;
+
+/**
+ * Knows which role of the group is the base role. The role list of Open Cloud does not mark it, and the rank does not tell: in
+ * the ordinary group a role of the group's own has rank 1 as well (see `RankOne`). So it is found out once, and kept: the id of
+ * the base role never changes while the group exists.
+ */
+export class BaseRole {
+  readonly #clock: Clock;
+  readonly #memory: BaseRoleMemory;
+  readonly #sources: BaseRoleSources;
+  #id: number | undefined;
+  /** What a membership has shown. It counts if the public list does not answer. */
+  #shown: number | undefined;
+  #asking: Promise<number | undefined> | undefined;
+  /** Until then (on `Clock.monotonic()`) nobody asks. */
+  #restsUntil = 0;
+
+  constructor({ clock, memory, sources }: { clock: Clock; memory: BaseRoleMemory; sources: BaseRoleSources }) {
+    this.#clock = clock;
+    this.#memory = memory;
+    this.#sources = sources;
+  }
+
+  /**
+   * The id of the base role, which is one of `listed`; `undefined` if none of them can be it. Asks Roblox only if it is not known
+   * and several roles have rank 1, or none. Throws `platform_unavailable` if several have it and Roblox does not tell.
+   */
+  async among(listed: ListedRole[], call: CallContext): Promise<number | undefined> {
+    this.#id ??= await this.#memory.find().catch(() => undefined); // a store that fails says so where it is needed
+    if (listed.some(({ id }) => id === this.#id)) return this.#id;
+    const candidates = listed.filter(({ rank }) => rank === 1).map(({ id }) => id);
+    const [only, ...others] = candidates;
+    if (only !== undefined && others.length === 0) {
+      await this.learn(only);
+      return only;
+    }
+    const found = await this.#ask(listed, candidates, call);
+    if (found !== undefined || only === undefined) return found;
+    throw undecided(Math.max(1, this.#restsUntil - this.#clock.monotonic()));
+  }
+
+  /** The platform has said so itself. */
+  async learn(id: number): Promise<void> {
+    this.#id = id;
+    await this.#memory.keep(id).catch(() => undefined); // then it is found out again after the next start
+  }
+
+  /** A member who holds no other role shows the base role: only `role` names it. Source: GroupService.GetRolesInGroupAsync, and seen live. */
+  noteMembership({ roles, role }: Membership): void {
+    if (roles?.length === 0) this.#shown = role;
+  }
+
+  /** Callers that arrive while Roblox is asked share the answer. */
+  #ask(listed: ListedRole[], candidates: number[], call: CallContext): Promise<number | undefined> {
+    this.#asking ??= this.#findOut(listed, candidates, call).finally(() => {
+      this.#asking = undefined;
+    });
+    return abortable(this.#asking, call.signal).catch(() => undefined);
+  }
+
+  async #findOut(listed: ListedRole[], candidates: number[], call: CallContext): Promise<number | undefined> {
+    const rests = this.#clock.monotonic() < this.#restsUntil;
+    const isListed = (id: number | undefined) => listed.some((role) => role.id === id);
+    const found =
+      (rests ? undefined : await this.#askPublicList(call, isListed)) ??
+      candidates.find((id) => id === this.#shown) ??
+      (rests ? undefined : await this.#askMembers(candidates, call));
+    if (found !== undefined) await this.learn(found);
+    else if (!rests) this.#restsUntil = this.#clock.monotonic() + restMs;
+    return found;
+  }
+
+  async #askPublicList(call: CallContext, isListed: (id: number | undefined) => boolean): Promise<number | undefined> {
+    const share = withShare(call, { clock: this.#clock, share: publicListShare });
+    const marked = await this.#sources.publicList(share).catch(() => undefined);
+    return isListed(marked) ? marked : undefined;
+  }
+
+  /** A role that a filter finds members by, though none of them lists it, is one that every member has. */
+  async #askMembers(candidates: number[], call: CallContext): Promise<number | undefined> {
+    const implied: number[] = [];
+    for (const id of candidates) {
+      const members = await this.#sources.membersWith(id, call).catch(() => []);
+      if (members.length > 0 && members.every(({ roles }) => roles?.includes(id) === false)) implied.push(id);
+    }
+    return implied.length === 1 ? implied[0] : undefined;
+  }
+}
+
+function undecided(retryAfterMs: number): RankdError {
+  return new RankdError(
+    'platform_unavailable',
+    'Several roles of the group have rank 1, and Roblox does not tell at the moment which of them is the one that every member holds.',
+    {
+      retryAfterMs,
+      hint: 'check that platform.legacy_base_url can be reached from this machine, or give the role of your own another rank',
+    },
+  );
+}

@@ -1,0 +1,115 @@
+import { describe, expect, test } from 'vitest';
+import { codeOf, messageOf } from '../support/answers.ts';
+import { type OpenCloudApp, onOpenCloud, sampleRoles, sampleUsers } from '../support/open-cloud-app.ts';
+
+/** In the fake's ordinary group the role Recruit has rank 1, as the base role has. */
+const { base, recruit, trainee, officer } = sampleRoles;
+const { trainee: bob, recruit: rita, memberOnly: max } = sampleUsers;
+
+const held = ({ fake }: OpenCloudApp, userId: number) => fake.group.held(userId);
+
+describe('rank 1', () => {
+  test(
+    'is the custom role, given and taken like any other; the base role is reached by its id',
+    onOpenCloud(async (system) => {
+      expect((await system.rank(bob, { newRankId: 1 })).status).toBe(200);
+      expect(held(system, bob)).toEqual([recruit]);
+      const again = await system.rank(bob, { newRankId: 1 });
+      expect(messageOf(again)).toBe('Bob (1001) already is Recruit (rank 1).');
+      expect(messageOf(await system.rank(rita))).toBe('Bob (1006) is now Officer (rank 20), was Recruit (rank 1).');
+      expect(held(system, rita)).toEqual([officer]);
+      expect(messageOf(await system.rank(bob, { newRankId: base }))).toContain(
+        'now Member (rank 1), was Recruit (rank 1)',
+      );
+      expect(held(system, bob)).toEqual([]);
+      expect((await system.rank(max, { newRankId: 1 })).status).toBe(200);
+      expect(held(system, max)).toEqual([recruit]);
+    }),
+  );
+
+  test(
+    'is the base role if the configuration says so',
+    onOpenCloud(
+      async (system) => {
+        expect((await system.rank(rita, { newRankId: 1 })).status).toBe(200);
+        expect(held(system, rita)).toEqual([]);
+        expect((await system.rank(rita, { newRankId: recruit })).status).toBe(200);
+        expect(held(system, rita)).toEqual([recruit]);
+      },
+      { rankOne: 'base' },
+    ),
+  );
+
+  test(
+    'is the rung of a ladder that holds the custom role, and the base role is below it',
+    onOpenCloud(
+      async (system) => {
+        expect((await system.rank(bob, { newRankId: 1 })).status).toBe(200);
+        expect(held(system, bob)).toEqual([recruit]);
+        expect((await system.rank(bob, { newRankId: 20 })).status).toBe(200);
+        expect(held(system, bob)).toEqual([officer]);
+        const down = await system.rank(rita, { newRankId: base });
+        expect([down.status, held(system, rita)]).toEqual([200, []]);
+        expect((await system.changeOf(down)).demotion).toBe(true);
+      },
+      { ladder: [1, 10, 20] },
+    ),
+  );
+
+  test(
+    'is ambiguous as soon as a second custom role has it',
+    onOpenCloud(async (system) => {
+      system.fake.group.roles.push({ id: 71_071, name: 'Cadet', rank: 1 });
+      system.clock.skip(31_000);
+      const answer = await system.rank(bob, { newRankId: 1 });
+      expect([answer.status, codeOf(answer)]).toEqual([409, 'ambiguous_rank']);
+      expect(messageOf(answer)).toContain(`71071 (Cadet), ${recruit} (Recruit)`);
+      expect((await system.rank(bob, { newRankId: 71_071 })).status).toBe(200);
+      expect(held(system, bob)).toEqual([71_071]);
+    }),
+  );
+});
+
+describe('without the public role list', () => {
+  test(
+    'every change is made: members tell the base role',
+    onOpenCloud(
+      async (system) => {
+        for (const newRankId of [20, 1, base]) expect((await system.rank(bob, { newRankId })).status).toBe(200);
+        expect(held(system, bob)).toEqual([]);
+        expect(system.fake.journal.requests('publicRoles')).toHaveLength(1);
+      },
+      { prepare: ({ faults }) => faults.add({ operation: 'publicRoles', kind: 'hang', times: 999 }) },
+    ),
+  );
+
+  test(
+    'a change is made within a short deadline also if the list hangs',
+    onOpenCloud(async ({ rank }) => void expect((await rank(bob)).status).toBe(200), {
+      deadlineMs: 1_500,
+      tuning: { publicRolesTimeoutMs: 4_000 },
+      prepare: ({ faults }) => faults.add({ operation: 'publicRoles', kind: 'hang', times: 999 }),
+    }),
+  );
+
+  test(
+    'and with memberships that do not tell either, nothing is guessed, and the list is asked once in 30 seconds',
+    onOpenCloud(
+      async (system) => {
+        const answers = await Promise.all([trainee, 20, 1].map((newRankId) => system.rank(bob, { newRankId })));
+        for (const answer of answers) expect([answer.status, codeOf(answer)]).toEqual([503, 'platform_unavailable']);
+        expect(system.fake.journal.requests('publicRoles')).toHaveLength(1);
+        system.fake.hasPublicRoles = true;
+        system.clock.skip(31_000);
+        expect((await system.rank(bob)).status).toBe(200);
+        expect(system.fake.journal.requests('publicRoles')).toHaveLength(2);
+      },
+      {
+        prepare: (fake) => {
+          fake.hasPublicRoles = false;
+          fake.rolesField = 'withBase';
+        },
+      },
+    ),
+  );
+});
