@@ -60,8 +60,8 @@ export function createSqliteStore(db: Connection, clock: Pick<Clock, 'now'>, nod
   return {
     ...workspaceStore(db),
     ...keyStore(db, clock),
-    freshen: () => undefined, // each look-up does so itself
-    lookUpKey: (query) => keys.lookUp(query),
+    freshen: () => keys.freshen(),
+    lookUpKey: (query) => keys.lookUpKey(query),
     ...declaredKeyStore(db, clock),
     ...whitelistStore(db),
     ...changeWrites(db, clock, nodes),

@@ -19,6 +19,7 @@ export async function verifyKey(
 ): Promise<KeyVerdict> {
   const mode = keyMode(secret);
   if (mode === undefined) return { key: undefined, reason: describeRefusal({ reason: 'malformed' }) };
+  await store.freshen();
   const record = await store.lookUpKey({ hash: hashKey(secret), placeId: placeId ?? 0 });
   if (record === undefined) return { key: undefined, reason: describeRefusal({ reason: 'unknown' }) };
   return { key: record.key, reason: whyRefused(record, { mode, placeId, now: clock.now() }) };
