@@ -3,6 +3,8 @@ import type { Command } from 'commander';
 import { openRanking } from '../../app.ts';
 import type { LoadedConfig } from '../../config/load.ts';
 import { callWithin } from '../../ports/call-context.ts';
+import { inspectKeys } from '../../usecases/keys/inspect-keys.ts';
+import { showWorkspace } from '../../usecases/workspace/workspace.ts';
 import type { Cli } from '../cli.ts';
 import { databaseFindings } from '../doctor/database.ts';
 import { examined, type Finding, ok } from '../doctor/finding.ts';
@@ -68,8 +70,8 @@ async function configured(cli: Cli, { config }: LoadedConfig, offline: boolean):
     const ofDatabase = scratch
       ? []
       : [
-          ...(await examined('workspace', () => workspaceFindings(app.store))),
-          ...(await examined('keys', () => keyFindings(app.store, app.clock.now()))),
+          ...(await examined('workspace', async () => workspaceFindings(await showWorkspace(app)))),
+          ...(await examined('keys', async () => keyFindings(await inspectKeys(app)))),
         ];
     if (offline) return ofDatabase;
     // Side by side, so that none of them uses up the others' time if the platform hangs.

@@ -3,6 +3,7 @@ import type { Command } from 'commander';
 import { openRanking } from '../../app.ts';
 import { RankdError } from '../../base/errors.ts';
 import { type NewFile, requireRoom, withFiles } from '../../base/files/new-file.ts';
+import { isoDay } from '../../base/iso-time.ts';
 import type { Config } from '../../config/config.ts';
 import type { LoadedConfig } from '../../config/load.ts';
 import { isSameFile, newConfigPath } from '../../config/locate.ts';
@@ -148,7 +149,7 @@ async function configWith(cli: Cli, { groupId, secret }: { groupId: number; secr
 }
 
 function tell(cli: Cli, { group, acting, expiresAt, givable }: Examined): void {
-  const until = expiresAt === undefined ? '' : `, until ${new Date(expiresAt).toISOString().slice(0, 10)}`;
+  const until = expiresAt === undefined ? '' : `, until ${isoDay(expiresAt)}`;
   cli.say(`The key works${until}.`);
   cli.say(`Group: ${group.name} (${group.id}), ${counted(group.memberCount, 'member')}.`);
   if (acting !== undefined)

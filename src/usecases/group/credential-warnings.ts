@@ -1,3 +1,4 @@
+import { isoDay } from '../../base/iso-time.ts';
 import type { CallContext, Ports } from '../../ports/index.ts';
 
 const dayMs = 86_400_000;
@@ -19,9 +20,8 @@ export async function credentialWarnings(
   if (canWrite === false) warnings.push('the platform key lacks group:write for this group: no rank can be changed');
   if (expiresAt !== undefined && expiresAt - now < expiryNoticeDays * dayMs) {
     const days = Math.floor((expiresAt - now) / dayMs);
-    const on = new Date(expiresAt).toISOString().slice(0, 10);
     warnings.push(
-      `the platform key expires in ${days} days, on ${on}: renew it before, and rankd reload takes up a new one`,
+      `the platform key expires in ${days} days, on ${isoDay(expiresAt)}: renew it before, and rankd reload takes up a new one`,
     );
   }
   return warnings;

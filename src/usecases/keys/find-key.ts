@@ -42,7 +42,6 @@ export async function chooseKey(
   idOrName: string | undefined,
 ): Promise<Key> {
   if (idOrName !== undefined) return requireKey({ store }, idOrName);
-  const ended: KeyState[] = ['revoked', 'expired'];
   const keys = await store.listKeys();
   const [key, other] = keys.filter((one) => !ended.includes(keyState(one, clock.now())));
   if (key === undefined) {
@@ -54,6 +53,18 @@ export async function chooseKey(
     hint: `add --key ${key.name} or --key ${other.name}; rankd key list shows all`,
   });
 }
+
+/** The key of this id, if it can change ranks right now: it has not ended and is not paused. */
+export async function findUsableKey(
+  { store, clock }: { store: Pick<Store, 'findKey'>; clock: Pick<Clock, 'now'> },
+  id: string,
+): Promise<Key | undefined> {
+  const key = await store.findKey(id);
+  const isEnded = key === undefined || ended.includes(keyState(key, clock.now()));
+  return isEnded || key.pausedAt !== undefined ? undefined : key;
+}
+
+const ended: KeyState[] = ['revoked', 'expired'];
 
 /** True if a key that is not revoked has the name. */
 export async function isNameTaken({ store }: { store: Pick<Store, 'findKey'> }, name: string): Promise<boolean> {

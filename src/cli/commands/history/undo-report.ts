@@ -1,3 +1,4 @@
+import { isoTime } from '../../../base/iso-time.ts';
 import type { ChangeSelection } from '../../../ports/index.ts';
 import { undoDocument, undoMessage } from '../../../usecases/documents/undo.ts';
 import type { UndoPlan, UndoRun } from '../../../usecases/undo/undo-changes.ts';
@@ -60,7 +61,7 @@ function summaryOf({ plan, run }: Undone, results: Result[]): string {
 /** The command that selects the same, with its times as moments: a duration would mean another time by then. */
 function commandFor({ selection, dryRun }: Undone): string {
   const { keyId, placeId, rankerId, rankeeId, by, undoId, since, until } = selection;
-  const moment = (at: number | undefined) => at !== undefined && new Date(at).toISOString();
+  const moment = (at: number | undefined) => at !== undefined && isoTime(at);
   const flags = {
     key: keyId,
     place: placeId,

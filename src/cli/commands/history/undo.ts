@@ -1,9 +1,9 @@
 import type { Command } from 'commander';
 import type { RankingApp } from '../../../app.ts';
 import { RankdError } from '../../../base/errors.ts';
-import { keyState } from '../../../core/access.ts';
 import type { ChangeSelection } from '../../../ports/index.ts';
 import { selectChanges } from '../../../usecases/history/history.ts';
+import { findUsableKey } from '../../../usecases/keys/find-key.ts';
 import { planUndo, runUndo, type UndoPlan, type UndoRun } from '../../../usecases/undo/undo-changes.ts';
 import type { Cli } from '../../cli.ts';
 import { confirm } from '../../input/confirm.ts';
@@ -109,8 +109,8 @@ function refuseVague({ key, place, ranker, by, since }: UndoOptions, undoId: str
 }
 
 /** A key that still works may go on doing what is being undone. */
-async function warnOfKey(cli: Cli, { store, clock }: RankingApp, { keyId, until }: ChangeSelection): Promise<void> {
-  const key = keyId === undefined || until !== undefined ? undefined : await store.findKey(keyId);
-  const isUsable = key && key.pausedAt === undefined && ['active', 'rotating'].includes(keyState(key, clock.now()));
-  if (isUsable) cli.say(`warning: key "${key.name}" still works; if it has leaked: rankd key revoke ${key.name}`);
+async function warnOfKey(cli: Cli, app: RankingApp, { keyId, until }: ChangeSelection): Promise<void> {
+  const key = keyId === undefined || until !== undefined ? undefined : await findUsableKey(app, keyId);
+  if (key !== undefined)
+    cli.say(`warning: key "${key.name}" still works; if it has leaked: rankd key revoke ${key.name}`);
 }

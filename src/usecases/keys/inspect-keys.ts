@@ -1,0 +1,54 @@
+import { keyState } from '../../core/access.ts';
+import type { AuditEvent, Key, WhitelistEntry } from '../../core/model.ts';
+import type { Ports } from '../../ports/index.ts';
+
+const dayMs = 86_400_000;
+const unusedNoticeMs = 7 * dayMs;
+const expiryNoticeMs = 14 * dayMs;
+const refusalsRead = 1_000;
+
+/** What may be wrong with a key that still works. */
+export interface KeyInspection {
+  key: Key;
+  /** True if no game used it since it was made, more than a week ago. */
+  isUnused: boolean;
+  /** True if it expires within two weeks. */
+  expiresSoon: boolean;
+  /** True if it may be used from some place. */
+  hasPlace: boolean;
+  /** From where games were refused with it in the last week, as the place is not listed. 0 is a game that was never published. */
+  unlistedPlaces: number[];
+}
+
+/** Looks at every key that is neither revoked nor expired, and at its whitelist. */
+export async function inspectKeys({ store, clock }: Pick<Ports, 'store' | 'clock'>): Promise<KeyInspection[]> {
+  const now = clock.now();
+  const keys = (await store.listKeys()).filter((key) => ['active', 'rotating'].includes(keyState(key, now)));
+  const entries = await store.listEntries({});
+  const refusals = await store.listAudit({
+    since: now - unusedNoticeMs,
+    limit: refusalsRead,
+    action: 'caller.refused',
+    subject: 'place_not_whitelisted',
+  });
+  return keys.map((key) => {
+    const places = entries.filter(({ keyId }) => keyId === key.id);
+    return {
+      key,
+      isUnused: isUnused(key, now),
+      expiresSoon: key.expiresAt !== undefined && key.expiresAt - now < expiryNoticeMs,
+      hasPlace: places.some(({ active }) => active),
+      unlistedPlaces: unlistedPlaces(key, places, refusals),
+    };
+  });
+}
+
+function isUnused({ createdAt, secrets }: Key, now: number): boolean {
+  return now - createdAt > unusedNoticeMs && secrets.every(({ lastUsedAt }) => lastUsedAt === undefined);
+}
+
+function unlistedPlaces({ id }: Key, entries: WhitelistEntry[], refusals: AuditEvent[]): number[] {
+  const ofThisKey = refusals.filter(({ detail }) => detail['keyId'] === id);
+  const places = new Set(ofThisKey.map(({ detail }) => Number(detail['placeId'])));
+  return [...places].filter((place) => !entries.some(({ placeId }) => placeId === place));
+}
