@@ -2,7 +2,7 @@ import * as z from 'zod';
 import { declaredKey } from './declared-key-schema.ts';
 import { settingsSchema } from './schema.ts';
 
-/** One setting, as the README's table, the environment and `config show` need it. */
+/** One setting, as the table in docs/settings.md, the environment and `config show` need it. */
 export interface Setting {
   /** e.g. `server.port`. */
   path: string;

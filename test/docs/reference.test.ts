@@ -2,30 +2,31 @@ import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { luauSnippet } from '../../src/cli/init/snippet.ts';
 import { everyCommand } from '../support/every-command.ts';
-import { errorTable, exitTable, keySettingsTable, settingsTable } from '../support/readme-tables.ts';
+import { errorTable, exitTable, keySettingsTable, settingsTable } from '../support/reference-tables.ts';
 
-const readme = readFileSync(new URL('../../README.md', import.meta.url), 'utf8');
+const read = (page: string) => readFileSync(new URL(`../../${page}`, import.meta.url), 'utf8');
 
 test.each([
-  ['every error code with its status and words', errorTable],
-  ['every exit code with its errors', exitTable],
-  ['every setting with its default', settingsTable],
-  ['every setting of a declared key', keySettingsTable],
-])('README lists %s, as the code has them', (_, table) => {
+  ['docs/api.md', 'every error code with its status and words', errorTable],
+  ['docs/commands.md', 'every exit code with its errors', exitTable],
+  ['docs/settings.md', 'every setting with its default', settingsTable],
+  ['docs/settings.md', 'every setting of a declared key', keySettingsTable],
+])('%s lists %s, as the code has them', (page, _, table) => {
+  const text = read(page);
   const lines = table();
   const beginning = lines.slice(0, 3).join('\n');
-  const listed = readme.slice(readme.indexOf(beginning)).split('\n\n', 1)[0]?.trimEnd().split('\n');
+  const listed = text.slice(text.indexOf(beginning)).split('\n\n', 1)[0]?.trimEnd().split('\n');
   expect(listed).toEqual(lines);
 });
 
-test('README lists every command, and none that there is not', () => {
-  const [, rows = ''] = /\| command \| what it does \|\n.*\n((?:\|.*\n)+)/.exec(readme) ?? [];
+test('docs/commands.md lists every command, and none that does not exist', () => {
+  const [, rows = ''] = /\| command \| what it does \|\n.*\n((?:\|.*\n)+)/.exec(read('docs/commands.md')) ?? [];
   const listed = rows.split('\n').flatMap((row) => commandsOf(row.split('|')[1] ?? ''));
-  expect(listed.toSorted(), "in README's table of commands").toEqual(everyCommand.toSorted());
+  expect(listed.toSorted(), 'in the table of commands').toEqual(everyCommand.toSorted());
 });
 
 test('README shows the script for the game that `rankd init` prints', () => {
-  expect(readme).toContain(`\`\`\`lua\n${luauSnippet('https://rankd.example.com')}\n\`\`\`\n`);
+  expect(read('README.md')).toContain(`\`\`\`lua\n${luauSnippet('https://rankd.example.com')}\n\`\`\`\n`);
 });
 
 /** "`key create`, `verify -`" → key create, key verify. */
