@@ -71,7 +71,7 @@ export class SimulatedPlatform implements Platform {
     this.#db.close();
   }
 
-  #write({ userId, roleId }: RoleWrite, call: CallContext, statement: string): Promise<Member> {
+  async #write({ userId, roleId }: RoleWrite, call: CallContext, statement: string): Promise<Member> {
     const write = this.#db.transaction(() => {
       const role = this.#writableRole(roleId);
       const held = this.#held(userId);
@@ -81,6 +81,7 @@ export class SimulatedPlatform implements Platform {
       this.#db.prepare(statement).run(userId, roleId);
       return { userId, roleIds: idsOf(this.#held(userId)) };
     });
+    await call.fence?.();
     return answer(call, () => write.immediate());
   }
 

@@ -138,11 +138,12 @@ describe('while a change is under way', () => {
   });
 
   test('what was given up elsewhere, and applied all the same, is told as applied, and corrected in the history', async () => {
-    const { platform, begun, letGo } = holdWrites();
+    const rankeeId = 1004; // holds the base role alone: one write, which is past its fence
+    const { platform, begun, letGo } = holdWrites({ userId: rankeeId });
     await using app = await openTestApp({ platform });
-    const answer = rank(app, await app.createKey());
+    const answer = rank(app, await app.createKey(), { rankeeId });
     await begun;
-    const { latestId = '' } = await app.store.latestChange(1001);
+    const { latestId = '' } = await app.store.latestChange(rankeeId);
     const settled = { state: 'failed', code: 'platform_rejected', message: 'It was given up.' } as const;
     await finish(app.app, latestId, settled);
     letGo();
@@ -154,7 +155,7 @@ describe('while a change is under way', () => {
       id: headers['x-rank-change'],
       state: 'applied',
       message: expect.stringContaining(`after change ${latestId} had been given up`),
-      rolesAfter: await app.heldBy(1001),
+      rolesAfter: await app.heldBy(rankeeId),
     });
   });
 

@@ -24,10 +24,11 @@ export interface Held {
   letGo: () => void;
 }
 
-/** A group whose writes for a member (1001, unless another is named) begin and then wait until they are let go. */
+/** A group whose writes for a member (1001, unless another is named) pass their fence and then wait until they are let go. */
 export function holdWrites({ userId = 1001 } = {}): Held {
   return hold(userId, (group, wait) => ({
-    assignRole: async (change, call) => {
+    assignRole: async (change, { fence, ...call }) => {
+      await fence?.();
       await wait(change.userId);
       return group.assignRole(change, call);
     },
