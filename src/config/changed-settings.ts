@@ -1,7 +1,7 @@
 import type { Config } from './config.ts';
 import type { LoadedConfig } from './load.ts';
 
-/** A setting that has another value than before; as the file would say it, null where there is none, `[redacted]` for a secret. */
+/** A setting that has another value than before. Values are as the file would say them: null if there is none, `[redacted]` for a secret. */
 export interface ChangedSetting {
   name: string;
   before: unknown;
@@ -9,13 +9,13 @@ export interface ChangedSetting {
 }
 
 export interface ChangedSettings {
-  /** Taken up by a running daemon. */
+  /** A running daemon applies these. */
   applied: ChangedSetting[];
-  /** Other than what it was started with, and not taken up before it is started again. */
+  /** These differ from what the daemon was started with, and wait until it is started again. */
   needRestart: ChangedSetting[];
 }
 
-/** What is different in `after` from `before`; in what only a start takes up, from `started`. */
+/** What differs between `before` and `after`. Settings that only a start applies are compared with `started`. */
 export function changedSettings({
   started,
   before,
@@ -31,7 +31,7 @@ export function changedSettings({
   };
 }
 
-/** What a listener was made with. */
+/** The settings that a listener is made with. */
 function isBound(name: string): boolean {
   return (name.startsWith('server.') && name !== 'server.deadline') || name.startsWith('metrics.');
 }

@@ -13,19 +13,19 @@ import { describeFlaw } from './yaml-flaws.ts';
 
 /** `rankd.yaml` as read. */
 export interface ConfigFile extends Layer {
-  /** As messages name it. */
+  /** The name that messages use. */
   name: string;
-  /** The whole mapping, unknown settings included; `undefined` where it is no readable YAML mapping. */
+  /** The whole mapping, unknown settings included; `undefined` if it is not a YAML mapping, or can't be read. */
   content: Record<string, unknown> | undefined;
   /** Where a setting is named. */
   placeOfKey(path: readonly PropertyKey[]): Place;
 }
 
-/** Reads the file without judging its values. Throws `config_invalid` or `no_permission` where it cannot be read at all. */
+/** Reads the file without judging its values. Throws `config_invalid` or `no_permission` if it can't be read at all. */
 export function readConfigFile(location: ConfigLocation): ConfigFile {
   const lines = new LineCounter();
   const text = readText(location).replace(/^\uFEFF/, '');
-  // Errors of the parser quote the text around them, which may be a secret: only their code and position are used.
+  // The parser's errors quote the text around them, which may be a secret: only their code and position are used.
   const document = parseDocument(text, {
     lineCounter: lines,
     prettyErrors: false,
@@ -73,7 +73,7 @@ export function readConfigFile(location: ConfigLocation): ConfigFile {
   };
 }
 
-/** The parser stumbles over one wrong indentation twice. */
+/** The parser reports one wrong indentation twice. */
 function onePerLine(flaws: YAMLError[], lineOf: (offset: number) => number): YAMLError[] {
   const seen = new Set<number>();
   return flaws.filter(({ pos }) => seen.size < seen.add(lineOf(pos[0])).size);
@@ -87,7 +87,7 @@ function pathText(path: readonly PropertyKey[]): string {
     .slice(1);
 }
 
-/** A long or odd name can be a secret in the wrong place, or play tricks on a terminal. */
+/** A long or odd name can be a secret in the wrong place, or hold characters that a terminal obeys. */
 function shown(name: string): string {
   return /^[\w <-]{1,32}$/.test(name) ? name : '(something that is no name)';
 }
@@ -105,7 +105,7 @@ function readText({ path, name }: ConfigLocation): string {
   });
 }
 
-/** Every command reads the file, and can't be stopped meanwhile; 8000 declared keys are less. */
+/** Every command reads the file, and can't be stopped while it does. 8000 declared keys take less. */
 const maxBytes = 1_000_000;
 
 function readBytes({ path, name }: ConfigLocation): Buffer {
@@ -116,7 +116,7 @@ function readBytes({ path, name }: ConfigLocation): Buffer {
   }
 }
 
-/** By its byte order mark: editors and PowerShell on Windows write it. */
+/** Recognizes UTF-16 by its byte order mark, which editors and PowerShell on Windows write. */
 function isUtf16(bytes: Buffer): boolean {
   return ['fffe', 'feff'].includes(bytes.toString('hex', 0, 2));
 }
@@ -138,7 +138,7 @@ function unreadable(name: string, cause: unknown): RankdError {
   return new RankdError('config_invalid', `The configuration file ${name} cannot be read (${code}).`, { hint, cause });
 }
 
-/** The document as plain data, empty sections left out; `undefined`, with the reason reported, where it is no mapping. */
+/** The document as plain data, without empty sections. `undefined` if it is not a mapping; then the reason was reported. */
 function mappingOf(document: Document, report: (text: string) => void): Record<string, unknown> | undefined {
   const { contents } = document;
   if (contents === null || (isScalar(contents) && contents.value === null)) return {};
@@ -154,7 +154,7 @@ function mappingOf(document: Document, report: (text: string) => void): Record<s
   }
 }
 
-/** A section whose settings are all commented out is a null to YAML; to whoever wrote it, it is a section without any. */
+/** If all settings of a section are commented out, YAML reads null. Whoever wrote it means an empty section. */
 function withoutEmptySections(mapping: Record<string, unknown>, prefix = ''): Record<string, unknown> {
   const entries = Object.entries(mapping)
     .filter(([name, value]) => !(value === null && (sections.has(prefix + name) || prefix + name === 'keys')))

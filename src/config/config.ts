@@ -5,7 +5,7 @@ import type { PlatformChoice } from './platform-choice.ts';
 import type { Settings } from './schema.ts';
 import type { Secret } from './secret.ts';
 
-/** What the rest of rankd is built from: checked, with defaults, and with units in the names. */
+/** The configuration as the rest of rankd gets it: checked, with defaults, and with units in the names. */
 export interface Config {
   platform: OpenCloudConfig | SimulatedConfig;
   group: {
@@ -49,7 +49,7 @@ export interface SimulatedConfig {
   groupFile: string | undefined;
 }
 
-/** Where a key is paused; all keys together may do three times that. */
+/** How much one key may do before it is paused; all keys together may do three times that. */
 export interface BreakerConfig {
   enabled: boolean;
   /** Different members that one key may demote per window. */
@@ -67,7 +67,7 @@ export interface RetentionConfig {
   auditMs: number | undefined;
 }
 
-/** A minute; 0 turns one off. */
+/** Limits a minute; 0 turns one off. */
 export interface LimitsConfig {
   rankPerMinute: number;
   /** Rank changes that may come at once. */
@@ -80,8 +80,8 @@ export interface LimitsConfig {
 }
 
 /**
- * The settings as the code names them, for the chosen platform. `groupFile` is an absolute path; `at` tells where the file
- * says something (`file:line:col`).
+ * The settings as the code names them, for the chosen platform. `groupFile` is an absolute path; `at` says where
+ * the file has something (`file:line:col`).
  */
 export function toConfig(
   settings: Settings,

@@ -3,11 +3,11 @@ import { isAbsolute, join, resolve } from 'node:path';
 export interface DataDirSources {
   env: Record<string, string | undefined>;
   home: string;
-  /** Asked for a relative directory only: it may have been removed. */
+  /** The current folder. It is asked for a relative directory only, because it may have been removed. */
   readonly cwd: string;
 }
 
-/** Where the database lives, as an absolute path: the flag `--data-dir`, RANKD_DATA_DIR, systemd's directory, else the user's own. */
+/** Where the database lies, as an absolute path: the flag `--data-dir`, RANKD_DATA_DIR, systemd's directory, or else the user's own. */
 export function dataDirectory(flag: string | undefined, sources: DataDirSources): string {
   const { env, home } = sources;
   const named = flag || env['RANKD_DATA_DIR'] || stateDirectory(env) || join(dataHome(env, home), 'rankd');

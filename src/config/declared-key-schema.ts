@@ -57,7 +57,7 @@ export const declaredKey = z
 
 export type DeclaredKeySettings = z.output<typeof declaredKey>;
 
-/** Names and hashes of declared keys are each given once. */
+/** No two declared keys may have the same name or hash. */
 export function nameNothingTwice({ value, issues }: z.core.ParsePayload<DeclaredKeySettings[]>): void {
   if (issues.length > 0) return;
   for (const field of ['name', 'hash'] as const) {

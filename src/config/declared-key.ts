@@ -3,11 +3,11 @@ import type { DeclaredKeySettings } from './declared-key-schema.ts';
 
 /** An API key that the configuration declares. */
 export interface DeclaredKey extends KeyDeclaration {
-  /** Where its name and hash stand: `file:line:col`. */
+  /** Where the file has its name and hash: `file:line:col`. */
   at: { name: string; hash: string };
 }
 
-/** `at` tells where something of the entry stands: `file:line:col`. */
+/** `at` says where the file has a part of the entry: `file:line:col`. */
 export function toDeclaredKey(settings: DeclaredKeySettings, at: (...path: PropertyKey[]) => string): DeclaredKey {
   const { name, hash, mode, scopes, expires_at, whitelist } = settings;
   return {

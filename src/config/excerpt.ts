@@ -1,7 +1,6 @@
 /**
- * The line of the file that a problem is in, with a caret below the place. Shows names, and of the rest short plain words
- * at the place itself (`isKnown`: a setting or its value): whatever else stands there may be a secret. `undefined` where nothing
- * is left to show.
+ * The line of the file that a problem is in, with a caret below the place. It shows names, and at the place itself short plain
+ * words (`isKnown`: a setting or its value). Everything else may be a secret. `undefined` if nothing is left to show.
  */
 export function excerpt(
   lineText: string,

@@ -17,19 +17,19 @@ export interface ConfigSources extends ConfigLocationSources {
 
 export interface LoadedConfig {
   config: Config;
-  /** Absolute path of the file read; `undefined` where there is none. */
+  /** Absolute path of the file that was read; `undefined` if there is none. */
   file: string | undefined;
-  /** The one that would be read now: it may have come, or gone, since. */
+  /** The file that would be read now. It may have been made or removed since. */
   fileNow(): string | undefined;
-  /** By path of the setting, in the order of the schema; `platform.api_key` too, where there is one. */
+  /** By path of the setting, in the order of the schema. It has `platform.api_key` too, if there is one. */
   origins: ReadonlyMap<string, Origin>;
-  /** What works, but should be looked at: one sentence each. */
+  /** Things that work, but that somebody should look at: one sentence each. */
   warnings: string[];
 }
 
 /**
- * The configuration: for every setting the flag, else the environment, else the file, else the default.
- * Throws a ConfigError with all problems at once, and `no_permission` where the file may not be read.
+ * The configuration. Each setting comes from its flag, else the environment, else the file, else the default.
+ * Throws a ConfigError with all problems at once, and `no_permission` if the file may not be read.
  */
 export function loadConfig(sources: ConfigSources): LoadedConfig {
   const { flags, env, cwd } = sources;
@@ -37,7 +37,7 @@ export function loadConfig(sources: ConfigSources): LoadedConfig {
   const file = location && readConfigFile(location);
   const layers: Layer[] = [flagLayer(flags, cwd), environmentLayer(env, cwd), ...(file ? [file] : [])];
   const problems = layers.flatMap((layer) => layer.problems);
-  // Without the file, what is missing and what is wrong would only be guesses.
+  // Without the file, it could only guess what is missing or wrong.
   if (file !== undefined && file.content === undefined) throw new ConfigError(problems, { file: file.name });
 
   const origins = originsOf(layers);
@@ -64,7 +64,7 @@ function overlooked(path: string): string {
   return `${path} is not read: the file has to be called rankd.yaml, or be named with --config.`;
 }
 
-/** Adds the key and the kind of platform that was chosen for want of a setting. */
+/** Adds the key, and the kind of platform that was chosen if no setting names it. */
 function withPlatform(origins: ReadonlyMap<string, Origin>, { kind, key }: ChosenPlatform): Map<string, Origin> {
   const given = new Map(origins);
   if (key !== undefined) given.set('platform.api_key', { ...key.origin, value: '[redacted]' });

@@ -3,7 +3,7 @@ import { userInfo } from 'node:os';
 import { dirname, isAbsolute, join, resolve } from 'node:path';
 
 export interface ConfigLocationSources {
-  /** `--config`; null: none is to be read. */
+  /** `--config`; null if no file is to be read. */
   configFile?: string | null | undefined;
   env: Record<string, string | undefined>;
   cwd: string;
@@ -12,17 +12,17 @@ export interface ConfigLocationSources {
 export interface ConfigLocation {
   /** Absolute. */
   path: string;
-  /** As messages name it. */
+  /** The name that messages use. */
   name: string;
 }
 
-/** The configuration file to read; `undefined` where none is named and none is there. A named one need not exist. */
+/** The configuration file to read; `undefined` if none is named and none exists. A named one need not exist. */
 export function locateConfig(sources: ConfigLocationSources): ConfigLocation | undefined {
   if (sources.configFile === null) return undefined;
   return namedConfig(sources) ?? searchPath(sources).find(({ path }) => isThere(path));
 }
 
-/** Files beside the places that were searched in vain, whose names say that they were meant to be found there. */
+/** Files whose names say that they were meant to be found, beside the places that were searched without success. */
 export function overlookedConfigs(sources: ConfigLocationSources): string[] {
   if (sources.configFile === null || namedConfig(sources) !== undefined) return [];
   const places = searchPath(sources).map(({ path }) => path);
@@ -33,7 +33,7 @@ export function overlookedConfigs(sources: ConfigLocationSources): string[] {
     .filter(isThere);
 }
 
-/** Where a new configuration file is to be, as an absolute path, so that it is the one to be read. */
+/** Where a new configuration file must be so that it is the one that is read. An absolute path. */
 export function newConfigPath(sources: ConfigLocationSources): string {
   return namedConfig(sources)?.path ?? join(sources.cwd, 'rankd.yaml');
 }
@@ -49,7 +49,7 @@ function namedConfig({ configFile, env, cwd }: ConfigLocationSources): ConfigLoc
   return name ? { path: resolve(cwd, name), name } : undefined;
 }
 
-/** The places where a configuration file is looked for when none is named, in order. */
+/** Where rankd looks for a configuration file if none is named, in order. */
 export function searchPath({ env, cwd }: Omit<ConfigLocationSources, 'configFile'>): ConfigLocation[] {
   const configHome = env['XDG_CONFIG_HOME'];
   const userFolder = configHome !== undefined && isAbsolute(configHome) ? configHome : join(homeFolder(env), '.config');
@@ -59,17 +59,17 @@ export function searchPath({ env, cwd }: Omit<ConfigLocationSources, 'configFile
 
 const systemFile = '/etc/rankd/rankd.yaml';
 
-/** A link counts even where it leads nowhere: reading it then says so, instead of running on defaults without a word. */
+/** A link counts even if it leads nowhere: reading it then fails, and rankd does not run on defaults without a word. */
 function isThere(path: string): boolean {
   try {
     return lstatSync(path, { throwIfNoEntry: false }) !== undefined;
   } catch (error) {
-    // A folder closed to this user: another user's home or current folder is none of our business, the system's file is.
+    // The folder is closed to this user. Another user's home or current folder doesn't matter; the system's file does.
     return path === systemFile && error instanceof Error && 'code' in error && error.code === 'EACCES';
   }
 }
 
-/** The user's folder; `/` for a user id that nobody has, as in containers. An empty HOME would lead into the current folder: it counts as none. */
+/** The user's folder; `/` for a user id without a name, as in containers. An empty HOME counts as none, because it would mean the current folder. */
 export function homeFolder(env: Record<string, string | undefined>, account = () => userInfo()): string {
   if (env['HOME']) return env['HOME'];
   try {

@@ -6,13 +6,13 @@ export interface Origin {
   source: Layer['source'] | 'credential' | 'default';
   /** The flag, variable, `file:line:col` or credential file; absent for a default. */
   at: string | undefined;
-  /** As the file would say it; `[redacted]` for a secret, `undefined` where nothing is set. */
+  /** The value as the file would say it; `[redacted]` for a secret, `undefined` if nothing is set. */
   value: unknown;
-  /** What would decide it otherwise, the nearest first, its default left out; absent where nothing would. */
+  /** The sources that it hides, the nearest first, without the default; absent if it hides none. */
   shadows?: Origin[];
 }
 
-/** Where each setting comes from: the first of the layers that has it, else its default. */
+/** Where each setting comes from: the first of the layers that has it, or else its default. */
 export function originsOf(layers: readonly Layer[]): Map<string, Origin> {
   return new Map(settings.map((setting) => [setting.path, originOf(layers, setting)]));
 }
@@ -30,7 +30,7 @@ function originOf(layers: readonly Layer[], setting: { path: string; default: un
   return { ...first, shadows: shadows.map((one) => ({ ...one, value: presentable(one.value) })) };
 }
 
-/** Nobody judges a value that does not count: a long text may be a secret in the wrong place. */
+/** A hidden value is not checked, so a long text may be a secret in the wrong place. */
 function presentable(value: unknown): unknown {
   return typeof value === 'string' && value.length >= 32 ? '[redacted]' : value;
 }

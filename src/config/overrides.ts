@@ -37,7 +37,7 @@ function valuesOf(textOf: (setting: Setting) => string | undefined): Map<string,
   return values;
 }
 
-/** The value that the file would have; text that is none stays text, for the schema to refuse. */
+/** The value that the file would have. Text that is no such value stays text, and the schema refuses it. */
 function readText(text: string, type: Setting['type']): unknown {
   if (type === 'numbers') return text.split(',').map((item) => readNumber(item.trim()));
   if (type === 'texts') return text.split(',').map((item) => item.trim());
@@ -67,7 +67,7 @@ function strayVariables(env: Record<string, string | undefined>): Problem[] {
     .map(([name]) => ({ at: name, text: unknownVariable(name) }));
 }
 
-/** What Kubernetes and Docker links put into the environment of every container beside a service called rankd. */
+/** Variables that Kubernetes and Docker links put into the environment of every container beside a service called rankd. */
 function isServiceLink(name: string, text: string): boolean {
   return /^RANKD_(SERVICE_HOST|SERVICE_PORT(_\w+)?|PORT_\d+_(TCP|UDP)(_\w+)?)$/.test(name) || /^(tcp|udp):/.test(text);
 }

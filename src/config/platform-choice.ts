@@ -3,19 +3,19 @@ import { keyFile, keyVariable, type PlatformKey, type PlatformKeySources, readPl
 import type { Problem } from './problem.ts';
 import type { Secret } from './secret.ts';
 
-/** Which platform to run on, with what only one of them needs. */
+/** Which platform to run on, with what only that one needs. */
 export type PlatformChoice = { kind: 'open-cloud'; groupId: number; apiKey: Secret } | { kind: 'simulated' };
 
 export interface ChosenPlatform {
   kind: PlatformChoice['kind'];
-  /** `undefined` where something it needs is missing or wrong. */
+  /** `undefined` if something it needs is missing or wrong. */
   choice: PlatformChoice | undefined;
   key: PlatformKey | undefined;
   problems: Problem[];
   warnings: string[];
 }
 
-/** Without `platform.kind`, a group to rank in means that it is the real one. Only that one reads the key. */
+/** Without `platform.kind`, naming a group means the real one. The key is read only for that one. */
 export function choosePlatform(sources: PlatformKeySources): ChosenPlatform {
   const { origins } = sources;
   const groupId = origins.get('group.id')?.value;
@@ -31,7 +31,7 @@ export function choosePlatform(sources: PlatformKeySources): ChosenPlatform {
   return { kind, choice, key, problems, warnings: key?.warning === undefined ? [] : [key.warning] };
 }
 
-/** Somebody who set up a key meant the real group. */
+/** Whoever set up a key meant the real group. */
 function keyWithoutGroup({ origins, env }: PlatformKeySources): string[] {
   const at = origins.get(keyFile)?.at ?? (env[keyVariable] ? keyVariable : undefined);
   if (at === undefined || origins.get('platform.kind')?.value !== undefined) return [];

@@ -12,15 +12,15 @@ export const keyVariable = 'RANKD_PLATFORM_API_KEY';
 
 export interface PlatformKeySources {
   origins: ReadonlyMap<string, Origin>;
-  /** What a relative path of the key file starts from. */
+  /** The folder that a relative path of the key file starts from. */
   folder: string;
   env: Record<string, string | undefined>;
 }
 
-/** Where the key comes from; its value is nobody's business. */
+/** Where the key comes from. It never has the value. */
 export type KeyOrigin = Omit<Origin, 'value'>;
 
-/** The Open Cloud API key with where it came from, or what is wrong with it. */
+/** The Open Cloud API key and its origin, or what is wrong with it. */
 export interface PlatformKey {
   secret?: Secret;
   origin: KeyOrigin;
@@ -29,9 +29,9 @@ export interface PlatformKey {
 }
 
 /**
- * The key from, in this order: `platform.api_key_file` as a flag, RANKD_PLATFORM_API_KEY, `platform.api_key_file` in the
- * environment, the systemd credential `platform_api_key`, `platform.api_key_file` in the file. `undefined` where none of
- * them is given. So one file serves the daemon, which systemd hands the key, and root's commands beside it.
+ * The key, from the first of these that is given: `platform.api_key_file` as a flag, RANKD_PLATFORM_API_KEY, `platform.api_key_file` in the
+ * environment, the systemd credential `platform_api_key`, `platform.api_key_file` in the file. `undefined` if none of them
+ * is given. With this order, one file serves both the daemon, which gets the key from systemd, and root's commands beside it.
  */
 export function readPlatformKey({ origins, folder, env }: PlatformKeySources): PlatformKey | undefined {
   const named = origins.get(keyFile);
@@ -46,7 +46,7 @@ export function readPlatformKey({ origins, folder, env }: PlatformKeySources): P
   return typeof named?.value === 'string' ? readNamedFile(named.value, folder, named) : undefined;
 }
 
-/** The key file that another source of the key comes before. */
+/** The key file, if another source of the key hides it. */
 function shadowing(named: Origin | undefined): Pick<Origin, 'shadows'> {
   if (named === undefined || named.value === undefined) return {};
   return { shadows: [{ source: named.source, at: named.at, value: '[redacted]' }] };
@@ -84,8 +84,8 @@ function checked(key: string, origin: KeyOrigin): PlatformKey {
 }
 
 /**
- * Why this can't be a key; `undefined` where it may be one. Printable ASCII only: anything else could not be sent in a header,
- * and the error of trying would show the key.
+ * Why this can't be a key; `undefined` if it may be one. A key is printable ASCII: anything else can't be sent in a header, and the
+ * error would show the key.
  */
 export function flawOfKey(key: string): string | undefined {
   if (key === '') return 'the key is empty';
@@ -94,7 +94,7 @@ export function flawOfKey(key: string): string | undefined {
   return /^[!-~]+$/.test(key) ? undefined : 'the key has spaces, line breaks or other characters that no API key has';
 }
 
-/** Long and unlike a path. Such a value is never shown. */
+/** True for a text that is long and unlike a path. Such a value is never shown. */
 function looksLikeKey(path: string): boolean {
   return path.length >= 200 || (path.length >= 32 && !/^(\.{0,2}|~)\//.test(path) && !/\.\w{1,8}$/.test(path));
 }

@@ -2,28 +2,28 @@ import { RankdError } from '../base/errors.ts';
 
 /** Where something is wrong. */
 export interface Place {
-  /** `file:line:col`, the environment variable or the flag; absent where something is missing everywhere. */
+  /** `file:line:col`, the environment variable or the flag; absent if something is missing everywhere. */
   at?: string | undefined;
-  /** True where it was typed as a flag. */
+  /** True if it was typed as a flag. */
   isTyped?: boolean;
-  /** The setting, where `at` does not say it already. */
+  /** The setting, if `at` does not say it already. */
   setting?: string | undefined;
-  /** How far into the file, so that its problems come in reading order; absent for what is not in the file. */
+  /** The offset in the file, which puts its problems in reading order; absent for what is not in the file. */
   offset?: number | undefined;
-  /** Makes that line of the file, with a caret, if it may be shown; absent for what is not in the file. */
+  /** Returns that line of the file with a caret, if it may be shown; absent for what is not in the file. */
   excerpt?: (() => string | undefined) | undefined;
 }
 
-/** One thing wrong with the configuration. Never carries a value that may be a secret. */
+/** One thing that is wrong with the configuration. It never carries a value that may be a secret. */
 export interface Problem extends Place {
   text: string;
 }
 
-/** One error that lists the problems, those of the file first and in its order; wrong usage where flags alone are wrong. */
+/** One error that lists the problems: those of the file first, in its order. It is `usage` if only flags are wrong. */
 export class ConfigError extends RankdError {
-  /** Those that are listed, in order, for programs. */
+  /** The problems that are listed, in order, for programs. */
   readonly problems: Array<Pick<Problem, 'at' | 'setting' | 'text'>>;
-  /** The message, each problem of the file with its line below it. */
+  /** The message, with the line of the file below each problem. */
   readonly withExcerpts: string;
 
   constructor(problems: readonly Problem[], { file }: { file: string | undefined }) {
@@ -46,7 +46,7 @@ export class ConfigError extends RankdError {
   }
 }
 
-/** More than anybody mends before trying again. */
+/** More than anybody fixes before trying again. */
 const maxListed = 20;
 
 function distinct(problems: readonly Problem[]): Problem[] {
@@ -57,7 +57,7 @@ function line({ at, setting, text }: Problem): string {
   return `${[at, setting].filter((part) => part !== undefined).join(' ')}: ${text}`;
 }
 
-/** What was found: numbers and short words as they are, whatever could be a secret only by its kind. */
+/** What was found. Numbers and short words are shown; of what could be a secret, only the kind. */
 export function describeValue(value: unknown): string {
   if (value === null || value === undefined) return 'has no value';
   if (Array.isArray(value)) return 'is a list';

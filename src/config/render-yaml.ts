@@ -1,15 +1,12 @@
 import { settings } from './settings.ts';
 
-/** A value for a setting, and a word on it for whoever reads the file. */
+/** A value for a setting, with a comment for whoever reads the file. */
 export interface Chosen {
   value: string | number | number[];
   note?: string;
 }
 
-/**
- * A `rankd.yaml` with these settings, by path, in force; all others stand below their descriptions as comments with their
- * defaults.
- */
+/** A `rankd.yaml` with these settings, by path. All others are comments with their defaults, below their descriptions. */
 export function renderYaml(chosen: ReadonlyMap<string, Chosen>): string {
   let section: string[] = [];
   const lines = settings.flatMap(({ path, description, default: preset }) => {
@@ -25,7 +22,7 @@ const heading = `# The configuration of rankd. A setting behind a # has its defa
 # Check it with: rankd config check
 `;
 
-/** The names of the sections that begin here, each on a level of its own. */
+/** The headings of the sections that begin here, a line for each level. */
 function headings(parents: string[], before: string[]): string[] {
   const isSame = (depth: number) => parents.slice(0, depth + 1).join('.') === before.slice(0, depth + 1).join('.');
   return parents.flatMap((name, depth) => {
@@ -54,7 +51,7 @@ function scalar(value: unknown): string {
   return isPlain ? String(value) : JSON.stringify(value);
 }
 
-/** Names of groups and roles are anybody's text. */
+/** Anybody can choose the names of groups and roles. */
 function oneLine(text: string): string {
   return text.replaceAll(/[\p{Cc}\u2028\u2029]/gu, ' ');
 }

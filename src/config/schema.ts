@@ -3,8 +3,8 @@ import { declaredKey, nameNothingTwice } from './declared-key-schema.ts';
 import { duration, filePath, host, id, ids, network, oneOf, optionalDuration, section, url, whole } from './values.ts';
 
 /**
- * Every setting of `rankd.yaml`, with its default and what it does. The message of each check says what is expected;
- * whoever reports it adds what was found, and where.
+ * Every setting of `rankd.yaml`, with its default and what it does. The message of each check says what is expected; the report
+ * adds what was found, and where.
  */
 export const settingsSchema = section({
   group: section({
@@ -168,5 +168,5 @@ function overlap(one: string, other: string): boolean {
   return one === other || [one, other].some((host) => host === '0.0.0.0' || host === '::');
 }
 
-/** The settings as the file names them, checked and with defaults; durations are in milliseconds. */
+/** The settings under the names of the file, checked and with defaults. Durations are in milliseconds. */
 export type Settings = z.output<typeof settingsSchema>;

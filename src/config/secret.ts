@@ -2,7 +2,7 @@ import { inspect } from 'node:util';
 
 const redacted = '[redacted]';
 
-/** A value that is shown only where `reveal` is written out: printing, logging or serialising it says `[redacted]`. */
+/** A value that only `reveal` shows. If it is printed, logged or serialised, it says `[redacted]`. */
 export class Secret {
   readonly #value: string;
 

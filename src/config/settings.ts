@@ -2,14 +2,14 @@ import * as z from 'zod';
 import { declaredKey } from './declared-key-schema.ts';
 import { settingsSchema } from './schema.ts';
 
-/** One setting, as the table in docs/settings.md, the environment and `config show` need it. */
+/** One setting, for the table in docs/settings.md, the environment and `config show`. */
 export interface Setting {
   /** e.g. `server.port`. */
   path: string;
-  /** e.g. `RANKD_SERVER_PORT`; `undefined` where no variable can say it. */
+  /** e.g. `RANKD_SERVER_PORT`; `undefined` if no variable can hold it. */
   env: string | undefined;
   description: string;
-  /** As the file would say it; `undefined` where the setting is off, or follows from others, unless given. */
+  /** The default as the file would say it; `undefined` if the setting is off, or follows from others, unless it is given. */
   default: unknown;
   type: 'text' | 'number' | 'boolean' | 'numbers' | 'texts' | 'mappings';
 }
@@ -43,14 +43,14 @@ function leaves(schema: z.core.$ZodType, parents: string[]): Setting[] {
 }
 
 interface SchemaRead {
-  /** What it is at its core. */
+  /** The schema inside all wrappers. */
   kind: z.core.$ZodTypes['_zod']['def'];
   description: string;
   preset: unknown;
   isOptional: boolean;
 }
 
-/** A schema through its wrappers. The conversion to JSON Schema would say the same, but every start would wait for it. */
+/** Looks through the wrappers of a schema. A conversion to JSON Schema would say the same, but every start would wait for it. */
 function read(schema: z.core.$ZodType): SchemaRead {
   const { def } = (schema as z.core.$ZodTypes)._zod;
   const own = z.globalRegistry.get(schema)?.description;

@@ -1,18 +1,18 @@
-/** The candidate that a mistyped name most likely means; `undefined` where none is near. */
+/** The candidate that a mistyped name most likely means; `undefined` if none is near. */
 export function suggest(name: string, candidates: Iterable<string>): string | undefined {
   const wanted = plain(name);
   const maxEdits = Math.max(1, wanted.length / 4);
   let best: { candidate: string; edits: number } | undefined;
   for (const candidate of candidates) {
     const letters = plain(candidate);
-    if (Math.abs(letters.length - wanted.length) > maxEdits) continue; // each letter more or less is an edit
+    if (Math.abs(letters.length - wanted.length) > maxEdits) continue; // each letter that is added or missing is an edit
     const edits = editDistance(wanted, letters);
     if (edits <= maxEdits && edits < (best?.edits ?? Number.POSITIVE_INFINITY)) best = { candidate, edits };
   }
   return best?.candidate;
 }
 
-/** Without what people mix up freely: `maxRank`, `max-rank` and `max_rank` are one name. */
+/** Drops what people mix up freely: `maxRank`, `max-rank` and `max_rank` are one name. */
 function plain(name: string): string {
   return name.slice(0, 64).toLowerCase().replaceAll(/[-_]/g, '');
 }

@@ -2,7 +2,7 @@ import { keyFile, keyVariable } from './platform-key.ts';
 import { keySettings, sections, settings } from './settings.ts';
 import { suggest } from './suggest.ts';
 
-/** What to say of a name that is no setting: `unknown setting`, with the setting that was probably meant. */
+/** The message for a name that is not a setting: `unknown setting`, with the setting that was probably meant. */
 export function unknownSetting(path: string): string {
   const ofKey = /^keys\.\d+\.(.+)$/.exec(path)?.[1];
   if (ofKey !== undefined) return unknownKeySetting(ofKey);
@@ -36,7 +36,7 @@ export function unknownVariable(name: string): string {
   );
 }
 
-/** Variables that are read elsewhere, or that carry what has no place in the file. */
+/** Variables that are read elsewhere, or that hold what does not belong in the file. */
 export const otherVariables = ['RANKD_CONFIG', 'RANKD_DATA_DIR', keyVariable];
 
 function withSuggestion(text: string, suggestion: string | undefined): string {

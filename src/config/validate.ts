@@ -5,18 +5,18 @@ import { describeValue, type Problem } from './problem.ts';
 import { type Settings, settingsSchema } from './schema.ts';
 import { unknownSetting } from './unknown-setting.ts';
 
-/** The settings that the layers amount to (the first layer that has one decides it), or what is wrong with each. */
+/** The settings that follow from the layers (the first layer that has a setting decides it), or what is wrong with each. */
 export function validate(
   layers: readonly Layer[],
   file: ConfigFile | undefined,
 ): { settings?: Settings; problems: Problem[] } {
-  // Compiling the schema first (`jitless: false`) pays for what is checked often: this is checked once.
+  // Compiling the schema first (`jitless: false`) pays only for what is checked often. This is checked once.
   const checked = settingsSchema.safeParse(merged(layers, file?.content ?? {}), { reportInput: true, jitless: true });
   if (checked.success) return { settings: checked.data, problems: [] };
   return { problems: checked.error.issues.flatMap((issue) => problemsOf(issue, layers, file)) };
 }
 
-/** All that the file says, unknown settings included, with the values of the layers before it put in. */
+/** Everything that the file says, unknown settings included, overlaid with the values of the layers before it. */
 function merged(layers: readonly Layer[], content: Record<string, unknown>): Record<string, unknown> {
   const tree = structuredClone(content);
   for (const { values } of layers.toReversed()) {
@@ -25,7 +25,7 @@ function merged(layers: readonly Layer[], content: Record<string, unknown>): Rec
   return tree;
 }
 
-/** A section of the file that is no mapping stays as it is: the schema is to complain about it. */
+/** A section of the file that is not a mapping stays as it is, and the schema complains about it. */
 function putIn(tree: Record<string, unknown>, [name, ...rest]: string[], value: unknown): void {
   if (name === undefined) return;
   if (rest.length === 0) {

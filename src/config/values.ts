@@ -35,7 +35,7 @@ export function host() {
   return z.string({ error }).refine((text) => isIP(text) > 0 || /^[a-z\d]([a-z\d.-]*[a-z\d])?$/i.test(text), { error });
 }
 
-/** An IP address, or one with the length of its network behind it. */
+/** An IP address, or a network such as `10.0.0.0/8`. */
 export function network() {
   const error = 'an IP address, or a network such as 10.0.0.0/8';
   return z.string({ error }).refine(
@@ -70,7 +70,7 @@ function bounded({ min, max, example }: { min: string; max: string; example: str
     .transform(msOf);
 }
 
-/** The checked address, without a trailing slash. */
+/** A checked URL, without a trailing slash. */
 export function url(preset: string) {
   const error = 'an https address (or http on loopback) without user, password, query or fragment';
   return z

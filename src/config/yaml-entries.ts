@@ -3,14 +3,14 @@ import { type Document, isAlias, isMap, isNode, isScalar, isSeq, type Pair, type
 /** A name that a mapping has more than once. */
 export interface Repetition {
   path: PropertyKey[];
-  /** How far into the text the first of them begins, and this one. */
+  /** The offsets in the text of the first of them, and of this one. */
   first: number;
   again: number;
 }
 
 /**
- * Where the entries of a document stand, by the names that lead to them. Held by name: to look through a mapping for each
- * of its entries, as the parser does to find what is given twice, takes minutes where there are a hundred thousand.
+ * Where the entries of a document are, by the names that lead to them. They are indexed by name: the parser finds what is given
+ * twice by looking through the mapping for each entry, which takes minutes if there are a hundred thousand.
  */
 export class YamlEntries {
   readonly repetitions: Repetition[] = [];
@@ -22,7 +22,7 @@ export class YamlEntries {
     this.#index(document.contents, []);
   }
 
-  /** How far into the text an entry begins, or its value; for one that is not there, the nearest entry around it. */
+  /** The offset in the text of an entry, or of its value. If there is no such entry, that of the nearest one around it. */
   offsetOf(path: readonly PropertyKey[], what: 'key' | 'value'): number {
     let node: unknown = this.#document.contents;
     let offset = startOf(node) ?? 0;

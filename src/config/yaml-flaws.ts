@@ -1,6 +1,6 @@
 import type { YAMLError } from 'yaml';
 
-/** What a flaw of the document is, in our words: those of the parser can quote the text beside it, which may be a secret. */
+/** A flaw of the document in our own words. The parser's words can quote the text beside it, which may be a secret. */
 export function describeFlaw({ code }: YAMLError): string {
   return flaws[code] ?? `no valid YAML (${code.toLowerCase().replaceAll('_', ' ')})`;
 }
