@@ -133,7 +133,7 @@ function rulesOf(config: Config, ports: Ports): Pick<Ranking, 'group' | 'policy'
   };
 }
 
-/** What this process has in hand: nothing yet. */
+/** What this process is working on: nothing yet. */
 function processState({
   clock,
 }: Ports): Pick<Ranking, 'turns' | 'ownedChangeIds' | 'recentWrites' | 'activeIdempotencyKeys'> {

@@ -21,7 +21,7 @@ export interface Daemon {
   url: string;
   /** e.g. `http://127.0.0.1:9265/metrics`; `undefined` where metrics are off. */
   metricsUrl: string | undefined;
-  /** Finishes what runs, refuses what is new, settles the books and closes everything. */
+  /** Refuses what is new, finishes what runs, keeps what was gathered in memory, and closes everything. */
   stop(): Promise<void>;
 }
 

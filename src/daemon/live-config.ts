@@ -17,13 +17,13 @@ export interface LiveConfigOptions {
   /** What the daemon was started with. */
   started: LoadedConfig;
   load: () => Promise<LoadedConfig>;
-  /** Told of each configuration that comes into force; resolves with what the operator should look at, one sentence each. */
+  /** Is told of each configuration that is applied. Resolves with what the operator should look at, one sentence each. */
   onApplied: (config: Config) => Promise<string[]>;
 }
 
 const credentialTimeoutMs = 5_000;
 
-/** The configuration of a running daemon: another one is taken up whole, or not at all. */
+/** The configuration of a running daemon. Another one is applied as a whole, or not at all. */
 export class LiveConfig implements AsyncDisposable {
   readonly #options: LiveConfigOptions;
   #loaded: LoadedConfig;
@@ -46,19 +46,19 @@ export class LiveConfig implements AsyncDisposable {
     return this.#loaded.fileNow();
   }
 
-  /** The settings that are other than what the daemon was started with, and that only a start takes up. */
+  /** The settings that differ from what the daemon was started with, and that only a start applies. */
   get needRestart(): string[] {
     return this.#needRestart;
   }
 
-  /** Reads the configuration anew, one time after the other. Log and audit (`by` whom) tell what became of it, too. Never rejects. */
+  /** Reads the configuration anew, one reload at a time. The log and the audit, which names `by`, say what came of it too. Never rejects. */
   reload(by: string): Promise<ReloadOutcome> {
     const outcome = this.#last.then(() => this.#applyConfig(by));
     this.#last = outcome;
     return outcome;
   }
 
-  /** Waits for what is under way and refuses what comes after. */
+  /** Waits for the reload that is under way, and refuses later ones. */
   async [Symbol.asyncDispose](): Promise<void> {
     this.#isClosing = true;
     await this.#last;
@@ -124,7 +124,7 @@ async function tellRefused(app: DaemonContext, { by, file }: Asked, cause: unkno
   await audit(app, configRefused(file, asRankdError(cause).message, { by, at: app.clock.now() }));
 }
 
-/** What is in force does not hang on whether it can be written down. */
+/** A configuration is in force even if this can't be written down. */
 async function audit({ store, log }: DaemonContext, event: DomainEvent): Promise<void> {
   await store.appendAudit(event).catch((error) => log.error({ err: error }, 'the audit could not be written'));
 }

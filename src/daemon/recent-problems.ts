@@ -1,4 +1,4 @@
-/** The last few warnings and errors of the log, each as it came last, for whoever asks how the daemon is. */
+/** The last few different warnings and errors of the log, for `rankd status`. A problem that comes again replaces its earlier line. */
 export class RecentProblems {
   #kept: Array<{ at: string; message: string }> = [];
 

@@ -9,8 +9,8 @@ export interface ServiceManagerOptions {
 }
 
 /**
- * Tells systemd that the daemon serves, then again and again that its event loop and its database answer, where the unit
- * asks for it (sd_notify(3)). Disposing it says that the daemon stops. Does nothing where systemd did not start it.
+ * Tells systemd that the daemon serves, then again and again that its event loop and its database answer, if the unit
+ * asks for it (sd_notify(3)). Disposing it says that the daemon stops. It does nothing if systemd did not start the daemon.
  */
 export async function reportToServiceManager(options: ServiceManagerOptions): Promise<AsyncDisposable> {
   const { env, log } = options;
@@ -29,7 +29,7 @@ export async function reportToServiceManager(options: ServiceManagerOptions): Pr
   };
 }
 
-/** Three times within the time after which systemd ends the daemon, so that one late ping is no reason to. */
+/** Three pings within the time after which systemd ends the daemon, so that one late ping does no harm. */
 function watchdogPeriodMs(env: ServiceManagerOptions['env']): number | undefined {
   const limitUs = Number(env['WATCHDOG_USEC']);
   return limitUs > 0 ? limitUs / 1_000 / 3 : undefined;

@@ -15,10 +15,10 @@ const reviveEveryMs = 5_000;
 const flushEveryMs = 60_000;
 const pruneEveryMs = 3_600_000;
 
-/** Settles what was left open, looks after the credential, removes what is old enough, keeps what is gathered in memory. Returns what stops all. */
+/** Reconciles open changes, looks after the credential, removes old records, and keeps what is gathered in memory. Returns a function that stops it all. */
 export function startWorkers(live: LiveContext): () => Promise<void> {
   const stopping = new AbortController();
-  const app = live.current; // of which only the parts are used that stay, whatever configuration is applied
+  const app = live.current; // only parts of it that every configuration shares are used
   const credential = watchCredential(live, stopping.signal);
   const recovery = recover(live, stopping.signal);
   const pruning = every(app, pruneEveryMs, stopping.signal, () =>
@@ -31,14 +31,14 @@ export function startWorkers(live: LiveContext): () => Promise<void> {
   return async () => {
     stopping.abort();
     await Promise.all([recovery, credential, pruning, ...flushing]);
-    // A store that can't be written any more is no reason to end as a failure: what runs has been finished.
+    // If the store can't be written any more, the daemon still ends well: what ran is finished.
     for (const [what, gathered] of Object.entries(flushes)) {
       await gathered.flush(app).catch((error) => app.log.warn({ err: error }, `the last ${what} could not be kept`));
     }
   };
 }
 
-/** A round every little while; one that waits for the platform does not hold up the next. */
+/** Starts a round now and then. A round that waits for the platform does not hold up the next. */
 async function recover(live: LiveContext, stop: AbortSignal): Promise<void> {
   const { store, log, clock } = live.current;
   const tries: RecoveryTries = { underWay: new Set(), last: new Map() };
@@ -66,7 +66,7 @@ async function wasLeftBehind({ store }: Pick<DaemonContext, 'store'>): Promise<b
   return open.some(({ change, holder }) => change.state === 'pending' && holder === 'none');
 }
 
-/** Asks about the credential every hour; and a dead one more often, so that it is used again soon after it works again. */
+/** Asks about the credential every hour. A dead one is tried more often, so that it is used soon after it works again. */
 async function watchCredential(live: LiveContext, stop: AbortSignal): Promise<void> {
   const said = new Set<string>();
   const withCall = async (work: (app: DaemonContext, call: CallContext) => Promise<unknown>) => {
