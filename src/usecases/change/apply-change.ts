@@ -13,7 +13,7 @@ import { lagEndsAt } from './read-member.ts';
 
 type Applying = Pick<Ranking, 'store' | 'platform' | 'clock' | 'recentWrites'>;
 
-/** Carries out a change whose intent is kept. A refusal half-way is put back; what can't be confirmed is unknown. */
+/** Carries out a change whose intent is kept. If it is refused half-way, it is put back. If it can't be confirmed, it is unknown. */
 export async function applyChange(
   app: Applying,
   { change, approved: { plan, scheme }, success }: { change: RankChange; approved: ApprovedChange; success: string },
@@ -26,7 +26,7 @@ export async function applyChange(
   switch (progress.kind) {
     case 'done': {
       const seen = { userId, roleIds: progress.seen };
-      // Somebody else may have given a higher role in between: then the member is not seen to hold the new rank.
+      // If somebody else gave a higher role in between, the member is not seen to hold the new rank.
       if (!isReached(scheme, change, seen)) return resultOf(outcomeUnknown());
       const rolesAfter = roleIds(heldRoles(scheme.roles, seen));
       return { outcome: { state: 'applied', code: null, message: success, rolesAfter } };
@@ -38,7 +38,7 @@ export async function applyChange(
   }
 }
 
-/** Puts back the steps that took effect before the refusal; the refusal is the outcome once all of them are seen put back. */
+/** Puts back the steps that took effect before the refusal. The refusal is the outcome once all of them were seen to be put back. */
 async function compensate(
   app: Applying,
   { change, done, error }: { change: RankChange; done: Step[]; error: RankdError },
@@ -47,7 +47,7 @@ async function compensate(
   if (done.length === 0) return resultOf(error);
   await keepCompensating(app, change.id, error);
   const steps = done.map(inverse).reverse();
-  const lagEnd = app.clock.monotonic() + app.platform.readLagMs; // until then, reads may show how it was before: as if put back
+  const lagEnd = app.clock.monotonic() + app.platform.readLagMs; // until then, a read may be from before the change, and look as if it was put back
   const run = { userId: change.rankeeId, steps, readsReliableFrom: async () => lagEnd };
   const progress = await carryOut(app, run, call);
   return resultOf(progress.kind === 'done' ? error : outcomeUnknown(progress.error));

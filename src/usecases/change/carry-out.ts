@@ -16,11 +16,11 @@ const lookAfterMs = doubling(150, 2_000);
 export interface StepRun {
   userId: number;
   steps: Step[];
-  /** The moment on `Clock.monotonic()` from which no read shows the member as before rankd's last change; asked where reads have to prove an effect. */
+  /** When every read shows rankd's last write, on `Clock.monotonic()`. It is called only if the answer to a write did not show its effect. */
   readsReliableFrom(): Promise<number>;
 }
 
-/** Writes the steps in order, each seen to have taken effect before the next is begun. */
+/** Writes the steps in order. Each is seen to have taken effect before the next begins. */
 export async function carryOut(
   ports: Pick<Ports, 'platform' | 'clock'>,
   { userId, steps, readsReliableFrom }: StepRun,
@@ -40,7 +40,7 @@ export async function carryOut(
   return { kind: 'done', seen };
 }
 
-/** The roles (ids) that show the effect. Throws `outcome_unknown` where the effect can't be confirmed; any other RankdError means that there is none. */
+/** Returns the roles (ids) that show the effect. Throws `outcome_unknown` if it can't be confirmed; any other RankdError means that there is none. */
 async function executeStep(
   { platform, clock }: Pick<Ports, 'platform' | 'clock'>,
   { userId, step, readsReliableFrom }: Omit<StepRun, 'steps'> & { step: Step },
@@ -58,7 +58,7 @@ async function executeStep(
   const provesAt = await readsReliableFrom();
   for (let looks = 0; ; looks += 1) {
     const readAt = clock.monotonic();
-    const seen = await platform.getMember(userId, call).catch(() => undefined); // a look proves, it never decides
+    const seen = await platform.getMember(userId, call).catch(() => undefined); // a read that fails decides nothing
     if (seen !== undefined && hasTakenEffect(step, seen.roleIds) && readAt >= provesAt) return seen.roleIds;
     const isPastLag = seen !== undefined && readAt - answeredAt >= platform.readLagMs;
     if (isPastLag && answer !== undefined) throw withoutEffect();

@@ -2,7 +2,7 @@ import type { Direction, KeyRules, RankRequest } from '../../core/model.ts';
 
 /** Who asks for a change, and how far this caller may go. */
 export interface ChangeCaller {
-  /** As history and audit name it: `key:<id>` or `cli:<user>@<host>`. */
+  /** The name in history and audit: `key:<id>` or `cli:<user>@<host>`. */
   by: string;
   keyId?: string;
   placeId?: number;
@@ -17,7 +17,7 @@ export interface ChangeCaller {
 export interface ChangeCommand {
   caller: ChangeCaller;
   request: RankRequest;
-  /** To the next rank up or down from what the member holds then, instead of `newRankId`. */
+  /** Asks for the next rank up or down from what the member holds by then, instead of `newRankId`. */
   step?: Direction;
   idempotency?: Idempotency;
 }

@@ -11,7 +11,7 @@ import { withOutcome } from './change-record.ts';
 import type { ApprovedChange } from './check-plan.ts';
 import type { Ranking } from './ranking.ts';
 
-/** A change as the history keeps it; `state` says how it ended, `error` what a change that is not applied ended with. */
+/** A change as the history keeps it: `state` says how it ended. `error` is what it ended with, if it is not applied. */
 export interface FinishedChange {
   change: RankChange;
   error?: RankdError | undefined;
@@ -19,7 +19,7 @@ export interface FinishedChange {
 
 /** A change that is about to be written. */
 export interface Intent {
-  /** What is to be kept before the first write. */
+  /** The record that is kept before the first write. */
   change: RankChange;
   approved: ApprovedChange;
   /** What the caller is told if it is applied. */
@@ -29,7 +29,7 @@ export interface Intent {
   secretId?: string | undefined;
 }
 
-/** Of what the circuit breaker lets one key do, how many times all keys together. */
+/** How many times as much the circuit breaker lets all keys together do. */
 const allKeysShare = 3;
 
 /**
@@ -44,7 +44,7 @@ export async function carryOutChange(
 ): Promise<FinishedChange | 'stale'> {
   const { change, approved, after, secretId } = intent;
   const kinds = approved.plan.steps.map(({ kind }) => kind);
-  using reservation = await app.platform.reserve(kinds, call); // a change is not begun that could not be carried to its end
+  using reservation = await app.platform.reserve(kinds, call); // no change begins that could not be carried to its end
   const limits = breakerLimits(app);
   app.ownedChangeIds.add(change.id);
   try {
@@ -59,7 +59,7 @@ export async function carryOutChange(
   }
 }
 
-/** From here on, what goes wrong on our side leaves the change open: it is reconciled by reading once that is mended. */
+/** From here on, a failure on our side leaves the change open. It is reconciled by reading once that is fixed. */
 async function finish(app: Ranking, { change, approved, success }: Intent, call: CallContext): Promise<FinishedChange> {
   try {
     const { outcome, error } = await applyChange(app, { change, approved, success }, call);
@@ -74,8 +74,8 @@ async function finish(app: Ranking, { change, approved, success }: Intent, call:
 }
 
 /**
- * Another node took the change over while this one was held up, and may have ended it. If it was given up there and this process
- * saw it applied all the same, a correction is kept: undo and the circuit breaker see it then.
+ * Another node took the change over while this one was held up, and may have ended it. If that node gave it up and this one saw it
+ * applied all the same, a correction is kept, so that undo and the circuit breaker know of it.
  */
 async function afterTakeOver(app: Ranking, change: RankChange, outcome: ChangeOutcome): Promise<FinishedChange> {
   const kept = (await app.store.findChange(change.id)) ?? change;
@@ -88,7 +88,7 @@ async function afterTakeOver(app: Ranking, change: RankChange, outcome: ChangeOu
   return { change: correction };
 }
 
-/** Time that ran out before any write was sent is a busy platform, not an unknown outcome. */
+/** If time ran out before any write was sent, the platform is busy; the outcome is not unknown. */
 export function asRefusal(cause: unknown, call: CallContext): RankdError {
   if (cause instanceof RankdError) return cause;
   if (call.signal.aborted) {

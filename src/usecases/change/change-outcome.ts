@@ -3,7 +3,7 @@ import { applyOutcome, type ChangeOutcome, compensating } from '../../core/chang
 import type { ChangeState, RankChange } from '../../core/model.ts';
 import type { Ports } from '../../ports/index.ts';
 
-/** Answers by rules, rankd's or the platform's: asking again gives the same no. */
+/** A rule says no, rankd's or the platform's. Asking again gives the same answer. */
 const refusals = new Set<ErrorCode>([
   'invalid_key',
   'place_not_whitelisted',
@@ -19,7 +19,7 @@ const refusals = new Set<ErrorCode>([
   'key_paused',
 ]);
 
-/** Nothing came of it, and trying again can end differently: never replayed to a repeat of the request. */
+/** Nothing was changed, and trying again can end differently. These are never replayed to a repeat of the request. */
 const passing = new Set<ErrorCode>([
   'invalid_key',
   'place_not_whitelisted',
@@ -43,7 +43,7 @@ export function resultOf(error: RankdError): ChangeResult {
   return { outcome: outcomeOf(error), error };
 }
 
-/** How a change that ended with this error is kept. */
+/** The outcome of a change that ended with this error. */
 export function outcomeOf(error: RankdError): ChangeOutcome {
   return {
     state: endState(error.code),
@@ -68,10 +68,10 @@ export function canStillPass(code: ErrorCode): boolean {
   return passing.has(code) || code === 'outcome_unknown';
 }
 
-/** What a caller is told of a change that is not applied, `undefined` if it is. `error` is what it ended with, if that is known. */
+/** The error for a caller whose change is not applied; `undefined` if it is. `error` is what it ended with, if that is known. */
 export function errorOf({ state, code, message }: RankChange, error?: RankdError): RankdError | undefined {
   if (state === 'applied') return undefined;
-  // A change that is being put back keeps the reason for that as its code: what becomes of it is unknown all the same.
+  // While a change is being put back, its code is the reason for that. Its outcome is unknown all the same.
   if (state === 'unknown' || code === null) return outcomeUnknown(error);
   const { retryAfterMs, hint, cause } = error ?? {};
   return new RankdError(code, message, { retryAfterMs, hint, cause });
@@ -87,7 +87,7 @@ export function outcomeUnknown(cause?: unknown): RankdError {
 
 type Keeping = Pick<Ports, 'store' | 'clock'>;
 
-/** Ends an open change that this process holds, or gives it up as unknown. `undefined` if this process does not hold it (any more). */
+/** Ends an open change that this process holds, or gives it up as unknown. `undefined` if this process does not hold it, or no longer. */
 export function keepOutcome(
   { store, clock }: Keeping,
   changeId: string,
@@ -96,7 +96,7 @@ export function keepOutcome(
   return store.updateChange(changeId, (change) => applyOutcome(change, outcome, clock.now()));
 }
 
-/** Turns an open change round: kept before the first write that puts it back. Throws `conflict` if this process does not hold it any more. */
+/** Records that an open change is put back from now on, before the first write that does so. Throws `conflict` if this process no longer holds it. */
 export async function keepCompensating(
   { store, clock }: Keeping,
   changeId: string,

@@ -20,14 +20,13 @@ export interface ChangeAnswer extends FinishedChange {
 }
 
 /**
- * Changes one member's rank, or says why not. Every answer is kept in the history first.
- * Throws only if there is no change to speak of: idempotency conflicts, too many for one member at once, a step that has come
- * to no rank, or a store that can't keep it.
+ * Changes one member's rank, or says why not. Every answer is kept in the history first. It throws only if there is no change to
+ * keep: an idempotency conflict, too many changes of one member at once, a step that leads to no rank, or a store that can't keep it.
  */
 export async function changeRank(app: Ranking, command: ChangeCommand, deadline: Deadline): Promise<ChangeAnswer> {
   refuseWhileRunning(app, command);
   const [rankeeId, lane] = [command.request.rankeeId, command.caller.keyId ?? 'operator'];
-  // Before anything is waited for: in order of arrival.
+  // This comes before the first wait, so positions are in order of arrival.
   await using position = app.turns.isCrowded(rankeeId, lane) ? undefined : new QueuePosition(app, { rankeeId, lane });
   const earlier = await earlierAnswer(app, command);
   if (earlier !== undefined) return { change: earlier, replayed: true };
@@ -38,7 +37,7 @@ export async function changeRank(app: Ranking, command: ChangeCommand, deadline:
   });
 }
 
-/** Waits for the member's turn, decides, carries out; all of it once more if another node came first. */
+/** Waits for the member's turn, decides, and carries out. If another node came first, it does all of it once more. */
 async function changeInTurn(
   app: Ranking,
   { command, position }: { command: ChangeCommand; position: QueuePosition },
@@ -46,7 +45,7 @@ async function changeInTurn(
 ): Promise<FinishedChange> {
   const draft = draftOf(app, command);
   const { secretId } = command.caller;
-  const asked = command.step === undefined ? draft : undefined; // a step asks for no rank that could be kept before it is known
+  const asked = command.step === undefined ? draft : undefined; // a step has no rank to keep before it is known where it leads
   for (;;) {
     const turn = await orRefusal(position.comes(call), call);
     if ('error' in turn) return keepRefusal(app, asked, turn.error);
@@ -67,7 +66,7 @@ async function changeInTurn(
   }
 }
 
-/** What is to be done: `change` is the record as far as it is known by then. */
+/** What to do. `change` is the record as far as it is known. */
 type Decision =
   | { change: RankChange; approved: ApprovedChange; success: string }
   /** There is nothing to write. */
@@ -98,7 +97,7 @@ async function orRefusal<T>(work: Promise<T>, call: CallContext): Promise<{ valu
   }
 }
 
-/** Keeps a refusal, if there is a rank that was asked for, a store that can keep it, and an outcome. */
+/** Keeps a refusal, if it is known which rank was asked for, the store can keep it, and the outcome is known. */
 async function keepRefusal(app: Ranking, change: RankChange | undefined, error: RankdError): Promise<FinishedChange> {
   if (change === undefined || error.code === 'store_unavailable' || error.code === 'outcome_unknown') throw error;
   return keepEnded(app, change, resultOf(error));

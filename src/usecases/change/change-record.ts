@@ -10,7 +10,7 @@ import type { Ranking } from './ranking.ts';
 /** More than any name on Roblox has. The texts of refused requests are kept too, and a leaked key can send many. */
 const keptCharacters = 100;
 
-/** The record of a change that was asked for now and not decided yet. */
+/** The record of a change that is asked for now. It is not decided yet. */
 export function draftOf(
   { group, clock }: Pick<Ranking, 'group' | 'clock'>,
   { caller, request, idempotency }: ChangeCommand,
@@ -48,7 +48,7 @@ function withShortTexts(request: RankRequest): RankRequest {
 
 const textFields = ['rankerName', 'rankeeName', 'command', 'oldRankName', 'prefix', 'webhookHost'] as const;
 
-/** The record once it is planned what to write. */
+/** The record once there is a plan. */
 export function withPlan(draft: RankChange, { plan, scheme }: Pick<PlannedChange, 'plan' | 'scheme'>): RankChange {
   const { from, to } = plan.goal;
   const involved = scheme.roles.filter(({ id }) => from.includes(id) || to.includes(id));
@@ -62,7 +62,7 @@ export function withPlan(draft: RankChange, { plan, scheme }: Pick<PlannedChange
   };
 }
 
-/** The record of how it ended, at that time. */
+/** The record once the change has ended, at `now` (epoch milliseconds). */
 export function withOutcome(
   change: RankChange,
   { state, code, message, rolesAfter }: ChangeOutcome,

@@ -13,10 +13,10 @@ import type { PlannedChange } from './plan-change.ts';
 import type { Ranking } from './ranking.ts';
 import { readMember } from './read-member.ts';
 
-/** Keeps this file the only one that can say that a plan was checked. */
+/** Only this file can say that a plan was checked. */
 declare const checked: unique symbol;
 
-/** A plan that policy let through, with what policy was asked: as the change begins, `recheck` is asked once more. */
+/** A plan that policy let through, with what policy was asked. The rules in `recheck` are asked again when the change begins. */
 export interface ApprovedChange extends PlannedChange {
   readonly policyCase: PolicyCase;
   readonly recheck: readonly PolicyRule[];
@@ -35,7 +35,7 @@ export const checkNames = [
 
 type Asked = Pick<ChangeCommand, 'request' | 'caller'>;
 
-/** Holds a plan against the rules, if there is something to write. Throws the first refusal, unless `examiner` lists them. */
+/** Checks a plan against the rules, if there is something to write. Throws the first refusal, unless `examiner` lists them all. */
 export async function checkPlan(
   app: Ranking,
   { request, caller, ...planned }: Asked & PlannedChange,
@@ -63,7 +63,7 @@ export async function checkPlan(
   return approved({ ...planned, policyCase, recheck: policyRules });
 }
 
-/** The same for a plan that puts roles back: what may be touched at all holds for it too. Throws its refusal. */
+/** The same for a plan that puts roles back. Only the rules about what may be touched at all apply to it. Throws the refusal. */
 export function checkUndo(
   { policy }: Pick<Ranking, 'policy'>,
   { request, ...planned }: Pick<ChangeCommand, 'request'> & PlannedChange,
@@ -83,7 +83,7 @@ type Pace = Pick<PolicyCase, 'sinceLastChangeMs' | 'sinceRankersLastChangeMs'>;
 
 const noPace: Pace = { sinceLastChangeMs: undefined, sinceRankersLastChangeMs: undefined };
 
-/** How long ago the rankee was changed, and the ranker changed anybody; looked up only if the policy asks. */
+/** How long ago the rankee was changed, and the ranker changed anybody. It is looked up only if the policy asks. */
 async function paceOf(
   { store, clock, policy }: Pick<Ranking, 'store' | 'clock' | 'policy'>,
   { rankeeId, rankerId }: RankRequest,
@@ -95,8 +95,8 @@ async function paceOf(
 }
 
 /**
- * The roles that the ranker holds; `undefined` if nobody asks. The last of all checks: it is a call of the platform, which
- * a change that is refused anyway must not cost. Throws `ranker_not_allowed`.
+ * The roles that the ranker holds; `undefined` if the policy does not ask. This check is the last one, because it costs a call of the
+ * platform, which a change that is refused anyway should not cost. Throws `ranker_not_allowed`.
  */
 async function verifyRanker(app: Ranking, of: PolicyCase, call: CallContext): Promise<Role[] | undefined> {
   if (!mustVerifyRanker(of)) return undefined;

@@ -1,7 +1,7 @@
 import { RankdError } from '../../base/errors.ts';
 import type { CallContext, Ports } from '../../ports/index.ts';
 
-/** What stops the writes of a change once another node has taken it over. */
+/** A fence that stops the writes of a change once another node has taken it over. */
 export function fenceOf({ store }: Pick<Ports, 'store'>, changeId: string): NonNullable<CallContext['fence']> {
   return async () => {
     if (await store.holds(changeId)) return;

@@ -3,14 +3,14 @@ import { idempotencyWindowMs, type RankChange } from '../../core/model.ts';
 import type { ChangeCommand, Idempotency } from './change-command.ts';
 import type { Ranking } from './ranking.ts';
 
-/** Throws where a request with this command's idempotency key is being worked on. */
+/** Throws if a request with this command's idempotency key is still running. */
 export function refuseWhileRunning(app: Ranking, { caller, idempotency }: ChangeCommand): void {
   if (idempotency === undefined || caller.keyId === undefined) return;
   const running = app.activeIdempotencyKeys.get(slot(caller.keyId, idempotency));
   if (running !== undefined) throw inProgressOrMismatch(running, idempotency);
 }
 
-/** The change that this request's idempotency key already stands for. Throws where it stands for another or an unfinished one. */
+/** The change that this request's idempotency key already stands for. Throws if the key stands for another request, or for one that is not finished. */
 export async function earlierAnswer(
   app: Ranking,
   { caller, idempotency }: ChangeCommand,

@@ -1,28 +1,28 @@
 import { abortable } from '../../base/abortable.ts';
 
-/** So many of one lane may be in a member's line: more would wait in vain, and take their time from all others in it. */
+/** How many changes of one lane may wait for a member. Further ones could not meet their deadline, and would delay other callers. */
 export const maxOfALane = 10;
 
-/** A place among those who want a member's turn; disposing it passes the turn on. */
+/** A position among those who want to change a member. Disposing it passes the turn on. */
 export interface MemberTurn extends Disposable {
-  /** True where nobody is before it. */
+  /** True if nobody is ahead. */
   isFirst: boolean;
-  /** Resolves when everyone who came before for this member is through; rejects where `signal` is aborted before that. */
+  /** Resolves when everyone ahead is through. Rejects if `signal` is aborted before that. */
   comes(signal: AbortSignal): Promise<void>;
 }
 
-/** One at a time per member, in order of arrival; different members do not wait for each other. */
+/** One change at a time for each member, in order of arrival. Different members do not wait for each other. */
 export class MemberTurns {
   readonly #last = new Map<number, Promise<void>>();
-  /** How many are in line, by member and lane. */
+  /** How many wait or have their turn, by member and lane. */
   readonly #inLine = new Map<string, number>();
 
-  /** True where the lane has its share of the line. */
+  /** True if the lane may add no more. */
   isCrowded(userId: number, lane: string): boolean {
     return (this.#inLine.get(`${userId} ${lane}`) ?? 0) >= maxOfALane;
   }
 
-  /** Takes the next place, at once: before anything is waited for. */
+  /** Takes the next position, synchronously: nobody who calls later comes before it. */
   arrive(userId: number, lane: string): MemberTurn {
     const share = `${userId} ${lane}`;
     this.#inLine.set(share, (this.#inLine.get(share) ?? 0) + 1);
@@ -39,7 +39,7 @@ export class MemberTurns {
         const left = (this.#inLine.get(share) ?? 0) - 1;
         if (left > 0) this.#inLine.set(share, left);
         else this.#inLine.delete(share);
-        // Whoever gave up waiting still lets the ones before it finish first.
+        // If this one gave up waiting, the next one still waits for those ahead.
         void Promise.resolve(before).then(pass);
         void through.then(() => {
           if (this.#last.get(userId) === through) this.#last.delete(userId);

@@ -11,17 +11,17 @@ import { type Examiner, strict } from './examiner.ts';
 import type { Ranking } from './ranking.ts';
 import { readMember } from './read-member.ts';
 
-/** What a command comes to for the member as read now. The rules have not been asked about it yet. */
+/** What a command means for the member as read now. The rules have not been asked about it yet. */
 export interface PlannedChange {
   plan: RolePlan;
   scheme: RoleScheme;
-  /** Of the request, or what a step up or down comes to. */
+  /** The rank of the request, or the one that a step up or down leads to. */
   newRankId: number;
   /** `undefined` if the platform does not say who acts. */
   acting: ActingAccount | undefined;
 }
 
-/** How the member, as read now, gets to the rank that is asked for. */
+/** Plans how the member, as read now, gets to the rank that is asked for. */
 export async function planChange(
   app: Ranking,
   { request, step }: Pick<ChangeCommand, 'request' | 'step'>,
@@ -32,7 +32,7 @@ export async function planChange(
     'platform',
     async () => {
       const found = await app.group.acting(call);
-      await app.group.scheme(call); // who acts may stay unknown; without the roles there is no going on
+      await app.group.scheme(call); // who acts may stay unknown, but the roles are needed
       return found;
     },
     (found) =>

@@ -6,9 +6,9 @@ import { isAbandoned, reconcileFirst } from './reconcile-change.ts';
 const pollMs = 50;
 
 /**
- * A change's position among all changes of its member, over all nodes, from when it is made. Within this process the member's
- * turns keep the order; the store's queue keeps it towards other nodes. The queue is joined only if there is something to wait
- * for: an undisturbed change pays one read.
+ * A change's position among all changes of its member, over all nodes, from when it is made. Within this process, the member's
+ * turns keep the order; between nodes, the store's queue does. The queue is joined only if there is something to wait for, so an
+ * undisturbed change costs one read.
  */
 export class QueuePosition implements AsyncDisposable {
   readonly #app: Ranking;
@@ -21,7 +21,7 @@ export class QueuePosition implements AsyncDisposable {
     this.#app = app;
     this.#rankeeId = rankeeId;
     this.#turn = app.turns.arrive(rankeeId, lane);
-    if (!this.#turn.isFirst) this.#join().catch(() => undefined); // told by `#isNext`
+    if (!this.#turn.isFirst) this.#join().catch(() => undefined); // `#isNext` throws it
   }
 
   /**
@@ -44,7 +44,7 @@ export class QueuePosition implements AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     this.#turn[Symbol.dispose]();
     const position = await this.#joining?.catch(() => undefined);
-    // A position that can't be given back ends with this process.
+    // If it can't leave the queue, its position ends with this process.
     if (position !== undefined) await this.#app.store.leave(position).catch(() => undefined);
   }
 

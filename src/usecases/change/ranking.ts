@@ -5,11 +5,11 @@ import type { GroupView } from '../group/group-view.ts';
 import type { MemberTurns } from './member-turns.ts';
 import type { RecentWrites } from './recent-writes.ts';
 
-/** What changing ranks needs: the ports, the owner's rules, and what this process has in hand. */
+/** What changing ranks needs: the ports, the owner's rules, and what this process is working on. */
 export interface Ranking extends Ports {
   group: GroupView;
   policy: Policy;
-  /** `undefined`: turned off. */
+  /** `undefined` if it is turned off. */
   breaker: BreakerConfig | undefined;
   /** How long a change may take, in milliseconds. */
   deadlineMs: number;
@@ -23,8 +23,8 @@ export interface Ranking extends Ports {
 }
 
 /**
- * The deadline, in milliseconds, of a change for which no game waits: an earlier one may have to be settled first, and for that
- * reads need their time to catch up, however short the deadline of requests is.
+ * The deadline, in milliseconds, of a change that no game waits for. An earlier change may have to be reconciled first, and for that
+ * reads need time to catch up, however short the deadline of requests is.
  */
 export function backgroundDeadlineMs({ deadlineMs, platform }: Pick<Ranking, 'deadlineMs' | 'platform'>): number {
   return deadlineMs + platform.readLagMs;

@@ -9,8 +9,8 @@ const lookAfterMs = doubling(250, 2_000);
 type Reading = Pick<Ranking, 'store' | 'platform' | 'clock' | 'recentWrites'>;
 
 /**
- * The member as of rankd's own last change at the earliest: a read that still shows the roles from before it would make the
- * next plan a wrong one. Where somebody else has changed them since, it takes until reads can no longer lag to be sure.
+ * The member, not older than rankd's own last change: a read that still shows the roles from before it would make the next plan
+ * wrong. If the roles are others than that change left, somebody else may have changed them; rankd is sure once reads can no longer lag.
  */
 export async function readMember(app: Ranking, userId: number, call: CallContext): Promise<Member | undefined> {
   const last = await lastWritten(app, userId);
@@ -23,19 +23,22 @@ export async function readMember(app: Ranking, userId: number, call: CallContext
   }
 }
 
-/** The moment on `Clock.monotonic()` from which no read shows the member as before rankd's last finished change. */
+/** When every read shows rankd's last finished change of the member, on `Clock.monotonic()`. */
 export async function lagEndsAt(app: Reading, userId: number): Promise<number> {
   return app.clock.monotonic() + lagLeftMs(app, await lastWritten(app, userId));
 }
 
-/** The last change that rankd may have written something for; `undefined` where reads can no longer lag it. */
+/** The last change that rankd may have written something for; `undefined` if reads can no longer lag behind it. */
 async function lastWritten(app: Reading, rankeeId: number): Promise<RankChange | undefined> {
   if (app.platform.readLagMs === 0) return undefined;
   const last = await app.store.lastWritten(rankeeId);
   return lagLeftMs(app, last) > 0 ? last : undefined;
 }
 
-/** Never more than the lag, also where the clock was set back, nor less than since this process's own last write, where it was set forward. */
+/**
+ * How long reads may still lag, in milliseconds. If the wall clock was set back, it is never more than the lag. If it was set
+ * forward, this process's own last write still counts by the monotonic clock.
+ */
 function lagLeftMs({ clock, platform, recentWrites }: Reading, last: RankChange | undefined): number {
   if (last?.finishedAt === undefined) return 0;
   const writtenAt = recentWrites.of(last.rankeeId) ?? Number.NEGATIVE_INFINITY;
@@ -47,7 +50,7 @@ async function shows(app: Ranking, member: Member, { rolesAfter }: RankChange, c
   return (await heldIds(app, member, call)).join() === rolesAfter.join();
 }
 
-/** The roles held (ids, ascending), as changes are kept with them: the base role included, whether the platform lists it or not. */
+/** The roles held (ids, ascending) as a change records them: with the base role, whether the platform lists it or not. */
 export async function heldIds({ group }: Pick<Ranking, 'group'>, member: Member, call: CallContext): Promise<number[]> {
   const { roles } = await group.schemeFor(member, call);
   return roleIds(heldRoles(roles, member));

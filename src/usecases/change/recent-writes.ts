@@ -1,15 +1,15 @@
 import type { Clock } from '../../ports/index.ts';
 
-/** Longer than the reads of any platform lag. */
+/** Longer than reads lag on any platform. */
 const keptMs = 60_000;
 
 /**
- * When this process last changed each member, in milliseconds on `Clock.monotonic()`. The times in the history do not tell how
- * long ago that is where the wall clock was set since.
+ * When this process last changed each member, in milliseconds on `Clock.monotonic()`. The times in the history don't say how
+ * long ago that is, if the wall clock was set since.
  */
 export class RecentWrites {
   readonly #clock: Clock;
-  /** The latest write stands last. */
+  /** The latest write is last. */
   readonly #at = new Map<number, number>();
 
   constructor(clock: Clock) {

@@ -34,14 +34,14 @@ export async function reconcileChange(app: Ranking, { id, rankeeId }: RankChange
     await keepOutcome(app, id, outcome);
     return true;
   } catch (error) {
-    await app.store.release(id).catch(() => undefined); // what can't be released now is still this process's, and tried again
+    await app.store.release(id).catch(() => undefined); // if it can't be released, this process still holds it and tries again
     throw error;
   } finally {
     app.ownedChangeIds.delete(id);
   }
 }
 
-/** The same before the next change of the member begins. */
+/** The same, before the next change of the member begins. */
 export async function reconcileFirst(app: Ranking, open: RankChange, call: CallContext): Promise<boolean> {
   try {
     return await reconcileChange(app, open, call);
@@ -82,7 +82,7 @@ async function findOutcome(app: Ranking, change: RankChange, call: CallContext):
   return findOutcome(app, { ...change, ...why, phase: 'compensate' }, call);
 }
 
-/** The roles of one group tell nothing of another's, and ids are no proof: a base role's can be the same in all groups. */
+/** The roles of one group say nothing about another. Ids prove nothing either: the base role's can be the same in all groups. */
 function refuseOtherGroups(app: Ranking, { id, group }: RankChange): void {
   if (group === app.group.title) return;
   throw new RankdError(
@@ -93,8 +93,8 @@ function refuseOtherGroups(app: Ranking, { id, group }: RankChange): void {
 }
 
 /**
- * The roles held once the goal is reached, or once reads can no longer lag the last write; `undefined`: no member.
- * A read from before the change can show the goal of a roll-back, or one that an earlier change had left: it proves nothing.
+ * The roles held once the goal is reached, or once reads can no longer lag behind the last write; `undefined` if the user is not a
+ * member. Before that, a read may be from before the change and show the same roles as the goal, so it proves nothing.
  */
 async function seenAtRest(
   app: Ranking,
@@ -111,7 +111,7 @@ async function seenAtRest(
     const held = member === undefined ? undefined : await heldIds(app, member, call);
     const isThere = held !== undefined && stepsLeft(goal, held)?.length === 0;
     if (isThere || readAt >= restsAt) return held;
-    // Reads are scarce, and open changes can be many: the next look is the one that proves.
+    // Reads are scarce and open changes can be many, so the next read waits until it proves something.
     await app.clock.sleep(Math.max(1, Math.ceil(restsAt - app.clock.monotonic())), call.signal);
   }
 }
@@ -125,7 +125,7 @@ async function reached(
     return { ...outcomeOf(new RankdError(change.code ?? 'platform_rejected', change.message)), rolesAfter };
   }
   const scheme = await app.group.scheme(call);
-  // Every role of the plan is in place; but somebody else may have given a higher one since.
+  // Every role of the plan is in place, but somebody else may have given a higher one since.
   if (!isReached(scheme, change, { userId: change.rankeeId, roleIds: rolesAfter }))
     return { ...outcomeOf(changedByOthers(change)), rolesAfter };
   return {

@@ -5,10 +5,10 @@ import { backgroundDeadlineMs, type Ranking } from './ranking.ts';
 import { isAbandoned, reconcileChange } from './reconcile-change.ts';
 
 export interface RecoveryRound {
-  /** Told of a change that could not be settled at the first try. */
+  /** Is told of a change that could not be reconciled at the first try. */
   report: (change: RankChange, error: unknown) => void;
   stop: AbortSignal;
-  /** What earlier rounds are at, and tried: rounds may overlap. */
+  /** What earlier rounds are working on and have tried. Rounds may overlap. */
   tries: RecoveryTries;
 }
 
@@ -18,12 +18,12 @@ export interface RecoveryTries {
   last: Map<string, number>;
 }
 
-/** A change is settled by one look at its member, or by a second one once reads no longer lag. */
+/** It takes one read of the member to reconcile a change, or a second one once reads no longer lag. */
 const looksEach = 2;
-/** So many go on side by side however little is left of the platform's budget. */
+/** How many are tried side by side, however little is left of the platform's budget. */
 const fewest = 5;
 
-/** One round: tries to settle abandoned changes, members side by side, as many as the platform has room for; who waits longest comes first. */
+/** One round: tries to reconcile abandoned changes, as many side by side as the platform has room for. Those that wait longest come first. */
 export async function recoverChanges(app: Ranking, { report, stop, tries }: RecoveryRound): Promise<void> {
   const { underWay, last } = tries;
   const open = await app.store.openChanges();
@@ -49,11 +49,11 @@ function forgetSettled(last: RecoveryTries['last'], open: OpenChange[]): void {
   for (const id of last.keys()) if (!ids.has(id)) last.delete(id);
 }
 
-/** How many more may begin: half of the budget for looking at members is left to those who ask for changes. */
+/** How many more may begin. Half of the budget for reading members is left to those who ask for changes. */
 function roomFor({ platform }: Ranking, underWay: number): number {
   const looks = platform.pace().find(({ operation }) => operation === 'memberships');
   if (looks === undefined) return Number.POSITIVE_INFINITY;
-  const spare = looks.left - looks.waiting - looks.limit / 2 - underWay; // those under way have a look before them
+  const spare = looks.left - looks.waiting - looks.limit / 2 - underWay; // those under way still have a read to make
   return Math.max(fewest - underWay, Math.floor(spare / looksEach), 0);
 }
 

@@ -10,13 +10,13 @@ import type { Ranking } from './ranking.ts';
 
 export interface TestRankOrder {
   request: RankRequest;
-  /** `undefined`: as the operator. */
+  /** `undefined` for the operator. */
   key: Key | undefined;
-  /** `undefined`: the whitelist is not checked. */
+  /** `undefined` if the whitelist is not to be checked. */
   placeId: number | undefined;
 }
 
-/** One line of a dry run. `skip`: not reached, or nothing to check. */
+/** One line of a dry run. `skip`: it was not reached, or there was nothing to check. */
 export type CheckResult = { name: string } & (
   | { state: 'ok' | 'skip'; detail: string }
   | { state: 'FAIL'; error: RankdError }
@@ -24,11 +24,11 @@ export type CheckResult = { name: string } & (
 
 export interface DryRun {
   checks: CheckResult[];
-  /** What would be written; absent where a check failed. */
+  /** What would be written; absent if a check failed. */
   approved: ApprovedChange | undefined;
 }
 
-/** Every check of a rank change in order, each with its answer. Changes nothing and records nothing. */
+/** Makes every check of a rank change in order, each with its answer. It changes nothing and records nothing. */
 export async function testRank(app: Ranking, order: TestRankOrder, call: CallContext): Promise<DryRun> {
   const list = new Checklist();
   await checkAccess(app, order, list);
@@ -44,7 +44,7 @@ export async function testRank(app: Ranking, order: TestRankOrder, call: CallCon
   return { checks: list.checks, approved: list.isClean ? approved : undefined };
 }
 
-/** The checks of the key, without its secret: what a request with it would be told. */
+/** Checks the key as a request with it would be checked, without its secret. */
 async function checkAccess({ store, clock }: Ranking, { key, placeId }: TestRankOrder, list: Checklist): Promise<void> {
   if (key === undefined) return list.skip('key', 'as the operator');
   const entries = await store.listEntries({ keyId: key.id });

@@ -10,23 +10,23 @@ import type { Ranking } from '../change/ranking.ts';
 import { type MemberUndo, type Rankee, type UndoOrder, undoMember } from './undo-member.ts';
 import { selectedChanges, timelineOf } from './undo-timeline.ts';
 
-/** What the history says there is to undo, before the platform is asked. */
+/** What there is to undo according to the history. The platform was not asked yet. */
 export interface UndoPlan {
-  /** A new one, or that of the run which this one goes on with. */
+  /** A new id, or that of the earlier run that this one continues. */
   undoId: string;
   /** How many changes are selected. */
   changes: number;
-  /** Those that may have to be put back; newest change first, members with an open change last. */
+  /** Members who may have to be put back: newest change first, members with an open change last. */
   members: Rankee[];
-  /** What is settled by the history alone. */
+  /** Members for whom the history alone gives the answer. */
   settled: Array<Rankee & MemberUndo>;
 }
 
 export interface UndoRun {
   results: Array<Rankee & MemberUndo>;
-  /** Members that were not come to. */
+  /** Members whose turn did not come. */
   left: Rankee[];
-  /** What ended the run early, where that was not the operator. */
+  /** What ended the run early, unless it was the operator. */
   error: RankdError | undefined;
 }
 
@@ -34,10 +34,10 @@ const sideBySide = 4;
 const maxTries = 6;
 const maxWaitMs = 30_000;
 const waitAfterMs = doubling(1_000, maxWaitMs);
-/** What no waiting mends. */
+/** Waiting does not fix these. */
 const forTheOperator = new Set<ErrorCode>(['platform_credential', 'config_invalid']);
 
-/** Whom the selected changes are about, and who of them is left alone or done already. Reads the history of this group only. */
+/** Finds the members of the selected changes, and which of them are left alone or done already. Reads the history of this group only. */
 export async function planUndo(
   history: Pick<Ranking, 'store' | 'group'>,
   selection: ChangeSelection,
@@ -69,8 +69,9 @@ export async function planUndo(
 }
 
 /**
- * Puts the planned members back, a few side by side; `changes` is how many changes that takes back. What can't be done now is tried again for a while; a platform that
- * stays away or refuses the credential ends the run, as `stop` does: whoever is in hand is finished first.
+ * Puts the planned members back, a few side by side; `changes` is how many changes that takes back. What can't be done now is tried
+ * again for a while. If the platform stays away or refuses the credential, the run ends, as it does on `stop`: members whose turn
+ * has come are finished first.
  */
 export async function runUndo(
   app: Ranking,
@@ -102,7 +103,7 @@ export async function runUndo(
   return run;
 }
 
-/** Tries again what can end differently. `undefined` where it is halted between two tries. */
+/** Tries again if that can end differently. `undefined` if it is halted between two tries. */
 async function insist(
   app: Ranking,
   { order, rankee, halt }: { order: UndoOrder; rankee: Rankee; halt: AbortSignal },
@@ -120,7 +121,7 @@ async function insist(
   return undefined;
 }
 
-/** True where the platform says that the credential works: what it was turned away for is about that one member. */
+/** True if the platform says that the credential works: then the refusal is about that one member. */
 async function isAccepted({ platform, clock, deadlineMs }: Ranking): Promise<boolean> {
   using call = callWithin(clock, deadlineMs, 'operator');
   const credential = await platform.checkCredential(call).catch(() => undefined);

@@ -20,22 +20,22 @@ import { selectedChanges, timelineOf } from './undo-timeline.ts';
 export interface UndoOrder {
   selection: ChangeSelection;
   undoId: string;
-  /** The operator, as history and audit name them. */
+  /** The operator's name in history and audit. */
   by: string;
-  /** Everything is looked at and decided; nothing is written or kept. */
+  /** If true, everything is read and decided, but nothing is written or kept. */
   dryRun: boolean;
 }
 
 /** What became of one member. */
 export type MemberUndo =
-  /** `change` is what was done, or would be. */
+  /** `change` is what was done, or what would be done. */
   | { state: 'put_back' | 'would_put_back'; change: RankChange }
-  /** Holds the roles from before already. */
+  /** The member holds the roles from before already. */
   | { state: 'already' }
-  /** Left alone: somebody else has changed the member since; `byChange` is absent where that was not through rankd. */
+  /** The member is left alone, because somebody else has changed them since. `byChange` is absent if that was not through rankd. */
   | { state: 'changed_since'; byChange?: string }
   | { state: 'left_group' }
-  /** `unknown`: not confirmed, or an earlier change is not settled yet. */
+  /** `unknown`: the change was not confirmed, or an earlier one is not reconciled yet. */
   | { state: 'refused' | 'unknown'; changeId?: string; error: RankdError };
 
 export type Rankee = Pick<RankChange, 'rankeeId' | 'rankeeName'>;
@@ -60,13 +60,13 @@ export async function undoMember(app: Ranking, order: UndoOrder, rankee: Rankee)
   }
 }
 
-/** What is to be undone of one member: `draft` is its record as far as it is known. */
+/** The undo of one member. `draft` is its record as far as it is known. */
 interface Undoing {
   order: UndoOrder;
   draft: RankChange;
 }
 
-/** Waits for the member's turn, decides, carries out; all of it once more if another node came first. */
+/** Waits for the member's turn, decides, and carries out. If another node came first, it does all of it once more. */
 async function undoInTurn(app: Ranking, undoing: Undoing, call: CallContext): Promise<MemberUndo> {
   await using position = new QueuePosition(app, { rankeeId: undoing.draft.rankeeId, lane: call.lane });
   for (;;) {
@@ -78,7 +78,7 @@ async function undoInTurn(app: Ranking, undoing: Undoing, call: CallContext): Pr
   }
 }
 
-/** Decides without the member's turn, which would reconcile what is open. */
+/** Decides without waiting for the member's turn, because that would reconcile an open change. */
 async function rehearse(app: Ranking, undoing: Undoing, call: CallContext): Promise<MemberUndo> {
   const { open } = await app.store.latestChange(undoing.draft.rankeeId);
   if (open !== undefined) {
@@ -91,7 +91,7 @@ async function rehearse(app: Ranking, undoing: Undoing, call: CallContext): Prom
   return { state: 'would_put_back', change: { ...decided.change, message: decided.success } };
 }
 
-/** What is to be written, or an answer without a write. Throws the refusal of an undo that is not allowed. */
+/** What to write, or the answer if there is nothing to write. Throws the refusal of an undo that is not allowed. */
 async function decide(
   app: Ranking,
   { order, draft }: Undoing,
@@ -120,13 +120,13 @@ async function decide(
   return { change: { ...withPlan(draft, approved), newRankId, undoOf: todo.earliest.id }, approved, success };
 }
 
-/** The record of an undo that is not decided yet; which rank it comes to is known then. */
+/** The record of an undo that is not decided yet. It has no rank before that. */
 function draftFor(app: Ranking, { by, dryRun, undoId }: UndoOrder, rankee: Rankee): RankChange {
   const request = { ...rankee, rankerId: 0, rankerName: 'operator', newRankId: 0, command: 'rankd history undo' };
   return { ...draftOf(app, { caller: { by, dryRun }, request }), undoId };
 }
 
-/** Throws what trying again can end differently. */
+/** Throws if trying again can end differently. */
 function outcomeOf({ change, error }: FinishedChange): MemberUndo {
   if (change.state === 'applied') return { state: 'put_back', change };
   const why = error ?? new RankdError(change.code ?? 'outcome_unknown', change.message);

@@ -3,12 +3,12 @@ import { tookEffect } from '../../core/undo.ts';
 import type { ChangeSelection } from '../../ports/index.ts';
 import type { Ranking } from '../change/ranking.ts';
 
-/** The history of one group: what was done in another tells nothing of it. */
+/** The history of one group. What was done in another group says nothing about this one. */
 type History = Pick<Ranking, 'store' | 'group'>;
 
 const pageRows = 200;
 
-/** The selected changes that took effect or may yet turn out to have, newest first. What an undo did is selected only by its name or its operator's. */
+/** The selected changes that took effect, or may turn out to have, newest first. Changes of an undo are selected only by its id, or by the operator. */
 export async function* selectedChanges(history: History, selection: ChangeSelection): AsyncGenerator<RankChange> {
   const takesUndos = selection.undoId !== undefined || selection.by !== undefined;
   const asked = { ...selection, states: ['applied', 'pending', 'unknown'] satisfies RankChange['state'][] };
@@ -18,7 +18,7 @@ export async function* selectedChanges(history: History, selection: ChangeSelect
   }
 }
 
-/** What took effect on a member, newest first, as far back as an undo of these changes has to look. */
+/** The changes that took effect on a member, newest first, as far back as an undo of the selected ones has to look. */
 export async function timelineOf(
   history: History,
   { rankeeId, selected }: { rankeeId: number; selected: ReadonlySet<string> },
