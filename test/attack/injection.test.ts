@@ -25,7 +25,7 @@ test('text of callers is kept as text: no SQL in it is run, and it comes back as
   for (const field of ['rankerName', 'rankeeName', 'command', 'prefix', 'oldRankName'] as const)
     expect(changes.map((change) => change[field])).toEqual(sent);
   expect(await app.store.listKeys()).toHaveLength(1);
-  expect((await app.post('/v1/apikey', { key, body: { placeid: place } })).status).toBe(200);
+  expect((await app.verify(key)).status).toBe(200);
 });
 
 test('text of operators is kept as text, wherever the store takes some', async () => {

@@ -299,8 +299,7 @@ async function startRaid({ home = new CliHome() }: { home?: CliHome } = {}): Pro
     }
   };
   const rank: Raid['rank'] = async (key, userId, newRankId, rankerId = 0) => {
-    const body = { rankerName: 'A', rankerId, rankeeName: 'B', rankeeId: userId, newRankId };
-    const { status, text, headers } = await app.post('/v1/ranker?placeid=42', { key, body });
+    const { status, text, headers } = await app.rank(key, { rankerId, rankeeId: userId, newRankId });
     expect(status, text).toBe(200);
     return String(headers['x-rank-change']);
   };

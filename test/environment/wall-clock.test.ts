@@ -4,15 +4,14 @@ import { systemClock } from '../../src/base/clock.ts';
 import { RankdError } from '../../src/base/errors.ts';
 import { engineOf } from '../../src/stores/engine.ts';
 import { begin, newChange } from '../contracts/store/samples.ts';
-import { expectError, rankBody } from '../support/answers.ts';
+import { expectError } from '../support/answers.ts';
 import { ManualClock } from '../support/manual-clock.ts';
-import { type Answer, openTestApp, place, type TestApp } from '../support/open-test-app.ts';
+import { type Answer, openTestApp, roles, type TestApp } from '../support/open-test-app.ts';
 import { holdWrites, platformWith } from '../support/platform-with.ts';
 
 /** An administrator or NTP sets the clock of a running daemon. */
 const hourMs = 3_600_000;
-const [trainee, officer] = [70_010, 70_020];
-const ranker = `/v1/ranker?placeid=${place}`;
+const { trainee, officer } = roles;
 const open: TestApp[] = [];
 let clock: ManualClock;
 beforeEach(() => {
@@ -58,13 +57,13 @@ describe.each([
     const { platform, begun, letGo } = holdWrites();
     const app = await start({ platform });
     const key = await app.createKey();
-    const first = app.post(ranker, { key, body: rankBody() });
+    const first = app.rank(key);
     await begun;
     setClockBy(jumpMs);
     await clock.advance(3_000); // the recovery looks for abandoned changes meanwhile
     letGo();
     expect((await first).status).toBe(200);
-    const second = await app.post(ranker, { key, body: rankBody({ newRankId: 10 }) });
+    const second = await app.rank(key, { newRankId: 10 });
     expect(second.status).toBe(200);
     expect(await app.store.listChanges({ limit: 9 })).toMatchObject([{ state: 'applied' }, { state: 'applied' }]);
   });
@@ -87,7 +86,7 @@ describe.each([
         }),
     });
     const key = await app.createKey();
-    const unknown = await withTime(app.post(ranker, { key, body: rankBody() }));
+    const unknown = await withTime(app.rank(key));
     expectError(unknown, { status: 504, code: 'outcome_unknown', error: 'Outcome unknown' });
     setClockBy(jumpMs);
     await clock.advance(5_000);
@@ -120,14 +119,13 @@ describe.each([
         }),
     });
     const key = await app.createKey();
-    const sent = { key, body: rankBody(), headers: { 'idempotency-key': 'once' } };
-    const first = await app.post(ranker, sent);
+    const once = { headers: { 'idempotency-key': 'once' } };
+    const first = await app.rank(key, {}, once);
     setClockBy(jumpMs);
-    const again = await app.post(ranker, sent);
+    const again = await app.rank(key, {}, once);
     expect(again).toMatchObject({ status: 200, json: first.json, headers: { 'idempotent-replayed': 'true' } });
     expect(writes).toBe(1);
-    const other = { ...sent, body: rankBody({ newRankId: 10 }) };
-    expect((await app.post(ranker, other)).status).toBe(422);
+    expect((await app.rank(key, { newRankId: 10 }, once)).status).toBe(422);
   });
 
   test('between two changes of a member: a read that lags the first is not believed', async () => {
@@ -150,26 +148,26 @@ describe.each([
         }),
     });
     const key = await app.createKey();
-    expect((await withTime(app.post(ranker, { key, body: rankBody() }))).status).toBe(200);
+    expect((await withTime(app.rank(key))).status).toBe(200);
     setClockBy(jumpMs);
-    const back = await withTime(app.post(ranker, { key, body: rankBody({ newRankId: 10 }) }));
+    const back = await withTime(app.rank(key, { newRankId: 10 }));
     expect(back).toMatchObject({ status: 200, json: { message: expect.stringContaining('is now Trainee') } });
   });
 
   test('while a cooldown runs: nobody waits an hour for it', async () => {
     const app = await start({ config: { policy: { cooldownMs: 60_000 } } });
     const key = await app.createKey();
-    expect((await app.post(ranker, { key, body: rankBody() })).status).toBe(200);
-    const tooSoon = await app.post(ranker, { key, body: rankBody({ newRankId: 10 }) });
+    expect((await app.rank(key)).status).toBe(200);
+    const tooSoon = await app.rank(key, { newRankId: 10 });
     expectError(tooSoon, { status: 429, code: 'cooldown', error: 'Cooldown active', waits: true });
     setClockBy(jumpMs);
-    expect((await app.post(ranker, { key, body: rankBody({ newRankId: 10 }) })).status).toBe(200);
+    expect((await app.rank(key, { newRankId: 10 })).status).toBe(200);
   });
 
   test('between two changes of a member: the cooldown of the second one holds', async () => {
     const app = await start({ config: { policy: { cooldownMs: 60_000 } } });
     const key = await app.createKey();
-    const rank = async (newRankId: number) => (await app.post(ranker, { key, body: rankBody({ newRankId }) })).status;
+    const rank = async (newRankId: number) => (await app.rank(key, { newRankId })).status;
     expect(await rank(20)).toBe(200);
     setClockBy(jumpMs);
     expect([await rank(10), await rank(20)]).toEqual([200, 429]);
@@ -182,7 +180,7 @@ describe.each([
   test('while requests are counted and timed: limits and deadlines go by durations', async () => {
     const app = await start({ config: { limits: { verifyPerMinute: 2 } } });
     const key = await app.createKey();
-    const verify = () => app.post('/v1/apikey', { key, body: { placeid: place } });
+    const verify = () => app.verify(key);
     expect([(await verify()).status, (await verify()).status]).toEqual([200, 200]);
     setClockBy(jumpMs);
     const limited = await verify();
@@ -196,7 +194,7 @@ describe.each([
 test('a key follows its expiry by the wall clock, and loses nothing where the clock is set right again', async () => {
   const app = await start();
   const key = await app.createKey({ expiresAt: clock.now() + hourMs / 2 });
-  const verify = async () => (await app.post('/v1/apikey', { key, body: { placeid: place } })).status;
+  const verify = async () => (await app.verify(key)).status;
   expect(await verify()).toBe(200);
   setClockBy(hourMs);
   expect(await verify()).toBe(401);

@@ -6,12 +6,6 @@ import { rankBody } from '../support/answers.ts';
 import { ManualClock } from '../support/manual-clock.ts';
 import { openTestApp, place, send, type TestApp } from '../support/open-test-app.ts';
 
-const verify = (app: TestApp, key: string | undefined, placeid = place) =>
-  app.post('/v1/apikey', { key, body: { placeid } });
-
-const rank = (app: TestApp, key: string, rest: Record<string, unknown> = {}) =>
-  app.post(`/v1/ranker?placeid=${place}`, { key, body: rankBody(rest) });
-
 /** What the audit says of refused callers, once the daemon wrote it down. */
 async function refused(app: TestApp, clock: ManualClock): Promise<Array<[string, AuditEvent['detail']]>> {
   await clock.advance(60_000);
@@ -28,10 +22,10 @@ test('refused callers are summed up in the audit with the real reason', async ()
   await using app = await openTestApp({ clock });
   const key = await app.createKey();
   const keyId = (await app.store.findKey('main'))?.id;
-  for (let count = 0; count < 3; count += 1) await verify(app, key, 43);
-  await verify(app, undefined);
-  await verify(app, 'rk_live_nonsense');
-  await rank(app, await app.createKey({ name: 'verify', scopes: ['verify'] }));
+  for (let count = 0; count < 3; count += 1) await app.verify(key, 43);
+  await app.verify(undefined);
+  await app.verify('rk_live_nonsense');
+  await app.rank(await app.createKey({ name: 'verify', scopes: ['verify'] }));
   const verifyOnly = (await app.store.findKey('verify'))?.id;
   expect(await refused(app, clock)).toEqual([
     ['invalid_key', { count: 1, reason: 'malformed' }],
@@ -47,7 +41,7 @@ test('the audit tells a revoked key from an unknown one, which the caller is nev
   const key = await app.createKey();
   const { id: keyId } = (await app.store.findKey('main')) ?? expect.fail('there is no key');
   await operate(app.app).revokeKey(keyId, 'cli:ann@host');
-  await verify(app, key);
+  await app.verify(key);
   expect(await refused(app, clock)).toEqual([['invalid_key', { count: 1, reason: 'revoked', keyId }]]);
   expect(app.logLines.join('')).toContain(`the key is revoked (${keyId})`);
   expect(await app.store.listAudit({ keyId, action: 'caller.refused', limit: 9 })).toHaveLength(1);
@@ -55,7 +49,7 @@ test('the audit tells a revoked key from an unknown one, which the caller is nev
 
 test('what was counted is written down when the daemon stops', async () => {
   const first = await openTestApp();
-  await verify(first, undefined);
+  await first.verify(undefined);
   await first.stop();
   await using second = await openTestApp({ dataDir: first.dataDir });
   const events = await second.store.listAudit({ limit: 10 });
@@ -65,10 +59,10 @@ test('what was counted is written down when the daemon stops', async () => {
 test('a refused change is in the audit once, as a change; a request that is none is not in it', async () => {
   const clock = new ManualClock();
   await using app = await openTestApp({ clock, config: { policy: { protectedMembers: [1001] } } });
-  await rank(app, await app.createKey());
-  await rank(app, await app.createKey({ name: 'other' }), { rankeeId: 9000 });
-  await rank(app, await app.createKey({ name: 'third' }), { rankeeId: 'nobody' });
-  await verify(app, undefined);
+  await app.rank(await app.createKey());
+  await app.rank(await app.createKey({ name: 'other' }), { rankeeId: 9000 });
+  await app.rank(await app.createKey({ name: 'third' }), { rankeeId: 'nobody' });
+  await app.verify(undefined);
   expect(await refused(app, clock)).toEqual([['missing_authorization', { count: 1, reason: 'no_key' }]]);
   const events = await app.store.listAudit({ limit: 100 });
   expect(events.filter(({ action }) => action === 'rank.refused')).toHaveLength(2);
@@ -79,7 +73,7 @@ test('thousands of made-up places can not fill the disk', async () => {
   await using app = await openTestApp({ clock });
   const key = await app.createKey();
   const places = Array.from({ length: 300 }, (_, index) => 1_000 + index);
-  for (const placeId of places) await verify(app, key, placeId);
+  for (const placeId of places) await app.verify(key, placeId);
   await clock.advance(60_000);
   const events = await app.store.listAudit({ limit: 1_000 });
   const sums = events.filter(({ action }) => action === 'caller.refused').map(({ detail }) => Number(detail['count']));
@@ -92,16 +86,16 @@ test('no secret is in the log or the audit, however a caller misplaces it', asyn
   await using app = await openTestApp({ clock });
   const key = await app.createKey();
   const tail = key.slice(12);
-  await verify(app, key);
-  await verify(app, key, 43);
-  await rank(app, key, { webhookUrl: `https://x.example/${key}` });
-  await rank(app, key, { rankeeId: key });
+  await app.verify(key);
+  await app.verify(key, 43);
+  await app.rank(key, { webhookUrl: `https://x.example/${key}` });
+  await app.rank(key, { rankeeId: key });
   await app.post('/v1/apikey', { headers: { authorization: `Basic ${key}` }, body: { placeid: place } });
   await app.post('/v1/apikey', { headers: { authorization: `Bearer ${key} ${key}` }, body: { placeid: place } });
   await app.post(`/v1/apikey/${key}?key=${key}`, { key, body: key });
   await app.post(`/v1/ranker?placeid=${key}`, { key, body: rankBody() });
   await send(`${app.url}/%zz${key}`, {});
-  await verify(app, key.slice(0, -1));
+  await app.verify(key.slice(0, -1));
   await clock.advance(60_000);
   const remembered = JSON.stringify([
     await app.store.listAudit({ limit: 100 }),
@@ -115,11 +109,11 @@ test('no secret is in the log or the audit, however a caller misplaces it', asyn
 test('what comes to nothing is not in the log unless asked for: verifications that succeed, and whether the daemon is well', async () => {
   await using app = await openTestApp({ logLevel: 'info' });
   const key = await app.createKey();
-  await verify(app, key);
+  await app.verify(key);
   await send(`${app.url}/healthz`, {});
   await send(`${app.url}/readyz`, {});
-  await rank(app, key);
-  await verify(app, key, 43);
+  await app.rank(key);
+  await app.verify(key, 43);
   const logged = () => app.logLines.map((line) => JSON.parse(line)).filter(({ msg }) => msg === 'request');
   await expect.poll(() => logged().length).toBe(2);
   expect(logged()).toMatchObject([{ path: '/v1/ranker' }, { path: '/v1/apikey', code: 'place_not_whitelisted' }]);
@@ -129,10 +123,10 @@ test('whoever tries keys can not fill the disk with the log of it: of each kind 
   const clock = new ManualClock();
   await using app = await openTestApp({ clock, logLevel: 'info', config: { limits: { failedAuthPerMinute: 0 } } });
   const told = () => app.logLines.filter((line) => line.includes('no such key')).length;
-  for (let index = 0; index < 30; index += 1) await verify(app, mintKey('live').secret);
+  for (let index = 0; index < 30; index += 1) await app.verify(mintKey('live').secret);
   await expect.poll(told).toBe(20);
   await clock.advance(60_000);
-  await verify(app, mintKey('live').secret);
+  await app.verify(mintKey('live').secret);
   await expect.poll(told).toBe(21);
   const [sum] = (await app.store.listAudit({ limit: 100 })).filter(({ action }) => action === 'caller.refused');
   expect(sum?.detail).toEqual({ reason: 'unknown', count: 30 });
@@ -140,7 +134,7 @@ test('whoever tries keys can not fill the disk with the log of it: of each kind 
 
 test('every answer has a line in the log under its request id, with key and place where they are known', async () => {
   await using app = await openTestApp();
-  const answer = await rank(app, await app.createKey());
+  const answer = await app.rank(await app.createKey());
   const line = app.logLines.find((text) => text.includes(String(answer.headers['x-request-id'])));
   expect(JSON.parse(line ?? '{}')).toMatchObject({
     level: 'info',

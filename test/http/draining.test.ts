@@ -13,7 +13,7 @@ describe('while the daemon stops', () => {
     const { platform, begun, letGo } = holdWrites();
     await using app = await openTestApp({ platform });
     const key = await app.createKey();
-    const running = app.post(ranker, { key, body: rankBody() });
+    const running = app.rank(key);
     await begun;
     const stopped = app.stop();
 
@@ -28,7 +28,7 @@ describe('while the daemon stops', () => {
     letGo();
     expect(await running).toMatchObject({ status: 200, json: { success: true }, headers: { connection: 'close' } });
     await stopped;
-    await expect(app.post(ranker, { key, body: rankBody() })).rejects.toThrow('ECONNREFUSED');
+    await expect(app.rank(key)).rejects.toThrow('ECONNREFUSED');
   });
 
   test('a change goes on though its caller has gone, and is kept', async () => {

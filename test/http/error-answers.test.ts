@@ -2,8 +2,8 @@ import { describe, expect, test } from 'vitest';
 import { RankdError, reasons } from '../../src/base/errors.ts';
 import { statuses } from '../../src/http/errors.ts';
 import { expectError, messageOf } from '../support/answers.ts';
-import { openTestApp, place } from '../support/open-test-app.ts';
-import { afterSql, again, cases, dropAll, failing, rank, rankWith, rejectAll } from './error-cases.ts';
+import { openTestApp } from '../support/open-test-app.ts';
+import { afterSql, again, cases, dropAll, failing, rank, rejectAll } from './error-cases.ts';
 
 test.each(Object.entries(cases))('%s', async (code, { options, provoke = rank(), ...expected }) => {
   await using app = await openTestApp(options);
@@ -44,7 +44,7 @@ describe('what an error says', () => {
     app.app.store.lookUpKey = () => {
       throw new TypeError('a mistake inside of rankd');
     };
-    const answer = await app.post('/v1/apikey', { key, body: { placeid: place } });
+    const answer = await app.verify(key);
     expectError(answer, { status: 500, code: 'internal', error: 'Internal Server Error' });
     expect(answer.text).not.toContain('inside of rankd');
     const { requestId } = answer.json as { requestId: string };
@@ -60,7 +60,7 @@ describe('what an error says', () => {
     await using app = await openTestApp({ config: { limits: { rankPerMinute: 1, rankBurst: 1 } } });
     const refused = await again({})(app);
     expect(refused.headers).toMatchObject({ 'ratelimit-policy': '"rank";q=1;w=60', ratelimit: '"rank";r=0;t=60' });
-    expect((await rankWith(app, await app.createKey({ name: 'other' }))).status).toBe(200);
+    expect((await app.rank(await app.createKey({ name: 'other' }))).status).toBe(200);
   });
 
   test.each(['He said "no".', 'Two\nlines.', 'A \\ and a \u0001.', 'Größe 🙂 \u2028.'])(

@@ -3,7 +3,7 @@ import Database from 'better-sqlite3';
 import { expect } from 'vitest';
 import { RankdError } from '../../src/base/errors.ts';
 import type { Platform } from '../../src/ports/index.ts';
-import { type ExpectedError, expectError, rankBody } from '../support/answers.ts';
+import { type ExpectedError, expectError } from '../support/answers.ts';
 import { type Answer, place, type Sent, send, type TestApp, type TestAppOptions } from '../support/open-test-app.ts';
 import { holdWrites, platformWith } from '../support/platform-with.ts';
 
@@ -16,22 +16,15 @@ export interface Case extends Omit<ExpectedError, 'code'> {
 export const rank =
   (rest: Record<string, unknown> = {}, sent: Sent = {}) =>
   async (app: TestApp): Promise<Answer> =>
-    rankWith(app, await app.createKey(), rest, sent);
-
-export const rankWith = (
-  app: TestApp,
-  key: string,
-  rest: Record<string, unknown> = {},
-  sent: Sent = {},
-): Promise<Answer> => app.post(`/v1/ranker?placeid=${place}`, { key, body: rankBody(rest), ...sent });
+    app.rank(await app.createKey(), rest, sent);
 
 /** The first request is one too many once another has been answered. */
 export const again =
   (rest: Record<string, unknown>, sent: Sent = {}) =>
   async (app: TestApp) => {
     const key = await app.createKey();
-    expect((await rankWith(app, key, {}, sent)).status).toBe(200);
-    return rankWith(app, key, rest, sent);
+    expect((await app.rank(key, {}, sent)).status).toBe(200);
+    return app.rank(key, rest, sent);
   };
 
 /** Roblox answers every write with this error. */
@@ -66,16 +59,16 @@ export const cases: Record<string, Case> = {
     error: 'Missing or invalid Authorization header',
     provoke: (app) => app.post('/v1/apikey', { body: { placeid: place } }),
   },
-  invalid_key: { status: 401, error: 'Invalid API Key', provoke: (app) => rankWith(app, 'rk_live_nonsense') },
+  invalid_key: { status: 401, error: 'Invalid API Key', provoke: (app) => app.rank('rk_live_nonsense') },
   place_not_whitelisted: {
     status: 403,
     error: 'Place not whitelisted',
-    provoke: async (app) => rankWith(app, await app.createKey({ places: [] })),
+    provoke: async (app) => app.rank(await app.createKey({ places: [] })),
   },
   key_not_allowed: {
     status: 403,
     error: 'Not allowed for this key',
-    provoke: async (app) => rankWith(app, await app.createKey({ scopes: ['verify'] })),
+    provoke: async (app) => app.rank(await app.createKey({ scopes: ['verify'] })),
   },
   rank_not_allowed: { status: 403, error: 'Rank not allowed', provoke: rank({ newRankId: 255 }) },
   member_protected: {
@@ -175,9 +168,9 @@ function twiceAtOnce(): Case {
   const { platform, begun, letGo } = holdWrites();
   const provoke = async (app: TestApp) => {
     const key = await app.createKey();
-    const first = rankWith(app, key, {}, idempotent);
+    const first = app.rank(key, {}, idempotent);
     await begun;
-    const second = await rankWith(app, key, {}, idempotent);
+    const second = await app.rank(key, {}, idempotent);
     letGo();
     expect((await first).status).toBe(200);
     return second;
@@ -188,10 +181,10 @@ function twiceAtOnce(): Case {
 /** The second of two demotions, one more than the breaker lets through, and then the next request. */
 async function demoteTwo(app: TestApp): Promise<Answer> {
   const key = await app.createKey();
-  const down = (rankeeId: number) => rankWith(app, key, { rankeeId, newRankId: 1 });
+  const down = (rankeeId: number) => app.rank(key, { rankeeId, newRankId: 1 });
   expect((await down(1001)).status).toBe(200);
   expectError(await down(1002), { status: 429, code: 'key_paused', error: 'Key paused' });
-  return rankWith(app, key, { rankeeId: 1005, newRankId: 50 });
+  return app.rank(key, { rankeeId: 1005, newRankId: 50 });
 }
 
 /** A daemon whose database turns against it: `sql` is run on it by somebody else. */
@@ -201,6 +194,6 @@ export function afterSql(sql: string): (app: TestApp) => Promise<Answer> {
     const db = new Database(join(app.dataDir, 'rankd.db'));
     db.exec(sql);
     db.close();
-    return rankWith(app, key);
+    return app.rank(key);
   };
 }

@@ -6,15 +6,12 @@ import { RankdError } from '../../src/base/errors.ts';
 import type { Platform } from '../../src/ports/index.ts';
 import { codeOf, expectError, messageOf, rankBody } from '../support/answers.ts';
 import { ManualClock } from '../support/manual-clock.ts';
-import { type Answer, openTestApp, place, type TestApp } from '../support/open-test-app.ts';
+import { type Answer, openTestApp, place, roles, type TestApp } from '../support/open-test-app.ts';
 import { holdWrites, platformWith } from '../support/platform-with.ts';
 import { rawAnswers } from '../support/raw-answers.ts';
 
-const roles = { base: 12_884_901_889, trainee: 70_010, officer: 70_020, captain: 8_589_934_642 };
-
 function rank(app: TestApp, key: string, rest: Record<string, unknown> = {}, idempotencyKey = 'one'): Promise<Answer> {
-  const headers = { 'idempotency-key': idempotencyKey };
-  return app.post(`/v1/ranker?placeid=${place}`, { key, headers, body: rankBody(rest) });
+  return app.rank(key, rest, { headers: { 'idempotency-key': idempotencyKey } });
 }
 
 const isReplayed = ({ headers }: Answer) => headers['idempotent-replayed'] === 'true';

@@ -77,7 +77,7 @@ describe('rank requests of one key', () => {
     const { platform, letGo } = holdReads();
     await using app = await openTestApp({ platform });
     const [flooding, calm] = [await app.createKey({ name: 'flooding' }), await app.createKey({ name: 'calm' })];
-    const ask = (key: string) => app.post(`/v1/ranker?placeid=${place}`, { key, body: rankBody() });
+    const ask = (key: string) => app.rank(key);
     const waiting = Array.from({ length: 10 }, () => ask(flooding));
     await expect.poll(() => app.app.requests.count).toBe(10);
     const refused = await ask(flooding);

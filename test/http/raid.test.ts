@@ -5,8 +5,8 @@ import { expect, test } from 'vitest';
 import { stringify } from 'yaml';
 import { planUndo, runUndo } from '../../src/usecases/undo/undo-changes.ts';
 import { operate } from '../contracts/store/samples.ts';
-import { codeOf, rankBody } from '../support/answers.ts';
-import { openTestApp, place, type TestApp } from '../support/open-test-app.ts';
+import { codeOf } from '../support/answers.ts';
+import { openTestApp, type TestApp } from '../support/open-test-app.ts';
 
 const operator = 'cli:ann@host';
 const officers = Array.from({ length: 500 }, (_, index) => 100_001 + index);
@@ -48,8 +48,7 @@ async function reached(app: TestApp): Promise<number> {
 test('a raid with one leaked key, all at once, reaches ten members', async () => {
   await using app = await openGroup();
   const key = await app.createKey();
-  const demote = (rankeeId: number) =>
-    app.post(`/v1/ranker?placeid=${place}`, { key, body: rankBody({ rankeeId, newRankId: 1 }) });
+  const demote = (rankeeId: number) => app.rank(key, { rankeeId, newRankId: 1 });
   const answers = await Promise.all(officers.map(demote));
 
   expect(await reached(app)).toBe(10);
@@ -60,8 +59,7 @@ test('a raid with one leaked key, all at once, reaches ten members', async () =>
   const warnings = app.logLines.map((line) => JSON.parse(line)).filter(({ msg }) => msg === 'a key is now paused');
   expect(warnings).toMatchObject([{ level: 'warn', keyId: pauses[0]?.subject, reason: pauses[0]?.detail['reason'] }]);
 
-  const promotion = { key, body: rankBody({ rankeeId: officers[499], newRankId: 20 }) };
-  expect(codeOf(await app.post(`/v1/ranker?placeid=${place}`, promotion))).toBe('key_paused');
+  expect(codeOf(await app.rank(key, { rankeeId: officers[499], newRankId: 20 }))).toBe('key_paused');
   await operate(app.app).pauseKey({ keyId: pauses[0]?.subject ?? '', paused: false, reason: 'looked at' }, operator);
   await expect.poll(async () => (await demote(officers[499] ?? 0)).status).toBe(200); // once the burst has refilled
 });
@@ -69,9 +67,7 @@ test('a raid with one leaked key, all at once, reaches ten members', async () =>
 test('what a raid reached is put back by undoing what its key did', async () => {
   await using app = await openGroup();
   const key = await app.createKey();
-  const raid = officers
-    .slice(0, 100)
-    .map((rankeeId) => app.post(`/v1/ranker?placeid=${place}`, { key, body: rankBody({ rankeeId, newRankId: 1 }) }));
+  const raid = officers.slice(0, 100).map((rankeeId) => app.rank(key, { rankeeId, newRankId: 1 }));
   await Promise.all(raid);
   expect(await reached(app)).toBeGreaterThan(0);
 
@@ -91,11 +87,7 @@ test('what a raid reached is put back by undoing what its key did', async () => 
 test('a raid with five leaked keys reaches thirty members', async () => {
   await using app = await openGroup();
   const keys = await Promise.all(['a', 'b', 'c', 'd', 'e'].map((name) => app.createKey({ name })));
-  const demote = (rankeeId: number, index: number) =>
-    app.post(`/v1/ranker?placeid=${place}`, {
-      key: keys[index % keys.length],
-      body: rankBody({ rankeeId, newRankId: 1 }),
-    });
-  await Promise.all(officers.map(demote));
+  const raid = officers.map((rankeeId, index) => app.rank(keys[index % keys.length] ?? '', { rankeeId, newRankId: 1 }));
+  await Promise.all(raid);
   expect(await reached(app)).toBe(30);
 });

@@ -8,17 +8,12 @@ import type { Platform } from '../../src/ports/index.ts';
 import { finish } from '../contracts/store/samples.ts';
 import { codeOf, messageOf, rankBody } from '../support/answers.ts';
 import { ManualClock } from '../support/manual-clock.ts';
-import { type Answer, openTestApp, place, type TestApp } from '../support/open-test-app.ts';
+import { openTestApp, place, roles } from '../support/open-test-app.ts';
 import { holdReads, holdWrites, platformWith } from '../support/platform-with.ts';
-
-const roles = { base: 12_884_901_889, trainee: 70_010, officer: 70_020, captain: 8_589_934_642 };
-
-const rank = (app: TestApp, key: string, rest: Record<string, unknown> = {}): Promise<Answer> =>
-  app.post(`/v1/ranker?placeid=${place}`, { key, body: rankBody(rest) });
 
 test('a change answers with exactly four fields once the member holds the rank', async () => {
   await using app = await openTestApp();
-  const answer = await rank(app, await app.createKey());
+  const answer = await app.rank(await app.createKey());
   expect(answer.status).toBe(200);
   expect(answer.json).toEqual({
     success: true,
@@ -33,7 +28,7 @@ test('a change answers with exactly four fields once the member holds the rank',
 
 test('the x-rank-change header names the change in the history', async () => {
   await using app = await openTestApp();
-  const answer = await rank(app, await app.createKey());
+  const answer = await app.rank(await app.createKey());
   const kept = await app.store.findChange(String(answer.headers['x-rank-change']));
   const keyId = (await app.store.findKey('main'))?.id;
   expect(kept).toMatchObject({ state: 'applied', rankeeId: 1001, keyId, placeId: place, by: `key:${keyId}` });
@@ -41,27 +36,27 @@ test('the x-rank-change header names the change in the history', async () => {
 
 test('a refused change is in the history too, and its answer names it', async () => {
   await using app = await openTestApp();
-  const answer = await rank(app, await app.createKey(), { newRankId: 21 });
+  const answer = await app.rank(await app.createKey(), { newRankId: 21 });
   const kept = await app.store.findChange(String(answer.headers['x-rank-change']));
   expect(kept).toMatchObject({ state: 'refused', code: 'unknown_rank', message: messageOf(answer) });
 });
 
 test('a rank can be named by its role id, and ids may need more than 32 bits', async () => {
   await using app = await openTestApp();
-  const answer = await rank(app, await app.createKey(), { rankeeId: '8589935601', newRankId: '8589934642' });
+  const answer = await app.rank(await app.createKey(), { rankeeId: '8589935601', newRankId: '8589934642' });
   expect(answer.json).toMatchObject({ success: true, rankeeId: 8_589_935_601, newRankId: roles.captain });
   expect(await app.heldBy(8_589_935_601)).toEqual([roles.captain, roles.base]);
 });
 
 test('a lower extra role stays when the highest one is replaced', async () => {
   await using app = await openTestApp();
-  await rank(app, await app.createKey(), { rankeeId: 1003, newRankId: 20 });
+  await app.rank(await app.createKey(), { rankeeId: 1003, newRankId: 20 });
   expect(await app.heldBy(1003)).toEqual([roles.trainee, roles.officer, roles.base]);
 });
 
-test('the base role is reached by its id, by taking the others', async () => {
+test('the base rank is reached by taking the others', async () => {
   await using app = await openTestApp();
-  expect((await rank(app, await app.createKey(), { newRankId: roles.base })).status).toBe(200);
+  expect((await app.rank(await app.createKey(), { newRankId: 1 })).status).toBe(200);
   expect(await app.heldBy(1001)).toEqual([roles.base]);
 });
 
@@ -69,14 +64,14 @@ test('a member who is there already gets 200 without any write', async () => {
   const mustNot = () => Promise.reject(new Error('a write'));
   const readOnly = (group: Platform) => platformWith(group, { assignRole: mustNot, unassignRole: mustNot });
   await using app = await openTestApp({ platform: readOnly });
-  const answer = await rank(app, await app.createKey(), { newRankId: 10 });
+  const answer = await app.rank(await app.createKey(), { newRankId: 10 });
   expect(answer.json).toMatchObject({ success: true, message: 'Bob (1001) already is Trainee (rank 10).' });
 });
 
 test('a test key gets the answer the change would have had, and changes nothing', async () => {
   await using app = await openTestApp();
   const key = await app.createKey({ mode: 'test' });
-  const [yes, no] = [await rank(app, key), await rank(app, key, { newRankId: 0 })];
+  const [yes, no] = [await app.rank(key), await app.rank(key, { newRankId: 0 })];
   expect(yes.status).toBe(200);
   expect(messageOf(yes)).toBe('Test key, nothing changed: Bob (1001) is now Officer (rank 20), was Trainee (rank 10).');
   expect([no.status, codeOf(no)]).toEqual([403, 'rank_not_allowed']);
@@ -93,7 +88,7 @@ test('success is not said where the platform accepts a change and drops it', asy
   const deaf = (group: Platform) =>
     platformWith(group, { assignRole: async ({ userId }) => ({ userId, roleIds: [roles.trainee] }) });
   await using app = await openTestApp({ platform: deaf });
-  const answer = await rank(app, await app.createKey());
+  const answer = await app.rank(await app.createKey());
   expect([answer.status, codeOf(answer)]).toEqual([502, 'platform_credential']);
 });
 
@@ -128,22 +123,21 @@ describe('while a change is under way', () => {
     const { platform, begun, letGo } = holdWrites();
     await using app = await openTestApp({ platform });
     const key = await app.createKey();
-    const first = rank(app, key, { newRankId: 20 });
+    const first = app.rank(key, { newRankId: 20 });
     await begun;
-    const second = rank(app, key, { newRankId: 50 });
-    expect((await rank(app, key, { rankeeId: 1008 })).status).toBe(200);
+    const second = app.rank(key, { newRankId: 50 });
+    expect((await app.rank(key, { rankeeId: 1008 })).status).toBe(200);
     letGo();
     expect(messageOf(await first)).toBe('Bob (1001) is now Officer (rank 20), was Trainee (rank 10).');
     expect(messageOf(await second)).toBe('Bob (1001) is now Captain (rank 50), was Officer (rank 20).');
   });
 
   test('what was given up elsewhere, and applied all the same, is told as applied, and corrected in the history', async () => {
-    const rankeeId = 1004; // holds the base role alone: one write, which is past its fence
-    const { platform, begun, letGo } = holdWrites({ userId: rankeeId });
+    const { platform, begun, letGo } = holdWrites();
     await using app = await openTestApp({ platform });
-    const answer = rank(app, await app.createKey(), { rankeeId });
+    const answer = app.rank(await app.createKey());
     await begun;
-    const { latestId = '' } = await app.store.latestChange(rankeeId);
+    const { latestId = '' } = await app.store.latestChange(1001);
     const settled = { state: 'failed', code: 'platform_rejected', message: 'It was given up.' } as const;
     await finish(app.app, latestId, settled);
     letGo();
@@ -155,7 +149,7 @@ describe('while a change is under way', () => {
       id: headers['x-rank-change'],
       state: 'applied',
       message: expect.stringContaining(`after change ${latestId} had been given up`),
-      rolesAfter: await app.heldBy(rankeeId),
+      rolesAfter: await app.heldBy(1001),
     });
   });
 
@@ -163,7 +157,7 @@ describe('while a change is under way', () => {
     const { platform, begun, letGo } = holdReads();
     await using app = await openTestApp({ platform });
     const key = await app.createKey();
-    const underWay = rank(app, key);
+    const underWay = app.rank(key);
     await begun;
     const load = async (flags: Record<string, string>) =>
       loadConfig({ flags: { 'platform.kind': 'simulated', ...flags }, env: {}, cwd: app.dataDir });
@@ -176,7 +170,7 @@ describe('while a change is under way', () => {
     expect(await live.reload('daemon')).toMatchObject({ state: 'applied' });
     letGo();
     expect((await underWay).status).toBe(200);
-    expect(codeOf(await rank(app, key, { rankeeId: 1008 }))).toBe('rank_not_allowed');
+    expect(codeOf(await app.rank(key, { rankeeId: 1008 }))).toBe('rank_not_allowed');
   });
 
   test('bytes that are no request do not become its answer', async () => {
@@ -184,11 +178,14 @@ describe('while a change is under way', () => {
     await using app = await openTestApp({ platform });
     const key = await app.createKey();
     const body = JSON.stringify(rankBody());
-    const answer = app.post(`/v1/ranker?placeid=${place}`, {
+    const answer = app.rank(
       key,
-      body: `${body}what is this`,
-      headers: { 'content-length': String(body.length) },
-    });
+      {},
+      {
+        body: `${body}what is this`,
+        headers: { 'content-length': String(body.length) },
+      },
+    );
     await begun;
     letGo();
     expect(await answer).toMatchObject({ status: 200, json: { success: true }, headers: { connection: 'close' } });
@@ -216,7 +213,7 @@ test('a burst for many members is answered in full', async () => {
   const key = await app.createKey();
   const members = [1001, 1002, 1003, 1004, 1005, 1006, 1007, 1008, 1009, 8_589_935_601];
   const answers = await Promise.all(
-    [10, 20, 50].flatMap((newRankId) => members.map((rankeeId) => rank(app, key, { rankeeId, newRankId }))),
+    [10, 20, 50].flatMap((newRankId) => members.map((rankeeId) => app.rank(key, { rankeeId, newRankId }))),
   );
   expect(answers.map(({ status }) => status)).toEqual(answers.map(() => 200));
   expect(await app.heldBy(1007)).toEqual([roles.captain, roles.base].sort((a, b) => a - b));
@@ -227,7 +224,7 @@ test('a platform without room for the write says when to come back, and nothing 
   await using app = await openTestApp({
     platform: (group) => platformWith(group, { assignRole: () => Promise.reject(busy) }),
   });
-  const answer = await rank(app, await app.createKey());
+  const answer = await app.rank(await app.createKey());
   expect([answer.status, codeOf(answer), answer.headers['retry-after']]).toEqual([503, 'platform_busy', '3']);
   expect(answer.json).toMatchObject({ retryAfter: 3 });
   expect(await app.heldBy(1001)).toEqual([roles.trainee, roles.base]);

@@ -2,9 +2,9 @@ import { describe, expect, test } from 'vitest';
 import type { Config } from '../../src/config/config.ts';
 import type { KeyRules } from '../../src/core/model.ts';
 import type { Platform } from '../../src/ports/index.ts';
-import { codeOf, messageOf, rankBody } from '../support/answers.ts';
+import { codeOf, messageOf } from '../support/answers.ts';
 import { ManualClock } from '../support/manual-clock.ts';
-import { openTestApp, place, type TestAppOptions } from '../support/open-test-app.ts';
+import { openTestApp, type TestAppOptions } from '../support/open-test-app.ts';
 import { platformWith } from '../support/platform-with.ts';
 
 /** Members of the simulated group, named by what they are. */
@@ -20,8 +20,7 @@ const verify = { rankerCheck: 'verify' } as const;
 async function withPolicy(policy: Partial<Config['policy']>, rules: KeyRules = {}, options = {}) {
   const app = await openTestApp({ config: { policy }, ...options });
   const key = await app.createKey({ rules });
-  const rank = (rest: Record<string, unknown>) =>
-    app.post(`/v1/ranker?placeid=${place}`, { key, body: rankBody({ rankerId: captain, ...rest }) });
+  const rank = (rest: Record<string, unknown>) => app.rank(key, { rankerId: captain, ...rest });
   return { app, rank, [Symbol.asyncDispose]: () => app.close() };
 }
 

@@ -1,15 +1,14 @@
 import { expect, test } from 'vitest';
-import { codeOf, expectError, messageOf, rankBody } from '../support/answers.ts';
+import { codeOf, expectError, messageOf } from '../support/answers.ts';
 import { ManualClock } from '../support/manual-clock.ts';
-import { openTestApp, place, type TestApp } from '../support/open-test-app.ts';
+import { openTestApp, place, roles, type TestApp } from '../support/open-test-app.ts';
 
 type Check = 'off' | 'warn' | 'enforce';
 
 const ask = {
   '/v1/apikey': (app: TestApp, key: string, headers: Record<string, string>) =>
     app.post('/v1/apikey', { key, headers, body: { placeid: place } }),
-  '/v1/ranker': (app: TestApp, key: string, headers: Record<string, string>) =>
-    app.post(`/v1/ranker?placeid=${place}`, { key, headers, body: rankBody() }),
+  '/v1/ranker': (app: TestApp, key: string, headers: Record<string, string>) => app.rank(key, {}, { headers }),
 };
 
 const openWith = (robloxId: Check) => openTestApp({ config: { security: { robloxId } } });
@@ -30,7 +29,7 @@ test.each(other)('enforced, a Roblox-Id %s is refused on both operations', async
     expect(messageOf(answer)).toMatch(why);
     expect(messageOf(answer)).toContain('security.roblox_id is enforce');
   }
-  expect((await app.heldBy(1001))?.includes(70_020)).toBe(false);
+  expect((await app.heldBy(1001))?.includes(roles.officer)).toBe(false);
   await app.app.refused.flush(app.app);
   const [refused] = await app.store.listAudit({ action: 'caller.refused', limit: 1 });
   expect(refused?.detail).toEqual({ reason: 'roblox_id_mismatch', placeId: place, count: 2 });

@@ -1,13 +1,10 @@
 import { describe, expect, test } from 'vitest';
 import { rotateKey } from '../../src/usecases/keys/keys.ts';
 import { operate } from '../contracts/store/samples.ts';
-import { rankBody } from '../support/answers.ts';
 import { ManualClock } from '../support/manual-clock.ts';
 import { type Answer, openTestApp, place, type TestApp } from '../support/open-test-app.ts';
 
 const hourMs = 3_600_000;
-
-const verify = (app: TestApp, key: string, placeid = place) => app.post('/v1/apikey', { key, body: { placeid } });
 
 /** The key `main` with both its secrets, the old one accepted for an hour. */
 async function rotated({ expiresAt }: { expiresAt?: number } = {}) {
@@ -34,8 +31,8 @@ describe('while a rotation overlaps', () => {
   test('answers to the old secret say since when it is replaced and until when it works, refusals included', async () => {
     await using system = await rotated();
     const { app, old } = system;
-    const ranked = await app.post(`/v1/ranker?placeid=${place}`, { key: old, body: rankBody() });
-    const answers = [await verify(app, old), ranked, await verify(app, old, 43)];
+    const ranked = await app.rank(old);
+    const answers = [await app.verify(old), ranked, await app.verify(old, 43)];
     const bad = await app.post(`/v1/ranker?placeid=${place}`, { key: old, body: {} });
     expect(answers.concat(bad).map(({ status }) => status)).toEqual([200, 200, 403, 400]);
     for (const answer of answers.concat(bad)) expect(retirement(answer)).toEqual(announced);
@@ -43,12 +40,12 @@ describe('while a rotation overlaps', () => {
 
   test('answers to the new secret say nothing of the kind', async () => {
     await using system = await rotated();
-    expect(retirement(await verify(system.app, system.current))).toEqual([undefined, undefined]);
+    expect(retirement(await system.app.verify(system.current))).toEqual([undefined, undefined]);
   });
 
   test('a key that expires before the overlap ends is announced to end then', async () => {
     await using system = await rotated({ expiresAt: Date.UTC(2026, 0, 1, 12, 30) });
-    expect(retirement(await verify(system.app, system.old))[1]).toBe('Thu, 01 Jan 2026 12:30:00 GMT');
+    expect(retirement(await system.app.verify(system.old))[1]).toBe('Thu, 01 Jan 2026 12:30:00 GMT');
   });
 });
 
@@ -56,10 +53,10 @@ test('a secret that is no longer accepted is told nothing of its rotation', asyn
   await using system = await rotated();
   const { app, clock, old } = system;
   await operate(app.app).updateWorkspace({ active: false }, 'cli:ann@host');
-  const suspended = await verify(app, old);
+  const suspended = await app.verify(old);
   await operate(app.app).updateWorkspace({ active: true }, 'cli:ann@host');
   await clock.advance(hourMs);
-  for (const answer of [suspended, await verify(app, old)]) {
+  for (const answer of [suspended, await app.verify(old)]) {
     expect(answer.status).toBe(401);
     expect(retirement(answer)).toEqual([undefined, undefined]);
   }
@@ -70,10 +67,10 @@ describe('the last use of each secret', () => {
     await using system = await rotated();
     const { app, clock, old, current } = system;
     const start = clock.now();
-    await verify(app, old);
+    await app.verify(old);
     await clock.advance(1_000);
-    await verify(app, old);
-    await verify(app, current);
+    await app.verify(old);
+    await app.verify(current);
     expect(await uses(app)).toEqual([
       [undefined, undefined],
       [undefined, undefined],
@@ -88,14 +85,14 @@ describe('the last use of each secret', () => {
   test('is that of requests that were allowed: who is turned away uses nothing', async () => {
     await using system = await rotated();
     const { app, clock, old } = system;
-    await verify(app, old, 43);
+    await app.verify(old, 43);
     await clock.advance(60_000);
     expect((await uses(app))?.[1]).toEqual([undefined, undefined]);
   });
 
   test('is kept when the daemon stops', async () => {
     const system = await rotated();
-    await verify(system.app, system.old);
+    await system.app.verify(system.old);
     await system.app.stop();
     await using next = await openTestApp({ dataDir: system.app.dataDir, clock: system.clock });
     expect((await uses(next))?.[1]).toEqual([system.clock.now(), place]);
@@ -107,7 +104,7 @@ describe('the last use of each secret', () => {
     const { recordKeyUses } = app.store;
     app.store.recordKeyUses = () => Promise.reject(new Error('the disk is full'));
     const usedAt = clock.now();
-    await verify(app, old);
+    await app.verify(old);
     await clock.advance(60_000);
     app.store.recordKeyUses = recordKeyUses;
     await clock.advance(60_000);

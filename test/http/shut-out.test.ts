@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import type { Store } from '../../src/ports/index.ts';
 import { operate } from '../contracts/store/samples.ts';
-import { expectError, rankBody } from '../support/answers.ts';
+import { expectError } from '../support/answers.ts';
 import { openTestApp, place } from '../support/open-test-app.ts';
 import { platformWith } from '../support/platform-with.ts';
 
@@ -47,7 +47,7 @@ test.each(ways)('a change that was let in does not begin once %s', async (_way, 
   });
   const key = await app.createKey();
   const [{ id = '' } = {}] = await app.store.listKeys();
-  const answer = app.post(`/v1/ranker?placeid=${place}`, { key, body: rankBody() });
+  const answer = app.rank(key);
   await looked.promise;
   await shutOut(app.store, id);
   shown.resolve();

@@ -6,15 +6,12 @@ import { expectError } from '../support/answers.ts';
 import { ManualClock } from '../support/manual-clock.ts';
 import { openTestApp, place, type TestApp } from '../support/open-test-app.ts';
 
-const verify = (app: TestApp, key: string | undefined, placeid: unknown = place) =>
-  app.post('/v1/apikey', { key, body: { placeid } });
-
 const invalidKey = { status: 401, code: 'invalid_key', error: 'Invalid API Key' };
 const notWhitelisted = { status: 403, code: 'place_not_whitelisted', error: 'Place not whitelisted' };
 
 test('a key and a place that are both good get the workspace id as a bare JSON string', async () => {
   await using app = await openTestApp();
-  const answer = await verify(app, await app.createKey());
+  const answer = await app.verify(await app.createKey());
   const { id } = await app.store.getWorkspace();
   expect(answer).toMatchObject({ status: 200, text: JSON.stringify(id) });
   expect(answer.headers['content-type']).toBe('application/json; charset=utf-8');
@@ -25,7 +22,7 @@ test('a key and a place that are both good get the workspace id as a bare JSON s
 
 test('a test key is verified like a live one', async () => {
   await using app = await openTestApp();
-  expect((await verify(app, await app.createKey({ mode: 'test' }))).status).toBe(200);
+  expect((await app.verify(await app.createKey({ mode: 'test' }))).status).toBe(200);
 });
 
 describe('keys that are not accepted', () => {
@@ -60,8 +57,8 @@ describe('keys that are not accepted', () => {
     const clock = new ManualClock();
     await using app = await openTestApp({ clock });
     const secret = await app.createKey({ expiresAt: clock.now() + 60_000 });
-    expect((await verify(app, secret)).status).toBe(200);
-    const answer = await verify(app, (await spoil(app, secret, clock)) ?? secret);
+    expect((await app.verify(secret)).status).toBe(200);
+    const answer = await app.verify((await spoil(app, secret, clock)) ?? secret);
     expectError(answer, invalidKey);
     expect(answer.json).toMatchObject({
       message: 'This API key is not accepted. Check that it is complete and current: rankd key verify -',
@@ -92,9 +89,9 @@ describe('the whitelist', () => {
   test('is per key: a place of one key is no place of another', async () => {
     await using app = await openTestApp();
     const [here, there] = [await app.createKey(), await app.createKey({ name: 'other', places: [43] })];
-    expect((await verify(app, here)).status).toBe(200);
-    expectError(await verify(app, there), notWhitelisted);
-    expectError(await verify(app, here, 43), notWhitelisted);
+    expect((await app.verify(here)).status).toBe(200);
+    expectError(await app.verify(there), notWhitelisted);
+    expectError(await app.verify(here, 43), notWhitelisted);
   });
 
   test('refuses an entry that is disabled, and says which place it was', async () => {
@@ -102,10 +99,10 @@ describe('the whitelist', () => {
     const key = await app.createKey({ places: [place, 9007199254740991] });
     const keyId = (await app.store.findKey('main'))?.id ?? '';
     await operate(app.app).setEntriesActive({ keyId, placeIds: [place], active: false }, 'cli:ann@host');
-    const answer = await verify(app, key);
+    const answer = await app.verify(key);
     expectError(answer, notWhitelisted);
     expect(answer.json).toMatchObject({ message: expect.stringContaining(`Place ${place} is`) });
-    expect((await verify(app, key, '9007199254740991')).status).toBe(200);
+    expect((await app.verify(key, '9007199254740991')).status).toBe(200);
   });
 });
 
@@ -116,10 +113,10 @@ test('what another process does to a key holds from the next request', async () 
     { store: cli, clock: app.app.clock },
     { name: 'game', mode: 'live', scopes: ['verify'], by: 'cli:ann@host' },
   );
-  expectError(await verify(app, secret), notWhitelisted);
+  expectError(await app.verify(secret), notWhitelisted);
   await operate({ store: cli }).addEntries({ keyId: key.id, placeIds: [place] }, 'cli:ann@host');
-  expect((await verify(app, secret)).status).toBe(200);
+  expect((await app.verify(secret)).status).toBe(200);
   await operate({ store: cli }).revokeKey(key.id, 'cli:ann@host');
-  expectError(await verify(app, secret), invalidKey);
+  expectError(await app.verify(secret), invalidKey);
   await cli.close();
 });

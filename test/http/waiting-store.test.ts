@@ -5,14 +5,10 @@ import { describe, expect, test, vi } from 'vitest';
 import { RankdError } from '../../src/base/errors.ts';
 import { hashKey } from '../../src/core/api-key.ts';
 import { codeOf, expectError, rankBody } from '../support/answers.ts';
-import { type Answer, openTestApp, place, send, type TestApp } from '../support/open-test-app.ts';
+import { type Answer, openTestApp, place, roles, send, type TestApp } from '../support/open-test-app.ts';
 import { rawAnswers } from '../support/raw-answers.ts';
 
 const unavailable = { status: 503, code: 'store_unavailable', error: 'Store unavailable' };
-
-const verify = (app: TestApp, key: string, placeid = place) => app.post('/v1/apikey', { key, body: { placeid } });
-
-const rank = (app: TestApp, key: string) => app.post(`/v1/ranker?placeid=${place}`, { key, body: rankBody() });
 
 interface Sent {
   path: string;
@@ -48,16 +44,16 @@ describe('a store whose look-ups of keys have to be waited for', () => {
     await using app = await openWaiting();
     const key = await app.createKey();
     const testKey = await app.createKey({ name: 'test', mode: 'test' });
-    expect((await verify(app, key)).status).toBe(200);
-    expect((await rank(app, key)).status).toBe(200);
-    expect(await app.heldBy(1001)).toContain(70_020);
+    expect((await app.verify(key)).status).toBe(200);
+    expect((await app.rank(key)).status).toBe(200);
+    expect(await app.heldBy(1001)).toContain(roles.officer);
     await using other = await openTestApp();
     const unknown = await other.createKey();
-    for (const ask of [verify, rank]) {
-      expect(codeOf(await ask(app, unknown))).toBe('invalid_key');
-      expect((await ask(app, testKey)).status).toBe(200);
+    for (const ask of [app.verify, app.rank]) {
+      expect(codeOf(await ask(unknown))).toBe('invalid_key');
+      expect((await ask(testKey)).status).toBe(200);
     }
-    expect(codeOf(await verify(app, key, 43))).toBe('place_not_whitelisted');
+    expect(codeOf(await app.verify(key, 43))).toBe('place_not_whitelisted');
   });
 
   test('that fails is answered with 503', async () => {
@@ -65,7 +61,7 @@ describe('a store whose look-ups of keys have to be waited for', () => {
     const key = await app.createKey();
     const failure = new RankdError('store_unavailable', 'The database does not answer.');
     vi.spyOn(app.app.store, 'lookUpKey').mockRejectedValue(failure as never);
-    for (const ask of [verify, rank]) expectError(await ask(app, key), unavailable);
+    for (const ask of [app.verify, app.rank]) expectError(await ask(key), unavailable);
   });
 
   test('changes a member in order of arrival, even if the key of a later request is there first', async () => {
@@ -87,7 +83,7 @@ describe('a store whose look-ups of keys have to be waited for', () => {
     expect(answers.map(({ status }) => status)).toEqual([200, 200]);
     const history = await app.store.listChanges({ limit: 2 });
     expect(history.map(({ newRankId }) => newRankId)).toEqual([20, 10]);
-    expect(await app.heldBy(1001)).toContain(70_020);
+    expect(await app.heldBy(1001)).toContain(roles.officer);
   });
 });
 
@@ -128,9 +124,9 @@ describe('a store that has to ask what others changed', () => {
   test('is asked again for what arrives meanwhile, once it has answered', async () => {
     await using world = await openAsking();
     const { app, key, asked, questions, isAsked } = world;
-    const first = verify(app, key);
+    const first = app.verify(key);
     await isAsked(1);
-    const later = [verify(app, key), verify(app, key)];
+    const later = [app.verify(key), app.verify(key)];
     await expect.poll(() => app.app.requests.count).toBe(3);
     expect(asked).toEqual(['changes']);
     questions[0]?.resolve();
@@ -169,7 +165,7 @@ describe('a store that has to ask what others changed', () => {
     questions[0]?.reject(new RankdError('store_unavailable', 'The database does not answer.'));
     for (const answer of await answers) expectError(answer, unavailable);
     expect(asked).toEqual(['changes']);
-    const next = verify(app, key);
+    const next = app.verify(key);
     await isAsked(2);
     questions[1]?.resolve();
     expect((await next).status).toBe(200);
@@ -181,8 +177,8 @@ describe('a store that has to ask what others changed', () => {
     vi.spyOn(app.app.store, 'freshen').mockImplementationOnce(() => {
       throw new RankdError('store_unavailable', 'The database of rankd is closed.');
     });
-    expectError(await verify(app, key), unavailable);
-    expect((await verify(app, key)).status).toBe(200);
+    expectError(await app.verify(key), unavailable);
+    expect((await app.verify(key)).status).toBe(200);
   });
 
   test('is not asked for requests that need no key', async () => {

@@ -15,15 +15,12 @@ const metrics: Config['metrics'] = { enabled: true, host: '127.0.0.1', port: 0 }
 const watched = ({ config, ...options }: TestAppOptions = {}): Promise<TestApp> =>
   openTestApp({ ...options, config: { ...config, metrics } });
 
-const rank = (app: TestApp, key: string, rest: Record<string, unknown> = {}) =>
-  app.post(`/v1/ranker?placeid=${place}`, { key, body: rankBody(rest) });
-
 test('requests are counted and timed by route, status and code', async () => {
   await using app = await watched();
   const key = await app.createKey();
-  await rank(app, key);
-  await rank(app, key, { rankeeId: 4242 });
-  await rank(app, key, { rankeeId: 4243 });
+  await app.rank(key);
+  await app.rank(key, { rankeeId: 4242 });
+  await app.rank(key, { rankeeId: 4243 });
   await send(`${app.url}/healthz`, {});
   const name = 'rankd_http_requests_total';
   await expect.poll(async () => sampleOf(await scrape(app.metricsUrl), name, { route: '/healthz' })).toBe(1);
@@ -37,10 +34,10 @@ test('changes are counted by outcome, those of test keys apart', async () => {
   const fail = () => Promise.reject(new RankdError('platform_unavailable', 'Down.'));
   await using app = await watched({ platform: (group) => platformWith(group, { unassignRole: fail }) });
   const key = await app.createKey();
-  await rank(app, await app.createKey({ name: 'try', mode: 'test' }));
-  await rank(app, key, { rankeeId: 4242 });
-  await rank(app, key, { rankeeId: 1005, newRankId: 50 });
-  await rank(app, key);
+  await app.rank(await app.createKey({ name: 'try', mode: 'test' }));
+  await app.rank(key, { rankeeId: 4242 });
+  await app.rank(key, { rankeeId: 1005, newRankId: 50 });
+  await app.rank(key);
   const samples = await scrape(app.metricsUrl);
   const changes = (labels: Record<string, string>) => sampleOf(samples, 'rankd_changes_total', labels);
   expect(changes({ outcome: 'applied', dry_run: 'true' })).toBe(1);
@@ -53,9 +50,9 @@ test('keys that are turned away are counted by reason', async () => {
   await using app = await watched();
   const key = await app.createKey({ name: 'gone' });
   await operate(app.app).revokeKey((await app.store.findKey('gone'))?.id ?? '', 'cli:ann@host');
-  await rank(app, key);
-  await rank(app, 'rk_live_nonsense');
-  await rank(app, await app.createKey({ name: 'verify', scopes: ['verify'] }));
+  await app.rank(key);
+  await app.rank('rk_live_nonsense');
+  await app.rank(await app.createKey({ name: 'verify', scopes: ['verify'] }));
   await app.post('/v1/apikey', { body: { placeid: place } });
   const failures = (samples: Sample[], labels: Record<string, string>) =>
     sampleOf(samples, 'rankd_key_failures_total', labels);
@@ -73,11 +70,11 @@ test('what callers send makes no series of its own', async () => {
     await send(`${app.url}/nowhere/${round}`, {});
     await send(`${app.url}/%zz${round}`, {});
     await send(`${app.url}/v1/apikey?${round}`, { method: round % 2 === 0 ? 'PUT' : 'DELETE' });
-    await app.post(`/v1/apikey`, { key: `rk_live_${round}`, body: { placeid: round } });
+    await app.verify(`rk_live_${round}`, round);
     await app.post(`/v1/ranker?placeid=${1000 + round}`, { key, body: rankBody() });
-    await rank(app, key, { rankeeId: 5000 + round, newRankId: 20, rankeeName: `R${round}` });
+    await app.rank(key, { rankeeId: 5000 + round, newRankId: 20, rankeeName: `R${round}` });
     const other = await app.createKey({ name: `key${round}`, places: [] });
-    await rank(app, other);
+    await app.rank(other);
   };
   const series = async () =>
     (await scrape(app.metricsUrl))
@@ -95,7 +92,7 @@ test('what callers send makes no series of its own', async () => {
 test('what runs at the moment is seen', async () => {
   const { platform, begun, letGo } = holdWrites();
   await using app = await watched({ platform });
-  const running = rank(app, await app.createKey());
+  const running = app.rank(await app.createKey());
   await begun;
   expect(sampleOf(await scrape(app.metricsUrl), 'rankd_http_requests_in_flight')).toBe(1);
   letGo();

@@ -9,16 +9,7 @@ import { sampleGroup } from '../../src/platforms/sample-group.ts';
 import { SimulatedPlatform } from '../../src/platforms/simulated.ts';
 import type { CallContext } from '../../src/ports/index.ts';
 import { platformContract } from '../contracts/platform-contract.ts';
-
-const roles = {
-  guest: 70_000,
-  base: 12_884_901_889,
-  trainee: 70_010,
-  officer: 70_020,
-  captain: 8_589_934_642,
-  admin: 70_200,
-  owner: 70_255,
-};
+import { roles } from '../support/open-test-app.ts';
 
 let folder: string;
 let file: string;

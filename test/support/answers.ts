@@ -1,5 +1,5 @@
 import { expect } from 'vitest';
-import type { Answer } from './open-test-app.ts';
+import type { Answer } from './send.ts';
 
 /** A rank request as the reference client makes it: promotes member 1001 of the simulated group to Officer. */
 export function rankBody(rest: Record<string, unknown> = {}): Record<string, unknown> {

@@ -1,9 +1,6 @@
-import { once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';
-import http, { type IncomingHttpHeaders } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { text } from 'node:stream/consumers';
 import type { ServedApp } from '../../src/app.ts';
 import { createLog } from '../../src/base/log.ts';
 import type { Config } from '../../src/config/config.ts';
@@ -15,10 +12,24 @@ import type { CallContext, Clock, Platform, Store } from '../../src/ports/index.
 import type { DaemonContext } from '../../src/usecases/daemon-context.ts';
 import { createKey, type KeyRequest } from '../../src/usecases/keys/keys.ts';
 import { addPlaces } from '../../src/usecases/whitelist/whitelist.ts';
-import { expectDescribed } from './described-answers.ts';
+import { rankBody } from './answers.ts';
+import { type Answer, type Sent, send } from './send.ts';
+
+export { type Answer, type Sent, send } from './send.ts';
 
 /** The place that every key of a test app is good for, unless the test says otherwise. */
 export const place = 42;
+
+/** Role ids of the simulated group. */
+export const roles = {
+  guest: 70_000,
+  base: 12_884_901_889,
+  trainee: 70_010,
+  officer: 70_020,
+  captain: 8_589_934_642,
+  admin: 70_200,
+  owner: 70_255,
+};
 
 /** Parts of the configuration, over the defaults with the simulated group. */
 export type ConfigOverrides = { [Section in keyof Config]?: Partial<Config[Section]> };
@@ -45,24 +56,6 @@ export interface TestKey {
   places?: number[];
 }
 
-export interface Sent {
-  method?: string;
-  /** Goes into the `Authorization` header as a bearer token. */
-  key?: string | undefined;
-  /** Sent as it is where it is text or bytes, else as JSON. */
-  body?: unknown;
-  /** `content-type` is JSON unless it is named here; `undefined` sends none. */
-  headers?: Record<string, string | undefined>;
-}
-
-export interface Answer {
-  status: number;
-  headers: IncomingHttpHeaders;
-  text: string;
-  /** The parsed body; `undefined` where it is empty. */
-  json: unknown;
-}
-
 export interface TestApp extends AsyncDisposable {
   /** e.g. `http://127.0.0.1:40213` */
   url: string;
@@ -79,6 +72,10 @@ export interface TestApp extends AsyncDisposable {
   /** Makes a key and returns its secret. */
   createKey(options?: TestKey): Promise<string>;
   post(path: string, sent?: Sent): Promise<Answer>;
+  /** Asks for a change of rank, as `rankBody(rest)` has it, from `place`. */
+  rank(key: string, rest?: Record<string, unknown>, sent?: Sent): Promise<Answer>;
+  /** Asks whether the key is good for a place: `place`, unless another is named. */
+  verify(key: string | undefined, placeid?: unknown): Promise<Answer>;
   /** The role ids that a member of the simulated group holds. */
   heldBy(userId: number): Promise<number[] | undefined>;
   /** Stops the daemon and leaves its data where it is. */
@@ -108,6 +105,7 @@ export async function openTestApp(options: TestAppOptions = {}): Promise<TestApp
     },
   );
 
+  const post = (path: string, sent?: Sent) => send(daemon.url + path, { method: 'POST', ...sent });
   let stopping: Promise<void> | undefined;
   const stop = () => {
     stopping ??= daemon.stop().then(() => simulated.close());
@@ -128,7 +126,9 @@ export async function openTestApp(options: TestAppOptions = {}): Promise<TestApp
     dataDir,
     logLines,
     createKey: (key) => makeKey(daemon.app.current, key),
-    post: (path, sent) => send(daemon.url + path, { method: 'POST', ...sent }),
+    post,
+    verify: (key, placeid = place) => post('/v1/apikey', { key, body: { placeid } }),
+    rank: (key, rest, sent) => post(`/v1/ranker?placeid=${place}`, { key, body: rankBody(rest), ...sent }),
     heldBy: async (userId) => (await simulated.getMember(userId, anyCall()))?.roleIds,
     stop,
     close,
@@ -154,24 +154,6 @@ async function makeKey(
   const { key: made, secret } = await createKey({ store, clock }, { ...request, by: 'cli:ann@host' });
   if (places.length > 0) await addPlaces({ store, clock }, { key: made.id, placeIds: places, by: 'cli:ann@host' });
   return secret;
-}
-
-/** One request, as a game server would send it. Every answer is held against the OpenAPI document. */
-export async function send(url: string, { method, key, body, headers }: Sent): Promise<Answer> {
-  const given = {
-    ...(body !== undefined && { 'content-type': 'application/json' }),
-    ...(key !== undefined && { authorization: `Bearer ${key}` }),
-    ...headers,
-  };
-  const present = Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined));
-  const request = http.request(url, { ...(method !== undefined && { method }), headers: present });
-  request.end(typeof body === 'string' || Buffer.isBuffer(body) || body === undefined ? body : JSON.stringify(body));
-  const [response] = (await once(request, 'response')) as [http.IncomingMessage];
-  const received = await text(response);
-  const status = response.statusCode ?? 0;
-  expectDescribed({ method: request.method, url, status, headers: response.headers, text: received });
-  const isJson = response.headers['content-type']?.startsWith('application/json') && received !== '';
-  return { status, headers: response.headers, text: received, json: isJson ? JSON.parse(received) : undefined };
 }
 
 function anyCall(): CallContext {

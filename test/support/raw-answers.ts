@@ -1,7 +1,7 @@
 import net from 'node:net';
 import { text } from 'node:stream/consumers';
 import { expectDescribedError } from './described-answers.ts';
-import type { Answer } from './open-test-app.ts';
+import type { Answer } from './send.ts';
 
 /** The answers to bytes on a socket of their own, until the server closes it. */
 export async function rawAnswers(url: string, bytes: string | Buffer, { thenEnds = false } = {}): Promise<Answer[]> {

@@ -7,9 +7,8 @@ import { beforeEach, expect, onTestFinished, test, vi } from 'vitest';
 import { Connection } from '../../../src/stores/sqlite/engine/connection.ts';
 import { openSqliteStore } from '../../../src/stores/sqlite/sqlite-store.ts';
 import { begin, newChange, newKey, operate, operator } from '../../contracts/store/samples.ts';
-import { rankBody } from '../../support/answers.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
-import { openTestApp, place, send } from '../../support/open-test-app.ts';
+import { openTestApp, send } from '../../support/open-test-app.ts';
 import { commitsIn, tempDir } from './support.ts';
 
 const eio = Object.assign(new Error('EIO: i/o error, fdatasync'), { code: 'EIO' });
@@ -199,12 +198,7 @@ test('closing waits for the disk where something is still written', async () => 
 test('where the disk fails at the outcome of a change, the change is unknown and no other begins', async () => {
   await using app = await openTestApp();
   const key = await app.createKey();
-  const rank = (rankeeId: number) =>
-    app.post(`/v1/ranker?placeid=${place}`, {
-      key,
-      body: rankBody({ rankeeId }),
-      headers: { 'idempotency-key': `of ${rankeeId}` },
-    });
+  const rank = (rankeeId: number) => app.rank(key, { rankeeId }, { headers: { 'idempotency-key': `of ${rankeeId}` } });
   disk.isStopped = true;
   const answer = rank(1001);
   await vi.waitUntil(() => disk.waiting.length === 1);
@@ -231,10 +225,10 @@ test('a daemon whose disk has failed lives and is not ready', async () => {
 test('a disk that does not answer holds up changes, but not the verification of keys', async () => {
   await using app = await openTestApp();
   const key = await app.createKey();
-  const verify = () => app.post('/v1/apikey', { key, body: { placeid: place } });
+  const verify = () => app.verify(key);
   const before = await verify();
   disk.isStopped = true;
-  const answer = app.post(`/v1/ranker?placeid=${place}`, { key, body: rankBody() });
+  const answer = app.rank(key);
   await vi.waitUntil(() => disk.waiting.length === 1);
   expect(await verify()).toMatchObject({ status: 200, json: before.json });
   expect(await hasEnded(answer)).toBe(false);
@@ -284,7 +278,7 @@ test.each<[string, (file: string) => void]>([
 test('a daemon notices without a write that its database was removed', async () => {
   await using app = await openTestApp();
   const key = await app.createKey();
-  const verify = () => app.post('/v1/apikey', { key, body: { placeid: place } });
+  const verify = () => app.verify(key);
   expect((await verify()).status).toBe(200);
   rmSync(join(app.dataDir, 'rankd.db-wal'));
   expect((await send(`${app.url}/readyz`, {})).status).toBe(503);

@@ -7,11 +7,12 @@ import { createPlatform } from '../../../src/platforms/create-platform.ts';
 import type { Clock, Platform } from '../../../src/ports/index.ts';
 import { changeRank } from '../../../src/usecases/change/change-rank.ts';
 import { messageOf, rankBody } from '../../support/answers.ts';
-import { openTestApp, place } from '../../support/open-test-app.ts';
+import { openTestApp, place, roles } from '../../support/open-test-app.ts';
 import { platformWith } from '../../support/platform-with.ts';
 import { rawAnswers } from '../../support/raw-answers.ts';
 
 const member = 1001;
+const { trainee, officer, captain } = roles;
 
 test('a change from the shell takes its turn among those of the daemon: earlier ones first, later ones after', async () => {
   const written: number[] = [];
@@ -29,11 +30,7 @@ test('a change from the shell takes its turn among those of the daemon: earlier 
       }),
   });
   const key = await daemon.createKey();
-  const rank = (newRankId: number) =>
-    daemon.post(`/v1/ranker?placeid=${place}`, {
-      key,
-      body: { rankerName: 'A', rankerId: 0, rankeeName: 'B', rankeeId: member, newRankId },
-    });
+  const rank = (newRankId: number) => daemon.rank(key, { rankeeId: member, newRankId });
   const { config } = loadConfig({ flags: { 'platform.kind': 'simulated' }, env: {}, cwd: daemon.dataDir });
   const group = await createPlatform({
     config: config.platform,
@@ -72,7 +69,7 @@ test('a change from the shell takes its turn among those of the daemon: earlier 
 
   expect((await fromShell).change.state).toBe('applied');
   expect(answers.map(({ status }) => status)).toEqual([200, 200, 200, 200]);
-  expect(written).toEqual([70020, 70010, 8589934642, 70020, 70010]);
+  expect(written).toEqual([officer, trainee, captain, officer, trainee]);
   await group.close();
 });
 

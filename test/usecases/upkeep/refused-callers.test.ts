@@ -26,7 +26,7 @@ test('refusals are written to the audit in sums by code and reason', async () =>
 test('whoever makes up places with a key that is accepted can not fill the audit: the first ten are told apart, the rest are one sum', async () => {
   await using app = await openTestApp();
   const key = await app.createKey();
-  for (let placeid = 1001; placeid <= 1030; placeid += 1) await app.post('/v1/apikey', { key, body: { placeid } });
+  for (let placeid = 1001; placeid <= 1030; placeid += 1) await app.verify(key, placeid);
   await app.app.refused.flush(app.app);
   const told = (await refusalsIn(app)).map(({ detail }) => detail);
   expect(told).toHaveLength(11);

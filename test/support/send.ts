@@ -1,0 +1,40 @@
+import { once } from 'node:events';
+import http, { type IncomingHttpHeaders } from 'node:http';
+import { text } from 'node:stream/consumers';
+import { expectDescribed } from './described-answers.ts';
+
+export interface Sent {
+  method?: string;
+  /** Goes into the `Authorization` header as a bearer token. */
+  key?: string | undefined;
+  /** Sent as it is where it is text or bytes, else as JSON. */
+  body?: unknown;
+  /** `content-type` is JSON unless it is named here; `undefined` sends none. */
+  headers?: Record<string, string | undefined>;
+}
+
+export interface Answer {
+  status: number;
+  headers: IncomingHttpHeaders;
+  text: string;
+  /** The parsed body; `undefined` where it is empty. */
+  json: unknown;
+}
+
+/** One request, as a game server would send it. Every answer is held against the OpenAPI document. */
+export async function send(url: string, { method, key, body, headers }: Sent): Promise<Answer> {
+  const given = {
+    ...(body !== undefined && { 'content-type': 'application/json' }),
+    ...(key !== undefined && { authorization: `Bearer ${key}` }),
+    ...headers,
+  };
+  const present = Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined));
+  const request = http.request(url, { ...(method !== undefined && { method }), headers: present });
+  request.end(typeof body === 'string' || Buffer.isBuffer(body) || body === undefined ? body : JSON.stringify(body));
+  const [response] = (await once(request, 'response')) as [http.IncomingMessage];
+  const received = await text(response);
+  const status = response.statusCode ?? 0;
+  expectDescribed({ method: request.method, url, status, headers: response.headers, text: received });
+  const isJson = response.headers['content-type']?.startsWith('application/json') && received !== '';
+  return { status, headers: response.headers, text: received, json: isJson ? JSON.parse(received) : undefined };
+}
