@@ -54,9 +54,9 @@ test('a lower extra role stays when the highest one is replaced', async () => {
   expect(await app.heldBy(1003)).toEqual([roles.trainee, roles.officer, roles.base]);
 });
 
-test('the base rank is reached by taking the others', async () => {
+test('the base role is reached by its id, by taking the others', async () => {
   await using app = await openTestApp();
-  expect((await app.rank(await app.createKey(), { newRankId: 1 })).status).toBe(200);
+  expect((await app.rank(await app.createKey(), { newRankId: roles.base })).status).toBe(200);
   expect(await app.heldBy(1001)).toEqual([roles.base]);
 });
 
