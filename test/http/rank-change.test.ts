@@ -133,11 +133,11 @@ describe('while a change is under way', () => {
   });
 
   test('what was given up elsewhere, and applied all the same, is told as applied, and corrected in the history', async () => {
-    const { platform, begun, letGo } = holdWrites();
+    const { platform, begun, letGo } = holdWrites({ userId: 1004 });
     await using app = await openTestApp({ platform });
-    const answer = app.rank(await app.createKey());
+    const answer = app.rank(await app.createKey(), { rankeeId: 1004 });
     await begun;
-    const { latestId = '' } = await app.store.latestChange(1001);
+    const { latestId = '' } = await app.store.latestChange(1004);
     const settled = { state: 'failed', code: 'platform_rejected', message: 'It was given up.' } as const;
     await finish(app.app, latestId, settled);
     letGo();
@@ -149,7 +149,7 @@ describe('while a change is under way', () => {
       id: headers['x-rank-change'],
       state: 'applied',
       message: expect.stringContaining(`after change ${latestId} had been given up`),
-      rolesAfter: await app.heldBy(1001),
+      rolesAfter: await app.heldBy(1004),
     });
   });
 
