@@ -1,0 +1,14 @@
+import { RankdError } from '../../base/errors.ts';
+import type { CallContext } from '../../ports/index.ts';
+import type { DaemonContext } from '../daemon-context.ts';
+
+/** Resolves if the daemon can change ranks: its store takes writes, platform and credential work, and it is not stopping. Throws why not. */
+export async function requireReady(app: DaemonContext, call: CallContext): Promise<void> {
+  if (app.requests.isDraining) {
+    throw new RankdError('shutting_down', 'rankd is stopping or restarting.', { retryAfterMs: 5_000 });
+  }
+  const dead = app.deadCredential();
+  if (dead !== undefined) throw dead;
+  await app.store.pingWrites();
+  await Promise.all([app.group.scheme(call), app.group.acting(call)]);
+}
