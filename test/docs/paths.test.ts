@@ -57,6 +57,13 @@ test.each(pages)('what %s says is in a file is in that file', (page) => {
   }
 });
 
+test('the guide to a store names every part of the port', () => {
+  const ports = readdirSync(new URL('src/ports/', root)).map((name) => read(`src/ports/${name}`));
+  const parts = ports.join().match(/(?<=^export interface )(\w+Store|StoreOperations|StoreEngine)(?= )/gm) ?? [];
+  const guide = read('docs/adding-a-store.md');
+  expect(parts.filter((part) => !guide.includes(`\`${part}\``))).toEqual([]);
+});
+
 /** As GitHub makes them of headings. */
 function anchorsOf(text: string): string[] {
   const headings = text.match(/^#+ .+$/gm) ?? [];
