@@ -80,12 +80,10 @@ test('no output of a command obeys a caller or an operator’s note: texts, JSON
   using home = new CliHome();
   await home.here(['key', 'create', 'game', '--out', 'game.key']);
   await using daemon = await DaemonProcess.start(home);
-  const { secret } = await home.json<{ secret: string }>('key', 'create', 'caller');
-  await home.here(['whitelist', 'add', '1', '--key', 'caller']);
+  const secret = await home.createKey('caller');
   const odd = texts.filter((text) => !text.includes('\0'));
   for (const text of odd) {
-    const body = rankBody({ rankerName: text, rankeeName: text, command: text, newRankId: 10 });
-    await daemon.post('/v1/ranker?placeid=1', secret, body);
+    await daemon.rank(secret, { rankerName: text, rankeeName: text, command: text, newRankId: 10 });
   }
   const note = odd.join(' ').toWellFormed();
   await home.here(['whitelist', 'add', '2', '--key', 'caller', '--note', note]);

@@ -1,9 +1,9 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { type OpenCloudHome, openCloudHome } from '../environment/open-cloud-home.ts';
 import { rankBody } from '../support/answers.ts';
 import type { DaemonProcess } from '../support/daemon-process.ts';
+import { type OpenCloudHome, openCloudHome } from '../support/open-cloud-home.ts';
 import { send } from '../support/open-test-app.ts';
 
 /**

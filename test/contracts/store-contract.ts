@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, describe } from 'vitest';
+import type { OpenOptions } from '../../src/ports/index.ts';
 import { ManualClock } from '../support/manual-clock.ts';
 import { auditContract } from './store/audit.ts';
 import { beginContract } from './store/begin.ts';
@@ -15,7 +16,7 @@ import { whitelistContract } from './store/whitelist.ts';
 import { workspaceContract } from './store/workspace.ts';
 
 /** The promises of the Store port. Every engine passes them, each test on a database of its own. */
-export function storeContract(name: string, createDatabase: () => Promise<TestDatabase>): void {
+export function storeContract(name: string, createDatabase: () => Promise<TestDatabase>, options?: OpenOptions): void {
   describe(name, () => {
     const at = {} as StoreCase;
     let database: TestDatabase;
@@ -23,8 +24,8 @@ export function storeContract(name: string, createDatabase: () => Promise<TestDa
     beforeEach(async () => {
       database = await createDatabase();
       at.clock = new ManualClock();
-      at.store = await database.open(at.clock);
-      at.other = await database.open(at.clock);
+      at.store = await database.engine(at.clock).openStore(options);
+      at.other = await database.engine(at.clock).openStore(options);
     });
 
     afterEach(async () => {

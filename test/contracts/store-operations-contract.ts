@@ -1,67 +1,61 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { systemClock } from '../../src/base/clock.ts';
 import { mintKey } from '../../src/core/api-key.ts';
 import type { StoreEngine } from '../../src/ports/index.ts';
+import { tempDir } from '../support/temp-dir.ts';
 import { operate } from './store/samples.ts';
+import type { TestDatabase } from './store/store-case.ts';
 
 const by = 'cli:ann@host';
 
-/** An engine over a place of its own with nothing in it; disposing removes the place. */
-export interface EmptyEngine extends AsyncDisposable {
-  engine: StoreEngine;
-}
-
 /** The promises of the StoreOperations port. Every engine passes them. */
-export function storeOperationsContract(name: string, createEngine: () => Promise<EmptyEngine>): void {
+export function storeOperationsContract(name: string, createDatabase: () => Promise<TestDatabase>): void {
   describe(`operations of ${name}`, () => {
-    let at: EmptyEngine;
-    let folder: string;
+    let database: TestDatabase;
+    let engine: StoreEngine;
 
     beforeEach(async () => {
-      at = await createEngine();
-      folder = mkdtempSync(join(tmpdir(), 'rankd-operations-'));
+      database = await createDatabase();
+      engine = database.engine(systemClock);
     });
 
-    afterEach(async () => {
-      await at[Symbol.asyncDispose]();
-      rmSync(folder, { recursive: true });
-    });
+    afterEach(() => database[Symbol.asyncDispose]());
 
     /** Makes the database, with its workspace on the plan `free`. */
-    const createDatabase = async () => {
-      const store = await at.engine.openStore();
+    const begin = async () => {
+      const store = await engine.openStore();
       await operate({ store }).updateWorkspace({ plan: 'free' }, by);
       await store.close();
     };
 
     const planNow = async () => {
-      const store = await at.engine.openStore();
+      const store = await engine.openStore();
       const { plan } = await store.getWorkspace();
       await store.close();
       return plan;
     };
 
     test('without a database there is nothing to work on, and nothing is made', async () => {
-      const { operations } = at.engine;
+      const { operations } = engine;
       const missing = { code: 'not_found' };
       await expect(operations.check()).rejects.toMatchObject(missing);
       await expect(operations.migrate()).rejects.toMatchObject(missing);
       await expect(operations.tryMigration()).rejects.toMatchObject(missing);
-      await expect(operations.backUp({ file: join(folder, 'backup'), mayReplace: false })).rejects.toMatchObject(
+      await expect(operations.backUp({ file: join(tempDir(), 'backup'), mayReplace: false })).rejects.toMatchObject(
         missing,
       );
       await expect(operations.streamBackup(async () => undefined)).rejects.toMatchObject(missing);
-      await expect(operations.examineBackup(join(folder, 'backup'))).rejects.toMatchObject(missing);
+      await expect(operations.examineBackup(join(tempDir(), 'backup'))).rejects.toMatchObject(missing);
       expect(await operations.findNames({ placesLike: '' })).toEqual({ keys: [], places: [] });
       expect(await operations.isDaemonRunning()).toBe(false);
       expect(await operations.exists()).toBe(false);
     });
 
     test('what opening the store has made is there, sound, and on the newest schema', async () => {
-      await createDatabase();
-      const { operations } = at.engine;
+      await begin();
+      const { operations } = engine;
       expect(await operations.exists()).toBe(true);
       const { schema, newestSchema, checks } = await operations.check();
       expect(schema).toBe(newestSchema);
@@ -72,10 +66,10 @@ export function storeOperationsContract(name: string, createEngine: () => Promis
     });
 
     test('a backup that was made while the store is open brings its moment back, audited', async () => {
-      await createDatabase();
-      const { operations } = at.engine;
-      const file = join(folder, 'backup');
-      const store = await at.engine.openStore();
+      await begin();
+      const { operations } = engine;
+      const file = join(tempDir(), 'backup');
+      const store = await engine.openStore();
       const { schema, rows } = await operations.backUp({ file, mayReplace: false });
       await expect(operations.backUp({ file, mayReplace: false })).rejects.toMatchObject({ code: 'already_exists' });
       await operate({ store }).updateWorkspace({ plan: 'top' }, by);
@@ -85,7 +79,7 @@ export function storeOperationsContract(name: string, createEngine: () => Promis
 
       const { kept } = await operations.restore({ file, by });
       expect(await planNow()).toBe('free');
-      const reopened = await at.engine.openStore();
+      const reopened = await engine.openStore();
       expect(await reopened.listAudit({ limit: 1 })).toMatchObject([{ by, action: 'database.restore' }]);
       await reopened.close();
       await operations.restore({ file: String(kept), by });
@@ -93,27 +87,27 @@ export function storeOperationsContract(name: string, createEngine: () => Promis
     });
 
     test('a streamed backup is one like any other', async () => {
-      await createDatabase();
+      await begin();
       const chunks: Uint8Array[] = [];
-      const { bytes, rows } = await at.engine.operations.streamBackup(async (chunk) => void chunks.push(chunk));
-      const file = join(folder, 'backup');
+      const { bytes, rows } = await engine.operations.streamBackup(async (chunk) => void chunks.push(chunk));
+      const file = join(tempDir(), 'backup');
       writeFileSync(file, Buffer.concat(chunks), { flag: 'wx' });
       expect(Buffer.concat(chunks)).toHaveLength(bytes);
-      expect(await at.engine.operations.examineBackup(file)).toMatchObject({ rows });
+      expect(await engine.operations.examineBackup(file)).toMatchObject({ rows });
     });
 
     test('what is no backup is refused, and the database stays', async () => {
-      await createDatabase();
-      const file = join(folder, 'photo.jpg');
+      await begin();
+      const file = join(tempDir(), 'photo.jpg');
       writeFileSync(file, 'x'.repeat(10_000));
       const refused = { code: 'backup_unusable' };
-      await expect(at.engine.operations.examineBackup(file)).rejects.toMatchObject(refused);
-      await expect(at.engine.operations.restore({ file, by })).rejects.toThrow();
+      await expect(engine.operations.examineBackup(file)).rejects.toMatchObject(refused);
+      await expect(engine.operations.restore({ file, by })).rejects.toThrow();
       expect(await planNow()).toBe('free');
     });
 
     test('names are those of keys that are not revoked, and the places that begin so', async () => {
-      const store = await at.engine.openStore();
+      const store = await engine.openStore();
       for (const name of ['lobby', 'gone']) {
         const secret = mintKey('test').stored;
         await operate({ store }).createKey({ id: `key_${name}`, name, mode: 'test', scopes: ['rank'], secret }, by);
@@ -121,14 +115,14 @@ export function storeOperationsContract(name: string, createEngine: () => Promis
       await operate({ store }).addEntries({ keyId: 'key_lobby', placeIds: [4242, 92, 93] }, by);
       await operate({ store }).revokeKey('key_gone', by);
       await store.close();
-      expect(await at.engine.operations.findNames({ placesLike: '9' })).toEqual({
+      expect(await engine.operations.findNames({ placesLike: '9' })).toEqual({
         keys: [{ name: 'lobby', mode: 'test' }],
         places: [92, 93],
       });
     });
 
     test('only one daemon has the lock, and whoever looks sees it', async () => {
-      const { operations } = at.engine;
+      const { operations } = engine;
       const lock = await operations.lockDaemon();
       expect(await operations.isDaemonRunning()).toBe(true);
       await expect(operations.lockDaemon()).rejects.toMatchObject({ code: 'conflict' });

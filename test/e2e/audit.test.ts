@@ -7,9 +7,9 @@ import { systemClock } from '../../src/base/clock.ts';
 import { runCli } from '../../src/cli/program.ts';
 import { engineOf } from '../../src/stores/engine.ts';
 import { operate } from '../contracts/store/samples.ts';
+import { TerminalIo } from '../support/command-io.ts';
 import { parseCsv } from '../support/parse-csv.ts';
 import { CliHome } from '../support/run-cli.ts';
-import { TerminalIo } from '../support/terminal-io.ts';
 
 interface Events {
   v: number;

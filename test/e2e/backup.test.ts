@@ -18,17 +18,16 @@ import Database from 'better-sqlite3';
 import { afterEach, beforeEach, expect, onTestFinished, test, vi } from 'vitest';
 import { Connection } from '../../src/stores/sqlite/engine/connection.ts';
 import { migrations } from '../../src/stores/sqlite/schema/migrations.ts';
-import { runUnprivileged } from '../environment/unprivileged.ts';
 import { DaemonProcess } from '../support/daemon-process.ts';
 import { binary, CliHome } from '../support/run-cli.ts';
+import { runUnprivileged } from '../support/run-unprivileged.ts';
 
 const schema = migrations.length;
 
 let home: CliHome;
 beforeEach(async () => {
   home = new CliHome();
-  await home.json('key', 'create', 'game');
-  await home.json('whitelist', 'add', '1');
+  await home.createKey();
 });
 afterEach(() => home[Symbol.dispose]());
 
@@ -83,13 +82,11 @@ test('--json is one document; nothing else is printed, and the data directory is
 
 test('beside a daemon that is changing ranks the copy is one moment of the database', async () => {
   await using daemon = await DaemonProcess.start(home);
-  const { secret } = await home.json<{ secret: string }>('key', 'create', 'busy');
-  await home.json('whitelist', 'add', '1', '--key', 'busy');
+  const secret = await home.createKey('busy');
   let isBusy = true;
   const load = (async () => {
     for (let rank = 10; isBusy; rank = rank === 10 ? 20 : 10) {
-      const body = { rankerName: 'A', rankerId: 0, rankeeName: 'B', rankeeId: 1001, newRankId: rank };
-      expect((await daemon.post('/v1/ranker?placeid=1', secret, body)).status).toBe(200);
+      expect((await daemon.rank(secret, { newRankId: rank })).status).toBe(200);
     }
   })();
   for (const name of ['one.db', 'two.db', 'three.db']) {

@@ -3,8 +3,8 @@ import { chmodSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from '
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { runCli } from '../../src/cli/program.ts';
+import { TerminalIo } from '../support/command-io.ts';
 import { CliHome } from '../support/run-cli.ts';
-import { TerminalIo } from '../support/terminal-io.ts';
 
 const binary = fileURLToPath(new URL('../../bin/rankd.js', import.meta.url));
 

@@ -1,5 +1,6 @@
 import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
+import { codeOf, rankBody } from '../support/answers.ts';
 import { DaemonProcess } from '../support/daemon-process.ts';
 import { CliHome } from '../support/run-cli.ts';
 
@@ -56,11 +57,9 @@ test('a declared key works in the daemon, shows where it is declared, and is cha
   const { secret, hash } = await newSecret(home, 'game.key');
   configure(home, { name: 'game', hash, more: ['max_rank: 20', 'whitelist:', '  - 77', '  - 78'] });
   await using daemon = await DaemonProcess.start(home);
-  expect((await daemon.post('/v1/apikey', secret, { placeid: 77 })).status).toBe(200);
-  const promotion = { rankerName: 'A', rankerId: 0, rankeeName: 'B', rankeeId: 1001, newRankId: 50 };
-  expect((await daemon.post('/v1/ranker?placeid=78', secret, promotion)).json).toMatchObject({
-    code: 'rank_not_allowed',
-  });
+  expect((await daemon.verify(secret, 77)).status).toBe(200);
+  const promotion = { key: secret, body: rankBody({ newRankId: 50 }) };
+  expect(codeOf(await daemon.post('/v1/ranker?placeid=78', promotion))).toBe('rank_not_allowed');
 
   const { key } = await home.json<{ key: object }>('key', 'show', 'game');
   expect(key).toMatchObject({
@@ -95,7 +94,7 @@ test('a declared key works in the daemon, shows where it is declared, and is cha
   }
   expect(existsSync(home.path('new.key'))).toBe(false);
   expect((await home.here(['whitelist', 'add', '79'])).code).toBe(0);
-  expect((await daemon.post('/v1/apikey', secret, { placeid: 79 })).status).toBe(200);
+  expect((await daemon.verify(secret, 79)).status).toBe(200);
 });
 
 test('a key that is taken out of the file is revoked at the next start, or on SIGHUP, and the audit tells', async () => {
@@ -107,7 +106,7 @@ test('a key that is taken out of the file is revoked at the next start, or on SI
   ] as const;
   configure(home, ...declared);
   const accepted = async (daemon: DaemonProcess) =>
-    Promise.all([one, two].map(async ({ secret }) => (await daemon.post('/v1/apikey', secret, { placeid: 1 })).status));
+    Promise.all([one, two].map(async ({ secret }) => (await daemon.verify(secret)).status));
   {
     await using daemon = await DaemonProcess.start(home);
     expect(await accepted(daemon)).toEqual([200, 200]);
@@ -146,7 +145,7 @@ test('a name or a secret that another key has ends the start with 78 and the lin
   configure(home, { name: 'game', hash: fresh.hash });
   daemon.process.kill('SIGHUP');
   await expect.poll(() => daemon.log, { timeout: 10_000 }).toContain('the new configuration was refused');
-  expect((await daemon.post('/v1/apikey', secret, { placeid: 1 })).status).toBe(200);
+  expect((await daemon.verify(secret)).status).toBe(200);
 });
 
 test('a secret for tests is no key that changes ranks, whatever mode is declared', async () => {
@@ -155,7 +154,7 @@ test('a secret for tests is no key that changes ranks, whatever mode is declared
   configure(home, { name: 'trial', hash, more: ['mode: live', 'whitelist: [1]'] });
   await using daemon = await DaemonProcess.start(home);
   const secret = readFileSync(home.path('trial.key'), 'utf8').trim();
-  expect((await daemon.post('/v1/apikey', secret, { placeid: 1 })).status).toBe(401);
+  expect((await daemon.verify(secret)).status).toBe(401);
   const verified = await home.here(['key', 'verify', '-'], { input: secret });
   expect(verified).toMatchObject({ code: 5, stdout: expect.stringContaining('is for live use') });
 });

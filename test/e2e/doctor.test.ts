@@ -3,7 +3,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
-import { createKey, openCloudHome } from '../environment/open-cloud-home.ts';
+import { openCloudHome } from '../support/open-cloud-home.ts';
 import { CliHome } from '../support/run-cli.ts';
 
 interface Finding {
@@ -44,7 +44,7 @@ test('before anything is kept it looks at the rest and makes nothing', async () 
 
 test('for a person: a line for each check, what is wrong with its fix below, no escape codes', async () => {
   const home = newHome();
-  await createKey(home);
+  await home.createKey();
   await home.json('workspace', 'suspend', '-y');
   const { code, stdout } = await home.run(['doctor', '--offline']);
   expect(code).toBe(0);
@@ -55,7 +55,7 @@ test('for a person: a line for each check, what is wrong with its fix below, no 
 
 test('a configuration with a mistake fails, and what does not need it is looked at all the same', async () => {
   const home = newHome();
-  await createKey(home);
+  await home.createKey();
   writeFileSync(home.path('rankd.yaml'), 'server: { port: 99999 }\n');
   const { code, found } = await complaints(home);
   expect(code).toBe(5);
@@ -64,7 +64,7 @@ test('a configuration with a mistake fails, and what does not need it is looked 
 
 test('files that others can read fail, with the command that closes them', async () => {
   const home = newHome();
-  await createKey(home);
+  await home.createKey();
   chmodSync(join(home.dataDir, 'rankd.db'), 0o644);
   const { code, found } = await complaints(home, '--offline');
   expect(code).toBe(5);
@@ -75,7 +75,7 @@ test('files that others can read fail, with the command that closes them', async
 
 test('a damaged database fails, and is not touched', async () => {
   const home = newHome();
-  await createKey(home);
+  await home.createKey();
   const file = join(home.dataDir, 'rankd.db');
   const bytes = readFileSync(file);
   writeFileSync(file, bytes.fill(7, 8_192, 40_000));
@@ -178,7 +178,7 @@ test('ranks that share a number, and places that games come from but nobody list
   const [, , role] = roblox.group.roles;
   if (role !== undefined) roblox.group.roles.push({ ...role, id: role.id + 1, name: 'Twin' });
   const daemon = await system.startDaemon();
-  for (const place of [77, 0]) await daemon.post(`/v1/ranker?placeid=${place}`, secret, {});
+  for (const place of [77, 0]) await daemon.post(`/v1/ranker?placeid=${place}`, { key: secret, body: {} });
   await daemon.stop();
   const { code, found } = await complaints(home);
   expect(code).toBe(0);

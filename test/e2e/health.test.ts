@@ -1,7 +1,6 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { openCloudHome, ranker } from '../environment/open-cloud-home.ts';
-import { rankBody } from '../support/answers.ts';
 import { DaemonProcess } from '../support/daemon-process.ts';
+import { openCloudHome } from '../support/open-cloud-home.ts';
 import { CliHome } from '../support/run-cli.ts';
 
 let home: CliHome;
@@ -45,7 +44,7 @@ test('a daemon that cannot change ranks is healthy and not ready, and says why',
   await using daemon = await world.startDaemon();
   expect((await world.home.here(['health', '--ready'])).code).toBe(0);
   world.roblox.credential.enabled = false;
-  await daemon.post(ranker, world.secret, rankBody()); // which is how rankd learns of it
+  await daemon.rank(world.secret); // which is how rankd learns of it
   const result = await world.home.here(['health', '--ready']);
   expect(result).toMatchObject({ code: 69, stdout: '' });
   expect(result.stderr).toMatch(/^error: rankd is not ready: .+\ntry: rankd doctor; .+\n$/);

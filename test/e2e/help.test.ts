@@ -5,8 +5,8 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { walk } from '../../src/cli/completion/walk.ts';
 import { allCommands } from '../../src/cli/output/help.ts';
 import { createProgram, runCli as runHere } from '../../src/cli/program.ts';
+import { TerminalIo } from '../support/command-io.ts';
 import { CliHome, runCli } from '../support/run-cli.ts';
-import { TerminalIo } from '../support/terminal-io.ts';
 
 let home: CliHome;
 beforeAll(() => {

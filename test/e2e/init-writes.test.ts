@@ -1,9 +1,9 @@
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { expect, onTestFinished, test } from 'vitest';
 import { runCli } from '../../src/cli/program.ts';
+import { TerminalIo } from '../support/command-io.ts';
 import { startFakeOpenCloud } from '../support/fake-open-cloud/index.ts';
 import { CliHome } from '../support/run-cli.ts';
-import { TerminalIo } from '../support/terminal-io.ts';
 
 /** Without a check nothing but this machine has a say. */
 const flags = ['init', '--group', '4199740', '--credential-file', 'cloud.key', '--no-check'];

@@ -1,5 +1,6 @@
 import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { expect, onTestFinished, test } from 'vitest';
+import { rankBody } from '../support/answers.ts';
 import { DaemonProcess } from '../support/daemon-process.ts';
 import { type FakeOpenCloud, startFakeOpenCloud } from '../support/fake-open-cloud/index.ts';
 import { runOnTerminal } from '../support/pseudo-terminal.ts';
@@ -55,8 +56,8 @@ test('on a terminal init asks, never shows the key, and leaves a configuration, 
 
   const [secret = ''] = /rk_live_\w+/.exec(screen) ?? [];
   await using daemon = await DaemonProcess.start(home, { env });
-  const body = { rankerName: 'A', rankerId: 1003, rankeeName: 'B', rankeeId: 1001, newRankId: 20 };
-  expect(await daemon.post('/v1/ranker?placeid=42', secret, body)).toMatchObject({ status: 200 });
+  const request = { key: secret, body: rankBody({ rankerId: 1003 }) };
+  expect(await daemon.post('/v1/ranker?placeid=42', request)).toMatchObject({ status: 200 });
 });
 
 test('Ctrl-C at a question ends it with 130 and leaves nothing', async () => {

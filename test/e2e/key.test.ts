@@ -390,7 +390,7 @@ test('while the old secret of a rotation is still used, list and show say so: ma
   await home.here(['whitelist', 'add', '77']);
   await home.here(['key', 'rotate', 'game', '--overlap', '1h']);
   await using daemon = await DaemonProcess.start(home);
-  expect((await daemon.post('/v1/apikey', old, { placeid: 77 })).headers.get('sunset')).toMatch(/ GMT$/);
+  expect((await daemon.verify(old, 77)).headers['sunset']).toMatch(/ GMT$/);
   await daemon.stop();
 
   const { keys } = await home.json<{ keys: Array<{ secrets: object[] }> }>('key', 'list');

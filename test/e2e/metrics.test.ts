@@ -1,7 +1,7 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
-import { openCloudHome } from '../environment/open-cloud-home.ts';
 import { DaemonProcess } from '../support/daemon-process.ts';
+import { openCloudHome } from '../support/open-cloud-home.ts';
 import { CliHome } from '../support/run-cli.ts';
 import { sampleOf, scrape } from '../support/scrape.ts';
 

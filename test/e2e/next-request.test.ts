@@ -28,7 +28,7 @@ async function createKey(name: string): Promise<string> {
 }
 
 async function verify(key = secret): Promise<number> {
-  return (await daemon.post('/v1/apikey', key, { placeid: 1 })).status;
+  return (await daemon.verify(key)).status;
 }
 
 describe('a change from the shell holds from the next request of the running daemon', () => {
@@ -79,10 +79,9 @@ describe('a change from the shell holds from the next request of the running dae
 
   test('rank set: the game finds the member where the operator put it, and the history has both', async () => {
     await rankd('rank', 'set', '1004', '20');
-    const body = { rankerName: 'A', rankerId: 0, rankeeName: 'B', rankeeId: 1004, newRankId: 20 };
-    const { status, json } = await daemon.post('/v1/ranker?placeid=1', secret, body);
+    const { status, json } = await daemon.rank(secret, { rankeeId: 1004 });
     expect(status).toBe(200);
-    expect(json).toMatchObject({ success: true, message: 'B (1004) already is Officer (rank 20).' });
+    expect(json).toMatchObject({ success: true, message: 'Bob (1004) already is Officer (rank 20).' });
     const { changes } = await home.json<{ changes: object[] }>('history', 'list', '--user', '1004');
     expect(changes).toMatchObject([
       { state: 'applied', placeId: 1 },

@@ -4,9 +4,9 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { Cli } from '../../src/cli/cli.ts';
 import { whileStreaming, whileWaiting } from '../../src/cli/output/waiting.ts';
 import { runCli } from '../../src/cli/program.ts';
+import { TerminalIo } from '../support/command-io.ts';
 import { type FakeOpenCloud, startFakeOpenCloud } from '../support/fake-open-cloud/index.ts';
 import { CliHome } from '../support/run-cli.ts';
-import { TerminalIo } from '../support/terminal-io.ts';
 
 const eraseLine = '\r\u001b[K';
 

@@ -1,6 +1,6 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
-import { openCloudHome } from '../environment/open-cloud-home.ts';
+import { openCloudHome } from '../support/open-cloud-home.ts';
 import { CliHome } from '../support/run-cli.ts';
 
 interface DryRun {

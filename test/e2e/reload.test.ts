@@ -2,9 +2,9 @@ import { mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'nod
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { expect, onTestFinished, test } from 'vitest';
-import { createKey, openCloudHome, ranker } from '../environment/open-cloud-home.ts';
 import { DaemonProcess } from '../support/daemon-process.ts';
 import { startFakeOpenCloud } from '../support/fake-open-cloud/index.ts';
+import { openCloudHome } from '../support/open-cloud-home.ts';
 import { CliHome } from '../support/run-cli.ts';
 
 interface Event {
@@ -18,11 +18,11 @@ interface Reloaded {
 }
 
 const groupFile = fileURLToPath(new URL('../fixtures/group.yaml', import.meta.url));
-const promotion = { rankerName: 'A', rankerId: 1003, rankeeName: 'B', rankeeId: 1001, newRankId: 20 };
+const promotion = { rankerId: 1003, rankeeId: 1001 };
 
 test('rankd reload: what the file says now holds from the next request; what needs a restart is named until there was one', async () => {
   const { home, daemon, secret } = await serveWith('policy: { locked_roles: [20] }\n');
-  expect(await daemon.post(ranker, secret, promotion)).toMatchObject({ status: 403 });
+  expect(await daemon.rank(secret, promotion)).toMatchObject({ status: 403 });
   const file = home.path('rankd.yaml');
   const yaml = 'policy: { locked_roles: [] }\nlimits: { rank: 1, rank_burst: 1 }\nserver: { host: 127.0.0.9 }\n';
   writeFileSync(file, yaml);
@@ -38,8 +38,8 @@ server.host          127.0.0.1  127.0.0.9  needs a restart
 `,
     stderr: 'Restart the daemon for what needs it.\n',
   });
-  expect(await daemon.post(ranker, secret, promotion)).toMatchObject({ status: 200 });
-  expect(await daemon.post(ranker, secret, promotion)).toMatchObject({ status: 429 });
+  expect(await daemon.rank(secret, promotion)).toMatchObject({ status: 200 });
+  expect(await daemon.rank(secret, promotion)).toMatchObject({ status: 429 });
   expect(readFileSync(file, 'utf8')).toBe(yaml); // which rankd never writes
   expect((await home.here(['status'])).stdout).toMatch(/^needs a restart +for server\.host$/m);
   expect(await home.json('reload')).toEqual({
@@ -65,7 +65,7 @@ test('rankd reload with mistakes in the file: every one is told with its place, 
   );
   expect(refused.stderr).toContain('rankd.yaml:1:39 policy.max_rank');
   expect((await home.here(['reload', '--json'])).json()).toMatchObject({ code: 'config_invalid' });
-  expect(await daemon.post(ranker, secret, promotion)).toMatchObject({ status: 403 });
+  expect(await daemon.rank(secret, promotion)).toMatchObject({ status: 403 });
   const { events } = await home.json<{ events: Event[] }>('audit', 'list', '--by', 'cli', '--action', 'config');
   expect(events).toHaveLength(2);
   expect(events).toMatchObject([{ action: 'config.refuse' }, { action: 'config.refuse' }]);
@@ -78,7 +78,7 @@ test('rankd reload with a ladder that the group does not have changes nothing', 
     code: 78,
     stderr: expect.stringMatching(/^error: .*99.*\n.*\ntry: /),
   });
-  expect(await daemon.post(ranker, secret, promotion)).toMatchObject({ status: 200 });
+  expect(await daemon.rank(secret, promotion)).toMatchObject({ status: 200 });
 });
 
 test('a role that the policy names and the group does not have is told by reload, the log and doctor: it guards nothing', async () => {
@@ -96,14 +96,14 @@ test('a role that the policy names and the group does not have is told by reload
 
 test('a configuration that the daemon refused leaves its simulated group as it was, also where commands go by it', async () => {
   const { home, daemon, secret } = await serveWith('');
-  expect(await daemon.post(ranker, secret, promotion)).toMatchObject({ status: 200 });
+  expect(await daemon.rank(secret, promotion)).toMatchObject({ status: 200 });
   writeFileSync(home.path('rankd.yaml'), `platform: { group_file: "${groupFile}" }\ngroup: { ladder: [10, 99] }\n`);
   expect(await home.here(['reload'])).toMatchObject({ code: 78 });
   writeFileSync(home.path('rankd.yaml'), `platform: { group_file: "${groupFile}" }\n`);
   expect(await home.json('rank', 'show', '11')).toMatchObject({
     member: { roles: [{ name: 'Ranger' }, { name: 'Sergeant' }] },
   });
-  expect(await daemon.post(ranker, secret, { ...promotion, newRankId: 10 })).toMatchObject({
+  expect(await daemon.rank(secret, { ...promotion, newRankId: 10 })).toMatchObject({
     status: 200,
     json: { message: expect.stringContaining('was Officer (rank 20)') },
   });
@@ -111,15 +111,15 @@ test('a configuration that the daemon refused leaves its simulated group as it w
 
 test('what was done in one group answers no repeat in another, and is not undone there', async () => {
   const { home, daemon, secret } = await serveWith('');
-  const rank = () => daemon.post(ranker, secret, promotion, { 'idempotency-key': 'one' });
-  const replayed = async () => (await rank()).headers.get('idempotent-replayed');
+  const rank = () => daemon.rank(secret, promotion, { headers: { 'idempotency-key': 'one' } });
+  const replayed = async () => (await rank()).headers['idempotent-replayed'];
   expect(await rank()).toMatchObject({ status: 200 });
 
   const groupYaml = readFileSync(groupFile, 'utf8');
   writeFileSync(home.path('group.yaml'), groupYaml.replace('id: 12 ', 'id: 1001 '));
   writeFileSync(home.path('rankd.yaml'), 'platform: { group_file: group.yaml }\n');
   expect(await home.here(['reload'])).toMatchObject({ code: 0 });
-  expect(await replayed()).toBeNull();
+  expect(await replayed()).toBeUndefined();
   expect(await home.json('rank', 'show', '1001')).toMatchObject({
     member: { roles: [{ name: 'Ranger' }, { name: 'Sergeant' }] },
   });
@@ -145,7 +145,7 @@ test('back from a configuration that was refused, the platform is the one in for
   await using world = await openCloudHome();
   const { home, secret } = world;
   const daemon = await world.startDaemon();
-  expect(await daemon.post(ranker, secret, promotion)).toMatchObject({ status: 200 });
+  expect(await daemon.rank(secret, promotion)).toMatchObject({ status: 200 });
   const before = await assignsLeft(home);
   const file = home.path('rankd.yaml');
   const yaml = readFileSync(file, 'utf8');
@@ -196,7 +196,7 @@ test('a daemon on the simulated group goes live, and to another key, without a r
   const live = await home.json<Reloaded>('reload');
   expect(live.warnings).toEqual([expect.stringContaining('rankd key revoke demo')]);
   expect(live.applied).toContainEqual({ name: 'platform.api_key', before: null, now: '[redacted]' });
-  expect(await daemon.post(ranker, secret, promotion)).toMatchObject({ status: 200 });
+  expect(await daemon.rank(secret, promotion)).toMatchObject({ status: 200 });
   expect(roblox.journal.writes(promotion.rankeeId).length).toBeGreaterThan(0);
 
   roblox.credential.scopes = [{ name: 'group', operations: ['read'], groupIds: ['*'] }];
@@ -212,7 +212,7 @@ test('a daemon on the simulated group goes live, and to another key, without a r
   const { status } = await home.json<{ status: { credential: { isAccepted: boolean } } }>('status');
   expect(status.credential.isAccepted).toBe(false);
   expect((await fetch(`${daemon.url}/readyz`)).status).toBe(502);
-  const refused = await daemon.post(ranker, secret, { ...promotion, newRankId: 10 });
+  const refused = await daemon.rank(secret, { ...promotion, newRankId: 10 });
   expect(refused).toMatchObject({ status: 502, json: { code: 'platform_credential' } });
 });
 
@@ -278,7 +278,7 @@ async function serveWith(
   const home = new CliHome();
   onTestFinished(() => home[Symbol.dispose]());
   writeFileSync(home.path('rankd.yaml'), yaml);
-  const secret = await createKey(home);
+  const secret = await home.createKey();
   const daemon = await DaemonProcess.start(home, { env });
   onTestFinished(() => daemon[Symbol.asyncDispose]());
   return { home, daemon, secret };

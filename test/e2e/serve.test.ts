@@ -4,9 +4,9 @@ import { text } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { runCli } from '../../src/cli/program.ts';
+import { TerminalIo } from '../support/command-io.ts';
 import { DaemonProcess } from '../support/daemon-process.ts';
 import { CliHome } from '../support/run-cli.ts';
-import { TerminalIo } from '../support/terminal-io.ts';
 
 const binary = fileURLToPath(new URL('../../bin/rankd.js', import.meta.url));
 

@@ -1,9 +1,9 @@
 import { execFile } from 'node:child_process';
 import { chmodSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
-import { runUnprivileged } from '../environment/unprivileged.ts';
 import { DaemonProcess } from '../support/daemon-process.ts';
 import { binary, CliHome } from '../support/run-cli.ts';
+import { runUnprivileged } from '../support/run-unprivileged.ts';
 
 const source = readFileSync(new URL('../../config/rankd.service', import.meta.url), 'utf8');
 const unitOfThisMachine = source.replaceAll('/usr/local/bin/rankd ', `${process.execPath} ${binary} `);

@@ -6,9 +6,8 @@ import { type AddressInfo, connect } from 'node:net';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { expect, test } from 'vitest';
-import { createKey, openCloudHome, ranker } from '../environment/open-cloud-home.ts';
-import { rankBody } from '../support/answers.ts';
 import { DaemonProcess } from '../support/daemon-process.ts';
+import { openCloudHome } from '../support/open-cloud-home.ts';
 import { binary, CliHome } from '../support/run-cli.ts';
 
 test.concurrent('without a daemon: not running, exit code 69, and nothing is made', async () => {
@@ -100,7 +99,7 @@ test.concurrent('on a real group: what is left of the budget, a credential that 
     budget: expect.arrayContaining([{ operation: 'assign', limit: 300, left: 300, waiting: 0 }]),
   });
   roblox.credential.enabled = false;
-  expect((await daemon.post(ranker, secret, rankBody())).status).toBe(502);
+  expect((await daemon.rank(secret)).status).toBe(502);
   const { code, stdout } = await home.here(['status']);
   expect(code).toBe(0);
   expect(stdout).toMatch(/^credential +NOT ACCEPTED: /m);
@@ -111,11 +110,11 @@ test.concurrent('on a real group: what is left of the budget, a credential that 
 test.concurrent('a warning that comes again and again leaves room for other problems', async ({ expect }) => {
   using home = new CliHome();
   writeFileSync(home.path('rankd.yaml'), 'security: { roblox_id: warn }\n');
-  const secret = await createKey(home);
+  const secret = await home.createKey();
   await using daemon = await DaemonProcess.start(home);
   writeFileSync(home.path('rankd.yaml'), 'policy: { max_rank: 999 }\n');
   await home.here(['reload']);
-  for (let index = 0; index < 6; index += 1) await daemon.post('/v1/apikey', secret, { placeid: 1 });
+  for (let index = 0; index < 6; index += 1) await daemon.verify(secret);
   expect((await home.json<{ status: unknown }>('status')).status).toMatchObject({
     problems: [
       { message: 'Roblox-Id does not fit the place' },

@@ -5,9 +5,9 @@ import { expect, test } from 'vitest';
 import { runCli } from '../../src/cli/program.ts';
 import { loadConfig } from '../../src/config/load.ts';
 import type { CallContext, Platform } from '../../src/ports/index.ts';
+import { TerminalIo } from '../support/command-io.ts';
 import { openTestApp, type TestApp } from '../support/open-test-app.ts';
 import { CliHome } from '../support/run-cli.ts';
-import { TerminalIo } from '../support/terminal-io.ts';
 
 interface Undo {
   undo: {

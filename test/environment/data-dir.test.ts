@@ -13,7 +13,7 @@ import { join } from 'node:path';
 import Database from 'better-sqlite3';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { CliHome } from '../support/run-cli.ts';
-import { runUnprivileged } from './unprivileged.ts';
+import { runUnprivileged } from '../support/run-unprivileged.ts';
 
 /** Data directories that rankd can't work with. Each says so in two lines, whatever the command, and is left as it was. */
 const home = new CliHome();

@@ -1,10 +1,10 @@
+import { execFileSync } from 'node:child_process';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { expectError, rankBody } from '../support/answers.ts';
+import { expectError } from '../support/answers.ts';
 import type { DaemonProcess } from '../support/daemon-process.ts';
 import { sampleRoles, sampleUsers } from '../support/fake-open-cloud/index.ts';
-import { type Answer, send } from '../support/open-test-app.ts';
-import { fillDisk, freeDisk } from './full-disk.ts';
-import { type OpenCloudHome, openCloudHome, ranker } from './open-cloud-home.ts';
+import { type OpenCloudHome, openCloudHome } from '../support/open-cloud-home.ts';
+import { send } from '../support/open-test-app.ts';
 
 let world: OpenCloudHome;
 let daemon: DaemonProcess;
@@ -17,8 +17,7 @@ afterEach(() => world[Symbol.asyncDispose]());
 const { trainee } = sampleUsers;
 const storeUnavailable = { status: 503, error: 'Store unavailable', code: 'store_unavailable' };
 const outcomeUnknown = { status: 504, error: 'Outcome unknown', code: 'outcome_unknown' };
-const post = (path: string, body: unknown, headers = {}): Promise<Answer> =>
-  send(daemon.url + path, { method: 'POST', key: world.secret, body, headers });
+const rank = (headers = {}) => daemon.rank(world.secret, {}, { headers });
 const ready = () => send(`${daemon.url}/readyz`, {});
 const writesOf = (userId: number) => world.roblox.journal.writes(userId);
 
@@ -27,18 +26,18 @@ test('on a full disk nothing is sent to the platform and rankd is not ready, key
   expect(await ready()).toMatchObject({ status: 200 });
   fillDisk(daemon);
   for (const headers of [{}, { 'idempotency-key': 'once' }]) {
-    expectError(await post(ranker, rankBody(), headers), storeUnavailable);
+    expectError(await rank(headers), storeUnavailable);
   }
   expect(writesOf(trainee)).toEqual([]);
   expect(roblox.group.held(trainee)).toEqual([sampleRoles.trainee]);
-  expect(await post('/v1/apikey', { placeid: 1 })).toMatchObject({ status: 200 });
+  expect(await daemon.verify(world.secret)).toMatchObject({ status: 200 });
   expect((await fetch(`${daemon.url}/healthz`)).status).toBe(200);
   expectError(await ready(), storeUnavailable);
   expectError(await ready(), storeUnavailable);
 
   freeDisk(daemon);
   expect(await ready()).toMatchObject({ status: 200 });
-  const answer = await post(ranker, rankBody(), { 'idempotency-key': 'once' });
+  const answer = await rank({ 'idempotency-key': 'once' });
   expect(answer).toMatchObject({ status: 200, json: { success: true } });
   expect(roblox.group.held(trainee)).toEqual([sampleRoles.officer]);
   expect(roblox.violations()).toEqual([]);
@@ -47,7 +46,7 @@ test('on a full disk nothing is sent to the platform and rankd is not ready, key
 test('a disk that fills up between the write and its outcome: 504, the row stays open and is settled once there is room', async () => {
   const { roblox } = world;
   roblox.faults.add({ operation: 'unassign', kind: 'slow', when: 'after', delayMs: 200 });
-  const asked = post(ranker, rankBody());
+  const asked = rank();
   await expect.poll(() => writesOf(trainee)).toHaveLength(2);
   fillDisk(daemon);
   expectError(await asked, outcomeUnknown);
@@ -60,8 +59,20 @@ test('a disk that fills up between the write and its outcome: 504, the row stays
 });
 
 test('a daemon stops in good order on a full disk, though what it counted can not be kept', async () => {
-  await daemon.post('/v1/apikey', 'rk_live_wrong', { placeid: 1 });
+  await daemon.verify('rk_live_wrong');
   fillDisk(daemon);
   expect(await daemon.stop()).toBe(0);
   expect(daemon.log).toContain('stopped');
 });
+
+/**
+ * Lets every write of a running daemon fail as a disk does: no file of its may grow (RLIMIT_FSIZE, prlimit(1)). Needs no
+ * privilege, and can be taken back while it runs. Pipes are not concerned, so it goes on logging.
+ */
+function fillDisk({ process }: DaemonProcess): void {
+  execFileSync('prlimit', ['--pid', String(process.pid), '--fsize=0:']);
+}
+
+function freeDisk({ process }: DaemonProcess): void {
+  execFileSync('prlimit', ['--pid', String(process.pid), '--fsize=unlimited:']);
+}

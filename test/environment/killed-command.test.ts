@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { setTimeout as delay } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import { sampleRoles, sampleUsers } from '../support/fake-open-cloud/index.ts';
-import { type OpenCloudHome, openCloudHome } from './open-cloud-home.ts';
+import { type OpenCloudHome, openCloudHome } from '../support/open-cloud-home.ts';
 
 const { trainee: userId } = sampleUsers;
 const { trainee, officer } = sampleRoles;
@@ -43,8 +43,7 @@ test.concurrent('a command that is stopped in the middle of its change is left a
   roblox.faults.add({ operation: 'assign', kind: 'slow', delayMs: 300 });
   const command = await atWork(world);
   command.kill('SIGSTOP');
-  const body = { rankerName: 'A', rankerId: 0, rankeeName: 'B', rankeeId: userId, newRankId: 50 };
-  const waiting = daemon.post('/v1/ranker?placeid=1', world.secret, body);
+  const waiting = daemon.rank(world.secret, { rankeeId: userId, newRankId: 50 });
   await delay(3_000); // the daemon looks after open changes twice a second
   expect(await world.latestChange()).toMatchObject({ state: 'pending' });
   expect(roblox.journal.writes(userId)).toHaveLength(1);

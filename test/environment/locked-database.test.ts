@@ -1,11 +1,10 @@
 import { join } from 'node:path';
 import Database from 'better-sqlite3';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { expectError, rankBody } from '../support/answers.ts';
+import { expectError } from '../support/answers.ts';
 import { DaemonProcess } from '../support/daemon-process.ts';
 import { send } from '../support/open-test-app.ts';
 import { CliHome } from '../support/run-cli.ts';
-import { createKey, ranker } from './open-cloud-home.ts';
 
 /** Another process keeps the write lock of the database: a backup tool, a person with the sqlite3 shell. */
 let home: CliHome;
@@ -15,7 +14,7 @@ let other: Database.Database;
 beforeEach(async () => {
   home = new CliHome();
   daemon = await DaemonProcess.start(home);
-  secret = await createKey(home);
+  secret = await home.createKey();
   other = new Database(join(home.dataDir, 'rankd.db'));
 });
 afterEach(async () => {
@@ -24,14 +23,13 @@ afterEach(async () => {
   home[Symbol.dispose]();
 });
 
-const changeRank = (rankeeId: number) =>
-  send(daemon.url + ranker, { method: 'POST', key: secret, body: rankBody({ rankeeId }) });
+const changeRank = (rankeeId: number) => daemon.rank(secret, { rankeeId });
 
 test('kept for long: changes are told to wait, all else is answered at once, and service resumes', async () => {
   other.exec('BEGIN EXCLUSIVE');
   const asked = [1001, 1002, 1003, 1004].map(changeRank);
   const slowest = slowestAnswer(Promise.all(asked));
-  const verified = await send(`${daemon.url}/v1/apikey`, { method: 'POST', key: secret, body: { placeid: 1 } });
+  const verified = await daemon.verify(secret);
   expect(verified.status).toBe(200);
   for (const answer of await Promise.all(asked)) {
     expectError(answer, { status: 503, code: 'store_unavailable', error: 'Store unavailable', waits: true });

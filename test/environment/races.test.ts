@@ -20,15 +20,13 @@ test('of two daemons started at the same moment on a new data directory exactly 
 test('ten commands at once beside a busy daemon all succeed, and none of their work is lost', async () => {
   using home = new CliHome();
   await using daemon = await start(home);
-  const { secret } = await home.json<{ secret: string }>('key', 'create', 'game');
-  await home.json('whitelist', 'add', '1', '--key', 'game');
+  const secret = await home.createKey();
   const names = Array.from({ length: 10 }, (_, index) => `key-${index}`);
   let isBusy = true;
   const changing = (async () => {
     const statuses = new Set<number>();
     for (let turn = 0; isBusy; turn += 1) {
-      const body = { rankerName: 'A', rankerId: 0, rankeeName: 'B', rankeeId: 1001, newRankId: turn % 2 ? 10 : 20 };
-      statuses.add((await daemon.post('/v1/ranker?placeid=1', secret, body)).status);
+      statuses.add((await daemon.rank(secret, { newRankId: turn % 2 ? 10 : 20 })).status);
     }
     return [...statuses];
   })();

@@ -7,7 +7,7 @@ import { engineOf } from '../../src/stores/engine.ts';
 import { begin, finish, newChange, unknown } from '../contracts/store/samples.ts';
 import { DaemonProcess } from '../support/daemon-process.ts';
 import { sampleRoles, sampleUsers } from '../support/fake-open-cloud/index.ts';
-import { openCloudHome } from './open-cloud-home.ts';
+import { openCloudHome } from '../support/open-cloud-home.ts';
 
 const { trainee: userId } = sampleUsers;
 const { base, trainee, officer } = sampleRoles;

@@ -1,9 +1,8 @@
 import { once } from 'node:events';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { rankBody } from '../support/answers.ts';
 import { sampleRoles, sampleUsers } from '../support/fake-open-cloud/index.ts';
-import { type OpenCloudHome, openCloudHome, ranker } from './open-cloud-home.ts';
+import { type OpenCloudHome, openCloudHome } from '../support/open-cloud-home.ts';
 
 let world: OpenCloudHome;
 beforeEach(async () => {
@@ -17,7 +16,7 @@ test('SIGTERM while the platform is slow: the change is finished, answered and k
   const { roblox, secret } = world;
   const daemon = await world.startDaemon();
   roblox.faults.add({ operation: 'assign', kind: 'slow', delayMs: 700 });
-  const asked = daemon.post(ranker, secret, rankBody());
+  const asked = daemon.rank(secret);
   await expect.poll(() => roblox.journal.writes(trainee)).toHaveLength(1);
   const stopped = daemon.stop();
   expect(await asked).toMatchObject({ status: 200, json: { success: true } });
@@ -29,7 +28,7 @@ test('SIGTERM after a reload that shortened the deadline: what began under the l
   const { home, roblox, secret } = world;
   const daemon = await world.startDaemon();
   roblox.faults.add({ operation: 'assign', kind: 'slow', delayMs: 4_000 });
-  const asked = daemon.post(ranker, secret, rankBody());
+  const asked = daemon.rank(secret);
   await expect.poll(() => roblox.journal.writes(trainee)).toHaveLength(1);
   const file = home.path('rankd.yaml');
   writeFileSync(file, readFileSync(file, 'utf8').replace('port: 0', 'port: 0, deadline: 1s'));
@@ -43,7 +42,7 @@ test('a second SIGTERM ends it at once with 130, and the next start settles the 
   const { roblox, secret } = world;
   const daemon = await world.startDaemon();
   roblox.faults.add({ operation: 'unassign', kind: 'hang', when: 'after' });
-  const asked = daemon.post(ranker, secret, rankBody()).catch(() => 'cut off');
+  const asked = daemon.rank(secret).catch(() => 'cut off');
   await expect.poll(() => roblox.journal.writes(trainee)).toHaveLength(2);
   const exited = once(daemon.process, 'exit');
   daemon.process.kill('SIGTERM');

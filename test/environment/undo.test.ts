@@ -3,7 +3,7 @@ import { appendFileSync } from 'node:fs';
 import { text } from 'node:stream/consumers';
 import { expect, test } from 'vitest';
 import { sampleRoles, sampleUsers } from '../support/fake-open-cloud/index.ts';
-import { openCloudHome, ranker } from './open-cloud-home.ts';
+import { openCloudHome } from '../support/open-cloud-home.ts';
 
 const { trainee, officer, captain } = sampleRoles;
 
@@ -18,8 +18,7 @@ test('an undo on Open Cloud that is stopped with Ctrl-C goes on where it was, ex
   const before = held();
   await using daemon = await system.startDaemon();
   for (const rankeeId of victims) {
-    const body = { rankerName: 'A', rankerId: 0, rankeeName: 'B', rankeeId, newRankId: 10 };
-    expect((await daemon.post(ranker, secret, body)).status).toBe(200);
+    expect((await daemon.rank(secret, { rankeeId, newRankId: 10 })).status).toBe(200);
     roblox.expectNeverWithoutRole(rankeeId);
   }
   const writes = () => roblox.journal.writes().length;
@@ -58,8 +57,7 @@ test('a member whose write Roblox turns away though the key is good is told as r
   for (const userId of victims) roblox.group.setMember(userId, [sampleRoles.officer]);
   await using daemon = await system.startDaemon();
   for (const rankeeId of victims) {
-    const body = { rankerName: 'A', rankerId: 0, rankeeName: 'B', rankeeId, newRankId: 50 };
-    expect((await daemon.post(ranker, secret, body)).status).toBe(200);
+    expect((await daemon.rank(secret, { rankeeId, newRankId: 50 })).status).toBe(200);
   }
   const [turnedAway = 0, ...others] = victims;
   roblox.faults.add({ operation: 'assign', userId: turnedAway, kind: 'status 403', body: '<html></html>' });
@@ -76,8 +74,7 @@ test('a key that Roblox does not accept ends the undo at once, and the members i
   const { home, roblox, secret } = system;
   const before = roblox.group.held(sampleUsers.officer);
   await using daemon = await system.startDaemon();
-  const body = { rankerName: 'A', rankerId: 0, rankeeName: 'B', rankeeId: sampleUsers.officer, newRankId: 10 };
-  expect((await daemon.post(ranker, secret, body)).status).toBe(200);
+  expect((await daemon.rank(secret, { rankeeId: sampleUsers.officer, newRankId: 10 })).status).toBe(200);
   await daemon.stop(); // which would ask about the key as well
   roblox.credential.enabled = false;
   const asked = roblox.journal.entries.length;

@@ -1,8 +1,7 @@
 import { expect, test } from 'vitest';
-import { openCloudHome, ranker } from '../environment/open-cloud-home.ts';
-import { rankBody } from '../support/answers.ts';
 import type { JournalEntry } from '../support/fake-open-cloud/index.ts';
 import { type OpenCloudApp, onOpenCloud, sampleRoles, sampleUsers } from '../support/open-cloud-app.ts';
+import { openCloudHome } from '../support/open-cloud-home.ts';
 
 const { trainee: bob } = sampleUsers;
 const { trainee, officer, captain } = sampleRoles;
@@ -57,7 +56,7 @@ test('the command line and the daemon never have two writes for one member under
   const { roblox, home, secret } = world;
   const daemon = await world.startDaemon();
   roblox.latencyMs = 30;
-  const games = [10, 20, 50, 20].map((newRankId) => daemon.post(ranker, secret, rankBody({ newRankId })));
+  const games = [10, 20, 50, 20].map((newRankId) => daemon.rank(secret, { newRankId }));
   const shells = [50, 10, 20].map((rank) => home.run(['rank', 'set', String(bob), String(rank), '--json']));
   expect((await Promise.all(games)).map(({ status }) => status)).toEqual(games.map(() => 200));
   expect((await Promise.all(shells)).map(({ code, stderr }) => (code === 0 ? 0 : stderr))).toEqual(shells.map(() => 0));

@@ -1,6 +1,4 @@
-import { cpSync, mkdtempSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { cpSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
 import { RankdError } from '../../src/base/errors.ts';
 import type { Platform } from '../../src/ports/index.ts';
@@ -9,6 +7,7 @@ import { ManualClock } from '../support/manual-clock.ts';
 import { type Answer, openTestApp, place, roles, type TestApp } from '../support/open-test-app.ts';
 import { holdWrites, platformWith } from '../support/platform-with.ts';
 import { rawAnswers } from '../support/raw-answers.ts';
+import { tempDir } from '../support/temp-dir.ts';
 
 function rank(app: TestApp, key: string, rest: Record<string, unknown> = {}, idempotencyKey = 'one'): Promise<Answer> {
   return app.rank(key, rest, { headers: { 'idempotency-key': idempotencyKey } });
@@ -146,7 +145,7 @@ test('a repeat after a crash is told that the change is under way until that is 
   const key = await app.createKey();
   const first = rank(app, key);
   await begun;
-  const dataDir = mkdtempSync(join(tmpdir(), 'rankd-crashed-'));
+  const dataDir = tempDir();
   cpSync(app.dataDir, dataDir, { recursive: true }); // what a daemon that is killed now would leave
   letGo();
   await first;

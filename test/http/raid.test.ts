@@ -1,5 +1,4 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { stringify } from 'yaml';
@@ -7,14 +6,14 @@ import { planUndo, runUndo } from '../../src/usecases/undo/undo-changes.ts';
 import { operate } from '../contracts/store/samples.ts';
 import { codeOf } from '../support/answers.ts';
 import { openTestApp, type TestApp } from '../support/open-test-app.ts';
+import { tempDir } from '../support/temp-dir.ts';
 
 const operator = 'cli:ann@host';
 const officers = Array.from({ length: 500 }, (_, index) => 100_001 + index);
 
 /** A daemon with default settings for a group of 500 officers. */
-async function openGroup(): Promise<TestApp> {
-  const folder = mkdtempSync(join(tmpdir(), 'rankd-raid-'));
-  const groupFile = join(folder, 'group.yaml');
+function openGroup(): Promise<TestApp> {
+  const groupFile = join(tempDir(), 'group.yaml');
   const roles = [
     { name: 'Member', rank: 1, base: true },
     { name: 'Officer', rank: 20 },
@@ -32,11 +31,7 @@ async function openGroup(): Promise<TestApp> {
       members: [...members, { id: 2, roles: [200] }],
     }),
   );
-  try {
-    return await openTestApp({ config: { platform: { kind: 'simulated', groupFile } } });
-  } finally {
-    rmSync(folder, { recursive: true });
-  }
+  return openTestApp({ config: { platform: { kind: 'simulated', groupFile } } });
 }
 
 /** How many officers are officers no more. */

@@ -1,22 +1,18 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { beforeEach, expect, test } from 'vitest';
 import { isRankdError } from '../../src/base/errors.ts';
 import { loadGroupFile } from '../../src/platforms/group-file.ts';
+import { tempDir } from '../support/temp-dir.ts';
 
 const fixture = new URL('../fixtures/group.yaml', import.meta.url).pathname;
 const head = 'name: Mine\nid: 7\n';
 
-let folder: string;
 let file: string;
 
 beforeEach(() => {
-  folder = mkdtempSync(join(tmpdir(), 'rankd-group-file-'));
-  file = join(folder, 'mine.yaml');
+  file = join(tempDir(), 'mine.yaml');
 });
-
-afterEach(() => rmSync(folder, { recursive: true }));
 
 test('a group file is read, and what every group has is added', () => {
   expect(loadGroupFile(fixture)).toEqual({

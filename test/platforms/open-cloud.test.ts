@@ -14,8 +14,7 @@ import {
   sampleUsers,
   startFakeOpenCloud,
 } from '../support/fake-open-cloud/index.ts';
-import { patientTime } from '../support/patient-time.ts';
-import { SkippableClock } from '../support/skippable-clock.ts';
+import { patientTime, SkippableClock } from '../support/patient-clock.ts';
 
 const { recruit, trainee, officer, captain, base } = sampleRoles;
 const tuning = { backOffMs: 4, maxBackOffMs: 20, shortestTryMs: 10 };

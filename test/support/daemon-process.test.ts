@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { rmSync } from 'node:fs';
 import { createInterface } from 'node:readline';
 import { expect, onTestFinished, test } from 'vitest';
-import { startNode } from '../stores/sqlite/support.ts';
+import { startNode } from './node-process.ts';
 
 test.runIf(process.platform === 'linux')('a daemon of the tests ends with them, however they end', async () => {
   const tests = startNode(`

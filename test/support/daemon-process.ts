@@ -2,11 +2,9 @@ import { type ChildProcessByStdio, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createInterface } from 'node:readline';
 import type { Readable } from 'node:stream';
-import { fileURLToPath } from 'node:url';
-import { expectDescribed } from './described-answers.ts';
-import type { CliHome } from './run-cli.ts';
-
-const binary = fileURLToPath(new URL('../../bin/rankd.js', import.meta.url));
+import { rankBody } from './answers.ts';
+import { binary, type CliHome } from './run-cli.ts';
+import { type Answer, type Sent, send } from './send.ts';
 
 /** On Linux the daemon ends with the tests, also where these are killed and dispose of nothing (PR_SET_PDEATHSIG, setpriv(1)). */
 const mortally = process.platform === 'linux' ? ['setpriv', '--pdeathsig', 'KILL'] : [];
@@ -58,22 +56,18 @@ export class DaemonProcess implements AsyncDisposable {
     throw new Error(`rankd serve ended before it listened: ${stderr}`);
   }
 
-  /** Sends JSON to the API as a game would. */
-  async post(
-    path: string,
-    secret: string,
-    body: unknown,
-    more: Record<string, string> = {},
-  ): Promise<{ status: number; json: unknown; headers: Headers }> {
-    const response = await fetch(this.url + path, {
-      method: 'POST',
-      headers: { authorization: `Bearer ${secret}`, 'content-type': 'application/json', ...more },
-      body: JSON.stringify(body),
-    });
-    const { status, headers } = response;
-    const received = await response.text();
-    expectDescribed({ method: 'POST', url: path, status, headers: Object.fromEntries(headers), text: received });
-    return { status, json: JSON.parse(received), headers };
+  post(path: string, sent?: Sent): Promise<Answer> {
+    return send(this.url + path, { method: 'POST', ...sent });
+  }
+
+  /** Asks for a change of rank, as `rankBody(rest)` has it, from place 1. */
+  rank(key: string, rest?: Record<string, unknown>, sent?: Sent): Promise<Answer> {
+    return this.post('/v1/ranker?placeid=1', { key, body: rankBody(rest), ...sent });
+  }
+
+  /** Asks whether the key is good for a place: 1, unless another is named. */
+  verify(key: string, placeid = 1): Promise<Answer> {
+    return this.post('/v1/apikey', { key, body: { placeid } });
   }
 
   /** Asks it to stop with `signal`; resolves with its exit code, `null` where the signal ended it. */

@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import { allCommands } from '../../src/cli/output/help.ts';
 import { createProgram } from '../../src/cli/program.ts';
-import type { TerminalIo } from './terminal-io.ts';
+import type { TerminalIo } from './command-io.ts';
 
 /** Every command that takes no others, e.g. `key create`. */
 export const everyCommand: readonly string[] = allCommands(createProgram({} as TerminalIo))

@@ -21,8 +21,8 @@ import {
   startFakeOpenCloud,
 } from './fake-open-cloud/index.ts';
 import { type Answer, send } from './open-test-app.ts';
+import { SkippableClock } from './patient-clock.ts';
 import { platformWith } from './platform-with.ts';
-import { SkippableClock } from './skippable-clock.ts';
 
 /** Tries and waits as short as a local fake allows. */
 const tuning: OpenCloudTuning = {

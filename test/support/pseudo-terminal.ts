@@ -1,9 +1,6 @@
 import { spawn } from 'node:child_process';
-import { fileURLToPath } from 'node:url';
 import { expect } from 'vitest';
-import type { CliHome } from './run-cli.ts';
-
-const binary = fileURLToPath(new URL('../../bin/rankd.js', import.meta.url));
+import { binary, type CliHome } from './run-cli.ts';
 
 /**
  * Runs the built `rankd` on a pseudo-terminal, made by `script` of util-linux, and types each answer once its question is

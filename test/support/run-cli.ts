@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
 import { runCli as runProgram } from '../../src/cli/program.ts';
-import { PipedIo, type RunOptions } from './piped-io.ts';
+import { PipedIo, type RunOptions } from './command-io.ts';
 
 export const binary = fileURLToPath(new URL('../../bin/rankd.js', import.meta.url));
 
@@ -71,6 +71,13 @@ export class CliHome {
     const result = await this.here([...args, '--json']);
     if (result.code === 0) return result.json<T>();
     throw new Error(`rankd ${args.join(' ')} ended with ${result.code}: ${result.stderr}`);
+  }
+
+  /** Makes a key that is good for place 1; returns its secret. */
+  async createKey(name = 'game'): Promise<string> {
+    const { secret } = await this.json<{ secret: string }>('key', 'create', name);
+    await this.json('whitelist', 'add', '1', '--key', name);
+    return secret;
   }
 
   [Symbol.dispose](): void {

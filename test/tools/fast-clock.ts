@@ -1,5 +1,5 @@
 import type { Clock } from '../../src/ports/index.ts';
-import { patientClock } from '../support/patient-time.ts';
+import { patientClock } from '../support/patient-clock.ts';
 
 const patientTime = patientClock(2);
 

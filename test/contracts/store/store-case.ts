@@ -1,9 +1,9 @@
-import type { Clock, Store } from '../../../src/ports/index.ts';
+import type { Clock, Store, StoreEngine } from '../../../src/ports/index.ts';
 import type { ManualClock } from '../../support/manual-clock.ts';
 
-/** A database of an engine, empty at first. Each store that is opened on it is what one more process would have. Disposing removes it. */
+/** Where an engine keeps a database of its own, with nothing in it yet; disposing removes it. Each store that is opened there is what one more process has. */
 export interface TestDatabase extends AsyncDisposable {
-  open(clock: Clock): Promise<Store>;
+  engine(clock: Clock): StoreEngine;
 }
 
 /** What a test of the suite works with: a store, and a second one on the same database. */

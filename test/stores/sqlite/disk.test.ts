@@ -9,7 +9,8 @@ import { openSqliteStore } from '../../../src/stores/sqlite/sqlite-store.ts';
 import { begin, newChange, newKey, operate, operator } from '../../contracts/store/samples.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
 import { openTestApp, send } from '../../support/open-test-app.ts';
-import { commitsIn, tempDir } from './support.ts';
+import { tempDir } from '../../support/temp-dir.ts';
+import { commitsIn } from './support.ts';
 
 const eio = Object.assign(new Error('EIO: i/o error, fdatasync'), { code: 'EIO' });
 

@@ -8,7 +8,7 @@ import { toStoreError } from '../../../src/stores/sqlite/engine/sqlite-error.ts'
 import { createSqliteStore, openSqliteStore } from '../../../src/stores/sqlite/sqlite-store.ts';
 import { begin, newChange, newKey, operate, operator } from '../../contracts/store/samples.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
-import { tempDir } from './support.ts';
+import { tempDir } from '../../support/temp-dir.ts';
 
 const clock = new ManualClock();
 

@@ -5,7 +5,8 @@ import { expect, onTestFinished, test } from 'vitest';
 import { openSqliteStore } from '../../../src/stores/sqlite/sqlite-store.ts';
 import { operate } from '../../contracts/store/samples.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
-import { modeOf, runNode, tempDir } from './support.ts';
+import { runNode } from '../../support/node-process.ts';
+import { modeOf, tempDir } from '../../support/temp-dir.ts';
 
 const files = ['rankd.db', 'rankd.db-shm', 'rankd.db-wal'];
 

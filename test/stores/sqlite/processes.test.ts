@@ -1,7 +1,8 @@
 import { expect, test } from 'vitest';
 import { openSqliteStore } from '../../../src/stores/sqlite/sqlite-store.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
-import { runNode, tempDir } from './support.ts';
+import { runNode } from '../../support/node-process.ts';
+import { tempDir } from '../../support/temp-dir.ts';
 
 interface Report {
   workspaceId: string;

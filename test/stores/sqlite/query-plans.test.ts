@@ -7,7 +7,7 @@ import { migrate } from '../../../src/stores/sqlite/schema/migrate.ts';
 import { createSqliteStore } from '../../../src/stores/sqlite/sqlite-store.ts';
 import { begin, newDemotion } from '../../contracts/store/samples.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
-import { tempDir } from './support.ts';
+import { tempDir } from '../../support/temp-dir.ts';
 
 test('what rankd last wrote for a member is found by an index of its own, however long their history is', async () => {
   const byIndex = ['SEARCH rank_changes USING INDEX written_to_a_member (rankee_id=?)'];

@@ -1,15 +1,19 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { openSqliteStore } from '../../../src/stores/sqlite/sqlite-store.ts';
+import { engineOf } from '../../../src/stores/engine.ts';
+import type { TestDatabase } from '../../contracts/store/store-case.ts';
 import { storeContract } from '../../contracts/store-contract.ts';
+import { storeOperationsContract } from '../../contracts/store-operations-contract.ts';
 
-for (const [name, isServed] of Object.entries({ SqliteStore: false, 'SqliteStore of a daemon': true })) {
-  storeContract(name, async () => {
-    const dataDir = mkdtempSync(join(tmpdir(), 'rankd-store-'));
-    return {
-      open: (clock) => openSqliteStore({ dataDir, clock, isServed }),
-      [Symbol.asyncDispose]: async () => rmSync(dataDir, { recursive: true }),
-    };
-  });
+async function createDatabase(): Promise<TestDatabase> {
+  const dataDir = mkdtempSync(join(tmpdir(), 'rankd-store-'));
+  return {
+    engine: (clock) => engineOf({ dataDir, clock }),
+    [Symbol.asyncDispose]: async () => rmSync(dataDir, { recursive: true }),
+  };
 }
+
+storeContract('SqliteStore', createDatabase);
+storeContract('SqliteStore of a daemon', createDatabase, { isServed: true });
+storeOperationsContract('SQLite', createDatabase);

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { openCloudHome } from '../../environment/open-cloud-home.ts';
 import { sampleRoles, sampleUsers } from '../../support/fake-open-cloud/index.ts';
+import { openCloudHome } from '../../support/open-cloud-home.ts';
 import { ModelWorld } from '../../tools/model-world.ts';
 
 const { trainee: userId } = sampleUsers;

@@ -5,8 +5,8 @@ import { chainStart, linkHash } from '../../../src/core/audit.ts';
 import { engineOf } from '../../../src/stores/engine.ts';
 import { verifyAudit } from '../../../src/usecases/history/verify-audit.ts';
 import { operate } from '../../contracts/store/samples.ts';
-import { tempDir } from '../../stores/sqlite/support.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
+import { tempDir } from '../../support/temp-dir.ts';
 
 /** A store with six events, and the database file for somebody who has it in hand. */
 async function sixEvents() {

@@ -6,8 +6,8 @@ import type { Ranking } from '../../../src/usecases/change/ranking.ts';
 import { verifyAudit } from '../../../src/usecases/history/verify-audit.ts';
 import { pruneRecords } from '../../../src/usecases/upkeep/prune-records.ts';
 import { newChange, operate, record } from '../../contracts/store/samples.ts';
-import { tempDir } from '../../stores/sqlite/support.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
+import { tempDir } from '../../support/temp-dir.ts';
 
 const hourMs = 3_600_000;
 const dayMs = 24 * hourMs;

@@ -4,7 +4,8 @@ import { join } from 'node:path';
 import Database from 'better-sqlite3';
 import { expect, onTestFinished, test } from 'vitest';
 import { Connection } from '../../../../src/stores/sqlite/engine/connection.ts';
-import { startNode, tempDir } from '../support.ts';
+import { startNode } from '../../../support/node-process.ts';
+import { tempDir } from '../../../support/temp-dir.ts';
 
 /** A database that another process has all to itself for a while. */
 async function heldFor(ms: number): Promise<string> {

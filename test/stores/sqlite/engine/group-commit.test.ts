@@ -4,7 +4,8 @@ import { Connection } from '../../../../src/stores/sqlite/engine/connection.ts';
 import { createSqliteStore, openSqliteStore } from '../../../../src/stores/sqlite/sqlite-store.ts';
 import { begin, newChange, newKey, operate, operator } from '../../../contracts/store/samples.ts';
 import { ManualClock } from '../../../support/manual-clock.ts';
-import { commitsIn, tempDir } from '../support.ts';
+import { tempDir } from '../../../support/temp-dir.ts';
+import { commitsIn } from '../support.ts';
 
 const clock = new ManualClock();
 

@@ -4,7 +4,8 @@ import { readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { acquireDaemonLock, isDaemonRunning } from '../../../../src/stores/sqlite/files/daemon-lock.ts';
-import { modeOf, runNode, startNode, tempDir } from '../support.ts';
+import { runNode, startNode } from '../../../support/node-process.ts';
+import { modeOf, tempDir } from '../../../support/temp-dir.ts';
 
 /** Another process that holds the lock. */
 async function startDaemon(dataDir: string): Promise<ChildProcess> {

@@ -7,7 +7,8 @@ import { restoreBackup } from '../../../../src/stores/sqlite/files/restore.ts';
 import { openSqliteStore } from '../../../../src/stores/sqlite/sqlite-store.ts';
 import { operate } from '../../../contracts/store/samples.ts';
 import { ManualClock } from '../../../support/manual-clock.ts';
-import { runNode, tempDir } from '../support.ts';
+import { runNode } from '../../../support/node-process.ts';
+import { tempDir } from '../../../support/temp-dir.ts';
 
 const clock = new ManualClock();
 

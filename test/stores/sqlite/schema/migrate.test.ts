@@ -7,7 +7,7 @@ import { migrations } from '../../../../src/stores/sqlite/schema/migrations.ts';
 import { openSqliteStore } from '../../../../src/stores/sqlite/sqlite-store.ts';
 import { operate } from '../../../contracts/store/samples.ts';
 import { ManualClock } from '../../../support/manual-clock.ts';
-import { modeOf, tempDir } from '../support.ts';
+import { modeOf, tempDir } from '../../../support/temp-dir.ts';
 
 const clock = new ManualClock();
 const nextStep = "ALTER TABLE keys ADD COLUMN colour TEXT NOT NULL DEFAULT 'red'";

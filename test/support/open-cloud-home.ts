@@ -1,7 +1,7 @@
 import { writeFileSync } from 'node:fs';
-import { DaemonProcess } from '../support/daemon-process.ts';
-import { type FakeOpenCloud, startFakeOpenCloud } from '../support/fake-open-cloud/index.ts';
-import { CliHome } from '../support/run-cli.ts';
+import { DaemonProcess } from './daemon-process.ts';
+import { type FakeOpenCloud, startFakeOpenCloud } from './fake-open-cloud/index.ts';
+import { CliHome } from './run-cli.ts';
 
 /** A home configured for a Roblox of its own, with a key for place 1. */
 export interface OpenCloudHome extends AsyncDisposable {
@@ -27,7 +27,7 @@ group: { id: ${roblox.groupId} }
 platform: { api_key_file: roblox.key, base_url: "${roblox.baseUrl}", legacy_base_url: "${roblox.legacyBaseUrl}" }
 `,
   );
-  const secret = await createKey(home);
+  const secret = await home.createKey();
   const daemons = opened.use(new AsyncDisposableStack());
   const all = opened.move();
   return {
@@ -47,13 +47,3 @@ platform: { api_key_file: roblox.key, base_url: "${roblox.baseUrl}", legacy_base
     [Symbol.asyncDispose]: () => all.disposeAsync(),
   };
 }
-
-/** A key for place 1; returns its secret. */
-export async function createKey(home: CliHome): Promise<string> {
-  const { secret } = await home.json<{ secret: string }>('key', 'create', 'game');
-  await home.json('whitelist', 'add', '1', '--key', 'game');
-  return secret;
-}
-
-/** Where rank changes are asked for, from the place of the key. */
-export const ranker = '/v1/ranker?placeid=1';

@@ -1,8 +1,5 @@
 import { execFile } from 'node:child_process';
-import { fileURLToPath } from 'node:url';
-import type { CliResult } from '../support/run-cli.ts';
-
-const binary = fileURLToPath(new URL('../../bin/rankd.js', import.meta.url));
+import { binary, type CliResult } from './run-cli.ts';
 
 /** Runs the built `rankd` on a data directory as somebody whom permissions bind, also where the tests run as root. */
 export async function runUnprivileged(args: string[], dataDir: string): Promise<Omit<CliResult, 'json'>> {

@@ -1,0 +1,122 @@
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import type { Io } from '../../src/cli/io.ts';
+
+export interface RunOptions {
+  /** Besides HOME, PATH and RANKD_DATA_DIR; nothing else of the tests' own environment is passed on. */
+  env?: Record<string, string>;
+  cwd?: string;
+  /** Standard input; empty unless given. */
+  input?: string;
+  dataDir?: string;
+}
+
+/** The folders that a run of `rankd` finds. */
+export interface CliFolders {
+  folder: string;
+  dataDir: string;
+  cwd: string;
+}
+
+/** What every command that runs in this process has of the world: all that it prints is kept. */
+class WatchedIo {
+  /** Results. */
+  out = '';
+  /** Talk and log. */
+  talk = '';
+  readonly nodeVersion = process.versions.node;
+  readonly pid = process.pid;
+  readonly packageDir = packageDir;
+  readonly command: [string, string] = [process.execPath, join(packageDir, 'bin', 'rankd.js')];
+  readonly operator = 'cli:tester@test';
+  readonly readerGone = new Promise<void>(() => undefined);
+
+  stdout = (text: string) => {
+    this.out += text;
+  };
+
+  stdoutBytes = async (chunk: Uint8Array) => this.stdout(Buffer.from(chunk).toString());
+
+  stderr = (text: string) => {
+    this.talk += text;
+  };
+
+  log = this.stderr;
+
+  drained = async () => undefined;
+
+  onReload = () => undefined;
+}
+
+/** What a command in this process has of the world off a terminal. */
+export class PipedIo extends WatchedIo implements Io {
+  readonly isTerminal = false;
+  readonly stdoutIsTerminal = false;
+  readonly showsProgress = false;
+  readonly env: Record<string, string>;
+  readonly cwd: string;
+  readonly home: string;
+  readonly stopSignal = new Promise<string>(() => undefined);
+  readonly #input: string;
+
+  constructor(home: CliFolders, { env = {}, cwd = home.cwd, dataDir = home.dataDir, input = '' }: RunOptions) {
+    super();
+    this.env = { PATH: process.env['PATH'] ?? '', HOME: home.folder, RANKD_DATA_DIR: dataDir, ...env };
+    this.cwd = cwd;
+    this.home = this.env['HOME'] ?? home.folder;
+    this.#input = input;
+  }
+
+  ask = (question: string): Promise<string> => Promise.reject(new Error(`nobody can be asked: ${question}`));
+
+  askHidden = (question: string): Promise<string> => this.ask(question);
+
+  readStdin = async () => this.#input;
+
+  readSecret = this.readStdin;
+}
+
+/** A terminal that is watched: what a person sees of a command that runs in this process, and what they type. */
+export class TerminalIo extends WatchedIo implements Io {
+  readonly isTerminal = true;
+  readonly stdoutIsTerminal = true;
+  readonly showsProgress = true;
+  readonly env: Record<string, string>;
+  readonly cwd: string;
+  readonly home: string;
+  readonly #stop = Promise.withResolvers<string>();
+  readonly #answers: string[];
+
+  /** `answers`: what is typed at each question, in turn. */
+  constructor({ folder, dataDir, cwd }: CliFolders, answers: string[] = []) {
+    super();
+    this.env = { RANKD_DATA_DIR: dataDir };
+    this.cwd = cwd;
+    this.home = folder;
+    this.#answers = answers;
+  }
+
+  ask = async (question: string): Promise<string> => {
+    this.talk += question;
+    const answer = this.#answers.shift();
+    if (answer === undefined) throw new Error(`nobody expected to be asked: ${question}`);
+    return answer;
+  };
+
+  askHidden = (question: string): Promise<string> => this.ask(question);
+
+  readSecret = (question: string): Promise<string> => this.ask(question);
+
+  readStdin = async () => '';
+
+  get stopSignal(): Promise<string> {
+    return this.#stop.promise;
+  }
+
+  /** As Ctrl-C does. */
+  stop(): void {
+    this.#stop.resolve('SIGINT');
+  }
+}
+
+const packageDir = fileURLToPath(new URL('../..', import.meta.url));
