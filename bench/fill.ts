@@ -42,10 +42,10 @@ export function fill({ home }: Rankd, { keys, changes }: Size): string[] {
   }
   db.run(
     `INSERT INTO rank_changes (id, group_title, state, message, rankee_id, rankee_name, ranker_id, ranker_name, new_rank_id,
-                               role_id, roles_before, roles_after, aim, key_id, place_id, done_by, dry_run, demotion, top_rank,
+                               role_id, roles_before, roles_after, phase, key_id, place_id, done_by, dry_run, demotion, top_rank,
                                requested_at, finished_at)
      SELECT 'chg_fill' || value, 'the simulated group', 'applied',
-            'Member is now Officer (rank 20), was Trainee (rank 10).', 1000 + value % 1000000, 'Member', 7, 'Builder', 20, 120, '[110]', '[120]', 'apply', 'key_fill' || (1 + value % @keys), @place,
+            'Member is now Officer (rank 20), was Trainee (rank 10).', 1000 + value % 1000000, 'Member', 7, 'Builder', 20, 120, '[110]', '[120]', 'forward', 'key_fill' || (1 + value % @keys), @place,
             'key:key_fill' || (1 + value % @keys), 0, 0, 20, @now - 10 * (@count - value), @now - 10 * (@count - value) + 5
      FROM ${numbers}`,
     { count: changes, now, place, keys },
