@@ -19,7 +19,7 @@ let hearsOfOutput = false;
 
 for (const signal of ['SIGINT', 'SIGTERM'] as const) {
   process.on(signal, () => {
-    // A command that does not wait for the signal, or a second signal, ends at once: what is open is settled later.
+    // A command that does not wait for the signal, or a second signal, ends at once: what is open is reconciled later.
     if (stage !== 'serving') process.exit(130);
     stage = 'stopping';
     stop.resolve(signal);

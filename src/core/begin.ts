@@ -65,7 +65,7 @@ export interface BeginCase {
 }
 
 /**
- * Judges whether a change that was decided may begin now. What was withdrawn, narrowed or used up since the decision counts:
+ * Judges whether a change that was approved may begin now. What was withdrawn, narrowed or used up since then counts:
  * what has not begun by then does not begin.
  */
 export function judgeBegin(begin: BeginCase, facts: BeginFacts): BeginVerdict {
@@ -83,7 +83,7 @@ function refusalOfAccess({ keyId, placeId, dryRun }: RankChange, { caller, now }
   return refusalOf(caller, { scope: 'rank', placeId, now });
 }
 
-/** The policy once more, with the key as it is now. Of changes by one ranker that were decided side by side, only the first begins. */
+/** The policy once more, with the key as it is now. Of changes by one ranker that were approved side by side, only the first begins. */
 function refusalOfRules({ policyCase, recheck }: BeginCase, facts: BeginFacts): RankdError | undefined {
   const { caller, rankerChangedAt, now } = facts;
   const asOfNow: PolicyCase = {

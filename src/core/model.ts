@@ -208,7 +208,7 @@ export interface RankChange extends RankRequest {
   roleId?: number;
   /** Roles held before, base role included, ascending by id; empty where the member was not read. */
   rolesBefore: number[];
-  /** Roles held after: wanted while pending, seen once settled. */
+  /** Roles held after: wanted while pending, seen once finished. */
   rolesAfter: number[];
   phase: ChangePhase;
   /** Absent for a change by the operator. */

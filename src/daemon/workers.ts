@@ -44,7 +44,7 @@ async function recover(live: LiveContext, stop: AbortSignal): Promise<void> {
   const tries: RecoveryTries = { underWay: new Set(), last: new Map() };
   const rounds = new Set<Promise<void>>();
   const report = (change: RankChange, error: unknown) =>
-    log.warn({ err: error, changeId: change.id }, 'a change is not settled yet; trying on');
+    log.warn({ err: error, changeId: change.id }, 'a change is not reconciled yet; trying again');
   let dueAt = Number.NEGATIVE_INFINITY;
   await every(live.current, lookEveryMs, stop, async () => {
     const now = clock.monotonic();

@@ -41,7 +41,7 @@ export function createMeters() {
     }),
     changes: new Counter({
       name: 'rankd_changes_total',
-      help: 'Rank changes that came to an outcome; one that was unknown counts again when it is settled.',
+      help: 'Rank changes that came to an outcome; one that was unknown counts again when it is reconciled.',
       labelNames: ['outcome', 'code', 'dry_run'],
       registers,
     }),

@@ -43,7 +43,7 @@ export interface StoreOperations {
    * Puts a copy of the backup in the place of the database; the caller holds the daemon's lock. If it is cut off, the database is the
    * old or the new one, whole. Throws as `examineBackup`, and `conflict` if another process has the database open.
    */
-  restore(order: RestoreOrder): Promise<Restored>;
+  restore(request: RestoreRequest): Promise<Restored>;
   /** What a person may want to name, for the shell's completion. Finds no names if the database can't be read; never throws. */
   findNames(query: { placesLike: string }): Promise<Names>;
   /**
@@ -101,7 +101,7 @@ export interface BackupTarget {
   mayReplace: boolean;
 }
 
-export interface RestoreOrder {
+export interface RestoreRequest {
   /** Absolute path of the backup. */
   file: string;
   /** Who the audit names. */

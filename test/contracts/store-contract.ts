@@ -8,8 +8,8 @@ import { changeContract } from './store/changes.ts';
 import { declaredKeyContract } from './store/declared-keys.ts';
 import { groupContract } from './store/groups.ts';
 import { keyContract } from './store/keys.ts';
+import { lookUpContract } from './store/look-up.ts';
 import { memberQueueContract } from './store/member-queue.ts';
-import { presentedContract } from './store/presented.ts';
 import { retentionContract } from './store/retention.ts';
 import type { StoreCase, TestDatabase } from './store/store-case.ts';
 import { whitelistContract } from './store/whitelist.ts';
@@ -36,7 +36,7 @@ export function storeContract(name: string, createDatabase: () => Promise<TestDa
     workspaceContract(at);
     keyContract(at);
     declaredKeyContract(at);
-    presentedContract(at);
+    lookUpContract(at);
     whitelistContract(at);
     changeContract(at);
     beginContract(at);

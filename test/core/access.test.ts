@@ -48,15 +48,15 @@ describe('a key that is not accepted', () => {
     ['rotated out', { ...accepted, retiring: { since: now - 9, until: now } }, 'rotated_out', /rotated out/],
   ];
 
-  test.each(refusals)('%s is refused, and only the log learns why', (_, presented, reason, words) => {
-    const error = refused(presented);
+  test.each(refusals)('%s is refused, and only the log learns why', (_, record, reason, words) => {
+    const error = refused(record);
     expect(error).toMatchObject({ code: 'invalid_key', details: { reason, keyId: 'key_1' } });
     expect(error.message).not.toMatch(words);
     expect(describeRefusal(error.details ?? expect.fail())).toMatch(words);
   });
 
   test('gets one text, whatever is wrong with it', () => {
-    const messages = refusals.map(([, presented]) => refused(presented).message);
+    const messages = refusals.map(([, record]) => refused(record).message);
     expect(new Set([...messages, invalidKey({ reason: 'unknown' }, 'rankd key create NAME').message]).size).toBe(1);
   });
 
@@ -167,8 +167,8 @@ describe("a key's state", () => {
   });
 });
 
-function refused(presented: KeyRecord): RankdError {
-  const refusal = refusalOf(presented, question);
+function refused(record: KeyRecord): RankdError {
+  const refusal = refusalOf(record, question);
   if (refusal === undefined) throw new Error('was not refused');
   return refusal;
 }

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { runCrashes } from '../tools/crash-run.ts';
 
-test('a daemon killed at work, also while it recovers, loses nothing, doubles nothing and settles everything', async () => {
+test('a daemon killed at work, also while it recovers, loses nothing, doubles nothing and reconciles everything', async () => {
   const lines: string[] = [];
   const seed = Date.now() % 2 ** 31;
   const report = await runCrashes({
@@ -18,7 +18,7 @@ test('a daemon killed at work, also while it recovers, loses nothing, doubles no
     doubled: 0,
     stray: 0,
     differing: 0,
-    unsettled: 0,
+    unreconciled: 0,
     violations: 0,
   });
   expect(report.acknowledged).toBeGreaterThan(0);

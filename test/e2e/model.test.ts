@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { test } from 'vitest';
-import { heldIn, modelCommands, settle } from '../tools/model-commands.ts';
+import { heldIn, modelCommands, reconcile } from '../tools/model-commands.ts';
 import { ModelWorld } from '../tools/model-world.ts';
 
 test('whatever callers, operators, Roblox and restarts do: answers, history and the group agree', async () => {
@@ -8,7 +8,7 @@ test('whatever callers, operators, Roblox and restarts do: answers, history and 
     await using world = await ModelWorld.open();
     const model = { held: heldIn(world), isCalm: true, firstAnswers: new Map() };
     await fc.asyncModelRun(() => ({ model, real: world }), commands);
-    await settle(model, world);
+    await reconcile(model, world);
   });
   await fc.assert(property, { numRuns: 20, interruptAfterTimeLimit: 15_000, endOnFailure: true });
 }, 60_000);

@@ -75,6 +75,13 @@ test('an undo is undone by its id, and that again by the first command', async (
   expect(await raid.held()).toEqual(before);
 });
 
+test('an undo that never was is told as not found, and not as one with nothing to do', async () => {
+  await using raid = await startRaid();
+  await raid.demote(1001);
+  const { code, stderr } = await raid.home.here(['history', 'undo', '--undo', 'undo_never']);
+  expect([code, stderr]).toEqual([3, expect.stringContaining('There is no undo undo_never that changed anything.')]);
+});
+
 test('members who were changed since, through rankd or not, are left alone and listed', async () => {
   await using raid = await startRaid();
   await raid.demote(1001, 1002, 1003, 1006);

@@ -43,7 +43,7 @@ test('on a full disk nothing is sent to the platform and rankd is not ready, key
   expect(roblox.violations()).toEqual([]);
 });
 
-test('a disk that fills up between the write and its outcome: 504, the row stays open and is settled once there is room', async () => {
+test('a disk that fills up between the write and its outcome: 504, the row stays open and is reconciled once there is room', async () => {
   const { roblox } = world;
   roblox.faults.add({ operation: 'unassign', kind: 'slow', when: 'after', delayMs: 200 });
   const asked = rank();

@@ -12,7 +12,7 @@ import { openCloudHome } from '../support/open-cloud-home.ts';
 const { trainee: userId } = sampleUsers;
 const { base, trainee, officer } = sampleRoles;
 
-test.concurrent('a change from the shell settles what an earlier one left open, however short the deadline is', async () => {
+test.concurrent('a change from the shell reconciles what an earlier one left open, however short the deadline is', async () => {
   await using world = await openCloudHome();
   const { home, roblox } = world;
   const store = await engineOf({ dataDir: home.dataDir, clock: systemClock }).openStore();

@@ -38,7 +38,7 @@ test('SIGTERM after a reload that shortened the deadline: what began under the l
   expect(await stopped).toBe(0);
 });
 
-test('a second SIGTERM ends it at once with 130, and the next start settles the change that was cut off', async () => {
+test('a second SIGTERM ends it at once with 130, and the next start reconciles the change that was cut off', async () => {
   const { roblox, secret } = world;
   const daemon = await world.startDaemon();
   roblox.faults.add({ operation: 'unassign', kind: 'hang', when: 'after' });

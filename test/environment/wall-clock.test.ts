@@ -68,7 +68,7 @@ describe.each([
     expect(await app.store.listChanges({ limit: 9 })).toMatchObject([{ state: 'applied' }, { state: 'applied' }]);
   });
 
-  test('while an outcome is unknown: it is settled as soon as the platform answers', async () => {
+  test('while an outcome is unknown: it is reconciled as soon as the platform answers', async () => {
     let isDown = false;
     const down = () => new RankdError('platform_unavailable', 'The platform is down.');
     const app = await start({
@@ -95,7 +95,7 @@ describe.each([
     await expect.poll(() => statesAfter(1_000, app)).toEqual(['applied']);
   });
 
-  test('after a command was killed in the middle of a change: it is settled all the same', async () => {
+  test('after a command was killed in the middle of a change: it is reconciled all the same', async () => {
     const app = await start();
     const roles = { rolesBefore: [trainee], rolesAfter: [officer] };
     const { keyId: _none, ...byGame } = newChange({ rankeeId: 1001, ...roles, requestedAt: clock.now() });

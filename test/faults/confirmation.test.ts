@@ -86,7 +86,7 @@ describe('reads that lag behind writes', () => {
   );
 
   test.concurrent(
-    'an unknown outcome right after another change is not settled by what reads showed before both',
+    'an unknown outcome right after another change is not reconciled by what reads showed before both',
     onOpenCloud(async (system) => {
       const { fake } = system;
       expect((await system.rank(bob, { newRankId: 50 })).status).toBe(200);
@@ -249,7 +249,7 @@ describe('a moderator who changes the member in the meantime', () => {
   );
 
   test.concurrent(
-    'and removes them between the two writes: settled as no member',
+    'and removes them between the two writes: reconciled as no member',
     onOpenCloud(async (system) => {
       const { fake } = system;
       fake.faults.add({ operation: 'unassign', kind: 'slow', delayMs: 150 });

@@ -69,7 +69,7 @@ describe('a key that dies', () => {
   );
 
   test(
-    'in the middle of a change leaves it on the books, and it is settled once the key works again',
+    'in the middle of a change leaves it open, and it is reconciled once the key works again',
     onOpenCloud(async (system) => {
       const { fake, clock } = system;
       fake.faults.add({ operation: 'assign', kind: 'slow', when: 'after', delayMs: 100 });

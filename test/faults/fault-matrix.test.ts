@@ -180,7 +180,7 @@ const deadlineMs = 20_000;
 /** Longer than anything about the group is remembered. */
 const longMs = 301_000;
 /** An unknown outcome is found out within so long, once Roblox answers and has room. */
-const settledWithinMs = 10_000;
+const reconciledWithinMs = 10_000;
 
 const userId = sampleUsers.trainee;
 const roleNames = new Map(Object.entries(sampleRoles).map(([name, id]) => [id, name]));
@@ -210,7 +210,7 @@ test.concurrent.each(cells)(
     expect(fake.faults.taken).toBeGreaterThan(0);
     fake.faults.clear();
     fake.latencyMs = 0;
-    await clock.advance(Number(met.headers?.['retry-after'] ?? 0) * 1_000 + settledWithinMs);
+    await clock.advance(Number(met.headers?.['retry-after'] ?? 0) * 1_000 + reconciledWithinMs);
     const atLast = await standing(system, answer);
 
     const story = atFirst.map((then, column) => (then === atLast[column] ? then : `${then} → ${atLast[column]}`));

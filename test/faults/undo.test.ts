@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import type { DaemonContext } from '../../src/usecases/daemon-context.ts';
-import { planUndo, runUndo } from '../../src/usecases/undo/undo-changes.ts';
+import { findUndoTargets, runUndo } from '../../src/usecases/undo/undo-changes.ts';
 import { type OpenCloudApp, onOpenCloud, sampleRoles, sampleUsers } from '../support/open-cloud-app.ts';
 
 const { trainee, officer } = sampleRoles;
@@ -18,10 +18,10 @@ async function promote({ fake, rank }: OpenCloudApp, ...userIds: number[]): Prom
 /** Undoes all that the key did. What became of each member, with the id of the change that did it, where there is one. */
 async function undoAll(app: DaemonContext): Promise<Record<number, { state: string; changeId?: string | undefined }>> {
   const selection = { placeId: 1 };
-  const { members, changes, undoId } = await planUndo(app, selection);
-  const order = { selection, undoId, by: 'cli:ann@host', dryRun: false };
+  const { members, changes, undoId } = await findUndoTargets(app, selection);
+  const command = { selection, undoId, by: 'cli:ann@host', dryRun: false };
   const stop = new AbortController().signal;
-  const { results } = await runUndo(app, { members, changes, order }, { stop, report: () => undefined });
+  const { results } = await runUndo(app, { members, changes, command }, { stop, report: () => undefined });
   const told = results.map((result): [number, { state: string; changeId?: string | undefined }] => [
     result.rankeeId,
     { state: result.state, ...('changeId' in result && { changeId: result.changeId }) },
@@ -47,7 +47,7 @@ test(
 );
 
 test(
-  'a member whose undo can not be confirmed is told as that, until it is settled',
+  'a member whose undo can not be confirmed is told as that, until it is reconciled',
   onOpenCloud(
     async (system) => {
       const { app, fake } = system;

@@ -139,7 +139,7 @@ test('of two equal requests that arrive at the same moment one runs, and the oth
   ]);
 });
 
-test('a repeat after a crash is told that the change is under way until that is settled', async () => {
+test('a repeat after a crash is told that the change is under way until that is reconciled', async () => {
   const { platform, begun, letGo } = holdWrites();
   await using app = await openTestApp({ platform });
   const key = await app.createKey();

@@ -2,7 +2,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { stringify } from 'yaml';
-import { planUndo, runUndo } from '../../src/usecases/undo/undo-changes.ts';
+import { findUndoTargets, runUndo } from '../../src/usecases/undo/undo-changes.ts';
 import { operate } from '../contracts/store/samples.ts';
 import { codeOf } from '../support/answers.ts';
 import { openTestApp, type TestApp } from '../support/open-test-app.ts';
@@ -69,11 +69,11 @@ test('what a raid reached is put back by undoing what its key did', async () => 
   const keyId = (await app.store.findKey('main'))?.id ?? '';
   await operate(app.app).revokeKey(keyId, operator);
   const selection = { keyId };
-  const { members, changes, undoId } = await planUndo(app.app, selection);
-  const order = { selection, undoId, by: operator, dryRun: false };
+  const { members, changes, undoId } = await findUndoTargets(app.app, selection);
+  const command = { selection, undoId, by: operator, dryRun: false };
   const { left } = await runUndo(
     app.app,
-    { members, changes, order },
+    { members, changes, command },
     { stop: new AbortController().signal, report: () => {} },
   );
   expect([await reached(app), left]).toEqual([0, []]);

@@ -138,13 +138,13 @@ describe('while a change is under way', () => {
     const answer = app.rank(await app.createKey(), { rankeeId: 1004 });
     await begun;
     const { latestId = '' } = await app.store.latestChange(1004);
-    const settled = { state: 'failed', code: 'platform_rejected', message: 'It was given up.' } as const;
-    await finish(app.app, latestId, settled);
+    const givenUp = { state: 'failed', code: 'platform_rejected', message: 'It was given up.' } as const;
+    await finish(app.app, latestId, givenUp);
     letGo();
     const { status, headers } = await answer;
     expect(status).toBe(200);
     const [correction, given] = await app.store.listChanges({ limit: 9 });
-    expect(given).toMatchObject({ id: latestId, ...settled });
+    expect(given).toMatchObject({ id: latestId, ...givenUp });
     expect(correction).toMatchObject({
       id: headers['x-rank-change'],
       state: 'applied',

@@ -82,7 +82,7 @@ describe('the last use of each secret', () => {
     ]);
   });
 
-  test('is that of requests that were allowed: who is turned away uses nothing', async () => {
+  test('is that of requests that were allowed: who is refused uses nothing', async () => {
     await using system = await rotated();
     const { app, clock, old } = system;
     await app.verify(old, 43);

@@ -46,7 +46,7 @@ test('changes are counted by outcome, those of test keys apart', async () => {
   expect(ended.reduce((sum, { value }) => sum + value, 0)).toBe(4);
 });
 
-test('keys that are turned away are counted by reason', async () => {
+test('keys that are refused are counted by reason', async () => {
   await using app = await watched();
   const key = await app.createKey({ name: 'gone' });
   await operate(app.app).revokeKey((await app.store.findKey('gone'))?.id ?? '', 'cli:ann@host');

@@ -14,12 +14,12 @@ import {
   sampleUsers,
   startFakeOpenCloud,
 } from '../support/fake-open-cloud/index.ts';
-import { patientTime, SkippableClock } from '../support/patient-clock.ts';
+import { pacedTime, SkippableClock } from '../support/paced-clock.ts';
 
 const { recruit, trainee, officer, captain, base } = sampleRoles;
 const tuning = { backOffMs: 4, maxBackOffMs: 20, shortestTryMs: 10 };
 /** So that the last try is answered, not cut off by the deadline. */
-const patient = { ...tuning, shortestTryMs: 250 };
+const unhurried = { ...tuning, shortestTryMs: 250 };
 const assign = { userId: 1001, roleId: officer };
 
 function platformOn(
@@ -34,15 +34,15 @@ function platformOn(
   } = {},
 ) {
   const { groupId, apiKey, baseUrl, legacyBaseUrl } = fake;
-  return new OpenCloudPlatform({ groupId, apiKey, baseUrl, legacyBaseUrl, clock: patientTime, tuning, ...options });
+  return new OpenCloudPlatform({ groupId, apiKey, baseUrl, legacyBaseUrl, clock: pacedTime, tuning, ...options });
 }
 
-function callIn(ms: number, signal = deadlineIn(patientTime, ms).signal): CallContext {
-  return { signal, deadlineAt: patientTime.monotonic() + ms, lane: 'test' };
+function callIn(ms: number, signal = deadlineIn(pacedTime, ms).signal): CallContext {
+  return { signal, deadlineAt: pacedTime.monotonic() + ms, lane: 'test' };
 }
 
 platformContract('Open Cloud', async () => {
-  const fake = await startFakeOpenCloud({ clock: patientTime });
+  const fake = await startFakeOpenCloud({ clock: pacedTime });
   return {
     platform: platformOn(fake),
     call: () => callIn(5_000),
@@ -68,7 +68,7 @@ let fake: FakeOpenCloud;
 let platform: OpenCloudPlatform;
 
 beforeEach(async () => {
-  fake = await startFakeOpenCloud({ clock: patientTime });
+  fake = await startFakeOpenCloud({ clock: pacedTime });
   platform = platformOn(fake);
 });
 afterEach(async () => {
@@ -231,16 +231,16 @@ describe('the base role', () => {
     fake.faults.add({ operation: 'publicRoles', kind: 'hang', times: 99 });
     const call = callIn(1_000);
     expect(await rankOne(platform, call)).toEqual(found);
-    expect(call.deadlineAt - patientTime.monotonic()).toBeGreaterThan(500);
+    expect(call.deadlineAt - pacedTime.monotonic()).toBeGreaterThan(500);
     expect(await platform.getMember(1002, call)).toMatchObject({ roleIds: [officer] });
   });
 
   test('makes nobody wait longer than some seconds for the public list, however much time there is', async () => {
     fake.faults.add({ operation: 'publicRoles', kind: 'hang', times: 99 });
     platform = platformOn(fake, { tuning: { ...tuning, publicRolesTimeoutMs: 100 } });
-    const begun = patientTime.monotonic();
+    const begun = pacedTime.monotonic();
     expect(await rankOne(platform, callIn(8_000))).toEqual(found);
-    expect(patientTime.monotonic() - begun).toBeLessThan(1_000);
+    expect(pacedTime.monotonic() - begun).toBeLessThan(1_000);
   });
 });
 
@@ -357,9 +357,9 @@ describe.each(faults)('%s', (kind) => {
 
   test('again and again, a read is platform_unavailable before the deadline', async () => {
     fake.faults.add({ operation: 'memberships', kind, when: 'after', times: 999 });
-    const begun = patientTime.monotonic();
+    const begun = pacedTime.monotonic();
     expect(await codeOf(platform.getMember(1002, callIn(60)))).toBe('platform_unavailable');
-    expect(patientTime.monotonic() - begun).toBeLessThan(500);
+    expect(pacedTime.monotonic() - begun).toBeLessThan(500);
   });
 
   test.each(['before', 'after'] as const)('once, %s the write is carried out, the write is confirmed', async (when) => {
@@ -383,7 +383,7 @@ test.each<[FaultKind, string]>([
   ['html', 'the answer could not be read'],
 ])('of what is met with %s it is said: %s', async (kind, what) => {
   fake.faults.add({ operation: 'memberships', kind, times: 999 });
-  platform = platformOn(fake, { tuning: { ...patient, perTryTimeoutMs: 100 } });
+  platform = platformOn(fake, { tuning: { ...unhurried, perTryTimeoutMs: 100 } });
   expect((await failure(platform.getMember(1001, callIn(500)))).message).toContain(what);
 });
 
@@ -415,7 +415,7 @@ describe('a write', () => {
   });
 
   test('that nobody listens to was certainly not carried out', async () => {
-    const closed = platformOn(fake, { baseUrl: 'http://127.0.0.1:0', tuning: patient }); // where nobody can listen
+    const closed = platformOn(fake, { baseUrl: 'http://127.0.0.1:0', tuning: unhurried }); // where nobody can listen
     expect(await codeOf(closed.assignRole(assign, callIn(500)))).toBe('platform_unavailable');
   });
 
@@ -436,7 +436,7 @@ describe('a write', () => {
         setImmediate(answer, Object.assign(new Error(code), { code }));
       };
       const lookup = vi.spyOn(dns, 'lookup').mockImplementation(unresolved as typeof dns.lookup);
-      const nowhere = platformOn(fake, { baseUrl: 'http://nowhere.invalid', tuning: patient });
+      const nowhere = platformOn(fake, { baseUrl: 'http://nowhere.invalid', tuning: unhurried });
       expect(await codeOf(nowhere.unassignRole(assign, callIn(500)))).toBe('platform_unavailable');
       expect(lookup).toHaveBeenCalledWith('nowhere.invalid', expect.anything(), expect.anything());
     },
@@ -447,10 +447,10 @@ describe('a write', () => {
     const callOff = new AbortController();
     const code = codeOf(platform.assignRole(assign, callIn(5_000, callOff.signal)));
     await expect.poll(() => fake.journal.writes()).toHaveLength(1);
-    const begun = patientTime.monotonic();
+    const begun = pacedTime.monotonic();
     callOff.abort();
     expect(await code).toBe('outcome_unknown');
-    expect(patientTime.monotonic() - begun).toBeLessThan(500);
+    expect(pacedTime.monotonic() - begun).toBeLessThan(500);
   });
 
   test('that is refused is not tried again', async () => {
@@ -479,7 +479,7 @@ describe("the platform's budget", () => {
   });
 
   test('is not blamed where the time of a request was over before anything could be sent', async () => {
-    const late = { ...callIn(1_000), deadlineAt: patientTime.monotonic() - 1 };
+    const late = { ...callIn(1_000), deadlineAt: pacedTime.monotonic() - 1 };
     for (const answer of [platform.getMember(1001, late), platform.assignRole(assign, late)]) {
       const { code, message } = await failure(answer);
       expect(code).toBe('platform_unavailable');
@@ -498,9 +498,9 @@ describe("the platform's budget", () => {
 
   test('is waited for as long as retry-after says', async () => {
     fake.faults.add({ operation: 'assign', kind: 'status 429', headers: { 'retry-after': '0.2' } });
-    const begun = patientTime.monotonic();
+    const begun = pacedTime.monotonic();
     await platform.assignRole(assign, callIn(2_000));
-    expect(patientTime.monotonic() - begun).toBeGreaterThanOrEqual(195);
+    expect(pacedTime.monotonic() - begun).toBeGreaterThanOrEqual(195);
     expect(fake.journal.writes()).toHaveLength(2);
   });
 
@@ -534,13 +534,13 @@ describe("the platform's budget", () => {
 
   test('a wait longer than the deadline is told at once, and nothing more is sent', async () => {
     fake.faults.add({ operation: 'assign', kind: 'status 429', headers: { 'retry-after': '30' }, times: 9 });
-    const begun = patientTime.monotonic();
+    const begun = pacedTime.monotonic();
     const error = await failure(platform.assignRole(assign, callIn(2_000)));
     expect(error.code).toBe('platform_busy');
     expect(error.retryAfterMs).toBeGreaterThan(29_000);
     expect(error.retryAfterMs).toBeLessThanOrEqual(30_001);
     expect(await codeOf(platform.assignRole(assign, callIn(2_000)))).toBe('platform_busy');
-    expect(patientTime.monotonic() - begun).toBeLessThan(500);
+    expect(pacedTime.monotonic() - begun).toBeLessThan(500);
     expect(fake.journal.writes()).toHaveLength(1);
     expect(await platform.unassignRole({ userId: 1001, roleId: officer }, callIn(1_000))).toMatchObject({
       userId: 1001,
@@ -549,7 +549,7 @@ describe("the platform's budget", () => {
 
   test('a burst above it is spread so that the platform refuses nothing', async () => {
     const limits = { memberships: 8 };
-    const small = await startFakeOpenCloud({ limits, windowMs: 1_000, clock: patientTime });
+    const small = await startFakeOpenCloud({ limits, windowMs: 1_000, clock: pacedTime });
     const reader = platformOn(small, { tuning: {} });
     await reader.getMember(1001, callIn(3_000));
     await Promise.all(Array.from({ length: 15 }, () => reader.getMember(1001, callIn(4_000))));

@@ -21,7 +21,7 @@ import {
   startFakeOpenCloud,
 } from './fake-open-cloud/index.ts';
 import { type Answer, send } from './open-test-app.ts';
-import { SkippableClock } from './patient-clock.ts';
+import { SkippableClock } from './paced-clock.ts';
 import { platformWith } from './platform-with.ts';
 
 /** Tries and waits as short as a local fake allows. */
@@ -73,7 +73,7 @@ export interface OpenCloudApp<TestClock extends Clock = SkippableClock> extends 
   newKey(name: string): Promise<string>;
   /** For a call of the platform by the test itself. */
   call(): CallContext;
-  /** One round of recovery. Resolves to the ids of the changes that it says it could not settle. */
+  /** One round of recovery. Resolves to the ids of the changes that it says it could not reconcile. */
   recover(): Promise<string[]>;
 }
 

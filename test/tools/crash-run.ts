@@ -9,7 +9,7 @@ export interface CrashOptions {
   rounds: number;
   /** How many daemons, each with a group of its own, share the rounds: most of a round is waiting until reads have caught up. */
   sideBySide: number;
-  /** How often the daemon is killed before what it left is settled and compared. */
+  /** How often the daemon is killed before what it left is reconciled and compared. */
   killsPerRound: number;
   seed: number;
   /** Told once a round. */
@@ -26,16 +26,16 @@ export interface CrashReport {
   doubled: number;
   stray: number;
   differing: number;
-  unsettled: number;
+  unreconciled: number;
   violations: number;
 }
 
 const memberCount = 24;
 const callerCount = 12;
 /** From the restart, also where nothing was carried out: reads may lag by 8 s, so it takes that long to be sure. */
-const settledWithinMs = 20_000;
+const reconciledWithinMs = 20_000;
 
-/** Kills daemons in the middle of their work, again and again, and holds what they settle against the fake and the callers. */
+/** Kills daemons in the middle of their work, again and again, and holds what they reconcile against the fake and the callers. */
 export async function runCrashes({ rounds, sideBySide, seed, ...options }: CrashOptions): Promise<CrashReport> {
   const shares = Array.from({ length: sideBySide }, (_, index) => Math.floor((rounds + index) / sideBySide));
   const reports = await Promise.all(
@@ -51,7 +51,7 @@ async function crashOne({ rounds, killsPerRound, seed, say }: Omit<CrashOptions,
   const random = new SeededRandom(seed);
   const callers = new Callers(bench, random);
   const report = { rounds: 0, kills: 0, changes: 0, acknowledged: 0 };
-  const wrong = { lost: 0, doubled: 0, stray: 0, differing: 0, unsettled: 0, violations: 0 };
+  const wrong = { lost: 0, doubled: 0, stray: 0, differing: 0, unreconciled: 0, violations: 0 };
   for (; report.rounds < rounds; report.rounds += 1) {
     bench.fake.latencyMs = random.between(1, 25);
     for (let kill = 0; kill < killsPerRound; kill += 1) {
@@ -60,16 +60,16 @@ async function crashOne({ rounds, killsPerRound, seed, say }: Omit<CrashOptions,
     }
     await using _daemon = await bench.startDaemon();
     const restartedAt = performance.now();
-    wrong.unsettled = await bench.openAfter(settledWithinMs);
-    const settledInMs = performance.now() - restartedAt;
+    wrong.unreconciled = await bench.openAfter(reconciledWithinMs);
+    const reconciledInMs = performance.now() - restartedAt;
     const { changes, sentences, ...found } = await examine(bench, callers);
     Object.assign(report, { changes, acknowledged: callers.acknowledged });
     Object.assign(wrong, found);
     for (const sentence of sentences.slice(0, 20)) say(`  ${sentence}`);
     say(
-      `seed ${seed}, round ${report.rounds + 1}: ${changes} changes, ${report.acknowledged} acknowledged, settled in ${(settledInMs / 1000).toFixed(1)} s`,
+      `seed ${seed}, round ${report.rounds + 1}: ${changes} changes, ${report.acknowledged} acknowledged, reconciled in ${(reconciledInMs / 1000).toFixed(1)} s`,
     );
-    if (sentences.length > 0 || wrong.unsettled > 0) break; // what comes after a fault says nothing
+    if (sentences.length > 0 || wrong.unreconciled > 0) break; // what comes after a fault says nothing
   }
   return { ...report, ...wrong };
 }

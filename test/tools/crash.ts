@@ -6,7 +6,7 @@ import { runCrashes } from './crash-run.ts';
 const { rounds, kills, sideBySide, seed } = new Command('npm run crash --')
   .description('Kills the built daemon at work, again and again; ends with 1 where anything was lost.')
   .option('--rounds <n>', 'how many', wholeNumber(1, 1_000_000), 50)
-  .option('--kills <n>', 'how often before what is left is settled and compared', wholeNumber(1, 1_000), 2)
+  .option('--kills <n>', 'how often before what is left is reconciled and compared', wholeNumber(1, 1_000), 2)
   .option('--side-by-side <n>', 'daemons, each with a group of its own, that share the rounds', wholeNumber(1, 100), 4)
   .option('--seed <n>', 'repeats the load of an earlier run', wholeNumber(0, 2 ** 31), Date.now() % 2 ** 31)
   .parse()
@@ -17,5 +17,5 @@ say(`${rounds} rounds of ${kills} kills each; the same again: --seed ${seed}`);
 const report = await runCrashes({ rounds, killsPerRound: kills, sideBySide, seed, say });
 say('');
 for (const [name, figure] of Object.entries(report)) say(`${name.padEnd(14)}${figure}`);
-const { lost, doubled, stray, differing, unsettled, violations } = report;
-process.exitCode = lost + doubled + stray + differing + unsettled + violations === 0 ? 0 : 1;
+const { lost, doubled, stray, differing, unreconciled, violations } = report;
+process.exitCode = lost + doubled + stray + differing + unreconciled + violations === 0 ? 0 : 1;

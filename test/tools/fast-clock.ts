@@ -1,9 +1,9 @@
 import type { Clock } from '../../src/ports/index.ts';
-import { patientClock } from '../support/patient-clock.ts';
+import { pacedClock } from '../support/paced-clock.ts';
 
-const patientTime = patientClock(2);
+const pacedTime = pacedClock(2);
 
-/** Patient time, so many times faster: deadlines, lags and back-offs of seconds pass in milliseconds. */
+/** The paced time, so many times faster: deadlines, lags and back-offs of seconds pass in milliseconds. */
 export class FastClock implements Clock {
   readonly #speed: number;
   readonly #startedAt = Date.now();
@@ -17,10 +17,10 @@ export class FastClock implements Clock {
   }
 
   monotonic(): number {
-    return patientTime.monotonic() * this.#speed;
+    return pacedTime.monotonic() * this.#speed;
   }
 
   sleep(ms: number, signal?: AbortSignal): Promise<void> {
-    return patientTime.sleep(ms / this.#speed, signal);
+    return pacedTime.sleep(ms / this.#speed, signal);
   }
 }

@@ -6,7 +6,7 @@ import type { Ask, Got, ModelWorld } from './model-world.ts';
 /** What the model knows: the roles held besides the base role, and the first answer to each idempotency key. */
 export interface Model {
   held: Map<number, number[]>;
-  /** False from the first trouble until all is settled: until then, no answer is foretold. */
+  /** False from the first trouble until every change is reconciled: until then, no answer is foretold. */
   isCalm: boolean;
   firstAnswers: Map<string, { ask: Ask; got: Got }>;
 }
@@ -40,14 +40,14 @@ export const modelCommands = fc.commands<Model, ModelWorld, false>(
       }),
     ),
     fc.constant(command('restart', (_model, world) => world.restart())),
-    fc.constant(command('settle', settle)),
+    fc.constant(command('reconcile', reconcile)),
   ],
   { maxCommands: 25 },
 );
 
 /** Waits for all outcomes, holds them against each other, and lets the model catch up. */
-export async function settle(model: Model, world: ModelWorld): Promise<void> {
-  agree('after settling', await world.settle());
+export async function reconcile(model: Model, world: ModelWorld): Promise<void> {
+  agree('after reconciling', await world.reconcile());
   model.held = heldIn(world);
   model.isCalm = true;
 }
@@ -114,7 +114,7 @@ async function askTogether(model: Model, world: ModelWorld, all: Ask[], { isTrou
   if (model.isCalm && !isTrouble)
     agree('together', answers.every(isOrdinary) ? [] : answers.map(({ status, text }) => `${status} ${text}`));
   if (isTrouble) model.isCalm = false;
-  if (model.isCalm) await settle(model, world);
+  if (model.isCalm) await reconcile(model, world);
 }
 
 /** Where reads lag, the third change of a member can have to wait for them until beyond its deadline. */

@@ -28,8 +28,8 @@ export interface Got extends Answered {
 const speed = 40;
 const clock = new FastClock(speed);
 const operator = 'cli:ann@host';
-/** In real time; a change that was not carried out takes 8 s of rankd's time to settle. */
-const settlesWithinMs = 5_000;
+/** In real time; a change that was not carried out takes 8 s of rankd's time to reconcile. */
+const reconcilesWithinMs = 5_000;
 
 /** A daemon on the fake, both in time that runs fast, and everything that its callers were told. */
 export class ModelWorld implements AsyncDisposable {
@@ -104,11 +104,11 @@ export class ModelWorld implements AsyncDisposable {
     this.#daemon = await startDaemon({ ...this.#options, log });
   }
 
-  /** Ends all trouble and waits until the books are settled. Returns what does not fit together then, one sentence each. */
-  async settle(): Promise<string[]> {
+  /** Ends all trouble and waits until every change is reconciled. Returns what does not fit together then, one sentence each. */
+  async reconcile(): Promise<string[]> {
     this.fake.faults.clear();
     const { store } = this.#running.app.current;
-    const giveUpAt = performance.now() + settlesWithinMs;
+    const giveUpAt = performance.now() + reconcilesWithinMs;
     let open = await store.openChanges();
     while (open.length > 0 && performance.now() < giveUpAt) {
       await clock.sleep(500);
@@ -117,8 +117,8 @@ export class ModelWorld implements AsyncDisposable {
     const history = (await store.listChanges({ limit: 10_000 })).reverse();
     const story = { fake: this.fake, rolesAtFirst: this.#rolesAtFirst, history, answered: this.#answered };
     const { lost, doubled, differing } = compare(story);
-    const unsettled = open.map(({ change: { id, state } }) => `${id} is still ${state}`);
-    return [...unsettled, ...lost, ...doubled, ...differing, ...this.fake.violations()];
+    const unreconciled = open.map(({ change: { id, state } }) => `${id} is still ${state}`);
+    return [...unreconciled, ...lost, ...doubled, ...differing, ...this.fake.violations()];
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

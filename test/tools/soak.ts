@@ -41,7 +41,7 @@ say(row(['seconds', 'answers', 'applied', 'memory', 'data', 'threads', 'handles'
 await Promise.all([load(), trouble(), sample()]);
 await Promise.all(requests);
 bench.fake.faults.clear();
-const unsettled = await bench.openAfter(30_000);
+const unreconciled = await bench.openAfter(30_000);
 process.exitCode = await conclude();
 
 /** Requests begin at an even pace, whether the earlier ones are answered or not: games do not wait for each other. */
@@ -104,13 +104,13 @@ async function conclude(): Promise<number> {
   say(`answers     ${codes.join(', ')}`);
   const calls = Object.entries(Object.groupBy(bench.fake.journal.entries, ({ operation }) => operation));
   say(`calls       ${calls.map(([operation, entries]) => `${operation}: ${entries.length}`).join(', ')}`);
-  say(`applied     ${history.filter(({ state }) => state === 'applied').length}, unsettled ${unsettled}`);
+  say(`applied     ${history.filter(({ state }) => state === 'applied').length}, unreconciled ${unreconciled}`);
   say(`memory      ${memoryFirst} MiB in the first third, ${memoryLast} MiB in the last`);
   say(`handles     ${handlesFirst} in the first third, ${handlesLast} in the last`);
   say(`disagreeing ${wrong.length}`);
   for (const sentence of wrong.slice(0, 20)) say(`  ${sentence}`);
   const grows = memoryLast > memoryFirst * maxGrowth || handlesLast > handlesFirst * maxGrowth;
-  return grows || wrong.length > 0 || unsettled > 0 ? 1 : 0;
+  return grows || wrong.length > 0 || unreconciled > 0 ? 1 : 0;
 }
 
 function row(cells: Array<string | number>): string {

@@ -24,9 +24,9 @@ export function healthCommand(program: Command, cli: Cli): void {
 
 async function health(cli: Cli, isReadyAsked: boolean): Promise<void> {
   await requireDaemon(cli);
-  const patiently = <T>(work: () => Promise<T>) => whileWaiting(cli.line, 'waiting for the daemon', work);
-  const url = (await patiently(() => addressOf(cli))) + (isReadyAsked ? '/readyz' : '/healthz');
-  const answer = await patiently(() => exchange(optionsFor(url), timeoutMs)).catch((cause) => {
+  const showingTheWait = <T>(work: () => Promise<T>) => whileWaiting(cli.line, 'waiting for the daemon', work);
+  const url = (await showingTheWait(() => addressOf(cli))) + (isReadyAsked ? '/readyz' : '/healthz');
+  const answer = await showingTheWait(() => exchange(optionsFor(url), timeoutMs)).catch((cause) => {
     throw silent(url, cause);
   });
   if (answer.status !== 200) throw unwell(url, answer.body);

@@ -120,7 +120,9 @@ async function change(cli: Cli, asked: Pick<ChangeCommand, 'request' | 'step'>):
   const work = async (app: RankingApp) => {
     using deadline = deadlineIn(app.clock, backgroundDeadlineMs(app));
     void cli.io.stopSignal.then(() =>
-      cli.say('Stopping: the change is brought to its end first. Ctrl-C again stops at once, and it is settled later.'),
+      cli.say(
+        'Stopping: the change is brought to its end first. Ctrl-C again stops at once; how the change ended is then found out later.',
+      ),
     );
     const answer = await changeRank(app, { caller: { by: cli.by, dryRun: false }, ...asked }, deadline);
     const { change: done, error } = answer;

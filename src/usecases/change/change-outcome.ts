@@ -103,5 +103,6 @@ export async function keepCompensating(
   { code, message }: Pick<RankdError, 'code' | 'message'>,
 ): Promise<void> {
   const kept = await store.updateChange(changeId, (change) => compensating(change, { code, message }, clock.now()));
-  if (kept === undefined) throw new RankdError('conflict', `Change ${changeId} is settled already.`);
+  if (kept === undefined)
+    throw new RankdError('conflict', `Change ${changeId} has ended already, or another process works on it.`);
 }

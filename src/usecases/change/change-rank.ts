@@ -37,7 +37,7 @@ export async function changeRank(app: Ranking, command: ChangeCommand, deadline:
   });
 }
 
-/** Waits for the member's turn, decides, and carries out. If another node came first, it does all of it once more. */
+/** Waits for the member's turn, plans, and carries out. If another node came first, it does all of it once more. */
 async function changeInTurn(
   app: Ranking,
   { command, position }: { command: ChangeCommand; position: QueuePosition },
@@ -49,14 +49,14 @@ async function changeInTurn(
   for (;;) {
     const turn = await orRefusal(position.comes(call), call);
     if ('error' in turn) return keepRefusal(app, asked, turn.error);
-    const decision = await decide(app, { command, draft, asked }, call);
-    if ('ended' in decision) return keepEnded(app, decision.change, decision.ended);
-    if ('error' in decision) return keepRefusal(app, decision.change, decision.error);
-    const { change, approved } = decision;
+    const approval = await approve(app, { command, draft, asked }, call);
+    if ('result' in approval) return keepEnded(app, approval.change, approval.result);
+    if ('error' in approval) return keepRefusal(app, approval.change, approval.error);
+    const { change, approved } = approval;
     const intent = {
       change: withPlan(change, approved),
       approved,
-      success: decision.success,
+      success: approval.success,
       after: turn.value,
       secretId,
     };
@@ -67,17 +67,17 @@ async function changeInTurn(
 }
 
 /** What to do. `change` is the record as far as it is known. */
-type Decision =
+type Approval =
   | { change: RankChange; approved: ApprovedChange; success: string }
   /** There is nothing to write. */
-  | { change: RankChange; ended: ChangeResult }
+  | { change: RankChange; result: ChangeResult }
   | { change: RankChange | undefined; error: RankdError };
 
-async function decide(
+async function approve(
   app: Ranking,
   { command, draft, asked }: { command: ChangeCommand; draft: RankChange; asked: RankChange | undefined },
   call: CallContext,
-): Promise<Decision> {
+): Promise<Approval> {
   const planned = await orRefusal(planChange(app, command, call), call);
   if ('error' in planned) return { change: asked, error: planned.error };
   const change = { ...draft, newRankId: planned.value.newRankId };
@@ -86,7 +86,10 @@ async function decide(
   const approved = checked.value;
   const success = successMessage(draft, approved.plan);
   if (!draft.dryRun && approved.plan.steps.length > 0) return { change, approved, success };
-  return { change: withPlan(change, approved), ended: { outcome: { state: 'applied', code: null, message: success } } };
+  return {
+    change: withPlan(change, approved),
+    result: { outcome: { state: 'applied', code: null, message: success } },
+  };
 }
 
 async function orRefusal<T>(work: Promise<T>, call: CallContext): Promise<{ value: T } | { error: RankdError }> {

@@ -10,7 +10,7 @@ import type { Ranking } from './ranking.ts';
 /** More than any name on Roblox has. The texts of refused requests are kept too, and a leaked key can send many. */
 const keptCharacters = 100;
 
-/** The record of a change that is asked for now. It is not decided yet. */
+/** The record of a change that is asked for now. It is not planned yet. */
 export function draftOf(
   { group, clock }: Pick<Ranking, 'group' | 'clock'>,
   { caller, request, idempotency }: ChangeCommand,

@@ -87,8 +87,8 @@ function refuseOtherGroups(app: Ranking, { id, group }: RankChange): void {
   if (group === app.group.title) return;
   throw new RankdError(
     'platform_rejected',
-    `Change ${id} was begun in ${group}, and ${app.group.title} is configured now; it can only be settled there.`,
-    { hint: 'put the earlier group and its key back into the configuration until the change is settled' },
+    `Change ${id} was begun in ${group}, and ${app.group.title} is configured now; it can only be reconciled there.`,
+    { hint: 'put the earlier group and its key back into the configuration until the change is reconciled' },
   );
 }
 

@@ -27,7 +27,7 @@ const fewest = 5;
 export async function recoverChanges(app: Ranking, { report, stop, tries }: RecoveryRound): Promise<void> {
   const { underWay, last } = tries;
   const open = await app.store.openChanges();
-  forgetSettled(last, open);
+  forgetFinished(last, open);
   const abandoned = open
     .filter((one) => isAbandoned(app, one) && !underWay.has(one.change.id))
     .map(({ change }) => change)
@@ -44,7 +44,7 @@ export async function recoverChanges(app: Ranking, { report, stop, tries }: Reco
   );
 }
 
-function forgetSettled(last: RecoveryTries['last'], open: OpenChange[]): void {
+function forgetFinished(last: RecoveryTries['last'], open: OpenChange[]): void {
   const ids = new Set(open.map(({ change }) => change.id));
   for (const id of last.keys()) if (!ids.has(id)) last.delete(id);
 }
@@ -58,8 +58,8 @@ function roomFor({ platform }: Ranking, underWay: number): number {
 }
 
 async function recover(app: Ranking, change: RankChange, stop: AbortSignal): Promise<void> {
-  using patient = callWithin(app.clock, backgroundDeadlineMs(app), 'recovery');
-  const call = { ...patient, signal: AbortSignal.any([patient.signal, stop]) };
+  using own = callWithin(app.clock, backgroundDeadlineMs(app), 'recovery');
+  const call = { ...own, signal: AbortSignal.any([own.signal, stop]) };
   using turn = app.turns.arrive(change.rankeeId, call.lane);
   await turn.comes(call.signal);
   await reconcileChange(app, change, call);

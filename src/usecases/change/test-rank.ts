@@ -8,7 +8,7 @@ import type { Examiner } from './examiner.ts';
 import { planChange } from './plan-change.ts';
 import type { Ranking } from './ranking.ts';
 
-export interface TestRankOrder {
+export interface TestRankCommand {
   request: RankRequest;
   /** `undefined` for the operator. */
   key: Key | undefined;
@@ -29,10 +29,10 @@ export interface DryRun {
 }
 
 /** Makes every check of a rank change in order, each with its answer. It changes nothing and records nothing. */
-export async function testRank(app: Ranking, order: TestRankOrder, call: CallContext): Promise<DryRun> {
+export async function testRank(app: Ranking, command: TestRankCommand, call: CallContext): Promise<DryRun> {
   const list = new Checklist();
-  await checkAccess(app, order, list);
-  const { request, key } = order;
+  await checkAccess(app, command, list);
+  const { request, key } = command;
   const caller = { by: 'cli', dryRun: true, ...(key !== undefined && { rules: key }) };
   const approved = await planChange(app, { request }, call, list)
     .then((planned) => checkPlan(app, { request, caller, ...planned }, call, list))
@@ -45,7 +45,11 @@ export async function testRank(app: Ranking, order: TestRankOrder, call: CallCon
 }
 
 /** Checks the key as a request with it would be checked, without its secret. */
-async function checkAccess({ store, clock }: Ranking, { key, placeId }: TestRankOrder, list: Checklist): Promise<void> {
+async function checkAccess(
+  { store, clock }: Ranking,
+  { key, placeId }: TestRankCommand,
+  list: Checklist,
+): Promise<void> {
   if (key === undefined) return list.skip('key', 'as the operator');
   const entries = await store.listEntries({ keyId: key.id });
   const entry = entries.find((candidate) => candidate.placeId === placeId);

@@ -1,14 +1,14 @@
-import type { UndoPlan, UndoRun } from '../undo/undo-changes.ts';
+import type { UndoRun, UndoTargets } from '../undo/undo-changes.ts';
 import type { MemberUndo, Rankee } from '../undo/undo-member.ts';
 
 /** What an undo did or, for a dry run, would do. */
-export function undoDocument({ plan, run, dryRun }: { plan: UndoPlan; run: UndoRun; dryRun: boolean }) {
+export function undoDocument({ targets, run, dryRun }: { targets: UndoTargets; run: UndoRun; dryRun: boolean }) {
   const { error } = run;
   return {
-    id: plan.undoId,
+    id: targets.undoId,
     dryRun,
-    changes: plan.changes,
-    members: [...run.results, ...plan.settled].map(memberDocument),
+    changes: targets.changes,
+    members: [...run.results, ...targets.answered].map(memberDocument),
     left: run.left.map(({ rankeeId }) => rankeeId),
     stoppedBy: error === undefined ? null : { code: error.code, message: error.message },
   };

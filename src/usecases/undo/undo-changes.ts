@@ -1,5 +1,5 @@
 import { doubling } from '../../base/back-off.ts';
-import { type ErrorCode, isRankdError, type RankdError } from '../../base/errors.ts';
+import { type ErrorCode, isRankdError, RankdError } from '../../base/errors.ts';
 import { newId } from '../../core/api-key.ts';
 import { refusalOfCredential } from '../../core/credential.ts';
 import { historyUndone } from '../../core/events.ts';
@@ -7,11 +7,11 @@ import { undoing } from '../../core/undo.ts';
 import { callWithin } from '../../ports/call-context.ts';
 import type { ChangeSelection } from '../../ports/index.ts';
 import type { Ranking } from '../change/ranking.ts';
-import { type MemberUndo, type Rankee, type UndoOrder, undoMember } from './undo-member.ts';
+import { type MemberUndo, type Rankee, type UndoCommand, undoMember } from './undo-member.ts';
 import { selectedChanges, timelineOf } from './undo-timeline.ts';
 
-/** What there is to undo according to the history. The platform was not asked yet. */
-export interface UndoPlan {
+/** Whom there is to put back according to the history. The platform was not asked yet. */
+export interface UndoTargets {
   /** A new id, or that of the earlier run that this one continues. */
   undoId: string;
   /** How many changes are selected. */
@@ -19,7 +19,7 @@ export interface UndoPlan {
   /** Members who may have to be put back: newest change first, members with an open change last. */
   members: Rankee[];
   /** Members for whom the history alone gives the answer. */
-  settled: Array<Rankee & MemberUndo>;
+  answered: Array<Rankee & MemberUndo>;
 }
 
 export interface UndoRun {
@@ -37,11 +37,14 @@ const waitAfterMs = doubling(1_000, maxWaitMs);
 /** Waiting does not fix these. */
 const forTheOperator = new Set<ErrorCode>(['platform_credential', 'config_invalid']);
 
-/** Finds the members of the selected changes, and which of them are left alone or done already. Reads the history of this group only. */
-export async function planUndo(
+/**
+ * Finds the members of the selected changes, and which of them are left alone or done already. Reads the history of this group only.
+ * Throws `not_found` if an undo is selected that changed nothing here.
+ */
+export async function findUndoTargets(
   history: Pick<Ranking, 'store' | 'group'>,
   selection: ChangeSelection,
-): Promise<UndoPlan> {
+): Promise<UndoTargets> {
   const found = new Map<number, { rankee: Rankee; selected: Set<string>; hasOpen: boolean }>();
   let changes = 0;
   for await (const change of selectedChanges(history, selection)) {
@@ -50,7 +53,8 @@ export async function planUndo(
     const mine = found.get(rankeeId) ?? { rankee: { rankeeId, rankeeName }, selected: new Set(), hasOpen: false };
     found.set(rankeeId, { ...mine, selected: mine.selected.add(id), hasOpen: mine.hasOpen || state !== 'applied' });
   }
-  const plan: UndoPlan = { undoId: newId('undo'), changes, members: [], settled: [] };
+  if (changes === 0 && selection.undoId !== undefined) throw nothingOf(selection.undoId);
+  const targets: UndoTargets = { undoId: newId('undo'), changes, members: [], answered: [] };
   const waiting: Rankee[] = [];
   let earlierRun: string | undefined;
   for (const { rankee, selected, hasOpen } of found.values()) {
@@ -61,24 +65,30 @@ export async function planUndo(
     const timeline = await timelineOf(history, { rankeeId: rankee.rankeeId, selected });
     const todo = undoing(timeline, ({ id }) => selected.has(id));
     if (todo.kind !== 'changed_since') earlierRun ??= todo.undoId;
-    if (todo.kind === 'put_back') plan.members.push(rankee);
-    else if (todo.kind === 'already') plan.settled.push({ ...rankee, state: 'already' });
-    else plan.settled.push({ ...rankee, state: 'changed_since', byChange: todo.by.id });
+    if (todo.kind === 'put_back') targets.members.push(rankee);
+    else if (todo.kind === 'already') targets.answered.push({ ...rankee, state: 'already' });
+    else targets.answered.push({ ...rankee, state: 'changed_since', byChange: todo.by.id });
   }
-  return { ...plan, undoId: earlierRun ?? plan.undoId, members: [...plan.members, ...waiting] };
+  return { ...targets, undoId: earlierRun ?? targets.undoId, members: [...targets.members, ...waiting] };
+}
+
+function nothingOf(undoId: string): RankdError {
+  return new RankdError('not_found', `There is no undo ${undoId} that changed anything.`, {
+    hint: 'rankd audit list --action history.undo',
+  });
 }
 
 /**
- * Puts the planned members back, a few side by side; `changes` is how many changes that takes back. What can't be done now is tried
+ * Puts the members back, a few side by side; `changes` is how many changes that takes back. What can't be done now is tried
  * again for a while. If the platform stays away or refuses the credential, the run ends, as it does on `stop`: members whose turn
  * has come are finished first.
  */
 export async function runUndo(
   app: Ranking,
-  { members, changes, order }: { members: Rankee[]; changes: number; order: UndoOrder },
+  { members, changes, command }: { members: Rankee[]; changes: number; command: UndoCommand },
   { stop, report }: { stop: AbortSignal; report: (done: number) => void },
 ): Promise<UndoRun> {
-  const { selection, undoId, by, dryRun } = order;
+  const { selection, undoId, by, dryRun } = command;
   const undone = { ...selection, changes, members: members.length };
   if (!dryRun) await app.store.appendAudit(historyUndone(undoId, undone, { by, at: app.clock.now() }));
   const run: UndoRun = { results: [], left: [], error: undefined };
@@ -87,7 +97,7 @@ export async function runUndo(
   const queue = members.values();
   const work = async () => {
     for (const rankee of queue) {
-      const result = halt.aborted ? undefined : await insist(app, { order, rankee, halt }).catch(giveUp);
+      const result = halt.aborted ? undefined : await insist(app, { command, rankee, halt }).catch(giveUp);
       if (result === undefined) run.left.push(rankee);
       else run.results.push({ ...rankee, ...result });
       report(run.results.length);
@@ -106,11 +116,11 @@ export async function runUndo(
 /** Tries again if that can end differently. `undefined` if it is halted between two tries. */
 async function insist(
   app: Ranking,
-  { order, rankee, halt }: { order: UndoOrder; rankee: Rankee; halt: AbortSignal },
+  { command, rankee, halt }: { command: UndoCommand; rankee: Rankee; halt: AbortSignal },
 ): Promise<MemberUndo | undefined> {
   for (let tries = 1; !halt.aborted; tries += 1) {
     try {
-      return await undoMember(app, order, rankee);
+      return await undoMember(app, command, rankee);
     } catch (error) {
       if (isRankdError(error, 'platform_credential') && (await isAccepted(app))) return { state: 'refused', error };
       if (tries === maxTries || !isRankdError(error) || forTheOperator.has(error.code)) throw error;

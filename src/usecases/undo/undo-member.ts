@@ -17,12 +17,12 @@ import { backgroundDeadlineMs, type Ranking } from '../change/ranking.ts';
 import { selectedChanges, timelineOf } from './undo-timeline.ts';
 
 /** Which changes to take back, and for whom. */
-export interface UndoOrder {
+export interface UndoCommand {
   selection: ChangeSelection;
   undoId: string;
   /** The operator's name in history and audit. */
   by: string;
-  /** If true, everything is read and decided, but nothing is written or kept. */
+  /** If true, everything is read and checked, but nothing is written or kept. */
   dryRun: boolean;
 }
 
@@ -44,17 +44,17 @@ export type Rankee = Pick<RankChange, 'rankeeId' | 'rankeeName'>;
  * Puts one member back to the roles from before the earliest selected change, in the member's turn and through the same
  * intent, writes and confirmation as any change. Throws RankdError if trying again can end differently.
  */
-export async function undoMember(app: Ranking, order: UndoOrder, rankee: Rankee): Promise<MemberUndo> {
+export async function undoMember(app: Ranking, command: UndoCommand, rankee: Rankee): Promise<MemberUndo> {
   using call = callWithin(app.clock, backgroundDeadlineMs(app), 'operator');
-  const draft = draftFor(app, order, rankee);
+  const draft = draftFor(app, command, rankee);
   try {
-    return await (order.dryRun ? rehearse : undoInTurn)(app, { order, draft }, call);
+    return await (command.dryRun ? rehearse : undoInTurn)(app, { command, draft }, call);
   } catch (cause) {
     const error = asRefusal(cause, call);
     if (error.code === 'outcome_unknown') return { state: 'unknown', error };
     if (error.code === 'member_not_found') return { state: 'left_group' };
     if (canStillPass(error.code)) throw error;
-    if (order.dryRun) return { state: 'refused', error };
+    if (command.dryRun) return { state: 'refused', error };
     const { change } = await keepEnded(app, draft, resultOf(error));
     return { state: 'refused', changeId: change.id, error };
   }
@@ -62,44 +62,44 @@ export async function undoMember(app: Ranking, order: UndoOrder, rankee: Rankee)
 
 /** The undo of one member. `draft` is its record as far as it is known. */
 interface Undoing {
-  order: UndoOrder;
+  command: UndoCommand;
   draft: RankChange;
 }
 
-/** Waits for the member's turn, decides, and carries out. If another node came first, it does all of it once more. */
+/** Waits for the member's turn, plans, and carries out. If another node came first, it does all of it once more. */
 async function undoInTurn(app: Ranking, undoing: Undoing, call: CallContext): Promise<MemberUndo> {
   await using position = new QueuePosition(app, { rankeeId: undoing.draft.rankeeId, lane: call.lane });
   for (;;) {
     const after = await position.comes(call);
-    const decided = await decide(app, undoing, call);
-    if ('answer' in decided) return decided.answer;
-    const result = await carryOutChange(app, { ...decided, after }, call);
+    const approval = await approve(app, undoing, call);
+    if ('answer' in approval) return approval.answer;
+    const result = await carryOutChange(app, { ...approval, after }, call);
     if (result !== 'stale') return outcomeOf(result);
   }
 }
 
-/** Decides without waiting for the member's turn, because that would reconcile an open change. */
+/** Plans without waiting for the member's turn, because that would reconcile an open change. */
 async function rehearse(app: Ranking, undoing: Undoing, call: CallContext): Promise<MemberUndo> {
   const { open } = await app.store.latestChange(undoing.draft.rankeeId);
   if (open !== undefined) {
     const { id } = open.change;
-    const error = new RankdError('outcome_unknown', `Change ${id} is not settled yet; an undo settles it first.`);
+    const error = new RankdError('outcome_unknown', `Change ${id} is not reconciled yet; an undo reconciles it first.`);
     return { state: 'unknown', changeId: id, error };
   }
-  const decided = await decide(app, undoing, call);
-  if ('answer' in decided) return decided.answer;
-  return { state: 'would_put_back', change: { ...decided.change, message: decided.success } };
+  const approval = await approve(app, undoing, call);
+  if ('answer' in approval) return approval.answer;
+  return { state: 'would_put_back', change: { ...approval.change, message: approval.success } };
 }
 
 /** What to write, or the answer if there is nothing to write. Throws the refusal of an undo that is not allowed. */
-async function decide(
+async function approve(
   app: Ranking,
-  { order, draft }: Undoing,
+  { command, draft }: Undoing,
   call: CallContext,
 ): Promise<Omit<Intent, 'after'> | { answer: MemberUndo }> {
   const { rankeeId } = draft;
   const selected = new Set<string>();
-  for await (const { id } of selectedChanges(app, { ...order.selection, rankeeId })) selected.add(id);
+  for await (const { id } of selectedChanges(app, { ...command.selection, rankeeId })) selected.add(id);
   const timeline = await timelineOf(app, { rankeeId, selected });
   const [newest] = timeline;
   const todo = undoing(timeline, ({ id }) => selected.has(id));
@@ -120,8 +120,8 @@ async function decide(
   return { change: { ...withPlan(draft, approved), newRankId, undoOf: todo.earliest.id }, approved, success };
 }
 
-/** The record of an undo that is not decided yet. It has no rank before that. */
-function draftFor(app: Ranking, { by, dryRun, undoId }: UndoOrder, rankee: Rankee): RankChange {
+/** The record of an undo that is not planned yet. It has no rank before that. */
+function draftFor(app: Ranking, { by, dryRun, undoId }: UndoCommand, rankee: Rankee): RankChange {
   const request = { ...rankee, rankerId: 0, rankerName: 'operator', newRankId: 0, command: 'rankd history undo' };
   return { ...draftOf(app, { caller: { by, dryRun }, request }), undoId };
 }

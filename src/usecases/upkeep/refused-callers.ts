@@ -14,7 +14,7 @@ interface Sum {
 /** Everything beyond the first ten. */
 const others = { reason: 'other' } as const;
 
-/** Counts callers that were turned away and writes the sums to the audit, so that noise can't fill the disk. */
+/** Counts callers that were refused and writes the sums to the audit, so that noise can't fill the disk. */
 export class RefusedCallers {
   /** By code, then by the name of the details. */
   readonly #sums = new Map<string, Map<string, Sum>>();

@@ -98,9 +98,9 @@ export function breakerContract(at: StoreCase): void {
         const { keyId: _, ...byOperator } = newDemotion(rankeeId, { state: 'applied' });
         await record(at.store, byOperator);
       }
-      const [unsettled, open] = [newDemotion(6), newDemotion(7)];
-      expect(await beginHere(unsettled)).toBe(true);
-      await finish(at, unsettled.id, unknown);
+      const [unconfirmed, open] = [newDemotion(6), newDemotion(7)];
+      expect(await beginHere(unconfirmed)).toBe(true);
+      await finish(at, unconfirmed.id, unknown);
       expect(await beginHere(open)).toBe(true);
       await finish(at, open.id, refused);
       expect(await beginHere(newDemotion(8))).toBe(true);

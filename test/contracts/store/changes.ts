@@ -140,7 +140,7 @@ export function changeContract(at: StoreCase): void {
       expect(await at.other.latestChange(7)).toStrictEqual({ latestId: last.id });
     });
 
-    test('an open change is told beside newer ones, until it is settled', async () => {
+    test('an open change is told beside newer ones, until it is finished', async () => {
       const open = newChange();
       await beginHere(open);
       const newer = newChange({ state: 'refused' });
@@ -154,12 +154,12 @@ export function changeContract(at: StoreCase): void {
     });
 
     test('a change does not begin where what was read before may be stale', async () => {
-      const settled = newChange({ state: 'refused' });
-      await record(at.store, settled);
+      const finished = newChange({ state: 'refused' });
+      await record(at.store, finished);
       expect(await beginHere(newChange())).toBe(false);
       expect(await beginHere(newChange(), 'chg_no')).toBe(false);
       expect(await at.store.listChanges({ limit: 9 })).toHaveLength(1);
-      expect(await beginHere(newChange(), settled.id)).toBe(true);
+      expect(await beginHere(newChange(), finished.id)).toBe(true);
     });
 
     test('of all handles that begin a change of one member, exactly one does', async () => {
@@ -194,7 +194,7 @@ export function changeContract(at: StoreCase): void {
       expect(await at.store.listChanges({ limit: 9 })).toHaveLength(2);
     });
 
-    test('a member with an unknown change gets no other until that is settled', async () => {
+    test('a member with an unknown change gets no other until that is reconciled', async () => {
       const change = newChange();
       await beginHere(change);
       await finish(at, change.id, unknown);
@@ -226,7 +226,7 @@ export function changeContract(at: StoreCase): void {
       expect(await at.store.openChanges()).toEqual([]);
     });
 
-    test('a roll-back is kept with its reason, also where it becomes unknown', async () => {
+    test('a compensation is kept with its reason, also if it becomes unknown', async () => {
       const change = newChange();
       const why = { code: 'above_acting_account', message: 'Not allowed.' } as const;
       await beginHere(change);
@@ -249,11 +249,11 @@ export function changeContract(at: StoreCase): void {
     });
 
     test('the moment of the last applied change leaves out refusals, dry runs and quiet repetitions', async () => {
-      const settled = { state: 'applied', finishedAt: 9_000 } as const;
-      await record(at.store, newChange({ ...settled, dryRun: true }));
-      await record(at.store, newChange({ ...settled, rolesAfter: [100, 200] }));
-      await record(at.store, newChange({ ...settled, state: 'refused' }));
-      await record(at.store, newChange({ ...settled, rankeeId: 8 }));
+      const finished = { state: 'applied', finishedAt: 9_000 } as const;
+      await record(at.store, newChange({ ...finished, dryRun: true }));
+      await record(at.store, newChange({ ...finished, rolesAfter: [100, 200] }));
+      await record(at.store, newChange({ ...finished, state: 'refused' }));
+      await record(at.store, newChange({ ...finished, rankeeId: 8 }));
       expect(await at.store.lastAppliedAt(7)).toBeUndefined();
       const { latestId } = await at.store.latestChange(7);
       const change = newChange();
@@ -266,14 +266,14 @@ export function changeContract(at: StoreCase): void {
     });
 
     test('what was last written for a member is found below any number of changes that wrote nothing', async () => {
-      const settled = { state: 'applied', finishedAt: 9_000 } as const;
-      const quiet = { ...settled, rolesAfter: [100, 200] };
+      const finished = { state: 'applied', finishedAt: 9_000 } as const;
+      const quiet = { ...finished, rolesAfter: [100, 200] };
       const last = async () => (await at.other.lastWritten(7))?.id;
-      for (const rest of [quiet, { ...settled, dryRun: true }, { ...settled, rankeeId: 8 }])
+      for (const rest of [quiet, { ...finished, dryRun: true }, { ...finished, rankeeId: 8 }])
         await record(at.store, newChange(rest));
       expect(await last()).toBeUndefined();
 
-      const written = newChange(settled);
+      const written = newChange(finished);
       await record(at.store, written);
       for (let more = 0; more < 30; more += 1) await record(at.store, newChange({ ...quiet, state: 'refused' }));
       expect(await at.other.lastWritten(7)).toStrictEqual(written);
@@ -288,9 +288,9 @@ export function changeContract(at: StoreCase): void {
       await finish(at, reversed.id, refused);
       expect(await last()).toBe(reversed.id);
 
-      const settledLater = newChange({ state: 'failed', rolesAfter: [100, 300], finishedAt: 1_000 });
-      await record(at.store, settledLater);
-      expect(await last()).toBe(settledLater.id);
+      const finishedLater = newChange({ state: 'failed', rolesAfter: [100, 300], finishedAt: 1_000 });
+      await record(at.store, finishedLater);
+      expect(await last()).toBe(finishedLater.id);
     });
 
     test('an idempotency key finds its change, per API key and only as far back as asked', async () => {
@@ -318,11 +318,11 @@ export function changeContract(at: StoreCase): void {
 
     test('within a day an idempotency key is kept once per API key, and then means the newer change', async () => {
       const idempotencyKey = 'abc';
-      const settled = { state: 'applied', idempotencyKey } as const;
-      const old = newChange({ ...settled, requestedAt: at.clock.now() });
+      const finished = { state: 'applied', idempotencyKey } as const;
+      const old = newChange({ ...finished, requestedAt: at.clock.now() });
       await record(at.store, old);
       await at.clock.advance(dayMs);
-      const again = () => newChange({ ...settled, requestedAt: at.clock.now() });
+      const again = () => newChange({ ...finished, requestedAt: at.clock.now() });
       await expect(record(at.store, again())).rejects.toMatchObject({ code: 'conflict' });
       const pending = newChange({ idempotencyKey });
       await expect(begin(at.other, pending, { after: old.id })).rejects.toMatchObject({ code: 'conflict' });

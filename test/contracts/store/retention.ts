@@ -24,11 +24,11 @@ export function retentionContract(at: StoreCase): void {
     });
 
     test('never removes an open change, nor one that ended later than it was asked for', async () => {
-      const [pending, unsettled, slow] = [1, 2, 3].map((rankeeId) => newChange({ rankeeId, requestedAt: 1_000 }));
-      for (const change of [pending, unsettled, slow]) {
+      const [pending, unconfirmed, slow] = [1, 2, 3].map((rankeeId) => newChange({ rankeeId, requestedAt: 1_000 }));
+      for (const change of [pending, unconfirmed, slow]) {
         if (change !== undefined) expect(await begin(at.store, change, { after: undefined })).toBe(true);
       }
-      await finish(at, unsettled?.id ?? '', unknown);
+      await finish(at, unconfirmed?.id ?? '', unknown);
       await finish(at, slow?.id ?? '', applied);
       await record(at.store, newChange({ rankeeId: 4, state: 'refused', requestedAt: 1_000 }));
       await at.store.pruneChanges({ before: at.clock.now(), limit: 9 });

@@ -57,7 +57,7 @@ test('a change after one that was put back does not begin from a state on the wa
   expect(await world.ask({ userId, rank: 50 })).toMatchObject({ status: 403 });
   expect(await world.ask({ userId, rank: 20 })).toMatchObject({ status: 200 });
   expect(world.fake.group.held(userId)).toEqual([officer]);
-  expect(await world.settle()).toEqual([]);
+  expect(await world.reconcile()).toEqual([]);
 });
 
 test('a change that could not be put back at once is not taken for put back because reads still show it so', async () => {
@@ -65,7 +65,7 @@ test('a change that could not be put back at once is not taken for put back beca
   world.fake.lagMs = 6_750;
   world.fake.faults.add({ operation: 'unassign', kind: 'status 403', times: 2 });
   expect(await world.ask({ userId, rank: 50 })).toMatchObject({ status: 504 });
-  expect(await world.settle()).toEqual([]);
+  expect(await world.reconcile()).toEqual([]);
   expect(world.fake.group.held(userId)).toEqual([trainee]);
 });
 
@@ -80,7 +80,7 @@ test('a write whose answer tells nothing is not proven by a read from before the
   await expect.poll(() => fake.journal.writes(userId).length, { interval: 1 }).toBe(3);
   fake.lagMs = 6_750; // one of Roblox's machines may be further behind than the one that was asked before
   expect(await asked).toMatchObject({ status: 504 });
-  expect(await world.settle()).toEqual([]);
+  expect(await world.reconcile()).toEqual([]);
   expect(fake.group.held(userId)).toEqual([captain]);
 });
 

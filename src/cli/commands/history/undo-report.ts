@@ -1,7 +1,7 @@
 import { isoTime } from '../../../base/iso-time.ts';
 import type { ChangeSelection } from '../../../ports/index.ts';
 import { undoDocument, undoMessage } from '../../../usecases/documents/undo.ts';
-import type { UndoPlan, UndoRun } from '../../../usecases/undo/undo-changes.ts';
+import type { UndoRun, UndoTargets } from '../../../usecases/undo/undo-changes.ts';
 import type { MemberUndo, Rankee } from '../../../usecases/undo/undo-member.ts';
 import type { Cli } from '../../cli.ts';
 import { ExitCode } from '../../exit-code.ts';
@@ -10,7 +10,7 @@ import { table } from '../../output/table.ts';
 import { counted, rankeeTitle } from '../../output/wording.ts';
 
 interface Undone {
-  plan: UndoPlan;
+  targets: UndoTargets;
   selection: ChangeSelection;
   dryRun: boolean;
   run: UndoRun & { isInterrupted: boolean };
@@ -31,8 +31,8 @@ const words = {
 
 /** Prints what became of every member, and a summary. The exit code tells whether anything is left to do. */
 export function printUndo(cli: Cli, undone: Undone): void {
-  const { plan, dryRun, run } = undone;
-  const results = [...run.results, ...plan.settled];
+  const { targets, dryRun, run } = undone;
+  const results = [...run.results, ...targets.answered];
   const isTold = ({ state }: Result) => state !== 'already' && (dryRun || state !== 'put_back');
   const rows = results.filter(isTold).map((result) => [rankeeTitle(result), words[result.state], undoMessage(result)]);
   const summary = summaryOf(undone, results);
@@ -44,18 +44,18 @@ export function printUndo(cli: Cli, undone: Undone): void {
     cli.io.stderr(cli.asTyped(formatError(run.error, { asJson: false })));
   if (run.left.length > 0) cli.say(`To go on with what is left: ${commandFor(undone)}`);
   else if (!dryRun && results.some(({ state }) => state === 'put_back'))
-    cli.say(`To take this back: rankd history undo --undo ${plan.undoId}`);
+    cli.say(`To take this back: rankd history undo --undo ${targets.undoId}`);
   const code = exitCodeOf(undone, results);
   if (code !== 0) throw new ExitCode(code);
 }
 
-function summaryOf({ plan, run }: Undone, results: Result[]): string {
-  if (plan.changes === 0) return 'No selected rank change took effect: there is nothing to undo.';
+function summaryOf({ targets, run }: Undone, results: Result[]): string {
+  if (targets.changes === 0) return 'No selected rank change took effect: there is nothing to undo.';
   const states = Object.keys(words) as Array<MemberUndo['state']>;
   const counts = states.map((state) => [results.filter((result) => result.state === state).length, words[state]]);
   const all = [...counts, [run.left.length, 'not come to']];
   const told = all.flatMap(([count, what]) => (count === 0 ? [] : [`${count} ${what}`]));
-  return `${plan.undoId}: of ${counted(results.length + run.left.length, 'member')}, ${told.join('; ')}.`;
+  return `${targets.undoId}: of ${counted(results.length + run.left.length, 'member')}, ${told.join('; ')}.`;
 }
 
 /** The command that selects the same, with its times as moments: a duration would mean another time by then. */

@@ -4,7 +4,7 @@ import { RankdError } from '../../../base/errors.ts';
 import type { ChangeSelection } from '../../../ports/index.ts';
 import { selectChanges } from '../../../usecases/history/history.ts';
 import { findUsableKey } from '../../../usecases/keys/find-key.ts';
-import { planUndo, runUndo, type UndoPlan, type UndoRun } from '../../../usecases/undo/undo-changes.ts';
+import { findUndoTargets, runUndo, type UndoRun, type UndoTargets } from '../../../usecases/undo/undo-changes.ts';
 import type { Cli } from '../../cli.ts';
 import { confirm } from '../../input/confirm.ts';
 import { examples } from '../../output/help.ts';
@@ -49,17 +49,16 @@ async function undo(cli: Cli, { undo: undoId, dryRun = false, ...options }: Undo
   refuseVague(options, undoId);
   const work = async (app: RankingApp) => {
     const selection = { ...(await selectChanges(app, queryOf(options), refuse)), undoId };
-    const plan = await planUndo(app, selection);
-    if (undoId !== undefined && plan.changes === 0) throw nothingOf(undoId);
+    const targets = await findUndoTargets(app, selection);
     await warnOfKey(cli, app, selection);
-    if (!dryRun && plan.members.length > 0) {
+    if (!dryRun && targets.members.length > 0) {
       await confirm(
         cli,
-        `Put back the roles of ${counted(plan.members.length, 'member')} (${counted(plan.changes, 'change')})?`,
+        `Put back the roles of ${counted(targets.members.length, 'member')} (${counted(targets.changes, 'change')})?`,
       );
     }
-    const run = await carryOut(cli, app, { plan, selection, dryRun });
-    printUndo(cli, { plan, selection, dryRun, run });
+    const run = await carryOut(cli, app, { targets, selection, dryRun });
+    printUndo(cli, { targets, selection, dryRun, run });
   };
   await cli.withRanking(work, { isWriting: !dryRun });
 }
@@ -69,18 +68,12 @@ function refuse(ambiguity: RankdError): never {
   throw ambiguity;
 }
 
-function nothingOf(undoId: string): RankdError {
-  return new RankdError('not_found', `There is no undo ${undoId} that changed anything.`, {
-    hint: 'rankd audit list --action history.undo',
-  });
-}
-
 async function carryOut(
   cli: Cli,
   app: RankingApp,
-  { plan, selection, dryRun }: { plan: UndoPlan; selection: ChangeSelection; dryRun: boolean },
+  { targets, selection, dryRun }: { targets: UndoTargets; selection: ChangeSelection; dryRun: boolean },
 ): Promise<UndoRun & { isInterrupted: boolean }> {
-  const { undoId, members, changes } = plan;
+  const { undoId, members, changes } = targets;
   if (members.length === 0) return { results: [], left: [], error: undefined, isInterrupted: false };
   const stopping = new AbortController();
   void cli.io.stopSignal.then(() => {
@@ -90,7 +83,7 @@ async function carryOut(
   using progress = new Progress(cli.line, members.length);
   const run = await runUndo(
     app,
-    { members, changes, order: { selection, undoId, by: cli.by, dryRun } },
+    { members, changes, command: { selection, undoId, by: cli.by, dryRun } },
     { stop: stopping.signal, report: (done) => progress.show(done) },
   );
   return { ...run, isInterrupted: stopping.signal.aborted };

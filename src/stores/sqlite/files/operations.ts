@@ -17,7 +17,7 @@ export function sqliteOperations({ dataDir, clock }: { dataDir: string; clock: C
     backUp: async (target) => backUp({ dataDir, ...target }),
     streamBackup: (send) => streamBackup(dataDir, send),
     examineBackup: async (file) => examineBackup(file),
-    restore: async (order) => ({ kept: restoreBackup({ dataDir, ...order }, clock) }),
+    restore: async (request) => ({ kept: restoreBackup({ dataDir, ...request }, clock) }),
     findNames: async (query) => findNames(dataDir, query),
     lockDaemon: () => acquireDaemonLock(dataDir),
     isDaemonRunning: () => isDaemonRunning(dataDir),

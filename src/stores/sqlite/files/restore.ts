@@ -5,7 +5,7 @@ import { RankdError } from '../../../base/errors.ts';
 import { takeOwner } from '../../../base/files/data-dir.ts';
 import { companions, writeWhole } from '../../../base/files/write-whole.ts';
 import { databaseRestored } from '../../../core/events.ts';
-import type { BackupContents, Clock, RestoreOrder } from '../../../ports/index.ts';
+import type { BackupContents, Clock, RestoreRequest } from '../../../ports/index.ts';
 import { appendEvent } from '../audit.ts';
 import { Connection } from '../engine/connection.ts';
 import { copyDatabase } from './copy-database.ts';
@@ -26,7 +26,7 @@ export function examineBackup(file: string): BackupContents {
 
 /** Returns where the old database is kept; `undefined` if there was none. Also throws as `writeWhole`. */
 export function restoreBackup(
-  { dataDir, file, by }: RestoreOrder & { dataDir: string },
+  { dataDir, file, by }: RestoreRequest & { dataDir: string },
   clock: Pick<Clock, 'now'>,
 ): string | undefined {
   const to = join(dataDir, databaseName);

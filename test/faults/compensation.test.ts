@@ -34,7 +34,7 @@ test.concurrent(
 );
 
 test.concurrent.each(['reset', 'status 503', 'hang'] as const)(
-  'a roll-back that meets %s is an unknown outcome until it is settled to the refusal',
+  'compensation that meets %s is an unknown outcome until it is reconciled to the refusal',
   (kind) =>
     onOpenCloud(async (system) => {
       const { fake } = system;
@@ -59,8 +59,8 @@ test.concurrent.each(['reset', 'status 503', 'hang'] as const)(
         code: 'above_acting_account',
         rolesAfter: [base, trainee].sort((a, b) => a - b),
       });
-      const settled = await system.rank(bob, options);
-      expect([settled.status, codeOf(settled), settled.headers['idempotent-replayed']]).toEqual([
+      const reconciled = await system.rank(bob, options);
+      expect([reconciled.status, codeOf(reconciled), reconciled.headers['idempotent-replayed']]).toEqual([
         403,
         'above_acting_account',
         'true',
@@ -69,7 +69,7 @@ test.concurrent.each(['reset', 'status 503', 'hang'] as const)(
 );
 
 test.concurrent(
-  'an open roll-back is settled before the next change of the member begins',
+  'an open compensation is reconciled before the next change of the member begins',
   onOpenCloud(async (system) => {
     const { fake } = system;
     refuseAndHold(system, 'reset');
@@ -96,7 +96,7 @@ test.concurrent(
 );
 
 test.concurrent(
-  'reads from before the first write do not pass for a roll-back',
+  'reads from before the first write do not pass for a compensation',
   onOpenCloud(async (system) => {
     const { fake } = system;
     fake.lagMs = 650;
@@ -111,7 +111,7 @@ test.concurrent(
 );
 
 test.concurrent(
-  'nor do they where the answer to the roll-back is lost',
+  'nor do they where the answer to a write that compensates is lost',
   onOpenCloud(
     async (system) => {
       const { fake } = system;
@@ -125,7 +125,7 @@ test.concurrent(
 );
 
 test.concurrent(
-  'an unknown outcome is settled however short the deadline of requests is',
+  'an unknown outcome is reconciled however short the deadline of requests is',
   onOpenCloud(
     async (system) => {
       system.fake.faults.add({ operation: 'assign', kind: 'status 503', times: always });

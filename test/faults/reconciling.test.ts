@@ -51,7 +51,7 @@ async function halfDone(system: OpenCloudApp): Promise<RankChange> {
 }
 
 test(
-  'what one process is settling, another one leaves alone',
+  'what one process is reconciling, another one leaves alone',
   onOpenCloud(
     async (system) => {
       const { app, fake } = system;
@@ -266,7 +266,7 @@ test(
 const limit = 40;
 
 test(
-  'however many changes are open, settling them takes half of the budget and comes to an end',
+  'however many changes are open, reconciling them takes half of the budget and comes to an end',
   onOpenCloud(
     async (system) => {
       const { app, fake, clock } = system;
@@ -292,7 +292,7 @@ test(
 );
 
 test(
-  'what one round is settling, the next one does not wait for',
+  'what one round is reconciling, the next one does not wait for',
   onOpenCloud(
     async (system) => {
       await halfDone(system);
@@ -309,7 +309,7 @@ test(
 );
 
 test(
-  'changes that can not be settled here, however many, keep no other waiting',
+  'changes that can not be reconciled here, however many, keep no other waiting',
   onOpenCloud(
     async (system) => {
       expect((await system.rank(bob)).status).toBe(200); // whose answers tell of the budget
@@ -323,7 +323,7 @@ test(
 );
 
 test(
-  'a change that was begun in another group is not settled by reading this one',
+  'a change that was begun in another group is not reconciled by reading this one',
   onOpenCloud(
     async (system) => {
       const { app } = system;

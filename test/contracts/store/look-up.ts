@@ -2,10 +2,10 @@ import { describe, expect, test } from 'vitest';
 import { largestId, lookUp, newKey, newSecret, operate, operator } from './samples.ts';
 import type { StoreCase } from './store-case.ts';
 
-export function presentedContract(at: StoreCase): void {
+export function lookUpContract(at: StoreCase): void {
   const found = (text: string, placeId?: number) => lookUp(at.store, text, placeId);
 
-  describe('the presenter of a secret', () => {
+  describe('the record of a key', () => {
     test('is told with workspace and key; without an entry where the place is not listed', async () => {
       const key = await operate(at).createKey(newKey('main'), operator);
       expect(await found('main')).toStrictEqual({
@@ -27,7 +27,7 @@ export function presentedContract(at: StoreCase): void {
       expect((await found('main', 42))?.entry).toMatchObject({ placeId: 42, active: false });
     });
 
-    test('is nobody where no key ever had the secret', async () => {
+    test('is absent if no key ever had the secret', async () => {
       await operate(at).createKey(newKey('main'), operator);
       expect(await found('Main')).toBeUndefined();
     });

@@ -10,7 +10,7 @@ interface Sleeper {
  * most `longestTurnMs` in a turn of the event loop, which without others to wait for takes less. Deadlines, waits and a fake that go by
  * it meet in the same order on every machine.
  */
-export function patientClock(longestTurnMs: number): Clock {
+export function pacedClock(longestTurnMs: number): Clock {
   const sleepers = new Set<Sleeper>();
   const startedAt = Date.now();
   let elapsedMs = 0;
@@ -52,26 +52,26 @@ export function patientClock(longestTurnMs: number): Clock {
 }
 
 /** For tests whose shortest time-outs are some hundred milliseconds. */
-export const patientTime = patientClock(6);
+export const pacedTime = pacedClock(6);
 
 /** Sleeps of a worker between two rounds: they end when a test skips them. */
 const longSleepMs = 2_000;
 
-/** Patient time for what is short, so that real sockets can be used; what is long passes only when a test skips it. */
+/** The paced time for what is short, so that real sockets can be used; what is long passes only when a test skips it. */
 export class SkippableClock implements Clock {
   #skippedMs = 0;
   readonly #sleepers = new Set<Sleeper>();
 
   now(): number {
-    return patientTime.now() + this.#skippedMs;
+    return pacedTime.now() + this.#skippedMs;
   }
 
   monotonic(): number {
-    return patientTime.monotonic() + this.#skippedMs;
+    return pacedTime.monotonic() + this.#skippedMs;
   }
 
   async sleep(ms: number, signal?: AbortSignal): Promise<void> {
-    if (ms < longSleepMs) return patientTime.sleep(ms, signal);
+    if (ms < longSleepMs) return pacedTime.sleep(ms, signal);
     signal?.throwIfAborted();
     const { promise, resolve, reject } = Promise.withResolvers<void>();
     const sleeper = { wakeAt: this.monotonic() + ms, wake: resolve };
