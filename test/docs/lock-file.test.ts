@@ -1,0 +1,38 @@
+import { existsSync, readFileSync } from 'node:fs';
+import { describe, expect, test } from 'vitest';
+import manifest from '../../package.json' with { type: 'json' };
+
+interface Locked {
+  integrity?: string;
+  /** A package in a folder of this repository: its path. */
+  resolved?: string;
+  link?: boolean;
+  hasInstallScript?: boolean;
+}
+
+const root = new URL('../../', import.meta.url);
+const lock = JSON.parse(readFileSync(new URL('package-lock.json', root), 'utf8')) as {
+  packages: Record<string, Locked>;
+};
+const installed = Object.entries(lock.packages).filter(([path]) => path.startsWith('node_modules/'));
+
+/** Packages with a script that npm would run when it installs them, each with the reason why it may stay. */
+const scripts: Record<string, string> = {
+  'node_modules/esbuild':
+    'It replaces its launcher by the binary that came with a hash of its own. The build works without.',
+};
+
+describe('what npm ci installs is what was looked at when it was chosen', () => {
+  test('each package has its hash in the lock file, or is a folder of this repository', () => {
+    const fetched = installed.filter(([, { link, resolved = '' }]) => !(link && existsSync(new URL(resolved, root))));
+    const loose = fetched.filter(([, { integrity }]) => !integrity?.startsWith('sha512-'));
+    expect(fetched.length).toBeGreaterThan(100);
+    expect(loose.map(([path]) => path)).toEqual([]);
+  });
+
+  test('none runs a script of its own', () => {
+    const withScript = installed.filter(([, { hasInstallScript }]) => hasInstallScript).map(([path]) => path);
+    expect(withScript).toEqual(Object.keys(scripts));
+    expect(new Set(Object.values(manifest.allowScripts))).toEqual(new Set([false]));
+  });
+});
