@@ -54,9 +54,9 @@ export interface BreakerConfig {
   enabled: boolean;
   /** Different members that one key may demote per window. */
   demotions: number;
-  /** `undefined`: ranks are not looked at. */
+  /** `undefined`: privileged roles are looked at instead. */
   highRank: number | undefined;
-  /** Different members at or above `highRank` that one key may change per window. */
+  /** Different members at or above `highRank`, or with a privileged role, that one key may change per window. */
   highChanges: number;
   windowMs: number;
 }
@@ -103,6 +103,7 @@ export function toConfig(
       minRank: policy.min_rank,
       maxRank: policy.max_rank,
       lockedRoles: policy.locked_roles,
+      privilegedRoles: policy.privileged_roles,
       protectedMembers: policy.protected_members,
       protectedRoles: policy.protected_roles,
       steps: policy.steps,

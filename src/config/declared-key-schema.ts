@@ -44,6 +44,12 @@ export const declaredKey = z
         .boolean({ error: 'true or false' })
         .default(false)
         .describe('For a game that ranks by itself: policy.ranker_check asks for no player behind a change.'),
+      privileged: z
+        .boolean({ error: 'true or false' })
+        .default(false)
+        .describe(
+          'Whether it may give and take privileged roles where policy.privileged_roles leaves them to the operator.',
+        ),
       rate: whole(1, 1_000_000).optional().describe('Rank requests a minute, instead of limits.rank.'),
       whitelist: ids().default([]).describe('Place or universe ids from which it may be used.'),
     },

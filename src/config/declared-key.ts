@@ -23,13 +23,22 @@ export function toDeclaredKey(settings: DeclaredKeySettings, at: (...path: Prope
   };
 }
 
-function rulesIn({ max_rank, min_rank, direction, self_rank, system, rate }: DeclaredKeySettings): KeyRules {
+function rulesIn({
+  max_rank,
+  min_rank,
+  direction,
+  self_rank,
+  system,
+  privileged,
+  rate,
+}: DeclaredKeySettings): KeyRules {
   return {
     ...(max_rank !== undefined && { maxRank: max_rank }),
     ...(min_rank !== undefined && { minRank: min_rank }),
     ...(direction !== undefined && { direction }),
     ...(self_rank === 'deny' && { selfRank: self_rank }),
     ...(system && { isSystem: system }),
+    ...(privileged && { isPrivileged: privileged }),
     ...(rate !== undefined && { ratePerMinute: rate }),
   };
 }

@@ -39,7 +39,8 @@ function valuesOf(textOf: (setting: Setting) => string | undefined): Map<string,
 
 /** The value that the file would have. Text that is no such value stays text, and the schema refuses it. */
 function readText(text: string, type: Setting['type']): unknown {
-  if (type === 'numbers') return text.split(',').map((item) => readNumber(item.trim()));
+  if (type === 'numbers' || (type === 'text or numbers' && /\d/.test(text)))
+    return text.split(',').map((item) => readNumber(item.trim()));
   if (type === 'texts') return text.split(',').map((item) => item.trim());
   if (type === 'number') return readNumber(text);
   if (type === 'boolean' && (text === 'true' || text === 'false')) return text === 'true';

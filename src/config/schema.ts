@@ -1,6 +1,19 @@
 import * as z from 'zod';
 import { declaredKey, nameNothingTwice } from './declared-key-schema.ts';
-import { duration, filePath, host, id, ids, network, oneOf, optionalDuration, section, url, whole } from './values.ts';
+import {
+  duration,
+  filePath,
+  host,
+  id,
+  ids,
+  network,
+  oneOf,
+  optionalDuration,
+  section,
+  url,
+  whole,
+  wordOrIds,
+} from './values.ts';
 
 /**
  * Every setting of `rankd.yaml`, with its default and what it does. The message of each check says what is expected; the report
@@ -59,6 +72,11 @@ export const settingsSchema = section({
       .describe('No rank below this is ever given or taken, and no member below it is changed; base members have 1.'),
     max_rank: whole(1, 254).default(254).describe('No rank above this is ever given or taken, whatever the key.'),
     locked_roles: ids().default([]).describe('Ranks or role ids that are never given or taken.'),
+    privileged_roles: wordOrIds(['allow', 'operator'])
+      .default('allow')
+      .describe(
+        'Roles with power over others: allow; operator: no game gives or takes them; or a list that names more of them.',
+      ),
     protected_members: ids().default([]).describe('User ids whose rank is never changed.'),
     protected_roles: ids().default([]).describe('Ranks or role ids whose holders are never changed.'),
     steps: oneOf(['any', 'adjacent'])
@@ -88,12 +106,12 @@ export const settingsSchema = section({
       high_rank: whole(1, 254)
         .optional()
         .describe(
-          'Also counts every change of a member who holds, or is to hold, this rank or one above; promotions too.',
+          'Also counts every change of a member who holds, or is to hold, this rank or one above; without it, a privileged role.',
         ),
       high_changes: whole(1, 1_000_000)
         .default(5)
         .describe(
-          'How many different members of high_rank one key may change per window; three times that over all keys.',
+          'How many different members so counted one key may change per window; three times that over all keys.',
         ),
       window: duration('10m', { min: '1s', max: '30d' }).describe('The time over which changes are counted.'),
     }),

@@ -11,7 +11,7 @@ export interface Setting {
   description: string;
   /** The default as the file would say it; `undefined` if the setting is off, or follows from others, unless it is given. */
   default: unknown;
-  type: 'text' | 'number' | 'boolean' | 'numbers' | 'texts' | 'mappings';
+  type: 'text' | 'number' | 'boolean' | 'numbers' | 'text or numbers' | 'texts' | 'mappings';
 }
 
 /** Every setting, in the order of the schema. */
@@ -67,6 +67,7 @@ function read(schema: z.core.$ZodType): SchemaRead {
 
 function typeOf(kind: SchemaRead['kind']): Setting['type'] {
   if (kind.type === 'array') return listTypeOf(read(kind.element).kind.type);
+  if (kind.type === 'union') return 'text or numbers';
   return kind.type === 'number' || kind.type === 'boolean' ? kind.type : 'text';
 }
 

@@ -25,6 +25,11 @@ export function oneOf<const Names extends readonly [string, ...string[]]>(names:
   return z.enum(names, { error: `one of ${names.join(', ')}` });
 }
 
+export function wordOrIds<const Words extends readonly [string, ...string[]]>(words: Words) {
+  const error = `one of ${words.join(', ')}, or a list of ids`;
+  return z.union([z.enum(words), z.array(id())], { error });
+}
+
 export function filePath() {
   const error = 'the path of a file';
   return z.string({ error }).min(1, { error });

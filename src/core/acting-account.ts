@@ -10,7 +10,7 @@ export function actingAccount(
   held: Role[],
 ): ActingAccount {
   const rank = Math.max(0, ...held.map((role) => role.rank));
-  const given = held.filter(({ kind }) => kind !== 'base').map(({ mayChangeRanks }) => mayChangeRanks);
+  const given = held.filter(({ kind }) => kind !== 'base').map(({ powers }) => powers?.includes('change ranks'));
   if (userId === ownerId || given.includes(true)) return { userId, ownerId, rank, mayChangeRanks: true };
   const isShown = given.length > 0 && !given.includes(undefined);
   return { userId, ownerId, rank, ...(isShown && { mayChangeRanks: false }) };

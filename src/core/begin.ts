@@ -5,9 +5,12 @@ import type { KeyEdit } from './key-changes.ts';
 import type { RankChange } from './model.ts';
 import type { PolicyCase, PolicyRule } from './rules/rule.ts';
 
-/** Changes since a moment (epoch milliseconds): demotions, or any change of a member who holds, or is to hold, that rank or one above. */
+/**
+ * Changes since a moment (epoch milliseconds): demotions, or any change of a member who holds, or is to hold, a privileged role, or
+ * that rank or one above.
+ */
 export interface MemberWindow {
-  of: 'demotions' | { fromRank: number };
+  of: 'demotions' | 'privileged' | { fromRank: number };
   since: number;
 }
 
@@ -119,8 +122,9 @@ function tripped({ change, limits }: BeginCase, { caller, changedMembers, now }:
 }
 
 /** True if the limit counts such changes. */
-function isCounted({ demotion, topRank }: RankChange, { of }: MemberWindow): boolean {
-  return of === 'demotions' ? demotion : topRank >= of.fromRank;
+function isCounted({ demotion, privileged, topRank }: RankChange, { of }: MemberWindow): boolean {
+  if (of === 'demotions') return demotion;
+  return of === 'privileged' ? privileged : topRank >= of.fromRank;
 }
 
 /** How many different members these are, together with one more. */
@@ -129,9 +133,9 @@ function countWith(rankeeId: number, members: readonly ChangedMember[]): number 
 }
 
 function act({ of }: MemberLimit, max: number): string {
-  return of === 'demotions'
-    ? `demote more than ${max} different members in a short time (policy.breaker.demotions)`
-    : `change more than ${max} different members of rank ${of.fromRank} or above in a short time (policy.breaker.high_changes)`;
+  if (of === 'demotions') return `demote more than ${max} different members in a short time (policy.breaker.demotions)`;
+  const whom = of === 'privileged' ? 'with a privileged role' : `of rank ${of.fromRank} or above`;
+  return `change more than ${max} different members ${whom} in a short time (policy.breaker.high_changes)`;
 }
 
 function pause(keyId: string, reason: string, now: number): BeginVerdict {

@@ -9,6 +9,7 @@ export const ruleNames = [
   'direction',
   'selfRank',
   'isSystem',
+  'isPrivileged',
   'ratePerMinute',
 ] as const satisfies ReadonlyArray<keyof KeyRules>;
 

@@ -13,9 +13,12 @@ export interface Role {
   /** 0..255; two roles can share one. */
   rank: number;
   kind: RoleKind;
-  /** Whether it has the permission "Manage lower-ranked member ranks"; absent where the platform does not show it. */
-  mayChangeRanks?: boolean;
+  /** What it may do to others; absent where the platform does not show it. */
+  powers?: Power[];
 }
+
+/** What makes a role worth stealing: each is a permission of the role on the platform, or several of one kind. */
+export type Power = 'change ranks' | 'accept members' | 'remove members' | 'manage the group';
 
 export interface Group {
   id: number;
@@ -84,6 +87,8 @@ export interface KeyRules {
   selfRank?: 'deny';
   /** True for the key of a game that ranks by itself: with it, no player need be behind a change. */
   isSystem?: boolean;
+  /** True if it may give and take privileged roles even where only the operator may. */
+  isPrivileged?: boolean;
   /** Rank requests a minute, instead of the limit that is set for all keys. */
   ratePerMinute?: number;
 }
@@ -223,6 +228,8 @@ export interface RankChange extends RankRequest {
   demotion: boolean;
   /** The highest rank among the roles held before and wanted after; 0 where the member was not read. */
   topRank: number;
+  /** True if a role with power over others is among them; see `core/rules/privileged-roles.ts`. */
+  privileged: boolean;
   requestedAt: number;
   finishedAt?: number;
   /** The oldest of the changes that this one took back: the roles from before it were put back. */

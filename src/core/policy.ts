@@ -1,5 +1,6 @@
 import { cooldown, rankerCooldown } from './rules/cooldowns.ts';
 import { direction, steps } from './rules/moves.ts';
+import { privilegedRoles } from './rules/privileged-roles.ts';
 import { protectedMembers } from './rules/protected-members.ts';
 import { namedRanker, selfRank } from './rules/rankers.ts';
 import { ceiling, floor, lockedRoles } from './rules/ranks.ts';
@@ -10,6 +11,7 @@ export const policyRules: readonly PolicyRule[] = [
   ceiling,
   floor,
   lockedRoles,
+  privilegedRoles,
   protectedMembers,
   direction,
   steps,

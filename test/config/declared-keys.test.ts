@@ -39,7 +39,14 @@ test('a key needs a name and a hash, and has defaults for everything else', () =
 
 test('every setting of a key arrives', () => {
   const lines = ['mode: test', 'scopes: [rank, rank]', 'expires_at: 2030-01-31', 'max_rank: 50', 'min_rank: 50'];
-  const rules = ['direction: demote', 'self_rank: deny', 'system: true', 'rate: 7', 'whitelist: [5, 6, 5]'];
+  const rules = [
+    'direction: demote',
+    'self_rank: deny',
+    'system: true',
+    'privileged: true',
+    'rate: 7',
+    'whitelist: [5, 6, 5]',
+  ];
   expect(problemOf('  - name: game', `    hash: ${hash}`, ...[...lines, ...rules].map((line) => `    ${line}`))).toBe(
     '',
   );
@@ -47,8 +54,16 @@ test('every setting of a key arrives', () => {
     mode: 'test',
     scopes: ['rank'],
     expiresAt: Date.UTC(2030, 0, 31),
-    rules: { maxRank: 50, minRank: 50, direction: 'demote', selfRank: 'deny', isSystem: true, ratePerMinute: 7 },
-    whitelist: { placeIds: [5, 6], declaredIn: 'rankd.yaml:14' },
+    rules: {
+      maxRank: 50,
+      minRank: 50,
+      direction: 'demote',
+      selfRank: 'deny',
+      isSystem: true,
+      isPrivileged: true,
+      ratePerMinute: 7,
+    },
+    whitelist: { placeIds: [5, 6], declaredIn: 'rankd.yaml:15' },
   });
 });
 

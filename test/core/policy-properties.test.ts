@@ -18,6 +18,7 @@ const policies: fc.Arbitrary<Policy> = fc.record({
   minRank: fc.oneof(fc.constant(1), rank),
   maxRank: fc.oneof(fc.constant(254), rank),
   lockedRoles: fc.array(rank, { maxLength: 3 }),
+  privilegedRoles: fc.constant('allow'),
   protectedMembers: fc.constant([]),
   protectedRoles: fc.array(rank, { maxLength: 2 }),
   steps: fc.constantFrom('any', 'adjacent'),
@@ -144,6 +145,14 @@ function nextOf({ scheme }: RankCase, from: number, way: 'up' | 'down') {
 }
 
 const openPolicy: Policy = {
-  ...{ minRank: 1, maxRank: 254, lockedRoles: [], protectedMembers: [], protectedRoles: [], steps: 'any' },
+  ...{
+    minRank: 1,
+    maxRank: 254,
+    lockedRoles: [],
+    privilegedRoles: 'allow',
+    protectedMembers: [],
+    protectedRoles: [],
+    steps: 'any',
+  },
   ...{ selfRank: 'allow', rankerCheck: 'off', minRankerRank: 1, cooldownMs: 0, rankerCooldownMs: 0 },
 };

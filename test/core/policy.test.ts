@@ -344,6 +344,7 @@ test('the rules are answered in a fixed order, each with its code', () => {
     policy: {
       maxRank: 1,
       lockedRoles: [50],
+      privilegedRoles: [50],
       protectedMembers: [rankeeId],
       steps: 'adjacent',
       selfRank: 'deny',
@@ -356,6 +357,7 @@ test('the rules are answered in a fixed order, each with its code', () => {
     ['ceiling', 'rank_not_allowed'],
     ['floor', 'rank_not_allowed'],
     ['locked roles', 'rank_not_allowed'],
+    ['privileged roles', 'rank_not_allowed'],
     ['protected members', 'member_protected'],
     ['direction', 'key_not_allowed'],
     ['steps', 'rank_not_allowed'],
@@ -452,6 +454,7 @@ function policyCase({
       minRank: 1,
       maxRank: 254,
       lockedRoles: [],
+      privilegedRoles: 'allow',
       protectedMembers: [],
       protectedRoles: [],
       steps: 'any',

@@ -3,6 +3,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
+import { sampleUsers } from '../support/fake-open-cloud/index.ts';
 import { openCloudHome } from '../support/open-cloud-home.ts';
 import { CliHome } from '../support/run-cli.ts';
 
@@ -170,6 +171,25 @@ test('an acting account without permission or reach, or outside the group, fails
   const asked = roblox.journal.entries.length;
   expect((await complaints(home, '--offline')).code).toBe(0);
   expect(roblox.journal.entries.length).toBe(asked);
+});
+
+test('privileged roles that every key may give are a warning, and so are roles that Roblox does not show where they would be kept back', async () => {
+  await using system = await openCloudHome();
+  const { home, roblox } = system;
+  const setting = (value: string) => ({ env: { RANKD_POLICY_PRIVILEGED_ROLES: value } });
+  const told = async (value: string) => {
+    const { findings } = (await home.here(['doctor', '--json'], setting(value))).json<{ findings: Finding[] }>();
+    return findings.filter(({ check }) => check === 'privileged').map(({ grade, text }) => `${grade} ${text}`);
+  };
+  const untold = 'Roblox does not tell what these roles may do: 1 (Recruit), 10 (Trainee), 20 (Officer), 50 (Captain)';
+  expect(await told('allow')).toEqual([`ok ${untold}`]);
+  expect(await told('operator')).toEqual([`warn ${untold}`]);
+  expect(await told('50')).toEqual([expect.stringMatching(/^ok only the operator, .* 50 \(Captain\)$/)]);
+  roblox.credential.userId = sampleUsers.owner;
+  expect(await told('allow')).toEqual(['warn every key may give and take 50 (Captain), 200 (Admin)']);
+  expect(await told('operator')).toEqual([
+    expect.stringMatching(/^ok only the operator, .* 50 \(Captain\), 200 \(Admin\)$/),
+  ]);
 });
 
 test('ranks that share a number, and places that games come from but nobody listed or published, are pointed out', async () => {

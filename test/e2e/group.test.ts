@@ -106,21 +106,31 @@ test.concurrent.each([
   expect(result.stderr).not.toContain(roblox.apiKey);
 });
 
-test.concurrent('roles are listed by rank with id and kind, and whether they are on the ladder', async () => {
+test.concurrent('roles are listed by rank with id and kind, whether they are on the ladder, and what they may do to others', async () => {
   await using world = await setUp();
   const { home } = world;
   configure(world, ', ladder: [10, 50]');
+  const none = { privileged: false, powers: [] };
+  const untold = { privileged: null, powers: null };
   expect(await home.json('group', 'roles')).toEqual({
     v: 1,
     roles: [
-      { rank: 0, id: sampleRoles.guest, name: 'Guest', kind: 'guest', onLadder: false },
-      { rank: 1, id: sampleRoles.base, name: 'Member', kind: 'base', onLadder: true },
-      { rank: 1, id: sampleRoles.recruit, name: 'Recruit', kind: 'custom', onLadder: false },
-      { rank: 10, id: sampleRoles.trainee, name: 'Trainee', kind: 'custom', onLadder: true },
-      { rank: 20, id: sampleRoles.officer, name: 'Officer', kind: 'custom', onLadder: false },
-      { rank: 50, id: sampleRoles.captain, name: 'Captain', kind: 'custom', onLadder: true },
-      { rank: 200, id: sampleRoles.admin, name: 'Admin', kind: 'custom', onLadder: false },
-      { rank: 255, id: sampleRoles.owner, name: 'Owner', kind: 'owner', onLadder: false },
+      { rank: 0, id: sampleRoles.guest, name: 'Guest', kind: 'guest', onLadder: false, ...none },
+      { rank: 1, id: sampleRoles.base, name: 'Member', kind: 'base', onLadder: true, ...untold },
+      { rank: 1, id: sampleRoles.recruit, name: 'Recruit', kind: 'custom', onLadder: false, ...untold },
+      { rank: 10, id: sampleRoles.trainee, name: 'Trainee', kind: 'custom', onLadder: true, ...untold },
+      { rank: 20, id: sampleRoles.officer, name: 'Officer', kind: 'custom', onLadder: false, ...untold },
+      { rank: 50, id: sampleRoles.captain, name: 'Captain', kind: 'custom', onLadder: true, ...untold },
+      {
+        rank: 200,
+        id: sampleRoles.admin,
+        name: 'Admin',
+        kind: 'custom',
+        onLadder: false,
+        privileged: true,
+        powers: ['change ranks'],
+      },
+      { rank: 255, id: sampleRoles.owner, name: 'Owner', kind: 'owner', onLadder: false, ...untold },
     ],
   });
 });
@@ -146,7 +156,7 @@ test.concurrent('a ladder that does not fit is told of by what only looks at the
   const trainee = String(sampleUsers.trainee);
   const warning = /^warning: group\.ladder does not fit the group: 77 [^\n]*\ntry: correct group\.ladder [^\n]+\n$/;
   const looks = [
-    [['group', 'roles'], /^20 +\d+ +custom +- +Officer$/m],
+    [['group', 'roles'], /^20 +\d+ +custom +- +\? +Officer$/m],
     [['group', 'show'], /^can give +1 \(Member\), 1 \(Recruit\), 10 \(Trainee\), 20 \(Officer\)/m],
     [['rank', 'show', trainee], /^10 +Trainee/m],
   ] as const;
@@ -167,7 +177,7 @@ test.concurrent('which role is the base role is found out once, for all commands
   configure(world);
   for (let times = 0; times < 2; times += 1) {
     const { stdout } = await home.here(['group', 'roles']);
-    expect(stdout).toMatch(/^1 +12884901889 +base +- +Member\n1 +70000010 +custom +- +Recruit$/m);
+    expect(stdout).toMatch(/^1 +12884901889 +base +- +- +Member\n1 +70000010 +custom +- +\? +Recruit$/m);
     expect(roblox.journal.requests('publicRoles')).toHaveLength(1);
   }
 });

@@ -65,6 +65,7 @@ function change(id: string, about: Partial<RankChange> = {}): RankChange {
     dryRun: false,
     demotion: false,
     topRank: 20,
+    privileged: false,
     requestedAt: Date.UTC(2026, 4, 1),
     ...about,
   };
@@ -150,7 +151,7 @@ test.concurrent('show adds what else is known of one change', async () => {
   });
   await keep(home, full, change('chg_bare'));
   const shown = await home.json<{ v: number; change: Record<string, unknown> }>('history', 'show', 'chg_full');
-  const { demotion: _demotion, topRank: _topRank, ...told } = full;
+  const { demotion: _demotion, topRank: _topRank, privileged: _privileged, ...told } = full;
   expect(shown).toEqual({
     v: 1,
     change: { ...told, requestedAt: '2026-05-01T00:00:00.000Z', finishedAt: '2026-05-01T00:00:01.000Z' },

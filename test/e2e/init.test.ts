@@ -2,7 +2,7 @@ import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { expect, onTestFinished, test } from 'vitest';
 import { rankBody } from '../support/answers.ts';
 import { DaemonProcess } from '../support/daemon-process.ts';
-import { type FakeOpenCloud, startFakeOpenCloud } from '../support/fake-open-cloud/index.ts';
+import { type FakeOpenCloud, sampleUsers, startFakeOpenCloud } from '../support/fake-open-cloud/index.ts';
 import { runOnTerminal } from '../support/pseudo-terminal.ts';
 import { CliHome } from '../support/run-cli.ts';
 
@@ -53,6 +53,7 @@ test('on a terminal init asks, never shows the key, and leaves a configuration, 
   const yaml = readFileSync(home.path('rankd.yaml'), 'utf8');
   expect(yaml).toMatch(new RegExp(`^  id: ${roblox.groupId} `, 'm'));
   expect(yaml).toMatch(/^ {2}ladder: \[1, 10, 20, 50\]/m);
+  expect(yaml).toMatch(/^ {2}privileged_roles: operator$/m);
 
   const [secret = ''] = /rk_live_\w+/.exec(screen) ?? [];
   await using daemon = await DaemonProcess.start(home, { env });
@@ -105,6 +106,17 @@ test('the ladder that init writes names a role by its id if its rank means anoth
   expect((await home.here(['init', ...flags, '--ladder'], { env: base })).code).toBe(0);
   expect(readFileSync(home.path('rankd.yaml'), 'utf8')).toMatch(/^ {2}ladder: \[70000010, 10, 20, 50\]/m);
   expect((await home.here(['config', 'check'], { env: base })).code).toBe(0);
+});
+
+test('it tells which roles have power over others, or that Roblox does not show it', async () => {
+  const { home, roblox, env, flags } = await world();
+  const ofMember = await home.here(['init', ...flags], { env });
+  expect(ofMember.stderr).toContain(
+    'Roblox does not show what 1 (Recruit), 10 (Trainee), 20 (Officer), 50 (Captain) may do.',
+  );
+  roblox.credential.userId = sampleUsers.owner;
+  const ofOwner = await home.here(['init', ...flags, '--force'], { env });
+  expect(ofOwner.stderr).toContain('Of these, 50 (Captain), 200 (Admin) have power over others, so only the operator');
 });
 
 test('the key can come in on standard input and is kept in a private file', async () => {

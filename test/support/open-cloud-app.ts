@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { expect } from 'vitest';
 import { createLog } from '../../src/base/log.ts';
+import type { Config } from '../../src/config/config.ts';
 import { loadConfig } from '../../src/config/load.ts';
 import type { RankChange } from '../../src/core/model.ts';
 import type { RankOne } from '../../src/core/role-scheme.ts';
@@ -43,6 +44,7 @@ export interface OpenCloudAppOptions {
   readLagMs?: number;
   ladder?: number[];
   rankOne?: RankOne;
+  policy?: Partial<Config['policy']>;
   hasMetrics?: boolean;
   /** The directory of an app that was stopped: starts on what it left. */
   dataDir?: string;
@@ -150,7 +152,7 @@ export function onOpenCloud(
 
 function configOf(
   dataDir: string,
-  { deadlineMs = 1_500, ladder, rankOne = 'custom', hasMetrics = false }: OpenCloudAppOptions,
+  { deadlineMs = 1_500, ladder, rankOne = 'custom', policy = {}, hasMetrics = false }: OpenCloudAppOptions,
 ) {
   const { config } = loadConfig({
     flags: { 'server.port': '0', 'platform.kind': 'simulated' },
@@ -160,6 +162,7 @@ function configOf(
   return {
     ...config,
     group: { ladder, rankOne },
+    policy: { ...config.policy, ...policy },
     server: { ...config.server, deadlineMs },
     metrics: { ...config.metrics, enabled: hasMetrics, port: 0 },
   };

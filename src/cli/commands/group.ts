@@ -47,13 +47,27 @@ async function show(cli: Cli): Promise<void> {
 async function roles(cli: Cli): Promise<void> {
   await cli.withGroup(async (app, call) => {
     const documents = (await listGroupRoles(app, call)).map(roleDocument);
-    const rows = documents.map(({ rank, id, name, kind, onLadder }) => [
+    const rows = documents.map(({ rank, id, name, kind, onLadder, privileged, powers }) => [
       String(rank),
       String(id),
       kind,
-      onLadder === null ? '-' : onLadder ? 'yes' : 'no',
+      yesOrNo(onLadder, '-'),
+      kind === 'custom' ? powers?.join(', ') || yesOrNo(privileged, '?') : '-',
       name,
     ]);
-    cli.print({ roles: documents }, table(['rank', 'id', 'kind', 'ladder', 'name'], rows));
+    cli.print({ roles: documents }, table(['rank', 'id', 'kind', 'ladder', 'privileged', 'name'], rows));
+    if (app.policy.privilegedRoles === 'operator' && documents.some(isUntold))
+      cli.say(
+        '?: Roblox does not show what the role may do. If it has power over others, name it in policy.privileged_roles.',
+      );
   });
+}
+
+function isUntold({ kind, privileged }: ReturnType<typeof roleDocument>): boolean {
+  return kind === 'custom' && privileged === null;
+}
+
+function yesOrNo(answer: boolean | null, unknown: string): string {
+  if (answer === null) return unknown;
+  return answer ? 'yes' : 'no';
 }

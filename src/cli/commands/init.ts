@@ -11,7 +11,8 @@ import type { Chosen } from '../../config/render-yaml.ts';
 import { askStatus } from '../../control/ask.ts';
 import { standingWords } from '../../core/acting-account.ts';
 import { listRoles } from '../../core/list-roles.ts';
-import type { ActingAccount } from '../../core/model.ts';
+import type { ActingAccount, Role } from '../../core/model.ts';
+import { privilegesAmong } from '../../core/rules/privileged-roles.ts';
 import { callWithin } from '../../ports/call-context.ts';
 import { roleTitleDocument } from '../../usecases/documents/group.ts';
 import type { Cli } from '../cli.ts';
@@ -77,6 +78,7 @@ async function init(cli: Cli, options: InitOptions): Promise<void> {
   const chosen = new Map<string, Chosen>([
     ['group.id', { value: groupId, ...(examined && { note: examined.group.name }) }],
     ['platform.api_key_file', { value: relativeTo(file, credential.file) }],
+    ['policy.privileged_roles', { value: 'operator' }],
   ]);
   if (examined !== undefined && ladder !== undefined)
     chosen.set('group.ladder', { value: ladderEntries(examined.scheme, ladder), note: listRoles(ladder) });
@@ -155,6 +157,15 @@ function tell(cli: Cli, { group, acting, expiresAt, givable }: Examined): void {
   if (acting !== undefined)
     cli.say(`It acts as user ${acting.userId}, ${standingWords(acting)}${permissionWords(acting)}.`);
   cli.say(`Ranks it can give: ${listRoles(givable)}.`);
+  cli.say(privilegeWords(givable));
+}
+
+function privilegeWords(givable: Role[]): string {
+  const { privileged, untold } = privilegesAmong(givable, 'operator');
+  if (untold.length > 0)
+    return `Roblox does not show what ${listRoles(untold)} may do. If one of them has power over others, name it: policy.privileged_roles.`;
+  if (privileged.length === 0) return 'None of them has power over others.';
+  return `Of these, ${listRoles(privileged)} have power over others, so only the operator may give and take them (policy.privileged_roles).`;
 }
 
 function permissionWords({ mayChangeRanks }: ActingAccount): string {

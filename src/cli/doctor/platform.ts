@@ -4,6 +4,8 @@ import { refusalOfCredential } from '../../core/credential.ts';
 import { listRoles } from '../../core/list-roles.ts';
 import type { ActingAccount, Role } from '../../core/model.ts';
 import { givableRoles, type RoleScheme, rolesNamed } from '../../core/role-scheme.ts';
+import { privilegesAmong } from '../../core/rules/privileged-roles.ts';
+import type { Policy } from '../../core/rules/rule.ts';
 import { strayNames } from '../../core/rules/touched-roles.ts';
 import type { CallContext } from '../../ports/index.ts';
 import type { Ranking } from '../../usecases/change/ranking.ts';
@@ -61,6 +63,7 @@ export async function groupFindings(app: Ranking, call: CallContext): Promise<Fi
         )),
     ...rankOne(scheme),
     ...sharedRanks(scheme.ladder ?? custom),
+    ...privileges(givableRoles(scheme).filter(isInReach), app.policy),
     ...strayNames(scheme.roles, app.policy).map((text) =>
       warn('policy', text, 'correct it; rankd group roles lists them'),
     ),
@@ -80,6 +83,29 @@ function permission(acting: ActingAccount | undefined): Finding[] {
   if (acting.mayChangeRanks) return [ok('permission', 'the acting account may manage the ranks of members below it')];
   const fix = `give the role of user ${acting.userId} the permission "Manage lower-ranked member ranks" in the group's settings`;
   return [fail('permission', 'no role of the acting account lets it change ranks', fix)];
+}
+
+/** The roles among those in reach that a thief would want. Whoever lists them has looked at every role. */
+function privileges(reached: Role[], { privilegedRoles }: Policy): Finding[] {
+  const check = 'privileged';
+  const { privileged, untold } = privilegesAmong(reached, privilegedRoles);
+  const isOpen = privilegedRoles === 'allow';
+  const found =
+    privileged.length === 0
+      ? []
+      : isOpen
+        ? [
+            warn(
+              check,
+              `every key may give and take ${listRoles(privileged)}`,
+              'set policy.privileged_roles to operator',
+            ),
+          ]
+        : [ok(check, `only the operator, and keys made with --privileged, may give and take ${listRoles(privileged)}`)];
+  if (untold.length === 0 || Array.isArray(privilegedRoles)) return found;
+  const text = `Roblox does not tell what these roles may do: ${listRoles(untold)}`;
+  const fix = 'list those with power over others: policy.privileged_roles: [RANK, ...]; an empty list if there is none';
+  return [...found, isOpen ? ok(check, text) : warn(check, text, fix)];
 }
 
 function reach(within: Role[], beyond: Role[]): Finding[] {

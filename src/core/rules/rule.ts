@@ -8,6 +8,7 @@ export interface Policy {
   minRank: number;
   maxRank: number;
   lockedRoles: number[];
+  privilegedRoles: PrivilegedRoles;
   protectedMembers: number[];
   protectedRoles: number[];
   /** `adjacent`: only to the next rank up or down. */
@@ -22,6 +23,12 @@ export interface Policy {
   /** Between two changes by one ranker. */
   rankerCooldownMs: number;
 }
+
+/**
+ * Who may give and take privileged roles. `allow`: whoever may give and take others. `operator`: games only with a key that is made
+ * for it. A list is as `operator`, and names roles (ranks or role ids) that are privileged whatever the platform shows.
+ */
+export type PrivilegedRoles = 'allow' | 'operator' | number[];
 
 /** Everything a rule may look at. */
 export interface PolicyCase {

@@ -14,8 +14,16 @@ export function isNamed(role: Role, list: number[]): boolean {
 }
 
 /** A sentence for each entry of the policy that names no role of the group: a typo there silently disables the protection. */
-export function strayNames(roles: Role[], { lockedRoles, protectedRoles }: Policy): string[] {
-  return Object.entries({ locked_roles: lockedRoles, protected_roles: protectedRoles }).flatMap(([setting, names]) =>
+export function strayNames(
+  roles: Role[],
+  { lockedRoles, privilegedRoles, protectedRoles }: Pick<Policy, 'lockedRoles' | 'privilegedRoles' | 'protectedRoles'>,
+): string[] {
+  const lists = {
+    locked_roles: lockedRoles,
+    privileged_roles: Array.isArray(privilegedRoles) ? privilegedRoles : [],
+    protected_roles: protectedRoles,
+  };
+  return Object.entries(lists).flatMap(([setting, names]) =>
     names
       .filter((name) => !roles.some((role) => isNamed(role, [name])))
       .map((name) => `policy.${setting} names ${name}, which is no rank or role id of the group`),

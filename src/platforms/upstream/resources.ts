@@ -1,4 +1,4 @@
-import type { Credential, Group, Member, Role } from '../../core/model.ts';
+import type { Credential, Group, Member, Power, Role } from '../../core/model.ts';
 
 /**
  * The platform's resources as they come over the wire (Open Cloud v2: ids are strings, references are paths). Each parser
@@ -14,8 +14,11 @@ export interface ListedRole {
   id: number;
   name: string;
   rank: number;
-  /** Only the acting account's own roles have it, and only for a key with group:read. */
-  mayChangeRanks?: boolean;
+  /**
+   * Only for a key with group:read; the group's owner is shown every role's, anybody else that of the own roles.
+   * Source: `permissions` of GroupRole in the Open Cloud reference.
+   */
+  powers?: Power[];
 }
 
 /** GetGroup. A group without an owner has no `owner`. Name and count are only for display, so they may be missing. */
@@ -36,14 +39,31 @@ export function parseGroup(json: unknown): Group {
 export function parseRolePage(json: unknown): Page<ListedRole> {
   return parsePage(json, 'groupRoles', (item) => {
     const role = record(item);
-    const { changeRank } = Object(role['permissions']);
+    const { permissions } = role;
     return {
       id: id(role['id']),
       name: text(role['displayName']),
       rank: whole(role['rank']),
-      ...(typeof changeRank === 'boolean' && { mayChangeRanks: changeRank }),
+      ...(!isNone(permissions) && { powers: powersIn(record(permissions)) }),
     };
   });
+}
+
+/** What each permission of a role is counted as. The others give no power over members or over what the group owns. */
+const powerOf: Readonly<Record<string, Power>> = {
+  changeRank: 'change ranks',
+  acceptRequests: 'accept members',
+  exileMembers: 'remove members',
+  banMembers: 'remove members',
+  manageRelationships: 'manage the group',
+  spendGroupFunds: 'manage the group',
+  manageGroupUniverses: 'manage the group',
+  createApiKeys: 'manage the group',
+  manageApiKeys: 'manage the group',
+};
+
+function powersIn(permissions: Record<string, unknown>): Power[] {
+  return [...new Set(Object.entries(powerOf).flatMap(([name, power]) => (permissions[name] === true ? [power] : [])))];
 }
 
 /**

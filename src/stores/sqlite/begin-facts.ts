@@ -26,8 +26,13 @@ function changedMembers(db: Connection, { window: { of, since }, now }: { window
     `SELECT rankee_id AS rankeeId, key_id AS keyId, max(requested_at) AS at
      FROM rank_changes
      WHERE requested_at BETWEEN @since AND @now AND key_id IS NOT NULL AND state IN ('pending', 'applied', 'unknown')
-       AND ${of === 'demotions' ? 'demotion = 1' : 'top_rank >= @fromRank'} AND dry_run = 0 AND roles_before <> roles_after
+       AND ${counted(of)} AND dry_run = 0 AND roles_before <> roles_after
      GROUP BY rankee_id, key_id`,
-    { since, now, ...(of !== 'demotions' && of) },
+    { since, now, ...(typeof of === 'object' && of) },
   );
+}
+
+function counted(of: MemberWindow['of']): string {
+  if (of === 'demotions') return 'demotion = 1';
+  return of === 'privileged' ? 'privileged = 1' : 'top_rank >= @fromRank';
 }

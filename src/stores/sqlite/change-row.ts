@@ -24,6 +24,7 @@ const columns = {
   dryRun: 'dry_run',
   demotion: 'demotion',
   topRank: 'top_rank',
+  privileged: 'privileged',
   command: 'command',
   oldRankName: 'old_rank_name',
   prefix: 'prefix',
@@ -55,6 +56,7 @@ export function toChange({
   rolesAfter,
   dryRun,
   demotion,
+  privileged,
   ...row
 }: ChangeRow): RankChange {
   return {
@@ -64,6 +66,7 @@ export function toChange({
     rolesAfter: JSON.parse(rolesAfter),
     dryRun: dryRun === 1,
     demotion: demotion === 1,
+    privileged: privileged === 1,
   };
 }
 
@@ -77,6 +80,7 @@ export function toBindings(change: RankChange): Record<keyof RankChange, string 
     rolesAfter: JSON.stringify(change.rolesAfter),
     dryRun: Number(change.dryRun),
     demotion: Number(change.demotion),
+    privileged: Number(change.privileged),
   };
 }
 

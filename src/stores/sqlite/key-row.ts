@@ -17,8 +17,8 @@ export const keyColumns = `
    FROM key_secrets AS s
    WHERE s.key_id = k.id AND (s.expires_at IS NULL OR s.expires_at > @now)) AS secrets`;
 
-export function toKey({ scopes, secrets, isSystem, ...row }: KeyRow): Key {
+export function toKey({ scopes, secrets, isSystem, isPrivileged, ...row }: KeyRow): Key {
   const accepted: RowOf<KeySecret>[] = JSON.parse(secrets);
-  const system = isSystem === 1 ? { isSystem: true } : {};
-  return { ...withoutNulls(row), ...system, scopes: JSON.parse(scopes), secrets: accepted.map(withoutNulls) };
+  const flags = { ...(isSystem === 1 && { isSystem: true }), ...(isPrivileged === 1 && { isPrivileged: true }) };
+  return { ...withoutNulls(row), ...flags, scopes: JSON.parse(scopes), secrets: accepted.map(withoutNulls) };
 }

@@ -10,6 +10,7 @@ const columns = {
   direction: 'direction',
   selfRank: 'self_rank',
   isSystem: 'is_system',
+  isPrivileged: 'is_privileged',
   ratePerMinute: 'rate',
 } as const satisfies Record<keyof KeyRules, string>;
 

@@ -120,6 +120,6 @@ function breakerLimits({ breaker, clock }: Pick<Ranking, 'breaker' | 'clock'>): 
   const limit = (of: MemberLimit['of'], max: number) => ({ of, since, byKey: max, byAll: allKeysShare * max });
   return [
     limit('demotions', demotions),
-    ...(highRank === undefined ? [] : [limit({ fromRank: highRank }, highChanges)]),
+    limit(highRank === undefined ? 'privileged' : { fromRank: highRank }, highChanges),
   ];
 }

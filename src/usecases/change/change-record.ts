@@ -3,8 +3,9 @@ import { newChangeId } from '../../core/api-key.ts';
 import type { ChangeOutcome } from '../../core/change-state.ts';
 import type { RankChange, RankRequest } from '../../core/model.ts';
 import { takesAway } from '../../core/role-plan.ts';
+import { isPrivileged } from '../../core/rules/privileged-roles.ts';
 import type { ChangeCommand } from './change-command.ts';
-import type { PlannedChange } from './plan-change.ts';
+import type { ApprovedChange } from './check-plan.ts';
 import type { Ranking } from './ranking.ts';
 
 /** More than any name on Roblox has. The texts of refused requests are kept too, and a leaked key can send many. */
@@ -33,6 +34,7 @@ export function draftOf(
     dryRun: caller.dryRun,
     demotion: false,
     topRank: 0,
+    privileged: false,
     requestedAt,
   };
 }
@@ -49,7 +51,10 @@ function withShortTexts(request: RankRequest): RankRequest {
 const textFields = ['rankerName', 'rankeeName', 'command', 'oldRankName', 'prefix', 'webhookHost'] as const;
 
 /** The record once there is a plan. */
-export function withPlan(draft: RankChange, { plan, scheme }: Pick<PlannedChange, 'plan' | 'scheme'>): RankChange {
+export function withPlan(
+  draft: RankChange,
+  { plan, scheme, policyCase: { policy } }: Pick<ApprovedChange, 'plan' | 'scheme' | 'policyCase'>,
+): RankChange {
   const { from, to } = plan.goal;
   const involved = scheme.roles.filter(({ id }) => from.includes(id) || to.includes(id));
   return {
@@ -59,6 +64,7 @@ export function withPlan(draft: RankChange, { plan, scheme }: Pick<PlannedChange
     rolesAfter: to,
     demotion: takesAway(plan),
     topRank: Math.max(0, ...involved.map(({ rank }) => rank)),
+    privileged: involved.some((role) => isPrivileged(role, policy.privilegedRoles)),
   };
 }
 

@@ -23,9 +23,10 @@ export function roleTitleDocument({ rank, id, name }: Role) {
   return { rank, id, name };
 }
 
-/** A role of the group; `onLadder` is null if there is no ladder. */
-export function roleDocument({ role: { rank, id, name, kind }, isOnLadder }: ListedRole) {
-  return { rank, id, name, kind, onLadder: isOnLadder ?? null };
+/** A role of the group; `onLadder` is null if there is no ladder, `privileged` and `powers` if the platform does not tell. */
+export function roleDocument({ role: { rank, id, name, kind, powers }, isOnLadder, isPrivileged }: ListedRole) {
+  const privileges = { privileged: isPrivileged ?? null, powers: powers ?? null };
+  return { rank, id, name, kind, onLadder: isOnLadder ?? null, ...privileges };
 }
 
 /** A member with the roles held, ascending by rank. */

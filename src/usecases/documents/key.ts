@@ -15,6 +15,7 @@ export function keyDocument(key: Key, now: number) {
     direction: key.direction ?? null,
     selfRank: key.selfRank ?? null,
     system: key.isSystem ?? false,
+    privileged: key.isPrivileged ?? false,
     ratePerMinute: key.ratePerMinute ?? null,
     createdAt: isoTime(key.createdAt),
     expiresAt: isoOrNull(key.expiresAt),

@@ -2,6 +2,7 @@ import { RankdError } from '../../base/errors.ts';
 import { reaches } from '../../core/acting-account.ts';
 import type { ActingAccount, Group, Role } from '../../core/model.ts';
 import { givableRoles, heldRoles, highestRole } from '../../core/role-scheme.ts';
+import { isPrivileged } from '../../core/rules/privileged-roles.ts';
 import type { Policy } from '../../core/rules/rule.ts';
 import { isNamed } from '../../core/rules/touched-roles.ts';
 import type { CallContext } from '../../ports/index.ts';
@@ -39,13 +40,22 @@ export interface ListedRole {
   role: Role;
   /** `undefined` if there is no ladder. */
   isOnLadder: boolean | undefined;
+  /** `undefined` if neither the platform nor policy.privileged_roles tells. */
+  isPrivileged: boolean | undefined;
 }
 
 /** Every role of the group, ascending by rank. */
-export async function listGroupRoles({ group }: Pick<Ranking, 'group'>, call: CallContext): Promise<ListedRole[]> {
+export async function listGroupRoles(
+  { group, policy }: Pick<Ranking, 'group' | 'policy'>,
+  call: CallContext,
+): Promise<ListedRole[]> {
   const scheme = await group.scheme(call);
   const rungs = scheme.ladder === undefined ? undefined : givableRoles(scheme);
-  return scheme.roles.map((role) => ({ role, isOnLadder: rungs?.includes(role) }));
+  return scheme.roles.map((role) => ({
+    role,
+    isOnLadder: rungs?.includes(role),
+    isPrivileged: isPrivileged(role, policy.privilegedRoles) || (role.powers === undefined ? undefined : false),
+  }));
 }
 
 export interface MemberRoles {

@@ -32,6 +32,7 @@ const words = {
   direction: 'direction',
   selfRank: 'self-rank',
   isSystem: 'system',
+  isPrivileged: 'privileged',
   ratePerMinute: 'rate',
 } as const satisfies Record<keyof Definition, string>;
 

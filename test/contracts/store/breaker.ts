@@ -172,6 +172,14 @@ export function breakerContract(at: StoreCase): void {
       await addKeys(at.store);
     });
 
+    test('counts members with a privileged role where no rank is set', async () => {
+      const limit: MemberLimit = { ...high, of: 'privileged' };
+      const given = (rankeeId: number, privileged: boolean) => newChange({ rankeeId, privileged, keyId: 'key_main' });
+      for (const rankeeId of [1, 2]) expect(await beginHere(given(rankeeId, true), [limit])).toBe(true);
+      expect(await beginHere(given(3, false), [limit])).toBe(true);
+      await expect(beginHere(given(4, true), [limit])).rejects.toMatchObject({ code: 'key_paused' });
+    });
+
     test('counts members at that rank or above, up and down; those below pass', async () => {
       expect(await beginHere(promotion(1, 100), [high])).toBe(true);
       expect(await beginHere(newDemotion(2, { topRank: 200 }), [high])).toBe(true);

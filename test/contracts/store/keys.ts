@@ -20,7 +20,13 @@ export function keyContract(at: StoreCase): void {
 
     test('mode, scopes, rules and expiry are kept', async () => {
       const rules = { maxRank: 50, minRank: 10, direction: 'promote', selfRank: 'deny', ratePerMinute: 60 } as const;
-      const settings = { mode: 'test', isSystem: true, ...rules, expiresAt: 4_102_444_800_000 } as const;
+      const settings = {
+        mode: 'test',
+        isSystem: true,
+        isPrivileged: true,
+        ...rules,
+        expiresAt: 4_102_444_800_000,
+      } as const;
       await operate(at).createKey(newKey('main', { ...settings, scopes: ['verify'] }), operator);
       expect(await at.store.findKey('key_main')).toMatchObject(settings);
     });

@@ -66,6 +66,7 @@ export function newChange(rest: Partial<RankChange> = {}): RankChange {
     dryRun: false,
     demotion: false,
     topRank: 20,
+    privileged: false,
     requestedAt: Date.UTC(2026, 0, 1),
     ...rest,
   };
@@ -91,7 +92,7 @@ const officer = { id: 300, name: 'Officer', rank: 20, kind: 'custom' } as const;
 
 /** What the policy was asked of a promotion that it has nothing against. */
 export function policyCaseOf(request: RankChange, policy: Partial<PolicyCase['policy']> = {}): PolicyCase {
-  const lists = { lockedRoles: [], protectedMembers: [], protectedRoles: [] };
+  const lists = { lockedRoles: [], privilegedRoles: 'allow' as const, protectedMembers: [], protectedRoles: [] };
   return {
     policy: {
       ...{ minRank: 0, maxRank: 255, ...lists, steps: 'any', selfRank: 'allow', rankerCheck: 'off' },

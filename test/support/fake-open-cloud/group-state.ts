@@ -6,6 +6,8 @@ export interface FakeRole {
   isBase?: boolean;
   /** "Manage lower-ranked member ranks". */
   changeRank?: boolean;
+  /** "Accept join requests". */
+  acceptRequests?: boolean;
 }
 
 export interface FakeGroup {

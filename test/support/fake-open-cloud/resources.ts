@@ -34,8 +34,12 @@ export function roleResource(group: GroupState, role: FakeRole, actorId: number)
     displayName: role.name,
     rank: role.rank,
     ...(role.rank === 0 ? {} : { memberCount: memberCount(group, role) }),
-    ...(showsPermissions ? { permissions: { viewWallPosts: true, changeRank: role.changeRank ?? false } } : {}),
+    ...(showsPermissions ? { permissions: permissionsOf(role) } : {}),
   };
+}
+
+function permissionsOf({ changeRank = false, acceptRequests = false }: FakeRole) {
+  return { viewWallPosts: true, changeRank, acceptRequests };
 }
 
 export function membershipResource(

@@ -45,7 +45,7 @@ export function sampleGroup(groupId: number, age: GroupAge): FakeGroup {
     roles: [
       { id: owner, name: 'Owner', rank: 255, changeRank: true },
       { id: guest, name: 'Guest', rank: 0 },
-      { id: captain, name: 'Captain', rank: 50 },
+      { id: captain, name: 'Captain', rank: 50, acceptRequests: true },
       { id: officer, name: 'Officer', rank: 20 },
       { id: admin, name: 'Admin', rank: 200, changeRank: true },
       { id: base, name: 'Member', rank: 1, isBase: true },

@@ -37,7 +37,7 @@ export const committedSchemas: Schemas = {
     description: text,
     rank: integer,
     memberCount: integer,
-    permissions: object({ viewWallPosts: flag, changeRank: flag }),
+    permissions: object({ viewWallPosts: flag, changeRank: flag, acceptRequests: flag }),
   }),
   GroupMembership: object({ path: text, ...times, user: text, role: text, roles: texts }),
   ListGroupRolesResponse: object({ groupRoles: listOf('GroupRole'), nextPageToken: text }),

@@ -11,6 +11,7 @@ export interface RuleOptions {
   direction?: Direction | 'both';
   selfRank?: 'allow' | 'deny';
   system?: boolean;
+  privileged?: boolean;
   rate?: number | 'none';
 }
 
@@ -31,6 +32,8 @@ export function addRuleOptions(command: Command): Command {
       'for a game that ranks by itself: policy.ranker_check does not ask for a player behind a change',
     )
     .option('--no-system', 'for a game whose players rank each other')
+    .option('--privileged', 'the key may give and take privileged roles, whatever policy.privileged_roles says')
+    .option('--no-privileged', 'only if policy.privileged_roles allows it')
     .option(
       '--rate <number>',
       'rank requests per minute; none: as limits.rank says',
@@ -39,13 +42,22 @@ export function addRuleOptions(command: Command): Command {
 }
 
 /** The rules that the options name. */
-export function rulesIn({ maxRank, minRank, direction, selfRank, system, rate }: RuleOptions): KeyRulesChange {
+export function rulesIn({
+  maxRank,
+  minRank,
+  direction,
+  selfRank,
+  system,
+  privileged,
+  rate,
+}: RuleOptions): KeyRulesChange {
   return {
     ...(maxRank !== undefined && { maxRank: unlessNone(maxRank) }),
     ...(minRank !== undefined && { minRank: unlessNone(minRank) }),
     ...(direction !== undefined && { direction: direction === 'both' ? null : direction }),
     ...(selfRank !== undefined && { selfRank: selfRank === 'allow' ? null : selfRank }),
     ...(system !== undefined && { isSystem: system || null }),
+    ...(privileged !== undefined && { isPrivileged: privileged || null }),
     ...(rate !== undefined && { ratePerMinute: unlessNone(rate) }),
   };
 }
@@ -55,12 +67,21 @@ function unlessNone(value: number | 'none'): number | null {
 }
 
 /** A key's rules in a few words, e.g. `rank 10..50, promote only`. */
-export function describeRules({ minRank, maxRank, direction, selfRank, isSystem, ratePerMinute }: KeyRules): string {
+export function describeRules({
+  minRank,
+  maxRank,
+  direction,
+  selfRank,
+  isSystem,
+  isPrivileged,
+  ratePerMinute,
+}: KeyRules): string {
   const words = [
     ...(minRank !== undefined || maxRank !== undefined ? [`rank ${minRank ?? ''}..${maxRank ?? ''}`] : []),
     ...(direction === undefined ? [] : [`${direction} only`]),
     ...(selfRank === undefined ? [] : ['no self-rank']),
     ...(isSystem ? ['system'] : []),
+    ...(isPrivileged ? ['privileged'] : []),
     ...(ratePerMinute === undefined ? [] : [`${ratePerMinute} a minute`]),
   ];
   return words.join(', ') || '-';

@@ -160,4 +160,10 @@ export const migrations: readonly string[] = [
     role_id     INTEGER NOT NULL
   ) STRICT, WITHOUT ROWID;
   `,
+  `
+  ALTER TABLE keys ADD COLUMN is_privileged INTEGER CHECK (is_privileged IN (0, 1));
+  ALTER TABLE rank_changes ADD COLUMN privileged INTEGER NOT NULL DEFAULT 0 CHECK (privileged IN (0, 1));
+  CREATE INDEX privileged_changes ON rank_changes (requested_at, rankee_id, key_id)
+    WHERE privileged = 1 AND dry_run = 0 AND roles_before <> roles_after;
+  `,
 ];

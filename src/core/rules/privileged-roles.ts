@@ -1,0 +1,37 @@
+import { RankdError } from '../../base/errors.ts';
+import { roleTitle } from '../describe.ts';
+import type { Role } from '../model.ts';
+import type { PolicyRule, PrivilegedRoles } from './rule.ts';
+import { isNamed, touchedRoles } from './touched-roles.ts';
+
+/** A stolen key must not make its thief somebody who can change ranks, or let others in. The operator has no key. */
+export const privilegedRoles: PolicyRule = {
+  name: 'privileged roles',
+  refusal({ policy, key, scheme, plan }) {
+    if (policy.privilegedRoles === 'allow' || key === undefined || key.isPrivileged === true) return undefined;
+    const privileged = touchedRoles(scheme, plan).find((role) => isPrivileged(role, policy.privilegedRoles));
+    if (privileged === undefined) return undefined;
+    return new RankdError(
+      'rank_not_allowed',
+      `${roleTitle(privileged)} is a privileged role${mayWords(privileged)}; policy.privileged_roles leaves such roles to the operator.`,
+      { hint: 'use the command line, or let this key do it: rankd key set KEY --privileged' },
+    );
+  },
+};
+
+function mayWords({ powers = [] }: Role): string {
+  return powers.length === 0 ? '' : ` (it may ${powers.join(', ')})`;
+}
+
+/** True if the role has power over other members or over the group, as far as that is known. */
+export function isPrivileged(role: Role, setting: PrivilegedRoles): boolean {
+  return (role.powers ?? []).length > 0 || (Array.isArray(setting) && isNamed(role, setting));
+}
+
+/** The custom roles that are privileged, and those of which neither the platform nor the setting tells. */
+export function privilegesAmong(roles: Role[], setting: PrivilegedRoles): { privileged: Role[]; untold: Role[] } {
+  const custom = roles.filter(({ kind }) => kind === 'custom');
+  const privileged = custom.filter((role) => isPrivileged(role, setting));
+  const untold = custom.filter((role) => role.powers === undefined && !privileged.includes(role));
+  return { privileged, untold };
+}
