@@ -44,7 +44,17 @@ test.concurrent('rank test lists every check in order, and names what decided wh
   expect(run.allowed).toBe(false);
   expect(run.checks.map(({ name }) => name)).toEqual([
     ...['workspace', 'key', 'scope', 'whitelist', 'breaker', 'platform', 'rank', 'member'],
-    ...['ceiling', 'floor', 'locked roles', 'protected members', 'direction', 'steps', 'self-rank', 'ranker'],
+    ...[
+      'ceiling',
+      'floor',
+      'locked roles',
+      'privileged roles',
+      'protected members',
+      'direction',
+      'steps',
+      'self-rank',
+      'ranker',
+    ],
     ...['cooldown', 'ranker cooldown', 'acting account', 'ranker rank'],
   ]);
   expect(failed(run)).toEqual(['direction', 'steps', 'self-rank', 'ranker', 'ranker rank']);
