@@ -1,5 +1,5 @@
 import { type LevelWithSilent, type Logger, pino } from 'pino';
-import { escapeControls } from './escape-controls.ts';
+import { escapeControls } from './text.ts';
 
 export type { Logger } from 'pino';
 

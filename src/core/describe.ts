@@ -1,4 +1,4 @@
-import { shorten } from '../base/shorten.ts';
+import { shorten } from '../base/text.ts';
 import type { RankChange, RankRequest, Role } from './model.ts';
 import type { RolePlan } from './role-plan.ts';
 import type { RoleScheme } from './role-scheme.ts';

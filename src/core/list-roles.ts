@@ -1,4 +1,4 @@
-import { shorten } from '../base/shorten.ts';
+import { shorten } from '../base/text.ts';
 import type { Role } from './model.ts';
 
 /** How many bytes of UTF-8 a list may take in a message. */

@@ -1,5 +1,5 @@
 import { RankdError } from '../base/errors.ts';
-import { shorten } from '../base/shorten.ts';
+import { shorten } from '../base/text.ts';
 import { listRoles } from './list-roles.ts';
 import type { Member, Role } from './model.ts';
 

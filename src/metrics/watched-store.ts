@@ -7,8 +7,7 @@ import type { Meters } from './meters.ts';
 export function watchedStore(store: Store, meters: Meters): Store {
   const count = (outcome: string, code: ErrorCode | null, isDryRun: boolean) =>
     meters.changes.inc({ outcome, code: code ?? '', dry_run: String(isDryRun) });
-  return {
-    ...store,
+  const watched: Pick<Store, 'recordChange' | 'updateChange'> = {
     async recordChange(change, events) {
       await store.recordChange(change, events);
       count(change.state, change.code, change.dryRun);
@@ -23,4 +22,12 @@ export function watchedStore(store: Store, meters: Meters): Store {
       return kept;
     },
   };
+  // Every other method is called on the store itself, which may be an instance of a class with private fields.
+  return new Proxy(store, {
+    get(_, name) {
+      const owner = name in watched ? watched : store;
+      const value = Reflect.get(owner, name);
+      return typeof value === 'function' ? value.bind(owner) : value;
+    },
+  });
 }

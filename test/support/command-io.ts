@@ -20,6 +20,9 @@ export interface CliFolders {
 
 /** What every command that runs in this process has of the world: all that it prints is kept. */
 class WatchedIo {
+  readonly env: Record<string, string>;
+  readonly cwd: string;
+  readonly home: string;
   /** Results. */
   out = '';
   /** Talk and log. */
@@ -30,6 +33,12 @@ class WatchedIo {
   readonly command: [string, string] = [process.execPath, join(packageDir, 'bin', 'rankd.js')];
   readonly operator = 'cli:tester@test';
   readonly readerGone = new Promise<void>(() => undefined);
+
+  constructor(env: Record<string, string>, { folder, cwd }: Pick<CliFolders, 'folder' | 'cwd'>) {
+    this.env = env;
+    this.cwd = cwd;
+    this.home = env['HOME'] ?? folder;
+  }
 
   stdout = (text: string) => {
     this.out += text;
@@ -53,17 +62,12 @@ export class PipedIo extends WatchedIo implements Io {
   readonly isTerminal = false;
   readonly stdoutIsTerminal = false;
   readonly showsProgress = false;
-  readonly env: Record<string, string>;
-  readonly cwd: string;
-  readonly home: string;
   readonly stopSignal = new Promise<string>(() => undefined);
   readonly #input: string;
 
   constructor(home: CliFolders, { env = {}, cwd = home.cwd, dataDir = home.dataDir, input = '' }: RunOptions) {
-    super();
-    this.env = { PATH: process.env['PATH'] ?? '', HOME: home.folder, RANKD_DATA_DIR: dataDir, ...env };
-    this.cwd = cwd;
-    this.home = this.env['HOME'] ?? home.folder;
+    const basics = { PATH: process.env['PATH'] ?? '', HOME: home.folder, RANKD_DATA_DIR: dataDir };
+    super({ ...basics, ...env }, { ...home, cwd });
     this.#input = input;
   }
 
@@ -81,18 +85,12 @@ export class TerminalIo extends WatchedIo implements Io {
   readonly isTerminal = true;
   readonly stdoutIsTerminal = true;
   readonly showsProgress = true;
-  readonly env: Record<string, string>;
-  readonly cwd: string;
-  readonly home: string;
   readonly #stop = Promise.withResolvers<string>();
   readonly #answers: string[];
 
   /** `answers`: what is typed at each question, in turn. */
-  constructor({ folder, dataDir, cwd }: CliFolders, answers: string[] = []) {
-    super();
-    this.env = { RANKD_DATA_DIR: dataDir };
-    this.cwd = cwd;
-    this.home = folder;
+  constructor(home: CliFolders, answers: string[] = []) {
+    super({ RANKD_DATA_DIR: home.dataDir }, home);
     this.#answers = answers;
   }
 

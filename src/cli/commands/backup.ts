@@ -2,7 +2,8 @@ import { readdirSync } from 'node:fs';
 import { resolve } from 'node:path';
 import type { Command } from 'commander';
 import { RankdError } from '../../base/errors.ts';
-import type { Backup, BackupTarget } from '../../ports/index.ts';
+import type { BackupTarget } from '../../ports/index.ts';
+import { backupDocument } from '../../usecases/documents/database.ts';
 import type { Cli } from '../cli.ts';
 import { examples } from '../output/help.ts';
 import { facts } from '../output/table.ts';
@@ -34,7 +35,7 @@ async function copy(cli: Cli, { file, mayReplace }: BackupTarget): Promise<void>
   const backup = await whileWorking(cli.line, 'copying the database', () =>
     cli.operations.backUp({ file: to, mayReplace }),
   );
-  const document = documentOf({ file: to, ...backup });
+  const document = backupDocument({ file: to, ...backup });
   cli.print({ backup: document }, facts(document));
   sayWhatIsMissing(cli);
 }
@@ -59,8 +60,4 @@ function cutOff(cause: Error): never {
     hint: 'throw away what was written, see where the output goes, and run it again',
     cause,
   });
-}
-
-function documentOf({ file, bytes, schema, rows }: Backup & { file: string }) {
-  return { file, bytes, schema, ...rows };
 }

@@ -7,6 +7,7 @@ import type { Origin } from '../../config/origin.ts';
 import { ConfigError } from '../../config/problem.ts';
 import { withoutKeys } from '../../core/api-key.ts';
 import { callWithin } from '../../ports/call-context.ts';
+import { checkedConfigDocument, configFileDocument, settingsDocument } from '../../usecases/documents/config.ts';
 import { strayPolicy } from '../../usecases/group/check-group.ts';
 import type { Cli } from '../cli.ts';
 import { examples } from '../output/help.ts';
@@ -59,7 +60,7 @@ async function check(cli: Cli, named: string | undefined, { offline = false }: {
   const what = file ?? 'no configuration file: all settings have their defaults';
   const misfits = offline || !namesRoles(config) ? [] : await misfitsOf(cli, config);
   for (const misfit of misfits) cli.say(`warning: ${misfit}`);
-  cli.print({ file: file ?? null, warnings: [...warnings, ...misfits] }, `ok: ${what}`);
+  cli.print(checkedConfigDocument(file, [...warnings, ...misfits]), `ok: ${what}`);
 }
 
 function namesRoles({ group, policy }: Config): boolean {
@@ -91,32 +92,21 @@ async function show(cli: Cli, { origin }: { origin?: boolean }): Promise<void> {
     settingText(one.value),
     ...(origin ? [placeOf(one), shadowedBy(one)] : []),
   ]);
-  const settings = [...origins].map(([name, { shadows = [], ...one }]) => ({
-    name,
-    ...originDocument(one),
-    shadows: shadows.map(originDocument),
-  }));
-  cli.print(
-    { file: file ?? null, settings },
-    table(['setting', 'value', ...(origin ? ['origin', 'shadows'] : [])], rows),
-  );
+  const headings = ['setting', 'value', ...(origin ? ['origin', 'shadows'] : [])];
+  cli.print(settingsDocument(file, origins), table(headings, rows));
 }
 
 async function path(cli: Cli): Promise<void> {
   const { env, cwd } = cli.io;
   const found = locateConfig({ configFile: cli.options.config, env, cwd });
   const searched = searchPath({ env, cwd }).map((place) => place.path);
-  cli.print({ file: found?.path ?? null, searched }, found?.path ?? '');
+  cli.print(configFileDocument(found?.path, searched), found?.path ?? '');
   if (found === undefined) cli.say(`There is no configuration file. It is looked for in:\n${searched.join('\n')}`);
 }
 
 async function schema(cli: Cli): Promise<void> {
   const { jsonSchema } = await import('../../config/settings.ts');
   cli.io.stdout(`${JSON.stringify(jsonSchema(), undefined, 2)}\n`);
-}
-
-function originDocument({ value, source, at }: Origin) {
-  return { value: value ?? null, source, at: at ?? null };
 }
 
 function placeOf({ source, at }: Origin): string {

@@ -3,15 +3,15 @@ import type { Command } from 'commander';
 import { openRanking } from '../../app.ts';
 import type { LoadedConfig } from '../../config/load.ts';
 import { callWithin } from '../../ports/call-context.ts';
+import { databaseFindings } from '../../usecases/doctor/database.ts';
+import { examined, type Finding, findingsDocument, ok } from '../../usecases/doctor/finding.ts';
+import { keyFindings, workspaceFindings } from '../../usecases/doctor/keys.ts';
+import { credentialFindings, groupFindings, platformFindings } from '../../usecases/doctor/platform.ts';
 import { inspectKeys } from '../../usecases/keys/inspect-keys.ts';
 import { showWorkspace } from '../../usecases/workspace/workspace.ts';
 import type { Cli } from '../cli.ts';
-import { databaseFindings } from '../doctor/database.ts';
-import { examined, type Finding, ok } from '../doctor/finding.ts';
-import { keyFindings, workspaceFindings } from '../doctor/keys.ts';
-import { dataDirFindings, nodeFindings, portFindings } from '../doctor/machine.ts';
-import { clockFindings, credentialFindings, groupFindings, platformFindings } from '../doctor/platform.ts';
 import { ExitCode } from '../exit-code.ts';
+import { clockFindings, dataDirFindings, nodeFindings, portFindings } from '../machine-findings.ts';
 import { examples } from '../output/help.ts';
 import { printable } from '../output/safe-text.ts';
 import { whileWaiting } from '../output/waiting.ts';
@@ -30,9 +30,9 @@ export function doctorCommand(program: Command, cli: Cli): void {
 
 async function doctor(cli: Cli, { offline = false }: { offline?: boolean }): Promise<void> {
   const findings = await whileWaiting(cli.line, 'looking', () => allFindings(cli, offline));
-  const isFine = findings.every(({ grade }) => grade !== 'FAIL');
-  cli.print({ ok: isFine, findings: findings.map((one) => ({ ...one, fix: one.fix ?? null })) }, report(cli, findings));
-  if (!isFine) throw new ExitCode(5);
+  const document = findingsDocument(findings);
+  cli.print(document, report(cli, findings));
+  if (!document.ok) throw new ExitCode(5);
 }
 
 async function allFindings(cli: Cli, offline: boolean): Promise<Finding[]> {

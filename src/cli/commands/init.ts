@@ -4,6 +4,7 @@ import { openRanking } from '../../app.ts';
 import { RankdError } from '../../base/errors.ts';
 import { type NewFile, requireRoom, withFiles } from '../../base/files/new-file.ts';
 import { isoDay } from '../../base/iso-time.ts';
+import { counted } from '../../base/text.ts';
 import type { Config } from '../../config/config.ts';
 import type { LoadedConfig } from '../../config/load.ts';
 import { isSameFile, newConfigPath } from '../../config/locate.ts';
@@ -15,16 +16,15 @@ import type { ActingAccount, Role } from '../../core/model.ts';
 import { privilegesAmong } from '../../core/rules/privileged-roles.ts';
 import { callWithin } from '../../ports/call-context.ts';
 import { roleTitleDocument } from '../../usecases/documents/group.ts';
+import { type ExaminedGroup, examineGroup } from '../../usecases/group/examine-group.ts';
 import type { Cli } from '../cli.ts';
 import { obtainCredential } from '../init/credential.ts';
-import { type Examined, examine } from '../init/examine.ts';
-import { makeFirstKey, orderFirstKey, requireFreeName } from '../init/first-key.ts';
+import { makeFirstKey, requestFirstKey, requireFreeName } from '../init/first-key.ts';
 import { chooseLadder, ladderEntries } from '../init/ladder.ts';
 import { luauSnippet } from '../init/snippet.ts';
 import { asGroupId, asPlaceId, keyName, newFileName } from '../input/arguments.ts';
 import { examples } from '../output/help.ts';
 import { whileWaiting } from '../output/waiting.ts';
-import { counted } from '../output/wording.ts';
 import { notItsFile } from '../service/daemon-file.ts';
 import { printSecret } from './key/hand-out.ts';
 
@@ -73,7 +73,7 @@ async function init(cli: Cli, options: InitOptions): Promise<void> {
   const { config, examined } = found;
   if (examined !== undefined) tell(cli, examined);
   const ladder = await chooseLadder(cli, options, examined?.givable ?? []);
-  const order = await orderFirstKey(cli, options);
+  const firstKey = await requestFirstKey(cli, options);
 
   const chosen = new Map<string, Chosen>([
     ['group.id', { value: groupId, ...(examined && { note: examined.group.name }) }],
@@ -89,7 +89,7 @@ async function init(cli: Cli, options: InitOptions): Promise<void> {
   ];
   const minted = await withFiles(files, async () => {
     await cli.loadConfig();
-    return order && makeFirstKey(cli, order, options.out);
+    return firstKey && makeFirstKey(cli, firstKey, options.out);
   });
   cli.say(`Wrote ${file}.`);
 
@@ -132,10 +132,10 @@ async function refuseEarly(cli: Cli, { key, place, out, force }: InitOptions, fi
   if (key !== undefined) await requireFreeName(cli, key);
 }
 
-async function examineLive(cli: Cli, config: Config, { groupId }: { groupId: number }): Promise<Examined> {
+async function examineLive(cli: Cli, config: Config, { groupId }: { groupId: number }): Promise<ExaminedGroup> {
   await using app = await openRanking({ config, dataDir: cli.dataDir });
   using call = callWithin(app.clock, app.deadlineMs, 'operator');
-  return await whileWaiting(cli.line, 'waiting for Roblox', () => examine(app, call, groupId));
+  return await whileWaiting(cli.line, 'waiting for Roblox', () => examineGroup(app, call, groupId));
 }
 
 /** Uses the configuration's own loader: what it refuses is refused before anything is written. */
@@ -150,7 +150,7 @@ async function configWith(cli: Cli, { groupId, secret }: { groupId: number; secr
   });
 }
 
-function tell(cli: Cli, { group, acting, expiresAt, givable }: Examined): void {
+function tell(cli: Cli, { group, acting, expiresAt, givable }: ExaminedGroup): void {
   const until = expiresAt === undefined ? '' : `, until ${isoDay(expiresAt)}`;
   cli.say(`The key works${until}.`);
   cli.say(`Group: ${group.name} (${group.id}), ${counted(group.memberCount, 'member')}.`);

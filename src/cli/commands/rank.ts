@@ -11,7 +11,7 @@ import type { ApprovedChange } from '../../usecases/change/check-plan.ts';
 import { backgroundDeadlineMs } from '../../usecases/change/ranking.ts';
 import { type CheckResult, testRank } from '../../usecases/change/test-rank.ts';
 import { changeDocument } from '../../usecases/documents/change.ts';
-import { checkDocument } from '../../usecases/documents/check.ts';
+import { dryRunDocument } from '../../usecases/documents/check.ts';
 import { memberDocument } from '../../usecases/documents/group.ts';
 import { showMember } from '../../usecases/group/group.ts';
 import { requireKey } from '../../usecases/keys/find-key.ts';
@@ -99,8 +99,9 @@ async function test(
   }
   await cli.withRanking(async (app, call) => {
     const request = requestOf({ user, newRank, ranker });
-    const order = { request, placeId: place, key: key === undefined ? undefined : await requireKey(app, key) };
-    const { checks, approved } = await testRank(app, order, call);
+    const command = { request, placeId: place, key: key === undefined ? undefined : await requireKey(app, key) };
+    const dryRun = await testRank(app, command, call);
+    const { checks, approved } = dryRun;
     const lines = checks.map((result) => [result.state, result.name, detailOf(result)]);
     const fixes = checks.flatMap((result) =>
       result.state === 'FAIL' ? [formatError(result.error, { asJson: false })] : [],
@@ -109,7 +110,7 @@ async function test(
     const outcome =
       approved === undefined ? 'refused' : steps.length === 0 ? 'nothing to change' : `would ${steps.join(', then ')}`;
     cli.print(
-      { allowed: approved !== undefined, steps: approved?.plan.steps ?? [], checks: checks.map(checkDocument) },
+      dryRunDocument(dryRun),
       [table(['', 'check', ''], lines), ...fixes.map((fix) => cli.asTyped(fix.trimEnd())), outcome].join('\n'),
     );
     if (approved === undefined) throw new ExitCode(exitCodeOf(checks));

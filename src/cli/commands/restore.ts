@@ -1,5 +1,7 @@
 import { resolve } from 'node:path';
 import type { Command } from 'commander';
+import { restoreBackup } from '../../usecases/database/database.ts';
+import { restoreDocument } from '../../usecases/documents/database.ts';
 import type { Cli } from '../cli.ts';
 import { confirm } from '../input/confirm.ts';
 import { examples } from '../output/help.ts';
@@ -28,22 +30,19 @@ export function restoreCommand(program: Command, cli: Cli): void {
 async function restore(cli: Cli, { file: name, dryRun }: { file: string; dryRun: boolean }): Promise<void> {
   const { dataDir, by, operations } = cli;
   const file = resolve(cli.io.cwd, name);
-  if (dryRun) {
-    const { schema, rows } = await whileWorking(cli.line, 'checking the backup', () => operations.examineBackup(file));
-    const document = { file, schema, ...rows, kept: null, dryRun };
-    cli.print({ restore: document }, facts({ ...document, dryRun: null }));
+  const show = <T>(what: string, step: () => Promise<T>) => whileWorking(cli.line, what, step);
+  const confirmed = () => confirm(cli, `Put ${name} in the place of the database in ${dataDir}?`);
+  const restored = dryRun
+    ? await show('checking the backup', () => operations.examineBackup(file))
+    : await restoreBackup(operations, { file, by }, { confirm: confirmed, show });
+  const document = restoreDocument(restored, { file, dryRun });
+  cli.print({ restore: document }, facts({ ...document, dryRun: null }));
+  if (!dryRun) {
     cli.say(
-      `The backup is sound; nothing was changed.${(await operations.isDaemonRunning()) ? ' Stop the daemon before you restore it.' : ''}`,
+      'Keys that were revoked since the backup are accepted again, changes made since are not in the history: rankd key list',
     );
     return;
   }
-  await using _lock = await operations.lockDaemon();
-  const { schema, rows } = await whileWorking(cli.line, 'checking the backup', () => operations.examineBackup(file));
-  await confirm(cli, `Put ${name} in the place of the database in ${dataDir}?`);
-  const { kept = null } = await whileWorking(cli.line, 'restoring', () => operations.restore({ file, by }));
-  const document = { file, schema, ...rows, kept, dryRun };
-  cli.print({ restore: document }, facts({ ...document, dryRun: null }));
-  cli.say(
-    'Keys that were revoked since the backup are accepted again, changes made since are not in the history: rankd key list',
-  );
+  const isRunning = await operations.isDaemonRunning();
+  cli.say(`The backup is sound; nothing was changed.${isRunning ? ' Stop the daemon before you restore it.' : ''}`);
 }

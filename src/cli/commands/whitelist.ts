@@ -1,7 +1,7 @@
 import { Argument, type Command } from 'commander';
 import type { Key, WhitelistEntry } from '../../core/model.ts';
 import type { Ports } from '../../ports/index.ts';
-import { entryDocument } from '../../usecases/documents/whitelist.ts';
+import { changedEntryDocument, entryDocument, placeVerdictDocument } from '../../usecases/documents/whitelist.ts';
 import {
   addPlaces,
   type ChangedPlaces,
@@ -124,9 +124,9 @@ async function change(
 }
 
 async function check(cli: Cli, placeId: number, options: { key?: string }): Promise<void> {
-  const { key, entry, isAllowed } = await cli.withStore((ports) => checkPlace(ports, { key: options.key, placeId }));
-  const document = entry === undefined ? null : entryDocument(key, entry);
-  cli.print({ allowed: isAllowed, entry: document }, isAllowed ? 'yes' : 'no');
+  const verdict = await cli.withStore((ports) => checkPlace(ports, { key: options.key, placeId }));
+  const { key, entry, isAllowed } = verdict;
+  cli.print(placeVerdictDocument(verdict), isAllowed ? 'yes' : 'no');
   if (isAllowed) return;
   const what = entry === undefined ? 'not on the whitelist of' : 'disabled for';
   cli.say(`Place ${placeId} is ${what} key "${key.name}".`);
@@ -136,6 +136,6 @@ async function check(cli: Cli, placeId: number, options: { key?: string }): Prom
 
 /** Prints a line or a document for each place, in the order of the ids that were given. */
 function printOutcomes(cli: Cli, key: Key, entries: Array<WhitelistEntry & { outcome: string }>): void {
-  const documents = entries.map((entry) => ({ ...entryDocument(key, entry), outcome: entry.outcome }));
+  const documents = entries.map((entry) => changedEntryDocument(key, entry));
   cli.print({ entries: documents }, documents.map(({ placeId, outcome }) => `Place ${placeId}: ${outcome}`).join('\n'));
 }

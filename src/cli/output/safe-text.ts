@@ -1,4 +1,4 @@
-import { controlCharacters, escapeControls } from '../../base/escape-controls.ts';
+import { controlCharacters, escapeControls } from '../../base/text.ts';
 
 /** Replaces line breaks and control characters in callers' text, so that it can't forge a row or control the terminal. */
 export function printable(text: string): string {

@@ -1,10 +1,5 @@
 import type { RankChange } from '../../core/model.ts';
 
-/** e.g. `1 member`, `2 members`. */
-export function counted(count: number, what: string): string {
-  return `${count} ${what}${count === 1 ? '' : 's'}`;
-}
-
 /** The value of a setting for a person. */
 export function settingText(value: unknown): string {
   if (value === undefined || value === null) return '-';

@@ -29,7 +29,7 @@ export function rankerRoute(server: FastifyInstance, live: LiveContext, throttle
     if (caller instanceof RankdError) return sendError(app, { error: caller, request, reply });
     const { key, secretId } = caller;
     const rankRequest = parseRankRequest(jsonBody(request));
-    const order = {
+    const command = {
       caller: { ...callerOf(key, placeId), secretId },
       request: rankRequest,
       ...idempotencyOf(request.headers['idempotency-key'], placeId, rankRequest),
@@ -38,7 +38,7 @@ export function rankerRoute(server: FastifyInstance, live: LiveContext, throttle
       app.clock,
       Math.max(0, request.notes.arrivedAt + app.deadlineMs - app.clock.monotonic()),
     );
-    const answer = await changeRank(app, order, deadline);
+    const answer = await changeRank(app, command, deadline);
     warnOfPause(app.log, answer);
     request.notes.facts = { ...request.notes.facts, changeId: answer.change.id, rankeeId: rankRequest.rankeeId };
     reply.header('x-rank-change', answer.change.id);

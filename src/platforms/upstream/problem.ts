@@ -1,4 +1,4 @@
-import { shorten } from '../../base/shorten.ts';
+import { shorten } from '../../base/text.ts';
 
 /** What an error body says, whichever of the platform's formats it came in. */
 export interface Problem {

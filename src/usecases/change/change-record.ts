@@ -1,4 +1,4 @@
-import { shorten } from '../../base/shorten.ts';
+import { shorten } from '../../base/text.ts';
 import { newChangeId } from '../../core/api-key.ts';
 import type { ChangeOutcome } from '../../core/change-state.ts';
 import type { RankChange, RankRequest } from '../../core/model.ts';

@@ -1,8 +1,12 @@
-import type { CheckResult } from '../change/test-rank.ts';
+import type { CheckResult, DryRun } from '../change/test-rank.ts';
 import { hintOf } from './error.ts';
 
-/** One check of a dry run. */
-export function checkDocument(result: CheckResult) {
+/** Every check of a rank change that was only tried; `steps` is what would be written. */
+export function dryRunDocument({ checks, approved }: DryRun) {
+  return { allowed: approved !== undefined, steps: approved?.plan.steps ?? [], checks: checks.map(checkDocument) };
+}
+
+function checkDocument(result: CheckResult) {
   const { name, state } = result;
   if (result.state !== 'FAIL') return { name, state, detail: result.detail };
   const { code, message } = result.error;

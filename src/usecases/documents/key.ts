@@ -1,6 +1,7 @@
 import { isoOrNull, isoTime } from '../../base/iso-time.ts';
 import { keyState } from '../../core/access.ts';
 import type { Key, KeyState, WhitelistEntry } from '../../core/model.ts';
+import type { KeyVerdict } from '../keys/verify-key.ts';
 
 /** A key as it is at `now` (epoch milliseconds); times are ISO 8601. */
 export function keyDocument(key: Key, now: number) {
@@ -41,6 +42,15 @@ export function keyWithPlacesDocument({ key, entries }: { key: Key; entries: Whi
     declaredIn,
   }));
   return { ...keyDocument(key, now), whitelist };
+}
+
+/** Whether a secret is accepted; `key` is null if no key ever had it. */
+export function keyVerdictDocument({ key, reason }: KeyVerdict, now: number) {
+  return {
+    accepted: reason === undefined,
+    reason: reason ?? null,
+    key: key === undefined ? null : keyDocument(key, now),
+  };
 }
 
 /** The state with the breaker's pause, which only matters to a key that would be accepted otherwise. */

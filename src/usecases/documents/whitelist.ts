@@ -1,5 +1,6 @@
 import { isoTime } from '../../base/iso-time.ts';
 import type { Key, WhitelistEntry } from '../../core/model.ts';
+import type { PlaceVerdict } from '../whitelist/whitelist.ts';
 
 /** A place on a key's whitelist; times are ISO 8601. */
 export function entryDocument(key: Key, { placeId, active, note, addedAt, declaredIn }: WhitelistEntry) {
@@ -12,4 +13,14 @@ export function entryDocument(key: Key, { placeId, active, note, addedAt, declar
     addedAt: isoTime(addedAt),
     declaredIn: declaredIn ?? null,
   };
+}
+
+/** Whether a key may be used from a place; `entry` is null if the place is not on its whitelist. */
+export function placeVerdictDocument({ key, entry, isAllowed }: PlaceVerdict) {
+  return { allowed: isAllowed, entry: entry === undefined ? null : entryDocument(key, entry) };
+}
+
+/** A place that was changed, with what became of it in words. */
+export function changedEntryDocument(key: Key, entry: WhitelistEntry & { outcome: string }) {
+  return { ...entryDocument(key, entry), outcome: entry.outcome };
 }

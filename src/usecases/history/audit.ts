@@ -1,24 +1,5 @@
 import type { AuditEvent } from '../../core/model.ts';
 import type { AuditFilter, Ports } from '../../ports/index.ts';
-import { type OnAmbiguity, requireKeySince } from '../keys/find-key.ts';
-
-/** Which events are meant; the key by id or name. */
-export interface AuditQuery extends Pick<AuditFilter, 'by' | 'action' | 'subject' | 'since' | 'until'> {
-  key: string | undefined;
-}
-
-export type EventSelection = Omit<AuditFilter, 'limit'>;
-
-/** The same with the key's id, for the use cases on events. Throws `not_found` for a key that does not exist. */
-export async function selectEvents(
-  { store }: Pick<Ports, 'store'>,
-  { key: idOrName, ...selection }: AuditQuery,
-  onAmbiguity: OnAmbiguity,
-): Promise<EventSelection> {
-  if (idOrName === undefined) return selection;
-  const { id } = await requireKeySince({ store }, { idOrName, since: selection.since }, onAmbiguity);
-  return { ...selection, keyId: id };
-}
 
 /** Newest first. */
 export function listEvents({ store }: Pick<Ports, 'store'>, filter: AuditFilter): Promise<AuditEvent[]> {

@@ -1,23 +1,6 @@
 import { RankdError } from '../../base/errors.ts';
 import type { ChangeState, RankChange } from '../../core/model.ts';
 import type { ChangeFilter, ChangeSelection, Ports } from '../../ports/index.ts';
-import { type OnAmbiguity, requireKeySince } from '../keys/find-key.ts';
-
-/** Which rank changes are meant; the key by id or name. */
-export interface HistoryQuery extends Omit<ChangeSelection, 'keyId'> {
-  key: string | undefined;
-}
-
-/** The same with the key's id, for the use cases on rank changes. Throws `not_found` for a key that does not exist. */
-export async function selectChanges(
-  { store }: Pick<Ports, 'store'>,
-  { key: idOrName, ...selection }: HistoryQuery,
-  onAmbiguity: OnAmbiguity,
-): Promise<ChangeSelection> {
-  if (idOrName === undefined) return selection;
-  const { id } = await requireKeySince({ store }, { idOrName, since: selection.since }, onAmbiguity);
-  return { ...selection, keyId: id };
-}
 
 /** Newest first, with the names of the keys that asked for them, by id. */
 export async function listChanges(

@@ -65,3 +65,10 @@ export async function verifyAudit(
     };
   }
 }
+
+export function describeBreak(found: ChainBreak): string {
+  if (found.kind === 'changed') return `event #${found.id} was changed, or the one it follows was`;
+  return found.id === found.toId
+    ? `event #${found.id} is missing`
+    : `events #${found.id} to #${found.toId} are missing`;
+}

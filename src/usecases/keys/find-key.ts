@@ -14,20 +14,21 @@ export async function requireKey({ store }: { store: Pick<Store, 'findKey'> }, i
 export type OnAmbiguity = (ambiguity: RankdError) => void;
 
 /**
- * As `requireKey`, for what was done with the key since a moment (epoch milliseconds): another key may have had the same name
- * then.
+ * The selection with the id of its key, which is named by id or name. Another key may have had the same name since the moment
+ * from which on things are selected; then `onAmbiguity` is told. Throws `not_found` for a key that does not exist.
  */
-export async function requireKeySince(
+export async function withKeyId<Selection extends { since?: number | undefined }>(
   { store }: { store: Pick<Store, 'findKey' | 'listKeys'> },
-  { idOrName, since = 0 }: { idOrName: string; since?: number | undefined },
+  { key: idOrName, ...selection }: Selection & { key: string | undefined },
   onAmbiguity: OnAmbiguity,
-): Promise<Key> {
+): Promise<Omit<Selection, 'key'> & { keyId?: string }> {
+  if (idOrName === undefined) return selection;
   const key = await requireKey({ store }, idOrName);
-  if (key.id === idOrName) return key;
-  const namesakes = await store.listKeys({ name: idOrName });
+  const { since = 0 } = selection;
+  const namesakes = key.id === idOrName ? [] : await store.listKeys({ name: idOrName });
   const earlier = namesakes.findLast(({ id, revokedAt = since }) => id !== key.id && revokedAt >= since);
   if (earlier !== undefined) onAmbiguity(ambiguous(key, earlier));
-  return key;
+  return { ...selection, keyId: key.id };
 }
 
 function ambiguous({ id, name }: Key, earlier: Key): RankdError {

@@ -71,11 +71,18 @@ export async function listPlaces(
   return (await Promise.all(lists)).flat();
 }
 
-/** Whether the key may be used from a place; `entry` is `undefined` if the place is not on the whitelist. Throws as `chooseKey`. */
+export interface PlaceVerdict {
+  key: Key;
+  /** `undefined` if the place is not on the key's whitelist. */
+  entry: WhitelistEntry | undefined;
+  isAllowed: boolean;
+}
+
+/** Whether the key may be used from a place. Throws as `chooseKey`. */
 export async function checkPlace(
   { store, clock }: StoreAndClock,
   { key: idOrName, placeId }: { key: string | undefined; placeId: number },
-): Promise<{ key: Key; entry: WhitelistEntry | undefined; isAllowed: boolean }> {
+): Promise<PlaceVerdict> {
   const key = await chooseKey({ store, clock }, idOrName);
   const entry = (await store.listEntries({ keyId: key.id })).find((one) => one.placeId === placeId);
   return { key, entry, isAllowed: entry?.active === true };

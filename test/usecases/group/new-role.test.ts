@@ -1,9 +1,17 @@
 import { expect, test } from 'vitest';
 import { codeOf } from '../../support/answers.ts';
-import { onOpenCloud, sampleRoles, sampleUsers } from '../../support/open-cloud-app.ts';
+import { type OpenCloudApp, onOpenCloud, sampleRoles, sampleUsers } from '../../support/open-cloud-app.ts';
 
 const { trainee, officer } = sampleRoles;
 const { trainee: bob } = sampleUsers;
+
+/** Makes a new role, General, of rank 90. Returns its id. */
+function makeGeneral({ fake }: OpenCloudApp): number {
+  const known = fake.group.role(officer) ?? expect.fail('no such role');
+  const general = { ...known, id: known.id + 1, name: 'General', rank: 90 };
+  fake.group.roles.push(general);
+  return general.id;
+}
 
 test(
   'a member who holds a role that was made a moment ago is not ranked as if it were not there',
@@ -11,17 +19,15 @@ test(
     const { fake, clock } = system;
     expect((await system.rank(bob)).status).toBe(200); // the roles are remembered from here on
     clock.skip(1_000);
-    const known = fake.group.role(officer) ?? expect.fail('no such role');
-    const general = { ...known, id: known.id + 1, name: 'General', rank: 90 };
-    fake.group.roles.push(general);
-    fake.group.setMember(bob, [trainee, general.id]);
+    const general = makeGeneral(system);
+    fake.group.setMember(bob, [trainee, general]);
     const writes = fake.journal.writes().length;
     const early = await system.rank(bob);
     expect(early).toMatchObject({ status: 503, headers: expect.objectContaining({ 'retry-after': '5' }) });
     expect(fake.journal.writes()).toHaveLength(writes);
     clock.skip(5_000);
     expect((await system.rank(bob)).status).toBe(200);
-    expect(fake.group.held(bob)).not.toContain(general.id);
+    expect(fake.group.held(bob)).not.toContain(general);
   }),
 );
 
@@ -31,11 +37,9 @@ test(
     const { fake, clock } = system;
     expect((await system.rank(bob)).status).toBe(200); // the roles are remembered from here on
     clock.skip(6_000);
-    const known = fake.group.role(officer) ?? expect.fail('no such role');
-    const general = { ...known, id: known.id + 1, name: 'General', rank: 90 };
-    fake.group.roles.push(general);
+    const general = makeGeneral(system);
     expect((await system.rank(bob, { newRankId: 90 })).status).toBe(200);
-    expect(fake.group.held(bob)).toEqual([general.id]);
+    expect(fake.group.held(bob)).toEqual([general]);
 
     const reads = fake.journal.requests('roles').length;
     for (let asked = 0; asked < 3; asked += 1) {

@@ -1,7 +1,8 @@
 import { type Command, Option } from 'commander';
 import type { AuditEvent } from '../../../core/model.ts';
 import { eventDocument } from '../../../usecases/documents/audit.ts';
-import { eventPages, followEvents, listEvents, selectEvents } from '../../../usecases/history/audit.ts';
+import { eventPages, followEvents, listEvents } from '../../../usecases/history/audit.ts';
+import { withKeyId } from '../../../usecases/keys/find-key.ts';
 import type { Cli } from '../../cli.ts';
 import { moment, wholeNumber } from '../../input/arguments.ts';
 import { csvLine, refuseJson } from '../../output/csv.ts';
@@ -64,7 +65,7 @@ async function list(cli: Cli, options: ListOptions): Promise<void> {
   await cli.withStore(async (ports) => {
     const { by, action, subject, key, since, until, limit = usualLimit } = options;
     const query = { by, action, subject, key, since, until };
-    const selection = await selectEvents(ports, query, (ambiguity) => cli.warn(ambiguity));
+    const selection = await withKeyId(ports, query, (ambiguity) => cli.warn(ambiguity));
     if (options.export !== undefined) {
       const pages = eventPages(ports, { ...selection, limit: options.limit ?? Number.POSITIVE_INFINITY });
       return whileStreaming(cli, 'exporting', () => printCsv(cli, pages));

@@ -1,12 +1,11 @@
 import { type Command, InvalidArgumentError } from 'commander';
-import type { ChainBreak } from '../../../core/audit.ts';
+import { counted } from '../../../base/text.ts';
 import { verdictDocument } from '../../../usecases/documents/audit.ts';
-import { type AuditVerdict, verifyAudit } from '../../../usecases/history/verify-audit.ts';
+import { type AuditVerdict, describeBreak, verifyAudit } from '../../../usecases/history/verify-audit.ts';
 import type { Cli } from '../../cli.ts';
 import { ExitCode } from '../../exit-code.ts';
 import { examples } from '../../output/help.ts';
 import { whileWorking } from '../../output/waiting.ts';
-import { counted } from '../../output/wording.ts';
 
 const help = `
 Each event holds a SHA-256 over itself and the event before it. If an event was edited, removed, inserted or moved, the
@@ -50,13 +49,6 @@ function describe(verdict: AuditVerdict): string {
     ...(hasNotedHead === undefined ? [] : [describeNotedHead(verdict)]),
     `head: ${head.hash} (event #${head.id})`,
   ].join('\n');
-}
-
-export function describeBreak(found: ChainBreak): string {
-  if (found.kind === 'changed') return `event #${found.id} was changed, or the one it follows was`;
-  return found.id === found.toId
-    ? `event #${found.id} is missing`
-    : `events #${found.id} to #${found.toId} are missing`;
 }
 
 function describeNotedHead({ anchor, hasNotedHead }: AuditVerdict): string {

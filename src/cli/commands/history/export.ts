@@ -1,6 +1,7 @@
 import { type Command, Option } from 'commander';
 import { detailedChangeDocument } from '../../../usecases/documents/change.ts';
-import { changePages, selectChanges } from '../../../usecases/history/history.ts';
+import { changePages } from '../../../usecases/history/history.ts';
+import { withKeyId } from '../../../usecases/keys/find-key.ts';
 import type { Cli } from '../../cli.ts';
 import { csvLine, refuseJson } from '../../output/csv.ts';
 import { examples } from '../../output/help.ts';
@@ -31,7 +32,7 @@ async function exportChanges(cli: Cli, { format, ...options }: SelectionOptions 
   const { begin, piece, between, end } = shapes[format ?? (cli.options.json ? 'json' : 'csv')];
   await whileStreaming(cli, 'exporting', () =>
     cli.withStore(async (ports) => {
-      const selection = await selectChanges(ports, queryOf(options), (ambiguity) => cli.warn(ambiguity));
+      const selection = await withKeyId(ports, queryOf(options), (ambiguity) => cli.warn(ambiguity));
       cli.io.stdout(begin);
       let isFirst = true;
       for await (const changes of changePages(ports, selection)) {

@@ -2,7 +2,8 @@ import type { Command } from 'commander';
 import { isoTime } from '../../../base/iso-time.ts';
 import type { RankChange } from '../../../core/model.ts';
 import { askedRank, changeDocument } from '../../../usecases/documents/change.ts';
-import { listChanges, selectChanges } from '../../../usecases/history/history.ts';
+import { listChanges } from '../../../usecases/history/history.ts';
+import { withKeyId } from '../../../usecases/keys/find-key.ts';
 import type { Cli } from '../../cli.ts';
 import { wholeNumber } from '../../input/arguments.ts';
 import { examples } from '../../output/help.ts';
@@ -28,7 +29,7 @@ export function listCommand(history: Command, cli: Cli): void {
 
 async function list(cli: Cli, { limit, ...options }: SelectionOptions & { limit: number }): Promise<void> {
   await cli.withStore(async (ports) => {
-    const selection = await selectChanges(ports, queryOf(options), (ambiguity) => cli.warn(ambiguity));
+    const selection = await withKeyId(ports, queryOf(options), (ambiguity) => cli.warn(ambiguity));
     const { changes, keyNames } = await listChanges(ports, { ...selection, limit });
     const rows = changes.map((change) => toRow(change, keyNames));
     cli.print(

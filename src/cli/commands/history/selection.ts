@@ -1,6 +1,6 @@
 import { type Command, Option } from 'commander';
 import type { ChangeState } from '../../../core/model.ts';
-import type { HistoryQuery } from '../../../usecases/history/history.ts';
+import type { ChangeSelection } from '../../../ports/index.ts';
 import { asPlaceId, asUserId, moment, wholeNumber } from '../../input/arguments.ts';
 
 /** The options that select rank changes. */
@@ -36,6 +36,15 @@ export function stateOption(): Option {
 }
 
 /** The query that the options stand for. */
-export function queryOf({ key, place, ranker, user, by, since, until, state }: SelectionOptions): HistoryQuery {
+export function queryOf({
+  key,
+  place,
+  ranker,
+  user,
+  by,
+  since,
+  until,
+  state,
+}: SelectionOptions): ChangeSelection & { key: string | undefined } {
   return { key, placeId: place, rankerId: ranker, rankeeId: user, by, since, until, states: state };
 }

@@ -1,4 +1,5 @@
 import { isoTime } from '../../../base/iso-time.ts';
+import { counted } from '../../../base/text.ts';
 import type { ChangeSelection } from '../../../ports/index.ts';
 import { undoDocument, undoMessage } from '../../../usecases/documents/undo.ts';
 import type { UndoRun, UndoTargets } from '../../../usecases/undo/undo-changes.ts';
@@ -7,7 +8,7 @@ import type { Cli } from '../../cli.ts';
 import { ExitCode } from '../../exit-code.ts';
 import { exitCodes, formatError } from '../../output/errors.ts';
 import { table } from '../../output/table.ts';
-import { counted, rankeeTitle } from '../../output/wording.ts';
+import { rankeeTitle } from '../../output/wording.ts';
 
 interface Undone {
   targets: UndoTargets;

@@ -1,15 +1,14 @@
 import type { Command } from 'commander';
 import type { RankingApp } from '../../../app.ts';
 import { RankdError } from '../../../base/errors.ts';
+import { counted } from '../../../base/text.ts';
 import type { ChangeSelection } from '../../../ports/index.ts';
-import { selectChanges } from '../../../usecases/history/history.ts';
-import { findUsableKey } from '../../../usecases/keys/find-key.ts';
+import { findUsableKey, withKeyId } from '../../../usecases/keys/find-key.ts';
 import { findUndoTargets, runUndo, type UndoRun, type UndoTargets } from '../../../usecases/undo/undo-changes.ts';
 import type { Cli } from '../../cli.ts';
 import { confirm } from '../../input/confirm.ts';
 import { examples } from '../../output/help.ts';
 import { Progress } from '../../output/progress.ts';
-import { counted } from '../../output/wording.ts';
 import { queryOf, type SelectionOptions, withSelection } from './selection.ts';
 import { printUndo } from './undo-report.ts';
 
@@ -48,7 +47,7 @@ export function undoCommand(history: Command, cli: Cli): void {
 async function undo(cli: Cli, { undo: undoId, dryRun = false, ...options }: UndoOptions): Promise<void> {
   refuseVague(options, undoId);
   const work = async (app: RankingApp) => {
-    const selection = { ...(await selectChanges(app, queryOf(options), refuse)), undoId };
+    const selection = { ...(await withKeyId(app, queryOf(options), refuse)), undoId };
     const targets = await findUndoTargets(app, selection);
     await warnOfKey(cli, app, selection);
     if (!dryRun && targets.members.length > 0) {

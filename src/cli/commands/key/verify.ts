@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import { systemClock } from '../../../base/clock.ts';
-import { keyDocument } from '../../../usecases/documents/key.ts';
+import { keyVerdictDocument } from '../../../usecases/documents/key.ts';
 import { verifyKey } from '../../../usecases/keys/verify-key.ts';
 import type { Cli } from '../../cli.ts';
 import { ExitCode } from '../../exit-code.ts';
@@ -25,13 +25,8 @@ export function verifyCommand(key: Command, cli: Cli): void {
 
 async function verify(cli: Cli, { place }: { place?: number }): Promise<void> {
   const secret = await readKey(cli);
-  const { key, reason } = await cli.withStore((ports) => verifyKey(ports, { secret, placeId: place }));
-  const isAccepted = reason === undefined;
-  const document = {
-    accepted: isAccepted,
-    reason: reason ?? null,
-    key: key === undefined ? null : keyDocument(key, systemClock.now()),
-  };
-  cli.print(document, isAccepted ? `yes: key "${key?.name}"` : `no: ${reason}`);
-  if (!isAccepted) throw new ExitCode(5);
+  const verdict = await cli.withStore((ports) => verifyKey(ports, { secret, placeId: place }));
+  const document = keyVerdictDocument(verdict, systemClock.now());
+  cli.print(document, document.accepted ? `yes: key "${verdict.key?.name}"` : `no: ${verdict.reason}`);
+  if (!document.accepted) throw new ExitCode(5);
 }

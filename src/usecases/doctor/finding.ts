@@ -1,5 +1,5 @@
 import { asRankdError } from '../../base/errors.ts';
-import { hintOf } from '../../usecases/documents/error.ts';
+import { hintOf } from '../documents/error.ts';
 
 /** What one check found. `warn`: it works, but somebody should look at it. `FAIL`: it keeps rankd, or a part of it, from working. */
 export interface Finding {
@@ -20,6 +20,12 @@ export function warn(check: string, text: string, fix: string): Finding {
 
 export function fail(check: string, text: string, fix: string): Finding {
   return { check, grade: 'FAIL', text, fix };
+}
+
+/** Always the same fields; `fix` is null if nothing has to be done. `ok` is false if one check FAILs. */
+export function findingsDocument(findings: Finding[]) {
+  const isFine = findings.every(({ grade }) => grade !== 'FAIL');
+  return { ok: isFine, findings: findings.map((one) => ({ ...one, fix: one.fix ?? null })) };
 }
 
 /** The findings of `work`. An error is a finding too, so one check never prevents the others. */

@@ -8,26 +8,11 @@ import { privilegesAmong } from '../../core/rules/privileged-roles.ts';
 import type { Policy } from '../../core/rules/rule.ts';
 import { strayNames } from '../../core/rules/touched-roles.ts';
 import type { CallContext } from '../../ports/index.ts';
-import type { Ranking } from '../../usecases/change/ranking.ts';
-import { credentialWarnings } from '../../usecases/group/credential-warnings.ts';
+import type { Ranking } from '../change/ranking.ts';
+import { credentialWarnings } from '../group/credential-warnings.ts';
 import { type Finding, fail, ok, warn } from './finding.ts';
 
 /** What the platform says of the key, the group and the account that rankd acts with. */
-
-const maxSkewMs = 30_000;
-
-/** Compares this machine's clock with the platform's `Date` header, which is in whole seconds. Finds nothing if it does not answer. */
-export async function clockFindings({ baseUrl }: { baseUrl: string }, { signal }: CallContext): Promise<Finding[]> {
-  const askedAt = Date.now();
-  const response = await fetch(baseUrl, { method: 'HEAD', redirect: 'manual', signal }).catch(() => undefined);
-  const platformAt = Date.parse(response?.headers.get('date') ?? '');
-  if (Number.isNaN(platformAt)) return [];
-  const skewMs = (askedAt + Date.now()) / 2 - platformAt;
-  const skewSeconds = Math.round(Math.abs(skewMs) / 1000);
-  if (Math.abs(skewMs) < maxSkewMs) return [ok('clock', 'agrees with the platform')];
-  const direction = skewMs > 0 ? 'ahead of' : 'behind';
-  return [warn('clock', `${skewSeconds} seconds ${direction} the platform`, 'turn on NTP: timedatectl set-ntp true')];
-}
 
 export async function credentialFindings({ platform, clock }: Ranking, call: CallContext): Promise<Finding[]> {
   const credential = await platform.checkCredential(call);

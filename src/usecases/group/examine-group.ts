@@ -4,10 +4,10 @@ import { refusalOfCredential } from '../../core/credential.ts';
 import type { ActingAccount, Credential, Group, Role } from '../../core/model.ts';
 import { givableRoles, type RoleScheme } from '../../core/role-scheme.ts';
 import type { CallContext } from '../../ports/index.ts';
-import type { Ranking } from '../../usecases/change/ranking.ts';
+import type { Ranking } from '../change/ranking.ts';
 
 /** What the platform says of a group, and of the key for it. */
-export interface Examined {
+export interface ExaminedGroup {
   group: Group;
   /** Absent if the platform does not say. */
   acting?: ActingAccount;
@@ -18,7 +18,11 @@ export interface Examined {
 }
 
 /** Asks the platform. Throws if rankd can't change ranks in this group with this key. */
-export async function examine({ platform, group }: Ranking, call: CallContext, groupId: number): Promise<Examined> {
+export async function examineGroup(
+  { platform, group }: Ranking,
+  call: CallContext,
+  groupId: number,
+): Promise<ExaminedGroup> {
   const credential = await platform.checkCredential(call);
   if (refusalOfCredential(credential) !== undefined) throw refusedKey(credential, groupId);
   const found = await platform.group(call).catch(unknownGroup);

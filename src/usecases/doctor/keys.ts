@@ -1,6 +1,6 @@
 import { isoDay } from '../../base/iso-time.ts';
 import type { Workspace } from '../../core/model.ts';
-import type { KeyInspection } from '../../usecases/keys/inspect-keys.ts';
+import type { KeyInspection } from '../keys/inspect-keys.ts';
 import { type Finding, ok, warn } from './finding.ts';
 
 /** Why every key is refused, if it is. */

@@ -1,12 +1,14 @@
 import { accessSync, constants, existsSync, readdirSync, statfsSync, statSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
-import { isInDataDir } from '../../base/files/data-dir.ts';
-import { type Finding, fail, ok, warn } from './finding.ts';
+import { isInDataDir } from '../base/files/data-dir.ts';
+import type { CallContext } from '../ports/index.ts';
+import { type Finding, fail, ok, warn } from '../usecases/doctor/finding.ts';
 
-/** What this machine provides: Node.js, the data directory, room on its disk, the port. */
+/** What this machine provides: Node.js, the data directory, room on its disk, the port, the clock. */
 
 const leastFreeMiB = 200;
+const maxSkewMs = 30_000;
 
 /** Types of file systems on which a database is not safe. Source: statfs(2) and linux/magic.h. */
 const sharedFileSystems: Record<number, string> = {
@@ -91,4 +93,17 @@ function whyNotFree(where: { host: string; port: number }): Promise<string | und
     probe.once('error', ({ code = 'unknown' }: NodeJS.ErrnoException) => resolve(code));
     probe.listen(where, () => probe.close(() => resolve(undefined)));
   });
+}
+
+/** Compares this machine's clock with the platform's `Date` header, which is in whole seconds. Finds nothing if it does not answer. */
+export async function clockFindings({ baseUrl }: { baseUrl: string }, { signal }: CallContext): Promise<Finding[]> {
+  const askedAt = Date.now();
+  const response = await fetch(baseUrl, { method: 'HEAD', redirect: 'manual', signal }).catch(() => undefined);
+  const platformAt = Date.parse(response?.headers.get('date') ?? '');
+  if (Number.isNaN(platformAt)) return [];
+  const skewMs = (askedAt + Date.now()) / 2 - platformAt;
+  const skewSeconds = Math.round(Math.abs(skewMs) / 1000);
+  if (Math.abs(skewMs) < maxSkewMs) return [ok('clock', 'agrees with the platform')];
+  const direction = skewMs > 0 ? 'ahead of' : 'behind';
+  return [warn('clock', `${skewSeconds} seconds ${direction} the platform`, 'turn on NTP: timedatectl set-ntp true')];
 }

@@ -1,0 +1,65 @@
+import { counted } from '../../base/text.ts';
+import type {
+  BackupContents,
+  Migration,
+  Restored,
+  RestoreRequest,
+  StoreCheck,
+  StoreOperations,
+} from '../../ports/index.ts';
+import { type AuditVerdict, describeBreak } from '../history/verify-audit.ts';
+
+export interface DatabaseVerdict {
+  checks: StoreCheck[];
+  /** False if the database itself is damaged, whatever its audit says. */
+  isSound: boolean;
+}
+
+/** Reads the whole database and, if that is sound, the audit's chain with `readAudit`. */
+export async function checkDatabase(
+  operations: Pick<StoreOperations, 'check'>,
+  readAudit: () => Promise<AuditVerdict>,
+): Promise<DatabaseVerdict> {
+  const { schema, newestSchema, checks } = await operations.check();
+  const isSound = checks.every(({ ok }) => ok);
+  // The audit is read only on the newest schema, because opening the store would migrate an older one.
+  if (!isSound || schema !== newestSchema) return { checks, isSound };
+  return { checks: [...checks, auditCheck(await readAudit())], isSound };
+}
+
+function auditCheck({ rows, breaks: [first] }: AuditVerdict): StoreCheck {
+  const detail =
+    first === undefined
+      ? `${counted(rows, 'event')}, each following the one before`
+      : `broken: ${describeBreak(first)}`;
+  return { name: 'audit', ok: first === undefined, detail };
+}
+
+interface RestoreSteps {
+  /** Is asked once the backup is known to be sound. Throws if the operator says no. */
+  confirm: () => Promise<void>;
+  /** Runs a step that takes a while, and shows what it is. */
+  show: <T>(what: string, step: () => Promise<T>) => Promise<T>;
+}
+
+/** Puts a backup in the place of the database. Throws `conflict` if a daemon runs, before anything is asked or changed. */
+export async function restoreBackup(
+  operations: Pick<StoreOperations, 'lockDaemon' | 'examineBackup' | 'restore'>,
+  request: RestoreRequest,
+  { confirm, show }: RestoreSteps,
+): Promise<BackupContents & Restored> {
+  await using _lock = await operations.lockDaemon();
+  const contents = await show('checking the backup', () => operations.examineBackup(request.file));
+  await confirm();
+  return { ...contents, ...(await show('restoring', () => operations.restore(request))) };
+}
+
+/** Brings the database to the newest schema while no daemon runs. A dry run migrates a copy, beside a running daemon too. */
+export async function migrateDatabase(
+  operations: Pick<StoreOperations, 'lockDaemon' | 'migrate' | 'tryMigration'>,
+  { dryRun }: { dryRun: boolean },
+): Promise<Migration> {
+  if (dryRun) return operations.tryMigration();
+  await using _lock = await operations.lockDaemon();
+  return await operations.migrate();
+}

@@ -1,0 +1,25 @@
+import type { Origin } from '../../config/origin.ts';
+
+/** A configuration without a problem; `file` is null if there is none. */
+export function checkedConfigDocument(file: string | undefined, warnings: string[]) {
+  return { file: file ?? null, warnings };
+}
+
+/** Every setting with its value, where that comes from, and what it hides. */
+export function settingsDocument(file: string | undefined, origins: ReadonlyMap<string, Origin>) {
+  const settings = [...origins].map(([name, { shadows = [], ...origin }]) => ({
+    name,
+    ...originDocument(origin),
+    shadows: shadows.map(originDocument),
+  }));
+  return { file: file ?? null, settings };
+}
+
+/** The file that is read, and where rankd looks for one. */
+export function configFileDocument(file: string | undefined, searched: string[]) {
+  return { file: file ?? null, searched };
+}
+
+function originDocument({ value, source, at }: Origin) {
+  return { value: value ?? null, source, at: at ?? null };
+}

@@ -1,0 +1,41 @@
+import { expect, test } from 'vitest';
+import { createMeters } from '../../src/metrics/meters.ts';
+import { watchedStore } from '../../src/metrics/watched-store.ts';
+import type { Store } from '../../src/ports/index.ts';
+import { engineOf } from '../../src/stores/engine.ts';
+import { newChange, record } from '../contracts/store/samples.ts';
+import { ManualClock } from '../support/manual-clock.ts';
+import { tempDir } from '../support/temp-dir.ts';
+
+/** A store as another engine may make it: methods of a class, on a private field. */
+class StoreInAClass implements Pick<Store, 'recordChange' | 'listChanges' | 'close'> {
+  readonly #store: Store;
+
+  constructor(store: Store) {
+    this.#store = store;
+  }
+
+  recordChange(...change: Parameters<Store['recordChange']>) {
+    return this.#store.recordChange(...change);
+  }
+
+  listChanges(filter: Parameters<Store['listChanges']>[0]) {
+    return this.#store.listChanges(filter);
+  }
+
+  close() {
+    return this.#store.close();
+  }
+}
+
+test('a store that is an instance of a class keeps all its methods while its changes are counted', async () => {
+  const inner = await engineOf({ dataDir: tempDir(), clock: new ManualClock() }).openStore();
+  const meters = createMeters();
+  const store = watchedStore(new StoreInAClass(inner) as unknown as Store, meters);
+  const change = newChange({ state: 'refused' });
+  await record(store, change);
+  expect(await store.listChanges({ limit: 9 })).toStrictEqual([change]);
+  expect((await meters.changes.get()).values).toMatchObject([{ value: 1, labels: { outcome: 'refused' } }]);
+  await store.close();
+  await expect(inner.ping()).rejects.toMatchObject({ code: 'store_unavailable' });
+});
