@@ -10,10 +10,10 @@ import { engineOf } from '../stores/engine.ts';
 import { hintOf } from '../usecases/documents/error.ts';
 import type { Io } from './io.ts';
 import type { GlobalOptions } from './options.ts';
-import { asTyped } from './output/as-typed.ts';
 import { jsonLine, printableLines } from './output/safe-text.ts';
 import { TerminalLine } from './output/terminal-line.ts';
 import { whileWaiting } from './output/waiting.ts';
+import { asTyped } from './output/wording.ts';
 import { refuseOtherGroup } from './same-group.ts';
 
 /** What a command works with: the options of this run, and the application, opened as far as the command needs it. */

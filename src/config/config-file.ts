@@ -3,13 +3,11 @@ import { dirname } from 'node:path';
 import { type Document, isMap, isScalar, LineCounter, parseDocument, type YAMLError } from 'yaml';
 import { codeOf } from '../base/error-code.ts';
 import { RankdError } from '../base/errors.ts';
-import { excerpt } from './excerpt.ts';
 import type { Layer } from './layer.ts';
 import type { ConfigLocation } from './locate.ts';
-import type { Place, Problem } from './problem.ts';
+import { excerpt, type Place, type Problem } from './problem.ts';
 import { sections, settings } from './settings.ts';
-import { YamlEntries } from './yaml-entries.ts';
-import { describeFlaw } from './yaml-flaws.ts';
+import { describeFlaw, YamlEntries } from './yaml-entries.ts';
 
 /** `rankd.yaml` as read. */
 export interface ConfigFile extends Layer {

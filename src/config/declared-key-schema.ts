@@ -1,7 +1,7 @@
 import * as z from 'zod';
+import { parseMoment } from '../base/time.ts';
 import { isKeyName } from '../core/api-key.ts';
 import { directions, scopes } from '../core/model.ts';
-import { parseMoment } from './moment.ts';
 import { ids, oneOf, whole } from './values.ts';
 
 const nameError =

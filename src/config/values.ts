@@ -1,6 +1,6 @@
 import { isIP } from 'node:net';
 import * as z from 'zod';
-import { durationPattern, parseDuration } from '../base/duration.ts';
+import { durationPattern, parseDuration } from '../base/time.ts';
 
 /** The kinds of values that settings have. The message of each check says what is expected. */
 

@@ -3,8 +3,7 @@ import type { Clock, Instrumentation } from '../ports/index.ts';
 import type { LiveContext } from '../usecases/daemon-context.ts';
 import { createMeters } from './meters.ts';
 import { type MetricsListener, serveMetrics } from './serve-metrics.ts';
-import { watchApp } from './watch-app.ts';
-import { watchServer } from './watch-server.ts';
+import { watchApp, watchServer } from './watch-app.ts';
 import { watchedPlatform } from './watched-platform.ts';
 import { watchedStore } from './watched-store.ts';
 

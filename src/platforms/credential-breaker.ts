@@ -1,5 +1,5 @@
-import { doubling } from '../base/back-off.ts';
 import { isRankdError, type RankdError } from '../base/errors.ts';
+import { doubling } from '../base/time.ts';
 import { refusalOfCredential } from '../core/credential.ts';
 import type { Credential, Group, Member, Role } from '../core/model.ts';
 import { withShare } from '../ports/call-context.ts';

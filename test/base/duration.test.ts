@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { parseDuration } from '../../src/base/duration.ts';
+import { parseDuration } from '../../src/base/time.ts';
 
 test.each([
   ['0s', 0],

@@ -26,7 +26,7 @@ test('a relative directory is taken from the current one', () => {
   expect(dataDirectory('data', { env: {}, home, cwd })).toBe('/work/data');
 });
 
-test.each(['config/data-dir', 'config/locate', 'base/duration', 'config/secret', 'config/suggest'])(
+test.each(['config/data-dir', 'config/locate', 'base/time', 'config/secret'])(
   '%s.ts loads nothing but Node’s own modules',
   (name) => {
     const source = readFileSync(new URL(`../../src/${name}.ts`, import.meta.url), 'utf8');

@@ -3,7 +3,7 @@ import { checkDatabase, migrateDatabase } from '../../usecases/database/database
 import { databaseCheckDocument, migrationDocument } from '../../usecases/documents/database.ts';
 import { verifyAudit } from '../../usecases/history/verify-audit.ts';
 import type { Cli } from '../cli.ts';
-import { ExitCode } from '../exit-code.ts';
+import { ExitCode } from '../output/errors.ts';
 import { examples } from '../output/help.ts';
 import { facts, table } from '../output/table.ts';
 import { whileWorking } from '../output/waiting.ts';

@@ -1,9 +1,11 @@
 import type { Command } from 'commander';
+import { detailedChangeDocument } from '../../usecases/documents/change.ts';
+import { showChange } from '../../usecases/history/history.ts';
 import type { Cli } from '../cli.ts';
 import { examples } from '../output/help.ts';
+import { facts } from '../output/table.ts';
 import { exportCommand } from './history/export.ts';
 import { listCommand } from './history/list.ts';
-import { showCommand } from './history/show.ts';
 import { undoCommand } from './history/undo.ts';
 
 export function historyCommands(program: Command, cli: Cli): void {
@@ -22,4 +24,18 @@ export function historyCommands(program: Command, cli: Cli): void {
   showCommand(history, cli);
   exportCommand(history, cli);
   undoCommand(history, cli);
+}
+
+export function showCommand(history: Command, cli: Cli): void {
+  history
+    .command('show')
+    .description('everything about one rank change')
+    .argument('<id>', 'id of the change, from the list or the header x-rank-change')
+    .addHelpText('after', examples('rankd history show chg_VbflntX4kQ2mX7Lp'))
+    .action((id: string) => show(cli, id));
+}
+
+async function show(cli: Cli, id: string): Promise<void> {
+  const document = detailedChangeDocument(await cli.withStore((ports) => showChange(ports, id)));
+  cli.print({ change: document }, facts(document));
 }

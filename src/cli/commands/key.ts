@@ -1,13 +1,11 @@
 import type { Command } from 'commander';
 import type { Cli } from '../cli.ts';
 import { examples } from '../output/help.ts';
+import { resumeCommand, revokeCommand, setCommand } from './key/change.ts';
 import { createCommand } from './key/create.ts';
 import { hashCommand } from './key/hash.ts';
 import { listCommand } from './key/list.ts';
-import { resumeCommand } from './key/resume.ts';
-import { revokeCommand } from './key/revoke.ts';
 import { rotateCommand } from './key/rotate.ts';
-import { setCommand } from './key/set.ts';
 import { showCommand } from './key/show.ts';
 import { verifyCommand } from './key/verify.ts';
 

@@ -10,15 +10,13 @@ import { changeRank } from '../../usecases/change/change-rank.ts';
 import type { ApprovedChange } from '../../usecases/change/check-plan.ts';
 import { backgroundDeadlineMs } from '../../usecases/change/ranking.ts';
 import { type CheckResult, testRank } from '../../usecases/change/test-rank.ts';
-import { changeDocument } from '../../usecases/documents/change.ts';
-import { dryRunDocument } from '../../usecases/documents/check.ts';
+import { changeDocument, dryRunDocument } from '../../usecases/documents/change.ts';
 import { memberDocument } from '../../usecases/documents/group.ts';
 import { showMember } from '../../usecases/group/group.ts';
 import { requireKey } from '../../usecases/keys/find-key.ts';
 import type { Cli } from '../cli.ts';
-import { ExitCode } from '../exit-code.ts';
 import { asPlaceId, asRank, asUserId, wholeNumber } from '../input/arguments.ts';
-import { exitCodes, formatError } from '../output/errors.ts';
+import { ExitCode, exitCodes, formatError } from '../output/errors.ts';
 import { examples } from '../output/help.ts';
 import { table } from '../output/table.ts';
 

@@ -6,8 +6,7 @@ import { RankdError } from '../../base/errors.ts';
 import type { Cli } from '../cli.ts';
 import { examples } from '../output/help.ts';
 import { facts } from '../output/table.ts';
-import { nextSteps } from '../service/service-steps.ts';
-import { hiddenPath, unitFor } from '../service/systemd-unit.ts';
+import { hiddenPath, nextSteps, unitFor } from '../service/unit.ts';
 
 const unitName = 'rankd.service';
 const systemFolder = '/etc/systemd/system';

@@ -5,7 +5,7 @@ import { askStatus } from '../../control/ask.ts';
 import { type DaemonStatus, type FoundDaemon, statusDocument } from '../../usecases/documents/status.ts';
 import { countChanges } from '../../usecases/history/history.ts';
 import type { Cli } from '../cli.ts';
-import { ExitCode } from '../exit-code.ts';
+import { ExitCode } from '../output/errors.ts';
 import { examples } from '../output/help.ts';
 import { facts, table } from '../output/table.ts';
 import { whileWaiting } from '../output/waiting.ts';

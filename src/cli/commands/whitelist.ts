@@ -12,9 +12,9 @@ import {
   setPlacesActive,
 } from '../../usecases/whitelist/whitelist.ts';
 import type { Cli } from '../cli.ts';
-import { ExitCode } from '../exit-code.ts';
 import { asPlaceId } from '../input/arguments.ts';
 import { collectIds, readIds } from '../input/id-list.ts';
+import { ExitCode } from '../output/errors.ts';
 import { examples } from '../output/help.ts';
 import { table } from '../output/table.ts';
 

@@ -1,7 +1,6 @@
 import { Argument, type Command } from 'commander';
 import type { Plan, Workspace } from '../../core/model.ts';
-import { workspaceDocument } from '../../usecases/documents/workspace.ts';
-import { changeWorkspace, showWorkspace } from '../../usecases/workspace/workspace.ts';
+import { changeWorkspace, showWorkspace, workspaceDocument } from '../../usecases/workspace/workspace.ts';
 import type { Cli } from '../cli.ts';
 import { confirm } from '../input/confirm.ts';
 import { examples } from '../output/help.ts';

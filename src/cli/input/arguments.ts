@@ -1,7 +1,6 @@
 import { InvalidArgumentError } from 'commander';
 import { systemClock } from '../../base/clock.ts';
-import { parseDuration } from '../../base/duration.ts';
-import { parseMoment } from '../../config/moment.ts';
+import { parseDuration, parseMoment } from '../../base/time.ts';
 import { isKeyName } from '../../core/api-key.ts';
 
 /** The argument that names one key. */

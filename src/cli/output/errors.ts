@@ -64,3 +64,13 @@ export function formatError(error: RankdError, { asJson, isVerbose = false }: Er
   const lines = `error: ${shown}\ntry: ${printableLines(document.try)}\n`;
   return stack === undefined ? lines : `${lines}${printableLines(stack)}\n`;
 }
+
+/** Thrown by a command that has printed everything and answers with an exit code. */
+export class ExitCode extends Error {
+  readonly code: number;
+
+  constructor(code: number) {
+    super(`exit ${code}`);
+    this.code = code;
+  }
+}

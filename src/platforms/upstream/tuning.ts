@@ -1,5 +1,5 @@
 import { randomInt } from 'node:crypto';
-import { doubling } from '../../base/back-off.ts';
+import { doubling } from '../../base/time.ts';
 
 export interface UpstreamTuning {
   /** How long one try may take. */

@@ -1,5 +1,5 @@
-import { doubling } from '../../base/back-off.ts';
 import { isRankdError, RankdError } from '../../base/errors.ts';
+import { doubling } from '../../base/time.ts';
 import type { Member } from '../../core/model.ts';
 import { hasTakenEffect, type Step } from '../../core/steps.ts';
 import type { CallContext, Ports } from '../../ports/index.ts';

@@ -1,11 +1,10 @@
 import { refusalAboveActing } from '../../core/acting-account.ts';
 import { roleTitle } from '../../core/describe.ts';
 import type { RankRequest, Role } from '../../core/model.ts';
-import { policyRules } from '../../core/policy.ts';
+import { policyRules, refusalOfUndo } from '../../core/policy.ts';
 import { heldRoles } from '../../core/role-scheme.ts';
 import { mustVerifyRanker, refusalOfRanker } from '../../core/rules/rankers.ts';
 import type { PolicyCase, PolicyRule } from '../../core/rules/rule.ts';
-import { refusalOfUndo } from '../../core/undo-rules.ts';
 import type { CallContext } from '../../ports/index.ts';
 import type { ChangeCommand } from './change-command.ts';
 import { type Examiner, strict } from './examiner.ts';

@@ -1,4 +1,4 @@
-import { doubling } from '../../base/back-off.ts';
+import { doubling } from '../../base/time.ts';
 import type { Member, RankChange } from '../../core/model.ts';
 import { heldRoles, roleIds } from '../../core/role-scheme.ts';
 import type { CallContext } from '../../ports/index.ts';

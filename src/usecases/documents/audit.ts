@@ -1,4 +1,4 @@
-import { isoTime } from '../../base/iso-time.ts';
+import { isoTime } from '../../base/time.ts';
 import type { AuditEvent } from '../../core/model.ts';
 import type { AuditVerdict } from '../history/verify-audit.ts';
 

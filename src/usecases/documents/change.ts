@@ -1,5 +1,7 @@
-import { isoOrNull, isoTime } from '../../base/iso-time.ts';
+import { isoOrNull, isoTime } from '../../base/time.ts';
 import type { RankChange } from '../../core/model.ts';
+import type { CheckResult, DryRun } from '../change/test-rank.ts';
+import { hintOf } from './error.ts';
 
 /** A rank change in a list: always the same fields, null if absent or unknown. Times are ISO 8601. */
 export function changeDocument(change: RankChange) {
@@ -44,4 +46,16 @@ export function detailedChangeDocument(change: RankChange) {
 /** The rank or role that was asked for; null for an undo that was refused before it knew one. */
 export function askedRank({ newRankId, undoId }: RankChange): number | null {
   return undoId !== undefined && newRankId === 0 ? null : newRankId;
+}
+
+/** Every check of a rank change that was only tried; `steps` is what would be written. */
+export function dryRunDocument({ checks, approved }: DryRun) {
+  return { allowed: approved !== undefined, steps: approved?.plan.steps ?? [], checks: checks.map(checkDocument) };
+}
+
+function checkDocument(result: CheckResult) {
+  const { name, state } = result;
+  if (result.state !== 'FAIL') return { name, state, detail: result.detail };
+  const { code, message } = result.error;
+  return { name, state, code, detail: message, try: hintOf(result.error) };
 }

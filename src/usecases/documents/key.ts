@@ -1,4 +1,4 @@
-import { isoOrNull, isoTime } from '../../base/iso-time.ts';
+import { isoOrNull, isoTime } from '../../base/time.ts';
 import { keyState } from '../../core/access.ts';
 import type { Key, KeyState, WhitelistEntry } from '../../core/model.ts';
 import type { KeyVerdict } from '../keys/verify-key.ts';

@@ -1,4 +1,4 @@
-import { isoOrNull, isoTime } from '../../base/iso-time.ts';
+import { isoOrNull, isoTime } from '../../base/time.ts';
 import { version } from '../../base/version.ts';
 import type { Config } from '../../config/config.ts';
 import { groupTitle } from '../../config/group-title.ts';

@@ -1,4 +1,4 @@
-import { isoTime } from '../../base/iso-time.ts';
+import { isoTime } from '../../base/time.ts';
 import type { Key, WhitelistEntry } from '../../core/model.ts';
 import type { PlaceVerdict } from '../whitelist/whitelist.ts';
 

@@ -1,4 +1,4 @@
-import { isoDay } from '../../base/iso-time.ts';
+import { isoDay } from '../../base/time.ts';
 import type { CallContext, Ports } from '../../ports/index.ts';
 
 const dayMs = 86_400_000;

@@ -1,5 +1,5 @@
-import { doubling } from '../../base/back-off.ts';
 import { type ErrorCode, isRankdError, RankdError } from '../../base/errors.ts';
+import { doubling } from '../../base/time.ts';
 import { newId } from '../../core/api-key.ts';
 import { refusalOfCredential } from '../../core/credential.ts';
 import { historyUndone } from '../../core/events.ts';

@@ -1,3 +1,4 @@
+import { isoTime } from '../../base/time.ts';
 import type { Plan, Workspace } from '../../core/model.ts';
 import { judgeWorkspace } from '../../core/workspace.ts';
 import type { Ports } from '../../ports/index.ts';
@@ -12,4 +13,9 @@ export function changeWorkspace(
   { by, ...change }: { active?: boolean; plan?: Plan; by: string },
 ): Promise<Workspace> {
   return store.updateWorkspace(judgeWorkspace(change, { by, at: clock.now() }));
+}
+
+/** The workspace; times are ISO 8601. */
+export function workspaceDocument({ id, name, plan, active, createdAt }: Workspace) {
+  return { id, name, plan, active, createdAt: isoTime(createdAt) };
 }

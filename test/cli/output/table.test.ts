@@ -1,6 +1,5 @@
 import { expect, test } from 'vitest';
-import { displayWidth } from '../../../src/cli/output/display-width.ts';
-import { table } from '../../../src/cli/output/table.ts';
+import { displayWidth, table } from '../../../src/cli/output/table.ts';
 
 test.each([
   ['Officer', 7],

@@ -3,7 +3,7 @@ import { counted } from '../../../base/text.ts';
 import { verdictDocument } from '../../../usecases/documents/audit.ts';
 import { type AuditVerdict, describeBreak, verifyAudit } from '../../../usecases/history/verify-audit.ts';
 import type { Cli } from '../../cli.ts';
-import { ExitCode } from '../../exit-code.ts';
+import { ExitCode } from '../../output/errors.ts';
 import { examples } from '../../output/help.ts';
 import { whileWorking } from '../../output/waiting.ts';
 

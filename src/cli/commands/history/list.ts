@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import { isoTime } from '../../../base/iso-time.ts';
+import { isoTime } from '../../../base/time.ts';
 import type { RankChange } from '../../../core/model.ts';
 import { askedRank, changeDocument } from '../../../usecases/documents/change.ts';
 import { listChanges } from '../../../usecases/history/history.ts';

@@ -1,12 +1,11 @@
-import { isoTime } from '../../../base/iso-time.ts';
 import { counted } from '../../../base/text.ts';
+import { isoTime } from '../../../base/time.ts';
 import type { ChangeSelection } from '../../../ports/index.ts';
 import { undoDocument, undoMessage } from '../../../usecases/documents/undo.ts';
 import type { UndoRun, UndoTargets } from '../../../usecases/undo/undo-changes.ts';
 import type { MemberUndo, Rankee } from '../../../usecases/undo/undo-member.ts';
 import type { Cli } from '../../cli.ts';
-import { ExitCode } from '../../exit-code.ts';
-import { exitCodes, formatError } from '../../output/errors.ts';
+import { ExitCode, exitCodes, formatError } from '../../output/errors.ts';
 import { table } from '../../output/table.ts';
 import { rankeeTitle } from '../../output/wording.ts';
 

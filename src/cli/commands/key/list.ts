@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import { systemClock } from '../../../base/clock.ts';
-import { isoOrNull } from '../../../base/iso-time.ts';
+import { isoOrNull } from '../../../base/time.ts';
 import type { Key } from '../../../core/model.ts';
 import { keyDocument, shownState } from '../../../usecases/documents/key.ts';
 import { listKeys } from '../../../usecases/keys/keys.ts';

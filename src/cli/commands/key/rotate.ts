@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import { isoTime } from '../../../base/iso-time.ts';
+import { isoTime } from '../../../base/time.ts';
 import { rotateKey } from '../../../usecases/keys/keys.ts';
 import type { Cli } from '../../cli.ts';
 import { duration, keyArgument } from '../../input/arguments.ts';

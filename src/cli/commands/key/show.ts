@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import { systemClock } from '../../../base/clock.ts';
-import { isoTime } from '../../../base/iso-time.ts';
+import { isoTime } from '../../../base/time.ts';
 import type { KeySecret, WhitelistEntry } from '../../../core/model.ts';
 import { keyWithPlacesDocument } from '../../../usecases/documents/key.ts';
 import { showKey } from '../../../usecases/keys/keys.ts';

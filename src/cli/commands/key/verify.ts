@@ -3,8 +3,8 @@ import { systemClock } from '../../../base/clock.ts';
 import { keyVerdictDocument } from '../../../usecases/documents/key.ts';
 import { verifyKey } from '../../../usecases/keys/verify-key.ts';
 import type { Cli } from '../../cli.ts';
-import { ExitCode } from '../../exit-code.ts';
 import { asPlaceId } from '../../input/arguments.ts';
+import { ExitCode } from '../../output/errors.ts';
 import { examples } from '../../output/help.ts';
 import { dashArgument, readKey, readsInput } from './secret-input.ts';
 

@@ -1,0 +1,45 @@
+const unitMs = { s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 } as const;
+type Unit = keyof typeof unitMs;
+
+/** A whole number and one of s, m, h, d: what every duration in settings and flags looks like. */
+export const durationPattern = /^(\d+)([smhd])$/;
+
+/** `2s`, `5m`, `24h` or `90d` in milliseconds; `undefined` for anything else. */
+export function parseDuration(text: string): number | undefined {
+  const [, count, unit] = durationPattern.exec(text) ?? [];
+  if (count === undefined || unit === undefined) return undefined;
+  const ms = Number(count) * unitMs[unit as Unit];
+  return Number.isSafeInteger(ms) ? ms : undefined;
+}
+
+/** Epoch milliseconds as ISO 8601. */
+export function isoTime(epochMs: number): string {
+  return new Date(epochMs).toISOString();
+}
+
+/** The same; null if there is no such time. */
+export function isoOrNull(epochMs: number | undefined): string | null {
+  return epochMs === undefined ? null : isoTime(epochMs);
+}
+
+/** The day of it, e.g. `2026-05-01`, in UTC. */
+export function isoDay(epochMs: number): string {
+  return isoTime(epochMs).slice(0, 10);
+}
+
+/** A date, or a time in UTC or with an offset. Without an offset, a time would mean another moment on each machine. */
+const momentPattern = /^(\d{4}-\d\d-(\d\d))([T ]\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:\d\d))?$/;
+
+/** `2027-01-31` (when it begins in UTC) or `2027-01-31T18:00Z` in epoch milliseconds; `undefined` for anything else, such as 30 February. */
+export function parseMoment(text: string): number | undefined {
+  const [, date = '', day] = momentPattern.exec(text) ?? [];
+  const at = Date.parse(text);
+  // `Date` reads 30 February as 2 March.
+  const exists = !Number.isNaN(at) && new Date(date).getUTCDate() === Number(day);
+  return exists ? at : undefined;
+}
+
+/** Waits that double: `firstMs` after the first try (0), twice that after the second, and never more than `longestMs`. */
+export function doubling(firstMs: number, longestMs: number): (triesBefore: number) => number {
+  return (triesBefore) => Math.min(firstMs * 2 ** triesBefore, longestMs);
+}
