@@ -69,11 +69,11 @@ export class CredentialBreaker implements Platform {
     return this.#platform.reserve(kinds, call);
   }
 
-  assignRole(change: RoleWrite, call: CallContext): Promise<Member> {
+  assignRole(change: RoleWrite, call: CallContext): Promise<Member | undefined> {
     return this.#write(call, () => this.#platform.assignRole(change, call));
   }
 
-  unassignRole(change: RoleWrite, call: CallContext): Promise<Member> {
+  unassignRole(change: RoleWrite, call: CallContext): Promise<Member | undefined> {
     return this.#write(call, () => this.#platform.unassignRole(change, call));
   }
 

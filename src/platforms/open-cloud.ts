@@ -19,6 +19,7 @@ import {
   withKinds,
 } from './upstream/resources.ts';
 import type { UpstreamTuning } from './upstream/tuning.ts';
+import { WriteSpacing } from './upstream/write-spacing.ts';
 
 export interface OpenCloudOptions {
   groupId: number;
@@ -54,6 +55,7 @@ export class OpenCloudPlatform implements Platform {
   readonly #legacy: UpstreamClient;
   readonly #gates: Gates;
   readonly #baseRole: BaseRole;
+  readonly #writeSpacing: WriteSpacing;
 
   /** Throws `config_invalid` if `apiKey` can't be a key. */
   constructor({
@@ -78,6 +80,7 @@ export class OpenCloudPlatform implements Platform {
       membersWith: (roleId: number, call: CallContext) => this.#listMembersWith(roleId, call),
     };
     this.#baseRole = new BaseRole({ clock, memory, sources });
+    this.#writeSpacing = new WriteSpacing(clock);
   }
 
   group(call: CallContext): Promise<Group> {
@@ -97,7 +100,7 @@ export class OpenCloudPlatform implements Platform {
     );
     for await (const [membership] of pages) {
       if (membership === undefined) continue;
-      const member = sameUser(memberOf(membership), userId, 'platform_rejected');
+      const member = sameUser(memberOf(membership), userId);
       this.#baseRole.noteMembership(membership);
       return member;
     }
@@ -108,11 +111,11 @@ export class OpenCloudPlatform implements Platform {
     return new WriteReservation(this.#gates, kinds, { lane, deadlineAt: deadlineAt - this.#openCloud.shortestTryMs });
   }
 
-  assignRole(change: RoleWrite, call: CallContext): Promise<Member> {
+  assignRole(change: RoleWrite, call: CallContext): Promise<Member | undefined> {
     return this.#write('assign', change, call);
   }
 
-  unassignRole(change: RoleWrite, call: CallContext): Promise<Member> {
+  unassignRole(change: RoleWrite, call: CallContext): Promise<Member | undefined> {
     return this.#write('unassign', change, call);
   }
 
@@ -139,7 +142,7 @@ export class OpenCloudPlatform implements Platform {
   /** There is nothing to release: each call ends by its own deadline, and idle connections don't keep the process alive. */
   async close(): Promise<void> {}
 
-  async #write(operation: WriteKind, { userId, roleId }: RoleWrite, call: CallContext): Promise<Member> {
+  async #write(operation: WriteKind, { userId, roleId }: RoleWrite, call: CallContext): Promise<Member | undefined> {
     const gate = this.#gates[operation];
     const request = {
       gate,
@@ -148,13 +151,15 @@ export class OpenCloudPlatform implements Platform {
       path: `/cloud/v2/groups/${this.#groupId}/memberships/${userId}:${operation}Role`,
       body: { role: `groups/${this.#groupId}/roles/${roleId}` },
       isWrite: true,
-      parse: parseMembership,
+      onLocked: () => this.#writeSpacing.noteLock(),
+      parse: (json: unknown) => memberShown(json, userId),
     } as const;
-    const membership = await this.#openCloud.request(request, call).catch(async (error) => {
+    try {
+      return await this.#writeSpacing.apart(userId, call, () => this.#openCloud.request(request, call));
+    } catch (error) {
       if (error instanceof BaseRoleError) await this.#baseRole.learn(roleId);
       throw error;
-    });
-    return sameUser(memberOf(membership), userId, 'outcome_unknown');
+    }
   }
 
   #get<T>({ operation, path, parse }: Read<T>, call: CallContext): Promise<T> {
@@ -217,8 +222,21 @@ interface Read<T> {
   parse(json: unknown): T;
 }
 
+/** What the answer to a write shows; `undefined` if it is of no use, or about somebody else: the write was accepted all the same. */
+function memberShown(json: unknown, userId: number): Member | undefined {
+  try {
+    const member = memberOf(parseMembership(json));
+    return member.userId === userId ? member : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
 /** An answer about somebody else proves nothing about the member asked for. */
-function sameUser(member: Member, userId: number, code: 'platform_rejected' | 'outcome_unknown'): Member {
+function sameUser(member: Member, userId: number): Member {
   if (member.userId === userId) return member;
-  throw new RankdError(code, `Roblox answered about user ${member.userId} where user ${userId} was asked for.`);
+  throw new RankdError(
+    'platform_rejected',
+    `Roblox answered about user ${member.userId} where user ${userId} was asked for.`,
+  );
 }

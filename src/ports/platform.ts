@@ -8,7 +8,7 @@ import type { CallContext, Reservation } from './call-context.ts';
  * `platform_credential`, `platform_rejected`. The simulated group also throws `store_unavailable`. A call whose signal is aborted
  * before anything was sent rejects with `platform_busy` or `platform_unavailable`.
  * A write also throws `member_not_found`, `above_acting_account` and `outcome_unknown`: it may or may not have been applied.
- * Any other error of a write means that it certainly was not applied.
+ * Any other error of a write means that it was not sent, or that the platform said no: rankd reads the member before it believes a no.
  */
 export interface Platform {
   /** How long after a write a read may still show the state before it, in milliseconds. */
@@ -23,10 +23,13 @@ export interface Platform {
    * meanwhile. Sends nothing. Throws `platform_busy`, and reserves nothing, if there is not room for all.
    */
   reserve(kinds: WriteKind[], call: CallContext): Promise<Reservation>;
-  /** Gives a role; changes nothing if it is held already. Returns the member as the platform shows it afterwards. */
-  assignRole(change: RoleWrite, call: CallContext): Promise<Member>;
-  /** Takes a role away; changes nothing if it is not held. Returns the member as the platform shows it afterwards. */
-  unassignRole(change: RoleWrite, call: CallContext): Promise<Member>;
+  /**
+   * Gives a role; changes nothing if it is held already. Resolves with the member as the platform shows it afterwards; `undefined`
+   * if it accepted the write without showing that.
+   */
+  assignRole(change: RoleWrite, call: CallContext): Promise<Member | undefined>;
+  /** Takes a role away; changes nothing if it is not held. Resolves as `assignRole`. */
+  unassignRole(change: RoleWrite, call: CallContext): Promise<Member | undefined>;
   checkCredential(call: CallContext): Promise<Credential>;
   /** One entry for each operation that has a budget; none if the platform sets no limits. */
   pace(): Pace[];

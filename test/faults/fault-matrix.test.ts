@@ -12,7 +12,7 @@ vi.setConfig({ maxConcurrency: 8 });
  * What becomes of a change from Trainee to Officer that meets a fault: the answer, how the history has the change (with its code, if
  * that is not the one of the answer), the roles that the member holds besides the base role, and how many writes were sent. What
  * follows an arrow is so ten seconds after Roblox began to answer well again; everything else stays as it was at the answer.
- * `carried out`: whether Roblox did what it was asked for. It did not if it said no; for a read, it makes no difference.
+ * `carried out`: whether Roblox did what it was asked for. It did not if it had no room; for a read, it makes no difference.
  */
 const table = `
   asked for   | fault               | lasts          | carried out | answer                   | history                                                     | roles                     | writes
@@ -61,32 +61,34 @@ const table = `
   assign      | 400                 | once, for good | no          | 502 platform_rejected    | failed                                                      | trainee                   | 1
   assign      | 401                 | once, for good | no          | 502 platform_credential  | failed                                                      | trainee                   | 1
   assign      | 403                 | once, for good | no          | 403 above_acting_account | refused                                                     | trainee                   | 1
-  assign      | 404                 | once, for good | no          | 404 member_not_found     | refused                                                     | trainee                   | 1
+  assign      | 404                 | once, for good | no          | 502 platform_rejected    | failed                                                      | trainee                   | 1
+  assign      | 400, 401, 403, 404  | once, for good | yes         | 200                      | applied                                                     | officer                   | 2
   assign      | 429                 | once           | no          | 200                      | applied                                                     | officer                   | 3
   assign      | 429                 | for good       | no          | 503 platform_busy        | failed                                                      | trainee                   | 6
   assign      | 429+                | once, for good | no          | 503 platform_busy        | failed                                                      | trainee                   | 1
-  assign      | unusable, silent    | once           | no, yes     | 200                      | applied                                                     | officer                   | 3
-  assign      | unusable            | for good       | no          | 504 outcome_unknown      | unknown → failed platform_unavailable                       | trainee                   | 6
-  assign      | unusable            | for good       | yes         | 504 outcome_unknown      | unknown → applied                                           | officer+trainee → officer | 6 → 7
+  assign      | broken, silent      | once           | no, yes     | 200                      | applied                                                     | officer                   | 3
+  assign      | broken              | for good       | no          | 504 outcome_unknown      | unknown → failed platform_unavailable                       | trainee                   | 6
+  assign      | broken              | for good       | yes         | 504 outcome_unknown      | unknown → applied                                           | officer+trainee → officer | 6 → 7
+  assign      | unreadable          | once, for good | no          | 504 outcome_unknown      | unknown → failed platform_unavailable                       | trainee                   | 1
+  assign      | unreadable          | once, for good | yes         | 200                      | applied                                                     | officer                   | 2
   assign      | hang                | for good       | no          | 504 outcome_unknown      | unknown → failed platform_unavailable                       | trainee                   | 3
   assign      | hang                | for good       | yes         | 504 outcome_unknown      | unknown → applied                                           | officer+trainee → officer | 3 → 4
   assign      | late                | for good       | no, yes     | 504 outcome_unknown      | unknown → applied                                           | officer+trainee → officer | 3 → 4
   assign      | slow                | once, for good | no, yes     | 200                      | applied                                                     | officer                   | 2
 
-  unassign    | 400                 | once           | no          | 502 platform_rejected    | failed                                                      | trainee                   | 3
-  unassign    | 400                 | for good       | no          | 504 outcome_unknown      | unknown platform_rejected → failed platform_rejected        | officer+trainee → trainee | 3 → 4
-  unassign    | 401                 | once           | no          | 502 platform_credential  | failed                                                      | trainee                   | 3
-  unassign    | 401                 | for good       | no          | 504 outcome_unknown      | unknown platform_credential → failed platform_credential    | officer+trainee → trainee | 3 → 4
-  unassign    | 403                 | once           | no          | 403 above_acting_account | refused                                                     | trainee                   | 3
-  unassign    | 403                 | for good       | no          | 504 outcome_unknown      | unknown above_acting_account → refused above_acting_account | officer+trainee → trainee | 3 → 4
-  unassign    | 404                 | once           | no          | 404 member_not_found     | refused                                                     | trainee                   | 3
-  unassign    | 404                 | for good       | no          | 504 outcome_unknown      | unknown member_not_found → refused member_not_found         | officer+trainee → trainee | 3 → 4
+  unassign    | 400, 401, 403, 404  | once           | no, yes     | 200                      | applied                                                     | officer                   | 3
+  unassign    | 400, 401, 403, 404  | for good       | yes         | 200                      | applied                                                     | officer                   | 3
+  unassign    | 400, 404            | for good       | no          | 504 outcome_unknown      | unknown platform_rejected → failed platform_rejected        | officer+trainee → trainee | 5
+  unassign    | 401                 | for good       | no          | 504 outcome_unknown      | unknown platform_credential → failed platform_credential    | officer+trainee → trainee | 5
+  unassign    | 403                 | for good       | no          | 504 outcome_unknown      | unknown above_acting_account → refused above_acting_account | officer+trainee → trainee | 5
   unassign    | 429                 | once           | no          | 200                      | applied                                                     | officer                   | 3
-  unassign    | 429                 | for good       | no          | 504 outcome_unknown      | unknown platform_busy → failed platform_busy                | officer+trainee → trainee | 6 → 7
-  unassign    | 429+                | once, for good | no          | 504 outcome_unknown      | unknown platform_busy → failed platform_busy                | officer+trainee → trainee | 2 → 3
-  unassign    | unusable, silent    | once           | no, yes     | 200                      | applied                                                     | officer                   | 3
-  unassign    | unusable            | for good       | no          | 504 outcome_unknown      | unknown → applied                                           | officer+trainee → officer | 6 → 7
-  unassign    | unusable            | for good       | yes         | 504 outcome_unknown      | unknown → applied                                           | officer                   | 6
+  unassign    | 429                 | for good       | no          | 504 outcome_unknown      | unknown → applied                                           | officer+trainee → officer | 6 → 7
+  unassign    | 429+                | once, for good | no          | 504 outcome_unknown      | unknown platform_busy → failed platform_busy                | officer+trainee → trainee | 3 → 4
+  unassign    | broken, silent      | once           | no, yes     | 200                      | applied                                                     | officer                   | 3
+  unassign    | broken              | for good       | no          | 504 outcome_unknown      | unknown → applied                                           | officer+trainee → officer | 6 → 7
+  unassign    | broken              | for good       | yes         | 504 outcome_unknown      | unknown → applied                                           | officer                   | 6
+  unassign    | unreadable          | once, for good | no          | 504 outcome_unknown      | unknown → applied                                           | officer+trainee → officer | 2 → 3
+  unassign    | unreadable          | once, for good | yes         | 200                      | applied                                                     | officer                   | 2
   unassign    | hang                | for good       | no          | 504 outcome_unknown      | unknown → applied                                           | officer+trainee → officer | 3 → 4
   unassign    | hang                | for good       | yes         | 504 outcome_unknown      | unknown → applied                                           | officer                   | 3
   unassign    | late                | for good       | no, yes     | 504 outcome_unknown      | unknown → applied                                           | officer                   | 3
@@ -130,6 +132,8 @@ const faults = {
 /** What the table says in one word for several faults. */
 const several: Record<string, string> = {
   unusable: '409, 499, 500, 503, page, empty, half, huge, cut, reset',
+  broken: '409, 499, 500, 503, reset',
+  unreadable: 'page, empty, half, huge, cut', // with a status of success
   silent: 'hang, late',
 };
 
@@ -162,10 +166,10 @@ function listed(names = ''): string[] {
 
 test('the table says what comes of every request that meets every fault, and says it once', () => {
   const isWrite = (request: string) => request === 'assign' || request === 'unassign';
-  const saysNo = (fault: string) => listed('400, 401, 403, 404, 429, 429+').includes(fault);
+  const isTurnedAway = (fault: string) => listed('429, 429+').includes(fault);
   const all = Object.keys(requests).flatMap((request) =>
     Object.keys(faults).flatMap((fault) =>
-      (isWrite(request) && !saysNo(fault) ? ['no', 'yes'] : ['no']).flatMap((carriedOut) =>
+      (isWrite(request) && !isTurnedAway(fault) ? ['no', 'yes'] : ['no']).flatMap((carriedOut) =>
         ['once', 'for good'].map((lasts) => `${request} ${fault} ${lasts} ${carriedOut}`),
       ),
     ),

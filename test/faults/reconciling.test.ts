@@ -102,7 +102,7 @@ test(
     async (system) => {
       const { app, fake } = system;
       const change = await halfDone(system);
-      fake.faults.add({ operation: 'unassign', roleId: trainee, kind: 'status 403' });
+      fake.faults.add({ operation: 'unassign', roleId: trainee, kind: 'status 403', times: 2 });
       await system.recover();
       expect(fake.group.held(bob)).toEqual([trainee]);
       expect(await app.store.findChange(change.id)).toMatchObject({
@@ -122,7 +122,7 @@ test(
     async (system) => {
       const { app, fake } = system;
       const change = await halfDone(system);
-      fake.faults.add({ operation: 'unassign', kind: 'status 403', times: 2 });
+      fake.faults.add({ operation: 'unassign', kind: 'status 403', times: 4 });
       await system.recover();
       expect(fake.group.held(bob)).toEqual([officer, trainee]);
       expect(await app.store.findChange(change.id)).toMatchObject({

@@ -4,11 +4,12 @@ import type { CallContext, Clock } from '../../ports/index.ts';
 import { type Answer, fetchAnswer } from './fetch-answer.ts';
 import { keyMask } from './mask-key.ts';
 import { wasNeverSent } from './never-sent.ts';
-import { isTransientStatus, platformError, unavailable, unknownOutcome } from './platform-error.ts';
+import { isBusy, isLocked, isTransient, platformError, unavailable, unknownOutcome } from './platform-error.ts';
 import type { RateGate } from './rate-gate.ts';
 import { parseRateLimit, parseRetryAfter } from './retry-after.ts';
 import { backOffMs, defaultTuning, type UpstreamTuning } from './tuning.ts';
 import type { ReservedSlot } from './wait-queue.ts';
+import { lockMs } from './write-spacing.ts';
 
 export interface UpstreamOptions {
   /** e.g. `https://apis.roblox.com`. */
@@ -30,11 +31,13 @@ export interface UpstreamRequest<T> {
   body?: unknown;
   /** True if the request changes something on the platform. */
   isWrite?: boolean;
+  /** Called if the platform refuses the request because another one holds a lock. */
+  onLocked?: () => void;
   /** True if the key must not be sent as a header. */
   isAnonymous?: boolean;
   /** True if it is not worth a second try. */
   isTriedOnce?: boolean;
-  /** Turns the JSON of the answer into the result. Throws if it has the wrong shape. */
+  /** Turns the JSON of the answer into the result; for a write, `undefined` if it is no JSON. Throws if it has the wrong shape. */
   parse(json: unknown): T;
 }
 
@@ -45,6 +48,8 @@ interface Failure {
   isTransient: boolean;
   /** True if the gate already makes the next try wait. */
   isGated?: boolean;
+  /** The shortest wait before the next try, in milliseconds. */
+  leastWaitMs?: number;
 }
 
 /** Sends requests to one host of the platform: paced, with a timeout for each try, and retried within the deadline. Throws only RankdError. */
@@ -92,7 +97,11 @@ export class UpstreamClient {
       if ('value' in result) return result.value;
       last = result.error;
       if (last.code === 'outcome_unknown') unknown ??= last;
-      if (!result.isTransient || request.isTriedOnce || !(result.isGated || (await this.#backOff(tries, call))))
+      if (
+        !result.isTransient ||
+        request.isTriedOnce ||
+        !(result.isGated || (await this.#backOff(tries, call, result.leastWaitMs)))
+      )
         throw unknown ?? last;
     }
   }
@@ -116,9 +125,10 @@ export class UpstreamClient {
     } finally {
       gate.leave(answer && parseRateLimit(answer.headers));
     }
-    if (answer.status < 200 || answer.status >= 300) return this.#refused(request, answer);
+    const { status, body } = answer;
+    if (status < 200 || status >= 300) return body === undefined ? unreadable(isWrite) : this.#refused(request, answer);
     gate.accepted();
-    return parseAnswer(request, answer);
+    return parseAnswer(request, body);
   }
 
   async #send({ method, path, body, isAnonymous }: UpstreamRequest<unknown>, call: CallContext): Promise<Answer> {
@@ -137,20 +147,27 @@ export class UpstreamClient {
     return await fetchAnswer(this.#fetch, `${this.#baseUrl}${path}`, init, maxBodyBytes);
   }
 
-  #refused({ gate, isWrite = false }: UpstreamRequest<unknown>, answer: Answer): Failure {
+  #refused({ gate, isWrite = false, onLocked }: UpstreamRequest<unknown>, answer: Answer): Failure {
     const { status, headers } = answer;
-    const body = this.#masked(answer.body);
-    const isTransient = isTransientStatus(status);
+    const refusal = { status, body: this.#masked(answer.body ?? '') };
+    const canPass = isTransient(refusal);
     // A refusal for good is about this request alone: its `retry-after` must not hold up the others.
-    const retryAfterMs = isTransient ? parseRetryAfter(headers.get('retry-after'), this.#clock.now()) : undefined;
-    const isGated = status === 429 || retryAfterMs !== undefined;
+    const retryAfterMs = canPass ? parseRetryAfter(headers.get('retry-after'), this.#clock.now()) : undefined;
+    const isGated = isBusy(refusal) || retryAfterMs !== undefined;
     if (isGated) gate.close(Math.max(retryAfterMs ?? 0, backOffMs(this.#tuning, gate.refusals)));
-    return { error: platformError({ status, body, retryAfterMs }, { isWrite }), isTransient, isGated };
+    if (isLocked(refusal)) onLocked?.();
+    const leastWaitMs = isLocked(refusal) ? lockMs : 0;
+    return {
+      error: platformError({ ...refusal, retryAfterMs }, { isWrite }),
+      isTransient: canPass,
+      isGated,
+      leastWaitMs,
+    };
   }
 
   /** Waits before the next try. False if there is no time for one. */
-  async #backOff(tries: number, call: CallContext): Promise<boolean> {
-    const waitMs = backOffMs(this.#tuning, tries);
+  async #backOff(tries: number, call: CallContext, leastMs = 0): Promise<boolean> {
+    const waitMs = Math.max(backOffMs(this.#tuning, tries), leastMs);
     if (this.#clock.monotonic() + waitMs + this.#tuning.shortestTryMs > call.deadlineAt) return false;
     try {
       await this.#clock.sleep(waitMs, call.signal);
@@ -167,15 +184,29 @@ function unanswered(cause: unknown, isWrite: boolean): Failure {
   return { error, isTransient: true };
 }
 
-/** An answer of the wrong shape says nothing about the request: it may be a proxy's page, or a body that was cut short. */
-function parseAnswer<T>({ parse, isWrite }: UpstreamRequest<T>, { body }: Answer): { value: T } | Failure {
+/** A read whose answer can't be read is tried again: it can be a proxy's page. A write is not, because it was accepted. */
+function parseAnswer<T>(
+  { parse, isWrite = false }: UpstreamRequest<T>,
+  body: string | undefined,
+): { value: T } | Failure {
   try {
-    return { value: parse(JSON.parse(body)) };
+    return { value: parse(isWrite ? jsonOf(body) : JSON.parse(body ?? '')) };
   } catch (thrown) {
-    const what = 'the answer could not be read';
-    const cause = thrown instanceof SyntaxError ? undefined : thrown; // a SyntaxError quotes the answer, which can begin with the key
-    return { error: isWrite ? unknownOutcome(what, cause) : unavailable(what, undefined, cause), isTransient: true };
+    return unreadable(isWrite, thrown instanceof SyntaxError ? undefined : thrown); // a SyntaxError quotes the answer, which can begin with the key
   }
+}
+
+function jsonOf(body = ''): unknown {
+  try {
+    return JSON.parse(body);
+  } catch {
+    return undefined;
+  }
+}
+
+function unreadable(isWrite: boolean, cause?: unknown): Failure {
+  const what = 'the answer could not be read';
+  return { error: isWrite ? unknownOutcome(what, cause) : unavailable(what, undefined, cause), isTransient: true };
 }
 
 /** The name that `AbortController.abort` gives its error. */

@@ -2,10 +2,11 @@
 export interface Answer {
   status: number;
   headers: Headers;
-  body: string;
+  /** `undefined` if it could not be read: it was cut short, came too late, or is longer than allowed. */
+  body: string | undefined;
 }
 
-/** Sends one request and reads its whole answer. Throws if the body is longer than `maxBodyBytes`, whatever length it declared. */
+/** Sends one request and reads its whole answer, whose body may have `maxBodyBytes`. Throws if there is no answer at all. */
 export async function fetchAnswer(
   fetch: typeof globalThis.fetch,
   url: string,
@@ -13,7 +14,8 @@ export async function fetchAnswer(
   maxBodyBytes: number,
 ): Promise<Answer> {
   const { status, headers, body } = await fetch(url, init);
-  return { status, headers, body: body === null ? '' : await readText(body, maxBodyBytes) };
+  const text = body === null ? '' : await readText(body, maxBodyBytes).catch(() => undefined);
+  return { status, headers, body: text };
 }
 
 /** Throwing inside the loop cancels the stream, and with it the rest of the download. */

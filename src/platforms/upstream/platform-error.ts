@@ -12,22 +12,44 @@ export interface Refusal {
 /** How long to wait before another try if the platform is down and does not say itself. */
 const recoveryMs = 5_000;
 
-/** True if a later try of the same call can succeed. Source: Open Cloud's page on errors. */
-export function isTransientStatus(status: number): boolean {
-  return [408, 409, 429, 499].includes(status) || (status >= 500 && status !== 501);
+/**
+ * True if a later try of the same call can succeed. Source: Open Cloud's page on errors; and for the texts, which come with other
+ * statuses too, clients that were seen to retry them: `FailedToAcquireLock`, `TooManyRequests`, `Migration in progress. Please try again`.
+ */
+export function isTransient(refusal: Words): boolean {
+  const { status } = refusal;
+  if (isBusy(refusal) || [408, 409, 499].includes(status) || (status >= 500 && status !== 501)) return true;
+  return status !== 401 && (isLocked(refusal) || /try again|migration in progress/i.test(wordsOf(refusal)));
+}
+
+/** True if the platform wants fewer calls. */
+export function isBusy(refusal: Words): boolean {
+  return refusal.status === 429 || (refusal.status !== 401 && /too ?many ?requests/i.test(wordsOf(refusal)));
+}
+
+/** True if another request about the same thing holds a lock. */
+export function isLocked(refusal: Words): boolean {
+  return /acquire ?lock/i.test(wordsOf(refusal));
+}
+
+type Words = Pick<Refusal, 'status' | 'body'>;
+
+function wordsOf({ body }: Words): string {
+  const { code = '', message } = problemOf(body);
+  return `${code} ${message}`;
 }
 
 /**
  * The RankdError for an answer that is not a success. For a write, every code but `outcome_unknown` says that the platform did
- * not carry it out. A 409, 499 or 5xx is `outcome_unknown`: it can be sent after the write was carried out.
+ * not carry it out. What a later try can end differently is `outcome_unknown`, except for `platform_busy`: it can be sent after the write was carried out.
  */
 export function platformError(refusal: Refusal, { isWrite }: { isWrite: boolean }): RankdError {
   const { status, retryAfterMs } = refusal;
   if (status === 401) return credentialError(refusal);
-  if (status === 403) return isWrite ? forbiddenWrite(refusal) : credentialError(refusal);
-  if (status === 429) return busy(refusal);
-  if (isTransientStatus(status) || status >= 500)
+  if (isBusy(refusal)) return busy(refusal);
+  if (isTransient(refusal) || status >= 500)
     return isWrite ? unknownOutcome(said(refusal)) : unavailable(said(refusal), retryAfterMs);
+  if (status === 403) return isWrite ? forbiddenWrite(refusal) : credentialError(refusal);
   if (isWrite && isAboutBaseRole(refusal)) return new BaseRoleError(refusal);
   if (isWrite && isAboutMember(refusal)) return memberNotFound(refusal);
   return rejected(refusal);

@@ -34,19 +34,22 @@ export async function applyChange(
     case 'unknown':
       return resultOf(progress.error);
     case 'refused':
-      return compensate(app, { change, done: progress.done, error: progress.error }, fenced);
+      return compensate(app, { change, ...progress }, fenced);
   }
 }
 
-/** Puts back the steps that took effect before the refusal. The refusal is the outcome once all of them were seen to be put back. */
+/**
+ * Puts back the steps that took effect before the refusal. The refusal is the outcome once all of them were seen to be put back. A
+ * role whose taking was refused is given first: it can be gone all the same, and the read that showed it can have lagged.
+ */
 async function compensate(
   app: Applying,
-  { change, done, error }: { change: RankChange; done: Step[]; error: RankdError },
+  { change, done, step, error }: { change: RankChange; done: Step[]; step: Step; error: RankdError },
   call: CallContext,
 ): Promise<ChangeResult> {
   if (done.length === 0) return resultOf(error);
   await keepCompensating(app, change.id, error);
-  const steps = done.map(inverse).reverse();
+  const steps = [...done, ...(step.kind === 'unassign' ? [step] : [])].map(inverse).reverse();
   const lagEnd = app.clock.monotonic() + app.platform.readLagMs; // until then, a read may be from before the change, and look as if it was put back
   const run = { userId: change.rankeeId, steps, readsReliableFrom: async () => lagEnd };
   const progress = await carryOut(app, run, call);

@@ -5,74 +5,174 @@ import { hasTakenEffect, type Step } from '../../core/steps.ts';
 import type { CallContext, Ports } from '../../ports/index.ts';
 import { outcomeUnknown } from './change-outcome.ts';
 
-/** How far the steps got: `seen` are the roles (ids) seen last, `done` the steps that took effect before the refused one. */
+/** How far the steps got: `seen` are the roles (ids) seen last, `done` the steps that took effect before the one that was refused. */
 export type Progress =
   | { kind: 'done'; seen: number[] }
-  | { kind: 'refused'; done: Step[]; error: RankdError }
+  | { kind: 'refused'; done: Step[]; step: Step; error: RankdError }
+  | { kind: 'unknown'; error: RankdError };
+
+/** How one step ended. */
+type StepResult =
+  | { kind: 'done'; seen: number[] }
+  | { kind: 'refused'; error: RankdError }
   | { kind: 'unknown'; error: RankdError };
 
 const lookAfterMs = doubling(150, 2_000);
+/** How long to wait before a step after the first is tried once more. */
+const secondTryMs = 500;
+
+type StepPorts = Pick<Ports, 'platform' | 'clock'>;
 
 export interface StepRun {
   userId: number;
   steps: Step[];
-  /** When every read shows rankd's last write, on `Clock.monotonic()`. It is called only if the answer to a write did not show its effect. */
+  /** True if a step of the change took effect before these. */
+  isUnderWay?: boolean;
+  /** When every read shows rankd's last write, on `Clock.monotonic()`. It is called only if a read has to prove an effect. */
   readsReliableFrom(): Promise<number>;
+}
+
+interface OneStep extends Omit<StepRun, 'steps'> {
+  step: Step;
+  isUnderWay: boolean;
 }
 
 /** Writes the steps in order. Each is seen to have taken effect before the next begins. */
 export async function carryOut(
-  ports: Pick<Ports, 'platform' | 'clock'>,
-  { userId, steps, readsReliableFrom }: StepRun,
+  ports: StepPorts,
+  { steps, isUnderWay = false, ...run }: StepRun,
   call: CallContext,
 ): Promise<Progress> {
   const done: Step[] = [];
   let seen: number[] = [];
   for (const step of steps) {
-    try {
-      seen = await executeStep(ports, { userId, step, readsReliableFrom }, call);
-    } catch (cause) {
-      const error = cause instanceof RankdError ? cause : outcomeUnknown(cause);
-      return error.code === 'outcome_unknown' ? { kind: 'unknown', error } : { kind: 'refused', done, error };
-    }
+    const result = await executeStep(ports, { ...run, step, isUnderWay: isUnderWay || done.length > 0 }, call);
+    if (result.kind === 'refused') return { ...result, done, step };
+    if (result.kind === 'unknown') return result;
+    seen = result.seen;
     done.push(step);
   }
   return { kind: 'done', seen };
 }
 
-/** Returns the roles (ids) that show the effect. Throws `outcome_unknown` if it can't be confirmed; any other RankdError means that there is none. */
-async function executeStep(
-  { platform, clock }: Pick<Ports, 'platform' | 'clock'>,
-  { userId, step, readsReliableFrom }: Omit<StepRun, 'steps'> & { step: Step },
-  call: CallContext,
-): Promise<number[]> {
-  const write = { userId, roleId: step.roleId };
-  let answer: Member | undefined;
+async function executeStep(ports: StepPorts, one: OneStep, call: CallContext): Promise<StepResult> {
+  let written = await write(ports, one, call);
+  // The step before has just proved key, permission and reach, so a refusal of this one can pass.
+  if (written.kind === 'refused' && one.isUnderWay && (await slept(ports.clock.sleep(secondTryMs, call.signal))))
+    written = await write(ports, one, call);
+  if (written.kind === 'refused') return afterRefusal(ports, one, written, call);
+  return confirm(ports, one, written, call);
+}
+
+/** What the platform said to a write. `accepted` without an answer: it did not show the member. */
+type Written =
+  | { kind: 'accepted'; answer: Member | undefined }
+  | { kind: 'refused'; error: RankdError; wasSent: boolean }
+  | { kind: 'unknown' };
+
+async function write({ platform }: StepPorts, { userId, step }: OneStep, call: CallContext): Promise<Written> {
+  const change = { userId, roleId: step.roleId };
+  let wasSent = false;
+  const fence = async () => {
+    await call.fence?.();
+    wasSent = true;
+  };
   try {
-    answer = await (step.kind === 'assign' ? platform.assignRole(write, call) : platform.unassignRole(write, call));
-  } catch (error) {
-    if (!isRankdError(error, 'outcome_unknown')) throw error;
+    const answer = await (step.kind === 'assign'
+      ? platform.assignRole(change, { ...call, fence })
+      : platform.unassignRole(change, { ...call, fence }));
+    return { kind: 'accepted', answer };
+  } catch (cause) {
+    const isRefusal = isRankdError(cause) && cause.code !== 'outcome_unknown';
+    return isRefusal ? { kind: 'refused', error: cause, wasSent } : { kind: 'unknown' };
   }
-  if (answer !== undefined && hasTakenEffect(step, answer.roleIds)) return answer.roleIds;
+}
+
+/** Reads until the effect shows. `refused`: the platform accepted the write, and reads that can no longer lag do not show its effect. */
+async function confirm(
+  { platform, clock }: StepPorts,
+  { userId, step, readsReliableFrom }: OneStep,
+  written: Exclude<Written, { kind: 'refused' }>,
+  call: CallContext,
+): Promise<StepResult> {
+  const answer = written.kind === 'accepted' ? written.answer : undefined;
+  if (answer !== undefined && hasTakenEffect(step, answer.roleIds)) return { kind: 'done', seen: answer.roleIds };
   const answeredAt = clock.monotonic();
   const provesAt = await readsReliableFrom();
   for (let looks = 0; ; looks += 1) {
     const readAt = clock.monotonic();
     const seen = await platform.getMember(userId, call).catch(() => undefined); // a read that fails decides nothing
-    if (seen !== undefined && hasTakenEffect(step, seen.roleIds) && readAt >= provesAt) return seen.roleIds;
+    if (seen !== undefined && hasTakenEffect(step, seen.roleIds) && readAt >= provesAt)
+      return { kind: 'done', seen: seen.roleIds };
     const isPastLag = seen !== undefined && readAt - answeredAt >= platform.readLagMs;
-    if (isPastLag && answer !== undefined) throw withoutEffect();
-    await clock.sleep(lookAfterMs(looks), call.signal).catch((cause) => {
-      throw outcomeUnknown(cause);
-    });
+    if (isPastLag && written.kind === 'accepted') return { kind: 'refused', error: withoutEffect(answer) };
+    if (!(await slept(clock.sleep(lookAfterMs(looks), call.signal))))
+      return { kind: 'unknown', error: outcomeUnknown(call.signal.reason) };
   }
 }
 
+/**
+ * A refusal is believed only after a look at the member, because it can come though the write was carried out, and because a
+ * platform does not always say plainly who is not a member. If the member can't be read and a step was taken before, the
+ * result is `unknown`: nothing may be put back then.
+ */
+async function afterRefusal(
+  { platform, clock }: StepPorts,
+  { userId, step, isUnderWay, readsReliableFrom }: OneStep,
+  { error, wasSent }: Extract<Written, { kind: 'refused' }>,
+  call: CallContext,
+): Promise<StepResult> {
+  if (error.code === 'conflict' || !(wasSent || isUnderWay)) return { kind: 'refused', error };
+  const provesAt = await readsReliableFrom();
+  const readAt = clock.monotonic();
+  let member: Member | undefined;
+  try {
+    member = await platform.getMember(userId, call);
+  } catch {
+    return isUnderWay ? { kind: 'unknown', error: outcomeUnknown(error) } : { kind: 'refused', error: unproven(error) };
+  }
+  if (member === undefined) return { kind: 'refused', error };
+  if (hasTakenEffect(step, member.roleIds) && readAt >= provesAt) return { kind: 'done', seen: member.roleIds };
+  return { kind: 'refused', error: disproved(error) };
+}
+
+/** That the user is not a member is said only if a read says so. This is for when the member can't be read. */
+function unproven(error: RankdError): RankdError {
+  if (error.code !== 'member_not_found') return error;
+  const message =
+    'The platform refused the change as if the user were not a member of the group, which could not be checked. Try again.';
+  return new RankdError('platform_unavailable', message, { cause: error, retryAfterMs: 5_000 });
+}
+
+/** The same, for when a read shows the member. */
+function disproved(error: RankdError): RankdError {
+  if (error.code !== 'member_not_found') return error;
+  const message =
+    'The platform refused the change as if the user were not a member of the group, but shows the user as a member.';
+  return new RankdError('platform_rejected', message, {
+    cause: error,
+    hint: 'check that the role still exists: `rankd group roles`',
+  });
+}
+
 /** Roblox has been seen to answer 200 to a key without `group:write` and to change nothing. */
-function withoutEffect(): RankdError {
+function withoutEffect(answer: Member | undefined): RankdError {
+  if (answer === undefined) {
+    const message =
+      'The platform accepted the change with an answer that could not be read, and did not carry it out. Try again.';
+    return new RankdError('platform_unavailable', message, { retryAfterMs: 5_000 });
+  }
   return new RankdError(
     'platform_credential',
     'The platform accepted the change but did not carry it out; the key rankd acts with probably lacks group:write.',
     { hint: 'give the Open Cloud key the scope group:write for this group; `rankd group show` checks it' },
+  );
+}
+
+/** False if the sleep was cut short. */
+function slept(sleep: Promise<void>): Promise<boolean> {
+  return sleep.then(
+    () => true,
+    () => false,
   );
 }

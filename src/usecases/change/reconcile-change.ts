@@ -61,14 +61,11 @@ async function findOutcome(app: Ranking, change: RankChange, call: CallContext):
   const left = stepsLeft(goal, rolesAfter);
   if (left === undefined) return { ...outcomeOf(changedByOthers(change)), rolesAfter };
   if (left.length === 0) return reached(app, { change, rolesAfter }, call);
-  if (change.phase === 'forward' && left.length === steps(goal).length)
-    return { ...outcomeOf(notApplied(change)), rolesAfter };
+  const isUnderWay = left.length < steps(goal).length;
+  if (change.phase === 'forward' && !isUnderWay) return { ...outcomeOf(notApplied(change)), rolesAfter };
 
-  const progress = await carryOut(
-    app,
-    { userId: change.rankeeId, steps: left, readsReliableFrom: async () => 0 },
-    call,
-  );
+  const run = { userId: change.rankeeId, steps: left, isUnderWay, readsReliableFrom: async () => 0 };
+  const progress = await carryOut(app, run, call);
   if (progress.kind === 'done') {
     const seen = { userId: change.rankeeId, roleIds: progress.seen };
     return reached(app, { change, rolesAfter: await heldIds(app, seen, call) }, call);

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { isTransientStatus, platformError } from '../../../src/platforms/upstream/platform-error.ts';
+import { isTransient, platformError } from '../../../src/platforms/upstream/platform-error.ts';
 
 const v2 = (code: string, message: string) => JSON.stringify({ code, message });
 const read = (status: number, body: string, retryAfterMs?: number) =>
@@ -59,7 +59,16 @@ describe('what an answer of the platform means', () => {
 
   test('only what can pass is worth another try', () => {
     const statuses = [200, 302, 400, 401, 403, 404, 408, 409, 422, 429, 499, 500, 501, 502, 503, 504];
-    expect(statuses.filter(isTransientStatus)).toEqual([408, 409, 429, 499, 500, 502, 503, 504]);
+    const passing = (body: string) => statuses.filter((status) => isTransient({ status, body }));
+    expect(passing('')).toEqual([408, 409, 429, 499, 500, 502, 503, 504]);
+    for (const text of [
+      'FailedToAcquireLock',
+      'TooManyRequests',
+      'Migration in progress. Please try again in a moment.',
+    ])
+      for (const body of [text, v2(text, ''), v2('INVALID_ARGUMENT', `Oh: ${text}`)])
+        expect(passing(body)).toEqual(expect.arrayContaining([400, 403, 404, 422]));
+    expect(isTransient({ status: 401, body: v2('X', 'try again') })).toBe(false);
   });
 
   test('how long the platform asks to wait is passed on', () => {

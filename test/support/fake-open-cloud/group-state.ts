@@ -79,6 +79,11 @@ export class GroupState {
     this.#members.get(userId)?.push({ at: now, roleIds });
   }
 
+  /** When the member's roles were last changed. */
+  changedAt(userId: number): number {
+    return this.#members.get(userId)?.at(-1)?.at ?? Number.NEGATIVE_INFINITY;
+  }
+
   /** The highest of the roles held, the base role where there is no other. */
   highest(roleIds: number[]): FakeRole {
     const held = this.roles.filter((role) => roleIds.includes(role.id));

@@ -80,6 +80,10 @@ export async function startFakeOpenCloud(options: FakeOpenCloudOptions = {}): Pr
     latencyMs,
     rolesField: 'withoutBase',
     acceptsWritesWithoutScope: false,
+    writesOnlyEcho: false,
+    assignReplaces: false,
+    membershipLock: undefined,
+    writeAnswer: 'membership',
     endsWithEmptyToken: true,
     hasPublicRoles: true,
   };

@@ -1,4 +1,4 @@
-import { type FakeAnswer, gatewayError, invalidArgument, json, notFound } from './answers.ts';
+import { type FakeAnswer, gatewayError, invalidArgument, json, notFound, v2Error } from './answers.ts';
 import type { Budgets } from './budgets.ts';
 import { authenticate, type FakeCredential, hasScope, insufficientScope, introspect } from './credential.ts';
 import { parseFilter } from './filter.ts';
@@ -22,6 +22,14 @@ export interface World {
   rolesField: RolesField;
   /** A write with a key that lacks `group:write` gets 200 without effect instead of 403. */
   acceptsWritesWithoutScope: boolean;
+  /** Writes are answered as if they had been carried out, and change nothing. */
+  writesOnlyEcho: boolean;
+  /** To give a role takes all others away. */
+  assignReplaces: boolean;
+  /** A write that comes so soon after another one of the same member is refused. */
+  membershipLock: { ms: number; status: number; text: string } | undefined;
+  /** What the answer to a write has: the membership, an empty object, or no body at all (204). */
+  writeAnswer: 'membership' | 'empty object' | 'no content';
   /** The last page says so by an empty token; else by none. */
   endsWithEmptyToken: boolean;
   /** Whether the legacy role list answers. */
@@ -35,7 +43,10 @@ export function carryOut(world: World, request: FakeRequest, entry: JournalEntry
   if (request.operation === 'introspect') return introspect(world.credential, bodyOf(request));
   authenticate(world.credential, request.headers['x-api-key']);
   const headers = world.budgets.charge(request.operation);
-  return json(200, answerOf(world, request, entry), headers);
+  const answer = answerOf(world, request, entry);
+  const isWrite = request.operation === 'assign' || request.operation === 'unassign';
+  if (isWrite && world.writeAnswer === 'no content') return { status: 204, headers, body: '' };
+  return json(200, isWrite && world.writeAnswer === 'empty object' ? {} : answer, headers);
 }
 
 function answerOf(world: World, request: FakeRequest, entry: JournalEntry): unknown {
@@ -91,13 +102,21 @@ function writeRole(world: World, request: FakeRequest, entry: JournalEntry): unk
   const kind = request.operation === 'assign' ? 'assign' : 'unassign';
   const { role: rolePath } = bodyOf(request);
   const write = { kind, groupId: Number(request.groupId), userId: request.userId, rolePath } as const;
-  const { userId, before, after } = decideWrite(group, credential.userId, write);
+  const { userId, before, after } = decideWrite(group, credential.userId, write, world);
   if (!mayWrite) return membershipResource(group, userId, before, world.rolesField);
+  if (world.writesOnlyEcho) return membershipResource(group, userId, after, world.rolesField);
+  lockMembership(world, userId);
   if (before.join() !== after.join()) {
     group.change(userId, after, world.now());
     world.journal.apply(entry, after);
   }
   return membershipResource(group, userId, after, world.rolesField);
+}
+
+/** Refuses a write that comes too soon after another one of the member. */
+function lockMembership({ group, membershipLock, now }: World, userId: number): void {
+  if (membershipLock === undefined || now() - group.changedAt(userId) >= membershipLock.ms) return;
+  throw v2Error(membershipLock.status, 'UNKNOWN', membershipLock.text);
 }
 
 function listPublicRoles(world: World, request: FakeRequest): FakeAnswer {

@@ -15,6 +15,7 @@ export function decideWrite(
   group: GroupState,
   actorId: number,
   request: RoleWriteRequest,
+  { assignReplaces }: { assignReplaces: boolean },
 ): { userId: number; before: number[]; after: number[] } {
   const role = roleOf(group, request);
   if (role.isBase || role.rank === 0 || role.rank === 255) {
@@ -26,7 +27,7 @@ export function decideWrite(
   const before = userId === undefined ? undefined : group.held(userId);
   if (userId === undefined || before === undefined) throw notFound('The membership was not found.');
   checkPower(group, actorId, { userId, role });
-  const others = before.filter((id) => id !== role.id);
+  const others = before.filter((id) => id !== role.id && !(assignReplaces && request.kind === 'assign'));
   return { userId, before, after: request.kind === 'assign' ? [...others, role.id].sort((a, b) => a - b) : others };
 }
 

@@ -1,0 +1,199 @@
+import { describe, expect, test, vi } from 'vitest';
+import { codeOf } from '../support/answers.ts';
+import { onOpenCloud, sampleRoles, sampleUsers } from '../support/open-cloud-app.ts';
+
+const { base, trainee, officer } = sampleRoles;
+const { trainee: bob, memberOnly: eve } = sampleUsers;
+const always = Number.POSITIVE_INFINITY;
+
+vi.setConfig({ maxConcurrency: 12 });
+
+describe('a write that is accepted with an answer that shows nothing', () => {
+  const lagging = { fake: { lagMs: 400 } };
+
+  test.concurrent.each(['empty object', 'no content'] as const)(
+    '(%s) is never sent again, and is seen by reading',
+    (writeAnswer) =>
+      onOpenCloud(async (system) => {
+        const { fake } = system;
+        fake.writeAnswer = writeAnswer;
+        const answer = await system.rank(bob);
+        expect(answer.status, answer.text).toBe(200);
+        expect(fake.group.held(bob)).toEqual([officer]);
+        expect(fake.journal.writes(bob)).toHaveLength(2);
+      })(),
+  );
+
+  test.concurrent(
+    'is waited for where reads lag',
+    onOpenCloud(async (system) => {
+      const { fake } = system;
+      fake.writeAnswer = 'no content';
+      expect((await system.rank(bob)).status).toBe(200);
+      expect(fake.journal.writes(bob)).toHaveLength(2);
+    }, lagging),
+  );
+
+  test.concurrent.each(['html', 'empty', 'truncated', 'oversized', 'cut'] as const)(
+    '(%s) and was not carried out, is not sent again either: nothing is changed, and it may be tried anew',
+    (kind) =>
+      onOpenCloud(async (system) => {
+        const { fake } = system;
+        fake.faults.add({ operation: 'assign', kind });
+        const answer = await system.rank(bob);
+        expect([answer.status, codeOf(answer)]).toEqual([503, 'platform_unavailable']);
+        expect(await system.changeOf(answer)).toMatchObject({ state: 'failed', code: 'platform_unavailable' });
+        expect(fake.group.held(bob)).toEqual([trainee]);
+        expect(fake.journal.writes(bob)).toHaveLength(1);
+      })(),
+  );
+});
+
+describe('a refusal that passes', () => {
+  test.concurrent.each([
+    [400, 'FailedToAcquireLock'],
+    [403, 'FailedToAcquireLock'],
+    [409, 'FailedToAcquireLock'],
+    [400, 'TooManyRequests'],
+    [403, 'TooManyRequests'],
+    [404, 'Please try again in a moment.'],
+    [400, 'Migration in progress.'],
+  ])('(%i %s) is waited for, whatever its status', (status, text) =>
+    onOpenCloud(async (system) => {
+      const { fake } = system;
+      fake.membershipLock = { ms: 300, status, text };
+      for (const newRankId of [20, 10]) {
+        const answer = await system.rank(bob, { newRankId });
+        expect(answer.status, answer.text).toBe(200);
+      }
+      expect(fake.group.held(bob)).toEqual([trainee]);
+    })(),
+  );
+
+  test.concurrent(
+    'of a second step is tried once more, half a second later, before anything is put back',
+    onOpenCloud(async (system) => {
+      const { fake } = system;
+      fake.faults.add({ operation: 'unassign', kind: 'status 403' });
+      expect((await system.rank(bob)).status).toBe(200);
+      expect(fake.group.held(bob)).toEqual([officer]);
+      const [, refused, again] = fake.journal.writes(bob);
+      expect((again?.at ?? 0) - (refused?.endedAt ?? 0)).toBeGreaterThanOrEqual(500);
+      expect(fake.journal.writes(bob)).toHaveLength(3);
+    }),
+  );
+});
+
+describe('the writes of one membership', () => {
+  /** How long each write of the member came after the one before it had ended, in milliseconds. */
+  const gaps = (writes: Array<{ at: number; endedAt?: number }>) =>
+    writes.slice(1).map(({ at }, index) => at - (writes[index]?.endedAt ?? 0));
+
+  test.concurrent(
+    'follow each other at once until a lock is met, then keep 300 ms apart for ten minutes, also those of other members',
+    onOpenCloud(
+      async (system) => {
+        const { fake, clock } = system;
+        expect((await system.rank(bob)).status).toBe(200);
+        expect(Math.max(...gaps(fake.journal.writes(bob)))).toBeLessThan(200);
+
+        fake.membershipLock = { ms: 300, status: 400, text: 'FailedToAcquireLock' };
+        expect((await system.rank(bob, { newRankId: 10 })).status).toBe(200);
+        fake.group.setMember(eve, [trainee]);
+        expect((await system.rank(eve)).status).toBe(200);
+        expect(fake.journal.writes(eve).map(({ status }) => status)).toEqual([200, 200]);
+        expect(Math.min(...gaps(fake.journal.writes(eve)))).toBeGreaterThanOrEqual(300);
+
+        fake.membershipLock = undefined;
+        clock.skip(601_000);
+        expect((await system.rank(eve, { newRankId: 10 })).status).toBe(200);
+        expect(Math.max(...gaps(fake.journal.writes(eve).slice(2)))).toBeLessThan(200);
+      },
+      { deadlineMs: 5_000 },
+    ),
+  );
+});
+
+describe('a refusal after a write that was carried out', () => {
+  const refusals = ['status 400', 'status 401', 'status 403', 'status 404'] as const;
+
+  test.concurrent.each(refusals)('(%s) of the first step is no refusal where reads show the effect', (kind) =>
+    onOpenCloud(async (system) => {
+      const { fake } = system;
+      fake.expectNeverWithoutRole(bob);
+      fake.faults.add({ operation: 'assign', kind, when: 'after' });
+      const answer = await system.rank(bob);
+      expect(answer.status, answer.text).toBe(200);
+      expect(fake.group.held(bob)).toEqual([officer]);
+    })(),
+  );
+
+  test.concurrent.each(refusals)('(%s) of the second step, again and again, is no refusal either', (kind) =>
+    onOpenCloud(async (system) => {
+      const { fake } = system;
+      fake.expectNeverWithoutRole(bob);
+      fake.faults.add({ operation: 'unassign', kind, when: 'after', times: always });
+      const answer = await system.rank(bob);
+      expect(answer.status, answer.text).toBe(200);
+      expect(fake.group.held(bob)).toEqual([officer]);
+      expect((await system.changeOf(answer)).rolesAfter).toEqual([base, officer].sort((a, b) => a - b));
+    })(),
+  );
+
+  test.concurrent(
+    'never leaves the member with fewer roles than before and after, though reads do not show it yet',
+    onOpenCloud(
+      async (system) => {
+        const { fake } = system;
+        fake.expectNeverWithoutRole(bob);
+        fake.lagMs = 3_000;
+        fake.faults.add({ operation: 'unassign', kind: 'status 403', when: 'after', roleId: trainee, times: 2 });
+        const answer = await system.rank(bob);
+        expect([answer.status, codeOf(answer)]).toEqual([403, 'above_acting_account']);
+        expect(fake.group.held(bob)).toEqual([trainee]);
+        expect((await system.changeOf(answer)).rolesAfter).toEqual([base, trainee].sort((a, b) => a - b));
+      },
+      { readLagMs: 3_000 },
+    ),
+  );
+
+  test.concurrent(
+    'puts nothing back while the member can not be read',
+    onOpenCloud(async (system) => {
+      const { fake } = system;
+      fake.expectNeverWithoutRole(bob);
+      fake.faults.add({ operation: 'unassign', kind: 'status 403', when: 'after', times: 2 });
+      fake.faults.add({ operation: 'memberships', userId: bob, kind: 'status 400', skip: 1 });
+      const answer = await system.rank(bob);
+      expect([answer.status, codeOf(answer)]).toEqual([504, 'outcome_unknown']);
+      expect(fake.journal.writes(bob)).toHaveLength(3);
+      await system.recover();
+      expect(await system.changeOf(answer)).toMatchObject({ state: 'applied' });
+      expect(fake.group.held(bob)).toEqual([officer]);
+    }),
+  );
+});
+
+describe('a 404 that names nothing', () => {
+  test.concurrent(
+    'is not told as "not a member" of a member whom reads show',
+    onOpenCloud(async (system) => {
+      system.fake.faults.add({ operation: 'assign', kind: 'status 404' });
+      const answer = await system.rank(bob);
+      expect([answer.status, codeOf(answer)]).toEqual([502, 'platform_rejected']);
+      expect(await system.changeOf(answer)).toMatchObject({ state: 'failed' });
+    }),
+  );
+
+  test.concurrent(
+    'is not told as "not a member", nor kept, if the member can not be read',
+    onOpenCloud(async (system) => {
+      const { faults } = system.fake;
+      faults.add({ operation: 'assign', kind: 'status 404' });
+      faults.add({ operation: 'memberships', userId: bob, kind: 'status 400', skip: 1 });
+      const answer = await system.rank(bob, { idempotencyKey: 'one' });
+      expect([answer.status, codeOf(answer)]).toEqual([503, 'platform_unavailable']);
+      expect((await system.rank(bob, { idempotencyKey: 'one' })).status).toBe(200);
+    }),
+  );
+});
