@@ -9,6 +9,7 @@ import { completionCommand } from './commands/completion.ts';
 import { configCommands } from './commands/config.ts';
 import { databaseCommands } from './commands/database.ts';
 import { doctorCommand } from './commands/doctor.ts';
+import { forgetCommand } from './commands/forget.ts';
 import { groupCommands } from './commands/group.ts';
 import { healthCommand } from './commands/health.ts';
 import { historyCommands } from './commands/history.ts';
@@ -93,6 +94,7 @@ export function createProgram(io: Io): Command {
   doctorCommand(program, cli);
   historyCommands(program, cli);
   auditCommands(program, cli);
+  forgetCommand(program, cli);
   configCommands(program, cli);
   openapiCommand(program, cli);
   reloadCommand(program, cli);

@@ -1,5 +1,6 @@
-import { hash } from 'node:crypto';
+import { hash, randomBytes } from 'node:crypto';
 import type { AuditEvent } from './model.ts';
+import { isPseudonym } from './pseudonym.ts';
 
 /**
  * The audit is a chain: each row holds the SHA-256 over the hash of the row before it and all that the row says. What the
@@ -12,6 +13,27 @@ export interface AuditRow extends Omit<AuditEvent, 'detail'> {
   /** JSON. */
   detail: string;
   hash: string;
+  people: AuditPerson[];
+}
+
+/** A person whom a row names. In the `detail` of the row, the field holds `commitmentTo` the person. */
+export interface AuditPerson {
+  /** Of `detail`. */
+  field: string;
+  /** Or the pseudonym of a person who was forgotten. */
+  userId: number;
+  /** Hex; null once the person was forgotten: then nothing shows any more to whom the commitment was. */
+  salt: string | null;
+}
+
+/** A fresh salt, in hex. Without it, a commitment could be opened by trying every user id. */
+export function newSalt(): string {
+  return randomBytes(16).toString('hex');
+}
+
+/** What the chain holds in the place of a user id: it can be compared with the id, and tells nothing without the salt. */
+export function commitmentTo({ userId, salt }: { userId: number; salt: string }): string {
+  return hash('sha256', `${salt}:${userId}`);
 }
 
 /** Where a chain begins or has got to: ids count up by one. */
@@ -24,12 +46,33 @@ export const chainStart: ChainLink = { id: 0, hash: '0'.repeat(64) };
 export type ChainBreak = { kind: 'missing'; id: number; toId: number } | { kind: 'changed'; id: number };
 
 /** The hash of a row that follows `previous` (hex). */
-export function linkHash(previous: string, { id, at, by, action, subject, detail }: Omit<AuditRow, 'hash'>): string {
+export function linkHash(
+  previous: string,
+  { id, at, by, action, subject, detail }: Omit<AuditRow, 'hash' | 'people'>,
+): string {
   return hash('sha256', JSON.stringify([previous, id, at, by, action, subject, detail]));
 }
 
 /** Whether a row follows the one before it; `undefined` where it does. */
 export function breakBetween(before: ChainLink, row: AuditRow): ChainBreak | undefined {
   if (row.id !== before.id + 1) return { kind: 'missing', id: before.id + 1, toId: row.id - 1 };
-  return row.hash === linkHash(before.hash, row) ? undefined : { kind: 'changed', id: row.id };
+  const isWhole = row.hash === linkHash(before.hash, row) && namesThoseMeant(row);
+  return isWhole ? undefined : { kind: 'changed', id: row.id };
 }
+
+/** False if a person was taken out of the row without being forgotten, or another one put in. */
+function namesThoseMeant({ detail, people }: AuditRow): boolean {
+  const fields: Record<string, unknown> = JSON.parse(detail);
+  const isNamed = (name: string) => people.some(({ field }) => field === name);
+  return (
+    personalFields.every((name) => typeof fields[name] !== 'string' || isNamed(name)) &&
+    people.every(({ field, userId, salt }) => {
+      return salt === null ? isPseudonym(userId) : fields[field] === commitmentTo({ userId, salt });
+    })
+  );
+}
+
+/** The fields of details that name people. */
+const personalFields = ['rankeeId', 'rankerId'] as const;
+
+export type PersonalField = (typeof personalFields)[number];

@@ -1,10 +1,17 @@
+import type { PersonalField } from './audit.ts';
 import type { AuditEvent, Key, KeyDeclaration, KeyRules, Plan, RankChange } from './model.ts';
 
 /**
  * What happened, as a value. A store keeps an event in the transaction of what it tells of; the audit numbers and chains them.
  * No `detail` ever holds a secret or its hash.
  */
-export type DomainEvent = Omit<AuditEvent, 'id'>;
+export interface DomainEvent extends Omit<AuditEvent, 'id'> {
+  /**
+   * Fields of `detail` that name people on the platform, by their user ids. The chain holds a commitment in the place of each, so that a
+   * person can be forgotten and the chain still be verified.
+   */
+  people?: Readonly<Partial<Record<PersonalField, number>>>;
+}
 
 /** Who does it, as the audit names them, and when (epoch milliseconds). */
 export interface Doing {
@@ -21,13 +28,31 @@ export function changeEvent(
   at: number,
 ): DomainEvent {
   const { id, by, rankeeId, code, rolesBefore, rolesAfter, keyId, placeId, undoId, dryRun } = change;
-  const detail = { rankeeId, code, rolesBefore, rolesAfter, keyId, placeId, undoId, ...(dryRun && { dryRun }) };
-  return { at, by, action: `rank.${step}`, subject: id, detail };
+  const detail = { code, rolesBefore, rolesAfter, keyId, placeId, undoId, ...(dryRun && { dryRun }) };
+  return { at, by, action: `rank.${step}`, subject: id, detail, people: { rankeeId } };
+}
+
+/** A person was taken out of history and audit; `mentions`: out of how many changes and events. */
+export function personForgotten(
+  pseudonym: number,
+  mentions: { changes: number; events: number },
+  doing: Doing,
+): DomainEvent {
+  return { ...doing, action: 'person.forget', subject: String(pseudonym), detail: mentions };
 }
 
 /** A run of `rankd history undo`. */
-export function historyUndone(undoId: string, detail: Record<string, unknown>, doing: Doing): DomainEvent {
-  return { ...doing, action: 'history.undo', subject: undoId, detail };
+export function historyUndone(
+  undoId: string,
+  {
+    rankeeId,
+    rankerId,
+    ...detail
+  }: Record<string, unknown> & { rankeeId?: number | undefined; rankerId?: number | undefined },
+  doing: Doing,
+): DomainEvent {
+  const people = { ...(rankeeId !== undefined && { rankeeId }), ...(rankerId !== undefined && { rankerId }) };
+  return { ...doing, action: 'history.undo', subject: undoId, detail, people };
 }
 
 // ---- keys ----

@@ -1,6 +1,7 @@
 import type { AuditRow, ChainLink } from '../core/audit.ts';
 import type { DomainEvent } from '../core/events.ts';
-import type { AuditEvent, WhitelistEntry, Workspace } from '../core/model.ts';
+import type { Forgetting, Mentions } from '../core/forgetting.ts';
+import type { AuditEvent, RankChange, WhitelistEntry, Workspace } from '../core/model.ts';
 import type { Verdict } from '../core/verdict.ts';
 import type { JudgeEntries } from '../core/whitelist.ts';
 import type { ChangeStore } from './change-store.ts';
@@ -26,7 +27,8 @@ export interface Store
     MemberQueueStore,
     GroupStore,
     AuditStore,
-    RetentionStore {
+    RetentionStore,
+    PersonStore {
   /** Resolves if the store answers and is still the one that was opened. */
   ping(): Promise<void>;
   /** Resolves if the store answers, is still the one that was opened, and takes writes. */
@@ -123,6 +125,21 @@ export interface RetentionStore {
    * was written: retention must not remove the evidence.
    */
   pruneAudit(step: { before: number; limit: number }): Promise<number>;
+}
+
+/** What is kept of the people on the platform. */
+export interface PersonStore {
+  mentionsOf(userId: number): Promise<Mentions>;
+  /**
+   * Forgets a person as `judge` says, with its events: rewrites each change that names the person, and puts the pseudonym in the place of
+   * the user id in the audit, where it removes the salts. `judge` is synchronous and pure, and may run more than once. No change is kept
+   * between what it gets and what is written. Nothing of what is replaced stays in the store's files once no process has them open.
+   * Throws the refusal of `judge`: then nothing is changed.
+   */
+  forgetPerson(
+    forgetting: Forgetting,
+    judge: (mentions: Mentions) => Verdict<(change: RankChange) => RankChange>,
+  ): Promise<Mentions>;
 }
 
 export interface AuditStore {

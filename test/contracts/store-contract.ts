@@ -10,6 +10,7 @@ import { groupContract } from './store/groups.ts';
 import { keyContract } from './store/keys.ts';
 import { lookUpContract } from './store/look-up.ts';
 import { memberQueueContract } from './store/member-queue.ts';
+import { personContract } from './store/people.ts';
 import { retentionContract } from './store/retention.ts';
 import type { StoreCase, TestDatabase } from './store/store-case.ts';
 import { whitelistContract } from './store/whitelist.ts';
@@ -45,5 +46,6 @@ export function storeContract(name: string, createDatabase: () => Promise<TestDa
     groupContract(at);
     auditContract(at);
     retentionContract(at);
+    personContract(at);
   });
 }

@@ -53,6 +53,7 @@ export const scenes: Record<string, Line[]> = {
     'history list',
     'history show chg_none',
     'history export --format jsonl --user 77',
+    'forget 77 --dry-run',
     'history undo --ranker 0 --since 1h --dry-run',
     'history undo --ranker 0 --since 1h',
     'history undo --by nobody --since 1h',

@@ -1,4 +1,4 @@
-import { type AuditRow, type ChainLink, chainStart, linkHash } from '../../core/audit.ts';
+import { type AuditRow, type ChainLink, chainStart, commitmentTo, linkHash, newSalt } from '../../core/audit.ts';
 import type { DomainEvent } from '../../core/events.ts';
 import type { Verdict } from '../../core/verdict.ts';
 import type { AuditFilter, AuditStore, Clock } from '../../ports/index.ts';
@@ -13,11 +13,14 @@ export function auditStore(db: Connection, clock: Pick<Clock, 'now'>): AuditStor
 
     async listAudit(filter) {
       const order = filter.oldestFirst ? 'ASC' : 'DESC';
-      const rows = db.all<AuditRow>(
+      const rows = db.all<StoredRow>(
         `SELECT ${fields} FROM audit_events WHERE ${whereOf(conditions, filter)} ORDER BY id ${order} LIMIT @limit`,
         { ...filter, oldestFirst: null },
       );
-      return rows.map(({ hash: _, detail, ...event }) => ({ ...event, detail: JSON.parse(detail) }));
+      return rows.map(toRow).map(({ hash: _, detail, people, ...event }) => ({
+        ...event,
+        detail: { ...JSON.parse(detail), ...Object.fromEntries(people.map(({ field, userId }) => [field, userId])) },
+      }));
     },
 
     async auditChain(page) {
@@ -31,14 +34,22 @@ export function auditStore(db: Connection, clock: Pick<Clock, 'now'>): AuditStor
 }
 
 /** Writes one event; called within the transaction of what it tells of. `detail` never holds a secret or its hash. */
-export function appendEvent(db: Connection, { detail, ...event }: DomainEvent): void {
+export function appendEvent(db: Connection, { detail, people = {}, ...event }: DomainEvent): void {
   const last = chainEnd(db);
-  const row = { ...event, id: last.id + 1, detail: JSON.stringify(detail) };
+  const named = Object.entries(people).map(([field, userId]) => ({ field, userId, salt: newSalt() }));
+  const commitments = Object.fromEntries(named.map(({ field, ...person }) => [field, commitmentTo(person)]));
+  const row = { ...event, id: last.id + 1, detail: JSON.stringify({ ...commitments, ...detail }) };
   db.run(
     `INSERT INTO audit_events (id, at, done_by, action, subject, detail, hash)
      VALUES (@id, @at, @by, @action, @subject, @detail, @hash)`,
     { ...row, hash: Buffer.from(linkHash(last.hash, row), 'hex') },
   );
+  for (const person of named) {
+    db.run('INSERT INTO audit_people (event_id, field, user_id, salt) VALUES (@eventId, @field, @userId, @salt)', {
+      eventId: row.id,
+      ...person,
+    });
+  }
 }
 
 /** What core allows. Throws its refusal: then the transaction is taken back. */
@@ -59,7 +70,8 @@ export function chainAnchor(db: Connection): ChainLink {
 
 /** In order, after a row. */
 export function chainRows(db: Connection, page: { afterId: number; limit: number }): AuditRow[] {
-  return db.all(`SELECT ${fields} FROM audit_events WHERE id > @afterId ORDER BY id LIMIT @limit`, page);
+  const query = `SELECT ${fields} FROM audit_events WHERE id > @afterId ORDER BY id LIMIT @limit`;
+  return db.all<StoredRow>(query, page).map(toRow);
 }
 
 /** The newest row ever written, also where it is no longer there; the hash is that of the newest one that is. */
@@ -73,7 +85,17 @@ function chainEnd(db: Connection): ChainLink {
   return end ?? chainStart;
 }
 
-const fields = 'id, at, done_by AS "by", action, subject, detail, lower(hex(hash)) AS hash';
+const fields = `
+  id, at, done_by AS "by", action, subject, detail, lower(hex(hash)) AS hash,
+  (SELECT json_group_array(json_object('field', field, 'userId', user_id, 'salt', salt))
+   FROM audit_people WHERE event_id = id) AS people`;
+
+/** A row as it is selected: `people` is JSON. */
+type StoredRow = Omit<AuditRow, 'people'> & { people: string };
+
+function toRow({ people, ...row }: StoredRow): AuditRow {
+  return { ...row, people: JSON.parse(people) };
+}
 
 /** What each part of a filter asks of a row. */
 const conditions = {

@@ -12,6 +12,7 @@ import { groupStore } from './groups.ts';
 import { keyStore } from './keys.ts';
 import { memberQueueStore } from './member-queue.ts';
 import { Nodes } from './nodes.ts';
+import { personStore } from './people.ts';
 import { retentionStore } from './retention.ts';
 import { migrate } from './schema/migrate.ts';
 import { whitelistStore } from './whitelist.ts';
@@ -70,6 +71,7 @@ export function createSqliteStore(db: Connection, clock: Pick<Clock, 'now'>, nod
     ...groupStore(db),
     ...auditStore(db, clock),
     ...retentionStore(db),
+    ...personStore(db),
     ping,
     async pingWrites() {
       await ping();

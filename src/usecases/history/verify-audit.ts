@@ -1,4 +1,4 @@
-import { breakBetween, type ChainBreak, type ChainLink, chainStart } from '../../core/audit.ts';
+import { type AuditRow, breakBetween, type ChainBreak, type ChainLink, chainStart } from '../../core/audit.ts';
 import type { Ports } from '../../ports/index.ts';
 
 /** What a walk along the audit's chain found. */
@@ -36,6 +36,13 @@ export async function verifyAudit(
     breakCount += 1;
     if (breaks.length < maxBreaksTold) breaks.push(found);
   };
+  const forgotten = new Set<string>();
+  const unexplained = new Map<string, number>();
+  /** The event that tells of a person being forgotten comes after those that the person was taken out of. */
+  const note = ({ id, action, subject, people }: AuditRow) => {
+    if (action === 'person.forget') forgotten.add(subject);
+    for (const { userId, salt } of people) if (salt === null) unexplained.set(String(userId), id);
+  };
   for (;;) {
     const page = await store.auditChain({ afterId: last.id, limit: pageRows });
     anchor = page.anchor;
@@ -49,10 +56,12 @@ export async function verifyAudit(
       }
       const found = breakBetween(last, row);
       if (found !== undefined) report(found);
+      note(row);
       isNotedSeen ||= row.hash === notedHead;
       last = { id: row.id, hash: row.hash };
     }
     if (page.rows.length === pageRows) continue;
+    for (const [pseudonym, id] of unexplained) if (!forgotten.has(pseudonym)) report({ kind: 'changed', id });
     if (page.lastId > last.id) report({ kind: 'missing', id: last.id + 1, toId: page.lastId });
     return {
       rows,

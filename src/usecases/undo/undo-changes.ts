@@ -3,6 +3,7 @@ import { doubling } from '../../base/time.ts';
 import { newId } from '../../core/api-key.ts';
 import { refusalOfCredential } from '../../core/credential.ts';
 import { historyUndone } from '../../core/events.ts';
+import { isPseudonym } from '../../core/pseudonym.ts';
 import { undoing } from '../../core/undo.ts';
 import { callWithin } from '../../ports/call-context.ts';
 import type { ChangeSelection } from '../../ports/index.ts';
@@ -48,6 +49,7 @@ export async function findUndoTargets(
   const found = new Map<number, { rankee: Rankee; selected: Set<string>; hasOpen: boolean }>();
   let changes = 0;
   for await (const change of selectedChanges(history, selection)) {
+    if (isPseudonym(change.rankeeId)) continue; // nobody knows any more whose roles these were
     changes += 1;
     const { id, rankeeId, rankeeName, state } = change;
     const mine = found.get(rankeeId) ?? { rankee: { rankeeId, rankeeName }, selected: new Set(), hasOpen: false };

@@ -2,9 +2,11 @@ import { join } from 'node:path';
 import Database from 'better-sqlite3';
 import { expect, onTestFinished, test } from 'vitest';
 import { chainStart, linkHash } from '../../../src/core/audit.ts';
+import { changeEvent } from '../../../src/core/events.ts';
+import { judgeForgetting } from '../../../src/core/forgetting.ts';
 import { engineOf } from '../../../src/stores/engine.ts';
 import { verifyAudit } from '../../../src/usecases/history/verify-audit.ts';
-import { operate } from '../../contracts/store/samples.ts';
+import { newChange, operate } from '../../contracts/store/samples.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
 import { tempDir } from '../../support/temp-dir.ts';
 
@@ -120,4 +122,20 @@ test('a thief who works the whole chain out anew is found by a noted head, and o
   }
   expect(await verifyAudit({ store })).toMatchObject({ breakCount: 0 });
   expect(await verifyAudit({ store }, { notedHead: head.hash })).toMatchObject({ breakCount: 0, hasNotedHead: false });
+});
+
+test.each([
+  ['another person put in', 'UPDATE audit_people SET user_id = 2002', 1],
+  ['a person taken out', 'DELETE FROM audit_people', 1],
+  ['a person taken out as if forgotten', 'UPDATE audit_people SET user_id = -5, salt = NULL', 1],
+  ['a person forgotten', '', 0],
+])('%s: found if it was not by forgetting', async (_what, sql, breakCount) => {
+  const { store, hand } = await sixEvents();
+  const event = changeEvent(newChange({ rankeeId: 1001 }), 'applied', 0);
+  await store.appendAudit(event);
+  if (sql === '') {
+    const forgetting = { userId: 1001, pseudonym: -5 };
+    await store.forgetPerson(forgetting, judgeForgetting(forgetting, { by: 'cli:ann@host', at: 0 }));
+  } else hand.exec(sql);
+  expect(await verifyAudit({ store })).toMatchObject({ rows: sql === '' ? 8 : 7, breakCount });
 });

@@ -146,7 +146,8 @@ function openDatabase(file: string, readonly: boolean): Database.Database {
   let database: Database.Database | undefined;
   try {
     database = new Database(file, { readonly, timeout: 0, fileMustExist: true });
-    for (const setting of ['synchronous = FULL', 'foreign_keys = ON', 'trusted_schema = OFF']) database.pragma(setting);
+    for (const setting of ['synchronous = FULL', 'foreign_keys = ON', 'trusted_schema = OFF', 'secure_delete = ON'])
+      database.pragma(setting);
     return database;
   } catch (error) {
     database?.close();

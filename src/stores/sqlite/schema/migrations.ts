@@ -166,4 +166,14 @@ export const migrations: readonly string[] = [
   CREATE INDEX privileged_changes ON rank_changes (requested_at, rankee_id, key_id)
     WHERE privileged = 1 AND dry_run = 0 AND roles_before <> roles_after;
   `,
+  `
+  CREATE TABLE audit_people (
+    event_id INTEGER NOT NULL REFERENCES audit_events (id) ON DELETE CASCADE,
+    field    TEXT    NOT NULL,
+    user_id  INTEGER NOT NULL,
+    salt     TEXT,
+    PRIMARY KEY (event_id, field)
+  ) STRICT, WITHOUT ROWID;
+  CREATE INDEX events_about_a_person ON audit_people (user_id);
+  `,
 ];

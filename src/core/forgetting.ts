@@ -1,0 +1,57 @@
+import { RankdError } from '../base/errors.ts';
+import { type Doing, personForgotten } from './events.ts';
+import type { RankChange } from './model.ts';
+import type { Verdict } from './verdict.ts';
+
+/** Where a person is named. */
+export interface Mentions {
+  /** How many rank changes name the person, as rankee or as ranker. */
+  changes: number;
+  /** How many audit events do. */
+  events: number;
+  /** True if a change of this member has begun and has not ended. */
+  isOpen: boolean;
+}
+
+/** A user and the number that stands for that user from then on. */
+export interface Forgetting {
+  userId: number;
+  pseudonym: number;
+}
+
+/** What stands in for the texts that named a forgotten person. */
+const forgottenText = 'It named a person who was forgotten.';
+
+/** Judges whether the person may be forgotten now, and says what is left of each change. */
+export function judgeForgetting(
+  forgetting: Forgetting,
+  doing: Doing,
+): (mentions: Mentions) => Verdict<(change: RankChange) => RankChange> {
+  return ({ isOpen, changes, events }) => {
+    if (isOpen) {
+      return {
+        refusal: new RankdError('conflict', `A rank change of user ${forgetting.userId} is under way.`, {
+          hint: 'run the command again in a minute',
+        }),
+      };
+    }
+    return {
+      change: (change) => withoutPerson(change, forgetting),
+      events: [personForgotten(forgetting.pseudonym, { changes, events }, doing)],
+    };
+  };
+}
+
+/**
+ * The change with the pseudonym in place of the person, and without the texts that the person's name may be in. The fingerprint
+ * of the request goes too: it is a hash over the names, which somebody could find by trying.
+ */
+function withoutPerson(change: RankChange, { userId, pseudonym }: Forgetting): RankChange {
+  const { command: _, idempotencyKey: _key, fingerprint: _fingerprint, ...rest } = change;
+  return {
+    ...rest,
+    message: forgottenText,
+    ...(change.rankeeId === userId && { rankeeId: pseudonym, rankeeName: '' }),
+    ...(change.rankerId === userId && { rankerId: pseudonym, rankerName: '' }),
+  };
+}

@@ -1,0 +1,30 @@
+import { RankdError } from '../../base/errors.ts';
+import { judgeForgetting, type Mentions } from '../../core/forgetting.ts';
+import { newPseudonym } from '../../core/pseudonym.ts';
+import type { Ports } from '../../ports/index.ts';
+
+/** What was kept of a person, and the number that stands for the person from now on. */
+export interface Forgotten extends Pick<Mentions, 'changes' | 'events'> {
+  /** `undefined` if nothing was done, because it is a dry run. */
+  pseudonym: number | undefined;
+}
+
+/**
+ * Takes a user's id and names out of history and audit. Throws `not_found` if nothing names the user, and `conflict` while a rank change of
+ * the user is under way. `agreed` is asked before anything is done.
+ */
+export async function forgetPerson(
+  { store, clock }: Pick<Ports, 'store' | 'clock'>,
+  { userId, by, dryRun }: { userId: number; by: string; dryRun: boolean },
+  agreed: (mentions: Mentions) => Promise<void>,
+): Promise<Forgotten> {
+  const mentions = await store.mentionsOf(userId);
+  if (mentions.changes + mentions.events === 0) {
+    throw new RankdError('not_found', `Neither history nor audit names user ${userId}.`, { hint: 'check the user id' });
+  }
+  if (dryRun) return { ...mentions, pseudonym: undefined };
+  await agreed(mentions);
+  const forgetting = { userId, pseudonym: newPseudonym() };
+  const judge = judgeForgetting(forgetting, { by, at: clock.now() });
+  return { ...(await store.forgetPerson(forgetting, judge)), pseudonym: forgetting.pseudonym };
+}
