@@ -18,5 +18,6 @@ function runWith(node) {
   const child = spawn(node, process.argv.slice(1), { stdio: ['inherit', 'inherit', 'inherit', 'ipc'] });
   for (const signal of ['SIGTERM', 'SIGHUP']) process.on(signal, () => child.kill(signal));
   process.on('SIGINT', () => {}); // the terminal sends it to both; the child decides
+  process.on('SIGUSR1', () => {}); // as in start.js
   child.on('exit', (status, signal) => process.exit(status === null ? 128 + constants.signals[signal] : status));
 }

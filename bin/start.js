@@ -4,6 +4,8 @@ import { enableCompileCache, getCompileCacheDir } from 'node:module';
 import { homedir } from 'node:os';
 import { isAbsolute, join } from 'node:path';
 
+// Node.js would open a debugger for this signal, which log rotators send: any user of the machine could run code through it.
+process.on('SIGUSR1', () => {});
 keepCompiled();
 try {
   const { main } = await import('../dist/main.js');

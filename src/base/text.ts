@@ -1,5 +1,10 @@
-/** Control characters, line separators and direction marks: what starts a line of its own, drives a terminal, or shows in another order than it is. */
-export const controlCharacters = /\p{Cc}|[\u2028\u2029\u202a-\u202e\u2066-\u2069]/gu;
+/**
+ * What starts a line of its own, drives a terminal, shows in another order than it is, or is not shown at all, so that two names look
+ * alike: control characters, line separators, direction marks, and characters without a width. The joiner U+200D stays between
+ * two emoji, of which it makes one.
+ */
+export const controlCharacters =
+  /\p{Cc}|[\u00ad\u061c\u200b\u200c\u200e\u200f\u2028-\u202e\u2060\u2066-\u2069\ufeff]|\u200d(?:(?<!\p{Extended_Pictographic}[\ufe0f\p{Emoji_Modifier}]?\u200d)|(?!\p{Extended_Pictographic}))/gu;
 
 /** Text with its controlCharacters written as `\u001b`. Within JSON that means the same as before. */
 export function escapeControls(text: string): string {

@@ -91,7 +91,7 @@ export class Cli {
   /** Asks a person and resolves with the line typed. */
   async ask(question: string): Promise<string> {
     using _held = this.line.hold();
-    return await this.io.ask(question);
+    return await this.io.ask(printableLines(question));
   }
 
   /** The text with its commands as the user would type them here. */

@@ -11,6 +11,8 @@ export const hostileTexts = [
   '\u001b[2J\u001b]0;owned\u0007\u001b[31m',
   '\u009b31m\u0000\u0008',
   '\u202egnp.exe\u2066\u2028',
+  'Adm\u00adin\u061c\u200b\u200c\u200e\u200f\u2060\ufeff',
+  'Adm\u200din',
   '__proto__',
   'constructor',
   'toString',

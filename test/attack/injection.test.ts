@@ -7,8 +7,8 @@ import { openTestApp, place } from '../support/open-test-app.ts';
 import { CliHome } from '../support/run-cli.ts';
 import { hostileTexts } from './hostile.ts';
 
-/** What drives a terminal, starts a line or turns the order of a line around; line breaks are looked at apart. */
-const controls = /[\p{Cc}\u2028\u2029\u202a-\u202e\u2066-\u2069]/u;
+/** What drives a terminal, starts a line, turns the order of a line around or can't be seen; line breaks are looked at apart. */
+const controls = /[\p{Cc}\u00ad\u061c\u200b-\u200f\u2028-\u202e\u2060\u2066-\u2069\ufeff]/u;
 
 const texts = hostileTexts.filter((text) => text.length <= 1_000);
 

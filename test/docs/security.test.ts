@@ -2,6 +2,12 @@ import { existsSync, readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 
 const root = new URL('../../', import.meta.url);
+
+test('SECURITY.md is in the package, whose README leads to it', () => {
+  const { files } = JSON.parse(readFileSync(new URL('package.json', root), 'utf8'));
+  expect(files).toContain('SECURITY.md');
+});
+
 const table = readFileSync(new URL('SECURITY.md', root), 'utf8')
   .split('\n')
   .filter((line) => line.startsWith('|'));

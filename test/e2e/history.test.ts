@@ -201,7 +201,10 @@ test.concurrent('the history is narrowed to place, ranker, operator and time', a
 test.concurrent('the export holds every selected change once, newest first, as CSV, JSON lines or one JSON document', async () => {
   using home = new CliHome();
   const ids = Array.from({ length: 1_001 }, (_, index) => `chg_${index}`);
-  const awkward = { rankeeName: '=cmd|"x"!A1, "y"\nz', rolesBefore: [1, 2], command: '@x' };
+  const awkward = {
+    ...{ rankeeName: '=cmd|"x"!A1, "y"\nz', rolesBefore: [1, 2], command: '@x' },
+    ...{ rankerName: '＝cmd', oldRankName: '＋1', prefix: '－1' },
+  };
   await keep(home, ...ids.map((id, index) => change(id, index === 1_000 ? awkward : { rankeeId: 7 })));
   const csv = await home.run(['history', 'export']);
   const [heading = [], ...records] = parseCsv(csv.stdout);
@@ -212,6 +215,9 @@ test.concurrent('the export holds every selected change once, newest first, as C
     rankeeName: expect.stringMatching(/^'=cmd\|"x"!A1, "y".z$/u),
     rolesBefore: '1 2',
     command: "'@x",
+    rankerName: "'＝cmd",
+    oldRankName: "'＋1",
+    prefix: "'－1",
   });
   expect(newest).toMatchObject({ roleId: '', dryRun: 'false', requestedAt: '2026-05-01T00:00:00.000Z' });
   const ofSeven = ids.slice(0, 1_000).reverse();

@@ -61,6 +61,24 @@ test('on a terminal init asks, never shows the key, and leaves a configuration, 
   expect(await daemon.post('/v1/ranker?placeid=42', request)).toMatchObject({ status: 200 });
 });
 
+test('a question shows the names of roles as text: none of them drives the terminal', async () => {
+  const { home, roblox, env } = await world();
+  const [trainee] = roblox.group.roles.filter(({ rank }) => rank === 10);
+  Object.assign(trainee ?? {}, { name: 'Tr\x1b]0;OWNED\x07' });
+  const { code, screen } = await runOnTerminal(home, ['init'], {
+    env,
+    answers: [
+      ['Group id', String(roblox.groupId)],
+      ['Open Cloud API key (not shown)', roblox.apiKey],
+      ['the ladder', 'n'],
+      ['API key for your game', 'n'],
+    ],
+  });
+  expect(code, screen).toBe(0);
+  expect(screen).toContain('Tr\uFFFD]0;OWNED\uFFFD');
+  expect(screen).not.toContain('\x1b]0;');
+});
+
 test('Ctrl-C at a question ends it with 130 and leaves nothing', async () => {
   const { home, env } = await world();
   const { code, screen } = await runOnTerminal(home, ['init'], { env, answers: [['Group id', '\x03']] });

@@ -16,7 +16,9 @@ import {
 import { join } from 'node:path';
 import Database from 'better-sqlite3';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
+import { runCli as runProgram } from '../../src/cli/program.ts';
 import { migrations } from '../../src/stores/sqlite/schema/migrations.ts';
+import { TerminalIo } from '../support/command-io.ts';
 import { DaemonProcess } from '../support/daemon-process.ts';
 import { CliHome } from '../support/run-cli.ts';
 
@@ -148,6 +150,15 @@ try: run it on a terminal, or add -y
   });
   expect(await keyNames()).toEqual(['old', 'new']);
   expect(keptFiles()).toEqual([]);
+});
+
+test('it asks with the name of the file as text, whatever that would do to a terminal', async () => {
+  const name = 'a\x1b]0;OWNED\x07.db';
+  copyFileSync(backup, home.path(name));
+  const io = new TerminalIo(home, ['n']);
+  expect(await runProgram(['restore', name], io)).toBe(2);
+  expect(io.talk).toContain('Put a\uFFFD]0;OWNED\uFFFD.db in the place of');
+  expect(io.talk).not.toContain(name);
 });
 
 test('while another command has the database open it is refused with 4', async () => {

@@ -144,12 +144,15 @@ function directives(): Map<string, string> {
 
 test('the unit gives the daemon a user of its own, its data and the key, and takes away what it does not need', () => {
   const set = directives();
+  expect(set.get('After')).toContain('time-sync.target');
   expect(Object.fromEntries(set)).toMatchObject({
     Type: 'notify',
     NotifyAccess: 'all',
     WatchdogSec: '60',
     ExecReload: '/usr/local/bin/rankd reload',
     DynamicUser: 'yes',
+    LimitCORE: '0',
+    MemoryMax: '1G',
     StateDirectory: 'rankd',
     StateDirectoryMode: '0700',
     LoadCredential: 'platform_api_key:/etc/rankd/roblox.key',

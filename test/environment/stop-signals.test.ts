@@ -38,6 +38,15 @@ test('SIGTERM after a reload that shortened the deadline: what began under the l
   expect(await stopped).toBe(0);
 });
 
+test('SIGUSR1, which makes Node.js open a debugger, opens none, and the daemon serves on', async () => {
+  const { secret } = world;
+  const daemon = await world.startDaemon();
+  daemon.process.kill('SIGUSR1');
+  expect(await daemon.verify(secret)).toMatchObject({ status: 200 });
+  expect(await daemon.stop()).toBe(0);
+  expect(daemon.log).not.toContain('Debugger');
+});
+
 test('a second SIGTERM ends it at once with 130, and the next start reconciles the change that was cut off', async () => {
   const { roblox, secret } = world;
   const daemon = await world.startDaemon();

@@ -1,5 +1,6 @@
 import { InvalidArgumentError } from 'commander';
 import type { Io } from '../io.ts';
+import { printableLines } from '../output/safe-text.ts';
 
 /** Asks until `parse` accepts the answer; shows why it does not. An empty answer means the preset, if there is one. */
 export async function ask<T>(
@@ -7,17 +8,17 @@ export async function ask<T>(
   { question, parse, preset = '' }: { question: string; parse: (text: string) => T | Promise<T>; preset?: string },
 ): Promise<T> {
   for (;;) {
-    const text = (await io.ask(question)).trim() || preset;
+    const text = (await io.ask(printableLines(question))).trim() || preset;
     try {
       return await parse(text);
     } catch (error) {
       if (!(error instanceof InvalidArgumentError)) throw error;
-      io.stderr(`${error.message}\n`);
+      io.stderr(`${printableLines(error.message)}\n`);
     }
   }
 }
 
 /** True for yes and for Enter. */
 export async function isAgreed(io: Pick<Io, 'ask'>, question: string): Promise<boolean> {
-  return /^(y(es)?)?$/i.test((await io.ask(`${question} [Y/n] `)).trim());
+  return /^(y(es)?)?$/i.test((await io.ask(`${printableLines(question)} [Y/n] `)).trim());
 }

@@ -7,9 +7,12 @@ export function csvLine(cells: ReadonlyArray<string | number | boolean | null>):
   return `${cells.map((cell) => quoted(harmless(printable(cell === null ? '' : String(cell))))).join(',')}\r\n`;
 }
 
-/** Spreadsheets run what begins like this as a formula; an apostrophe before it makes it text. Source: OWASP, CSV injection. */
+/**
+ * Spreadsheets run what begins like this as a formula, its full-width forms (＝＋－＠) too; an apostrophe before it makes it text.
+ * Source: OWASP, CSV injection.
+ */
 function harmless(text: string): string {
-  return /^[=+\-@\t\r]/.test(text) ? `'${text}` : text;
+  return /^[=+\-@\t\r\uff1d\uff0b\uff0d\uff20]/.test(text) ? `'${text}` : text;
 }
 
 function quoted(text: string): string {
