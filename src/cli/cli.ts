@@ -4,6 +4,7 @@ import { systemClock } from '../base/clock.ts';
 import type { RankdError } from '../base/errors.ts';
 import { dataDirectory } from '../config/data-dir.ts';
 import type { LoadedConfig } from '../config/load.ts';
+import type { ConfigLocationSources } from '../config/locate.ts';
 import { callWithin } from '../ports/call-context.ts';
 import type { CallContext, Ports, StoreEngine, StoreOperations } from '../ports/index.ts';
 import { engineOf } from '../stores/engine.ts';
@@ -99,11 +100,16 @@ export class Cli {
     return asTyped(text, this.#program, this.io.env);
   }
 
+  /** Where the configuration is looked for. */
+  get configSources(): ConfigLocationSources {
+    const { env, cwd, user } = this.io;
+    return { configFile: this.options.config, env, cwd, user };
+  }
+
   /** The configuration; loads the YAML parser and the schema only for commands that need them. */
   async loadConfig(flags: Record<string, string> = {}): Promise<LoadedConfig> {
     const { loadConfig } = await import('../config/load.ts');
-    const { env, cwd } = this.io;
-    const loaded = loadConfig({ flags, env, cwd, configFile: this.options.config });
+    const loaded = loadConfig({ ...this.configSources, flags });
     for (const warning of loaded.warnings) this.say(`warning: ${warning}`);
     return loaded;
   }

@@ -5,6 +5,7 @@ import type { Interface } from 'node:readline/promises';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { isatty } from 'node:tty';
 import { RankdError } from '../base/errors.ts';
+import type { SystemUser } from '../base/system-user.ts';
 import { homeFolder } from '../config/locate.ts';
 import type { Io } from './io.ts';
 import { runCli } from './program.ts';
@@ -70,6 +71,9 @@ const io: Io = {
   env: process.env,
   get cwd() {
     return currentFolder();
+  },
+  get user() {
+    return currentUser();
   },
   nodeVersion: process.versions.node,
   pid: process.pid,
@@ -162,6 +166,11 @@ function currentFolder(): string {
       cause,
     });
   }
+}
+
+function currentUser(): SystemUser | undefined {
+  const { geteuid, getegid } = process;
+  return geteuid && getegid && { uid: geteuid(), gid: getegid() };
 }
 
 /** Containers may run as a user id that has no name. */

@@ -1,6 +1,7 @@
 import { Command, CommanderError } from 'commander';
 import { asRankdError, RankdError } from '../base/errors.ts';
 import { version } from '../base/version.ts';
+import { requireNamed } from '../config/trusted-config.ts';
 import { Cli } from './cli.ts';
 import { manCommand, openapiCommand, versionCommand } from './commands/about.ts';
 import { auditCommands } from './commands/audit.ts';
@@ -84,6 +85,9 @@ export function createProgram(io: Io): Command {
       examples('rankd serve', 'rankd key create my-game', 'rankd whitelist add 920587237', 'rankd rank test 1001 20'),
     );
   const cli = new Cli(io, program);
+  program.hook('preAction', (_, command) => {
+    if (command.name() !== 'init') requireNamed(cli.configSources); // init makes it
+  });
   serveCommand(program, cli);
   initCommand(program, cli);
   workspaceCommands(program, cli);

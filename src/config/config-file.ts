@@ -7,6 +7,7 @@ import type { Layer } from './layer.ts';
 import type { ConfigLocation } from './locate.ts';
 import { excerpt, type Place, type Problem } from './problem.ts';
 import { sections, settings } from './settings.ts';
+import { missingConfig } from './trusted-config.ts';
 import { describeFlaw, YamlEntries } from './yaml-entries.ts';
 
 /** `rankd.yaml` as read. */
@@ -121,10 +122,7 @@ function isUtf16(bytes: Buffer): boolean {
 
 function unreadable(name: string, cause: unknown): RankdError {
   const code = codeOf(cause);
-  if (code === 'ENOENT' || code === 'ENOTDIR') {
-    const hint = 'check the path; config/rankd.example.yaml shows every setting';
-    return new RankdError('config_invalid', `The configuration file ${name} does not exist.`, { hint, cause });
-  }
+  if (code === 'ENOENT' || code === 'ENOTDIR') return missingConfig(name, cause);
   if (code === 'EACCES' || code === 'EPERM') {
     const hint = 'run as the user rankd runs as, or let this user read the file';
     return new RankdError('no_permission', `The configuration file ${name} may not be read by this user.`, {

@@ -8,6 +8,7 @@ import { environmentLayer, flagLayer } from './overrides.ts';
 import { type ChosenPlatform, choosePlatform } from './platform-choice.ts';
 import { keyFile } from './platform-key.ts';
 import { ConfigError } from './problem.ts';
+import { trustedConfig } from './trusted-config.ts';
 import { validate } from './validate.ts';
 
 export interface ConfigSources extends ConfigLocationSources {
@@ -29,11 +30,11 @@ export interface LoadedConfig {
 
 /**
  * The configuration. Each setting comes from its flag, else the environment, else the file, else the default.
- * Throws a ConfigError with all problems at once, and `no_permission` if the file may not be read.
+ * Throws a ConfigError with all problems at once, and `no_permission` if the file may not be read, or was found and may come from another user.
  */
 export function loadConfig(sources: ConfigSources): LoadedConfig {
   const { flags, env, cwd } = sources;
-  const location = locateConfig(sources);
+  const location = trustedConfig(sources);
   const file = location && readConfigFile(location);
   const layers: Layer[] = [flagLayer(flags, cwd), environmentLayer(env, cwd), ...(file ? [file] : [])];
   const problems = layers.flatMap((layer) => layer.problems);

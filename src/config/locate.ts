@@ -7,6 +7,8 @@ export interface ConfigLocationSources {
   configFile?: string | null | undefined;
   env: Record<string, string | undefined>;
   cwd: string;
+  /** Who reads it; absent on Windows, whose files do not tell their owner in this way. */
+  user?: { uid: number; gid: number } | undefined;
 }
 
 export interface ConfigLocation {
@@ -44,13 +46,14 @@ export function isSameFile(one: string, other: string): boolean {
   return existsSync(one) && existsSync(other) && realpathSync(one) === realpathSync(other);
 }
 
-function namedConfig({ configFile, env, cwd }: ConfigLocationSources): ConfigLocation | undefined {
+/** The file that `--config` or RANKD_CONFIG names. */
+export function namedConfig({ configFile, env, cwd }: ConfigLocationSources): ConfigLocation | undefined {
   const name = configFile || env['RANKD_CONFIG'];
   return name ? { path: resolve(cwd, name), name } : undefined;
 }
 
 /** Where rankd looks for a configuration file if none is named, in order. */
-export function searchPath({ env, cwd }: Omit<ConfigLocationSources, 'configFile'>): ConfigLocation[] {
+export function searchPath({ env, cwd }: Pick<ConfigLocationSources, 'env' | 'cwd'>): ConfigLocation[] {
   const configHome = env['XDG_CONFIG_HOME'];
   const userFolder = configHome !== undefined && isAbsolute(configHome) ? configHome : join(homeFolder(env), '.config');
   const shared = [join(userFolder, 'rankd', 'rankd.yaml'), systemFile];

@@ -1,7 +1,8 @@
-import { chmodSync, symlinkSync } from 'node:fs';
+import { chmodSync, chownSync, lchownSync, renameSync, statSync, symlinkSync } from 'node:fs';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { Config } from '../../src/config/config.ts';
 import { settings } from '../../src/config/settings.ts';
+import { thisUser } from '../support/command-io.ts';
 import { Sandbox } from './sandbox.ts';
 
 let box: Sandbox;
@@ -209,6 +210,78 @@ describe('the file', () => {
   test('that is a link to nothing is not passed over in silence', () => {
     symlinkSync(box.path('gone.yaml'), box.path('rankd.yaml'));
     expect(box.failure().message).toBe('The configuration file rankd.yaml does not exist.');
+  });
+
+  describe('that another user may have written', () => {
+    const isRoot = thisUser()?.uid === 0; // only root can give files to another user
+    const other = 65_534;
+
+    test.runIf(isRoot).each([
+      {
+        what: 'it is theirs',
+        change: () => chownSync(box.path('rankd.yaml'), other, 0),
+        says: 'it belongs to another',
+      },
+      { what: 'it is a link of theirs', change: linkOfOther, says: 'it belongs to another' },
+      { what: 'it leads to a file of theirs', change: linkToOther, says: 'it leads to a file of another' },
+      { what: 'its folder is theirs', change: () => chownSync(box.folder, other, 0), says: 'its folder belongs to' },
+    ])('is not read: $what', ({ change, says }) => {
+      box.write('rankd.yaml', 'server: {port: 1}');
+      change();
+      const error = box.failure();
+      expect(error).toMatchObject({ code: 'no_permission', message: expect.stringContaining(says) });
+      expect(error.message).toContain(box.path('rankd.yaml'));
+      expect(error.hint).toContain(`--config ${box.path('rankd.yaml')}`);
+      expect(box.load({ configFile: 'rankd.yaml' }).config.server.port).toBe(1);
+      expect(box.load({ env: { RANKD_CONFIG: 'rankd.yaml' } }).config.server.port).toBe(1);
+    });
+
+    const open = [
+      { what: 'everybody may write it', path: 'rankd.yaml', mode: 0o666, says: 'other users may write it' },
+      { what: 'its group may', path: 'rankd.yaml', mode: 0o664, says: 'other users may write it' },
+      { what: 'everybody may write to its folder', path: '.', mode: 0o777, says: 'they may write to its folder' },
+    ];
+    test.each(open)('is not read: $what', ({ path, mode, says }) => {
+      box.write('rankd.yaml', '');
+      chmodSync(box.path(path), mode);
+      const user = { uid: statSync(box.folder).uid, gid: -1 }; // no file is of its own group
+      if (isRoot) chownSync(box.path(path), 0, 54_321);
+      expect(box.failure({ user })).toMatchObject({ code: 'no_permission', message: expect.stringContaining(says) });
+      expect(box.load({ configFile: 'rankd.yaml' }).config.server.port).toBe(7265);
+    });
+
+    test("is read where only this user's own group may write it, as with the umask 002", () => {
+      chmodSync(box.write('rankd.yaml', 'server: {port: 1}'), 0o664);
+      chmodSync(box.folder, 0o775);
+      expect(box.load().config.server.port).toBe(1);
+    });
+
+    test('is read where it is this user’s in a folder like /tmp, in which nobody can replace it', () => {
+      box.write('rankd.yaml', 'server: {port: 1}');
+      chmodSync(box.folder, 0o1777);
+      expect(box.load().config.server.port).toBe(1);
+    });
+
+    test.runIf(isRoot)('is read where it belongs to whoever called sudo', () => {
+      const file = box.write('rankd.yaml', 'server: {port: 1}');
+      for (const path of [file, box.folder]) chownSync(path, other, other);
+      chmodSync(file, 0o664);
+      const env = { SUDO_UID: String(other), SUDO_GID: String(other) };
+      expect(box.load({ env }).config.server.port).toBe(1);
+      expect(box.failure({ env: { ...env, SUDO_UID: String(other + 1) } }).code).toBe('no_permission');
+    });
+
+    function linkOfOther(): void {
+      renameSync(box.path('rankd.yaml'), box.path('real.yaml'));
+      symlinkSync('real.yaml', box.path('rankd.yaml'));
+      lchownSync(box.path('rankd.yaml'), other, 0);
+    }
+
+    function linkToOther(): void {
+      renameSync(box.path('rankd.yaml'), box.path('real.yaml'));
+      symlinkSync('real.yaml', box.path('rankd.yaml'));
+      chownSync(box.path('real.yaml'), other, 0);
+    }
   });
 
   test('that this user may not read is a matter of permission', () => {

@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { isRankdError, type RankdError } from '../../src/base/errors.ts';
 import { type ConfigSources, type LoadedConfig, loadConfig } from '../../src/config/load.ts';
+import { thisUser } from '../support/command-io.ts';
 
 /** A folder of its own as current folder and home, removed on disposal. */
 export class Sandbox {
@@ -18,8 +19,8 @@ export class Sandbox {
     return this.path(name);
   }
 
-  load({ flags = {}, env = {}, configFile }: Partial<ConfigSources> = {}): LoadedConfig {
-    return loadConfig({ flags, env: { HOME: this.path('home'), ...env }, cwd: this.folder, configFile });
+  load({ flags = {}, env = {}, configFile, user = thisUser() }: Partial<ConfigSources> = {}): LoadedConfig {
+    return loadConfig({ flags, env: { HOME: this.path('home'), ...env }, cwd: this.folder, configFile, user });
   }
 
   /** What loading throws. */

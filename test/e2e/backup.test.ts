@@ -2,6 +2,7 @@ import { execFile, execFileSync } from 'node:child_process';
 import {
   closeSync,
   copyFileSync,
+  lchownSync,
   mkdirSync,
   openSync,
   readdirSync,
@@ -146,6 +147,27 @@ test('behind a link the file that it leads to is replaced, unless that is the da
   expect(result.stderr).toContain('a backup would destroy it');
   expect(readFileSync(database).equals(before)).toBe(true);
 });
+
+test.runIf(process.getuid?.() === 0)(
+  'a link of another user is not followed: what it leads to stays as it is',
+  async () => {
+    writeFileSync(home.path('mine'), 'mine');
+    mkdirSync(home.path('shared'), { mode: 0o777 });
+    symlinkSync(home.path('mine'), home.path('shared/copy.db'));
+    lchownSync(home.path('shared/copy.db'), 65_534, 65_534);
+    symlinkSync('shared/copy.db', home.path('own.db'));
+    for (const name of ['shared/copy.db', 'own.db']) {
+      expect(await home.run(['backup', '--force', name])).toMatchObject({
+        code: 77,
+        stdout: '',
+        stderr: expect.stringContaining(
+          'shared/copy.db is a link of another user (uid 65534) and was not followed.\ntry: ',
+        ),
+      });
+    }
+    expect(readFileSync(home.path('mine'), 'utf8')).toBe('mine');
+  },
+);
 
 test('a link that leads nowhere is there already, and only --force replaces it', async () => {
   for (const target of ['missing.db', 'link.db']) {

@@ -1,4 +1,4 @@
-import { writeFileSync } from 'node:fs';
+import { chmodSync, chownSync, writeFileSync } from 'node:fs';
 import { userInfo } from 'node:os';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
@@ -80,6 +80,52 @@ test('config path prints the file that is read', async () => {
   writeFileSync(home.path('rankd.yaml'), '');
   expect((await home.run(['config', 'path'])).stdout).toBe(`${home.path('rankd.yaml')}\n`);
 });
+
+test.each([['key', 'list'], ['status'], ['config', 'path'], ['config', 'check'], ['serve']])(
+  'a file named with --config has to exist, also where nothing of it is needed: %s %s',
+  async (...words) => {
+    using home = new CliHome();
+    const args = words.filter((word) => word !== undefined);
+    const { code, stdout, stderr } = await home.run(['--config', './no/such.yaml', ...args]);
+    expect({ code, stdout }).toEqual({ code: 78, stdout: '' });
+    expect(stderr).toContain('error: The configuration file ./no/such.yaml does not exist.\ntry: check the path');
+  },
+);
+
+test('a file named by RANKD_CONFIG has to exist wherever the configuration is needed', async () => {
+  using home = new CliHome();
+  for (const args of [['config', 'path'], ['rank', 'show', '1001'], ['serve'], ['config', 'show']]) {
+    const { code, stderr } = await home.here(args, { env: { RANKD_CONFIG: './none.yaml' } });
+    expect({ code, stderr }).toEqual({ code: 78, stderr: expect.stringContaining('none.yaml does not exist.') });
+  }
+});
+
+test.runIf(process.getuid?.() === 0)(
+  'root in a folder of another user is not led by a rankd.yaml there: no key is read, nobody is asked',
+  async () => {
+    using home = new CliHome();
+    writeFileSync(home.path('roblox.key'), 'REAL-KEY', { mode: 0o600 });
+    const yaml = `group: {id: 7}\nplatform: {api_key_file: ${home.path('roblox.key')}, base_url: 'http://127.0.0.1:9'}\n`;
+    writeFileSync(home.path('rankd.yaml'), yaml);
+    chownSync(home.path('rankd.yaml'), 65_534, 65_534);
+    chmodSync(home.cwd, 0o1777);
+    for (const args of [
+      ['rank', 'show', '1001'],
+      ['config', 'path'],
+      ['serve', '--port', '0'],
+      ['config', 'check'],
+    ]) {
+      expect(await home.run(args)).toMatchObject({
+        code: 77,
+        stdout: '',
+        stderr: `error: The configuration file ${home.path('rankd.yaml')} was found, but not read: it belongs to another user (uid 65534).
+try: if you trust what it says, name it with --config ${home.path('rankd.yaml')}; else run rankd in a folder of your own
+`,
+      });
+    }
+    expect((await home.run(['config', 'path', '--config', 'rankd.yaml'])).code).toBe(0);
+  },
+);
 
 test('an empty HOME counts as not set: no configuration is looked for below the current folder', async () => {
   using home = new CliHome();

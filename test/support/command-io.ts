@@ -1,5 +1,6 @@
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import type { SystemUser } from '../../src/base/system-user.ts';
 import type { Io } from '../../src/cli/io.ts';
 
 export interface RunOptions {
@@ -28,6 +29,7 @@ class WatchedIo {
   /** Talk and log. */
   talk = '';
   readonly nodeVersion = process.versions.node;
+  readonly user = thisUser();
   readonly pid = process.pid;
   readonly packageDir = packageDir;
   readonly command: [string, string] = [process.execPath, join(packageDir, 'bin', 'rankd.js')];
@@ -118,3 +120,9 @@ export class TerminalIo extends WatchedIo implements Io {
 }
 
 const packageDir = fileURLToPath(new URL('../..', import.meta.url));
+
+/** Whose rights hold in the process of the tests. */
+export function thisUser(): SystemUser | undefined {
+  const { geteuid, getegid } = process;
+  return geteuid && getegid && { uid: geteuid(), gid: getegid() };
+}

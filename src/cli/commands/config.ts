@@ -2,9 +2,10 @@ import type { Command } from 'commander';
 import { openRanking } from '../../app.ts';
 import { asRankdError, isRankdError, RankdError } from '../../base/errors.ts';
 import type { Config } from '../../config/config.ts';
-import { locateConfig, searchPath } from '../../config/locate.ts';
+import { searchPath } from '../../config/locate.ts';
 import type { Origin } from '../../config/origin.ts';
 import { ConfigError } from '../../config/problem.ts';
+import { trustedConfig } from '../../config/trusted-config.ts';
 import { withoutKeys } from '../../core/api-key.ts';
 import { callWithin } from '../../ports/call-context.ts';
 import { checkedConfigDocument, configFileDocument, settingsDocument } from '../../usecases/documents/config.ts';
@@ -97,9 +98,8 @@ async function show(cli: Cli, { origin }: { origin?: boolean }): Promise<void> {
 }
 
 async function path(cli: Cli): Promise<void> {
-  const { env, cwd } = cli.io;
-  const found = locateConfig({ configFile: cli.options.config, env, cwd });
-  const searched = searchPath({ env, cwd }).map((place) => place.path);
+  const found = trustedConfig(cli.configSources);
+  const searched = searchPath(cli.configSources).map((place) => place.path);
   cli.print(configFileDocument(found?.path, searched), found?.path ?? '');
   if (found === undefined) cli.say(`There is no configuration file. It is looked for in:\n${searched.join('\n')}`);
 }

@@ -63,8 +63,7 @@ export function initCommand(program: Command, cli: Cli): void {
 }
 
 async function init(cli: Cli, options: InitOptions): Promise<void> {
-  const { cwd, env } = cli.io;
-  const file = newConfigPath({ configFile: cli.options.config, env, cwd });
+  const file = newConfigPath(cli.configSources);
   await refuseEarly(cli, options, file);
   const { groupId, credential, found } = await obtainCredential(cli.io, options, dirname(file), async (given) => {
     const { config } = await configWith(cli, given);
@@ -141,11 +140,10 @@ async function examineLive(cli: Cli, config: Config, { groupId }: { groupId: num
 /** Uses the configuration's own loader: what it refuses is refused before anything is written. */
 async function configWith(cli: Cli, { groupId, secret }: { groupId: number; secret: string }): Promise<LoadedConfig> {
   const { loadConfig } = await import('../../config/load.ts');
-  const { env, cwd } = cli.io;
   return loadConfig({
+    ...cli.configSources,
     flags: { 'group.id': String(groupId), 'platform.kind': 'open-cloud' },
-    env: { ...env, RANKD_PLATFORM_API_KEY: secret },
-    cwd,
+    env: { ...cli.io.env, RANKD_PLATFORM_API_KEY: secret },
     configFile: null,
   });
 }

@@ -1,10 +1,12 @@
 import { isSameFile, locateConfig } from '../../config/locate.ts';
+import { distrustOfFound } from '../../config/trusted-config.ts';
 import type { Cli } from '../cli.ts';
 
 /** The file that commands read here, if the daemon reads another one: changes in it do not reach the daemon. */
-export function strangerTo({ io: { env, cwd }, options }: Cli, daemonFile: string | null): string | undefined {
-  const here = locateConfig({ configFile: options.config, env, cwd })?.path;
-  return here !== undefined && (daemonFile === null || !isSameFile(here, daemonFile)) ? here : undefined;
+export function strangerTo({ configSources }: Cli, daemonFile: string | null): string | undefined {
+  const here = locateConfig(configSources);
+  if (here === undefined || distrustOfFound(here, configSources) !== undefined) return undefined;
+  return daemonFile === null || !isSameFile(here.path, daemonFile) ? here.path : undefined;
 }
 
 /** `daemonFile` is null if the daemon reads none. */

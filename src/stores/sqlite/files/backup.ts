@@ -1,19 +1,20 @@
 import { randomBytes } from 'node:crypto';
-import { closeSync, existsSync, openSync, readSync, realpathSync, rmSync, statSync } from 'node:fs';
+import { closeSync, openSync, readSync, realpathSync, rmSync, statSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { RankdError } from '../../../base/errors.ts';
 import { asFileError } from '../../../base/files/file-error.ts';
+import { behindLinks } from '../../../base/files/links.ts';
 import { companions, writeWhole } from '../../../base/files/write-whole.ts';
 import type { Backup, BackupTarget } from '../../../ports/index.ts';
 import { isNodeName } from '../nodes.ts';
 import { schemaVersion } from '../schema/schema-version.ts';
 import { copyDatabase } from './copy-database.ts';
 import { examineFile, flawOf, newestRows, newestSchema } from './examine.ts';
-import { databaseName, onExisting } from './existing.ts';
+import { databaseName, onExisting, requireDatabase } from './existing.ts';
 
 /** Also throws as `writeWhole`. */
 export function backUp({ dataDir, file, mayReplace }: BackupTarget & { dataDir: string }): Backup {
-  const to = behindLinks(file);
+  const to = behindLinks(file, [statSync(requireDatabase(dataDir)).uid]); // this user's
   if ([file, to].some((path) => isOwnFile(dataDir, path))) throw ownFile(file);
   const unfinished = `${to}.unfinished-${randomBytes(4).toString('hex')}`;
   return writeWhole({ to, unfinished, mayReplace }, (copy) => copyVerified(dataDir, copy));
@@ -68,17 +69,6 @@ function copyVerified(dataDir: string, to: string): Backup {
 function missingIn(copied: Map<string, number>, reached: Map<string, number>): string | undefined {
   const short = [...reached].find(([table, newest]) => (copied.get(table) ?? 0) < newest);
   return short && `it ends before row ${short[1]} of ${short[0]}`;
-}
-
-/** The file to replace; the path itself if there is none. `writeWhole` refuses a folder in its own words. */
-function behindLinks(path: string): string {
-  if (!existsSync(path)) return path;
-  const found = statSync(path);
-  if (found.isFile()) return realpathSync(path);
-  if (found.isDirectory()) return path;
-  throw new RankdError('usage', `${path} is neither a file nor a folder; no backup can take its place.`, {
-    hint: 'choose another name; `rankd backup -` writes to standard output',
-  });
 }
 
 function isOwnFile(dataDir: string, path: string): boolean {

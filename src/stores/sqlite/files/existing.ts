@@ -20,7 +20,12 @@ export function onExisting<T>(dataDir: string, work: (db: Connection) => T): T {
 }
 
 function openExisting(dataDir: string): Connection {
-  if (hasDatabase(dataDir)) return new Connection(join(dataDir, databaseName));
+  return new Connection(requireDatabase(dataDir));
+}
+
+/** The path of the database. Throws `not_found` if there is none. */
+export function requireDatabase(dataDir: string): string {
+  if (hasDatabase(dataDir)) return join(dataDir, databaseName);
   throw new RankdError('not_found', `There is no database of rankd in ${dataDir}.`, {
     hint: 'name the data directory with --data-dir; `rankd serve` makes a new one',
   });
