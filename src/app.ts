@@ -1,10 +1,11 @@
 import { systemClock } from './base/clock.ts';
 import type { Logger } from './base/log.ts';
-import type { Config } from './config/config.ts';
+import type { Config, OpenCloudConfig } from './config/config.ts';
 import { groupTitle } from './config/group-title.ts';
 import { createPlatform } from './platforms/create-platform.ts';
 import { CredentialBreaker } from './platforms/credential-breaker.ts';
-import type { Instrumentation, Platform, Ports } from './ports/index.ts';
+import type { LiveCheckOptions } from './platforms/live-check.ts';
+import type { Instrumentation, LiveFinding, Platform, Ports } from './ports/index.ts';
 import { engineOf } from './stores/engine.ts';
 import { MemberTurns } from './usecases/change/member-turns.ts';
 import type { Ranking } from './usecases/change/ranking.ts';
@@ -32,6 +33,15 @@ export type RankingApp = Ranking & AsyncDisposable;
 export async function openRanking(options: AppOptions): Promise<RankingApp> {
   const ports = await openPorts(options);
   return { ...ports, ...processState(ports), ...rulesOf(options.config, ports) };
+}
+
+/** Holds the answers of the real platform against what rankd was built for; as `checkLive`. */
+export async function checkLivePlatform(
+  { groupId, apiKey, baseUrl, legacyBaseUrl }: OpenCloudConfig,
+  rest: Pick<LiveCheckOptions, 'clock' | 'signal' | 'memberId'>,
+): Promise<LiveFinding[]> {
+  const { checkLive } = await import('./platforms/live-check.ts');
+  return checkLive({ groupId, baseUrl, legacyBaseUrl, apiKey: apiKey.reveal(), ...rest });
 }
 
 /** The application behind the HTTP API. Disposing it closes what it opened, last in, first out. */

@@ -38,6 +38,14 @@ export interface Platform {
 
 export type WriteKind = 'assign' | 'unassign';
 
+/** What one look at the real platform showed. `differs`: rankd copes with it, or may not; somebody should look. */
+export interface LiveFinding {
+  check: string;
+  result: 'ok' | 'differs' | 'FAIL';
+  /** What differs, by path and type. No values: an operator can show it to others. */
+  details: string[];
+}
+
 /** How fast the calls of one operation are let through. */
 export interface Pace {
   operation: string;

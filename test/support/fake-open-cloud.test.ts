@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { systemClock } from '../../src/base/clock.ts';
+import { committedSchemas, mismatches, type Schemas } from '../../src/platforms/upstream/schemas.ts';
 import { type FakeOpenCloud, sampleRoles, sampleUsers, startFakeOpenCloud } from './fake-open-cloud/index.ts';
-import { committedSchemas, mismatches, type Schemas } from './fake-open-cloud/schemas.ts';
 
 let fake: FakeOpenCloud;
 let nowMs = 0;

@@ -1,14 +1,22 @@
 import { existsSync } from 'node:fs';
-import type { Command } from 'commander';
-import { openRanking } from '../../app.ts';
+import { resolve } from 'node:path';
+import { type Command, Option } from 'commander';
+import { checkLivePlatform, openRanking } from '../../app.ts';
+import { systemClock } from '../../base/clock.ts';
+import { RankdError } from '../../base/errors.ts';
+import { requireRoom, withFiles } from '../../base/files/new-file.ts';
+import { version } from '../../base/version.ts';
 import type { LoadedConfig } from '../../config/load.ts';
 import { callWithin } from '../../ports/call-context.ts';
+import type { LiveFinding } from '../../ports/index.ts';
 import { examined, type Finding, findingsDocument, ok } from '../../usecases/doctor/finding.ts';
 import { credentialFindings, groupFindings, platformFindings } from '../../usecases/doctor/platform.ts';
 import { databaseFindings, keyFindings, workspaceFindings } from '../../usecases/doctor/store.ts';
+import { liveDocument, withoutIds } from '../../usecases/documents/live.ts';
 import { inspectKeys } from '../../usecases/keys/inspect-keys.ts';
 import { showWorkspace } from '../../usecases/workspace/workspace.ts';
 import type { Cli } from '../cli.ts';
+import { asUserId, newFileName } from '../input/arguments.ts';
 import { clockFindings, dataDirFindings, nodeFindings, portFindings } from '../machine-findings.ts';
 import { ExitCode } from '../output/errors.ts';
 import { examples } from '../output/help.ts';
@@ -23,8 +31,69 @@ export function doctorCommand(program: Command, cli: Cli): void {
       'look for everything that keeps rankd from working, or soon will; changes nothing, ends with 5 if something FAILs',
     )
     .option('--offline', 'leave out what needs the platform')
-    .addHelpText('after', examples('rankd doctor', 'rankd doctor --offline', 'rankd doctor --json'))
-    .action((options: { offline?: boolean }) => doctor(cli, options));
+    .addOption(
+      new Option(
+        '--live',
+        "hold Roblox's answers against what rankd was built for: at most 14 calls, which only read",
+      ).conflicts('offline'),
+    )
+    .option(
+      '--member <user>',
+      'with --live: also give this member a role that they hold and take one that they lack, which changes nobody',
+      asUserId,
+    )
+    .option('--report <file>', 'with --live: write what was found to this new file, without ids', newFileName)
+    .addHelpText(
+      'after',
+      examples(
+        'rankd doctor',
+        'rankd doctor --offline',
+        'rankd doctor --json',
+        'rankd doctor --live --report report.txt',
+      ),
+    )
+    .action((options: DoctorOptions) => (options.live ? doctorLive(cli, options) : doctor(cli, options)));
+}
+
+interface DoctorOptions {
+  offline?: boolean;
+  live?: boolean;
+  member?: number;
+  report?: string;
+}
+
+async function doctorLive(cli: Cli, { member, report }: DoctorOptions): Promise<void> {
+  const { config } = await cli.loadConfig();
+  const { platform } = config;
+  if (platform.kind !== 'open-cloud') {
+    throw new RankdError('usage', '--live looks at the real Roblox, and the configured group is simulated.', {
+      hint: 'rankd init',
+    });
+  }
+  if (report !== undefined) requireRoom(resolve(cli.io.cwd, report));
+  using call = callWithin(systemClock, liveTimeoutMs, 'operator');
+  const rest = { clock: systemClock, signal: call.signal, memberId: member };
+  const findings = await whileWaiting(cli.line, 'asking Roblox', () => checkLivePlatform(platform, rest));
+  const document = liveDocument(findings);
+  const lines = liveLines(document.checks);
+  if (report !== undefined) {
+    const text = withoutIds(`rankd ${version}, doctor --live\n${lines}\n`);
+    await withFiles([{ path: resolve(cli.io.cwd, report), text }], async () => undefined);
+  }
+  cli.print(document, lines);
+  if (!document.ok) throw new ExitCode(5);
+}
+
+/** More than 14 calls and the wait between write and read take, unless Roblox hangs. */
+const liveTimeoutMs = 60_000;
+
+function liveLines(checks: LiveFinding[]): string {
+  return checks
+    .flatMap(({ check, result, details }) => [
+      `${result.padEnd(7)}  ${check}`,
+      ...details.map((detail) => `           ${printable(detail)}`),
+    ])
+    .join('\n');
 }
 
 async function doctor(cli: Cli, { offline = false }: { offline?: boolean }): Promise<void> {

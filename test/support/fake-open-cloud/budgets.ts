@@ -4,7 +4,14 @@ import type { Operation } from './journal.ts';
 /** Calls per window that the owner of the key has for each operation; what has no entry is not limited. */
 export type Limits = Partial<Record<Operation, number>>;
 
-export const documentedLimits: Limits = { group: 150, roles: 300, memberships: 300, assign: 300, unassign: 300 };
+export const documentedLimits: Limits = {
+  group: 150,
+  roles: 300,
+  role: 300,
+  memberships: 300,
+  assign: 300,
+  unassign: 300,
+};
 
 /** Counts the calls of each operation in fixed windows that begin with the first call. */
 export class Budgets {

@@ -86,6 +86,7 @@ export async function startFakeOpenCloud(options: FakeOpenCloudOptions = {}): Pr
     writeAnswer: 'membership',
     endsWithEmptyToken: true,
     hasPublicRoles: true,
+    migration: 'NotMigrated',
   };
   const openCloud = await listen(world, 'openCloud', options.port ?? 0);
   const legacy = await listen(world, 'legacy', options.legacyPort ?? 0);

@@ -1,11 +1,13 @@
 export type Operation =
   | 'group'
   | 'roles'
+  | 'role'
   | 'memberships'
   | 'assign'
   | 'unassign'
   | 'introspect'
   | 'publicRoles'
+  | 'migration'
   | 'unknown';
 
 /** A request as the fake saw it. */

@@ -34,11 +34,14 @@ export interface World {
   endsWithEmptyToken: boolean;
   /** Whether the legacy role list answers. */
   hasPublicRoles: boolean;
+  /** What the legacy host says of the move to unified roles. */
+  migration: 'NotMigrated' | 'Migrating' | 'Migrated';
 }
 
 /** Carries the request out, or throws `Refused`. */
 export function carryOut(world: World, request: FakeRequest, entry: JournalEntry): FakeAnswer {
   if (request.operation === 'publicRoles') return listPublicRoles(world, request);
+  if (request.operation === 'migration') return json(200, { status: world.migration });
   if (request.operation === 'unknown') throw gatewayError(404, 0, 'Not Found');
   if (request.operation === 'introspect') return introspect(world.credential, bodyOf(request));
   authenticate(world.credential, request.headers['x-api-key']);
@@ -56,6 +59,8 @@ function answerOf(world: World, request: FakeRequest, entry: JournalEntry): unkn
       return groupResource(world.group);
     case 'roles':
       return listRoles(world, request);
+    case 'role':
+      return getRole(world, request);
     case 'memberships':
       return listMemberships(world, request);
     default:
@@ -70,6 +75,13 @@ function listRoles(world: World, request: FakeRequest): unknown {
   const { page, nextPageToken } = pageOf(byId, request.query, { default: 10, most: 20 });
   const groupRoles = page.map((role) => roleResource(world.group, role, world.credential.userId));
   return { groupRoles, ...token(world, nextPageToken) };
+}
+
+function getRole(world: World, request: FakeRequest): unknown {
+  requireGroup(world, request);
+  const role = world.group.roles.find(({ id }) => id === request.roleId);
+  if (role === undefined) throw notFound('The role was not found.');
+  return roleResource(world.group, role, world.credential.userId);
 }
 
 function listMemberships(world: World, request: FakeRequest): unknown {

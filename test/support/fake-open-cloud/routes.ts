@@ -11,6 +11,8 @@ export interface FakeRequest {
   /** The group in the path: an id, or `-` for all. */
   groupId: string;
   userId: number | undefined;
+  /** The role in the path. */
+  roleId: number | undefined;
   /** The body, where it is JSON. */
   body: unknown;
   rolePath: unknown;
@@ -19,6 +21,12 @@ export interface FakeRequest {
 const routes: Array<{ host: 'openCloud' | 'legacy'; method: string; path: RegExp; operation: Operation }> = [
   { host: 'openCloud', method: 'GET', path: /^\/cloud\/v2\/groups\/(?<group>\d+)$/, operation: 'group' },
   { host: 'openCloud', method: 'GET', path: /^\/cloud\/v2\/groups\/(?<group>\d+)\/roles$/, operation: 'roles' },
+  {
+    host: 'openCloud',
+    method: 'GET',
+    path: /^\/cloud\/v2\/groups\/(?<group>\d+)\/roles\/(?<role>\d+)$/,
+    operation: 'role',
+  },
   {
     host: 'openCloud',
     method: 'GET',
@@ -39,6 +47,7 @@ const routes: Array<{ host: 'openCloud' | 'legacy'; method: string; path: RegExp
   },
   { host: 'openCloud', method: 'POST', path: /^\/api-keys\/v1\/introspect$/, operation: 'introspect' },
   { host: 'legacy', method: 'GET', path: /^\/v1\/groups\/(?<group>\d+)\/roles$/, operation: 'publicRoles' },
+  { host: 'legacy', method: 'GET', path: /^\/v1\/groups\/(?<group>\d+)\/migration$/, operation: 'migration' },
 ];
 
 /** Each host has its own routes: what belongs to the other is unknown to it. */
@@ -65,6 +74,7 @@ export function takeApart({ host, method, url, headers, body }: RawRequest): Fak
     query: searchParams,
     groupId: parts['group'] ?? '',
     userId: parts['member'] === undefined ? filteredUser(searchParams) : userOf(parts['member']),
+    roleId: parts['role'] === undefined ? undefined : Number(parts['role']),
     body: json,
     rolePath: isObject && 'role' in json ? json.role : undefined,
   };

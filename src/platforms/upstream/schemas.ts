@@ -15,7 +15,18 @@ const flag: Schema = { type: 'boolean' };
 const texts: Schema = { type: 'array', items: text };
 const times = { createTime: text, updateTime: text };
 
-/** The fields of the resources that the fake serves, as the official document of 2026-08 names and types them. */
+/** As the official document of 2026-08 lists them. */
+const rolePermissions = `
+  acceptRequests advertiseGroup banMembers bypassSlowMode changeRank
+  createApiKeys createAvatarItems createComments createGroupShout createPosts
+  createWallPosts deleteWallPosts exileMembers lockPosts manageApiKeys
+  manageAvatarItems manageBlockedWords manageCategories manageGroupUniverses manageRelationships
+  pinPosts removeComments removePosts spendGroupFunds viewAuditLog
+  viewBlockedWords viewForums viewGroupShout viewUniverseAnalytics viewWallPosts`
+  .trim()
+  .split(/\s+/);
+
+/** The fields of the resources of groups, as the official document of 2026-08 names and types them. */
 export const committedSchemas: Schemas = {
   Group: object({
     path: text,
@@ -37,13 +48,32 @@ export const committedSchemas: Schemas = {
     description: text,
     rank: integer,
     memberCount: integer,
-    permissions: object({ viewWallPosts: flag, changeRank: flag, acceptRequests: flag }),
+    permissions: object(Object.fromEntries(rolePermissions.map((name) => [name, flag]))),
   }),
   GroupMembership: object({ path: text, ...times, user: text, role: text, roles: texts }),
   ListGroupRolesResponse: object({ groupRoles: listOf('GroupRole'), nextPageToken: text }),
   ListGroupMembershipsResponse: object({ groupMemberships: listOf('GroupMembership'), nextPageToken: text }),
   AssignRoleGroupMembershipRequest: { ...object({ role: text }), required: ['role'] },
   UnassignRoleGroupMembershipRequest: { ...object({ role: text }), required: ['role'] },
+  /** Introspection of a key; from the guide to API keys, and from answers that others have published. */
+  ApiKey: object({
+    name: text,
+    authorizedUserId: integer,
+    scopes: { type: 'array', items: object({ name: text, operations: texts, groupIds: texts }) },
+    enabled: flag,
+    expired: flag,
+    expirationTimeUtc: text,
+  }),
+  PublicRoleList: object({
+    groupId: integer,
+    roles: {
+      type: 'array',
+      items: object({
+        ...{ id: integer, name: text, description: text, rank: integer, memberCount: integer, isBase: flag },
+        color: integer,
+      }),
+    },
+  }),
 };
 
 /** Where `value` departs from the schema of that name: wrong types, fields missing or unknown. Empty where it fits. */

@@ -1,0 +1,345 @@
+import type { Clock, LiveFinding } from '../ports/index.ts';
+import { type Answer, fetchAnswer } from './upstream/fetch-answer.ts';
+import { keyMask } from './upstream/mask-key.ts';
+import {
+  type ListedRole,
+  memberOf,
+  parseBaseRoleId,
+  parseMembershipPage,
+  parseRolePage,
+} from './upstream/resources.ts';
+import { committedSchemas, mismatches } from './upstream/schemas.ts';
+
+export interface LiveCheckOptions {
+  groupId: number;
+  apiKey: string;
+  baseUrl: string;
+  legacyBaseUrl: string;
+  clock: Clock;
+  signal: AbortSignal;
+  /** A member to try writes on that change nothing; absent: none is tried. */
+  memberId?: number | undefined;
+}
+
+const maxBodyBytes = 1024 * 1024;
+const maxSkewMs = 30_000;
+/** Reads have been seen to lag behind a write by up to 6.75 s. */
+const readLagMs = 10_000;
+/** Calls a minute, for each operation, from the Open Cloud reference. */
+const documentedLimits = { group: 150, other: 300 };
+
+/**
+ * Holds the answers of Open Cloud against what rankd was built for: at most 14 calls, which only read. With `memberId` it also gives a
+ * role that the member holds and takes one that the member lacks: "If the user already holds the specified role, no action is taken"
+ * (Open Cloud reference, AssignRole).
+ */
+export async function checkLive(options: LiveCheckOptions): Promise<LiveFinding[]> {
+  const platform = new LivePlatform(options);
+  const findings: LiveFinding[] = [];
+  const check = async (name: string, look: () => Promise<string[]>) => {
+    try {
+      const details = await look();
+      findings.push({ check: name, result: details.length === 0 ? 'ok' : 'differs', details });
+    } catch (error) {
+      findings.push({ check: name, result: 'FAIL', details: [platform.masked(wordsOf(error))] });
+    }
+  };
+  const seen: Seen = { roles: [], actingId: undefined, ownerId: undefined, baseId: undefined };
+  for (const [name, look] of Object.entries(checks)) await check(name, () => look(platform, seen));
+  await check('rate limits', async () => platform.limitFlaws());
+  const { memberId } = options;
+  if (memberId !== undefined) await check('writes', () => tryWrites(platform, seen, { ...options, memberId }));
+  return findings;
+}
+
+/** What the first looks showed, for the later ones. */
+interface Seen {
+  roles: ListedRole[];
+  actingId: number | undefined;
+  ownerId: number | undefined;
+  baseId: number | undefined;
+}
+
+type Look = (platform: LivePlatform, seen: Seen) => Promise<string[]>;
+
+const checks: Record<string, Look> = {
+  async key(platform, seen) {
+    const json = await platform.introspect();
+    const { authorizedUserId, enabled, expired, scopes } = json;
+    if (typeof authorizedUserId === 'number') seen.actingId = authorizedUserId;
+    if (enabled === false || expired === true) throw new Error('the key is disabled or expired');
+    const named = Array.isArray(scopes) ? scopes.map((scope) => Object(scope)['name']) : [];
+    return [...flaws(json, 'ApiKey'), ...(named.includes('group') ? [] : ['ApiKey.scopes: none is named group'])];
+  },
+
+  async group(platform, seen) {
+    const askedAt = Date.now();
+    const { headers, json } = await platform.read('');
+    const skewMs = Math.abs((askedAt + Date.now()) / 2 - Date.parse(headers.get('date') ?? ''));
+    const owner = /^users\/(\d+)$/.exec(String(json['owner']))?.[1];
+    if (owner !== undefined) seen.ownerId = Number(owner);
+    return [
+      ...flaws(json, 'Group'),
+      ...(json['owner'] === undefined || owner !== undefined ? [] : ['Group.owner: not users/ID']),
+      ...(json['locked'] === true ? ['Group.locked: the group is locked, so nobody can be ranked'] : []),
+      ...(skewMs > maxSkewMs ? ['Date: more than 30 s from the clock of this machine'] : []),
+    ];
+  },
+
+  async roles(platform, seen) {
+    const found: string[] = [];
+    let token: string | undefined;
+    for (let page = 1; page <= 2; page += 1) {
+      const { json } = await platform.read(`/roles?maxPageSize=20${token === undefined ? '' : `&pageToken=${token}`}`);
+      found.push(...flaws(json, 'ListGroupRolesResponse'));
+      const { items, nextPageToken } = parseRolePage(json);
+      seen.roles.push(...items);
+      token = nextPageToken && encodeURIComponent(nextPageToken);
+      if (token === undefined) break;
+    }
+    const ranks = seen.roles.map(({ rank }) => rank);
+    const shared = ranks.filter((rank, index) => ranks.indexOf(rank) !== index && rank !== 1);
+    return [
+      ...found,
+      ...(token === undefined ? [] : ['GroupRole: more than 40 roles']),
+      ...(ranks.includes(0) ? [] : ['GroupRole.rank: no guest role (rank 0)']),
+      ...(ranks.includes(1) ? [] : ['GroupRole.rank: no role has rank 1']),
+      ...(shared.length > 0 ? ['GroupRole.rank: roles above rank 1 share a rank, so games must send the role id'] : []),
+    ];
+  },
+
+  async pages(platform, { roles }) {
+    if (roles.length > 20) return []; // the list above had two
+    const first = parseRolePage((await platform.read('/roles?maxPageSize=1')).json);
+    if (first.nextPageToken === undefined) return ['nextPageToken: missing after a page of 1'];
+    const token = encodeURIComponent(first.nextPageToken);
+    const second = parseRolePage((await platform.read(`/roles?maxPageSize=1&pageToken=${token}`)).json);
+    if (first.items.length !== 1 || second.items.length !== 1) return ['maxPageSize: pages of 1 have another size'];
+    return first.items[0]?.id === second.items[0]?.id ? ['pageToken: the second page is the first again'] : [];
+  },
+
+  async role(platform, { roles }) {
+    const role = roles.find(({ rank }) => rank > 0 && rank < 255);
+    if (role === undefined) return ['GroupRole: there is none to look at'];
+    const { json } = await platform.read(`/roles/${role.id}`);
+    const [alone] = parseRolePage({ groupRoles: [json] }).items;
+    const differing = (['id', 'name', 'rank'] as const).filter((field) => alone?.[field] !== role[field]);
+    return [...flaws(json, 'GroupRole'), ...differing.map((field) => `GroupRole ${field}: other than in the list`)];
+  },
+
+  async 'public list'(platform, seen) {
+    const json = await platform.readPublic('roles');
+    seen.baseId = parseBaseRoleId(json);
+    const listed = (json['roles'] as Array<{ id: number; rank: number; isBase: boolean }>) ?? [];
+    const isSame = ({ id, rank }: ListedRole) => listed.some((role) => role.id === id && role.rank === rank);
+    return [
+      ...flaws(json, 'PublicRoleList'),
+      ...(listed.filter(({ isBase }) => isBase === true).length === 1 ? [] : ['isBase: not exactly one role has it']),
+      ...(listed.length === seen.roles.length && seen.roles.every(isSame)
+        ? []
+        : ['roles: not those of Open Cloud; some are private, or the group was migrated']),
+    ];
+  },
+
+  async 'acting account'(platform, { actingId, baseId }) {
+    if (actingId === undefined) return ['ApiKey.authorizedUserId: not told'];
+    const { json } = await platform.read(`/memberships?${filterBy(`user == 'users/${actingId}'`)}`);
+    const [membership] = parseMembershipPage(json).items;
+    if (membership === undefined) return [...memberFlaws(json), 'GroupMembership: the acting account is no member'];
+    const { role, roles = [] } = membership;
+    const isListed = role === undefined || role === baseId || roles.includes(role);
+    return [...memberFlaws(json), ...(isListed ? [] : ['GroupMembership.role: not among roles'])];
+  },
+
+  async 'base members'(platform, { baseId }) {
+    if (baseId === undefined) return ['the base role is not known, so its members were not looked for'];
+    const { json } = await platform.read(
+      `/memberships?maxPageSize=1&${filterBy(`role == 'groups/${platform.groupId}/roles/${baseId}'`)}`,
+    );
+    return memberFlaws(json);
+  },
+
+  async 'no member'(platform) {
+    const { json } = await platform.read(`/memberships?${filterBy("user == 'users/1'")}`);
+    return memberFlaws(json); // user 1 is Roblox itself, a member of few groups; an empty list is the usual answer
+  },
+
+  async 'all groups'(platform, { actingId, ownerId }) {
+    const users = [actingId, ownerId].filter((id) => id !== undefined).map((id) => `'users/${id}'`);
+    const { json } = await platform.readAny(`/memberships?${filterBy(`user in [${users.join(', ')}]`)}`);
+    return memberFlaws(json);
+  },
+
+  async 'bad filter'(platform) {
+    const { status, json } = await platform.ask(`/memberships?${filterBy('nonsense')}`);
+    return [
+      ...(status === 400 ? [] : [`status: ${status} instead of 400`]),
+      ...(json['code'] === 'INVALID_ARGUMENT' && typeof json['message'] === 'string'
+        ? []
+        : ['error: not code INVALID_ARGUMENT with a message']),
+    ];
+  },
+
+  async 'wrong key'(platform) {
+    const { status, json } = await platform.ask('', { apiKey: 'not-a-key' });
+    return [
+      ...(status === 401 ? [] : [`status: ${status} instead of 401`]),
+      ...(Array.isArray(json['errors']) ? [] : ['errors: no array']),
+    ];
+  },
+
+  async migration(platform) {
+    const { status } = await platform.readPublic('migration');
+    return status === 'NotMigrated' ? [] : ['status: not NotMigrated, so ranks may not tell which role is higher'];
+  },
+};
+
+/** Gives what is held and takes what is not, and looks whether the answers are true. */
+async function tryWrites(
+  platform: LivePlatform,
+  { roles, actingId, baseId }: Seen,
+  { memberId, clock, signal }: LiveCheckOptions & { memberId: number },
+): Promise<string[]> {
+  const read = async (userId: number | undefined) => {
+    const { json } = await platform.read(`/memberships?${filterBy(`user == 'users/${userId}'`)}`);
+    const [membership] = parseMembershipPage(json).items;
+    return membership === undefined ? undefined : memberOf(membership).roleIds.filter((id) => id !== baseId);
+  };
+  const before = await read(memberId);
+  if (before === undefined) throw new Error('the user is not a member of the group');
+  const acting = await read(actingId);
+  const reach = Math.max(0, ...roles.filter(({ id }) => acting?.includes(id)).map(({ rank }) => rank));
+  const writable = roles.filter(({ id, rank }) => rank > 0 && rank < reach && id !== baseId);
+  const held = writable.find(({ id }) => before.includes(id));
+  const lacked = writable.find(({ id }) => !before.includes(id));
+  const details: string[] = [];
+  for (const [verb, role] of Object.entries({ assign: held, unassign: lacked })) {
+    if (role === undefined) {
+      details.push(`${verb}: there is no role to try it with below the acting account's`);
+      continue;
+    }
+    const { status, json } = await platform.write(memberId, verb, role.id);
+    if (status !== 200) throw new Error(`${verb} was refused with ${status}`);
+    details.push(...flaws(json, 'GroupMembership').map((flaw) => `${verb}: ${flaw}`));
+    const [answered] = parseMembershipPage({ groupMemberships: [json] }).items;
+    const after = answered && memberOf(answered).roleIds.filter((id) => id !== baseId);
+    if (String(after) !== String(before)) details.push(`${verb}: the answer does not show the roles that are held`);
+  }
+  await clock.sleep(readLagMs, signal);
+  if (String(await read(memberId)) !== String(before)) details.push('a read shows other roles than before');
+  return details;
+}
+
+/** The platform as it answers, without pace, tries or trust. */
+class LivePlatform {
+  readonly groupId: number;
+  readonly masked: (text: string) => string;
+  readonly #options: LiveCheckOptions;
+  readonly #limits: Array<{ limit: string | null; expected: number }> = [];
+
+  constructor(options: LiveCheckOptions) {
+    this.groupId = options.groupId;
+    this.masked = keyMask(options.apiKey);
+    this.#options = options;
+  }
+
+  async introspect(): Promise<Json> {
+    const { baseUrl, apiKey } = this.#options;
+    return wanted(await this.#send(`${baseUrl}/api-keys/v1/introspect`, { body: { apiKey } })).json;
+  }
+
+  /** Below the group; anything but 200 throws. */
+  async read(path: string): Promise<Heard> {
+    return wanted(await this.ask(path));
+  }
+
+  /** Below all groups. */
+  async readAny(path: string): Promise<Heard> {
+    const { baseUrl, apiKey } = this.#options;
+    return wanted(await this.#send(`${baseUrl}/cloud/v2/groups/-${path}`, { apiKey }));
+  }
+
+  /** Below the group, on the public host, which gets no key. */
+  async readPublic(path: string): Promise<Json> {
+    return wanted(await this.#send(`${this.#options.legacyBaseUrl}/v1/groups/${this.groupId}/${path}`, {})).json;
+  }
+
+  async write(userId: number, verb: string, roleId: number): Promise<Heard> {
+    const body = { role: `groups/${this.groupId}/roles/${roleId}` };
+    return this.ask(`/memberships/${userId}:${verb}Role`, { body });
+  }
+
+  async ask(path: string, init: { apiKey?: string; body?: object } = {}): Promise<Heard> {
+    const { baseUrl, apiKey } = this.#options;
+    const heard = await this.#send(`${baseUrl}/cloud/v2/groups/${this.groupId}${path}`, { apiKey, ...init });
+    if (heard.status === 200) {
+      const expected = path === '' ? documentedLimits.group : documentedLimits.other;
+      this.#limits.push({ limit: heard.headers.get('x-ratelimit-limit'), expected });
+    }
+    return heard;
+  }
+
+  limitFlaws(): string[] {
+    const missing = this.#limits.filter(({ limit }) => limit === null).length;
+    const other = this.#limits.filter(
+      ({ limit, expected }) => limit !== null && Number.parseInt(limit, 10) !== expected,
+    );
+    return [
+      ...(missing > 0 ? [`x-ratelimit-limit: missing in ${missing} of ${this.#limits.length} answers`] : []),
+      ...(other.length > 0 ? [`x-ratelimit-limit: not the documented limit in ${other.length} answers`] : []),
+    ];
+  }
+
+  async #send(url: string, { apiKey, body }: { apiKey?: string; body?: object }): Promise<Heard> {
+    const headers: Record<string, string> = { accept: 'application/json', 'cache-control': 'no-cache' };
+    if (apiKey !== undefined) headers['x-api-key'] = apiKey;
+    if (body !== undefined) headers['content-type'] = 'application/json';
+    const { signal } = this.#options;
+    const init: RequestInit = { method: body === undefined ? 'GET' : 'POST', headers, redirect: 'error', signal };
+    if (body !== undefined) init.body = JSON.stringify(body);
+    const answer = await fetchAnswer(globalThis.fetch, url, init, maxBodyBytes);
+    return { status: answer.status, headers: answer.headers, json: jsonOf(answer) };
+  }
+}
+
+type Json = Record<string, unknown>;
+
+interface Heard {
+  status: number;
+  headers: Headers;
+  json: Json;
+}
+
+function jsonOf({ body }: Answer): Json {
+  try {
+    return Object(JSON.parse(body ?? ''));
+  } catch {
+    return {};
+  }
+}
+
+function wanted(heard: Heard): Heard {
+  if (heard.status !== 200) throw new Error(`answered with ${heard.status}`);
+  return heard;
+}
+
+function flaws(json: unknown, schema: string): string[] {
+  return [...new Set(mismatches(json, schema, committedSchemas).map((flaw) => flaw.replaceAll(/\[\d+\]/g, '[]')))];
+}
+
+function memberFlaws(json: unknown): string[] {
+  const { items } = parseMembershipPage(json);
+  const hasRoles = items.every(({ roles }) => roles !== undefined);
+  return [...flaws(json, 'ListGroupMembershipsResponse'), ...(hasRoles ? [] : ['GroupMembership.roles: missing'])];
+}
+
+function filterBy(expression: string): string {
+  return `filter=${encodeURIComponent(expression)}`;
+}
+
+/** A parser's error quotes nothing of the answer. */
+function wordsOf(error: unknown): string {
+  if (!(error instanceof Error)) return 'failed';
+  const cause = error.cause instanceof Error ? ` (${error.cause.message})` : '';
+  return `${error.message}${cause}`;
+}

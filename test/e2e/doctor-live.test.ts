@@ -1,0 +1,107 @@
+import { readFileSync } from 'node:fs';
+import { expect, onTestFinished, test } from 'vitest';
+import { systemClock } from '../../src/base/clock.ts';
+import { checkLive } from '../../src/platforms/live-check.ts';
+import type { FakeOpenCloud } from '../support/fake-open-cloud/index.ts';
+import { sampleUsers, startFakeOpenCloud } from '../support/fake-open-cloud/index.ts';
+import { openCloudHome } from '../support/open-cloud-home.ts';
+import { CliHome } from '../support/run-cli.ts';
+
+interface Live {
+  ok: boolean;
+  checks: Array<{ check: string; result: string; details: string[] }>;
+}
+
+/** What is not ok on the fake, after it was changed. */
+async function differing(change: (roblox: FakeOpenCloud) => void, ...args: string[]) {
+  await using system = await openCloudHome();
+  const { home, roblox } = system;
+  change(roblox);
+  const result = await home.here(['doctor', '--live', '--json', ...args]);
+  const { checks } = result.json<Live>();
+  const found = checks
+    .filter(({ result }) => result !== 'ok')
+    .map(({ check, result, details }) => ({ check, result, details }));
+  return { code: result.code, found, roblox, text: result.stdout };
+}
+
+test('an ordinary group differs in nothing, and is looked at by at most 14 calls that only read', async () => {
+  const { code, found, roblox } = await differing(() => undefined);
+  expect({ code, found }).toEqual({ code: 0, found: [] });
+  expect(roblox.journal.entries.length).toBeLessThanOrEqual(14);
+  expect(roblox.journal.writes()).toEqual([]);
+});
+
+test.each<[what: string, change: (roblox: FakeOpenCloud) => unknown, check: string, details: string]>([
+  ['a locked group', ({ group }) => Object.assign(group, { locked: true }), 'group', 'Group.locked'],
+  ['a migrated group', (roblox) => Object.assign(roblox, { migration: 'Migrated' }), 'migration', 'NotMigrated'],
+  [
+    'memberships without roles',
+    (roblox) => Object.assign(roblox, { rolesField: 'absent' }),
+    'acting account',
+    'roles: missing',
+  ],
+  ['no rate headers', ({ budgets }) => Object.assign(budgets, { sendsHeaders: false }), 'rate limits', 'missing in'],
+  [
+    'a key without the scope',
+    ({ credential }) => Object.assign(credential, { scopes: [] }),
+    'key',
+    'none is named group',
+  ],
+])('%s is told by what differs, and FAILs nothing', async (_what, change, check, details) => {
+  const { code, found } = await differing((roblox) => void change(roblox));
+  expect(code).toBe(0);
+  expect(found).toContainEqual({
+    ...{ check, result: 'differs' },
+    details: expect.arrayContaining([expect.stringContaining(details)]),
+  });
+});
+
+test('what does not answer FAILs, and the other checks go on', async () => {
+  const { code, found } = await differing((roblox) => Object.assign(roblox, { hasPublicRoles: false }));
+  expect(code).toBe(5);
+  expect(found).toMatchObject([
+    { check: 'public list', result: 'FAIL' },
+    { check: 'base members', result: 'differs' },
+  ]);
+});
+
+test('with --member it tries writes that change nobody', async () => {
+  const roblox = await startFakeOpenCloud();
+  onTestFinished(() => roblox.close());
+  const { groupId, apiKey, baseUrl, legacyBaseUrl } = roblox;
+  const clock = { ...systemClock, now: systemClock.now, sleep: async () => {} };
+  const options = { groupId, apiKey, baseUrl, legacyBaseUrl, clock, memberId: sampleUsers.trainee };
+  const findings = await checkLive({ ...options, signal: AbortSignal.timeout(10_000) });
+  expect(findings.filter(({ result }) => result !== 'ok')).toEqual([]);
+  expect(roblox.journal.writes()).toHaveLength(2);
+  expect(roblox.journal.entries.some(({ applied }) => applied)).toBe(false);
+});
+
+test('with --member, a key that may only read FAILs', async () => {
+  const member = String(sampleUsers.trainee);
+  const readOnly = ({ credential }: FakeOpenCloud) => {
+    credential.scopes = [{ name: 'group', operations: ['read'] }];
+  };
+  expect(await differing(readOnly, '--member', member)).toMatchObject({
+    code: 5,
+    found: [{ check: 'writes', details: ['assign was refused with 403'] }],
+  });
+});
+
+test('--report writes what was found without any id or secret', async () => {
+  await using system = await openCloudHome();
+  const { home, roblox } = system;
+  expect((await home.here(['doctor', '--live', '--report', 'report.txt'])).code).toBe(0);
+  const report = readFileSync(home.path('report.txt'), 'utf8');
+  expect(report).toContain('ok       acting account');
+  expect(report).not.toMatch(/\d{4,}/);
+  expect(report).not.toContain(roblox.apiKey);
+  expect((await home.here(['doctor', '--live', '--report', 'report.txt'])).code).toBe(4);
+});
+
+test('a simulated group has no answers to look at', async () => {
+  using home = new CliHome();
+  const { code, stderr } = await home.here(['doctor', '--live']);
+  expect({ code, stderr }).toMatchObject({ code: 2, stderr: expect.stringContaining('simulated') });
+});
