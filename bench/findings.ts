@@ -11,7 +11,7 @@ export interface Finding extends Spread {
   /** What is compared: `req/s`, `p99`, `time`. */
   figure: string;
   /** × is a ratio. */
-  unit: '×' | 'ms' | 'KB' | 'packages';
+  unit: '×' | 'ms' | 'KB' | 'packages' | 'changes';
   /** Absent where the figure is only told. */
   goal?: Goal;
 }
@@ -54,6 +54,7 @@ function told(value: number, { unit }: Finding): string {
     case 'KB':
       return `${Math.round(value)} KB`;
     case 'packages':
-      return `${value} packages`;
+    case 'changes':
+      return `${value} ${unit}`;
   }
 }

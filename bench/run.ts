@@ -3,6 +3,7 @@ import { type BenchOptions, benchOptions } from './arguments.ts';
 import { type Finding, isReached, tableOf } from './findings.ts';
 import { machine } from './machine.ts';
 import { commands } from './measures/commands.ts';
+import { limit } from './measures/limit.ts';
 import { memory } from './measures/memory.ts';
 import { packed } from './measures/package.ts';
 import { ranker } from './measures/ranker.ts';
@@ -11,7 +12,7 @@ import { verify } from './measures/verify.ts';
 import { publish } from './publish.ts';
 
 /** `npm run bench`: measures rankd against what bounds it, and prints the table. `--write` also keeps it, here and in README. */
-const measures = { commands, verify, ranker, memory, scale, package: packed };
+const measures = { commands, verify, ranker, limit, memory, scale, package: packed };
 
 type Name = keyof typeof measures;
 const say = (line: string) => void process.stdout.write(`${line}\n`);

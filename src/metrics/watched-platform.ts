@@ -20,6 +20,9 @@ export function watchedPlatform(platform: Platform, meters: Meters, clock: Pick<
   };
   return {
     readLagMs: platform.readLagMs,
+    get changeMs() {
+      return platform.changeMs;
+    },
     group: (call) => timed('group', () => platform.group(call)),
     roles: (call) => timed('roles', () => platform.roles(call)),
     getMember: (userId, call) => timed('member', () => platform.getMember(userId, call)),

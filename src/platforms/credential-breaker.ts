@@ -43,6 +43,10 @@ export class CredentialBreaker implements Platform {
     this.#report = report;
   }
 
+  get changeMs(): number {
+    return this.#platform.changeMs;
+  }
+
   /** Why all calls are refused at present; `undefined` while the credential works. */
   get dead(): RankdError | undefined {
     return this.#open?.error;

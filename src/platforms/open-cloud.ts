@@ -83,6 +83,12 @@ export class OpenCloudPlatform implements Platform {
     this.#writeSpacing = new WriteSpacing(clock);
   }
 
+  /** Most changes give one role and take one. */
+  get changeMs(): number {
+    const { memberships, assign, unassign } = this.#gates;
+    return [memberships, assign, unassign].reduce((sum, gate) => sum + this.#openCloud.shortestTryMs(gate), 0);
+  }
+
   group(call: CallContext): Promise<Group> {
     return this.#get({ operation: 'group', path: '', parse: parseGroup }, call);
   }
@@ -107,8 +113,8 @@ export class OpenCloudPlatform implements Platform {
     return undefined;
   }
 
-  async reserve(kinds: WriteKind[], { lane, deadlineAt }: CallContext): Promise<Reservation> {
-    return new WriteReservation(this.#gates, kinds, { lane, deadlineAt: deadlineAt - this.#openCloud.shortestTryMs });
+  async reserve(kinds: WriteKind[], call: CallContext): Promise<Reservation> {
+    return new WriteReservation(this.#gates, kinds, call, (gate) => this.#openCloud.shortestTryMs(gate));
   }
 
   assignRole(change: RoleWrite, call: CallContext): Promise<Member | undefined> {

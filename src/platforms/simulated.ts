@@ -11,6 +11,7 @@ import { type GroupSeed, openGroup } from './simulated-group.ts';
  */
 export class SimulatedPlatform implements Platform {
   readonly readLagMs = 0;
+  readonly changeMs = 0;
   readonly #db: Database.Database;
   readonly #actingUserId: number;
 

@@ -13,6 +13,8 @@ import type { CallContext, Reservation } from './call-context.ts';
 export interface Platform {
   /** How long after a write a read may still show the state before it, in milliseconds. */
   readonly readLagMs: number;
+  /** How long an ordinary change takes at present once its member was read, in milliseconds: with less time left, reading is in vain. */
+  readonly changeMs: number;
   group(call: CallContext): Promise<Group>;
   /** Every role of the group, guest included, ascending by rank, the base role before others of its rank, then by id. */
   roles(call: CallContext): Promise<Role[]>;

@@ -135,6 +135,37 @@ describe('a change that can not start before its deadline', () => {
     )());
 });
 
+test('a change that would not end in time any more, as Roblox answers at present, does not begin', () =>
+  onOpenCloud(
+    async (system) => {
+      const { fake } = system;
+      fake.latencyMs = 150;
+      const members = addMembers(system, 8);
+      for (const userId of members) expect((await system.rank(userId)).status).toBe(200); // rankd learns how long it takes
+      fake.expectNoWrites(bob);
+      fake.faults.add({ operation: 'memberships', kind: 'slow', userId: bob, delayMs: 1_550 }); // leaves 300 ms
+      const late = await system.rank(bob);
+      expect([late.status, codeOf(late)]).toEqual([503, 'platform_unavailable']);
+      expect(fake.violations()).toEqual([]);
+    },
+    { deadlineMs: 2_000, tuning: { perTryTimeoutMs: 5_000 } },
+  )());
+
+test('a member is not read for a change that has no time left after that', () =>
+  onOpenCloud(
+    async (system) => {
+      const { fake, clock } = system;
+      fake.latencyMs = 150;
+      for (const userId of addMembers(system, 8)) expect((await system.rank(userId)).status).toBe(200);
+      clock.skip(31_000); // the roles have to be read again first
+      fake.faults.add({ operation: 'roles', kind: 'slow', delayMs: 1_400 });
+      const late = await system.rank(bob);
+      expect([late.status, codeOf(late)]).toEqual([503, 'platform_unavailable']);
+      expect(fake.journal.requests('memberships').filter(({ userId }) => userId === bob)).toEqual([]);
+    },
+    { deadlineMs: 2_000, tuning: { perTryTimeoutMs: 5_000 } },
+  )());
+
 test('the deadline counts from the arrival of a request, however slowly its body comes, and what is late is told so', () =>
   onOpenCloud(async (system) => {
     const { app, url, secret, clock, fake, logLines } = system;

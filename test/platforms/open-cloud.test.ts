@@ -609,7 +609,7 @@ describe('a reservation for writes', () => {
   });
 
   test('does not make reads wait, even if it is all that one lane can have', async () => {
-    using _all = await reserved(...new Array<WriteKind>(270).fill('assign'));
+    using _all = await platform.reserve(new Array<WriteKind>(270).fill('assign'), callIn(30_000));
     expect(await platform.getMember(1001, callIn(1_000))).toMatchObject({ userId: 1001 });
   });
 });

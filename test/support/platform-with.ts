@@ -4,6 +4,9 @@ import type { Platform } from '../../src/ports/index.ts';
 export function platformWith(inner: Platform, changes: Partial<Platform>): Platform {
   return {
     readLagMs: inner.readLagMs,
+    get changeMs() {
+      return inner.changeMs;
+    },
     group: (call) => inner.group(call),
     roles: (call) => inner.roles(call),
     getMember: (userId, call) => inner.getMember(userId, call),

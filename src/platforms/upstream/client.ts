@@ -76,9 +76,9 @@ export class UpstreamClient {
     this.#tuning = { ...defaultTuning, ...tuning };
   }
 
-  /** No try begins with less time left than this, in milliseconds. */
-  get shortestTryMs(): number {
-    return this.#tuning.shortestTryMs;
+  /** No call is begun with less time left than this, in milliseconds: as long as the platform takes to answer it at present. */
+  shortestTryMs(gate: RateGate): number {
+    return Math.max(this.#tuning.shortestTryMs, gate.answerMs);
   }
 
   /**
@@ -100,14 +100,16 @@ export class UpstreamClient {
       if (
         !result.isTransient ||
         request.isTriedOnce ||
-        !(result.isGated || (await this.#backOff(tries, call, result.leastWaitMs)))
+        !(result.isGated || (await this.#backOff(request, { tries, leastMs: result.leastWaitMs ?? 0 }, call)))
       )
         throw unknown ?? last;
     }
   }
 
+  /** A change that has begun goes on as long as it can; when it reserved its slots, there was time. */
   #enter({ gate, slot }: UpstreamRequest<unknown>, call: CallContext): Promise<void> {
-    return gate.enter({ ...call, deadlineAt: call.deadlineAt - this.#tuning.shortestTryMs }, slot);
+    const shortestTryMs = call.reservation === undefined ? this.shortestTryMs(gate) : this.#tuning.shortestTryMs;
+    return gate.enter({ ...call, deadlineAt: call.deadlineAt - shortestTryMs }, slot);
   }
 
   async #try<T>(request: UpstreamRequest<T>, call: CallContext): Promise<{ value: T } | Failure> {
@@ -123,7 +125,8 @@ export class UpstreamClient {
     } catch (cause) {
       return unanswered(cause, isWrite);
     } finally {
-      gate.leave(answer && parseRateLimit(answer.headers));
+      if (answer?.status === 429) gate.leaveRefused(parseRateLimit(answer.headers));
+      else gate.leave(answer && parseRateLimit(answer.headers));
     }
     const { status, body } = answer;
     if (status < 200 || status >= 300) return body === undefined ? unreadable(isWrite) : this.#refused(request, answer);
@@ -131,7 +134,7 @@ export class UpstreamClient {
     return parseAnswer(request, body);
   }
 
-  async #send({ method, path, body, isAnonymous }: UpstreamRequest<unknown>, call: CallContext): Promise<Answer> {
+  async #send({ gate, method, path, body, isAnonymous }: UpstreamRequest<unknown>, call: CallContext): Promise<Answer> {
     const { perTryTimeoutMs, maxBodyBytes } = this.#tuning;
     using timeout = deadlineIn(this.#clock, Math.min(perTryTimeoutMs, call.deadlineAt - this.#clock.monotonic()));
     const headers: Record<string, string> = { accept: 'application/json', 'cache-control': 'no-cache' };
@@ -144,7 +147,10 @@ export class UpstreamClient {
       signal: AbortSignal.any([call.signal, timeout.signal]),
     };
     if (body !== undefined) init.body = JSON.stringify(body);
-    return await fetchAnswer(this.#fetch, `${this.#baseUrl}${path}`, init, maxBodyBytes);
+    const sentAt = this.#clock.monotonic();
+    const answer = await fetchAnswer(this.#fetch, `${this.#baseUrl}${path}`, init, maxBodyBytes);
+    gate.answered(this.#clock.monotonic() - sentAt);
+    return answer;
   }
 
   #refused({ gate, isWrite = false, onLocked }: UpstreamRequest<unknown>, answer: Answer): Failure {
@@ -166,9 +172,13 @@ export class UpstreamClient {
   }
 
   /** Waits before the next try. False if there is no time for one. */
-  async #backOff(tries: number, call: CallContext, leastMs = 0): Promise<boolean> {
+  async #backOff(
+    { gate }: UpstreamRequest<unknown>,
+    { tries, leastMs }: { tries: number; leastMs: number },
+    call: CallContext,
+  ): Promise<boolean> {
     const waitMs = Math.max(backOffMs(this.#tuning, tries), leastMs);
-    if (this.#clock.monotonic() + waitMs + this.#tuning.shortestTryMs > call.deadlineAt) return false;
+    if (this.#clock.monotonic() + waitMs + this.shortestTryMs(gate) > call.deadlineAt) return false;
     try {
       await this.#clock.sleep(waitMs, call.signal);
       return true;

@@ -1,15 +1,13 @@
-/** A lane is heavy if it used, or queues for, more than this share of a window's slots. It is served after the other lanes. */
-const heavyShare = 0.5;
-/** A heavy lane leaves this share of the slots free: a caller that arrives a little later would otherwise find all of them spent. */
-const headroomShare = 0.1;
-
 /** What the budget allows at present. */
 interface Allowance {
   limit: number;
   windowMs: number;
 }
 
-/** Counts the calls of each lane over about the last window: those admitted and those that wait. */
+/**
+ * Counts the calls of each lane over about the last window: those admitted and those that wait. A lane is heavy with more than
+ * its fair share of a window's slots, where one share is kept for a lane that may still come. It is served after the others.
+ */
 export class FairShare {
   #current = new Map<string, number>();
   #previous = new Map<string, number>();
@@ -26,7 +24,8 @@ export class FairShare {
     const calls = (this.#current.get(lane) ?? 0) + 1;
     this.#current.set(lane, calls);
     const previousShare = 1 - (now - this.#beganAt) / windowMs;
-    return calls + (this.#previous.get(lane) ?? 0) * previousShare > limit * heavyShare;
+    const lanes = new Set([...this.#current.keys(), ...this.#previous.keys()]).size;
+    return calls + (this.#previous.get(lane) ?? 0) * previousShare > limit / (lanes + 1);
   }
 
   /** A call that was counted has been refused. */
@@ -34,9 +33,4 @@ export class FairShare {
     const calls = this.#current.get(lane) ?? 0;
     if (calls > 0) this.#current.set(lane, calls - 1);
   }
-}
-
-/** How many slots of a window a heavy lane leaves free. */
-export function headroom({ limit }: Pick<Allowance, 'limit'>): number {
-  return Math.floor(limit * headroomShare);
 }

@@ -1,7 +1,8 @@
 import { RankdError } from '../../base/errors.ts';
 import type { CallContext, Clock, Pace } from '../../ports/index.ts';
+import { AnswerTime } from './answer-time.ts';
 import { Budget } from './budget.ts';
-import { FairShare, headroom } from './fair-share.ts';
+import { FairShare } from './fair-share.ts';
 import type { RateReading } from './retry-after.ts';
 import { hasArrived, queuedCall, type ReservedSlot, WaitQueue } from './wait-queue.ts';
 
@@ -14,6 +15,8 @@ export interface RateGateOptions {
   windowMs?: number;
   /** Calls that may be in flight at the same time. */
   maxInFlight?: number;
+  /** How far apart calls start that would be a burst; 0 unless given. */
+  burstSpacingMs?: number;
   clock: Clock;
 }
 
@@ -32,6 +35,7 @@ export class RateGate {
   readonly #queue = new WaitQueue();
   readonly #shares = new FairShare();
   readonly #maxInFlight: number;
+  readonly #answerTime = new AnswerTime();
   #inFlight = 0;
   #refusals = 0;
   #timer: AbortController | undefined;
@@ -39,10 +43,10 @@ export class RateGate {
   #waitedMs = 0;
 
   constructor(options: RateGateOptions) {
-    const { name, limit, windowMs = 60_000, clock } = options;
+    const { name, limit, windowMs = 60_000, burstSpacingMs = 0, clock } = options;
     this.#name = name;
     this.#clock = clock;
-    this.#budget = new Budget({ limit, windowMs });
+    this.#budget = new Budget({ limit, windowMs, burstSpacingMs });
     this.#maxInFlight = options.maxInFlight ?? defaultMaxInFlight;
   }
 
@@ -106,14 +110,24 @@ export class RateGate {
 
   /** An admitted call has ended, with what its answer said of the budget. */
   leave(reading: RateReading = {}): void {
-    this.#inFlight -= 1;
-    this.#budget.finish(reading, this.#clock.monotonic());
+    this.#end(reading);
     this.#update();
+  }
+
+  /** The platform took so long to answer a call, whatever it said. */
+  answered(ms: number): void {
+    this.#answerTime.note(ms);
+  }
+
+  /** How long it takes at present. */
+  get answerMs(): number {
+    return this.#answerTime.ms;
   }
 
   /** The platform carried out a call: it no longer asks us to wait. */
   accepted(): void {
     this.#refusals = 0;
+    this.#budget.accepted();
   }
 
   pace(): Omit<Pace, 'operation'> {
@@ -126,6 +140,12 @@ export class RateGate {
     };
   }
 
+  /** As `leave`, for a call that the platform refused because too many came. */
+  leaveRefused(reading: RateReading): void {
+    this.#end(reading);
+    if ((reading.remaining ?? 0) > 0) this.#budget.contradicted(this.#clock.monotonic());
+  }
+
   /** Admits nobody for `ms`: the platform asked for it. */
   close(ms: number): void {
     this.#refusals += 1;
@@ -133,13 +153,20 @@ export class RateGate {
     this.#update();
   }
 
+  #end(reading: RateReading): void {
+    this.#inFlight -= 1;
+    this.#budget.finish(reading, this.#clock.monotonic());
+  }
+
   #update(): void {
     const now = this.#clock.monotonic();
     this.#refuseHopeless(now);
     while (this.#hasFreeConnection && this.#canAdmitNext(now)) {
+      const call = this.#queue.shift();
+      if (call === undefined) return;
       this.#inFlight += 1;
-      this.#budget.spend(now);
-      this.#queue.shift()?.admit();
+      this.#budget.spend(now, call.isHeavy);
+      call.admit();
     }
     this.#setTimer(now);
   }
@@ -150,7 +177,7 @@ export class RateGate {
     if (next === undefined) return false;
     const starts = this.#budget.schedule(now);
     return (
-      starts.take(this.#headroomOf(next)) <= now &&
+      starts.take(isHeavy(next)) <= now &&
       this.#queue.reservedAhead().every(({ deadlineAt }) => starts.take() <= deadlineAt)
     );
   }
@@ -160,19 +187,13 @@ export class RateGate {
     return this.#shares.count(lane, now, this.#budget) || this.#queue.hasHeavy(lane);
   }
 
-  /** How many slots the entry must leave free. */
-  #headroomOf(entry: ReservedSlot): number {
-    return hasArrived(entry) && entry.isHeavy ? headroom(this.#budget) : 0;
-  }
-
   /** Refuses every call that, as the queue stands now, would start after its deadline. Such a reservation lapses. */
   #refuseHopeless(now: number): void {
     const starts = this.#budget.schedule(now);
     for (const entry of [...this.#queue.inOrder()]) {
-      const free = this.#headroomOf(entry);
-      const startAt = starts.next(free);
+      const startAt = starts.next(isHeavy(entry));
       if (startAt <= entry.deadlineAt) {
-        starts.take(free);
+        starts.take(isHeavy(entry));
       } else {
         this.#queue.remove(entry);
         if (hasArrived(entry)) entry.refuse(this.#tooLate(startAt - now));
@@ -180,11 +201,11 @@ export class RateGate {
     }
   }
 
-  /** The first start in the queue that is too late, now that `slot` is in it. A heavy lane can't reserve its headroom. */
-  #firstLateStart(now: number, { slot, isHeavy }: { slot: ReservedSlot; isHeavy: boolean }): number | undefined {
+  /** The first start in the queue that is too late, now that `slot` is in it. A heavy lane can't reserve what it must leave. */
+  #firstLateStart(now: number, reserved: { slot: ReservedSlot; isHeavy: boolean }): number | undefined {
     const starts = this.#budget.schedule(now);
     for (const entry of this.#queue.inOrder()) {
-      const startAt = starts.take(entry === slot && isHeavy ? headroom(this.#budget) : this.#headroomOf(entry));
+      const startAt = starts.take(entry === reserved.slot ? reserved.isHeavy : isHeavy(entry));
       if (startAt > entry.deadlineAt) return startAt;
     }
     return undefined;
@@ -193,18 +214,19 @@ export class RateGate {
   #setTimer(now: number): void {
     this.#timer?.abort();
     this.#timer = undefined;
-    if (this.#queue.next() === undefined || !this.#hasFreeConnection) return; // the next call that leaves updates
+    const next = this.#queue.next();
+    if (next === undefined || !this.#hasFreeConnection) return; // the next call that leaves updates
     this.#timer = new AbortController();
-    this.#clock.sleep(this.#nextRelease(now) - now, this.#timer.signal).then(
+    this.#clock.sleep(this.#nextStart(next, now) - now, this.#timer.signal).then(
       () => this.#update(),
       () => undefined, // replaced by a later timer
     );
   }
 
-  /** When more calls can start than now. */
-  #nextRelease(now: number): number {
+  /** When the next call can start, or more calls than now if reservations are in its way. */
+  #nextStart(next: ReservedSlot, now: number): number {
     const starts = this.#budget.schedule(now);
-    let start = starts.take();
+    let start = starts.take(isHeavy(next));
     while (start <= now) start = starts.take();
     return start;
   }
@@ -231,4 +253,9 @@ export class RateGate {
       cause,
     });
   }
+}
+
+/** True if others go first, and some slots are left to them. */
+function isHeavy(entry: ReservedSlot): boolean {
+  return hasArrived(entry) && entry.isHeavy;
 }

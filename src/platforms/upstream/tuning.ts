@@ -7,7 +7,7 @@ export interface UpstreamTuning {
   /** The longest wait before the second try. It doubles for each further try, up to `maxBackOffMs`. */
   backOffMs: number;
   maxBackOffMs: number;
-  /** No try begins with less time left: an answer would hardly arrive, and a write would end as unknown. */
+  /** No try begins with less time left, or with less than the platform takes to answer at present: a write would end as unknown. */
   shortestTryMs: number;
   maxBodyBytes: number;
 }

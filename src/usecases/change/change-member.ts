@@ -9,7 +9,7 @@ import { applyChange } from './apply-change.ts';
 import { type ChangeResult, isKept, keepOutcome, outcomeUnknown } from './change-outcome.ts';
 import { withOutcome } from './change-record.ts';
 import type { ApprovedChange } from './check-plan.ts';
-import type { Ranking } from './ranking.ts';
+import { type Ranking, withSlack } from './ranking.ts';
 
 /** A change as the history keeps it: `state` says how it ended. `error` is what it ended with, if it is not applied. */
 export interface FinishedChange {
@@ -44,7 +44,7 @@ export async function carryOutChange(
 ): Promise<FinishedChange | 'stale'> {
   const { change, approved, after, secretId } = intent;
   const kinds = approved.plan.steps.map(({ kind }) => kind);
-  using reservation = await app.platform.reserve(kinds, call); // no change begins that could not be carried to its end
+  using reservation = await app.platform.reserve(kinds, withSlack(app, call)); // no change begins that could not be carried to its end
   const limits = breakerLimits(app);
   app.ownedChangeIds.add(change.id);
   try {

@@ -8,7 +8,7 @@ import { heldRoles, nameForRequest, type RoleScheme } from '../../core/role-sche
 import type { CallContext } from '../../ports/index.ts';
 import type { ChangeCommand } from './change-command.ts';
 import { type Examiner, strict } from './examiner.ts';
-import type { Ranking } from './ranking.ts';
+import { type Ranking, readInTime } from './ranking.ts';
 import { readMember } from './read-member.ts';
 
 /** What a command means for the member as read now. The rules have not been asked about it yet. */
@@ -65,7 +65,7 @@ export async function findMember(
   userId: number,
   call: CallContext,
 ): Promise<{ member: Member; scheme: RoleScheme }> {
-  const member = await readMember(app, userId, call);
+  const member = await readMember(app, userId, readInTime(app, call));
   if (member === undefined) {
     throw new RankdError('member_not_found', `User ${userId} is not a member of the group.`, {
       hint: 'check the user id; the user has to join the group first',

@@ -1,6 +1,6 @@
 import type { BreakerConfig } from '../../config/config.ts';
 import type { Policy } from '../../core/rules/rule.ts';
-import type { Ports } from '../../ports/index.ts';
+import type { CallContext, Ports } from '../../ports/index.ts';
 import type { GroupView } from '../group/group-view.ts';
 import type { MemberTurns } from './member-turns.ts';
 import type { RecentWrites } from './recent-writes.ts';
@@ -28,4 +28,18 @@ export interface Ranking extends Ports {
  */
 export function backgroundDeadlineMs({ deadlineMs, platform }: Pick<Ranking, 'deadlineMs' | 'platform'>): number {
   return deadlineMs + platform.readLagMs;
+}
+
+/** The share of the deadline that is left for delays which nobody foresees: without it, a change that just began in time would end as unknown. */
+const slackShare = 1 / 20;
+
+/** The same call with the deadline by which a change has to be carried out if all goes well. */
+export function withSlack({ deadlineMs }: Pick<Ranking, 'deadlineMs'>, call: CallContext): CallContext {
+  return { ...call, deadlineAt: call.deadlineAt - deadlineMs * slackShare };
+}
+
+/** The same call with the deadline by which the member has to be read, as there must be time for the change after that. */
+export function readInTime(app: Pick<Ranking, 'deadlineMs' | 'platform'>, call: CallContext): CallContext {
+  const { deadlineAt } = withSlack(app, call);
+  return { ...call, deadlineAt: deadlineAt - app.platform.changeMs };
 }

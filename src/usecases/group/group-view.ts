@@ -12,6 +12,8 @@ const rolesLifeMs = 30_000;
 const actingLifeMs = 60_000;
 /** A caller that keeps sending ranks nobody has must not turn each request into a read of the role list. */
 const refreshSpacingMs = 5_000;
+/** For so long a check asks for nothing again that could not be read. */
+const failureLifeMs = 5_000;
 /** The share of a caller's time that the check may take: changes can be made without it. */
 const checkShare = 0.25;
 
@@ -95,14 +97,24 @@ export class GroupView {
     return acting?.rank === 0 ? this.#acting.get(call, { maxAgeMs: refreshSpacingMs }) : acting;
   }
 
+  /**
+   * Resolves if roles and acting account can be read, or were a short while ago. Throws why not, from memory for a while: whoever
+   * asks again and again does not make rankd ask the platform each time.
+   */
+  async requireReadable(call: CallContext): Promise<void> {
+    await Promise.all([this.#scheme.get(call, { failureLifeMs }), this.#acting.get(call, { failureLifeMs })]);
+  }
+
   async #readScheme(call: CallContext): Promise<RoleScheme> {
     const { platform, ladder, rankOne } = this.#options;
     const group = { roles: await platform.roles(call), rankOne };
     return { ...group, ladder: ladder && resolveLadder(group, ladder) };
   }
 
-  async #readActing(call: CallContext): Promise<ActingAccount | undefined> {
+  /** In a lane of its own: all callers need it, and whoever happens to read it may have to wait behind others. */
+  async #readActing(caller: CallContext): Promise<ActingAccount | undefined> {
     const { platform, clock } = this.#options;
+    const call = { ...caller, lane: 'acting account' };
     const soon = () => withShare(call, { clock, share: checkShare });
     const credential = await platform.checkCredential(soon()).catch(unlessCredential);
     if (credential === undefined) return undefined;

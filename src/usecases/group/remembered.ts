@@ -1,12 +1,20 @@
 import { abortable } from '../../base/abortable.ts';
 import type { CallContext, Clock } from '../../ports/index.ts';
 
+export interface HowOld {
+  /** The value may be so old, in milliseconds; its usual life unless given. */
+  maxAgeMs?: number;
+  /** If the last read failed no longer ago than this, its error is thrown again, and nobody is asked; 0 unless given. */
+  failureLifeMs?: number;
+}
+
 /** A value read from the platform, kept for a while; callers that arrive during a read share it. */
 export class Remembered<T> {
   readonly #clock: Clock;
   readonly #lifeMs: number;
   readonly #read: (call: CallContext) => Promise<T>;
   #kept: { value: T; at: number } | undefined;
+  #failed: { error: unknown; at: number } | undefined;
   #reading: Promise<T> | undefined;
 
   constructor(clock: Clock, lifeMs: number, read: (call: CallContext) => Promise<T>) {
@@ -15,9 +23,10 @@ export class Remembered<T> {
     this.#read = read;
   }
 
-  /** The value, no older than `maxAgeMs` (its usual life if none is given). */
-  async get(call: CallContext, { maxAgeMs = this.#lifeMs }: { maxAgeMs?: number } = {}): Promise<T> {
-    if (this.#kept !== undefined && this.#clock.monotonic() - this.#kept.at < maxAgeMs) return this.#kept.value;
+  async get(call: CallContext, { maxAgeMs = this.#lifeMs, failureLifeMs = 0 }: HowOld = {}): Promise<T> {
+    const now = this.#clock.monotonic();
+    if (this.#kept !== undefined && now - this.#kept.at < maxAgeMs) return this.#kept.value;
+    if (this.#failed !== undefined && now - this.#failed.at < failureLifeMs) throw this.#failed.error;
     const others = this.#reading;
     if (others !== undefined) {
       // The first reader's deadline is not ours: if its read fails, we try with our own.
@@ -26,13 +35,17 @@ export class Remembered<T> {
         () => undefined,
       );
       const shared = await abortable(settled, call.signal);
-      return shared === undefined ? this.get(call, { maxAgeMs }) : shared.value;
+      return shared === undefined ? this.get(call, { maxAgeMs, failureLifeMs }) : shared.value;
     }
     this.#reading = this.#read(call);
     try {
       const value = await this.#reading;
       this.#kept = { value, at: this.#clock.monotonic() };
+      this.#failed = undefined;
       return value;
+    } catch (error) {
+      this.#failed = { error, at: this.#clock.monotonic() };
+      throw error;
     } finally {
       this.#reading = undefined;
     }

@@ -10,5 +10,5 @@ export async function requireReady(app: DaemonContext, call: CallContext): Promi
   const dead = app.deadCredential();
   if (dead !== undefined) throw dead;
   await app.store.pingWrites();
-  await Promise.all([app.group.scheme(call), app.group.acting(call)]);
+  await app.group.requireReadable(call);
 }

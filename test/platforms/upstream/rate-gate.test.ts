@@ -9,9 +9,9 @@ import { ManualClock } from '../../support/manual-clock.ts';
 const inTime = 3_600_000;
 
 /** A gate of 4 calls per 10 s whose callers note when they got in; `reserve` returns how its call enters later. */
-function gateUnderTest({ limit = 4, windowMs = 10_000, maxInFlight = 1_000 } = {}) {
+function gateUnderTest({ limit = 4, windowMs = 10_000, maxInFlight = 1_000, burstSpacingMs = 0 } = {}) {
   const clock = new ManualClock();
-  const gate = new RateGate({ name: 'tests', limit, windowMs, maxInFlight, clock });
+  const gate = new RateGate({ name: 'tests', limit, windowMs, maxInFlight, burstSpacingMs, clock });
   const started: Array<{ name: string; at: number }> = [];
   const refused: Array<{ name: string; at: number; error: RankdError }> = [];
   const begin = (name: string, call: CallContext, slot?: ReservedSlot) => {
@@ -152,6 +152,86 @@ describe('what the platform says of the budget', () => {
     expect(startTimes()).toEqual([0, 10_000]);
   });
 
+  test('the end of a window is rounded up: the earliest one that is told is nearest, and nobody who was promised it waits longer', async () => {
+    const { clock, gate, enterMany, startTimes } = gateUnderTest();
+    enterMany(4);
+    await clock.advance(400);
+    for (const remaining of [3, 2]) gate.leave({ limit: 4, remaining, resetMs: 9_000 });
+    await clock.advance(500);
+    for (const remaining of [1, 0]) gate.leave({ limit: 4, remaining, resetMs: 9_000 });
+    enterMany(1);
+    await clock.advance(20_000);
+    expect(startTimes().at(-1)).toBe(9_400);
+  });
+
+  test('a platform that rounds it down is not asked before its window has ended', async () => {
+    const { clock, gate, enterMany, startTimes } = gateUnderTest();
+    enterMany(4);
+    await clock.advance(9_500);
+    for (const remaining of [3, 2, 1, 0]) gate.leave({ limit: 4, windowMs: 10_000, remaining, resetMs: 0 });
+    enterMany(1);
+    await clock.advance(20_000);
+    expect(startTimes().at(-1)).toBe(10_500);
+  });
+
+  test('calls whose answers pass one another are counted once', async () => {
+    const { clock, gate, enterMany, startTimes } = gateUnderTest();
+    enterMany(3);
+    await clock.advance(100);
+    gate.leave({ limit: 4, remaining: 1, resetMs: 10_000 }); // the third
+    enterMany(1);
+    await clock.advance(0);
+    expect(startTimes()).toEqual([0, 0, 0, 100]);
+  });
+
+  test('an answer from a window that has ended tells nothing of the next one', async () => {
+    const { clock, gate, enterMany, startTimes } = gateUnderTest();
+    enterMany(4);
+    await clock.advance(100);
+    for (const remaining of [3, 2, 1]) gate.leave({ limit: 4, windowMs: 10_000, remaining, resetMs: 9_000 });
+    await clock.advance(9_000);
+    gate.leave({ limit: 4, windowMs: 10_000, remaining: 0, resetMs: 1_000 });
+    enterMany(2);
+    await clock.advance(20_000);
+    expect(startTimes().slice(4)).toEqual([9_100, 9_100]);
+  });
+
+  test('is not believed after a refusal that contradicts it: calls go one at a time, at half the pace, which rises slowly', async () => {
+    const { clock, gate, enterMany, startTimes } = gateUnderTest({ limit: 100, windowMs: 10_000 });
+    const lie = { limit: 100, windowMs: 10_000, remaining: 99, resetMs: 10_000 };
+    enterMany(1);
+    await clock.advance(0);
+    gate.leaveRefused(lie);
+    enterMany(40);
+    for (let ms = 0; ms < 2_000; ms += 10) {
+      const before = startTimes().length;
+      await clock.advance(10);
+      for (let n = before; n < startTimes().length; n += 1) gate.leave(lie); // good news, which is not believed
+    }
+    const gaps = startTimes().map((at, index, times) => at - (times[index - 1] ?? 0));
+    expect(Math.min(...gaps.slice(1))).toBeGreaterThan(170); // evenly at the limit would be 100
+    expect(gaps.at(-1)).toBeLessThan(gaps[1] ?? 0);
+    await clock.advance(25_000);
+    enterMany(10);
+    await clock.advance(0);
+    expect(startTimes().slice(-10)).toEqual(new Array(10).fill(27_000)); // the pace is back at the limit
+  });
+
+  test('is not believed at all the slower the more often it is contradicted', async () => {
+    const { clock, gate, enter, startTimes } = gateUnderTest({ limit: 100, windowMs: 10_000 });
+    for (const name of ['first', 'second', 'third']) {
+      enter(name);
+      await clock.advance(3_000);
+      gate.leaveRefused({ limit: 100, remaining: 99, resetMs: 10_000 });
+    }
+    const from = clock.monotonic();
+    for (const name of ['a', 'b', 'c']) enter(name);
+    await clock.advance(30_000);
+    const [a = 0, b = 0] = startTimes().slice(3);
+    expect(a - from).toBeGreaterThan(300);
+    expect(b - a).toBeGreaterThan(300);
+  });
+
   test('a closed gate lets nobody in, and then one after the other', async () => {
     const { clock, gate, enterMany, startTimes } = gateUnderTest();
     gate.close(5_000);
@@ -171,7 +251,7 @@ describe('what the platform says of the budget', () => {
     gate.leave({ limit: 4, windowMs: 10_000, remaining: 2, resetMs: 9_000 });
     enterMany(3);
     await clock.advance(30_000);
-    expect(startTimes()).toEqual([0, 100, 100, 100, 9_100]);
+    expect(startTimes()).toEqual([0, 100, 100, 100, 9_000]);
   });
 
   test('good news from calls in flight does not open a closed gate', async () => {
@@ -234,6 +314,46 @@ describe('whose turn it is', () => {
     await clock.advance(60_000);
     expect(started.at(-1)?.name).toBe('after the others');
     expect(started).toHaveLength(34);
+  });
+
+  test('what such a lane leaves shrinks until the window ends, but for one slot', async () => {
+    const { clock, enterMany, startTimes } = gateUnderTest({ limit: 40 });
+    enterMany(60);
+    await clock.advance(1_000);
+    expect(startTimes()).toHaveLength(36);
+    await clock.advance(8_999);
+    expect(startTimes()).toHaveLength(39);
+    enterMany(1, { lane: 'two' });
+    await clock.advance(0);
+    expect(startTimes()).toHaveLength(40);
+  });
+
+  test('three lanes that together ask for more than there is leave slots to a fourth, at any time, and use up the others', async () => {
+    const { clock, enter, started } = gateUnderTest({ limit: 100 });
+    for (let ms = 0; ms < 10_000; ms += 50) {
+      for (const lane of ['a', 'b', 'c']) enter(lane, { lane, dueInMs: 3_000 });
+      if (ms % 2_000 === 1_950) enter('single', { lane: 'd' });
+      await clock.advance(50);
+    }
+    const singles = started.filter(({ name }) => name === 'single').map(({ at }) => at);
+    expect(singles).toEqual([1_950, 3_950, 5_950, 7_950, 9_950]);
+    expect(started.filter(({ at }) => at < 10_000).length).toBeGreaterThanOrEqual(99);
+  });
+
+  test('a lane that asks for much does not come in a burst that keeps the others waiting, nor do the first calls of all', async () => {
+    const { clock, gate, enterMany, startTimes } = gateUnderTest({ limit: 100, windowMs: 60_000, burstSpacingMs: 20 });
+    enterMany(10);
+    await clock.advance(199);
+    expect(startTimes()).toEqual([0, 20, 40, 60, 80, 100, 120, 140, 160, 180]);
+    for (let accepted = 0; accepted < 50; accepted += 1) gate.accepted();
+    enterMany(40);
+    await clock.advance(1);
+    expect(startTimes()).toHaveLength(50); // its fair share
+    enterMany(30);
+    await clock.advance(100);
+    expect(startTimes()).toHaveLength(61);
+    await clock.advance(500);
+    expect(startTimes()).toHaveLength(80);
   });
 
   test.each<[string, Record<string, number>]>([
@@ -413,8 +533,8 @@ describe('a reserved slot', () => {
 
   test('is given to a lane that asks for much only where a tenth of the budget is left to the others', () => {
     const { reserve } = gateUnderTest({ limit: 20 });
-    for (let number = 0; number < 18; number += 1) reserve(`${number}`, { dueInMs: 5_000 });
-    expect(() => reserve('one too many', { dueInMs: 5_000 })).toThrow('no room');
+    for (let number = 0; number < 18; number += 1) reserve(`${number}`, { dueInMs: 4_000 });
+    expect(() => reserve('one too many', { dueInMs: 4_000 })).toThrow('no room');
     reserve('of another lane', { lane: 'two', dueInMs: 5_000 });
   });
 

@@ -21,7 +21,10 @@ export class Budgets {
   sendsRetryAfter = true;
   /** Whether answers carry the three `x-ratelimit` headers. */
   sendsHeaders = true;
+  /** A second limit, for each operation, that no header tells of: so many calls at once, then so many a second. */
+  hidden: { burst: number; perSecond: number } | undefined;
   readonly #now: () => number;
+  readonly #buckets = new Map<Operation, { left: number; at: number }>();
   readonly #windows = new Map<Operation, { endsAt: number; used: number }>();
 
   constructor({ limits, windowMs, now }: { limits: Limits; windowMs: number; now: () => number }) {
@@ -49,9 +52,23 @@ export class Budgets {
       headers['x-ratelimit-remaining'] = String(Math.max(0, limit - window.used));
       headers['x-ratelimit-reset'] = String(resetSeconds);
     }
-    if (!isOver) return headers;
+    if (!isOver) {
+      if (this.#isWithinHidden(operation)) return headers;
+      throw v2Error(429, 'RESOURCE_EXHAUSTED', 'Too many requests.', headers);
+    }
     if (this.sendsRetryAfter) headers['retry-after'] = String(resetSeconds);
     throw v2Error(429, 'RESOURCE_EXHAUSTED', 'Too many requests.', headers);
+  }
+
+  #isWithinHidden(operation: Operation): boolean {
+    if (this.hidden === undefined) return true;
+    const { burst, perSecond } = this.hidden;
+    const now = this.#now();
+    const { left, at } = this.#buckets.get(operation) ?? { left: burst, at: now };
+    const filled = Math.min(burst, left + ((now - at) / 1_000) * perSecond);
+    const isWithin = filled >= 1;
+    this.#buckets.set(operation, { left: isWithin ? filled - 1 : filled, at: now });
+    return isWithin;
   }
 
   #window(operation: Operation): { endsAt: number; used: number } {

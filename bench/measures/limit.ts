@@ -1,0 +1,164 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import http from 'node:http';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { json } from 'node:stream/consumers';
+import { createLog } from '../../src/base/log.ts';
+import { loadConfig } from '../../src/config/load.ts';
+import { startDaemon } from '../../src/daemon/daemon.ts';
+import { OpenCloudPlatform } from '../../src/platforms/open-cloud.ts';
+import { createKey } from '../../src/usecases/keys/keys.ts';
+import { sampleRoles, startFakeOpenCloud } from '../../test/support/fake-open-cloud/index.ts';
+import { FastClock } from '../../test/tools/fast-clock.ts';
+import { place } from '../daemon.ts';
+import type { Finding } from '../findings.ts';
+import { spreadOf } from '../rounds.ts';
+
+/** Rank changes where the keys ask for more than Roblox lets through: its budget of a minute passes in `60 / speed` seconds. */
+const speed = 12;
+const windows = 10;
+/** Roblox's documented budget for each operation of a change. */
+const budget = { changes: 300, windowMs: 60_000 };
+/** How many times the budget the keys ask for, all together. */
+const demand = 3;
+const keys = ['one', 'two', 'three'];
+/** A fourth key asks for one change at a time, at ever another moment of a window. */
+const single = { key: 'four', everyMs: 19_300 };
+const answersInMs = 100;
+const firstMember = 20_000;
+/** A member comes again only after every other one, which is longer than reads can lag. */
+const members = 1_500;
+
+export async function limit(): Promise<Finding[]> {
+  await using rankd = await openRankd();
+  const { clock } = rankd;
+  const beganAt = clock.monotonic();
+  const countedFrom = beganAt + budget.windowMs; // not the first one: caches are cold, and the budget is full
+  const endsAt = countedFrom + windows * budget.windowMs;
+  const every = async (ms: number, key: string) => {
+    const asked: Array<Promise<Asked>> = [];
+    for (let at = clock.monotonic(); at < endsAt; at += ms) {
+      await clock.sleep(Math.max(0, at - clock.monotonic()));
+      asked.push(rankd.ask(key));
+    }
+    return Promise.all(asked);
+  };
+  const pauseMs = (keys.length * budget.windowMs) / (demand * budget.changes);
+  const [singles = [], ...others] = await Promise.all([
+    every(single.everyMs, single.key),
+    ...keys.map((key) => every(pauseMs, key)),
+  ]);
+  const all = [...singles, ...others.flat()].filter((one) => one.endedAt >= countedFrom);
+  const done = Array.from({ length: windows }, (_, index) => {
+    const from = countedFrom + index * budget.windowMs;
+    const isIn = ({ endedAt }: Asked) => endedAt >= from && endedAt < from + budget.windowMs;
+    return all.filter((one) => one.status === 200 && isIn(one)).length / budget.changes;
+  });
+  const waitsMs = singles
+    .filter(({ askedAt }) => askedAt >= countedFrom)
+    .map(({ askedAt, endedAt, status }) => (status === 200 ? endedAt - askedAt : deadlineMs));
+  const what = `POST /v1/ranker, ${keys.length} keys that ask for ${demand} times Roblox's budget`;
+  return [
+    {
+      what,
+      against: 'the budget',
+      figure: `done in the worst of ${windows} windows`,
+      unit: '×',
+      goal: { atLeast: 0.97 },
+      ...spreadOf([Math.min(...done)]),
+    },
+    {
+      what: `${what}, and a fourth that asks for one change`,
+      against: '',
+      figure: 'longest wait of the fourth',
+      unit: 'ms',
+      goal: { atMost: 1_000 },
+      ...spreadOf([Math.max(...waitsMs)]),
+    },
+    {
+      what,
+      against: '',
+      figure: 'unknown, or refused in spite of time',
+      unit: 'changes',
+      goal: { atMost: 0 },
+      ...spreadOf([all.filter(hadTime).length]),
+    },
+  ];
+}
+
+/** One request, and what it was answered with; times on the fast clock. */
+interface Asked {
+  askedAt: number;
+  endedAt: number;
+  status: number;
+  body: { code?: string; retryAfter?: number };
+}
+
+const deadlineMs = 20_000;
+/** A change takes so long at most, if it need not wait. */
+const changeMs = 1_000;
+
+/** True if it was begun and did not end, or was refused although its wait and the change itself would have fitted before the deadline. */
+function hadTime({ askedAt, endedAt, status, body: { code, retryAfter = 0 } }: Asked): boolean {
+  const leftMs = askedAt + deadlineMs - endedAt;
+  return status !== 200 && !(code === 'platform_busy' && retryAfter * 1_000 + changeMs > leftMs);
+}
+
+/** A daemon and a Roblox that keeps its budgets, both in time that runs fast. */
+async function openRankd() {
+  await using opened = new AsyncDisposableStack();
+  const clock = new FastClock(speed);
+  const fake = await startFakeOpenCloud({ clock, latencyMs: answersInMs });
+  opened.defer(() => fake.close());
+  const dataDir = opened.adopt(mkdtempSync(join(tmpdir(), 'rankd-bench-')), (path) =>
+    rmSync(path, { recursive: true }),
+  );
+  const flags = {
+    'server.port': '0',
+    'platform.kind': 'simulated',
+    'policy.breaker.enabled': 'false',
+    'limits.rank': '0',
+  };
+  const { groupId, apiKey, baseUrl, legacyBaseUrl } = fake;
+  const platform = new OpenCloudPlatform({ groupId, apiKey, baseUrl, legacyBaseUrl, clock });
+  const daemon = await startDaemon({
+    config: loadConfig({ flags, env: {}, cwd: dataDir }).config,
+    dataDir,
+    log: createLog({ level: 'silent', readable: false, write: () => undefined }),
+    overrides: { platform, clock },
+  });
+  opened.defer(() => daemon.stop());
+  const { store } = daemon.app.current;
+  const secrets = new Map<string, string>();
+  for (const name of [...keys, single.key]) {
+    const request = { name, mode: 'live', scopes: ['verify', 'rank'], place: { id: place }, by: 'bench' } as const;
+    secrets.set(name, (await createKey({ store, clock }, { ...request, scopes: [...request.scopes] })).secret);
+  }
+  const agent = opened.adopt(new http.Agent({ keepAlive: true }), (one) => one.destroy());
+  let asked = 0;
+  const closers = opened.move();
+  return {
+    clock,
+    /** Asks for a change of the next member, who then holds the first role again. */
+    async ask(key: string): Promise<Asked> {
+      const rankeeId = firstMember + (asked % members);
+      asked += 1;
+      fake.group.setMember(rankeeId, [sampleRoles.trainee]);
+      const askedAt = clock.monotonic();
+      const { status, body } = await send(agent, `${daemon.url}/v1/ranker?placeid=${place}`, {
+        key: secrets.get(key) ?? '',
+        body: { rankerName: 'Bench', rankerId: 0, rankeeName: 'Member', rankeeId, newRankId: 20 },
+      });
+      return { askedAt, endedAt: clock.monotonic(), status, body };
+    },
+    [Symbol.asyncDispose]: () => closers.disposeAsync(),
+  };
+}
+
+async function send(agent: http.Agent, url: string, { key, body }: { key: string; body: unknown }) {
+  const headers = { authorization: `Bearer ${key}`, 'content-type': 'application/json' };
+  const { promise, resolve, reject } = Promise.withResolvers<http.IncomingMessage>();
+  http.request(url, { agent, method: 'POST', headers }, resolve).on('error', reject).end(JSON.stringify(body));
+  const answer = await promise;
+  return { status: answer.statusCode ?? 0, body: (await json(answer)) as Asked['body'] };
+}

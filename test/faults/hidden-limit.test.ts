@@ -1,0 +1,45 @@
+import { expect, test } from 'vitest';
+import { OpenCloudPlatform } from '../../src/platforms/open-cloud.ts';
+import { type FakeOpenCloud, sampleUsers, startFakeOpenCloud } from '../support/fake-open-cloud/index.ts';
+import { FastClock } from '../tools/fast-clock.ts';
+
+const clock = new FastClock(40);
+const calls = 300;
+
+/** Reads a member so often, all asked at once by two lanes, from a Roblox that answers in 100 ms. Returns the share of 429s. */
+async function burst(prepare: (fake: FakeOpenCloud) => void): Promise<number> {
+  const fake = await startFakeOpenCloud({ clock, latencyMs: 100, limits: { memberships: 600 } });
+  try {
+    prepare(fake);
+    const { groupId, apiKey, baseUrl, legacyBaseUrl } = fake;
+    const platform = new OpenCloudPlatform({ groupId, apiKey, baseUrl, legacyBaseUrl, clock });
+    const { signal } = new AbortController();
+    const deadlineAt = clock.monotonic() + 600_000;
+    await Promise.all(
+      Array.from({ length: calls }, (_, n) =>
+        platform.getMember(sampleUsers.trainee, { signal, deadlineAt, lane: `${n % 2}` }),
+      ),
+    );
+    const statuses = fake.journal.requests('memberships').map(({ status }) => status);
+    return statuses.filter((status) => status === 429).length / statuses.length;
+  } finally {
+    await fake.close();
+  }
+}
+
+test('a limit that the headers tell nothing of refuses less than a twentieth of the calls of a long burst', async () => {
+  expect(
+    await burst(({ budgets }) => {
+      budgets.hidden = { burst: 12, perSecond: 4 };
+    }),
+  ).toBeLessThan(0.05);
+});
+
+test('where the headers are honest, no call of a long burst is refused', async () => {
+  expect(
+    await burst(({ budgets }) => {
+      budgets.limits = { memberships: 50 };
+      budgets.windowMs = 10_000;
+    }),
+  ).toBe(0);
+});
