@@ -1,17 +1,54 @@
-import type { Server, ServerResponse } from 'node:http';
+import type { ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
-import type { Logger } from '../base/log.ts';
-import type { Clock } from '../ports/index.ts';
 
-const responses = new WeakMap<Duplex, ServerResponse[]>();
+/** What is known of a connection. */
+export interface Connection {
+  /** The responses that are still to be sent, in the order of their requests. */
+  unanswered: ServerResponse[];
+  /** When the head of its latest request had arrived, on `Clock.monotonic()`; `undefined`: it never sent a whole one. */
+  latestAt: number | undefined;
+}
 
-/** The responses of a connection that are still to be sent, in the order of their requests. */
-export function unansweredOn(socket: Duplex): ServerResponse[] {
-  const known = responses.get(socket);
+const connections = new WeakMap<Duplex, Connection>();
+
+export function connectionOf(socket: Duplex): Connection {
+  const known = connections.get(socket);
   if (known !== undefined) return known;
-  const unanswered: ServerResponse[] = [];
-  responses.set(socket, unanswered);
-  return unanswered;
+  const connection: Connection = { unanswered: [], latestAt: undefined };
+  connections.set(socket, connection);
+  return connection;
+}
+
+/** How many requests of one connection may wait for their answers. Games and proxies wait for one before they send the next. */
+const maxUnanswered = 16;
+
+/**
+ * Notes the next request of a connection. False if it is one too many: it gets no answer, nothing behind it is looked at, and the
+ * connection ends with the answer to the last that was noted.
+ */
+export function noteRequest(
+  connection: Connection,
+  { response, at }: { response: ServerResponse; at: number },
+): boolean {
+  const { unanswered } = connection;
+  const last = unanswered[maxUnanswered - 1];
+  if (last === undefined) {
+    unanswered.push(response);
+    connection.latestAt = at;
+    return true;
+  }
+  const { socket } = response.req;
+  stopParsing(socket);
+  closeAfter(last, socket);
+  return false;
+}
+
+/**
+ * Node.js makes objects for each of the thousands of requests that one packet can hold, and keeps them until those before are
+ * answered. It does not document this way to stop it: 2 says, as for another protocol, that HTTP ends here.
+ */
+function stopParsing(socket: Duplex & { parser?: { onIncoming: () => number } }): void {
+  if (socket.parser) socket.parser.onIncoming = () => 2;
 }
 
 /**
@@ -24,20 +61,15 @@ export function dropAnswered(unanswered: ServerResponse[], response: ServerRespo
   else response.once('close', drop);
 }
 
-const quietMs = 60_000;
+/** Closes a connection after a response, even if its headers are written already and it waits for earlier responses. */
+export function closeAfter(response: ServerResponse, socket: Duplex): void {
+  if (!response.shouldKeepAlive) return; // it will be closed anyway
+  response.shouldKeepAlive = false;
+  response.on('close', () => endConnection(socket));
+}
 
-/** Closes new connections beyond `maxConnections`, and says so in the log, at most once a minute. */
-export function limitConnections(
-  { log, clock }: { log: Logger; clock: Pick<Clock, 'monotonic'> },
-  server: Server,
-  maxConnections: number,
-): void {
-  let quietUntil = Number.NEGATIVE_INFINITY;
-  server.maxConnections = maxConnections;
-  server.on('drop', () => {
-    const now = clock.monotonic();
-    if (now < quietUntil) return;
-    quietUntil = now + quietMs;
-    log.warn({ maxConnections }, 'connections were closed: more came than server.max_connections allows');
-  });
+/** Ends a connection after these bytes, even if the peer does not end its side. */
+export function endConnection(socket: Duplex, bytes = ''): void {
+  if (socket.writable) socket.end(bytes, () => socket.destroy());
+  else socket.destroy();
 }

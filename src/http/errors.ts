@@ -1,6 +1,5 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { type ErrorCode, RankdError, reasons } from '../base/errors.ts';
-import type { Logger } from '../base/log.ts';
 
 /**
  * The status of every code. Codes of the operator's side never reach a game: they are answered as `internal`, and
@@ -74,14 +73,19 @@ export interface ErrorAnswer {
 const maxMessageBytes = 1_500;
 
 /** Answers a request with what its caller may be told of an error. The log is told the rest. */
-export function sendError(
-  { log }: { log: Logger },
-  { error, request, reply }: { error: unknown; request: FastifyRequest; reply: FastifyReply },
-): FastifyReply {
+export function sendError({
+  error,
+  request,
+  reply,
+}: {
+  error: unknown;
+  request: FastifyRequest;
+  reply: FastifyReply;
+}): FastifyReply {
   const known = fromFramework(error);
   const { status, retryAfter, json } = answerTo(known, request.id);
   request.notes.level = status >= 500 ? 'warn' : 'info';
-  if (status === 500) log.error({ err: error, requestId: request.id }, 'request failed');
+  if (status === 500) request.notes.failure = error;
   if (known instanceof RankdError) request.notes.error = known;
   if (retryAfter !== undefined) reply.header('retry-after', retryAfter);
   return reply.code(status).type('application/json; charset=utf-8').send(json);

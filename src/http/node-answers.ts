@@ -1,7 +1,7 @@
 import type { Server, ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { RankdError } from '../base/errors.ts';
-import { unansweredOn } from './connections.ts';
+import { closeAfter, connectionOf, endConnection } from './connections.ts';
 import { answerTo } from './errors.ts';
 import { nextRequestId } from './request-id.ts';
 
@@ -19,16 +19,9 @@ export function answerForNode(server: Server): void {
  * connection ends with that answer instead: a change that is about to succeed must not look refused.
  */
 function endAfterAnswers(socket: Duplex, error: RankdError): void {
-  const response = unansweredOn(socket).findLast(({ req }) => req.complete);
-  if (response === undefined) endWith(socket, error);
+  const response = connectionOf(socket).unanswered.findLast(({ req }) => req.complete);
+  if (response === undefined) endWithError(socket, error);
   else closeAfter(response, socket);
-}
-
-/** Also closes a connection whose response has its headers already and waits for earlier responses. */
-function closeAfter(response: ServerResponse, socket: Duplex): void {
-  if (!response.shouldKeepAlive) return; // it will be closed anyway
-  response.shouldKeepAlive = false;
-  response.on('close', () => socket.end());
 }
 
 function clientError({ code }: NodeJS.ErrnoException): RankdError {
@@ -49,8 +42,8 @@ export function methodNotAllowed(method: string, allowed: readonly string[]): Ra
   return new RankdError('method_not_allowed', `${method} is not possible here; send ${allowed.join(' or ')}.`);
 }
 
-function endWith(socket: Duplex, error: RankdError): void {
-  if (!socket.writable) return void socket.destroy();
+/** Answers a connection that has no response for it, and ends it. */
+export function endWithError(socket: Duplex, error: RankdError): void {
   const requestId = nextRequestId();
   const { status, reason, json } = answerTo(error, requestId);
   const head = [
@@ -61,5 +54,5 @@ function endWith(socket: Duplex, error: RankdError): void {
     ...(error.code === 'method_not_allowed' ? [`allow: ${acceptedSomewhere.join(', ')}`] : []),
     'connection: close',
   ];
-  socket.end(`${head.join('\r\n')}\r\n\r\n${json}`);
+  endConnection(socket, `${head.join('\r\n')}\r\n\r\n${json}`);
 }

@@ -4,7 +4,8 @@ import type { RankdError } from '../base/errors.ts';
 import type { Logger } from '../base/log.ts';
 import { describeRefusal } from '../base/refusal-details.ts';
 import type { Clock } from '../ports/index.ts';
-import { type Rate, TokenBuckets } from './token-buckets.ts';
+import { CountedLines } from './counted-lines.ts';
+import type { Rate } from './token-buckets.ts';
 
 /** What is noted about a request while it is answered. Its line in the log is made from this. */
 export interface Notes {
@@ -18,14 +19,19 @@ export interface Notes {
   facts: Record<string, unknown>;
   /** Why it was refused or failed. */
   error: RankdError | undefined;
+  /** What went wrong inside of rankd. */
+  failure: unknown;
   /** What the operator should look at although the request was let in. */
   warning: string | undefined;
 }
 
-/** For each code and each warning. The audit has the sums: a caller who tries keys or places must not fill the disk with log lines. */
-const maxLines: Rate = { perMinute: 20, burst: 20 };
-/** There are fewer codes and warnings. */
-const maxKinds = 100;
+/**
+ * Of each code, for callers without a key and for each key. The audit has the sums of refused callers: whoever sends thousands of
+ * requests a second must not fill the disk with log lines.
+ */
+const errorLines: Rate = { perMinute: 1, burst: 20 };
+/** Of each warning. Only callers with a good key cause these. */
+const warningLines: Rate = { perMinute: 20, burst: 20 };
 
 /** Writes one line for each request that is answered, and one for its warning, even if the caller has hung up. */
 export function requestLog({
@@ -37,20 +43,21 @@ export function requestLog({
 }): (request: FastifyRequest, reply: FastifyReply) => void {
   // No field of these lines is named after a secret, and to look for such fields costs as much as the line.
   const lines = log.child({}, { redact: [], level: 'trace' });
-  const buckets = new TokenBuckets(clock, maxKinds);
-  const isDue = (kind: string) => buckets.take(kind, maxLines).isAllowed;
+  const counted = new CountedLines(clock);
   return (request, { statusCode }) => {
-    const { arrivedAt, level: wanted, facts, error, warning } = request.notes;
-    if (warning !== undefined && isDue(warning)) log.warn({ requestId: request.id, ...facts }, warning);
-    const isRefusal = statusCode >= 400 && statusCode < 500 && facts['changeId'] === undefined;
-    const isLogged = !isRefusal || isDue(String(error?.code));
-    const level = isLogged ? wanted : 'debug';
+    const { arrivedAt, level: wanted, facts, error, failure, warning } = request.notes;
+    const warned = warning && counted.take(warning, warningLines);
+    if (warned) log.warn({ requestId: request.id, ...facts, ...warned }, warning);
+    const isCounted = statusCode >= 400 && facts['changeId'] === undefined;
+    const due = isCounted ? counted.take(`${error?.code} ${facts['keyId']}`, errorLines) : {};
+    if (due && failure !== undefined) log.error({ err: failure, requestId: request.id }, 'request failed');
+    const level = due ? wanted : 'debug';
     if (!log.isLevelEnabled(level)) return; // asks the parent: a child does not notice a new level
     const { method, id, routeOptions, url } = request; // getters: Fastify computes these
     const ms = Math.round(clock.monotonic() - arrivedAt);
     const path = routeOptions.url ?? withoutSecrets(pathOf(url)).slice(0, maxPathLength);
     const why = error && factsOf(error, statusCode);
-    lines[level]({ requestId: id, method, path, status: statusCode, ms, ...facts, ...why }, 'request');
+    lines[level]({ requestId: id, method, path, status: statusCode, ms, ...facts, ...why, ...due }, 'request');
   };
 }
 

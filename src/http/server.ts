@@ -2,7 +2,8 @@ import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest }
 import { isRankdError, RankdError } from '../base/errors.ts';
 import type { Config } from '../config/config.ts';
 import type { DaemonContext, LiveContext } from '../usecases/daemon-context.ts';
-import { dropAnswered, limitConnections, unansweredOn } from './connections.ts';
+import { limitConnections } from './connection-limits.ts';
+import { connectionOf, dropAnswered, noteRequest } from './connections.ts';
 import { Freshness } from './end-of-turn.ts';
 import { sendError } from './errors.ts';
 import { answerForNode, methodNotAllowed } from './node-answers.ts';
@@ -34,27 +35,37 @@ export function createServer(
     trustProxy: trustedProxies.length > 0 && trustedProxies,
     requestTimeout: 15_000,
     keepAliveTimeout: 65_000,
-    // By default, Node looks for overdue requests only every 30 s.
-    http: { requireHostHeader: false, headersTimeout: 10_000, connectionsCheckingInterval: 1_000 },
+    http: {
+      requireHostHeader: false,
+      // By default, Node takes the first of two lines of a header: what stands in front of rankd may take the other.
+      joinDuplicateHeaders: true,
+      headersTimeout: 10_000,
+      // By default, Node looks for overdue requests only every 30 s.
+      connectionsCheckingInterval: 1_000,
+    },
     routerOptions: { ignoreTrailingSlash: true, ignoreDuplicateSlashes: true },
     return503OnClosing: false,
     clientErrorHandler: () => undefined,
     frameworkErrors: (error, request, reply) => {
-      begin({ clock }, request, reply);
-      void sendError({ log }, { error, request, reply });
+      if (!begin({ clock }, request, reply)) return;
+      void sendError({ error, request, reply });
       dropAnswered(request.notes.unanswered, reply.raw); // Fastify calls no hooks for these
     },
   });
   answerForNode(server.server);
-  limitConnections({ log, clock }, server.server, maxConnections);
+  limitConnections({ log, clock }, server.server, { maxConnections, trustedProxies });
   leaveBodiesAlone(server);
   const logAnswer = requestLog({ log, clock });
   const freshness = new Freshness(() => store.freshen());
   server.decorateRequest('notes');
   // These hooks take a callback: with a promise each, the hooks alone would cost a tenth of a verification.
   server.addHook('onRequest', (request, reply, done) => {
+    if (!begin({ clock }, request, reply)) return;
     requests.count += 1;
-    begin({ clock }, request, reply);
+    if (request.headers.host?.includes(',')) {
+      reply.header('connection', 'close');
+      return done(twoHosts);
+    }
     const needsKey = request.routeOptions.url?.startsWith('/v1/');
     if (requests.isDraining && needsKey) return done(shuttingDown());
     readBody(request.raw, (body) => {
@@ -79,7 +90,7 @@ export function createServer(
   });
   // By then every answer was sent. A caller who does not read theirs, or never sends a whole request, would be waited for forever.
   server.addHook('preClose', async () => server.server.closeAllConnections());
-  server.setErrorHandler((error, request, reply) => sendError({ log }, { error, request, reply }));
+  server.setErrorHandler((error, request, reply) => sendError({ error, request, reply }));
 
   const methods = new Map<string, string[]>();
   server.addHook('onRoute', ({ url, method }) => {
@@ -88,14 +99,8 @@ export function createServer(
   server.setNotFoundHandler((request, reply) => {
     const allowed = methods.get(pathOf(request.url));
     if (allowed !== undefined) reply.header('allow', allowed.join(', '));
-    return sendError(
-      { log },
-      {
-        error: allowed === undefined ? notFound() : methodNotAllowed(request.method, allowed),
-        request,
-        reply,
-      },
-    );
+    const error = allowed === undefined ? notFound() : methodNotAllowed(request.method, allowed);
+    return sendError({ error, request, reply });
   });
   const throttle = new Throttle(clock);
   apikeyRoute(server, app, throttle);
@@ -110,12 +115,23 @@ function withoutSchemas(): never {
   throw new Error('routes of rankd have no Fastify schemas');
 }
 
-function begin({ clock }: Pick<DaemonContext, 'clock'>, request: FastifyRequest, reply: FastifyReply): void {
-  const unanswered = unansweredOn(request.raw.socket);
-  unanswered.push(reply.raw);
+/** False if this is one request too many on its connection: it is not handled. */
+function begin({ clock }: Pick<DaemonContext, 'clock'>, request: FastifyRequest, reply: FastifyReply): boolean {
+  const connection = connectionOf(request.raw.socket);
   const arrivedAt = clock.monotonic();
-  request.notes = { arrivedAt, unanswered, level: 'info', facts: noFacts, error: undefined, warning: undefined };
+  if (!noteRequest(connection, { response: reply.raw, at: arrivedAt })) return false;
+  const { unanswered } = connection;
+  request.notes = {
+    arrivedAt,
+    unanswered,
+    level: 'info',
+    facts: noFacts,
+    error: undefined,
+    failure: undefined,
+    warning: undefined,
+  };
   reply.header('x-request-id', request.id);
+  return true;
 }
 
 const noFacts: Notes['facts'] = {};
@@ -126,6 +142,11 @@ function leaveBodiesAlone(server: FastifyInstance): void {
     server.addHttpMethod(method, { hasBody: false, overrideExisting: true });
   }
 }
+
+const twoHosts = RankdError.withoutStack(
+  'invalid_request',
+  'The request has more than one host; send one line "Host".',
+);
 
 function shuttingDown(): RankdError {
   const message = 'rankd is stopping or restarting; try again in a moment.';

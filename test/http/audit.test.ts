@@ -1,10 +1,13 @@
-import { expect, test } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
+import { RankdError } from '../../src/base/errors.ts';
 import { mintKey } from '../../src/core/api-key.ts';
 import type { AuditEvent } from '../../src/core/model.ts';
+import type { Platform } from '../../src/ports/index.ts';
 import { operate } from '../contracts/store/samples.ts';
 import { rankBody } from '../support/answers.ts';
 import { ManualClock } from '../support/manual-clock.ts';
-import { openTestApp, place, send, type TestApp } from '../support/open-test-app.ts';
+import { openTestApp, place, type Sent, send, type TestApp } from '../support/open-test-app.ts';
+import { platformWith } from '../support/platform-with.ts';
 
 /** What the audit says of refused callers, once the daemon wrote it down. */
 async function refused(app: TestApp, clock: ManualClock): Promise<Array<[string, AuditEvent['detail']]>> {
@@ -119,17 +122,84 @@ test('what comes to nothing is not in the log unless asked for: verifications th
   expect(logged()).toMatchObject([{ path: '/v1/ranker' }, { path: '/v1/apikey', code: 'place_not_whitelisted' }]);
 });
 
-test('whoever tries keys can not fill the disk with the log of it: of each kind of refusal 20 a minute are told', async () => {
+/** The lines about requests, of one code. */
+function linesOf(app: TestApp, code: string): Array<Record<string, unknown>> {
+  return app.logLines.map((line) => JSON.parse(line)).filter((line) => line.msg === 'request' && line.code === code);
+}
+
+test('whoever tries keys can not fill the disk with the log of it: 20 are told, then one a minute and how many were left out', async () => {
   const clock = new ManualClock();
   await using app = await openTestApp({ clock, logLevel: 'info', config: { limits: { failedAuthPerMinute: 0 } } });
-  const told = () => app.logLines.filter((line) => line.includes('no such key')).length;
+  const told = () => linesOf(app, 'invalid_key');
   for (let index = 0; index < 30; index += 1) await app.verify(mintKey('live').secret);
-  await expect.poll(told).toBe(20);
+  await expect.poll(() => told().length).toBe(20);
   await clock.advance(60_000);
-  await app.verify(mintKey('live').secret);
-  await expect.poll(told).toBe(21);
+  for (let index = 0; index < 3; index += 1) await app.verify(mintKey('live').secret);
+  await expect.poll(() => told().length).toBe(21);
+  expect(told().map(({ leftOut }) => leftOut)).toEqual([...Array(20).fill(undefined), 10]);
   const [sum] = (await app.store.listAudit({ limit: 100 })).filter(({ action }) => action === 'caller.refused');
   expect(sum?.detail).toEqual({ reason: 'unknown', count: 30 });
+});
+
+describe('callers without a key can not fill the disk with the log', () => {
+  const unavailable = () => Promise.reject(new RankdError('platform_unavailable', 'The platform does not answer.'));
+  const post: Sent = { method: 'POST' };
+  const long = `/${'\u0080'.repeat(15)}`.repeat(13);
+  const kinds: Array<[what: string, path: string, sent: Sent]> = [
+    ['the documents', '/openapi.json', {}],
+    ['the page', '/docs', {}],
+    ['HEAD of it', '/docs', { method: 'HEAD' }],
+    ['whether rankd is ready, which it is not', '/readyz', {}],
+    ['HEAD of that', '/readyz', { method: 'HEAD' }],
+    ['a long address that does not exist', encodeURI(long), {}],
+    ['the wrong method', '/v1/ranker', {}],
+    ['no place', '/v1/apikey', { ...post, body: {} }],
+    ['no key', '/v1/apikey', { ...post, body: { placeid: place } }],
+    ['a wrong key', '/v1/apikey', { ...post, body: { placeid: place }, key: 'rk_live_nonsense' }],
+    ['a wrong key for a change', `/v1/ranker?placeid=${place}`, { ...post, key: 'rk_live_nonsense' }],
+    ['no JSON', '/v1/apikey', { ...post, body: 'no JSON' }],
+    ['a body that is too large', '/v1/apikey', { ...post, body: 'x'.repeat(70_000) }],
+    ['two hosts', '/healthz', { headers: { host: 'x, y' } }],
+  ];
+
+  test('not within an hour, whatever they send', async () => {
+    const clock = new ManualClock();
+    const platform = (group: Platform) => platformWith(group, { group: unavailable, roles: unavailable });
+    await using app = await openTestApp({ clock, logLevel: 'info', platform });
+    const sendAll = () => Promise.all(kinds.map(([, path, sent]) => send(app.url + path, sent)));
+    for (let count = 0; count < 25; count += 1) await sendAll();
+    for (let minute = 0; minute < 30; minute += 1) {
+      await clock.advance(120_000);
+      for (let count = 0; count < 3; count += 1) await sendAll();
+    }
+    const requests = app.logLines.map((line) => JSON.parse(line)).filter(({ msg }) => msg === 'request');
+    const told = Object.entries(Object.groupBy(requests, ({ code }) => String(code)));
+    expect(told.length).toBeGreaterThan(7);
+    for (const [code, lines = []] of told) expect([code, lines.length <= 80]).toEqual([code, true]);
+    expect(app.logLines.join('').length).toBeLessThan(1_000_000);
+  });
+
+  test('nor while the store fails, or with a fault of rankd itself', async () => {
+    await using app = await openTestApp({ logLevel: 'info' });
+    const failing = [new RankdError('store_unavailable', 'The disk is full.'), new Error('a fault')];
+    for (const error of failing) {
+      const freshen = vi.spyOn(app.store, 'freshen').mockRejectedValue(error);
+      for (let count = 0; count < 30; count += 1)
+        expect((await app.verify('rk_live_nonsense')).status).toBeGreaterThan(499);
+      freshen.mockRestore();
+    }
+    expect(linesOf(app, 'store_unavailable')).toHaveLength(20);
+    expect(app.logLines.filter((line) => line.includes('request failed'))).toHaveLength(20);
+  });
+});
+
+test('what callers without a key cause takes no line from callers with one', async () => {
+  await using app = await openTestApp({ logLevel: 'info' });
+  const key = await app.createKey();
+  for (let count = 0; count < 30; count += 1) await send(`${app.url}/v1/apikey`, { method: 'POST', body: 'no JSON' });
+  await app.rank(key, { rankeeId: 'nobody' });
+  const keyId = (await app.store.findKey('main'))?.id;
+  expect(linesOf(app, 'invalid_request').filter((line) => line['keyId'] === keyId)).toHaveLength(1);
 });
 
 test('every answer has a line in the log under its request id, with key and place where they are known', async () => {

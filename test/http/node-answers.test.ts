@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import net from 'node:net';
 import { text } from 'node:stream/consumers';
 import { afterAll, afterEach, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest';
-import { unansweredOn } from '../../src/http/connections.ts';
+import { connectionOf } from '../../src/http/connections.ts';
 import { createServer } from '../../src/http/server.ts';
 import { Connection } from '../../src/stores/sqlite/engine/connection.ts';
 import { codeOf, expectError, rankBody } from '../support/answers.ts';
@@ -106,6 +106,8 @@ describe('what is no request gets one JSON answer, and the connection is closed'
     ['a length and chunks', post('Transfer-Encoding: chunked')],
     ['a chunk without a size', chunked],
     ['a header without a name', post(': value')],
+    ['two lines that name a host', post('Host: x\r\nHost: y')],
+    ['the same host twice', post('Host: x\r\nHost: x')],
     ['a bad escape in the address', post('', { target: '/v1/%zz' })],
   ])('%s', async (_name, bytes) => {
     const answer = await answerTo(bytes);
@@ -203,7 +205,7 @@ describe('nothing of a request is kept once it is answered, and what is broken t
     const [connection] = await accepted;
     const statuses = () => [...answered.matchAll(/HTTP\/1\.1 (\d+)/g)].map(([, found]) => Number(found));
     await expect.poll(statuses).toEqual([status, status, status]);
-    await expect.poll(() => unansweredOn(connection)).toEqual([]);
+    await expect.poll(() => connectionOf(connection).unanswered).toEqual([]);
     socket.write('garbage\r\n\r\n');
     await once(socket, 'close');
     expect(statuses()).toEqual([status, status, status, 400]);

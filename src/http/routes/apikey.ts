@@ -16,7 +16,7 @@ export function apikeyRoute(server: FastifyInstance, live: LiveContext, throttle
     const placeId = parsePlaceId(jsonBody(request), 'body');
     const answer = (keyRecord: KeyRecord | RankdError): void => {
       const caller = authorize(app, { request, reply, throttle, keyRecord, placeId, scope: 'verify' });
-      if (caller instanceof RankdError) return void sendError(app, { error: caller, request, reply });
+      if (caller instanceof RankdError) return void sendError({ error: caller, request, reply });
       request.notes.level = 'debug'; // games verify all the time, and nothing follows from it
       reply.type('application/json; charset=utf-8').send(JSON.stringify(caller.workspace.id));
     };

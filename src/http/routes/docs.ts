@@ -1,17 +1,20 @@
 import type { FastifyInstance } from 'fastify';
 
-/** GET /openapi.json: the API's description for programs. GET /docs: the same for people. Both are made once, on the first request. */
+/** GET /openapi.json: the API's description for programs. GET /docs: the same for people. Both are made once, on the first request,
+ * and every answer shares the bytes: callers that do not read theirs must not cost a copy each. */
 export function docsRoutes(server: FastifyInstance): void {
-  let json: string | undefined;
-  server.get('/openapi.json', async (_request, reply) => {
+  let json: Buffer | undefined;
+  server.get('/openapi.json', async (request, reply) => {
+    request.notes.level = 'debug';
     const { openApiDocument } = await import('../openapi/document.ts');
-    json ??= JSON.stringify(openApiDocument());
+    json ??= Buffer.from(JSON.stringify(openApiDocument()));
     return reply.type('application/json; charset=utf-8').send(json);
   });
-  let page: string | undefined;
-  server.get('/docs', async (_request, reply) => {
+  let page: Buffer | undefined;
+  server.get('/docs', async (request, reply) => {
+    request.notes.level = 'debug';
     const { docsPage, docsPolicy } = await import('../openapi/docs-page.ts');
-    page ??= docsPage();
+    page ??= Buffer.from(docsPage());
     return reply
       .headers({
         'content-security-policy': docsPolicy(),

@@ -26,7 +26,7 @@ export function rankerRoute(server: FastifyInstance, live: LiveContext, throttle
     const placeId = parsePlaceId(request.query, 'query');
     const keyRecord = await inOrderOfArrival(authenticateRequest(app, request, placeId));
     const caller = authorize(app, { request, reply, throttle, keyRecord, placeId, scope: 'rank' });
-    if (caller instanceof RankdError) return sendError(app, { error: caller, request, reply });
+    if (caller instanceof RankdError) return sendError({ error: caller, request, reply });
     const { key, secretId } = caller;
     const rankRequest = parseRankRequest(jsonBody(request));
     const command = {

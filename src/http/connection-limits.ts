@@ -1,0 +1,142 @@
+import type { Server } from 'node:http';
+import type { Socket } from 'node:net';
+import { RankdError } from '../base/errors.ts';
+import type { Logger } from '../base/log.ts';
+import { membershipOf } from '../base/networks.ts';
+import type { Clock } from '../ports/index.ts';
+import { connectionOf } from './connections.ts';
+import { CountedLines } from './counted-lines.ts';
+import { endWithError } from './node-answers.ts';
+import { networkOf } from './throttle.ts';
+
+/** The part of `maxConnections` that one network may have. */
+const networkShare = 1 / 4;
+/** Above this part of `maxConnections`, a request that takes longer than `slowMs` to arrive makes room for a new connection. */
+const patientShare = 3 / 4;
+const slowMs = 1_000;
+
+/** What the log says where a connection was closed because of others, by the limit that it is about. */
+const lines = {
+  all: 'a connection was closed to make room for another: server.max_connections',
+  network:
+    'a connection was closed because its network had a quarter of server.max_connections; if that is a reverse proxy, name it in server.trusted_proxies',
+};
+const onceAMinute = { perMinute: 1, burst: 1 };
+
+interface Limits {
+  maxConnections: number;
+  /** Addresses and networks. */
+  trustedProxies: readonly string[];
+}
+
+/**
+ * Keeps room for new connections. If there is none, the request that has taken longest to arrive is ended, or else the connection
+ * that has been idle for longest. A new connection is closed only if all others wait for rankd.
+ */
+export function limitConnections(
+  { log, clock }: { log: Logger; clock: Pick<Clock, 'monotonic'> },
+  server: Server,
+  { maxConnections, trustedProxies }: Limits,
+): void {
+  const open = new OpenConnections();
+  const isTrusted = membershipOf(trustedProxies);
+  const counted = new CountedLines(clock);
+  const close = ({ socket, isSending }: Expendable, limit: keyof typeof lines): void => {
+    open.delete(socket);
+    const due = counted.take(limit, onceAMinute);
+    if (due !== undefined) log.warn({ maxConnections, address: socket.remoteAddress, ...due }, lines[limit]);
+    if (isSending && socket.writableLength === 0) endWithError(socket, tooSlow());
+    else socket.destroy();
+  };
+
+  server.on('connection', (socket: Socket) => {
+    const openedAt = clock.monotonic();
+    const { remoteAddress = '' } = socket; // undefined if the caller has hung up
+    const network = isTrusted(remoteAddress) ? undefined : networkOf(remoteAddress);
+    const newcomer = { socket, isSending: false, since: openedAt };
+    if (open.countOf(network) >= maxConnections * networkShare) {
+      close(open.leastNeeded(network) ?? newcomer, 'network');
+    } else if (open.size >= maxConnections) {
+      close(open.leastNeeded() ?? newcomer, 'all');
+    } else if (open.size >= maxConnections * patientShare) {
+      const least = open.leastNeeded();
+      if (least?.isSending && openedAt - least.since > slowMs) close(least, 'all');
+    }
+    if (socket.destroyed) return;
+    open.add(socket, { network, openedAt });
+    socket.once('close', () => open.delete(socket));
+  });
+}
+
+/** A connection that does not wait for rankd. */
+interface Expendable {
+  socket: Socket;
+  /** True if its first request, or the body of its latest one, has not arrived in full. Otherwise it is idle, or its answers are not read. */
+  isSending: boolean;
+  /** Since when, on `Clock.monotonic()`. */
+  since: number;
+}
+
+interface Opened {
+  /** `undefined`: a trusted proxy, which speaks for many callers. */
+  network: string | undefined;
+  /** On `Clock.monotonic()`. */
+  openedAt: number;
+}
+
+class OpenConnections {
+  readonly #open = new Map<Socket, Opened>();
+  readonly #counts = new Map<string, number>();
+
+  get size(): number {
+    return this.#open.size;
+  }
+
+  countOf(network: string | undefined): number {
+    return (network !== undefined && this.#counts.get(network)) || 0;
+  }
+
+  add(socket: Socket, opened: Opened): void {
+    this.#open.set(socket, opened);
+    this.#count(opened.network, 1);
+  }
+
+  delete(socket: Socket): void {
+    const opened = this.#open.get(socket);
+    if (this.#open.delete(socket)) this.#count(opened?.network, -1);
+  }
+
+  /** Of one network, or of all: the one that sends for longest, or else the one that is idle for longest. */
+  leastNeeded(network?: string): Expendable | undefined {
+    let least: Expendable | undefined;
+    for (const [socket, opened] of this.#open) {
+      if (network !== undefined && opened.network !== network) continue;
+      const other = expendable(socket, opened);
+      if (other !== undefined && (least === undefined || isLessNeeded(other, least))) least = other;
+    }
+    return least;
+  }
+
+  #count(network: string | undefined, change: number): void {
+    if (network === undefined) return;
+    const count = this.countOf(network) + change;
+    if (count > 0) this.#counts.set(network, count);
+    else this.#counts.delete(network);
+  }
+}
+
+function expendable(socket: Socket, { openedAt }: Opened): Expendable | undefined {
+  const { unanswered, latestAt } = connectionOf(socket);
+  if (unanswered.some(({ req, writableEnded }) => req.complete && !writableEnded)) return undefined;
+  const isSending = latestAt === undefined || unanswered.some(({ req }) => !req.complete);
+  return { socket, isSending, since: latestAt ?? openedAt };
+}
+
+function isLessNeeded(one: Expendable, other: Expendable): boolean {
+  return one.isSending === other.isSending ? one.since < other.since : one.isSending;
+}
+
+function tooSlow(): RankdError {
+  const message = 'The request took too long to arrive while others waited for room; send it again.';
+  return new RankdError('request_timeout', message);
+}

@@ -1,0 +1,116 @@
+import { once } from 'node:events';
+import { ServerResponse } from 'node:http';
+import net from 'node:net';
+import { text } from 'node:stream/consumers';
+import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest';
+import { connectionOf } from '../../src/http/connections.ts';
+import { createServer } from '../../src/http/server.ts';
+import { rankBody } from '../support/answers.ts';
+import { openTestApp, send, type TestApp } from '../support/open-test-app.ts';
+import { holdWrites } from '../support/platform-with.ts';
+
+/** Requests that are sent ahead, before the earlier ones are answered. */
+let app: TestApp;
+beforeAll(async () => {
+  app = await openTestApp();
+});
+afterAll(() => app.close());
+
+const get = (path: string) => `GET ${path} HTTP/1.1\r\nHost: x\r\n\r\n`;
+
+/** A server of its own, whose connections the test can look at. */
+async function serve() {
+  const server = createServer(app.live, { trustedProxies: ['127.0.0.1'], maxConnections: 1_000 });
+  onTestFinished(() => server.close());
+  const sockets: net.Socket[] = [];
+  server.server.on('connection', (socket: net.Socket) => {
+    sockets.push(socket);
+    socket.once('close', () => sockets.splice(sockets.indexOf(socket), 1));
+  });
+  let taken = 0;
+  server.server.on('request', () => {
+    taken += 1;
+  });
+  const { port } = new URL(await server.listen({ host: '127.0.0.1', port: 0 }));
+  const connect = async () => {
+    const socket = net.connect({ port: Number(port), host: '127.0.0.1', allowHalfOpen: true });
+    onTestFinished(() => void socket.destroy());
+    socket.on('error', () => undefined); // cut connections are part of the game
+    await once(socket, 'connect');
+    return socket;
+  };
+  return { connect, sockets, taken: () => taken };
+}
+
+test('sixteen of them are answered in order, then the connection ends', async () => {
+  const { connect } = await serve();
+  const socket = await connect();
+  socket.write(Array.from({ length: 20 }, (_, index) => get(index === 15 ? '/docs/last' : '/healthz')).join(''));
+  const answers = (await text(socket)).split(/(?=HTTP\/1\.1 )/);
+  expect(answers.map((answer) => answer.slice(9, 12))).toEqual([...Array(15).fill('200'), '404']);
+  expect(answers.map((answer) => /connection: close/i.test(answer))).toEqual([...Array(15).fill(false), true]);
+});
+
+test('a change among the first is answered, though too many others are sent behind it', async () => {
+  const { platform, begun, letGo } = holdWrites();
+  await using held = await openTestApp({ platform });
+  const body = JSON.stringify(rankBody());
+  const head = ['POST /v1/ranker?placeid=42 HTTP/1.1', 'Host: x', `Authorization: Bearer ${await held.createKey()}`];
+  const socket = net.connect(Number(new URL(held.url).port), '127.0.0.1');
+  socket.write(
+    `${[...head, `Content-Length: ${body.length}`].join('\r\n')}\r\n\r\n${body}${get('/healthz').repeat(30)}`,
+  );
+  await begun;
+  letGo();
+  const answered = await text(socket);
+  expect(answered.match(/HTTP\/1\.1 \d+/g)).toEqual(Array(16).fill('HTTP/1.1 200'));
+  expect(answered).toContain('"success":true');
+});
+
+test('one after the other, as many as wanted are answered on one connection', async () => {
+  const { connect } = await serve();
+  const socket = await connect();
+  for (let count = 0; count < 50; count += 1) {
+    socket.write(get('/healthz'));
+    expect(String(await once(socket, 'data'))).toMatch(/^HTTP\/1\.1 200 /);
+  }
+});
+
+test.each(['/openapi.json', '/docs', '/%zz'])(
+  'callers that send %s hundreds of times at once, and never read, cost no more than the first few',
+  async (path) => {
+    const { connect, sockets, taken } = await serve();
+    for (let count = 0; count < 50; count += 1) (await connect()).pause().write(get(path).repeat(400));
+    await expect.poll(() => sockets).toEqual([]);
+    expect(taken()).toBeLessThanOrEqual(50 * 18); // a bad address is answered before the next one is read
+  },
+);
+
+test('callers that send no more than is allowed, and never read, keep at most sixteen answers each', async () => {
+  const { connect, sockets } = await serve();
+  const caller = (await connect()).pause();
+  const waiting = () => sockets.map((socket) => connectionOf(socket).unanswered.length);
+  for (let packet = 0; packet < 400 && sockets.length > 0; packet += 1) {
+    caller.write(get('/docs').repeat(8));
+    await new Promise((resolve) => setImmediate(resolve));
+    expect(Math.max(0, ...waiting())).toBeLessThanOrEqual(16);
+  }
+});
+
+test.each(['/openapi.json', '/docs'])('all answers to %s are the same bytes, not copies', async (path) => {
+  const end = vi.spyOn(ServerResponse.prototype, 'end');
+  onTestFinished(() => end.mockRestore());
+  await send(app.url + path, {});
+  await send(app.url + path, {});
+  const [[first] = [], [second] = []] = end.mock.calls;
+  expect(first).toBeInstanceOf(Buffer);
+  expect(second).toBe(first);
+});
+
+test('a connection that was refused is over, even if the caller never ends its side', async () => {
+  const { connect, sockets } = await serve();
+  const socket = await connect();
+  socket.write('garbage\r\n\r\n');
+  expect(await text(socket)).toMatch(/^HTTP\/1\.1 400 /);
+  await expect.poll(() => sockets).toEqual([]);
+});
