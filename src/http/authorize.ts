@@ -1,10 +1,11 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { isRankdError, RankdError } from '../base/errors.ts';
+import { RankdError } from '../base/errors.ts';
+import type { LimitsConfig } from '../config/config.ts';
 import { refusalOf } from '../core/access.ts';
 import type { Key, KeyRecord, Scope } from '../core/model.ts';
 import { refusalOfRobloxId } from '../core/roblox-id.ts';
 import type { DaemonContext } from '../usecases/daemon-context.ts';
-import { failedAuthLimit, limitsOf, type Throttle } from './throttle.ts';
+import { failedAuthLimit, failedPlaceLimit, type Limit, limitsOf, type Throttle } from './throttle.ts';
 
 export interface KeyedRequest {
   request: FastifyRequest;
@@ -43,15 +44,21 @@ export function authorize(app: DaemonContext, keyed: KeyedRequest): KeyRecord | 
 }
 
 /**
- * Counts a refused caller for the audit. One whose network sends too many keys that are not accepted is told to slow down
- * instead. Only wrong keys are limited so: game servers share addresses, and wrong keys of others must not lock out a right one.
+ * Counts a refused caller for the audit. One whose network sends too many keys that are not accepted, or whose key is tried with too
+ * many places, is told to slow down instead. Only what is refused counts: game servers share addresses and keys, and wrong keys and
+ * places of others must not lock out right ones.
  */
-function refuse(app: DaemonContext, { request, reply, throttle }: KeyedRequest, refusal: RankdError): RankdError {
-  const isFailedAuth = isRankdError(refusal, 'invalid_key', 'missing_authorization');
-  const limits = isFailedAuth ? [failedAuthLimit(app.limits, request.ip)] : [];
-  const answer = throttle.take(limits, reply, refusal.details) ?? refusal;
+function refuse(app: DaemonContext, keyed: KeyedRequest, refusal: RankdError): RankdError {
+  const answer = keyed.throttle.take(limitsOn(refusal, app.limits, keyed), keyed.reply, refusal.details) ?? refusal;
   app.refused.count(answer);
   return answer;
+}
+
+function limitsOn({ code }: RankdError, limits: LimitsConfig, { request, keyRecord }: KeyedRequest): Limit[] {
+  if (code === 'invalid_key' || code === 'missing_authorization') return [failedAuthLimit(limits, request.ip)];
+  if (code === 'place_not_whitelisted' && !(keyRecord instanceof RankdError))
+    return [failedPlaceLimit(limits, keyRecord.key)];
+  return [];
 }
 
 /** Since when the secret is the old one of a rotation (RFC 9745), and when it will be refused (RFC 8594). */

@@ -13,6 +13,8 @@ const refusals = {
   verify: (perMinute) => `This key may be verified ${perMinute} times a minute; slow down.`,
   place: (perMinute) => `With this key, a place may send ${perMinute} rank requests a minute; slow down.`,
   rank: (perMinute) => `This key may send ${perMinute} rank requests a minute; slow down.`,
+  'failed-place': () =>
+    'Too many requests for places that are not on the whitelist of this key have come; check the whitelist.',
   'failed-auth': () => 'Too many requests without a key that is accepted have come from this address; check the key.',
 } satisfies Record<string, (perMinute: number) => string>;
 
@@ -50,6 +52,11 @@ export function failedAuthLimit({ failedAuthPerMinute: perMinute }: LimitsConfig
   return { name: 'failed-auth', of: networkOf(address), perMinute, burst: perMinute };
 }
 
+/** The limit on requests with one key for places that are not on its whitelist: nobody shall try them all. */
+export function failedPlaceLimit({ failedAuthPerMinute: perMinute }: LimitsConfig, { id }: Key): Limit {
+  return { name: 'failed-place', of: id, perMinute, burst: perMinute };
+}
+
 /**
  * The part of an address that tells callers apart: a whole IPv4 address, but only the /64 network of an IPv6 address, because
  * one caller has all of those. The address is undefined if the caller has hung up, and any text if a proxy made it up.
@@ -84,7 +91,13 @@ export class Throttle {
       buckets: new TokenBuckets(clock, maxBuckets),
       latest: { perMinute: 0, burst: 0, policy: '' },
     });
-    this.#counters = { verify: counter(), place: counter(), rank: counter(), 'failed-auth': counter() };
+    this.#counters = {
+      verify: counter(),
+      place: counter(),
+      rank: counter(),
+      'failed-place': counter(),
+      'failed-auth': counter(),
+    };
   }
 
   /**

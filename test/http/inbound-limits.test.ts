@@ -1,5 +1,3 @@
-import { once } from 'node:events';
-import net from 'node:net';
 import { describe, expect, test } from 'vitest';
 import { codeOf, expectError, messageOf, rankBody } from '../support/answers.ts';
 import { ManualClock } from '../support/manual-clock.ts';
@@ -171,19 +169,40 @@ describe('requests without a key that is accepted', () => {
   });
 });
 
-test('connections beyond server.max_connections are closed, those before go on, and the log says so once', async () => {
-  await using world = await open({}, { maxConnections: 2 });
-  const { app } = world;
-  const port = Number(new URL(app.url).port);
-  const connect = async () => {
-    const socket = net.connect(port, '127.0.0.1');
-    await once(socket, 'connect');
-    return socket.on('error', () => undefined);
-  };
-  const [first, second] = [await connect(), await connect()];
-  for (let count = 0; count < 3; count += 1) await once((await connect()).resume(), 'close');
-  first.write('GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n');
-  expect(String(await once(first, 'data'))).toMatch(/^HTTP\/1\.1 200 /);
-  for (const socket of [first, second]) socket.destroy();
-  expect(app.logLines.filter((line) => line.includes('server.max_connections'))).toHaveLength(1);
+describe('requests with one key for places that are not on its whitelist', () => {
+  test('are told to wait once there are too many, and are counted for the audit all the same', async () => {
+    await using world = await open({ failedAuthPerMinute: 3 });
+    const { app, clock } = world;
+    const key = await app.createKey();
+    const codes = [];
+    for (const elsewhere of [1, 2, 3, 4]) codes.push(codeOf(await app.verify(key, elsewhere)));
+    expect(codes).toEqual([...Array(3).fill('place_not_whitelisted'), 'too_many_requests']);
+    const refused = await rank(app, key, 5)();
+    expectError(refused, { status: 429, code: 'too_many_requests', error: 'Too many requests', waits: true });
+    await clock.advance(20_000);
+    expect(codeOf(await app.verify(key, 6))).toBe('place_not_whitelisted');
+    await app.app.refused.flush(app.app);
+    const sums = (await app.store.listAudit({ limit: 20 })).filter(({ action }) => action === 'caller.refused');
+    expect(sums.every(({ detail }) => detail['reason'] === 'not_listed')).toBe(true);
+    expect(sums.reduce((sum, { detail }) => sum + Number(detail['count']), 0)).toBe(6);
+  });
+
+  test('never hold up a place that is on it, nor other keys', async () => {
+    await using world = await open({ failedAuthPerMinute: 1 });
+    const { app } = world;
+    const [key, other] = [await app.createKey(), await app.createKey({ name: 'other' })];
+    for (let elsewhere = 1; elsewhere <= 10; elsewhere += 1) await app.verify(key, elsewhere);
+    expect(codeOf(await app.verify(key, 11))).toBe('too_many_requests');
+    expect(await letIn(50, verify(app, key))).toBe(50);
+    expect(await letIn(50, rank(app, key))).toBe(50);
+    expect(codeOf(await app.verify(other, 11))).toBe('place_not_whitelisted');
+  });
+
+  test('are 60 a minute by default', async () => {
+    await using world = await open();
+    const { app } = world;
+    const key = await app.createKey();
+    const answers = await Promise.all(Array.from({ length: 70 }, (_, index) => app.verify(key, 1_000 + index)));
+    expect(answers.filter((answer) => codeOf(answer) === 'place_not_whitelisted')).toHaveLength(60);
+  });
 });
