@@ -10,13 +10,16 @@ interface LogOptions {
   /** Readable lines for a terminal instead of JSON. */
   readable: boolean;
   write: (line: string) => void;
+  /** True while too much waits to be written. What is logged meanwhile is dropped, and counted. */
+  isFull?: () => boolean;
   /** Sees every line, as JSON, before it is written. */
   note?: (line: string) => void;
 }
 
 /** One line an event. Fields named after a secret are redacted in the line itself and in the objects right in it, no deeper. */
-export function createLog({ level, readable, write, note }: LogOptions): Logger {
-  return pino(
+export function createLog({ level, readable, write, isFull, note }: LogOptions): Logger {
+  let dropped = 0;
+  const log = pino(
     {
       level,
       base: null,
@@ -30,10 +33,21 @@ export function createLog({ level, readable, write, note }: LogOptions): Logger 
     {
       write(line: string) {
         note?.(line);
+        if (isFull?.()) {
+          dropped += 1;
+          return;
+        }
+        if (dropped > 0) tellDropped();
         write(readable ? readableLine(line) : `${escapeControls(line.trimEnd())}\n`);
       },
     },
   );
+  const tellDropped = () => {
+    const fields = { dropped };
+    dropped = 0;
+    log.warn(fields, 'lines of the log were dropped: whoever reads it had stopped');
+  };
+  return log;
 }
 
 /** e.g. `14:02:11 warn  platform does not answer  code=platform_unavailable` */

@@ -12,6 +12,8 @@ export interface Io {
   stderr(text: string): void;
   /** A line of a daemon's log, in order with the talk. */
   log(line: string): void;
+  /** True while so much of the log waits to be read that no more may be kept. */
+  isLogFull(): boolean;
   /** True if a person sees the output and can answer. */
   isTerminal: boolean;
   /** True if a person sees the talk as it comes, so that a line may be overwritten. */

@@ -44,6 +44,10 @@ process.stderr.on('error', () => undefined); // nobody is left to be told; unhea
 /** Written once a turn of the event loop: a write for each line would cost as much as the request that it tells of. */
 let logged = '';
 process.on('exit', writeLog);
+/** How much of the log may wait for whoever reads it, in bytes. */
+const maxWaitingLog = 1_048_576;
+/** How long a daemon that has stopped waits for whoever reads its log. */
+const lastWordsMs = 1_000;
 
 const packageDir = join(import.meta.dirname, '..');
 const io: Io = {
@@ -61,6 +65,7 @@ const io: Io = {
     if (logged === '') setImmediate(writeLog);
     logged += line;
   },
+  isLogFull: () => process.stderr.writableLength + logged.length > maxWaitingLog,
   isTerminal: process.stdout.isTTY === true && process.stdin.isTTY === true,
   stdoutIsTerminal: process.stdout.isTTY === true,
   showsProgress: process.stderr.isTTY === true,
@@ -98,6 +103,7 @@ export async function run(line: string[], outputFailed: (error: NodeJS.ErrnoExce
     if (reload === undefined && !hearsOfOutput) outputFailed(error); // a daemon serves on, whoever stopped reading
   });
   process.exitCode = await runCli(line, io);
+  if (stage === 'stopping') setTimeout(() => process.exit(), lastWordsMs).unref();
 }
 
 function writeLog(): void {

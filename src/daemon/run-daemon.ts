@@ -24,6 +24,8 @@ export interface RunOptions {
     env: Record<string, string | undefined>;
     /** Takes a line of the log. */
     log(line: string): void;
+    /** True while so much of the log waits to be read that no more may be kept. */
+    isLogFull(): boolean;
   };
   logLevelOf: (config: Config) => LogLevel;
   /** Lines for a person instead of JSON. */
@@ -48,6 +50,7 @@ export async function runDaemon(options: RunOptions): Promise<RunningDaemon> {
     level: logLevelOf(config),
     readable: isLogReadable,
     write: (line) => process.log(line),
+    isFull: () => process.isLogFull(),
     note: (line) => problems.note(line),
   });
   const startedAt = { at: systemClock.now(), monotonic: systemClock.monotonic() };

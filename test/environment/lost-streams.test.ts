@@ -1,9 +1,9 @@
 import { type SpawnOptions, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { type AddressInfo, createServer } from 'node:net';
+import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { DaemonProcess } from '../support/daemon-process.ts';
 import { CliHome } from '../support/run-cli.ts';
 
@@ -42,6 +42,39 @@ test.each([
     process.kill(-Number(daemon.pid), 'SIGKILL');
     await once(daemon, 'exit');
   }
+});
+
+describe('a daemon whose log is read by somebody who has stopped', () => {
+  const maxBytes = 1_400_000; // 1 MB in the daemon, and what the pipe and this process hold
+
+  test('serves on, keeps 1 MB of it at most, and says how many lines were dropped', async () => {
+    await using daemon = await daemonWithPausedLog();
+    await fillLog(daemon.url, 5_000);
+    const read = text(daemon.stderr);
+    const told = async () => {
+      await statusOf(`${daemon.url}/healthz`);
+      return daemon.bytes();
+    };
+    await expect.poll(told).toBeGreaterThan(1_000_000);
+    daemon.process.kill('SIGTERM');
+    const lines = (await read)
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line));
+    expect(daemon.bytes()).toBeLessThan(maxBytes);
+    const dropped = lines.filter(({ msg }) => msg.startsWith('lines of the log were dropped'));
+    const requests = lines.filter(({ path }) => path?.startsWith('/long'));
+    expect(dropped).toMatchObject([{ level: 'warn', dropped: expect.any(Number) }]);
+    expect(requests.length + dropped[0].dropped).toBeGreaterThanOrEqual(5_000);
+  });
+
+  test('stops in good order within seconds of SIGTERM', async () => {
+    await using daemon = await daemonWithPausedLog();
+    await fillLog(daemon.url, 2_000);
+    const exited = once(daemon.process, 'exit', { signal: AbortSignal.timeout(5_000) });
+    daemon.process.kill('SIGTERM');
+    expect(await exited).toEqual([0, null]);
+  });
 });
 
 test('a command whose reader has seen enough ends quietly', async () => {
@@ -95,6 +128,44 @@ test.runIf(mayMount)(
     expect(await secrets()).toEqual(before);
   },
 );
+
+/** A daemon that logs all requests to a pipe; `stderr` is the end of it, from which nothing is read yet. */
+async function daemonWithPausedLog() {
+  const env = { PATH: process.env['PATH'], HOME: home.folder, RANKD_DATA_DIR: home.dataDir };
+  const child = spawn(process.execPath, [binary, 'serve', '--port', '0', '--json', '--verbose'], {
+    cwd: home.cwd,
+    env,
+  });
+  const [greeting] = await once(child.stdout.setEncoding('utf8'), 'data');
+  const stderr = child.stderr.pause();
+  return {
+    process: child,
+    url: JSON.parse(greeting).url as string,
+    stderr,
+    bytes: () => (stderr as Socket).bytesRead,
+    [Symbol.asyncDispose]: async () => {
+      if (child.exitCode !== null || child.signalCode !== null) return;
+      child.kill('SIGKILL');
+      await once(child, 'exit');
+    },
+  };
+}
+
+/** Asks for what does not exist, under names that make long lines. */
+async function fillLog(url: string, requests: number): Promise<void> {
+  const path = `/long${'/fifteen-letters'.repeat(12)}`;
+  const ahead = 10;
+  const socket = connect(Number(new URL(url).port), '127.0.0.1');
+  let answers = 0;
+  socket.setEncoding('utf8').on('data', (chunk: string) => {
+    answers += chunk.match(/HTTP\/1\.1 404/g)?.length ?? 0;
+  });
+  for (let sent = 0; sent < requests; sent += ahead) {
+    socket.write(`GET ${path} HTTP/1.1\r\nHost: x\r\n\r\n`.repeat(ahead));
+    while (answers < sent + ahead) await once(socket, 'data');
+  }
+  socket.destroy();
+}
 
 /** Runs a line of bash in which `"$@"` is the built rankd, in the home of these tests. */
 function shell(line: string, options: SpawnOptions = {}) {

@@ -53,6 +53,7 @@ class WatchedIo {
   };
 
   log = this.stderr;
+  isLogFull = () => false;
 
   drained = async () => undefined;
 
