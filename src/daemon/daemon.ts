@@ -1,7 +1,9 @@
+import type { AddressInfo } from 'node:net';
 import type { FastifyInstance } from 'fastify';
 import { type AppOptions, openApp, type ServedApp } from '../app.ts';
 import { type Clock, systemClock } from '../base/clock.ts';
 import { listenError } from '../base/listen-error.ts';
+import { isLoopback, listenUrl } from '../base/listen-url.ts';
 import type { Logger } from '../base/log.ts';
 import { createServer } from '../http/server.ts';
 import type { Metrics } from '../metrics/open-metrics.ts';
@@ -41,7 +43,7 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
   starting.defer(() => server.close());
   const listener = await metrics?.serve({ app, server }, metricsConfig);
   if (listener !== undefined) starting.use(listener);
-  const url = await listen(server, address);
+  const url = await listen(server, address, options.log);
   starting.defer(startWorkers(app));
   const running = starting.move();
   return {
@@ -61,13 +63,24 @@ async function loadMetrics(clock: Clock): Promise<Metrics> {
   return openMetrics(clock);
 }
 
-async function listen(server: FastifyInstance, { host, port }: { host: string; port: number }): Promise<string> {
+async function listen(
+  server: FastifyInstance,
+  { host, port }: { host: string; port: number },
+  log: Logger,
+): Promise<string> {
   try {
-    return await server.listen({ host, port });
+    await server.listen({ host, port });
   } catch (cause) {
     throw listenError(cause, { host, port, section: 'server', hint: 'rankd serve --port 7266' });
   }
+  const at = server.server.address() as AddressInfo; // Fastify names one of the addresses where it listens on all
+  const url = listenUrl(at);
+  if (!isLoopback(at.address)) log.warn({ url }, plainHttp);
+  return url;
 }
+
+const plainHttp =
+  'others reach rankd over plain HTTP, in which everybody on the way can read the keys: put a reverse proxy that speaks TLS in front';
 
 /** Waits until every request has its answer; none takes longer than its deadline. */
 async function drain({ current: { requests, clock }, maxDeadlineMs }: ServedApp): Promise<void> {

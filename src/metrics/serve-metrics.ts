@@ -3,6 +3,7 @@ import { createServer, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { Registry } from 'prom-client';
 import { listenError } from '../base/listen-error.ts';
+import { listenUrl } from '../base/listen-url.ts';
 import type { Logger } from '../base/log.ts';
 
 export interface MetricsListener extends AsyncDisposable {
@@ -35,7 +36,7 @@ export async function serveMetrics(
     throw listenError(cause, { host, port, section: 'metrics', hint: 'set metrics.port in rankd.yaml' });
   });
   return {
-    url: urlOf(server.address() as AddressInfo),
+    url: `${listenUrl(server.address() as AddressInfo)}/metrics`,
     [Symbol.asyncDispose]: async () => {
       server.close();
       server.closeAllConnections();
@@ -48,8 +49,4 @@ function answer(response: ServerResponse, status: number, text: string): void {
   if (!response.hasHeader('content-type')) response.setHeader('content-type', 'text/plain; charset=utf-8');
   response.statusCode = status;
   response.end(text);
-}
-
-function urlOf({ address, family, port }: AddressInfo): string {
-  return `http://${family === 'IPv6' ? `[${address}]` : address}:${port}/metrics`;
 }

@@ -46,6 +46,26 @@ describe('serve', () => {
     expect(daemon.log).toContain('stopped');
   });
 
+  test.each([
+    ['0.0.0.0', /^http:\/\/0\.0\.0\.0:\d+$/],
+    ['::', /^http:\/\/\[::\]:\d+$/],
+  ])('on %s it says that it listens there, and warns that others can read plain HTTP', async (host, address) => {
+    await using daemon = await DaemonProcess.start(home, { args: ['--host', host] });
+    expect(daemon.url).toMatch(address);
+    const { status } = await home.json<{ status: { url: string; problems: Array<{ message: string }> } }>('status');
+    expect(status).toMatchObject({ url: daemon.url, problems: [{ message: expect.stringMatching(plainHttp) }] });
+    expect(daemon.log).toMatch(plainHttp);
+    expect(daemon.log).toContain(daemon.url);
+  });
+
+  test.each(['127.0.0.1', '127.0.0.2', '::1', 'localhost'])(
+    'on %s, which only this machine reaches, it warns of nothing',
+    async (host) => {
+      await using daemon = await DaemonProcess.start(home, { args: ['--host', host] });
+      expect(daemon.log).toBe('');
+    },
+  );
+
   test('a second daemon on the same data directory is refused with exit code 4', async () => {
     await using _first = await DaemonProcess.start(home);
     const second = await home.run(['serve', '--port', '0']);
@@ -85,6 +105,8 @@ describe('serve', () => {
     expect(flag).toMatchObject({ code: 2, stderr: expect.stringContaining('--port') });
   });
 });
+
+const plainHttp = /others reach rankd over plain HTTP.*put a reverse proxy that speaks TLS in front/;
 
 /** Runs `serve` in this process with a terminal that is watched, until `visit` has seen what it printed. */
 async function serveOnTerminal(

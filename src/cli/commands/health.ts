@@ -2,6 +2,7 @@ import { existsSync } from 'node:fs';
 import { isIP } from 'node:net';
 import type { Command } from 'commander';
 import { RankdError } from '../../base/errors.ts';
+import { localUrl } from '../../base/listen-url.ts';
 import { askStatus, exchange } from '../../control/ask.ts';
 import { socketPath } from '../../control/control.ts';
 import type { Cli } from '../cli.ts';
@@ -60,11 +61,9 @@ function silent(where: string, cause?: unknown): RankdError {
   });
 }
 
-/** A daemon that listens on every address is asked over loopback. */
 function optionsFor(url: string) {
-  const { hostname, port, pathname } = new URL(url);
-  const loopback: Record<string, string> = { '0.0.0.0': '127.0.0.1', '[::]': '::1' };
-  return { host: loopback[hostname] ?? hostname.replace(/^\[|\]$/g, ''), port, path: pathname };
+  const { hostname, port, pathname } = new URL(localUrl(url));
+  return { host: hostname.replace(/^\[|\]$/g, ''), port, path: pathname };
 }
 
 function unwell(url: string, body: string): RankdError {

@@ -1,4 +1,5 @@
 import type { Command } from 'commander';
+import { localUrl } from '../../base/listen-url.ts';
 import type { Config } from '../../config/config.ts';
 import type { Daemon } from '../../daemon/daemon.ts';
 import type { Cli } from '../cli.ts';
@@ -58,7 +59,7 @@ async function greet(
     cli.say(`SIMULATED GROUP: nothing here touches Roblox. To rank in a real group, ${wayOut}.`);
     cli.say(
       await firstSteps(app.current, {
-        url,
+        url: localUrl(url),
         by: cli.by,
         maySayKey: cli.io.isTerminal && !cli.options.json && !cli.options.quiet,
       }),
