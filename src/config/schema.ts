@@ -60,7 +60,9 @@ export const settingsSchema = section({
     ),
     max_connections: whole(1, 1_000_000)
       .default(1000)
-      .describe('Connections that may be open at once; what comes beyond is closed.'),
+      .describe(
+        'Connections that may be open at once, a quarter of them from one address; if there is no room, the slowest are ended.',
+      ),
     trusted_proxies: z
       .array(network(), { error: 'a list of addresses or networks' })
       .default(['127.0.0.0/8', '::1'])
@@ -138,7 +140,9 @@ export const settingsSchema = section({
       .describe('Rank changes per place and minute, within those of its key; 0 turns the limit off.'),
     failed_auth: whole(0, 1_000_000)
       .default(60)
-      .describe('Requests without an accepted key per address and minute; it blocks no accepted key; 0 turns it off.'),
+      .describe(
+        'Requests a minute without an accepted key, per address, or for places not whitelisted, per key; 0 turns it off.',
+      ),
   }),
   metrics: section({
     enabled: z
