@@ -15,6 +15,9 @@ const networkShare = 1 / 4;
 const patientShare = 3 / 4;
 const slowMs = 1_000;
 
+/** A connection ends if its caller reads nothing of an answer for this long, or up to twice as long. */
+const unreadMs = 15_000;
+
 /** What the log says where a connection was closed because of others, by the limit that it is about. */
 const lines = {
   all: 'a connection was closed to make room for another: server.max_connections',
@@ -30,11 +33,11 @@ interface Limits {
 }
 
 /**
- * Keeps room for new connections. If there is none, the request that has taken longest to arrive is ended, or else the connection
+ * Ends connections on which nobody reads, and keeps room for new ones. If there is none, the request that has taken longest to arrive is ended, or else the connection
  * that has been idle for longest. A new connection is closed only if all others wait for rankd.
  */
 export function limitConnections(
-  { log, clock }: { log: Logger; clock: Pick<Clock, 'monotonic'> },
+  { log, clock }: { log: Logger; clock: Pick<Clock, 'monotonic' | 'sleep'> },
   server: Server,
   { maxConnections, trustedProxies }: Limits,
 ): void {
@@ -63,9 +66,18 @@ export function limitConnections(
       if (least?.isSending && openedAt - least.since > slowMs) close(least, 'all');
     }
     if (socket.destroyed) return;
-    open.add(socket, { network, openedAt });
+    open.add(socket, { network, openedAt, unread: 0 });
     socket.once('close', () => open.delete(socket));
   });
+
+  const closed = new AbortController();
+  server.once('close', () => closed.abort());
+  void (async () => {
+    while (!closed.signal.aborted) {
+      await clock.sleep(unreadMs, closed.signal).catch(() => undefined);
+      open.endUnread();
+    }
+  })();
 }
 
 /** A connection that does not wait for rankd. */
@@ -82,6 +94,8 @@ interface Opened {
   network: string | undefined;
   /** On `Clock.monotonic()`. */
   openedAt: number;
+  /** How much of its answers waited to be read at the last look, in bytes. */
+  unread: number;
 }
 
 class OpenConnections {
@@ -115,6 +129,15 @@ class OpenConnections {
       if (other !== undefined && (least === undefined || isLessNeeded(other, least))) least = other;
     }
     return least;
+  }
+
+  /** Ends those of which nothing was read since the last look. */
+  endUnread(): void {
+    for (const [socket, opened] of this.#open) {
+      const unread = socket.writableLength;
+      if (opened.unread > 0 && unread >= opened.unread) socket.destroy();
+      opened.unread = unread;
+    }
   }
 
   #count(network: string | undefined, change: number): void {

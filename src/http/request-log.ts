@@ -49,7 +49,7 @@ export function requestLog({
     const warned = warning && counted.take(warning, warningLines);
     if (warned) log.warn({ requestId: request.id, ...facts, ...warned }, warning);
     const isCounted = statusCode >= 400 && facts['changeId'] === undefined;
-    const due = isCounted ? counted.take(`${error?.code} ${facts['keyId']}`, errorLines) : {};
+    const due = isCounted ? counted.take(`${error?.code} ${facts['keyId']}`, errorLines) : nothing;
     if (due && failure !== undefined) log.error({ err: failure, requestId: request.id }, 'request failed');
     const level = due ? wanted : 'debug';
     if (!log.isLevelEnabled(level)) return; // asks the parent: a child does not notice a new level
@@ -60,6 +60,8 @@ export function requestLog({
     lines[level]({ requestId: id, method, path, status: statusCode, ms, ...facts, ...why, ...due }, 'request');
   };
 }
+
+const nothing = {};
 
 /** What the log says of an error: more than its caller is told. */
 function factsOf({ code, details, message, cause }: RankdError, status: number): Record<string, unknown> {

@@ -6,6 +6,7 @@ import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest';
 import { connectionOf } from '../../src/http/connections.ts';
 import { createServer } from '../../src/http/server.ts';
 import { rankBody } from '../support/answers.ts';
+import { ManualClock } from '../support/manual-clock.ts';
 import { openTestApp, send, type TestApp } from '../support/open-test-app.ts';
 import { holdWrites } from '../support/platform-with.ts';
 
@@ -19,8 +20,8 @@ afterAll(() => app.close());
 const get = (path: string) => `GET ${path} HTTP/1.1\r\nHost: x\r\n\r\n`;
 
 /** A server of its own, whose connections the test can look at. */
-async function serve() {
-  const server = createServer(app.live, { trustedProxies: ['127.0.0.1'], maxConnections: 1_000 });
+async function serve({ live } = app) {
+  const server = createServer(live, { trustedProxies: ['127.0.0.1'], maxConnections: 1_000 });
   onTestFinished(() => server.close());
   const sockets: net.Socket[] = [];
   server.server.on('connection', (socket: net.Socket) => {
@@ -95,6 +96,32 @@ test('callers that send no more than is allowed, and never read, keep at most si
     await new Promise((resolve) => setImmediate(resolve));
     expect(Math.max(0, ...waiting())).toBeLessThanOrEqual(16);
   }
+});
+
+test('callers that read nothing of an answer for half a minute are cut off, and others are not', async () => {
+  const clock = new ManualClock();
+  await using timed = await openTestApp({ clock });
+  const { connect, sockets } = await serve(timed);
+  const deaf = (await connect()).pause();
+  await expect.poll(() => sockets).toHaveLength(1);
+  const served = sockets[0] ?? expect.fail();
+  while (served.writableLength === 0) {
+    const { bytesRead } = served;
+    deaf.write(get('/docs').repeat(8));
+    while (
+      served.bytesRead === bytesRead ||
+      (connectionOf(served).unanswered.length > 0 && served.writableLength === 0)
+    )
+      await new Promise((resolve) => setImmediate(resolve));
+  }
+  const other = await connect();
+  await expect.poll(() => sockets).toHaveLength(2);
+  await clock.advance(14_000);
+  expect(sockets).toHaveLength(2);
+  await clock.advance(16_000);
+  await expect.poll(() => sockets).toHaveLength(1);
+  other.write(get('/healthz'));
+  expect(String(await once(other, 'data'))).toMatch(/^HTTP\/1\.1 200 /);
 });
 
 test.each(['/openapi.json', '/docs'])('all answers to %s are the same bytes, not copies', async (path) => {
