@@ -8,6 +8,7 @@ import type { LiveCheckOptions } from './platforms/live-check.ts';
 import type { Instrumentation, LiveFinding, Platform, Ports } from './ports/index.ts';
 import { engineOf } from './stores/engine.ts';
 import { MemberTurns } from './usecases/change/member-turns.ts';
+import { type Alarm, PlatformTrust } from './usecases/change/platform-trust.ts';
 import type { Ranking } from './usecases/change/ranking.ts';
 import { RecentWrites } from './usecases/change/recent-writes.ts';
 import type { DaemonContext, LiveContext } from './usecases/daemon-context.ts';
@@ -30,9 +31,10 @@ const unwatched: Instrumentation = { store: (store) => store, platform: (platfor
 export type RankingApp = Ranking & AsyncDisposable;
 
 /** The application behind the CLI's commands. */
-export async function openRanking(options: AppOptions): Promise<RankingApp> {
+export async function openRanking(options: AppOptions & { report?: (alarm: Alarm) => void }): Promise<RankingApp> {
   const ports = await openPorts(options);
-  return { ...ports, ...processState(ports), ...rulesOf(options.config, ports) };
+  const { report = () => undefined } = options;
+  return { ...ports, ...processState(ports, report), ...rulesOf(options.config, ports) };
 }
 
 /** Holds the answers of the real platform against what rankd was built for; as `checkLive`. */
@@ -60,7 +62,7 @@ export async function openApp(options: AppOptions & { log: Logger }): Promise<Se
   await using opening = new AsyncDisposableStack();
   const { [Symbol.asyncDispose]: _, ...ports } = opening.use(await openPorts({ ...options, isServed: true }));
   const unchanging = {
-    ...{ ...ports, ...processState(ports), log },
+    ...{ ...ports, ...processState(ports, ({ level, message, facts }) => log[level](facts, message)), log },
     ...{ refused: new RefusedCallers(), keyUses: new KeyUses(), requests: { count: 0, isDraining: false } },
   };
   const contextOf = (config: Config, platform: Platform): DaemonContext =>
@@ -87,6 +89,7 @@ export async function openApp(options: AppOptions & { log: Logger }): Promise<Se
       const candidate = contextOf(config, platform);
       await check(candidate);
       closers.use(opened.move()); // the one before is closed at the end, too: a request may still be on its way through it
+      unchanging.trust.renew();
       inForce = { config, platform };
       current = candidate;
       maxDeadlineMs = Math.max(maxDeadlineMs, candidate.deadlineMs);
@@ -144,13 +147,15 @@ function rulesOf(config: Config, ports: Ports): Pick<Ranking, 'group' | 'policy'
 }
 
 /** What this process is working on: nothing yet. */
-function processState({
-  clock,
-}: Ports): Pick<Ranking, 'turns' | 'ownedChangeIds' | 'recentWrites' | 'activeIdempotencyKeys'> {
+function processState(
+  { clock }: Ports,
+  report: (alarm: Alarm) => void,
+): Pick<Ranking, 'turns' | 'ownedChangeIds' | 'recentWrites' | 'trust' | 'activeIdempotencyKeys'> {
   return {
     turns: new MemberTurns(),
     ownedChangeIds: new Set(),
     recentWrites: new RecentWrites(clock),
+    trust: new PlatformTrust(report),
     activeIdempotencyKeys: new Map(),
   };
 }

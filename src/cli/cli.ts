@@ -1,13 +1,14 @@
 import type { Command } from 'commander';
 import { openRanking, type RankingApp } from '../app.ts';
 import { systemClock } from '../base/clock.ts';
-import type { RankdError } from '../base/errors.ts';
+import { RankdError } from '../base/errors.ts';
 import { dataDirectory } from '../config/data-dir.ts';
 import type { LoadedConfig } from '../config/load.ts';
 import type { ConfigLocationSources } from '../config/locate.ts';
 import { callWithin } from '../ports/call-context.ts';
 import type { CallContext, Ports, StoreEngine, StoreOperations } from '../ports/index.ts';
 import { engineOf } from '../stores/engine.ts';
+import type { Alarm } from '../usecases/change/platform-trust.ts';
 import { hintOf } from '../usecases/documents/error.ts';
 import type { Io } from './io.ts';
 import type { GlobalOptions } from './options.ts';
@@ -142,7 +143,9 @@ export class Cli {
   ): Promise<T> {
     const { config } = await this.loadConfig();
     if (isWriting) await refuseOtherGroup(this, config);
-    await using app = await this.#open(() => openRanking({ config, dataDir: this.dataDir }));
+    const report = ({ message }: Alarm) =>
+      this.warn(new RankdError('platform_unavailable', message, { hint: 'rankd doctor' }));
+    await using app = await this.#open(() => openRanking({ config, dataDir: this.dataDir, report }));
     using call = callWithin(app.clock, app.deadlineMs, 'operator');
     return await whileWaiting(this.line, 'waiting for Roblox', () => work(app, call));
   }

@@ -44,6 +44,15 @@ export function applyOutcome(change: RankChange, outcome: ChangeOutcome, now: nu
   return { change: after, isHeld: false, events: [changeEvent({ ...after, code }, state, now)] };
 }
 
+/** A change that was told as applied, and that the platform was seen not to hold: its outcome is unknown again. */
+export function reopened(change: RankChange, now: number): ChangeUpdate {
+  const { finishedAt: _, ...kept } = change;
+  const message =
+    'Roblox was seen not to hold what it said it had carried out. rankd goes on finding out; the history will tell.';
+  const after: RankChange = { ...kept, state: 'unknown', code: 'outcome_unknown', message };
+  return { change: after, isHeld: false, events: [changeEvent(after, 'unknown', now)] };
+}
+
 /** From now on the change is put back, for this reason. Kept before the first write of the compensation. */
 export function compensating(change: RankChange, why: { code: ErrorCode; message: string }, now: number): ChangeUpdate {
   const after: RankChange = { ...change, phase: 'compensate', ...why };

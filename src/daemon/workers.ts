@@ -2,6 +2,7 @@ import { isRankdError } from '../base/errors.ts';
 import type { RankChange } from '../core/model.ts';
 import { callWithin } from '../ports/call-context.ts';
 import type { CallContext } from '../ports/index.ts';
+import { takeLateLook } from '../usecases/change/late-look.ts';
 import { type RecoveryTries, recoverChanges } from '../usecases/change/recover-changes.ts';
 import type { DaemonContext, LiveContext } from '../usecases/daemon-context.ts';
 import { credentialWarnings } from '../usecases/group/credential-warnings.ts';
@@ -24,13 +25,14 @@ export function startWorkers(live: LiveContext): () => Promise<void> {
   const pruning = every(app, pruneEveryMs, stopping.signal, () =>
     pruneRecords(live.current, live.current.retention, stopping.signal),
   );
+  const looking = lookLate(live, stopping.signal);
   const flushes = { 'refused callers': app.refused, 'uses of keys': app.keyUses };
   const flushing = Object.values(flushes).map((gathered) =>
     every(app, flushEveryMs, stopping.signal, () => gathered.flush(app)),
   );
   return async () => {
     stopping.abort();
-    await Promise.all([recovery, credential, pruning, ...flushing]);
+    await Promise.all([recovery, credential, looking, pruning, ...flushing]);
     // If the store can't be written any more, the daemon still ends well: what ran is finished.
     for (const [what, gathered] of Object.entries(flushes)) {
       await gathered.flush(app).catch((error) => app.log.warn({ err: error }, `the last ${what} could not be kept`));
@@ -58,6 +60,16 @@ async function recover(live: LiveContext, stop: AbortSignal): Promise<void> {
     rounds.add(round);
   });
   await Promise.all(rounds);
+}
+
+/** Reads once more what was said of changes, one after the other. */
+async function lookLate(live: LiveContext, stop: AbortSignal): Promise<void> {
+  const { log } = live.current;
+  while (!stop.aborted) {
+    await takeLateLook(() => live.current, stop).catch((error) => {
+      if (!stop.aborted) log.error({ err: error }, 'a change could not be read once more');
+    });
+  }
 }
 
 /** True if a change is pending and nobody works on it: its node is gone. */

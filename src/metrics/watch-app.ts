@@ -1,6 +1,7 @@
 import type { FastifyInstance } from 'fastify';
 import { Counter, Gauge } from 'prom-client';
 import type { ErrorCode } from '../base/errors.ts';
+import { surprises } from '../usecases/change/platform-trust.ts';
 import type { LiveContext } from '../usecases/daemon-context.ts';
 import type { Meters } from './meters.ts';
 
@@ -21,6 +22,24 @@ export function watchApp(live: LiveContext, { registry }: Meters): void {
     registers,
     collect() {
       this.set(live.current.deadCredential() === undefined ? 1 : 0);
+    },
+  });
+  new Counter({
+    name: 'rankd_platform_surprises_total',
+    help: 'What the platform did that rankd was not built for: a change it said it had made is not held, or roles nobody named vanished or appeared.',
+    labelNames: ['what'],
+    registers,
+    collect() {
+      this.reset();
+      for (const what of surprises) this.inc({ what }, live.current.trust.counts[what]);
+    },
+  });
+  new Gauge({
+    name: 'rankd_platform_trusted',
+    help: '0 while no rank is changed because the platform behaves otherwise than rankd was built for.',
+    registers,
+    collect() {
+      this.set(live.current.trust.stop === undefined ? 1 : 0);
     },
   });
   const labelNames = ['operation'];

@@ -7,7 +7,7 @@ import type { Meters } from './meters.ts';
 export function watchedStore(store: Store, meters: Meters): Store {
   const count = (outcome: string, code: ErrorCode | null, isDryRun: boolean) =>
     meters.changes.inc({ outcome, code: code ?? '', dry_run: String(isDryRun) });
-  const watched: Pick<Store, 'recordChange' | 'updateChange'> = {
+  const watched: Pick<Store, 'recordChange' | 'updateChange' | 'reopenChange'> = {
     async recordChange(change, events) {
       await store.recordChange(change, events);
       count(change.state, change.code, change.dryRun);
@@ -19,6 +19,11 @@ export function watchedStore(store: Store, meters: Meters): Store {
         return judge(change);
       });
       if (kept !== undefined && kept.state !== before) count(kept.state, kept.code, false);
+      return kept;
+    },
+    async reopenChange(changeId, judge) {
+      const kept = await store.reopenChange(changeId, judge);
+      if (kept !== undefined) count(kept.state, kept.code, false);
       return kept;
     },
   };

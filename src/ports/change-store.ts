@@ -76,6 +76,11 @@ export interface ChangeStore {
    */
   updateChange(changeId: string, judge: (change: RankChange) => ChangeUpdate): Promise<RankChange | undefined>;
   /**
+   * Opens an applied change again, as `judge` says, together with its events, unless another change of the member came after it.
+   * `judge` is as that of `updateChange`. Nobody holds the change then. Resolves with what is kept now; `undefined` if nothing was done.
+   */
+  reopenChange(changeId: string, judge: (change: RankChange) => ChangeUpdate): Promise<RankChange | undefined>;
+  /**
    * Makes this handle the holder of an open change, by compare and set: of all handles that try at once, one succeeds. Resolves
    * with the change as it is kept; `undefined` if it is not open, or if another node that is alive holds it.
    */

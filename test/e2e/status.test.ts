@@ -75,6 +75,7 @@ last problems  none
     configFile: null,
     needRestart: [],
     credential: { isAccepted: true, problem: null, actingUserId: 9001, expiresAt: null },
+    platformTrust: { stop: null, believesAnswers: true },
     requestsInFlight: 0,
     callsWaiting: 0,
     budget: [],

@@ -75,6 +75,8 @@ export interface OpenCloudApp<TestClock extends Clock = SkippableClock> extends 
   newKey(name: string): Promise<string>;
   /** For a call of the platform by the test itself. */
   call(): CallContext;
+  /** Applies the same configuration anew. */
+  reload(): Promise<void>;
   /** One round of recovery. Resolves to the ids of the changes that it says it could not reconcile. */
   recover(): Promise<string[]>;
 }
@@ -100,8 +102,9 @@ export async function openCloudAppOn<TestClock extends Clock>(
     tuning: { ...tuning, ...options.tuning },
   });
   const logLines: string[] = [];
+  const config = configOf(dataDir, options);
   const daemon = await startDaemon({
-    config: configOf(dataDir, options),
+    config,
     dataDir,
     log: createLog({ level: 'info', readable: false, write: (line) => void logLines.push(line) }),
     overrides: { clock, platform: platformWith(openCloud, { readLagMs: options.readLagMs ?? 700 }) },
@@ -129,6 +132,7 @@ export async function openCloudAppOn<TestClock extends Clock>(
       return change;
     },
     call: () => ({ signal: new AbortController().signal, deadlineAt: clock.monotonic() + 2_000, lane: 'test' }),
+    reload: () => daemon.app.applyConfig(config, async () => undefined),
     recover: async () => {
       const told: string[] = [];
       await recoverChanges(app, { report: ({ id }) => void told.push(id), stop: new AbortController().signal, tries });

@@ -7,10 +7,11 @@ import { RankdError } from '../../base/errors.ts';
 import { requireRoom, withFiles } from '../../base/files/new-file.ts';
 import { version } from '../../base/version.ts';
 import type { LoadedConfig } from '../../config/load.ts';
+import { askStatus } from '../../control/ask.ts';
 import { callWithin } from '../../ports/call-context.ts';
 import type { LiveFinding } from '../../ports/index.ts';
 import { examined, type Finding, findingsDocument, ok } from '../../usecases/doctor/finding.ts';
-import { credentialFindings, groupFindings, platformFindings } from '../../usecases/doctor/platform.ts';
+import { credentialFindings, groupFindings, platformFindings, trustFindings } from '../../usecases/doctor/platform.ts';
 import { databaseFindings, keyFindings, workspaceFindings } from '../../usecases/doctor/store.ts';
 import { liveDocument, withoutIds } from '../../usecases/documents/live.ts';
 import { inspectKeys } from '../../usecases/keys/inspect-keys.ts';
@@ -124,6 +125,9 @@ async function configured(cli: Cli, { config }: LoadedConfig, offline: boolean):
   const findings = [
     ...(await examined('port', async () => portFindings(config.server, await isRunning()))),
     ...platformFindings(config.platform),
+    ...(await examined('behaviour', async () =>
+      trustFindings((await isRunning()) ? await askStatus(cli.dataDir) : undefined),
+    )),
   ];
   const isKept = await cli.operations.exists();
   const database = isKept ? await examined('database', () => databaseFindings(cli.operations)) : [];

@@ -90,11 +90,18 @@ function daemonFacts(daemon: DaemonStatus): Record<string, unknown> {
     configuration: daemon.configFile ?? 'none: the defaults',
     'needs a restart': daemon.needRestart.length === 0 ? null : `for ${daemon.needRestart.join(', ')}`,
     credential: credentialText(daemon.credential),
+    'rank changes': trustText(daemon.platformTrust),
     requests: `${requestsInFlight} in flight`,
     queue: `${daemon.callsWaiting} calls wait for the platform`,
     'budget left':
       budget.map(({ operation, left, limit }) => `${operation} ${left}/${limit}`).join(', ') || 'not limited',
   };
+}
+
+/** Null if there is nothing to tell. */
+function trustText({ stop, believesAnswers }: DaemonStatus['platformTrust']): string | null {
+  if (stop !== null) return `STOPPED: ${stop}`;
+  return believesAnswers ? null : 'read before they are told: Roblox did not hold a change that it said it had made';
 }
 
 function credentialText({ isAccepted, problem, expiresAt }: DaemonStatus['credential']): string {

@@ -2,7 +2,7 @@ import { idempotencyWindowMs, type RankChange } from '../../core/model.ts';
 import type { ChangeStore, Clock } from '../../ports/index.ts';
 import { appendEvents } from './audit.ts';
 import { beginFacts } from './begin-facts.ts';
-import { findOpen } from './change-queries.ts';
+import { findChange, findOpen, standingOf } from './change-queries.ts';
 import { insertChange, toBindings, updateChange } from './change-row.ts';
 import type { Connection } from './engine/connection.ts';
 import { editKey } from './keys.ts';
@@ -10,7 +10,7 @@ import type { Nodes } from './nodes.ts';
 
 type ChangeWrites = Pick<
   ChangeStore,
-  'recordChange' | 'beginChange' | 'updateChange' | 'takeOver' | 'release' | 'holds'
+  'recordChange' | 'beginChange' | 'updateChange' | 'reopenChange' | 'takeOver' | 'release' | 'holds'
 >;
 
 export function changeWrites(db: Connection, clock: Pick<Clock, 'now'>, nodes: Nodes): ChangeWrites {
@@ -48,6 +48,17 @@ export function changeWrites(db: Connection, clock: Pick<Clock, 'now'>, nodes: N
         const { change, isHeld, events } = judge(before);
         updateChange(db, before, change);
         if (!isHeld) setNode(changeId, null);
+        appendEvents(db, events);
+        return change;
+      });
+    },
+
+    async reopenChange(changeId, judge) {
+      return db.write(() => {
+        const before = findChange(db, changeId);
+        if (before?.state !== 'applied' || standingOf(db, before.rankeeId).latestId !== changeId) return undefined;
+        const { change, events } = judge(before);
+        updateChange(db, before, change);
         appendEvents(db, events);
         return change;
       });

@@ -1,17 +1,18 @@
-import type { RankdError } from '../../base/errors.ts';
-import type { RankChange } from '../../core/model.ts';
+import type { RankChange, Role } from '../../core/model.ts';
 import { isReached } from '../../core/role-plan.ts';
 import { heldRoles, roleIds } from '../../core/role-scheme.ts';
 import type { Step } from '../../core/steps.ts';
 import type { CallContext } from '../../ports/index.ts';
-import { carryOut } from './carry-out.ts';
+import { carryOut, type Progress } from './carry-out.ts';
 import { type ChangeResult, keepCompensating, outcomeUnknown, resultOf } from './change-outcome.ts';
 import type { ApprovedChange } from './check-plan.ts';
 import { fenceOf } from './fence.ts';
 import type { Ranking } from './ranking.ts';
 import { lagEndsAt } from './read-member.ts';
 
-type Applying = Pick<Ranking, 'store' | 'platform' | 'clock' | 'recentWrites'>;
+type Applying = Pick<Ranking, 'store' | 'platform' | 'clock' | 'recentWrites' | 'trust'>;
+
+type Refused = Extract<Progress, { kind: 'refused' }>;
 
 /** Carries out a change whose intent is kept. If it is refused half-way, it is put back. If it can't be confirmed, it is unknown. */
 export async function applyChange(
@@ -21,7 +22,14 @@ export async function applyChange(
 ): Promise<ChangeResult> {
   const { rankeeId: userId } = change;
   const fenced = { ...call, fence: fenceOf(app, change.id) };
-  const run = { userId, steps: plan.steps, readsReliableFrom: () => lagEndsAt(app, userId) };
+  const { roles } = scheme;
+  const run = {
+    userId,
+    roles,
+    before: plan.goal.from,
+    steps: plan.steps,
+    readsReliableFrom: () => lagEndsAt(app, userId),
+  };
   const progress = await carryOut(app, run, fenced);
   switch (progress.kind) {
     case 'done': {
@@ -34,7 +42,7 @@ export async function applyChange(
     case 'unknown':
       return resultOf(progress.error);
     case 'refused':
-      return compensate(app, { change, ...progress }, fenced);
+      return compensate(app, { change, roles, ...progress }, fenced);
   }
 }
 
@@ -44,14 +52,14 @@ export async function applyChange(
  */
 async function compensate(
   app: Applying,
-  { change, done, step, error }: { change: RankChange; done: Step[]; step: Step; error: RankdError },
+  { change, roles, done, step, seen, error }: Refused & { change: RankChange; roles: Role[] },
   call: CallContext,
 ): Promise<ChangeResult> {
   if (done.length === 0) return resultOf(error);
   await keepCompensating(app, change.id, error);
   const steps = [...done, ...(step.kind === 'unassign' ? [step] : [])].map(inverse).reverse();
   const lagEnd = app.clock.monotonic() + app.platform.readLagMs; // until then, a read may be from before the change, and look as if it was put back
-  const run = { userId: change.rankeeId, steps, readsReliableFrom: async () => lagEnd };
+  const run = { userId: change.rankeeId, roles, before: seen, steps, readsReliableFrom: async () => lagEnd };
   const progress = await carryOut(app, run, call);
   return resultOf(progress.kind === 'done' ? error : outcomeUnknown(progress.error));
 }

@@ -1,15 +1,17 @@
 import { isRankdError, RankdError } from '../../base/errors.ts';
 import { doubling } from '../../base/time.ts';
-import type { Member } from '../../core/model.ts';
+import type { Member, Role } from '../../core/model.ts';
+import { sideEffects } from '../../core/side-effects.ts';
 import { hasTakenEffect, type Step } from '../../core/steps.ts';
-import type { CallContext, Ports } from '../../ports/index.ts';
+import type { CallContext } from '../../ports/index.ts';
 import { outcomeUnknown } from './change-outcome.ts';
+import type { Ranking } from './ranking.ts';
 
 /** How far the steps got: `seen` are the roles (ids) seen last, `done` the steps that took effect before the one that was refused. */
 export type Progress =
   | { kind: 'done'; seen: number[] }
-  | { kind: 'refused'; done: Step[]; step: Step; error: RankdError }
-  | { kind: 'unknown'; error: RankdError };
+  | { kind: 'refused'; done: Step[]; seen: number[]; step: Step; error: RankdError }
+  | { kind: 'unknown'; seen: number[]; error: RankdError };
 
 /** How one step ended. */
 type StepResult =
@@ -21,10 +23,14 @@ const lookAfterMs = doubling(150, 2_000);
 /** How long to wait before a step after the first is tried once more. */
 const secondTryMs = 500;
 
-type StepPorts = Pick<Ports, 'platform' | 'clock'>;
+type StepPorts = Pick<Ranking, 'platform' | 'clock' | 'trust'>;
 
 export interface StepRun {
   userId: number;
+  /** Every role of the group. */
+  roles: Role[];
+  /** The roles (ids) held before the first step. */
+  before: number[];
   steps: Step[];
   /** True if a step of the change took effect before these. */
   isUnderWay?: boolean;
@@ -32,23 +38,31 @@ export interface StepRun {
   readsReliableFrom(): Promise<number>;
 }
 
-interface OneStep extends Omit<StepRun, 'steps'> {
+interface OneStep extends Pick<StepRun, 'userId' | 'readsReliableFrom'> {
   step: Step;
   isUnderWay: boolean;
 }
 
-/** Writes the steps in order. Each is seen to have taken effect before the next begins. */
-export async function carryOut(
+/** Writes the steps in order, and notes what became of the other roles. Each step is seen to have taken effect before the next begins. */
+export async function carryOut(ports: StepPorts, run: StepRun, call: CallContext): Promise<Progress> {
+  const progress = await takeSteps(ports, run, call);
+  const { userId, roles, steps, before } = run;
+  const wasSeen = progress.seen !== before;
+  if (wasSeen) ports.trust.noteSideEffects(userId, sideEffects(roles, steps, { before, after: progress.seen }));
+  return progress;
+}
+
+async function takeSteps(
   ports: StepPorts,
-  { steps, isUnderWay = false, ...run }: StepRun,
+  { steps, before, isUnderWay = false, ...run }: StepRun,
   call: CallContext,
 ): Promise<Progress> {
   const done: Step[] = [];
-  let seen: number[] = [];
+  let seen = before;
   for (const step of steps) {
     const result = await executeStep(ports, { ...run, step, isUnderWay: isUnderWay || done.length > 0 }, call);
-    if (result.kind === 'refused') return { ...result, done, step };
-    if (result.kind === 'unknown') return result;
+    if (result.kind === 'refused') return { ...result, done, seen, step };
+    if (result.kind === 'unknown') return { ...result, seen };
     seen = result.seen;
     done.push(step);
   }
@@ -90,13 +104,14 @@ async function write({ platform }: StepPorts, { userId, step }: OneStep, call: C
 
 /** Reads until the effect shows. `refused`: the platform accepted the write, and reads that can no longer lag do not show its effect. */
 async function confirm(
-  { platform, clock }: StepPorts,
+  { platform, clock, trust }: StepPorts,
   { userId, step, readsReliableFrom }: OneStep,
   written: Exclude<Written, { kind: 'refused' }>,
   call: CallContext,
 ): Promise<StepResult> {
   const answer = written.kind === 'accepted' ? written.answer : undefined;
-  if (answer !== undefined && hasTakenEffect(step, answer.roleIds)) return { kind: 'done', seen: answer.roleIds };
+  if (answer !== undefined && trust.believesAnswers && hasTakenEffect(step, answer.roleIds))
+    return { kind: 'done', seen: answer.roleIds };
   const answeredAt = clock.monotonic();
   const provesAt = await readsReliableFrom();
   for (let looks = 0; ; looks += 1) {

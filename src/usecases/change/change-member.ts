@@ -35,7 +35,7 @@ const allKeysShare = 3;
 /**
  * Keeps the intent, carries the change out, keeps the outcome; call it in the member's turn. `stale`: another node came first, and
  * what was read of the member may be stale. Throws the refusal of a change that may not begin, and `platform_busy` if there is
- * no room for all of its writes: then nothing was kept. Once it has begun, it throws `outcome_unknown` alone.
+ * no room for all of its writes, or the platform is not trusted any more: then nothing was kept. Once it has begun, it throws `outcome_unknown` alone.
  */
 export async function carryOutChange(
   app: Ranking,
@@ -43,6 +43,7 @@ export async function carryOutChange(
   call: CallContext,
 ): Promise<FinishedChange | 'stale'> {
   const { change, approved, after, secretId } = intent;
+  if (app.trust.stop !== undefined) throw app.trust.stop;
   const kinds = approved.plan.steps.map(({ kind }) => kind);
   using reservation = await app.platform.reserve(kinds, withSlack(app, call)); // no change begins that could not be carried to its end
   const limits = breakerLimits(app);
@@ -67,6 +68,7 @@ async function finish(app: Ranking, { change, approved, success }: Intent, call:
     const rolesAfter = outcome.rolesAfter ?? (outcome.state === 'unknown' ? undefined : change.rolesBefore);
     const kept = await keepOutcome(app, change.id, { ...outcome, rolesAfter });
     if (kept === undefined) return await afterTakeOver(app, change, outcome);
+    if (kept.state === 'applied') app.trust.noteApplied(kept, app.clock.monotonic() + app.platform.readLagMs);
     return { change: withOutcome(change, outcome, app.clock.now()), error };
   } catch (cause) {
     throw outcomeUnknown(cause);

@@ -22,6 +22,11 @@ export class MemberTurns {
     return (this.#inLine.get(`${userId} ${lane}`) ?? 0) >= maxOfALane;
   }
 
+  /** True if somebody has the turn, or waits for it. */
+  isTaken(userId: number): boolean {
+    return this.#last.has(userId);
+  }
+
   /** Takes the next position, synchronously: nobody who calls later comes before it. */
   arrive(userId: number, lane: string): MemberTurn {
     const share = `${userId} ${lane}`;

@@ -3,6 +3,7 @@ import type { Policy } from '../../core/rules/rule.ts';
 import type { CallContext, Ports } from '../../ports/index.ts';
 import type { GroupView } from '../group/group-view.ts';
 import type { MemberTurns } from './member-turns.ts';
+import type { PlatformTrust } from './platform-trust.ts';
 import type { RecentWrites } from './recent-writes.ts';
 
 /** What changing ranks needs: the ports, the owner's rules, and what this process is working on. */
@@ -18,6 +19,8 @@ export interface Ranking extends Ports {
   ownedChangeIds: Set<string>;
   /** The members that this process changed while reads may still lag. */
   recentWrites: RecentWrites;
+  /** How far the platform's word counts. */
+  trust: PlatformTrust;
   /** Idempotency keys being worked on, each with its request's fingerprint. */
   activeIdempotencyKeys: Map<string, string>;
 }

@@ -64,7 +64,12 @@ async function findOutcome(app: Ranking, change: RankChange, call: CallContext):
   const isUnderWay = left.length < steps(goal).length;
   if (change.phase === 'forward' && !isUnderWay) return { ...outcomeOf(notApplied(change)), rolesAfter };
 
-  const run = { userId: change.rankeeId, steps: left, isUnderWay, readsReliableFrom: async () => 0 };
+  if (app.trust.stop !== undefined) throw app.trust.stop;
+  const { roles } = await app.group.scheme(call);
+  const run = {
+    ...{ userId: change.rankeeId, roles, before: rolesAfter, steps: left, isUnderWay },
+    readsReliableFrom: async () => 0,
+  };
   const progress = await carryOut(app, run, call);
   if (progress.kind === 'done') {
     const seen = { userId: change.rankeeId, roleIds: progress.seen };

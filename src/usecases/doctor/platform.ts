@@ -9,10 +9,20 @@ import type { Policy } from '../../core/rules/rule.ts';
 import { strayNames } from '../../core/rules/touched-roles.ts';
 import type { CallContext } from '../../ports/index.ts';
 import type { Ranking } from '../change/ranking.ts';
+import type { DaemonStatus } from '../documents/status.ts';
 import { credentialWarnings } from '../group/credential-warnings.ts';
 import { type Finding, fail, ok, warn } from './finding.ts';
 
 /** What the platform says of the key, the group and the account that rankd acts with. */
+
+/** What the daemon has noticed of the platform. Finds nothing if none runs, or if all is as it should be. */
+export function trustFindings(daemon: DaemonStatus | undefined): Finding[] {
+  const { stop, believesAnswers } = daemon?.platformTrust ?? { stop: null, believesAnswers: true };
+  if (stop !== null)
+    return [fail('behaviour', stop, 'look at the log, put back what members lost, then: rankd reload')];
+  const text = 'Roblox did not hold a change that it said it had made; answers are not believed until a look agrees';
+  return believesAnswers ? [] : [warn('behaviour', text, 'rankd history list shows what became of it')];
+}
 
 export async function credentialFindings({ platform, clock }: Ranking, call: CallContext): Promise<Finding[]> {
   const credential = await platform.checkCredential(call);

@@ -24,6 +24,12 @@ export interface DaemonStatus {
   /** Settings that `rankd reload` found changed, but that need a restart. */
   needRestart: string[];
   credential: CredentialStatus;
+  platformTrust: {
+    /** Why no rank is changed until a reload; null if they are. */
+    stop: string | null;
+    /** False if a late look did not find what the platform had said, and none has agreed since. */
+    believesAnswers: boolean;
+  };
   /** Requests that are not answered yet. */
   requestsInFlight: number;
   /** Calls that wait for their turn in the platform's budget. */
@@ -76,6 +82,7 @@ export function daemonStatus(sources: StatusSources): DaemonStatus {
     configFile: live.file ?? null,
     needRestart: live.needRestart,
     credential: credentialStatus(app),
+    platformTrust: { stop: app.trust.stop?.message ?? null, believesAnswers: app.trust.believesAnswers },
     requestsInFlight: app.requests.count,
     callsWaiting: budget.reduce((sum, { waiting }) => sum + waiting, 0),
     budget,

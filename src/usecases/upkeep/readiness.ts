@@ -9,6 +9,7 @@ export async function requireReady(app: DaemonContext, call: CallContext): Promi
   }
   const dead = app.deadCredential();
   if (dead !== undefined) throw dead;
+  if (app.trust.stop !== undefined) throw app.trust.stop;
   await app.store.pingWrites();
   await app.group.requireReadable(call);
 }

@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import { reopened } from '../../../src/core/change-state.ts';
 import type { RankChange } from '../../../src/core/model.ts';
 import {
   applied,
@@ -334,6 +335,29 @@ export function changeContract(at: StoreCase): void {
       const query = { keyId: 'key_main', idempotencyKey, group: newer.group, since: 0 };
       expect(await at.store.findChangeByIdempotencyKey(query)).toStrictEqual(newer);
       expect(await at.store.findChange(old.id)).not.toHaveProperty('idempotencyKey');
+    });
+
+    test('an applied change can be opened again, as long as none of the member came after it', async () => {
+      const change = newChange();
+      const open = (id: string) => at.other.reopenChange(id, (kept) => reopened(kept, at.clock.now()));
+      await beginHere(change);
+      expect(await open(change.id)).toBeUndefined();
+      await finish(at, change.id, applied);
+      expect(await open(change.id)).toMatchObject({
+        state: 'unknown',
+        code: 'outcome_unknown',
+        rolesAfter: [100, 300],
+      });
+      expect(await at.store.findChange(change.id)).not.toHaveProperty('finishedAt');
+      expect(await at.store.openChanges()).toMatchObject([{ change: { id: change.id }, holder: 'none' }]);
+      expect((await at.store.listAudit({ limit: 1 }))[0]).toMatchObject({ action: 'rank.unknown', subject: change.id });
+
+      await finish(at, change.id, applied);
+      const next = newChange();
+      await record(at.store, { ...next, state: 'refused', code: 'cooldown' });
+      expect(await open(change.id)).toBeUndefined();
+      expect(await open(next.id)).toBeUndefined();
+      expect(await open('chg_nobody')).toBeUndefined();
     });
 
     test('an outcome can release the idempotency key', async () => {

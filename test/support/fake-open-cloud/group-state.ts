@@ -35,6 +35,7 @@ export class GroupState {
   roles: FakeRole[];
   /** In the order of joining; each member's snapshots from the oldest to the newest. */
   readonly #members = new Map<number, Snapshot[]>();
+  readonly #echoes = new Map<number, number[]>();
 
   constructor({ id, name, ownerId, locked, roles, members }: FakeGroup) {
     this.id = id;
@@ -77,6 +78,15 @@ export class GroupState {
   /** From now on the member holds these roles besides the base role. */
   change(userId: number, roleIds: number[], now: number): void {
     this.#members.get(userId)?.push({ at: now, roleIds });
+  }
+
+  /** What the answers to writes without effect have told so far. */
+  echoed(userId: number): number[] | undefined {
+    return this.#echoes.get(userId) ?? this.held(userId);
+  }
+
+  echo(userId: number, roleIds: number[]): void {
+    this.#echoes.set(userId, roleIds);
   }
 
   /** When the member's roles were last changed. */

@@ -116,7 +116,10 @@ function writeRole(world: World, request: FakeRequest, entry: JournalEntry): unk
   const write = { kind, groupId: Number(request.groupId), userId: request.userId, rolePath } as const;
   const { userId, before, after } = decideWrite(group, credential.userId, write, world);
   if (!mayWrite) return membershipResource(group, userId, before, world.rolesField);
-  if (world.writesOnlyEcho) return membershipResource(group, userId, after, world.rolesField);
+  if (world.writesOnlyEcho) {
+    group.echo(userId, after);
+    return membershipResource(group, userId, after, world.rolesField);
+  }
   lockMembership(world, userId);
   if (before.join() !== after.join()) {
     group.change(userId, after, world.now());

@@ -15,7 +15,7 @@ export function decideWrite(
   group: GroupState,
   actorId: number,
   request: RoleWriteRequest,
-  { assignReplaces }: { assignReplaces: boolean },
+  { assignReplaces, writesOnlyEcho }: { assignReplaces: boolean; writesOnlyEcho: boolean },
 ): { userId: number; before: number[]; after: number[] } {
   const role = roleOf(group, request);
   if (role.isBase || role.rank === 0 || role.rank === 255) {
@@ -24,7 +24,7 @@ export function decideWrite(
     );
   }
   const { userId } = request;
-  const before = userId === undefined ? undefined : group.held(userId);
+  const before = userId === undefined ? undefined : writesOnlyEcho ? group.echoed(userId) : group.held(userId);
   if (userId === undefined || before === undefined) throw notFound('The membership was not found.');
   checkPower(group, actorId, { userId, role });
   const others = before.filter((id) => id !== role.id && !(assignReplaces && request.kind === 'assign'));

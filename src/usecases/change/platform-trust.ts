@@ -1,0 +1,134 @@
+import { abortable } from '../../base/abortable.ts';
+import { RankdError } from '../../base/errors.ts';
+import type { RankChange } from '../../core/model.ts';
+import { type SideEffects, type Streaks, streaksAfter } from '../../core/side-effects.ts';
+
+/** What the platform did that rankd was not built for. */
+export const surprises = ['not_held', 'role_vanished', 'role_appeared'] as const;
+export type Surprise = (typeof surprises)[number];
+
+/** Something for the operator to look at. `facts` are ids. */
+export interface Alarm {
+  level: 'warn' | 'error';
+  message: string;
+  facts: Record<string, unknown>;
+}
+
+/** A change that was told as applied, and that is to be read once more. */
+export interface LateLook {
+  change: RankChange;
+  /** On `Clock.monotonic()`. */
+  dueAt: number;
+  tries: number;
+}
+
+/** After so many surprising changes in a row, no other begins. */
+const maxStreak = 3;
+/** One change in so many is read once more, beside the first one and every demotion. */
+const sampleSize = 20;
+/** More looks than this are not waited for: a look is of no use much later. */
+const maxLooks = 1_000;
+
+/** How far the platform's word counts in this process, and which changes are to be read once more because it did. */
+export class PlatformTrust {
+  readonly #report: (alarm: Alarm) => void;
+  readonly #counts: Record<Surprise, number> = { not_held: 0, role_vanished: 0, role_appeared: 0 };
+  #looks: LateLook[] = [];
+  #arrival = Promise.withResolvers<void>();
+  #changes = 0;
+  /** True once a look has agreed since the start, the last reload, or a look that did not agree. */
+  #isProven = false;
+  #isDoubted = false;
+  #streaks: Streaks = { vanished: 0, appeared: 0 };
+  #stop: RankdError | undefined;
+
+  constructor(report: (alarm: Alarm) => void) {
+    this.#report = report;
+  }
+
+  /** False if a look did not find what an answer had said: until one agrees again, an effect has to be read. */
+  get believesAnswers(): boolean {
+    return !this.#isDoubted;
+  }
+
+  /** Why no change may begin; `undefined` if they may. */
+  get stop(): RankdError | undefined {
+    return this.#stop;
+  }
+
+  /** How often each thing happened. */
+  get counts(): Readonly<Record<Surprise, number>> {
+    return this.#counts;
+  }
+
+  /** The configuration was read anew, maybe with another key: the stop is lifted, and the next change is read once more. */
+  renew(): void {
+    this.#isProven = false;
+    this.#streaks = { vanished: 0, appeared: 0 };
+    this.#stop = undefined;
+  }
+
+  /** A change was told as applied. It is read once more after `dueAt` if it is the first one, a demotion, or one in twenty. */
+  noteApplied(change: RankChange, dueAt: number): void {
+    this.#changes += 1;
+    const isFirst = !this.#isProven && this.#looks.length === 0;
+    if (!(isFirst || change.demotion || this.#changes % sampleSize === 0) || this.#looks.length >= maxLooks) return;
+    this.#add({ change, dueAt, tries: 0 });
+  }
+
+  /** Takes the look that is due first. Waits for one if there is none. Rejects if `signal` is aborted. */
+  async nextLook(signal: AbortSignal): Promise<LateLook> {
+    while (this.#looks.length === 0) await abortable(this.#arrival.promise, signal);
+    return this.#looks.reduce((first, look) => (look.dueAt < first.dueAt ? look : first));
+  }
+
+  /** The look is through, or of no use any more. */
+  endLook(look: LateLook): void {
+    this.#looks = this.#looks.filter((other) => other !== look);
+    if (this.#looks.length === 0) this.#arrival = Promise.withResolvers();
+  }
+
+  noteAgreement(): void {
+    this.#isProven = true;
+    this.#isDoubted = false;
+  }
+
+  /** `held`: the roles (ids) that were read instead. */
+  noteDisagreement({ id, rankeeId, rolesAfter }: RankChange, held: number[]): void {
+    this.#isProven = false;
+    this.#isDoubted = true;
+    this.#counts.not_held += 1;
+    this.#report({
+      level: 'error',
+      message:
+        'Roblox does not hold a change that it said it had carried out; it is found out again, and answers to writes are not believed until a later look agrees',
+      facts: { changeId: id, rankeeId, said: rolesAfter, held },
+    });
+  }
+
+  /** What became of the roles that a change does not name. */
+  noteSideEffects(userId: number, effects: SideEffects): void {
+    const { vanished, appeared } = effects;
+    this.#streaks = streaksAfter(this.#streaks, effects);
+    if (vanished.length === 0 && appeared.length === 0) return;
+    if (vanished.length > 0) this.#counts.role_vanished += 1;
+    if (appeared.length > 0) this.#counts.role_appeared += 1;
+    const message = 'a change came with roles that nobody named: they vanished or appeared';
+    this.#report({ level: 'warn', message, facts: { rankeeId: userId, vanished, appeared } });
+    if (this.#stop === undefined && Math.max(this.#streaks.vanished, this.#streaks.appeared) >= maxStreak) this.#halt();
+  }
+
+  #halt(): void {
+    this.#stop = new RankdError(
+      'platform_unavailable',
+      `Roblox behaves otherwise than rankd was built for: in ${maxStreak} changes in a row, roles vanished or appeared that nobody named. No rank is changed until the configuration is read anew.`,
+      { hint: 'look at these members and the log, put back what they lost, then: rankd reload' },
+    );
+    this.#report({ level: 'error', message: this.#stop.message, facts: { hint: this.#stop.hint } });
+  }
+
+  #add(look: LateLook): void {
+    this.#looks.push(look);
+    this.#arrival.resolve();
+  }
+}

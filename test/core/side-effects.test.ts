@@ -1,0 +1,35 @@
+import { expect, test } from 'vitest';
+import type { Role } from '../../src/core/model.ts';
+import { sideEffects, streaksAfter } from '../../src/core/side-effects.ts';
+
+const roles: Role[] = [
+  { id: 1, name: 'Guest', rank: 0, kind: 'guest' },
+  { id: 2, name: 'Member', rank: 1, kind: 'base' },
+  ...[10, 20, 30, 40].map((id): Role => ({ id, name: `R${id}`, rank: id, kind: 'custom' })),
+];
+const steps = [
+  { kind: 'assign', roleId: 20 },
+  { kind: 'unassign', roleId: 10 },
+] as const;
+const none = { vanished: [], appeared: [], kept: [] };
+
+test.each([
+  ['what the steps name, at any point of the way', [2, 10], [2, 10, 20], none],
+  ['the base role, which a platform may list or not', [2, 10], [20], none],
+  ['a role that stays', [2, 10, 30], [20, 30], { ...none, kept: [30] }],
+  ['a role that is gone', [2, 10, 30], [20], { ...none, vanished: [30] }],
+  ['a role that came', [2, 10], [2, 20, 40], { ...none, appeared: [40] }],
+  ['a role that rankd does not know yet', [10], [20, 99], { ...none, appeared: [99] }],
+])('of the roles that a change does not name: %s', (_what, before, after, effects) => {
+  expect(sideEffects(roles, [...steps], { before, after })).toEqual(effects);
+});
+
+test('a streak ends with a change that could have gone on with it, and with no other', () => {
+  const gone = { ...none, vanished: [30] };
+  const two = streaksAfter(streaksAfter({ vanished: 0, appeared: 0 }, gone), gone);
+  expect(two.vanished).toBe(2);
+  expect(streaksAfter(two, none).vanished).toBe(2);
+  expect(streaksAfter(two, { ...none, kept: [30] }).vanished).toBe(0);
+  expect(streaksAfter({ vanished: 0, appeared: 2 }, { ...none, appeared: [40] }).appeared).toBe(3);
+  expect(streaksAfter({ vanished: 0, appeared: 2 }, none).appeared).toBe(0);
+});

@@ -1,0 +1,179 @@
+import { expect, test, vi } from 'vitest';
+import { codeOf } from '../support/answers.ts';
+import { ManualClock } from '../support/manual-clock.ts';
+import {
+  type OpenCloudApp,
+  type OpenCloudAppOptions,
+  openCloudAppOn,
+  type RankOptions,
+  sampleRoles,
+} from '../support/open-cloud-app.ts';
+import { type Answer, send } from '../support/open-test-app.ts';
+import { sampleOf, scrape } from '../support/scrape.ts';
+
+vi.setConfig({ maxConcurrency: 8 });
+
+const { base, recruit, trainee, officer } = sampleRoles;
+const lagMs = 8_000;
+const members = Array.from({ length: 25 }, (_, index) => 20_000 + index);
+const [ann = 0, bob = 0, eve = 0, dan = 0] = members;
+
+/** A daemon whose members hold these roles, by a clock that only the test moves. */
+interface System extends OpenCloudApp<ManualClock> {
+  /** Asks for a change, and lets time pass until it is answered. */
+  ask(userId: number, options?: RankOptions): Promise<Answer>;
+  /** How often the member was read. */
+  reads(userId: number): number;
+  alarms(level: 'warn' | 'error'): string[];
+}
+
+function onManualClock(
+  body: (system: System) => Promise<void>,
+  options: OpenCloudAppOptions & { held?: number[] } = {},
+) {
+  return async () => {
+    const clock = new ManualClock();
+    const opening = openCloudAppOn(clock, { readLagMs: lagMs, deadlineMs: 20_000, ...options });
+    await using system = await clock.passUntil(opening);
+    const { fake } = system;
+    for (const userId of members) fake.group.setMember(userId, options.held ?? [trainee]);
+    await body({
+      ...system,
+      ask: (userId, asked) => clock.passUntil(system.rank(userId, asked)),
+      reads: (about) => fake.journal.requests('memberships').filter(({ userId }) => userId === about).length,
+      alarms: (level) => system.logLines.filter((line) => line.startsWith(`{"level":"${level}"`)),
+    });
+    expect(fake.violations()).toEqual([]);
+  };
+}
+
+test.concurrent(
+  'the first change after a start and after a reload is read once more, beside its answer and once reads can no longer lag; the next is not',
+  onManualClock(async ({ ask, reads, clock, reload, fake }) => {
+    for (const [first, second] of [
+      [ann, bob],
+      [eve, dan],
+    ] as const) {
+      expect((await ask(first)).status).toBe(200);
+      expect(reads(first)).toBe(1);
+      await clock.advance(lagMs - 1);
+      expect(reads(first)).toBe(1);
+      await clock.advance(2_000);
+      expect(reads(first)).toBe(2);
+
+      expect((await ask(second)).status).toBe(200);
+      await clock.advance(60_000);
+      expect(reads(second)).toBe(1);
+      expect(fake.journal.writes(second)).toHaveLength(2);
+      await reload();
+    }
+  }),
+);
+
+test.concurrent(
+  'every demotion is read once more, and of other changes one in twenty',
+  onManualClock(async ({ ask, reads, clock }) => {
+    for (const userId of members) {
+      expect((await ask(userId)).status).toBe(200);
+      await clock.advance(lagMs + 2_000);
+    }
+    expect(members.filter((userId) => reads(userId) > 1)).toEqual([members[0], members[19]]);
+    const before = reads(bob);
+    expect((await ask(bob, { newRankId: 10 })).status).toBe(200);
+    await clock.advance(lagMs + 2_000);
+    expect(reads(bob)).toBe(before + 2);
+  }),
+);
+
+test.concurrent(
+  'a change that Roblox does not hold becomes unknown and is reconciled, and until a look agrees no answer is given on its word',
+  onManualClock(
+    async ({ ask, reads, clock, fake, changeOf, alarms, metricsUrl }) => {
+      fake.writesOnlyEcho = true;
+      const told = await ask(ann);
+      expect(told.status).toBe(200);
+      expect((await changeOf(told)).state).toBe('applied');
+      await clock.advance(lagMs + 100);
+      expect((await changeOf(told)).state).toBe('unknown');
+      expect(alarms('error')).toEqual([expect.stringContaining('does not hold a change')]);
+      expect(sampleOf(await scrape(metricsUrl), 'rankd_platform_surprises_total', { what: 'not_held' })).toBe(1);
+      await clock.advance(lagMs + 4_000);
+      expect(await changeOf(told)).toMatchObject({
+        state: 'failed',
+        rolesAfter: [base, trainee].sort((a, b) => a - b),
+      });
+
+      const doubted = await ask(bob);
+      expect([doubted.status, codeOf(doubted)]).toEqual([502, 'platform_credential']);
+
+      fake.writesOnlyEcho = false;
+      expect((await ask(eve)).status).toBe(200);
+      expect(reads(eve)).toBe(3); // to plan, and after each of its two writes
+      await clock.advance(lagMs + 100); // the look at it agrees
+      expect((await ask(dan)).status).toBe(200);
+      expect(reads(dan)).toBe(1);
+    },
+    { hasMetrics: true },
+  ),
+);
+
+test.concurrent(
+  'a member who was changed again since then, or who has left, tells nothing',
+  onManualClock(async ({ ask, clock, fake, alarms }) => {
+    expect((await ask(ann)).status).toBe(200);
+    expect((await ask(ann, { newRankId: 50 })).status).toBe(200);
+    await clock.advance(lagMs + 1_000);
+    expect((await ask(bob)).status).toBe(200);
+    fake.group.removeMember(bob);
+    await clock.advance(lagMs + 1_000);
+    expect(alarms('error')).toEqual([]);
+  }),
+);
+
+test.concurrent(
+  'a role nobody named that vanishes is a warning and is counted; three changes in a row with one stop all others until a reload',
+  onManualClock(
+    async ({ ask, clock, fake, changeOf, alarms, metricsUrl, reload, url }) => {
+      fake.assignReplaces = true;
+      for (const userId of [ann, bob, eve]) {
+        const answer = await ask(userId);
+        expect(answer.status).toBe(200);
+        expect((await changeOf(answer)).rolesAfter).toEqual([base, officer].sort((a, b) => a - b));
+      }
+      expect(alarms('warn')).toHaveLength(3);
+      const samples = await scrape(metricsUrl);
+      expect(sampleOf(samples, 'rankd_platform_surprises_total', { what: 'role_vanished' })).toBe(3);
+      expect(sampleOf(samples, 'rankd_platform_trusted')).toBe(0);
+      expect(alarms('error')).toEqual([expect.stringContaining('behaves otherwise than rankd was built for')]);
+
+      const stopped = await ask(dan);
+      expect([stopped.status, codeOf(stopped)]).toEqual([503, 'platform_unavailable']);
+      expect(stopped.text).toContain('Roblox behaves otherwise than rankd was built for');
+      expect(fake.journal.writes(dan)).toEqual([]);
+      expect((await clock.passUntil(send(`${url}/readyz`, {}))).status).toBe(503);
+
+      fake.assignReplaces = false;
+      await reload();
+      expect((await clock.passUntil(send(`${url}/readyz`, {}))).status).toBe(200);
+      expect((await ask(dan)).status).toBe(200);
+      expect(fake.group.held(dan)).toEqual([recruit, officer].sort((a, b) => a - b));
+    },
+    { held: [recruit, trainee], hasMetrics: true },
+  ),
+);
+
+test.concurrent(
+  'a role nobody named that appears is a warning; changes without one in between do not stop anything',
+  onManualClock(async ({ rank, clock, fake, alarms }) => {
+    for (const [index, userId] of members.slice(0, 6).entries()) {
+      const isOdd = index % 2 === 0;
+      if (isOdd) fake.faults.add({ operation: 'assign', kind: 'slow', delayMs: 500 });
+      const answer = rank(userId);
+      while (fake.journal.writes(userId).length === 0) await clock.advance(0);
+      if (isOdd) fake.group.change(userId, [recruit, trainee], fake.now());
+      expect((await clock.passUntil(answer)).status).toBe(200);
+    }
+    expect(alarms('warn')).toHaveLength(3);
+    expect(alarms('error')).toEqual([]);
+  }),
+);
