@@ -69,7 +69,10 @@ export interface MemberQueueStore {
    * `isNext`: no other node that is alive has somebody ahead of this position. Without a position, that of a change that arrives
    * now, at the end of the queue.
    */
-  lookAhead(query: { rankeeId: number; position?: string | undefined }): Promise<{ position: string; isNext: boolean }>;
+  queueStanding(query: {
+    rankeeId: number;
+    position?: string | undefined;
+  }): Promise<{ position: string; isNext: boolean }>;
 }
 
 /** What was learnt of a group and stays true. A group is named by its title, as in `RankChange.group`. */

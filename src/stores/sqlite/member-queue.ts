@@ -16,7 +16,7 @@ export function memberQueueStore(db: Connection, nodes: Nodes): MemberQueueStore
       await db.write(() => db.run('DELETE FROM member_queue WHERE seq = @position', { position: Number(position) }));
     },
 
-    async lookAhead({ rankeeId, position }) {
+    async queueStanding({ rankeeId, position }) {
       const before = position === undefined ? Number.MAX_SAFE_INTEGER : Number(position);
       const ahead = db.all<{ seq: number; node: string }>(
         'SELECT seq, node FROM member_queue WHERE rankee_id = @rankeeId AND seq < @before ORDER BY seq',

@@ -51,7 +51,7 @@ export class QueuePosition implements AsyncDisposable {
   /** True if nobody on another node is ahead. */
   async #isNext(): Promise<boolean> {
     const position = this.#position ?? (await this.#joining);
-    const seen = await this.#app.store.lookAhead({ rankeeId: this.#rankeeId, position });
+    const seen = await this.#app.store.queueStanding({ rankeeId: this.#rankeeId, position });
     this.#position = seen.position;
     return seen.isNext;
   }

@@ -6,36 +6,37 @@ const rankeeId = 7;
 export function memberQueueContract(at: StoreCase): void {
   describe('the queue of those who wait for a member', () => {
     test('lets an undisturbed change pass', async () => {
-      expect(await at.store.lookAhead({ rankeeId })).toMatchObject({ isNext: true });
+      expect(await at.store.queueStanding({ rankeeId })).toMatchObject({ isNext: true });
     });
 
     test('lets who came later wait for those of other nodes until each of them has left', async () => {
       const first = await at.store.enqueue(rankeeId);
       await at.other.enqueue(rankeeId);
       const second = await at.store.enqueue(rankeeId);
-      const { position, isNext } = await at.other.lookAhead({ rankeeId });
+      const { position, isNext } = await at.other.queueStanding({ rankeeId });
       expect(isNext).toBe(false);
       await at.store.leave(first);
-      expect(await at.other.lookAhead({ rankeeId, position })).toStrictEqual({ position, isNext: false });
+      expect(await at.other.queueStanding({ rankeeId, position })).toStrictEqual({ position, isNext: false });
       await at.store.leave(second);
-      expect(await at.other.lookAhead({ rankeeId, position })).toStrictEqual({ position, isNext: true });
+      expect(await at.other.queueStanding({ rankeeId, position })).toStrictEqual({ position, isNext: true });
     });
 
     test('lets nobody wait for who came later, for its own node, or for another member', async () => {
-      const { position: earlier } = await at.other.lookAhead({ rankeeId });
+      const { position: earlier } = await at.other.queueStanding({ rankeeId });
       const first = await at.store.enqueue(rankeeId);
       const second = await at.store.enqueue(rankeeId);
-      const isNext = async (query: { rankeeId: number; position?: string }) => (await at.other.lookAhead(query)).isNext;
+      const isNext = async (query: { rankeeId: number; position?: string }) =>
+        (await at.other.queueStanding(query)).isNext;
       expect(await isNext({ rankeeId, position: earlier })).toBe(true);
       expect(await isNext({ rankeeId, position: first })).toBe(true);
       expect(await isNext({ rankeeId, position: second })).toBe(false);
-      expect((await at.store.lookAhead({ rankeeId, position: second })).isNext).toBe(true);
+      expect((await at.store.queueStanding({ rankeeId, position: second })).isNext).toBe(true);
       expect(await isNext({ rankeeId: 8 })).toBe(true);
     });
 
     test('lets nobody wait for a node that is gone, and for one that is alive whatever the clocks say', async () => {
       await at.store.enqueue(rankeeId);
-      const isNext = async () => (await at.other.lookAhead({ rankeeId })).isNext;
+      const isNext = async () => (await at.other.queueStanding({ rankeeId })).isNext;
       for (const hours of [1, -2]) {
         at.clock.setWallClock(at.clock.now() + hours * 3_600_000);
         expect(await isNext()).toBe(false);

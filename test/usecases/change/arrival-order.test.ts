@@ -44,12 +44,12 @@ test('a change from the shell takes its turn among those of the daemon: earlier 
     overrides: { platform: noting(group, written, allAsked.promise), clock: shellClock },
   });
   // And behind the second, the third has its chance to go before the shell, which looks again only once it waits.
-  const daemonLooks = vi.spyOn(daemon.store, 'lookAhead');
+  const daemonLooks = vi.spyOn(daemon.store, 'queueStanding');
   const isThirdWaiting = () => daemonLooks.mock.settledResults.filter(({ value }) => !value.isNext).length > 1;
   shellClock.goesOn = () => written.length < 2 || isThirdWaiting();
 
   const inLine = (count: number) => {
-    const position = async () => (await shell.store.lookAhead({ rankeeId: member })).position;
+    const position = async () => (await shell.store.queueStanding({ rankeeId: member })).position;
     return expect.poll(position, { interval: 5 }).toBe(String(count + 1));
   };
 

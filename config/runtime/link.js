@@ -3,7 +3,7 @@
 import { existsSync, readFileSync, symlinkSync } from 'node:fs';
 
 const { optionalDependencies } = JSON.parse(readFileSync(new URL('package.json', import.meta.url), 'utf8'));
-const packages = new URL('../node_modules/', import.meta.url);
+const packages = new URL('../../node_modules/', import.meta.url);
 const link = new URL('.bin/node', packages);
 
 const brought = Object.keys(optionalDependencies).find((name) => existsSync(new URL(`${name}/bin/node`, packages)));
