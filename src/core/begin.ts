@@ -76,7 +76,12 @@ export function judgeBegin(begin: BeginCase, facts: BeginFacts): BeginVerdict {
   if (facts.openId !== undefined || facts.latestId !== after) return { do: 'stale' };
   const error = refusalOfAccess(change, facts) ?? refusalOfRules(begin, facts);
   if (error !== undefined) return { do: 'refuse', error, events: [] };
-  return tripped(begin, facts) ?? { do: 'begin', events: [changeEvent(change, 'begin', facts.now)] };
+  return tripped(begin, facts) ?? { do: 'begin', events: [changeEvent(change, stepOf(change), facts.now)] };
+}
+
+/** A change that leads where the member is has ended as it begins. */
+function stepOf({ state }: RankChange): RankChange['state'] | 'begin' {
+  return state === 'pending' ? 'begin' : state;
 }
 
 function refusalOfAccess({ keyId, placeId, dryRun }: RankChange, { caller, now }: BeginFacts): RankdError | undefined {

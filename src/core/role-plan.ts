@@ -51,9 +51,9 @@ export function restorePlan(scheme: RoleScheme, member: Member, wanted: number[]
   return { target, goal, steps: steps(goal), highestBefore: highestRole(scheme, before) };
 }
 
-/** True if the member goes down, or to another role of the same rank, which may be one that allows less. */
+/** True if the member loses roles and gets no higher by it. */
 export function takesAway(plan: RolePlan): boolean {
-  return rise(plan) < 0 || (rise(plan) === 0 && !plan.goal.from.includes(plan.target.id));
+  return rise(plan) <= 0 && plan.steps.some(({ kind }) => kind === 'unassign');
 }
 
 /** Above zero if the member goes up, below zero if the member goes down. */

@@ -55,15 +55,16 @@ export interface BeginQuestion {
  */
 export interface ChangeStore {
   /**
-   * Keeps a change that ended without a write (refused, failed, quiet repetition or dry run) together with its events.
+   * Keeps a change that ended without a write (refused, failed or dry run) together with its events.
    * Throws `conflict` if the id is taken, or if the idempotency key stands for another change of the last 24 hours.
    */
   recordChange(change: RankChange, events: readonly DomainEvent[]): Promise<void>;
   /**
    * Gathers the facts, has `judge` judge them, and carries its verdict out, all in one transaction: no other handle can begin or
    * end a change, and none can change a key, its places or the workspace, between the facts and the verdict. `judge` is
-   * synchronous and pure; it may run more than once. If the verdict is `begin`, the change is kept (state `pending`) with this
-   * handle as its holder. Resolves with the verdict. Throws `conflict` as `recordChange`.
+   * synchronous and pure; it may run more than once. If the verdict is `begin`, the change is kept: with this handle as its
+   * holder if its state is `pending`; without one if it has ended already, because there is nothing to write. Resolves with the
+   * verdict. Throws `conflict` as `recordChange`.
    */
   beginChange(
     change: RankChange,

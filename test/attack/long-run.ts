@@ -2,14 +2,20 @@ import { spawnSync } from 'node:child_process';
 import { Command } from 'commander';
 import { wholeNumber } from '../../src/cli/input/arguments.ts';
 
-/** `npm run fuzz -- --runs 100000`: the fuzz tests with that many requests each, instead of the few of every test run. */
-const { runs } = new Command('npm run fuzz --')
-  .description('The fuzz tests with more requests than every test run has.')
-  .option('--runs <n>', 'requests of each', wholeNumber(1, 100_000_000), 100_000)
+/** `npm run fuzz -- --runs 100000`: the tests at random with that many requests each, instead of the few of every test run. */
+const { runs, races } = new Command('npm run fuzz --')
+  .description('The tests at random, with more of everything than every test run has.')
+  .option('--runs <n>', 'hostile requests of each test', wholeNumber(1, 100_000_000), 100_000)
+  .option(
+    '--races <n>',
+    'instead, scenarios of a daemon and commands that change the same members',
+    wholeNumber(2, 1_000_000),
+  )
   .parse()
-  .opts<{ runs: number }>();
-const { status } = spawnSync('vitest', ['run', '--config', 'test/vitest.config.ts', 'test/attack/fuzz.test.ts'], {
-  env: { ...process.env, FUZZ_RUNS: String(runs) },
+  .opts<{ runs: number; races?: number }>();
+const file = races === undefined ? 'test/attack/fuzz.test.ts' : 'test/environment/two-writers.test.ts';
+const { status } = spawnSync('vitest', ['run', '--config', 'test/vitest.config.ts', file], {
+  env: { ...process.env, ...(races === undefined ? { FUZZ_RUNS: String(runs) } : { RACE_RUNS: String(races) }) },
   stdio: 'inherit',
 });
 process.exitCode = status ?? 1;

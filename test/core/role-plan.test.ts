@@ -39,11 +39,13 @@ describe.each([
     });
   });
 
-  test('takes away where it leads down, or to another role of the same rank, and nowhere else', () => {
+  test('takes away where the member loses a role and gets no higher, and nowhere else', () => {
     holds(arbitrary, ({ scheme, member, target }) => {
       const plan = rolePlan(scheme, member, target);
-      const isOther = !heldRoles(scheme.roles, member).includes(target);
-      expect(takesAway(plan)).toBe(isOther ? rise(plan) <= 0 : rise(plan) < 0);
+      const after = stateAfter(member, plan.steps);
+      const hasLost = heldRoles(scheme.roles, member).some(({ id }) => !after.has(id));
+      expect(takesAway(plan)).toBe(hasLost && rise(plan) <= 0);
+      if (rise(plan) < 0) expect(takesAway(plan)).toBe(true);
     });
   });
 

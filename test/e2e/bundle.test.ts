@@ -83,6 +83,8 @@ test('the licenses of all that is bundled are shipped with it', () => {
   const licenses = readFileSync(new URL('../../dist/third-party-licenses.txt', import.meta.url), 'utf8');
   for (const name of ['fastify', 'zod', 'pino', 'commander', 'yaml', 'prom-client'])
     expect(licenses).toMatch(new RegExp(`^${name} \\d`, 'm'));
+  for (const license of licenses.split(/^-{80}$/m))
+    expect(license).toMatch(/^\S+ \S+ \(.+\)\n[\s\S]*(copyright|permission)[\s\S]{200}/im);
 });
 
 test('not built: two lines and exit code 78', () => {

@@ -11,15 +11,16 @@ import { tempDir } from '../support/temp-dir.ts';
 const operator = 'cli:ann@host';
 const officers = Array.from({ length: 500 }, (_, index) => 100_001 + index);
 
-/** A daemon with default settings for a group of 500 officers. */
-function openGroup(): Promise<TestApp> {
+/** A daemon with default settings for a group of 500 officers, who hold these roles; `ladder`: those that replace each other. */
+function openGroup({ held = [20], ladder }: { held?: number[]; ladder?: number[] } = {}): Promise<TestApp> {
   const groupFile = join(tempDir(), 'group.yaml');
   const roles = [
     { name: 'Member', rank: 1, base: true },
+    { name: 'Trainee', rank: 10 },
     { name: 'Officer', rank: 20 },
     { name: 'Bot', rank: 200 },
   ];
-  const members = officers.map((id) => ({ id, roles: [20] }));
+  const members = officers.map((id) => ({ id, roles: [...held] }));
   writeFileSync(
     groupFile,
     stringify({
@@ -31,7 +32,8 @@ function openGroup(): Promise<TestApp> {
       members: [...members, { id: 2, roles: [200] }],
     }),
   );
-  return openTestApp({ config: { platform: { kind: 'simulated', groupFile } } });
+  const group = ladder === undefined ? {} : { group: { ladder } };
+  return openTestApp({ config: { platform: { kind: 'simulated', groupFile }, ...group } });
 }
 
 /** How many officers are officers no more. */
@@ -57,6 +59,18 @@ test('a raid with one leaked key, all at once, reaches ten members', async () =>
   expect(codeOf(await app.rank(key, { rankeeId: officers[499], newRankId: 20 }))).toBe('key_paused');
   await operate(app.app).pauseKey({ keyId: pauses[0]?.subject ?? '', paused: false, reason: 'looked at' }, operator);
   await expect.poll(async () => (await demote(officers[499] ?? 0)).status).toBe(200); // once the burst has refilled
+});
+
+test('a raid that only takes lower roles of the ladder away, by asking for the rank that members have, reaches ten as well', async () => {
+  await using app = await openGroup({ held: [10, 20], ladder: [10, 20] });
+  const key = await app.createKey();
+  const answers = await Promise.all(
+    officers.slice(0, 60).map((rankeeId) => app.rank(key, { rankeeId, newRankId: 20 })),
+  );
+  const held = await Promise.all(officers.map((officer) => app.heldBy(officer)));
+  expect(held.filter((roles) => roles?.length === 2)).toHaveLength(10);
+  expect(answers.filter(({ status }) => status === 200)).toHaveLength(10);
+  expect(answers.map(codeOf)).toContain('key_paused');
 });
 
 test('what a raid reached is put back by undoing what its key did', async () => {

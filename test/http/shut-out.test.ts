@@ -1,18 +1,30 @@
 import { expect, test } from 'vitest';
 import type { Store } from '../../src/ports/index.ts';
-import { operate } from '../contracts/store/samples.ts';
-import { expectError } from '../support/answers.ts';
+import { newSecret, operate } from '../contracts/store/samples.ts';
+import { type ExpectedError, expectError } from '../support/answers.ts';
 import { openTestApp, place } from '../support/open-test-app.ts';
 import { platformWith } from '../support/platform-with.ts';
 
 const operator = 'cli:ann@host';
 const invalidKey = { status: 401, code: 'invalid_key', error: 'Invalid API Key' };
 const notWhitelisted = { status: 403, code: 'place_not_whitelisted', error: 'Place not whitelisted' };
+const tooHigh = { status: 403, code: 'rank_not_allowed', error: 'Rank not allowed' };
 
 type ShutOut = (store: Store, keyId: string) => Promise<unknown>;
 const places = (keyId: string) => ({ keyId, placeIds: [place] });
-const ways: Array<[string, ShutOut, typeof invalidKey]> = [
+const ways: Array<[string, ShutOut, ExpectedError]> = [
   ['its key is revoked', (store, keyId) => operate({ store }).revokeKey(keyId, operator), invalidKey],
+  [
+    'its secret is replaced without an overlap',
+    (store, keyId) =>
+      operate({ store }).rotateKey({ keyId, secret: newSecret('next'), oldExpiresAt: Date.now() }, operator),
+    invalidKey,
+  ],
+  [
+    'its key gets a ceiling below the rank that was asked for',
+    (store, keyId) => operate({ store }).setRules({ keyId, rules: { maxRank: 19 } }, operator),
+    tooHigh,
+  ],
   [
     'the workspace is suspended',
     (store) => operate({ store }).updateWorkspace({ active: false }, operator),
@@ -27,17 +39,23 @@ const ways: Array<[string, ShutOut, typeof invalidKey]> = [
   ],
 ];
 
-test.each(ways)('a change that was let in does not begin once %s', async (_way, shutOut, refused) => {
-  const looked = Promise.withResolvers<void>();
-  const shown = Promise.withResolvers<void>();
+/** Members who all hold what member 1001 of the simulated group holds. */
+const members = Array.from({ length: 60 }, (_, index) => 900_001 + index);
+
+test.each(ways)('of sixty changes that were let in, none begins once %s', async (_way, shutOut, refused) => {
+  let looks = 0;
   let writes = 0;
+  const shown = Promise.withResolvers<void>();
   await using app = await openTestApp({
+    config: { limits: { rankPerMinute: 0 } },
     platform: (group) =>
       platformWith(group, {
         getMember: async (userId, call) => {
-          looked.resolve();
+          if (!members.includes(userId)) return group.getMember(userId, call);
+          looks += 1;
           await shown.promise;
-          return group.getMember(userId, call);
+          const member = await group.getMember(1001, call);
+          return member && { ...member, userId };
         },
         assignRole: async (change, call) => {
           writes += 1;
@@ -47,11 +65,13 @@ test.each(ways)('a change that was let in does not begin once %s', async (_way, 
   });
   const key = await app.createKey();
   const [{ id = '' } = {}] = await app.store.listKeys();
-  const answer = app.rank(key);
-  await looked.promise;
+  const answers = members.map((rankeeId) => app.rank(key, { rankeeId }));
+  await expect.poll(() => looks).toBe(members.length);
   await shutOut(app.store, id);
   shown.resolve();
-  expectError(await answer, refused);
+  for (const answer of await Promise.all(answers)) expectError(answer, refused);
   expect(writes).toBe(0);
-  expect(await app.store.listChanges({ limit: 9 })).toMatchObject([{ state: 'refused', code: refused.code }]);
+  const kept = await app.store.listChanges({ limit: 100 });
+  expect(kept).toHaveLength(members.length);
+  for (const change of kept) expect(change).toMatchObject({ state: 'refused', code: refused.code });
 });

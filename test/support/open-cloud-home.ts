@@ -9,7 +9,8 @@ export interface OpenCloudHome extends AsyncDisposable {
   roblox: FakeOpenCloud;
   /** Of the key. */
   secret: string;
-  startDaemon(): Promise<DaemonProcess>;
+  /** `env`: besides what it needs. */
+  startDaemon(env?: Record<string, string>): Promise<DaemonProcess>;
   /** The newest change, as the history prints it. */
   latestChange(): Promise<{ id: string; state: string; code: string | null }>;
 }
@@ -34,7 +35,7 @@ platform: { api_key_file: roblox.key, base_url: "${roblox.baseUrl}", legacy_base
     home,
     roblox,
     secret,
-    startDaemon: async () => daemons.use(await DaemonProcess.start(home)),
+    startDaemon: async (env = {}) => daemons.use(await DaemonProcess.start(home, { env })),
     latestChange: async () => {
       const { changes } = await home.json<{ changes: Array<{ id: string; state: string; code: string | null }> }>(
         'history',

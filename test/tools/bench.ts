@@ -11,6 +11,8 @@ export const place = 42;
 
 /** The built rankd on a fake Roblox: one data directory for any number of daemons, one after the other. */
 export interface Bench extends AsyncDisposable {
+  /** Where commands run beside the daemon. */
+  home: CliHome;
   fake: FakeOpenCloud;
   /** The secret of a key that may rank from `place`. */
   secret: string;
@@ -47,6 +49,7 @@ export async function openBench({
   };
   const closers = opened.move();
   return {
+    home,
     fake,
     secret,
     members: [...rolesAtFirst.keys()],

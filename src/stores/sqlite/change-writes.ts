@@ -34,7 +34,7 @@ export function changeWrites(db: Connection, clock: Pick<Clock, 'now'>, nodes: N
       return db.write(() => {
         const now = clock.now();
         const verdict = judge(beginFacts(db, change, { ...question, now }));
-        if (verdict.do === 'begin') insert(db, { change, node });
+        if (verdict.do === 'begin') insert(db, { change, node: change.state === 'pending' ? node : null });
         if (verdict.do === 'refuse' && verdict.pause !== undefined) editKey(db, { ...verdict.pause, now });
         if (verdict.do !== 'stale') appendEvents(db, verdict.events);
         return verdict;

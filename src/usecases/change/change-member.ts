@@ -45,6 +45,7 @@ export async function carryOutChange(
   const { change, approved, after, secretId } = intent;
   if (app.trust.stop !== undefined) throw app.trust.stop;
   const kinds = approved.plan.steps.map(({ kind }) => kind);
+  if (kinds.length === 0) return keepReached(app, intent);
   using reservation = await app.platform.reserve(kinds, withSlack(app, call)); // no change begins that could not be carried to its end
   const limits = breakerLimits(app);
   app.ownedChangeIds.add(change.id);
@@ -58,6 +59,19 @@ export async function carryOutChange(
   } finally {
     app.ownedChangeIds.delete(change.id);
   }
+}
+
+/** Keeps a change whose member holds the wanted rank already. What is told is still true when it is kept, or it is planned anew. */
+async function keepReached(
+  { store, clock }: Pick<Ranking, 'store' | 'clock'>,
+  { change, approved, success, after, secretId }: Intent,
+): Promise<FinishedChange | 'stale'> {
+  const reached = withOutcome(change, { state: 'applied', code: null, message: success }, clock.now());
+  const verdict = await store.beginChange(reached, { secretId, windows: [] }, (facts) =>
+    judgeBegin({ change: reached, after, limits: [], ...approved }, facts),
+  );
+  if (verdict.do === 'refuse') throw verdict.error;
+  return verdict.do === 'stale' ? 'stale' : { change: reached };
 }
 
 /** From here on, a failure on our side leaves the change open. It is reconciled by reading once that is fixed. */

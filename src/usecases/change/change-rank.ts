@@ -69,7 +69,7 @@ async function changeInTurn(
 /** What to do. `change` is the record as far as it is known. */
 type Approval =
   | { change: RankChange; approved: ApprovedChange; success: string }
-  /** There is nothing to write. */
+  /** A dry run, which ends here. */
   | { change: RankChange; result: ChangeResult }
   | { change: RankChange | undefined; error: RankdError };
 
@@ -85,7 +85,7 @@ async function approve(
   if ('error' in checked) return { change, error: checked.error };
   const approved = checked.value;
   const success = successMessage(draft, approved.plan);
-  if (!draft.dryRun && approved.plan.steps.length > 0) return { change, approved, success };
+  if (!draft.dryRun) return { change, approved, success };
   return {
     change: withPlan(change, approved),
     result: { outcome: { state: 'applied', code: null, message: success } },

@@ -92,6 +92,14 @@ export function beginContract(at: StoreCase): void {
       expect(await at.store.holds(change.id)).toBe(false);
     });
 
+    test('is nobody if it has ended as it begins', async () => {
+      const change = newChange({ state: 'applied', finishedAt: at.clock.now() });
+      expect(await begin(at.store, change)).toBe(true);
+      expect(await at.store.openChanges()).toEqual([]);
+      expect(await at.store.findChange(change.id)).toStrictEqual(change);
+      expect(await at.store.holds(change.id)).toBe(false);
+    });
+
     test('is never replaced while it is alive, whatever the clocks say', async () => {
       const change = newChange();
       await begin(at.store, change);

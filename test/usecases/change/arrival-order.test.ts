@@ -73,6 +73,32 @@ test('a change from the shell takes its turn among those of the daemon: earlier 
   await group.close();
 });
 
+test('a change that finds the member where it leads is planned anew if another node changes the member meanwhile', async () => {
+  const read = Promise.withResolvers<void>();
+  const changed = Promise.withResolvers<void>();
+  await using daemon = await openTestApp({
+    platform: (group) =>
+      platformWith(group, {
+        getMember: async (userId, call) => {
+          const seen = await group.getMember(userId, call);
+          if (userId !== member) return seen;
+          read.resolve();
+          await changed.promise;
+          return seen;
+        },
+      }),
+  });
+  const answer = daemon.rank(await daemon.createKey(), { rankeeId: member, newRankId: 10 });
+  await read.promise;
+  const { config } = loadConfig({ flags: { 'platform.kind': 'simulated' }, env: {}, cwd: daemon.dataDir });
+  await using shell = await openRanking({ config, dataDir: daemon.dataDir });
+  expect((await changeFromShell(shell, 50)).change.state).toBe('applied');
+  changed.resolve();
+  expect((await answer).status).toBe(200);
+  expect(await daemon.store.listChanges({ limit: 9 })).toMatchObject([{ newRankId: 10 }, { newRankId: 50 }]);
+  expect(await daemon.heldBy(member)).toEqual([trainee]);
+});
+
 async function changeFromShell(shell: Awaited<ReturnType<typeof openRanking>>, newRankId: number) {
   using deadline = deadlineIn(shell.clock, shell.deadlineMs);
   const request = { rankeeId: member, rankeeName: '', rankerId: 0, rankerName: 'operator', newRankId };
