@@ -16,6 +16,7 @@ import { jsonLine, printableLines } from './output/safe-text.ts';
 import { TerminalLine } from './output/terminal-line.ts';
 import { whileWaiting } from './output/waiting.ts';
 import { asTyped } from './output/wording.ts';
+import { refuseLostDatabase } from './same-database.ts';
 import { refuseOtherGroup } from './same-group.ts';
 
 /** What a command works with: the options of this run, and the application, opened as far as the command needs it. */
@@ -115,10 +116,14 @@ export class Cli {
     return loaded;
   }
 
-  /** Runs `work` on the store alone: no configuration is read. */
-  async withStore<T>(work: (ports: Pick<Ports, 'store' | 'clock'>) => Promise<T>): Promise<T> {
+  /** Runs `work` on the store alone: no configuration is read. If it writes, the daemon beside it must see what it writes. */
+  async withStore<T>(
+    work: (ports: Pick<Ports, 'store' | 'clock'>) => Promise<T>,
+    { isWriting = false } = {},
+  ): Promise<T> {
     const store = await this.#open(() => this.#engine.openStore());
     try {
+      if (isWriting) await refuseLostDatabase(this.dataDir);
       return await work({ store, clock: systemClock });
     } finally {
       await store.close();
@@ -134,8 +139,8 @@ export class Cli {
   }
 
   /**
-   * Runs `work` on store and platform, within the configured deadline. If it writes, it must work in the same group as the daemon
-   * beside it.
+   * Runs `work` on store and platform, within the configured deadline. If it writes, the daemon beside it must see what it writes, and
+   * work in the same group.
    */
   async withRanking<T>(
     work: (app: RankingApp, call: CallContext) => Promise<T>,
@@ -146,6 +151,7 @@ export class Cli {
     const report = ({ message }: Alarm) =>
       this.warn(new RankdError('platform_unavailable', message, { hint: 'rankd doctor' }));
     await using app = await this.#open(() => openRanking({ config, dataDir: this.dataDir, report }));
+    if (isWriting) await refuseLostDatabase(this.dataDir);
     using call = callWithin(app.clock, app.deadlineMs, 'operator');
     return await whileWaiting(this.line, 'waiting for Roblox', () => work(app, call));
   }

@@ -44,6 +44,7 @@ process.stderr.on('error', () => undefined); // nobody is left to be told; unhea
 /** Written once a turn of the event loop: a write for each line would cost as much as the request that it tells of. */
 let logged = '';
 process.on('exit', writeLog);
+process.on('exit', () => process.exit()); // at once: otherwise Node closes a database that was left open on purpose
 /** How much of the log may wait for whoever reads it, in bytes. */
 const maxWaitingLog = 1_048_576;
 /** How long a daemon that has stopped waits for whoever reads its log. */

@@ -2,7 +2,6 @@ import { RankdError } from '../base/errors.ts';
 import type { Config } from '../config/config.ts';
 import { groupTitle } from '../config/group-title.ts';
 import { askStatus } from '../control/ask.ts';
-import type { StoreOperations } from '../ports/index.ts';
 
 const timeoutMs = 2_000;
 
@@ -10,11 +9,8 @@ const timeoutMs = 2_000;
  * Throws `conflict` if the daemon of the data directory changes ranks in another group than the one in `config`, e.g. a
  * simulated one: somebody is trying things out there, and both share one history.
  */
-export async function refuseOtherGroup(
-  { dataDir, operations }: { dataDir: string; operations: Pick<StoreOperations, 'isDaemonRunning'> },
-  { platform }: Config,
-): Promise<void> {
-  const daemon = (await operations.isDaemonRunning()) ? await askStatus(dataDir, timeoutMs) : undefined;
+export async function refuseOtherGroup({ dataDir }: { dataDir: string }, { platform }: Config): Promise<void> {
+  const daemon = await askStatus(dataDir, timeoutMs);
   const ours = groupTitle(platform);
   if (daemon === undefined || daemon.changesRanksIn === ours) return;
   throw new RankdError(

@@ -1,11 +1,13 @@
 import { once } from 'node:events';
+import { existsSync } from 'node:fs';
 import type { IncomingMessage, RequestOptions } from 'node:http';
 import { text } from 'node:stream/consumers';
 import type { DaemonStatus } from '../usecases/documents/status.ts';
 import { operatorHeader, type ReloadOutcome, socketPath } from './control.ts';
 
-/** What the daemon of a data directory says of itself; `undefined` if it does not answer in time. A healthy one needs far less. */
-export function askStatus(dataDir: string, timeoutMs = 4_000): Promise<DaemonStatus | undefined> {
+/** What the daemon of a data directory says of itself; `undefined` if there is none, or it does not answer in time. A healthy one needs far less. */
+export async function askStatus(dataDir: string, timeoutMs = 4_000): Promise<DaemonStatus | undefined> {
+  if (!existsSync(socketPath(dataDir))) return undefined;
   return ask<DaemonStatus>({ socketPath: socketPath(dataDir), path: '/status' }, timeoutMs);
 }
 

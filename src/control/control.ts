@@ -5,7 +5,7 @@ import type { DaemonStatus } from '../usecases/documents/status.ts';
 
 /** What a daemon does for the commands beside it. Its answers are sent as JSON. */
 export interface Control {
-  status(): DaemonStatus;
+  status(): Promise<DaemonStatus>;
   /** `by`: who the audit names. */
   reload(by: string): Promise<ReloadOutcome>;
 }

@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { chmodSync, rmSync } from 'node:fs';
+import { chmodSync, rmSync, statSync } from 'node:fs';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { Logger } from '../base/log.ts';
 import { type Control, operatorHeader, socketPath } from './control.ts';
@@ -27,14 +27,21 @@ export async function listenForCommands(
   } catch (error) {
     log.warn({ err: error }, 'no socket can be made in the data directory, so no command can ask this daemon');
   }
+  const ours = numberOf(path);
   return {
     async [Symbol.asyncDispose]() {
-      if (!server.listening) return;
-      server.close();
+      server.unref();
       server.closeAllConnections();
+      if (!server.listening || numberOf(path) !== ours) return; // to close it removes whatever has its path by now
+      server.close();
       await once(server, 'close');
     },
   };
+}
+
+/** By which the file system tells files apart. */
+function numberOf(path: string): number | undefined {
+  return statSync(path, { throwIfNoEntry: false })?.ino;
 }
 
 /** Reading changes nothing; whatever does is a POST. */

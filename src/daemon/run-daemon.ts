@@ -1,4 +1,5 @@
 import { systemClock } from '../base/clock.ts';
+import { asRankdError } from '../base/errors.ts';
 import { createLog, type LogLevel } from '../base/log.ts';
 import type { Config } from '../config/config.ts';
 import type { LoadedConfig } from '../config/load.ts';
@@ -64,9 +65,10 @@ export async function runDaemon(options: RunOptions): Promise<RunningDaemon> {
       return warnOfDemoKey(daemon.app.current, now);
     },
   });
-  const status = () => {
+  const status = async () => {
     const { url, metricsUrl } = daemon;
-    const of = { app: daemon.app.current, live, url, metricsUrl, process };
+    const storeProblem = await problemOf(daemon.app.current.store.ping());
+    const of = { app: daemon.app.current, live, url, metricsUrl, process, storeProblem };
     return daemonStatus({ ...of, started: startedAt, problems: problems.newestFirst() });
   };
   starting.use(await listenForCommands({ dataDir, log }, { status, reload: (by) => live.reload(by) }));
@@ -84,6 +86,14 @@ export async function runDaemon(options: RunOptions): Promise<RunningDaemon> {
     },
     [Symbol.asyncDispose]: () => running.disposeAsync(),
   };
+}
+
+/** What the work throws, in words; `undefined` if it throws nothing. */
+function problemOf(work: Promise<void>): Promise<string | undefined> {
+  return work.then(
+    () => undefined,
+    (error) => asRankdError(error).message,
+  );
 }
 
 /** Somebody may have seen the key that was made to try rankd out. */

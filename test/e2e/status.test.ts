@@ -80,6 +80,7 @@ last problems  none
     callsWaiting: 0,
     budget: [],
     problems: [],
+    storeProblem: null,
     openChanges: 0,
     changesToday: { pending: 0, applied: 1, refused: 0, failed: 0, unknown: 0 },
   });

@@ -12,7 +12,7 @@ import { callWithin } from '../../ports/call-context.ts';
 import type { LiveFinding } from '../../ports/index.ts';
 import { examined, type Finding, findingsDocument, ok } from '../../usecases/doctor/finding.ts';
 import { credentialFindings, groupFindings, platformFindings, trustFindings } from '../../usecases/doctor/platform.ts';
-import { databaseFindings, keyFindings, workspaceFindings } from '../../usecases/doctor/store.ts';
+import { daemonFindings, databaseFindings, keyFindings, workspaceFindings } from '../../usecases/doctor/store.ts';
 import { liveDocument, withoutIds } from '../../usecases/documents/live.ts';
 import { inspectKeys } from '../../usecases/keys/inspect-keys.ts';
 import { showWorkspace } from '../../usecases/workspace/workspace.ts';
@@ -108,6 +108,7 @@ async function allFindings(cli: Cli, offline: boolean): Promise<Finding[]> {
   const findings = [
     ...nodeFindings(cli.io.nodeVersion),
     ...(await examined('data', () => dataDirFindings(cli.dataDir))),
+    ...(await examined('daemon', async () => daemonFindings(await askStatus(cli.dataDir)))),
   ];
   let loaded: LoadedConfig | undefined;
   findings.push(

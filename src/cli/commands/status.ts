@@ -57,9 +57,10 @@ const hints = {
 
 async function look(cli: Cli): Promise<FoundDaemon> {
   const counts = (await cli.operations.exists()) ? await cli.withStore(countChanges) : undefined;
-  if (!(await cli.operations.isDaemonRunning())) return { state: 'not running', counts };
   const daemon = await askStatus(cli.dataDir, timeoutMs);
-  if (daemon === undefined) return { state: 'not answering', counts };
+  if (daemon === undefined) {
+    return { state: (await cli.operations.isDaemonRunning()) ? 'not answering' : 'not running', counts };
+  }
   return { state: daemon.isStopping ? 'stopping' : 'running', daemon, counts };
 }
 
@@ -89,6 +90,7 @@ function daemonFacts(daemon: DaemonStatus): Record<string, unknown> {
     group: groupId === null ? platform : `${groupId} (${platform})`,
     configuration: daemon.configFile ?? 'none: the defaults',
     'needs a restart': daemon.needRestart.length === 0 ? null : `for ${daemon.needRestart.join(', ')}`,
+    database: daemon.storeProblem === null ? null : `NOT USED ANY MORE: ${daemon.storeProblem}`,
     credential: credentialText(daemon.credential),
     'rank changes': trustText(daemon.platformTrust),
     requests: `${requestsInFlight} in flight`,

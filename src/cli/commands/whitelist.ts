@@ -86,7 +86,9 @@ function placesCommand(whitelist: Command, name: string, description: string): C
 
 async function add(cli: Cli, places: number[], { key, file, note }: PlaceOptions): Promise<void> {
   const placeIds = await readIds(cli.io, { ids: places, file });
-  const { entries, ...done } = await cli.withStore((ports) => addPlaces(ports, { key, placeIds, note, by: cli.by }));
+  const { entries, ...done } = await cli.withStore((ports) => addPlaces(ports, { key, placeIds, note, by: cli.by }), {
+    isWriting: true,
+  });
   printOutcomes(cli, done.key, entries);
   cli.say(
     'A place counts if the game sends this very id as placeid: game.PlaceId, or game.GameId (the universe id) if it sends that.',
@@ -115,7 +117,9 @@ async function change(
   work: (ports: Pick<Ports, 'store' | 'clock'>, command: PlacesCommand) => Promise<ChangedPlaces>,
 ): Promise<void> {
   const placeIds = await readIds(cli.io, { ids: places, file });
-  const { entries, ...done } = await cli.withStore((ports) => work(ports, { key, placeIds, by: cli.by }));
+  const { entries, ...done } = await cli.withStore((ports) => work(ports, { key, placeIds, by: cli.by }), {
+    isWriting: true,
+  });
   printOutcomes(
     cli,
     done.key,

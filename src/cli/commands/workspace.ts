@@ -49,7 +49,7 @@ async function setPlan(cli: Cli, plan: Plan): Promise<void> {
 }
 
 async function change(cli: Cli, wanted: { active?: boolean; plan?: Plan }): Promise<void> {
-  print(cli, await cli.withStore((ports) => changeWorkspace(ports, { ...wanted, by: cli.by })));
+  print(cli, await cli.withStore((ports) => changeWorkspace(ports, { ...wanted, by: cli.by }), { isWriting: true }));
 }
 
 function print(cli: Cli, workspace: Workspace): void {

@@ -31,14 +31,17 @@ export async function requestFirstKey(
 }
 
 export async function makeFirstKey(cli: Cli, { name, place }: FirstKey, out: string | undefined): Promise<MintedKey> {
-  return cli.withStore(async (ports) => {
-    const request: KeyRequest = { name, mode: 'live', scopes: ['verify', 'rank'] };
-    const onPlace = place === undefined ? {} : { place: { id: place } };
-    const minted = await createKey(ports, { ...request, ...onPlace, by: cli.by }, keepIn(cli, out));
-    const where = out === undefined ? 'it is shown this once' : `its secret is in ${out}`;
-    cli.say(`Made the key "${name}"${place === undefined ? '' : ` for place ${place}`}; ${where}.`);
-    return minted;
-  });
+  return cli.withStore(
+    async (ports) => {
+      const request: KeyRequest = { name, mode: 'live', scopes: ['verify', 'rank'] };
+      const onPlace = place === undefined ? {} : { place: { id: place } };
+      const minted = await createKey(ports, { ...request, ...onPlace, by: cli.by }, keepIn(cli, out));
+      const where = out === undefined ? 'it is shown this once' : `its secret is in ${out}`;
+      cli.say(`Made the key "${name}"${place === undefined ? '' : ` for place ${place}`}; ${where}.`);
+      return minted;
+    },
+    { isWriting: true },
+  );
 }
 
 async function askForName(cli: Cli): Promise<string | undefined> {

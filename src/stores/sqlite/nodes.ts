@@ -2,6 +2,7 @@ import { existsSync, readdirSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { privateFile } from '../../base/files/data-dir.ts';
 import { newId } from '../../core/api-key.ts';
+import type { OpenedFiles } from './engine/opened-files.ts';
 import { type ProcessLock, takeLock } from './files/process-lock.ts';
 
 /**
@@ -10,10 +11,13 @@ import { type ProcessLock, takeLock } from './files/process-lock.ts';
  */
 export class Nodes {
   readonly #dataDir: string;
+  readonly #files: Pick<OpenedFiles, 'add' | 'remove'>;
   #mine: { id: string; lock: ProcessLock } | undefined;
 
-  constructor(database: string) {
+  /** `files`: what this handle can't work without, to which the file of its lock is added. */
+  constructor(database: string, files: Pick<OpenedFiles, 'add' | 'remove'>) {
     this.#dataDir = dirname(database);
+    this.#files = files;
   }
 
   /** The id of this handle's node, which begins with the first call. Throws as `openStore`. */
@@ -39,7 +43,9 @@ export class Nodes {
   }
 
   close(): void {
-    this.#mine?.lock.release({ remove: true });
+    if (this.#mine === undefined) return;
+    this.#files.remove(this.#fileOf(this.#mine.id));
+    this.#mine.lock.release({ remove: true });
     this.#mine = undefined;
   }
 
@@ -49,9 +55,16 @@ export class Nodes {
       const id = newId('node');
       const file = privateFile(this.#dataDir, nameOf(id));
       const lock = takeLock(file);
-      if (lock !== undefined && existsSync(file)) return { id, lock };
+      if (lock !== undefined && existsSync(file)) {
+        this.#files.add(file);
+        return { id, lock };
+      }
       lock?.release();
     }
+  }
+
+  #fileOf(id: string): string {
+    return join(this.#dataDir, nameOf(id));
   }
 
   #clearAway(name: string): boolean {

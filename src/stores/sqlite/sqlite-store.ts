@@ -1,3 +1,5 @@
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
 import { privateFile, tightenFile } from '../../base/files/data-dir.ts';
 import type { Clock, OpenOptions, Store } from '../../ports/index.ts';
 import { KeyCache } from '../key-cache.ts';
@@ -7,6 +9,7 @@ import { changeQueries } from './change-queries.ts';
 import { changeWrites } from './change-writes.ts';
 import { declaredKeyStore } from './declared-keys.ts';
 import { Connection } from './engine/connection.ts';
+import { daemonLockName } from './files/daemon-lock.ts';
 import { databaseName } from './files/existing.ts';
 import { groupStore } from './groups.ts';
 import { keyStore } from './keys.ts';
@@ -32,8 +35,12 @@ export async function openSqliteStore({ dataDir, clock, isServed = false }: Sqli
     for (const suffix of ['', '-wal', '-shm']) tightenFile(db.file + suffix);
     db.useWriteAheadLog();
     if (isServed) db.syncOffThread();
-    const nodes = new Nodes(db.file);
-    if (isServed) nodes.clearAway();
+    const nodes = new Nodes(db.file, db.files);
+    if (isServed) {
+      const lock = join(dataDir, daemonLockName);
+      if (existsSync(lock)) db.files.add(lock);
+      nodes.clearAway();
+    }
     return createSqliteStore(db, clock, nodes);
   } catch (error) {
     db.close();
@@ -42,14 +49,18 @@ export async function openSqliteStore({ dataDir, clock, isServed = false }: Sqli
 }
 
 /** The store on a connection whose schema is up to date. Closing the store closes the connection. */
-export function createSqliteStore(db: Connection, clock: Pick<Clock, 'now'>, nodes = new Nodes(db.file)): Store {
+export function createSqliteStore(
+  db: Connection,
+  clock: Pick<Clock, 'now'>,
+  nodes = new Nodes(db.file, db.files),
+): Store {
   const queue = memberQueueStore(db, nodes);
   const keys = new KeyCache({
     lookUp: (query) => lookUpKey(db, { ...query, now: clock.now() }),
     changeToken: () => db.changeToken,
   });
   const ping = async () => {
-    db.refuseReplacedFiles();
+    db.refuseHarmedFiles();
     db.get('SELECT 1 FROM workspace');
   };
   /** Writes a row and removes it, to find out whether writes succeed again. */

@@ -1,6 +1,7 @@
 import { isoDay } from '../../base/time.ts';
 import type { Workspace } from '../../core/model.ts';
 import type { StoreOperations } from '../../ports/index.ts';
+import type { DaemonStatus } from '../documents/status.ts';
 import type { KeyInspection } from '../keys/inspect-keys.ts';
 import { type Finding, fail, ok, warn } from './finding.ts';
 
@@ -64,4 +65,11 @@ function unlisted(key: string, place: number): Finding {
     `a game sends ${key} from place ${place}, which is not listed (an entry may be its universe id instead)`,
     `rankd whitelist add ${place} --key ${key}`,
   );
+}
+
+/** Whether the daemon works with the database that is there. Nothing if no daemon answers. */
+export function daemonFindings(daemon: DaemonStatus | undefined): Finding[] {
+  if (daemon === undefined) return [];
+  if (daemon.storeProblem === null) return [ok('daemon', `works with this database, process ${daemon.pid}`)];
+  return [fail('daemon', daemon.storeProblem, 'stop it, see to the files in the data directory, then start it again')];
 }

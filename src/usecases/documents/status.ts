@@ -23,6 +23,8 @@ export interface DaemonStatus {
   configFile: string | null;
   /** Settings that `rankd reload` found changed, but that need a restart. */
   needRestart: string[];
+  /** Why the daemon can't use its database; null if it can. */
+  storeProblem: string | null;
   credential: CredentialStatus;
   platformTrust: {
     /** Why no rank is changed until a reload; null if they are. */
@@ -57,6 +59,7 @@ export interface StatusSources {
   url: string;
   metricsUrl: string | undefined;
   process: { pid: number; nodeVersion: string };
+  storeProblem: string | undefined;
   /** On `Clock.now()` and `Clock.monotonic()`. */
   started: { at: number; monotonic: number };
   problems: DaemonStatus['problems'];
@@ -81,6 +84,7 @@ export function daemonStatus(sources: StatusSources): DaemonStatus {
     isStopping: app.requests.isDraining,
     configFile: live.file ?? null,
     needRestart: live.needRestart,
+    storeProblem: sources.storeProblem ?? null,
     credential: credentialStatus(app),
     platformTrust: { stop: app.trust.stop?.message ?? null, believesAnswers: app.trust.believesAnswers },
     requestsInFlight: app.requests.count,

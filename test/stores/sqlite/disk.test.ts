@@ -1,6 +1,15 @@
-import fs, { copyFileSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import fs, {
+  copyFileSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  truncateSync,
+  writeFileSync,
+} from 'node:fs';
 import { syncBuiltinESMExports } from 'node:module';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import Database from 'better-sqlite3';
 import { beforeEach, expect, onTestFinished, test, vi } from 'vitest';
@@ -250,38 +259,75 @@ test('a write that nothing would wait for is refused', async () => {
   expect(db.get('PRAGMA synchronous')).toEqual({ synchronous: 1 }); // the log's beginning and its checkpoints are SQLite's to sync
 });
 
-test.each<[string, (file: string) => void]>([
-  ['the log is removed', (file) => rmSync(`${file}-wal`)],
+/** What can become of a file under a daemon, with the file that it becomes of. */
+const harms: Array<[string, (file: string) => void]> = [
+  ['removed', (file) => rmSync(file)],
   [
-    'all of them are removed',
-    (file) => {
-      for (const suffix of ['', '-wal', '-shm']) rmSync(file + suffix);
-    },
-  ],
-  [
-    'another database takes the place',
+    'replaced',
     (file) => {
       copyFileSync(file, `${file}.copy`);
       renameSync(`${file}.copy`, file);
     },
   ],
-])('a daemon says nothing any more about files that are not its own: %s', async (_what, doHarm) => {
+  ['emptied', (file) => truncateSync(file)],
+  ['cut', (file) => truncateSync(file, statSync(file).size - 1)],
+];
+const parts = ['rankd.db', 'rankd.db-wal', 'rankd.db-shm'];
+const harmedParts = parts.flatMap((part) => harms.map(([what, harm]) => [part, what, harm] as const));
+const theseFiles = { code: 'store_unavailable', message: expect.stringContaining('removed or replaced, or cut') };
+
+test.each(harmedParts)('nothing is written any more, nor read, once %s is %s', async (part, _what, harm) => {
   const { store, file } = await open();
   await operate({ store }).createKey(newKey('main'), operator);
   await store.ping();
-  doHarm(file);
-  const notTheseFiles = { code: 'store_unavailable', message: expect.stringContaining('removed or replaced') };
-  await expect(operate({ store }).createKey(newKey('lost'), operator)).rejects.toMatchObject(notTheseFiles);
-  await expect(store.ping()).rejects.toMatchObject(notTheseFiles);
-  await expect(store.findKey('main')).rejects.toMatchObject(notTheseFiles);
+  harm(join(dirname(file), part));
+  await expect(operate({ store }).createKey(newKey('lost'), operator)).rejects.toMatchObject(theseFiles);
+  await expect(store.ping()).rejects.toMatchObject(theseFiles);
+  await expect(store.findKey('main')).rejects.toMatchObject(theseFiles);
 });
 
-test('a daemon notices without a write that its database was removed', async () => {
+test('a log that is emptied in the middle of a commit is noticed before anybody is told', async () => {
+  const { openAgain, file } = await open();
+  const store = await openAgain();
+  onTestFinished(() => store.close());
+  await operate({ store }).createKey(newKey('main'), operator);
+  const judge = () => {
+    truncateSync(`${file}-wal`);
+    return { change: { id: 'ws_1', name: 'x', plan: 'top' as const, active: true, createdAt: 0 }, events: [] };
+  };
+  await expect(store.updateWorkspace(judge)).rejects.toMatchObject(theseFiles);
+});
+
+test('a command that commits into files that are no longer in their place is not told that it is done', async () => {
+  const { openAgain, file } = await open();
+  const command = await openAgain({ isServed: false });
+  onTestFinished(() => command.close());
+  await operate({ store: command }).createKey(newKey('main'), operator);
+  rmSync(`${file}-shm`);
+  await expect(operate({ store: command }).createKey(newKey('lost'), operator)).rejects.toMatchObject(theseFiles);
+});
+
+/** A file of a daemon by its name, or by what its name looks like. */
+const namedParts: Array<[string, RegExp, number]> = [
+  ['rankd.db', /^rankd\.db$/, 4],
+  ['rankd.db-wal', /^rankd\.db-wal$/, 4],
+  ['rankd.db-shm', /^rankd\.db-shm$/, 2], // cut, its pages are gone from memory as well, which may end the process at once
+  ['the lock of the daemon', /^daemon\.lock$/, 2], // the locks are empty files
+  ['the lock of its node', /^node_\w+\.lock$/, 2],
+];
+
+test.each(
+  namedParts.flatMap(([name, pattern, count]) =>
+    harms.slice(0, count).map(([what, harm]) => ({ name, what, pattern, harm })),
+  ),
+)('every request is refused from the next one on once $name is $what', async ({ pattern, harm }) => {
   await using app = await openTestApp();
   const key = await app.createKey();
-  const verify = () => app.verify(key);
-  expect((await verify()).status).toBe(200);
-  rmSync(join(app.dataDir, 'rankd.db-wal'));
+  expect((await app.verify(key)).status).toBe(200);
+  expect((await app.rank(key)).status).toBe(200);
+  const name = readdirSync(app.dataDir).find((one) => pattern.test(one)) ?? '';
+  harm(join(app.dataDir, name));
+  for (const answer of [await app.verify(key), await app.rank(key), await app.verify(key)])
+    expect(answer).toMatchObject({ status: 503, json: { code: 'store_unavailable' } });
   expect((await send(`${app.url}/readyz`, {})).status).toBe(503);
-  expect((await verify()).status).toBe(503);
 });

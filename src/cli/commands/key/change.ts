@@ -28,7 +28,9 @@ async function set(cli: Cli, idOrName: string, options: RuleOptions): Promise<vo
   if (Object.keys(rules).length === 0) {
     throw new RankdError('usage', 'Say what to set.', { hint: 'rankd key set --help' });
   }
-  const key = await cli.withStore((ports) => setKeyRules(ports, { key: idOrName, rules, by: cli.by }));
+  const key = await cli.withStore((ports) => setKeyRules(ports, { key: idOrName, rules, by: cli.by }), {
+    isWriting: true,
+  });
   cli.print({ key: keyDocument(key, systemClock.now()) }, `Key "${key.name}": ${describeRules(key)}`);
 }
 
@@ -43,7 +45,9 @@ export function revokeCommand(key: Command, cli: Cli): void {
 
 async function revoke(cli: Cli, idOrName: string): Promise<void> {
   const agreed = ({ name }: Key) => confirm(cli, `Revoke key "${name}" for good?`);
-  const key = await cli.withStore((ports) => revokeKey(ports, { key: idOrName, by: cli.by }, agreed));
+  const key = await cli.withStore((ports) => revokeKey(ports, { key: idOrName, by: cli.by }, agreed), {
+    isWriting: true,
+  });
   cli.print({ key: keyDocument(key, systemClock.now()) }, `Key "${key.name}" is revoked.`);
 }
 
@@ -57,7 +61,9 @@ export function resumeCommand(key: Command, cli: Cli): void {
 }
 
 async function resume(cli: Cli, idOrName: string): Promise<void> {
-  const { key, wasPaused } = await cli.withStore((ports) => resumeKey(ports, { key: idOrName, by: cli.by }));
+  const { key, wasPaused } = await cli.withStore((ports) => resumeKey(ports, { key: idOrName, by: cli.by }), {
+    isWriting: true,
+  });
   const now = systemClock.now();
   const outcome = wasPaused ? `is ${shownState(key, now)} again` : 'was not paused';
   cli.print({ key: keyDocument(key, now) }, `Key "${key.name}" ${outcome}.`);

@@ -46,20 +46,23 @@ async function create(
   name: string,
   { test, expires, scope, ifNotExists, out, ...rules }: CreateOptions,
 ): Promise<void> {
-  await cli.withStore(async (ports) => {
-    const request: KeyRequest = {
-      name,
-      mode: test ? 'test' : 'live',
-      scopes: [...new Set(scope)],
-      rules: rulesIn(rules),
-      ...(expires !== undefined && { expiresAt: ports.clock.now() + expires }),
-    };
-    const existing = ifNotExists ? await existingKey(ports, request) : undefined;
-    if (existing !== undefined) return printExisting(cli, existing);
-    const minted = await createKey(ports, { ...request, by: cli.by }, keepIn(cli, out));
-    await printMinted(cli, minted, out, { created: true });
-    cli.say(`try: rankd whitelist add PLACE --key ${name}`);
-  });
+  await cli.withStore(
+    async (ports) => {
+      const request: KeyRequest = {
+        name,
+        mode: test ? 'test' : 'live',
+        scopes: [...new Set(scope)],
+        rules: rulesIn(rules),
+        ...(expires !== undefined && { expiresAt: ports.clock.now() + expires }),
+      };
+      const existing = ifNotExists ? await existingKey(ports, request) : undefined;
+      if (existing !== undefined) return printExisting(cli, existing);
+      const minted = await createKey(ports, { ...request, by: cli.by }, keepIn(cli, out));
+      await printMinted(cli, minted, out, { created: true });
+      cli.say(`try: rankd whitelist add PLACE --key ${name}`);
+    },
+    { isWriting: true },
+  );
 }
 
 function printExisting(cli: Cli, { key, differs }: { key: Key; differs: string[] }): void {

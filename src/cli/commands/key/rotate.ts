@@ -24,13 +24,16 @@ async function rotate(
   key: string,
   { overlap: overlapMs = usualOverlapMs, out }: { overlap?: number; out?: string },
 ): Promise<void> {
-  await cli.withStore(async (ports) => {
-    const minted = await rotateKey(ports, { key, overlapMs, by: cli.by }, keepIn(cli, out));
-    await printMinted(cli, minted, out, {});
-    cli.say(
-      overlapMs === 0
-        ? 'The old secret is refused from now on.'
-        : `The old secret works until ${isoTime(minted.oldExpiresAt)}.`,
-    );
-  });
+  await cli.withStore(
+    async (ports) => {
+      const minted = await rotateKey(ports, { key, overlapMs, by: cli.by }, keepIn(cli, out));
+      await printMinted(cli, minted, out, {});
+      cli.say(
+        overlapMs === 0
+          ? 'The old secret is refused from now on.'
+          : `The old secret works until ${isoTime(minted.oldExpiresAt)}.`,
+      );
+    },
+    { isWriting: true },
+  );
 }

@@ -2,6 +2,7 @@ import Database from 'better-sqlite3';
 import { isRankdError, RankdError } from '../../../base/errors.ts';
 import { GroupCommit } from './group-commit.ts';
 import { retryWhileLocked } from './lock-retry.ts';
+import type { OpenedFiles } from './opened-files.ts';
 import { isLocked, toStoreError } from './sqlite-error.ts';
 import { type Bindings, Statements } from './statements.ts';
 import { WriteAheadLog } from './write-ahead-log.ts';
@@ -95,14 +96,19 @@ export class Connection {
     this.#guard(() => this.#log.syncOffThread());
   }
 
-  /** Throws `store_unavailable` if the database was removed or replaced since `syncOffThread`. */
-  refuseReplacedFiles(): void {
-    this.#guard(() => this.#log.refuseReplacedFiles());
+  /** Throws `store_unavailable` if one of `files` was removed, replaced or cut. */
+  refuseHarmedFiles(): void {
+    this.#guard(() => this.#log.refuseHarmedFiles());
+  }
+
+  /** What must stay in its place as long as this connection is used. */
+  get files(): OpenedFiles {
+    return this.#log.files;
   }
 
   close(): void {
-    this.#log.close();
-    this.#database.close();
+    if (this.#log.close()) this.#database.close();
+    else abandoned.push(this.#database);
   }
 
   #commit<T>(work: () => T): T {
@@ -140,6 +146,12 @@ export class Connection {
     }
   }
 }
+
+/**
+ * Databases whose files were harmed, which stay open until the process ends: closing one moves its log into the database and removes the
+ * log, with all that others wrote there since. A process that is ended by `process.exit` closes none.
+ */
+const abandoned: Database.Database[] = [];
 
 /** SQLite itself never waits for a lock (`timeout: 0`), as it would block the thread meanwhile. */
 function openDatabase(file: string, readonly: boolean): Database.Database {

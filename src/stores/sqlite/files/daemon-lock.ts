@@ -8,7 +8,7 @@ import { isLockTaken, takeLock } from './process-lock.ts';
  * Throws `conflict` if another daemon has it, and as `openStore` if the directory can't be used.
  */
 export async function acquireDaemonLock(dataDir: string): Promise<AsyncDisposable> {
-  const lock = takeLock(privateFile(dataDir, lockName), { timeoutMs: lookTimeoutMs });
+  const lock = takeLock(privateFile(dataDir, daemonLockName), { timeoutMs: lookTimeoutMs });
   if (lock === undefined) throw alreadyRunning(dataDir);
   return {
     async [Symbol.asyncDispose]() {
@@ -19,10 +19,11 @@ export async function acquireDaemonLock(dataDir: string): Promise<AsyncDisposabl
 
 /** Whether a daemon works on this data directory right now, in any process. Throws `no_permission` if this user may not look. */
 export async function isDaemonRunning(dataDir: string): Promise<boolean> {
-  return isInDataDir(dataDir, lockName) && isLockTaken(join(dataDir, lockName));
+  return isInDataDir(dataDir, daemonLockName) && isLockTaken(join(dataDir, daemonLockName));
 }
 
-const lockName = 'daemon.lock';
+/** The file whose lock a daemon holds. */
+export const daemonLockName = 'daemon.lock';
 
 /** Looking whether a daemon runs holds a shared lock for an instant; a daemon that starts just then waits for it. */
 const lookTimeoutMs = 250;

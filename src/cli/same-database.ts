@@ -1,0 +1,18 @@
+import { RankdError } from '../base/errors.ts';
+import { askStatus } from '../control/ask.ts';
+
+const timeoutMs = 2_000;
+
+/**
+ * Throws `store_unavailable` if the daemon of the data directory has lost its database: it would not see what a command writes. To be
+ * called once the command has the store open: what is done to its files later, the store finds out when it commits.
+ */
+export async function refuseLostDatabase(dataDir: string): Promise<void> {
+  const problem = (await askStatus(dataDir, timeoutMs))?.storeProblem ?? null;
+  if (problem === null) return;
+  throw new RankdError(
+    'store_unavailable',
+    `The daemon that runs here does not use this database any more, so nothing was changed. It says: ${problem}`,
+    { hint: `stop the daemon, see to the files in ${dataDir}, start it again, then run the command again` },
+  );
+}

@@ -1,0 +1,92 @@
+import { readdirSync, renameSync, rmSync, truncateSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { DaemonProcess } from '../support/daemon-process.ts';
+import { CliHome } from '../support/run-cli.ts';
+
+/** A daemon that has changed a rank, and the key that it did so for. */
+async function busyDaemon() {
+  const home = new CliHome();
+  const secret = await home.createKey();
+  const daemon = await DaemonProcess.start(home);
+  expect((await daemon.rank(secret, { newRankId: 20 })).status).toBe(200);
+  return {
+    home,
+    secret,
+    daemon,
+    async [Symbol.asyncDispose]() {
+      await daemon[Symbol.asyncDispose]();
+      home[Symbol.dispose]();
+    },
+  };
+}
+
+test('what the daemon has answered with 200 since its log was emptied is there after kill -9', async () => {
+  await using at = await busyDaemon();
+  truncateSync(join(at.home.dataDir, 'rankd.db-wal'));
+  const answers = [
+    await at.daemon.rank(at.secret, { newRankId: 10 }),
+    await at.daemon.rank(at.secret, { newRankId: 20 }),
+  ];
+  await at.daemon.stop('SIGKILL');
+  const answered = answers.filter(({ status }) => status === 200).length;
+  const { changes } = await at.home.json<{ changes: unknown[] }>('history', 'list');
+  expect(changes.length).toBeGreaterThanOrEqual(answered);
+  expect(answers.map(({ status }) => status)).toEqual([503, 503]);
+});
+
+test('a command that the daemon would not see says so and changes nothing, and status and doctor tell it', async () => {
+  await using at = await busyDaemon();
+  const { home } = at;
+  rmSync(join(home.dataDir, 'rankd.db-shm'));
+  const commands = [
+    ['key', 'revoke', 'game', '-y'],
+    ['key', 'rotate', 'game', '--overlap', '0s'],
+    ['key', 'set', 'game', '--max-rank', '5'],
+    ['key', 'create', 'other'],
+    ['whitelist', 'add', '7'],
+    ['whitelist', 'disable', '1'],
+    ['workspace', 'suspend', '-y'],
+    ['rank', 'set', '1001', '10', '-y'],
+    ['history', 'undo', '--key', 'game', '--since', '1h', '-y'],
+  ];
+  const before = await home.json('audit', 'verify');
+  for (const args of commands) {
+    const { code, stderr } = await home.here(args);
+    expect({ args, code }).toEqual({ args, code: 69 });
+    expect(stderr).toContain('does not use this database any more, so nothing was changed');
+    expect(stderr).toContain('start it again');
+  }
+  expect(await home.json('audit', 'verify')).toEqual(before);
+  expect((await home.here(['status'])).stdout).toMatch(/^database +NOT USED ANY MORE: .*removed or replaced/m);
+  expect(await home.json('status')).toMatchObject({ status: { storeProblem: expect.stringContaining('removed') } });
+  const doctor = await home.here(['doctor']);
+  expect(doctor.code).toBe(5);
+  expect(doctor.stdout).toMatch(/^FAIL +daemon +.*removed or replaced/m);
+});
+
+test('a daemon that has lost its files and is stopped takes nothing away that was written since', async () => {
+  await using at = await busyDaemon();
+  rmSync(join(at.home.dataDir, 'rankd.db-shm'));
+  rmSync(join(at.home.dataDir, 'daemon.sock')); // so that a command can't be told
+  expect((await at.daemon.verify(at.secret)).status).toBe(503);
+  await at.home.run(['key', 'revoke', 'game', '-y']);
+  await at.daemon.stop();
+  await using daemon = await DaemonProcess.start(at.home);
+  expect((await daemon.verify(at.secret)).status).toBe(401);
+});
+
+test.each([
+  ['removed', (lock: string) => rmSync(lock)],
+  ['moved away', (lock: string) => renameSync(lock, `${lock}.old`)],
+])('where the lock of a daemon is %s, it stops working before a second one starts', async (_, harm) => {
+  await using at = await busyDaemon();
+  harm(join(at.home.dataDir, 'daemon.lock'));
+  expect((await at.daemon.rank(at.secret, { newRankId: 10 })).status).toBe(503);
+  await using second = await DaemonProcess.start(at.home);
+  expect((await second.rank(at.secret, { newRankId: 10 })).status).toBe(200);
+  expect((await at.daemon.rank(at.secret, { newRankId: 20 })).status).toBe(503);
+  await at.daemon.stop();
+  expect(readdirSync(at.home.dataDir)).toContain('daemon.sock'); // of the second
+  expect((await second.verify(at.secret)).status).toBe(200);
+});
