@@ -114,6 +114,7 @@ function configuredParts(config: Config, ports: Ports, log: Logger) {
     latestCredential: () => platform.latest,
     limits: config.limits,
     retention: config.retention,
+    headFile: config.audit.headFile,
     robloxId: config.security.robloxId,
   };
 }

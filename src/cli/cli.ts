@@ -1,10 +1,10 @@
 import type { Command } from 'commander';
 import { openRanking, type RankingApp } from '../app.ts';
 import { systemClock } from '../base/clock.ts';
-import { RankdError } from '../base/errors.ts';
+import { asRankdError, RankdError } from '../base/errors.ts';
 import { dataDirectory } from '../config/data-dir.ts';
 import type { LoadedConfig } from '../config/load.ts';
-import type { ConfigLocationSources } from '../config/locate.ts';
+import { type ConfigLocationSources, locateConfig } from '../config/locate.ts';
 import { callWithin } from '../ports/call-context.ts';
 import type { CallContext, Ports, StoreEngine, StoreOperations } from '../ports/index.ts';
 import { engineOf } from '../stores/engine.ts';
@@ -123,8 +123,8 @@ export class Cli {
   ): Promise<T> {
     const store = await this.#open(() => this.#engine.openStore());
     try {
-      if (isWriting) await refuseLostDatabase(this.dataDir);
-      return await work({ store, clock: systemClock });
+      const ports = { store, clock: systemClock };
+      return isWriting ? await this.#whileNoting(ports, () => work(ports)) : await work(ports);
     } finally {
       await store.close();
     }
@@ -151,9 +151,38 @@ export class Cli {
     const report = ({ message }: Alarm) =>
       this.warn(new RankdError('platform_unavailable', message, { hint: 'rankd doctor' }));
     await using app = await this.#open(() => openRanking({ config, dataDir: this.dataDir, report }));
-    if (isWriting) await refuseLostDatabase(this.dataDir);
     using call = callWithin(app.clock, app.deadlineMs, 'operator');
-    return await whileWaiting(this.line, 'waiting for Roblox', () => work(app, call));
+    const done = () => whileWaiting(this.line, 'waiting for Roblox', () => work(app, call));
+    return isWriting ? await this.#whileNoting(app, done) : await done();
+  }
+
+  /**
+   * Runs what writes to the store. The daemon beside it must see that; if none answers, the new heads of the audit are noted here, in
+   * the file that the configuration names. If they can't be, the command says so: what it did is done.
+   */
+  async #whileNoting<T>(ports: Pick<Ports, 'store' | 'clock'>, work: () => Promise<T>): Promise<T> {
+    const { isServed } = await refuseLostDatabase(this.dataDir);
+    const file = isServed ? undefined : await this.#headFile();
+    if (file === undefined) return work();
+    const { newestEvent, noteHeads } = await import('../usecases/history/audit-heads.ts');
+    const afterId = await newestEvent(ports);
+    try {
+      return await work();
+    } finally {
+      await noteHeads(ports, { file, afterId }).catch((error) => this.warn(asRankdError(error)));
+    }
+  }
+
+  /** Where the heads of the audit are noted. A configuration that has a mistake keeps no command from working that needs none. */
+  async #headFile(): Promise<string | undefined> {
+    const sources = this.configSources;
+    if (sources.env['RANKD_AUDIT_HEAD_FILE'] === undefined && locateConfig(sources) === undefined) return undefined;
+    const { loadConfig } = await import('../config/load.ts');
+    try {
+      return loadConfig({ ...sources, flags: {} }).config.audit.headFile;
+    } catch {
+      return undefined;
+    }
   }
 
   /** As `withRanking`, only to look. A ladder that does not fit the group is left out with a warning: looking helps to fix it. */

@@ -5,11 +5,13 @@ const timeoutMs = 2_000;
 
 /**
  * Throws `store_unavailable` if the daemon of the data directory has lost its database: it would not see what a command writes. To be
- * called once the command has the store open: what is done to its files later, the store finds out when it commits.
+ * called once the command has the store open: what is done to its files later, the store finds out when it commits. `isServed`:
+ * whether a daemon answers.
  */
-export async function refuseLostDatabase(dataDir: string): Promise<void> {
-  const problem = (await askStatus(dataDir, timeoutMs))?.storeProblem ?? null;
-  if (problem === null) return;
+export async function refuseLostDatabase(dataDir: string): Promise<{ isServed: boolean }> {
+  const daemon = await askStatus(dataDir, timeoutMs);
+  const problem = daemon?.storeProblem ?? null;
+  if (problem === null) return { isServed: daemon !== undefined };
   throw new RankdError(
     'store_unavailable',
     `The daemon that runs here does not use this database any more, so nothing was changed. It says: ${problem}`,

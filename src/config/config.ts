@@ -19,6 +19,8 @@ export interface Config {
   limits: LimitsConfig;
   metrics: { enabled: boolean; host: string; port: number };
   retention: RetentionConfig;
+  /** `headFile`: an absolute path; `undefined`: the heads of the audit are noted nowhere. */
+  audit: { headFile: string | undefined };
   log: { level: Settings['log']['level'] };
   keys: DeclaredKey[];
 }
@@ -80,13 +82,19 @@ export interface LimitsConfig {
 }
 
 /**
- * The settings as the code names them, for the chosen platform. `groupFile` is an absolute path; `at` says where
+ * The settings as the code names them, for the chosen platform. `files` are absolute paths; `at` says where
  * the file has something (`file:line:col`).
  */
 export function toConfig(
   settings: Settings,
   choice: PlatformChoice,
-  { groupFile, at }: { groupFile: string | undefined; at: (path: readonly PropertyKey[]) => string },
+  {
+    files: { groupFile, headFile },
+    at,
+  }: {
+    files: Record<'groupFile' | 'headFile', string | undefined>;
+    at: (path: readonly PropertyKey[]) => string;
+  },
 ): Config {
   const { group, server, policy, security, limits, metrics, history, audit, log } = settings;
   return {
@@ -130,6 +138,7 @@ export function toConfig(
     },
     metrics,
     retention: { historyMs: history.keep, auditMs: audit.keep },
+    audit: { headFile },
     log: { level: log.level },
     keys: settings.keys.map((key, index) => toDeclaredKey(key, (...path) => at(['keys', index, ...path]))),
   };

@@ -50,10 +50,13 @@ export function loadConfig(sources: ConfigSources): LoadedConfig {
     throw new ConfigError(all, { file: file?.name });
   }
 
-  const groupFile =
-    settings.platform.group_file && resolve(folderOf('platform.group_file'), settings.platform.group_file);
+  const absolute = (name: string, path: string | undefined) => path && resolve(folderOf(name), path);
+  const files = {
+    groupFile: absolute('platform.group_file', settings.platform.group_file),
+    headFile: absolute('audit.head_file', settings.audit.head_file),
+  };
   return {
-    config: toConfig(settings, platform.choice, { groupFile, at: (path) => file?.placeOf(path).at ?? '' }),
+    config: toConfig(settings, platform.choice, { files, at: (path) => file?.placeOf(path).at ?? '' }),
     file: location?.path,
     fileNow: () => locateConfig(sources)?.path,
     origins: withPlatform(origins, platform),

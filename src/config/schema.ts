@@ -161,6 +161,9 @@ export const settingsSchema = section({
     keep: optionalDuration({ min: '1d', max: '36500d' }).describe(
       'How long audit events are kept; without it, for ever.',
     ),
+    head_file: filePath()
+      .optional()
+      .describe('File to which the hash of each audit event is added, best one that can only grow, for audit verify.'),
   }),
   log: section({
     level: oneOf(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'])

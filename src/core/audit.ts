@@ -1,4 +1,6 @@
 import { hash, randomBytes } from 'node:crypto';
+import { RankdError } from '../base/errors.ts';
+import { isoTime } from '../base/time.ts';
 import type { AuditEvent } from './model.ts';
 import { isPseudonym } from './pseudonym.ts';
 
@@ -42,8 +44,13 @@ export type ChainLink = Pick<AuditRow, 'id' | 'hash'>;
 /** What comes before the very first row. */
 export const chainStart: ChainLink = { id: 0, hash: '0'.repeat(64) };
 
-/** `missing`: rows from `id` to `toId` are gone. `changed`: row `id` does not follow from the one before it. */
-export type ChainBreak = { kind: 'missing'; id: number; toId: number } | { kind: 'changed'; id: number };
+/**
+ * `missing`: rows from `id` to `toId` are gone. `unexplained`: the same, at the beginning, where it was not retention that removed them.
+ * `changed`: row `id` does not follow from the one before it. `rewritten`: row `id` is not the one whose hash was noted.
+ */
+export type ChainBreak =
+  | { kind: 'missing' | 'unexplained'; id: number; toId: number }
+  | { kind: 'changed' | 'rewritten'; id: number };
 
 /** The hash of a row that follows `previous` (hex). */
 export function linkHash(
@@ -51,6 +58,35 @@ export function linkHash(
   { id, at, by, action, subject, detail }: Omit<AuditRow, 'hash' | 'people'>,
 ): string {
   return hash('sha256', JSON.stringify([previous, id, at, by, action, subject, detail]));
+}
+
+/** The event that retention writes before it removes the rows up to one: without it, nobody may have removed them. */
+export const pruneAction = 'audit.prune';
+
+/** Whether the row says that retention was to remove the rows up to `anchor`. Retention may still be on its way to what it said. */
+export function explains({ action, detail }: AuditRow, anchor: ChainLink): boolean {
+  if (action !== pruneAction) return false;
+  const { upToId, upToHash } = JSON.parse(detail) as { upToId?: number; upToHash?: string };
+  if (upToId === undefined || upToId < anchor.id) return false;
+  return upToId > anchor.id || upToHash === anchor.hash;
+}
+
+/** A line for the file in which heads are noted at that time (epoch milliseconds), e.g. `2026-05-01T18:00:00.000Z 42 4f1c…`. */
+export function headLine({ id, hash }: ChainLink, at: number): string {
+  return `${isoTime(at)} ${id} ${hash}\n`;
+}
+
+/** The head that a line notes, whatever stands around it; `undefined` if it notes none. */
+export function headIn(line: string): ChainLink | undefined {
+  const [, id, hash] = /(?:^|\s)(\d{1,15}) ([\da-f]{64})\b/.exec(line) ?? [];
+  return id === undefined || hash === undefined ? undefined : { id: Number(id), hash };
+}
+
+/** Why retention leaves an audit alone. */
+export function brokenAt(id: number): RankdError {
+  return new RankdError('conflict', `The audit is broken at event #${id}, so retention removes nothing of it.`, {
+    hint: 'rankd audit verify',
+  });
 }
 
 /** Whether a row follows the one before it; `undefined` where it does. */

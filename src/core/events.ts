@@ -1,4 +1,4 @@
-import type { PersonalField } from './audit.ts';
+import { type ChainLink, type PersonalField, pruneAction } from './audit.ts';
 import type { AuditEvent, Key, KeyDeclaration, KeyRules, Plan, RankChange } from './model.ts';
 
 /**
@@ -126,13 +126,18 @@ export function callersRefused(code: string, detail: Record<string, unknown>, do
   return { ...doing, action: 'caller.refused', subject: code, detail };
 }
 
-export function recordsPruned(
-  what: 'history' | 'audit',
-  { removed, before }: { removed: number; before: number },
+export function historyPruned({ removed, before }: { removed: number; before: number }, doing: Doing): DomainEvent {
+  const detail = { removed, olderThan: new Date(before).toISOString() };
+  return { ...doing, action: 'history.prune', subject: 'retention', detail };
+}
+
+/** Retention is to remove the audit's beginning, up to this row. */
+export function auditPruned(
+  { removed, before, upTo }: { removed: number; before: number; upTo: ChainLink },
   doing: Doing,
 ): DomainEvent {
-  const detail = { removed, olderThan: new Date(before).toISOString() };
-  return { ...doing, action: `${what}.prune`, subject: 'retention', detail };
+  const detail = { removed, olderThan: new Date(before).toISOString(), upToId: upTo.id, upToHash: upTo.hash };
+  return { ...doing, action: pruneAction, subject: 'retention', detail };
 }
 
 export function configReloaded(

@@ -10,6 +10,7 @@ import type { Metrics } from '../metrics/open-metrics.ts';
 import { engineOf } from '../stores/engine.ts';
 import { checkGroup } from '../usecases/group/check-group.ts';
 import { declareKeys } from '../usecases/keys/declare-keys.ts';
+import { HeadNotes } from './head-notes.ts';
 import { startWorkers } from './workers.ts';
 
 export interface DaemonOptions extends AppOptions {
@@ -39,12 +40,14 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
   const app = starting.use(await openApp({ ...options, ...(metrics !== undefined && { watch: metrics.watch }) }));
   await checkGroup(app.current);
   await declareKeys(app.current, options.config.keys);
+  const heads = new HeadNotes();
+  await heads.note(app.current);
   const server = createServer(app, options.config.server);
   starting.defer(() => server.close());
   const listener = await metrics?.serve({ app, server }, metricsConfig);
   if (listener !== undefined) starting.use(listener);
   const url = await listen(server, address, options.log);
-  starting.defer(startWorkers(app));
+  starting.defer(startWorkers(app, heads));
   const running = starting.move();
   return {
     app,

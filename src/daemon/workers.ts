@@ -7,6 +7,7 @@ import { type RecoveryTries, recoverChanges } from '../usecases/change/recover-c
 import type { DaemonContext, LiveContext } from '../usecases/daemon-context.ts';
 import { credentialWarnings } from '../usecases/group/credential-warnings.ts';
 import { pruneRecords } from '../usecases/upkeep/prune-records.ts';
+import type { HeadNotes } from './head-notes.ts';
 
 /** How often the daemon looks whether a change was left behind by a node that is gone, and how often it tries what is unknown. */
 const lookEveryMs = 500;
@@ -14,10 +15,11 @@ const recoverEveryMs = 2_000;
 const checkEveryMs = 3_600_000;
 const reviveEveryMs = 5_000;
 const flushEveryMs = 60_000;
+const noteEveryMs = 1_000;
 const pruneEveryMs = 3_600_000;
 
 /** Reconciles open changes, looks after the credential, removes old records, and keeps what is gathered in memory. Returns a function that stops it all. */
-export function startWorkers(live: LiveContext): () => Promise<void> {
+export function startWorkers(live: LiveContext, heads: HeadNotes): () => Promise<void> {
   const stopping = new AbortController();
   const app = live.current; // only parts of it that every configuration shares are used
   const credential = watchCredential(live, stopping.signal);
@@ -26,17 +28,19 @@ export function startWorkers(live: LiveContext): () => Promise<void> {
     pruneRecords(live.current, live.current.retention, stopping.signal),
   );
   const looking = lookLate(live, stopping.signal);
+  const noting = every(app, noteEveryMs, stopping.signal, () => heads.noteOrTell(live.current));
   const flushes = { 'refused callers': app.refused, 'uses of keys': app.keyUses };
   const flushing = Object.values(flushes).map((gathered) =>
     every(app, flushEveryMs, stopping.signal, () => gathered.flush(app)),
   );
   return async () => {
     stopping.abort();
-    await Promise.all([recovery, credential, looking, pruning, ...flushing]);
+    await Promise.all([recovery, credential, looking, pruning, noting, ...flushing]);
     // If the store can't be written any more, the daemon still ends well: what ran is finished.
     for (const [what, gathered] of Object.entries(flushes)) {
       await gathered.flush(app).catch((error) => app.log.warn({ err: error }, `the last ${what} could not be kept`));
     }
+    await heads.noteOrTell(live.current);
   };
 }
 

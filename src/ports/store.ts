@@ -123,11 +123,10 @@ export interface RetentionStore {
     limit: number;
   }): Promise<{ removed: number; next?: string }>;
   /**
-   * Removes at most `limit` events from the beginning of the chain, up to the first that is not from before `before` (epoch
-   * milliseconds), and anchors the chain to the last of them. Returns how many. Throws `conflict` where one of them is not as it
-   * was written: retention must not remove the evidence.
+   * Removes at most `limit` events from the beginning of the chain, none behind the event `upToId`, and anchors the chain to the last
+   * of them. Returns how many. Throws `conflict` where one of them is not as it was written: retention must not remove the evidence.
    */
-  pruneAudit(step: { before: number; limit: number }): Promise<number>;
+  pruneAudit(step: { upToId: number; limit: number }): Promise<number>;
 }
 
 /** What is kept of the people on the platform. */

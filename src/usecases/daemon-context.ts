@@ -18,6 +18,8 @@ export interface DaemonContext extends Readonly<Ranking> {
   readonly latestCredential: () => Credential | undefined;
   readonly limits: LimitsConfig;
   readonly retention: RetentionConfig;
+  /** Where the heads of the audit are noted: an absolute path. */
+  readonly headFile: string | undefined;
   /** What becomes of requests whose header Roblox-Id does not fit the place they name. */
   readonly robloxId: Config['security']['robloxId'];
 }

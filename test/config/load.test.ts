@@ -50,6 +50,7 @@ test('with nothing configured, rankd runs on a simulated group with the document
     },
     metrics: { enabled: false, host: '127.0.0.1', port: 9265 },
     retention: { historyMs: undefined, auditMs: undefined },
+    audit: { headFile: undefined },
     log: { level: 'info' },
     keys: [],
   } satisfies Config);
@@ -98,6 +99,7 @@ const samples: Record<string, [file: string, env: string, flag: string]> = {
   'metrics.port': ['1', '2', '3'],
   'history.keep': ['1d', '48h', '365d'],
   'audit.keep': ['1d', '48h', '365d'],
+  'audit.head_file': ['a.heads', 'b.heads', 'c.heads'],
   'log.level': ['trace', 'debug', 'silent'],
 };
 

@@ -1,13 +1,16 @@
 import { once } from 'node:events';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import Database from 'better-sqlite3';
-import { expect, test } from 'vitest';
+import { expect, test, vi } from 'vitest';
 import { systemClock } from '../../src/base/clock.ts';
 import { runCli } from '../../src/cli/program.ts';
+import { type AuditRow, chainStart, linkHash } from '../../src/core/audit.ts';
 import { engineOf } from '../../src/stores/engine.ts';
 import { operate } from '../contracts/store/samples.ts';
 import { TerminalIo } from '../support/command-io.ts';
+import { DaemonProcess } from '../support/daemon-process.ts';
 import { parseCsv } from '../support/parse-csv.ts';
 import { CliHome } from '../support/run-cli.ts';
 
@@ -168,6 +171,57 @@ test.concurrent('verify ends with 5 where an event was edited, and names it', as
   const text = await home.run(['audit', 'verify', '--head', 'ab'.repeat(32)]);
   expect(text.stdout).toMatch(/^BROKEN in 1 place\nevent #1 was changed.*\nNOT FOUND: .+\nhead: /);
 });
+
+test.concurrent('with audit.head_file, each head is noted by commands and the daemon, and an audit that was written anew is found', async () => {
+  using home = new CliHome();
+  const file = home.path('audit.heads');
+  writeFileSync(home.path('rankd.yaml'), 'audit: { head_file: audit.heads }\n');
+  const lines = () => readFileSync(file, 'utf8').trimEnd().split('\n');
+  await home.json('key', 'create', 'game'); // nobody else is there to note it
+  await home.json('rank', 'set', '1001', '20');
+  expect(lines().map((line) => line.replace(/^\S+ (\d+) [\da-f]{64}$/, '$1'))).toEqual(['1', '2', '3']);
+  await using daemon = await DaemonProcess.start(home);
+  await home.json('whitelist', 'add', '7'); // beside the daemon, which notes it
+  await vi.waitUntil(() => lines().some((line) => /^\S+Z 4 [\da-f]{64}$/.test(line)), { timeout: 5_000 });
+  await daemon.stop();
+  const verify = (...args: string[]) => home.here(['audit', 'verify', ...args]);
+  expect(await verify('--head-file', file)).toMatchObject({
+    code: 0,
+    stdout: expect.stringContaining('noted heads: 4 in the chain'),
+  });
+  rewriteAudit(home);
+  expect((await verify()).code).toBe(0);
+  const { code, stdout } = await verify('--head-file', file);
+  expect(code).toBe(5);
+  expect(stdout).toMatch(/^BROKEN in 4 places\nevent #1 is not the one whose hash was noted/);
+  expect(await verify('--head-file', home.path('rankd.yaml'))).toMatchObject({ code: 2 });
+  expect(await verify('--head-file', 'nowhere')).toMatchObject({ code: 2 });
+});
+
+test.concurrent('a head file that can not be written keeps the daemon from starting, and a command warns of it', async () => {
+  using home = new CliHome();
+  const env = { RANKD_AUDIT_HEAD_FILE: home.path('no/folder') };
+  const made = await home.here(['key', 'create', 'game'], { env });
+  expect(made).toMatchObject({ code: 0, stderr: expect.stringContaining('There is no folder') });
+  await expect(DaemonProcess.start(home, { env })).rejects.toThrow('There is no folder');
+});
+
+/** What somebody who knows how the chain is made can do: another name in each event, and every hash worked out anew. */
+function rewriteAudit({ dataDir }: CliHome): void {
+  const database = new Database(join(dataDir, 'rankd.db'));
+  database.exec('DROP TRIGGER audit_is_never_edited');
+  const rows = database
+    .prepare('SELECT id, at, done_by AS "by", action, subject, detail FROM audit_events ORDER BY id')
+    .all() as Array<Omit<AuditRow, 'hash'>>;
+  let { hash } = chainStart;
+  for (const row of rows) {
+    hash = linkHash(hash, { ...row, by: 'cli:bob@host' });
+    database
+      .prepare("UPDATE audit_events SET done_by = 'cli:bob@host', hash = ? WHERE id = ?")
+      .run(Buffer.from(hash, 'hex'), row.id);
+  }
+  database.close();
+}
 
 /** What somebody who has the file can do to it. */
 function inDatabase({ dataDir }: CliHome, sql: string): void {

@@ -85,6 +85,27 @@ test('db check ends with 5 where the audit was tampered with, and names the comm
   expect(stdout).toMatch(/\nFAIL {2}audit {7}broken: event #2 was changed/);
 });
 
+test('db check ends with 5 where a trigger was dropped, put in or changed, and so does doctor', async () => {
+  await home.json('key', 'create', 'a');
+  const db = new Database(database);
+  db.exec(`
+    DROP TRIGGER audit_is_never_deleted;
+    DROP TRIGGER audit_is_never_edited;
+    CREATE TRIGGER audit_is_never_edited BEFORE UPDATE ON audit_events WHEN 0 BEGIN SELECT 1; END;
+    CREATE TRIGGER mine AFTER INSERT ON keys BEGIN SELECT 1; END`);
+  db.close();
+  const { code, stdout } = await home.here(['db', 'check']);
+  expect(code).toBe(5);
+  for (const flaw of [
+    'audit_is_never_deleted is missing',
+    'audit_is_never_edited was changed',
+    'mine does not belong there',
+  ])
+    expect(stdout).toMatch(new RegExp(`FAIL +schema +.*trigger ${flaw}`));
+  expect(stdout).toMatch(/ok +audit/);
+  expect((await home.here(['doctor', '--offline'])).stdout).toMatch(/FAIL +database +schema: trigger/);
+});
+
 test('db check ends with 5 where the file is damaged', async () => {
   await home.json('workspace', 'show');
   const descriptor = openSync(database, 'r+');

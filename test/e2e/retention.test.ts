@@ -22,15 +22,20 @@ test('a daemon removes what is older than history.keep and audit.keep, and the a
   await using _daemon = await DaemonProcess.start(home, {
     env: { RANKD_HISTORY_KEEP: '365d', RANKD_AUDIT_KEEP: '365d' },
   });
-  await expect.poll(actions, { timeout: 15_000, interval: 300 }).toContain('audit.prune');
+  await expect
+    .poll(actions, { timeout: 15_000, interval: 300 })
+    .toEqual(['audit.prune', 'history.prune', 'rank.applied', 'rank.begin']);
   expect(await changes()).toMatchObject([{ rankeeId: 1001, state: 'applied' }]);
-  expect(await actions()).toEqual(['audit.prune', 'history.prune', 'rank.applied', 'rank.begin']);
-  const verdict = await home.run(['audit', 'verify']);
+  const env = { RANKD_AUDIT_KEEP: '365d' };
+  const verdict = await home.run(['audit', 'verify'], { env });
   expect(verdict).toMatchObject({
     code: 0,
     stdout: expect.stringContaining('events before #321 were removed by retention'),
   });
-  expect(await home.json('audit', 'verify')).toMatchObject({ intact: true, events: 4, removedUpTo: 320 });
+  const { stdout } = await home.here(['audit', 'verify', '--json'], { env });
+  expect(JSON.parse(stdout)).toMatchObject({ intact: true, events: 4, removedUpTo: 320 });
+  const withoutKeep = await home.here(['audit', 'verify']);
+  expect(withoutKeep).toMatchObject({ code: 5, stdout: expect.stringContaining('audit.keep is not set') });
 });
 
 test.each(['0s', '23h', 'never'])('a record is kept for a day at least: %s is refused', async (keep) => {

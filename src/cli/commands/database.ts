@@ -7,6 +7,7 @@ import { ExitCode } from '../output/errors.ts';
 import { examples } from '../output/help.ts';
 import { facts, table } from '../output/table.ts';
 import { whileWorking } from '../output/waiting.ts';
+import { hasRetention } from './audit/verify.ts';
 
 export function databaseCommands(program: Command, cli: Cli): void {
   const database = program
@@ -27,7 +28,7 @@ export function databaseCommands(program: Command, cli: Cli): void {
 }
 
 async function check(cli: Cli): Promise<void> {
-  const verified = () => cli.withStore((ports) => verifyAudit(ports));
+  const verified = () => cli.withStore((ports) => verifyAudit(ports, { hasRetention: () => hasRetention(cli) }));
   const readAudit = () => whileWorking(cli.line, 'reading the audit', verified);
   const verdict = await whileWorking(cli.line, 'reading the database', () => checkDatabase(cli.operations, readAudit));
   const document = databaseCheckDocument(verdict);
@@ -35,7 +36,7 @@ async function check(cli: Cli): Promise<void> {
   cli.print(document, table(['', 'check', ''], rows));
   if (document.ok) return;
   cli.say(
-    `try: ${verdict.isSound ? 'rankd audit verify' : 'stop the daemon, then put back a backup: rankd restore FILE'}`,
+    `try: ${verdict.isAuditBroken ? 'rankd audit verify' : 'stop the daemon, then put back a backup: rankd restore FILE'}`,
   );
   throw new ExitCode(5);
 }

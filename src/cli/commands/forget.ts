@@ -26,10 +26,12 @@ export function forgetCommand(program: Command, cli: Cli): void {
 }
 
 async function forget(cli: Cli, userId: number, { dryRun = false }: { dryRun?: boolean }): Promise<void> {
-  const forgotten = await cli.withStore((ports) =>
-    forgetPerson(ports, { userId, by: cli.by, dryRun }, ({ changes, events }) =>
-      confirm(cli, `Forget user ${userId} in ${howMuch({ changes, events })}, for good?`),
-    ),
+  const forgotten = await cli.withStore(
+    (ports) =>
+      forgetPerson(ports, { userId, by: cli.by, dryRun }, ({ changes, events }) =>
+        confirm(cli, `Forget user ${userId} in ${howMuch({ changes, events })}, for good?`),
+      ),
+    { isWriting: !dryRun },
   );
   const { pseudonym } = forgotten;
   const done = `User ${userId} is forgotten in ${howMuch(forgotten)}, which name ${pseudonym} instead.`;

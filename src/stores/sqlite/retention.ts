@@ -1,5 +1,4 @@
-import { RankdError } from '../../base/errors.ts';
-import { breakBetween } from '../../core/audit.ts';
+import { breakBetween, brokenAt } from '../../core/audit.ts';
 import type { RetentionStore } from '../../ports/index.ts';
 import { chainAnchor, chainRows } from './audit.ts';
 import type { Connection } from './engine/connection.ts';
@@ -20,12 +19,12 @@ export function retentionStore(db: Connection): RetentionStore {
       });
     },
 
-    async pruneAudit({ before, limit }) {
+    async pruneAudit({ upToId, limit }) {
       return db.write(() => {
         let last = chainAnchor(db);
         let removed = 0;
         for (const row of chainRows(db, { afterId: last.id, limit })) {
-          if (row.at >= before) break;
+          if (row.id > upToId) break;
           if (breakBetween(last, row) !== undefined) throw brokenAt(row.id);
           last = { id: row.id, hash: row.hash };
           removed += 1;
@@ -43,9 +42,3 @@ const oldestChanges = `
   SELECT seq, state IN ('pending', 'unknown') AS isOpen,
          max(requested_at, coalesce(finished_at, requested_at)) < @before AS isOld
   FROM rank_changes WHERE seq > @after ORDER BY seq LIMIT @limit`;
-
-function brokenAt(id: number): RankdError {
-  return new RankdError('conflict', `The audit is broken at event #${id}, so retention removes nothing of it.`, {
-    hint: 'rankd audit verify',
-  });
-}

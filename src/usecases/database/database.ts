@@ -11,20 +11,21 @@ import { type AuditVerdict, describeBreak } from '../history/verify-audit.ts';
 
 export interface DatabaseVerdict {
   checks: StoreCheck[];
-  /** False if the database itself is damaged, whatever its audit says. */
-  isSound: boolean;
+  /** True if the audit was read and is not what was written. */
+  isAuditBroken: boolean;
 }
 
-/** Reads the whole database and, if that is sound, the audit's chain with `readAudit`. */
+/** Reads the whole database and, if it can be read, the audit's chain with `readAudit`. */
 export async function checkDatabase(
   operations: Pick<StoreOperations, 'check'>,
   readAudit: () => Promise<AuditVerdict>,
 ): Promise<DatabaseVerdict> {
   const { schema, newestSchema, checks } = await operations.check();
-  const isSound = checks.every(({ ok }) => ok);
+  const isReadable = checks.every(({ name, ok }) => ok || name === 'schema');
   // The audit is read only on the newest schema, because opening the store would migrate an older one.
-  if (!isSound || schema !== newestSchema) return { checks, isSound };
-  return { checks: [...checks, auditCheck(await readAudit())], isSound };
+  if (!isReadable || schema !== newestSchema) return { checks, isAuditBroken: false };
+  const audit = auditCheck(await readAudit());
+  return { checks: [...checks, audit], isAuditBroken: !audit.ok };
 }
 
 function auditCheck({ rows, breaks: [first] }: AuditVerdict): StoreCheck {

@@ -9,14 +9,15 @@ export function eventDocument({ id, at, by, action, subject, detail }: AuditEven
 
 /** What the audit's chain proves. */
 export function verdictDocument(verdict: AuditVerdict) {
-  const { rows, anchor, head, breaks, breakCount, hasNotedHead } = verdict;
+  const { rows, anchor, head, breaks, breakCount, notedHead, notedHeads } = verdict;
   return {
     intact: verdict.isIntact,
     events: rows,
     head: head.hash,
     headId: head.id,
     removedUpTo: anchor.id > 0 ? anchor.id : null,
-    notedHeadFound: hasNotedHead ?? null,
+    notedHead: notedHead ?? null,
+    notedHeads: notedHeads ?? null,
     breakCount,
     breaks,
   };

@@ -1,83 +1,140 @@
-import { type AuditRow, breakBetween, type ChainBreak, type ChainLink, chainStart } from '../../core/audit.ts';
+import {
+  type AuditRow,
+  breakBetween,
+  type ChainBreak,
+  type ChainLink,
+  chainStart,
+  explains,
+  pruneAction,
+} from '../../core/audit.ts';
 import type { Ports } from '../../ports/index.ts';
 
 /** What a walk along the audit's chain found. */
 export interface AuditVerdict {
   /** How many rows there are. */
   rows: number;
-  /** What the chain begins after: the last row that retention removed, or `chainStart`. */
+  /** What the chain begins after: the last row that was removed, or `chainStart`. */
   anchor: ChainLink;
   /** The newest row. */
   head: ChainLink;
   /** The first ones, in order. */
   breaks: ChainBreak[];
   breakCount: number;
-  /** Whether the noted hash is that of a row, or of the last one removed; `undefined` if none was asked for. */
-  hasNotedHead: boolean | undefined;
-  /** True if nothing is broken, and the noted head is there if one was asked for. */
+  /**
+   * Whether the noted hash is that of a row (`found`), or of the last one removed (`removed`: what it vouched for is gone, and can't be
+   * checked); `undefined` if none was asked for.
+   */
+  notedHead: 'found' | 'removed' | 'missing' | undefined;
+  /** How many of the heads that were noted by number are in the chain, and how many were removed; `undefined` if none was asked for. */
+  notedHeads: { found: number; removed: number } | undefined;
+  /** True if nothing is broken, and the noted head is not missing. */
   isIntact: boolean;
 }
 
-const pageRows = 1_000;
+export interface AuditQuestions {
+  /** Whether `audit.keep` is set. It is asked only if the beginning of the chain is gone; without it, retention may have been on. */
+  hasRetention?: () => Promise<boolean>;
+  /** A hash (hex) that was the head once. */
+  notedHead?: string | undefined;
+  /** The hashes (hex) of the heads that were noted, by their numbers. If there are two of a number, one of them was rewritten. */
+  notedHeads?: ReadonlyMap<number, ReadonlySet<string>> | undefined;
+}
+
 const maxBreaksTold = 100;
 
-/** Walks the whole chain in pages, beside writers. `notedHead` is a hash (hex) that was the head once. */
+/** Walks the whole chain in pages, beside writers. */
 export async function verifyAudit(
   { store }: Pick<Ports, 'store'>,
-  { notedHead }: { notedHead?: string | undefined } = {},
+  { hasRetention = async () => true, notedHead, notedHeads }: AuditQuestions = {},
 ): Promise<AuditVerdict> {
-  let anchor = chainStart;
-  let last = chainStart;
-  let rows = 0;
-  let breakCount = 0;
-  let isNotedSeen = notedHead === last.hash;
   const breaks: ChainBreak[] = [];
+  let breakCount = 0;
   const report = (found: ChainBreak) => {
     breakCount += 1;
     if (breaks.length < maxBreaksTold) breaks.push(found);
   };
-  const forgotten = new Set<string>();
-  const unexplained = new Map<string, number>();
-  /** The event that tells of a person being forgotten comes after those that the person was taken out of. */
-  const note = ({ id, action, subject, people }: AuditRow) => {
-    if (action === 'person.forget') forgotten.add(subject);
-    for (const { userId, salt } of people) if (salt === null) unexplained.set(String(userId), id);
+  const uncompared = new Map(notedHeads);
+  const compare = ({ id, hash }: ChainLink): boolean => {
+    const noted = uncompared.get(id);
+    uncompared.delete(id);
+    const isSame = noted === undefined || (noted.size === 1 && noted.has(hash));
+    if (!isSame) report({ kind: 'rewritten', id });
+    return noted !== undefined && isSame;
   };
+  let rows = 0;
+  let found = 0;
+  let isNotedSeen = notedHead === chainStart.hash;
+  let prune: AuditRow | undefined;
+  const forgotten = new Set<string>();
+  const takenOut = new Map<string, number>();
+  const { anchor, head, lastId } = await walk({ store }, report, (row) => {
+    rows += 1;
+    isNotedSeen ||= row.hash === notedHead;
+    if (row.action === pruneAction) prune = row;
+    // The event that tells of a person being forgotten comes after those that the person was taken out of.
+    if (row.action === 'person.forget') forgotten.add(row.subject);
+    for (const { userId, salt } of row.people) if (salt === null) takenOut.set(String(userId), row.id);
+    if (compare(row)) found += 1;
+  });
+  for (const [pseudonym, id] of takenOut) if (!forgotten.has(pseudonym)) report({ kind: 'changed', id });
+  const isExplained = anchor.id === 0 || (prune !== undefined && explains(prune, anchor) && (await hasRetention()));
+  if (!isExplained) report({ kind: 'unexplained', id: 1, toId: anchor.id });
+  const removed = [...uncompared.keys()].filter((id) => id <= anchor.id).length;
+  compare(anchor);
+  const newest = Math.max(lastId, ...uncompared.keys());
+  if (newest > head.id) report({ kind: 'missing', id: head.id + 1, toId: newest });
+  const whereHeadIs = isNotedSeen ? 'found' : notedHead === anchor.hash ? 'removed' : 'missing';
+  return {
+    rows,
+    anchor,
+    head,
+    breaks: breaks.toSorted((one, other) => one.id - other.id),
+    breakCount,
+    notedHead: notedHead === undefined ? undefined : whereHeadIs,
+    notedHeads: notedHeads === undefined ? undefined : { found, removed },
+    isIntact: breakCount === 0 && (notedHead === undefined || whereHeadIs !== 'missing'),
+  };
+}
+
+const pageRows = 1_000;
+
+/** Shows each row to `see`, and each place where one does not follow from the one before to `report`. */
+async function walk(
+  { store }: Pick<Ports, 'store'>,
+  report: (found: ChainBreak) => void,
+  see: (row: AuditRow) => void,
+): Promise<{ anchor: ChainLink; head: ChainLink; lastId: number }> {
+  let head = chainStart;
   for (;;) {
-    const page = await store.auditChain({ afterId: last.id, limit: pageRows });
-    anchor = page.anchor;
-    if (anchor.id > last.id) last = anchor; // retention went past us: what we were to look at next is gone
-    isNotedSeen ||= anchor.hash === notedHead;
-    for (const row of page.rows) {
-      rows += 1;
+    const { anchor, rows, lastId } = await store.auditChain({ afterId: head.id, limit: pageRows });
+    if (anchor.id > head.id) head = anchor; // retention went past us: what we were to look at next is gone
+    for (const row of rows) {
+      see(row);
       if (row.id <= anchor.id) {
         report({ kind: 'changed', id: row.id }); // put in where retention has removed everything
         continue;
       }
-      const found = breakBetween(last, row);
+      const found = breakBetween(head, row);
       if (found !== undefined) report(found);
-      note(row);
-      isNotedSeen ||= row.hash === notedHead;
-      last = { id: row.id, hash: row.hash };
+      head = { id: row.id, hash: row.hash };
     }
-    if (page.rows.length === pageRows) continue;
-    for (const [pseudonym, id] of unexplained) if (!forgotten.has(pseudonym)) report({ kind: 'changed', id });
-    if (page.lastId > last.id) report({ kind: 'missing', id: last.id + 1, toId: page.lastId });
-    return {
-      rows,
-      anchor,
-      head: last,
-      breaks,
-      breakCount,
-      hasNotedHead: notedHead === undefined ? undefined : isNotedSeen,
-      isIntact: breakCount === 0 && (notedHead === undefined || isNotedSeen),
-    };
+    if (rows.length < pageRows) return { anchor, head, lastId };
   }
 }
 
 export function describeBreak(found: ChainBreak): string {
-  if (found.kind === 'changed') return `event #${found.id} was changed, or the one it follows was`;
-  return found.id === found.toId
-    ? `event #${found.id} is missing`
-    : `events #${found.id} to #${found.toId} are missing`;
+  switch (found.kind) {
+    case 'changed':
+      return `event #${found.id} was changed, or the one it follows was`;
+    case 'rewritten':
+      return `event #${found.id} is not the one whose hash was noted: the audit was written anew, or an older backup restored`;
+    case 'missing':
+      return `${eventsOf(found)} missing`;
+    case 'unexplained':
+      return `${eventsOf(found)} gone, and it was not retention: no event of it says so, or audit.keep is not set for this command`;
+  }
+}
+
+function eventsOf({ id, toId }: { id: number; toId: number }): string {
+  return id === toId ? `event #${id} is` : `events #${id} to #${toId} are`;
 }

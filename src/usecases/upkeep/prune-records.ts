@@ -1,5 +1,6 @@
 import type { RetentionConfig } from '../../config/config.ts';
-import { recordsPruned } from '../../core/events.ts';
+import { breakBetween, brokenAt } from '../../core/audit.ts';
+import { auditPruned, historyPruned } from '../../core/events.ts';
 import { idempotencyWindowMs } from '../../core/model.ts';
 import type { Ports } from '../../ports/index.ts';
 import type { Ranking } from '../change/ranking.ts';
@@ -8,50 +9,62 @@ import type { Ranking } from '../change/ranking.ts';
 const stepRows = 300;
 const pauseMs = 100;
 
-/**
- * One round: removes what is older than it has to be kept, oldest first, until nothing is or `stop` is aborted. The audit tells
- * once a round how much went.
- */
+/** One round: removes what is older than it has to be kept, oldest first, until nothing is or `stop` is aborted. The audit tells of it. */
 export async function pruneRecords(
   app: Ranking,
   { historyMs, auditMs }: RetentionConfig,
   stop: AbortSignal,
 ): Promise<void> {
-  if (historyMs !== undefined) {
-    const before = app.clock.now() - Math.max(historyMs, neededMs(app));
-    let cursor: string | undefined;
-    await prune(app, { what: 'history', before, stop }, async () => {
-      const step = await app.store.pruneChanges({ before, cursor, limit: stepRows });
+  const now = app.clock.now();
+  if (historyMs !== undefined) await pruneHistory(app, now - Math.max(historyMs, neededMs(app)), stop);
+  if (auditMs !== undefined) await pruneAudit(app, now - auditMs, stop);
+}
+
+/** The audit tells once a round how much went. */
+async function pruneHistory({ store, clock }: Tools, before: number, stop: AbortSignal): Promise<void> {
+  let removed = 0;
+  let cursor: string | undefined;
+  try {
+    await inSteps({ clock, stop }, async () => {
+      const step = await store.pruneChanges({ before, cursor, limit: stepRows });
       cursor = step.next;
-      return { removed: step.removed, isMore: cursor !== undefined };
+      removed += step.removed;
+      return cursor !== undefined;
     });
-  }
-  if (auditMs !== undefined) {
-    const before = app.clock.now() - auditMs;
-    await prune(app, { what: 'audit', before, stop }, async () => {
-      const removed = await app.store.pruneAudit({ before, limit: stepRows });
-      return { removed, isMore: removed === stepRows };
-    });
+  } finally {
+    if (removed > 0) await store.appendAudit(historyPruned({ removed, before }, { by: 'daemon', at: clock.now() }));
   }
 }
 
-async function prune(
-  { store, clock }: Pick<Ports, 'store' | 'clock'>,
-  { what, before, stop }: { what: 'history' | 'audit'; before: number; stop: AbortSignal },
-  step: () => Promise<{ removed: number; isMore: boolean }>,
-): Promise<void> {
-  let removed = 0;
-  try {
-    for (let isMore = true; isMore && !stop.aborted; ) {
-      const done = await step();
-      removed += done.removed;
-      isMore = done.isMore;
-      if (isMore) await clock.sleep(pauseMs, stop).catch(() => undefined);
+/** The audit tells what is to go before it goes: a beginning that is gone without that was removed by somebody else. */
+async function pruneAudit({ store, clock }: Tools, before: number, stop: AbortSignal): Promise<void> {
+  const { anchor } = await store.auditChain({ afterId: 0, limit: 0 });
+  let upTo = anchor;
+  await inSteps({ clock, stop }, async () => {
+    const { rows } = await store.auditChain({ afterId: upTo.id, limit: stepRows });
+    for (const row of rows) {
+      if (row.at >= before) return false;
+      if (breakBetween(upTo, row) !== undefined) throw brokenAt(row.id);
+      upTo = { id: row.id, hash: row.hash };
     }
-  } finally {
-    if (removed > 0)
-      await store.appendAudit(recordsPruned(what, { removed, before }, { by: 'daemon', at: clock.now() }));
-  }
+    return rows.length === stepRows;
+  });
+  const removed = upTo.id - anchor.id;
+  if (removed === 0 || stop.aborted) return;
+  await store.appendAudit(auditPruned({ removed, before, upTo }, { by: 'daemon', at: clock.now() }));
+  await inSteps({ clock, stop }, async () => {
+    return (await store.pruneAudit({ upToId: upTo.id, limit: stepRows })) === stepRows;
+  });
+}
+
+type Tools = Pick<Ports, 'store' | 'clock'>;
+
+/** Takes steps, with pauses between them, until one returns false: then there is no more. */
+async function inSteps(
+  { clock, stop }: Pick<Ports, 'clock'> & { stop: AbortSignal },
+  step: () => Promise<boolean>,
+): Promise<void> {
+  while (!stop.aborted && (await step())) await clock.sleep(pauseMs, stop).catch(() => undefined);
 }
 
 /** Idempotency keys, cooldowns and the breaker look back on the history for so long. */

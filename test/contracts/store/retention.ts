@@ -1,4 +1,6 @@
 import { describe, expect, test } from 'vitest';
+import { chainStart } from '../../../src/core/audit.ts';
+import { auditPruned } from '../../../src/core/events.ts';
 import { verifyAudit } from '../../../src/usecases/history/verify-audit.ts';
 import { applied, begin, finish, newChange, operate, record, unknown } from './samples.ts';
 import type { StoreCase } from './store-case.ts';
@@ -52,40 +54,38 @@ export function retentionContract(at: StoreCase): void {
     const subjects = async () =>
       (await at.other.listAudit({ limit: 99, oldestFirst: true })).map(({ subject }) => subject);
 
-    test('removes the beginning of the chain up to the moment, and what is left still verifies', async () => {
-      for (const subject of ['a', 'b', 'c', 'd', 'e']) {
-        await append(subject);
-        await at.clock.advance(1_000);
-      }
+    /** Removes the events up to this one as retention does: it says so first. */
+    const pruneUpTo = async (upToId: number, limit: number) => {
+      const { rows } = await at.store.auditChain({ afterId: upToId - 1, limit: 1 });
+      const [upTo = chainStart] = rows;
+      const doing = { by: 'daemon', at: at.clock.now() };
+      await at.store.appendAudit(auditPruned({ removed: 1, before: 0, upTo }, doing));
+      return at.store.pruneAudit({ upToId, limit });
+    };
+
+    test('removes the beginning of the chain up to an event, a step at a time, and what is left still verifies', async () => {
+      for (const subject of ['a', 'b', 'c', 'd', 'e']) await append(subject);
       const { rows } = await at.store.auditChain({ afterId: 0, limit: 9 });
-      const before = at.clock.now() - 2_000; // d and e are from then on
-      expect(await at.store.pruneAudit({ before, limit: 2 })).toBe(2);
-      expect(await at.store.pruneAudit({ before, limit: 2 })).toBe(1);
-      expect(await at.store.pruneAudit({ before, limit: 2 })).toBe(0);
-      expect(await subjects()).toEqual(['d', 'e']);
+      expect(await pruneUpTo(3, 2)).toBe(2);
+      expect(await verifyAudit({ store: at.store })).toMatchObject({ anchor: { id: 2 }, breakCount: 0 });
+      expect(await at.store.pruneAudit({ upToId: 3, limit: 2 })).toBe(1);
+      expect(await at.store.pruneAudit({ upToId: 3, limit: 2 })).toBe(0);
+      expect(await subjects()).toEqual(['d', 'e', 'retention']);
       expect(await verifyAudit({ store: at.store }, { notedHead: rows[3]?.hash })).toMatchObject({
-        rows: 2,
+        rows: 3,
         anchor: { id: 3, hash: rows[2]?.hash },
         breakCount: 0,
-        hasNotedHead: true,
+        notedHead: 'found',
       });
     });
 
     test('can remove everything, and the chain goes on from there', async () => {
       for (const subject of ['a', 'b']) await append(subject);
-      await at.clock.advance(1);
-      expect(await at.store.pruneAudit({ before: at.clock.now(), limit: 9 })).toBe(2);
-      expect(await verifyAudit({ store: at.store })).toMatchObject({ rows: 0, head: { id: 2 }, breakCount: 0 });
+      expect(await at.store.pruneAudit({ upToId: 2, limit: 9 })).toBe(2);
+      expect(await verifyAudit({ store: at.store })).toMatchObject({ rows: 0, head: { id: 2 } });
       await append('c');
-      expect(await verifyAudit({ store: at.other })).toMatchObject({ rows: 1, head: { id: 3 }, breakCount: 0 });
-    });
-
-    test('stops at the first event that is not old enough, whatever the clock said of later ones', async () => {
-      await append('a');
-      at.clock.setWallClock(at.clock.now() - 5_000);
-      await append('b');
-      expect(await at.store.pruneAudit({ before: at.clock.now() + 1_000, limit: 9 })).toBe(0);
-      expect(await subjects()).toEqual(['a', 'b']);
+      const breaks = [{ kind: 'unexplained', id: 1, toId: 2 }]; // nobody said so first
+      expect(await verifyAudit({ store: at.other })).toMatchObject({ rows: 1, head: { id: 3 }, breaks });
     });
   });
 }

@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import Database from 'better-sqlite3';
 import { expect, onTestFinished, test } from 'vitest';
 import { chainStart, linkHash } from '../../../src/core/audit.ts';
-import { changeEvent } from '../../../src/core/events.ts';
+import { auditPruned, changeEvent } from '../../../src/core/events.ts';
 import { judgeForgetting } from '../../../src/core/forgetting.ts';
 import { engineOf } from '../../../src/stores/engine.ts';
 import { verifyAudit } from '../../../src/usecases/history/verify-audit.ts';
@@ -89,7 +89,7 @@ test('an untouched audit is passed, and every hash in it counts as a noted head'
     expect(await verifyAudit({ store }, { notedHead: hash })).toMatchObject({
       rows: 6,
       breakCount: 0,
-      hasNotedHead: true,
+      notedHead: 'found',
     });
   }
   expect(
@@ -97,7 +97,7 @@ test('an untouched audit is passed, and every hash in it counts as a noted head'
       { store },
       { notedHead: linkHash('', { id: 1, at: 0, by: '', action: '', subject: '', detail: '' }) },
     ),
-  ).toMatchObject({ hasNotedHead: false });
+  ).toMatchObject({ notedHead: 'missing' });
 });
 
 test('events written after the end was cut off do not hide that', async () => {
@@ -112,6 +112,8 @@ test('a thief who works the whole chain out anew is found by a noted head, and o
   const { head } = await verifyAudit({ store });
   const { rows } = await store.auditChain({ afterId: 0, limit: 9 });
   hand.exec(unlock);
+  const notedHeads = new Map(rows.map((row) => [row.id, new Set([row.hash])]));
+  expect(await verifyAudit({ store }, { notedHeads })).toMatchObject({ breakCount: 0, notedHeads: { found: 6 } });
   let { hash } = chainStart;
   for (const { hash: _, ...row } of rows) {
     const forged = { ...row, by: 'cli:bob@host' };
@@ -121,7 +123,64 @@ test('a thief who works the whole chain out anew is found by a noted head, and o
       .run(forged.by, Buffer.from(hash, 'hex'), forged.id);
   }
   expect(await verifyAudit({ store })).toMatchObject({ breakCount: 0 });
-  expect(await verifyAudit({ store }, { notedHead: head.hash })).toMatchObject({ breakCount: 0, hasNotedHead: false });
+  expect(await verifyAudit({ store }, { notedHead: head.hash })).toMatchObject({ breakCount: 0, notedHead: 'missing' });
+  expect(await verifyAudit({ store }, { notedHeads })).toMatchObject({
+    breaks: rows.map(({ id }) => ({ kind: 'rewritten', id })),
+    isIntact: false,
+  });
+});
+
+test('an end that was cut off with the note of how many there were is found by noted heads', async () => {
+  const { store, hand } = await sixEvents();
+  const { rows } = await store.auditChain({ afterId: 0, limit: 9 });
+  hand.exec(`${unlock} DELETE FROM audit_events WHERE id > 4; UPDATE sqlite_sequence SET seq = 4`);
+  expect(await verifyAudit({ store })).toMatchObject({ breakCount: 0 });
+  const notedHeads = new Map(rows.slice(4).map((row) => [row.id, new Set([row.hash])]));
+  expect(await verifyAudit({ store }, { notedHeads })).toMatchObject({ breaks: [{ kind: 'missing', id: 5, toId: 6 }] });
+});
+
+test('of two hashes that were noted of one event, one was written anew', async () => {
+  const { store } = await sixEvents();
+  const { rows } = await store.auditChain({ afterId: 2, limit: 1 });
+  const notedHeads = new Map(rows.map((row) => [row.id, new Set([row.hash, 'f'.repeat(64)])]));
+  expect(await verifyAudit({ store }, { notedHeads })).toMatchObject({ breaks: [{ kind: 'rewritten', id: 3 }] });
+});
+
+/** What every trigger lets through: the chain is anchored to one of its own events, and what is before it goes. */
+function removeUpTo(id: number): string {
+  return `UPDATE audit_anchor SET last_id = ${id}, hash = (SELECT hash FROM audit_events WHERE id = ${id});
+          DELETE FROM audit_events WHERE id <= ${id}`;
+}
+
+test.each([3, 6])('events #1 to #%i are told to be gone, where no event of retention says so', async (last) => {
+  const { store, hand } = await sixEvents();
+  const { rows } = await store.auditChain({ afterId: last - 1, limit: 1 });
+  hand.exec(removeUpTo(last));
+  expect(await verifyAudit({ store }, { notedHead: rows[0]?.hash })).toMatchObject({
+    breaks: [{ kind: 'unexplained', id: 1, toId: last }],
+    notedHead: 'removed',
+    isIntact: false,
+  });
+});
+
+test('an event of retention explains the rows that it names and no others, and none if retention is off', async () => {
+  const { store, hand } = await sixEvents();
+  const { rows } = await store.auditChain({ afterId: 0, limit: 9 });
+  const [upTo = chainStart, next] = rows.slice(2);
+  await store.appendAudit(auditPruned({ removed: 3, before: 0, upTo }, { by: 'daemon', at: 0 }));
+  hand.exec(removeUpTo(3));
+  const hasRetention = async () => true;
+  const notedHeads = new Map(rows.map((row) => [row.id, new Set([row.hash])]));
+  expect(await verifyAudit({ store }, { hasRetention, notedHead: upTo.hash, notedHeads })).toMatchObject({
+    breakCount: 0,
+    notedHead: 'removed',
+    notedHeads: { found: 3, removed: 3 },
+    isIntact: true,
+  });
+  const unexplained = [{ kind: 'unexplained', id: 1 }];
+  expect(await verifyAudit({ store }, { hasRetention: async () => false })).toMatchObject({ breaks: unexplained });
+  hand.exec(removeUpTo(next?.id ?? 0));
+  expect(await verifyAudit({ store }, { hasRetention })).toMatchObject({ breaks: unexplained });
 });
 
 test.each([

@@ -100,3 +100,28 @@ test('retention leaves an audit alone that somebody has edited', async () => {
   await expect(round({ auditMs: dayMs })).rejects.toMatchObject({ code: 'conflict', hint: 'rankd audit verify' });
   expect(await store.listAudit({ limit: 9 })).toHaveLength(3);
 });
+
+test('retention says up to which event it removes before it removes one, and goes on where it was stopped', async () => {
+  const { store, clock, stop, round, keep } = await openForPruning();
+  await keep(700, clock.now() - 40 * dayMs);
+  await clock.advance(9 * dayMs);
+  const { rows } = await store.auditChain({ afterId: 699, limit: 1 });
+  const aborted = clock.sleep(250).then(() => stop.abort()); // three steps to look, with pauses, then one to remove
+  await round({ auditMs: dayMs });
+  await aborted;
+  const [prune] = await store.listAudit({ limit: 1 });
+  expect(prune).toMatchObject({ action: 'audit.prune', detail: { upToId: 700, upToHash: rows[0]?.hash } });
+  expect(await verifyAudit({ store })).toMatchObject({ anchor: { id: 300 }, breakCount: 0 });
+});
+
+test('retention stops at the first event that is not old enough, whatever the clock said of later ones', async () => {
+  const { store, clock, round } = await openForPruning();
+  const append = (subject: string) =>
+    operate({ store, clock }).appendAudit({ by: 'x', action: 'y', subject, detail: {} });
+  await append('a');
+  clock.setWallClock(clock.now() - 5 * dayMs);
+  await append('b');
+  clock.setWallClock(clock.now() + 5 * dayMs);
+  await round({ auditMs: dayMs });
+  expect(await store.listAudit({ limit: 9 })).toHaveLength(2);
+});

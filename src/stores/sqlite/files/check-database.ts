@@ -3,6 +3,7 @@ import { codeOf } from '../../../base/error-code.ts';
 import { RankdError } from '../../../base/errors.ts';
 import type { StoreCheck, StoreReport } from '../../../ports/index.ts';
 import type { Connection } from '../engine/connection.ts';
+import { schemaFlaws } from '../schema/schema-flaws.ts';
 import { examine, newestSchema } from './examine.ts';
 import { onExisting } from './existing.ts';
 
@@ -23,7 +24,7 @@ function reportOn(db: Connection): StoreReport {
   const checks = [
     found('integrity', damage, 'every page can be read and every index fits'),
     found('references', danglingRows, 'every row refers to rows that exist'),
-    { name: 'schema', ok: true, detail: `${schema}, the newest this rankd knows is ${newestSchema}` },
+    found('schema', schemaFlaws(db, schema), `${schema}, the newest this rankd knows is ${newestSchema}`),
     {
       name: 'rows',
       ok: true,

@@ -1,0 +1,28 @@
+import { appendTo } from '../base/files/lines.ts';
+import type { DaemonContext } from '../usecases/daemon-context.ts';
+import { newestEvent, noteHeads } from '../usecases/history/audit-heads.ts';
+
+/** Notes the heads of the audit while a daemon runs, also those of commands beside it. */
+export class HeadNotes {
+  #lastId: number | undefined;
+  #isFailing = false;
+
+  /** Notes what is new, in the file that the configuration names. The first time, that is the newest head alone. Throws as `noteHeads`. */
+  async note(app: Pick<DaemonContext, 'store' | 'clock' | 'headFile'>): Promise<void> {
+    if (app.headFile === undefined) return;
+    if (this.#lastId === undefined) await appendTo(app.headFile, ''); // a file that can't be written is told at once
+    this.#lastId ??= Math.max(0, (await newestEvent(app)) - 1);
+    this.#lastId = await noteHeads(app, { file: app.headFile, afterId: this.#lastId });
+  }
+
+  /** The same; the log tells once if it can't be done. It is tried again the next time. */
+  async noteOrTell(app: DaemonContext): Promise<void> {
+    try {
+      await this.note(app);
+      this.#isFailing = false;
+    } catch (error) {
+      if (!this.#isFailing) app.log.error({ err: error }, 'the heads of the audit can not be noted; trying again');
+      this.#isFailing = true;
+    }
+  }
+}
