@@ -1,3 +1,4 @@
+import { withoutKeys } from '../core/api-key.ts';
 import type { KeyDeclaration, KeyRules } from '../core/model.ts';
 import type { DeclaredKeySettings } from './declared-key-schema.ts';
 
@@ -43,7 +44,7 @@ function rulesIn({
   };
 }
 
-/** `rankd.yaml:31:5` → `rankd.yaml:31`. */
+/** `rankd.yaml:31:5` → `rankd.yaml:31`. The database keeps it. */
 function lineOf(place: string): string {
-  return place.replace(/:\d+$/, '');
+  return withoutKeys(place.replace(/:\d+$/, ''));
 }

@@ -39,14 +39,17 @@ export function maskKey(secret: string): string {
   return `${secret.slice(0, 11)}…${secret.slice(-3)}`;
 }
 
-/** Text of callers and operators, who put API keys into addresses, arguments and wrong files by mistake. */
+/**
+ * Text of callers and operators, who put API keys into addresses, arguments and wrong fields by mistake. Nothing that they say is kept
+ * or shown otherwise. What `maskKey` leaves of a key stays as it is.
+ */
 export function withoutKeys(text: string): string {
-  return text.replaceAll(/rk_(live|test)_\w*/g, 'rk_$1_…');
+  return text.replaceAll(/rk_(live|test)_\w{4,}/g, 'rk_$1_…');
 }
 
 /** A name that is safe in a shell, a log line and a hint, and no secret in the wrong place. */
 export function isKeyName(text: string): boolean {
-  return /^(?!rk_(live|test)_)[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/.test(text);
+  return /^(?!.*rk_(live|test)_)[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/.test(text);
 }
 
 /**

@@ -1,3 +1,4 @@
+import { withoutKeys } from './api-key.ts';
 import { type ChainLink, type PersonalField, pruneAction } from './audit.ts';
 import type { AuditEvent, Key, KeyDeclaration, KeyRules, Plan, RankChange } from './model.ts';
 
@@ -19,6 +20,11 @@ export interface Doing {
   at: number;
 }
 
+function event(action: string, subject: string, detail: Record<string, unknown>, { by, at }: Doing): DomainEvent {
+  const told = JSON.parse(withoutKeys(JSON.stringify(detail))) as DomainEvent['detail'];
+  return { at, by: withoutKeys(by), action, subject: withoutKeys(subject), detail: told };
+}
+
 // ---- rank changes ----
 
 /** A step in the life of a rank change, at that time (epoch milliseconds). */
@@ -29,7 +35,7 @@ export function changeEvent(
 ): DomainEvent {
   const { id, by, rankeeId, code, rolesBefore, rolesAfter, keyId, placeId, undoId, dryRun } = change;
   const detail = { code, rolesBefore, rolesAfter, keyId, placeId, undoId, ...(dryRun && { dryRun }) };
-  return { at, by, action: `rank.${step}`, subject: id, detail, people: { rankeeId } };
+  return { ...event(`rank.${step}`, id, detail, { by, at }), people: { rankeeId } };
 }
 
 /** A person was taken out of history and audit; `mentions`: out of how many changes and events. */
@@ -38,7 +44,7 @@ export function personForgotten(
   mentions: { changes: number; events: number },
   doing: Doing,
 ): DomainEvent {
-  return { ...doing, action: 'person.forget', subject: String(pseudonym), detail: mentions };
+  return event('person.forget', String(pseudonym), mentions, doing);
 }
 
 /** A run of `rankd history undo`. */
@@ -52,7 +58,7 @@ export function historyUndone(
   doing: Doing,
 ): DomainEvent {
   const people = { ...(rankeeId !== undefined && { rankeeId }), ...(rankerId !== undefined && { rankerId }) };
-  return { ...doing, action: 'history.undo', subject: undoId, detail, people };
+  return { ...event('history.undo', undoId, detail, doing), people };
 }
 
 // ---- keys ----
@@ -62,7 +68,7 @@ export function keyCreated(
   rules: KeyRules,
   doing: Doing,
 ): DomainEvent {
-  return { ...doing, action: 'key.create', subject: id, detail: { name, mode, scopes, ...rules, expiresAt } };
+  return event('key.create', id, { name, mode, scopes, ...rules, expiresAt }, doing);
 }
 
 export function keyDeclared(
@@ -72,11 +78,11 @@ export function keyDeclared(
   doing: Doing,
 ): DomainEvent {
   const detail = { name, mode, scopes, ...rules, expiresAt, declaredIn, isNewSecret };
-  return { ...doing, action: 'key.declare', subject: keyId, detail };
+  return event('key.declare', keyId, detail, doing);
 }
 
 export function keyRotated(keyId: string, oldExpiresAt: number, doing: Doing): DomainEvent {
-  return { ...doing, action: 'key.rotate', subject: keyId, detail: { oldExpiresAt } };
+  return event('key.rotate', keyId, { oldExpiresAt }, doing);
 }
 
 export function keyRulesSet(
@@ -84,20 +90,20 @@ export function keyRulesSet(
   changed: Record<string, { from: unknown; to: unknown }>,
   doing: Doing,
 ): DomainEvent {
-  return { ...doing, action: 'key.set', subject: keyId, detail: changed };
+  return event('key.set', keyId, changed, doing);
 }
 
 export function keyRevoked(keyId: string, detail: { reason?: string }, doing: Doing): DomainEvent {
-  return { ...doing, action: 'key.revoke', subject: keyId, detail };
+  return event('key.revoke', keyId, detail, doing);
 }
 
 /** The circuit breaker, or an operator, pauses a key. */
 export function keyPaused(keyId: string, reason: string, doing: Doing): DomainEvent {
-  return { ...doing, action: 'key.pause', subject: keyId, detail: { reason } };
+  return event('key.pause', keyId, { reason }, doing);
 }
 
 export function keyResumed(keyId: string, reason: string, doing: Doing): DomainEvent {
-  return { ...doing, action: 'key.resume', subject: keyId, detail: { reason } };
+  return event('key.resume', keyId, { reason }, doing);
 }
 
 // ---- the whitelist and the workspace ----
@@ -108,27 +114,27 @@ export function placeEvent(
   detail: { keyId: string; note?: string | undefined; added?: boolean; declaredIn?: string },
   doing: Doing,
 ): DomainEvent {
-  return { ...doing, action: `whitelist.${what}`, subject: String(placeId), detail };
+  return event(`whitelist.${what}`, String(placeId), detail, doing);
 }
 
 export function workspaceActivated(workspaceId: string, active: boolean, doing: Doing): DomainEvent {
-  return { ...doing, action: active ? 'workspace.resume' : 'workspace.suspend', subject: workspaceId, detail: {} };
+  return event(active ? 'workspace.resume' : 'workspace.suspend', workspaceId, {}, doing);
 }
 
 export function planChanged(workspaceId: string, plans: { from: Plan; to: Plan }, doing: Doing): DomainEvent {
-  return { ...doing, action: 'workspace.plan', subject: workspaceId, detail: plans };
+  return event('workspace.plan', workspaceId, plans, doing);
 }
 
 // ---- the daemon and its store ----
 
 /** Callers were refused so often, with this code, since the last event of the kind. */
 export function callersRefused(code: string, detail: Record<string, unknown>, doing: Doing): DomainEvent {
-  return { ...doing, action: 'caller.refused', subject: code, detail };
+  return event('caller.refused', code, detail, doing);
 }
 
 export function historyPruned({ removed, before }: { removed: number; before: number }, doing: Doing): DomainEvent {
   const detail = { removed, olderThan: new Date(before).toISOString() };
-  return { ...doing, action: 'history.prune', subject: 'retention', detail };
+  return event('history.prune', 'retention', detail, doing);
 }
 
 /** Retention is to remove the audit's beginning, up to this row. */
@@ -137,7 +143,7 @@ export function auditPruned(
   doing: Doing,
 ): DomainEvent {
   const detail = { removed, olderThan: new Date(before).toISOString(), upToId: upTo.id, upToHash: upTo.hash };
-  return { ...doing, action: pruneAction, subject: 'retention', detail };
+  return event(pruneAction, 'retention', detail, doing);
 }
 
 export function configReloaded(
@@ -145,11 +151,11 @@ export function configReloaded(
   names: { applied: string[]; needRestart: string[] },
   doing: Doing,
 ): DomainEvent {
-  return { ...doing, action: 'config.reload', subject: file, detail: names };
+  return event('config.reload', file, names, doing);
 }
 
 export function configRefused(file: string, message: string, doing: Doing): DomainEvent {
-  return { ...doing, action: 'config.refuse', subject: file, detail: { message } };
+  return event('config.refuse', file, { message }, doing);
 }
 
 export function databaseRestored(
@@ -157,5 +163,5 @@ export function databaseRestored(
   detail: { file: string; kept: string | null },
   doing: Doing,
 ): DomainEvent {
-  return { ...doing, action: 'database.restore', subject: database, detail };
+  return event('database.restore', database, detail, doing);
 }

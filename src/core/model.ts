@@ -236,6 +236,7 @@ export interface RankChange extends RankRequest {
   undoOf?: string;
   /** The run of `history undo` that it belongs to. */
   undoId?: string;
+  /** SHA-256 (hex) of the caller's `Idempotency-Key`. */
   idempotencyKey?: string;
   /** SHA-256 (hex) of the request the idempotency key came with. */
   fingerprint?: string;

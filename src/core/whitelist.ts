@@ -1,4 +1,5 @@
 import { RankdError } from '../base/errors.ts';
+import { withoutKeys } from './api-key.ts';
 import { refusalOfDeclared } from './declared.ts';
 import { type Doing, placeEvent } from './events.ts';
 import type { WhitelistEntry } from './model.ts';
@@ -23,17 +24,18 @@ export function judgeAdding(
   { keyId, placeIds, note }: Places & { note?: string | undefined },
   doing: Doing,
 ): JudgeEntries {
+  const kept = note && withoutKeys(note);
   return (entries) => {
     const before = new Map(entries.map((entry) => [entry.placeId, entry]));
     const refusal = note === undefined ? undefined : firstRefusal(entries);
     if (refusal !== undefined) return { refusal };
     const places = [...new Set(placeIds)];
     const put = places.map((placeId): WhitelistEntry => {
-      const kept = before.get(placeId) ?? { keyId, placeId, note: '', addedAt: doing.at };
-      return { ...kept, active: true, ...(note !== undefined && { note }) };
+      const entry = before.get(placeId) ?? { keyId, placeId, note: '', addedAt: doing.at };
+      return { ...entry, active: true, ...(kept !== undefined && { note: kept }) };
     });
     const events = places.map((placeId) =>
-      placeEvent('add', placeId, { keyId, note, added: !before.has(placeId) }, doing),
+      placeEvent('add', placeId, { keyId, note: kept, added: !before.has(placeId) }, doing),
     );
     return { change: { put, remove: [] }, events };
   };

@@ -1,12 +1,13 @@
 import * as z from 'zod';
 import { RankdError } from '../base/errors.ts';
+import { withoutKeys } from '../core/api-key.ts';
 import type { RankRequest } from '../core/model.ts';
 import { id } from './ids.ts';
 
 const text = z
   .string({ error: ({ input }) => (input === undefined ? 'is missing' : 'must be a string') })
   .max(1_000, { error: 'must be at most 1000 characters' })
-  .overwrite((value) => value.toWellFormed()); // the store keeps well-formed text only
+  .overwrite((value) => withoutKeys(value.toWellFormed())); // a game may send its key in a wrong field
 
 /** A field that a client may leave out or set to null. */
 const optionalText = text.nullish().transform((value) => value ?? undefined);

@@ -1,8 +1,8 @@
-import { readdirSync, readFileSync } from 'node:fs';
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { rankBody } from '../support/answers.ts';
-import type { DaemonProcess } from '../support/daemon-process.ts';
+import { DaemonProcess } from '../support/daemon-process.ts';
 import { type OpenCloudHome, openCloudHome } from '../support/open-cloud-home.ts';
 import { send } from '../support/open-test-app.ts';
 
@@ -32,6 +32,8 @@ beforeAll(async () => {
   places.push(...dataFiles('while it runs'));
   await daemon.stop();
   places.push(['the log', daemon.log], ...dataFiles('afterwards'));
+  await misplaceInFileNames();
+  places.push(...dataFiles('at the end'));
 }, 180_000);
 
 afterAll(() => at?.[Symbol.asyncDispose]());
@@ -105,6 +107,44 @@ async function misplaceEverySecret(): Promise<void> {
     await post('/v1/ranker?placeid=1', good, key);
     await rankd(['key', 'verify', '-'], { input: `${key}x` });
   }
+  for (const name of ['a key', 'a revoked key']) await misplaceInTexts(secrets.get(name) ?? '');
+}
+
+/** In every text of a request, and every text that an operator can give, that rankd keeps. */
+async function misplaceInTexts(key: string): Promise<void> {
+  const texts = ['rankerName', 'rankeeName', 'command', 'oldRankName', 'prefix'];
+  for (const newRankId of [20, 255])
+    for (const text of [key, `a ${key}, twice: ${key}!`, `${'x'.repeat(90)}${key}`, `${'x'.repeat(20)}${key}`]) {
+      const fields = Object.fromEntries(texts.map((name) => [name, text]));
+      const body = rankBody({ ...fields, newRankId, webhookUrl: `https://${key}.example/x` });
+      await post('/v1/ranker?placeid=1', at.secret, body, { 'idempotency-key': `${newRankId}${text}`.slice(-128) });
+    }
+  await post('/v1/ranker?placeid=1', at.secret, rankBody(), { 'idempotency-key': key });
+  const operator = [
+    ['whitelist', 'add', '1', '5', '--note', key],
+    ['whitelist', 'add', '6', '--note', `the key is ${key}.`],
+    ['whitelist', 'remove', '6'],
+    ['key', 'create', key],
+    ['key', 'create', `a-${key}`],
+    ['history', 'undo', '--by', key, '--since', '1h', '-y'],
+    ['history', 'undo', '--by', `cli:${key}`, '--since', '1h', '-y'],
+    ['--config', `${key}.yaml`, 'reload'],
+  ];
+  writeFileSync(at.home.path(`${key}.yaml`), readFileSync(at.home.path('rankd.yaml')));
+  for (const args of operator) await rankd(args, { keep: false }); // what it is told repeats what it typed
+}
+
+/** A configuration and a backup whose names have a key in them. */
+async function misplaceInFileNames(): Promise<void> {
+  const { secret } = at;
+  await rankd(['backup', `${secret}.db`], { keep: false });
+  await rankd(['restore', `${secret}.db`, '-y'], { keep: false });
+  const entry = { hash: '0'.repeat(64), whitelist: [77] };
+  writeFileSync(at.home.path(`${secret}.yaml`), `keys: [${JSON.stringify({ name: 'declared', ...entry })}]\n`);
+  await using _daemon = await DaemonProcess.start(at.home, { args: ['--config', `${secret}.yaml`] });
+  await rankd(['--config', `${secret}.yaml`, 'reload'], { keep: false });
+  await rankd(['audit', 'list', '--limit', '500', '--json']);
+  await rankd(['key', 'list', '--json']);
 }
 
 async function showEverything(): Promise<void> {
@@ -130,6 +170,10 @@ async function showEverything(): Promise<void> {
   await rankd(['audit', 'list', '--export', 'csv']);
   await rankd(['history', 'export', '--format', 'csv']);
   await rankd(['history', 'export', '--format', 'jsonl']);
+  const { changes } = JSON.parse(await rankd(['history', 'list', '--limit', '9', '--json'])) as {
+    changes: { id: string }[];
+  };
+  for (const { id } of changes) await rankd(['history', 'show', id, '--json']);
   await rankd(['backup', 'rankd.backup']);
   places.push(['the backup', readFileSync(at.home.path('rankd.backup'), 'latin1')]);
   at.roblox.credential.enabled = false;

@@ -76,11 +76,13 @@ function idempotencyOf(
   request: RankRequest,
 ): { idempotency?: Idempotency } {
   if (given === undefined || given === '') return {};
-  const { success, data: key } = idempotencyKey.safeParse(given);
+  const { success, data: text } = idempotencyKey.safeParse(given);
   if (!success) {
     throw new RankdError('invalid_request', `Idempotency-Key must be at most ${idempotencyKey.maxLength} characters.`);
   }
-  return { idempotency: { key, fingerprint: hash('sha256', JSON.stringify([placeId, request])) } };
+  return {
+    idempotency: { key: hash('sha256', text), fingerprint: hash('sha256', JSON.stringify([placeId, request])) },
+  };
 }
 
 /** Warns of the one change that paused its key. The changes that the pause then stopped are in the history. */

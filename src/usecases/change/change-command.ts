@@ -22,7 +22,7 @@ export interface ChangeCommand {
   idempotency?: Idempotency;
 }
 
-/** The caller's `Idempotency-Key`, and the SHA-256 (hex) of the request it came with. */
+/** The SHA-256 (hex) of the caller's `Idempotency-Key`, which may be a secret by mistake, and of the request it came with. */
 export interface Idempotency {
   key: string;
   fingerprint: string;

@@ -1,5 +1,5 @@
 import { shorten } from '../../base/text.ts';
-import { newChangeId } from '../../core/api-key.ts';
+import { newChangeId, withoutKeys } from '../../core/api-key.ts';
 import type { ChangeOutcome } from '../../core/change-state.ts';
 import type { RankChange, RankRequest } from '../../core/model.ts';
 import { takesAway } from '../../core/role-plan.ts';
@@ -27,7 +27,7 @@ export function draftOf(
     rolesBefore: [],
     rolesAfter: [],
     phase: 'forward',
-    by: caller.by,
+    by: withoutKeys(caller.by),
     ...(caller.keyId !== undefined && { keyId: caller.keyId }),
     ...(caller.placeId !== undefined && { placeId: caller.placeId }),
     ...(idempotency !== undefined && { idempotencyKey: idempotency.key, fingerprint: idempotency.fingerprint }),

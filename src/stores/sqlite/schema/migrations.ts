@@ -1,6 +1,6 @@
 /**
  * Every schema ever released, as the steps from one to the next; the number of steps a database has seen is its
- * `user_version`. Append only: a step that was released is never edited.
+ * `user_version`. Append only: a step that was released is never edited. `defineFunctions` has what they may call beside SQLite's own.
  *
  * Times are epoch milliseconds, booleans 0 or 1, lists JSON. Rows that have an order of arrival carry a sequence
  * number of their own, because the wall clock can jump.
@@ -175,5 +175,8 @@ export const migrations: readonly string[] = [
     PRIMARY KEY (event_id, field)
   ) STRICT, WITHOUT ROWID;
   CREATE INDEX events_about_a_person ON audit_people (user_id);
+  `,
+  `
+  UPDATE rank_changes SET idempotency_key = sha256(idempotency_key) WHERE idempotency_key IS NOT NULL;
   `,
 ];

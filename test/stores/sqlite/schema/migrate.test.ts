@@ -1,3 +1,4 @@
+import { hash } from 'node:crypto';
 import { copyFileSync, existsSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
@@ -93,4 +94,26 @@ test('a database of a newer rankd is refused with the way out, and nothing of it
     hint: expect.stringContaining(`rankd.db.before-v${next}`),
   });
   expect(versionOf(file)).toEqual({ user_version: next });
+});
+
+test('of an Idempotency-Key that an older rankd kept, only its SHA-256 is left, by which it is found', async () => {
+  const dataDir = tempDir();
+  const file = join(dataDir, 'rankd.db');
+  writeFileSync(file, '');
+  const db = connect(file);
+  const step = migrations.findIndex((migration) => migration.includes('sha256(idempotency_key)'));
+  migrate(db, clock, { migrations: migrations.slice(0, step) });
+  db.execute(`
+    INSERT INTO rank_changes (id, group_title, state, message, rankee_id, rankee_name, ranker_id, ranker_name, new_rank_id, roles_before,
+      roles_after, phase, key_id, done_by, dry_run, demotion, top_rank, requested_at, idempotency_key, fingerprint)
+    VALUES ('chg_1', 'g', 'applied', '', 1, '', 0, '', 20, '[]', '[]', 'forward', 'key_1', 'key:key_1', 0, 0, 0, 5, 'one', 'f')`);
+  const store = await openSqliteStore({ dataDir, clock });
+  onTestFinished(() => store.close());
+  const idempotencyKey = hash('sha256', 'one');
+  const query = { keyId: 'key_1', group: 'g', since: 0 };
+  expect(await store.findChangeByIdempotencyKey({ ...query, idempotencyKey })).toMatchObject({
+    id: 'chg_1',
+    idempotencyKey,
+  });
+  expect(await store.findChangeByIdempotencyKey({ ...query, idempotencyKey: 'one' })).toBeUndefined();
 });

@@ -1,0 +1,7 @@
+import { hash } from 'node:crypto';
+import type Database from 'better-sqlite3';
+
+/** Defines what migrations call beside SQLite's own functions: `sha256(text)`, in hex. */
+export function defineFunctions(database: Database.Database): void {
+  database.function('sha256', { deterministic: true, directOnly: true }, (text) => hash('sha256', String(text)));
+}
