@@ -141,7 +141,7 @@ test.concurrent('rank test tells a platform that does not answer from one that o
   await using system = await openCloudHome();
   const { home, roblox } = system;
   const platformCheck = async () => {
-    const env = { RANKD_SERVER_DEADLINE: '1s' };
+    const env = { RANKD_SERVER_DEADLINE: '3s' };
     const { code, ...result } = await home.here(['rank', 'test', trainee, '20', '--json'], { env });
     const [check] = result.json<DryRun>().checks.filter(({ name }) => name === 'platform');
     return { code, check };
