@@ -115,7 +115,8 @@ test('callers that read nothing of an answer for half a minute are cut off, and 
       await new Promise((resolve) => setImmediate(resolve));
   }
   const other = await connect();
-  await expect.poll(() => sockets).toHaveLength(2);
+  other.write(get('/healthz'));
+  await once(other, 'data');
   await clock.advance(14_000);
   expect(sockets).toHaveLength(2);
   await clock.advance(16_000);
