@@ -361,3 +361,42 @@ test('the schema check sees wrong types, unknown fields and missing ones', () =>
   ]);
   expect(found({}, 'AssignRoleGroupMembershipRequest')).toEqual(['AssignRoleGroupMembershipRequest.role: missing']);
 });
+
+describe('ways in which the live service may differ', () => {
+  test('writes are answered as if they had been carried out, one after the other, and change nothing', async () => {
+    fake.writesOnlyEcho = true;
+    expect((await write('assign', 1001, officer)).body.roles).toEqual([rolePath(officer), rolePath(trainee)]);
+    expect((await write('unassign', 1001, trainee)).body.roles).toEqual([rolePath(officer)]);
+    expect((await membership(1001)).roles).toEqual([rolePath(trainee)]);
+  });
+
+  test('to give a role takes all others away', async () => {
+    fake.assignReplaces = true;
+    expect((await write('assign', 1001, officer)).body.roles).toEqual([rolePath(officer)]);
+  });
+
+  test('a write that comes too soon after another one of the same member meets a lock', async () => {
+    fake.membershipLock = { ms: 300, status: 403, text: 'FailedToAcquireLock' };
+    expect(await write('assign', 1001, officer)).toMatchObject({ status: 200 });
+    nowMs += 299;
+    const refused = { status: 403, body: { message: 'FailedToAcquireLock' } };
+    expect(await write('unassign', 1001, trainee)).toMatchObject(refused);
+    expect(await write('assign', 1003, officer)).toMatchObject({ status: 200 });
+    nowMs += 1;
+    expect(await write('unassign', 1001, trainee)).toMatchObject({ status: 200 });
+  });
+
+  test('a write is answered with an empty object or with nothing', async () => {
+    fake.writeAnswer = 'empty object';
+    expect(await write('assign', 1001, officer)).toMatchObject({ status: 200, body: {} });
+    fake.writeAnswer = 'no content';
+    expect(await write('unassign', 1001, trainee)).toMatchObject({ status: 204, body: undefined });
+    expect(fake.group.held(1001)).toEqual([officer]);
+  });
+
+  test('a write is carried out and refused all the same', async () => {
+    fake.faults.add({ operation: 'assign', kind: 'status 403', when: 'after' });
+    expect(await write('assign', 1001, officer)).toMatchObject({ status: 403 });
+    expect(fake.group.held(1001)).toEqual([officer, trainee]);
+  });
+});
