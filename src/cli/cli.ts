@@ -99,7 +99,7 @@ export class Cli {
 
   /** The text with its commands as the user would type them here. */
   asTyped(text: string): string {
-    return asTyped(text, this.#program, this.io.env);
+    return asTyped(text, this.#program, this.io.typedAs);
   }
 
   /** Where the configuration is looked for. */

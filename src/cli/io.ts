@@ -37,6 +37,8 @@ export interface Io {
   pid: number;
   /** How this command line was started: Node.js and rankd, as absolute paths. */
   command: [node: string, rankd: string];
+  /** What a user types here for `rankd`, e.g. `npx rankd`. */
+  readonly typedAs: string;
   /** Where rankd's own files are. */
   packageDir: string;
   home: string;

@@ -8,6 +8,7 @@ import { RankdError } from '../base/errors.ts';
 import type { SystemUser } from '../base/system-user.ts';
 import { homeFolder } from '../config/locate.ts';
 import type { Io } from './io.ts';
+import { commandFor } from './output/wording.ts';
 import { runCli } from './program.ts';
 
 /** The process edge: what a command reads, where it writes, and the signals. Only this file and main.ts touch `process`. */
@@ -84,6 +85,9 @@ const io: Io = {
   nodeVersion: process.versions.node,
   pid: process.pid,
   command: [process.execPath, join(packageDir, 'bin', 'rankd.js')],
+  get typedAs() {
+    return commandFor({ script: process.argv[1] ?? '', cwd: folderIfAny(), env: process.env });
+  },
   packageDir,
   home: homeFolder(process.env),
   operator: `cli:${userName()}@${hostname()}`,
@@ -178,6 +182,14 @@ function currentFolder(): string {
 function currentUser(): SystemUser | undefined {
   const { geteuid, getegid } = process;
   return geteuid && getegid && { uid: geteuid(), gid: getegid() };
+}
+
+function folderIfAny(): string | undefined {
+  try {
+    return process.cwd();
+  } catch {
+    return undefined;
+  }
 }
 
 /** Containers may run as a user id that has no name. */

@@ -55,7 +55,7 @@ export async function runCli(argv: string[], io: Io): Promise<number> {
     }
     const error = asRankdError(cause);
     const isVerbose = program.opts()['verbose'] === true;
-    io.stderr(asTyped(formatError(error, { asJson, isVerbose }), program, io.env));
+    io.stderr(asTyped(formatError(error, { asJson, isVerbose }), program, io.typedAs));
     return exitCodes[error.code];
   }
 }
@@ -119,7 +119,7 @@ export function createProgram(io: Io): Command {
       .showSuggestionAfterError(true)
       .configureHelp({ showGlobalOptions: true })
       .configureOutput({
-        writeOut: (text) => io.stdout(asTyped(text, program, io.env)),
+        writeOut: (text) => io.stdout(asTyped(text, program, io.typedAs)),
         writeErr: () => undefined,
         getOutHelpWidth: () => 100,
       });

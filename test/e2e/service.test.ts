@@ -1,11 +1,13 @@
 import { execFile } from 'node:child_process';
 import { chmodSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
 import { expect, test } from 'vitest';
 import { DaemonProcess } from '../support/daemon-process.ts';
-import { binary, CliHome } from '../support/run-cli.ts';
+import { CliHome } from '../support/run-cli.ts';
 import { runUnprivileged } from '../support/run-unprivileged.ts';
 
 const source = readFileSync(new URL('../../config/rankd.service', import.meta.url), 'utf8');
+const binary = fileURLToPath(new URL('../../bin/rankd.js', import.meta.url));
 const unitOfThisMachine = source.replaceAll('/usr/local/bin/rankd ', `${process.execPath} ${binary} `);
 
 /** A folder with programs that are found before the machine's own; each writes its arguments to `calls`. */

@@ -1,5 +1,7 @@
 import { execFile } from 'node:child_process';
-import { writeFileSync } from 'node:fs';
+import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
+import { dirname } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { describe, expect, test } from 'vitest';
 import { binary, CliHome, runCli } from '../support/run-cli.ts';
 
@@ -86,7 +88,29 @@ describe.concurrent('in a folder that was removed', () => {
   );
 });
 
+describe.concurrent('what is printed to be typed repeats how rankd was started: nobody is led to another package of that name', () => {
+  const npx = { npm_command: 'exec' };
+
+  test.concurrent.for([
+    ['a global installation', 'elsewhere/bin/rankd', {}, 'rankd'],
+    ['the file in the folder of a clone', 'work/bin/rankd.js', {}, 'node bin/rankd.js'],
+    ['the file in another folder', 'my clone/bin/rankd.js', {}, "node 'HOME/my clone/bin/rankd.js'"],
+    ['the link of a project that depends on it', 'work/node_modules/.bin/rankd', {}, './node_modules/.bin/rankd'],
+    ['npx, in a project that depends on it', 'work/node_modules/.bin/rankd', npx, 'npx rankd'],
+    ['npx, in a clone', 'work/bin/rankd.js', npx, 'npx rankd'],
+    ['npx, though it is installed globally', 'elsewhere/bin/rankd', npx, 'rankd'],
+  ] as const)('%s', async ([, path, env, typed], { expect }) => {
+    using home = new CliHome();
+    const script = `${home.folder}/${path}`;
+    mkdirSync(dirname(script), { recursive: true });
+    symlinkSync(binary, script);
+    const { stderr } = await home.run(['key', 'show', 'nobody'], { script, env });
+    expect(stderr).toContain(`try: ${typed.replace('HOME', home.folder)} key list\n`);
+  });
+});
+
 describe.concurrent('started by npx, which leaves no rankd on the path', () => {
+  const script = fileURLToPath(new URL('../../bin/rankd.js', import.meta.url));
   const env = { npm_command: 'exec' };
 
   test.each([
@@ -99,7 +123,7 @@ describe.concurrent('started by npx, which leaves no rankd on the path', () => {
     [['key', '--help'], 'Usage: npx rankd key '],
     [['--help'], 'Usage: npx rankd ['],
   ])('%j: the commands it prints can be typed as they stand', async (args, expected) => {
-    const { stdout, stderr } = await runCli(args, { env });
+    const { stdout, stderr } = await runCli(args, { env, script });
     expect(stdout + stderr).toContain(expected);
     expect(stdout + stderr).not.toContain('npx npx');
   });
@@ -109,7 +133,7 @@ describe.concurrent('started by npx, which leaves no rankd on the path', () => {
     await home.run(['rank', 'set', '1001', '20']);
     const [plain, throughNpx] = await Promise.all([
       home.run(['history', 'list', '--json']),
-      home.run(['history', 'list', '--json'], { env }),
+      home.run(['history', 'list', '--json'], { env, script }),
     ]);
     expect(throughNpx.stdout).toBe(plain.stdout);
   });

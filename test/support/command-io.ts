@@ -10,6 +10,8 @@ export interface RunOptions {
   /** Standard input; empty unless given. */
   input?: string;
   dataDir?: string;
+  /** The file that Node.js is told to run, for a process of its own: the one that is on the shell's path, unless another is named. */
+  script?: string;
 }
 
 /** The folders that a run of `rankd` finds. */
@@ -33,6 +35,7 @@ class WatchedIo {
   readonly pid = process.pid;
   readonly packageDir = packageDir;
   readonly command: [string, string] = [process.execPath, join(packageDir, 'bin', 'rankd.js')];
+  readonly typedAs = 'rankd';
   readonly operator = 'cli:tester@test';
   readonly readerGone = new Promise<void>(() => undefined);
 

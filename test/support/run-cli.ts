@@ -7,7 +7,8 @@ import { fileURLToPath } from 'node:url';
 import { runCli as runProgram } from '../../src/cli/program.ts';
 import { PipedIo, type RunOptions } from './command-io.ts';
 
-export const binary = fileURLToPath(new URL('../../bin/rankd.js', import.meta.url));
+/** rankd by the name that it has on the path of whoever installed it. */
+export const binary = fileURLToPath(new URL('rankd', import.meta.url));
 
 export interface CliResult {
   code: number | null;
@@ -41,9 +42,9 @@ export class CliHome {
   /** Starts a command that the test stops by itself. */
   start(
     args: string[],
-    { env = {}, cwd = this.cwd, dataDir = this.dataDir }: Omit<RunOptions, 'input'> = {},
+    { env = {}, cwd = this.cwd, dataDir = this.dataDir, script = binary }: Omit<RunOptions, 'input'> = {},
   ): ChildProcessWithoutNullStreams {
-    return spawn(process.execPath, [binary, ...args], {
+    return spawn(process.execPath, [script, ...args], {
       cwd,
       env: { PATH: process.env['PATH'], HOME: this.folder, RANKD_DATA_DIR: dataDir, ...env },
     });

@@ -12,12 +12,29 @@ export function rankeeTitle({ rankeeName, rankeeId }: Pick<RankChange, 'rankeeNa
   return rankeeName === '' ? String(rankeeId) : `${rankeeName} (${rankeeId})`;
 }
 
-/**
- * The text with its commands (`rankd key list`) as the user would type them here: if `npx` started rankd, it is not on the shell's
- * path. npm names its own command in the environment of what it starts.
- */
-export function asTyped(text: string, program: Command, { npm_command }: Record<string, string | undefined>): string {
-  if (npm_command !== 'exec') return text;
+/** The text with its commands (`rankd key list`) as the user would type them here, where `typedAs` stands for `rankd`. */
+export function asTyped(text: string, program: Command, typedAs: string): string {
   const names = program.commands.map((command) => command.name()).join('|');
-  return text.replaceAll(new RegExp(`\\brankd (?=(?:${names})\\b|--|\\[)`, 'g'), 'npx rankd ');
+  return text.replaceAll(new RegExp(`\\brankd (?=(?:${names})\\b|--|\\[)`, 'g'), () => `${typedAs} `);
+}
+
+/**
+ * What starts rankd again the way it was started: a name that the shell does not know helps nobody, and one that npx does not find is
+ * fetched from the registry, whoever has it there. `script`: the absolute path that Node.js was told to run. `cwd`: the current
+ * folder, if there is one. npm names its own command in the environment of what it starts.
+ */
+export function commandFor({ script, cwd, env }: StartedBy): string {
+  const [folder, name] = script.split('/').slice(-2);
+  if (name === 'rankd' && folder !== '.bin') return 'rankd';
+  if (env['npm_command'] !== undefined) return 'npx rankd';
+  const path = script.startsWith(`${cwd}/`) ? script.slice(`${cwd}/`.length) : script;
+  const word = /^[\w./@+-]+$/.test(path) ? path : `'${path.replaceAll("'", "'\\''")}'`;
+  if (name !== 'rankd') return `node ${word}`;
+  return path === script ? word : `./${word}`;
+}
+
+interface StartedBy {
+  script: string;
+  cwd: string | undefined;
+  env: Record<string, string | undefined>;
 }
