@@ -11,7 +11,9 @@ export default defineConfig({
   minifyWhitespace: true,
   metafile: true,
   // Packages in CommonJS ask for Node's modules by `require`, which an ES module does not have.
-  banner: { js: "import { createRequire } from 'node:module'; const require = createRequire(import.meta.url);" },
+  banner: {
+    js: "import { createRequire as requireFrom } from 'node:module'; const require = requireFrom(import.meta.url);",
+  },
   onSuccess: async () => {
     writeLicenses('dist/metafile-esm.json');
     writeFileSync('dist/rankd.1', execFileSync(process.execPath, ['bin/rankd.js', 'man']));

@@ -2,6 +2,7 @@ import { once } from 'node:events';
 import { existsSync } from 'node:fs';
 import type { IncomingMessage, RequestOptions } from 'node:http';
 import { text } from 'node:stream/consumers';
+import { http } from '../base/node-modules.ts';
 import type { DaemonStatus } from '../usecases/documents/status.ts';
 import { operatorHeader, type ReloadOutcome, socketPath } from './control.ts';
 
@@ -30,9 +31,10 @@ export async function exchange(
   what: RequestOptions,
   timeoutMs: number,
 ): Promise<{ status: number | undefined; body: string }> {
-  const { request } = await import('node:http'); // takes longer to load than most commands run
   const signal = AbortSignal.timeout(timeoutMs);
-  const sent = request({ ...what, agent: false, signal }).end();
+  const sent = http()
+    .request({ ...what, agent: false, signal })
+    .end();
   const [response] = (await once(sent, 'response')) as [IncomingMessage];
   return { status: response.statusCode, body: await text(response) };
 }

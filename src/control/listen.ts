@@ -1,7 +1,8 @@
 import { once } from 'node:events';
 import { chmodSync, rmSync, statSync } from 'node:fs';
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Logger } from '../base/log.ts';
+import { http } from '../base/node-modules.ts';
 import { type Control, operatorHeader, socketPath } from './control.ts';
 
 /**
@@ -13,7 +14,7 @@ export async function listenForCommands(
   control: Control,
 ): Promise<AsyncDisposable> {
   const path = socketPath(dataDir);
-  const server = createServer((request, response) => {
+  const server = http().createServer((request, response) => {
     answer(control, request, response).catch((error) => {
       log.error({ err: error }, 'a command could not be answered');
       response.writeHead(500).end();

@@ -1,5 +1,4 @@
-import { hash, randomInt } from 'node:crypto';
-import { crc32 } from 'node:zlib';
+import { crypto, zlib } from '../base/node-modules.ts';
 import type { KeyMode, NewSecret } from './model.ts';
 
 const alphabet = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
@@ -14,7 +13,7 @@ export interface FreshSecret {
 
 /** The secret of a new API key. */
 export function mintKey(mode: KeyMode): FreshSecret {
-  const body = `rk_${mode}_${base62(30, randomInt)}`;
+  const body = `rk_${mode}_${base62(30, (below) => crypto().randomInt(below))}`;
   const secret = body + checksum(body);
   return { secret, stored: { hash: hashKey(secret), masked: maskKey(secret) } };
 }
@@ -31,7 +30,7 @@ export function keyMode(secret: string): KeyMode | undefined {
  * guess, and equality of the hash is the only look-up, so no comparison depends on the secret's characters.
  */
 export function hashKey(secret: string): string {
-  return hash('sha256', secret);
+  return crypto().hash('sha256', secret);
 }
 
 /** What may be shown and logged of a key: enough to tell keys apart, too little to use one. */
@@ -78,7 +77,7 @@ function base62(length: number, draw: (below: number) => number): string {
 
 /** CRC-32 in base62: tells a mistyped key from an unknown one without asking the store. */
 function checksum(body: string): string {
-  return inBase62(crc32(body), checksumLength);
+  return inBase62(zlib().crc32(body), checksumLength);
 }
 
 /** The last `length` digits of a whole number in base62, left-padded. */

@@ -1,5 +1,5 @@
-import { hash, randomBytes } from 'node:crypto';
 import { RankdError } from '../base/errors.ts';
+import { crypto } from '../base/node-modules.ts';
 import { isoTime } from '../base/time.ts';
 import type { AuditEvent } from './model.ts';
 import { isPseudonym } from './pseudonym.ts';
@@ -30,12 +30,12 @@ export interface AuditPerson {
 
 /** A fresh salt, in hex. Without it, a commitment could be opened by trying every user id. */
 export function newSalt(): string {
-  return randomBytes(16).toString('hex');
+  return crypto().randomBytes(16).toString('hex');
 }
 
 /** What the chain holds in the place of a user id: it can be compared with the id, and tells nothing without the salt. */
 export function commitmentTo({ userId, salt }: { userId: number; salt: string }): string {
-  return hash('sha256', `${salt}:${userId}`);
+  return crypto().hash('sha256', `${salt}:${userId}`);
 }
 
 /** Where a chain begins or has got to: ids count up by one. */
@@ -57,7 +57,7 @@ export function linkHash(
   previous: string,
   { id, at, by, action, subject, detail }: Omit<AuditRow, 'hash' | 'people'>,
 ): string {
-  return hash('sha256', JSON.stringify([previous, id, at, by, action, subject, detail]));
+  return crypto().hash('sha256', JSON.stringify([previous, id, at, by, action, subject, detail]));
 }
 
 /** The event that retention writes before it removes the rows up to one: without it, nobody may have removed them. */

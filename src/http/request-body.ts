@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http';
-import { gunzipSync } from 'node:zlib';
 import type { FastifyRequest } from 'fastify';
 import { RankdError } from '../base/errors.ts';
+import { zlib } from '../base/node-modules.ts';
 import { atEndOfTurn } from './end-of-turn.ts';
 
 /** The largest body, before and after unpacking, in bytes. */
@@ -55,7 +55,7 @@ export function unpack(body: Buffer, encoding = ''): Buffer | RankdError {
   if (body.length === 0 || name === '' || name === 'identity') return body;
   if (name !== 'gzip' && name !== 'x-gzip') return unknownEncoding();
   try {
-    return gunzipSync(body, { maxOutputLength: bodyLimit });
+    return zlib().gunzipSync(body, { maxOutputLength: bodyLimit });
   } catch (error) {
     return notUnpacked(error as NodeJS.ErrnoException);
   }

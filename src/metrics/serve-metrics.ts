@@ -1,10 +1,11 @@
 import { once } from 'node:events';
-import { createServer, type ServerResponse } from 'node:http';
+import type { ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { Registry } from 'prom-client';
 import { listenError } from '../base/listen-error.ts';
 import { listenUrl } from '../base/listen-url.ts';
 import type { Logger } from '../base/log.ts';
+import { http } from '../base/node-modules.ts';
 
 export interface MetricsListener extends AsyncDisposable {
   /** e.g. `http://127.0.0.1:9265/metrics` */
@@ -16,7 +17,7 @@ export async function serveMetrics(
   registry: Registry,
   { host, port, log }: { host: string; port: number; log: Logger },
 ): Promise<MetricsListener> {
-  const server = createServer(async ({ method = '', url = '' }, response) => {
+  const server = http().createServer(async ({ method = '', url = '' }, response) => {
     if (url.split('?', 1)[0] !== '/metrics') return answer(response, 404, 'There is nothing here but /metrics.\n');
     if (method !== 'GET' && method !== 'HEAD') {
       response.setHeader('allow', 'GET, HEAD');

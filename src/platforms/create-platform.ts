@@ -1,6 +1,6 @@
-import { hash } from 'node:crypto';
 import { realpathSync } from 'node:fs';
 import { join } from 'node:path';
+import { crypto } from '../base/node-modules.ts';
 import type { Config } from '../config/config.ts';
 import { groupTitle } from '../config/group-title.ts';
 import type { Clock, GroupStore, Platform } from '../ports/index.ts';
@@ -49,5 +49,5 @@ async function seedOf(groupFile: string | undefined) {
  */
 function databaseOf(groupFile: string | undefined): string {
   if (groupFile === undefined) return 'simulated-group.db';
-  return `simulated-group-${hash('sha256', realpathSync(groupFile)).slice(0, 8)}.db`;
+  return `simulated-group-${crypto().hash('sha256', realpathSync(groupFile)).slice(0, 8)}.db`;
 }

@@ -43,6 +43,22 @@ test.each([
   expect(run(copy, line)).toMatchObject({ status: 0, stderr: '' });
 });
 
+test('rankd key list loads none of what Node.js has for cryptography, compression and HTTP, which takes long', () => {
+  using copy = new CopyOfRankd({ packages: true });
+  const told = new ToldModules(copy);
+  expect(run(copy, ['key', 'list', '-q'], told.env)).toMatchObject({ status: 0, stderr: '' });
+  expect(told.modules).toContain('fs');
+  expect(told.modules).not.toEqual(expect.arrayContaining([expect.stringMatching(/^(crypto|zlib|_?http.*)$/)]));
+});
+
+test('a daemon listens without having loaded what Node.js has for fetch, which takes longer than all of rankd’s own', async () => {
+  using copy = new CopyOfRankd({ packages: true });
+  const told = new ToldModules(copy);
+  expect(await serve(copy, told.env)).toBe(0);
+  expect(told.modules).toContain('http');
+  expect(told.modules).not.toEqual(expect.arrayContaining([expect.stringMatching(/undici/)]));
+});
+
 test('what Node.js compiled is kept in the user’s own cache folder, which nobody else can write to', () => {
   using copy = new CopyOfRankd({ packages: true });
   const before = process.umask(0);
@@ -138,13 +154,31 @@ function run(copy: CopyOfRankd, args: string[], env: Record<string, string> = {}
   });
 }
 
-function start(copy: CopyOfRankd, args: string[]) {
-  return spawn(process.execPath, [copy.binary, ...args], { cwd: copy.home, env: environment(copy) });
+function start(copy: CopyOfRankd, args: string[], env: Record<string, string> = {}) {
+  return spawn(process.execPath, [copy.binary, ...args], { cwd: copy.home, env: { ...environment(copy), ...env } });
+}
+
+/** Has a process tell at its end which of Node's own modules it has loaded. */
+class ToldModules {
+  readonly #file: string;
+  readonly env: { NODE_OPTIONS: string };
+
+  constructor({ home }: CopyOfRankd) {
+    this.#file = join(home, 'modules.json');
+    const tell = `import { writeFileSync } from 'node:fs';
+      process.on('exit', () => writeFileSync('${this.#file}', JSON.stringify(process.moduleLoadList)));`;
+    this.env = { NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(tell)}` };
+  }
+
+  get modules(): string[] {
+    const loaded = JSON.parse(readFileSync(this.#file, 'utf8')) as string[];
+    return loaded.map((name) => name.replace('NativeModule ', ''));
+  }
 }
 
 /** Starts a daemon, and stops it once it listens. Resolves with its exit code. */
-async function serve(copy: CopyOfRankd): Promise<number | null> {
-  const child = start(copy, ['serve', '--port', '0']);
+async function serve(copy: CopyOfRankd, env: Record<string, string> = {}): Promise<number | null> {
+  const child = start(copy, ['serve', '--port', '0'], env);
   const exited = once(child, 'exit');
   await once(child.stdout, 'data');
   child.kill();

@@ -24,7 +24,7 @@ export function table(headings: string[], rows: string[][]): string {
 
 /** How many columns of a terminal a text takes. */
 export function displayWidth(text: string): number {
-  if (/^[ -~]*$/.test(text)) return text.length;
+  if (/^[ -~\u2026]*$/.test(text)) return text.length; // with the ellipsis of masked keys
   segmenter ??= new Intl.Segmenter();
   return Array.from(segmenter.segment(text), ({ segment }) => columnsOf(segment)).reduce((sum, one) => sum + one, 0);
 }

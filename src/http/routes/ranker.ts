@@ -1,9 +1,9 @@
-import { hash } from 'node:crypto';
 import type { FastifyInstance } from 'fastify';
 import type { z } from 'zod';
 import { deadlineIn } from '../../base/clock.ts';
 import { RankdError } from '../../base/errors.ts';
 import type { Logger } from '../../base/log.ts';
+import { crypto } from '../../base/node-modules.ts';
 import type { Key, KeyRecord, RankRequest } from '../../core/model.ts';
 import type { ChangeCaller, Idempotency } from '../../usecases/change/change-command.ts';
 import { errorOf } from '../../usecases/change/change-outcome.ts';
@@ -81,7 +81,10 @@ function idempotencyOf(
     throw new RankdError('invalid_request', `Idempotency-Key must be at most ${idempotencyKey.maxLength} characters.`);
   }
   return {
-    idempotency: { key: hash('sha256', text), fingerprint: hash('sha256', JSON.stringify([placeId, request])) },
+    idempotency: {
+      key: crypto().hash('sha256', text),
+      fingerprint: crypto().hash('sha256', JSON.stringify([placeId, request])),
+    },
   };
 }
 

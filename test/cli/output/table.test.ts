@@ -4,6 +4,7 @@ import { displayWidth, table } from '../../../src/cli/output/table.ts';
 test.each([
   ['Officer', 7],
   ['', 0],
+  ['rk_live_abc…xyz', 15],
   ['Général', 7],
   ['Ge\u0301ne\u0301ral', 7], // the same with combining accents
   ['船長', 4],

@@ -1,10 +1,10 @@
-import { randomBytes } from 'node:crypto';
 import { closeSync, openSync, readSync, realpathSync, rmSync, statSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { RankdError } from '../../../base/errors.ts';
 import { asFileError } from '../../../base/files/file-error.ts';
 import { behindLinks } from '../../../base/files/links.ts';
 import { companions, writeWhole } from '../../../base/files/write-whole.ts';
+import { crypto } from '../../../base/node-modules.ts';
 import type { Backup, BackupTarget } from '../../../ports/index.ts';
 import { isNodeName } from '../nodes.ts';
 import { schemaVersion } from '../schema/schema-version.ts';
@@ -16,13 +16,13 @@ import { databaseName, onExisting, requireDatabase } from './existing.ts';
 export function backUp({ dataDir, file, mayReplace }: BackupTarget & { dataDir: string }): Backup {
   const to = behindLinks(file, [statSync(requireDatabase(dataDir)).uid]); // this user's
   if ([file, to].some((path) => isOwnFile(dataDir, path))) throw ownFile(file);
-  const unfinished = `${to}.unfinished-${randomBytes(4).toString('hex')}`;
+  const unfinished = `${to}.unfinished-${crypto().randomBytes(4).toString('hex')}`;
   return writeWhole({ to, unfinished, mayReplace }, (copy) => copyVerified(dataDir, copy));
 }
 
 /** The copy is made beside the database; it has no name any more by the time it is sent. */
 export async function streamBackup(dataDir: string, send: (chunk: Uint8Array) => Promise<void>): Promise<Backup> {
-  const file = join(dataDir, `${databaseName}.backup-${randomBytes(4).toString('hex')}`);
+  const file = join(dataDir, `${databaseName}.backup-${crypto().randomBytes(4).toString('hex')}`);
   const { backup, descriptor } = copyNameless(dataDir, file);
   try {
     for (;;) {

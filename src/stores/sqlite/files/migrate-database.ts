@@ -1,8 +1,8 @@
-import { randomBytes } from 'node:crypto';
 import { closeSync, openSync } from 'node:fs';
 import { RankdError } from '../../../base/errors.ts';
 import { asFileError } from '../../../base/files/file-error.ts';
 import { removeDatabase } from '../../../base/files/write-whole.ts';
+import { crypto } from '../../../base/node-modules.ts';
 import type { Clock, Migration } from '../../../ports/index.ts';
 import { Connection } from '../engine/connection.ts';
 import { migrate } from '../schema/migrate.ts';
@@ -32,7 +32,7 @@ function migrationOf(db: Connection): Migration {
 }
 
 function tryOnCopy(database: string, clock: Pick<Clock, 'now'>): void {
-  const trial = `${database}.trial-${randomBytes(4).toString('hex')}`;
+  const trial = `${database}.trial-${crypto().randomBytes(4).toString('hex')}`;
   try {
     closeSync(openSync(trial, 'wx', 0o600));
     copyDatabase(database, trial);
