@@ -76,8 +76,18 @@ export const accessChecks: readonly AccessCheck[] = [
   },
 ];
 
-function notWhitelisted({ key, entry }: Caller, placeId: number): RankdError {
-  if (placeId === 0) return unpublished(key);
+/** The latest of each caller. A game that is shut out asks again and again, and to make the error takes longer than all checks. */
+const shutOut = new WeakMap<Caller, RankdError>();
+
+function notWhitelisted(caller: Caller, placeId: number): RankdError {
+  const known = shutOut.get(caller);
+  if (known?.details?.placeId === placeId) return known;
+  const refusal = placeId === 0 ? unpublished(caller.key) : notListed(caller, placeId);
+  shutOut.set(caller, refusal);
+  return refusal;
+}
+
+function notListed({ key, entry }: Caller, placeId: number): RankdError {
   const reason = entry === undefined ? 'not_listed' : 'disabled';
   const what = entry === undefined ? 'not on the whitelist of this key' : 'on the whitelist of this key, but disabled';
   const command = entry === undefined ? 'add' : 'enable';

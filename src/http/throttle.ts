@@ -1,4 +1,4 @@
-import { isIP } from 'node:net';
+import { isIP, isIPv4 } from 'node:net';
 import type { FastifyReply } from 'fastify';
 import ipaddr from 'ipaddr.js';
 import { RankdError } from '../base/errors.ts';
@@ -62,6 +62,7 @@ export function failedPlaceLimit({ failedAuthPerMinute: perMinute }: LimitsConfi
  * one caller has all of those. The address is undefined if the caller has hung up, and any text if a proxy made it up.
  */
 export function networkOf(address = ''): string {
+  if (isIPv4(address)) return address; // parsing it would take as long as all the rest of a refusal
   const [withoutZone = ''] = address.split('%', 1);
   if (isIP(withoutZone) === 0) return withoutZone.slice(0, maxNameLength);
   const parsed = ipaddr.process(withoutZone);

@@ -18,19 +18,25 @@ const others = { reason: 'other' } as const;
 export class RefusedCallers {
   /** By code, then by the name of the details. */
   readonly #sums = new Map<string, Map<string, Sum>>();
+  /** What was counted last. Who keeps on is refused with the same details, and to name these takes longer than to count. */
+  #latest: { code: string; details: RankdError['details']; sum: Sum } | undefined;
 
   count({ code, details }: RankdError): void {
-    this.#add(code, { details: details ?? {}, count: 1 });
+    if (this.#latest?.code !== code || this.#latest.details !== details)
+      this.#latest = { code, details, sum: this.#sumOf(code, details ?? {}) };
+    this.#latest.sum.count += 1;
   }
 
-  #add(code: string, { details, count }: Sum): void {
+  #sumOf(code: string, details: Sum['details']): Sum {
     const sums = this.#sums.get(code) ?? new Map<string, Sum>();
     this.#sums.set(code, sums);
     const name = nameOf(details);
-    const sum = sums.get(name);
-    if (sum !== undefined) sum.count += count;
-    else if (sums.size < maxReasons || details === others) sums.set(name, { details, count });
-    else this.#add(code, { details: others, count });
+    const known = sums.get(name);
+    if (known !== undefined) return known;
+    if (sums.size >= maxReasons && details !== others) return this.#sumOf(code, others);
+    const sum = { details, count: 0 };
+    sums.set(name, sum);
+    return sum;
   }
 
   /** Writes what was counted since the last flush. Sums that can't be written are kept for the next one. */
@@ -43,11 +49,12 @@ export class RefusedCallers {
   }): Promise<void> {
     const counted = [...this.#sums].flatMap(([code, sums]) => [...sums.values()].map((sum) => ({ code, sum })));
     this.#sums.clear();
+    this.#latest = undefined;
     await Promise.all(
       counted.map(async ({ code, sum }) => {
         const detail = { ...sum.details, count: sum.count };
         await store.appendAudit(callersRefused(code, detail, { by: 'daemon', at: clock.now() })).catch((error) => {
-          this.#add(code, sum);
+          this.#sumOf(code, sum.details).count += sum.count;
           throw error;
         });
       }),

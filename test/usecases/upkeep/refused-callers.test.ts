@@ -23,6 +23,23 @@ test('refusals are written to the audit in sums by code and reason', async () =>
   );
 });
 
+test('one who keeps on is counted anew after each flush, and apart from the refusals to ask so often', async () => {
+  await using app = await openTestApp();
+  const { refused } = app.app;
+  const details = { reason: 'unknown' } as const;
+  const wrongKey = new RankdError('invalid_key', 'No.', { details });
+  const tooOften = new RankdError('too_many_requests', 'Slow down.', { details });
+  for (const refusal of [wrongKey, wrongKey, tooOften, wrongKey]) refused.count(refusal);
+  await refused.flush(app.app);
+  refused.count(wrongKey);
+  await refused.flush(app.app);
+  expect((await refusalsIn(app)).map(({ subject, detail }) => [subject, detail['count']]).sort()).toEqual([
+    ['invalid_key', 1],
+    ['invalid_key', 3],
+    ['too_many_requests', 1],
+  ]);
+});
+
 test('whoever makes up places with a key that is accepted can not fill the audit: the first ten are told apart, the rest are one sum', async () => {
   await using app = await openTestApp();
   const key = await app.createKey();
