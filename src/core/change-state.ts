@@ -21,11 +21,6 @@ export interface ChangeUpdate {
   events: DomainEvent[];
 }
 
-/** True for a change that is not at its end: somebody works on it, or has to find out what became of it. */
-export function isOpen({ state }: Pick<RankChange, 'state'>): boolean {
-  return state === 'pending' || state === 'unknown';
-}
-
 /**
  * What an outcome makes of an open change at that time (epoch milliseconds). A change that becomes unknown keeps what its
  * reconciliation needs: the roles that were wanted and, if it is being put back, the reason for that.

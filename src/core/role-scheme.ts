@@ -41,7 +41,7 @@ export function isManaged({ ladder }: RoleScheme, role: Role): boolean {
 }
 
 /** True for the roles that count for a member's rank: the base role and the managed ones. */
-export function isCounted(scheme: RoleScheme, role: Role): boolean {
+function isCounted(scheme: RoleScheme, role: Role): boolean {
   return role.kind === 'base' || isManaged(scheme, role);
 }
 

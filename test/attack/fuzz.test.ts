@@ -1,9 +1,9 @@
 import http from 'node:http';
-import net from 'node:net';
 import { buffer } from 'node:stream/consumers';
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { openTestApp, send, type TestApp } from '../support/open-test-app.ts';
+import { connectTo } from '../support/raw-answers.ts';
 import { anyBody, anyEdits, anyHeaders, anyMethod, anyTarget } from './hostile.ts';
 
 /** How many requests each of the two tests sends; `npm run fuzz -- --runs 100000` for a long run. */
@@ -125,11 +125,10 @@ function requestBytes(target: string, headers: Record<string, string>, body: Buf
 
 /** Every answer that comes on a connection of its own until the server closes it. */
 async function rawExchange(bytes: Buffer): Promise<Received[]> {
-  const socket = net.connect(Number(new URL(app.url).port), '127.0.0.1');
+  const socket = connectTo(app.url);
   const received: Buffer[] = [];
   await new Promise<void>((resolve) => {
-    // The server may have closed already what is still being written to.
-    socket.on('error', () => undefined).on('close', () => resolve());
+    socket.on('close', () => resolve());
     socket.on('data', (chunk) => received.push(chunk));
     socket.end(bytes);
   });

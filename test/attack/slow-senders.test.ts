@@ -1,6 +1,6 @@
-import net from 'node:net';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type Answer, openTestApp, place, type TestApp } from '../support/open-test-app.ts';
+import { connectTo } from '../support/raw-answers.ts';
 
 /** Connections that cost the attacker nothing and would cost the daemon everything if it waited for them. */
 const howMany = 200;
@@ -41,7 +41,7 @@ describe.concurrent('are answered or closed within seconds, and hinder nobody me
 
 test('callers that never read their answers do not hold up others', { timeout }, async () => {
   const request = `${head()}Content-Length: ${body.length}\r\n\r\n${body}`;
-  const deaf = Array.from({ length: 20 }, () => connect().pause());
+  const deaf = Array.from({ length: 20 }, () => connectTo(app.url).pause());
   for (const socket of deaf) socket.write(request.repeat(200));
   for (let count = 0; count < 20; count += 1) expect((await verify()).status).toBe(200);
   for (const socket of deaf) socket.destroy();
@@ -58,7 +58,7 @@ async function hold(open: () => Promise<string>): Promise<void> {
 
 /** Sends the beginning, then one piece after another. Resolves with what came back once the server closed the connection. */
 function trickle(beginning: string, piece: string): Promise<string> {
-  const socket = connect();
+  const socket = connectTo(app.url);
   socket.write(beginning);
   const dripping = setInterval(() => socket.writable && socket.write(piece), 500);
   let received = '';
@@ -71,9 +71,4 @@ function trickle(beginning: string, piece: string): Promise<string> {
       resolve(received);
     });
   });
-}
-
-/** Cut connections are part of the game. */
-function connect(): net.Socket {
-  return net.connect(Number(new URL(app.url).port), '127.0.0.1').on('error', () => undefined);
 }

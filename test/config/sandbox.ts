@@ -1,13 +1,14 @@
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { mkdirSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { isRankdError, type RankdError } from '../../src/base/errors.ts';
 import { type ConfigSources, type LoadedConfig, loadConfig } from '../../src/config/load.ts';
 import { thisUser } from '../support/command-io.ts';
+import { TempDir } from '../support/temp-dir.ts';
 
 /** A folder of its own as current folder and home, removed on disposal. */
 export class Sandbox {
-  readonly folder = mkdtempSync(join(tmpdir(), 'rankd-config-'));
+  readonly #dir = new TempDir();
+  readonly folder = this.#dir.path;
 
   path(name: string): string {
     return join(this.folder, name);
@@ -43,6 +44,6 @@ export class Sandbox {
   }
 
   [Symbol.dispose](): void {
-    rmSync(this.folder, { recursive: true, force: true });
+    this.#dir[Symbol.dispose]();
   }
 }

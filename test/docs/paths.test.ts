@@ -6,7 +6,15 @@ const read = (path: string) => readFileSync(new URL(path, root), 'utf8');
 const docs = readdirSync(new URL('docs/', root)).map((name) => `docs/${name}`);
 /** Where a page may begin a path. */
 const folders = (page: string) => ['', 'src/', page.replace(/[^/]+$/, '')];
-const pages = ['README.md', 'CONTRIBUTING.md', 'AGENTS.md', 'SECURITY.md', 'bench/README.md', ...docs];
+const pages = [
+  'README.md',
+  'CONTRIBUTING.md',
+  'AGENTS.md',
+  'SECURITY.md',
+  'bench/README.md',
+  'test/support/README.md',
+  ...docs,
+];
 
 /** What a page names: files and folders of the repository, links, names of the code that a file has, and excerpts of files. */
 function namesOf(page: string) {
@@ -62,6 +70,13 @@ test('the guide to a store names every part of the port', () => {
   const parts = ports.join().match(/(?<=^export interface )(\w+Store|StoreOperations|StoreEngine)(?= )/gm) ?? [];
   const guide = read('docs/adding-a-store.md');
   expect(parts.filter((part) => !guide.includes(`\`${part}\``))).toEqual([]);
+});
+
+test('the page on the helpers for tests names each of them, and none that is gone', () => {
+  const helpers = readdirSync(new URL('test/support/', root)).filter((name) => !/\.test\.ts$|\.md$/.test(name));
+  const named = read('test/support/README.md').match(/`[\w./-]+(?:\.ts|\/)`/g) ?? [];
+  const own = new Set(named.map((name) => name.replaceAll(/[`/]/g, '')).filter((name) => !name.includes('.test.')));
+  expect([...own].filter((name) => !/^(src|docs|test|samples\.ts)/.test(name)).sort()).toEqual(helpers.sort());
 });
 
 /** As GitHub makes them of headings. */

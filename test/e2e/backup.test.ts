@@ -1,4 +1,4 @@
-import { execFile, execFileSync } from 'node:child_process';
+import { execFileSync } from 'node:child_process';
 import {
   closeSync,
   copyFileSync,
@@ -203,7 +203,7 @@ test('two backups to one name at the same moment: one is kept, the other is told
 
 test('- streams the database, private and nameless meanwhile; a reader that goes away is an error', async () => {
   const script = `'${process.execPath}' '${binary}' backup - > copy.db`;
-  expect(await shell(script)).toEqual({
+  expect(await home.shell(script)).toEqual({
     code: 0,
     stdout: '',
     stderr: expect.stringMatching(/^\d+ bytes were written\.\n$/),
@@ -211,14 +211,14 @@ test('- streams the database, private and nameless meanwhile; a reader that goes
   expect(contentOf(home.path('copy.db'))).toEqual({ keys: ['game'], check: [{ integrity_check: 'ok' }] });
   expect(readdirSync(home.dataDir).filter((name) => name.includes('backup'))).toEqual([]);
 
-  const cut = await shell(`set -o pipefail; '${process.execPath}' '${binary}' backup - | head -c 1`);
+  const cut = await home.shell(`set -o pipefail; '${process.execPath}' '${binary}' backup - | head -c 1`);
   expect(cut.code).toBe(69);
   expect(cut.stderr).toMatch(/^error: The backup could not be written to its end: .+\ntry: .+\n$/);
 });
 
 test('a terminal is not written to', async () => {
   const typescript = home.path('typescript');
-  const { code } = await shell(
+  const { code } = await home.shell(
     `script -qec "'${process.execPath}' '${binary}' backup -" '${typescript}' > seen < /dev/null`,
   );
   expect(code).toBe(2);
@@ -266,7 +266,7 @@ test('a disk without room ends with 69, and leaves neither a copy nor a part of 
   const inside = readdirSync(home.dataDir);
   const limited = `prlimit --fsize=65536 '${process.execPath}' '${binary}'`; // bytes: less than the copy
   for (const target of ['copy.db', '-']) {
-    const { code, stdout, stderr } = await shell(`${limited} backup ${target}`);
+    const { code, stdout, stderr } = await home.shell(`${limited} backup ${target}`);
     expect({ code, stdout }).toEqual({ code: 69, stdout: '' });
     expect(stderr).toMatch(/^error: The disk of .+ was not written\.\ntry: check the disk of .+\n$/);
   }
@@ -335,12 +335,3 @@ test('a backup is a data directory by itself, once it is called rankd.db', async
   const { stdout } = await home.run(['key', 'list', '--json'], { dataDir });
   expect(JSON.parse(stdout)).toMatchObject({ keys: [{ name: 'game' }] });
 });
-
-function shell(script: string): Promise<{ code: number; stdout: string; stderr: string }> {
-  const env = { PATH: process.env['PATH'], HOME: home.folder, RANKD_DATA_DIR: home.dataDir };
-  return new Promise((resolve) => {
-    execFile('bash', ['-c', script], { cwd: home.cwd, env }, (error, stdout, stderr) =>
-      resolve({ code: error === null ? 0 : Number(error.code), stdout, stderr }),
-    );
-  });
-}

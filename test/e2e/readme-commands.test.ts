@@ -1,6 +1,4 @@
-import { spawn } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
-import { text } from 'node:stream/consumers';
 import { expect, test } from 'vitest';
 import { DaemonProcess } from '../support/daemon-process.ts';
 import { startFakeOpenCloud } from '../support/fake-open-cloud/index.ts';
@@ -54,13 +52,7 @@ async function typed(
     .replaceAll('npx rankd', `'${process.execPath}' '${binary}'`)
     .replaceAll(`http://127.0.0.1:${documentedPort}`, daemon?.url ?? '')
     .replaceAll("-d '", "-w '\\n' -d '");
-  const child = spawn('bash', ['-euc', script], {
-    cwd: home.cwd,
-    env: { PATH: process.env['PATH'], HOME: home.folder, RANKD_DATA_DIR: home.dataDir, ...env },
-  });
-  child.stdin.end();
-  const code = new Promise((resolve) => child.once('close', resolve));
-  const [stdout, stderr] = await Promise.all([text(child.stdout), text(child.stderr)]);
-  expect(await code, stderr).toBe(0);
+  const { code, stdout, stderr } = await home.shell(`set -eu\n${script}`, { env });
+  expect(code, stderr).toBe(0);
   return stdout;
 }

@@ -1,9 +1,8 @@
-import { execFile } from 'node:child_process';
 import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, test } from 'vitest';
-import { binary, CliHome, runCli } from '../support/run-cli.ts';
+import { binary, CliHome, type CliResult, runCli } from '../support/run-cli.ts';
 
 test.concurrent.each([
   [[], 'rankd'],
@@ -139,13 +138,7 @@ describe.concurrent('started by npx, which leaves no rankd on the path', () => {
   });
 });
 
-async function inRemovedFolder(line: string): Promise<{ code: number; stdout: string; stderr: string }> {
+async function inRemovedFolder(line: string): Promise<Omit<CliResult, 'json'>> {
   using home = new CliHome();
-  const script = `rmdir "$PWD" && exec '${process.execPath}' '${binary}' ${line}`;
-  const env = { PATH: process.env['PATH'], HOME: home.folder, RANKD_DATA_DIR: home.dataDir };
-  return await new Promise((resolve) => {
-    execFile('bash', ['-c', script], { cwd: home.cwd, env }, (error, stdout, stderr) =>
-      resolve({ code: error === null ? 0 : Number(error.code), stdout, stderr }),
-    );
-  });
+  return await home.shell(`rmdir "$PWD" && exec '${process.execPath}' '${binary}' ${line}`);
 }

@@ -1,7 +1,8 @@
-import http from 'node:http';
+import type http from 'node:http';
 import { expect, test } from 'vitest';
 import { rankBody } from '../support/answers.ts';
 import { onOpenCloud, sampleRoles, sampleUsers } from '../support/open-cloud-app.ts';
+import { startPost } from '../support/send.ts';
 
 const { trainee: bob } = sampleUsers;
 
@@ -12,9 +13,8 @@ test(
       fake.latencyMs = 100;
       const callers: http.ClientRequest[] = [];
       for (const newRankId of [20, 50]) {
-        const headers = { authorization: `Bearer ${secret}` };
-        const caller = http.request(`${url}/v1/ranker?placeid=1`, { method: 'POST', headers });
-        caller.on('error', () => undefined).end(JSON.stringify(rankBody({ rankeeId: bob, newRankId })));
+        const caller = startPost(`${url}/v1/ranker?placeid=1`, secret);
+        caller.end(JSON.stringify(rankBody({ rankeeId: bob, newRankId })));
         callers.push(caller);
         await expect.poll(() => app.requests.count, { interval: 1 }).toBe(callers.length);
       }

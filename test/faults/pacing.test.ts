@@ -1,9 +1,10 @@
 import { once } from 'node:events';
-import http from 'node:http';
+import type http from 'node:http';
 import { text } from 'node:stream/consumers';
 import { describe, expect, test } from 'vitest';
 import { codeOf, expectError, rankBody } from '../support/answers.ts';
 import { type OpenCloudApp, onOpenCloud, sampleRoles, sampleUsers } from '../support/open-cloud-app.ts';
+import { startPost } from '../support/send.ts';
 
 const { trainee: bob, officer: eve, traineeAndCaptain: veteran } = sampleUsers;
 const { base, trainee, officer, captain } = sampleRoles;
@@ -169,8 +170,7 @@ test('a member is not read for a change that has no time left after that', () =>
 test('the deadline counts from the arrival of a request, however slowly its body comes, and what is late is told so', () =>
   onOpenCloud(async (system) => {
     const { app, url, secret, clock, fake, logLines } = system;
-    const headers = { authorization: `Bearer ${secret}` };
-    const request = http.request(`${url}/v1/ranker?placeid=1`, { method: 'POST', headers });
+    const request = startPost(`${url}/v1/ranker?placeid=1`, secret);
     const answered = once(request, 'response') as Promise<[http.IncomingMessage]>;
     const body = JSON.stringify(rankBody({ rankeeId: bob }));
     request.write(body.slice(0, 10));

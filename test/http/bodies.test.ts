@@ -1,10 +1,11 @@
 import { once } from 'node:events';
-import http from 'node:http';
+import type http from 'node:http';
 import { text } from 'node:stream/consumers';
 import { gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { expectError, rankBody } from '../support/answers.ts';
 import { type Answer, openTestApp, place, type Sent, send, type TestApp } from '../support/open-test-app.ts';
+import { startPost } from '../support/send.ts';
 
 let app: TestApp;
 let key: string;
@@ -48,8 +49,7 @@ test('a body may come in chunks and with a byte order mark', async () => {
 });
 
 test('a body may come byte by byte', async () => {
-  const headers = { authorization: `Bearer ${key}`, 'content-length': json.length };
-  const request = http.request(`${app.url}/v1/apikey`, { method: 'POST', headers });
+  const request = startPost(`${app.url}/v1/apikey`, key, { 'content-length': json.length });
   for (const character of json) {
     request.write(character);
     await new Promise(setImmediate);

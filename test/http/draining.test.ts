@@ -1,9 +1,10 @@
-import http from 'node:http';
-import net from 'node:net';
+import type net from 'node:net';
 import { describe, expect, test } from 'vitest';
 import { expectError, rankBody } from '../support/answers.ts';
 import { openTestApp, place, send, type TestApp } from '../support/open-test-app.ts';
 import { holdWrites } from '../support/platform-with.ts';
+import { connectTo } from '../support/raw-answers.ts';
+import { startPost } from '../support/send.ts';
 
 const ranker = `/v1/ranker?placeid=${place}`;
 const shuttingDown = { status: 503, code: 'shutting_down', error: 'Shutting down', waits: true };
@@ -34,9 +35,7 @@ describe('while the daemon stops', () => {
   test('a change goes on though its caller has gone, and is kept', async () => {
     const { platform, begun, letGo } = holdWrites();
     const app = await openTestApp({ platform });
-    const headers = { authorization: `Bearer ${await app.createKey()}` };
-    const request = http.request(app.url + ranker, { method: 'POST', headers });
-    request.on('error', () => undefined);
+    const request = startPost(app.url + ranker, await app.createKey());
     request.end(JSON.stringify(rankBody()));
     await begun;
     request.destroy();
@@ -68,8 +67,7 @@ describe('stopping does not wait for', () => {
 
   /** Connected, and known to be by the server. */
   async function connect(app: TestApp): Promise<net.Socket> {
-    const socket = net.connect(Number(new URL(app.url).port), '127.0.0.1');
-    socket.on('error', () => undefined);
+    const socket = connectTo(app.url);
     await new Promise((resolve) => socket.once('connect', resolve));
     return socket;
   }

@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import net from 'node:net';
+import type net from 'node:net';
 import { text } from 'node:stream/consumers';
 import { afterAll, afterEach, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { connectionOf } from '../../src/http/connections.ts';
@@ -8,7 +8,7 @@ import { Connection } from '../../src/stores/sqlite/engine/connection.ts';
 import { codeOf, expectError, rankBody } from '../support/answers.ts';
 import { type Answer, openTestApp, place, send, type TestApp } from '../support/open-test-app.ts';
 import { holdWrites } from '../support/platform-with.ts';
-import { rawAnswers } from '../support/raw-answers.ts';
+import { connectTo, rawAnswers } from '../support/raw-answers.ts';
 
 let app: TestApp;
 let key: string;
@@ -173,7 +173,7 @@ describe('what is broken behind a change takes no answer from it, and the connec
   ])('%s', async (_name, waiting, broken, answers) => {
     const { platform, begun, letGo } = holdWrites();
     await using held = await openTestApp({ platform });
-    const socket = net.connect(Number(new URL(held.url).port), '127.0.0.1');
+    const socket = connectTo(held.url);
     socket.write(changeBy(await held.createKey()) + waiting);
     await begun;
     await expect.poll(() => held.logLines.filter((line) => line.includes('/healthz'))).toHaveLength(answers - 1);
@@ -195,8 +195,8 @@ describe('nothing of a request is kept once it is answered, and what is broken t
     const server = createServer(app.live, { trustedProxies: [], maxConnections: 1 });
     onTestFinished(() => server.close());
     const accepted = once(server.server, 'connection') as Promise<[net.Socket]>;
-    const { port } = new URL(await server.listen({ host: '127.0.0.1', port: 0 }));
-    const socket = net.connect(Number(port), '127.0.0.1');
+    const url = await server.listen({ host: '127.0.0.1', port: 0 });
+    const socket = connectTo(url);
     let answered = '';
     socket.setEncoding('utf8').on('data', (chunk: string) => {
       answered += chunk;
@@ -213,7 +213,7 @@ describe('nothing of a request is kept once it is answered, and what is broken t
 });
 
 test('a caller that goes away in the middle of its body leaves nothing behind', async () => {
-  const socket = net.connect(Number(new URL(app.url).port), '127.0.0.1');
+  const socket = connectTo(app.url);
   socket.write(post('').slice(0, -5));
   while (app.app.requests.count === 0) await new Promise((resolve) => setImmediate(resolve));
   socket.destroy();
@@ -227,8 +227,8 @@ test('a caller that goes away before its request is looked at leaves nothing beh
   const server = createServer(app.live, { trustedProxies: [], maxConnections: 1 });
   onTestFinished(() => server.close());
   server.server.on('request', (request) => request.destroy());
-  const { port } = new URL(await server.listen({ host: '127.0.0.1', port: 0 }));
-  const socket = net.connect(Number(port), '127.0.0.1');
+  const url = await server.listen({ host: '127.0.0.1', port: 0 });
+  const socket = connectTo(url);
   socket.write(post('').slice(0, -5));
   await once(socket, 'close');
   expect(await settled()).toBe(0);

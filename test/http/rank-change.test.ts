@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import http from 'node:http';
+import type http from 'node:http';
 import { describe, expect, test } from 'vitest';
 import { RankdError } from '../../src/base/errors.ts';
 import { loadConfig } from '../../src/config/load.ts';
@@ -10,6 +10,7 @@ import { codeOf, messageOf, rankBody } from '../support/answers.ts';
 import { ManualClock } from '../support/manual-clock.ts';
 import { openTestApp, place, roles } from '../support/open-test-app.ts';
 import { holdReads, holdWrites, platformWith } from '../support/platform-with.ts';
+import { startPost } from '../support/send.ts';
 
 test('a change answers with exactly four fields once the member holds the rank', async () => {
   await using app = await openTestApp();
@@ -107,8 +108,7 @@ test('the time for an answer counts from when the head of its request arrived, h
       }),
   });
   const arrivedAt = clock.monotonic();
-  const headers = { authorization: `Bearer ${await app.createKey()}` };
-  const request = http.request(`${app.url}/v1/ranker?placeid=${place}`, { method: 'POST', headers });
+  const request = startPost(`${app.url}/v1/ranker?placeid=${place}`, await app.createKey());
   request.flushHeaders();
   await expect.poll(() => app.app.requests.count).toBe(1);
   await clock.advance(5_000);

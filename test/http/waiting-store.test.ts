@@ -1,4 +1,3 @@
-import net from 'node:net';
 import { text } from 'node:stream/consumers';
 import { setTimeout } from 'node:timers/promises';
 import { describe, expect, test, vi } from 'vitest';
@@ -6,7 +5,7 @@ import { RankdError } from '../../src/base/errors.ts';
 import { hashKey } from '../../src/core/api-key.ts';
 import { codeOf, expectError, rankBody } from '../support/answers.ts';
 import { type Answer, openTestApp, place, roles, send, type TestApp } from '../support/open-test-app.ts';
-import { rawAnswers } from '../support/raw-answers.ts';
+import { connectTo, rawAnswers } from '../support/raw-answers.ts';
 
 const unavailable = { status: 503, code: 'store_unavailable', error: 'Store unavailable' };
 
@@ -142,7 +141,7 @@ describe('a store that has to ask what others changed', () => {
     await using world = await openAsking();
     const { app, key, asked, questions, isAsked } = world;
     const body = JSON.stringify({ placeid: place });
-    const socket = net.connect(Number(new URL(app.url).port), '127.0.0.1');
+    const socket = connectTo(app.url);
     socket.write(
       `POST /v1/apikey HTTP/1.1\r\nAuthorization: Bearer ${key}\r\nConnection: close\r\nContent-Length: ${body.length}\r\n\r\n`,
     );

@@ -1,6 +1,5 @@
 import { execFile } from 'node:child_process';
-import { mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import Database from 'better-sqlite3';
@@ -10,20 +9,20 @@ import { SimulatedPlatform } from '../../src/platforms/simulated.ts';
 import type { CallContext } from '../../src/ports/index.ts';
 import { platformContract } from '../contracts/platform-contract.ts';
 import { roles } from '../support/open-test-app.ts';
+import { tempDir } from '../support/temp-dir.ts';
 
 let folder: string;
 let file: string;
 let opened: SimulatedPlatform[];
 
 beforeEach(() => {
-  folder = mkdtempSync(join(tmpdir(), 'rankd-simulated-'));
+  folder = tempDir();
   file = join(folder, 'group.db');
   opened = [];
 });
 
 afterEach(async () => {
   for (const platform of opened) await platform.close();
-  rmSync(folder, { recursive: true });
 });
 
 platformContract('the simulated platform', async () => ({

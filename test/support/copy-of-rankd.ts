@@ -1,15 +1,15 @@
-import { cpSync, mkdirSync, mkdtempSync, rmSync, symlinkSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { cpSync, mkdirSync, symlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { TempDir } from './temp-dir.ts';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 
 /** The built package in a folder of its own, as it is after it was installed; its user's home is beside it. */
 export class CopyOfRankd implements Disposable {
-  readonly #parent = mkdtempSync(join(tmpdir(), 'rankd-copy-'));
-  readonly folder = join(this.#parent, 'package');
-  readonly home = join(this.#parent, 'home');
+  readonly #parent = new TempDir();
+  readonly folder = join(this.#parent.path, 'package');
+  readonly home = join(this.#parent.path, 'home');
   readonly binary = join(this.folder, 'bin/rankd.js');
   readonly dist = join(this.folder, 'dist');
   /** What Node.js compiled, once anything was kept. */
@@ -26,6 +26,6 @@ export class CopyOfRankd implements Disposable {
   }
 
   [Symbol.dispose](): void {
-    rmSync(this.#parent, { recursive: true });
+    this.#parent[Symbol.dispose]();
   }
 }

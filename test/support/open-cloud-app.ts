@@ -1,6 +1,3 @@
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { expect } from 'vitest';
 import { createLog } from '../../src/base/log.ts';
@@ -24,6 +21,7 @@ import {
 import { type Answer, send } from './open-test-app.ts';
 import { SkippableClock } from './paced-clock.ts';
 import { platformWith } from './platform-with.ts';
+import { TempDir } from './temp-dir.ts';
 
 /** Tries and waits as short as a local fake allows. */
 const tuning: OpenCloudTuning = {
@@ -94,8 +92,7 @@ export async function openCloudAppOn<TestClock extends Clock>(
   const fake = await startFakeOpenCloud({ ...options.fake, clock });
   opened.defer(() => fake.close());
   options.prepare?.(fake);
-  const dataDir = mkdtempSync(join(tmpdir(), 'rankd-faults-'));
-  opened.defer(() => rmSync(dataDir, { recursive: true, force: true }));
+  const { path: dataDir } = opened.use(new TempDir());
   const { groupId, apiKey, baseUrl, legacyBaseUrl } = fake;
   const openCloud = new OpenCloudPlatform({
     ...{ groupId, apiKey, baseUrl, legacyBaseUrl, clock },

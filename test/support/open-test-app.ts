@@ -1,6 +1,3 @@
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import type { ServedApp } from '../../src/app.ts';
 import { createLog } from '../../src/base/log.ts';
 import type { Config } from '../../src/config/config.ts';
@@ -14,6 +11,7 @@ import { createKey, type KeyRequest } from '../../src/usecases/keys/keys.ts';
 import { addPlaces } from '../../src/usecases/whitelist/whitelist.ts';
 import { rankBody } from './answers.ts';
 import { type Answer, type Sent, send } from './send.ts';
+import { TempDir } from './temp-dir.ts';
 
 export { type Answer, type Sent, send } from './send.ts';
 
@@ -86,7 +84,8 @@ export interface TestApp extends AsyncDisposable {
 
 /** A whole daemon on a free port with a store of its own in a temporary directory. */
 export async function openTestApp(options: TestAppOptions = {}): Promise<TestApp> {
-  const dataDir = options.dataDir ?? mkdtempSync(join(tmpdir(), 'rankd-http-'));
+  const dir = new TempDir(options.dataDir);
+  const dataDir = dir.path;
   const config = testConfig(dataDir, options.config);
   const logLines: string[] = [];
   const log = createLog({
@@ -100,7 +99,7 @@ export async function openTestApp(options: TestAppOptions = {}): Promise<TestApp
   const daemon = await startDaemon({ config, dataDir, log, overrides: { ...clock, ...platform } }).catch(
     async (error) => {
       await simulated.close();
-      if (options.dataDir === undefined) rmSync(dataDir, { recursive: true });
+      if (options.dataDir === undefined) dir[Symbol.dispose]();
       throw error;
     },
   );
@@ -113,7 +112,7 @@ export async function openTestApp(options: TestAppOptions = {}): Promise<TestApp
   };
   const close = async () => {
     await stop();
-    rmSync(dataDir, { recursive: true, force: true });
+    dir[Symbol.dispose]();
   };
   return {
     url: daemon.url,

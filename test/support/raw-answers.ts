@@ -3,9 +3,14 @@ import { text } from 'node:stream/consumers';
 import { expectDescribedError } from './described-answers.ts';
 import type { Answer } from './send.ts';
 
+/** A connection of its own to the server of this address, for what HTTP clients do not send. It may be cut: its errors are dropped. */
+export function connectTo(url: string): net.Socket {
+  return net.connect(Number(new URL(url).port), '127.0.0.1').on('error', () => undefined);
+}
+
 /** The answers to bytes on a socket of their own, until the server closes it. */
 export async function rawAnswers(url: string, bytes: string | Buffer, { thenEnds = false } = {}): Promise<Answer[]> {
-  const socket = net.connect(Number(new URL(url).port), '127.0.0.1');
+  const socket = connectTo(url);
   socket.write(bytes);
   if (thenEnds) socket.end();
   return parse(await text(socket));

@@ -1,11 +1,11 @@
 import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process';
-import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
 import { runCli as runProgram } from '../../src/cli/program.ts';
 import { PipedIo, type RunOptions } from './command-io.ts';
+import { TempDir } from './temp-dir.ts';
 
 /** rankd by the name that it has on the path of whoever installed it. */
 export const binary = fileURLToPath(new URL('rankd', import.meta.url));
@@ -26,7 +26,8 @@ export async function runCli(args: string[], options: RunOptions = {}): Promise<
 
 /** A home of its own for several runs of `rankd`, removed on disposal. */
 export class CliHome {
-  readonly folder = mkdtempSync(join(tmpdir(), 'rankd-cli-'));
+  readonly #dir = new TempDir();
+  readonly folder = this.#dir.path;
   readonly dataDir = join(this.folder, 'data');
   /** The current folder of the runs. */
   readonly cwd = join(this.folder, 'work');
@@ -44,19 +45,26 @@ export class CliHome {
     args: string[],
     { env = {}, cwd = this.cwd, dataDir = this.dataDir, script = binary }: Omit<RunOptions, 'input'> = {},
   ): ChildProcessWithoutNullStreams {
-    return spawn(process.execPath, [script, ...args], {
-      cwd,
-      env: { PATH: process.env['PATH'], HOME: this.folder, RANKD_DATA_DIR: dataDir, ...env },
-    });
+    return this.#spawn([process.execPath, script, ...args], { env, cwd, dataDir });
   }
 
   async run(args: string[], { input = '', ...options }: RunOptions = {}): Promise<CliResult> {
-    const child = this.start(args, options);
-    child.stdin.on('error', () => undefined); // a command that reads no input may be gone already
-    child.stdin.end(input);
-    const code = new Promise<number | null>((resolve, reject) => child.once('error', reject).once('close', resolve));
-    const [stdout, stderr] = await Promise.all([text(child.stdout), text(child.stderr)]);
-    return { code: await code, stdout, stderr, json: () => JSON.parse(stdout || stderr) };
+    return await resultOf(this.start(args, options), input);
+  }
+
+  /** Runs a script of bash as the same user would, in the same folder. */
+  async shell(script: string, { env = {} }: Pick<RunOptions, 'env'> = {}): Promise<Omit<CliResult, 'json'>> {
+    const child = this.#spawn(['bash', '-c', script], { env, cwd: this.cwd, dataDir: this.dataDir });
+    const { json: _, ...result } = await resultOf(child, '');
+    return result;
+  }
+
+  #spawn(
+    [command, ...args]: [string, ...string[]],
+    { env, cwd, dataDir }: { env: Record<string, string>; cwd: string; dataDir: string },
+  ): ChildProcessWithoutNullStreams {
+    const basics = { PATH: process.env['PATH'], HOME: this.folder, RANKD_DATA_DIR: dataDir };
+    return spawn(command, args, { cwd, env: { ...basics, ...env } });
   }
 
   /** Runs a command in this process: to prepare what is tested, to look at it afterwards, and for the many cases of a kind. */
@@ -82,6 +90,14 @@ export class CliHome {
   }
 
   [Symbol.dispose](): void {
-    rmSync(this.folder, { recursive: true, force: true });
+    this.#dir[Symbol.dispose]();
   }
+}
+
+async function resultOf(child: ChildProcessWithoutNullStreams, input: string): Promise<CliResult> {
+  child.stdin.on('error', () => undefined); // a command that reads no input may be gone already
+  child.stdin.end(input);
+  const code = new Promise<number | null>((resolve, reject) => child.once('error', reject).once('close', resolve));
+  const [stdout, stderr] = await Promise.all([text(child.stdout), text(child.stderr)]);
+  return { code: await code, stdout, stderr, json: () => JSON.parse(stdout || stderr) };
 }

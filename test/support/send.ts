@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import http, { type IncomingHttpHeaders } from 'node:http';
+import http, { type IncomingHttpHeaders, type OutgoingHttpHeaders } from 'node:http';
 import { text } from 'node:stream/consumers';
 import { expectDescribed } from './described-answers.ts';
 
@@ -19,6 +19,12 @@ export interface Answer {
   text: string;
   /** The parsed body; `undefined` where it is empty. */
   json: unknown;
+}
+
+/** A POST whose body the test sends as it likes, or never; what breaks then is dropped. */
+export function startPost(url: string, key: string, headers: OutgoingHttpHeaders = {}): http.ClientRequest {
+  const request = http.request(url, { method: 'POST', headers: { authorization: `Bearer ${key}`, ...headers } });
+  return request.on('error', () => undefined);
 }
 
 /** One request, as a game server would send it. Every answer is held against the OpenAPI document. */

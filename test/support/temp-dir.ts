@@ -3,11 +3,24 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { onTestFinished } from 'vitest';
 
-/** A directory that is gone when the test is. */
+/** A directory that is removed with its scope: a new one, unless one is named. */
+export class TempDir implements Disposable {
+  readonly path: string;
+
+  constructor(path = mkdtempSync(join(tmpdir(), 'rankd-test-'))) {
+    this.path = path;
+  }
+
+  [Symbol.dispose](): void {
+    rmSync(this.path, { recursive: true, force: true });
+  }
+}
+
+/** The path of a directory that is gone when the test is. */
 export function tempDir(): string {
-  const dir = mkdtempSync(join(tmpdir(), 'rankd-test-'));
-  onTestFinished(() => rmSync(dir, { recursive: true, force: true }));
-  return dir;
+  const dir = new TempDir();
+  onTestFinished(() => dir[Symbol.dispose]());
+  return dir.path;
 }
 
 /** Permission bits, e.g. `600`. */

@@ -1,6 +1,3 @@
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { type AppOptions, openRanking } from '../../src/app.ts';
 import { deadlineIn } from '../../src/base/clock.ts';
 import { createLog } from '../../src/base/log.ts';
@@ -11,6 +8,7 @@ import { changeRank } from '../../src/usecases/change/change-rank.ts';
 import { createKey, type KeyRequest } from '../../src/usecases/keys/keys.ts';
 import { type FakeOpenCloud, sampleUsers, startFakeOpenCloud } from '../support/fake-open-cloud/index.ts';
 import { place, send } from '../support/open-test-app.ts';
+import { TempDir } from '../support/temp-dir.ts';
 import { type Answered, compare } from './compare.ts';
 import { FastClock } from './fast-clock.ts';
 
@@ -34,6 +32,7 @@ const reconcilesWithinMs = 5_000;
 /** A daemon on the fake, both in time that runs fast, and everything that its callers were told. */
 export class ModelWorld implements AsyncDisposable {
   readonly fake: FakeOpenCloud;
+  readonly #dir = new TempDir();
   readonly #options: AppOptions;
   readonly #answered: Answered[] = [];
   readonly #rolesAtFirst: Map<number, number[]>;
@@ -43,7 +42,7 @@ export class ModelWorld implements AsyncDisposable {
 
   private constructor(fake: FakeOpenCloud) {
     const { groupId, apiKey, baseUrl, legacyBaseUrl } = fake;
-    const dataDir = mkdtempSync(join(tmpdir(), 'rankd-model-'));
+    const dataDir = this.#dir.path;
     const flags = { 'server.port': '0', 'platform.kind': 'simulated', 'policy.breaker.enabled': 'false' };
     const { config } = loadConfig({ flags, env: {}, cwd: dataDir });
     const platform = new OpenCloudPlatform({ groupId, apiKey, baseUrl, legacyBaseUrl, clock });
@@ -124,7 +123,7 @@ export class ModelWorld implements AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     await this.#daemon?.stop();
     await this.fake.close();
-    rmSync(this.#options.dataDir, { recursive: true, force: true });
+    this.#dir[Symbol.dispose]();
   }
 
   get #running(): Daemon {

@@ -23,7 +23,7 @@ export async function chooseLadder(
 }
 
 /** The custom roles, without those that share a rank with another: no ladder can hold both. */
-export function proposeLadder(givable: Role[]): { proposed: Role[]; leftOut: Role[] } {
+function proposeLadder(givable: Role[]): { proposed: Role[]; leftOut: Role[] } {
   const custom = givable.filter(({ kind }) => kind === 'custom');
   const isShared = (role: Role) => custom.some(({ id, rank }) => rank === role.rank && id !== role.id);
   return { proposed: custom.filter((role) => !isShared(role)), leftOut: custom.filter(isShared) };

@@ -28,14 +28,14 @@ export const rankerCooldown: PolicyRule = {
   },
 };
 
-export interface RankersPace {
+interface RankersPace {
   rankerId: number;
   cooldownMs: number;
   sinceLastChangeMs: number | undefined;
 }
 
 /** The refusal of a change that comes too soon after the ranker's last change. */
-export function refusalOfRankersPace({ rankerId, cooldownMs, sinceLastChangeMs }: RankersPace): RankdError | undefined {
+function refusalOfRankersPace({ rankerId, cooldownMs, sinceLastChangeMs }: RankersPace): RankdError | undefined {
   const retryAfterMs = msLeft(cooldownMs, sinceLastChangeMs);
   if (retryAfterMs === 0) return undefined;
   return new RankdError(

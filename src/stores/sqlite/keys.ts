@@ -108,7 +108,7 @@ export function requireKey(db: Connection, id: string, now: number): Key {
   throw new RankdError('not_found', `There is no key ${id}.`, { hint: '`rankd key list` shows the keys there are' });
 }
 
-export function findKey(db: Connection, id: string, now: number): Key | undefined {
+function findKey(db: Connection, id: string, now: number): Key | undefined {
   return findWhere(db, 'k.id = @id', { id, now });
 }
 

@@ -33,7 +33,7 @@ export function createWorkspace(db: Connection, clock: Pick<Clock, 'now'>): void
   );
 }
 
-export function readWorkspace(db: Connection): Workspace {
+function readWorkspace(db: Connection): Workspace {
   const row = db.get<RowOf<Workspace>>('SELECT id, name, plan, active, created_at AS createdAt FROM workspace');
   if (row === undefined) {
     throw new RankdError('store_unavailable', 'The database of rankd has lost its workspace.', {

@@ -1,16 +1,14 @@
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { engineOf } from '../../../src/stores/engine.ts';
 import type { TestDatabase } from '../../contracts/store/store-case.ts';
 import { storeContract } from '../../contracts/store-contract.ts';
 import { storeOperationsContract } from '../../contracts/store-operations-contract.ts';
+import { TempDir } from '../../support/temp-dir.ts';
 
 async function createDatabase(): Promise<TestDatabase> {
-  const dataDir = mkdtempSync(join(tmpdir(), 'rankd-store-'));
+  const dir = new TempDir();
   return {
-    engine: (clock) => engineOf({ dataDir, clock }),
-    [Symbol.asyncDispose]: async () => rmSync(dataDir, { recursive: true }),
+    engine: (clock) => engineOf({ dataDir: dir.path, clock }),
+    [Symbol.asyncDispose]: async () => dir[Symbol.dispose](),
   };
 }
 
