@@ -55,18 +55,18 @@ export class Cli {
     return engineOf({ dataDir: this.dataDir, clock: systemClock });
   }
 
-  /** The result: `text` for a person, or `document` as one JSON document. */
+  /** Prints the result: `text` for a person, or `document` as one JSON document. */
   print(document: Record<string, unknown>, text: string): void {
     this.printAsIs(document, text && `${printableLines(text)}\n`);
   }
 
-  /** The same, but prints the text exactly as it is. */
+  /** Prints the result, with the text exactly as it is. */
   printAsIs(document: Record<string, unknown>, text: string): void {
     this.line.clear();
     this.io.stdout(this.#shape(document, text));
   }
 
-  /** As `print`; rejects if the result could not be written. */
+  /** As `print`, but rejects if the result could not be written. */
   async printSurely(document: Record<string, unknown>, text: string): Promise<void> {
     this.line.clear();
     await this.io.stdoutBytes(Buffer.from(this.#shape(document, `${printableLines(text)}\n`)));

@@ -2,21 +2,21 @@ import type { SystemUser } from '../base/system-user.ts';
 
 /** The world as a command sees it: what it reads, where it writes, who runs it. `main.ts` makes the real one. */
 export interface Io {
-  /** Results. */
+  /** Writes results. */
   stdout(text: string): void;
   /** Resolves once there is room for more results: a long stream of them stays flat in memory. */
   drained(): Promise<void>;
-  /** A piece of a result that is not text, or that must not be lost. Rejects if nobody takes it any more. */
+  /** Writes a piece of a result that is not text, or that must not be lost. Rejects if nobody takes it any more. */
   stdoutBytes(chunk: Uint8Array): Promise<void>;
-  /** Talk: progress, hints, errors. */
+  /** Writes what is said beside results: progress, hints, errors. */
   stderr(text: string): void;
-  /** A line of a daemon's log, in order with the talk. */
+  /** Writes a line of a daemon's log, in order with what `stderr` writes. */
   log(line: string): void;
   /** True while so much of the log waits to be read that no more may be kept. */
   isLogFull(): boolean;
   /** True if a person sees the output and can answer. */
   isTerminal: boolean;
-  /** True if a person sees the talk as it comes, so that a line may be overwritten. */
+  /** True if a person sees on a screen what `stderr` writes, so that a line may be overwritten. */
   showsProgress: boolean;
   /** True if results go to a screen. */
   stdoutIsTerminal: boolean;
@@ -24,9 +24,9 @@ export interface Io {
   ask(question: string): Promise<string>;
   /** Asks for a secret: what is typed is not shown. */
   askHidden(question: string): Promise<string>;
-  /** All of standard input. */
+  /** Reads all of standard input. */
   readStdin(): Promise<string>;
-  /** A secret from standard input. On a terminal: the line typed after `question`, which is not shown. */
+  /** Reads a secret from standard input. On a terminal, it asks `question` and does not show what is typed. */
   readSecret(question: string): Promise<string>;
   env: Record<string, string | undefined>;
   /** Throws `not_found` if the folder was removed. */

@@ -16,7 +16,7 @@ const stop = Promise.withResolvers<string>();
 const readerGone = Promise.withResolvers<void>();
 /** `serving` from the moment a command waits for the signal to stop. */
 let stage: 'command' | 'serving' | 'stopping' = 'command';
-/** True for a command that is told by itself where its results can't be written. */
+/** True for a command that handles it by itself if its results can't be written. */
 let hearsOfOutput = false;
 
 for (const signal of ['SIGINT', 'SIGTERM'] as const) {
@@ -36,11 +36,11 @@ process.on('SIGHUP', () => {
     stop.resolve('SIGHUP');
   } else reload?.();
 });
-// Started by `bin/rankd.js` of an older Node: where that process is killed, this one is to stop too.
+// An older Node.js started this process (`bin/rankd.js`). If that one is killed, this one stops too.
 process.on('disconnect', () => process.kill(process.pid, 'SIGTERM'));
 process.channel?.unref();
 stopWithNpx();
-process.stderr.on('error', () => undefined); // nobody is left to be told; unheard, the event would end the process
+process.stderr.on('error', () => undefined); // nobody is left to be told, and without a listener the event would end the process
 
 /** Written once a turn of the event loop: a write for each line would cost as much as the request that it tells of. */
 let logged = '';
@@ -56,11 +56,11 @@ const io: Io = {
   stdout: (output) => void process.stdout.write(output),
   drained: async () => {
     if (process.stdout.writableNeedDrain) await once(process.stdout, 'drain');
-    await nextTurn(); // until then, what was written is not given back
+    await nextTurn(); // Node.js frees what was written only then
   },
   stdoutBytes,
   stderr: (output) => {
-    writeLog(); // what was logged before stands before
+    writeLog(); // what was logged earlier comes first
     process.stderr.write(output);
   },
   log(line) {
@@ -105,7 +105,7 @@ const io: Io = {
 export async function run(line: string[], outputFailed: (error: NodeJS.ErrnoException) => never): Promise<void> {
   process.stdout.on('error', (error) => {
     readerGone.resolve();
-    if (reload === undefined && !hearsOfOutput) outputFailed(error); // a daemon serves on, whoever stopped reading
+    if (reload === undefined && !hearsOfOutput) outputFailed(error); // a daemon goes on serving if nobody reads its output
   });
   process.exitCode = await runCli(line, io);
   if (stage === 'stopping') setTimeout(() => process.exit(), lastWordsMs).unref();
@@ -158,7 +158,7 @@ async function askHidden(question: string): Promise<string> {
 /** The line typed. Ctrl-C, or the end of the input, ends the process as a signal would. */
 async function answer(lines: Interface, question: string): Promise<string> {
   const leave = () => {
-    process.stderr.write('\n'); // what comes next does not stand behind the question
+    process.stderr.write('\n'); // what comes next begins on a line of its own
     process.exit(130);
   };
   lines.once('SIGINT', leave).once('close', leave);
@@ -167,7 +167,7 @@ async function answer(lines: Interface, question: string): Promise<string> {
   return line;
 }
 
-/** Whoever started rankd may stand in a folder that was removed. */
+/** The current folder. It may have been removed since the shell entered it. */
 function currentFolder(): string {
   try {
     return process.cwd();

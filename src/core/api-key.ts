@@ -5,7 +5,7 @@ const alphabet = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz
 const shape = /^rk_(live|test)_[0-9A-Za-z]{36}$/;
 const checksumLength = 6;
 
-/** `secret` is shown once, `stored` is all that is kept of it. */
+/** A secret that was just made. `secret` is shown once; `stored` is all that is kept of it. */
 export interface FreshSecret {
   secret: string;
   stored: NewSecret;
@@ -18,7 +18,7 @@ export function mintKey(mode: KeyMode): FreshSecret {
   return { secret, stored: { hash: hashKey(secret), masked: maskKey(secret) } };
 }
 
-/** The mode a well-formed key names; `undefined` where its shape or its checksum is wrong (mistyped, cut off, not a key). */
+/** The mode that a well-formed key names; `undefined` if its shape or its checksum is wrong: it is mistyped, cut off, or no key. */
 export function keyMode(secret: string): KeyMode | undefined {
   const mode = shape.exec(secret)?.[1];
   const isIntact = secret.endsWith(checksum(secret.slice(0, -checksumLength)));
@@ -46,22 +46,22 @@ export function withoutKeys(text: string): string {
   return text.replaceAll(/rk_(live|test)_\w{4,}/g, 'rk_$1_…');
 }
 
-/** A name that is safe in a shell, a log line and a hint, and no secret in the wrong place. */
+/** True for a name that is safe in a shell, a log line and a hint, and that is not a secret in the wrong place. */
 export function isKeyName(text: string): boolean {
   return /^(?!.*rk_(live|test)_)[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/.test(text);
 }
 
 /**
- * A public identifier, e.g. `key_8TqLx0vBz3Rw`. 71 bits: unique without asking anyone. Nobody gains by guessing one, so it is not drawn
- * from what secrets are made of, which takes longer than a look-up, and 4 ms at the start.
+ * A public identifier, e.g. `key_8TqLx0vBz3Rw`. It has 71 random bits, so it is unique without asking anyone. Nobody gains by guessing
+ * one, so `Math.random` is enough; a cryptographic source takes longer than a look-up of a key, and 4 ms at the start.
  */
 export function newId(prefix: 'ws' | 'key' | 'undo' | 'req' | 'node'): string {
   return `${prefix}_${base62(12, anyBelow)}`;
 }
 
 /**
- * The id of a change asked for at that time (epoch milliseconds), e.g. `chg_VbflntX4kQ2mX7Lp`: ids sort by time, so that those made one
- * after the other stand on one page of their index, however many millions are before them. 53 bits beside the time.
+ * The id of a change asked for at that time (epoch milliseconds), e.g. `chg_VbflntX4kQ2mX7Lp`: ids sort by time, so that new ones stand
+ * on the same page of their index, however many millions are before them. Beside the time, an id has 53 random bits.
  */
 export function newChangeId(askedAt: number): string {
   return `chg_${inBase62(askedAt, 7)}${base62(9, anyBelow)}`;
@@ -80,7 +80,7 @@ function checksum(body: string): string {
   return inBase62(zlib().crc32(body), checksumLength);
 }
 
-/** The last `length` digits of a whole number in base62, left-padded. */
+/** The last `length` digits of a whole number in base62, padded on the left. */
 function inBase62(value: number, length: number): string {
   let rest = value;
   let digits = '';

@@ -5,12 +5,12 @@ import type { AuditEvent } from './model.ts';
 import { isPseudonym } from './pseudonym.ts';
 
 /**
- * The audit is a chain: each row holds the SHA-256 over the hash of the row before it and all that the row says. What the
- * chain shows is that nothing in it was edited, taken out, put in between or moved. A head hash noted elsewhere shows that
- * the rows up to it are still the ones of then: only that holds against somebody who can write the whole file anew.
+ * The audit is a chain: each row holds the SHA-256 over the hash of the row before it and all that the row says. The chain
+ * shows that no row was edited, removed, inserted or moved. Somebody who can write the whole file can compute a new chain; only
+ * a head hash that was noted elsewhere shows that the rows up to it are still the same.
  */
 
-/** A row as it is kept. Its `hash` (hex) is over this very text of `detail`. */
+/** A row as it is kept. Its `hash` (hex) covers `detail` as this very text. */
 export interface AuditRow extends Omit<AuditEvent, 'detail'> {
   /** JSON. */
   detail: string;
@@ -38,7 +38,7 @@ export function commitmentTo({ userId, salt }: { userId: number; salt: string })
   return crypto().hash('sha256', `${salt}:${userId}`);
 }
 
-/** Where a chain begins or has got to: ids count up by one. */
+/** A point in the chain: a row's id and its hash. Ids count up by one. */
 export type ChainLink = Pick<AuditRow, 'id' | 'hash'>;
 
 /** What comes before the very first row. */
@@ -89,7 +89,7 @@ export function brokenAt(id: number): RankdError {
   });
 }
 
-/** Whether a row follows the one before it; `undefined` where it does. */
+/** What is wrong between a row and the one before it; `undefined` if it follows. */
 export function breakBetween(before: ChainLink, row: AuditRow): ChainBreak | undefined {
   if (row.id !== before.id + 1) return { kind: 'missing', id: before.id + 1, toId: row.id - 1 };
   const isWhole = row.hash === linkHash(before.hash, row) && namesThoseMeant(row);

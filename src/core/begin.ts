@@ -6,8 +6,8 @@ import type { RankChange } from './model.ts';
 import type { PolicyCase, PolicyRule } from './rules/rule.ts';
 
 /**
- * Changes since a moment (epoch milliseconds): demotions, or any change of a member who holds, or is to hold, a privileged role, or
- * that rank or one above.
+ * The changes to count since a moment (epoch milliseconds): demotions; or any change of a member who holds, or is to hold, a
+ * privileged role or at least a certain rank.
  */
 export interface MemberWindow {
   of: 'demotions' | 'privileged' | { fromRank: number };
@@ -20,14 +20,14 @@ export interface MemberLimit extends MemberWindow {
   byAll: number;
 }
 
-/** That a key changed a member; `at` is when the newest of these changes was asked for (epoch milliseconds). */
+/** A member whom a key changed; `at` is when the newest of these changes was asked for (epoch milliseconds). */
 export interface ChangedMember {
   rankeeId: number;
   keyId: string;
   at: number;
 }
 
-/** What a change begins by: all of it is true at the same moment, and stays true until the verdict is carried out. */
+/** What the verdict depends on. All of it is true at the same moment, and stays true until the verdict is carried out. */
 export interface BeginFacts {
   /** Epoch milliseconds. */
   now: number;
@@ -60,7 +60,7 @@ export interface BeginCase {
   change: RankChange;
   /** The member's newest change when the member was read. */
   after: string | undefined;
-  /** What the policy was asked about, and the rules that are asked again: much can have come between. */
+  /** What the policy was asked about, and the rules that are asked again, because much can have happened since. */
   policyCase: PolicyCase;
   recheck: readonly PolicyRule[];
   /** Of the circuit breaker; the facts have the changed members of each, in this order. */
@@ -69,7 +69,7 @@ export interface BeginCase {
 
 /**
  * Judges whether a change that was approved may begin now. What was withdrawn, narrowed or used up since then counts:
- * what has not begun by then does not begin.
+ * a change that they no longer allow does not begin.
  */
 export function judgeBegin(begin: BeginCase, facts: BeginFacts): BeginVerdict {
   const { change, after } = begin;
@@ -132,7 +132,7 @@ function isCounted({ demotion, privileged, topRank }: RankChange, { of }: Member
   return of === 'privileged' ? privileged : topRank >= of.fromRank;
 }
 
-/** How many different members these are, together with one more. */
+/** How many different members these are, together with the one who is to be changed. */
 function countWith(rankeeId: number, members: readonly ChangedMember[]): number {
   return new Set([...members.map((member) => member.rankeeId), rankeeId]).size;
 }

@@ -7,9 +7,9 @@ export interface ChangeOutcome {
   state: Exclude<ChangeState, 'pending'>;
   code: ErrorCode | null;
   message: string;
-  /** Roles seen at the end; absent while that is unknown: then the wanted ones stay. */
+  /** The roles seen at the end. If it is absent, the wanted roles stay in the record. */
   rolesAfter?: number[] | undefined;
-  /** Release the idempotency key, so that a repeat is tried anew. */
+  /** If true, the idempotency key is released, so that a repeat is tried anew. */
   forgetIdempotencyKey?: boolean;
 }
 
@@ -48,7 +48,7 @@ export function reopened(change: RankChange, now: number): ChangeUpdate {
   return { change: after, isHeld: false, events: [changeEvent(after, 'unknown', now)] };
 }
 
-/** From now on the change is put back, for this reason. Kept before the first write of the compensation. */
+/** The change as it is once it is to be put back, for this reason. It is kept before the first write of the compensation. */
 export function compensating(change: RankChange, why: { code: ErrorCode; message: string }, now: number): ChangeUpdate {
   const after: RankChange = { ...change, phase: 'compensate', ...why };
   return { change: after, isHeld: true, events: [changeEvent(after, 'roll_back', now)] };

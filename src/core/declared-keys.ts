@@ -9,19 +9,19 @@ export interface NewDeclaration extends KeyDeclaration {
 
 /** A declared key whose name or secret a key has that is not declared. */
 export interface DeclarationClash {
-  /** Of the declared key among those given. */
+  /** The position of the declared key among those given. */
   index: number;
   field: 'name' | 'hash';
   key: Key;
 }
 
-/** What the store has of keys and secrets as a configuration is declared. */
+/** What the store knows of keys and secrets when a configuration declares its keys. */
 export interface DeclarationFacts {
   /** Every key that is or was declared, newest first, with the places that are declared for it. */
   declared: ReadonlyArray<{ key: Key; placeIds: readonly number[] }>;
   /** Keys that are not declared, not revoked, and have one of the declared names. */
   namesakes: readonly Key[];
-  /** Those of the declared secrets that there are. `isAccepted`: no end is set for it. `owner`: its key, if that is not declared. */
+  /** The declared secrets that the store has already. `isAccepted`: no end is set for it. `owner`: its key, if that is not declared. */
   secrets: ReadonlyArray<{ hash: string; keyId: string; isAccepted: boolean; owner?: Key }>;
 }
 
@@ -71,7 +71,7 @@ function clashesOf({ name, hash }: KeyDeclaration, index: number, facts: Declara
   ];
 }
 
-/** The newest key of this name that is or was declared goes on. */
+/** The key that a declaration continues: the newest of this name that is or was declared. */
 function before({ name }: KeyDeclaration, { declared }: DeclarationFacts) {
   return declared.find(({ key }) => key.name === name);
 }
@@ -88,7 +88,7 @@ function declaredKey(declaration: NewDeclaration, facts: DeclarationFacts): Decl
   };
 }
 
-/** Nothing is audited of a key that is declared as it was. */
+/** The events of a declared key; there are none if it is declared as it was. */
 function eventsOf({ declaration, id, ...places }: DeclaredKey, facts: DeclarationFacts, doing: Doing): DomainEvent[] {
   const known = before(declaration, facts)?.key;
   const secret = facts.secrets.find(({ hash }) => hash === declaration.hash);
@@ -102,7 +102,7 @@ function eventsOf({ declaration, id, ...places }: DeclaredKey, facts: Declaratio
   ];
 }
 
-/** Everything that a declaration decides; where it stands in the file is no part of it. A revoked key is always different. */
+/** True if a declaration changes the key. Where it stands in the file does not count. A revoked key always differs. */
 function definitionOf(key: Key | KeyDeclaration): string {
   const { mode, scopes, expiresAt } = key;
   const rules = 'rules' in key ? key.rules : key;

@@ -1,6 +1,6 @@
 import { RankdError } from '../base/errors.ts';
 
-/** `conflict` if the configuration declares it: what a file says is not changed behind its back. */
+/** The refusal to change what the configuration declares: the file would no longer tell the truth. */
 export function refusalOfDeclared(what: string, { declaredIn }: { declaredIn?: string }): RankdError | undefined {
   if (declaredIn === undefined) return undefined;
   return new RankdError('conflict', `${what} is declared in ${declaredIn}; edit it there.`, {

@@ -14,7 +14,7 @@ export interface DomainEvent extends Omit<AuditEvent, 'id'> {
   people?: Readonly<Partial<Record<PersonalField, number>>>;
 }
 
-/** Who does it, as the audit names them, and when (epoch milliseconds). */
+/** Who does something, as the audit names them, and when (epoch milliseconds). */
 export interface Doing {
   by: string;
   at: number;
@@ -127,7 +127,7 @@ export function planChanged(workspaceId: string, plans: { from: Plan; to: Plan }
 
 // ---- the daemon and its store ----
 
-/** Callers were refused so often, with this code, since the last event of the kind. */
+/** How often callers were refused with this code since the last such event. */
 export function callersRefused(code: string, detail: Record<string, unknown>, doing: Doing): DomainEvent {
   return event('caller.refused', code, detail, doing);
 }

@@ -15,7 +15,7 @@ export interface NewKey extends KeyRules {
   secret: NewSecret;
 }
 
-/** What changes of a key; fields that are left out stay as they are. Times are epoch milliseconds. */
+/** What changes in a key. Fields that are left out stay as they are. Times are epoch milliseconds. */
 export interface KeyEdit {
   rules?: KeyRulesChange;
   revokedAt?: number;
@@ -26,10 +26,10 @@ export interface KeyEdit {
   secret?: NewSecret & { olderUntil: number };
 }
 
-/** Judges a change of a key as it is kept. */
+/** Judges a change of a key, given the key as the store has it. */
 export type JudgeKey = (key: Key) => Verdict<KeyEdit>;
 
-/** `namesake` is the key that is not revoked and has the name already. */
+/** Judges whether a key can be made. `namesake` is a key that has the name already and is not revoked. */
 export function judgeNewKey(key: NewKey, doing: Doing): (namesake: Key | undefined) => Verdict<NewKey> {
   return (namesake) => {
     if (namesake === undefined) return { change: key, events: [keyCreated(key, rulesOf(key), doing)] };
@@ -40,7 +40,7 @@ export function judgeNewKey(key: NewKey, doing: Doing): (namesake: Key | undefin
   };
 }
 
-/** The old secrets count until `oldExpiresAt` (epoch milliseconds) at most. */
+/** Judges a new secret for a key. The old secrets are accepted until `oldExpiresAt` (epoch milliseconds) at most. */
 export function judgeRotation(
   { secret, oldExpiresAt }: { secret: NewSecret; oldExpiresAt: number },
   doing: Doing,
@@ -63,7 +63,7 @@ export function judgeRules(rules: KeyRulesChange, doing: Doing): JudgeKey {
   };
 }
 
-/** A key that is revoked already stays revoked since then. */
+/** Judges the end of a key. If it is revoked already, the time of that stays. */
 export function judgeRevocation(doing: Doing): JudgeKey {
   return (key) => {
     const refusal = refusalOfOwn(key);
@@ -72,7 +72,7 @@ export function judgeRevocation(doing: Doing): JudgeKey {
   };
 }
 
-/** Pauses a key, or lifts the pause. A key that is paused already stays paused since then. */
+/** Pauses a key, or lifts the pause. If it is paused already, the time of that stays. */
 export function judgePause({ paused, reason }: { paused: boolean; reason: string }, doing: Doing): JudgeKey {
   return (key) =>
     paused

@@ -18,13 +18,13 @@ export function rulesOf(key: KeyRules): KeyRules {
   return Object.fromEntries(ruleNames.flatMap((rule) => (key[rule] === undefined ? [] : [[rule, key[rule]]])));
 }
 
-/** Each rule that the change makes different, from what to what. */
+/** Each rule that the change makes different, with its value before and after. */
 export function changedRules(before: KeyRules, change: KeyRulesChange): Record<string, { from: unknown; to: unknown }> {
   const changed = ruleNames.filter((rule) => change[rule] !== undefined && change[rule] !== (before[rule] ?? null));
   return Object.fromEntries(changed.map((rule) => [rule, { from: before[rule] ?? null, to: change[rule] }]));
 }
 
-/** A change after which these are the only rules. */
+/** The change that makes these the only rules. */
 export function exactly(rules: KeyRules): KeyRulesChange {
   return { ...Object.fromEntries(ruleNames.map((rule) => [rule, null])), ...rules };
 }

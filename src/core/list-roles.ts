@@ -9,7 +9,7 @@ export function listRoles(roles: Role[], numberOf = ({ rank }: Role) => rank): s
   return listWithin(roles.map((role) => `${numberOf(role)} (${shorten(role.name, 32)})`));
 }
 
-/** As many items as there is room for, and how many more there are. */
+/** As many items as there is room for, then how many were left out. */
 function listWithin(items: string[]): string {
   let bytes = 0;
   const shown = items.filter((item) => {

@@ -13,7 +13,7 @@ export interface Role {
   /** 0..255; two roles can share one. */
   rank: number;
   kind: RoleKind;
-  /** What it may do to others; absent where the platform does not show it. */
+  /** What it may do to others; absent if the platform does not show it. */
   powers?: Power[];
 }
 
@@ -24,11 +24,11 @@ export interface Group {
   id: number;
   name: string;
   memberCount: number;
-  /** The owning user; absent where nobody owns the group. */
+  /** The user who owns the group; absent if nobody does. */
   ownerId?: number;
 }
 
-/** A member and every role held, as the platform told it: the base role may or may not be listed. */
+/** A member with every role that the member holds, as the platform told it. The base role may or may not be listed. */
 export interface Member {
   userId: number;
   roleIds: number[];
@@ -37,9 +37,9 @@ export interface Member {
 /** What the platform says of the credential rankd acts with. */
 export interface Credential {
   state: 'valid' | 'disabled' | 'expired' | 'invalid';
-  /** The acting account; absent where the platform does not say. */
+  /** The acting account; absent if the platform does not say. */
   userId?: number;
-  /** Whether it may change roles in this group; absent where the platform does not say. */
+  /** Whether it may change roles in this group; absent if the platform does not say. */
   canWrite?: boolean;
   expiresAt?: number;
 }
@@ -51,7 +51,7 @@ export interface ActingAccount {
   ownerId: number | undefined;
   /** Its highest rank over all roles; it reaches only what is strictly below. 0: it is not a member of the group. */
   rank: number;
-  /** Whether a role of it lets it change ranks at all; absent where the platform does not show that. */
+  /** Whether a role of it lets it change ranks at all; absent if the platform does not show that. */
   mayChangeRanks?: boolean;
 }
 
@@ -78,14 +78,14 @@ export type Direction = (typeof directions)[number];
 
 /** How a key narrows the policy, and how much may come with it. Absent: the policy alone decides. */
 export interface KeyRules {
-  /** Nothing above this rank. */
+  /** The key may give no rank above this one. */
   maxRank?: number;
-  /** Nothing below this rank. */
+  /** The key may give no rank below this one. */
   minRank?: number;
-  /** Only changes in this direction; absent: both. */
+  /** The key may change ranks in this direction only; absent: in both. */
   direction?: Direction;
   selfRank?: 'deny';
-  /** True for the key of a game that ranks by itself: with it, no player need be behind a change. */
+  /** True for the key of a game that ranks by itself: no player needs to be behind its changes. */
   isSystem?: boolean;
   /** True if it may give and take privileged roles even where only the operator may. */
   isPrivileged?: boolean;
@@ -102,11 +102,11 @@ export interface Key extends KeyRules {
   createdAt: number;
   expiresAt?: number;
   revokedAt?: number;
-  /** Set while paused by the circuit breaker. */
+  /** Set while the circuit breaker pauses the key. */
   pausedAt?: number;
   /** When a pause was last lifted. */
   resumedAt?: number;
-  /** Set where the configuration declares it, which alone can change it then: `rankd.yaml:31`. */
+  /** Set if the configuration declares the key, e.g. `rankd.yaml:31`; then only the configuration can change it. */
   declaredIn?: string;
   /** Newest first; a second one only while a rotation's overlap lasts. */
   secrets: KeySecret[];
@@ -116,9 +116,9 @@ export interface KeySecret {
   /** What may be shown of it, e.g. `rk_live_3kf…Zp9`. */
   masked: string;
   createdAt: number;
-  /** Set on the old secret of a rotation: a newer one was made then. */
+  /** Set on the old secret of a rotation: when the newer one was made. */
   replacedAt?: number;
-  /** Set on the old secret of a rotation: accepted until then. */
+  /** Set on the old secret of a rotation: until when it is accepted. */
   expiresAt?: number;
   /** When and from which place a request was last allowed with it, as far as the daemon has kept it. */
   lastUsedAt?: number;
@@ -134,7 +134,7 @@ export interface WhitelistEntry {
   active: boolean;
   note: string;
   addedAt: number;
-  /** Set where the configuration declares it, which alone can change it then: `rankd.yaml:38`. */
+  /** Set if the configuration declares the entry, e.g. `rankd.yaml:38`; then only the configuration can change it. */
   declaredIn?: string;
 }
 
@@ -187,33 +187,33 @@ export interface RankRequest {
 }
 
 /**
- * `pending`: being worked on · `applied`: the platform was seen to hold it · `refused`: answered no · `failed`: could not be
- * done · `unknown`: sent, not confirmed, still being found out. What was refused or failed left the roles as they were; where
- * others changed the member meanwhile, or nothing could be put back, `rolesAfter` is what was found.
+ * `pending`: it is being worked on · `applied`: the platform was seen to hold the new rank · `refused`: the answer is no · `failed`: it
+ * could not be done · `unknown`: it was sent, could not be confirmed, and is to be reconciled. A change that was refused or failed left
+ * the roles as they were. If others changed the member meanwhile, or nothing could be put back, `rolesAfter` is what was found.
  */
 export type ChangeState = 'pending' | 'applied' | 'refused' | 'failed' | 'unknown';
 
 /** Whether a change is on its way to its goal, or is being put back after a refusal half-way. */
 export type ChangePhase = 'forward' | 'compensate';
 
-/** For how long an idempotency key stands for the request it came with first, in milliseconds. */
+/** For how long an idempotency key stands for the first request that it came with, in milliseconds. */
 export const idempotencyWindowMs = 24 * 3_600_000;
 
 /** A rank change as the history keeps it. */
 export interface RankChange extends RankRequest {
   id: string;
-  /** The group it was made in: one text for each that there can be. The history of all of them is one. */
+  /** The group that it was made in, in words that no two groups share. All groups have one history. */
   group: string;
   state: ChangeState;
   /** Why it is not applied, or null. */
   code: ErrorCode | null;
   /** The sentence the caller got. */
   message: string;
-  /** The role `newRankId` meant; absent where it meant none. */
+  /** The role that `newRankId` meant; absent if it meant none. */
   roleId?: number;
-  /** Roles held before, base role included, ascending by id; empty where the member was not read. */
+  /** Roles held before, base role included, ascending by id; empty if the member was not read. */
   rolesBefore: number[];
-  /** Roles held after: wanted while pending, seen once finished. */
+  /** Roles held after: those that are wanted while the change is open, and those that were seen once it has ended. */
   rolesAfter: number[];
   phase: ChangePhase;
   /** Absent for a change by the operator. */
@@ -222,11 +222,11 @@ export interface RankChange extends RankRequest {
   placeId?: number;
   /** `key:<id>` or `cli:<user>@<host>`. */
   by: string;
-  /** True for a test key: decided and answered, never written. */
+  /** True for a test key: the change is planned and answered, but never written. */
   dryRun: boolean;
-  /** Counted as one by the breaker: down, or to another role of the same rank. */
+  /** True if the breaker counts it as a demotion: the member goes down, or to another role of the same rank. */
   demotion: boolean;
-  /** The highest rank among the roles held before and wanted after; 0 where the member was not read. */
+  /** The highest rank among the roles held before and wanted after; 0 if the member was not read. */
   topRank: number;
   /** True if a role with power over others is among them; see `core/rules/privileged-roles.ts`. */
   privileged: boolean;
@@ -238,7 +238,7 @@ export interface RankChange extends RankRequest {
   undoId?: string;
   /** SHA-256 (hex) of the caller's `Idempotency-Key`. */
   idempotencyKey?: string;
-  /** SHA-256 (hex) of the request the idempotency key came with. */
+  /** SHA-256 (hex) of the request that the idempotency key came with. */
   fingerprint?: string;
 }
 

@@ -31,7 +31,7 @@ export function neighbour(
   return target;
 }
 
-/** The roles that members go up and down by, ascending by rank. A locked role is no rung: nobody could get onto it or off it. */
+/** The roles that members go up and down by, ascending by rank. A locked role is left out, because nobody could get onto it or off it. */
 export function rungs(scheme: RoleScheme, lockedRoles: number[]): Role[] {
   return givableRoles(scheme).filter((role) => !isNamed(role, lockedRoles));
 }

@@ -8,7 +8,7 @@ import { namedRanker, selfRank } from './rules/rankers.ts';
 import { ceiling, floor, lockedRoles } from './rules/ranks.ts';
 import type { PolicyCase, PolicyRule } from './rules/rule.ts';
 
-/** Every rule that needs no further look at the group, in the order in which they are answered. */
+/** Every rule that needs no further look at the group, in the order in which they are checked. */
 export const policyRules: readonly PolicyRule[] = [
   ceiling,
   floor,

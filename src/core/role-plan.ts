@@ -9,7 +9,7 @@ export interface RolePlan {
   goal: Goal;
   /** Empty if the member is there already. */
   steps: Step[];
-  /** The highest role that counted before; `undefined` if none did. Afterwards it is the target. */
+  /** The highest role that counted before the change; `undefined` if none did. After it, the target is the highest. */
   highestBefore: Role | undefined;
 }
 

@@ -13,7 +13,7 @@ export interface RoleScheme {
 }
 
 /**
- * What the rank of the base role means if custom roles share it: those, or the base role. They do in the ordinary group: groups
+ * What the rank of the base role means if custom roles share it: those, or the base role. In most groups they do: groups
  * from before March 2026 kept their roles, and got a base role at rank 1 beside their own lowest role.
  * Source: Roblox's announcement of several roles per member (devforum 4525605).
  */
@@ -61,7 +61,7 @@ export function highestRole(scheme: RoleScheme, held: Role[]): Role | undefined 
   return counted.reduce<Role | undefined>((top, role) => (heightOf(role) >= heightOf(top) ? role : top), undefined);
 }
 
-/** Ascending. */
+/** The ids of the roles, ascending. */
 export function roleIds(roles: Role[]): number[] {
   return roles.map((role) => role.id).sort((a, b) => a - b);
 }

@@ -17,7 +17,7 @@ export function steps({ from, to }: Goal): Step[] {
   ];
 }
 
-/** The way back. */
+/** The goal of putting everything back. */
 export function reversed({ from, to }: Goal): Goal {
   return { from: to, to: from };
 }

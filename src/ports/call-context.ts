@@ -22,7 +22,7 @@ export function callWithin(clock: Clock, ms: number, lane: string): CallContext 
   return { ...deadline, deadlineAt: at, lane };
 }
 
-/** The same call with only a share (0..1) of the time it has left: for something the caller can do without. */
+/** The same call with only a share (0..1) of the time it has left: for something that the caller can do without. */
 export function withShare(call: CallContext, { clock, share }: { clock: Clock; share: number }): CallContext {
   const now = clock.monotonic();
   return { ...call, deadlineAt: now + (call.deadlineAt - now) * share };

@@ -3,21 +3,24 @@ import type { ChangeUpdate } from '../core/change-state.ts';
 import type { DomainEvent } from '../core/events.ts';
 import type { ChangeState, RankChange } from '../core/model.ts';
 
-/** Which changes; without anything, all of them. */
+/** Which changes are meant. Without any field, it is all of them. */
 export interface ChangeSelection {
-  /** Made in this group, as its changes name it. */
+  /** Only changes in this group, as its changes name it. */
   group?: string | undefined;
   rankeeId?: number | undefined;
   rankerId?: number | undefined;
   keyId?: string | undefined;
   placeId?: number | undefined;
-  /** As the history names who asked, `key:<id>` or `cli:<user>@<host>`; also what is before the colon: `cli` is every operator. */
+  /**
+   * Who asked, as the history names them: `key:<id>` or `cli:<user>@<host>`. The part before the colon alone means all of them:
+   * `cli` is every operator.
+   */
   by?: string | undefined;
   undoId?: string | undefined;
   states?: ChangeState[] | undefined;
-  /** When it was asked for: epoch milliseconds, included. */
+  /** Only changes that were asked for at this time or later (epoch milliseconds). */
   since?: number | undefined;
-  /** When it was asked for: epoch milliseconds, not included. */
+  /** Only changes that were asked for before this time (epoch milliseconds). */
   until?: number | undefined;
 }
 
@@ -43,7 +46,7 @@ export interface OpenChange {
 export interface BeginQuestion {
   /** The secret that the request came with. */
   secretId?: string | undefined;
-  /** Whose changed members are to be counted. */
+  /** The windows for which changed members are to be counted. */
   windows: readonly MemberWindow[];
 }
 
@@ -86,7 +89,7 @@ export interface ChangeStore {
    * with the change as it is kept; `undefined` if it is not open, or if another node that is alive holds it.
    */
   takeOver(changeId: string): Promise<RankChange | undefined>;
-  /** Gives an open change up that this handle holds, so that any node can take it over. No change if it does not hold it. */
+  /** Gives up an open change that this handle holds, so that any node can take it over. Does nothing if this handle does not hold it. */
   release(changeId: string): Promise<void>;
   /** True as long as this handle holds the open change. */
   holds(changeId: string): Promise<boolean>;
@@ -111,9 +114,12 @@ export interface ChangeStore {
   lastChangedSomebodyAt(rankerId: number): Promise<number | undefined>;
   /** Newest first. */
   listChanges(filter: ChangeFilter): Promise<RankChange[]>;
-  /** A page of the history: the first one, or the one that `cursor` of the page before names. New changes open no gap between pages. */
+  /**
+   * A page of the history: the first one, or the one that `cursor` of the page before names. No change is left out or told twice
+   * if new ones arrive meanwhile.
+   */
   pageChanges(filter: ChangeFilter & { cursor?: string | undefined }): Promise<ChangePage>;
-  /** How many were asked for since a moment (epoch milliseconds), by how they stand; dry runs do not count. */
+  /** How many changes were asked for since a moment (epoch milliseconds), by their state. Dry runs do not count. */
   countChanges(since: number): Promise<Record<ChangeState, number>>;
   /** Every open change, oldest first. */
   openChanges(): Promise<OpenChange[]>;

@@ -18,7 +18,7 @@ export interface Ports {
   clock: Clock;
 }
 
-/** Looks over the shoulder of ports: gives back what works the same. */
+/** Wraps ports, to watch what is done with them. What it returns works the same. */
 export interface Instrumentation {
   store(store: Store): Store;
   platform(platform: Platform): Platform;

@@ -5,7 +5,7 @@ import type { Verdict } from '../core/verdict.ts';
 
 export type { KeyRecord, NewSecret } from '../core/model.ts';
 
-/** That a request was allowed with a secret. */
+/** The fact that a request was allowed with a secret. */
 export interface KeyUse {
   secretId: string;
   placeId: number;
@@ -14,16 +14,19 @@ export interface KeyUse {
 }
 
 export interface KeySelection {
-  /** No others than those with one of these ids. */
+  /** Only keys with one of these ids. */
   ids?: readonly string[];
-  /** No others than those that have or had this name. */
+  /** Only keys of this name. */
   name?: string;
-  /** Those made after the key of this id. */
+  /** Only keys that were made after the key of this id. */
   after?: string;
   limit?: number;
 }
 
-/** Keys and their secrets. A `judge` is synchronous and pure, and may run more than once; what it judges by stays true until its verdict is carried out. */
+/**
+ * Keys and their secrets. A `judge` is synchronous and pure, and may run more than once; its facts stay true until its verdict is
+ * carried out.
+ */
 export interface KeyStore {
   /**
    * Finds out what others changed about keys, places and the workspace. It is asked once for all requests of a turn of the
@@ -36,11 +39,14 @@ export interface KeyStore {
    * SQLite answers at once. The record is not older than the latest `freshen`. It is shared: do not change it.
    */
   lookUpKey(query: { hash: string; placeId: number }): KeyRecord | undefined | Promise<KeyRecord | undefined>;
-  /** Keeps a new key with its event, if `judge` allows it. It gets the key that is not revoked and has the name already. Throws its refusal. */
+  /**
+   * Keeps a new key with its event, if `judge` allows it. `judge` gets the key that has the name already and is not revoked.
+   * Throws its refusal.
+   */
   createKey(key: NewKey, judge: (namesake: Key | undefined) => Verdict<NewKey>): Promise<Key>;
-  /** By id, else by name; a key that is not revoked is preferred, then the newest. */
+  /** The key with this id, else the one with this name: one that is not revoked if there is one, else the newest. */
   findKey(idOrName: string): Promise<Key | undefined>;
-  /** Oldest first: all, or those that the selection leaves. */
+  /** The selected keys, oldest first. */
   listKeys(selection?: KeySelection): Promise<Key[]>;
   /** Changes a key as `judge` says, with its events. Throws `not_found`, and the refusal of `judge`: then nothing is changed. */
   updateKey(keyId: string, judge: JudgeKey): Promise<Key>;

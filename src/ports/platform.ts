@@ -18,7 +18,7 @@ export interface Platform {
   group(call: CallContext): Promise<Group>;
   /** Every role of the group, guest included, ascending by rank, the base role before others of its rank, then by id. */
   roles(call: CallContext): Promise<Role[]>;
-  /** `undefined` if the user is not in the group. Never cached. */
+  /** The member; `undefined` if the user is not in the group. It is never cached. */
   getMember(userId: number, call: CallContext): Promise<Member | undefined>;
   /**
    * Reserves room in the platform's budget for these writes: all of them can start before the deadline, whoever else calls

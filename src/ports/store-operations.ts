@@ -18,7 +18,7 @@ export interface OpenOptions {
 /**
  * What an operator does with a store as a whole. None of it opens the store for use, and only `migrate` and `restore` change it.
  *
- * Errors: `not_found` if there is no database (but for `exists`, `findNames` and the daemon's lock), `config_invalid` if what lies
+ * Errors: `not_found` if there is no database (except for `exists`, `findNames` and the daemon's lock), `config_invalid` if what lies
  * there is not rankd's, `schema_newer`, `no_permission`, `store_unavailable`.
  */
 export interface StoreOperations {
@@ -55,7 +55,7 @@ export interface StoreOperations {
   isDaemonRunning(): Promise<boolean>;
 }
 
-/** What was checked, and the schema; that is `undefined` if it could not be read. */
+/** What was checked. `schema` is `undefined` if it could not be read. */
 export interface StoreReport {
   schema: number | undefined;
   /** The newest schema that this rankd knows. */
@@ -72,10 +72,10 @@ export interface StoreCheck {
 export interface Migration {
   /** Where the database lies. */
   database: string;
-  /** Schemas; the same if there is nothing to do. */
+  /** The schema before and after; the same if there is nothing to do. */
   from: number;
   to: number;
-  /** Where the database as it was is kept; null if nothing was copied. */
+  /** Where the copy of the database from before is; null if nothing was copied. */
   copy: string | null;
 }
 
@@ -96,7 +96,7 @@ export interface Backup extends BackupContents {
 }
 
 export interface BackupTarget {
-  /** Absolute path; that of a link stands for the file that it leads to. */
+  /** Absolute path. If it is a link, the file that it leads to is meant. */
   file: string;
   mayReplace: boolean;
 }
@@ -109,7 +109,7 @@ export interface RestoreRequest {
 }
 
 export interface Restored {
-  /** Where the database of before is kept; `undefined` if there was none. */
+  /** Where the previous database is kept; `undefined` if there was none. */
   kept: string | undefined;
 }
 

@@ -37,14 +37,14 @@ export interface Store
 }
 
 export interface WorkspaceStore {
-  /** The one workspace; made active and on the top plan when the store is. */
+  /** The one workspace. A new store has it active and on the top plan. */
   getWorkspace(): Promise<Workspace>;
   /** Changes it as `judge` says, with its events. `judge` is synchronous and pure, and may run more than once. */
   updateWorkspace(judge: (workspace: Workspace) => Verdict<Workspace>): Promise<Workspace>;
 }
 
 export interface WhitelistStore {
-  /** Ascending by place; all keys' if no key is named. */
+  /** The entries of this key, or of all keys, ascending by place. */
   listEntries(filter: { keyId?: string }): Promise<WhitelistEntry[]>;
   /**
    * Changes the whitelist of a key as `judge` says, with its events. `judge` gets the entries of these places that there are, in
@@ -58,16 +58,16 @@ export interface WhitelistStore {
 }
 
 /**
- * Who waits to change a member, first come, first served over all nodes. A node keeps the order among its own by itself. What
- * a node has in a queue ends with the node.
+ * The queue of those who want to change a member, first come, first served over all nodes. Each node keeps the order of its own
+ * changes by itself. When a node ends, its positions in all queues end with it.
  */
 export interface MemberQueueStore {
   /** Joins the end of a member's queue: whoever joins later, on another node, waits. Resolves with the position in it. */
   enqueue(rankeeId: number): Promise<string>;
   leave(position: string): Promise<void>;
   /**
-   * `isNext`: no other node that is alive has somebody ahead of this position. Without a position, that of a change that arrives
-   * now, at the end of the queue.
+   * `isNext`: no other node that is alive has somebody ahead of this position. Without a position, the end of the queue is meant,
+   * where a change that arrives now would be.
    */
   queueStanding(query: {
     rankeeId: number;
@@ -75,7 +75,7 @@ export interface MemberQueueStore {
   }): Promise<{ position: string; isNext: boolean }>;
 }
 
-/** What was learnt of a group and stays true. A group is named by its title, as in `RankChange.group`. */
+/** What rankd found out about a group and what does not change. A group is named by its title, as in `RankChange.group`. */
 export interface GroupStore {
   /** The id of the group's base role; `undefined` if it is not known. */
   findBaseRole(group: string): Promise<number | undefined>;
@@ -88,12 +88,12 @@ export interface AuditFilter {
   since?: number | undefined;
   /** Epoch milliseconds, not included. */
   until?: number | undefined;
-  /** The whole, or what is before a colon: `cli` is every operator. */
+  /** The whole name, or the part before the colon: `cli` is every operator. */
   by?: string | undefined;
-  /** The whole, or what is before a dot: `key` is every `key.…`. */
+  /** The whole action, or the part before the dot: `key` is every `key.…`. */
   action?: string | undefined;
   subject?: string | undefined;
-  /** Done to or with this key, or about something done with it. */
+  /** Only events about this key, or about something that was done with it. */
   keyId?: string | undefined;
   afterId?: number;
   beforeId?: number;
@@ -103,9 +103,9 @@ export interface AuditFilter {
 
 /** A stretch of the audit's chain as it is kept, and where the whole of it begins and ends. */
 export interface ChainPage {
-  /** What the first row follows. */
+  /** What the first row of the chain follows. */
   anchor: ChainLink;
-  /** In order of their ids. */
+  /** The rows, in order of their ids. */
   rows: AuditRow[];
   /** The id of the newest row that was ever written. */
   lastId: number;

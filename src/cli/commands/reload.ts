@@ -11,7 +11,7 @@ import { settingText } from '../output/wording.ts';
 import { notItsFile, strangerTo } from '../service/daemon-file.ts';
 import { requireDaemon } from './health.ts';
 
-/** Longer than the daemon takes if the platform does not answer. */
+/** How long a reload may take: longer than the daemon waits for a platform that does not answer. */
 const reloadTimeoutMs = 60_000;
 
 export function reloadCommand(program: Command, cli: Cli): void {

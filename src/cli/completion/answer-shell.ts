@@ -27,7 +27,7 @@ export async function answerShell(program: Command, line: readonly string[], io:
   }
 }
 
-/** The line is not finished, so it can't be parsed. */
+/** The data directory that the line names. The line is not finished, so commander can't parse it. */
 function dataDirFlag(words: readonly string[]): string | undefined {
   const after = words.slice(words.indexOf('--data-dir') + 1).filter((word) => word !== '=');
   if (words.includes('--data-dir')) return after[0];

@@ -96,7 +96,7 @@ function matching(candidates: Candidate[], current: string): Candidate[] {
   return candidates.filter(({ value }) => value.startsWith(current));
 }
 
-/** Shells that keep `--key=x` as one word want it whole. */
+/** Puts the prefix before each value: shells that keep `--key=x` as one word want it whole. */
 function withPrefix(prefix: string, answer: Answer): Answer {
   if (typeof answer === 'string') return answer;
   return answer.map(({ value, description }) => ({ value: prefix + value, description }));

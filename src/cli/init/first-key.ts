@@ -21,7 +21,7 @@ export async function requireFreeName(cli: Cli, name: string): Promise<void> {
   });
 }
 
-/** From the flags, or as the person at the terminal wants it; `undefined` if no key is wanted. */
+/** The first key as the flags say, or as the person at the terminal wants it; `undefined` if no key is wanted. */
 export async function requestFirstKey(
   cli: Cli,
   options: { key?: string; place?: number },

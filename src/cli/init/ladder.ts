@@ -29,7 +29,7 @@ function proposeLadder(givable: Role[]): { proposed: Role[]; leftOut: Role[] } {
   return { proposed: custom.filter((role) => !isShared(role)), leftOut: custom.filter(isShared) };
 }
 
-/** As the configuration names them. */
+/** The roles as the configuration names them. */
 export function ladderEntries(group: Pick<RoleScheme, 'roles' | 'rankOne'>, ladder: Role[]): number[] {
   return ladder.map((role) => nameForRequest(group, role));
 }

@@ -16,7 +16,7 @@ export function wholeNumber(min: number, max: number): (text: string) => number 
   };
 }
 
-/** Also takes the word `none`. */
+/** The same parser, which also takes the word `none`. */
 export function orNone<T>(parse: (text: string) => T): (text: string) => T | 'none' {
   return (text) => (text === 'none' ? text : parse(text));
 }
@@ -45,28 +45,28 @@ export function idIn(text: string): number | undefined {
   return id > 0 && Number.isSafeInteger(id) ? id : undefined;
 }
 
-/** Also takes 0: the refusal that follows lists the group's ranks. */
+/** A rank or role id. It takes 0 as well, because the refusal that follows lists the group's ranks. */
 export function asRank(text: string): number {
   const rank = text === '0' ? 0 : idIn(text);
   if (rank !== undefined) return rank;
   throw new InvalidArgumentError('It must be a rank number (1..255) or a role id, as `rankd group roles` lists them.');
 }
 
-/** Milliseconds. */
+/** A duration, in milliseconds. */
 export function duration(text: string): number {
   const ms = parseDuration(text);
   if (ms !== undefined && ms <= maxMs) return ms;
   throw new InvalidArgumentError('It must be a duration of at most 36500d, such as 30s, 5m, 24h or 90d.');
 }
 
-/** Milliseconds, at least one: a key that expires at once is of no use. */
+/** A duration in milliseconds, at least one: a key that expires at once is of no use. */
 export function lifetime(text: string): number {
   const ms = duration(text);
   if (ms > 0) return ms;
   throw new InvalidArgumentError('It must be longer than 0s, such as 24h or 90d.');
 }
 
-/** A hundred years: every format can still show that date. */
+/** The longest duration, a hundred years: every format can still show that date. */
 const maxMs = 36_500 * 86_400_000;
 
 /** Epoch milliseconds, from a duration (that long ago), or from a date or time in UTC or with an offset. */

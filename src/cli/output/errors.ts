@@ -50,7 +50,7 @@ export const exitCodes = {
 
 export interface ErrorFormat {
   asJson: boolean;
-  /** With the cause, if there is one. */
+  /** If true, the cause is shown too. */
   isVerbose?: boolean;
 }
 

@@ -18,9 +18,9 @@ export interface Policy {
   rankerCheck: 'off' | 'claimed' | 'verify';
   /** The least rank that a ranker must have with `verify`. */
   minRankerRank: number;
-  /** Between two changes of one rankee. */
+  /** The least time between two changes of one rankee. */
   cooldownMs: number;
-  /** Between two changes by one ranker. */
+  /** The least time between two changes by one ranker. */
   rankerCooldownMs: number;
 }
 

@@ -78,7 +78,7 @@ async function executeStep(ports: StepPorts, one: OneStep, call: CallContext): P
   return confirm(ports, one, written, call);
 }
 
-/** What the platform said to a write. `accepted` without an answer: it did not show the member. */
+/** What the platform said to a write. If `accepted` has no answer, the platform did not show the member. */
 type Written =
   | { kind: 'accepted'; answer: Member | undefined }
   | { kind: 'refused'; error: RankdError; wasSent: boolean }
@@ -151,7 +151,7 @@ async function afterRefusal(
   return { kind: 'refused', error: disproved(error) };
 }
 
-/** That the user is not a member is said only if a read says so. This is for when the member can't be read. */
+/** The refusal if the member can't be read. Only a read can say that the user is not a member. */
 function unproven(error: RankdError): RankdError {
   if (error.code !== 'member_not_found') return error;
   const message =
@@ -159,7 +159,7 @@ function unproven(error: RankdError): RankdError {
   return new RankdError('platform_unavailable', message, { cause: error, retryAfterMs: 5_000 });
 }
 
-/** The same, for when a read shows the member. */
+/** The refusal if a read shows the member. */
 function disproved(error: RankdError): RankdError {
   if (error.code !== 'member_not_found') return error;
   const message =
@@ -170,7 +170,7 @@ function disproved(error: RankdError): RankdError {
   });
 }
 
-/** Roblox has been seen to answer 200 to a key without `group:write` and to change nothing. */
+/** The refusal of a write without effect: Roblox was seen to answer 200 to a key without `group:write`, and to change nothing. */
 function withoutEffect(answer: Member | undefined): RankdError {
   if (answer === undefined) {
     const message =

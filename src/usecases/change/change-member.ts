@@ -29,7 +29,7 @@ export interface Intent {
   secretId?: string | undefined;
 }
 
-/** How many times as much the circuit breaker lets all keys together do. */
+/** The circuit breaker's limit for all keys together, as a multiple of the limit for one key. */
 const allKeysShare = 3;
 
 /**

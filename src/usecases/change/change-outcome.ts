@@ -3,7 +3,7 @@ import { applyOutcome, type ChangeOutcome, compensating } from '../../core/chang
 import type { ChangeState, RankChange } from '../../core/model.ts';
 import type { Ports } from '../../ports/index.ts';
 
-/** A rule says no, rankd's or the platform's. Asking again gives the same answer. */
+/** The codes of a no that stays: a rule of rankd or of the platform says it. Asking again gives the same answer. */
 const refusals = new Set<ErrorCode>([
   'invalid_key',
   'place_not_whitelisted',
@@ -19,7 +19,7 @@ const refusals = new Set<ErrorCode>([
   'key_paused',
 ]);
 
-/** Nothing was changed, and trying again can end differently. These are never replayed to a repeat of the request. */
+/** The codes after which nothing was changed and trying again can end differently. They are never replayed to a repeat of the request. */
 const passing = new Set<ErrorCode>([
   'invalid_key',
   'place_not_whitelisted',

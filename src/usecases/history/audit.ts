@@ -1,7 +1,7 @@
 import type { AuditEvent } from '../../core/model.ts';
 import type { AuditFilter, Ports } from '../../ports/index.ts';
 
-/** Newest first. */
+/** The events, newest first. */
 export function listEvents({ store }: Pick<Ports, 'store'>, filter: AuditFilter): Promise<AuditEvent[]> {
   return store.listAudit(filter);
 }

@@ -2,7 +2,7 @@ import { RankdError } from '../../base/errors.ts';
 import type { ChangeState, RankChange } from '../../core/model.ts';
 import type { ChangeFilter, ChangeSelection, Ports } from '../../ports/index.ts';
 
-/** Newest first, with the names of the keys that asked for them, by id. */
+/** The changes, newest first, and the names of the keys that asked for them, by id. */
 export async function listChanges(
   { store }: Pick<Ports, 'store'>,
   filter: ChangeFilter,
@@ -14,7 +14,7 @@ export async function listChanges(
 
 const pageRows = 500;
 
-/** All of them, newest first, page by page: memory stays flat however long the history is. */
+/** All selected changes, newest first, page by page: memory stays flat however long the history is. */
 export async function* changePages(
   { store }: Pick<Ports, 'store'>,
   selection: ChangeSelection,
@@ -27,7 +27,7 @@ export async function* changePages(
   } while (cursor !== undefined);
 }
 
-/** Throws `not_found`. */
+/** The change with this id. Throws `not_found`. */
 export async function showChange({ store }: Pick<Ports, 'store'>, id: string): Promise<RankChange> {
   const change = await store.findChange(id);
   if (change !== undefined) return change;

@@ -11,7 +11,7 @@ export async function existingKey(
   return key === undefined || key.revokedAt !== undefined ? undefined : { key, differs: differences(key, request) };
 }
 
-/** Nothing is said of when the key expires, only whether it does. */
+/** How the key differs from what is asked for, a sentence each. When it expires does not count, only whether it does. */
 function differences(key: Key, { mode, scopes, rules = {}, expiresAt }: KeyRequest): string[] {
   const is: Definition = { ...key, expires: key.expiresAt !== undefined };
   const asked: Definition = { ...withRules({}, rules), mode, scopes, expires: expiresAt !== undefined };

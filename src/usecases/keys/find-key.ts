@@ -10,12 +10,12 @@ export async function requireKey({ store }: { store: Pick<Store, 'findKey'> }, i
   throw new RankdError('not_found', `There is no key with the id or name "${idOrName}".`, { hint: 'rankd key list' });
 }
 
-/** Told when a name can mean another key as well. */
+/** Is called if a name can mean another key as well. */
 export type OnAmbiguity = (ambiguity: RankdError) => void;
 
 /**
- * The selection with the id of its key, which is named by id or name. Another key may have had the same name since the moment
- * from which on things are selected; then `onAmbiguity` is told. Throws `not_found` for a key that does not exist.
+ * The selection with the id of its key, which is named by id or name. If another key had the same name at some time
+ * since the selection begins, `onAmbiguity` is called. Throws `not_found` for a key that does not exist.
  */
 export async function withKeyId<Selection extends { since?: number | undefined }>(
   { store }: { store: Pick<Store, 'findKey' | 'listKeys'> },

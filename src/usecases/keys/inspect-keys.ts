@@ -16,7 +16,10 @@ export interface KeyInspection {
   expiresSoon: boolean;
   /** True if it may be used from some place. */
   hasPlace: boolean;
-  /** From where games were refused with it in the last week, as the place is not listed. 0 is a game that was never published. */
+  /**
+   * The places from which games were refused with it in the last week, because the place is not listed. 0 is a game that was never
+   * published.
+   */
   unlistedPlaces: number[];
 }
 

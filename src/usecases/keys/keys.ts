@@ -18,15 +18,15 @@ export interface KeyRequest {
   expiresAt?: number;
 }
 
-/** A key, and the only sight of its secret. */
+/** A key with its secret, which is shown this once. */
 export interface MintedKey {
   key: Key;
   secret: string;
 }
 
 /**
- * Puts a new secret where its owner will find it. It is called before the secret comes into force: a secret that can't be handed
- * out must not. Returns what takes the secret away again if the key could not be made.
+ * Puts a new secret where its owner will find it. It is called before the secret is accepted, so that no key has a secret that nobody
+ * got. Returns a function that takes the secret away again if the key could not be made.
  */
 export type KeepSecret = (secret: string) => () => void;
 
@@ -147,7 +147,7 @@ export async function showKey(
   return { key, entries: await store.listEntries({ keyId: key.id }) };
 }
 
-/** The rules after the change. */
+/** The key's rules after the change. */
 export function withRules(before: KeyRules, change: KeyRulesChange): KeyRules {
   const present = Object.entries({ ...before, ...change }).filter(([, value]) => value !== null);
   return Object.fromEntries(present);

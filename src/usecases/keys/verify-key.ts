@@ -12,7 +12,7 @@ export interface KeyVerdict {
   reason: string | undefined;
 }
 
-/** Checks a secret as the API would; the whitelist only if a place is named. */
+/** Checks a secret as the API would. The whitelist is checked only if a place is named. */
 export async function verifyKey(
   { store, clock }: Pick<Ports, 'store' | 'clock'>,
   { secret, placeId }: { secret: string; placeId: number | undefined },

@@ -35,7 +35,7 @@ const sideBySide = 4;
 const maxTries = 6;
 const maxWaitMs = 30_000;
 const waitAfterMs = doubling(1_000, maxWaitMs);
-/** Waiting does not fix these. */
+/** The codes that only an operator can mend: trying again later would not help. */
 const forTheOperator = new Set<ErrorCode>(['platform_credential', 'config_invalid']);
 
 /**

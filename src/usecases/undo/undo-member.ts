@@ -126,7 +126,7 @@ function draftFor(app: Ranking, { by, dryRun, undoId }: UndoCommand, rankee: Ran
   return { ...draftOf(app, { caller: { by, dryRun }, request }), undoId };
 }
 
-/** Throws if trying again can end differently. */
+/** What became of the member. Throws if trying again can end differently. */
 function outcomeOf({ change, error }: FinishedChange): MemberUndo {
   if (change.state === 'applied') return { state: 'put_back', change };
   const why = error ?? new RankdError(change.code ?? 'outcome_unknown', change.message);

@@ -5,7 +5,7 @@ import { idempotencyWindowMs } from '../../core/model.ts';
 import type { Ports } from '../../ports/index.ts';
 import type { Ranking } from '../change/ranking.ts';
 
-/** Few enough that requests do not notice a step, with room between two steps for them. */
+/** How much a step removes and how long rankd pauses after it, so that requests do not notice. */
 const stepRows = 300;
 const pauseMs = 100;
 
@@ -67,7 +67,7 @@ async function inSteps(
   while (!stop.aborted && (await step())) await clock.sleep(pauseMs, stop).catch(() => undefined);
 }
 
-/** Idempotency keys, cooldowns and the breaker look back on the history for so long. */
+/** How long idempotency keys, cooldowns and the breaker need the history. */
 function neededMs({ policy, breaker }: Ranking): number {
   return Math.max(idempotencyWindowMs, policy.cooldownMs, policy.rankerCooldownMs, breaker?.windowMs ?? 0);
 }

@@ -3,7 +3,7 @@ import type { RefusalDetails } from '../../base/refusal-details.ts';
 import { callersRefused } from '../../core/events.ts';
 import type { Ports } from '../../ports/index.ts';
 
-/** For each code, between two flushes: callers can make up as many places as they like. */
+/** How many details are counted apart for each code between two flushes: callers can make up as many places as they like. */
 const maxReasons = 10;
 
 interface Sum {
@@ -11,7 +11,7 @@ interface Sum {
   count: number;
 }
 
-/** Everything beyond the first ten. */
+/** The name under which everything beyond that is counted. */
 const others = { reason: 'other' } as const;
 
 /** Counts callers that were refused and writes the sums to the audit, so that noise can't fill the disk. */

@@ -6,7 +6,7 @@ import { chooseKey, requireKey } from '../keys/find-key.ts';
 
 type StoreAndClock = Pick<Ports, 'store' | 'clock'>;
 
-/** Places on the whitelist of a key (id or name); without a key, of the only one that is accepted. */
+/** Places on the whitelist of a key (id or name). If no key is named, the only one that is accepted is meant. */
 export interface PlacesCommand {
   key: string | undefined;
   placeIds: number[];
@@ -21,7 +21,7 @@ export interface ChangedPlaces<Entry extends WhitelistEntry = WhitelistEntry> {
 
 export type AddedEntry = WhitelistEntry & { outcome: 'added' | 're-enabled' | 'already there' };
 
-/** All or none. Throws `conflict` if the key is revoked, and as `chooseKey`. */
+/** Adds all of the places, or none. Throws `conflict` if the key is revoked, and as `chooseKey`. */
 export async function addPlaces(
   { store, clock }: StoreAndClock,
   { key: idOrName, placeIds, note, by }: PlacesCommand & { note?: string | undefined },
@@ -38,7 +38,7 @@ export async function addPlaces(
   return { key, entries: after.map((entry) => ({ ...entry, outcome: outcomeOf(entry) })) };
 }
 
-/** All or none. Throws `not_found` if a place is not on the whitelist, and as `chooseKey`. */
+/** Switches all of the places on or off, or none. Throws `not_found` if a place is not on the whitelist, and as `chooseKey`. */
 export async function setPlacesActive(
   { store, clock }: StoreAndClock,
   { key: idOrName, placeIds, active, by }: PlacesCommand & { active: boolean },
@@ -48,7 +48,7 @@ export async function setPlacesActive(
   return { key, entries: (await store.updateEntries(places, judgeActive(places, { by, at: clock.now() }))).after };
 }
 
-/** All or none, as `setPlacesActive`. */
+/** Removes all of the places, or none. Throws as `setPlacesActive`. */
 export async function removePlaces(
   { store, clock }: StoreAndClock,
   { key: idOrName, placeIds, by }: PlacesCommand,

@@ -62,7 +62,7 @@ async function undo(cli: Cli, { undo: undoId, dryRun = false, ...options }: Undo
   await cli.withRanking(work, { isWriting: !dryRun });
 }
 
-/** Nobody wants to undo what another key of the same name did. */
+/** Refuses a name that could mean another key: nobody wants to undo what that one did. */
 function refuse(ambiguity: RankdError): never {
   throw ambiguity;
 }
@@ -88,7 +88,7 @@ async function carryOut(
   return { ...run, isInterrupted: stopping.signal.aborted };
 }
 
-/** Nobody wants to undo everything that ever happened. */
+/** Refuses to undo everything that ever happened. */
 function refuseVague({ key, place, ranker, by, since }: UndoOptions, undoId: string | undefined): void {
   if (undoId !== undefined) return;
   const isNamed = [key, place, ranker, by].some((option) => option !== undefined);
@@ -100,7 +100,7 @@ function refuseVague({ key, place, ranker, by, since }: UndoOptions, undoId: str
   });
 }
 
-/** A key that still works may go on doing what is being undone. */
+/** Warns if the key still works: it may go on doing what is being undone. */
 async function warnOfKey(cli: Cli, app: RankingApp, { keyId, until }: ChangeSelection): Promise<void> {
   const key = keyId === undefined || until !== undefined ? undefined : await findUsableKey(app, keyId);
   if (key !== undefined)
