@@ -64,7 +64,11 @@ test('the image sets only variables that rankd has', () => {
 
 test('the image runs the Node.js that the tests run on', () => {
   const [major] = process.versions.node.split('.');
-  for (const [from] of stages()) expect(from?.rest.split(/[:-]/).slice(0, 2)).toEqual(['node', major]);
+  const images = stages().map(([from]) => from?.rest.split(/[:-]/).slice(0, 2));
+  expect(images).toEqual([
+    ['node', major],
+    ['node', major],
+  ]);
 });
 
 interface Service {

@@ -1,4 +1,4 @@
-import { abortable } from '../../base/abortable.ts';
+import { abortable } from '../../base/clock.ts';
 import { RankdError } from '../../base/errors.ts';
 import { withShare } from '../../ports/call-context.ts';
 import type { CallContext, Clock } from '../../ports/index.ts';

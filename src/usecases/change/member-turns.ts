@@ -1,4 +1,4 @@
-import { abortable } from '../../base/abortable.ts';
+import { abortable } from '../../base/clock.ts';
 
 /** How many changes of one lane may wait for a member. Further ones could not meet their deadline, and would delay other callers. */
 export const maxOfALane = 10;

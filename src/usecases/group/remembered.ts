@@ -1,4 +1,4 @@
-import { abortable } from '../../base/abortable.ts';
+import { abortable } from '../../base/clock.ts';
 import type { CallContext, Clock } from '../../ports/index.ts';
 
 export interface HowOld {
