@@ -5,7 +5,7 @@ import { codeOf } from '../base/error-code.ts';
 import { RankdError } from '../base/errors.ts';
 import type { Layer } from './layer.ts';
 import type { ConfigLocation } from './locate.ts';
-import { excerpt, type Place, type Problem } from './problem.ts';
+import { excerpt, type Location, type Problem } from './problem.ts';
 import { sections, settings } from './settings.ts';
 import { missingConfig } from './trusted-config.ts';
 import { describeFlaw, YamlEntries } from './yaml-entries.ts';
@@ -17,7 +17,7 @@ export interface ConfigFile extends Layer {
   /** The whole mapping, unknown settings included; `undefined` if it is not a YAML mapping, or can't be read. */
   content: Record<string, unknown> | undefined;
   /** Where a setting is named. */
-  placeOfKey(path: readonly PropertyKey[]): Place;
+  locationOfKey(path: readonly PropertyKey[]): Location;
 }
 
 /** Reads the file without judging its values. Throws `config_invalid` or `no_permission` if it can't be read at all. */
@@ -34,7 +34,7 @@ export function readConfigFile(location: ConfigLocation): ConfigFile {
   const entries = new YamlEntries(document);
 
   const lineOf = (offset: number) => lines.linePos(offset).line;
-  const placeAt = (offset: number, { isKnown }: { isKnown: boolean }): Place => {
+  const locationAt = (offset: number, { isKnown }: { isKnown: boolean }): Location => {
     const { line, col } = lines.linePos(offset);
     const lineText = () => text.slice(lines.lineStarts[line - 1], lines.lineStarts[line]);
     return {
@@ -43,22 +43,22 @@ export function readConfigFile(location: ConfigLocation): ConfigFile {
       excerpt: () => excerpt(lineText(), { line, col, isKnown }),
     };
   };
-  const placeOf = (path: readonly PropertyKey[], offset: number): Place => ({
-    ...placeAt(offset, { isKnown: true }),
+  const locationOf = (path: readonly PropertyKey[], offset: number): Location => ({
+    ...locationAt(offset, { isKnown: true }),
     setting: pathText(path),
   });
 
   const flaws = onePerLine([...document.errors, ...document.warnings], lineOf);
   const problems: Problem[] = [
-    ...flaws.map((flaw) => ({ ...placeAt(flaw.pos[0], { isKnown: false }), text: describeFlaw(flaw) })),
+    ...flaws.map((flaw) => ({ ...locationAt(flaw.pos[0], { isKnown: false }), text: describeFlaw(flaw) })),
     ...entries.repetitions.map(({ path, first, again }) => ({
-      ...placeOf(path, again),
+      ...locationOf(path, again),
       text: `is given twice, here and in line ${lineOf(first)}`,
     })),
   ];
   const content =
     flaws.length === 0
-      ? mappingOf(document, (text) => problems.push({ ...placeAt(0, { isKnown: false }), text }))
+      ? mappingOf(document, (text) => problems.push({ ...locationAt(0, { isKnown: false }), text }))
       : undefined;
   return {
     source: 'file',
@@ -67,8 +67,8 @@ export function readConfigFile(location: ConfigLocation): ConfigFile {
     content,
     values: new Map(settings.flatMap(({ path }) => entryOf(content, path))),
     problems,
-    placeOf: (path) => placeOf(path, entries.offsetOf(path, 'value')),
-    placeOfKey: (path) => placeOf(path, entries.offsetOf(path, 'key')),
+    locationOf: (path) => locationOf(path, entries.offsetOf(path, 'value')),
+    locationOfKey: (path) => locationOf(path, entries.offsetOf(path, 'key')),
   };
 }
 

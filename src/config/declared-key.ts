@@ -45,6 +45,6 @@ function rulesIn({
 }
 
 /** `rankd.yaml:31:5` → `rankd.yaml:31`. The database keeps it. */
-function lineOf(place: string): string {
-  return withoutKeys(place.replace(/:\d+$/, ''));
+function lineOf(location: string): string {
+  return withoutKeys(location.replace(/:\d+$/, ''));
 }

@@ -1,4 +1,4 @@
-import type { Place, Problem } from './problem.ts';
+import type { Location, Problem } from './problem.ts';
 
 /** A source of settings, as it was read: their values are not checked yet. */
 export interface Layer {
@@ -10,5 +10,5 @@ export interface Layer {
   /** What is wrong with it apart from values. */
   problems: readonly Problem[];
   /** Where it has a value; the path may lead into a list. */
-  placeOf(path: readonly PropertyKey[]): Place;
+  locationOf(path: readonly PropertyKey[]): Location;
 }

@@ -56,7 +56,7 @@ export function loadConfig(sources: ConfigSources): LoadedConfig {
     headFile: absolute('audit.head_file', settings.audit.head_file),
   };
   return {
-    config: toConfig(settings, platform.choice, { files, at: (path) => file?.placeOf(path).at ?? '' }),
+    config: toConfig(settings, platform.choice, { files, at: (path) => file?.locationOf(path).at ?? '' }),
     file: location?.path,
     fileNow: () => locateConfig(sources)?.path,
     origins: withPlatform(origins, platform),

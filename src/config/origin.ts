@@ -22,7 +22,7 @@ function originOf(layers: readonly Layer[], setting: { path: string; default: un
     .filter(({ values }) => values.has(setting.path))
     .map((layer) => ({
       source: layer.source,
-      at: layer.placeOf(setting.path.split('.')).at,
+      at: layer.locationOf(setting.path.split('.')).at,
       value: layer.values.get(setting.path),
     }));
   if (first === undefined) return { source: 'default', at: undefined, value: setting.default };

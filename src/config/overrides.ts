@@ -12,7 +12,7 @@ export function flagLayer(flags: Record<string, string>, folder: string): Layer 
     values: valuesOf(({ path }) => flags[path]),
     folder,
     problems: unknown.map((path) => ({ at: flagName(path), isTyped: true, text: unknownSetting(path) })),
-    placeOf: (path) => ({ at: flagName(settingPath(path)), isTyped: true }),
+    locationOf: (path) => ({ at: flagName(settingPath(path)), isTyped: true }),
   };
 }
 
@@ -24,7 +24,7 @@ export function environmentLayer(env: Record<string, string | undefined>, folder
     values: valuesOf((setting) => (setting.env && env[setting.env]) || undefined),
     folder,
     problems: strayVariables(env),
-    placeOf: (path) => ({ at: variables.get(settingPath(path)) }),
+    locationOf: (path) => ({ at: variables.get(settingPath(path)) }),
   };
 }
 

@@ -1,7 +1,7 @@
 import { RankdError } from '../base/errors.ts';
 
 /** Where something is wrong. */
-export interface Place {
+export interface Location {
   /** `file:line:col`, the environment variable or the flag; absent if something is missing everywhere. */
   at?: string | undefined;
   /** True if it was typed as a flag. */
@@ -15,7 +15,7 @@ export interface Place {
 }
 
 /** One thing that is wrong with the configuration. It never carries a value that may be a secret. */
-export interface Problem extends Place {
+export interface Problem extends Location {
   text: string;
 }
 
@@ -67,7 +67,7 @@ export function describeValue(value: unknown): string {
 }
 
 /**
- * The line of the file that a problem is in, with a caret below the place. It shows names, and at the place itself short plain
+ * The line of the file that a problem is in, with a caret below it. It shows names, and at that point short plain
  * words (`isKnown`: a setting or its value). Everything else may be a secret. `undefined` if nothing is left to show.
  */
 export function excerpt(

@@ -41,10 +41,10 @@ function problemsOf(issue: z.core.$ZodIssue, layers: readonly Layer[], file: Con
   if (issue.code === 'unrecognized_keys') {
     return issue.keys.map((name) => {
       const path = [...issue.path, name];
-      return { ...file?.placeOfKey(path), text: unknownSetting(path.join('.')) };
+      return { ...file?.locationOfKey(path), text: unknownSetting(path.join('.')) };
     });
   }
   const setting = issue.path.filter((segment) => typeof segment === 'string').join('.');
   const layer = layers.find(({ values }) => values.has(setting)) ?? file;
-  return [{ ...layer?.placeOf(issue.path), text: `${describeValue(issue.input)}; expected ${issue.message}` }];
+  return [{ ...layer?.locationOf(issue.path), text: `${describeValue(issue.input)}; expected ${issue.message}` }];
 }

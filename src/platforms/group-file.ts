@@ -28,11 +28,11 @@ export function loadGroupFile(file: string): GroupSeed {
   }
   const { seed, problems } = check(plain(document, file));
   if (seed !== undefined && problems.length === 0) return seed;
-  const placed = problems.map(({ path, what }) => ({
+  const located = problems.map(({ path, what }) => ({
     offset: offsetOf(document, path),
     what: `${dotted(path)} ${what}`,
   }));
-  throw invalid(placed.sort((a, b) => a.offset - b.offset).map(told));
+  throw invalid(located.sort((a, b) => a.offset - b.offset).map(told));
 }
 
 function read(file: string): string {

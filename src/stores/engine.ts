@@ -3,9 +3,9 @@ import { sqliteOperations } from './sqlite/files/operations.ts';
 import { openSqliteStore } from './sqlite/sqlite-store.ts';
 
 /** The engine that keeps rankd's data, with the directory where it lies. This is the only place that chooses an engine. */
-export function engineOf(place: { dataDir: string; clock: Clock }): StoreEngine {
+export function engineOf(where: { dataDir: string; clock: Clock }): StoreEngine {
   return {
-    openStore: (options) => openSqliteStore({ ...place, ...options }),
-    operations: sqliteOperations(place),
+    openStore: (options) => openSqliteStore({ ...where, ...options }),
+    operations: sqliteOperations(where),
   };
 }

@@ -91,7 +91,7 @@ async function show(cli: Cli, { origin }: { origin?: boolean }): Promise<void> {
   const rows = [...origins].map(([name, one]) => [
     name,
     settingText(one.value),
-    ...(origin ? [placeOf(one), shadowedBy(one)] : []),
+    ...(origin ? [originText(one), shadowedBy(one)] : []),
   ]);
   const headings = ['setting', 'value', ...(origin ? ['origin', 'shadows'] : [])];
   cli.print(settingsDocument(file, origins), table(headings, rows));
@@ -99,7 +99,7 @@ async function show(cli: Cli, { origin }: { origin?: boolean }): Promise<void> {
 
 async function path(cli: Cli): Promise<void> {
   const found = trustedConfig(cli.configSources);
-  const searched = searchPath(cli.configSources).map((place) => place.path);
+  const searched = searchPath(cli.configSources).map((candidate) => candidate.path);
   cli.print(configFileDocument(found?.path, searched), found?.path ?? '');
   if (found === undefined) cli.say(`There is no configuration file. It is looked for in:\n${searched.join('\n')}`);
 }
@@ -109,11 +109,11 @@ async function schema(cli: Cli): Promise<void> {
   cli.io.stdout(`${JSON.stringify(jsonSchema(), undefined, 2)}\n`);
 }
 
-function placeOf({ source, at }: Origin): string {
+function originText({ source, at }: Origin): string {
   return at === undefined ? source : `${source} ${at}`;
 }
 
 /** The values that it overrides. */
 function shadowedBy({ shadows = [] }: Origin): string {
-  return shadows.map((one) => `${placeOf(one)} (${settingText(one.value)})`).join(', ') || '-';
+  return shadows.map((one) => `${originText(one)} (${settingText(one.value)})`).join(', ') || '-';
 }

@@ -45,7 +45,7 @@ export const insertChange = `
   INSERT INTO rank_changes (${Object.values(columns).join(', ')}, node)
   VALUES (${fields.map((field) => `@${field}`).join(', ')}, @node)`;
 
-/** A change as it is selected, with its place in the order of arrival and the node that works on it. */
+/** A change as it is selected, with its position in the order of arrival and the node that works on it. */
 export type ChangeRow = RowOf<RankChange> & { seq: number; node: string | null };
 
 export function toChange({
