@@ -1,4 +1,4 @@
-import { abortable } from '../../base/abortable.ts';
+import { abortable } from '../../base/clock.ts';
 import { RankdError } from '../../base/errors.ts';
 import type { RankChange } from '../../core/model.ts';
 import { type SideEffects, type Streaks, streaksAfter } from '../../core/side-effects.ts';
