@@ -100,7 +100,7 @@ test('a secret that can not be written is told with what ends or replaces the ke
   for (const command of ['key create lost', 'key rotate lost --json']) {
     const lost = shell(`"$@" ${command} >/dev/full`);
     const [said, [code]] = await Promise.all([text(lost.stderr), once(lost, 'exit')]);
-    expect({ code, said }).toEqual({ code: 1, said: expect.stringMatching(/rankd key rotate lost .+ revoke lost/) });
+    expect({ code, said }).toEqual({ code: 1, said: expect.stringMatching(/key rotate lost .+ key revoke lost/) });
   }
 });
 

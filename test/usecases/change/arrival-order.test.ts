@@ -96,7 +96,7 @@ test('a change that finds the member where it leads is planned anew if another n
   changed.resolve();
   expect((await answer).status).toBe(200);
   expect(await daemon.store.listChanges({ limit: 9 })).toMatchObject([{ newRankId: 10 }, { newRankId: 50 }]);
-  expect(await daemon.heldBy(member)).toEqual([trainee]);
+  expect((await daemon.heldBy(member))?.[0]).toBe(trainee); // and the base role
 });
 
 async function changeFromShell(shell: Awaited<ReturnType<typeof openRanking>>, newRankId: number) {
