@@ -2,13 +2,11 @@ import { type SpawnOptions, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import { text } from 'node:stream/consumers';
-import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { DaemonProcess } from '../support/daemon-process.ts';
-import { CliHome } from '../support/run-cli.ts';
+import { binary, CliHome } from '../support/run-cli.ts';
 
 /** Whoever reads what rankd prints can go away: a pager, a log collector, a terminal. */
-const binary = fileURLToPath(new URL('../../bin/rankd.js', import.meta.url));
 const home = new CliHome();
 beforeAll(async () => {
   await home.json('key', 'create', 'game');

@@ -30,11 +30,11 @@ export function changeWrites(db: Connection, clock: Pick<Clock, 'now'>, nodes: N
     },
 
     async beginChange(change, question, judge) {
-      const node = nodes.id;
+      const node = change.state === 'pending' ? nodes.id : null;
       return db.write(() => {
         const now = clock.now();
         const verdict = judge(beginFacts(db, change, { ...question, now }));
-        if (verdict.do === 'begin') insert(db, { change, node: change.state === 'pending' ? node : null });
+        if (verdict.do === 'begin') insert(db, { change, node });
         if (verdict.do === 'refuse' && verdict.pause !== undefined) editKey(db, { ...verdict.pause, now });
         if (verdict.do !== 'stale') appendEvents(db, verdict.events);
         return verdict;
