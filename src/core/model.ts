@@ -26,6 +26,8 @@ export interface Group {
   memberCount: number;
   /** The user who owns the group; absent if nobody does. */
   ownerId?: number;
+  /** True if the platform has locked the group: nothing in it can be changed. */
+  isLocked?: boolean;
 }
 
 /** A member with every role that the member holds, as the platform told it. The base role may or may not be listed. */

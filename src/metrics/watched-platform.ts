@@ -25,6 +25,7 @@ export function watchedPlatform(platform: Platform, meters: Meters, clock: Pick<
     },
     group: (call) => timed('group', () => platform.group(call)),
     roles: (call) => timed('roles', () => platform.roles(call)),
+    role: (roleId, call) => timed('role', () => platform.role(roleId, call)),
     getMember: (userId, call) => timed('member', () => platform.getMember(userId, call)),
     assignRole: (change, call) => timed('assign', () => platform.assignRole(change, call)),
     unassignRole: (change, call) => timed('unassign', () => platform.unassignRole(change, call)),

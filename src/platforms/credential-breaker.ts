@@ -4,6 +4,7 @@ import { refusalOfCredential } from '../core/credential.ts';
 import type { Credential, Group, Member, Role } from '../core/model.ts';
 import { withShare } from '../ports/call-context.ts';
 import type { CallContext, Clock, Pace, Platform, Reservation, RoleWrite, WriteKind } from '../ports/index.ts';
+import { ForbiddenRead } from './upstream/platform-error.ts';
 
 const probeAfterMs = doubling(10_000, 60_000);
 /** How long the platform's word on the credential counts when a single write is refused. */
@@ -21,8 +22,8 @@ export interface CredentialBreakerOptions {
 /**
  * A platform behind a circuit breaker, which opens when the credential is dead: every call is then refused at once with
  * `platform_credential`, except that now and then one of them asks the platform whether the credential works again. If the
- * platform can't say, that call is tried. A refused write may be about one member only, so it opens the breaker only if the
- * platform says that the credential is dead.
+ * platform can't say, that call is tried. A refused write may be about one member only, and a read that is forbidden about the
+ * group, so they open the breaker only if the platform says that the credential is dead, or does not list the scope to write.
  */
 export class CredentialBreaker implements Platform {
   readonly readLagMs: number;
@@ -30,6 +31,8 @@ export class CredentialBreaker implements Platform {
   readonly #clock: Clock;
   readonly #report: CredentialBreakerOptions['report'];
   #latest: Credential | undefined;
+  /** True from a write that was denied for the credential's sake to one that was not. */
+  #isWriteDenied = false;
   /** Until then (on `Clock.monotonic()`) the platform's word on the credential counts. */
   #knownUntil = 0;
   #open: { error: RankdError; probeAt: number } | undefined;
@@ -65,6 +68,10 @@ export class CredentialBreaker implements Platform {
     return this.#read(call, () => this.#platform.roles(call));
   }
 
+  role(roleId: number, call: CallContext): ReturnType<Platform['role']> {
+    return this.#read(call, () => this.#platform.role(roleId, call));
+  }
+
   getMember(userId: number, call: CallContext): Promise<Member | undefined> {
     return this.#read(call, () => this.#platform.getMember(userId, call));
   }
@@ -91,7 +98,7 @@ export class CredentialBreaker implements Platform {
     const credential = await this.#platform.checkCredential(call);
     this.#latest = credential;
     this.#knownUntil = this.#clock.monotonic() + checkLifeMs;
-    const refusal = refusalOfCredential(credential);
+    const refusal = refusalOfCredential(credential, this.#isWriteDenied);
     if (refusal === undefined) this.#close();
     else this.#trip(refusal);
     return credential;
@@ -109,21 +116,35 @@ export class CredentialBreaker implements Platform {
     try {
       return await this.#tried(call, work);
     } catch (error) {
-      if (isRankdError(error, 'platform_credential')) this.#trip(error);
+      if (error instanceof ForbiddenRead) await this.#askAfterRefusal(call);
+      else if (isRankdError(error, 'platform_credential')) this.#trip(error);
       throw error;
     }
   }
 
   async #write<T>(call: CallContext, work: () => Promise<T>): Promise<T> {
     try {
-      return await this.#tried(call, work);
+      const done = await this.#tried(call, work);
+      this.#isWriteDenied = false;
+      return done;
     } catch (error) {
-      const now = this.#clock.monotonic();
-      if (isRankdError(error, 'platform_credential') && now >= this.#knownUntil) {
-        this.#knownUntil = now + checkLifeMs; // other refused writes need not ask as well
-        await this.#ask(call);
+      if (isRankdError(error, 'platform_credential')) {
+        this.#isWriteDenied = true;
+        await this.#askAfterRefusal(call);
       }
       throw error;
+    }
+  }
+
+  /** A call was refused, which may be about what it asked for alone: the platform is asked whether it is the credential. */
+  async #askAfterRefusal(call: CallContext): Promise<void> {
+    const now = this.#clock.monotonic();
+    if (now >= this.#knownUntil) {
+      this.#knownUntil = now + checkLifeMs; // other refused calls need not ask as well
+      await this.#ask(call);
+    } else if (this.#latest !== undefined) {
+      const refusal = refusalOfCredential(this.#latest, this.#isWriteDenied);
+      if (refusal !== undefined) this.#trip(refusal);
     }
   }
 
@@ -145,6 +166,7 @@ export class CredentialBreaker implements Platform {
     try {
       return refusalOfCredential(
         await this.checkCredential(withShare(call, { clock: this.#clock, share: checkShare })),
+        this.#isWriteDenied,
       );
     } catch (error) {
       return isRankdError(error, 'platform_credential') ? error : undefined;

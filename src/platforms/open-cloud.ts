@@ -15,6 +15,7 @@ import {
   parseGroup,
   parseMembership,
   parseMembershipPage,
+  parseRole,
   parseRolePage,
   withKinds,
 } from './upstream/resources.ts';
@@ -40,8 +41,8 @@ export interface OpenCloudTuning extends UpstreamTuning {
   publicRolesTimeoutMs: number;
 }
 
-/** A group has at most 40 roles, which is two pages. More pages than this are a fault. */
-const maxPages = 50;
+/** A page may be empty although others follow; so many in a row are a fault. */
+const maxEmptyPages = 3;
 
 /** A group on Roblox, through Open Cloud v2 and an API key that acts as the account that owns it. */
 export class OpenCloudPlatform implements Platform {
@@ -96,6 +97,13 @@ export class OpenCloudPlatform implements Platform {
   async roles(call: CallContext): Promise<Role[]> {
     const listed = await this.#listRoles(call);
     return withKinds(listed, await this.#baseRole.among(listed, call));
+  }
+
+  async role(roleId: number, call: CallContext): Promise<ListedRole | undefined> {
+    return this.#get({ operation: 'roles', path: `/roles/${roleId}`, parse: parseRole }, call).catch((error) => {
+      if (!isRankdError(error, 'platform_rejected')) throw error;
+      return undefined;
+    });
   }
 
   async getMember(userId: number, call: CallContext): Promise<Member | undefined> {
@@ -173,19 +181,22 @@ export class OpenCloudPlatform implements Platform {
     return this.#openCloud.request({ ...request, method: 'GET' }, call);
   }
 
-  /** All pages of a list. The other parameters must be the same for every page, or Open Cloud refuses the token. */
+  /**
+   * All pages of a list, up to one that was there before. The other parameters must be the same for every page, or Open Cloud
+   * refuses the token.
+   */
   async *#pages<T>({ path, ...rest }: Read<Page<T>>, call: CallContext): AsyncGenerator<T[]> {
+    const tokens = new Set<string>();
     let pagePath = path;
-    for (let page = 0; page < maxPages; page += 1) {
+    for (let emptyPages = 0; emptyPages < maxEmptyPages; ) {
       const { items, nextPageToken } = await this.#get({ ...rest, path: pagePath }, call);
       yield items;
-      if (nextPageToken === undefined) return;
+      if (nextPageToken === undefined || tokens.has(nextPageToken)) return;
+      tokens.add(nextPageToken);
       pagePath = `${path}&pageToken=${encodeURIComponent(nextPageToken)}`;
+      emptyPages = items.length === 0 ? emptyPages + 1 : 0;
     }
-    throw new RankdError(
-      'platform_rejected',
-      `A list on Roblox does not end after ${maxPages} pages. Try again later.`,
-    );
+    throw new RankdError('platform_rejected', `A list on Roblox goes on with empty pages. Try again later.`);
   }
 
   /** A role that moves while the pages are read can come twice. A group without roles does not exist. */
@@ -195,7 +206,9 @@ export class OpenCloudPlatform implements Platform {
       { operation: 'roles', path: '/roles?maxPageSize=20', parse: parseRolePage },
       call,
     )) {
+      const before = roles.size;
       for (const role of page) roles.set(role.id, role);
+      if (roles.size === before && page.length > 0) break; // it goes round in circles
     }
     if (roles.size === 0) throw unavailable('the list of roles is empty');
     return [...roles.values()];

@@ -41,6 +41,10 @@ export class SimulatedPlatform implements Platform {
     return answer(call, () => this.#db.prepare<[], Role>(query).all());
   }
 
+  async role(roleId: number, call: CallContext): Promise<Role | undefined> {
+    return (await this.roles(call)).find(({ id }) => id === roleId);
+  }
+
   async getMember(userId: number, call: CallContext): Promise<Member | undefined> {
     return answer(call, () => memberOf(userId, this.#held(userId)));
   }

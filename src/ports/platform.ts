@@ -18,6 +18,8 @@ export interface Platform {
   group(call: CallContext): Promise<Group>;
   /** Every role of the group, guest included, ascending by rank, the base role before others of its rank, then by id. */
   roles(call: CallContext): Promise<Role[]>;
+  /** One role, also one that the list lacks; `undefined` if the group has no such role. */
+  role(roleId: number, call: CallContext): Promise<Pick<Role, 'id' | 'name' | 'rank'> | undefined>;
   /** The member; `undefined` if the user is not in the group. It is never cached. */
   getMember(userId: number, call: CallContext): Promise<Member | undefined>;
   /**

@@ -107,7 +107,8 @@ test('a dead key, one without group:write, and one that ends soon are told apart
   roblox.credential.expirationTimeUtc = new Date(Date.now() + 5 * 86_400_000).toISOString();
   expect(await ofCredential()).toMatchObject([{ grade: 'warn', text: expect.stringContaining('expires in') }]);
   roblox.credential.scopes = [{ name: 'group', operations: ['read'], groupIds: ['*'] }];
-  expect(await ofCredential()).toMatchObject([{ grade: 'FAIL', text: expect.stringContaining('group:write') }]);
+  const warned = [expect.stringContaining('does not list group:write'), expect.stringContaining('expires in')];
+  expect(await ofCredential()).toMatchObject(warned.map((text) => ({ grade: 'warn', text })));
   roblox.credential.enabled = false;
   expect(await ofCredential()).toMatchObject([{ grade: 'FAIL' }]);
 });
@@ -216,4 +217,31 @@ test('a key without a place, and no key at all, are pointed out', async () => {
   expect(await found()).toContain('lonely works from no place');
   await home.json('key', 'revoke', 'lonely', '-y');
   expect(await found()).toContain('there is no key that works');
+});
+
+test('what Roblox does not tell is told as that: who acts, and what the key may do', async () => {
+  await using system = await openCloudHome();
+  const { credential } = system.roblox;
+  Object.assign(credential, { userId: undefined, expirationTimeUtc: '0001-01-01T00:00:00Z' });
+  const { findings } = (await system.home.here(['doctor', '--json'])).json<{ findings: Finding[] }>();
+  const textOf = (check: string) => findings.filter((one) => one.check === check).map(({ text }) => text);
+  expect(textOf('credential')).toEqual([
+    expect.stringMatching(/^valid; Roblox does not tell whether it may change roles/),
+  ]);
+  expect(textOf('acting account')).toEqual(['Roblox does not tell who acts, nor which ranks that account can give']);
+  expect(textOf('reach')).toEqual([]);
+});
+
+test('a group that Roblox has locked is told', async () => {
+  await using system = await openCloudHome();
+  await system.home.here(['group', 'roles']); // so that there is a database
+  const { roblox } = system;
+  roblox.faults.add({
+    operation: 'group',
+    kind: 'body',
+    body: JSON.stringify({ id: `${roblox.groupId}`, locked: true }),
+  });
+  const { code, found } = await complaints(system.home);
+  expect(code).toBe(5);
+  expect(found).toEqual([expect.objectContaining({ check: 'group', text: expect.stringContaining('locked') })]);
 });

@@ -171,7 +171,6 @@ test.each<[what: string, spoil: (roblox: FakeOpenCloud) => unknown, code: number
     'error: Roblox does not accept this key.\ntry: copy the key again from the Creator Dashboard (API Keys)',
   ],
   ['a key that has expired', (roblox) => Object.assign(roblox.credential, { expired: true }), 77, 'Open Cloud key'],
-  ['a key without group:write', (roblox) => Object.assign(roblox.credential, { scopes: [] }), 77, 'group:write'],
   [
     'an account whose role may not change ranks',
     (roblox) => {
@@ -199,6 +198,18 @@ test.each<[what: string, spoil: (roblox: FakeOpenCloud) => unknown, code: number
   expect(result).toMatchObject({ code });
   expect(result.stderr).toContain(words);
   expect(existsSync(home.path('rankd.yaml'))).toBe(false);
+});
+
+test('what Roblox does not tell is told as that, and keeps nobody from going on: what the key may do, and who acts', async () => {
+  const { home, roblox, env, flags } = await world();
+  Object.assign(roblox.credential, { oddScopes: [], userId: undefined, expirationTimeUtc: '0001-01-01T00:00:00Z' });
+  const { code, stderr } = await home.here(['init', ...flags], { env });
+  expect(code).toBe(0);
+  expect(stderr).toMatch(/^The key works\.$/m);
+  expect(stderr).toMatch(
+    /not tell whether it may change roles.*group:write\.\n.*not tell which account it acts as, nor/,
+  );
+  expect(stderr).not.toContain('Ranks it can give');
 });
 
 test('without a check it works while Roblox is down, and with one it says so and writes nothing', async () => {

@@ -202,7 +202,7 @@ test('a daemon on the simulated group goes live, and to another key, without a r
   roblox.credential.scopes = [{ name: 'group', operations: ['read'], groupIds: ['*'] }];
   await home.json('key', 'revoke', 'demo', '-y');
   const { warnings } = await home.json<Reloaded>('reload');
-  expect(warnings).toEqual([expect.stringContaining('lacks the scope group:write')]);
+  expect(warnings).toEqual([expect.stringContaining('does not list group:write')]);
 
   writeFileSync(home.path('roblox.key'), 'another-key');
   const other = await home.here(['reload']);

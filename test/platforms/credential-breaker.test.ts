@@ -31,6 +31,7 @@ function breakerUnderTest() {
     changeMs: 0,
     group: () => answer('group', { id: 1, name: 'Group', memberCount: 1 }),
     roles: () => answer('roles', []),
+    role: () => answer('role', undefined),
     getMember: () => answer('member', member),
     reserve: async () => ({ [Symbol.dispose]: () => undefined }),
     pace: () => [],
@@ -105,7 +106,6 @@ describe('a credential that is dead', () => {
     ['is disabled', { state: 'disabled' }],
     ['is expired', { state: 'expired' }],
     ['is invalid', { state: 'invalid' }],
-    ['lacks the scope group:write for this group', { ...valid, canWrite: false }],
   ])('because introspection says that it %s is called no more either', async (what, credential) => {
     const { state, breaker, reports, use } = breakerUnderTest();
     state.credential = credential;

@@ -286,6 +286,23 @@ describe('a member', () => {
     expect(fake.journal.requests('memberships').at(-1)?.path).toContain('&pageToken=more');
   });
 
+  test('a role without a rank has rank 0, which may be left out', async () => {
+    const groupRoles = [
+      { id: '5', displayName: 'Guest' },
+      { id: '6', displayName: 'Member', rank: 1 },
+    ];
+    fake.faults.add({ operation: 'roles', kind: 'body', body: JSON.stringify({ groupRoles }) });
+    expect(await platform.roles(callIn(1_000))).toMatchObject([{ id: 5, rank: 0, kind: 'guest' }, { id: 6 }]);
+  });
+
+  test('is not looked for on empty pages without end', async () => {
+    const empty = '{"groupMemberships":[],"nextPageToken":"';
+    for (let page = 0; page < 50; page += 1)
+      fake.faults.add({ operation: 'memberships', kind: 'body', body: `${empty}${page}"}` });
+    expect(await codeOf(platform.getMember(1001, callIn(1_000)))).toBe('platform_rejected');
+    expect(fake.journal.requests('memberships').length).toBeLessThan(5);
+  });
+
   test('is never taken from an answer about somebody else', async () => {
     const other = '{"groupMemberships":[{"user":"users/1002","role":"groups/700/roles/5","roles":[]}]}';
     fake.faults.add({ operation: 'memberships', kind: 'body', body: other });
@@ -306,6 +323,11 @@ describe('the credential', () => {
     const expiresAt = Date.UTC(2027, 0, 1, 12);
     expect(await check()).toEqual({ state: 'valid', userId: 9001, expiresAt });
     expect(fake.journal.requests('introspect')[0]?.headers).not.toHaveProperty('x-api-key');
+  });
+
+  test('with an expiry in the year 1 has none', async () => {
+    fake.credential.expirationTimeUtc = '0001-01-01T00:00:00Z';
+    expect(await check()).not.toHaveProperty('expiresAt');
   });
 
   test('is disabled, expired or unknown', async () => {

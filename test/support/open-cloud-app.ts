@@ -185,4 +185,4 @@ async function makeKey({ store, clock }: DaemonContext, name: string): Promise<s
   return secret;
 }
 
-export { sampleRoles, sampleUsers };
+export { sampleRoles, sampleUsers, send };

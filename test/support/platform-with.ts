@@ -9,6 +9,7 @@ export function platformWith(inner: Platform, changes: Partial<Platform>): Platf
     },
     group: (call) => inner.group(call),
     roles: (call) => inner.roles(call),
+    role: (roleId, call) => inner.role(roleId, call),
     getMember: (userId, call) => inner.getMember(userId, call),
     reserve: (kinds, call) => inner.reserve(kinds, call),
     assignRole: (change, call) => inner.assignRole(change, call),

@@ -148,12 +148,18 @@ async function configWith(cli: Cli, { groupId, secret }: { groupId: number; secr
   });
 }
 
-function tell(cli: Cli, { group, acting, expiresAt, givable }: ExaminedGroup): void {
+function tell(cli: Cli, { group, acting, expiresAt, canWrite, givable }: ExaminedGroup): void {
   const until = expiresAt === undefined ? '' : `, until ${isoDay(expiresAt)}`;
   cli.say(`The key works${until}.`);
   cli.say(`Group: ${group.name} (${group.id}), ${counted(group.memberCount, 'member')}.`);
-  if (acting !== undefined)
-    cli.say(`It acts as user ${acting.userId}, ${standingWords(acting)}${permissionWords(acting)}.`);
+  if (group.isLocked) cli.say('Roblox has locked this group: nothing in it can be changed until it is unlocked.');
+  if (canWrite !== true)
+    cli.say(`Roblox does not tell whether it may change roles in this group: it needs group:write.`);
+  if (acting === undefined) {
+    cli.say('Roblox does not tell which account it acts as, nor which ranks that account can give.');
+    return;
+  }
+  cli.say(`It acts as user ${acting.userId}, ${standingWords(acting)}${permissionWords(acting)}.`);
   cli.say(`Ranks it can give: ${listRoles(givable)}.`);
   cli.say(privilegeWords(givable));
 }

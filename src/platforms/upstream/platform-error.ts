@@ -49,7 +49,7 @@ export function platformError(refusal: Refusal, { isWrite }: { isWrite: boolean 
   if (isBusy(refusal)) return busy(refusal);
   if (isTransient(refusal) || status >= 500)
     return isWrite ? unknownOutcome(said(refusal)) : unavailable(said(refusal), retryAfterMs);
-  if (status === 403) return isWrite ? forbiddenWrite(refusal) : credentialError(refusal);
+  if (status === 403) return isWrite ? forbiddenWrite(refusal) : new ForbiddenRead(refusal);
   if (isWrite && isAboutBaseRole(refusal)) return new BaseRoleError(refusal);
   if (isWrite && isAboutMember(refusal)) return memberNotFound(refusal);
   return rejected(refusal);
@@ -60,6 +60,15 @@ export class BaseRoleError extends RankdError {
   constructor(refusal: Refusal) {
     super('platform_rejected', `Roblox says that this role is the one that every member has (${said(refusal)}).`, {
       hint: 'try again in half a minute: rankd knows it now, and never gives or takes that role',
+    });
+  }
+}
+
+/** The error of a read that the platform forbids, which is not the key's fault by itself. */
+export class ForbiddenRead extends RankdError {
+  constructor(refusal: Refusal) {
+    super('platform_credential', `Roblox does not let the key that rankd acts with read this (${said(refusal)}).`, {
+      hint: 'check that the group is not locked, and on the Creator Dashboard that the key allows this address and has group:read for the group',
     });
   }
 }

@@ -24,7 +24,7 @@ export interface ListedRole {
 /** GetGroup. A group without an owner has no `owner`. Name and count are only for display, so they may be missing. */
 export function parseGroup(json: unknown): Group {
   const group = record(json);
-  const { displayName, owner } = group;
+  const { displayName, owner, locked } = group;
   const groupId = id(group['id']);
   const memberCount = Number(group['memberCount']);
   return {
@@ -32,21 +32,24 @@ export function parseGroup(json: unknown): Group {
     name: typeof displayName === 'string' ? displayName : `Group ${groupId}`,
     memberCount: Number.isSafeInteger(memberCount) ? memberCount : 0,
     ...(isNone(owner) ? {} : { ownerId: idIn(owner, 'users') }),
+    ...(locked === true && { isLocked: true }),
   };
 }
 
 /** ListGroupRoles. */
 export function parseRolePage(json: unknown): Page<ListedRole> {
-  return parsePage(json, 'groupRoles', (item) => {
-    const role = record(item);
-    const { permissions } = role;
-    return {
-      id: id(role['id']),
-      name: text(role['displayName']),
-      rank: whole(role['rank']),
-      ...(!isNone(permissions) && { powers: powersIn(record(permissions)) }),
-    };
-  });
+  return parsePage(json, 'groupRoles', parseRole);
+}
+
+/** GroupRole. JSON made from protobuf may leave out a rank of 0, which is the guest role's. */
+export function parseRole(json: unknown): ListedRole {
+  const { id: roleId, displayName, rank = 0, permissions } = record(json);
+  return {
+    id: id(roleId),
+    name: text(displayName),
+    rank: whole(rank),
+    ...(!isNone(permissions) && { powers: powersIn(record(permissions)) }),
+  };
 }
 
 /** What each permission of a role is counted as. The others give no power over members or over what the group owns. */
@@ -117,24 +120,33 @@ export function parseBaseRoleId(json: unknown): number | undefined {
   return base && id(base['id']);
 }
 
-/** Introspection of an API key. `canWrite` is absent if the answer does not list the groups that the key is for. */
+/** Introspection of an API key. No expiry is also told as the year 1. `canWrite` is absent if the answer does not tell, or in no shape that is known. */
 export function parseCredential(json: unknown, groupId: number): Credential {
   const { enabled, expired, authorizedUserId, expirationTimeUtc, scopes } = record(json);
   const expiresAt = typeof expirationTimeUtc === 'string' ? Date.parse(expirationTimeUtc) : Number.NaN;
-  const canWrite = isNone(scopes) ? undefined : mayWrite(list(scopes).map(record), groupId);
+  const canWrite = Array.isArray(scopes) ? mayWrite(scopes.map(Object), groupId) : undefined;
   return {
     state: enabled === false ? 'disabled' : expired === true ? 'expired' : 'valid',
     ...(isNone(authorizedUserId) ? {} : { userId: id(authorizedUserId) }),
     ...(canWrite === undefined ? {} : { canWrite }),
-    ...(Number.isNaN(expiresAt) ? {} : { expiresAt }),
+    ...(expiresAt > 0 && { expiresAt }),
   };
 }
 
+/** A scope was also seen as `{"name":"asset-permissions:write","operations":null}`. */
 function mayWrite(scopes: Record<string, unknown>[], groupId: number): boolean | undefined {
-  const writing = scopes.filter(({ name, operations }) => name === 'group' && list(operations).includes('write'));
-  const groupLists = writing.map(({ groupIds }) => groupIds).filter((ids) => ids !== undefined && ids !== null);
-  if (groupLists.some((ids) => list(ids).some((id) => id === '*' || String(id) === String(groupId)))) return true;
-  return groupLists.length < writing.length ? undefined : false;
+  const told = scopes
+    .filter(({ name }) => name === 'group' || name === 'group:write')
+    .map(({ name, operations, groupIds }) => {
+      const isOfGroup = Array.isArray(groupIds)
+        ? groupIds.some((id) => id === '*' || String(id) === String(groupId))
+        : undefined;
+      if (name === 'group:write') return isOfGroup;
+      if (!Array.isArray(operations)) return undefined;
+      return operations.includes('write') ? isOfGroup : false;
+    });
+  if (told.includes(true)) return true;
+  return told.includes(undefined) ? undefined : false;
 }
 
 /** An empty list is present too: for a user who is not in the group, Roblox has been seen to answer `"groupMemberships": []`. */

@@ -41,16 +41,19 @@ export async function credentialFindings({ platform, clock }: Ranking, call: Cal
 }
 
 export async function groupFindings(app: Ranking, call: CallContext): Promise<Finding[]> {
-  const { name, id, memberCount } = await app.platform.group(call);
+  const { name, id, memberCount, isLocked } = await app.platform.group(call);
   const scheme = await app.group.scheme(call);
   const acting = await app.group.acting(call);
   const isInReach = (role: Role) => reaches(acting, role);
   const custom = scheme.roles.filter(({ kind }) => kind === 'custom');
   return [
     ok('group', `${name} (${id}), ${memberCount} members`),
+    ...(isLocked
+      ? [fail('group', 'Roblox has locked it: nothing in it can be changed', 'have its owner ask Roblox support why')]
+      : []),
     account(acting),
     ...permission(acting),
-    ...(acting !== undefined && isOutsider(acting)
+    ...(acting === undefined || isOutsider(acting)
       ? []
       : reach(
           givableRoles(scheme).filter(isInReach),
@@ -68,7 +71,11 @@ export async function groupFindings(app: Ranking, call: CallContext): Promise<Fi
 function account(acting: ActingAccount | undefined): Finding {
   const what = 'acting account';
   if (acting === undefined)
-    return warn(what, 'the platform does not say who acts', 'rankd group show shows it once the platform does');
+    return warn(
+      what,
+      'Roblox does not tell who acts, nor which ranks that account can give',
+      'rankd group show shows it once Roblox does',
+    );
   const found = `user ${acting.userId}, ${standingWords(acting)}`;
   return isOutsider(acting) ? fail(what, found, 'let it join the group, and give it a role there') : ok(what, found);
 }

@@ -17,7 +17,10 @@ export async function credentialWarnings(
   await platform.roles(call);
   const now = clock.now();
   const warnings: string[] = [];
-  if (canWrite === false) warnings.push('the platform key lacks group:write for this group: no rank can be changed');
+  if (canWrite === false)
+    warnings.push(
+      'Roblox does not list group:write for this group among the scopes of the platform key: if it denies changes, give the key that scope',
+    );
   if (expiresAt !== undefined && expiresAt - now < expiryNoticeDays * dayMs) {
     const days = Math.floor((expiresAt - now) / dayMs);
     warnings.push(

@@ -12,6 +12,8 @@ export interface ExaminedGroup {
   /** Absent if the platform does not say. */
   acting?: ActingAccount;
   expiresAt?: number;
+  /** Whether the key may change roles in the group; absent if the platform does not say. */
+  canWrite?: boolean;
   scheme: RoleScheme;
   /** The roles that rankd could give, ascending by rank. */
   givable: Role[];
@@ -32,20 +34,21 @@ export async function examineGroup(
   if (acting !== undefined && isOutsider(acting)) throw refusalOfOutsider(acting);
   if (acting?.mayChangeRanks === false) throw lacksPermission(acting);
   if (givable.every(({ kind }) => kind === 'base')) throw reachesNothing(acting);
-  const { expiresAt } = credential;
+  const { expiresAt, canWrite } = credential;
   return {
     group: found,
     scheme,
     givable,
     ...(acting && { acting }),
     ...(expiresAt !== undefined && { expiresAt }),
+    ...(canWrite !== undefined && { canWrite }),
   };
 }
 
 /** In words that fit before there is a configuration. */
 function refusedKey({ state }: Credential, groupId: number): RankdError {
   const flaws = {
-    valid: `This key lacks the scope group:write for group ${groupId}.`,
+    valid: 'Roblox does not accept this key.',
     invalid: 'Roblox does not accept this key.',
     disabled: 'This key is disabled.',
     expired: 'This key has expired.',

@@ -1,6 +1,7 @@
 import { isRankdError, RankdError } from '../../base/errors.ts';
 import { actingAccount } from '../../core/acting-account.ts';
 import { refusalOfCredential } from '../../core/credential.ts';
+import { roleTitle } from '../../core/describe.ts';
 import { resolveLadder } from '../../core/ladder.ts';
 import type { ActingAccount, Member, Role } from '../../core/model.ts';
 import { heldRoles, type RankOne, type RoleScheme, resolveTarget } from '../../core/role-scheme.ts';
@@ -72,19 +73,24 @@ export class GroupView {
   }
 
   /**
-   * The scheme, read again if the member holds a role that it lacks: a plan must know every role held.
-   * Throws `platform_unavailable` if the role list does not have it yet.
+   * The scheme, read again if the member holds a role that it lacks. A plan must know every role held, except with a ladder: that
+   * leaves the roles off it alone. Throws `platform_unavailable` if the role list does not have it.
    */
   async schemeFor(member: Member, call: CallContext): Promise<RoleScheme> {
     const scheme = await this.scheme(call);
     if (unknownRole(member, scheme) === undefined) return scheme;
     const fresh = await this.#scheme.get(call, { maxAgeMs: refreshSpacingMs });
     const unknown = unknownRole(member, fresh);
-    if (unknown === undefined) return fresh;
+    if (unknown === undefined || fresh.ladder !== undefined) return fresh;
+    const found = await this.#options.platform.role(unknown, call).catch(unlessCredential);
+    const what = found === undefined ? `a role (id ${unknown})` : `the role ${roleTitle(found)} (id ${unknown})`;
     throw new RankdError(
       'platform_unavailable',
-      `Member ${member.userId} holds a role (id ${unknown}) that the platform's list of roles does not have yet; try again.`,
-      { retryAfterMs: refreshSpacingMs },
+      `Member ${member.userId} holds ${what} that the platform's list of roles does not have: it was made a moment ago, or is private.`,
+      {
+        retryAfterMs: refreshSpacingMs,
+        hint: 'try again in a moment; a private role is left alone if group.ladder names the roles that rankd is to change',
+      },
     );
   }
 

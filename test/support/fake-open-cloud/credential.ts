@@ -10,6 +10,8 @@ export interface FakeCredential {
   expirationTimeUtc?: string;
   /** Absent: introspection says nothing of scopes, and all is allowed. */
   scopes?: Array<{ name: string; operations: string[]; groupIds?: string[] }> | undefined;
+  /** What introspection shows in place of `scopes`: a shape that nobody has seen yet. */
+  oddScopes?: unknown;
 }
 
 /** The gateway's check: throws 401 for a key that is missing, unknown, disabled or expired. */
@@ -33,6 +35,7 @@ export function insufficientScope(): Refused {
 /** Introspection looks at the key in the body alone, and tells of dead keys too. */
 export function introspect(credential: FakeCredential, body: Record<string, unknown>): FakeAnswer {
   if (body['apiKey'] !== credential.apiKey) throw gatewayError(401, 0, 'Invalid API Key');
-  const { userId, enabled, expired, scopes, expirationTimeUtc } = credential;
+  const { userId, enabled, expired, expirationTimeUtc, oddScopes } = credential;
+  const scopes = oddScopes ?? credential.scopes;
   return json(200, { name: 'rankd', authorizedUserId: userId, scopes, enabled, expired, expirationTimeUtc });
 }

@@ -6,6 +6,8 @@ export interface FakeRole {
   isBase?: boolean;
   /** "Manage lower-ranked member ranks". */
   changeRank?: boolean;
+  /** The list of roles leaves it out; it can be asked for alone. */
+  isPrivate?: boolean;
   /** "Accept join requests". */
   acceptRequests?: boolean;
 }

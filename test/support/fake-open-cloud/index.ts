@@ -85,6 +85,7 @@ export async function startFakeOpenCloud(options: FakeOpenCloudOptions = {}): Pr
     membershipLock: undefined,
     writeAnswer: 'membership',
     endsWithEmptyToken: true,
+    pagesRepeat: false,
     hasPublicRoles: true,
     migration: 'NotMigrated',
   };

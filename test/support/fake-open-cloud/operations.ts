@@ -1,4 +1,12 @@
-import { type FakeAnswer, gatewayError, invalidArgument, json, notFound, v2Error } from './answers.ts';
+import {
+  type FakeAnswer,
+  gatewayError,
+  invalidArgument,
+  json,
+  notFound,
+  permissionDenied,
+  v2Error,
+} from './answers.ts';
 import type { Budgets } from './budgets.ts';
 import { authenticate, type FakeCredential, hasScope, insufficientScope, introspect } from './credential.ts';
 import { parseFilter } from './filter.ts';
@@ -32,6 +40,8 @@ export interface World {
   writeAnswer: 'membership' | 'empty object' | 'no content';
   /** The last page says so by an empty token; else by none. */
   endsWithEmptyToken: boolean;
+  /** The last page of a list names the first one as the next. */
+  pagesRepeat: boolean;
   /** Whether the legacy role list answers. */
   hasPublicRoles: boolean;
   /** What the legacy host says of the move to unified roles. */
@@ -60,7 +70,7 @@ function answerOf(world: World, request: FakeRequest, entry: JournalEntry): unkn
     case 'roles':
       return listRoles(world, request);
     case 'role':
-      return getRole(world, request);
+      return readRole(world, request);
     case 'memberships':
       return listMemberships(world, request);
     default:
@@ -70,16 +80,16 @@ function answerOf(world: World, request: FakeRequest, entry: JournalEntry): unkn
 
 /** By id, not by rank: so the owner's role often comes first. */
 function listRoles(world: World, request: FakeRequest): unknown {
-  requireGroup(world, request);
-  const byId = [...world.group.roles].sort((a, b) => a.id - b.id);
+  requireOpenGroup(world, request);
+  const byId = world.group.roles.filter(({ isPrivate }) => !isPrivate).sort((a, b) => a.id - b.id);
   const { page, nextPageToken } = pageOf(byId, request.query, { default: 10, most: 20 });
   const groupRoles = page.map((role) => roleResource(world.group, role, world.credential.userId));
   return { groupRoles, ...token(world, nextPageToken) };
 }
 
-function getRole(world: World, request: FakeRequest): unknown {
-  requireGroup(world, request);
-  const role = world.group.roles.find(({ id }) => id === request.roleId);
+function readRole(world: World, request: FakeRequest): unknown {
+  requireOpenGroup(world, request);
+  const role = world.group.role(request.roleId ?? 0);
   if (role === undefined) throw notFound('The role was not found.');
   return roleResource(world.group, role, world.credential.userId);
 }
@@ -87,7 +97,7 @@ function getRole(world: World, request: FakeRequest): unknown {
 function listMemberships(world: World, request: FakeRequest): unknown {
   const { group } = world;
   const anyGroup = request.groupId === '-';
-  if (!anyGroup) requireGroup(world, request);
+  if (!anyGroup) requireOpenGroup(world, request);
   const filter = parseFilter(request.query.get('filter'), { anyGroup });
   const seen = group.userIds.flatMap((userId) => {
     const roleIds = group.held(userId, world.now() - world.lagMs);
@@ -145,6 +155,12 @@ function requireGroup({ group }: World, { groupId }: FakeRequest): void {
   if (Number(groupId) !== group.id) throw notFound('The group was not found.');
 }
 
+/** What a locked group answers is not known; that it forbids to read is the worst case. */
+function requireOpenGroup(world: World, request: FakeRequest): void {
+  requireGroup(world, request);
+  if (world.group.locked) throw permissionDenied('The group is locked.');
+}
+
 /** The JSON object in the body; a POST without length or type is refused. */
 function bodyOf({ headers, body }: FakeRequest): Record<string, unknown> {
   if (headers['content-length'] === undefined) throw invalidArgument('The content-length header is missing.');
@@ -154,6 +170,7 @@ function bodyOf({ headers, body }: FakeRequest): Record<string, unknown> {
   return body as Record<string, unknown>;
 }
 
-function token({ endsWithEmptyToken }: World, nextPageToken: string): { nextPageToken?: string } {
+function token({ endsWithEmptyToken, pagesRepeat }: World, nextPageToken: string): { nextPageToken?: string } {
+  if (nextPageToken === '' && pagesRepeat) return { nextPageToken: 'again' };
   return nextPageToken === '' && !endsWithEmptyToken ? {} : { nextPageToken };
 }

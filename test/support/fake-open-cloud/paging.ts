@@ -24,7 +24,7 @@ function pageSize(text: string | null, sizes: { default: number; most: number })
 
 function startOf(query: URLSearchParams): number {
   const token = query.get('pageToken');
-  if (token === null || token === '') return 0;
+  if (token === null || token === '' || token === 'again') return 0;
   const decoded = decode(token);
   if (decoded === undefined) throw invalidArgument('The page token is invalid.');
   if (decoded.fixed !== fixedPart(query)) throw invalidArgument('The page token does not belong to these parameters.');
