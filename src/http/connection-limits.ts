@@ -33,8 +33,8 @@ interface Limits {
 }
 
 /**
- * Ends connections on which nobody reads, and keeps room for new ones. If there is none, the request that has taken longest to arrive is ended, or else the connection
- * that has been idle for longest. A new connection is closed only if all others wait for rankd.
+ * Ends connections on which nobody reads, and keeps room for new ones. If there is none, the request that has taken longest to
+ * arrive is ended, or else the connection that has been idle for longest. A new connection is closed only if all others wait for rankd.
  */
 export function limitConnections(
   { log, clock }: { log: Logger; clock: Pick<Clock, 'monotonic' | 'sleep'> },
@@ -72,12 +72,12 @@ export function limitConnections(
 
   const closed = new AbortController();
   server.once('close', () => closed.abort());
-  void (async () => {
+  server.once('listening', async () => {
     while (!closed.signal.aborted) {
       await clock.sleep(unreadMs, closed.signal).catch(() => undefined);
       open.endUnread();
     }
-  })();
+  });
 }
 
 /** A connection that does not wait for rankd. */

@@ -1,0 +1,23 @@
+import { expect, test } from 'vitest';
+import { membershipOf } from '../../src/base/networks.ts';
+
+test.each([
+  ['127.0.0.9', true],
+  ['::ffff:127.0.0.9', true],
+  ['128.0.0.1', false],
+  ['192.0.2.7', true],
+  ['192.0.2.8', false],
+  ['::1', true],
+  ['::2', false],
+  ['fe80::1%eth0', true],
+  ['2001:db8::1', false],
+  ['', false],
+  ['no address', false],
+])('whether %s is among addresses and networks: %s', (address, isAmong) => {
+  expect(membershipOf(['127.0.0.0/8', '192.0.2.7', '::1', 'fe80::/10'])(address)).toBe(isAmong);
+});
+
+test('a network can be everything', () => {
+  expect(membershipOf(['0.0.0.0/0'])('203.0.113.7')).toBe(true);
+  expect(membershipOf([])('203.0.113.7')).toBe(false);
+});
