@@ -86,7 +86,7 @@ export function createProgram(io: Io): Command {
     );
   const cli = new Cli(io, program);
   program.hook('preAction', (_, command) => {
-    if (command.name() !== 'init') requireNamed(cli.configSources); // init makes it
+    if (cli.options.config !== undefined && command.name() !== 'init') requireNamed(cli.configSources); // init makes it
   });
   serveCommand(program, cli);
   initCommand(program, cli);
