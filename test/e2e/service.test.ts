@@ -11,11 +11,13 @@ const binary = fileURLToPath(new URL('../../bin/rankd.js', import.meta.url));
 const unitOfThisMachine = source.replaceAll('/usr/local/bin/rankd ', `${process.execPath} ${binary} `);
 
 /** A folder with programs that are found before the machine's own; each writes its arguments to `calls`. */
-function fakeProgram(home: CliHome, name: string): { env: Record<string, string>; calls: () => string } {
+function fakeProgram(home: CliHome, ...names: string[]): { env: Record<string, string>; calls: () => string } {
   const folder = home.path('programs');
   mkdirSync(folder);
-  writeFileSync(`${folder}/${name}`, `#!/bin/sh\necho "$@" >> '${folder}/calls'\n`);
-  chmodSync(`${folder}/${name}`, 0o755);
+  for (const name of names) {
+    writeFileSync(`${folder}/${name}`, `#!/bin/sh\necho "$@" >> '${folder}/calls'\n`);
+    chmodSync(`${folder}/${name}`, 0o755);
+  }
   writeFileSync(`${folder}/calls`, '');
   return { env: { PATH: `${folder}:${process.env['PATH']}` }, calls: () => readFileSync(`${folder}/calls`, 'utf8') };
 }
@@ -28,7 +30,7 @@ test.concurrent('print shows config/rankd.service with the paths of this machine
 
 test.concurrent('install writes the unit for everybody to read, lets systemd read it, and tells what is next', async () => {
   using home = new CliHome();
-  const systemctl = fakeProgram(home, 'systemctl');
+  const systemctl = fakeProgram(home, 'systemctl', 'systemd-sysusers');
   const dir = home.path('units');
   mkdirSync(dir);
   const { code, stdout, stderr } = await home.run(['service', 'install', '--dir', dir], { env: systemctl.env });
@@ -36,20 +38,21 @@ test.concurrent('install writes the unit for everybody to read, lets systemd rea
     code: 0,
     stdout: `FIELD    VALUE\nunit     ${dir}/rankd.service\nwritten  yes\n`,
   });
-  expect(stderr).toContain('done: systemctl daemon-reload\n');
+  expect(stderr).toContain('done: the user rankd\ndone: systemctl daemon-reload\n');
   expect(stderr).toContain(`next:
   install -D -m 600 /dev/stdin /etc/rankd/roblox.key   (paste the Open Cloud key, then press Ctrl-D)
   put the settings into /etc/rankd/rankd.yaml
   systemctl enable --now rankd
 `);
-  expect(systemctl.calls()).toBe('daemon-reload\n');
+  const calls = '--inline u rankd - "rankd, the rank service of a Roblox group" /var/lib/rankd\ndaemon-reload\n';
+  expect(systemctl.calls()).toBe(calls);
   expect(readFileSync(`${dir}/rankd.service`, 'utf8')).toBe(unitOfThisMachine);
   expect((statSync(`${dir}/rankd.service`).mode & 0o777).toString(8)).toBe('644');
 
   const again = await home.run(['service', 'install', '--dir', dir, '--json'], { env: systemctl.env });
   expect(again).toMatchObject({ code: 0, stderr: '' });
   expect(again.json()).toEqual({ v: 1, unit: `${dir}/rankd.service`, written: false });
-  expect(systemctl.calls()).toBe('daemon-reload\n');
+  expect(systemctl.calls()).toBe(calls);
 });
 
 test.concurrent('install tells the way of the settings and the key that there are, also on the simulated group', async () => {
@@ -57,7 +60,7 @@ test.concurrent('install tells the way of the settings and the key that there ar
   const dir = home.path('units');
   mkdirSync(dir);
   writeFileSync(home.path('roblox.key'), 'a-platform-key', { mode: 0o600 });
-  const { env } = fakeProgram(home, 'systemctl');
+  const { env } = fakeProgram(home, 'systemctl', 'systemd-sysusers');
   const stepsWith = async (yaml: string) => {
     writeFileSync(home.path('rankd.yaml'), yaml);
     return (await home.run(['service', 'install', '--dir', dir], { env })).stderr;
@@ -76,7 +79,7 @@ test.concurrent('install tells the way of the settings and the key that there ar
 
 test.concurrent('install leaves another unit as it is, unless told to replace it', async () => {
   using home = new CliHome();
-  const { env } = fakeProgram(home, 'systemctl');
+  const { env } = fakeProgram(home, 'systemctl', 'systemd-sysusers');
   const dir = home.path('units');
   mkdirSync(dir);
   writeFileSync(`${dir}/rankd.service`, 'mine');
@@ -152,7 +155,7 @@ test('the unit gives the daemon a user of its own, its data and the key, and tak
     NotifyAccess: 'all',
     WatchdogSec: '60',
     ExecReload: '/usr/local/bin/rankd reload',
-    DynamicUser: 'yes',
+    User: 'rankd',
     LimitCORE: '0',
     MemoryMax: '1G',
     StateDirectory: 'rankd',
@@ -166,7 +169,7 @@ test('the unit gives the daemon a user of its own, its data and the key, and tak
     RestrictAddressFamilies: 'AF_INET AF_INET6 AF_UNIX',
     SystemCallFilter: '@system-service ~@privileged @resources',
   });
-  expect(set.has('MemoryDenyWriteExecute')).toBe(false);
+  for (const absent of ['MemoryDenyWriteExecute', 'DynamicUser']) expect(set.has(absent)).toBe(false);
 });
 
 test('systemd understands every line of the unit, and scores its exposure below 2.0', async () => {

@@ -23,7 +23,7 @@ export function serviceCommands(program: Command, cli: Cli): void {
     .action(() => print(cli));
   service
     .command('install')
-    .description('write the unit and let systemd read it; this does not start it yet')
+    .description('write the unit, make the user rankd and let systemd read it; this does not start it yet')
     .option('--dir <dir>', 'where systemd looks for units', systemFolder)
     .option('--force', 'replace another unit of that name')
     .addHelpText('after', examples('sudo rankd service install', 'sudo rankd service install --force'))
@@ -51,7 +51,10 @@ async function install(cli: Cli, { dir, force }: { dir: string; force: boolean }
     { unit: file, written: isWritten },
     facts({ unit: file, written: isWritten ? 'yes' : 'no: it is up to date' }),
   );
-  if (isWritten) await letSystemdRead(cli);
+  if (isWritten) {
+    await makeUser(cli);
+    await letSystemdRead(cli);
+  }
   warnOfHiddenPath(cli);
   cli.say(await nextSteps(cli));
 }
@@ -80,14 +83,24 @@ function write(file: string, unit: string): void {
   }
 }
 
+/** The user of the unit, who has the data; one that is there stays as it is. */
+async function makeUser(cli: Cli): Promise<void> {
+  const user = 'u rankd - "rankd, the rank service of a Roblox group" /var/lib/rankd';
+  if (await runs(cli, 'systemd-sysusers', '--inline', user)) cli.say('done: the user rankd');
+  else cli.say('systemd made no user: run `useradd --system --home-dir /var/lib/rankd rankd` yourself');
+}
+
 async function letSystemdRead(cli: Cli): Promise<void> {
+  if (await runs(cli, 'systemctl', 'daemon-reload')) cli.say('done: systemctl daemon-reload');
+  else cli.say('systemd did not read it: run `systemctl daemon-reload` yourself');
+}
+
+async function runs(cli: Cli, program: string, ...args: string[]): Promise<boolean> {
   const { execFile } = await import('node:child_process');
-  try {
-    await promisify(execFile)('systemctl', ['daemon-reload'], { env: cli.io.env });
-    cli.say('done: systemctl daemon-reload');
-  } catch {
-    cli.say('systemd did not read it: run `systemctl daemon-reload` yourself');
-  }
+  return promisify(execFile)(program, args, { env: cli.io.env }).then(
+    () => true,
+    () => false,
+  );
 }
 
 function warnOfHiddenPath(cli: Cli): void {

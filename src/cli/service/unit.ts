@@ -31,7 +31,7 @@ export async function nextSteps(cli: Cli): Promise<string> {
   return `next:
 ${[keyStep(loaded), settingsStep(loaded)].map((step) => `  ${step}`).join('\n')}
   systemctl enable --now rankd
-Commands work on its data with --data-dir /var/lib/rankd, as root.`;
+Commands work on its data with --data-dir /var/lib/rankd, as root; on it they act as the user rankd.`;
 }
 
 function keyStep(loaded: LoadedConfig | undefined): string {
