@@ -2,7 +2,7 @@ import type { Command } from 'commander';
 import { openRanking, type RankingApp } from '../app.ts';
 import { systemClock } from '../base/clock.ts';
 import { asRankdError, RankdError } from '../base/errors.ts';
-import { dataDirectory } from '../config/data-dir.ts';
+import { closeToOthers } from '../base/files/data-dir.ts';
 import type { LoadedConfig } from '../config/load.ts';
 import { type ConfigLocationSources, locateConfig } from '../config/locate.ts';
 import { callWithin } from '../ports/call-context.ts';
@@ -10,6 +10,8 @@ import type { CallContext, Ports, StoreEngine, StoreOperations } from '../ports/
 import { engineOf } from '../stores/engine.ts';
 import type { Alarm } from '../usecases/change/platform-trust.ts';
 import { hintOf } from '../usecases/documents/error.ts';
+import { acrossUsers } from './across-users.ts';
+import { enterDataDirectory } from './data-directory.ts';
 import type { Io } from './io.ts';
 import type { GlobalOptions } from './options.ts';
 import { jsonLine, printableLines } from './output/safe-text.ts';
@@ -42,13 +44,22 @@ export class Cli {
     return this.io.operator;
   }
 
+  /** Where the database lies: as `enterDataDirectory`, and closed to others. Throws `no_permission` if they could write to it. */
   get dataDir(): string {
-    return dataDirectory(this.options.dataDir, this.io);
+    const { dataDirAsItIs: dataDir, io } = this;
+    if (io.rights.user !== undefined && closeToOthers(dataDir, io.rights.user))
+      this.say(`The data directory ${dataDir} was open to other users; now only its owner can enter it.`);
+    return dataDir;
+  }
+
+  /** The same, only to look at it: it may be open to others, and stays so. */
+  get dataDirAsItIs(): string {
+    return enterDataDirectory(this.options.dataDir, this.io);
   }
 
   /** For backup, restore and whatever else looks at the store as a whole. */
   get operations(): StoreOperations {
-    return this.#engine.operations;
+    return acrossUsers(this.#engine.operations, this.dataDir, this.io.rights);
   }
 
   get #engine(): StoreEngine {
@@ -104,16 +115,17 @@ export class Cli {
 
   /** Where the configuration is looked for. */
   get configSources(): ConfigLocationSources {
-    const { env, cwd, user } = this.io;
-    return { configFile: this.options.config, env, cwd, user };
+    const { env, cwd, rights } = this.io;
+    return { configFile: this.options.config, env, cwd, user: rights.asCaller(() => rights.user) };
   }
 
   /** The configuration; loads the YAML parser and the schema only for commands that need them. */
   async loadConfig(flags: Record<string, string> = {}): Promise<LoadedConfig> {
     const { loadConfig } = await import('../config/load.ts');
-    const loaded = loadConfig({ ...this.configSources, flags });
+    const { rights } = this.io;
+    const loaded = rights.asCaller(() => loadConfig({ ...this.configSources, flags }));
     for (const warning of loaded.warnings) this.say(`warning: ${warning}`);
-    return loaded;
+    return { ...loaded, fileNow: () => rights.asCaller(loaded.fileNow) };
   }
 
   /** Runs `work` on the store alone: no configuration is read. If it writes, the daemon beside it must see what it writes. */
@@ -179,7 +191,7 @@ export class Cli {
     if (sources.env['RANKD_AUDIT_HEAD_FILE'] === undefined && locateConfig(sources) === undefined) return undefined;
     const { loadConfig } = await import('../config/load.ts');
     try {
-      return loadConfig({ ...sources, flags: {} }).config.audit.headFile;
+      return this.io.rights.asCaller(() => loadConfig({ ...sources, flags: {} })).config.audit.headFile;
     } catch {
       return undefined;
     }

@@ -1,4 +1,4 @@
-import type { SystemUser } from '../base/system-user.ts';
+import type { Rights } from './rights.ts';
 
 /** The world as a command sees it: what it reads, where it writes, who runs it. `main.ts` makes the real one. */
 export interface Io {
@@ -31,8 +31,8 @@ export interface Io {
   env: Record<string, string | undefined>;
   /** Throws `not_found` if the folder was removed. */
   readonly cwd: string;
-  /** Who runs it: the user whose rights hold now. `undefined` on Windows, which tells no such numbers. */
-  readonly user: SystemUser | undefined;
+  /** With whose rights files are used. */
+  rights: Rights;
   nodeVersion: string;
   pid: number;
   /** How this command line was started: Node.js and rankd, as absolute paths. */

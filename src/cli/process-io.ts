@@ -5,11 +5,11 @@ import type { Interface } from 'node:readline/promises';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { isatty } from 'node:tty';
 import { RankdError } from '../base/errors.ts';
-import type { SystemUser } from '../base/system-user.ts';
 import { homeFolder } from '../config/locate.ts';
 import type { Io } from './io.ts';
 import { commandFor } from './output/wording.ts';
 import { runCli } from './program.ts';
+import { Rights } from './rights.ts';
 
 /** The process edge: what a command reads, where it writes, and the signals. Only this file and main.ts touch `process`. */
 const stop = Promise.withResolvers<string>();
@@ -45,6 +45,8 @@ process.stderr.on('error', () => undefined); // nobody is left to be told, and w
 /** Written once a turn of the event loop: a write for each line would cost as much as the request that it tells of. */
 let logged = '';
 process.on('exit', writeLog);
+const rights = new Rights(process);
+process.on('exit', () => rights.giveBack()); // what was compiled is kept in the caller's own folder
 process.on('exit', () => process.exit()); // at once: otherwise Node closes a database that was left open on purpose
 /** How much of the log may wait for whoever reads it, in bytes. */
 const maxWaitingLog = 1_048_576;
@@ -79,9 +81,7 @@ const io: Io = {
   get cwd() {
     return currentFolder();
   },
-  get user() {
-    return currentUser();
-  },
+  rights,
   nodeVersion: process.versions.node,
   pid: process.pid,
   command: [process.execPath, join(packageDir, 'bin', 'rankd.js')],
@@ -177,11 +177,6 @@ function currentFolder(): string {
       cause,
     });
   }
-}
-
-function currentUser(): SystemUser | undefined {
-  const { geteuid, getegid } = process;
-  return geteuid && getegid && { uid: geteuid(), gid: getegid() };
 }
 
 function folderIfAny(): string | undefined {

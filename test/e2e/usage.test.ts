@@ -1,4 +1,4 @@
-import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
+import { chmodSync, mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, test } from 'vitest';
@@ -44,6 +44,7 @@ test.concurrent('an API key in the wrong argument or the wrong file is not repea
 
 test.concurrent('-v tells the cause of an error, with --json in the one document', async () => {
   using home = new CliHome();
+  chmodSync(home.cwd, 0o700);
   writeFileSync(home.path('rankd.db'), 'no database'.repeat(100));
   const options = { dataDir: home.cwd };
   expect((await home.run(['key', 'list', '-v'], options)).stderr).toMatch(

@@ -41,7 +41,7 @@ interface BadDirectory {
 
 /** A directory with this as its `rankd.db`. */
 function withDatabase(path: string, content: Buffer, change: (file: string) => void = () => undefined): undefined {
-  mkdirSync(path);
+  mkdirSync(path, { mode: 0o700 });
   writeFileSync(join(path, 'rankd.db'), content, { mode: 0o600 });
   change(join(path, 'rankd.db'));
 }
@@ -71,7 +71,7 @@ const unusable: BadDirectory[] = [
   },
   {
     name: 'a directory named rankd.db',
-    make: (path) => void mkdirSync(join(path, 'rankd.db'), { recursive: true }),
+    make: (path) => void mkdirSync(join(path, 'rankd.db'), { recursive: true, mode: 0o700 }),
     code: 69,
     says: ['check that DIR/rankd.db is a file'],
   },

@@ -2,6 +2,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { SystemUser } from '../../src/base/system-user.ts';
 import type { Io } from '../../src/cli/io.ts';
+import { Rights } from '../../src/cli/rights.ts';
 
 export interface RunOptions {
   /** Besides HOME, PATH and RANKD_DATA_DIR; nothing else of the tests' own environment is passed on. */
@@ -31,7 +32,7 @@ class WatchedIo {
   /** Talk and log. */
   talk = '';
   readonly nodeVersion = process.versions.node;
-  readonly user = thisUser();
+  readonly rights = new Rights({ geteuid: process.geteuid, getegid: process.getegid, setgroups: refuseToAct });
   readonly pid = process.pid;
   readonly packageDir = packageDir;
   readonly command: [string, string] = [process.execPath, join(packageDir, 'bin', 'rankd.js')];
@@ -124,6 +125,11 @@ export class TerminalIo extends WatchedIo implements Io {
 }
 
 const packageDir = fileURLToPath(new URL('../..', import.meta.url));
+
+/** The process of the tests stays whose it is. */
+function refuseToAct(): never {
+  throw new Error('root acts as another user here: run the built binary instead');
+}
 
 /** Whose rights hold in the process of the tests. */
 export function thisUser(): SystemUser | undefined {

@@ -1,7 +1,20 @@
-import { accessSync, chmodSync, chownSync, closeSync, constants, mkdirSync, openSync, statSync } from 'node:fs';
+import {
+  accessSync,
+  chmodSync,
+  closeSync,
+  constants,
+  fchmodSync,
+  fstatSync,
+  lstatSync,
+  mkdirSync,
+  openSync,
+  readdirSync,
+  statSync,
+} from 'node:fs';
 import { dirname, join } from 'node:path';
 import { codeOf } from '../error-code.ts';
 import { RankdError } from '../errors.ts';
+import type { SystemUser } from '../system-user.ts';
 
 /**
  * The path of a file that only rankd's user may read, made empty where it is missing; the directory likewise.
@@ -20,7 +33,63 @@ export function privateFile(dataDir: string, name: string): string {
   } catch (error) {
     throw dataDirError(error, dataDir);
   }
+  refuseLink(file);
   return file;
+}
+
+/** Throws `config_invalid` if a file of rankd's is a link: what it leads to need not be rankd's. */
+export function refuseLink(file: string): void {
+  if (!lstatSync(file, { throwIfNoEntry: false })?.isSymbolicLink()) return;
+  throw new RankdError('config_invalid', `${file} is a link; rankd keeps its files in the data directory itself.`, {
+    hint: `put the file that it leads to in its place, or name the directory of that file with --data-dir`,
+  });
+}
+
+/**
+ * Makes sure that nobody but this user and root can put a file into the data directory: a database there could hold keys of theirs. One
+ * of this user's that others can enter is closed to them if nothing but rankd's files is in it; returns true then. Throws `no_permission`.
+ */
+export function closeToOthers(dataDir: string, user: SystemUser): boolean {
+  const found = openDirectory(dataDir);
+  if (found === undefined) return false; // it is missing, or can't be used, which whoever opens it says
+  try {
+    const { uid, mode } = fstatSync(found);
+    if (uid !== user.uid && uid !== rootId) throw foreign(dataDir, uid);
+    if ((mode & 0o077) === 0) return false;
+    const isClosable = uid === user.uid && readdirSync(dataDir).every((name) => ownName.test(name));
+    if (isClosable) fchmodSync(found, 0o700);
+    else if ((mode & 0o022) !== 0) throw open(dataDir);
+    return isClosable;
+  } finally {
+    closeSync(found);
+  }
+}
+
+const rootId = 0;
+
+/** Matches the names that rankd gives to files in the data directory. */
+const ownName = /^(rankd\.db|rankd-scratch-|daemon\.|node_\w+\.lock$|simulated-group)/;
+
+function openDirectory(path: string): number | undefined {
+  try {
+    return openSync(path, constants.O_RDONLY | constants.O_DIRECTORY);
+  } catch {
+    return undefined;
+  }
+}
+
+function foreign(dataDir: string, uid: number): RankdError {
+  const message = `The data directory ${dataDir} belongs to another user (uid ${uid}), who could put other keys into it.`;
+  return new RankdError('no_permission', message, {
+    hint: 'run rankd as that user, or name a directory of your own with --data-dir',
+  });
+}
+
+function open(dataDir: string): RankdError {
+  const message = `Other users may write to the data directory ${dataDir}, and could put other keys into it.`;
+  return new RankdError('no_permission', message, {
+    hint: `name a new directory in it: --data-dir ${join(dataDir, 'rankd')}`,
+  });
 }
 
 /** Whether the file is in the data directory. Throws `no_permission` where this user may not look. */
@@ -37,10 +106,11 @@ export function isInDataDir(dataDir: string, name: string): boolean {
 
 /** Takes a file of rankd's away from group and others; no change where it is missing or private. */
 export function tightenFile(file: string): void {
-  const stats = statSync(file, { throwIfNoEntry: false });
+  const stats = lstatSync(file, { throwIfNoEntry: false });
   if (stats === undefined || (stats.mode & 0o077) === 0) return;
+  refuseLink(file);
   try {
-    chmodSync(file, 0o600);
+    chmodSync(file, 0o600); // by its name: closing a descriptor of it would drop this process's locks on it, as above
   } catch (cause) {
     throw new RankdError('no_permission', `${file} can be read by other users and rankd may not change that.`, {
       hint: `run \`chmod 600 ${file}\` as its owner`,
@@ -61,19 +131,9 @@ function makeDirectory(path: string, { hasParent = false } = {}): void {
   }
 }
 
-/** What root makes is for the user that the daemon runs as, to whom `model` belongs. */
-export function takeOwner(file: string, model: string): void {
-  const { uid, gid } = statSync(model);
-  const own = statSync(file);
-  if (own.uid !== uid || own.gid !== gid) chownSync(file, uid, gid);
-}
-
-const rootId = 0;
-
 function createIfMissing(file: string): void {
   try {
     closeSync(openSync(file, 'wx', 0o600));
-    if (statSync(file).uid === rootId) takeOwner(file, dirname(file));
   } catch (error) {
     if (codeOf(error) !== 'EEXIST') throw error;
   }

@@ -55,24 +55,35 @@ function openNew(path: string, mode: number): number {
   }
 }
 
-/** Does `work` once these files are there; where it fails, all is as it was before. What they replace is kept as `.old`. */
-export async function withFiles<T>(files: NewFile[], work: () => Promise<T>): Promise<T> {
+/**
+ * Does `work` once these files are there; where it fails, all is as it was before. What they replace is kept as `.old`. `rights`: with
+ * those of its caller the files are made.
+ */
+export async function withFiles<T>(
+  files: NewFile[],
+  rights: { asCaller<Done>(work: () => Done): Done },
+  work: () => Promise<T>,
+): Promise<T> {
   const undo: Array<() => void> = [];
   try {
-    for (const file of files) {
-      const { path } = file;
-      if (existsSync(path)) {
-        renameSync(path, `${path}.old`);
-        undo.unshift(() => renameSync(`${path}.old`, path));
-      }
-      makeFile(file);
-      undo.unshift(() => rmSync(path));
-    }
+    for (const file of files) rights.asCaller(() => makeInPlace(file, undo));
     return await work();
   } catch (error) {
-    for (const step of undo) step();
+    rights.asCaller(() => {
+      for (const step of undo) step();
+    });
     throw error;
   }
+}
+
+function makeInPlace(file: NewFile, undo: Array<() => void>): void {
+  const { path } = file;
+  if (existsSync(path)) {
+    renameSync(path, `${path}.old`);
+    undo.unshift(() => renameSync(`${path}.old`, path));
+  }
+  makeFile(file);
+  undo.unshift(() => rmSync(path));
 }
 
 const anotherName = 'choose another name, or move that file away';

@@ -12,19 +12,25 @@ export interface WholeFile {
 
 /**
  * Makes a private file that is there whole or not at all, whenever the process or the machine stops: `write` fills an empty
- * one, which gets its name once it is on the disk. Returns what `write` does.
+ * one, which gets its name once it is on the disk, by its path or its descriptor. Returns what `write` does.
  *
  * Throws `already_exists` where it may not replace, `no_permission`, `not_found` (the directory) and `store_unavailable`
  * (the disk is full or fails); what was there before is left as it was.
  */
-export function writeWhole<T>({ to, unfinished, mayReplace }: WholeFile, write: (unfinished: string) => T): T {
+export function writeWhole<T>(
+  { to, unfinished, mayReplace }: WholeFile,
+  write: (unfinished: string, descriptor: number) => T,
+): T {
   try {
     if (!mayReplace) refuseExisting(to, replaceable);
     removeDatabase(unfinished);
-    closeSync(openSync(unfinished, 'wx', 0o600));
+    const descriptor = openSync(unfinished, 'wx', 0o600);
     try {
-      const result = write(unfinished);
-      forceToDisk(unfinished, 'r+');
+      const result = closing(descriptor, () => {
+        const result = write(unfinished, descriptor);
+        fsyncSync(descriptor);
+        return result;
+      });
       giveName({ to, unfinished, mayReplace });
       return result;
     } finally {
@@ -45,7 +51,7 @@ export function removeDatabase(file: string): void {
 function giveName({ to, unfinished, mayReplace }: WholeFile): void {
   if (mayReplace) renameSync(unfinished, to);
   else linkNew(unfinished, to);
-  forceToDisk(dirname(to), 'r');
+  forceToDisk(dirname(to));
 }
 
 /** Gives a file a second name that nothing has yet; on a file system without links it is moved there instead. */
@@ -59,10 +65,14 @@ function linkNew(from: string, to: string): void {
   }
 }
 
-function forceToDisk(path: string, flags: 'r' | 'r+'): void {
-  const descriptor = openSync(path, flags);
+function forceToDisk(path: string): void {
+  const descriptor = openSync(path, 'r');
+  closing(descriptor, () => fsyncSync(descriptor));
+}
+
+function closing<T>(descriptor: number, work: () => T): T {
   try {
-    fsyncSync(descriptor);
+    return work();
   } finally {
     closeSync(descriptor);
   }

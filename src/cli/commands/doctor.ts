@@ -79,7 +79,7 @@ async function doctorLive(cli: Cli, { member, report }: DoctorOptions): Promise<
   const lines = liveLines(document.checks);
   if (report !== undefined) {
     const text = withoutIds(`rankd ${version}, doctor --live\n${lines}\n`);
-    await withFiles([{ path: resolve(cli.io.cwd, report), text }], async () => undefined);
+    await withFiles([{ path: resolve(cli.io.cwd, report), text }], cli.io.rights, async () => undefined);
   }
   cli.print(document, lines);
   if (!document.ok) throw new ExitCode(5);
@@ -105,11 +105,10 @@ async function doctor(cli: Cli, { offline = false }: { offline?: boolean }): Pro
 }
 
 async function allFindings(cli: Cli, offline: boolean): Promise<Finding[]> {
-  const findings = [
-    ...nodeFindings(cli.io.nodeVersion),
-    ...(await examined('data', () => dataDirFindings(cli.dataDir))),
-    ...(await examined('daemon', async () => daemonFindings(await askStatus(cli.dataDir)))),
-  ];
+  const data = await examined('data', () => dataDirFindings(cli.dataDirAsItIs));
+  const isUsable = data.every(({ grade }) => grade !== 'FAIL');
+  const daemon = isUsable ? await examined('daemon', async () => daemonFindings(await askStatus(cli.dataDir))) : [];
+  const findings = [...nodeFindings(cli.io.nodeVersion), ...data, ...daemon];
   let loaded: LoadedConfig | undefined;
   findings.push(
     ...(await examined('config', async () => {
@@ -117,12 +116,18 @@ async function allFindings(cli: Cli, offline: boolean): Promise<Finding[]> {
       return [ok('config', loaded.file ?? 'no file: everything has its default')];
     })),
   );
-  return loaded === undefined ? findings : [...findings, ...(await configured(cli, loaded, offline))];
+  return loaded === undefined ? findings : [...findings, ...(await configured(cli, loaded, { offline, isUsable }))];
+}
+
+interface Scope {
+  offline: boolean;
+  /** Whether the data directory may be used. */
+  isUsable: boolean;
 }
 
 /** The checks that need the configuration. */
-async function configured(cli: Cli, { config }: LoadedConfig, offline: boolean): Promise<Finding[]> {
-  const isRunning = async () => existsSync(cli.dataDir) && (await cli.operations.isDaemonRunning());
+async function configured(cli: Cli, { config }: LoadedConfig, { offline, isUsable }: Scope): Promise<Finding[]> {
+  const isRunning = async () => isUsable && existsSync(cli.dataDir) && (await cli.operations.isDaemonRunning());
   const findings = [
     ...(await examined('port', async () => portFindings(config.server, await isRunning()))),
     ...platformFindings(config.platform),
@@ -130,12 +135,12 @@ async function configured(cli: Cli, { config }: LoadedConfig, offline: boolean):
       trustFindings((await isRunning()) ? await askStatus(cli.dataDir) : undefined),
     )),
   ];
-  const isKept = await cli.operations.exists();
+  const isKept = isUsable && (await cli.operations.exists());
   const database = isKept ? await examined('database', () => databaseFindings(cli.operations)) : [];
   findings.push(...database);
   if (database.some(({ grade }) => grade !== 'ok')) return findings;
   const live = await examined('database', async () => {
-    // If there is no database yet, none is made; the platform can be checked without it.
+    // If there is no database yet, none is made; the platform can be checked without it, and without the data directory.
     using scratch = isKept ? undefined : new ScratchDirectory();
     await using app = await openRanking({ config, dataDir: scratch?.path ?? cli.dataDir });
     using call = callWithin(app.clock, app.deadlineMs, 'operator');

@@ -86,7 +86,8 @@ async function init(cli: Cli, options: InitOptions): Promise<void> {
     ...(credential.isNew ? [{ path: credential.file, text: `${credential.secret}\n`, mode: 0o600 }] : []),
     { path: file, text: renderYaml(chosen) },
   ];
-  const minted = await withFiles(files, async () => {
+  const { rights } = cli.io;
+  const minted = await withFiles(files, rights, async () => {
     await cli.loadConfig();
     return firstKey && makeFirstKey(cli, firstKey, options.out);
   });
@@ -107,10 +108,11 @@ async function init(cli: Cli, options: InitOptions): Promise<void> {
 }
 
 /** A daemon that runs may have been started in another folder, or with another file. */
-async function nextStep({ dataDir, operations }: Cli, file: string): Promise<string> {
+async function nextStep({ dataDir, operations, io: { rights } }: Cli, file: string): Promise<string> {
+  const isSame = (read: string | null) => read !== null && rights.asCaller(() => isSameFile(read, file));
   if (!(await operations.isDaemonRunning())) return 'try: rankd serve';
   const daemon = await askStatus(dataDir);
-  return daemon === undefined || (daemon.configFile !== null && isSameFile(daemon.configFile, file))
+  return daemon === undefined || isSame(daemon.configFile)
     ? 'A daemon runs here already; it takes this up without a restart.\ntry: rankd reload'
     : `A daemon runs here already, but ${notItsFile(daemon.configFile, file)}`;
 }
@@ -126,8 +128,9 @@ async function refuseEarly(cli: Cli, { key, place, out, force }: InitOptions, fi
       },
     );
   }
-  if (!force) requireRoom(file, `add --force to keep it as ${file}.old and write a new one`);
-  if (out !== undefined) requireRoom(resolve(cli.io.cwd, out));
+  const { rights, cwd } = cli.io;
+  if (!force) rights.asCaller(() => requireRoom(file, `add --force to keep it as ${file}.old and write a new one`));
+  if (out !== undefined) rights.asCaller(() => requireRoom(resolve(cwd, out)));
   if (key !== undefined) await requireFreeName(cli, key);
 }
 

@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import { systemClock } from '../../base/clock.ts';
-import { dataDirectory } from '../../config/data-dir.ts';
 import { engineOf } from '../../stores/engine.ts';
+import { enterDataDirectory } from '../data-directory.ts';
 import type { Io } from '../io.ts';
 import { complete } from './complete.ts';
 
@@ -17,7 +17,7 @@ export async function answerShell(program: Command, line: readonly string[], io:
   const current = (line.at(-1) ?? ':').slice(1);
   try {
     const answer = await complete(program, { words, current }, async (query) => {
-      const dataDir = dataDirectory(dataDirFlag(words), io);
+      const dataDir = enterDataDirectory(dataDirFlag(words), io);
       return engineOf({ dataDir, clock: systemClock }).operations.findNames(query);
     });
     if (typeof answer === 'string') io.stdout(`:${answer}\n`);

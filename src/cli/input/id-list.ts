@@ -47,7 +47,7 @@ const maxNamed = 20;
 async function readList(io: Io, file: string): Promise<string> {
   if (file === '-') return io.readStdin();
   try {
-    return readFileSync(resolve(io.cwd, file), 'utf8');
+    return io.rights.asCaller(() => readFileSync(resolve(io.cwd, file), 'utf8'));
   } catch (cause) {
     if (codeOf(cause) === 'EISDIR') {
       throw new RankdError('usage', `${file} is a folder.`, {

@@ -2,7 +2,6 @@ import { constants, copyFileSync, existsSync, linkSync, renameSync, statSync } f
 import { basename, dirname, join } from 'node:path';
 import { codeOf } from '../../../base/error-code.ts';
 import { RankdError } from '../../../base/errors.ts';
-import { takeOwner } from '../../../base/files/data-dir.ts';
 import { companions, writeWhole } from '../../../base/files/write-whole.ts';
 import { databaseRestored } from '../../../core/events.ts';
 import type { BackupContents, Clock, RestoreRequest } from '../../../ports/index.ts';
@@ -34,7 +33,6 @@ export function restoreBackup(
   const kept = `${to}.before-restore-${stampOf(clock.now())}`;
   return writeWhole({ to, unfinished: `${to}.restoring`, mayReplace: true }, (unfinished) => {
     copyDatabase(file, unfinished, { isReadonly: true });
-    takeOwner(unfinished, existsSync(to) ? to : dataDir);
     const restored = { file: basename(file), kept: existsSync(to) ? basename(kept) : null };
     // The copy is complete before it is put in place.
     migrateCopy(unfinished, clock, (db) =>
