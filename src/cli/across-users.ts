@@ -1,4 +1,3 @@
-import { randomBytes } from 'node:crypto';
 import { closeSync, existsSync, openSync, realpathSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { basename, dirname, join, sep } from 'node:path';
@@ -6,6 +5,7 @@ import { RankdError } from '../base/errors.ts';
 import { copyBytes } from '../base/files/copy-bytes.ts';
 import { behindLinks } from '../base/files/links.ts';
 import { writeWhole } from '../base/files/write-whole.ts';
+import { crypto } from '../base/node-modules.ts';
 import type { Backup, BackupTarget, StoreOperations } from '../ports/index.ts';
 import type { Rights } from './rights.ts';
 import { ScratchDirectory } from './scratch-directory.ts';
@@ -45,7 +45,7 @@ async function backUp(
   const backup = await operations.backUp({ file: copy, mayReplace: false });
   const from = openSync(copy, 'r');
   try {
-    const unfinished = `${to}.unfinished-${randomBytes(4).toString('hex')}`;
+    const unfinished = `${to}.unfinished-${crypto().randomBytes(4).toString('hex')}`;
     rights.asCaller(() => writeWhole({ to, unfinished, mayReplace }, (_, descriptor) => copyBytes(from, descriptor)));
   } finally {
     closeSync(from);

@@ -39,7 +39,7 @@ test('everything that goes into the image exists, and the build is given it', ()
     .flat()
     .filter(({ name }) => name === 'COPY');
   const sources = copies.flatMap(({ rest }) => (rest.startsWith('--from') ? [] : rest.split(' ').slice(0, -1)));
-  expect(new Set(sources)).toEqual(new Set(given));
+  expect(new Set(sources.map((path) => path.split('/')[0]))).toEqual(new Set(given));
   for (const path of sources) expect([path, existsSync(new URL(path, root))]).toEqual([path, true]);
 });
 

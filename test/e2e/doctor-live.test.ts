@@ -33,7 +33,6 @@ test('an ordinary group differs in nothing, and is looked at by at most 14 calls
 });
 
 test.each<[what: string, change: (roblox: FakeOpenCloud) => unknown, check: string, details: string]>([
-  ['a locked group', ({ group }) => Object.assign(group, { locked: true }), 'group', 'Group.locked'],
   ['a migrated group', (roblox) => Object.assign(roblox, { migration: 'Migrated' }), 'migration', 'NotMigrated'],
   [
     'memberships without roles',
@@ -54,6 +53,16 @@ test.each<[what: string, change: (roblox: FakeOpenCloud) => unknown, check: stri
   expect(found).toContainEqual({
     ...{ check, result: 'differs' },
     details: expect.arrayContaining([expect.stringContaining(details)]),
+  });
+});
+
+test('a locked group is told as that, and what it does not answer FAILs', async () => {
+  const { code, found } = await differing(({ group }) => Object.assign(group, { locked: true }));
+  expect(code).toBe(5);
+  expect(found).toContainEqual({
+    check: 'group',
+    result: 'differs',
+    details: [expect.stringContaining('Group.locked')],
   });
 });
 

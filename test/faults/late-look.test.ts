@@ -169,7 +169,7 @@ test.concurrent(
       const isOdd = index % 2 === 0;
       if (isOdd) fake.faults.add({ operation: 'assign', kind: 'slow', delayMs: 500 });
       const answer = rank(userId);
-      while (fake.journal.writes(userId).length === 0) await clock.advance(0);
+      while (fake.journal.writes(userId).length === 0) await clock.advance(10);
       if (isOdd) fake.group.change(userId, [recruit, trainee], fake.now());
       expect((await clock.passUntil(answer)).status).toBe(200);
     }
