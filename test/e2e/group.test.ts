@@ -94,7 +94,6 @@ test.concurrent('the owner as acting account can give every role but its own', a
 test.concurrent.each([
   ['disabled', { enabled: false }],
   ['expired', { expired: true }],
-  ['without group:write', { scopes: [{ name: 'group', operations: ['read'] }] }],
 ])('a platform key that is %s is an error with exit code 77 and never shown', async (_what, flaw) => {
   await using world = await setUp();
   const { home, roblox } = world;

@@ -96,7 +96,7 @@ export class Budget {
 
   /** Calls that could start at once. */
   left(now: number): number {
-    if (now < this.#opensAt) return 0;
+    if (now < this.#closedUntil) return 0;
     return Math.max(0, this.#limit - slotsOf(this.#stillSpent(now)));
   }
 
