@@ -72,7 +72,7 @@ async function listen(
   log: Logger,
 ): Promise<string> {
   try {
-    await server.listen({ host, port });
+    await server.listen({ host: host === 'localhost' ? '127.0.0.1' : host, port }); // Fastify would listen on ::1 as well, without our limits
   } catch (cause) {
     throw listenError(cause, { host, port, section: 'server', hint: 'rankd serve --port 7266' });
   }

@@ -17,6 +17,7 @@ export async function serveMetrics(
   registry: Registry,
   { host, port, log }: { host: string; port: number; log: Logger },
 ): Promise<MetricsListener> {
+  let isFailing = false; // told once: anybody may ask
   const server = http().createServer(async ({ method = '', url = '' }, response) => {
     if (url.split('?', 1)[0] !== '/metrics') return answer(response, 404, 'There is nothing here but /metrics.\n');
     if (method !== 'GET' && method !== 'HEAD') {
@@ -25,10 +26,12 @@ export async function serveMetrics(
     }
     try {
       const text = await registry.metrics();
+      isFailing = false;
       response.setHeader('content-type', registry.contentType);
       answer(response, 200, text);
     } catch (error) {
-      log.error({ err: error }, 'the metrics could not be gathered');
+      if (!isFailing) log.error({ err: error }, 'the metrics could not be gathered');
+      isFailing = true;
       answer(response, 500, 'The metrics could not be gathered; the log says why.\n');
     }
   });

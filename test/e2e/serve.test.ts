@@ -66,6 +66,12 @@ describe('serve', () => {
     },
   );
 
+  test('on localhost, it listens at one address alone, where all its limits hold', async () => {
+    await using daemon = await DaemonProcess.start(home, { args: ['--host', 'localhost'] });
+    expect(new URL(daemon.url).hostname).toBe('127.0.0.1');
+    await expect(fetch(`http://[::1]:${new URL(daemon.url).port}/healthz`)).rejects.toThrow();
+  });
+
   test('a second daemon on the same data directory is refused with exit code 4', async () => {
     await using _first = await DaemonProcess.start(home);
     const second = await home.run(['serve', '--port', '0']);
