@@ -7,6 +7,8 @@ export interface Connection {
   unanswered: ServerResponse[];
   /** When the head of its latest request had arrived, on `Clock.monotonic()`; `undefined`: it never sent a whole one. */
   latestAt: number | undefined;
+  /** True once an answer says that the connection ends with it: nothing may be sent after that. */
+  isClosing: boolean;
 }
 
 const connections = new WeakMap<Duplex, Connection>();
@@ -14,7 +16,7 @@ const connections = new WeakMap<Duplex, Connection>();
 export function connectionOf(socket: Duplex): Connection {
   const known = connections.get(socket);
   if (known !== undefined) return known;
-  const connection: Connection = { unanswered: [], latestAt: undefined };
+  const connection: Connection = { unanswered: [], latestAt: undefined, isClosing: false };
   connections.set(socket, connection);
   return connection;
 }

@@ -19,7 +19,9 @@ export function answerForNode(server: Server): void {
  * connection ends with that answer instead: a change that is about to succeed must not look refused.
  */
 function endAfterAnswers(socket: Duplex, error: RankdError): void {
-  const response = connectionOf(socket).unanswered.findLast(({ req }) => req.complete);
+  const { unanswered, isClosing } = connectionOf(socket);
+  if (isClosing) return; // Node.js ends the connection with the answer that says so
+  const response = unanswered.findLast(({ req }) => req.complete);
   if (response === undefined) endWithError(socket, error);
   else closeAfter(response, socket);
 }

@@ -63,14 +63,14 @@ export function createServer(
     if (!begin({ clock }, request, reply)) return;
     requests.count += 1;
     if (request.headers.host?.includes(',')) {
-      reply.header('connection', 'close');
+      closeWith(reply);
       return done(twoHosts);
     }
     const needsKey = request.routeOptions.url?.startsWith('/v1/');
     if (requests.isDraining && needsKey) return done(shuttingDown());
     readBody(request.raw, (body) => {
       if (body instanceof RankdError) {
-        reply.header('connection', 'close');
+        closeWith(reply);
         return done(body);
       }
       const unpacked = unpack(body, request.headers['content-encoding']);
@@ -82,7 +82,7 @@ export function createServer(
   });
   server.addHook('onSend', (request, reply, _payload, done) => {
     // Node reads nothing after a request for another protocol, even if it is answered in this one.
-    if (requests.isDraining || request.headers.upgrade !== undefined) reply.header('connection', 'close');
+    if (requests.isDraining || request.headers.upgrade !== undefined) closeWith(reply);
     requests.count -= 1;
     dropAnswered(request.notes.unanswered, reply.raw);
     logAnswer(request, reply);
@@ -108,6 +108,12 @@ export function createServer(
   healthRoutes(server, app);
   docsRoutes(server);
   return server;
+}
+
+/** The connection ends with this answer. */
+function closeWith(reply: FastifyReply): void {
+  reply.header('connection', 'close');
+  connectionOf(reply.request.raw.socket).isClosing = true;
 }
 
 /** zod checks the bodies, so Fastify's own validator and serializer are not loaded. */
