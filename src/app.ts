@@ -1,5 +1,6 @@
 import { systemClock } from './base/clock.ts';
 import type { Logger } from './base/log.ts';
+import { Surprises } from './base/surprises.ts';
 import type { Config, OpenCloudConfig } from './config/config.ts';
 import { groupTitle } from './config/group-title.ts';
 import { createPlatform } from './platforms/create-platform.ts';
@@ -156,7 +157,7 @@ function processState(
     turns: new MemberTurns(),
     ownedChangeIds: new Set(),
     recentWrites: new RecentWrites(clock),
-    trust: new PlatformTrust(report),
+    trust: new PlatformTrust(new Surprises(clock), report),
     activeIdempotencyKeys: new Map(),
   };
 }

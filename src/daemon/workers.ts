@@ -8,6 +8,7 @@ import type { DaemonContext, LiveContext } from '../usecases/daemon-context.ts';
 import { credentialWarnings } from '../usecases/group/credential-warnings.ts';
 import { pruneRecords } from '../usecases/upkeep/prune-records.ts';
 import type { HeadNotes } from './head-notes.ts';
+import { SurpriseWarnings } from './surprise-warnings.ts';
 
 /** How often the daemon looks whether a change was left behind by a node that is gone, and how often it tries what is unknown. */
 const lookEveryMs = 500;
@@ -29,13 +30,15 @@ export function startWorkers(live: LiveContext, heads: HeadNotes): () => Promise
   );
   const looking = lookLate(live, stopping.signal);
   const noting = every(app, noteEveryMs, stopping.signal, () => heads.noteOrTell(live.current));
+  const surprises = new SurpriseWarnings();
+  const warning = every(app, noteEveryMs, stopping.signal, async () => surprises.warn(live));
   const flushes = { 'refused callers': app.refused, 'uses of keys': app.keyUses };
   const flushing = Object.values(flushes).map((gathered) =>
     every(app, flushEveryMs, stopping.signal, () => gathered.flush(app)),
   );
   return async () => {
     stopping.abort();
-    await Promise.all([recovery, credential, looking, pruning, noting, ...flushing]);
+    await Promise.all([recovery, credential, looking, pruning, noting, warning, ...flushing]);
     // If the store can't be written any more, the daemon still ends well: what ran is finished.
     for (const [what, gathered] of Object.entries(flushes)) {
       await gathered.flush(app).catch((error) => app.log.warn({ err: error }, `the last ${what} could not be kept`));

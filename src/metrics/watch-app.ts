@@ -1,8 +1,8 @@
 import type { FastifyInstance } from 'fastify';
 import { Counter, Gauge } from 'prom-client';
 import type { ErrorCode } from '../base/errors.ts';
-import { surprises } from '../usecases/change/platform-trust.ts';
-import type { LiveContext } from '../usecases/daemon-context.ts';
+import { changeSurprises } from '../usecases/change/platform-trust.ts';
+import { type LiveContext, surprisesOf } from '../usecases/daemon-context.ts';
 import type { Meters } from './meters.ts';
 
 /** What is read when the metrics are asked for: the queues, the budget, and whether the credential works. */
@@ -26,12 +26,13 @@ export function watchApp(live: LiveContext, { registry }: Meters): void {
   });
   new Counter({
     name: 'rankd_platform_surprises_total',
-    help: 'What the platform did that rankd was not built for: a change it said it had made is not held, or roles nobody named vanished or appeared.',
-    labelNames: ['what'],
+    help: 'What the platform did that rankd was not built for, in the answer to a call or (operation "change") in what became of a rank change.',
+    labelNames: ['operation', 'what'],
     registers,
     collect() {
       this.reset();
-      for (const what of surprises) this.inc({ what }, live.current.trust.counts[what]);
+      for (const what of changeSurprises) this.inc({ operation: 'change', what }, 0);
+      for (const { operation, what, count } of surprisesOf(live.current)) this.inc({ operation, what }, count);
     },
   });
   new Gauge({

@@ -36,6 +36,7 @@ export function watchedPlatform(platform: Platform, meters: Meters, clock: Pick<
     },
     reserve: (kinds, call) => platform.reserve(kinds, call),
     pace: () => platform.pace(),
+    surprises: () => platform.surprises(),
     close: () => platform.close(),
   };
 }

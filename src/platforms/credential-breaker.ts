@@ -1,4 +1,5 @@
 import { isRankdError, type RankdError } from '../base/errors.ts';
+import type { Surprise } from '../base/surprises.ts';
 import { doubling } from '../base/time.ts';
 import { refusalOfCredential } from '../core/credential.ts';
 import type { Credential, Group, Member, Role } from '../core/model.ts';
@@ -106,6 +107,10 @@ export class CredentialBreaker implements Platform {
 
   pace(): Pace[] {
     return this.#platform.pace();
+  }
+
+  surprises(): Surprise[] {
+    return this.#platform.surprises();
   }
 
   close(): Promise<void> {

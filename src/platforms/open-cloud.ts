@@ -1,4 +1,5 @@
 import { isRankdError, RankdError } from '../base/errors.ts';
+import { type Surprise, Surprises } from '../base/surprises.ts';
 import type { Credential, Group, Member, Role } from '../core/model.ts';
 import type { CallContext, Clock, Pace, Platform, Reservation, RoleWrite, WriteKind } from '../ports/index.ts';
 import { BaseRole, type BaseRoleMemory } from './upstream/base-role.ts';
@@ -19,6 +20,7 @@ import {
   parseRolePage,
   withKinds,
 } from './upstream/resources.ts';
+import type { SchemaName } from './upstream/schemas.ts';
 import type { UpstreamTuning } from './upstream/tuning.ts';
 import { WriteSpacing } from './upstream/write-spacing.ts';
 
@@ -57,6 +59,7 @@ export class OpenCloudPlatform implements Platform {
   readonly #gates: Gates;
   readonly #baseRole: BaseRole;
   readonly #writeSpacing: WriteSpacing;
+  readonly #surprises: Surprises;
 
   /** Throws `config_invalid` if `apiKey` can't be a key. */
   constructor({
@@ -73,8 +76,10 @@ export class OpenCloudPlatform implements Platform {
     this.#apiKey = apiKey;
     this.#clock = clock;
     this.#publicRolesTimeoutMs = tuning.publicRolesTimeoutMs ?? 4_000;
-    this.#openCloud = new UpstreamClient({ baseUrl, apiKey, clock, fetch, tuning });
-    this.#legacy = new UpstreamClient({ baseUrl: legacyBaseUrl, clock, fetch, tuning });
+    this.#surprises = new Surprises(clock);
+    const shared = { clock, fetch, tuning, surprises: this.#surprises };
+    this.#openCloud = new UpstreamClient({ baseUrl, apiKey, ...shared });
+    this.#legacy = new UpstreamClient({ baseUrl: legacyBaseUrl, ...shared });
     this.#gates = openGates(clock);
     const sources = {
       publicList: (call: CallContext) => this.#readPublicList(call),
@@ -91,7 +96,7 @@ export class OpenCloudPlatform implements Platform {
   }
 
   group(call: CallContext): Promise<Group> {
-    return this.#get({ operation: 'group', path: '', parse: parseGroup }, call);
+    return this.#get({ operation: 'group', path: '', schema: 'Group', parse: parseGroup }, call);
   }
 
   async roles(call: CallContext): Promise<Role[]> {
@@ -100,7 +105,8 @@ export class OpenCloudPlatform implements Platform {
   }
 
   async role(roleId: number, call: CallContext): Promise<ListedRole | undefined> {
-    return this.#get({ operation: 'roles', path: `/roles/${roleId}`, parse: parseRole }, call).catch((error) => {
+    const read = { operation: 'roles', path: `/roles/${roleId}`, schema: 'GroupRole', parse: parseRole } as const;
+    return this.#get(read, call).catch((error) => {
       if (!isRankdError(error, 'platform_rejected')) throw error;
       return undefined;
     });
@@ -108,10 +114,7 @@ export class OpenCloudPlatform implements Platform {
 
   async getMember(userId: number, call: CallContext): Promise<Member | undefined> {
     const filter = encodeURIComponent(`user == 'users/${userId}'`);
-    const pages = this.#pages(
-      { operation: 'memberships', path: `/memberships?filter=${filter}`, parse: parseMembershipPage },
-      call,
-    );
+    const pages = this.#pages({ ...membershipPage, path: `/memberships?filter=${filter}` }, call);
     for await (const [membership] of pages) {
       if (membership === undefined) continue;
       const member = sameUser(memberOf(membership), userId);
@@ -136,11 +139,13 @@ export class OpenCloudPlatform implements Platform {
   /** Sends the key in the body only: with a dead key in the header, Roblox would refuse the request before looking at the body. */
   async checkCredential(call: CallContext): Promise<Credential> {
     const request = {
+      operation: 'introspect',
       gate: this.#gates.introspect,
       method: 'POST',
       path: '/api-keys/v1/introspect',
       body: { apiKey: this.#apiKey },
       isAnonymous: true,
+      schema: 'ApiKey',
       parse: (json: unknown) => parseCredential(json, this.#groupId),
     } as const;
     return this.#openCloud.request(request, call).catch((error): Credential => {
@@ -153,12 +158,17 @@ export class OpenCloudPlatform implements Platform {
     return Object.entries(this.#gates).map(([operation, gate]) => ({ operation, ...gate.pace() }));
   }
 
+  surprises(): Surprise[] {
+    return this.#surprises.list();
+  }
+
   /** There is nothing to release: each call ends by its own deadline, and idle connections don't keep the process alive. */
   async close(): Promise<void> {}
 
   async #write(operation: WriteKind, { userId, roleId }: RoleWrite, call: CallContext): Promise<Member | undefined> {
     const gate = this.#gates[operation];
     const request = {
+      operation,
       gate,
       slot: call.reservation instanceof WriteReservation ? call.reservation.take(gate) : undefined,
       method: 'POST',
@@ -166,6 +176,7 @@ export class OpenCloudPlatform implements Platform {
       body: { role: `groups/${this.#groupId}/roles/${roleId}` },
       isWrite: true,
       onLocked: () => this.#writeSpacing.noteLock(),
+      schema: 'GroupMembership',
       parse: (json: unknown) => memberShown(json, userId),
     } as const;
     try {
@@ -176,8 +187,8 @@ export class OpenCloudPlatform implements Platform {
     }
   }
 
-  #get<T>({ operation, path, parse }: Read<T>, call: CallContext): Promise<T> {
-    const request = { gate: this.#gates[operation], path: `/cloud/v2/groups/${this.#groupId}${path}`, parse };
+  #get<T>({ path, ...read }: Read<T>, call: CallContext): Promise<T> {
+    const request = { ...read, gate: this.#gates[read.operation], path: `/cloud/v2/groups/${this.#groupId}${path}` };
     return this.#openCloud.request({ ...request, method: 'GET' }, call);
   }
 
@@ -202,10 +213,7 @@ export class OpenCloudPlatform implements Platform {
   /** A role that moves while the pages are read can come twice. A group without roles does not exist. */
   async #listRoles(call: CallContext): Promise<ListedRole[]> {
     const roles = new Map<number, ListedRole>();
-    for await (const page of this.#pages(
-      { operation: 'roles', path: '/roles?maxPageSize=20', parse: parseRolePage },
-      call,
-    )) {
+    for await (const page of this.#pages({ ...rolePage, path: '/roles?maxPageSize=20' }, call)) {
       const before = roles.size;
       for (const role of page) roles.set(role.id, role);
       if (roles.size === before && page.length > 0) break; // it goes round in circles
@@ -217,10 +225,12 @@ export class OpenCloudPlatform implements Platform {
   /** The id of the role that the public list marks as base. */
   #readPublicList(call: CallContext): Promise<number | undefined> {
     const request = {
+      operation: 'publicRoles',
       gate: this.#gates.publicRoles,
       method: 'GET',
       path: `/v1/groups/${this.#groupId}/roles`,
       isTriedOnce: true,
+      schema: 'PublicRoleList',
       parse: parseBaseRoleId,
     } as const;
     const deadlineAt = Math.min(call.deadlineAt, this.#clock.monotonic() + this.#publicRolesTimeoutMs);
@@ -230,7 +240,7 @@ export class OpenCloudPlatform implements Platform {
   async #listMembersWith(roleId: number, call: CallContext): Promise<Membership[]> {
     const filter = encodeURIComponent(`role == 'groups/${this.#groupId}/roles/${roleId}'`);
     const path = `/memberships?maxPageSize=10&filter=${filter}`;
-    return (await this.#get({ operation: 'memberships', path, parse: parseMembershipPage }, call)).items;
+    return (await this.#get({ ...membershipPage, path }, call)).items;
   }
 }
 
@@ -238,8 +248,16 @@ interface Read<T> {
   operation: Operation;
   /** Below the group's path. */
   path: string;
+  schema: SchemaName;
   parse(json: unknown): T;
 }
+
+const rolePage = { operation: 'roles', schema: 'ListGroupRolesResponse', parse: parseRolePage } as const;
+const membershipPage = {
+  operation: 'memberships',
+  schema: 'ListGroupMembershipsResponse',
+  parse: parseMembershipPage,
+} as const;
 
 /** What the answer to a write shows; `undefined` if it is of no use, or about somebody else: the write was accepted all the same. */
 function memberShown(json: unknown, userId: number): Member | undefined {

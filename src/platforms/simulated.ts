@@ -72,6 +72,10 @@ export class SimulatedPlatform implements Platform {
     return [];
   }
 
+  surprises(): [] {
+    return [];
+  }
+
   async close(): Promise<void> {
     this.#db.close();
   }

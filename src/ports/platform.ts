@@ -1,3 +1,4 @@
+import type { Surprise } from '../base/surprises.ts';
 import type { Credential, Group, Member, Role } from '../core/model.ts';
 import type { CallContext, Reservation } from './call-context.ts';
 
@@ -37,6 +38,8 @@ export interface Platform {
   checkCredential(call: CallContext): Promise<Credential>;
   /** One entry for each operation that has a budget; none if the platform sets no limits. */
   pace(): Pace[];
+  /** What it did so far that rankd was not built for, though rankd copes with it. */
+  surprises(): Surprise[];
   close(): Promise<void>;
 }
 

@@ -1,5 +1,6 @@
 import type { RankdError } from '../base/errors.ts';
 import type { Logger } from '../base/log.ts';
+import type { Surprise } from '../base/surprises.ts';
 import type { Config, LimitsConfig, RetentionConfig } from '../config/config.ts';
 import type { Credential } from '../core/model.ts';
 import type { Ranking } from './change/ranking.ts';
@@ -34,4 +35,9 @@ export interface OpenRequests {
   count: number;
   /** True once the daemon is stopping: what runs is finished, nothing new is begun. */
   isDraining: boolean;
+}
+
+/** What the platform did so far that rankd was not built for. */
+export function surprisesOf({ trust, platform }: Pick<DaemonContext, 'trust' | 'platform'>): Surprise[] {
+  return [...trust.surprises, ...platform.surprises()];
 }

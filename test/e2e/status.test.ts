@@ -75,7 +75,7 @@ last problems  none
     configFile: null,
     needRestart: [],
     credential: { isAccepted: true, problem: null, actingUserId: 9001, expiresAt: null },
-    platformTrust: { stop: null, believesAnswers: true },
+    platformTrust: { stop: null, believesAnswers: true, surprises: [] },
     requestsInFlight: 0,
     callsWaiting: 0,
     budget: [],
@@ -107,6 +107,29 @@ test.concurrent('on a real group: what is left of the budget, a credential that 
   expect(stdout).toMatch(/^credential +NOT ACCEPTED: /m);
   expect(stdout).toMatch(/^AT +PROBLEM\n\S+Z +POST \/v1\/ranker 502 platform_credential: /m);
   expect(stdout).toMatch(/^budget left +group \d+\/150, roles \d+\/300, /m);
+});
+
+test.concurrent('what Roblox did that rankd was not built for is told by kind, with how often and when it was seen', async ({
+  expect,
+}) => {
+  await using world = await openCloudHome();
+  await using daemon = await world.startDaemon();
+  const { home, roblox, secret } = world;
+  roblox.addedFields = { badge: 'gold' };
+  roblox.faults.add({ operation: 'memberships', kind: 'status 520' });
+  expect((await daemon.rank(secret)).status).toBe(200);
+  type Seen = { platformTrust: { surprises: Array<{ what: string }> } };
+  const { surprises } = (await home.json<{ status: Seen }>('status')).status.platformTrust;
+  const at = expect.stringMatching(/^\d{4}-\d\d-\d\dT[\d:.]+Z$/);
+  expect(surprises).toContainEqual({
+    ...{ operation: 'memberships', what: 'status 520', count: 1 },
+    ...{ firstAt: at, lastAt: at },
+  });
+  const field = 'assign: GroupMembership.badge: unknown field';
+  const { stdout } = await home.here(['status']);
+  expect(stdout).toMatch(/^FIRST SEEN +LAST SEEN +TIMES +ROBLOX SURPRISED RANKD BY$/m);
+  expect(stdout).toMatch(new RegExp(`^\\S+Z +\\S+Z +1 +${field}$`, 'm'));
+  expect(stdout).not.toContain('gold');
 });
 
 test.concurrent('a warning that comes again and again leaves room for other problems', async ({ expect }) => {

@@ -35,6 +35,7 @@ function breakerUnderTest() {
     getMember: () => answer('member', member),
     reserve: async () => ({ [Symbol.dispose]: () => undefined }),
     pace: () => [],
+    surprises: () => [],
     assignRole: () => answer('assign', member),
     unassignRole: () => answer('unassign', member),
     checkCredential: () => answer('check', state.credential),

@@ -353,11 +353,17 @@ test('every answer has the fields and types of the official schemas', async () =
 test('the schema check sees wrong types, unknown fields and missing ones', () => {
   const found = (value: unknown, name: string) => mismatches(value, name, committedSchemas);
   expect(found({ id: 7 }, 'Group')).toEqual(['Group.id: integer instead of string']);
-  expect(found({ groupRoles: [{ isBase: true }] }, 'ListGroupRolesResponse')).toEqual([
+  expect(found({ groupRoles: [{ id: '1', rank: 0, isBase: true }] }, 'ListGroupRolesResponse')).toEqual([
+    'ListGroupRolesResponse.groupRoles[0].displayName: missing',
     'ListGroupRolesResponse.groupRoles[0].isBase: unknown field',
   ]);
-  expect(found({ roles: 'groups/7/roles/1' }, 'GroupMembership')).toEqual([
+  const membership = { user: 'users/1', role: 'groups/7/roles/1', path: null };
+  expect(found({ ...membership, roles: 'groups/7/roles/1' }, 'GroupMembership')).toEqual([
     'GroupMembership.roles: string instead of array',
+  ]);
+  expect(found({ ...membership, roles: null, 4711: '' }, 'GroupMembership')).toEqual([
+    'GroupMembership.roles: missing',
+    'GroupMembership.?: unknown field',
   ]);
   expect(found({}, 'AssignRoleGroupMembershipRequest')).toEqual(['AssignRoleGroupMembershipRequest.role: missing']);
 });
@@ -392,6 +398,13 @@ describe('ways in which the live service may differ', () => {
     fake.writeAnswer = 'no content';
     expect(await write('unassign', 1001, trainee)).toMatchObject({ status: 204, body: undefined });
     expect(fake.group.held(1001)).toEqual([officer]);
+  });
+
+  test('resources have other fields', async () => {
+    Object.assign(fake, { addedFields: { badge: 7 }, removedFields: ['roles'] });
+    expect(await membership(1001)).toMatchObject({ user: 'users/1001', badge: 7 });
+    expect(await membership(1001)).not.toHaveProperty('roles');
+    expect((await get('')).body).toMatchObject({ id: '700', badge: 7 });
   });
 
   test('a write is carried out and refused all the same', async () => {

@@ -43,6 +43,12 @@ export class ManualClock implements Clock {
     await settle();
   }
 
+  /** Moves time forward at once, as if nothing had run meanwhile: who sleeps wakes once. */
+  async skip(ms: number): Promise<void> {
+    this.#move(ms);
+    await this.advance(0);
+  }
+
   /** Lets time pass until `done` settles, to whatever is due next each time that nothing is left to be done before. */
   async passUntil<T>(done: Promise<T>): Promise<T> {
     let isDone = false;

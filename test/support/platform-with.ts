@@ -16,6 +16,7 @@ export function platformWith(inner: Platform, changes: Partial<Platform>): Platf
     unassignRole: (change, call) => inner.unassignRole(change, call),
     checkCredential: (call) => inner.checkCredential(call),
     pace: () => inner.pace(),
+    surprises: () => inner.surprises(),
     close: () => inner.close(),
     ...changes,
   };

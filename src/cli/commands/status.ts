@@ -75,8 +75,23 @@ function textOf(found: FoundDaemon): string {
     'changes today': today === undefined ? null : counted.join(', ') || 'none',
     'last problems': problems.length > 0 || !('daemon' in found) ? null : 'none',
   });
-  const rows = problems.map(({ at, message }) => [at, message]);
-  return [summary, ...(rows.length > 0 ? ['', table(['at', 'problem'], rows)] : [])].join('\n');
+  const surprises = 'daemon' in found ? found.daemon.platformTrust.surprises : [];
+  const tables = [
+    table(
+      ['at', 'problem'],
+      problems.map(({ at, message }) => [at, message]),
+    ),
+    table(
+      ['first seen', 'last seen', 'times', 'Roblox surprised rankd by'],
+      surprises.map(({ operation, what, count, firstAt, lastAt }) => [
+        firstAt,
+        lastAt,
+        String(count),
+        `${operation}: ${what}`,
+      ]),
+    ),
+  ];
+  return [summary, ...tables.filter((text) => text !== '').map((text) => `\n${text}`)].join('\n');
 }
 
 function daemonFacts(daemon: DaemonStatus): Record<string, unknown> {

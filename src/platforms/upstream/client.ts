@@ -1,12 +1,16 @@
 import { deadlineIn } from '../../base/clock.ts';
 import { asRankdError, RankdError } from '../../base/errors.ts';
+import type { Surprises } from '../../base/surprises.ts';
 import type { CallContext, Clock } from '../../ports/index.ts';
 import { type Answer, fetchAnswer } from './fetch-answer.ts';
 import { keyMask } from './mask-key.ts';
 import { wasNeverSent } from './never-sent.ts';
+import type { Operation } from './operations.ts';
 import { isBusy, isLocked, isTransient, platformError, unavailable, unknownOutcome } from './platform-error.ts';
 import type { RateGate } from './rate-gate.ts';
 import { parseRateLimit, parseRetryAfter } from './retry-after.ts';
+import { departures, type SchemaName } from './schemas.ts';
+import { surprisesIn } from './surprising.ts';
 import { backOffMs, defaultTuning, type UpstreamTuning } from './tuning.ts';
 import type { ReservedSlot } from './wait-queue.ts';
 import { lockMs } from './write-spacing.ts';
@@ -18,10 +22,12 @@ export interface UpstreamOptions {
   apiKey?: string;
   clock: Clock;
   fetch: typeof globalThis.fetch;
+  surprises: Surprises;
   tuning?: Partial<UpstreamTuning>;
 }
 
 export interface UpstreamRequest<T> {
+  operation: Operation;
   gate: RateGate;
   /** The slot that is reserved at the gate for the first try. */
   slot?: ReservedSlot | undefined;
@@ -37,6 +43,8 @@ export interface UpstreamRequest<T> {
   isAnonymous?: boolean;
   /** True if it is not worth a second try. */
   isTriedOnce?: boolean;
+  /** What the answer should look like. That it looks otherwise is only noted. */
+  schema: SchemaName;
   /** Turns the JSON of the answer into the result; for a write, `undefined` if it is no JSON. Throws if it has the wrong shape. */
   parse(json: unknown): T;
 }
@@ -59,10 +67,11 @@ export class UpstreamClient {
   readonly #masked: (text: string) => string;
   readonly #clock: Clock;
   readonly #fetch: typeof globalThis.fetch;
+  readonly #surprises: Surprises;
   readonly #tuning: UpstreamTuning;
 
   /** Throws `config_invalid` if the key can't be a header: `fetch` would quote it in its error. */
-  constructor({ baseUrl, apiKey, clock, fetch, tuning }: UpstreamOptions) {
+  constructor({ baseUrl, apiKey, clock, fetch, surprises, tuning }: UpstreamOptions) {
     if (apiKey !== undefined && !/^[\x21-\x7e]+$/.test(apiKey)) {
       throw new RankdError('config_invalid', 'The platform API key is empty or has characters that no key has.', {
         hint: 'put the key alone, on one line, into the file that platform.api_key_file names',
@@ -73,6 +82,7 @@ export class UpstreamClient {
     this.#masked = apiKey === undefined ? (text) => text : keyMask(apiKey);
     this.#clock = clock;
     this.#fetch = fetch;
+    this.#surprises = surprises;
     this.#tuning = { ...defaultTuning, ...tuning };
   }
 
@@ -125,13 +135,31 @@ export class UpstreamClient {
     } catch (cause) {
       return unanswered(cause, isWrite);
     } finally {
-      if (answer?.status === 429) gate.leaveRefused(parseRateLimit(answer.headers));
-      else gate.leave(answer && parseRateLimit(answer.headers));
+      if (answer?.status !== 429) gate.leave(answer && parseRateLimit(answer.headers));
+      else if (gate.leaveRefused(parseRateLimit(answer.headers))) this.#note(request, ['429 though calls were left']);
     }
     const { status, body } = answer;
+    this.#note(request, surprisesIn({ status, body: this.#masked(body ?? '') }));
     if (status < 200 || status >= 300) return body === undefined ? unreadable(isWrite) : this.#refused(request, answer);
     gate.accepted();
-    return parseAnswer(request, body);
+    return this.#parsed(request, body);
+  }
+
+  /** A read whose answer can't be read is tried again: it can be a proxy's page. A write is not, because it was accepted. */
+  #parsed<T>(request: UpstreamRequest<T>, body: string | undefined): { value: T } | Failure {
+    const { parse, schema, isWrite = false } = request;
+    const json = jsonOf(body);
+    if (body !== undefined) this.#note(request, json === undefined ? ['no JSON'] : departures(json, schema));
+    if (json === undefined && !isWrite) return unreadable(isWrite);
+    try {
+      return { value: parse(json) };
+    } catch (thrown) {
+      return unreadable(isWrite, thrown);
+    }
+  }
+
+  #note({ operation }: UpstreamRequest<unknown>, surprises: string[]): void {
+    for (const what of surprises) this.#surprises.note(operation, what);
   }
 
   async #send({ gate, method, path, body, isAnonymous }: UpstreamRequest<unknown>, call: CallContext): Promise<Answer> {
@@ -194,18 +222,7 @@ function unanswered(cause: unknown, isWrite: boolean): Failure {
   return { error, isTransient: true };
 }
 
-/** A read whose answer can't be read is tried again: it can be a proxy's page. A write is not, because it was accepted. */
-function parseAnswer<T>(
-  { parse, isWrite = false }: UpstreamRequest<T>,
-  body: string | undefined,
-): { value: T } | Failure {
-  try {
-    return { value: parse(isWrite ? jsonOf(body) : JSON.parse(body ?? '')) };
-  } catch (thrown) {
-    return unreadable(isWrite, thrown instanceof SyntaxError ? undefined : thrown); // a SyntaxError quotes the answer, which can begin with the key
-  }
-}
-
+/** `undefined` if it is none. The error is dropped, because it quotes the answer, which can begin with the key. */
 function jsonOf(body = ''): unknown {
   try {
     return JSON.parse(body);

@@ -38,6 +38,8 @@ export class RateGate {
   readonly #answerTime = new AnswerTime();
   #inFlight = 0;
   #refusals = 0;
+  /** What the platform said last of the calls that are left, and how long it holds. */
+  #told = { remaining: 0, until: 0 };
   #timer: AbortController | undefined;
   #admitted = 0;
   #waitedMs = 0;
@@ -140,10 +142,13 @@ export class RateGate {
     };
   }
 
-  /** As `leave`, for a call that the platform refused because too many came. */
-  leaveRefused(reading: RateReading): void {
+  /** As `leave`, for a call that the platform refused because too many came. True if, by its own count, calls were left. */
+  leaveRefused(reading: RateReading): boolean {
+    const now = this.#clock.monotonic();
+    const wereLeft = (reading.remaining ?? (now < this.#told.until ? this.#told.remaining : 0)) > 0;
     this.#end(reading);
-    if ((reading.remaining ?? 0) > 0) this.#budget.contradicted(this.#clock.monotonic());
+    if (wereLeft) this.#budget.contradicted(now);
+    return wereLeft;
   }
 
   /** Admits nobody for `ms`: the platform asked for it. */
@@ -155,7 +160,10 @@ export class RateGate {
 
   #end(reading: RateReading): void {
     this.#inFlight -= 1;
-    this.#budget.finish(reading, this.#clock.monotonic());
+    const now = this.#clock.monotonic();
+    const { remaining, resetMs } = reading;
+    if (remaining !== undefined && resetMs !== undefined) this.#told = { remaining, until: now + resetMs };
+    this.#budget.finish(reading, now);
   }
 
   #update(): void {

@@ -26,55 +26,83 @@ const rolePermissions = `
   .trim()
   .split(/\s+/);
 
-/** The fields of the resources of groups, as the official document of 2026-08 names and types them. */
-export const committedSchemas: Schemas = {
-  Group: object({
-    path: text,
-    ...times,
-    id: text,
-    displayName: text,
-    description: text,
-    owner: text,
-    memberCount: integer,
-    publicEntryAllowed: flag,
-    locked: flag,
-    verified: flag,
-  }),
-  GroupRole: object({
-    path: text,
-    ...times,
-    id: text,
-    displayName: text,
-    description: text,
-    rank: integer,
-    memberCount: integer,
-    permissions: object(Object.fromEntries(rolePermissions.map((name) => [name, flag]))),
-  }),
-  GroupMembership: object({ path: text, ...times, user: text, role: text, roles: texts }),
-  ListGroupRolesResponse: object({ groupRoles: listOf('GroupRole'), nextPageToken: text }),
-  ListGroupMembershipsResponse: object({ groupMemberships: listOf('GroupMembership'), nextPageToken: text }),
-  AssignRoleGroupMembershipRequest: { ...object({ role: text }), required: ['role'] },
-  UnassignRoleGroupMembershipRequest: { ...object({ role: text }), required: ['role'] },
-  /** Introspection of a key; from the guide to API keys, and from answers that others have published. */
-  ApiKey: object({
-    name: text,
-    authorizedUserId: integer,
-    scopes: { type: 'array', items: object({ name: text, operations: texts, groupIds: texts }) },
-    enabled: flag,
-    expired: flag,
-    expirationTimeUtc: text,
-  }),
-  PublicRoleList: object({
-    groupId: integer,
-    roles: {
-      type: 'array',
-      items: object({
-        ...{ id: integer, name: text, description: text, rank: integer, memberCount: integer, isBase: flag },
-        color: integer,
-      }),
+/** The fields of the resources of groups, as the official document of 2026-08 names and types them. Required is what rankd reads of every answer. */
+export const committedSchemas = {
+  Group: object(
+    {
+      path: text,
+      ...times,
+      id: text,
+      displayName: text,
+      description: text,
+      owner: text,
+      memberCount: integer,
+      publicEntryAllowed: flag,
+      locked: flag,
+      verified: flag,
     },
-  }),
-};
+    ['id'],
+  ),
+  GroupRole: object(
+    {
+      path: text,
+      ...times,
+      id: text,
+      displayName: text,
+      description: text,
+      rank: integer,
+      memberCount: integer,
+      permissions: object(Object.fromEntries(rolePermissions.map((name) => [name, flag]))),
+    },
+    ['id', 'displayName', 'rank'],
+  ),
+  GroupMembership: object({ path: text, ...times, user: text, role: text, roles: texts }, ['user', 'role', 'roles']),
+  ListGroupRolesResponse: object({ groupRoles: listOf('GroupRole'), nextPageToken: text }, ['groupRoles']),
+  ListGroupMembershipsResponse: object({ groupMemberships: listOf('GroupMembership'), nextPageToken: text }, [
+    'groupMemberships',
+  ]),
+  AssignRoleGroupMembershipRequest: object({ role: text }, ['role']),
+  UnassignRoleGroupMembershipRequest: object({ role: text }, ['role']),
+  /** Introspection of a key; from the guide to API keys, and from answers that others have published. */
+  ApiKey: object(
+    {
+      name: text,
+      authorizedUserId: integer,
+      scopes: {
+        type: 'array',
+        items: object({ name: text, operations: texts, groupIds: texts }, ['name', 'operations']),
+      },
+      enabled: flag,
+      expired: flag,
+      expirationTimeUtc: text,
+    },
+    ['authorizedUserId', 'scopes', 'enabled', 'expired'],
+  ),
+  PublicRoleList: object(
+    {
+      groupId: integer,
+      roles: {
+        type: 'array',
+        items: object(
+          {
+            ...{ id: integer, name: text, description: text, rank: integer, memberCount: integer, isBase: flag },
+            color: integer,
+          },
+          ['id', 'isBase'],
+        ),
+      },
+    },
+    ['roles'],
+  ),
+} satisfies Schemas;
+
+export type SchemaName = keyof typeof committedSchemas;
+
+/** Where an answer departs from what rankd was built for, each kind once: no place in a list has a number. */
+export function departures(json: unknown, name: SchemaName): string[] {
+  const found = mismatches(json, name, committedSchemas);
+  return [...new Set(found.map((flaw) => flaw.replaceAll(/\[\d+\]/g, '[]')))];
+}
 
 /** Where `value` departs from the schema of that name: wrong types, fields missing or unknown. Empty where it fits. */
 export function mismatches(value: unknown, name: string, schemas: Schemas): string[] {
@@ -90,16 +118,23 @@ function compare(value: unknown, schema: Schema, schemas: Schemas, at: string): 
   if (Array.isArray(value))
     return value.flatMap((item, index) => compare(item, schema.items ?? {}, schemas, `${at}[${index}]`));
   if (typeof value !== 'object' || value === null) return [];
+  // JSON made from protobuf may have null in place of a field that has no value.
+  const told = Object.entries(value).filter(([, inner]) => inner !== null);
   const missing = (schema.required ?? [])
-    .filter((field) => !(field in value))
+    .filter((field) => !told.some(([name]) => name === field))
     .map((field) => `${at}.${field}: missing`);
-  const wrong = Object.entries(value).flatMap(([field, inner]) => {
+  const wrong = told.flatMap(([field, inner]) => {
     const expected = schema.properties?.[field];
     return expected === undefined
-      ? [`${at}.${field}: unknown field`]
+      ? [`${at}.${isName(field) ? field : '?'}: unknown field`]
       : compare(inner, expected, schemas, `${at}.${field}`);
   });
   return [...missing, ...wrong];
+}
+
+/** What is no name in the platform's style could be a value, such as an id. */
+function isName(field: string): boolean {
+  return /^[A-Za-z]\w{0,39}$/.test(field);
 }
 
 function typeOf(value: unknown): string {
@@ -108,8 +143,8 @@ function typeOf(value: unknown): string {
   return Number.isInteger(value) ? 'integer' : typeof value;
 }
 
-function object(properties: Record<string, Schema>): Schema {
-  return { type: 'object', properties };
+function object(properties: Record<string, Schema>, required: string[] = []): Schema {
+  return { type: 'object', properties, required };
 }
 
 function listOf(name: string): Schema {

@@ -1,11 +1,11 @@
 import { abortable } from '../../base/clock.ts';
 import { RankdError } from '../../base/errors.ts';
+import type { Surprise, Surprises } from '../../base/surprises.ts';
 import type { RankChange } from '../../core/model.ts';
 import { type SideEffects, type Streaks, streaksAfter } from '../../core/side-effects.ts';
 
-/** What the platform did that rankd was not built for. */
-export const surprises = ['not_held', 'role_vanished', 'role_appeared'] as const;
-export type Surprise = (typeof surprises)[number];
+/** What a change can come with that rankd was not built for. */
+export const changeSurprises = ['not_held', 'role_vanished', 'role_appeared'];
 
 /** Something for the operator to look at. `facts` are ids. */
 export interface Alarm {
@@ -32,7 +32,7 @@ const maxLooks = 1_000;
 /** How far the platform's word counts in this process, and which changes are to be read once more because it did. */
 export class PlatformTrust {
   readonly #report: (alarm: Alarm) => void;
-  readonly #counts: Record<Surprise, number> = { not_held: 0, role_vanished: 0, role_appeared: 0 };
+  readonly #surprises: Surprises;
   #looks: LateLook[] = [];
   #arrival = Promise.withResolvers<void>();
   #changes = 0;
@@ -42,7 +42,8 @@ export class PlatformTrust {
   #streaks: Streaks = { vanished: 0, appeared: 0 };
   #stop: RankdError | undefined;
 
-  constructor(report: (alarm: Alarm) => void) {
+  constructor(surprises: Surprises, report: (alarm: Alarm) => void) {
+    this.#surprises = surprises;
     this.#report = report;
   }
 
@@ -56,9 +57,9 @@ export class PlatformTrust {
     return this.#stop;
   }
 
-  /** How often each thing happened. */
-  get counts(): Readonly<Record<Surprise, number>> {
-    return this.#counts;
+  /** What changes came with that rankd was not built for. */
+  get surprises(): Surprise[] {
+    return this.#surprises.list();
   }
 
   /** The configuration was read anew, maybe with another key: the stop is lifted, and the next change is read once more. */
@@ -97,7 +98,7 @@ export class PlatformTrust {
   noteDisagreement({ id, rankeeId, rolesAfter }: RankChange, held: number[]): void {
     this.#isProven = false;
     this.#isDoubted = true;
-    this.#counts.not_held += 1;
+    this.#surprises.note('change', 'not_held');
     this.#report({
       level: 'error',
       message:
@@ -111,8 +112,8 @@ export class PlatformTrust {
     const { vanished, appeared } = effects;
     this.#streaks = streaksAfter(this.#streaks, effects);
     if (vanished.length === 0 && appeared.length === 0) return;
-    if (vanished.length > 0) this.#counts.role_vanished += 1;
-    if (appeared.length > 0) this.#counts.role_appeared += 1;
+    if (vanished.length > 0) this.#surprises.note('change', 'role_vanished');
+    if (appeared.length > 0) this.#surprises.note('change', 'role_appeared');
     const message = 'a change came with roles that nobody named: they vanished or appeared';
     this.#report({ level: 'warn', message, facts: { rankeeId: userId, vanished, appeared } });
     if (this.#stop === undefined && Math.max(this.#streaks.vanished, this.#streaks.appeared) >= maxStreak) this.#halt();

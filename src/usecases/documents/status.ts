@@ -2,7 +2,7 @@ import { isoOrNull, isoTime } from '../../base/time.ts';
 import { version } from '../../base/version.ts';
 import type { Config } from '../../config/config.ts';
 import { groupTitle } from '../../config/group-title.ts';
-import type { DaemonContext } from '../daemon-context.ts';
+import { type DaemonContext, surprisesOf } from '../daemon-context.ts';
 import type { ChangeCounts } from '../history/history.ts';
 
 /** What a running daemon says of itself; times are ISO 8601. */
@@ -31,6 +31,8 @@ export interface DaemonStatus {
     stop: string | null;
     /** False if a late look did not find what the platform had said, and none has agreed since. */
     believesAnswers: boolean;
+    /** What Roblox did since the start that rankd was not built for, by kind. No values out of its answers. */
+    surprises: Array<{ operation: string; what: string; count: number; firstAt: string; lastAt: string }>;
   };
   /** Requests that are not answered yet. */
   requestsInFlight: number;
@@ -86,7 +88,15 @@ export function daemonStatus(sources: StatusSources): DaemonStatus {
     needRestart: live.needRestart,
     storeProblem: sources.storeProblem ?? null,
     credential: credentialStatus(app),
-    platformTrust: { stop: app.trust.stop?.message ?? null, believesAnswers: app.trust.believesAnswers },
+    platformTrust: {
+      stop: app.trust.stop?.message ?? null,
+      believesAnswers: app.trust.believesAnswers,
+      surprises: surprisesOf(app).map(({ firstAt, lastAt, ...surprise }) => ({
+        ...surprise,
+        firstAt: isoTime(firstAt),
+        lastAt: isoTime(lastAt),
+      })),
+    },
     requestsInFlight: app.requests.count,
     callsWaiting: budget.reduce((sum, { waiting }) => sum + waiting, 0),
     budget,

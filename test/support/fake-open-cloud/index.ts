@@ -84,6 +84,8 @@ export async function startFakeOpenCloud(options: FakeOpenCloudOptions = {}): Pr
     assignReplaces: false,
     membershipLock: undefined,
     writeAnswer: 'membership',
+    addedFields: {},
+    removedFields: [],
     endsWithEmptyToken: true,
     pagesRepeat: false,
     hasPublicRoles: true,

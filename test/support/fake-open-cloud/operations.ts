@@ -38,6 +38,9 @@ export interface World {
   membershipLock: { ms: number; status: number; text: string } | undefined;
   /** What the answer to a write has: the membership, an empty object, or no body at all (204). */
   writeAnswer: 'membership' | 'empty object' | 'no content';
+  /** What every resource of the group has besides what it should, and lacks. */
+  addedFields: Record<string, unknown>;
+  removedFields: string[];
   /** The last page says so by an empty token; else by none. */
   endsWithEmptyToken: boolean;
   /** The last page of a list names the first one as the next. */
@@ -56,10 +59,22 @@ export function carryOut(world: World, request: FakeRequest, entry: JournalEntry
   if (request.operation === 'introspect') return introspect(world.credential, bodyOf(request));
   authenticate(world.credential, request.headers['x-api-key']);
   const headers = world.budgets.charge(request.operation);
-  const answer = answerOf(world, request, entry);
+  const answer = reshaped(world, answerOf(world, request, entry));
   const isWrite = request.operation === 'assign' || request.operation === 'unassign';
   if (isWrite && world.writeAnswer === 'no content') return { status: 204, headers, body: '' };
   return json(200, isWrite && world.writeAnswer === 'empty object' ? {} : answer, headers);
+}
+
+/** The resource itself, or those in the list that it is. */
+function reshaped(world: World, answer: unknown): unknown {
+  const fields = Object.entries(Object(answer));
+  const isList = fields.some(([name]) => name === 'groupRoles' || name === 'groupMemberships');
+  if (isList) {
+    const items = (value: unknown) => (Array.isArray(value) ? value.map((item) => reshaped(world, item)) : value);
+    return Object.fromEntries(fields.map(([name, value]) => [name, items(value)]));
+  }
+  const kept = fields.filter(([name]) => !world.removedFields.includes(name));
+  return { ...Object.fromEntries(kept), ...world.addedFields };
 }
 
 function answerOf(world: World, request: FakeRequest, entry: JournalEntry): unknown {
