@@ -47,7 +47,7 @@ export function judgeForgetting(
  * of the request goes too: it is a hash over the names, which somebody could find by trying.
  */
 function withoutPerson(change: RankChange, { userId, pseudonym }: Forgetting): RankChange {
-  const { command: _, idempotencyKey: _key, fingerprint: _fingerprint, ...rest } = change;
+  const { command: _, reason: _reason, idempotencyKey: _key, fingerprint: _fingerprint, ...rest } = change;
   return {
     ...rest,
     message: forgottenText,

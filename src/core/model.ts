@@ -186,7 +186,14 @@ export interface RankRequest {
   prefix?: string;
   /** The host of the caller's `webhookUrl`; the rest of that address can carry a secret. */
   webhookHost?: string;
+  /** Why the change is wanted, in the caller's own words; at most `maxReasonLength` characters are kept. */
+  reason?: string;
 }
+
+export const maxReasonLength = 200;
+
+/** A role as the history names it: what it was called when the change was planned. */
+export type NamedRole = Pick<Role, 'id' | 'name' | 'rank'>;
 
 /**
  * `pending`: it is being worked on · `applied`: the platform was seen to hold the new rank · `refused`: the answer is no · `failed`: it
@@ -213,10 +220,14 @@ export interface RankChange extends RankRequest {
   message: string;
   /** The role that `newRankId` meant; absent if it meant none. */
   roleId?: number;
+  /** The highest role that the member held before, of those that count; absent if there was none, or no plan. */
+  oldRoleId?: number;
   /** Roles held before, base role included, ascending by id; empty if the member was not read. */
   rolesBefore: number[];
   /** Roles held after: those that are wanted while the change is open, and those that were seen once it has ended. */
   rolesAfter: number[];
+  /** The roles that the plan gave, took or left, ascending by rank; absent if there was no plan. */
+  roles?: NamedRole[];
   phase: ChangePhase;
   /** Absent for a change by the operator. */
   keyId?: string;

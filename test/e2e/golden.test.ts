@@ -95,7 +95,8 @@ function settled(text: string, { folder }: CliHome): string {
     )
     .replaceAll(folder, 'HOME')
     .replaceAll(process.versions.node, 'NODE')
-    .replaceAll(new RegExp(`cli:\\S+@${hostname()}`, 'g'), 'OPERATOR');
+    .replaceAll(new RegExp(`cli:\\S+@${hostname()}`, 'g'), 'OPERATOR')
+    .replaceAll(new RegExp(`\\S+@${hostname()}`, 'g'), 'WHO');
   return anyLength === sameLength ? anyLength : anyLength.replaceAll(/ {2,}/g, '  ');
 }
 

@@ -29,22 +29,22 @@ const fields = [
   'requestedAt',
   'finishedAt',
   'dryRun',
-];
-
-/** Of one change, shown or exported. */
-const allFields = [
-  ...fields,
+  'who',
+  'via',
+  'keyName',
+  'oldRoleId',
+  'roles',
+  'reason',
   'message',
   'by',
   'group',
-  'phase',
-  'oldRankName',
-  'prefix',
-  'webhookHost',
-  'undoOf',
-  'undoId',
-  'idempotencyKey',
 ];
+
+/** What a spreadsheet has no column for. */
+const listsOfObjects = ['roles'];
+
+/** Of one change, shown or exported. */
+const allFields = [...fields, 'phase', 'oldRankName', 'prefix', 'webhookHost', 'undoOf', 'undoId', 'idempotencyKey'];
 
 function change(id: string, about: Partial<RankChange> = {}): RankChange {
   return {
@@ -118,15 +118,61 @@ test.concurrent('what is not known of a change is null: the roles that an open o
     { rolesBefore: [1, 2], rolesAfter: [] },
     { newRankId: null },
   ]);
-  expect((await home.here(['history', 'list'])).stdout).toMatch(/chg_1 +refused +Ada \(1001\) +- /);
+  expect((await home.here(['history', 'list'])).stdout).toMatch(
+    /refused +op@host +Ada \(1001\) +→ \? +undo +- .* chg_1\n/,
+  );
 });
 
 test.concurrent('a member whose name nobody gave is listed by the id alone', async () => {
   using home = new CliHome();
   await keep(home, change('chg_named'), change('chg_bare', { rankeeName: '' }));
   const { stdout } = await home.here(['history', 'list']);
-  expect(stdout).toMatch(/chg_bare +refused +1001 +20/);
-  expect(stdout).toMatch(/chg_named +refused +Ada \(1001\) +20/);
+  expect(stdout).toMatch(/refused +op@host +1001 +→ 20 .* chg_bare\n/);
+  expect(stdout).toMatch(/refused +op@host +Ada \(1001\) +→ 20 .* chg_named\n/);
+});
+
+test.concurrent('the list tells who asked, from which role to which, and through which key, by their names', async () => {
+  using home = new CliHome();
+  await home.json('rank', 'set', '1001', '20', '--reason', 'passed the training');
+  await home.json('rank', 'set', '1001', '10');
+  const { key } = await home.json<{ key: { id: string } }>('key', 'create', 'my-game');
+  const asked = { keyId: key.id, by: `key:${key.id}`, rankerId: 1003, rankerName: 'Builder' };
+  const roles = [
+    { id: 5, name: 'Trainee', rank: 10 },
+    { id: 6, name: 'Officer', rank: 20 },
+  ];
+  const planned = { ...asked, roles, oldRoleId: 5, roleId: 6, state: 'applied', code: null } as const;
+  await keep(home, change('chg_game', planned), change('chg_alone', { ...planned, rankerId: 0, rankerName: '' }));
+  const { changes } = await home.json<{ changes: unknown[] }>('history', 'list');
+  expect(changes).toMatchObject([
+    { who: 'the game', via: 'my-game', keyName: 'my-game' },
+    { who: 'Builder (1003)', via: 'my-game', keyName: 'my-game', oldRoleId: 5, roles, reason: null },
+    { who: expect.stringMatching(/.@./), via: 'shell', keyName: null },
+    {
+      reason: 'passed the training',
+      roleId: 70_020,
+      oldRoleId: 70_010,
+      roles: expect.arrayContaining([
+        { id: 70_010, name: 'Trainee', rank: 10 },
+        { id: 70_020, name: 'Officer', rank: 20 },
+      ]),
+    },
+  ]);
+  const [, , game, demotion, promotion] = (await home.here(['history', 'list'])).stdout.split('\n');
+  expect(game).toMatch(/applied +Builder \(1003\) +Ada \(1001\) +Trainee → Officer +my-game /);
+  expect(demotion).toMatch(/applied +\S+@\S+ +1001 +Officer → Trainee +shell /);
+  expect(promotion).toMatch(/applied +\S+@\S+ +1001 +Trainee → Officer +shell +passed the training /);
+});
+
+test.concurrent('a reason of more than 200 characters is refused, one of 200 is kept to its end', async () => {
+  using home = new CliHome();
+  const reason = '🎖'.repeat(200);
+  const tooLong = await home.here(['rank', 'promote', '1001', '--reason', `${reason}!`]);
+  expect(tooLong).toMatchObject({ code: 2, stderr: expect.stringContaining('201 characters; at most 200') });
+  await home.json('rank', 'promote', '1001', '--reason', reason);
+  await home.json('rank', 'demote', '1001', '--reason', 'back');
+  const { changes } = await home.json<{ changes: Array<{ reason: string }> }>('history', 'list');
+  expect(changes.map((one) => one.reason)).toEqual(['back', reason]);
 });
 
 test.concurrent('show adds what else is known of one change', async () => {
@@ -135,8 +181,11 @@ test.concurrent('show adds what else is known of one change', async () => {
     state: 'applied',
     code: null,
     roleId: 8_589_934_642,
+    oldRoleId: 1,
     rolesBefore: [1, 2],
     rolesAfter: [2],
+    roles: [{ id: 2, name: 'Trainee', rank: 10 }],
+    reason: 'passed the training',
     keyId: 'key_gone',
     placeId: 9_007_199_254_740_991,
     command: '!promote',
@@ -154,8 +203,14 @@ test.concurrent('show adds what else is known of one change', async () => {
   const { demotion: _demotion, topRank: _topRank, privileged: _privileged, ...told } = full;
   expect(shown).toEqual({
     v: 1,
-    change: { ...told, requestedAt: '2026-05-01T00:00:00.000Z', finishedAt: '2026-05-01T00:00:01.000Z' },
+    change: {
+      ...told,
+      ...{ who: 'operator', via: 'key_gone', keyName: null },
+      requestedAt: '2026-05-01T00:00:00.000Z',
+      finishedAt: '2026-05-01T00:00:01.000Z',
+    },
   });
+  expect((await home.here(['history', 'show', 'chg_full'])).stdout).toMatch(/rolesBefore +1, Trainee \(2\)\n/);
   const bare = await home.json<{ change: Record<string, unknown> }>('history', 'show', 'chg_bare');
   expect(Object.keys(bare.change)).toEqual(allFields);
   expect(bare.change).toMatchObject({
@@ -208,7 +263,7 @@ test.concurrent('the export holds every selected change once, newest first, as C
   await keep(home, ...ids.map((id, index) => change(id, index === 1_000 ? awkward : { rankeeId: 7 })));
   const csv = await home.run(['history', 'export']);
   const [heading = [], ...records] = parseCsv(csv.stdout);
-  expect([...heading].sort()).toEqual([...allFields].sort());
+  expect([...heading].sort()).toEqual(allFields.filter((name) => !listsOfObjects.includes(name)).sort());
   expect(records.map(([id]) => id)).toEqual(ids.toReversed());
   const newest = Object.fromEntries(heading.map((name, column) => [name, records[0]?.[column]]));
   expect(newest).toMatchObject({

@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import { detailedChangeDocument } from '../../usecases/documents/change.ts';
+import { changeTitle, detailedChangeDocument, namedRoles } from '../../usecases/documents/change.ts';
 import { showChange } from '../../usecases/history/history.ts';
 import type { Cli } from '../cli.ts';
 import { examples } from '../output/help.ts';
@@ -36,6 +36,18 @@ export function showCommand(history: Command, cli: Cli): void {
 }
 
 async function show(cli: Cli, id: string): Promise<void> {
-  const document = detailedChangeDocument(await cli.withStore((ports) => showChange(ports, id)));
-  cli.print({ change: document }, facts(document));
+  const told = await cli.withStore((ports) => showChange(ports, id));
+  const document = detailedChangeDocument(told);
+  const named = (ids: number[] | null) => ids && namedRoles(told.change, ids);
+  const { roles: _, ...shown } = document;
+  const { rolesBefore, rolesAfter } = document;
+  cli.print(
+    { change: document },
+    facts({
+      ...shown,
+      change: changeTitle(told.change),
+      rolesBefore: named(rolesBefore),
+      rolesAfter: named(rolesAfter),
+    }),
+  );
 }

@@ -15,7 +15,7 @@ import { memberDocument } from '../../usecases/documents/group.ts';
 import { showMember } from '../../usecases/group/group.ts';
 import { requireKey } from '../../usecases/keys/find-key.ts';
 import type { Cli } from '../cli.ts';
-import { asPlaceId, asRank, asUserId, wholeNumber } from '../input/arguments.ts';
+import { asPlaceId, asRank, asReason, asUserId, wholeNumber } from '../input/arguments.ts';
 import { ExitCode, exitCodes, formatError } from '../output/errors.ts';
 import { examples } from '../output/help.ts';
 import { table } from '../output/table.ts';
@@ -26,9 +26,11 @@ const rankHelp = 'rank number (1..255) or role id';
 interface ChangeOptions {
   /** 0: the operator, who is not a player. */
   ranker: number;
+  reason?: string;
 }
 
-interface TestOptions extends ChangeOptions {
+interface TestOptions {
+  ranker: number;
   key?: string;
   place?: number;
 }
@@ -39,6 +41,8 @@ const rankerOption = [
   wholeNumber(0, Number.MAX_SAFE_INTEGER),
   0,
 ] as const;
+
+const reasonOption = ['--reason <text>', 'why, in your own words; the history keeps it', asReason] as const;
 
 export function rankCommands(program: Command, cli: Cli): void {
   const command = program
@@ -64,9 +68,17 @@ export function rankCommands(program: Command, cli: Cli): void {
     .argument('<user>', userHelp, asUserId)
     .argument('<rank>', rankHelp, asRank)
     .option(...rankerOption)
-    .addHelpText('after', examples('rankd rank set 1001 20', 'rankd rank set 1001 12884901999 --json'))
-    .action((user: number, newRank: number, { ranker }: ChangeOptions) =>
-      change(cli, { request: requestOf({ user, newRank, ranker }) }),
+    .option(...reasonOption)
+    .addHelpText(
+      'after',
+      examples(
+        'rankd rank set 1001 20',
+        'rankd rank set 1001 20 --reason training',
+        'rankd rank set 1001 12884901999 --json',
+      ),
+    )
+    .action((user: number, newRank: number, options: ChangeOptions) =>
+      change(cli, { request: requestOf({ user, newRank, ...options }) }),
     );
   for (const direction of directions) {
     command
@@ -74,9 +86,10 @@ export function rankCommands(program: Command, cli: Cli): void {
       .description(`give a member the next ${direction === 'promote' ? 'higher' : 'lower'} rank`)
       .argument('<user>', userHelp, asUserId)
       .option(...rankerOption)
+      .option(...reasonOption)
       .addHelpText('after', examples(`rankd rank ${direction} 1001`, `rankd rank ${direction} 1001 --ranker 1003`))
-      .action((user: number, { ranker }: ChangeOptions) =>
-        change(cli, { request: requestOf({ user, newRank: 0, ranker }), step: direction }),
+      .action((user: number, options: ChangeOptions) =>
+        change(cli, { request: requestOf({ user, newRank: 0, ...options }), step: direction }),
       );
   }
   command
@@ -127,7 +140,7 @@ async function change(cli: Cli, asked: Pick<ChangeCommand, 'request' | 'step'>):
     const { change: done, error } = answer;
     const refusal = errorOf(done, error);
     if (refusal !== undefined) throw refusal;
-    cli.print({ change: changeDocument(done) }, done.message);
+    cli.print({ change: changeDocument({ change: done }) }, done.message);
   };
   await cli.withRanking(work, { isWriting: true });
 }
@@ -141,7 +154,7 @@ async function show(cli: Cli, user: number): Promise<void> {
 }
 
 /** A request without names: the command line knows only ids. */
-function requestOf({ user, newRank, ranker }: { user: number; newRank: number; ranker: number }): RankRequest {
+function requestOf({ user, newRank, ranker, reason }: ChangeOptions & { user: number; newRank: number }): RankRequest {
   return {
     rankeeId: user,
     rankeeName: '',
@@ -149,6 +162,7 @@ function requestOf({ user, newRank, ranker }: { user: number; newRank: number; r
     rankerName: ranker === 0 ? 'operator' : '',
     newRankId: newRank,
     command: 'rankd rank',
+    ...(reason !== undefined && { reason }),
   };
 }
 

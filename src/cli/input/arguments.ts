@@ -2,6 +2,7 @@ import { InvalidArgumentError } from 'commander';
 import { systemClock } from '../../base/clock.ts';
 import { parseDuration, parseMoment } from '../../base/time.ts';
 import { isKeyName } from '../../core/api-key.ts';
+import { maxReasonLength } from '../../core/model.ts';
 
 /** The argument that names one key. */
 export const keyArgument = ['<key>', 'id or name of the key'] as const;
@@ -77,6 +78,12 @@ export function moment(text: string): number {
   throw new InvalidArgumentError(
     'It must be a duration such as 24h (that long ago), or a time such as 2026-05-01T18:00Z.',
   );
+}
+
+export function asReason(text: string): string {
+  const count = [...filled(text)].length;
+  if (count <= maxReasonLength) return text;
+  throw new InvalidArgumentError(`It has ${count} characters; at most ${maxReasonLength} are kept.`);
 }
 
 export function filled(text: string): string {

@@ -1,7 +1,7 @@
 import { shorten } from '../../base/text.ts';
 import { newChangeId, withoutKeys } from '../../core/api-key.ts';
 import type { ChangeOutcome } from '../../core/change-state.ts';
-import type { RankChange, RankRequest } from '../../core/model.ts';
+import { maxReasonLength, type RankChange, type RankRequest } from '../../core/model.ts';
 import { takesAway } from '../../core/role-plan.ts';
 import { isPrivileged } from '../../core/rules/privileged-roles.ts';
 import type { ChangeCommand } from './change-command.ts';
@@ -45,7 +45,8 @@ function withShortTexts(request: RankRequest): RankRequest {
     const text = request[name];
     if (text !== undefined) shortened[name] = shorten(text, keptCharacters);
   }
-  return shortened;
+  const { reason } = request;
+  return { ...shortened, ...(reason !== undefined && { reason: shorten(withoutKeys(reason), maxReasonLength) }) };
 }
 
 const textFields = ['rankerName', 'rankeeName', 'command', 'oldRankName', 'prefix', 'webhookHost'] as const;
@@ -60,8 +61,10 @@ export function withPlan(
   return {
     ...draft,
     roleId: plan.target.id,
+    ...(plan.highestBefore !== undefined && { oldRoleId: plan.highestBefore.id }),
     rolesBefore: from,
     rolesAfter: to,
+    roles: involved.map(({ id, name, rank }) => ({ id, name, rank })),
     demotion: takesAway(plan),
     topRank: Math.max(0, ...involved.map(({ rank }) => rank)),
     privileged: involved.some((role) => isPrivileged(role, policy.privilegedRoles)),

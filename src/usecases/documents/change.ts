@@ -1,10 +1,11 @@
 import { isoOrNull, isoTime } from '../../base/time.ts';
 import type { RankChange } from '../../core/model.ts';
 import type { CheckResult, DryRun } from '../change/test-rank.ts';
+import type { ToldChange } from '../history/history.ts';
 import { hintOf } from './error.ts';
 
 /** A rank change in a list: always the same fields, null if absent or unknown. Times are ISO 8601. */
-export function changeDocument(change: RankChange) {
+export function changeDocument({ change, keyName }: ToldChange) {
   return {
     id: change.id,
     state: change.state,
@@ -23,16 +24,22 @@ export function changeDocument(change: RankChange) {
     requestedAt: isoTime(change.requestedAt),
     finishedAt: isoOrNull(change.finishedAt),
     dryRun: change.dryRun,
+    who: whoAsked(change),
+    via: wayOf({ change, keyName }),
+    keyName: keyName ?? null,
+    oldRoleId: change.oldRoleId ?? null,
+    roles: change.roles ?? [],
+    reason: change.reason ?? null,
+    message: change.message,
+    by: change.by,
+    group: change.group,
   };
 }
 
 /** The same with everything else that an operator may want to know of one change. */
-export function detailedChangeDocument(change: RankChange) {
+export function detailedChangeDocument({ change, keyName }: ToldChange) {
   return {
-    ...changeDocument(change),
-    message: change.message,
-    by: change.by,
-    group: change.group,
+    ...changeDocument({ change, keyName }),
     phase: change.phase,
     oldRankName: change.oldRankName ?? null,
     prefix: change.prefix ?? null,
@@ -41,6 +48,41 @@ export function detailedChangeDocument(change: RankChange) {
     undoId: change.undoId ?? null,
     idempotencyKey: change.idempotencyKey ?? null,
   };
+}
+
+/** Who asked for the change: the player, or the operator as `ann@host`. */
+export function whoAsked({ keyId, by, rankerId, rankerName }: RankChange): string {
+  if (keyId === undefined) return by.replace(/^cli:/, '');
+  return rankerId === 0 ? rankerName || 'the game' : withId(rankerName, rankerId);
+}
+
+/** The way on which the change came: the name of a key, `undo`, or `shell` for another command. */
+export function wayOf({ change: { keyId, undoId }, keyName }: ToldChange): string {
+  if (keyId !== undefined) return keyName ?? keyId;
+  return undoId === undefined ? 'shell' : 'undo';
+}
+
+/** A name with the id, or the id alone if there is no name. */
+export function withId(name: string, id: number): string {
+  return name === '' ? String(id) : `${name} (${id})`;
+}
+
+/** From which role to which, e.g. `Trainee → Officer`; the rank that was asked for, if there was no plan. */
+export function changeTitle(change: RankChange): string {
+  const { roleId, oldRoleId } = change;
+  if (roleId === undefined) return `→ ${askedRank(change) ?? '?'}`;
+  const target = roleName(change, roleId);
+  return oldRoleId === undefined || oldRoleId === roleId ? target : `${roleName(change, oldRoleId)} → ${target}`;
+}
+
+/** The roles by name, each with its id, e.g. `Trainee (70010)`. */
+export function namedRoles({ roles = [] }: RankChange, ids: number[]): string {
+  const name = (id: number) => roles.find((role) => role.id === id)?.name;
+  return ids.map((id) => withId(name(id) ?? '', id)).join(', ');
+}
+
+function roleName({ roles = [] }: RankChange, roleId: number): string {
+  return roles.find(({ id }) => id === roleId)?.name ?? String(roleId);
 }
 
 /** The rank or role that was asked for; null for an undo that was refused before it knew one. */

@@ -2,14 +2,16 @@ import { RankdError } from '../../base/errors.ts';
 import type { ChangeState, RankChange } from '../../core/model.ts';
 import type { ChangeFilter, ChangeSelection, Ports } from '../../ports/index.ts';
 
-/** The changes, newest first, and the names of the keys that asked for them, by id. */
-export async function listChanges(
-  { store }: Pick<Ports, 'store'>,
-  filter: ChangeFilter,
-): Promise<{ changes: RankChange[]; keyNames: Map<string, string> }> {
-  const changes = await store.listChanges(filter);
-  const ids = [...new Set(changes.flatMap(({ keyId = [] }) => keyId))];
-  return { changes, keyNames: new Map((await store.listKeys({ ids })).map(({ id, name }) => [id, name])) };
+/** A rank change and the name of the key that asked for it, as the key is called now. */
+export interface ToldChange {
+  change: RankChange;
+  /** Absent for a change by the operator. */
+  keyName?: string | undefined;
+}
+
+/** The changes, newest first. */
+export async function listChanges({ store }: Pick<Ports, 'store'>, filter: ChangeFilter): Promise<ToldChange[]> {
+  return withKeyNames(store, await store.listChanges(filter));
 }
 
 const pageRows = 500;
@@ -18,20 +20,30 @@ const pageRows = 500;
 export async function* changePages(
   { store }: Pick<Ports, 'store'>,
   selection: ChangeSelection,
-): AsyncGenerator<RankChange[]> {
+): AsyncGenerator<ToldChange[]> {
   let cursor: string | undefined;
   do {
     const { changes, next } = await store.pageChanges({ ...selection, limit: pageRows, cursor });
-    yield changes;
+    yield await withKeyNames(store, changes);
     cursor = next;
   } while (cursor !== undefined);
 }
 
 /** The change with this id. Throws `not_found`. */
-export async function showChange({ store }: Pick<Ports, 'store'>, id: string): Promise<RankChange> {
+export async function showChange({ store }: Pick<Ports, 'store'>, id: string): Promise<ToldChange> {
   const change = await store.findChange(id);
-  if (change !== undefined) return change;
+  const [told] = await withKeyNames(store, change === undefined ? [] : [change]);
+  if (told !== undefined) return told;
   throw new RankdError('not_found', `There is no rank change with the id "${id}".`, { hint: 'rankd history list' });
+}
+
+async function withKeyNames(
+  { listKeys }: Pick<Ports['store'], 'listKeys'>,
+  changes: RankChange[],
+): Promise<ToldChange[]> {
+  const ids = [...new Set(changes.flatMap(({ keyId = [] }) => keyId))];
+  const names = new Map(ids.length === 0 ? [] : (await listKeys({ ids })).map(({ id, name }) => [id, name]));
+  return changes.map((change) => ({ change, keyName: change.keyId && names.get(change.keyId) }));
 }
 
 export interface ChangeCounts {

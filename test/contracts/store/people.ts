@@ -13,7 +13,12 @@ export function personContract(at: StoreCase): void {
 
   describe('forgetting a person', () => {
     beforeEach(async () => {
-      const names = { rankeeName: 'Newcomer', command: '!rank Newcomer', fingerprint: 'f'.repeat(64) };
+      const names = {
+        rankeeName: 'Newcomer',
+        command: '!rank Newcomer',
+        reason: 'Newcomer passed',
+        fingerprint: 'f'.repeat(64),
+      };
       const ended = { state: 'applied', finishedAt: at.clock.now() } as const;
       await record(at.store, newChange({ ...ended, id: 'chg_rankee', rankeeId: 1001, ...names }));
       await record(

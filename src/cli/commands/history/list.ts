@@ -1,14 +1,12 @@
 import type { Command } from 'commander';
 import { isoTime } from '../../../base/time.ts';
-import type { RankChange } from '../../../core/model.ts';
-import { askedRank, changeDocument } from '../../../usecases/documents/change.ts';
-import { listChanges } from '../../../usecases/history/history.ts';
+import { changeDocument, changeTitle, wayOf, whoAsked, withId } from '../../../usecases/documents/change.ts';
+import { listChanges, type ToldChange } from '../../../usecases/history/history.ts';
 import { withKeyId } from '../../../usecases/keys/find-key.ts';
 import type { Cli } from '../../cli.ts';
 import { wholeNumber } from '../../input/arguments.ts';
 import { examples } from '../../output/help.ts';
 import { table } from '../../output/table.ts';
-import { rankeeTitle } from '../../output/wording.ts';
 import { queryOf, type SelectionOptions, stateOption, withSelection } from './selection.ts';
 
 export function listCommand(history: Command, cli: Cli): void {
@@ -30,25 +28,27 @@ export function listCommand(history: Command, cli: Cli): void {
 async function list(cli: Cli, { limit, ...options }: SelectionOptions & { limit: number }): Promise<void> {
   await cli.withStore(async (ports) => {
     const selection = await withKeyId(ports, queryOf(options), (ambiguity) => cli.warn(ambiguity));
-    const { changes, keyNames } = await listChanges(ports, { ...selection, limit });
-    const rows = changes.map((change) => toRow(change, keyNames));
+    const changes = await listChanges(ports, { ...selection, limit });
     cli.print(
       { changes: changes.map(changeDocument) },
-      table(['requested', 'id', 'state', 'member', 'rank', 'key', 'message'], rows),
+      table(['when', 'state', 'who', 'member', 'change', 'via', 'reason', 'why not', 'id'], changes.map(toRow)),
     );
     if (changes.length === 0) cli.say('There is no such rank change.');
     if (changes.length === limit) cli.say(`The newest ${limit} are shown; --limit shows more.`);
   });
 }
 
-function toRow(change: RankChange, keyNames: ReadonlyMap<string, string>): string[] {
+function toRow(told: ToldChange): string[] {
+  const { change } = told;
   return [
     isoTime(change.requestedAt),
-    change.id,
     change.dryRun ? `${change.state} (test)` : change.state,
-    rankeeTitle(change),
-    String(askedRank(change) ?? '-'),
-    change.keyId === undefined ? '-' : (keyNames.get(change.keyId) ?? change.keyId),
-    change.message,
+    whoAsked(change),
+    withId(change.rankeeName, change.rankeeId),
+    changeTitle(change),
+    wayOf(told),
+    change.reason ?? '-',
+    change.state === 'applied' ? '-' : change.message,
+    change.id,
   ];
 }

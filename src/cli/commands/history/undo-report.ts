@@ -1,13 +1,13 @@
 import { counted } from '../../../base/text.ts';
 import { isoTime } from '../../../base/time.ts';
 import type { ChangeSelection } from '../../../ports/index.ts';
+import { withId } from '../../../usecases/documents/change.ts';
 import { undoDocument, undoMessage } from '../../../usecases/documents/undo.ts';
 import type { UndoRun, UndoTargets } from '../../../usecases/undo/undo-changes.ts';
 import type { MemberUndo, Rankee } from '../../../usecases/undo/undo-member.ts';
 import type { Cli } from '../../cli.ts';
 import { ExitCode, exitCodes, formatError } from '../../output/errors.ts';
 import { table } from '../../output/table.ts';
-import { rankeeTitle } from '../../output/wording.ts';
 
 interface Undone {
   targets: UndoTargets;
@@ -34,7 +34,9 @@ export function printUndo(cli: Cli, undone: Undone): void {
   const { targets, dryRun, run } = undone;
   const results = [...run.results, ...targets.answered];
   const isTold = ({ state }: Result) => state !== 'already' && (dryRun || state !== 'put_back');
-  const rows = results.filter(isTold).map((result) => [rankeeTitle(result), words[result.state], undoMessage(result)]);
+  const rows = results
+    .filter(isTold)
+    .map((result) => [withId(result.rankeeName, result.rankeeId), words[result.state], undoMessage(result)]);
   const summary = summaryOf(undone, results);
   cli.print(
     { undo: undoDocument(undone) },

@@ -179,4 +179,9 @@ export const migrations: readonly string[] = [
   `
   UPDATE rank_changes SET idempotency_key = sha256(idempotency_key) WHERE idempotency_key IS NOT NULL;
   `,
+  `
+  ALTER TABLE rank_changes ADD COLUMN reason TEXT;
+  ALTER TABLE rank_changes ADD COLUMN old_role_id INTEGER;
+  ALTER TABLE rank_changes ADD COLUMN role_names TEXT CHECK (json_valid(role_names));
+  `,
 ];
