@@ -1,3 +1,4 @@
+import type { System } from '../base/system.ts';
 import type { Rights } from './rights.ts';
 
 /** The world as a command sees it: what it reads, where it writes, who runs it. `main.ts` makes the real one. */
@@ -28,6 +29,8 @@ export interface Io {
   readStdin(): Promise<string>;
   /** Reads a secret from standard input. On a terminal, it asks `question` and does not show what is typed. */
   readSecret(question: string): Promise<string>;
+  /** The system that it runs on. */
+  system: System;
   env: Record<string, string | undefined>;
   /** Throws `not_found` if the folder was removed. */
   readonly cwd: string;

@@ -1,7 +1,9 @@
 import { accessSync, constants, existsSync, readdirSync, statfsSync, statSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
+import { crowdIn } from '../base/access-list.ts';
 import { isInDataDir } from '../base/files/data-dir.ts';
+import { type System, thisSystem } from '../base/system.ts';
 import type { CallContext } from '../ports/index.ts';
 import { type Finding, fail, ok, warn } from '../usecases/doctor/finding.ts';
 
@@ -10,31 +12,30 @@ import { type Finding, fail, ok, warn } from '../usecases/doctor/finding.ts';
 const leastFreeMiB = 200;
 const maxSkewMs = 30_000;
 
-/** Types of file systems on which a database is not safe. Source: statfs(2) and linux/magic.h. */
-const sharedFileSystems: Record<number, string> = {
-  26985: 'NFS',
-  20859: 'SMB',
-  4283649346: 'CIFS',
-  4266872130: 'SMB2',
-  16914839: '9p',
-  1702057286: 'FUSE',
-};
-
 export function nodeFindings(version: string): Finding[] {
   return [ok('node', `Node.js ${version}`)]; // an older one is refused before this
 }
 
-export function dataDirFindings(dataDir: string): Finding[] {
+/** What decides who may read the data: the system, and on Windows its access lists. */
+interface AccessSources {
+  system?: System;
+  readAccessList(path: string): Promise<string | undefined>;
+}
+
+export async function dataDirFindings(dataDir: string, sources: AccessSources): Promise<Finding[]> {
   if (!existsSync(dataDir)) {
     return [
       warn('data', `${dataDir} does not exist yet`, 'rankd serve, or any command that keeps something, makes it'),
     ];
   }
   if (!statSync(dataDir).isDirectory()) return [fail('data', `${dataDir} is no directory`, 'name one with --data-dir')];
-  return [...accessFindings(dataDir), ...diskFindings(dataDir)];
+  return [...(await accessFindings(dataDir, sources)), ...diskFindings(dataDir)];
 }
 
-function accessFindings(dataDir: string): Finding[] {
+async function accessFindings(
+  dataDir: string,
+  { system = thisSystem, readAccessList }: AccessSources,
+): Promise<Finding[]> {
   isInDataDir(dataDir, 'any-file'); // throws if this user may not look
   const files = readdirSync(dataDir).map((name) => join(dataDir, name));
   const paths = [dataDir, ...files];
@@ -42,11 +43,20 @@ function accessFindings(dataDir: string): Finding[] {
   if (closed !== undefined) {
     return [fail('data', `this user may not write to ${closed}`, `run rankd as the user that owns ${dataDir}`)];
   }
+  if (!system.hasModes) return listFindings(dataDir, { system, list: await readAccessList(dataDir) });
   const open = paths.find((path) => (statSync(path).mode & 0o077) !== 0);
   if (open !== undefined) {
-    return [fail('data', `other users of this machine can get at ${open}`, `chmod -R go= ${dataDir}`)];
+    return [fail('data', `other users of this machine can get at ${open}`, thisSystem.commands.closeFolder(dataDir))];
   }
   return [ok('data', `${dataDir} is private and writable`)];
+}
+
+/** By the access list of the folder, which the files in it inherit. */
+function listFindings(dataDir: string, { system, list }: { system: System; list: string | undefined }): Finding[] {
+  const crowd = list === undefined ? undefined : crowdIn(list);
+  const close = system.commands.closeFolder(dataDir);
+  if (crowd !== undefined) return [warn('data', `${crowd} can get at ${dataDir}`, close)];
+  return [ok('data', `${dataDir} is ${list === undefined ? '' : 'private and '}writable`)];
 }
 
 function isWritable(path: string): boolean {
@@ -61,7 +71,7 @@ function isWritable(path: string): boolean {
 function diskFindings(dataDir: string): Finding[] {
   const { type, bavail, bsize } = statfsSync(dataDir);
   const freeMiB = Math.floor((bavail * bsize) / 2 ** 20);
-  const shared = sharedFileSystems[type];
+  const shared = thisSystem.sharedFileSystem(dataDir, type);
   const kind =
     shared === undefined
       ? ok('file system', 'local, as the database needs it')
@@ -105,5 +115,11 @@ export async function clockFindings({ baseUrl }: { baseUrl: string }, { signal }
   const skewSeconds = Math.round(Math.abs(skewMs) / 1000);
   if (Math.abs(skewMs) < maxSkewMs) return [ok('clock', 'agrees with the platform')];
   const direction = skewMs > 0 ? 'ahead of' : 'behind';
-  return [warn('clock', `${skewSeconds} seconds ${direction} the platform`, 'turn on NTP: timedatectl set-ntp true')];
+  return [
+    warn(
+      'clock',
+      `${skewSeconds} seconds ${direction} the platform`,
+      `turn on NTP: ${thisSystem.commands.synchronizeClock}`,
+    ),
+  ];
 }

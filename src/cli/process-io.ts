@@ -5,6 +5,7 @@ import type { Interface } from 'node:readline/promises';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { isatty } from 'node:tty';
 import { RankdError } from '../base/errors.ts';
+import { thisSystem } from '../base/system.ts';
 import { homeFolder } from '../config/locate.ts';
 import type { Io } from './io.ts';
 import { commandFor } from './output/wording.ts';
@@ -19,25 +20,18 @@ let stage: 'command' | 'serving' | 'stopping' = 'command';
 /** True for a command that handles it by itself if its results can't be written. */
 let hearsOfOutput = false;
 
-for (const signal of ['SIGINT', 'SIGTERM'] as const) {
-  process.on(signal, () => {
-    // A command that does not wait for the signal, or a second signal, ends at once: what is open is reconciled later.
-    if (stage !== 'serving') process.exit(130);
-    stage = 'stopping';
-    stop.resolve(signal);
-  });
-}
+for (const signal of thisSystem.stopSignals) process.on(signal, () => stopOn(signal));
 let reload: (() => void) | undefined;
 process.on('SIGHUP', () => {
   if (stage === 'command') process.exit(129);
   // A terminal that was closed sends the same signal; then nobody is left to stop the daemon by hand.
-  if (io.isTerminal && !isatty(1)) {
+  if (thisSystem.hangUp === 'stop' || (io.isTerminal && !isatty(1))) {
     stage = 'stopping';
     stop.resolve('SIGHUP');
   } else reload?.();
 });
 // An older Node.js started this process (`bin/rankd.js`). If that one is killed, this one stops too.
-process.on('disconnect', () => process.kill(process.pid, 'SIGTERM'));
+process.on('disconnect', () => stopOn('SIGTERM'));
 process.channel?.unref();
 stopWithNpx();
 process.stderr.on('error', () => undefined); // nobody is left to be told, and without a listener the event would end the process
@@ -77,6 +71,7 @@ const io: Io = {
   askHidden,
   readStdin,
   readSecret: (question) => (process.stdin.isTTY ? askHidden(question) : readStdin()),
+  system: thisSystem,
   env: process.env,
   get cwd() {
     return currentFolder();
@@ -111,6 +106,13 @@ export async function run(line: string[], outputFailed: (error: NodeJS.ErrnoExce
   if (stage === 'stopping') setTimeout(() => process.exit(), lastWordsMs).unref();
 }
 
+/** A command that does not wait for the signal, or a second signal, ends at once: what is open is reconciled later. */
+function stopOn(signal: NodeJS.Signals): void {
+  if (stage !== 'serving') process.exit(130);
+  stage = 'stopping';
+  stop.resolve(signal);
+}
+
 function writeLog(): void {
   const lines = logged;
   logged = '';
@@ -131,7 +133,7 @@ function stopWithNpx(): void {
   const watch = setInterval(() => {
     if (process.ppid === parent) return;
     clearInterval(watch);
-    process.kill(process.pid, 'SIGTERM');
+    stopOn('SIGTERM');
   }, 500).unref();
 }
 

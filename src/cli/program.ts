@@ -63,6 +63,7 @@ export async function runCli(argv: string[], io: Io): Promise<number> {
 /** The tree of commands, writing to `io`. */
 export function createProgram(io: Io): Command {
   const program = new Command('rankd');
+  const { defaults } = io.system;
   program
     .description('Self-hosted rank service for one Roblox group: verifies API keys and changes ranks, safely.')
     .option('-V, --version', 'print the version')
@@ -70,12 +71,8 @@ export function createProgram(io: Io): Command {
       throw new CommanderError(0, versionAsked, version);
     })
     .helpOption('-h, --help', 'show help')
-    .option(
-      '-c, --config <file>',
-      'configuration file (default: ./rankd.yaml, ~/.config/rankd/rankd.yaml, /etc/rankd/rankd.yaml)',
-      filled,
-    )
-    .option('--data-dir <dir>', 'where the database lives (default: ~/.local/share/rankd)', filled)
+    .option('-c, --config <file>', `configuration file (default: ${defaults.config})`, filled)
+    .option('--data-dir <dir>', `where the database lives (default: ${defaults.dataDir})`, filled)
     .option('--json', 'print one JSON document')
     .option('-q, --quiet', 'print results only')
     .option('-v, --verbose', 'print more, including the causes of errors')

@@ -1,4 +1,4 @@
-import { isAbsolute, join, resolve } from 'node:path';
+import { type System, thisSystem } from '../base/system.ts';
 
 export interface DataDirSources {
   env: Record<string, string | undefined>;
@@ -7,20 +7,9 @@ export interface DataDirSources {
   readonly cwd: string;
 }
 
-/** Where the database lies, as an absolute path: the flag `--data-dir`, RANKD_DATA_DIR, systemd's directory, or else the user's own. */
-export function dataDirectory(flag: string | undefined, sources: DataDirSources): string {
-  const { env, home } = sources;
-  const named = flag || env['RANKD_DATA_DIR'] || stateDirectory(env) || join(dataHome(env, home), 'rankd');
-  return isAbsolute(named) ? resolve(named) : resolve(sources.cwd, named);
-}
-
-/** systemd lists every StateDirectory= of the unit, separated by colons. */
-function stateDirectory(env: DataDirSources['env']): string | undefined {
-  return env['STATE_DIRECTORY']?.split(':')[0];
-}
-
-/** The XDG base directory specification says to ignore a relative path. */
-function dataHome(env: DataDirSources['env'], home: string): string {
-  const dataHome = env['XDG_DATA_HOME'];
-  return dataHome !== undefined && isAbsolute(dataHome) ? dataHome : join(home, '.local', 'share');
+/** Where the database lies, as an absolute path: the flag `--data-dir`, RANKD_DATA_DIR, or else where the system keeps the data of its user or service. */
+export function dataDirectory(flag: string | undefined, sources: DataDirSources, system: System = thisSystem): string {
+  const { path } = system;
+  const named = flag || sources.env['RANKD_DATA_DIR'] || system.dataDir(sources);
+  return path.isAbsolute(named) ? path.resolve(named) : path.resolve(sources.cwd, named);
 }

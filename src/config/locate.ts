@@ -1,6 +1,7 @@
 import { existsSync, lstatSync, realpathSync } from 'node:fs';
 import { userInfo } from 'node:os';
-import { dirname, isAbsolute, join, resolve } from 'node:path';
+import { dirname, join, resolve } from 'node:path';
+import { type System, thisSystem } from '../base/system.ts';
 
 export interface ConfigLocationSources {
   /** `--config`; null if no file is to be read. */
@@ -53,14 +54,15 @@ export function namedConfig({ configFile, env, cwd }: ConfigLocationSources): Co
 }
 
 /** Where rankd looks for a configuration file if none is named, in order. */
-export function searchPath({ env, cwd }: Pick<ConfigLocationSources, 'env' | 'cwd'>): ConfigLocation[] {
-  const configHome = env['XDG_CONFIG_HOME'];
-  const userFolder = configHome !== undefined && isAbsolute(configHome) ? configHome : join(homeFolder(env), '.config');
-  const shared = [join(userFolder, 'rankd', 'rankd.yaml'), systemFile];
-  return [{ path: join(cwd, 'rankd.yaml'), name: 'rankd.yaml' }, ...shared.map((path) => ({ path, name: path }))];
+export function searchPath(
+  { env, cwd }: Pick<ConfigLocationSources, 'env' | 'cwd'>,
+  system: System = thisSystem,
+): ConfigLocation[] {
+  const { join } = system.path;
+  const own = join(system.configHome({ env, home: homeFolder(env, { system }) }), 'rankd', 'rankd.yaml');
+  const others = [own, system.sharedConfig].filter((path) => path !== undefined);
+  return [{ path: join(cwd, 'rankd.yaml'), name: 'rankd.yaml' }, ...others.map((path) => ({ path, name: path }))];
 }
-
-const systemFile = '/etc/rankd/rankd.yaml';
 
 /** A link counts even if it leads nowhere: reading it then fails, and rankd does not run on defaults without a word. */
 function isThere(path: string): boolean {
@@ -68,13 +70,17 @@ function isThere(path: string): boolean {
     return lstatSync(path, { throwIfNoEntry: false }) !== undefined;
   } catch (error) {
     // The folder is closed to this user. Another user's home or current folder doesn't matter; the system's file does.
-    return path === systemFile && error instanceof Error && 'code' in error && error.code === 'EACCES';
+    return path === thisSystem.sharedConfig && error instanceof Error && 'code' in error && error.code === 'EACCES';
   }
 }
 
 /** The user's folder; `/` for a user id without a name, as in containers. An empty HOME counts as none, because it would mean the current folder. */
-export function homeFolder(env: Record<string, string | undefined>, account = () => userInfo()): string {
-  if (env['HOME']) return env['HOME'];
+export function homeFolder(
+  env: Record<string, string | undefined>,
+  { account = () => userInfo(), system = thisSystem } = {},
+): string {
+  const named = env[system.homeVariable];
+  if (named) return named;
   try {
     return account().homedir;
   } catch {

@@ -1,6 +1,7 @@
 import { existsSync, readFileSync, statSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { codeOf } from '../base/error-code.ts';
+import { thisSystem } from '../base/system.ts';
 import type { Origin } from './origin.ts';
 import { Secret } from './secret.ts';
 
@@ -69,9 +70,12 @@ function readNamedFile(path: string, folder: string, { source, at }: KeyOrigin):
 function readKeyFile(path: string, origin: KeyOrigin): PlatformKey {
   try {
     const key = checked(readFileSync(path, 'utf8').trim(), origin);
-    const isOpen = origin.source !== 'credential' && (statSync(path).mode & 0o044) !== 0;
+    const isOpen = thisSystem.hasModes && origin.source !== 'credential' && (statSync(path).mode & 0o044) !== 0;
     return isOpen
-      ? { ...key, warning: `${path} can be read by other users of this machine; run: chmod 600 ${path}` }
+      ? {
+          ...key,
+          warning: `${path} can be read by other users of this machine; run: ${thisSystem.commands.closeFile(path)}`,
+        }
       : key;
   } catch (error) {
     return { origin, problem: `${path} ${whyUnreadable(error)}` };

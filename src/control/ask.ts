@@ -1,15 +1,14 @@
 import { once } from 'node:events';
-import { existsSync } from 'node:fs';
 import type { IncomingMessage, RequestOptions } from 'node:http';
 import { text } from 'node:stream/consumers';
 import { http } from '../base/node-modules.ts';
 import type { DaemonStatus } from '../usecases/documents/status.ts';
-import { operatorHeader, type ReloadOutcome, socketPath } from './control.ts';
+import { controlPath, isControlMissing, operatorHeader, type ReloadOutcome } from './control.ts';
 
 /** What the daemon of a data directory says of itself; `undefined` if there is none, or it does not answer in time. A healthy one needs far less. */
 export async function askStatus(dataDir: string, timeoutMs = 4_000): Promise<DaemonStatus | undefined> {
-  if (!existsSync(socketPath(dataDir))) return undefined;
-  return ask<DaemonStatus>({ socketPath: socketPath(dataDir), path: '/status' }, timeoutMs);
+  if (isControlMissing(dataDir)) return undefined;
+  return ask<DaemonStatus>({ socketPath: controlPath(dataDir), path: '/status' }, timeoutMs);
 }
 
 /** Has the daemon of a data directory read its configuration anew; `undefined` if it does not answer in time. */
@@ -18,7 +17,7 @@ export function askReload(
   timeoutMs: number,
 ): Promise<ReloadOutcome | undefined> {
   const headers = { [operatorHeader]: encodeURIComponent(by) };
-  return ask<ReloadOutcome>({ socketPath: socketPath(dataDir), path: '/reload', method: 'POST', headers }, timeoutMs);
+  return ask<ReloadOutcome>({ socketPath: controlPath(dataDir), path: '/reload', method: 'POST', headers }, timeoutMs);
 }
 
 async function ask<Answer>(what: RequestOptions, timeoutMs: number): Promise<Answer | undefined> {

@@ -1,5 +1,6 @@
-import { join } from 'node:path';
+import { existsSync, realpathSync } from 'node:fs';
 import type { ErrorCode } from '../base/errors.ts';
+import { thisSystem } from '../base/system.ts';
 import type { ChangedSettings } from '../config/changed-settings.ts';
 import type { DaemonStatus } from '../usecases/documents/status.ts';
 
@@ -19,6 +20,11 @@ export type ReloadOutcome =
 export const operatorHeader = 'x-rankd-operator';
 
 /** Where the daemon of a data directory answers the commands beside it. */
-export function socketPath(dataDir: string): string {
-  return join(dataDir, 'daemon.sock');
+export function controlPath(dataDir: string): string {
+  return thisSystem.controlPath(existsSync(dataDir) ? realpathSync.native(dataDir) : dataDir); // a folder can have several names
+}
+
+/** True if it shows without asking that no daemon answers there. */
+export function isControlMissing(dataDir: string): boolean {
+  return thisSystem.hasSocketFiles && !existsSync(controlPath(dataDir));
 }

@@ -3,28 +3,30 @@ import { chmodSync, rmSync, statSync } from 'node:fs';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Logger } from '../base/log.ts';
 import { http } from '../base/node-modules.ts';
-import { type Control, operatorHeader, socketPath } from './control.ts';
+import { thisSystem } from '../base/system.ts';
+import { type Control, controlPath, operatorHeader } from './control.ts';
 
 /**
- * Answers on a socket in the data directory. Only rankd's user can open it, so nobody is asked for a key. The caller holds the
- * daemon's lock: a socket that is there was left by an earlier daemon and is replaced. A daemon that can't make one serves on.
+ * Answers on a socket in the data directory, or on Windows on a named pipe. Only rankd's user and administrators can write to it, so nobody
+ * is asked for a key. (A pipe's default access list, which Node.js leaves as it is, lets others read at most:
+ * https://learn.microsoft.com/windows/win32/ipc/named-pipe-security-and-access-rights.) The caller holds the daemon's lock: a socket that is there was left by an earlier daemon and is replaced. A daemon that can't make one serves on.
  */
 export async function listenForCommands(
   { dataDir, log }: { dataDir: string; log: Logger },
   control: Control,
 ): Promise<AsyncDisposable> {
-  const path = socketPath(dataDir);
+  const path = controlPath(dataDir);
   const server = http().createServer((request, response) => {
     answer(control, request, response).catch((error) => {
       log.error({ err: error }, 'a command could not be answered');
       response.writeHead(500).end();
     });
   });
-  rmSync(path, { force: true });
+  if (thisSystem.hasSocketFiles) rmSync(path, { force: true });
   server.listen(path);
   try {
     await once(server, 'listening');
-    chmodSync(path, 0o600);
+    if (thisSystem.hasSocketFiles) chmodSync(path, 0o600);
   } catch (error) {
     log.warn({ err: error }, 'no socket can be made in the data directory, so no command can ask this daemon');
   }
@@ -40,8 +42,9 @@ export async function listenForCommands(
   };
 }
 
-/** By which the file system tells files apart. */
+/** By which the file system tells files apart; a named pipe has none. */
 function numberOf(path: string): number | undefined {
+  if (!thisSystem.hasSocketFiles) return undefined;
   return statSync(path, { throwIfNoEntry: false })?.ino;
 }
 

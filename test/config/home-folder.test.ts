@@ -6,7 +6,7 @@ test('the folder of a user is what HOME says, else that of the account, else the
   const nobody = () => {
     throw new Error('uv_os_get_passwd returned ENOENT'); // as Node does for a user id without an account
   };
-  expect(homeFolder({ HOME: '/home/ann' }, nobody)).toBe('/home/ann');
+  expect(homeFolder({ HOME: '/home/ann' }, { account: nobody })).toBe('/home/ann');
   expect(homeFolder({ HOME: '' })).toBe(userInfo().homedir);
-  expect(homeFolder({}, nobody)).toBe('/');
+  expect(homeFolder({}, { account: nobody })).toBe('/');
 });

@@ -2,6 +2,7 @@ import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import type { Command } from 'commander';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { thisSystem } from '../../src/base/system.ts';
 import { walk } from '../../src/cli/completion/walk.ts';
 import { allCommands } from '../../src/cli/output/help.ts';
 import { createProgram, runCli as runHere } from '../../src/cli/program.ts';
@@ -14,7 +15,7 @@ beforeAll(() => {
 });
 afterAll(() => home[Symbol.dispose]());
 
-const tree = createProgram({} as TerminalIo);
+const tree = createProgram({ system: thisSystem } as TerminalIo);
 const commands = allCommands(tree).map((command): [string[]] => [pathOf(command)]);
 
 describe('rankd … --help', () => {

@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { text } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { systems, thisSystem } from '../../src/base/system.ts';
 import { runCli } from '../../src/cli/program.ts';
 import { TerminalIo } from '../support/command-io.ts';
 import { DaemonProcess } from '../support/daemon-process.ts';
@@ -37,6 +38,19 @@ describe('the first run', () => {
     expect(second).not.toContain('rk_live_');
     expect(second).toMatch(/SIMULATED GROUP: .*start it without --simulate/);
   });
+});
+
+test('the first run on Windows prints commands that PowerShell reads as they were meant', async () => {
+  const visit = async (output: string) => {
+    const commands = [...output.matchAll(/"(.+)" \| curl\.exe -s "(\S+)" -H "Authorization: (.+?)" -d "@-"/g)];
+    expect(commands).toHaveLength(2);
+    for (const [, piped = '', url = '', authorization = ''] of commands) {
+      const body = piped.replaceAll(/`(.)/g, '$1');
+      expect((await fetch(url, { method: 'POST', headers: { authorization }, body })).status).toBe(200);
+    }
+    expect(output).not.toMatch(/curl |'|&&/);
+  };
+  await serveOnTerminal(home, visit, [], systems.windows);
 });
 
 describe('serve', () => {
@@ -119,8 +133,9 @@ async function serveOnTerminal(
   home: CliHome,
   visit: (output: string) => Promise<void>,
   options: string[] = [],
+  system = thisSystem,
 ): Promise<string> {
-  const io = new TerminalIo(home);
+  const io = new TerminalIo(home, [], system);
   const output = () => io.out + io.talk;
   const exited = runCli(['serve', '--port', '0', ...options], io);
   await expect.poll(output, { timeout: 15_000 }).toMatch(/rankd key list|history list/);

@@ -1,5 +1,6 @@
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { type System, thisSystem } from '../../src/base/system.ts';
 import type { SystemUser } from '../../src/base/system-user.ts';
 import type { Io } from '../../src/cli/io.ts';
 import { Rights } from '../../src/cli/rights.ts';
@@ -11,6 +12,8 @@ export interface RunOptions {
   /** Standard input; empty unless given. */
   input?: string;
   dataDir?: string;
+  /** Of a command in this process: the system whose commands and paths it prints, instead of this one. */
+  system?: System;
   /** The file that Node.js is told to run, for a process of its own: the one that is on the shell's path, unless another is named. */
   script?: string;
 }
@@ -31,6 +34,7 @@ class WatchedIo {
   out = '';
   /** Talk and log. */
   talk = '';
+  readonly system: System;
   readonly nodeVersion = process.versions.node;
   readonly rights = new Rights({ geteuid: process.geteuid, getegid: process.getegid, setgroups: refuseToAct });
   readonly pid = process.pid;
@@ -40,7 +44,12 @@ class WatchedIo {
   readonly operator = 'cli:tester@test';
   readonly readerGone = new Promise<void>(() => undefined);
 
-  constructor(env: Record<string, string>, { folder, cwd }: Pick<CliFolders, 'folder' | 'cwd'>) {
+  constructor(
+    env: Record<string, string>,
+    { folder, cwd }: Pick<CliFolders, 'folder' | 'cwd'>,
+    system: System = thisSystem,
+  ) {
+    this.system = system;
     this.env = env;
     this.cwd = cwd;
     this.home = env['HOME'] ?? folder;
@@ -72,9 +81,9 @@ export class PipedIo extends WatchedIo implements Io {
   readonly stopSignal = new Promise<string>(() => undefined);
   readonly #input: string;
 
-  constructor(home: CliFolders, { env = {}, cwd = home.cwd, dataDir = home.dataDir, input = '' }: RunOptions) {
+  constructor(home: CliFolders, { env = {}, cwd = home.cwd, dataDir = home.dataDir, input = '', system }: RunOptions) {
     const basics = { PATH: process.env['PATH'] ?? '', HOME: home.folder, RANKD_DATA_DIR: dataDir };
-    super({ ...basics, ...env }, { ...home, cwd });
+    super({ ...basics, ...env }, { ...home, cwd }, system);
     this.#input = input;
   }
 
@@ -96,8 +105,8 @@ export class TerminalIo extends WatchedIo implements Io {
   readonly #answers: string[];
 
   /** `answers`: what is typed at each question, in turn. */
-  constructor(home: CliFolders, answers: string[] = []) {
-    super({ RANKD_DATA_DIR: home.dataDir }, home);
+  constructor(home: CliFolders, answers: string[] = [], system: System = thisSystem) {
+    super({ RANKD_DATA_DIR: home.dataDir }, home, system);
     this.#answers = answers;
   }
 

@@ -14,6 +14,7 @@ import {
 import { dirname, join } from 'node:path';
 import { codeOf } from '../error-code.ts';
 import { RankdError } from '../errors.ts';
+import { thisSystem } from '../system.ts';
 import type { SystemUser } from '../system-user.ts';
 
 /**
@@ -104,8 +105,9 @@ export function isInDataDir(dataDir: string, name: string): boolean {
   }
 }
 
-/** Takes a file of rankd's away from group and others; no change where it is missing or private. */
+/** Takes a file of rankd's away from group and others; no change where it is missing or private, or has no mode bits. */
 export function tightenFile(file: string): void {
+  if (!thisSystem.hasModes) return;
   const stats = lstatSync(file, { throwIfNoEntry: false });
   if (stats === undefined || (stats.mode & 0o077) === 0) return;
   refuseLink(file);
@@ -113,7 +115,7 @@ export function tightenFile(file: string): void {
     chmodSync(file, 0o600); // by its name: closing a descriptor of it would drop this process's locks on it, as above
   } catch (cause) {
     throw new RankdError('no_permission', `${file} can be read by other users and rankd may not change that.`, {
-      hint: `run \`chmod 600 ${file}\` as its owner`,
+      hint: `run \`${thisSystem.commands.closeFile(file)}\` as its owner`,
       cause,
     });
   }

@@ -1,7 +1,8 @@
 import { existsSync, lstatSync, statSync } from 'node:fs';
-import { dirname } from 'node:path';
+import { dirname, join } from 'node:path';
 import { codeOf } from '../error-code.ts';
 import { RankdError } from '../errors.ts';
+import { thisSystem } from '../system.ts';
 
 /** A failure of the file that was to be written, in the operator's words. */
 export function asFileError(error: unknown, file: string): unknown {
@@ -41,16 +42,21 @@ const diskFailed: Failure = (file) => ({
   message: `The disk of ${dirname(file)} reported an error, so ${file} was not written.`,
   hint: `check the disk of ${dirname(file)} and its limits, or choose another one`,
 });
+const inUse: Failure = (file) => ({
+  code: 'conflict',
+  message: `${file} is in use, so it was not replaced.`,
+  hint: `close the program that uses ${file}, or choose another name`,
+});
 const noFolder: Failure = (file) => ({
   code: 'not_found',
   message: `There is no folder ${dirname(file)}.`,
-  hint: `mkdir -p ${dirname(file)}`,
+  hint: thisSystem.commands.makeFolder(dirname(file)),
 });
 
 const folder: Failure = (file) => ({
   code: 'usage',
   message: `${file} is a folder.`,
-  hint: `name a new file in it, such as ${file.replace(/\/$/, '')}/NAME`,
+  hint: `name a new file in it, such as ${join(file, 'NAME')}`,
 });
 
 /** By the codes of the operating system, and those of SQLite that only a write can end with. */
@@ -58,6 +64,7 @@ const failures: Record<string, Failure> = {
   EACCES: noPermission,
   EPERM: noPermission,
   EROFS: noPermission,
+  EBUSY: inUse,
   ENOSPC: noSpace,
   EDQUOT: noSpace,
   SQLITE_FULL: noSpace,

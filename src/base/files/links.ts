@@ -1,6 +1,7 @@
 import { existsSync, lstatSync, readlinkSync, realpathSync, statSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { RankdError } from '../errors.ts';
+import { thisSystem } from '../system.ts';
 
 /**
  * The file that would be replaced: what links of these users (by uid) and of root lead to; the path itself if there is none or it is a folder.
@@ -25,6 +26,6 @@ function notFile(path: string): RankdError {
 
 function foreignLink(path: string, uid: number): RankdError {
   return new RankdError('no_permission', `${path} is a link of another user (uid ${uid}) and was not followed.`, {
-    hint: `choose another name, in a folder that only you write to, or remove the link: rm ${path}`,
+    hint: `choose another name, in a folder that only you write to, or remove the link: ${thisSystem.commands.remove(path)}`,
   });
 }

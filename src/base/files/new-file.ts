@@ -1,17 +1,8 @@
-import {
-  accessSync,
-  closeSync,
-  constants,
-  existsSync,
-  fsyncSync,
-  openSync,
-  renameSync,
-  rmSync,
-  writeFileSync,
-} from 'node:fs';
+import { accessSync, closeSync, constants, existsSync, fsyncSync, openSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { codeOf } from '../error-code.ts';
 import { alreadyThere, asFileError, refuseExisting } from './file-error.ts';
+import { renameFile } from './rename-file.ts';
 
 export interface NewFile {
   /** Absolute. */
@@ -79,8 +70,8 @@ export async function withFiles<T>(
 function makeInPlace(file: NewFile, undo: Array<() => void>): void {
   const { path } = file;
   if (existsSync(path)) {
-    renameSync(path, `${path}.old`);
-    undo.unshift(() => renameSync(`${path}.old`, path));
+    renameFile(path, `${path}.old`);
+    undo.unshift(() => renameFile(`${path}.old`, path));
   }
   makeFile(file);
   undo.unshift(() => rmSync(path));

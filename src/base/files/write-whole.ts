@@ -1,7 +1,9 @@
-import { closeSync, fsyncSync, linkSync, openSync, renameSync, rmSync } from 'node:fs';
+import { closeSync, fsyncSync, linkSync, openSync, rmSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { codeOf } from '../error-code.ts';
+import { thisSystem } from '../system.ts';
 import { asFileError, refuseExisting } from './file-error.ts';
+import { renameFile } from './rename-file.ts';
 
 export interface WholeFile {
   to: string;
@@ -49,9 +51,9 @@ export function removeDatabase(file: string): void {
 }
 
 function giveName({ to, unfinished, mayReplace }: WholeFile): void {
-  if (mayReplace) renameSync(unfinished, to);
+  if (mayReplace) renameFile(unfinished, to);
   else linkNew(unfinished, to);
-  forceToDisk(dirname(to));
+  if (thisSystem.syncsFolders) forceToDisk(dirname(to));
 }
 
 /** Gives a file a second name that nothing has yet; on a file system without links it is moved there instead. */
@@ -60,8 +62,8 @@ function linkNew(from: string, to: string): void {
     linkSync(from, to);
   } catch (error) {
     refuseExisting(to, replaceable);
-    if (!['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS'].includes(codeOf(error))) throw error;
-    renameSync(from, to);
+    if (!['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS', 'EISDIR'].includes(codeOf(error))) throw error;
+    renameFile(from, to);
   }
 }
 

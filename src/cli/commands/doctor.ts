@@ -23,6 +23,7 @@ import { ExitCode } from '../output/errors.ts';
 import { examples } from '../output/help.ts';
 import { printable } from '../output/safe-text.ts';
 import { whileWaiting } from '../output/waiting.ts';
+import { readAccessList } from '../read-access-list.ts';
 import { ScratchDirectory } from '../scratch-directory.ts';
 
 export function doctorCommand(program: Command, cli: Cli): void {
@@ -105,7 +106,9 @@ async function doctor(cli: Cli, { offline = false }: { offline?: boolean }): Pro
 }
 
 async function allFindings(cli: Cli, offline: boolean): Promise<Finding[]> {
-  const data = await examined('data', () => dataDirFindings(cli.dataDirAsItIs));
+  const data = await examined('data', () =>
+    dataDirFindings(cli.dataDirAsItIs, { readAccessList: (path) => readAccessList(path, cli.io.env) }),
+  );
   const isUsable = data.every(({ grade }) => grade !== 'FAIL');
   const daemon = isUsable ? await examined('daemon', async () => daemonFindings(await askStatus(cli.dataDir))) : [];
   const findings = [...nodeFindings(cli.io.nodeVersion), ...data, ...daemon];

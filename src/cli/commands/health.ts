@@ -1,10 +1,9 @@
-import { existsSync } from 'node:fs';
 import { isIP } from 'node:net';
 import type { Command } from 'commander';
 import { RankdError } from '../../base/errors.ts';
 import { localUrl } from '../../base/listen-url.ts';
 import { askStatus, exchange } from '../../control/ask.ts';
-import { socketPath } from '../../control/control.ts';
+import { controlPath, isControlMissing } from '../../control/control.ts';
 import type { Cli } from '../cli.ts';
 import { examples } from '../output/help.ts';
 import { whileWaiting } from '../output/waiting.ts';
@@ -48,8 +47,7 @@ export async function requireDaemon({ dataDir, operations }: Cli): Promise<void>
 async function addressOf(cli: Cli): Promise<string> {
   const status = await askStatus(cli.dataDir, timeoutMs);
   if (status !== undefined) return status.url;
-  const socket = socketPath(cli.dataDir);
-  if (existsSync(socket)) throw silent(socket);
+  if (!isControlMissing(cli.dataDir)) throw silent(controlPath(cli.dataDir));
   const { host, port } = (await cli.loadConfig()).config.server;
   return `http://${isIP(host) === 6 ? `[${host}]` : host}:${port}`;
 }

@@ -61,6 +61,7 @@ async function greet(
       await firstSteps(app.current, {
         url: localUrl(url),
         by: cli.by,
+        system: cli.io.system,
         maySayKey: cli.io.isTerminal && !cli.options.json && !cli.options.quiet,
       }),
     );

@@ -1,3 +1,4 @@
+import type { System } from '../../base/system.ts';
 import type { Ports } from '../../ports/index.ts';
 import { createKey, listKeys } from '../../usecases/keys/keys.ts';
 
@@ -7,10 +8,10 @@ const demoMember = 1001;
 /** What a newcomer can do next. If there is no key yet and a secret may be shown, makes a demo key for the simulated group. */
 export async function firstSteps(
   ports: Pick<Ports, 'store' | 'clock'>,
-  { url, by, maySayKey }: { url: string; by: string; maySayKey: boolean },
+  { url, by, maySayKey, system }: { url: string; by: string; maySayKey: boolean; system: System },
 ): Promise<string> {
   if ((await listKeys(ports, { limit: 1 })).keys.length > 0) return 'Keys: rankd key list';
-  if (!maySayKey) return `No key yet. Make one: rankd key create demo && rankd whitelist add ${demoPlace}`;
+  if (!maySayKey) return `No key yet. Make one: rankd key create demo, then rankd whitelist add ${demoPlace}`;
   const place = { id: demoPlace, note: 'made for the first run' };
   const { secret } = await createKey(ports, { name: 'demo', mode: 'live', scopes: ['verify', 'rank'], place, by });
   return `
@@ -20,11 +21,11 @@ A demo key was made, and place ${demoPlace} put on its whitelist. The key is sho
 
 Verify it:
 
-  ${curl({ url: `${url}/v1/apikey`, secret, body: { placeid: demoPlace } })}
+  ${system.post({ url: `${url}/v1/apikey`, secret, body: { placeid: demoPlace } })}
 
 Make member ${demoMember} an Officer (rank 20):
 
-  ${curl({
+  ${system.post({
     url: `${url}/v1/ranker?placeid=${demoPlace}`,
     secret,
     body: { rankerName: 'You', rankerId: 0, rankeeName: 'Newcomer', rankeeId: demoMember, newRankId: 20 },
@@ -32,8 +33,4 @@ Make member ${demoMember} an Officer (rank 20):
 
 Then see it: rankd rank show ${demoMember}, and rankd history list
 `;
-}
-
-function curl({ url, secret, body }: { url: string; secret: string; body: object }): string {
-  return `curl -s '${url}' -H 'Authorization: Bearer ${secret}' -d '${JSON.stringify(body)}'`;
 }

@@ -1,4 +1,5 @@
 import type { Command } from 'commander';
+import { type System, thisSystem } from '../../base/system.ts';
 
 /** The value of a setting for a person. */
 export function settingText(value: unknown): string {
@@ -17,12 +18,15 @@ export function asTyped(text: string, program: Command, typedAs: string): string
  * fetched from the registry, whoever has it there. `script`: the absolute path that Node.js was told to run. `cwd`: the current
  * folder, if there is one. npm names its own command in the environment of what it starts.
  */
-export function commandFor({ script, cwd, env }: StartedBy): string {
-  const [folder, name] = script.split('/').slice(-2);
+export function commandFor({ script, cwd, env }: StartedBy, system: System = thisSystem): string {
+  const { sep } = system.path;
+  const [packages, product, folder, name] = script.split(sep).slice(-4);
   if (name === 'rankd' && folder !== '.bin') return 'rankd';
   if (env['npm_command'] !== undefined) return 'npx rankd';
-  const path = script.startsWith(`${cwd}/`) ? script.slice(`${cwd}/`.length) : script;
-  const word = /^[\w./@+-]+$/.test(path) ? path : `'${path.replaceAll("'", "'\\''")}'`;
+  // On Windows, npm puts no link on the path, but `rankd.cmd`, which starts this script.
+  if (system.name === 'windows' && packages === 'node_modules' && product === 'rankd') return 'rankd';
+  const path = script.startsWith(cwd + sep) ? script.slice((cwd + sep).length) : script;
+  const word = system.quote(path);
   if (name !== 'rankd') return `node ${word}`;
   return path === script ? word : `./${word}`;
 }

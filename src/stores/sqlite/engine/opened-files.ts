@@ -1,6 +1,6 @@
 import { type FSWatcher, type Stats, statSync, watch } from 'node:fs';
-import { platform } from 'node:os';
 import { dirname } from 'node:path';
+import { thisSystem } from '../../../base/system.ts';
 
 /** Files that this process works on, and whether their paths still lead to them, no shorter than they were. */
 export class OpenedFiles {
@@ -19,14 +19,14 @@ export class OpenedFiles {
   }
 
   /**
-   * From here on `mayDiffer` tells when to look. Linux tells of a removed or cut file before it tells of anything that was sent
-   * afterwards (inotify(7)), so that a daemon need not look before each answer. Elsewhere, and if the system has no watch left, it must.
+   * From here on `mayDiffer` tells when to look. If the system tells of a removed or cut file before it tells of anything that
+   * was sent afterwards, a daemon need not look before each answer. Elsewhere, and if the system has no watch left, it must.
    */
   watch(): void {
     const [path] = this.#seen.keys();
     this.#isWatching = true;
     this.#mayDiffer = true;
-    if (path === undefined || platform() !== 'linux') return;
+    if (path === undefined || !thisSystem.tellsOfHarmFirst) return;
     try {
       const watcher = watch(dirname(path), { persistent: false }, () => {
         this.#mayDiffer = true;

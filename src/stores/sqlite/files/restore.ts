@@ -1,7 +1,8 @@
-import { constants, copyFileSync, existsSync, linkSync, renameSync, statSync } from 'node:fs';
+import { constants, copyFileSync, existsSync, linkSync, statSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { codeOf } from '../../../base/error-code.ts';
 import { RankdError } from '../../../base/errors.ts';
+import { renameFile } from '../../../base/files/rename-file.ts';
 import { companions, writeWhole } from '../../../base/files/write-whole.ts';
 import { databaseRestored } from '../../../core/events.ts';
 import type { BackupContents, Clock, RestoreRequest } from '../../../ports/index.ts';
@@ -50,7 +51,7 @@ function keepOld(database: string, kept: string): string | undefined {
     keepAs(database, kept);
   }
   const leftOver = companions.filter((suffix) => existsSync(database + suffix));
-  for (const suffix of leftOver) renameSync(database + suffix, kept + suffix);
+  for (const suffix of leftOver) renameFile(database + suffix, kept + suffix);
   return wasThere ? kept : undefined;
 }
 

@@ -1,0 +1,36 @@
+/**
+ * Who else may read or write, by the access list of a file on Windows: the name of a group that any user of the machine is in;
+ * `undefined` if there is none. `sddl`: the list as text (https://learn.microsoft.com/windows/win32/secauthz/ace-strings).
+ */
+export function crowdIn(sddl: string): string | undefined {
+  if (/D:[A-Z]*NO_ACCESS_CONTROL/.test(sddl)) return 'Everyone';
+  const entries = sddl.matchAll(/\((\w+);\w*;(\w+);[^;]*;[^;]*;([\w-]+)(?:;[^)]*)?\)/g);
+  for (const [, type, rights = '', account = ''] of entries) {
+    const crowd = crowds[account];
+    if (crowd !== undefined && allowing.has(`${type}`) && reachesData(rights)) return crowd;
+  }
+  return undefined;
+}
+
+/** By their abbreviations and ids (https://learn.microsoft.com/windows/win32/secauthz/sid-strings). */
+const crowds: Record<string, string> = {
+  WD: 'Everyone',
+  'S-1-1-0': 'Everyone',
+  AN: 'whoever has no account',
+  AU: 'every user who is logged on',
+  'S-1-5-11': 'every user who is logged on',
+  IU: 'every user who is logged on here',
+  BU: 'every user of this machine',
+  'S-1-5-32-545': 'every user of this machine',
+  BG: 'guests',
+  DU: 'every user of the domain',
+};
+
+/** Entries that allow something; the others deny or record it. */
+const allowing = new Set(['A', 'XA']);
+
+/** FILE_READ_DATA and FILE_WRITE_DATA, or what holds one of them. */
+function reachesData(rights: string): boolean {
+  if (/^0x/i.test(rights)) return (Number(rights) & 0x3) !== 0 || (Number(rights) & 0xd0000000) !== 0;
+  return (rights.match(/../g) ?? []).some((right) => ['GA', 'GR', 'GW', 'FA', 'FR', 'FW', 'CC', 'DC'].includes(right));
+}

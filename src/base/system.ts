@@ -1,0 +1,160 @@
+import { platform } from 'node:os';
+import { type PlatformPath, posix, win32 } from 'node:path';
+import { crypto } from './node-modules.ts';
+
+/** What differs between the systems that rankd runs on. All else asks `thisSystem`, and only this file asks which one it is. */
+export interface System {
+  readonly name: 'linux' | 'macos' | 'windows';
+  /** How its paths are written. */
+  readonly path: PlatformPath;
+  /** Where the database of this user lies if nobody says otherwise. */
+  dataDir(user: Account): string;
+  /** The folder of this user's settings, in which `rankd/rankd.yaml` is looked for. */
+  configHome(user: Account): string;
+  /** The configuration for all users; none if any user could put a file there. */
+  readonly sharedConfig: string | undefined;
+  /** The same two and the data directory as help texts name them. */
+  readonly defaults: { config: string; dataDir: string };
+  /** The variable that names the user's folder. */
+  readonly homeVariable: string;
+  /** Where the daemon of a data directory answers the commands beside it. */
+  controlPath(dataDir: string): string;
+  /** Whether that is a file, which outlives a daemon that is killed. */
+  readonly hasSocketFiles: boolean;
+  /** Whether mode bits say who may use a file. Elsewhere it has an access list, which it inherits from its folder. */
+  readonly hasModes: boolean;
+  /** Whether a folder can be forced to the disk, as a new name in it must be. NTFS keeps names in a log of its own. */
+  readonly syncsFolders: boolean;
+  /** Whether it tells of a removed or cut file before anything that was sent afterwards. */
+  readonly tellsOfHarmFirst: boolean;
+  /** The errors that end as soon as another program, such as a virus scanner, has closed the file that was to be replaced. */
+  readonly passingRenameErrors: readonly string[];
+  /** The signals that ask the process to stop. */
+  readonly stopSignals: readonly NodeJS.Signals[];
+  /** What SIGHUP asks of a daemon. Windows sends it if the console is closed (https://nodejs.org/api/process.html#signal-events). */
+  readonly hangUp: 'reload' | 'stop';
+  /** What starts the daemon with the machine or with its user. */
+  readonly serviceManager: 'systemd' | 'launchd' | 'task scheduler';
+  /** A word as its shell reads it: bash, zsh and the like, or PowerShell. */
+  quote(word: string): string;
+  /** A command that posts JSON to rankd. */
+  post(request: { url: string; secret: string; body: object }): string;
+  /** What to type into its shell. */
+  readonly commands: {
+    makeFolder(path: string): string;
+    remove(path: string): string;
+    /** Leaves a file or a folder with all in it to this user alone. */
+    closeFile(path: string): string;
+    closeFolder(path: string): string;
+    synchronizeClock: string;
+  };
+  /** The kind of shared file system, on which a database is not safe; `type` as statfs(2) tells it. */
+  sharedFileSystem(path: string, type: number): string | undefined;
+}
+
+export interface Account {
+  env: Record<string, string | undefined>;
+  home: string;
+}
+
+const linux: System = {
+  name: 'linux',
+  path: posix,
+  // systemd lists every StateDirectory= of the unit, separated by colons.
+  dataDir: ({ env, home }) =>
+    env['STATE_DIRECTORY']?.split(':')[0] ||
+    posix.join(folder(posix, env['XDG_DATA_HOME'], posix.join(home, '.local', 'share')), 'rankd'),
+  configHome: ({ env, home }) => folder(posix, env['XDG_CONFIG_HOME'], posix.join(home, '.config')),
+  sharedConfig: '/etc/rankd/rankd.yaml',
+  defaults: {
+    config: './rankd.yaml, ~/.config/rankd/rankd.yaml, /etc/rankd/rankd.yaml',
+    dataDir: '~/.local/share/rankd',
+  },
+  homeVariable: 'HOME',
+  controlPath: (dataDir) => posix.join(dataDir, 'daemon.sock'),
+  hasSocketFiles: true,
+  hasModes: true,
+  syncsFolders: true,
+  tellsOfHarmFirst: true, // inotify(7)
+  passingRenameErrors: [],
+  stopSignals: ['SIGINT', 'SIGTERM'],
+  hangUp: 'reload',
+  serviceManager: 'systemd',
+  quote: (word) => (/^[\w./:@+-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`),
+  post: ({ url, secret, body }) => `curl -s '${url}' -H 'Authorization: Bearer ${secret}' -d '${JSON.stringify(body)}'`,
+  commands: {
+    makeFolder: (path) => `mkdir -p ${linux.quote(path)}`,
+    remove: (path) => `rm ${linux.quote(path)}`,
+    closeFile: (path) => `chmod 600 ${linux.quote(path)}`,
+    closeFolder: (path) => `chmod -R go= ${linux.quote(path)}`,
+    synchronizeClock: 'timedatectl set-ntp true',
+  },
+  sharedFileSystem: (_, type) => sharedFileSystems[type],
+};
+
+/** Types of file systems on which a database is not safe. Source: statfs(2) and linux/magic.h. */
+const sharedFileSystems: Record<number, string> = {
+  26985: 'NFS',
+  20859: 'SMB',
+  4283649346: 'CIFS',
+  4266872130: 'SMB2',
+  16914839: '9p',
+  1702057286: 'FUSE',
+};
+
+const macos: System = {
+  ...linux,
+  name: 'macos',
+  tellsOfHarmFirst: false,
+  serviceManager: 'launchd',
+  commands: { ...linux.commands, synchronizeClock: 'sudo sntp -sS time.apple.com' },
+  sharedFileSystem: () => undefined, // its numbers of file systems differ from one release to the next
+};
+
+const windows: System = {
+  name: 'windows',
+  path: win32,
+  dataDir: ({ env, home }) =>
+    win32.join(folder(win32, env['LOCALAPPDATA'], win32.join(home, 'AppData', 'Local')), 'rankd'),
+  configHome: ({ env, home }) => folder(win32, env['APPDATA'], win32.join(home, 'AppData', 'Roaming')),
+  sharedConfig: undefined, // every user may make a folder in C:\ProgramData
+  defaults: { config: '.\\rankd.yaml, %APPDATA%\\rankd\\rankd.yaml', dataDir: '%LOCALAPPDATA%\\rankd' },
+  homeVariable: 'USERPROFILE',
+  controlPath: (dataDir) => `\\\\.\\pipe\\rankd-${digest(win32.resolve(dataDir).toLowerCase())}`,
+  hasSocketFiles: false,
+  hasModes: false,
+  syncsFolders: false,
+  tellsOfHarmFirst: false,
+  passingRenameErrors: ['EPERM', 'EACCES', 'EBUSY'],
+  stopSignals: ['SIGINT', 'SIGTERM', 'SIGBREAK'],
+  hangUp: 'stop',
+  serviceManager: 'task scheduler',
+  quote: (word) => (/^[\w.:\\/@+-]+$/.test(word) ? word : `"${word.replaceAll(/[`"$]/g, '`$&')}"`),
+  // Windows PowerShell drops the quotes within what it hands to a program, but not those in what it pipes to one.
+  post: ({ url, secret, body }) =>
+    `"${JSON.stringify(body).replaceAll(/[`"$]/g, '`$&')}" | curl.exe -s "${url}" -H "Authorization: Bearer ${secret}" -d "@-"`,
+  commands: {
+    makeFolder: (path) => `mkdir ${windows.quote(path)}`,
+    remove: (path) => `del ${windows.quote(path)}`,
+    closeFile: (path) => `icacls ${windows.quote(path)} /inheritance:r /grant:r "\${env:USERNAME}:F"`,
+    closeFolder: (path) => `icacls ${windows.quote(path)} /inheritance:r /grant:r "\${env:USERNAME}:(OI)(CI)F"`,
+    synchronizeClock: 'w32tm /resync',
+  },
+  sharedFileSystem: (path) => (/^\\\\(?![.?]\\)/.test(win32.resolve(path)) ? 'a network share' : undefined),
+};
+
+export const systems = { linux, macos, windows };
+
+const byPlatform: Partial<Record<NodeJS.Platform, System>> = { win32: windows, darwin: macos };
+
+/** The system that this process runs on. */
+export const thisSystem: System = byPlatform[platform()] ?? linux;
+
+/** What a variable names, unless it is empty or, as the XDG base directory specification says to ignore, relative. */
+function folder(path: PlatformPath, named: string | undefined, otherwise: string): string {
+  return named !== undefined && path.isAbsolute(named) ? named : otherwise;
+}
+
+function digest(text: string): string {
+  return crypto().createHash('sha256').update(text).digest('hex').slice(0, 32);
+}

@@ -1,0 +1,149 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { describe, expect, test } from 'vitest';
+import { crowdIn } from '../../src/base/access-list.ts';
+import { renameFile } from '../../src/base/files/rename-file.ts';
+import { systems } from '../../src/base/system.ts';
+import { dataDirFindings } from '../../src/cli/machine-findings.ts';
+import { commandFor } from '../../src/cli/output/wording.ts';
+import { dataDirectory } from '../../src/config/data-dir.ts';
+import { searchPath } from '../../src/config/locate.ts';
+import { tempDir } from '../support/temp-dir.ts';
+
+const { linux, windows } = systems;
+
+test('only one file asks which system it runs on', () => {
+  const src = fileURLToPath(new URL('../../src/', import.meta.url));
+  const asking = readdirSync(src, { recursive: true, encoding: 'utf8' }).filter((name) => {
+    if (!name.endsWith('.ts')) return false;
+    return /process\.platform|\bplatform\(\)|['"](win32|darwin|aix)['"]|\bos\.(platform|type)\b/.test(
+      readFileSync(join(src, name), 'utf8'),
+    );
+  });
+  expect(asking.map((name) => name.replaceAll('\\', '/'))).toEqual(['base/system.ts']);
+});
+
+describe('on Windows', () => {
+  const env: Record<string, string> = {
+    LOCALAPPDATA: 'C:\\Users\\ann\\AppData\\Local',
+    APPDATA: 'C:\\Users\\ann\\AppData\\Roaming',
+    USERPROFILE: 'C:\\Users\\ann',
+    HOME: '/c/Users/ann', // as Git's bash sets it
+  };
+  const cwd = 'D:\\games';
+  const where = { env, cwd, home: 'C:\\Users\\ann' };
+
+  test("the data are in the user's local profile, unless a flag or RANKD_DATA_DIR names another directory", () => {
+    expect(dataDirectory(undefined, where, windows)).toBe('C:\\Users\\ann\\AppData\\Local\\rankd');
+    expect(dataDirectory(undefined, { ...where, env: {} }, windows)).toBe('C:\\Users\\ann\\AppData\\Local\\rankd');
+    expect(dataDirectory('data', where, windows)).toBe('D:\\games\\data');
+    expect(dataDirectory(undefined, { ...where, env: { RANKD_DATA_DIR: 'E:/rankd' } }, windows)).toBe('E:\\rankd');
+  });
+
+  test("the configuration is looked for in the current folder and the user's profile, and where any user could put one it is not", () => {
+    expect(searchPath(where, windows).map(({ path }) => path)).toEqual([
+      'D:\\games\\rankd.yaml',
+      'C:\\Users\\ann\\AppData\\Roaming\\rankd\\rankd.yaml',
+    ]);
+    expect(searchPath({ env: { USERPROFILE: 'C:\\Users\\ann' }, cwd }, windows)[1]?.path).toBe(
+      'C:\\Users\\ann\\AppData\\Roaming\\rankd\\rankd.yaml',
+    );
+  });
+
+  test('the daemon of a data directory answers on a pipe of its own, however the directory is written', () => {
+    const pipe = windows.controlPath('C:\\Users\\ann\\AppData\\Local\\rankd');
+    expect(pipe).toMatch(/^\\\\\.\\pipe\\rankd-[0-9a-f]{32}$/);
+    expect(windows.controlPath('c:/users/ANN/appdata/local/rankd/')).toBe(pipe);
+    expect(windows.controlPath('C:\\Users\\bob\\AppData\\Local\\rankd')).not.toBe(pipe);
+  });
+
+  test('a command to type reads in PowerShell as it was meant, and needs neither && nor a single quote', () => {
+    const request = {
+      url: 'http://127.0.0.1:7265/v1/ranker?placeid=1',
+      secret: 'rk_live_x',
+      body: { a: 'b $c', n: 1 },
+    };
+    const line = windows.post(request);
+    const [, piped = ''] =
+      /^"(.+)" \| curl\.exe -s "http:\S+" -H "Authorization: Bearer rk_live_x" -d "@-"$/.exec(line) ?? [];
+    expect(JSON.parse(piped.replaceAll(/`(.)/g, '$1'))).toEqual(request.body);
+    expect(piped.replaceAll(/`./g, '')).not.toMatch(/["$]/); // PowerShell would take it for the end or a variable
+    const path = 'C:\\Users\\Ann & Bob\\$x';
+    const { synchronizeClock, ...onPaths } = windows.commands;
+    const commands = [line, synchronizeClock, ...Object.values(onPaths).map((command) => command(path))];
+    expect(commands.filter((command) => /'|&&/.test(command))).toEqual([]);
+    expect(onPaths.makeFolder(path)).toBe('mkdir "C:\\Users\\Ann & Bob\\`$x"');
+    expect(onPaths.makeFolder('C:\\rankd')).toBe('mkdir C:\\rankd');
+  });
+
+  test('what is told to type repeats how rankd was started', () => {
+    const typed = (script: string, env = {}) => commandFor({ script, cwd, env }, windows);
+    expect(typed('C:\\Users\\ann\\AppData\\Roaming\\npm\\node_modules\\rankd\\bin\\rankd.js')).toBe('rankd');
+    expect(typed('D:\\games\\rankd\\bin\\rankd.js', { npm_command: 'exec' })).toBe('npx rankd');
+    expect(typed('D:\\games\\bin\\rankd.js')).toBe('node bin\\rankd.js');
+    expect(typed('C:\\my rankd\\bin\\rankd.js')).toBe('node "C:\\my rankd\\bin\\rankd.js"');
+  });
+
+  test('a file that another program looks at is replaced once that has closed it, and an error that stays is told', () => {
+    const busyFor = (times: number, code: string) => {
+      let tries = 0;
+      const rename = () => {
+        tries += 1;
+        if (tries <= times) throw Object.assign(new Error(code), { code });
+      };
+      return { rename, tries: () => tries };
+    };
+    for (const code of ['EPERM', 'EACCES', 'EBUSY']) {
+      const { rename, tries } = busyFor(1, code);
+      renameFile('new', 'old', { system: windows, rename });
+      expect(tries()).toBe(2);
+    }
+    const missing = busyFor(1, 'ENOENT');
+    expect(() => renameFile('new', 'old', { system: windows, rename: missing.rename })).toThrow('ENOENT');
+    const forbidden = busyFor(1, 'EPERM');
+    expect(() => renameFile('new', 'old', { system: linux, rename: forbidden.rename })).toThrow('EPERM');
+    expect(forbidden.tries()).toBe(1);
+  });
+
+  test('Ctrl-Break and the closed console stop the daemon as Ctrl-C does', () => {
+    expect(windows.stopSignals).toEqual(['SIGINT', 'SIGTERM', 'SIGBREAK']);
+    expect([windows.hangUp, linux.hangUp]).toEqual(['stop', 'reload']);
+  });
+
+  test('a data directory on a network share is told, and one on a disk of the machine is not', () => {
+    expect(windows.sharedFileSystem('\\\\nas\\share\\rankd', 0)).toBe('a network share');
+    for (const local of ['C:\\rankd', '\\\\?\\C:\\rankd']) expect(windows.sharedFileSystem(local, 0)).toBeUndefined();
+  });
+
+  /** As Windows gives a folder below the profile, and one in the root of a disk. */
+  const ofProfile =
+    'O:S-1-5-21-1-2-3-1001G:S-1-5-21-1-2-3-513D:(A;OICIID;FA;;;SY)(A;OICIID;FA;;;BA)(A;OICIID;FA;;;S-1-5-21-1-2-3-1001)';
+  const ofRoot = 'O:BAG:DUD:(A;OICIID;FA;;;BA)(A;OICIID;FA;;;SY)(A;OICIID;0x1200a9;;;BU)(A;ID;0x1301bf;;;AU)';
+
+  test.each([
+    [ofProfile, undefined],
+    [ofRoot, 'every user of this machine'],
+    ['D:PAI(A;OICI;FR;;;WD)', 'Everyone'],
+    ['D:(A;OICIIO;GXGR;;;AU)', 'every user who is logged on'],
+    ['D:NO_ACCESS_CONTROL', 'Everyone'],
+    ['D:(D;;FA;;;WD)(A;;FA;;;SY)', undefined],
+    ['D:(A;;0x100000;;;WD)', undefined],
+    ['D:(A;;FA;;;SY)S:AI(AU;SAFA;FA;;;WD)', undefined],
+  ])('the access list %s lets in: %s', (list, crowd) => {
+    expect(crowdIn(list)).toBe(crowd);
+  });
+
+  test('doctor warns of a data directory that others can read, with the command that closes it', async () => {
+    const dataDir = tempDir();
+    const findings = async (list: string | undefined) =>
+      (await dataDirFindings(dataDir, { system: windows, readAccessList: async () => list }))[0];
+    expect(await findings(ofRoot)).toMatchObject({
+      grade: 'warn',
+      text: `every user of this machine can get at ${dataDir}`,
+      fix: expect.stringMatching(/^icacls .* \/inheritance:r \/grant:r "\$\{env:USERNAME\}:\(OI\)\(CI\)F"$/),
+    });
+    expect(await findings(ofProfile)).toMatchObject({ grade: 'ok', text: `${dataDir} is private and writable` });
+    expect(await findings(undefined)).toMatchObject({ grade: 'ok', text: `${dataDir} is writable` });
+  });
+});
