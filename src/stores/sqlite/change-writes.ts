@@ -82,7 +82,8 @@ export function changeWrites(db: Connection, clock: Pick<Clock, 'now'>, nodes: N
     },
 
     async holds(changeId) {
-      return heldByMe(changeId) !== undefined;
+      const held = 'SELECT 1 FROM rank_changes WHERE id = @id AND node = @node';
+      return nodes.idIfBegun !== undefined && db.get(held, { id: changeId, node: nodes.idIfBegun }) !== undefined;
     },
   };
 }
