@@ -1,4 +1,4 @@
-import { writeFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { binary, CliHome } from '../test/support/run-cli.ts';
 import { type ServerProcess, startServer } from './processes.ts';
 
@@ -13,12 +13,16 @@ const limits = `limits:
   failed_auth: 1000000
 `;
 
+/** What its unit tells Node.js. */
+const unit = readFileSync(new URL('../config/rankd.service', import.meta.url), 'utf8');
+const nodeOptions = /^Environment=NODE_OPTIONS=(.+)$/m.exec(unit)?.[1] ?? '';
+
 /** The built rankd in a home of its own, with one key. */
 export interface Rankd extends AsyncDisposable {
   home: CliHome;
   /** The key's secret. */
   secret: string;
-  /** Starts its daemon on the server's core, logging into a file as under a service manager. */
+  /** Starts its daemon on the server's core, with its unit's options, logging into a file as under a service manager. */
   start(env?: Record<string, string>): Promise<ServerProcess>;
 }
 
@@ -33,7 +37,7 @@ export async function openRankd(config = 'platform:\n  kind: simulated\n'): Prom
     secret,
     start: (env = {}) =>
       startServer([binary, 'serve', '--port', '0', '--json', '--config', home.path('rankd.yaml')], {
-        env: { HOME: home.folder, RANKD_DATA_DIR: home.dataDir, ...env },
+        env: { HOME: home.folder, RANKD_DATA_DIR: home.dataDir, NODE_OPTIONS: nodeOptions, ...env },
         logFile: home.path('rankd.log'),
       }),
     async [Symbol.asyncDispose]() {

@@ -28,7 +28,7 @@ const imageStage = () => stages().at(-1) ?? [];
 const inImage = (name: string) => imageStage().flatMap((one) => (one.name === name ? [one.rest] : []));
 
 const variables = () =>
-  Object.fromEntries(inImage('ENV').flatMap((rest) => rest.split(' ').map((set) => set.split('='))));
+  Object.fromEntries(inImage('ENV').flatMap((rest) => rest.split(' ').map((set) => set.split(/=(.*)/))));
 const knownVariables = [...settings.map(({ env }) => env), ...otherVariables];
 
 test('everything that goes into the image exists, and the build is given it', () => {
@@ -57,8 +57,9 @@ test('rankd does not run as root, keeps its data in a volume, and serves and is 
   expect(everyCommand).toEqual(expect.arrayContaining(['serve', 'health']));
 });
 
-test('the image sets only variables that rankd has', () => {
-  const { NODE_ENV: _, ...ofRankd } = variables();
+test('the image sets only variables that rankd has, and what the unit tells Node.js', () => {
+  const { NODE_ENV: _, NODE_OPTIONS, ...ofRankd } = variables();
+  expect(read('config/rankd.service')).toContain(`\nEnvironment=NODE_OPTIONS=${NODE_OPTIONS}\n`);
   expect(knownVariables).toEqual(expect.arrayContaining(Object.keys(ofRankd)));
 });
 
