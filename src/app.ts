@@ -14,6 +14,7 @@ import type { Ranking } from './usecases/change/ranking.ts';
 import { RecentWrites } from './usecases/change/recent-writes.ts';
 import type { DaemonContext, LiveContext } from './usecases/daemon-context.ts';
 import { GroupView } from './usecases/group/group-view.ts';
+import { refuseDefaultSimulation } from './usecases/group/served-group.ts';
 import { KeyUses } from './usecases/keys/key-uses.ts';
 import { RefusedCallers } from './usecases/upkeep/refused-callers.ts';
 
@@ -81,6 +82,7 @@ export async function openApp(options: AppOptions & { log: Logger }): Promise<Se
     },
     async applyConfig(config, check) {
       await using opened = new AsyncDisposableStack();
+      if (inForce.config.platform.kind !== 'simulated') await refuseDefaultSimulation(ports.store, config);
       let { platform } = inForce;
       if (!isSamePlatform(config.platform, inForce.config.platform)) {
         const other = await createPlatform({ config: config.platform, dataDir, ...ports });
@@ -131,6 +133,7 @@ async function openPorts({
   const clock = overrides.clock ?? systemClock;
   const store = overrides.store ?? (await engineOf({ dataDir, clock }).openStore({ isServed }));
   if (overrides.store === undefined) opened.defer(() => store.close());
+  await refuseDefaultSimulation(store, config);
   const platform = overrides.platform ?? (await createPlatform({ config: config.platform, dataDir, clock, store }));
   if (overrides.platform === undefined) opened.defer(() => platform.close());
   const closers = opened.move();

@@ -9,6 +9,7 @@ const reasonTexts = {
   revoked: 'the key is revoked',
   expired: 'the key is expired',
   rotated_out: 'this secret of the key was rotated out',
+  simulated: 'the key was made on the simulated group and is good for no other',
   missing_scope: 'the key lacks the scope for this',
   not_listed: 'the place is not on the whitelist of the key',
   disabled: 'the place is disabled on the whitelist of the key',

@@ -5,11 +5,13 @@ import { asRankdError, RankdError } from '../base/errors.ts';
 import { closeToOthers } from '../base/files/data-dir.ts';
 import type { LoadedConfig } from '../config/load.ts';
 import { type ConfigLocationSources, locateConfig } from '../config/locate.ts';
+import { askStatus } from '../control/ask.ts';
 import { callWithin } from '../ports/call-context.ts';
 import type { CallContext, Ports, StoreEngine, StoreOperations } from '../ports/index.ts';
 import { engineOf } from '../stores/engine.ts';
 import type { Alarm } from '../usecases/change/platform-trust.ts';
 import { hintOf } from '../usecases/documents/error.ts';
+import { keepServedGroup } from '../usecases/group/served-group.ts';
 import { acrossUsers } from './across-users.ts';
 import { enterDataDirectory } from './data-directory.ts';
 import type { Io } from './io.ts';
@@ -19,7 +21,13 @@ import { TerminalLine } from './output/terminal-line.ts';
 import { whileWaiting } from './output/waiting.ts';
 import { asTyped } from './output/wording.ts';
 import { refuseLostDatabase } from './same-database.ts';
-import { refuseOtherGroup } from './same-group.ts';
+import { chosenWith, otherGroup } from './same-group.ts';
+import { isSimulatedHere, type Surroundings } from './surroundings.ts';
+
+const daemonTimeoutMs = 2_000;
+
+/** Variables whose settings matter to a command that needs no configuration. */
+const settingVariables = /^RANKD_(AUDIT_HEAD_FILE|GROUP_ID|PLATFORM_KIND)$/;
 
 /** What a command works with: the options of this run, and the application, opened as far as the command needs it. */
 export class Cli {
@@ -28,6 +36,7 @@ export class Cli {
   readonly line: TerminalLine;
   readonly #program: Command;
   readonly #warnings: string[] = [];
+  #isSimulated = false;
 
   constructor(io: Io, program: Command) {
     this.io = io;
@@ -85,7 +94,8 @@ export class Cli {
 
   #shape(document: Record<string, unknown>, text: string): string {
     const warnings = this.#warnings.length > 0 ? { warnings: this.#warnings } : {};
-    return this.options.json ? jsonLine({ v: 1, ...document, ...warnings }) : text;
+    const simulated = this.#isSimulated ? { simulated: true } : {};
+    return this.options.json ? jsonLine({ v: 1, ...document, ...simulated, ...warnings }) : text;
   }
 
   /** Says something beside the result; silent with -q and --json. */
@@ -133,10 +143,22 @@ export class Cli {
     work: (ports: Pick<Ports, 'store' | 'clock'>) => Promise<T>,
     { isWriting = false } = {},
   ): Promise<T> {
+    return isWriting ? this.withWrites(work) : this.#withStore(work);
+  }
+
+  /** Runs `work`, which writes, on the store alone. `isSimulated` tells whether what is made here is made on a simulated group. */
+  async withWrites<T>(
+    work: (ports: Pick<Ports, 'store' | 'clock'>, isSimulated: () => Promise<boolean>) => Promise<T>,
+  ): Promise<T> {
+    return this.#withStore((ports) =>
+      this.#whileNoting(ports, (surroundings) => work(ports, () => isSimulatedHere(ports, surroundings))),
+    );
+  }
+
+  async #withStore<T>(work: (ports: Pick<Ports, 'store' | 'clock'>) => Promise<T>): Promise<T> {
     const store = await this.#open(() => this.#engine.openStore());
     try {
-      const ports = { store, clock: systemClock };
-      return isWriting ? await this.#whileNoting(ports, () => work(ports)) : await work(ports);
+      return await work({ store, clock: systemClock });
     } finally {
       await store.close();
     }
@@ -158,42 +180,62 @@ export class Cli {
     work: (app: RankingApp, call: CallContext) => Promise<T>,
     { isWriting = false } = {},
   ): Promise<T> {
-    const { config } = await this.loadConfig();
-    if (isWriting) await refuseOtherGroup(this, config);
+    const loaded = await this.loadConfig();
+    const daemon = await askStatus(this.dataDir, daemonTimeoutMs);
+    const config = chosenWith(daemon, loaded.config);
+    const other = otherGroup(daemon, config);
+    if (other !== undefined && isWriting) throw other;
+    if (other !== undefined) this.warn(other);
     const report = ({ message }: Alarm) =>
       this.warn(new RankdError('platform_unavailable', message, { hint: 'rankd doctor' }));
     await using app = await this.#open(() => openRanking({ config, dataDir: this.dataDir, report }));
+    if (config.platform.kind === 'simulated') this.tellSimulated();
     using call = callWithin(app.clock, app.deadlineMs, 'operator');
     const done = () => whileWaiting(this.line, 'waiting for Roblox', () => work(app, call));
-    return isWriting ? await this.#whileNoting(app, done) : await done();
+    if (!isWriting) return await done();
+    return await this.#whileNoting(app, async () => {
+      await keepServedGroup(app, { ...loaded, config });
+      return await done();
+    });
+  }
+
+  /** Says that what the command tells and does is about a simulated group; with `--json`, the document has it. */
+  tellSimulated(): void {
+    this.#isSimulated = true;
+    this.say('SIMULATED GROUP: nothing here touches Roblox.');
   }
 
   /**
    * Runs what writes to the store. The daemon beside it must see that; if none answers, the new heads of the audit are noted here, in
    * the file that the configuration names. If they can't be, the command says so: what it did is done.
    */
-  async #whileNoting<T>(ports: Pick<Ports, 'store' | 'clock'>, work: () => Promise<T>): Promise<T> {
-    const { isServed } = await refuseLostDatabase(this.dataDir);
-    const file = isServed ? undefined : await this.#headFile();
-    if (file === undefined) return work();
+  async #whileNoting<T>(
+    ports: Pick<Ports, 'store' | 'clock'>,
+    work: (surroundings: Surroundings) => Promise<T>,
+  ): Promise<T> {
+    const daemon = await refuseLostDatabase(this.dataDir);
+    const surroundings = { daemon, config: daemon === undefined ? await this.#configAround() : 'none' } as const;
+    const file = typeof surroundings.config === 'object' ? surroundings.config.audit.headFile : undefined;
+    if (file === undefined) return work(surroundings);
     const { newestEvent, noteHeads } = await import('../usecases/history/audit-heads.ts');
     const afterId = await newestEvent(ports);
     try {
-      return await work();
+      return await work(surroundings);
     } finally {
       await noteHeads(ports, { file, afterId }).catch((error) => this.warn(asRankdError(error)));
     }
   }
 
-  /** Where the heads of the audit are noted. A configuration that has a mistake keeps no command from working that needs none. */
-  async #headFile(): Promise<string | undefined> {
+  /** A configuration that has a mistake keeps no command from working that needs none; where there is none, nothing is loaded. */
+  async #configAround(): Promise<Surroundings['config']> {
     const sources = this.configSources;
-    if (sources.env['RANKD_AUDIT_HEAD_FILE'] === undefined && locateConfig(sources) === undefined) return undefined;
+    const isSet = Object.keys(sources.env).some((name) => settingVariables.test(name));
+    if (!isSet && locateConfig(sources) === undefined) return 'none';
     const { loadConfig } = await import('../config/load.ts');
     try {
-      return this.io.rights.asCaller(() => loadConfig({ ...sources, flags: {} })).config.audit.headFile;
+      return this.io.rights.asCaller(() => loadConfig({ ...sources, flags: {} })).config;
     } catch {
-      return undefined;
+      return 'unreadable';
     }
   }
 

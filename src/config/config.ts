@@ -46,6 +46,8 @@ export interface OpenCloudConfig {
 
 export interface SimulatedConfig {
   kind: 'simulated';
+  /** True if no setting names a platform or a group. */
+  isDefault: boolean;
   groupId: number | undefined;
   /** Absolute path of a YAML file; `undefined`: the built-in group. */
   groupFile: string | undefined;
@@ -149,6 +151,6 @@ function toPlatformConfig(
   choice: PlatformChoice,
   groupFile: string | undefined,
 ): Config['platform'] {
-  if (choice.kind === 'simulated') return { kind: 'simulated', groupId: group.id, groupFile };
+  if (choice.kind === 'simulated') return { ...choice, groupId: group.id, groupFile };
   return { ...choice, baseUrl: platform.base_url, legacyBaseUrl: platform.legacy_base_url };
 }

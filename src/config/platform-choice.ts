@@ -4,7 +4,9 @@ import type { Problem } from './problem.ts';
 import type { Secret } from './secret.ts';
 
 /** Which platform to run on, with what only that one needs. */
-export type PlatformChoice = { kind: 'open-cloud'; groupId: number; apiKey: Secret } | { kind: 'simulated' };
+export type PlatformChoice =
+  | { kind: 'open-cloud'; groupId: number; apiKey: Secret }
+  | { kind: 'simulated'; isDefault: boolean };
 
 export interface ChosenPlatform {
   kind: PlatformChoice['kind'];
@@ -21,7 +23,7 @@ export function choosePlatform(sources: PlatformKeySources): ChosenPlatform {
   const groupId = origins.get('group.id')?.value;
   const kind = origins.get('platform.kind')?.value ?? (groupId === undefined ? 'simulated' : 'open-cloud');
   if (kind !== 'open-cloud') {
-    const choice = { kind: 'simulated' } as const;
+    const choice = { kind: 'simulated', isDefault: origins.get('platform.kind')?.value === undefined } as const;
     return { kind: 'simulated', choice, key: undefined, problems: [], warnings: keyWithoutGroup(sources) };
   }
   const key = readPlatformKey(sources);

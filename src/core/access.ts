@@ -1,10 +1,13 @@
 import { RankdError } from '../base/errors.ts';
 import type { RefusalDetails } from '../base/refusal-details.ts';
+import { isSimulatedGroup } from './group-title.ts';
 import type { Key, KeyRecord, KeyState, Scope } from './model.ts';
 
-/** What a caller asks for: an operation, from a place, at a time (epoch milliseconds). */
+/** What a caller asks for: an operation on a group, from a place, at a time (epoch milliseconds). */
 export interface AccessQuestion {
   scope: Scope;
+  /** The title of the group; `undefined` if it is not known. */
+  group: string | undefined;
   placeId: number;
   now: number;
 }
@@ -34,12 +37,14 @@ export const accessChecks: readonly AccessCheck[] = [
   },
   {
     name: 'key',
-    refusal({ key, retiring }, { now }) {
+    refusal({ key, retiring }, { group, now }) {
       const state = keyState(key, now);
       if (state === 'revoked' || state === 'expired')
         return invalidKey({ reason: state, keyId: key.id }, 'rankd key create NAME');
       if (retiring !== undefined && retiring.until <= now)
         return invalidKey({ reason: 'rotated_out', keyId: key.id }, `rankd key rotate ${key.name}`);
+      if (key.isSimulated && group !== undefined && !isSimulatedGroup(group))
+        return invalidKey({ reason: 'simulated', keyId: key.id }, `rankd key adopt ${key.name}`);
       return undefined;
     },
   },

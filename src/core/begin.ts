@@ -84,11 +84,14 @@ function stepOf({ state }: RankChange): RankChange['state'] | 'begin' {
   return state === 'pending' ? 'begin' : state;
 }
 
-function refusalOfAccess({ keyId, placeId, dryRun }: RankChange, { caller, now }: BeginFacts): RankdError | undefined {
+function refusalOfAccess(
+  { keyId, placeId, dryRun, group }: RankChange,
+  { caller, now }: BeginFacts,
+): RankdError | undefined {
   if (keyId === undefined || placeId === undefined) return undefined;
   if (caller === undefined) return invalidKey({ reason: 'unknown' }, 'rankd key create NAME');
   if (!dryRun && caller.key.mode === 'test') return wrongMode(caller.key);
-  return refusalOf(caller, { scope: 'rank', placeId, now });
+  return refusalOf(caller, { scope: 'rank', group, placeId, now });
 }
 
 /** The policy once more, with the key as it is now. Of changes by one ranker that were approved side by side, only the first begins. */

@@ -64,11 +64,17 @@ export function historyUndone(
 // ---- keys ----
 
 export function keyCreated(
-  { id, name, mode, scopes, expiresAt }: Pick<Key, 'id' | 'name' | 'mode' | 'scopes' | 'expiresAt'>,
+  { id, name, mode, scopes, expiresAt, isSimulated }: Omit<Key, 'createdAt' | 'secrets'>,
   rules: KeyRules,
   doing: Doing,
 ): DomainEvent {
-  return event('key.create', id, { name, mode, scopes, ...rules, expiresAt }, doing);
+  const detail = { name, mode, scopes, ...rules, expiresAt, ...(isSimulated && { isSimulated }) };
+  return event('key.create', id, detail, doing);
+}
+
+/** A key that was made on the simulated group is good for the real one from now on. */
+export function keyAdopted(keyId: string, doing: Doing): DomainEvent {
+  return event('key.adopt', keyId, {}, doing);
 }
 
 export function keyDeclared(

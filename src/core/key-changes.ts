@@ -1,6 +1,15 @@
 import { RankdError } from '../base/errors.ts';
 import { refusalOfDeclared } from './declared.ts';
-import { type Doing, keyCreated, keyPaused, keyResumed, keyRevoked, keyRotated, keyRulesSet } from './events.ts';
+import {
+  type Doing,
+  keyAdopted,
+  keyCreated,
+  keyPaused,
+  keyResumed,
+  keyRevoked,
+  keyRotated,
+  keyRulesSet,
+} from './events.ts';
 import { changedRules, type KeyRulesChange, rulesOf } from './key-rules.ts';
 import type { Key, KeyMode, KeyRules, NewSecret, Scope } from './model.ts';
 import type { Verdict } from './verdict.ts';
@@ -12,6 +21,7 @@ export interface NewKey extends KeyRules {
   mode: KeyMode;
   scopes: Scope[];
   expiresAt?: number;
+  isSimulated?: boolean;
   secret: NewSecret;
 }
 
@@ -22,6 +32,8 @@ export interface KeyEdit {
   /** null lifts a pause. */
   pausedAt?: number | null;
   resumedAt?: number;
+  /** null makes a key of the simulated group good for every group. */
+  isSimulated?: null;
   /** A new secret. Each older one is accepted until `olderUntil`, or until its own end if that is earlier. */
   secret?: NewSecret & { olderUntil: number };
 }
@@ -60,6 +72,15 @@ export function judgeRules(rules: KeyRulesChange, doing: Doing): JudgeKey {
     const refusal = refusalOfOwn(key) ?? refusalOfRevoked(key, 'there is nothing left to set');
     if (refusal !== undefined) return { refusal };
     return { change: { rules }, events: [keyRulesSet(key.id, changedRules(key, rules), doing)] };
+  };
+}
+
+/** Judges that a key which was made on the simulated group is good for the real one too. */
+export function judgeAdoption(doing: Doing): JudgeKey {
+  return (key) => {
+    const refusal = refusalOfRevoked(key, 'it cannot be taken over');
+    if (refusal !== undefined) return { refusal };
+    return { change: { isSimulated: null }, events: [keyAdopted(key.id, doing)] };
   };
 }
 

@@ -108,6 +108,8 @@ export interface Key extends KeyRules {
   pausedAt?: number;
   /** When a pause was last lifted. */
   resumedAt?: number;
+  /** True if it was made on a simulated group: it is accepted on no other. */
+  isSimulated?: boolean;
   /** Set if the configuration declares the key, e.g. `rankd.yaml:31`; then only the configuration can change it. */
   declaredIn?: string;
   /** Newest first; a second one only while a rotation's overlap lasts. */

@@ -10,6 +10,7 @@ import { callWithin } from '../ports/call-context.ts';
 import type { DaemonContext } from '../usecases/daemon-context.ts';
 import { checkGroup } from '../usecases/group/check-group.ts';
 import { credentialWarnings } from '../usecases/group/credential-warnings.ts';
+import { keepServedGroup } from '../usecases/group/served-group.ts';
 import { declareKeys } from '../usecases/keys/declare-keys.ts';
 
 export interface LiveConfigOptions {
@@ -76,6 +77,9 @@ export class LiveConfig implements AsyncDisposable {
         await declareKeys(candidate, after.config.keys);
       });
       this.#loaded = after;
+      await keepServedGroup(app.current, after).catch((error) =>
+        app.current.log.error({ err: error }, 'which group is served could not be kept'),
+      );
       const notes = await onApplied(after.config).catch((error) => [asRankdError(error).message]);
       const changed = changedSettings({ started, before, after });
       this.#needRestart = changed.needRestart.map(({ name }) => name);

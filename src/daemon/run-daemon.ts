@@ -7,7 +7,7 @@ import type { ReloadOutcome } from '../control/control.ts';
 import { listenForCommands } from '../control/listen.ts';
 import type { DaemonContext } from '../usecases/daemon-context.ts';
 import { daemonStatus } from '../usecases/documents/status.ts';
-import { isNameTaken } from '../usecases/keys/find-key.ts';
+import { keepServedGroup } from '../usecases/group/served-group.ts';
 import { type Daemon, startDaemon } from './daemon.ts';
 import { LiveConfig } from './live-config.ts';
 import { RecentProblems } from './recent-problems.ts';
@@ -58,11 +58,12 @@ export async function runDaemon(options: RunOptions): Promise<RunningDaemon> {
   await using starting = new AsyncDisposableStack(); // undone in reverse: the data directory is given back last
   const daemon = await startDaemon({ config, dataDir, log });
   starting.defer(() => daemon.stop());
+  await keepServedGroup(daemon.app.current, started);
   const live = new LiveConfig({
     ...{ app: daemon.app, started, load },
     onApplied: async (now) => {
       log.level = logLevelOf(now);
-      return warnOfDemoKey(daemon.app.current, now);
+      return warnOfSimulatedKeys(daemon.app.current, now);
     },
   });
   const status = async () => {
@@ -78,7 +79,7 @@ export async function runDaemon(options: RunOptions): Promise<RunningDaemon> {
     daemon,
     reload: (by) => live.reload(by),
     async stopOn(signal) {
-      await warnOfDemoKey(daemon.app.current, config);
+      await warnOfSimulatedKeys(daemon.app.current, config);
       running.use(await reportToServiceManager({ ...daemon.app.current, env: process.env }));
       log.info({ signal: await signal }, 'stopping: finishing what runs');
       await running.disposeAsync();
@@ -96,11 +97,15 @@ function problemOf(work: Promise<void>): Promise<string | undefined> {
   );
 }
 
-/** Somebody may have seen the key that was made to try rankd out. */
-async function warnOfDemoKey(app: DaemonContext, { platform }: Config): Promise<string[]> {
-  if (platform.kind === 'simulated' || !(await isNameTaken(app, 'demo'))) return [];
-  const warning =
-    'the key "demo" from the simulated group is accepted here as well; if you do not use it: rankd key revoke demo';
+/** A game that was given a key in the simulation would only see that it is not accepted. */
+async function warnOfSimulatedKeys(app: DaemonContext, { platform }: Config): Promise<string[]> {
+  if (platform.kind === 'simulated') return [];
+  const keys = await app.store.listKeys({ acceptedAt: app.clock.now(), isSimulated: true, limit: maxKeysNamed });
+  if (keys.length === 0) return [];
+  const names = keys.map(({ name }) => name).join(', ');
+  const warning = `keys made on the simulated group are not accepted here: ${names}. If a game uses one: rankd key adopt NAME; if not: rankd key revoke NAME`;
   app.log.warn(warning);
   return [warning];
 }
+
+const maxKeysNamed = 10;

@@ -14,7 +14,10 @@ export const rankAnswer = z.strictObject({
 
 export const healthAnswer = z.strictObject({ status: z.literal('ok') });
 
-export const readyAnswer = z.strictObject({ status: z.literal('ready') });
+export const readyAnswer = z.strictObject({
+  status: z.literal('ready'),
+  simulated: z.literal(true).optional().describe('There if the group is simulated: nothing touches Roblox.'),
+});
 
 /** The one shape of every answer that is not 200. */
 export const errorAnswer = z.strictObject({

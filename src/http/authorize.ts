@@ -25,7 +25,7 @@ export function authorize(app: DaemonContext, keyed: KeyedRequest): KeyRecord | 
   if (keyRecord instanceof RankdError) return refuse(app, keyed, keyRecord);
   const { key, secretId, retiring } = keyRecord;
   const now = app.clock.now();
-  const refusal = refusalOf(keyRecord, { scope, placeId, now });
+  const refusal = refusalOf(keyRecord, { scope, group: app.group.title, placeId, now });
   // A secret that is not accepted is told nothing, not even that it was once accepted.
   if (retiring !== undefined && refusal?.code !== 'invalid_key') reply.headers(retirementHeaders(retiring, key));
   if (refusal !== undefined) return refuse(app, keyed, refusal);

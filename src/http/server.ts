@@ -1,6 +1,7 @@
 import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
 import { isRankdError, RankdError } from '../base/errors.ts';
 import type { Config } from '../config/config.ts';
+import { isSimulatedGroup } from '../core/group-title.ts';
 import type { DaemonContext, LiveContext } from '../usecases/daemon-context.ts';
 import { limitConnections } from './connection-limits.ts';
 import { connectionOf, dropAnswered, noteRequest } from './connections.ts';
@@ -47,7 +48,7 @@ export function createServer(
     return503OnClosing: false,
     clientErrorHandler: () => undefined,
     frameworkErrors: (error, request, reply) => {
-      if (!begin({ clock }, request, reply)) return;
+      if (!begin(app.current, request, reply)) return;
       void sendError({ error, request, reply });
       dropAnswered(request.notes.unanswered, reply.raw); // Fastify calls no hooks for these
     },
@@ -60,7 +61,7 @@ export function createServer(
   server.decorateRequest('notes');
   // These hooks take a callback: with a promise each, the hooks alone would cost a tenth of a verification.
   server.addHook('onRequest', (request, reply, done) => {
-    if (!begin({ clock }, request, reply)) return;
+    if (!begin(app.current, request, reply)) return;
     requests.count += 1;
     if (request.headers.host?.includes(',')) {
       closeWith(reply);
@@ -122,7 +123,11 @@ function withoutSchemas(): never {
 }
 
 /** False if this is one request too many on its connection: it is not handled. */
-function begin({ clock }: Pick<DaemonContext, 'clock'>, request: FastifyRequest, reply: FastifyReply): boolean {
+function begin(
+  { clock, group }: Pick<DaemonContext, 'clock' | 'group'>,
+  request: FastifyRequest,
+  reply: FastifyReply,
+): boolean {
   const connection = connectionOf(request.raw.socket);
   const arrivedAt = clock.monotonic();
   if (!noteRequest(connection, { response: reply.raw, at: arrivedAt })) return false;
@@ -137,6 +142,7 @@ function begin({ clock }: Pick<DaemonContext, 'clock'>, request: FastifyRequest,
     warning: undefined,
   };
   reply.header('x-request-id', request.id);
+  if (isSimulatedGroup(group.title)) reply.header('x-simulated-group', 'true');
   return true;
 }
 

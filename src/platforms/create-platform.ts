@@ -17,7 +17,7 @@ export async function createPlatform({
   config: Config['platform'];
   dataDir: string;
   clock: Clock;
-  store: GroupStore;
+  store: Pick<GroupStore, 'findBaseRole' | 'keepBaseRole'>;
 }): Promise<Platform> {
   switch (config.kind) {
     case 'simulated': {

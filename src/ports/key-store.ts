@@ -20,6 +20,10 @@ export interface KeySelection {
   name?: string;
   /** Only keys that were made after the key of this id. */
   after?: string;
+  /** Only keys that are neither revoked nor expired at that time (epoch milliseconds). */
+  acceptedAt?: number;
+  /** Only keys that were made on a simulated group, or only others. */
+  isSimulated?: boolean;
   limit?: number;
 }
 

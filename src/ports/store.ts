@@ -75,12 +75,23 @@ export interface MemberQueueStore {
   }): Promise<{ position: string; isNext: boolean }>;
 }
 
+/** A real group whose ranks are changed with this store. */
+export interface ServedGroup {
+  group: string;
+  /** The configuration file that named it: an absolute path. Absent if none did. */
+  configFile?: string;
+}
+
 /** What rankd found out about a group and what does not change. A group is named by its title, as in `RankChange.group`. */
 export interface GroupStore {
   /** The id of the group's base role; `undefined` if it is not known. */
   findBaseRole(group: string): Promise<number | undefined>;
   /** Replaces what was known before. */
   keepBaseRole(group: string, roleId: number): Promise<void>;
+  /** The real group that was kept last; `undefined` if there was none. */
+  findServedGroup(): Promise<ServedGroup | undefined>;
+  /** Replaces what was kept before. */
+  keepServedGroup(served: ServedGroup): Promise<void>;
 }
 
 export interface AuditFilter {

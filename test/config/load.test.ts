@@ -16,7 +16,7 @@ test('with nothing configured, rankd runs on a simulated group with the document
   expect(file).toBeUndefined();
   expect(warnings).toEqual([]);
   expect(config).toEqual({
-    platform: { kind: 'simulated', groupId: undefined, groupFile: undefined },
+    platform: { kind: 'simulated', isDefault: true, groupId: undefined, groupFile: undefined },
     group: { ladder: undefined, rankOne: 'custom' },
     server: {
       host: '127.0.0.1',

@@ -6,7 +6,7 @@ import type { Key } from '../../src/core/model.ts';
 import type { KeyRecord } from '../../src/ports/index.ts';
 
 const now = Date.UTC(2026, 5, 1);
-const question: AccessQuestion = { scope: 'rank', placeId: 42, now };
+const question: AccessQuestion = { scope: 'rank', group: 'group 7 on apis.roblox.com', placeId: 42, now };
 
 const key: Key = {
   id: 'key_1',
@@ -45,6 +45,7 @@ describe('a key that is not accepted', () => {
     ],
     ['that is revoked', { ...accepted, key: { ...key, revokedAt: now - 1 } }, 'revoked', /revoked/],
     ['that is expired', { ...accepted, key: { ...key, expiresAt: now } }, 'expired', /expired/],
+    ['made on the simulated group', { ...accepted, key: { ...key, isSimulated: true } }, 'simulated', /simulated/],
     ['rotated out', { ...accepted, retiring: { since: now - 9, until: now } }, 'rotated_out', /rotated out/],
   ];
 
@@ -64,6 +65,14 @@ describe('a key that is not accepted', () => {
     const { entry: _, ...offWhitelist } = accepted;
     expect(refused({ ...offWhitelist, key: { ...key, scopes: ['verify'], revokedAt: now } }).code).toBe('invalid_key');
   });
+});
+
+test('a key that was made on the simulated group is good for every simulated group, and so is a real one', () => {
+  const simulated = { ...accepted, key: { ...key, isSimulated: true } };
+  for (const group of ['the simulated group', 'the simulated group of /srv/group.yaml']) {
+    expect(refusalOf(simulated, { ...question, group })).toBeUndefined();
+    expect(refusalOf(accepted, { ...question, group })).toBeUndefined();
+  }
 });
 
 test('a key is good to the last millisecond before it expires, and so is the old secret of a rotation', () => {

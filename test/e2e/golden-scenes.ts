@@ -16,6 +16,8 @@ export const scenes: Record<string, Line[]> = {
     'key set main --min-rank 10',
     'key rotate main',
     'key resume main',
+    'key adopt main',
+    'key adopt main',
     { line: 'key verify -', input: 'rk_live_wrong\n' },
     { line: 'key hash -', input: 'rk_live_wrong\n' },
     'key revoke main',

@@ -38,6 +38,7 @@ const fields = [
   'message',
   'by',
   'group',
+  'simulated',
 ];
 
 /** What a spreadsheet has no column for. */
@@ -119,7 +120,7 @@ test.concurrent('what is not known of a change is null: the roles that an open o
     { newRankId: null },
   ]);
   expect((await home.here(['history', 'list'])).stdout).toMatch(
-    /refused +op@host +Ada \(1001\) +→ \? +undo +- .* chg_1\n/,
+    /refused \(simulated\) +op@host +Ada \(1001\) +→ \? +undo +- .* chg_1\n/,
   );
 });
 
@@ -127,8 +128,8 @@ test.concurrent('a member whose name nobody gave is listed by the id alone', asy
   using home = new CliHome();
   await keep(home, change('chg_named'), change('chg_bare', { rankeeName: '' }));
   const { stdout } = await home.here(['history', 'list']);
-  expect(stdout).toMatch(/refused +op@host +1001 +→ 20 .* chg_bare\n/);
-  expect(stdout).toMatch(/refused +op@host +Ada \(1001\) +→ 20 .* chg_named\n/);
+  expect(stdout).toMatch(/refused \(simulated\) +op@host +1001 +→ 20 .* chg_bare\n/);
+  expect(stdout).toMatch(/refused \(simulated\) +op@host +Ada \(1001\) +→ 20 .* chg_named\n/);
 });
 
 test.concurrent('the list tells who asked, from which role to which, and through which key, by their names', async () => {
@@ -159,9 +160,9 @@ test.concurrent('the list tells who asked, from which role to which, and through
     },
   ]);
   const [, , game, demotion, promotion] = (await home.here(['history', 'list'])).stdout.split('\n');
-  expect(game).toMatch(/applied +Builder \(1003\) +Ada \(1001\) +Trainee → Officer +my-game /);
-  expect(demotion).toMatch(/applied +\S+@\S+ +1001 +Officer → Trainee +shell /);
-  expect(promotion).toMatch(/applied +\S+@\S+ +1001 +Trainee → Officer +shell +passed the training /);
+  expect(game).toMatch(/applied \(simulated\) +Builder \(1003\) +Ada \(1001\) +Trainee → Officer +my-game /);
+  expect(demotion).toMatch(/applied \(simulated\) +\S+@\S+ +1001 +Officer → Trainee +shell /);
+  expect(promotion).toMatch(/applied \(simulated\) +\S+@\S+ +1001 +Trainee → Officer +shell +passed the training /);
 });
 
 test.concurrent('a reason of more than 200 characters is refused, one of 200 is kept to its end', async () => {
@@ -205,7 +206,7 @@ test.concurrent('show adds what else is known of one change', async () => {
     v: 1,
     change: {
       ...told,
-      ...{ who: 'operator', via: 'key_gone', keyName: null },
+      ...{ who: 'operator', via: 'key_gone', keyName: null, simulated: true },
       requestedAt: '2026-05-01T00:00:00.000Z',
       finishedAt: '2026-05-01T00:00:01.000Z',
     },

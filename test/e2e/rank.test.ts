@@ -116,8 +116,8 @@ test.concurrent('a step beyond the highest or the lowest rank is refused, and is
   const refusals = [await home.here(['rank', 'promote', highest]), await home.here(['rank', 'demote', lowest])];
   expect(refusals.map(({ code }) => code)).toEqual([5, 5]);
   expect(refusals.map(({ stderr }) => stderr)).toEqual([
-    expect.stringMatching(`^error: Member ${highest} already has the highest rank that can be given.\n`),
-    expect.stringMatching(`^error: Member ${lowest} already has the lowest rank that can be given.\n`),
+    expect.stringMatching(`^SIMULATED .*\nerror: Member ${highest} already has the highest rank that can be given.\n`),
+    expect.stringMatching(`^SIMULATED .*\nerror: Member ${lowest} already has the lowest rank that can be given.\n`),
   ]);
   expect(await history(home)).toEqual([]);
 });

@@ -194,7 +194,9 @@ test('a daemon on the simulated group goes live, and to another key, without a r
   expect(init).toMatchObject({ code: 0, stderr: expect.stringMatching(/without a restart\.\ntry: rankd reload\n$/) });
   await home.json('key', 'create', 'demo');
   const live = await home.json<Reloaded>('reload');
-  expect(live.warnings).toEqual([expect.stringContaining('rankd key revoke demo')]);
+  expect(live.warnings).toEqual([expect.stringContaining('are not accepted here: game, demo. ')]);
+  expect(await daemon.rank(secret, promotion)).toMatchObject({ status: 401 });
+  await home.json('key', 'adopt', 'game');
   expect(live.applied).toContainEqual({ name: 'platform.api_key', before: null, now: '[redacted]' });
   expect(await daemon.rank(secret, promotion)).toMatchObject({ status: 200 });
   expect(roblox.journal.writes(promotion.rankeeId).length).toBeGreaterThan(0);

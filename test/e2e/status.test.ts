@@ -48,7 +48,7 @@ pid            ${daemon.process.pid}
 version        0.1.0 (Node.js ${process.versions.node})
 uptime         UP
 listens on     ${daemon.url}
-group          simulated
+group          SIMULATED: nothing here touches Roblox
 configuration  none: the defaults
 credential     accepted
 requests       0 in flight
@@ -70,6 +70,7 @@ last problems  none
     url: daemon.url,
     metricsUrl: null,
     platform: 'simulated',
+    simulated: true,
     groupId: null,
     changesRanksIn: 'the simulated group',
     configFile: null,

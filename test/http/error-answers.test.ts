@@ -69,7 +69,7 @@ describe('what an error says', () => {
       await using app = await openTestApp(failing(new RankdError('platform_rejected', message)));
       const answer = await rank()(app);
       expectError(answer, { status: 502, code: 'platform_rejected', error: 'Rejected by the platform' });
-      expect(messageOf(answer)).toBe(message);
+      expect(messageOf(answer)).toBe(`${message} (simulated group)`);
     },
   );
 

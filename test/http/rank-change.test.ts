@@ -18,7 +18,7 @@ test('a change answers with exactly four fields once the member holds the rank',
   expect(answer.status).toBe(200);
   expect(answer.json).toEqual({
     success: true,
-    message: 'Bob (1001) is now Officer (rank 20), was Trainee (rank 10).',
+    message: 'Bob (1001) is now Officer (rank 20), was Trainee (rank 10). (simulated group)',
     rankeeId: 1001,
     newRankId: 20,
   });
@@ -39,7 +39,8 @@ test('a refused change is in the history too, and its answer names it', async ()
   await using app = await openTestApp();
   const answer = await app.rank(await app.createKey(), { newRankId: 21 });
   const kept = await app.store.findChange(String(answer.headers['x-rank-change']));
-  expect(kept).toMatchObject({ state: 'refused', code: 'unknown_rank', message: messageOf(answer) });
+  expect(kept).toMatchObject({ state: 'refused', code: 'unknown_rank' });
+  expect(messageOf(answer)).toBe(`${kept?.message} (simulated group)`);
 });
 
 test('a rank can be named by its role id, and ids may need more than 32 bits', async () => {
@@ -66,7 +67,10 @@ test('a member who is there already gets 200 without any write', async () => {
   const readOnly = (group: Platform) => platformWith(group, { assignRole: mustNot, unassignRole: mustNot });
   await using app = await openTestApp({ platform: readOnly });
   const answer = await app.rank(await app.createKey(), { newRankId: 10 });
-  expect(answer.json).toMatchObject({ success: true, message: 'Bob (1001) already is Trainee (rank 10).' });
+  expect(answer.json).toMatchObject({
+    success: true,
+    message: 'Bob (1001) already is Trainee (rank 10). (simulated group)',
+  });
 });
 
 test('a test key gets the answer the change would have had, and changes nothing', async () => {
@@ -74,7 +78,9 @@ test('a test key gets the answer the change would have had, and changes nothing'
   const key = await app.createKey({ mode: 'test' });
   const [yes, no] = [await app.rank(key), await app.rank(key, { newRankId: 0 })];
   expect(yes.status).toBe(200);
-  expect(messageOf(yes)).toBe('Test key, nothing changed: Bob (1001) is now Officer (rank 20), was Trainee (rank 10).');
+  expect(messageOf(yes)).toBe(
+    'Test key, nothing changed: Bob (1001) is now Officer (rank 20), was Trainee (rank 10). (simulated group)',
+  );
   expect([no.status, codeOf(no)]).toEqual([403, 'rank_not_allowed']);
   expect(messageOf(no)).toMatch(/^Test key, nothing changed: /);
   expect(await app.heldBy(1001)).toEqual([roles.trainee, roles.base]);
@@ -128,8 +134,12 @@ describe('while a change is under way', () => {
     const second = app.rank(key, { newRankId: 50 });
     expect((await app.rank(key, { rankeeId: 1008 })).status).toBe(200);
     letGo();
-    expect(messageOf(await first)).toBe('Bob (1001) is now Officer (rank 20), was Trainee (rank 10).');
-    expect(messageOf(await second)).toBe('Bob (1001) is now Captain (rank 50), was Officer (rank 20).');
+    expect(messageOf(await first)).toBe(
+      'Bob (1001) is now Officer (rank 20), was Trainee (rank 10). (simulated group)',
+    );
+    expect(messageOf(await second)).toBe(
+      'Bob (1001) is now Captain (rank 50), was Officer (rank 20). (simulated group)',
+    );
   });
 
   test('what was given up elsewhere, and applied all the same, is told as applied, and corrected in the history', async () => {

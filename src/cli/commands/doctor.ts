@@ -10,10 +10,12 @@ import type { LoadedConfig } from '../../config/load.ts';
 import { askStatus } from '../../control/ask.ts';
 import { callWithin } from '../../ports/call-context.ts';
 import type { LiveFinding } from '../../ports/index.ts';
-import { examined, type Finding, findingsDocument, ok } from '../../usecases/doctor/finding.ts';
+import { examined, type Finding, findingsDocument, ok, warn } from '../../usecases/doctor/finding.ts';
 import { credentialFindings, groupFindings, platformFindings, trustFindings } from '../../usecases/doctor/platform.ts';
 import { daemonFindings, databaseFindings, keyFindings, workspaceFindings } from '../../usecases/doctor/store.ts';
+import { hintOf } from '../../usecases/documents/error.ts';
 import { liveDocument, withoutIds } from '../../usecases/documents/live.ts';
+import type { DaemonStatus } from '../../usecases/documents/status.ts';
 import { inspectKeys } from '../../usecases/keys/inspect-keys.ts';
 import { showWorkspace } from '../../usecases/workspace/workspace.ts';
 import type { Cli } from '../cli.ts';
@@ -24,6 +26,7 @@ import { examples } from '../output/help.ts';
 import { printable } from '../output/safe-text.ts';
 import { whileWaiting } from '../output/waiting.ts';
 import { readAccessList } from '../read-access-list.ts';
+import { chosenWith, otherGroup } from '../same-group.ts';
 import { ScratchDirectory } from '../scratch-directory.ts';
 
 export function doctorCommand(program: Command, cli: Cli): void {
@@ -134,10 +137,15 @@ async function configured(cli: Cli, { config }: LoadedConfig, { offline, isUsabl
   const findings = [
     ...(await examined('port', async () => portFindings(config.server, await isRunning()))),
     ...platformFindings(config.platform),
-    ...(await examined('behaviour', async () =>
-      trustFindings((await isRunning()) ? await askStatus(cli.dataDir) : undefined),
-    )),
   ];
+  let daemon: DaemonStatus | undefined;
+  findings.push(
+    ...(await examined('behaviour', async () => {
+      daemon = (await isRunning()) ? await askStatus(cli.dataDir) : undefined;
+      const other = otherGroup(daemon, config);
+      return [...(other ? [warn('daemon', other.message, hintOf(other))] : []), ...trustFindings(daemon)];
+    })),
+  );
   const isKept = isUsable && (await cli.operations.exists());
   const database = isKept ? await examined('database', () => databaseFindings(cli.operations)) : [];
   findings.push(...database);
@@ -145,14 +153,14 @@ async function configured(cli: Cli, { config }: LoadedConfig, { offline, isUsabl
   const live = await examined('database', async () => {
     // If there is no database yet, none is made; the platform can be checked without it, and without the data directory.
     using scratch = isKept ? undefined : new ScratchDirectory();
-    await using app = await openRanking({ config, dataDir: scratch?.path ?? cli.dataDir });
+    await using app = await openRanking({ config: chosenWith(daemon, config), dataDir: scratch?.path ?? cli.dataDir });
     using call = callWithin(app.clock, app.deadlineMs, 'operator');
     const { platform } = config;
     const ofDatabase = scratch
       ? []
       : [
           ...(await examined('workspace', async () => workspaceFindings(await showWorkspace(app)))),
-          ...(await examined('keys', async () => keyFindings(await inspectKeys(app)))),
+          ...(await examined('keys', async () => keyFindings(await inspectKeys(app), config.platform))),
         ];
     if (offline) return ofDatabase;
     // Side by side, so that none of them uses up the others' time if the platform hangs.

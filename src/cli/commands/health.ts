@@ -25,11 +25,13 @@ export function healthCommand(program: Command, cli: Cli): void {
 async function health(cli: Cli, isReadyAsked: boolean): Promise<void> {
   await requireDaemon(cli);
   const showingTheWait = <T>(work: () => Promise<T>) => whileWaiting(cli.line, 'waiting for the daemon', work);
-  const url = (await showingTheWait(() => addressOf(cli))) + (isReadyAsked ? '/readyz' : '/healthz');
+  const { origin, isSimulated } = await showingTheWait(() => addressOf(cli));
+  const url = origin + (isReadyAsked ? '/readyz' : '/healthz');
   const answer = await showingTheWait(() => exchange(optionsFor(url), timeoutMs)).catch((cause) => {
     throw silent(url, cause);
   });
   if (answer.status !== 200) throw unwell(url, answer.body);
+  if (isSimulated) cli.tellSimulated();
   cli.print({ healthy: true, url }, `ok: ${url} answers`);
 }
 
@@ -44,12 +46,14 @@ export async function requireDaemon({ dataDir, operations }: Cli): Promise<void>
  * Where the daemon says that it listens: it knows of flags and port 0. If it could make no socket to say so, the configuration
  * decides. Throws if there is a socket and the daemon does not answer on it: another program may be at the configured address.
  */
-async function addressOf(cli: Cli): Promise<string> {
+async function addressOf(cli: Cli): Promise<{ origin: string; isSimulated: boolean }> {
   const status = await askStatus(cli.dataDir, timeoutMs);
-  if (status !== undefined) return status.url;
+  if (status !== undefined) return { origin: status.url, isSimulated: status.simulated };
   if (!isControlMissing(cli.dataDir)) throw silent(controlPath(cli.dataDir));
-  const { host, port } = (await cli.loadConfig()).config.server;
-  return `http://${isIP(host) === 6 ? `[${host}]` : host}:${port}`;
+  const { server, platform } = (await cli.loadConfig()).config;
+  const { host, port } = server;
+  const origin = `http://${isIP(host) === 6 ? `[${host}]` : host}:${port}`;
+  return { origin, isSimulated: platform.kind === 'simulated' };
 }
 
 function silent(where: string, cause?: unknown): RankdError {

@@ -17,6 +17,7 @@ import { privilegesAmong } from '../../core/rules/privileged-roles.ts';
 import { callWithin } from '../../ports/call-context.ts';
 import { roleTitleDocument } from '../../usecases/documents/group.ts';
 import { type ExaminedGroup, examineGroup } from '../../usecases/group/examine-group.ts';
+import { keepServedGroup } from '../../usecases/group/served-group.ts';
 import type { Cli } from '../cli.ts';
 import { obtainCredential } from '../init/credential.ts';
 import { makeFirstKey, requestFirstKey, requireFreeName } from '../init/first-key.ts';
@@ -88,7 +89,8 @@ async function init(cli: Cli, options: InitOptions): Promise<void> {
   ];
   const { rights } = cli.io;
   const minted = await withFiles(files, rights, async () => {
-    await cli.loadConfig();
+    const loaded = await cli.loadConfig();
+    await cli.withStore((ports) => keepServedGroup(ports, loaded));
     return firstKey && makeFirstKey(cli, firstKey, options.out);
   });
   cli.say(`Wrote ${file}.`);

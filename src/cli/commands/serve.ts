@@ -48,7 +48,10 @@ async function greet(
   { config: { platform }, isChosen }: { config: Config; isChosen: boolean },
 ): Promise<void> {
   cli.print(
-    { url, metricsUrl: metricsUrl ?? null, platform: platform.kind, dataDir: cli.dataDir },
+    {
+      ...{ url, metricsUrl: metricsUrl ?? null, platform: platform.kind, dataDir: cli.dataDir },
+      ...(platform.kind === 'simulated' && { simulated: true }),
+    },
     `rankd listens on ${url}`,
   );
   if (metricsUrl !== undefined) cli.say(`metrics for Prometheus: ${metricsUrl}`);

@@ -95,14 +95,15 @@ function textOf(found: FoundDaemon): string {
 }
 
 function daemonFacts(daemon: DaemonStatus): Record<string, unknown> {
-  const { pid, version, node, uptimeSeconds, url, metricsUrl, platform, groupId, requestsInFlight, budget } = daemon;
+  const { pid, version, node, uptimeSeconds, url, metricsUrl, platform, groupId, simulated, requestsInFlight, budget } =
+    daemon;
   return {
     pid,
     version: `${version} (Node.js ${node})`,
     uptime: age(uptimeSeconds),
     'listens on': url,
     metrics: metricsUrl,
-    group: groupId === null ? platform : `${groupId} (${platform})`,
+    group: simulated ? 'SIMULATED: nothing here touches Roblox' : `${groupId} (${platform})`,
     configuration: daemon.configFile ?? 'none: the defaults',
     'needs a restart': daemon.needRestart.length === 0 ? null : `for ${daemon.needRestart.join(', ')}`,
     database: daemon.storeProblem === null ? null : `NOT USED ANY MORE: ${daemon.storeProblem}`,

@@ -4,7 +4,7 @@ import { version } from '../../base/version.ts';
 import { byStatus, type JsonSchema, toJsonSchema } from './document.ts';
 import { meanings } from './meanings.ts';
 import { type Content, type Operation, operations } from './operations.ts';
-import { answerHeaders, parameters, schemas } from './parts.ts';
+import { answerHeaders, headersOfAll, parameters, schemas } from './parts.ts';
 
 const style = `
 :root { color-scheme: light dark; font: 16px/1.5 system-ui, sans-serif; }
@@ -39,7 +39,7 @@ with the fields of <a href="#errors">an error</a>. For programs: <a href="openap
 ${operations.map(section).join('\n')}
 <h2 id="errors">Errors</h2>
 ${fields(toJsonSchema(schemas.Error))}
-${headersTable(['x-request-id', 'Retry-After'])}
+${headersTable([...headersOfAll, 'Retry-After'])}
 </body>
 </html>
 `;

@@ -4,7 +4,7 @@ import { version } from '../../base/version.ts';
 import { type PublicCode, statuses } from '../errors.ts';
 import { meanings } from './meanings.ts';
 import { type Content, type Operation, operations } from './operations.ts';
-import { answerHeaders, parameters, schemas } from './parts.ts';
+import { answerHeaders, headersOfAll, parameters, schemas } from './parts.ts';
 
 /** A schema as JSON Schema 2020-12, as far as rankd's own schemas use it. */
 export interface JsonSchema {
@@ -62,7 +62,7 @@ function toPath(operation: Operation) {
   const { summary, description, needsKey, body, answer } = operation;
   const success = {
     description: answer.description,
-    headers: headerRefs(['x-request-id', ...operation.answerHeaders]),
+    headers: headerRefs([...headersOfAll, ...operation.answerHeaders]),
     content: contentOf(answer),
   };
   const errors = byStatus(operation).map(([status, codes]) => [status, toError(codes, operation.answerHeaders)]);
@@ -84,7 +84,7 @@ function toPath(operation: Operation) {
 function toError(codes: PublicCode[], headers: Operation['answerHeaders']) {
   return {
     description: codes.map((code) => `\`${code}\`: ${meanings[code]}`).join('\n\n'),
-    headers: headerRefs(['x-request-id', 'Retry-After', ...headers]),
+    headers: headerRefs([...headersOfAll, 'Retry-After', ...headers]),
     content: {
       'application/json': {
         schema: {

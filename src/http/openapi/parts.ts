@@ -36,6 +36,10 @@ export const parameters = {
 
 export const answerHeaders = {
   'x-request-id': { description: 'Names the request in the log.', schema: errorAnswer.shape.requestId },
+  'x-simulated-group': {
+    description: 'There if the group is simulated: nothing touches Roblox.',
+    schema: z.literal('true'),
+  },
   'Retry-After': { description: 'Seconds to wait; only where waiting helps.', schema: z.int().min(1) },
   'RateLimit-Policy': {
     description: 'The inbound limits that this request counts for, where there are any: q requests in w seconds.',
@@ -59,3 +63,6 @@ export const answerHeaders = {
     schema: z.literal('true'),
   },
 };
+
+/** The headers of every answer. */
+export const headersOfAll = ['x-request-id', 'x-simulated-group'] as const satisfies Array<keyof typeof answerHeaders>;

@@ -1,5 +1,6 @@
 import type { FastifyInstance } from 'fastify';
 import type { z } from 'zod';
+import { isSimulatedGroup } from '../../core/group-title.ts';
 import { callWithin } from '../../ports/call-context.ts';
 import type { LiveContext } from '../../usecases/daemon-context.ts';
 import { requireReady } from '../../usecases/upkeep/readiness.ts';
@@ -15,8 +16,9 @@ export function healthRoutes(server: FastifyInstance, live: LiveContext): void {
   });
   server.get('/readyz', async (request): Promise<z.infer<typeof readyAnswer>> => {
     request.notes.level = 'debug';
-    using call = callWithin(live.current.clock, readyWithinMs, 'health');
-    await requireReady(live.current, call);
-    return { status: 'ready' };
+    const app = live.current;
+    using call = callWithin(app.clock, readyWithinMs, 'health');
+    await requireReady(app, call);
+    return { status: 'ready', ...(isSimulatedGroup(app.group.title) && { simulated: true }) };
   });
 }

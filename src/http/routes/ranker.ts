@@ -4,6 +4,7 @@ import { deadlineIn } from '../../base/clock.ts';
 import { RankdError } from '../../base/errors.ts';
 import type { Logger } from '../../base/log.ts';
 import { crypto } from '../../base/node-modules.ts';
+import { isSimulatedGroup } from '../../core/group-title.ts';
 import type { Key, KeyRecord, RankRequest } from '../../core/model.ts';
 import type { ChangeCaller, Idempotency } from '../../usecases/change/change-command.ts';
 import { errorOf } from '../../usecases/change/change-outcome.ts';
@@ -97,7 +98,12 @@ function warnOfPause(log: Logger, { change, error }: ChangeAnswer): void {
 
 function successOrThrow({ change, error }: ChangeAnswer): z.infer<typeof rankAnswer> {
   const refusal = errorOf(change, error);
-  if (refusal !== undefined) throw refusal;
+  const mark = isSimulatedGroup(change.group) ? ' (simulated group)' : '';
+  if (refusal !== undefined) throw mark === '' ? refusal : withMark(refusal, mark);
   const { message, rankeeId, newRankId } = change;
-  return { success: true, message, rankeeId, newRankId };
+  return { success: true, message: message + mark, rankeeId, newRankId };
+}
+
+function withMark({ code, message, hint, retryAfterMs, cause }: RankdError, mark: string): RankdError {
+  return new RankdError(code, message + mark, { hint, retryAfterMs, cause });
 }

@@ -1,5 +1,6 @@
-import type { GroupStore } from '../../ports/index.ts';
+import type { GroupStore, ServedGroup } from '../../ports/index.ts';
 import type { Connection } from './engine/connection.ts';
+import { type RowOf, withoutNulls } from './engine/row.ts';
 
 export function groupStore(db: Connection): GroupStore {
   return {
@@ -11,6 +12,19 @@ export function groupStore(db: Connection): GroupStore {
     async keepBaseRole(group, roleId) {
       return db.write(() => {
         db.run('INSERT OR REPLACE INTO base_roles (group_title, role_id) VALUES (@group, @roleId)', { group, roleId });
+      });
+    },
+
+    async findServedGroup() {
+      const query = 'SELECT group_title AS "group", config_file AS configFile FROM served_group';
+      const row = db.get<RowOf<ServedGroup>>(query);
+      return row && withoutNulls(row);
+    },
+
+    async keepServedGroup({ group, configFile }) {
+      return db.write(() => {
+        const query = 'INSERT OR REPLACE INTO served_group VALUES (1, @group, @configFile)';
+        db.run(query, { group, configFile });
       });
     },
   };

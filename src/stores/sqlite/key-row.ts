@@ -8,7 +8,7 @@ export type KeyRow = RowOf<Key>;
 export const keyColumns = `
   k.id, k.name, k.mode, k.scopes, ${ruleColumns},
   k.created_at AS createdAt, k.expires_at AS expiresAt,
-  k.revoked_at AS revokedAt, k.paused_at AS pausedAt, k.resumed_at AS resumedAt,
+  k.revoked_at AS revokedAt, k.paused_at AS pausedAt, k.resumed_at AS resumedAt, k.is_simulated AS isSimulated,
   iif(k.revoked_at IS NULL, k.declared_in, NULL) AS declaredIn,
   (SELECT json_group_array(
             json_object('masked', s.masked, 'createdAt', s.created_at, 'replacedAt', s.replaced_at,
@@ -17,8 +17,12 @@ export const keyColumns = `
    FROM key_secrets AS s
    WHERE s.key_id = k.id AND (s.expires_at IS NULL OR s.expires_at > @now)) AS secrets`;
 
-export function toKey({ scopes, secrets, isSystem, isPrivileged, ...row }: KeyRow): Key {
+export function toKey({ scopes, secrets, isSystem, isPrivileged, isSimulated, ...row }: KeyRow): Key {
   const accepted: RowOf<KeySecret>[] = JSON.parse(secrets);
-  const flags = { ...(isSystem === 1 && { isSystem: true }), ...(isPrivileged === 1 && { isPrivileged: true }) };
+  const flags = {
+    ...(isSystem === 1 && { isSystem: true }),
+    ...(isPrivileged === 1 && { isPrivileged: true }),
+    ...(isSimulated === 1 && { isSimulated: true }),
+  };
   return { ...withoutNulls(row), ...flags, scopes: JSON.parse(scopes), secrets: accepted.map(withoutNulls) };
 }

@@ -16,14 +16,14 @@ export function keyStore(
   return {
     async createKey(key, judge) {
       const now = clock.now();
-      const { id, name, mode, scopes, expiresAt, secret } = key;
+      const { id, name, mode, scopes, expiresAt, isSimulated, secret } = key;
       return db.write(() => {
         const namesake = findWhere(db, 'k.name = @name AND k.revoked_at IS NULL', { name, now });
         const { change, events } = allowed(judge(namesake));
         db.run(
-          `INSERT INTO keys (id, name, mode, scopes, created_at, expires_at)
-           VALUES (@id, @name, @mode, @scopes, @now, @expiresAt)`,
-          { id, name, mode, scopes: JSON.stringify(scopes), now, expiresAt },
+          `INSERT INTO keys (id, name, mode, scopes, created_at, expires_at, is_simulated)
+           VALUES (@id, @name, @mode, @scopes, @now, @expiresAt, @isSimulated)`,
+          { id, name, mode, scopes: JSON.stringify(scopes), now, expiresAt, isSimulated: isSimulated ? 1 : undefined },
         );
         setRules(db, id, rulesOf(change));
         addSecret(db, { keyId: id, secret, now });
@@ -43,7 +43,13 @@ export function keyStore(
 
     async listKeys(selection = {}) {
       const { ids, limit = -1 } = selection; // -1 is no limit
-      const bindings = { ...selection, ids: JSON.stringify(ids), limit, now: clock.now() };
+      const bindings = {
+        ...selection,
+        ids: JSON.stringify(ids),
+        isSimulated: Number(selection.isSimulated ?? false),
+        limit,
+        now: clock.now(),
+      };
       return db
         .all<KeyRow>(
           `SELECT ${keyColumns} FROM keys AS k WHERE ${whereOf(conditions, selection)} ORDER BY k.seq LIMIT @limit`,
@@ -81,6 +87,8 @@ const conditions = {
   ids: 'k.id IN (SELECT value FROM json_each(@ids))',
   name: 'k.name = @name',
   after: 'k.seq > (SELECT seq FROM keys WHERE id = @after)',
+  acceptedAt: 'k.revoked_at IS NULL AND (k.expires_at IS NULL OR k.expires_at > @acceptedAt)',
+  isSimulated: 'coalesce(k.is_simulated, 0) = @isSimulated',
 } as const satisfies Record<Exclude<keyof KeySelection, 'limit'>, string>;
 
 /** Writes what changes of a key; part of a transaction. */
@@ -99,7 +107,12 @@ export function editKey(db: Connection, { keyId, edit, now }: { keyId: string; e
   addSecret(db, { keyId, secret, now });
 }
 
-const editableColumns = { revokedAt: 'revoked_at', pausedAt: 'paused_at', resumedAt: 'resumed_at' } as const;
+const editableColumns = {
+  revokedAt: 'revoked_at',
+  pausedAt: 'paused_at',
+  resumedAt: 'resumed_at',
+  isSimulated: 'is_simulated',
+} as const;
 
 /** The key of an id. Throws `not_found`. */
 export function requireKey(db: Connection, id: string, now: number): Key {

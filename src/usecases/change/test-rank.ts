@@ -46,7 +46,7 @@ export async function testRank(app: Ranking, command: TestRankCommand, call: Cal
 
 /** Checks the key as a request with it would be checked, without its secret. */
 async function checkAccess(
-  { store, clock }: Ranking,
+  { store, clock, group }: Ranking,
   { key, placeId }: TestRankCommand,
   list: Checklist,
 ): Promise<void> {
@@ -54,9 +54,10 @@ async function checkAccess(
   const entries = await store.listEntries({ keyId: key.id });
   const entry = entries.find((candidate) => candidate.placeId === placeId);
   const caller: Caller = { workspace: await store.getWorkspace(), key, entry };
+  const question = { scope: 'rank', group: group.title, placeId: placeId ?? 0, now: clock.now() } as const;
   for (const { name, refusal } of accessChecks) {
     if (name === 'whitelist' && placeId === undefined) list.skip(name, 'name the game with --place to check it');
-    else list.hold(name, forOperator(refusal(caller, { scope: 'rank', placeId: placeId ?? 0, now: clock.now() })));
+    else list.hold(name, forOperator(refusal(caller, question)));
   }
 }
 

@@ -1,5 +1,6 @@
 import { isoDay } from '../../base/time.ts';
-import type { Workspace } from '../../core/model.ts';
+import type { Config } from '../../config/config.ts';
+import type { Key, Workspace } from '../../core/model.ts';
 import type { StoreOperations } from '../../ports/index.ts';
 import type { DaemonStatus } from '../documents/status.ts';
 import type { KeyInspection } from '../keys/inspect-keys.ts';
@@ -28,10 +29,20 @@ export function workspaceFindings({ active, plan }: Workspace): Finding[] {
 }
 
 /** What is odd about the keys that still work, and about their whitelists. */
-export function keyFindings(inspections: KeyInspection[]): Finding[] {
-  if (inspections.length === 0) return [warn('keys', 'there is no key that works', 'rankd key create NAME')];
-  const findings = inspections.flatMap((one) => [...ofKey(one), ...ofWhitelist(one)]);
+export function keyFindings(inspections: KeyInspection[], { kind }: Pick<Config['platform'], 'kind'>): Finding[] {
+  const simulated = kind === 'simulated' ? [] : inspections.filter(({ key }) => key.isSimulated);
+  const working = inspections.filter((one) => !simulated.includes(one));
+  const findings = [
+    ...simulated.map(({ key }) => ofSimulation(key)),
+    ...working.flatMap((one) => [...ofKey(one), ...ofWhitelist(one)]),
+  ];
+  if (working.length === 0) return [...findings, warn('keys', 'there is no key that works', 'rankd key create NAME')];
   return findings.length > 0 ? findings : [ok('keys', `${inspections.length} in order`)];
+}
+
+function ofSimulation({ name }: Key): Finding {
+  const fix = `rankd key adopt ${name}, if a game uses it; rankd key revoke ${name}, if not`;
+  return warn('keys', `${name} was made on the simulated group and is not accepted on the real one`, fix);
 }
 
 function ofKey({ key: { name, expiresAt, pausedAt }, isUnused, expiresSoon }: KeyInspection): Finding[] {

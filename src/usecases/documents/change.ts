@@ -1,4 +1,5 @@
 import { isoOrNull, isoTime } from '../../base/time.ts';
+import { isSimulatedGroup } from '../../core/group-title.ts';
 import type { RankChange } from '../../core/model.ts';
 import type { CheckResult, DryRun } from '../change/test-rank.ts';
 import type { ToldChange } from '../history/history.ts';
@@ -33,6 +34,7 @@ export function changeDocument({ change, keyName }: ToldChange) {
     message: change.message,
     by: change.by,
     group: change.group,
+    simulated: isSimulatedGroup(change.group),
   };
 }
 

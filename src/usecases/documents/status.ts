@@ -15,6 +15,8 @@ export interface DaemonStatus {
   url: string;
   metricsUrl: string | null;
   platform: Config['platform']['kind'];
+  /** True if the group is simulated: nothing touches Roblox. */
+  simulated: boolean;
   groupId: number | null;
   /** The group that it changes ranks in, in words: two processes must agree on it. */
   changesRanksIn: string;
@@ -81,6 +83,7 @@ export function daemonStatus(sources: StatusSources): DaemonStatus {
     url,
     metricsUrl,
     platform: live.config.platform.kind,
+    simulated: live.config.platform.kind === 'simulated',
     groupId: live.config.platform.groupId ?? null,
     changesRanksIn: groupTitle(live.config.platform),
     isStopping: app.requests.isDraining,

@@ -2,7 +2,14 @@ import { RankdError } from '../../base/errors.ts';
 import { keyState } from '../../core/access.ts';
 import { mintKey, newId } from '../../core/api-key.ts';
 import { refusalOfDeclared } from '../../core/declared.ts';
-import { judgeNewKey, judgePause, judgeRevocation, judgeRotation, judgeRules } from '../../core/key-changes.ts';
+import {
+  judgeAdoption,
+  judgeNewKey,
+  judgePause,
+  judgeRevocation,
+  judgeRotation,
+  judgeRules,
+} from '../../core/key-changes.ts';
 import type { KeyRulesChange } from '../../core/key-rules.ts';
 import type { Key, KeyMode, KeyRules, Scope, WhitelistEntry } from '../../core/model.ts';
 import type { Ports } from '../../ports/index.ts';
@@ -16,6 +23,8 @@ export interface KeyRequest {
   rules?: KeyRulesChange;
   /** Epoch milliseconds. */
   expiresAt?: number;
+  /** True if it is to be good for a simulated group only. */
+  isSimulated?: boolean;
 }
 
 /** A key with its secret, which is shown this once. */
@@ -97,6 +106,16 @@ export async function setKeyRules(
   const key = await requireKey({ store }, idOrName);
   requireReach(withRules(key, rules));
   return store.updateKey(key.id, judgeRules(rules, { by, at: clock.now() }));
+}
+
+/** Makes a key of the simulated group good for the real one too. Throws `not_found`, and `conflict` if the key is revoked. */
+export async function adoptKey(
+  { store, clock }: Pick<Ports, 'store' | 'clock'>,
+  { key: idOrName, by }: { key: string; by: string },
+): Promise<{ key: Key; wasSimulated: boolean }> {
+  const key = await requireKey({ store }, idOrName);
+  if (!key.isSimulated) return { key, wasSimulated: false };
+  return { key: await store.updateKey(key.id, judgeAdoption({ by, at: clock.now() })), wasSimulated: true };
 }
 
 /** Ends a key for good, once `confirm` resolves. Throws `not_found`, and `conflict` if the configuration declares the key. */

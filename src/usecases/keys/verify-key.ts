@@ -12,7 +12,7 @@ export interface KeyVerdict {
   reason: string | undefined;
 }
 
-/** Checks a secret as the API would. The whitelist is checked only if a place is named. */
+/** Checks a secret as the API of the group would that the store serves. The whitelist is checked only if a place is named. */
 export async function verifyKey(
   { store, clock }: Pick<Ports, 'store' | 'clock'>,
   { secret, placeId }: { secret: string; placeId: number | undefined },
@@ -22,15 +22,16 @@ export async function verifyKey(
   await store.freshen();
   const record = await store.lookUpKey({ hash: hashKey(secret), placeId: placeId ?? 0 });
   if (record === undefined) return { key: undefined, reason: describeRefusal({ reason: 'unknown' }) };
-  return { key: record.key, reason: whyRefused(record, { mode, placeId, now: clock.now() }) };
+  const group = (await store.findServedGroup())?.group;
+  return { key: record.key, reason: whyRefused(record, { mode, group, placeId, now: clock.now() }) };
 }
 
 /** The first thing that is wrong; `undefined` if nothing is. */
 function whyRefused(
   record: KeyRecord,
-  { mode, placeId, now }: { mode: KeyMode; placeId: number | undefined; now: number },
+  { mode, group, placeId, now }: { mode: KeyMode; group: string | undefined; placeId: number | undefined; now: number },
 ): string | undefined {
-  const question = { scope: 'rank', placeId: placeId ?? 0, now } as const;
+  const question = { scope: 'rank', group, placeId: placeId ?? 0, now } as const;
   const checks = accessChecks
     .filter(({ name }) => name !== 'scope' && (name !== 'whitelist' || placeId !== undefined))
     .map((check) => check.refusal(record, question));

@@ -13,4 +13,12 @@ export function groupContract(at: StoreCase): void {
       expect(await at.other.findBaseRole('group 9')).toBeUndefined();
     });
   });
+
+  test('the real group that is served is kept for every handle, with the file that named it, if one did', async () => {
+    expect(await at.store.findServedGroup()).toBeUndefined();
+    await at.store.keepServedGroup({ group: 'group 7', configFile: '/srv/rankd.yaml' });
+    expect(await at.other.findServedGroup()).toEqual({ group: 'group 7', configFile: '/srv/rankd.yaml' });
+    await at.other.keepServedGroup({ group: 'group 8' });
+    expect(await at.store.findServedGroup()).toEqual({ group: 'group 8' });
+  });
 }

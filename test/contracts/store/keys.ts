@@ -84,6 +84,22 @@ export function keyContract(at: StoreCase): void {
       expect(await names({ name: 'b' })).toEqual(['b']);
     });
 
+    test('keys that are accepted at a time can be asked for, and those of the simulated group apart from others', async () => {
+      const now = at.clock.now();
+      for (const name of ['a', 'gone']) await operate(at).createKey(newKey(name), operator);
+      await operate(at).createKey(newKey('brief', { expiresAt: now + 10 }), operator);
+      await operate(at).createKey(newKey('simulated', { isSimulated: true }), operator);
+      await operate(at).revokeKey('key_gone', operator);
+      const names = async (selection: KeySelection) => (await at.store.listKeys(selection)).map(({ name }) => name);
+      expect(await names({ acceptedAt: now + 9 })).toEqual(['a', 'brief', 'simulated']);
+      expect(await names({ acceptedAt: now + 10 })).toEqual(['a', 'simulated']);
+      expect(await names({ isSimulated: true })).toEqual(['simulated']);
+      expect(await names({ acceptedAt: now + 10, isSimulated: false })).toEqual(['a']);
+      expect(await at.other.findKey('simulated')).toMatchObject({ isSimulated: true });
+      await at.other.updateKey('key_simulated', () => ({ change: { isSimulated: null }, events: [] }));
+      expect(await at.store.findKey('simulated')).not.toHaveProperty('isSimulated');
+    });
+
     test('a secret or an id that is kept already is a conflict', async () => {
       await operate(at).createKey(newKey('main'), operator);
       const sameSecret = newKey('other', { secret: newSecret('main') });

@@ -52,7 +52,7 @@ const columns = [
   ...(['id', 'state', 'code', 'message', 'rankeeId', 'rankeeName', 'rankerId', 'rankerName', 'newRankId'] as const),
   ...(['roleId', 'rolesBefore', 'rolesAfter', 'by', 'keyId', 'placeId', 'command', 'requestedAt'] as const),
   ...(['finishedAt', 'dryRun', 'phase', 'oldRankName', 'prefix', 'webhookHost', 'undoOf', 'undoId'] as const),
-  ...(['idempotencyKey', 'group', 'who', 'via', 'keyName', 'oldRoleId', 'reason'] as const),
+  ...(['idempotencyKey', 'group', 'who', 'via', 'keyName', 'oldRoleId', 'reason', 'simulated'] as const),
 ] satisfies Array<keyof ChangeDocument>;
 
 interface Shape {

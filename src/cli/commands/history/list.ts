@@ -1,5 +1,7 @@
 import type { Command } from 'commander';
 import { isoTime } from '../../../base/time.ts';
+import { isSimulatedGroup } from '../../../core/group-title.ts';
+import type { RankChange } from '../../../core/model.ts';
 import { changeDocument, changeTitle, wayOf, whoAsked, withId } from '../../../usecases/documents/change.ts';
 import { listChanges, type ToldChange } from '../../../usecases/history/history.ts';
 import { withKeyId } from '../../../usecases/keys/find-key.ts';
@@ -42,7 +44,7 @@ function toRow(told: ToldChange): string[] {
   const { change } = told;
   return [
     isoTime(change.requestedAt),
-    change.dryRun ? `${change.state} (test)` : change.state,
+    stateOf(change),
     whoAsked(change),
     withId(change.rankeeName, change.rankeeId),
     changeTitle(change),
@@ -51,4 +53,9 @@ function toRow(told: ToldChange): string[] {
     change.state === 'applied' ? '-' : change.message,
     change.id,
   ];
+}
+
+function stateOf({ state, dryRun, group }: RankChange): string {
+  const remarks = [...(dryRun ? ['test'] : []), ...(isSimulatedGroup(group) ? ['simulated'] : [])];
+  return remarks.length === 0 ? state : `${state} (${remarks.join(', ')})`;
 }

@@ -3,7 +3,7 @@ import { systemClock } from '../../../base/clock.ts';
 import { RankdError } from '../../../base/errors.ts';
 import type { Key } from '../../../core/model.ts';
 import { keyDocument, shownState } from '../../../usecases/documents/key.ts';
-import { resumeKey, revokeKey, setKeyRules } from '../../../usecases/keys/keys.ts';
+import { adoptKey, resumeKey, revokeKey, setKeyRules } from '../../../usecases/keys/keys.ts';
 import type { Cli } from '../../cli.ts';
 import { keyArgument } from '../../input/arguments.ts';
 import { confirm } from '../../input/confirm.ts';
@@ -49,6 +49,23 @@ async function revoke(cli: Cli, idOrName: string): Promise<void> {
     isWriting: true,
   });
   cli.print({ key: keyDocument(key, systemClock.now()) }, `Key "${key.name}" is revoked.`);
+}
+
+export function adoptCommand(key: Command, cli: Cli): void {
+  key
+    .command('adopt')
+    .description('accept a key that was made on the simulated group on the real one too')
+    .argument(...keyArgument)
+    .addHelpText('after', examples('rankd key adopt my-game'))
+    .action((idOrName: string) => adopt(cli, idOrName));
+}
+
+async function adopt(cli: Cli, idOrName: string): Promise<void> {
+  const { key, wasSimulated } = await cli.withStore((ports) => adoptKey(ports, { key: idOrName, by: cli.by }), {
+    isWriting: true,
+  });
+  const outcome = wasSimulated ? 'is good for the real group too' : 'was not made on the simulated group';
+  cli.print({ key: keyDocument(key, systemClock.now()) }, `Key "${key.name}" ${outcome}.`);
 }
 
 export function resumeCommand(key: Command, cli: Cli): void {

@@ -46,23 +46,25 @@ async function create(
   name: string,
   { test, expires, scope, ifNotExists, out, ...rules }: CreateOptions,
 ): Promise<void> {
-  await cli.withStore(
-    async (ports) => {
-      const request: KeyRequest = {
-        name,
-        mode: test ? 'test' : 'live',
-        scopes: [...new Set(scope)],
-        rules: rulesIn(rules),
-        ...(expires !== undefined && { expiresAt: ports.clock.now() + expires }),
-      };
-      const existing = ifNotExists ? await existingKey(ports, request) : undefined;
-      if (existing !== undefined) return printExisting(cli, existing);
-      const minted = await createKey(ports, { ...request, by: cli.by }, keepIn(cli, out));
-      await printMinted(cli, minted, out, { created: true });
-      cli.say(`try: rankd whitelist add PLACE --key ${name}`);
-    },
-    { isWriting: true },
-  );
+  await cli.withWrites(async (ports, isSimulated) => {
+    const request: KeyRequest = {
+      name,
+      mode: test ? 'test' : 'live',
+      scopes: [...new Set(scope)],
+      rules: rulesIn(rules),
+      ...(expires !== undefined && { expiresAt: ports.clock.now() + expires }),
+    };
+    const existing = ifNotExists ? await existingKey(ports, request) : undefined;
+    if (existing !== undefined) return printExisting(cli, existing);
+    const made = { ...request, ...((await isSimulated()) && { isSimulated: true }) };
+    const minted = await createKey(ports, { ...made, by: cli.by }, keepIn(cli, out));
+    await printMinted(cli, minted, out, { created: true });
+    if (made.isSimulated)
+      cli.say(
+        `It is good for the simulated group only, which rankd works on here; for a real one: rankd key adopt ${name}`,
+      );
+    cli.say(`try: rankd whitelist add PLACE --key ${name}`);
+  });
 }
 
 function printExisting(cli: Cli, { key, differs }: { key: Key; differs: string[] }): void {

@@ -51,7 +51,8 @@ const noKeys = 'There is no key yet.\ntry: rankd key create NAME';
 /** A row for each secret that is accepted; the first row also has what belongs to the key itself. */
 function rowsOf(key: Key, now: number): string[][] {
   const { name, id, mode, scopes, secrets, declaredIn = '-' } = key;
-  const own = [name, id, shownState(key, now), mode, scopes.join(','), describeRules(key)];
+  const state = `${shownState(key, now)}${key.isSimulated ? ' (simulated)' : ''}`;
+  const own = [name, id, state, mode, scopes.join(','), describeRules(key)];
   if (secrets.length === 0) return [[...own, '', '', '', '', declaredIn]];
   return secrets.map(({ masked, expiresAt, lastUsedAt, lastPlaceId = '-' }, index) => [
     ...(index === 0 ? own : [name, id, ...own.slice(2).map(() => '')]),

@@ -184,4 +184,15 @@ export const migrations: readonly string[] = [
   ALTER TABLE rank_changes ADD COLUMN old_role_id INTEGER;
   ALTER TABLE rank_changes ADD COLUMN role_names TEXT CHECK (json_valid(role_names));
   `,
+  `
+  ALTER TABLE keys ADD COLUMN is_simulated INTEGER CHECK (is_simulated IN (0, 1));
+  CREATE TABLE served_group (
+    one_row     INTEGER PRIMARY KEY CHECK (one_row = 1),
+    group_title TEXT    NOT NULL,
+    config_file TEXT
+  ) STRICT;
+  INSERT INTO served_group (one_row, group_title)
+    SELECT 1, group_title FROM rank_changes
+    WHERE group_title NOT GLOB 'the simulated group*' ORDER BY seq DESC LIMIT 1;
+  `,
 ];

@@ -1,0 +1,38 @@
+import { dirname } from 'node:path';
+import { RankdError } from '../../base/errors.ts';
+import type { Config } from '../../config/config.ts';
+import { groupTitle } from '../../config/group-title.ts';
+import type { Store } from '../../ports/index.ts';
+
+/** Which real group a store serves: nobody who meant that group is to work on a simulated one without a word. */
+
+/** Throws `config_invalid` if the configuration names no group and the store serves a real one. */
+export async function refuseDefaultSimulation(
+  store: Pick<Store, 'findServedGroup'>,
+  { platform }: Pick<Config, 'platform'>,
+): Promise<void> {
+  const served = platform.kind === 'simulated' && platform.isDefault ? await store.findServedGroup() : undefined;
+  if (served === undefined) return;
+  const { group, configFile } = served;
+  const [source, wayBack] =
+    configFile === undefined
+      ? ['its settings came from the environment', 'set the same variables again, or name a file with --config']
+      : [`its configuration is ${configFile}`, `add --config ${configFile}, or go to ${dirname(configFile)}`];
+  throw new RankdError(
+    'config_invalid',
+    `This data directory serves ${group} (${source}), and here no configuration names a group. rankd does not go over to a simulated group by itself.`,
+    { hint: `${wayBack}; to simulate one all the same: rankd serve --simulate` },
+  );
+}
+
+/** Keeps which real group the store serves, and where its configuration is; nothing for a simulated group. */
+export async function keepServedGroup(
+  { store }: { store: Pick<Store, 'findServedGroup' | 'keepServedGroup'> },
+  { config: { platform }, file: configFile }: { config: Pick<Config, 'platform'>; file: string | undefined },
+): Promise<void> {
+  if (platform.kind === 'simulated') return;
+  const group = groupTitle(platform);
+  const served = await store.findServedGroup();
+  if (served?.group === group && served.configFile === configFile) return;
+  await store.keepServedGroup({ group, ...(configFile !== undefined && { configFile }) });
+}

@@ -1,0 +1,202 @@
+import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
+import { expect, test } from 'vitest';
+import { messageOf } from '../support/answers.ts';
+import { DaemonProcess } from '../support/daemon-process.ts';
+import { type OpenCloudHome, openCloudHome } from '../support/open-cloud-home.ts';
+import { CliHome } from '../support/run-cli.ts';
+import { send } from '../support/send.ts';
+
+const trainee = '1001';
+const simulatedLine = 'SIMULATED GROUP: nothing here touches Roblox.\n';
+
+/** A folder without a configuration; what runs there has the same data directory. */
+function elsewhere({ home }: Pick<OpenCloudHome, 'home'>): { cwd: string } {
+  const cwd = home.path('elsewhere');
+  mkdirSync(cwd, { recursive: true });
+  return { cwd };
+}
+
+interface Findings {
+  findings: Array<{ check: string; grade: string; text: string }>;
+}
+
+test.concurrent('where a real group was ranked in, no folder without a configuration leads to a simulated one', async () => {
+  await using world = await openCloudHome();
+  const { home, roblox } = world;
+  await home.json('rank', 'set', trainee, '20');
+  const there = elsewhere(world);
+  for (const args of [
+    ['rank', 'set', trainee, '50'],
+    ['rank', 'promote', trainee],
+    ['rank', 'show', trainee],
+    ['rank', 'test', trainee, '50'],
+    ['group', 'show'],
+    ['group', 'roles'],
+    ['history', 'undo', '--ranker', '0', '--since', '1h', '-y'],
+    ['serve', '--port', '0'],
+  ]) {
+    const refused = await home.here(args, there);
+    expect(refused, args.join(' ')).toMatchObject({ code: 78, stdout: '' });
+    expect(refused.stderr).toContain(`This data directory serves group ${roblox.groupId} on `);
+    expect(refused.stderr).toContain(`try: add --config ${home.path('rankd.yaml')}, or go to ${home.cwd}; `);
+  }
+  const { findings } = (await home.here(['doctor', '--offline', '--json'], there)).json<Findings>();
+  const text = expect.stringContaining('This data directory serves group');
+  expect(findings).toContainEqual(expect.objectContaining({ grade: 'FAIL', text }));
+});
+
+test.concurrent('what a daemon served counts, too, and init before one did; settings from the environment are named as such', async () => {
+  await using world = await openCloudHome();
+  const { home, roblox } = world;
+  const daemon = await world.startDaemon();
+  await daemon.stop();
+  expect((await home.here(['serve', '--port', '0'], elsewhere(world))).code).toBe(78);
+
+  using fresh = new CliHome();
+  writeFileSync(fresh.path('roblox.key'), roblox.apiKey, { mode: 0o600 });
+  await fresh.json('init', '--group', String(roblox.groupId), '--credential-file', 'roblox.key', '--no-check');
+  const byFile = await fresh.here(['rank', 'show', trainee], elsewhere({ home: fresh }));
+  expect(byFile).toMatchObject({ code: 78, stderr: expect.stringContaining(fresh.path('rankd.yaml')) });
+
+  rmSync(home.path('rankd.yaml'));
+  const env = {
+    RANKD_GROUP_ID: String(roblox.groupId),
+    RANKD_PLATFORM_API_KEY: roblox.apiKey,
+    RANKD_PLATFORM_BASE_URL: roblox.baseUrl,
+    RANKD_PLATFORM_LEGACY_BASE_URL: roblox.legacyBaseUrl,
+  };
+  expect(await home.here(['rank', 'set', trainee, '20'], { env })).toMatchObject({ code: 0 });
+  const byVariables = await home.here(['rank', 'show', trainee]);
+  expect(byVariables).toMatchObject({ code: 78, stderr: expect.stringContaining('came from the environment') });
+});
+
+test.concurrent('a simulation that somebody asks for runs there all the same, and commands beside it work', async () => {
+  await using world = await openCloudHome();
+  const { home, roblox, secret } = world;
+  await home.json('rank', 'set', trainee, '20');
+  const there = elsewhere(world);
+  await using daemon = await DaemonProcess.start(home, { args: ['--simulate'] });
+  const before = roblox.journal.entries.length;
+  const answer = await daemon.rank(secret);
+  expect([answer.status, messageOf(answer)]).toEqual([200, expect.stringMatching(/ \(simulated group\)$/)]);
+  const shown = await home.here(['rank', 'show', trainee], there);
+  expect(shown).toMatchObject({ code: 0, stdout: expect.stringContaining('Officer'), stderr: simulatedLine });
+  expect(roblox.journal.entries.length).toBe(before);
+});
+
+test.concurrent('everything that a simulated group answers says that it is simulated', async () => {
+  using home = new CliHome();
+  await using daemon = await DaemonProcess.start(home);
+  const secret = await home.createKey();
+  for (const newRankId of [20, 21]) {
+    const answer = await daemon.rank(secret, { newRankId });
+    expect(messageOf(answer)).toMatch(/ \(simulated group\)$/);
+  }
+  expect((await daemon.verify(secret)).headers).toMatchObject({ 'x-simulated-group': 'true' });
+  const ready = await send(`${daemon.url}/readyz`, { method: 'GET' });
+  expect(ready).toMatchObject({ json: { status: 'ready', simulated: true } });
+  expect(await home.json('status')).toMatchObject({ status: { simulated: true } });
+  expect((await home.here(['status'])).stdout).toMatch(/^group +SIMULATED: /m);
+  for (const args of [
+    ['health'],
+    ['rank', 'show', trainee],
+    ['rank', 'set', trainee, '50'],
+    ['rank', 'test', trainee, '20'],
+    ['group', 'show'],
+  ]) {
+    expect(await home.json(...args), args.join(' ')).toMatchObject({ simulated: true });
+    expect((await home.here(args)).stderr).toMatch(new RegExp(`^${simulatedLine}`));
+  }
+  const { changes } = await home.json<{ changes: Array<{ simulated: boolean }> }>('history', 'list');
+  expect(new Set(changes.map(({ simulated }) => simulated))).toEqual(new Set([true]));
+  expect((await home.here(['history', 'list'])).stdout).toMatch(/ (applied|refused) \(simulated\) /);
+});
+
+test.concurrent('a daemon of a real group whose configuration is gone goes on with that group at a reload', async () => {
+  await using world = await openCloudHome();
+  const { home, roblox, secret } = world;
+  await using daemon = await world.startDaemon();
+  rmSync(home.path('rankd.yaml'));
+  expect(await home.here(['reload'])).toMatchObject({
+    code: 78,
+    stderr: expect.stringContaining('This data directory serves group'),
+  });
+  expect(await daemon.rank(secret)).toMatchObject({ status: 200 });
+  expect(roblox.journal.writes(Number(trainee)).length).toBeGreaterThan(0);
+});
+
+test.concurrent('on a real group, nothing says so', async () => {
+  await using world = await openCloudHome();
+  const { home, secret } = world;
+  await using daemon = await world.startDaemon();
+  const answer = await daemon.rank(secret);
+  expect(JSON.stringify(answer)).not.toMatch(/simulated/i);
+  expect((await send(`${daemon.url}/readyz`, { method: 'GET' })).json).toEqual({ status: 'ready' });
+  expect(await home.json('rank', 'show', trainee)).not.toHaveProperty('simulated');
+  expect(await home.json('history', 'list')).toMatchObject({ changes: [{ simulated: false }] });
+});
+
+test.concurrent('what only looks beside a daemon of another group warns of that', async () => {
+  await using world = await openCloudHome();
+  const { home, roblox } = world;
+  await using _daemon = await world.startDaemon();
+  const env = { RANKD_PLATFORM_KIND: 'simulated' };
+  const warning = `warning: The daemon that runs here changes ranks in group ${roblox.groupId} on `;
+  for (const args of [
+    ['rank', 'show', trainee],
+    ['rank', 'test', trainee, '20'],
+    ['group', 'roles'],
+  ]) {
+    expect(await home.here(args, { env })).toMatchObject({ code: 0, stderr: expect.stringContaining(warning) });
+  }
+  const { findings } = (await home.here(['doctor', '--json'], { env })).json<Findings>();
+  const text = expect.stringContaining('changes ranks in group');
+  expect(findings).toContainEqual(expect.objectContaining({ check: 'daemon', grade: 'warn', text }));
+});
+
+test.concurrent('a key made in the simulation is good for nothing else until it is taken over', async () => {
+  using home = new CliHome();
+  const made = await home.here(['key', 'create', 'quiz']);
+  expect(made.stderr).toContain('for a real one: rankd key adopt quiz\n');
+  await home.json('whitelist', 'add', '1', '--key', 'quiz');
+  const secret = made.stdout.trim();
+  await using world = await openCloudHome();
+  const env = { RANKD_CONFIG: world.home.path('rankd.yaml') };
+  await using daemon = await DaemonProcess.start(home, { env });
+  expect(await daemon.verify(secret)).toMatchObject({ status: 401, json: { error: 'Invalid API Key' } });
+  expect(daemon.log).toContain('keys made on the simulated group are not accepted here: quiz.');
+  expect(await home.here(['key', 'list'])).toMatchObject({ stdout: expect.stringMatching(/ active \(simulated\) /) });
+  const verdict = await home.here(['key', 'verify', '-'], { input: secret });
+  expect(verdict).toMatchObject({ code: 5, stdout: expect.stringContaining('made on the simulated group') });
+
+  expect(await home.json('key', 'adopt', 'quiz')).toMatchObject({ key: { name: 'quiz', simulated: false } });
+  expect(await daemon.verify(secret)).toMatchObject({ status: 200 });
+  expect(await home.json('audit', 'list', '--action', 'key.adopt')).toMatchObject({
+    events: [{ action: 'key.adopt' }],
+  });
+  expect(await home.here(['key', 'adopt', 'quiz'])).toMatchObject({
+    code: 0,
+    stdout: expect.stringContaining('was not'),
+  });
+});
+
+test.concurrent('a key made where a real group is configured, by init or beside its daemon, is a real key', async () => {
+  await using world = await openCloudHome();
+  const { home, roblox } = world;
+  await using simulated = await DaemonProcess.start(home, { args: ['--simulate'] });
+  const flags = ['--group', String(roblox.groupId), '--credential-file', 'roblox.key', '--force', '--key', 'hall'];
+  await home.json('init', ...flags, '--no-check');
+  await home.json('key', 'create', 'beside-simulation');
+  await simulated.stop();
+  await home.json('key', 'create', 'by-file');
+  const there = elsewhere(world);
+  await home.here(['key', 'create', 'by-memory'], there);
+  const { keys } = await home.json<{ keys: Array<{ name: string; simulated: boolean }> }>('key', 'list');
+  expect(Object.fromEntries(keys.map(({ name, simulated }) => [name, simulated]))).toEqual({
+    game: false,
+    hall: false,
+    'beside-simulation': true,
+    'by-file': false,
+    'by-memory': false,
+  });
+});
