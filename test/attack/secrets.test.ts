@@ -140,7 +140,8 @@ async function misplaceInFileNames(): Promise<void> {
   await rankd(['backup', `${secret}.db`], { keep: false });
   await rankd(['restore', `${secret}.db`, '-y'], { keep: false });
   const entry = { hash: '0'.repeat(64), whitelist: [77] };
-  writeFileSync(at.home.path(`${secret}.yaml`), `keys: [${JSON.stringify({ name: 'declared', ...entry })}]\n`);
+  const real = readFileSync(at.home.path('rankd.yaml'), 'utf8');
+  writeFileSync(at.home.path(`${secret}.yaml`), `${real}\nkeys: [${JSON.stringify({ name: 'declared', ...entry })}]\n`);
   await using _daemon = await DaemonProcess.start(at.home, { args: ['--config', `${secret}.yaml`] });
   await rankd(['--config', `${secret}.yaml`, 'reload'], { keep: false });
   await rankd(['audit', 'list', '--limit', '500', '--json']);

@@ -64,7 +64,7 @@ test('a directory of systemd credentials without ours gives no key', () => {
 test('a simulated platform does not read the key, and keeps the group id', () => {
   box.write('rankd.yaml', 'group: {id: 5}\nplatform: {api_key_file: gone.key}');
   const { config, warnings } = box.load({ flags: { 'platform.kind': 'simulated' } });
-  expect(config.platform).toEqual({ kind: 'simulated', groupId: 5, groupFile: undefined });
+  expect(config.platform).toEqual({ kind: 'simulated', isDefault: false, groupId: 5, groupFile: undefined });
   expect(warnings).toEqual([]);
 });
 

@@ -2,6 +2,7 @@ import { dirname } from 'node:path';
 import { RankdError } from '../../base/errors.ts';
 import type { Config } from '../../config/config.ts';
 import { groupTitle } from '../../config/group-title.ts';
+import { withoutKeys } from '../../core/api-key.ts';
 import type { Store } from '../../ports/index.ts';
 
 /** Which real group a store serves: nobody who meant that group is to work on a simulated one without a word. */
@@ -28,10 +29,11 @@ export async function refuseDefaultSimulation(
 /** Keeps which real group the store serves, and where its configuration is; nothing for a simulated group. */
 export async function keepServedGroup(
   { store }: { store: Pick<Store, 'findServedGroup' | 'keepServedGroup'> },
-  { config: { platform }, file: configFile }: { config: Pick<Config, 'platform'>; file: string | undefined },
+  { config: { platform }, file }: { config: Pick<Config, 'platform'>; file: string | undefined },
 ): Promise<void> {
   if (platform.kind === 'simulated') return;
   const group = groupTitle(platform);
+  const configFile = file && withoutKeys(file);
   const served = await store.findServedGroup();
   if (served?.group === group && served.configFile === configFile) return;
   await store.keepServedGroup({ group, ...(configFile !== undefined && { configFile }) });
