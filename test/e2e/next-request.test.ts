@@ -81,7 +81,10 @@ describe('a change from the shell holds from the next request of the running dae
     await rankd('rank', 'set', '1004', '20');
     const { status, json } = await daemon.rank(secret, { rankeeId: 1004 });
     expect(status).toBe(200);
-    expect(json).toMatchObject({ success: true, message: 'Bob (1004) already is Officer (rank 20). (simulated group)' });
+    expect(json).toMatchObject({
+      success: true,
+      message: 'Bob (1004) already is Officer (rank 20). (simulated group)',
+    });
     const { changes } = await home.json<{ changes: object[] }>('history', 'list', '--user', '1004');
     expect(changes).toMatchObject([
       { state: 'applied', placeId: 1 },
