@@ -17,7 +17,7 @@ test.concurrent("README's own commands change a rank, show it, and list it in th
   expect(stdout).toMatch(/^"ws_\w+"$/m);
   expect(stdout.split('\n')).toContain(answer);
   expect(stdout).toMatch(/^20 +Officer/m);
-  expect(stdout).toMatch(/ applied \(simulated\) +Newcomer \(1001\)/);
+  expect(stdout).toMatch(/ applied \(simulated\) +Builder \(1003\) +Newcomer \(1001\)/);
 });
 
 test.concurrent("README's commands for a real group, typed after those of the trial, set it up, serve it, and change a first rank; no key of the trial is accepted there", async () => {
