@@ -1,0 +1,555 @@
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { publicCodes, statuses } from '../../src/http/errors.ts';
+import type { GameAnswer, GameWorld } from './game.ts';
+import { applied, inTurn, openScene, type Result, rankdModule, refused, secret, source } from './scene.ts';
+
+const promoteAnn =
+  'return rankd:promote({ rankee = Players.Ann, ranker = Players.Bob, reason = "quiz", command = ":promote" })';
+
+describe('a change that rankd makes', () => {
+  test('is told with its rank, its change and its request, and names who asked for it', async () => {
+    await using scene = await openScene({ serve: (request) => applied(request) });
+    expect(await scene.run(promoteAnn)).toEqual({
+      ...{ ok: true, isKnown: true, code: 'ok', message: '1001 is Officer.', status: 200, attempts: 1 },
+      ...{ rankeeId: 1001, rank: 20, requestId: 'req_1', changeId: 'chg_1' },
+    });
+    const [request] = scene.game.requests;
+    expect(request).toMatchObject({
+      url: 'https://rankd.example.com/v2/promote?placeid=1',
+      method: 'POST',
+      headers: { authorization: `Bearer ${secret}`, 'content-type': 'application/json' },
+      timeout: 25,
+    });
+    expect(JSON.parse(request?.body ?? '')).toEqual({
+      ...{ robloxUserId: 1001, rankeeName: 'Ann', rankerId: 1002, rankerName: 'Bob' },
+      ...{ reason: 'quiz', command: ':promote' },
+    });
+  });
+
+  test.each([
+    ['rankd:setRank({ rankee = 1001, rank = 20 })', 'rank', 20],
+    ['rankd:setRank({ rankee = 1001, rank = " 20 " })', 'rank', 20],
+    ['rankd:setRank({ rankee = 1001, rank = "Senior Officer" })', 'rank', 'Senior Officer'],
+    ['rankd:setRank({ rankee = 1001, rank = 98765432101 })', 'rank', 98_765_432_101],
+    ['rankd:demote({ rankee = "1001" })', 'demote', undefined],
+  ])('%s asks for just that', async (call, operation, rank) => {
+    await using scene = await openScene({ serve: (request) => applied(request) });
+    expect(await scene.run(`return ${call}`)).toMatchObject({ ok: true });
+    const [{ url = '', body = '' } = {}] = scene.game.requests;
+    expect(url).toBe(`https://rankd.example.com/v2/${operation}?placeid=1`);
+    expect(JSON.parse(body)).toEqual({ robloxUserId: 1001, rankeeName: 'Ann', rank });
+  });
+
+  test('is on the player and told to whoever listens, but not if a test key changed nothing', async () => {
+    const testKey = { message: 'Test key, nothing changed: 1002 would be Officer.' };
+    await using scene = await openScene({
+      serve: (request) => (request.body.includes('1002') ? applied(request, testKey) : applied(request)),
+    });
+    const seen = await scene.run<unknown>(`
+      local told = {}
+      local connection = rankd.changed:Connect(function(id, rank, result)
+        table.insert(told, { id, rank, result.code })
+      end)
+      rankd.changed:Connect(function() error("a listener of the game fails") end)
+      rankd:promote({ rankee = Players.Ann })
+      rankd:promote({ rankee = Players.Bob })
+      connection:Disconnect()
+      rankd:promote({ rankee = Players.Cid })
+      return { told, Players.Ann:GetAttribute("RankdRank"), Players.Bob:GetAttribute("RankdRank") or "none" }`);
+    expect(seen).toEqual([[[1001, 20, 'ok']], 20, 'none']);
+    expect(scene.game.output.join('\n')).toContain('a listener of the game fails');
+  });
+
+  test('never depends on the ranks that the game has cached', async () => {
+    await using scene = await openScene({ serve: (request) => applied(request), ranks: { 1001: 200 } });
+    await scene.run(promoteAnn);
+    expect(scene.game.requests.map(({ body }) => body).join()).not.toMatch(/"(rank|newRank|oldRank)"/);
+  });
+});
+
+describe('attempts', () => {
+  test('of one change have one Idempotency-Key; another change has another', async () => {
+    const lost = { raise: 'HttpError: NetFail' };
+    await using scene = await openScene({
+      serve: inTurn(lost, refused(503, 'platform_busy', { retryAfter: 2 }), applied, applied),
+    });
+    expect(await scene.run(promoteAnn)).toMatchObject({ ok: true, isKnown: true, attempts: 3 });
+    await scene.run(promoteAnn);
+    const keys = scene.headers('idempotency-key');
+    expect(keys).toHaveLength(4);
+    expect(new Set(keys.slice(0, 3)).size).toBe(1);
+    expect(keys[3]).not.toBe(keys[0]);
+    expect(new Set(scene.game.requests.slice(0, 3).map(({ body }) => body)).size).toBe(1);
+  });
+
+  test('are five, each after a longer wait', async () => {
+    await using scene = await openScene({ serve: () => ({ raise: 'HttpError: ConnectFail' }) });
+    const result = await scene.run(promoteAnn);
+    expect(result).toMatchObject({ ok: false, isKnown: true, code: 'no_answer', attempts: 5, status: 0 });
+    const waits = scene.game.requests.map(({ at }, index, all) => at - (all[index - 1]?.at ?? 0)).slice(1);
+    for (const [index, wait] of waits.entries()) {
+      expect(wait).toBeGreaterThanOrEqual(0.8 * 2 ** index);
+      expect(wait).toBeLessThanOrEqual(1.2 * 2 ** index + 0.1);
+    }
+  });
+
+  test('are over after 60 seconds, also where nobody answers', async () => {
+    await using scene = await openScene({ serve: () => new Promise<GameAnswer>(() => undefined) });
+    const result = await scene.run(promoteAnn);
+    expect(result).toMatchObject({ ok: false, isKnown: false, code: 'no_answer' });
+    expect(result.message).toContain('not known');
+    expect(scene.game.now).toBeLessThanOrEqual(60.2);
+    expect(scene.game.requests.length).toBeGreaterThan(1);
+  });
+
+  test('wait for what rankd asks, and end at once where that is too long', async () => {
+    await using scene = await openScene({ serve: inTurn(refused(429, 'too_many_requests', { retryAfter: 90 })) });
+    expect(await scene.run(promoteAnn)).toMatchObject({
+      ...{ ok: false, isKnown: true, code: 'too_many_requests', retryAfter: 90, attempts: 1 },
+    });
+    expect(scene.game.now).toBeLessThan(1);
+  });
+
+  test('end as not known if the first may have been heard and the next are only turned away', async () => {
+    const away = refused(401, 'invalid_key');
+    await using scene = await openScene({ serve: inTurn({ raise: 'HttpError: Timedout' }, away) });
+    const result = await scene.run(promoteAnn);
+    expect(result).toMatchObject({ ok: false, isKnown: false, code: 'no_answer', attempts: 2 });
+    expect(result.message).toContain('rankd says invalid_key');
+  });
+
+  test('end as known if rankd decides after an answer was lost', async () => {
+    await using scene = await openScene({
+      serve: inTurn({ raise: 'HttpError: Timedout' }, refused(403, 'rank_not_allowed')),
+    });
+    expect(await scene.run(promoteAnn)).toMatchObject({ isKnown: true, code: 'rank_not_allowed', attempts: 2 });
+  });
+});
+
+/** Codes after which the same change is asked for again, and those of them that leave open whether it was made. */
+const again = new Set(publicCodes.filter((code) => [500, 503, 504].includes(statuses[code])));
+again.add('too_many_requests').add('idempotency_in_progress');
+const open = new Set(['internal', 'outcome_unknown', 'idempotency_in_progress']);
+
+describe('what comes in place of success is a Result with a sentence', () => {
+  test.each(publicCodes)('the refusal %s', async (code) => {
+    await using scene = await openScene({ serve: () => refused(statuses[code], code) });
+    expect(await scene.run(promoteAnn)).toMatchObject({
+      ...{ ok: false, code, status: statuses[code], attempts: again.has(code) ? 5 : 1, isKnown: !open.has(code) },
+      ...{ message: `rankd says ${code}.`, requestId: 'req_2', rankeeId: 1001 },
+    });
+  });
+
+  const html = '<html><body>Bad gateway</body></html>';
+  test.each<[string, GameAnswer, Partial<Result>]>([
+    ["a proxy's page with 200", { status: 200, body: html }, { code: 'not_rankd', attempts: 1, status: 200 }],
+    ["a proxy's page with 404", { status: 404, body: html }, { code: 'not_rankd', attempts: 1, status: 404 }],
+    ["a proxy's page with 429", { status: 429, body: html }, { code: 'not_rankd', attempts: 1 }],
+    ["a proxy's page with 502", { status: 502, body: html }, { code: 'no_answer', attempts: 5, isKnown: false }],
+    ["a proxy's page with 524", { status: 524, body: html }, { code: 'no_answer', attempts: 5, isKnown: false }],
+    ['an empty body', { status: 200, body: '' }, { code: 'not_rankd' }],
+    ['nan', { status: 200, body: 'nan' }, { code: 'not_rankd' }],
+    ['null', { status: 200, body: 'null' }, { code: 'not_rankd' }],
+    ['a list', { status: 200, body: '[true]' }, { code: 'not_rankd' }],
+    ['success with another status', { status: 201, body: '{"success":true}' }, { code: 'not_rankd' }],
+    ['no success with 200', { status: 200, body: '{"success":false,"code":"x"}' }, { code: 'not_rankd' }],
+    ['a refusal without a code', { status: 403, body: '{"success":false}' }, { code: 'not_rankd' }],
+    ['1 MB of text', { status: 200, body: 'x'.repeat(1e6) }, { code: 'not_rankd' }],
+    [
+      '1 MB of JSON',
+      {
+        status: 403,
+        body: JSON.stringify({ success: false, code: 'c'.repeat(5e5), message: 'one two é '.repeat(1e5) }),
+      },
+      { ok: false },
+    ],
+  ])('%s', async (_, answer, expected) => {
+    await using scene = await openScene({ serve: () => answer });
+    const result = await scene.run(promoteAnn);
+    expect(result).toMatchObject({ ok: false, ...expected });
+    expect(result.message).toMatch(/\w+ \w+/);
+    expect(Buffer.byteLength(result.message)).toBeLessThan(500);
+    expect(result.message).not.toContain('\ufffd');
+  });
+
+  test.each<[string, Partial<Result>]>([
+    ['HttpError: DnsResolve', { code: 'no_answer', isKnown: true, attempts: 5 }],
+    ['HttpError: ConnectFail', { code: 'no_answer', isKnown: true, attempts: 5 }],
+    ['HttpError: NetFail', { code: 'no_answer', isKnown: false, attempts: 5 }],
+    ['HttpError: Timedout', { code: 'no_answer', isKnown: false, attempts: 5 }],
+    ['HttpError: Aborted', { code: 'no_answer', isKnown: false, attempts: 5 }],
+    ['Http requests are not enabled. Enable via game settings', { code: 'http_disabled', isKnown: true, attempts: 1 }],
+    ['Number of requests exceeded limit', { code: 'no_answer', isKnown: true, attempts: 2 }],
+  ])('RequestAsync raises "%s"', async (raise, expected) => {
+    await using scene = await openScene({ serve: () => ({ raise }) });
+    expect(await scene.run(promoteAnn)).toMatchObject({ ok: false, ...expected });
+    expect(scene.game.now).toBeLessThanOrEqual(60.2);
+  });
+
+  test.each<[string, GameWorld, Partial<Result>]>([
+    ['HTTP is switched off', { isHttpEnabled: false }, { code: 'http_disabled', isKnown: true }],
+    ['the secret is missing', { secrets: {} }, { code: 'no_secret', attempts: 0 }],
+    ['the place is not published', { placeId: 0 }, { code: 'unpublished_place', attempts: 0 }],
+    ['it runs on a client', { isClient: true }, { code: 'not_server', attempts: 0 }],
+  ])('%s', async (_, world, expected) => {
+    await using scene = await openScene({ serve: (request) => applied(request), ...world });
+    const result = await scene.run(promoteAnn);
+    expect(result).toMatchObject({ ok: false, ...expected });
+    expect(result.message).toMatch(/^[A-Z].{20,}[.:]/);
+    expect(scene.game.requests).toEqual([]);
+  });
+
+  test('whatever answers, whatever its status and headers', async () => {
+    const json = fc.json({ maxDepth: 4 });
+    const near = fc
+      .record(
+        Object.fromEntries(
+          ['success', 'code', 'message', 'newRank', 'retryAfter', 'error'].map((name) => [name, fc.jsonValue()]),
+        ),
+        { requiredKeys: [] },
+      )
+      .map((body) => JSON.stringify(body));
+    const answer = fc.oneof(
+      fc.record({
+        status: fc.constantFrom(0, 100, 200, 200, 204, 301, 400, 403, 429, 500, 502, 503, 504, 599),
+        body: fc.oneof(json, near, fc.string({ unit: 'binary' })),
+        headers: fc.constantFrom({}, { 'x-request-id': 'r' }),
+      }),
+      fc.record({ raise: fc.string() }),
+    );
+    const answers = fc.sample(answer, { numRuns: 150, seed: 20_261_123 });
+    await using scene = await openScene({
+      serve: ({ body }) => answers[(JSON.parse(body) as { robloxUserId: number }).robloxUserId - 1] ?? { raise: 'x' },
+    });
+    const results = await scene.run<Result[]>(
+      `
+      rankd = Rankd.new({ url = "https://rankd.example.com", requestsPerMinute = 100000 })
+      local changes = {}
+      for id = 1, given do
+        changes[id] = { rankee = id }
+      end
+      return rankd:many("promote", changes)`,
+      answers.length,
+    );
+    expect(results).toHaveLength(answers.length);
+    for (const [index, result] of results.entries()) {
+      expect(result, JSON.stringify(answers[index])).toMatchObject({ rankeeId: index + 1, ok: expect.any(Boolean) });
+      expect(result.message).toMatch(/./u);
+    }
+    expect(scene.game.output).toEqual([]);
+  });
+});
+
+describe('wrong arguments are a Result too', () => {
+  test.each([
+    ['rankd:promote()', 'invalid_argument'],
+    ['rankd:promote(5)', 'invalid_argument'],
+    ['rankd:promote({})', 'invalid_argument'],
+    ['rankd.promote({ rankee = 1001 })', 'invalid_argument'],
+    ['rankd:promote({ rankee = {} })', 'invalid_argument'],
+    ['rankd:promote({ rankee = 0 })', 'invalid_argument'],
+    ['rankd:promote({ rankee = -1 })', 'invalid_argument'],
+    ['rankd:promote({ rankee = 1.5 })', 'invalid_argument'],
+    ['rankd:promote({ rankee = 0/0 })', 'invalid_argument'],
+    ['rankd:promote({ rankee = math.huge })', 'invalid_argument'],
+    ['rankd:promote({ rankee = workspace })', 'invalid_argument'],
+    ['rankd:promote({ rankee = "" })', 'unknown_user'],
+    ['rankd:promote({ rankee = "no one" })', 'unknown_user'],
+    ['rankd:promote({ rankee = "x\\0" })', 'unknown_user'],
+    ['rankd:promote({ rankee = "Nobody" })', 'unknown_user'],
+    ['rankd:promote({ rankee = 1001, ranker = {} })', 'invalid_argument'],
+    ['rankd:promote({ rankee = 1001, ranker = "Nobody" })', 'unknown_user'],
+    ['rankd:promote({ rankee = 1001, reason = {} })', 'invalid_argument'],
+    ['rankd:promote({ rankee = 1001, reason = "\\xff" })', 'invalid_argument'],
+    ['rankd:promote(setmetatable({}, { __index = error }))', 'invalid_argument'],
+    ['rankd:setRank({ rankee = 1001 })', 'invalid_argument'],
+    ['rankd:setRank({ rankee = 1001, rank = "" })', 'invalid_argument'],
+    ['rankd:setRank({ rankee = 1001, rank = 1.5 })', 'invalid_argument'],
+    ['rankd:setRank({ rankee = 1001, rank = {} })', 'invalid_argument'],
+    ['rankd:many("explode", {})[1]', 'invalid_argument'],
+    ['rankd:many("promote")[1]', 'invalid_argument'],
+    ['rankd:many("promote", { 5 })[1]', 'invalid_argument'],
+    ['rankd.many()[1]', 'invalid_argument'],
+    ['rankd.verify()', 'invalid_argument'],
+    ['Rankd.new():promote({ rankee = 1001 })', 'invalid_argument'],
+    ['Rankd.new("https://x.example"):promote({ rankee = 1001 })', 'invalid_argument'],
+    ['Rankd.new({ url = "https://x.example", placeId = "x" }):promote({ rankee = 1001 })', 'invalid_argument'],
+    ['Rankd.new({ url = "https://x.example", key = "rk\\nx" }):promote({ rankee = 1001 })', 'no_secret'],
+    ['Rankd.new({ url = "https://x.example", key = 5 }):promote({ rankee = 1001 })', 'no_secret'],
+    ['Rankd.new({ url = "https://x.example", secret = "other" }):promote({ rankee = 1001 })', 'no_secret'],
+  ])('%s', async (call, code) => {
+    await using scene = await openScene({ serve: (request) => applied(request) });
+    const result = await scene.run(`return ${call}`);
+    expect(result).toMatchObject({ ok: false, isKnown: true, code, attempts: 0 });
+    expect(result.message).toMatch(/\w \w.*/);
+    expect(scene.game.requests).toEqual([]);
+  });
+
+  test('a test player of Studio has no account', async () => {
+    await using scene = await openScene({
+      serve: (request) => applied(request),
+      players: [{ id: -1, name: 'Player1' }],
+    });
+    const result = await scene.run('return rankd:promote({ rankee = Players.Player1 })');
+    expect(result).toMatchObject({ code: 'unknown_user', message: expect.stringContaining('Studio') });
+  });
+});
+
+describe('the address', () => {
+  test.each([
+    ['rankd.example.com', 'https://rankd.example.com'],
+    ['  https://rankd.example.com/  ', 'https://rankd.example.com'],
+    ['HTTPS://rankd.example.com/v1/ranker?placeid=1', 'https://rankd.example.com'],
+    ['https://example.com:8443/rankd/', 'https://example.com:8443/rankd'],
+    ['https://example.com/rankd/v1/', 'https://example.com/rankd'],
+    ['http://localhost:7265', 'http://localhost:7265'],
+    ['http://127.0.0.1:7265/', 'http://127.0.0.1:7265'],
+  ])('"%s" is %s', async (url, base) => {
+    await using scene = await openScene({ serve: (request) => applied(request) });
+    await scene.run('return Rankd.new({ url = given }):promote({ rankee = 1001 })', url);
+    expect(scene.game.requests.map((request) => request.url)).toEqual([`${base}/v2/promote?placeid=1`]);
+  });
+
+  test.each([
+    ['http://rankd.example.com', 'insecure_url'],
+    ['http://localhost.example.com', 'insecure_url'],
+    ['http://localhost@example.com', 'invalid_argument'],
+    ['http://localhost:80@example.com', 'invalid_argument'],
+    ['ftp://rankd.example.com', 'invalid_argument'],
+    ['https://', 'invalid_argument'],
+    ['https://exa mple.com', 'invalid_argument'],
+    ['https://example.com/a\nb', 'invalid_argument'],
+    ['', 'invalid_argument'],
+    ['   ', 'invalid_argument'],
+  ])('"%s" is refused at each call', async (url, code) => {
+    await using scene = await openScene({ serve: (request) => applied(request) });
+    expect(await scene.run('return Rankd.new({ url = given }):verify()', url)).toMatchObject({ ok: false, code });
+    expect(scene.game.requests).toEqual([]);
+  });
+});
+
+describe('verify', () => {
+  test('says that rankd answers and the key is good', async () => {
+    await using scene = await openScene({ serve: () => ({ status: 200, body: '"ws_1"' }) });
+    expect(await scene.run('return rankd:verify()')).toMatchObject({
+      ok: true,
+      message: expect.stringContaining('ws_1'),
+    });
+    const [request] = scene.game.requests;
+    expect(request).toMatchObject({ url: 'https://rankd.example.com/v1/apikey', body: '{"placeid":1}' });
+  });
+
+  test.each<[GameAnswer, string, number]>([
+    [{ status: 200, body: '{"success":true}' }, 'not_rankd', 1],
+    [{ status: 200, body: '<html>' }, 'not_rankd', 1],
+    [refused(403, 'place_not_whitelisted'), 'place_not_whitelisted', 1],
+    [refused(503, 'shutting_down'), 'shutting_down', 5],
+  ])('with %o is %s', async (answer, code, attempts) => {
+    await using scene = await openScene({ serve: () => answer });
+    expect(await scene.run('return rankd:verify()')).toMatchObject({ ok: false, code, attempts });
+  });
+});
+
+describe('names', () => {
+  test('are looked up once in five minutes, and the id travels', async () => {
+    await using scene = await openScene({ serve: (request) => applied(request) });
+    await scene.run('for _ = 1, 3 do rankd:promote({ rankee = "Offline" }) end return true');
+    expect(scene.game.requests.map(({ body }) => JSON.parse(body).robloxUserId)).toEqual([2001, 2001, 2001]);
+    await scene.game.alter({ users: { offline: 2002 } });
+    const [before, after] = await scene.run<Result[]>(`
+      local first = rankd:promote({ rankee = "@Offline" })
+      task.wait(301)
+      return { first, rankd:promote({ rankee = "offline" }) }`);
+    expect([before?.rankeeId, after?.rankeeId]).toEqual([2002, 2002]);
+  });
+
+  test('of players in this server need no look-up', async () => {
+    await using scene = await openScene({ serve: (request) => applied(request), users: {} });
+    expect(await scene.run('return rankd:promote({ rankee = "ann" })')).toMatchObject({ ok: true, rankeeId: 1001 });
+  });
+});
+
+describe('the queue', () => {
+  const slow = (seconds: number) => async (scene: { clock: { sleep(ms: number): Promise<void> } }) =>
+    scene.clock.sleep(seconds * 1000);
+
+  test('keeps the order of one member, whose changes never overlap; others overlap, four at once', async () => {
+    const running = new Set<number>();
+    let overlaps = 0;
+    await using scene = await openScene({
+      serve: async (request) => {
+        const { robloxUserId } = JSON.parse(request.body) as { robloxUserId: number };
+        if (running.has(robloxUserId)) overlaps += 1;
+        running.add(robloxUserId);
+        await slow(2)(scene);
+        running.delete(robloxUserId);
+        return applied(request);
+      },
+    });
+    await scene.run(`
+      local changes = {}
+      for index = 1, 12 do
+        changes[index] = { rankee = if index % 2 == 0 then "Offline" else 3000 + index, rank = 100 + index }
+      end
+      rankd:many("setRank", changes)
+      return true`);
+    const ranks = scene.game.requests.map(({ body }) => JSON.parse(body) as { robloxUserId: number; rank: number });
+    expect(ranks.filter(({ robloxUserId }) => robloxUserId === 2001).map(({ rank }) => rank)).toEqual([
+      102, 104, 106, 108, 110, 112,
+    ]);
+    expect(overlaps).toBe(0);
+    expect(scene.game.mostInFlight).toBe(4);
+  });
+
+  test('keeps that order also while the first one is tried again', async () => {
+    await using scene = await openScene({
+      serve: inTurn({ raise: 'HttpError: ConnectFail' }, applied),
+    });
+    await scene.run(`
+      rankd:many("setRank", { { rankee = 1001, rank = 10 }, { rankee = 1001, rank = 20 } })
+      return true`);
+    expect(scene.game.requests.map(({ body }) => JSON.parse(body).rank)).toEqual([10, 10, 20]);
+  });
+
+  test('waits as a whole for as long as rankd asks', async () => {
+    await using scene = await openScene({
+      serve: inTurn(refused(429, 'too_many_requests', { retryAfter: 17 }), applied),
+    });
+    const results = await scene.run<Result[]>(`
+      rankd = Rankd.new({ url = "https://rankd.example.com", maxInFlight = 1 })
+      local changes = {}
+      for id = 1, 20 do
+        changes[id] = { rankee = id }
+      end
+      return rankd:many("promote", changes)`);
+    expect(results.every(({ ok }) => ok)).toBe(true);
+    const [first, ...others] = scene.game.requests;
+    expect(Math.min(...others.map(({ at }) => at)) - (first?.at ?? 0)).toBeGreaterThanOrEqual(17);
+  });
+
+  test('sends no more than it may in a minute', async () => {
+    await using scene = await openScene({ serve: (request) => applied(request) });
+    await scene.run(`
+      local changes = {}
+      for id = 1, 200 do
+        changes[id] = { rankee = id }
+      end
+      rankd:many("promote", changes)
+      return true`);
+    const times = scene.game.requests.map(({ at }) => at);
+    expect(times).toHaveLength(200);
+    expect(times.filter((at) => at < 59.9)).toHaveLength(120);
+    expect(scene.game.now).toBeLessThan(62);
+  });
+
+  test('waits half a minute where the server has sent too many requests of its own', async () => {
+    await using scene = await openScene({
+      serve: inTurn({ raise: 'Number of requests exceeded limit' }, applied),
+    });
+    expect(await scene.run(promoteAnn)).toMatchObject({ ok: true, attempts: 2 });
+    expect(scene.game.requests[1]?.at).toBeGreaterThanOrEqual(30);
+  });
+
+  test('takes 200 and refuses the next one at once', async () => {
+    await using scene = await openScene({ serve: (request) => applied(request) });
+    const results = await scene.run<Result[]>(`
+      local changes = {}
+      for id = 1, 203 do
+        changes[id] = { rankee = id }
+      end
+      return rankd:many("promote", changes)`);
+    expect(results.filter(({ ok }) => ok)).toHaveLength(200);
+    expect(results.slice(200).map(({ code, isKnown, attempts }) => ({ code, isKnown, attempts }))).toEqual(
+      Array(3).fill({ code: 'queue_full', isKnown: true, attempts: 0 }),
+    );
+  });
+
+  test('tells each result as it comes, in a list of the same order', async () => {
+    await using scene = await openScene({ serve: (request) => applied(request) });
+    const [results, told] = await scene.run<[Result[], number[]]>(`
+      local told = {}
+      local results = rankd:many("promote", { { rankee = "Offline" }, { rankee = -5 }, { rankee = 7 } }, function(result)
+        table.insert(told, result.rankeeId or 0)
+        error("the game's own function fails")
+      end)
+      return { results, told }`);
+    expect(results.map(({ code }) => code)).toEqual(['ok', 'invalid_argument', 'ok']);
+    expect(told.toSorted()).toEqual([0, 2001, 7].toSorted());
+  });
+
+  test('ends with the server: what is on its way is waited for, what has not begun is told to be undone', async () => {
+    await using scene = await openScene({
+      serve: async (request) => {
+        await slow(5)(scene);
+        return applied(request);
+      },
+    });
+    const results = scene.game.run<Result[]>(
+      `local Rankd = require(game:GetService("ServerScriptService").Rankd)
+      local rankd = Rankd.new({ url = "https://rankd.example.com" })
+      local changes = {}
+      for id = 1, 6 do
+        changes[id] = { rankee = id }
+      end
+      return rankd:many("promote", changes)`,
+    );
+    await scene.clock.advance(1000);
+    const closed = scene.game.close().then(() => scene.game.now);
+    expect((await scene.clock.passUntil(results)).map(({ code, isKnown }) => ({ code, isKnown }))).toEqual([
+      ...Array(4).fill({ code: 'ok', isKnown: true }),
+      ...Array(2).fill({ code: 'server_closing', isKnown: true }),
+    ]);
+    expect(await scene.clock.passUntil(closed)).toBeLessThan(6);
+  });
+
+  test('keeps no server from closing for more than 25 seconds', async () => {
+    await using scene = await openScene({ serve: () => new Promise<GameAnswer>(() => undefined) });
+    void scene.game.run(
+      `local Rankd = require(game:GetService("ServerScriptService").Rankd)
+      return Rankd.new({ url = "https://rankd.example.com" }):promote({ rankee = 1 })`,
+    );
+    await scene.clock.advance(1000);
+    await scene.clock.passUntil(scene.game.close());
+    expect(scene.game.now).toBeLessThan(26.5);
+  });
+});
+
+describe('the key', () => {
+  test('is in nothing that is printed, warned of, raised or returned', async () => {
+    await using scene = await openScene({
+      serve: inTurn(
+        { raise: `HttpError: bad header Bearer ${secret}` },
+        refused(403, 'rank_not_allowed', { message: 'no' }),
+        { status: 200, body: '' },
+      ),
+    });
+    const seen = await scene.run<unknown>(
+      `
+      local typed = Rankd.new({ url = "https://rankd.example.com", key = given })
+      local results = {}
+      for _, client in { rankd, typed } do
+        for _ = 1, 3 do
+          local result = client:promote({ rankee = Players.Ann })
+          table.insert(results, result)
+          print(result.message, client, client.changed)
+        end
+      end
+      return { results, Players.Ann:GetAttribute("RankdRank") }`,
+      secret,
+    );
+    expect(scene.headers('authorization')).toContain(`Bearer ${secret}`);
+    expect(JSON.stringify([seen, scene.game.output])).not.toContain(secret);
+    expect(scene.game.output.filter((line) => line.includes('keep it in a secret'))).toHaveLength(1);
+  });
+
+  test('lies where no player can read it, or the module warns', async () => {
+    await using scene = await openScene({
+      serve: (request) => applied(request),
+      scripts: [{ ...rankdModule, path: ['ReplicatedStorage', 'Shared', 'Rankd'] }],
+    });
+    await scene.game.run('require(game:GetService("ReplicatedStorage").Shared.Rankd) return true');
+    expect(scene.game.output).toEqual([expect.stringMatching(/^warn rankd: players can read .*ServerScriptService/)]);
+    expect(source('Rankd.luau')).not.toMatch(/rk_(live|test)_\w/);
+  });
+});

@@ -1,0 +1,281 @@
+import { randomUUID } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import type { Clock } from '../../src/ports/index.ts';
+
+/** What a script of the game sends. */
+export interface GameRequest {
+  url: string;
+  method: string;
+  headers: Record<string, string>;
+  body: string;
+  /** In seconds. */
+  timeout: number;
+}
+
+/** What RequestAsync returns, or the text that it raises. */
+export type GameAnswer = { status: number; body: string; headers?: Record<string, string> } | { raise: string };
+
+export interface GameScript {
+  class: 'ModuleScript' | 'Script' | 'Folder';
+  /** From a service down. */
+  path: string[];
+  source?: string;
+}
+
+export interface GamePlayer {
+  id: number;
+  name: string;
+  displayName?: string;
+  team?: string;
+}
+
+/** What the game's world is like; what is left out stays as it is. */
+export interface GameWorld {
+  placeId?: number;
+  groupId?: number;
+  isHttpEnabled?: boolean;
+  isClient?: boolean;
+  isStudio?: boolean;
+  isGroupServiceDown?: boolean;
+  secrets?: Record<string, string>;
+  /** Users of Roblox by their name in lower case. */
+  users?: Record<string, number>;
+  /** The rank of users in the group, as the game's server has cached it. */
+  ranks?: Record<string, number>;
+}
+
+export interface GameOptions extends GameWorld {
+  clock: Clock;
+  /** Answers requests. */
+  serve: (request: GameRequest) => Promise<GameAnswer> | GameAnswer;
+  players?: GamePlayer[];
+  scripts?: GameScript[];
+}
+
+type Event =
+  | ({ kind: 'request'; id: number } & GameRequest)
+  | { kind: 'returned'; id: number; value: string }
+  | { kind: 'closed' }
+  | { kind: string; text: string };
+
+/**
+ * A game server that runs real Luau scripts. Its time is that of `clock`. Luau is never left while it waits: what waits is a coroutine
+ * in it, so that the virtual machine is entered and left again for each thing that happens.
+ */
+export class Game implements AsyncDisposable {
+  /** Everything that was printed, warned of, or raised in a thread, and what was shown to a player, e.g. `warn rankd: …`. */
+  readonly output: string[] = [];
+  /** Every request, in the order in which they were sent, with the seconds since the game began. */
+  readonly requests: Array<GameRequest & { at: number }> = [];
+  /** The most requests that were under way at once. */
+  mostInFlight = 0;
+  #inFlight = 0;
+  readonly #id = randomUUID();
+  readonly #luau: Enter;
+  readonly #clock: Clock;
+  readonly #startedAt: number;
+  readonly #serve: GameOptions['serve'];
+  readonly #returns = new Map<number | 'closed', (value: string) => void>();
+  readonly #over = new AbortController();
+  #alarm = new AbortController();
+  #entered: Promise<void> = Promise.resolve();
+  #nextId = 1;
+
+  private constructor(luau: Enter, { clock, serve }: GameOptions) {
+    this.#luau = luau;
+    this.#clock = clock;
+    this.#serve = serve;
+    this.#startedAt = clock.monotonic();
+  }
+
+  static async start(options: GameOptions): Promise<Game> {
+    const { clock: _, serve: __, players = [], scripts = [], ...world } = options;
+    entrance ??= openLuau();
+    const game = new Game(await entrance, options);
+    await game.#call('begin');
+    const defaults = {
+      ...{ placeId: 1, groupId: 700, isHttpEnabled: true, secrets: {}, users: {}, ranks: {} },
+    };
+    await game.alter({ ...defaults, ...world });
+    for (const player of players) await game.join(player);
+    await game.mount(scripts);
+    return game;
+  }
+
+  /** Seconds since it began. */
+  get now(): number {
+    return (this.#clock.monotonic() - this.#startedAt) / 1000;
+  }
+
+  alter(world: GameWorld): Promise<void> {
+    return this.#enter(() => this.#call('alter', JSON.stringify(world)));
+  }
+
+  join(player: GamePlayer): Promise<void> {
+    return this.#enter(() => this.#call('join', JSON.stringify(player)));
+  }
+
+  mount(scripts: GameScript[]): Promise<void> {
+    return this.#enter(() => this.#call('mount', JSON.stringify(scripts)));
+  }
+
+  /** Runs the body of a server script, which gets `argument`; resolves with what it returns, rejects with what it raises. */
+  async run<T = unknown>(source: string, argument: unknown = false): Promise<T> {
+    const id = this.#nextId++;
+    const returned = new Promise<string>((resolve) => this.#returns.set(id, resolve));
+    await this.#enter(() => this.#call('run', id, source, JSON.stringify(argument)));
+    const { value, raised } = JSON.parse(await returned) as { value?: T; raised?: string };
+    if (raised !== undefined) throw new Error(raised);
+    return value as T;
+  }
+
+  /** Roblox stops the server: resolves when every script has agreed. */
+  async close(): Promise<void> {
+    const closed = new Promise<string>((resolve) => this.#returns.set('closed', resolve));
+    await this.#enter(() => this.#call('close'));
+    await closed;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#over.abort();
+    this.#alarm.abort();
+    await this.#entered;
+    await this.#call('end');
+  }
+
+  /** One entry at a time: asked while another one runs, Luau would take them in an order of its own. */
+  #enter(work: () => Promise<unknown>): Promise<void> {
+    this.#entered = this.#entered.then(async () => {
+      if (this.#over.signal.aborted) return;
+      this.#take((await this.#call('step', this.now))[0]);
+      await work();
+      this.#take((await this.#call('step', this.now))[0]);
+    });
+    return this.#entered;
+  }
+
+  #call(operation: string, ...given: unknown[]): Promise<[string]> {
+    return this.#luau(this.#id, operation, ...given);
+  }
+
+  #take(told: string): void {
+    const [nextAt, events] = JSON.parse(told) as [number | null, Event[]];
+    this.#alarm.abort();
+    this.#alarm = new AbortController();
+    if (nextAt !== null) {
+      // Whole milliseconds, so that no rounding wakes it before its time.
+      const waitMs = Math.max(0, Math.ceil(this.#startedAt + nextAt * 1000 - this.#clock.monotonic()));
+      this.#clock.sleep(waitMs, this.#alarm.signal).then(
+        () => this.#enter(async () => undefined),
+        () => undefined,
+      );
+    }
+    for (const event of events) {
+      if ('url' in event) void this.#answer(event);
+      else if ('value' in event) this.#returns.get(event.id)?.(event.value);
+      else if ('text' in event) this.output.push(`${event.kind} ${event.text}`);
+      else this.#returns.get('closed')?.('');
+    }
+  }
+
+  async #answer({
+    id,
+    kind: _,
+    ...request
+  }: Event & { kind: 'request' } & GameRequest & { id: number }): Promise<void> {
+    this.requests.push({ ...request, at: this.now });
+    this.#inFlight += 1;
+    this.mostInFlight = Math.max(this.mostInFlight, this.#inFlight);
+    const patience = new AbortController();
+    const timedOut = this.#clock.sleep(request.timeout * 1000, patience.signal).then(
+      () => ({ raise: 'HttpError: Timedout' }),
+      () => new Promise<never>(() => undefined),
+    );
+    const answer: GameAnswer = await Promise.race([Promise.resolve().then(() => this.#serve(request)), timedOut]);
+    patience.abort();
+    this.#inFlight -= 1;
+    const { body = '', ...told } = { headers: {}, ...answer } as { body?: string };
+    const pieces = body.match(/[\s\S]{1,20000}/gu) ?? [];
+    await this.#enter(async () => {
+      for (const piece of pieces) await this.#call('piece', piece);
+      await this.#call('answer', id, JSON.stringify({ ...told, isJson: isJson(body) }));
+    });
+  }
+}
+
+/** Forwards what a game sends, to `url` in place of the address that it was sent to, over a real connection. */
+export function forwardTo(url: string): (request: GameRequest) => Promise<GameAnswer> {
+  return async (request) => {
+    const { pathname, search } = new URL(request.url);
+    try {
+      const { method, headers, body } = request;
+      const response = await fetch(url + pathname + search, { method, headers: { ...headers }, body });
+      return { status: response.status, headers: Object.fromEntries(response.headers), body: await response.text() };
+    } catch {
+      return { raise: 'HttpError: NetFail' };
+    }
+  };
+}
+
+const load = (file: string) => readFileSync(new URL(file, import.meta.url), 'utf8');
+
+/** All games of a process are in one virtual machine, whose memory cannot grow: each gives its share back when it is over. */
+const games = `
+local host, roblox = ...
+local games, factories = {}, {}
+return function(id, operation, ...)
+	if operation == "begin" then
+		games[id] = roblox(host, factories)
+	elseif operation == "end" then
+		games[id] = nil
+	else
+		return games[id][operation](...)
+	end
+	return nil
+end`;
+
+type Enter = (id: string, operation: string, ...given: unknown[]) => Promise<[string]>;
+
+let entrance: Promise<Enter> | undefined;
+
+async function openLuau(): Promise<Enter> {
+  const { LuauState } = await importLuau();
+  const state = await LuauState.createAsync({});
+  const host = {
+    compile: (source: string, name: string) => {
+      try {
+        return state.loadstring(source, name, true);
+      } catch (error) {
+        return String((error as Error).message);
+      }
+    },
+    isJson,
+    quote: (text: string) => JSON.stringify(text),
+    unquote: (text: string) => JSON.parse(text) as string,
+    uuid: () => randomUUID(),
+  };
+  const roblox = state.loadstring(load('roblox.luau'), '=roblox', true);
+  const [enter] = (await state.loadstring(games, '=games', true)(host, roblox)) as [Enter];
+  return enter;
+}
+
+function isJson(text: string): boolean {
+  try {
+    JSON.parse(text);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** Luau's Asyncify build: in the other one, which it takes where WebAssembly can suspend, errors escape `pcall` in resumed threads. */
+async function importLuau(): Promise<typeof import('luau-web')> {
+  const webAssembly = Reflect.get(globalThis, 'WebAssembly') as object;
+  const suspending = Object.getOwnPropertyDescriptor(webAssembly, 'Suspending');
+  if (suspending !== undefined) Reflect.deleteProperty(webAssembly, 'Suspending');
+  try {
+    return await import('luau-web');
+  } finally {
+    if (suspending !== undefined) Object.defineProperty(webAssembly, 'Suspending', suspending);
+  }
+}

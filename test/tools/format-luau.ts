@@ -1,0 +1,34 @@
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import { Config, formatCode, LuaVersion, OutputVerification } from '@johnnymorganz/stylua';
+
+/** `npm run lint` and `npm run format`: whether every Luau file is as StyLua writes it. With --write, makes it so. */
+const root = fileURLToPath(new URL('../..', import.meta.url));
+
+/** Paths from the repository's folder. */
+export const luauFiles: readonly string[] = ['src/game', 'test/game'].flatMap((folder) =>
+  readdirSync(`${root}${folder}`, { recursive: true, encoding: 'utf8' })
+    .filter((file) => file.endsWith('.luau'))
+    .map((file) => `${folder}/${file}`)
+    .sort(),
+);
+
+/** The file's text, and what StyLua makes of it. Throws if it is not Luau. */
+export function formatted(file: string): { now: string; wanted: string } {
+  const now = readFileSync(root + file, 'utf8');
+  const config = Config.new(); // a call uses it up
+  config.syntax = LuaVersion.Luau;
+  return { now, wanted: formatCode(now, config, undefined, OutputVerification.None) };
+}
+
+if (process.argv[1] === fileURLToPath(import.meta.url)) {
+  for (const file of luauFiles) {
+    const { now, wanted } = formatted(file);
+    if (now === wanted) continue;
+    if (process.argv.includes('--write')) writeFileSync(root + file, wanted);
+    else {
+      process.stderr.write(`${file} is not as StyLua writes it: npm run format\n`);
+      process.exitCode = 1;
+    }
+  }
+}
