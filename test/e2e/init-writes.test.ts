@@ -79,10 +79,13 @@ test('in the file that init writes, a setting is put in force by deleting the # 
 test('on a terminal init asks again for an Open Cloud key that is none, and for a name that a key has', async () => {
   const home = machine();
   await home.json('key', 'create', 'my-game');
-  const io = new TerminalIo(home, ['', '"quoted"', 'an-open-cloud-key', 'y', '', 'other-game', '42']);
+  writeFileSync(home.path('second.key'), 'of another');
+  const io = new TerminalIo(home, ['', '"quoted"', 'an-open-cloud-key', 'y', '', 'second', 'other-game', '42']);
   expect(await runCli(['init', '--group', '4199740', '--no-check'], io), io.talk).toBe(0);
   expect(io.talk).toContain('The key is empty');
   expect(io.talk).toContain('"my-game" exists already');
+  expect(io.talk).toContain('The file second.key exists already');
+  expect(readFileSync(home.path('second.key'), 'utf8')).toBe('of another');
   expect((await home.here(['whitelist', 'check', '42', '--key', 'other-game'])).code).toBe(0);
 });
 

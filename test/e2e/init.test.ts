@@ -36,6 +36,7 @@ test('on a terminal init asks, never shows the key, and leaves a configuration, 
       ['Open Cloud API key (not shown)', 'a-key-of-another'],
       ['Open Cloud API key (not shown)', roblox.apiKey],
       ['the ladder', ''],
+      ['API key for your game', 'my game!'],
       ['API key for your game', 'y'],
       ['Name of the key', ''],
       ['Place id', '42'],
@@ -56,6 +57,16 @@ test('on a terminal init asks, never shows the key, and leaves a configuration, 
   expect(yaml).toMatch(/^ {2}privileged_roles: operator$/m);
 
   const [secret = ''] = /rk_live_\w+/.exec(screen) ?? [];
+  expect(screen.split('\n').slice(-5)).toEqual([
+    '',
+    secret,
+    '',
+    expect.stringContaining('a secret named rankd'), // what to do with the key that is shown once
+    '',
+  ]);
+  expect(screen).toContain('and is in my-game.key:\n');
+  expect(readFileSync(home.path('my-game.key'), 'utf8')).toBe(`${secret}\n`);
+  expect(statSync(home.path('my-game.key')).mode & 0o777).toBe(0o600);
   await using daemon = await DaemonProcess.start(home, { env });
   const request = { key: secret, body: rankBody({ rankerId: 1003 }) };
   expect(await daemon.post('/v1/ranker?placeid=42', request)).toMatchObject({ status: 200 });
@@ -70,10 +81,14 @@ test('a question shows the names of roles as text: none of them drives the termi
     answers: [
       ['Group id', String(roblox.groupId)],
       ['Open Cloud API key (not shown)', roblox.apiKey],
-      ['the ladder', 'n'],
+      ['the ladder', 'nope'],
+      ['the ladder', 'No'],
       ['API key for your game', 'n'],
     ],
   });
+  expect(screen).toContain('Type y for yes or n for no; Enter means yes.');
+  expect(screen).toContain('later: rankd key create my-game && rankd whitelist add PLACE\n');
+  expect(readFileSync(home.path('rankd.yaml'), 'utf8')).not.toMatch(/^ *ladder:/m);
   expect(code, screen).toBe(0);
   expect(screen).toContain('Tr\uFFFD]0;OWNED\uFFFD');
   expect(screen).not.toContain('\x1b]0;');

@@ -157,7 +157,7 @@ test('it asks with the name of the file as text, whatever that would do to a ter
   const name = 'a\x1b]0;OWNED\x07.db';
   copyFileSync(backup, home.path(name));
   const io = new TerminalIo(home, ['n']);
-  expect(await runProgram(['restore', name], io)).toBe(2);
+  expect(await runProgram(['restore', name], io)).toBe(130);
   expect(io.talk).toContain('Put a\uFFFD]0;OWNED\uFFFD.db in the place of');
   expect(io.talk).not.toContain(name);
 });

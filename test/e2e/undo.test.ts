@@ -212,8 +212,9 @@ test('nothing is done without a yes: off a terminal it is a usage error, on one 
   const refused = await raid.home.run(['history', 'undo', '--key', 'main', '--since', '1h']);
   expect(refused).toMatchObject({ code: 2, stdout: '' });
   const args = ['history', 'undo', '--key', 'main', '--since', '1h'];
-  const no = new TerminalIo(raid.home, ['n']);
-  expect(await runCli(args, no)).toBe(2);
+  const no = new TerminalIo(raid.home, ['perhaps', 'N']);
+  expect(await runCli(args, no)).toBe(130);
+  expect(no.talk).toMatch(/Type y for yes or n for no; Enter means no\.\n.*\[y\/N\] Nothing was changed\.\n$/);
   expect(no.talk).toContain('Put back the roles of 2 members (2 changes)? [y/N]');
   expect(await raid.held()).toEqual(after);
   const yes = new TerminalIo(raid.home, ['y']);

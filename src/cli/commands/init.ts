@@ -20,7 +20,7 @@ import { type ExaminedGroup, examineGroup } from '../../usecases/group/examine-g
 import { keepServedGroup } from '../../usecases/group/served-group.ts';
 import type { Cli } from '../cli.ts';
 import { obtainCredential } from '../init/credential.ts';
-import { makeFirstKey, requestFirstKey, requireFreeName } from '../init/first-key.ts';
+import { makeFirstKey, requestFirstKey, requireFreeName, secretFile } from '../init/first-key.ts';
 import { chooseLadder, ladderEntries } from '../init/ladder.ts';
 import { luauSnippet } from '../init/snippet.ts';
 import { asGroupId, asPlaceId, keyName, newFileName } from '../input/arguments.ts';
@@ -74,6 +74,7 @@ async function init(cli: Cli, options: InitOptions): Promise<void> {
   if (examined !== undefined) tell(cli, examined);
   const ladder = await chooseLadder(cli, options, examined?.givable ?? []);
   const firstKey = await requestFirstKey(cli, options);
+  const keptIn = secretFile(cli, firstKey?.name, options.out);
 
   const chosen = new Map<string, Chosen>([
     ['group.id', { value: groupId, ...(examined && { note: examined.group.name }) }],
@@ -91,7 +92,7 @@ async function init(cli: Cli, options: InitOptions): Promise<void> {
   const minted = await withFiles(files, rights, async () => {
     const loaded = await cli.loadConfig();
     await cli.withStore((ports) => keepServedGroup(ports, loaded));
-    return firstKey && makeFirstKey(cli, firstKey, options.out);
+    return firstKey && makeFirstKey(cli, firstKey, keptIn);
   });
   cli.say(`Wrote ${file}.`);
 
@@ -103,10 +104,13 @@ async function init(cli: Cli, options: InitOptions): Promise<void> {
     ladder: ladder?.map(roleTitleDocument) ?? null,
     key: minted === undefined ? null : minted.key.id,
   };
-  if (minted === undefined || options.out !== undefined) cli.print(document, file);
-  else await printSecret(cli, minted.key, { ...document, secret: minted.secret }, minted.secret);
   cli.say(`\nFor the game, with the address where it reaches rankd in place of ${url}:\n\n${luauSnippet(url)}\n`);
   cli.say(await nextStep(cli, file));
+  if (minted === undefined || options.out !== undefined)
+    return cli.print(document, cli.io.stdoutIsTerminal ? '' : file);
+  cli.say(`\nThe key for your game is shown this once${keptIn === undefined ? '' : `, and is in ${keptIn}`}:\n`);
+  await printSecret(cli, minted.key, { ...document, secret: minted.secret }, minted.secret);
+  cli.say(`\nKeep it as a secret named rankd in the Creator Dashboard (your experience, Secrets).`);
 }
 
 /** A daemon that runs may have been started in another folder, or with another file. */
@@ -132,7 +136,8 @@ async function refuseEarly(cli: Cli, { key, place, out, force }: InitOptions, fi
   }
   const { rights, cwd } = cli.io;
   if (!force) rights.asCaller(() => requireRoom(file, `add --force to keep it as ${file}.old and write a new one`));
-  if (out !== undefined) rights.asCaller(() => requireRoom(resolve(cwd, out)));
+  const keptIn = secretFile(cli, key, out);
+  if (keptIn !== undefined) rights.asCaller(() => requireRoom(resolve(cwd, keptIn)));
   if (key !== undefined) await requireFreeName(cli, key);
 }
 

@@ -1,3 +1,5 @@
+import { existsSync } from 'node:fs';
+import { resolve } from 'node:path';
 import { InvalidArgumentError } from 'commander';
 import { RankdError } from '../../base/errors.ts';
 import { isNameTaken } from '../../usecases/keys/find-key.ts';
@@ -5,12 +7,18 @@ import { createKey, type KeyRequest, type MintedKey } from '../../usecases/keys/
 import type { Cli } from '../cli.ts';
 import { keepIn } from '../commands/key/hand-out.ts';
 import { asPlaceId, keyName } from '../input/arguments.ts';
-import { ask, isAgreed } from './questions.ts';
+import { isAgreed } from '../input/confirm.ts';
+import { ask } from './questions.ts';
 
 /** What the games' first key should be. */
 export interface FirstKey {
   name: string;
   place: number | undefined;
+}
+
+/** The file for the secret of the first key. Without `--out`, a person at a terminal gets one too: what scrolls by is soon lost. */
+export function secretFile({ io }: Cli, name: string | undefined, out: string | undefined): string | undefined {
+  return out ?? (io.isTerminal && name !== undefined ? `${name}.key` : undefined);
 }
 
 /** Throws `already_exists` if a key has the name. */
@@ -24,9 +32,9 @@ export async function requireFreeName(cli: Cli, name: string): Promise<void> {
 /** The first key as the flags say, or as the person at the terminal wants it; `undefined` if no key is wanted. */
 export async function requestFirstKey(
   cli: Cli,
-  options: { key?: string; place?: number },
+  options: { key?: string; place?: number; out?: string },
 ): Promise<FirstKey | undefined> {
-  const name = options.key ?? (await askForName(cli));
+  const name = options.key ?? (await askForName(cli, options));
   return name === undefined ? undefined : { name, place: options.place ?? (await askForPlace(cli)) };
 }
 
@@ -36,20 +44,27 @@ export async function makeFirstKey(cli: Cli, { name, place }: FirstKey, out: str
       const request: KeyRequest = { name, mode: 'live', scopes: ['verify', 'rank'] };
       const onPlace = place === undefined ? {} : { place: { id: place } };
       const minted = await createKey(ports, { ...request, ...onPlace, by: cli.by }, keepIn(cli, out));
-      const where = out === undefined ? 'it is shown this once' : `its secret is in ${out}`;
-      cli.say(`Made the key "${name}"${place === undefined ? '' : ` for place ${place}`}; ${where}.`);
+      const where = out === undefined ? '' : `; its secret is in ${out}, which only you can read`;
+      cli.say(`Made the key "${name}"${place === undefined ? '' : ` for place ${place}`}${where}.`);
       return minted;
     },
     { isWriting: true },
   );
 }
 
-async function askForName(cli: Cli): Promise<string | undefined> {
-  if (!cli.io.isTerminal || !(await isAgreed(cli.io, 'Make an API key for your game now?'))) return undefined;
+async function askForName(cli: Cli, { out }: { out?: string }): Promise<string | undefined> {
+  if (!cli.io.isTerminal) return undefined;
+  if (!(await isAgreed(cli, 'Make an API key for your game now?', { preset: true }))) {
+    cli.say('later: rankd key create my-game && rankd whitelist add PLACE');
+    return undefined;
+  }
   const parse = async (text: string) => {
     const name = keyName(text);
     if (await isTaken(cli, name))
       throw new InvalidArgumentError(`A key "${name}" exists already; choose another name.`);
+    const file = secretFile(cli, name, out) ?? '';
+    if (out === undefined && cli.io.rights.asCaller(() => existsSync(resolve(cli.io.cwd, file))))
+      throw new InvalidArgumentError(`The file ${file} exists already; choose another name, or move it away.`);
     return name;
   };
   return ask(cli.io, { question: 'Name of the key [my-game]: ', parse, preset: 'my-game' });

@@ -2,7 +2,7 @@ import { listRoles } from '../../core/list-roles.ts';
 import type { Role } from '../../core/model.ts';
 import { nameForRequest, type RoleScheme } from '../../core/role-scheme.ts';
 import type { Cli } from '../cli.ts';
-import { isAgreed } from './questions.ts';
+import { isAgreed } from '../input/confirm.ts';
 
 /** The roles of the ladder, ascending; `undefined` if there is to be none. */
 export async function chooseLadder(
@@ -17,9 +17,11 @@ export async function chooseLadder(
   if (proposed.length === 0 || !isAsked) return undefined;
   if (ladder) return proposed;
   cli.say(
-    'With a promotion ladder, rankd keeps each member in exactly one of its roles and leaves all other roles alone.',
+    'With a promotion ladder, rankd keeps each member in exactly one of its roles and leaves all other roles alone.\nIf you are not sure, press Enter.',
   );
-  return (await isAgreed(cli.io, `Make these the ladder: ${listRoles(proposed)}?`)) ? proposed : undefined;
+  return (await isAgreed(cli, `Make these the ladder: ${listRoles(proposed)}?`, { preset: true }))
+    ? proposed
+    : undefined;
 }
 
 /** The custom roles, without those that share a rank with another: no ladder can hold both. */

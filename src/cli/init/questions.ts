@@ -17,8 +17,3 @@ export async function ask<T>(
     }
   }
 }
-
-/** True for yes and for Enter. */
-export async function isAgreed(io: Pick<Io, 'ask'>, question: string): Promise<boolean> {
-  return /^(y(es)?)?$/i.test((await io.ask(`${printableLines(question)} [Y/n] `)).trim());
-}

@@ -1,13 +1,34 @@
 import { RankdError } from '../../base/errors.ts';
 import type { Cli } from '../cli.ts';
+import { ExitCode } from '../output/errors.ts';
+import { jsonLine } from '../output/safe-text.ts';
 
-/** Asks on a terminal unless -y is given. Throws `usage` if nobody can answer, or if the answer is no. */
+/**
+ * Asks on a terminal unless -y is given. Throws `usage` if nobody can answer. If the answer is no, it says that nothing was changed and ends
+ * the command with 130, as Ctrl-C would.
+ */
 export async function confirm(cli: Cli, question: string): Promise<void> {
   if (cli.options.yes) return;
   if (!cli.io.isTerminal) {
     throw new RankdError('usage', `${question} Nobody can answer here.`, { hint: 'run it on a terminal, or add -y' });
   }
-  const answer = await cli.ask(`${question} [y/N] `);
-  if (!/^y(es)?$/i.test(answer.trim()))
-    throw new RankdError('usage', 'Nothing was done.', { hint: 'answer y to go on' });
+  if (await isAgreed(cli, question, { preset: false })) return;
+  const message = 'Nothing was changed.';
+  cli.io.stderr(cli.options.json ? jsonLine({ v: 1, success: false, message }) : `${message}\n`);
+  throw new ExitCode(130);
+}
+
+/** Asks until the answer is yes or no; Enter means `preset`. */
+export async function isAgreed(
+  cli: Pick<Cli, 'ask' | 'io'>,
+  question: string,
+  { preset }: { preset: boolean },
+): Promise<boolean> {
+  for (;;) {
+    const answer = (await cli.ask(`${question} [${preset ? 'Y/n' : 'y/N'}] `)).trim().toLowerCase();
+    if (answer === '') return preset;
+    if (['y', 'yes'].includes(answer)) return true;
+    if (['n', 'no'].includes(answer)) return false;
+    cli.io.stderr(`Type y for yes or n for no; Enter means ${preset ? 'yes' : 'no'}.\n`);
+  }
 }
