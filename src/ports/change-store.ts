@@ -7,6 +7,8 @@ import type { ChangeState, RankChange } from '../core/model.ts';
 export interface ChangeSelection {
   /** Only changes in this group, as its changes name it. */
   group?: string | undefined;
+  /** Only the changes with these ids. */
+  ids?: readonly string[] | undefined;
   rankeeId?: number | undefined;
   rankerId?: number | undefined;
   keyId?: string | undefined;

@@ -122,6 +122,40 @@ test('only what the filters select is undone', async () => {
   expect(await raid.held()).toEqual(before);
 });
 
+test('one change is undone by its id, and all of one member by the user id alone', async () => {
+  await using raid = await startRaid();
+  const before = await raid.held();
+  await raid.demote(1001, 1002);
+  await raid.rank(raid.secret, 1003, 10);
+  const changes = await raid.app.store.listChanges({ limit: 3 });
+  const [first = ''] = changes.filter(({ rankeeId }) => rankeeId === 1001).map(({ id }) => id);
+  expect(states((await raid.undo(first)).undo)).toEqual({ 1001: 'put_back' });
+  expect(states((await raid.undo('--user', '1003')).undo)).toEqual({ 1003: 'put_back' });
+  const held = await raid.held();
+  expect([held[1001], held[1003]]).toEqual([before[1001], before[1003]]);
+  expect(held[1002]).not.toEqual(before[1002]);
+  const missing = await raid.home.here(['history', 'undo', first, 'chg_none', '-y']);
+  expect(missing).toMatchObject({ code: 3, stderr: expect.stringContaining('no rank change chg_none in this group') });
+  const io = new TerminalIo(raid.home, ['n']);
+  expect(await runCli(['history', 'undo', ...changes.map(({ id }) => id)], io)).toBe(130);
+  expect(io.talk).toContain('Put back the roles of 1 member (3 changes)?');
+  expect(await raid.held()).toEqual(held);
+});
+
+test('what an undo did is no part of any other selection: nobody brings the result of a raid back by mistake', async () => {
+  await using raid = await startRaid();
+  const before = await raid.held();
+  await raid.demote(1001, 1003);
+  await raid.undo('--key', 'main', '--since', '1h');
+  await raid.home.json('rank', 'set', '1002', '50');
+  const args = ['history', 'undo', '--by', 'cli', '--since', '1h', '-y'];
+  const { undo } = await raid.home.json<Undo & { undo: { undosLeftOut: number } }>(...args, '--dry-run');
+  expect([states(undo), undo.undosLeftOut]).toEqual([{ 1002: 'would_put_back' }, 2]);
+  const result = await raid.home.here(args);
+  expect(result.stderr).toContain('2 changes by an undo left out; --undo ID takes back what that undo did.');
+  expect(await raid.held()).toEqual(before);
+});
+
 test('a name that a leaked key had and a new one has is never taken for the new one alone', async () => {
   await using raid = await startRaid();
   const { home } = raid;
@@ -230,7 +264,6 @@ test('nothing is done without a yes: off a terminal it is a usage error, on one 
 test.each([
   [['--since', '1h'], 'whose'],
   [['--key', 'main'], '--since'],
-  [['--user', '1001', '--since', '1h'], 'whose'],
   [['--key', 'main', '--since', 'later'], '--since'],
 ])('an undo of %j is a usage error', async (args, what) => {
   using home = new CliHome();

@@ -114,6 +114,7 @@ export function lastChangedSomebodyAt(db: Connection, rankerId: number): number 
  */
 const conditions = {
   group: 'group_title = @group',
+  ids: 'id IN (SELECT value FROM json_each(@ids))',
   rankeeId: 'rankee_id = @rankeeId',
   rankerId: 'ranker_id = @rankerId',
   keyId: 'key_id = @keyId',
@@ -133,6 +134,7 @@ function select(db: Connection, filter: PageFilter): ChangeRow[] {
     ...filter,
     cursor: Number(filter.cursor),
     states: JSON.stringify(filter.states),
+    ids: JSON.stringify(filter.ids),
   });
 }
 

@@ -8,6 +8,7 @@ export function undoDocument({ targets, run, dryRun }: { targets: UndoTargets; r
     id: targets.undoId,
     dryRun,
     changes: targets.changes,
+    undosLeftOut: targets.leftOut,
     members: [...run.results, ...targets.answered].map(memberDocument),
     left: run.left.map(({ rankeeId }) => rankeeId),
     stoppedBy: error === undefined ? null : { code: error.code, message: error.message },

@@ -9,7 +9,7 @@ import { callWithin } from '../../ports/call-context.ts';
 import type { ChangeSelection } from '../../ports/index.ts';
 import type { Ranking } from '../change/ranking.ts';
 import { type MemberUndo, type Rankee, type UndoCommand, undoMember } from './undo-member.ts';
-import { selectedChanges, timelineOf } from './undo-timeline.ts';
+import { effectiveChanges, isLeftOut, timelineOf } from './undo-timeline.ts';
 
 /** Whom there is to put back according to the history. The platform was not asked yet. */
 export interface UndoTargets {
@@ -17,6 +17,8 @@ export interface UndoTargets {
   undoId: string;
   /** How many changes are selected. */
   changes: number;
+  /** How many more would have been, but are what an undo did. */
+  leftOut: number;
   /** Members who may have to be put back: newest change first, members with an open change last. */
   members: Rankee[];
   /** Members for whom the history alone gives the answer. */
@@ -40,23 +42,29 @@ const forTheOperator = new Set<ErrorCode>(['platform_credential', 'config_invali
 
 /**
  * Finds the members of the selected changes, and which of them are left alone or done already. Reads the history of this group only.
- * Throws `not_found` if an undo is selected that changed nothing here.
+ * Throws `not_found` if an undo is selected that changed nothing here, or a change that is not there.
  */
 export async function findUndoTargets(
   history: Pick<Ranking, 'store' | 'group'>,
   selection: ChangeSelection,
 ): Promise<UndoTargets> {
   const found = new Map<number, { rankee: Rankee; selected: Set<string>; hasOpen: boolean }>();
+  await requireChanges(history, selection);
   let changes = 0;
-  for await (const change of selectedChanges(history, selection)) {
+  let leftOut = 0;
+  for await (const change of effectiveChanges(history, selection)) {
     if (isPseudonym(change.rankeeId)) continue; // nobody knows any more whose roles these were
+    if (isLeftOut(change, selection)) {
+      leftOut += 1;
+      continue;
+    }
     changes += 1;
     const { id, rankeeId, rankeeName, state } = change;
     const mine = found.get(rankeeId) ?? { rankee: { rankeeId, rankeeName }, selected: new Set(), hasOpen: false };
     found.set(rankeeId, { ...mine, selected: mine.selected.add(id), hasOpen: mine.hasOpen || state !== 'applied' });
   }
   if (changes === 0 && selection.undoId !== undefined) throw nothingOf(selection.undoId);
-  const targets: UndoTargets = { undoId: newId('undo'), changes, members: [], answered: [] };
+  const targets: UndoTargets = { undoId: newId('undo'), changes, leftOut, members: [], answered: [] };
   const waiting: Rankee[] = [];
   let earlierRun: string | undefined;
   for (const { rankee, selected, hasOpen } of found.values()) {
@@ -72,6 +80,17 @@ export async function findUndoTargets(
     else targets.answered.push({ ...rankee, state: 'changed_since', byChange: todo.by.id });
   }
   return { ...targets, undoId: earlierRun ?? targets.undoId, members: [...targets.members, ...waiting] };
+}
+
+/** Throws `not_found` for an id that no change in this group has. */
+async function requireChanges({ store, group }: Pick<Ranking, 'store' | 'group'>, { ids = [] }: ChangeSelection) {
+  if (ids.length === 0) return;
+  const found = await store.listChanges({ ids, group: group.title, limit: ids.length });
+  const missing = ids.find((id) => !found.some((change) => change.id === id));
+  if (missing !== undefined)
+    throw new RankdError('not_found', `There is no rank change ${missing} in this group.`, {
+      hint: 'rankd history list',
+    });
 }
 
 function nothingOf(undoId: string): RankdError {

@@ -8,14 +8,21 @@ type History = Pick<Ranking, 'store' | 'group'>;
 
 const pageRows = 200;
 
-/** The selected changes that took effect, or may turn out to have, newest first. Changes of an undo are selected only by its id, or by the operator. */
+/** The selected changes that took effect, or may turn out to have, newest first, without those that are left out. */
 export async function* selectedChanges(history: History, selection: ChangeSelection): AsyncGenerator<RankChange> {
-  const takesUndos = selection.undoId !== undefined || selection.by !== undefined;
+  for await (const change of effectiveChanges(history, selection)) if (!isLeftOut(change, selection)) yield change;
+}
+
+/** The same with those that are left out. */
+export async function* effectiveChanges(history: History, selection: ChangeSelection): AsyncGenerator<RankChange> {
   const asked = { ...selection, states: ['applied', 'pending', 'unknown'] satisfies RankChange['state'][] };
-  for await (const change of allChanges(history, asked)) {
-    if (!takesUndos && change.undoId !== undefined) continue;
+  for await (const change of allChanges(history, asked))
     if (change.state !== 'applied' || tookEffect(change)) yield change;
-  }
+}
+
+/** True for what an undo did, unless it is selected by its own id: whoever undoes a raid does not want the raid's result back. */
+export function isLeftOut({ undoId }: RankChange, selection: ChangeSelection): boolean {
+  return undoId !== undefined && selection.undoId === undefined && selection.ids === undefined;
 }
 
 /** The changes that took effect on a member, newest first, as far back as an undo of the selected ones has to look. */

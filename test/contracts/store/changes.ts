@@ -118,6 +118,8 @@ export function changeContract(at: StoreCase): void {
       expect(await ids({ by: 'cli' })).toEqual([byHand.id]);
       expect(await ids({ by: operator.slice(0, -1) })).toEqual([]);
       expect(await ids({ undoId: 'undo_x' })).toEqual([byHand.id]);
+      expect(await ids({ ids: [byHand.id, 'chg_none'] })).toEqual([byHand.id]);
+      expect(await ids({ ids: [] })).toEqual([]);
       expect(await ids({ since: 1_001 })).toEqual([byHand.id]);
       expect(await ids({ since: 2_000, until: 2_001 })).toEqual([byHand.id]);
       expect(await ids({ until: 2_000 })).toEqual([asked.id]);

@@ -44,6 +44,8 @@ export function printUndo(cli: Cli, undone: Undone): void {
   );
   if (run.error !== undefined && !cli.options.json)
     cli.io.stderr(cli.asTyped(formatError(run.error, { asJson: false })));
+  if (targets.leftOut > 0)
+    cli.say(`${counted(targets.leftOut, 'change')} by an undo left out; --undo ID takes back what that undo did.`);
   if (run.left.length > 0) cli.say(`To go on with what is left: ${commandFor(undone)}`);
   else if (!dryRun && results.some(({ state }) => state === 'put_back'))
     cli.say(`To take this back: rankd history undo --undo ${targets.undoId}`);
@@ -62,7 +64,7 @@ function summaryOf({ targets, run }: Undone, results: Result[]): string {
 
 /** The command that selects the same, with its times as moments: a duration would mean another time by then. */
 function commandFor({ selection, dryRun }: Undone): string {
-  const { keyId, placeId, rankerId, rankeeId, by, undoId, since, until } = selection;
+  const { ids = [], keyId, placeId, rankerId, rankeeId, by, undoId, since, until } = selection;
   const moment = (at: number | undefined) => at !== undefined && isoTime(at);
   const flags = {
     key: keyId,
@@ -77,7 +79,7 @@ function commandFor({ selection, dryRun }: Undone): string {
   const given = Object.entries(flags).flatMap(([name, value]) =>
     value === undefined || value === false ? [] : [`--${name} ${value}`],
   );
-  return ['rankd history undo', ...given, ...(dryRun ? ['--dry-run'] : [])].join(' ');
+  return ['rankd history undo', ...ids, ...given, ...(dryRun ? ['--dry-run'] : [])].join(' ');
 }
 
 /** Members that were left alone are not a failure: that is how undo works. */

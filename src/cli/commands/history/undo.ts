@@ -22,7 +22,7 @@ Every member whose rank the selected changes changed gets back exactly the roles
 same confirmation, pace and records as any change. The policy's ceiling, floor, locked roles and protected members hold as they
 are configured now; cooldowns, steps and the breaker do not apply. Members are left alone and listed where
 their newest change is not a selected one, or where Roblox shows other roles than that change left. What
-an undo itself did is selected by --undo or --by only.
+an undo itself did is selected by its id only, with --undo, or by the ids of its changes.
 
 Ctrl-C ends it once the members in hand are done; a second one ends it at once. The same command, run again, goes on
 with what is left.
@@ -30,24 +30,28 @@ with what is left.
 
 export function undoCommand(history: Command, cli: Cli): void {
   withSelection(history.command('undo').description('put back the roles that members held before these rank changes'))
+    .argument('[change...]', 'ids of rank changes, as the list shows them')
     .option('--undo <id>', 'take back what this undo did')
     .option('--dry-run', 'check everything and show what would be done; change nothing')
     .addHelpText(
       'after',
       `${help}${examples(
+        'rankd history undo chg_VbflntX4kQ2mX7Lp',
+        'rankd history undo --user 1001',
         'rankd history undo --key my-game --since 1h --dry-run',
         'rankd history undo --key my-game --since 2026-05-01T18:00Z --until 2026-05-01T19:00Z',
         'rankd history undo --ranker 1003 --since 24h -y',
         'rankd history undo --undo undo_0aB1cD2eF3gH',
       )}`,
     )
-    .action((options: UndoOptions) => undo(cli, options));
+    .action((ids: string[], options: UndoOptions) => undo(cli, ids, options));
 }
 
-async function undo(cli: Cli, { undo: undoId, dryRun = false, ...options }: UndoOptions): Promise<void> {
-  refuseVague(options, undoId);
+async function undo(cli: Cli, ids: string[], { undo: undoId, dryRun = false, ...options }: UndoOptions): Promise<void> {
+  if (ids.length === 0 && undoId === undefined) refuseVague(options);
   const work = async (app: RankingApp) => {
-    const selection = { ...(await withKeyId(app, queryOf(options), refuse)), undoId };
+    const named = { undoId, ...(ids.length > 0 && { ids }) };
+    const selection = { ...(await withKeyId(app, queryOf(options), refuse)), ...named };
     const targets = await findUndoTargets(app, selection);
     await warnOfKey(cli, app, selection);
     if (!dryRun && targets.members.length > 0) {
@@ -88,15 +92,15 @@ async function carryOut(
   return { ...run, isInterrupted: stopping.signal.aborted };
 }
 
-/** Refuses to undo everything that ever happened. */
-function refuseVague({ key, place, ranker, by, since }: UndoOptions, undoId: string | undefined): void {
-  if (undoId !== undefined) return;
+/** Refuses to undo everything that ever happened. What happened to one member may be undone as a whole. */
+function refuseVague({ key, place, ranker, by, user, since }: UndoOptions): void {
+  if (user !== undefined) return;
   const isNamed = [key, place, ranker, by].some((option) => option !== undefined);
   if (isNamed && since !== undefined) return;
   throw new RankdError('usage', isNamed ? 'Say from when on with --since.' : 'Say whose changes are to be undone.', {
     hint: isNamed
       ? 'rankd history undo --key KEY --since 1h --dry-run'
-      : 'add --key, --place, --ranker, --by or --undo',
+      : 'name the id of a change, or add --user, --key, --place, --ranker, --by or --undo',
   });
 }
 
