@@ -107,7 +107,7 @@ function configuredParts(config: Config, ports: Ports, log: Logger) {
     ...ports,
     report: (dead) => {
       if (dead === undefined) log.info('the platform key works again');
-      else log.error({ hint: dead.hint }, dead.message);
+      else log.error({ hint: dead.hint, problem: 'credential' }, dead.message);
     },
   });
   return {

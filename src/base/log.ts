@@ -1,5 +1,7 @@
 import { type LevelWithSilent, type Logger, pino } from 'pino';
+import { isRankdError } from './errors.ts';
 import { escapeControls } from './text.ts';
+import { localTime } from './time.ts';
 
 export type { Logger } from 'pino';
 
@@ -19,12 +21,13 @@ interface LogOptions {
 /** One line an event. Fields named after a secret are redacted in the line itself and in the objects right in it, no deeper. */
 export function createLog({ level, readable, write, isFull, note }: LogOptions): Logger {
   let dropped = 0;
-  const log = pino(
+  const log: Logger = pino(
     {
       level,
       base: null,
       timestamp: () => `,"time":"${new Date().toISOString()}"`,
       formatters: { level: (label) => ({ level: label }) },
+      serializers: { err: (error) => (log.isLevelEnabled('debug') ? withStack(error) : withoutStack(error)) },
       redact: {
         paths: ['authorization', '*.authorization', 'secret', '*.secret', 'apiKey', '*.apiKey'],
         censor: '[redacted]',
@@ -50,14 +53,26 @@ export function createLog({ level, readable, write, isFull, note }: LogOptions):
   return log;
 }
 
+const withStack = pino.stdSerializers.err;
+
+/** What was to be expected says what is wrong and how to mend it. Only a mistake of rankd's own is looked for by its stack. */
+function withoutStack(error: Error): object {
+  if (!isRankdError(error) || error.code === 'internal') return withStack(error);
+  const { code, message, hint } = error;
+  return { code, message, hint };
+}
+
 /** e.g. `14:02:11 warn  platform does not answer  code=platform_unavailable` */
 function readableLine(json: string): string {
-  const { time, level, msg, err, ...fields } = JSON.parse(json) as Record<string, unknown>;
+  const { time, level, msg, err, problem: _, ...fields } = JSON.parse(json) as Record<string, unknown>;
   const pairs = Object.entries(fields).map(
     ([name, value]) => `${name}=${typeof value === 'string' ? oneLine(value) : JSON.stringify(value)}`,
   );
-  const stack = err === undefined ? [] : String((err as { stack?: string }).stack).split('\n');
-  const what = `${String(time).slice(11, 19)} ${String(level).padEnd(5)} ${msg}`;
+  const { stack: frames, message, hint } = (err ?? {}) as { stack?: string; message?: string; hint?: string };
+  const stack = frames === undefined ? [] : frames.split('\n');
+  const why = frames === undefined && message !== undefined ? `: ${message}` : '';
+  const fix = frames === undefined && hint !== undefined ? `  try: ${hint}` : '';
+  const what = `${localTime(Date.parse(String(time)))} ${String(level).padEnd(5)} ${msg}${why}${fix}`;
   const lines = [
     [what, pairs.join(' ')].filter((part) => part !== '').join('  '),
     ...stack.map((frame) => `  ${frame}`),

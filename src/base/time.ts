@@ -22,6 +22,22 @@ export function isoOrNull(epochMs: number | undefined): string | null {
   return epochMs === undefined ? null : isoTime(epochMs);
 }
 
+/** The time of day on this machine, e.g. `14:02:11`. */
+export function localTime(epochMs: number): string {
+  const at = new Date(epochMs);
+  return [at.getHours(), at.getMinutes(), at.getSeconds()].map(twoDigits).join(':');
+}
+
+/** The day on this machine, e.g. `2026-05-01`. */
+export function localDay(epochMs: number): string {
+  const at = new Date(epochMs);
+  return [at.getFullYear(), at.getMonth() + 1, at.getDate()].map(twoDigits).join('-');
+}
+
+function twoDigits(count: number): string {
+  return String(count).padStart(2, '0');
+}
+
 /** The day of it, e.g. `2026-05-01`, in UTC. */
 export function isoDay(epochMs: number): string {
   return isoTime(epochMs).slice(0, 10);

@@ -78,7 +78,7 @@ async function listen(
   }
   const at = server.server.address() as AddressInfo; // Fastify names one of the addresses where it listens on all
   const url = listenUrl(at);
-  if (!isLoopback(at.address)) log.warn({ url }, plainHttp);
+  if (!isLoopback(at.address)) log.warn({ url, problem: 'plain http' }, plainHttp);
   return url;
 }
 

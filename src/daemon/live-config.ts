@@ -30,6 +30,7 @@ export class LiveConfig implements AsyncDisposable {
   #loaded: LoadedConfig;
   #needRestart: string[] = [];
   #last: Promise<unknown> = Promise.resolve();
+  #isRefused = false;
   #isClosing = false;
 
   constructor(options: LiveConfigOptions) {
@@ -45,6 +46,11 @@ export class LiveConfig implements AsyncDisposable {
   /** The file that `reload` would read; `undefined`: none. */
   get file(): string | undefined {
     return this.#loaded.fileNow();
+  }
+
+  /** True if the newest reload was refused. */
+  get isRefused(): boolean {
+    return this.#isRefused;
   }
 
   /** The settings that differ from what the daemon was started with, and that only a start applies. */
@@ -77,6 +83,7 @@ export class LiveConfig implements AsyncDisposable {
         await declareKeys(candidate, after.config.keys);
       });
       this.#loaded = after;
+      this.#isRefused = false;
       await keepServedGroup(app.current, after).catch((error) =>
         app.current.log.error({ err: error }, 'which group is served could not be kept'),
       );
@@ -87,6 +94,7 @@ export class LiveConfig implements AsyncDisposable {
       const warnings = [...after.warnings, ...stray, ...notes, ...(await checkCredential(app.current))];
       return { state: 'applied', file: after.file ?? null, warnings, ...changed };
     } catch (cause) {
+      this.#isRefused = true;
       await tellRefused(app.current, { by, file: fileOf(before) }, cause);
       return refusal(asRankdError(cause));
     }
@@ -124,7 +132,7 @@ async function tellApplied(
 
 async function tellRefused(app: DaemonContext, { by, file }: Asked, cause: unknown): Promise<void> {
   const why = cause instanceof RankdError ? { why: cause.message } : { err: cause };
-  app.log.error(why, 'the new configuration was refused; the old one stays in force');
+  app.log.error({ ...why, problem: 'configuration' }, 'the new configuration was refused; the old one stays in force');
   await audit(app, configRefused(file, asRankdError(cause).message, { by, at: app.clock.now() }));
 }
 
@@ -143,7 +151,7 @@ async function checkCredential(app: DaemonContext): Promise<string[]> {
   } catch (error) {
     const { message } = asRankdError(error);
     if (isRankdError(error, 'platform_credential')) return [message]; // which the log has already
-    app.log.warn({ err: error }, 'the credential could not be checked yet');
+    app.log.warn({ err: error, problem: 'group' }, 'the credential could not be checked yet');
     return [`the credential could not be checked yet: ${message}`];
   }
 }

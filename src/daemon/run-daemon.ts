@@ -5,6 +5,7 @@ import type { Config } from '../config/config.ts';
 import type { LoadedConfig } from '../config/load.ts';
 import type { ReloadOutcome } from '../control/control.ts';
 import { listenForCommands } from '../control/listen.ts';
+import type { Key } from '../core/model.ts';
 import type { DaemonContext } from '../usecases/daemon-context.ts';
 import { daemonStatus } from '../usecases/documents/status.ts';
 import { keepServedGroup } from '../usecases/group/served-group.ts';
@@ -69,8 +70,15 @@ export async function runDaemon(options: RunOptions): Promise<RunningDaemon> {
   const status = async () => {
     const { url, metricsUrl } = daemon;
     const storeProblem = await problemOf(daemon.app.current.store.ping());
+    const lasting = {
+      configuration: live.isRefused,
+      credential: daemon.app.current.deadCredential() !== undefined,
+      group: !daemon.app.current.group.isReadable,
+      'simulated keys': await anyOf(keysOfSimulation(daemon.app.current, live.config)),
+      'plain http': true,
+    };
     const of = { app: daemon.app.current, live, url, metricsUrl, process, storeProblem };
-    return daemonStatus({ ...of, started: startedAt, problems: problems.newestFirst() });
+    return daemonStatus({ ...of, started: startedAt, problems: problems.newestFirst(lasting, systemClock.now()) });
   };
   starting.use(await listenForCommands({ dataDir, log }, { status, reload: (by) => live.reload(by) }));
   starting.use(live);
@@ -97,14 +105,26 @@ function problemOf(work: Promise<void>): Promise<string | undefined> {
   );
 }
 
+/** True if there are some, or if that can't be found out. */
+function anyOf(found: Promise<unknown[]>): Promise<boolean> {
+  return found.then(
+    ({ length }) => length > 0,
+    () => true,
+  );
+}
+
+function keysOfSimulation({ store, clock }: DaemonContext, { platform }: Config): Promise<Key[]> {
+  const query = { acceptedAt: clock.now(), isSimulated: true, limit: maxKeysNamed };
+  return platform.kind === 'simulated' ? Promise.resolve([]) : store.listKeys(query);
+}
+
 /** A game that was given a key in the simulation would only see that it is not accepted. */
-async function warnOfSimulatedKeys(app: DaemonContext, { platform }: Config): Promise<string[]> {
-  if (platform.kind === 'simulated') return [];
-  const keys = await app.store.listKeys({ acceptedAt: app.clock.now(), isSimulated: true, limit: maxKeysNamed });
+async function warnOfSimulatedKeys(app: DaemonContext, config: Config): Promise<string[]> {
+  const keys = await keysOfSimulation(app, config);
   if (keys.length === 0) return [];
   const names = keys.map(({ name }) => name).join(', ');
   const warning = `keys made on the simulated group are not accepted here: ${names}. If a game uses one: rankd key adopt NAME; if not: rankd key revoke NAME`;
-  app.log.warn(warning);
+  app.log.warn({ problem: 'simulated keys' }, warning);
   return [warning];
 }
 

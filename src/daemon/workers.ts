@@ -92,7 +92,8 @@ async function watchCredential(live: LiveContext, stop: AbortSignal): Promise<vo
     const app = live.current;
     using call = callWithin(app.clock, app.deadlineMs, 'credential');
     await work(app, { ...call, signal: AbortSignal.any([call.signal, stop]) }).catch((error) => {
-      if (!isRankdError(error, 'platform_credential')) throw error; // which the log has already
+      if (!isRankdError(error)) throw error;
+      if (error.code !== 'platform_credential') app.log.warn({ err: error, problem: 'group' }, cannotRank); // else the log has it already
     });
   };
   const check = async (app: DaemonContext, call: CallContext) => {
@@ -108,6 +109,8 @@ async function watchCredential(live: LiveContext, stop: AbortSignal): Promise<vo
     }),
   ]);
 }
+
+const cannotRank = 'ranks can not be changed yet';
 
 async function every(
   { clock, log }: Pick<DaemonContext, 'clock' | 'log'>,

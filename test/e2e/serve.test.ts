@@ -1,5 +1,6 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { text } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
@@ -7,6 +8,8 @@ import { systems, thisSystem } from '../../src/base/system.ts';
 import { runCli } from '../../src/cli/program.ts';
 import { TerminalIo } from '../support/command-io.ts';
 import { DaemonProcess } from '../support/daemon-process.ts';
+import { openCloudHome } from '../support/open-cloud-home.ts';
+import { runOnTerminal } from '../support/pseudo-terminal.ts';
 import { CliHome } from '../support/run-cli.ts';
 
 const binary = fileURLToPath(new URL('../../bin/rankd.js', import.meta.url));
@@ -124,6 +127,35 @@ describe('serve', () => {
     const flag = await home.run(['serve', '--port', 'eighty']);
     expect(flag).toMatchObject({ code: 2, stderr: expect.stringContaining('--port') });
   });
+});
+
+test('a mistyped group id is one line of the log, with what is wrong and what to do, and no stack', async () => {
+  await using world = await openCloudHome();
+  const yaml = readFileSync(world.home.path('rankd.yaml'), 'utf8');
+  writeFileSync(world.home.path('rankd.yaml'), yaml.replace(/id: \d+/, 'id: 701'));
+  const daemon = await world.startDaemon();
+  const lines = () =>
+    daemon.log.split('\n').filter((line) => line.startsWith('{"level":"warn"') || line.includes('"error"'));
+  await expect.poll(lines).toHaveLength(1);
+  await daemon.stop();
+  const [line = ''] = lines();
+  expect(JSON.parse(line)).toMatchObject({
+    msg: 'ranks can not be changed yet',
+    err: {
+      message: expect.stringMatching(/^Roblox knows no such group \(404/),
+      hint: expect.stringContaining('set group.id to the number in the address'),
+    },
+  });
+  expect(daemon.log).not.toMatch(/\bat .*:\d+:\d+|RankdError/);
+
+  const { screen } = await runOnTerminal(world.home, ['serve'], {
+    env: { TZ: 'Asia/Tokyo' },
+    answers: [['ranks can not be changed yet', '\x03']],
+  });
+  const hour = new Date(Date.now() + 9 * 3_600_000).toISOString().slice(11, 13);
+  expect(screen).toMatch(
+    new RegExp(`^${hour}:\\d\\d:\\d\\d warn  ranks can not .* yet: Roblox knows .*  try: set group.id`, 'm'),
+  );
 });
 
 const plainHttp = /others reach rankd over plain HTTP.*put a reverse proxy that speaks TLS in front/;

@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { chmodSync, existsSync, statSync, writeFileSync } from 'node:fs';
+import { chmodSync, existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { type AddressInfo, connect } from 'node:net';
 import { join } from 'node:path';
@@ -131,6 +131,32 @@ test.concurrent('what Roblox did that rankd was not built for is told by kind, w
   expect(stdout).toMatch(/^FIRST SEEN +LAST SEEN +TIMES +ROBLOX SURPRISED RANKD BY$/m);
   expect(stdout).toMatch(new RegExp(`^\\S+Z +\\S+Z +1 +${field}$`, 'm'));
   expect(stdout).not.toContain('gold');
+});
+
+test.concurrent('a problem that is over leaves: a refused reload once another is taken up, keys of the simulation once they are revoked', async ({
+  expect,
+}) => {
+  await using world = await openCloudHome();
+  const { home } = world;
+  expect((await home.here(['key', 'create', 'demo'], { cwd: home.folder })).code).toBe(0); // where no configuration is
+  await world.startDaemon();
+  const problems = async () =>
+    (await home.json<{ status: { problems: Array<{ message: string }> } }>('status')).status.problems.map(
+      ({ message }) => message,
+    );
+  const yaml = readFileSync(home.path('rankd.yaml'), 'utf8');
+  writeFileSync(home.path('rankd.yaml'), 'policy: { max_rank: 999 }\n');
+  expect((await home.here(['reload'])).code).toBe(78);
+  const [refused, demo] = [
+    expect.stringMatching(/configuration was refused/),
+    expect.stringMatching(/keys made on the simulated group .*: demo\./),
+  ];
+  expect(await problems()).toEqual([refused, demo]);
+  writeFileSync(home.path('rankd.yaml'), yaml);
+  expect((await home.here(['reload'])).code).toBe(0);
+  expect(await problems()).toEqual([demo]);
+  await home.json('key', 'revoke', 'demo', '-y');
+  expect(await problems()).toEqual([]);
 });
 
 test.concurrent('a warning that comes again and again leaves room for other problems', async ({ expect }) => {

@@ -117,6 +117,10 @@ function memberNotFound(refusal: Refusal): RankdError {
 }
 
 function rejected(refusal: Refusal): RankdError {
+  if (isAboutGroup(refusal))
+    return new RankdError('platform_rejected', `Roblox knows no such group (${said(refusal)}).`, {
+      hint: "set group.id to the number in the address of the group's page",
+    });
   return new RankdError('platform_rejected', `Roblox rejected the request (${said(refusal)}).`, {
     hint: 'check that group.id is right and that the role still exists: `rankd group roles`',
   });
@@ -137,6 +141,11 @@ function isAboutMember({ status, body }: Refusal): boolean {
   const namesOther = /\b(roles?|groups?)\b/i.test(message);
   if (status === 404) return namesMember || (code === 'NOT_FOUND' && !namesOther);
   return status === 400 && namesMember && !/\broles?\b/i.test(message) && complains.test(message);
+}
+
+function isAboutGroup({ status, body }: Refusal): boolean {
+  const { message } = problemOf(body);
+  return status === 404 && /\bgroup\b/i.test(message) && !/\b(users?|members?|memberships?|roles?)\b/i.test(message);
 }
 
 const complains = /\b(invalid|unknown|not (found|a|in|part))\b|n['’o]t exist/i;

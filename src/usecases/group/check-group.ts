@@ -9,7 +9,7 @@ const timeoutMs = 3_000;
 
 /**
  * Holds the configuration against the group's roles. Returns what the operator should look at, and logs it. Throws
- * `config_invalid` if group.ladder does not fit the group. Does not throw if the platform is down.
+ * `config_invalid` if group.ladder does not fit the group. Says nothing if the group can't be read: the look at the credential, which follows, tells why.
  */
 export async function checkGroup(
   app: Pick<Ranking, 'group' | 'policy' | 'clock'> & { log: Logger },
@@ -22,7 +22,6 @@ export async function checkGroup(
     return stray;
   } catch (error) {
     if (isRankdError(error, 'config_invalid')) throw error;
-    log.warn({ err: error }, 'the platform does not answer yet; going on all the same');
     return [];
   }
 }

@@ -60,7 +60,7 @@ function refusedKey({ state }: Credential, groupId: number): RankdError {
 
 function unknownGroup(cause: unknown): never {
   if (!isRankdError(cause, 'platform_rejected')) throw cause;
-  throw new RankdError('not_found', `There is no such group: ${cause.message}`, {
+  throw new RankdError('not_found', cause.message, {
     cause,
     hint: "give --group the number in the address of the group's page",
   });

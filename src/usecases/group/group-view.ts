@@ -43,6 +43,11 @@ export class GroupView {
     this.#acting = new Remembered(clock, actingLifeMs, (call) => this.#readActing(call));
   }
 
+  /** True if the last read of the roles succeeded, or none was made. */
+  get isReadable(): boolean {
+    return !this.#scheme.hasFailed;
+  }
+
   /** The roles and the ladder. Throws `config_invalid` if the ladder does not fit the group. */
   scheme(call: CallContext): Promise<RoleScheme> {
     return this.#scheme.get(call);

@@ -23,6 +23,11 @@ export class Remembered<T> {
     this.#read = read;
   }
 
+  /** True if the last read failed. */
+  get hasFailed(): boolean {
+    return this.#failed !== undefined;
+  }
+
   async get(call: CallContext, { maxAgeMs = this.#lifeMs, failureLifeMs = 0 }: HowOld = {}): Promise<T> {
     const now = this.#clock.monotonic();
     if (this.#kept !== undefined && now - this.#kept.at < maxAgeMs) return this.#kept.value;
