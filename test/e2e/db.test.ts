@@ -118,25 +118,26 @@ test('db check ends with 5 where the file is damaged', async () => {
 });
 
 test('a database of a newer rankd is refused with the version to run instead, by every command', async () => {
+  const newer = schema + 1;
   await home.json('workspace', 'show');
   const db = new Database(database);
-  db.pragma('user_version = 7');
-  db.exec("INSERT INTO schema_steps (version, rankd, at) VALUES (7, '9.8.7', 0)");
+  db.pragma(`user_version = ${newer}`);
+  db.exec(`INSERT INTO schema_steps (version, rankd, at) VALUES (${newer}, '9.8.7', 0)`);
   db.close();
   const before = readFileSync(database);
   for (const command of ['db check', 'db migrate', 'db migrate --dry-run', 'backup copy.db', 'key list', 'serve']) {
     const result = await home.run(command.split(' '));
     expect(result).toMatchObject({ code: 78, stdout: '' });
     expect(result.stderr).toBe(
-      `error: The database ${database} has schema 7, written by rankd 9.8.7; this is rankd 0.1.0, which knows up to ${schema}.
+      `error: The database ${database} has schema ${newer}, written by rankd 9.8.7; this is rankd 0.1.0, which knows up to ${schema}.
 try: run rankd 9.8.7 or a later one instead
 `,
     );
   }
   expect(readFileSync(database).equals(before)).toBe(true);
-  writeFileSync(`${database}.before-v7`, '');
+  writeFileSync(`${database}.before-v${newer}`, '');
   expect((await home.run(['key', 'list'])).stderr).toContain(
-    `, or go back to how it was before: rankd restore ${database}.before-v7\n`,
+    `, or go back to how it was before: rankd restore ${database}.before-v${newer}\n`,
   );
 });
 

@@ -88,7 +88,7 @@ test('a result that can not be written is said in two lines, and a refusal nobod
   for (const command of ['key list', 'rank set 1001 20']) {
     const lost = shell(`"$@" ${command} >/dev/full`);
     const [said, [code]] = await Promise.all([text(lost.stderr), once(lost, 'exit')]);
-    expect({ code, said }).toEqual({ code: 1, said: expect.stringMatching(/^error: .*written.+\ntry: .+\n$/) });
+    expect({ code, said }).toEqual({ code: 1, said: expect.stringMatching(/^error: .*written.+\ntry: .+\n$/m) });
   }
   const unread = shell('"$@" key show nobody 2>/dev/full');
   expect(await once(unread, 'exit')).toEqual([3, null]);
