@@ -3,6 +3,7 @@ import { openRanking, type RankingApp } from '../app.ts';
 import { systemClock } from '../base/clock.ts';
 import { asRankdError, RankdError } from '../base/errors.ts';
 import { closeToOthers } from '../base/files/data-dir.ts';
+import { unnamedServiceDirectory } from '../config/data-dir.ts';
 import type { LoadedConfig } from '../config/load.ts';
 import { type ConfigLocationSources, locateConfig } from '../config/locate.ts';
 import { askStatus } from '../control/ask.ts';
@@ -164,11 +165,16 @@ export class Cli {
     }
   }
 
-  /** A mistyped directory would look like one that has lost everything, so the command says that it is new. */
+  /** A mistyped directory would look like one that has lost everything, so the command says that it is new, and names another that there is. */
   async #open<Opened>(open: () => Promise<Opened>): Promise<Opened> {
-    const isNew = this.options.dataDir !== undefined && !(await this.operations.exists());
+    const isNew = !(await this.operations.exists());
     const opened = await open();
-    if (isNew) this.say(`There was no database in ${this.dataDir}; a new one was made there.`);
+    const { dataDir } = this;
+    if (isNew) this.say(`There was no database in ${dataDir}; a new one was made there.`);
+    const service = unnamedServiceDirectory(this.options.dataDir, this.io);
+    if (service === dataDir) this.say(`Data directory: ${dataDir}, the service's.`);
+    else if (service !== undefined)
+      this.say(`This is about ${dataDir}. A service has its data in ${service}: add --data-dir ${service}, as root.`);
     return opened;
   }
 
@@ -216,11 +222,19 @@ export class Cli {
     const daemon = await refuseLostDatabase(this.dataDir);
     const surroundings = { daemon, config: daemon === undefined ? await this.#configAround() : 'none' } as const;
     const file = typeof surroundings.config === 'object' ? surroundings.config.audit.headFile : undefined;
-    if (file === undefined) return work(surroundings);
+    const done =
+      file === undefined ? await work(surroundings) : await this.#notingHeads(ports, file, () => work(surroundings));
+    const server =
+      daemon === undefined ? 'no daemon serves it now' : `the daemon with the process id ${daemon.pid} serves it`;
+    this.say(`This is kept in ${this.dataDir}; ${server}.`);
+    return done;
+  }
+
+  async #notingHeads<T>(ports: Pick<Ports, 'store' | 'clock'>, file: string, work: () => Promise<T>): Promise<T> {
     const { newestEvent, noteHeads } = await import('../usecases/history/audit-heads.ts');
     const afterId = await newestEvent(ports);
     try {
-      return await work(surroundings);
+      return await work();
     } finally {
       await noteHeads(ports, { file, afterId }).catch((error) => this.warn(asRankdError(error)));
     }

@@ -45,6 +45,8 @@ export interface Io {
   /** Where rankd's own files are. */
   packageDir: string;
   home: string;
+  /** Where a service of this machine has its data. */
+  serviceDataDir: string;
   /** Who the audit names: `cli:<user>@<host>`. */
   operator: string;
   /** Resolves with the name of the first signal that asks to stop. */

@@ -85,6 +85,7 @@ const io: Io = {
   },
   packageDir,
   home: homeFolder(process.env),
+  serviceDataDir: '/var/lib/rankd',
   operator: `cli:${userName()}@${hostname()}`,
   get stopSignal() {
     stage = 'serving';

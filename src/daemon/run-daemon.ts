@@ -9,6 +9,7 @@ import type { Key } from '../core/model.ts';
 import type { DaemonContext } from '../usecases/daemon-context.ts';
 import { daemonStatus } from '../usecases/documents/status.ts';
 import { keepServedGroup } from '../usecases/group/served-group.ts';
+import { isAnyKeyAccepted } from '../usecases/keys/keys.ts';
 import { type Daemon, startDaemon } from './daemon.ts';
 import { LiveConfig } from './live-config.ts';
 import { RecentProblems } from './recent-problems.ts';
@@ -70,14 +71,16 @@ export async function runDaemon(options: RunOptions): Promise<RunningDaemon> {
   const status = async () => {
     const { url, metricsUrl } = daemon;
     const storeProblem = await problemOf(daemon.app.current.store.ping());
+    const app = daemon.app.current;
     const lasting = {
       configuration: live.isRefused,
-      credential: daemon.app.current.deadCredential() !== undefined,
-      group: !daemon.app.current.group.isReadable,
-      'simulated keys': await anyOf(keysOfSimulation(daemon.app.current, live.config)),
+      credential: app.deadCredential() !== undefined,
+      group: !app.group.isReadable,
+      'simulated keys': await anyOf(keysOfSimulation(app, live.config)),
       'plain http': true,
     };
-    const of = { app: daemon.app.current, live, url, metricsUrl, process, storeProblem };
+    const acceptsKeys = await isAnyKeyAccepted(app, app.group).catch(() => undefined);
+    const of = { app, live, url, metricsUrl, process, storeProblem, acceptsKeys };
     return daemonStatus({ ...of, started: startedAt, problems: problems.newestFirst(lasting, systemClock.now()) });
   };
   starting.use(await listenForCommands({ dataDir, log }, { status, reload: (by) => live.reload(by) }));

@@ -32,7 +32,7 @@ describe('on Windows', () => {
     HOME: '/c/Users/ann', // as Git's bash sets it
   };
   const cwd = 'D:\\games';
-  const where = { env, cwd, home: 'C:\\Users\\ann' };
+  const where = { env, cwd, home: 'C:\\Users\\ann', serviceDataDir: '/nowhere' };
 
   test("the data are in the user's local profile, unless a flag or RANKD_DATA_DIR names another directory", () => {
     expect(dataDirectory(undefined, where, windows)).toBe('C:\\Users\\ann\\AppData\\Local\\rankd');

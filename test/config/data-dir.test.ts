@@ -4,26 +4,27 @@ import { dataDirectory } from '../../src/config/data-dir.ts';
 
 const home = '/home/owner';
 const cwd = '/work';
+const serviceDataDir = '/nowhere/var/lib/rankd';
 
 test('the data directory is the flag, else RANKD_DATA_DIR, else systemd’s, else the user’s', () => {
   const env: Record<string, string> = {};
-  expect(dataDirectory(undefined, { env, home, cwd })).toBe('/home/owner/.local/share/rankd');
+  expect(dataDirectory(undefined, { env, home, cwd, serviceDataDir })).toBe('/home/owner/.local/share/rankd');
   env['XDG_DATA_HOME'] = '/xdg';
-  expect(dataDirectory(undefined, { env, home, cwd })).toBe('/xdg/rankd');
+  expect(dataDirectory(undefined, { env, home, cwd, serviceDataDir })).toBe('/xdg/rankd');
   env['STATE_DIRECTORY'] = '/var/lib/rankd:/var/lib/other';
-  expect(dataDirectory(undefined, { env, home, cwd })).toBe('/var/lib/rankd');
+  expect(dataDirectory(undefined, { env, home, cwd, serviceDataDir })).toBe('/var/lib/rankd');
   env['RANKD_DATA_DIR'] = '/data';
-  expect(dataDirectory(undefined, { env, home, cwd })).toBe('/data');
-  expect(dataDirectory('/flag', { env, home, cwd })).toBe('/flag');
+  expect(dataDirectory(undefined, { env, home, cwd, serviceDataDir })).toBe('/data');
+  expect(dataDirectory('/flag', { env, home, cwd, serviceDataDir })).toBe('/flag');
 });
 
 test('what is empty counts as not set, and a relative XDG_DATA_HOME is ignored', () => {
   const env = { RANKD_DATA_DIR: '', STATE_DIRECTORY: '', XDG_DATA_HOME: 'relative' };
-  expect(dataDirectory('', { env, home, cwd })).toBe('/home/owner/.local/share/rankd');
+  expect(dataDirectory('', { env, home, cwd, serviceDataDir })).toBe('/home/owner/.local/share/rankd');
 });
 
 test('a relative directory is taken from the current one', () => {
-  expect(dataDirectory('data', { env: {}, home, cwd })).toBe('/work/data');
+  expect(dataDirectory('data', { env: {}, home, cwd, serviceDataDir })).toBe('/work/data');
 });
 
 /** What they may load beside those, which is among what is looked at. */

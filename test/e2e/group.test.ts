@@ -151,6 +151,7 @@ test.concurrent('a role name cannot drive the terminal', async () => {
 test.concurrent('a ladder that does not fit is told of by what only looks at the group, and keeps changes from being made', async () => {
   await using world = await setUp();
   const { home } = world;
+  await home.json('key', 'list');
   configure(world, ', ladder: [10, 77]');
   const trainee = String(sampleUsers.trainee);
   const warning = /^warning: group\.ladder does not fit the group: 77 [^\n]*\ntry: correct group\.ladder [^\n]+\n$/;

@@ -113,6 +113,7 @@ test.concurrent("policy holds for the operator's changes; the ranker check where
 
 test.concurrent('a step beyond the highest or the lowest rank is refused, and is no change to keep', async () => {
   using home = new CliHome();
+  await home.json('key', 'list');
   const refusals = [await home.here(['rank', 'promote', highest]), await home.here(['rank', 'demote', lowest])];
   expect(refusals.map(({ code }) => code)).toEqual([5, 5]);
   expect(refusals.map(({ stderr }) => stderr)).toEqual([

@@ -39,7 +39,10 @@ test.concurrent('install writes the unit for everybody to read, lets systemd rea
     stdout: `FIELD    VALUE\nunit     ${dir}/rankd.service\nwritten  yes\n`,
   });
   expect(stderr).toContain('done: the user rankd\ndone: systemctl daemon-reload\n');
-  expect(stderr).toContain(`next:
+  expect(stderr).toMatch(
+    /^next:\n {2}.*rankd backup keys\.db && rankd restore -y --data-dir .+ keys\.db {3}\(takes along /m,
+  );
+  expect(stderr).toContain(`
   install -D -m 600 /dev/stdin /etc/rankd/roblox.key   (paste the Open Cloud key, then press Ctrl-D)
   put the settings into /etc/rankd/rankd.yaml
   systemctl enable --now rankd

@@ -51,6 +51,7 @@ listens on     ${daemon.url}
 group          SIMULATED: nothing here touches Roblox
 configuration  none: the defaults
 credential     accepted
+keys           NONE is accepted, so no game can do anything
 requests       0 in flight
 queue          0 calls wait for the platform
 budget left    not limited
@@ -77,6 +78,7 @@ last problems  none
     needRestart: [],
     credential: { isAccepted: true, problem: null, actingUserId: 9001, expiresAt: null },
     platformTrust: { stop: null, believesAnswers: true, surprises: [] },
+    acceptsKeys: false,
     requestsInFlight: 0,
     callsWaiting: 0,
     budget: [],

@@ -30,6 +30,7 @@ class WatchedIo {
   readonly env: Record<string, string>;
   readonly cwd: string;
   readonly home: string;
+  readonly serviceDataDir: string;
   /** Results. */
   out = '';
   /** Talk and log. */
@@ -53,6 +54,7 @@ class WatchedIo {
     this.env = env;
     this.cwd = cwd;
     this.home = env['HOME'] ?? folder;
+    this.serviceDataDir = join(folder, 'var-lib-rankd');
   }
 
   stdout = (text: string) => {

@@ -38,6 +38,7 @@ async function restore(cli: Cli, { file: name, dryRun }: { file: string; dryRun:
   const document = restoreDocument(restored, { file, dryRun });
   cli.print({ restore: document }, facts({ ...document, dryRun: null }));
   if (!dryRun) {
+    cli.say(`It is in ${dataDir} now; the next daemon there serves it.`);
     cli.say(
       'Keys that were revoked since the backup are accepted again, changes made since are not in the history: rankd key list',
     );

@@ -2,6 +2,7 @@ import type { Command } from 'commander';
 import { localUrl } from '../../base/listen-url.ts';
 import type { Config } from '../../config/config.ts';
 import type { Daemon } from '../../daemon/daemon.ts';
+import { isAnyKeyAccepted } from '../../usecases/keys/keys.ts';
 import type { Cli } from '../cli.ts';
 import { firstSteps } from '../init/first-steps.ts';
 import { examples } from '../output/help.ts';
@@ -68,7 +69,13 @@ async function greet(
         maySayKey: cli.io.isTerminal && !cli.options.json && !cli.options.quiet,
       }),
     );
-  }
+  } else if (!(await isAnyKeyAccepted(app.current, app.current.group))) cli.say(noKey(cli.dataDir));
+}
+
+/** Who went from a trial to a service has the key of the game in another data directory. */
+function noKey(dataDir: string): string {
+  return `No key is accepted yet, so no game can do anything. A key that your game has already is in another data directory than ${dataDir}: \`rankd backup FILE\` there, then \`rankd restore FILE\` here.
+try: rankd key create my-game`;
 }
 
 function flagsOf({ host, port, simulate }: ServeOptions): Record<string, string> {

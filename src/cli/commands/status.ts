@@ -109,6 +109,7 @@ function daemonFacts(daemon: DaemonStatus): Record<string, unknown> {
     database: daemon.storeProblem === null ? null : `NOT USED ANY MORE: ${daemon.storeProblem}`,
     credential: credentialText(daemon.credential),
     'rank changes': trustText(daemon.platformTrust),
+    keys: daemon.acceptsKeys === false ? 'NONE is accepted, so no game can do anything' : null,
     requests: `${requestsInFlight} in flight`,
     queue: `${daemon.callsWaiting} calls wait for the platform`,
     'budget left':

@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import type { LoadedConfig } from '../../config/load.ts';
 import type { Cli } from '../cli.ts';
@@ -28,10 +28,20 @@ const keyFile = '/etc/rankd/roblox.key';
 /** What is left to do by hand once the unit is there: put settings and key where the service reads them, then start it. */
 export async function nextSteps(cli: Cli): Promise<string> {
   const loaded = await cli.loadConfig().catch(() => undefined);
+  const steps = [...databaseSteps(cli), keyStep(loaded), settingsStep(loaded)];
   return `next:
-${[keyStep(loaded), settingsStep(loaded)].map((step) => `  ${step}`).join('\n')}
+${steps.map((step) => `  ${step}`).join('\n')}
   systemctl enable --now rankd
 Commands work on its data with --data-dir /var/lib/rankd, as root; on it they act as the user rankd.`;
+}
+
+/** The service begins with an empty database, which accepts no key that a game has already. */
+function databaseSteps({ io: { serviceDataDir, env } }: Cli): string[] {
+  if (existsSync(join(serviceDataDir, 'rankd.db'))) return [];
+  const asUser = env['SUDO_USER'] === undefined ? '' : `sudo -u ${env['SUDO_USER']} `;
+  return [
+    `${asUser}rankd backup keys.db && rankd restore -y --data-dir ${serviceDataDir} keys.db   (takes along the keys that your games have; leave it out if there are none)`,
+  ];
 }
 
 function keyStep(loaded: LoadedConfig | undefined): string {

@@ -36,6 +36,8 @@ export interface DaemonStatus {
     /** What Roblox did since the start that rankd was not built for, by kind. No values out of its answers. */
     surprises: Array<{ operation: string; what: string; count: number; firstAt: string; lastAt: string }>;
   };
+  /** False if no game can do anything, because no key is accepted; null if the database does not tell. */
+  acceptsKeys: boolean | null;
   /** Requests that are not answered yet. */
   requestsInFlight: number;
   /** Calls that wait for their turn in the platform's budget. */
@@ -64,6 +66,7 @@ export interface StatusSources {
   metricsUrl: string | undefined;
   process: { pid: number; nodeVersion: string };
   storeProblem: string | undefined;
+  acceptsKeys: boolean | undefined;
   /** On `Clock.now()` and `Clock.monotonic()`. */
   started: { at: number; monotonic: number };
   problems: DaemonStatus['problems'];
@@ -100,6 +103,7 @@ export function daemonStatus(sources: StatusSources): DaemonStatus {
         lastAt: isoTime(lastAt),
       })),
     },
+    acceptsKeys: sources.acceptsKeys ?? null,
     requestsInFlight: app.requests.count,
     callsWaiting: budget.reduce((sum, { waiting }) => sum + waiting, 0),
     budget,

@@ -2,6 +2,7 @@ import { RankdError } from '../../base/errors.ts';
 import { keyState } from '../../core/access.ts';
 import { mintKey, newId } from '../../core/api-key.ts';
 import { refusalOfDeclared } from '../../core/declared.ts';
+import { isSimulatedGroup } from '../../core/group-title.ts';
 import {
   judgeAdoption,
   judgeNewKey,
@@ -155,6 +156,15 @@ export async function listKeys(
   const found = await store.listKeys({ ...from, limit: limit + 1 });
   const keys = found.slice(0, limit);
   return { keys, next: found.length > limit ? keys.at(-1)?.id : undefined };
+}
+
+/** Whether any key is accepted on the group of this title. */
+export async function isAnyKeyAccepted(
+  { store, clock }: Pick<Ports, 'store' | 'clock'>,
+  { title }: { title: string },
+): Promise<boolean> {
+  const ofGroup = isSimulatedGroup(title) ? {} : { isSimulated: false };
+  return (await store.listKeys({ ...ofGroup, acceptedAt: clock.now(), limit: 1 })).length > 0;
 }
 
 /** One key with its whitelist. Throws `not_found`. */

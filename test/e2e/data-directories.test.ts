@@ -1,0 +1,90 @@
+import { mkdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { DaemonProcess } from '../support/daemon-process.ts';
+import { openCloudHome } from '../support/open-cloud-home.ts';
+import { CliHome } from '../support/run-cli.ts';
+
+test.concurrent('what a command wrote, it says where, and whether a daemon serves it', async () => {
+  using home = new CliHome();
+  const created = await home.here(['key', 'create', 'quiz']);
+  expect(created.stderr).toContain(`There was no database in ${home.dataDir}; a new one was made there.\n`);
+  expect(created.stderr).toMatch(new RegExp(`\nThis is kept in ${home.dataDir}; no daemon serves it now.\n$`));
+  await using daemon = await DaemonProcess.start(home);
+  const served = `This is kept in ${home.dataDir}; the daemon with the process id ${daemon.process.pid} serves it.\n`;
+  for (const args of [
+    ['whitelist', 'add', '42', '--key', 'quiz'],
+    ['key', 'set', 'quiz', '--max-rank', '20'],
+    ['workspace', 'suspend', '-y'],
+    ['workspace', 'resume'],
+    ['rank', 'set', '1001', '20'],
+    ['key', 'revoke', 'quiz', '-y'],
+  ]) {
+    expect((await home.here(args)).stderr, args.join(' ')).toContain(served);
+  }
+  expect((await home.here(['key', 'list'])).stderr).toBe('');
+  expect((await home.here(['whitelist', 'remove', '42', '--key', 'quiz', '--json'])).stderr).toBe('');
+  expect((await home.here(['workspace', 'suspend', '-y', '-q'])).stderr).toBe('');
+});
+
+test.concurrent('a user without a database works on the one of the service, and is told so', async () => {
+  using home = new CliHome();
+  const service = join(home.folder, 'var-lib-rankd');
+  await home.here(['key', 'create', 'game'], { dataDir: service });
+  const unnamed = { dataDir: '' };
+  const listed = await home.here(['key', 'list'], unnamed);
+  expect(listed).toMatchObject({ code: 0, stdout: expect.stringContaining('game') });
+  expect(listed.stderr).toBe(`Data directory: ${service}, the service's.\n`);
+  const added = await home.here(['whitelist', 'add', '42'], unnamed);
+  expect(added.stderr).toContain(`This is kept in ${service}; `);
+});
+
+test.concurrent('a user with a database of their own is told that a service has another', async () => {
+  using home = new CliHome();
+  const service = join(home.folder, 'var-lib-rankd');
+  const unnamed = { dataDir: '' };
+  await home.here(['key', 'create', 'own'], unnamed);
+  mkdirSync(service);
+  const listed = await home.here(['key', 'list'], unnamed);
+  expect(listed.stdout).toContain('own');
+  expect(listed.stderr).toContain(`A service has its data in ${service}: add --data-dir ${service}, as root.\n`);
+  expect((await home.here(['key', 'list', '--data-dir', home.dataDir])).stderr).not.toContain('A service');
+});
+
+test.concurrent('a daemon of a real group that accepts no key says so at its start and in status, until there is one', async ({
+  expect,
+  onTestFinished,
+}) => {
+  await using world = await openCloudHome();
+  const { home } = world;
+  const fresh = home.path('fresh');
+  await home.here(['key', 'create', 'trial'], { dataDir: fresh, env: { RANKD_PLATFORM_KIND: 'simulated' } });
+  const asks = { env: { RANKD_DATA_DIR: fresh } };
+  const daemon = home.start(['serve'], asks);
+  onTestFinished(() => void daemon.kill());
+  let said = '';
+  daemon.stderr.on('data', (chunk) => {
+    said += chunk;
+  });
+  await expect.poll(() => said, { timeout: 5_000 }).toContain('No key is accepted yet, so no game can do anything.');
+  expect(said).toContain(`is in another data directory than ${fresh}: `);
+  expect((await home.here(['status'], asks)).stdout).toMatch(/^keys +NONE is accepted/m);
+  await home.here(['key', 'adopt', 'trial'], asks);
+  const { stdout } = await home.here(['status', '--json'], asks);
+  expect(JSON.parse(stdout)).toMatchObject({ status: { acceptsKeys: true } });
+});
+
+test.concurrent('the keys of a trial are good for a service after the step that its installation names', async () => {
+  using home = new CliHome();
+  const secret = await home.createKey('my-game');
+  const { stderr } = await home.here(['service', 'install', '--dir', home.cwd]);
+  const step = /^ {2}(rankd backup .+ && rankd restore .+?) {3}\(takes along/m.exec(stderr)?.[1] ?? expect.fail(stderr);
+  const service = join(home.folder, 'var-lib-rankd');
+  expect(step).toContain(`--data-dir ${service}`);
+  for (const command of step.split(' && ')) {
+    expect(await home.here(command.split(' ').slice(1))).toMatchObject({ code: 0 });
+  }
+  const verdict = await home.here(['key', 'verify', '-'], { input: secret, dataDir: service });
+  expect(verdict).toMatchObject({ code: 0, stdout: 'yes: key "my-game"\n' });
+  expect((await home.here(['service', 'install', '--dir', home.cwd, '--force'])).stderr).not.toContain('takes along');
+});
