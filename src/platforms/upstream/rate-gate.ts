@@ -145,10 +145,10 @@ export class RateGate {
   /** As `leave`, for a call that the platform refused because too many came. True if, by its own count, calls were left. */
   leaveRefused(reading: RateReading): boolean {
     const now = this.#clock.monotonic();
-    const wereLeft = (reading.remaining ?? (now < this.#told.until ? this.#told.remaining : 0)) > 0;
+    const toldLast = now < this.#told.until ? this.#told.remaining : 0;
     this.#end(reading);
-    if (wereLeft) this.#budget.contradicted(now);
-    return wereLeft;
+    if ((reading.remaining ?? 0) > 0) this.#budget.contradicted(now);
+    return (reading.remaining ?? toldLast) > 0;
   }
 
   /** Admits nobody for `ms`: the platform asked for it. */
