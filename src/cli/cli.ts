@@ -195,6 +195,7 @@ export class Cli {
     const report = ({ message }: Alarm) =>
       this.warn(new RankdError('platform_unavailable', message, { hint: 'rankd doctor' }));
     await using app = await this.#open(() => openRanking({ config, dataDir: this.dataDir, report }));
+    if (daemon !== undefined) app.trust.heed(daemon.platformTrust);
     if (config.platform.kind === 'simulated') this.tellSimulated();
     using call = callWithin(app.clock, app.deadlineMs, 'operator');
     const done = () => whileWaiting(this.line, 'waiting for Roblox', () => work(app, call));

@@ -3,7 +3,14 @@ import type { IncomingMessage, RequestOptions } from 'node:http';
 import { text } from 'node:stream/consumers';
 import { http } from '../base/node-modules.ts';
 import type { DaemonStatus } from '../usecases/documents/status.ts';
-import { controlPath, isControlMissing, operatorHeader, type ReloadOutcome } from './control.ts';
+import {
+  changeHeader,
+  controlPath,
+  isControlMissing,
+  type LookOutcome,
+  operatorHeader,
+  type ReloadOutcome,
+} from './control.ts';
 
 /** What the daemon of a data directory says of itself; `undefined` if there is none, or it does not answer in time. A healthy one needs far less. */
 export async function askStatus(dataDir: string, timeoutMs = 4_000): Promise<DaemonStatus | undefined> {
@@ -19,6 +26,16 @@ export function askReload(
   const headers = { [operatorHeader]: encodeURIComponent(by) };
   return ask<ReloadOutcome>({ socketPath: controlPath(dataDir), path: '/reload', method: 'POST', headers }, timeoutMs);
 }
+
+/** Has the daemon of a data directory read a change once more. False if none does. */
+export async function askLook(dataDir: string, changeId: string): Promise<boolean> {
+  if (isControlMissing(dataDir)) return false;
+  const headers = { [changeHeader]: changeId };
+  const what = { socketPath: controlPath(dataDir), path: '/look', method: 'POST', headers };
+  return (await ask<LookOutcome>(what, lookTimeoutMs))?.isTaken ?? false;
+}
+
+const lookTimeoutMs = 2_000;
 
 async function ask<Answer>(what: RequestOptions, timeoutMs: number): Promise<Answer | undefined> {
   const answer = await exchange(what, timeoutMs).catch(() => undefined);

@@ -9,12 +9,22 @@ export interface Control {
   status(): Promise<DaemonStatus>;
   /** `by`: who the audit names. */
   reload(by: string): Promise<ReloadOutcome>;
+  /** A command has told a change as applied, and asks that it is read once more. */
+  look(changeId: string): Promise<LookOutcome>;
 }
 
 /** What became of reading the configuration anew. */
 export type ReloadOutcome =
   | ({ state: 'applied'; file: string | null; warnings: string[] } & ChangedSettings)
   | { state: 'refused'; code: ErrorCode; message: string; withExcerpts: string; hint: string | undefined };
+
+/** True if the daemon reads the change once more. */
+export interface LookOutcome {
+  isTaken: boolean;
+}
+
+/** Names the change that is to be read once more. */
+export const changeHeader = 'x-rankd-change';
 
 /** Names the operator who asks, percent-encoded. Whoever can open the socket could write the audit, too. */
 export const operatorHeader = 'x-rankd-operator';

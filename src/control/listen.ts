@@ -4,7 +4,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Logger } from '../base/log.ts';
 import { http } from '../base/node-modules.ts';
 import { thisSystem } from '../base/system.ts';
-import { type Control, controlPath, operatorHeader } from './control.ts';
+import { type Control, changeHeader, controlPath, operatorHeader } from './control.ts';
 
 /**
  * Answers on a socket in the data directory, or on Windows on a named pipe. Only rankd's user and administrators can write to it, so nobody
@@ -49,7 +49,11 @@ function numberOf(path: string): number | undefined {
 }
 
 /** Reading changes nothing; whatever does is a POST. */
-const operations = { 'GET /status': 'status', 'POST /reload': 'reload' } as const;
+const operations = {
+  'GET /status': { name: 'status', about: () => '' },
+  'POST /reload': { name: 'reload', about: operatorOf },
+  'POST /look': { name: 'look', about: ({ headers }) => String(headers[changeHeader]) },
+} as const satisfies Record<string, { name: keyof Control; about: (request: IncomingMessage) => string | undefined }>;
 
 async function answer(control: Control, request: IncomingMessage, response: ServerResponse): Promise<void> {
   request.resume();
@@ -59,12 +63,12 @@ async function answer(control: Control, request: IncomingMessage, response: Serv
     response.writeHead(404).end();
     return;
   }
-  const by = operatorOf(request);
-  if (by === undefined) {
+  const about = operation.about(request);
+  if (about === undefined) {
     response.writeHead(400).end();
     return;
   }
-  const told = JSON.stringify(await control[operation](by));
+  const told = JSON.stringify(await control[operation.name](about));
   response.setHeader('content-type', 'application/json; charset=utf-8');
   response.end(told);
 }

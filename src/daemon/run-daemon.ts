@@ -6,6 +6,7 @@ import type { LoadedConfig } from '../config/load.ts';
 import type { ReloadOutcome } from '../control/control.ts';
 import { listenForCommands } from '../control/listen.ts';
 import type { Key } from '../core/model.ts';
+import { lookAtChange } from '../usecases/change/late-look.ts';
 import type { DaemonContext } from '../usecases/daemon-context.ts';
 import { daemonStatus } from '../usecases/documents/status.ts';
 import { keepServedGroup } from '../usecases/group/served-group.ts';
@@ -83,7 +84,8 @@ export async function runDaemon(options: RunOptions): Promise<RunningDaemon> {
     const of = { app, live, url, metricsUrl, process, storeProblem, acceptsKeys };
     return daemonStatus({ ...of, started: startedAt, problems: problems.newestFirst(lasting, systemClock.now()) });
   };
-  starting.use(await listenForCommands({ dataDir, log }, { status, reload: (by) => live.reload(by) }));
+  const look = (changeId: string) => lookAtChange(daemon.app.current, changeId);
+  starting.use(await listenForCommands({ dataDir, log }, { status, look, reload: (by) => live.reload(by) }));
   starting.use(live);
   const running = starting.move();
   return {

@@ -2,7 +2,7 @@ import { isRankdError } from '../base/errors.ts';
 import type { RankChange } from '../core/model.ts';
 import { callWithin } from '../ports/call-context.ts';
 import type { CallContext } from '../ports/index.ts';
-import { takeLateLook } from '../usecases/change/late-look.ts';
+import { takeLateLooks } from '../usecases/change/late-look.ts';
 import { type RecoveryTries, recoverChanges } from '../usecases/change/recover-changes.ts';
 import type { DaemonContext, LiveContext } from '../usecases/daemon-context.ts';
 import { credentialWarnings } from '../usecases/group/credential-warnings.ts';
@@ -28,7 +28,10 @@ export function startWorkers(live: LiveContext, heads: HeadNotes): () => Promise
   const pruning = every(app, pruneEveryMs, stopping.signal, () =>
     pruneRecords(live.current, live.current.retention, stopping.signal),
   );
-  const looking = lookLate(live, stopping.signal);
+  const looking = takeLateLooks(() => live.current, {
+    stop: stopping.signal,
+    report: (error) => app.log.error({ err: error }, 'a change could not be read once more'),
+  });
   const noting = every(app, noteEveryMs, stopping.signal, () => heads.noteOrTell(live.current));
   const surprises = new SurpriseWarnings();
   const warning = every(app, noteEveryMs, stopping.signal, async () => surprises.warn(live));
@@ -67,16 +70,6 @@ async function recover(live: LiveContext, stop: AbortSignal): Promise<void> {
     rounds.add(round);
   });
   await Promise.all(rounds);
-}
-
-/** Reads once more what was said of changes, one after the other. */
-async function lookLate(live: LiveContext, stop: AbortSignal): Promise<void> {
-  const { log } = live.current;
-  while (!stop.aborted) {
-    await takeLateLook(() => live.current, stop).catch((error) => {
-      if (!stop.aborted) log.error({ err: error }, 'a change could not be read once more');
-    });
-  }
 }
 
 /** True if a change is pending and nobody works on it: its node is gone. */

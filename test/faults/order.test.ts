@@ -74,7 +74,7 @@ test('two commands that promote a member side by side raise the member by two ra
   await using world = await openCloudHome();
   const { roblox, home } = world;
   roblox.latencyMs = 30;
-  const promote = () => home.here(['rank', 'promote', String(bob)]);
+  const promote = () => home.here(['rank', 'promote', String(bob)], { isInterrupted: true });
   const steps = await Promise.all([promote(), promote()]);
   expect(steps.map(({ code }) => code)).toEqual([0, 0]);
   expect(roblox.group.held(bob)).toEqual([captain]);

@@ -14,6 +14,8 @@ export interface RunOptions {
   dataDir?: string;
   /** Of a command in this process: the system whose commands and paths it prints, instead of this one. */
   system?: System;
+  /** True if Ctrl-C comes as soon as the command has begun. */
+  isInterrupted?: boolean;
   /** The file that Node.js is told to run, for a process of its own: the one that is on the shell's path, unless another is named. */
   script?: string;
 }
@@ -80,13 +82,17 @@ export class PipedIo extends WatchedIo implements Io {
   readonly isTerminal = false;
   readonly stdoutIsTerminal = false;
   readonly showsProgress = false;
-  readonly stopSignal = new Promise<string>(() => undefined);
+  readonly stopSignal: Promise<string>;
   readonly #input: string;
 
-  constructor(home: CliFolders, { env = {}, cwd = home.cwd, dataDir = home.dataDir, input = '', system }: RunOptions) {
+  constructor(
+    home: CliFolders,
+    { env = {}, cwd = home.cwd, dataDir = home.dataDir, input = '', isInterrupted = false, system }: RunOptions,
+  ) {
     const basics = { PATH: process.env['PATH'] ?? '', HOME: home.folder, RANKD_DATA_DIR: dataDir };
     super({ ...basics, ...env }, { ...home, cwd }, system);
     this.#input = input;
+    this.stopSignal = isInterrupted ? Promise.resolve('SIGINT') : new Promise(() => undefined);
   }
 
   ask = (question: string): Promise<string> => Promise.reject(new Error(`nobody can be asked: ${question}`));

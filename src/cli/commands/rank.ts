@@ -16,6 +16,7 @@ import { showMember } from '../../usecases/group/group.ts';
 import { requireKey } from '../../usecases/keys/find-key.ts';
 import type { Cli } from '../cli.ts';
 import { asPlaceId, asRank, asReason, asUserId, wholeNumber } from '../input/arguments.ts';
+import { whileLooking } from '../late-looks.ts';
 import { ExitCode, exitCodes, formatError } from '../output/errors.ts';
 import { examples } from '../output/help.ts';
 import { table } from '../output/table.ts';
@@ -136,9 +137,10 @@ async function change(cli: Cli, asked: Pick<ChangeCommand, 'request' | 'step'>):
         'Stopping: the change is brought to its end first. Ctrl-C again stops at once; how the change ended is then found out later.',
       ),
     );
-    const answer = await changeRank(app, { caller: { by: cli.by, dryRun: false }, ...asked }, deadline);
-    const { change: done, error } = answer;
-    const refusal = errorOf(done, error);
+    const caller = { by: cli.by, dryRun: false };
+    const answer = await whileLooking(cli, app, () => changeRank(app, { caller, ...asked }, deadline));
+    const done = (await app.store.findChange(answer.change.id)) ?? answer.change; // a late look may have made it unknown
+    const refusal = errorOf(done, answer.error);
     if (refusal !== undefined) throw refusal;
     cli.print({ change: changeDocument({ change: done }) }, done.message);
   };

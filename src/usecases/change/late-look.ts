@@ -9,8 +9,53 @@ import { heldIds } from './read-member.ts';
 const waitMs = 1_000;
 const maxTries = 5;
 
+/** Takes the looks of this process as they fall due, one after the other, until `stop` is aborted. */
+export async function takeLateLooks(
+  current: () => Ranking,
+  { stop, report }: { stop: AbortSignal; report: (error: unknown) => void },
+): Promise<void> {
+  while (!stop.aborted) {
+    await takeLateLook(current, stop).catch((error) => {
+      if (!stop.aborted) report(error);
+    });
+  }
+}
+
+/**
+ * For a process that ends with its work: takes the looks that fall due beside it, hands over what is left of them, and waits for those
+ * that nobody takes. Once `stop` is aborted, nothing is waited for.
+ */
+export async function withLateLooks<T>(
+  app: Ranking,
+  { stop, handOver }: { stop: AbortSignal; handOver: (changeId: string) => Promise<boolean> },
+  work: () => Promise<T>,
+): Promise<T> {
+  const ended = new AbortController();
+  const ignore = () => undefined;
+  const beside = takeLateLooks(() => app, { stop: ended.signal, report: ignore });
+  try {
+    return await work();
+  } finally {
+    ended.abort();
+    await beside;
+    for (const look of app.trust.looks) {
+      if (!(await handOver(look.change.id))) break;
+      app.trust.endLook(look);
+    }
+    while (app.trust.looks.length > 0 && !stop.aborted) await takeLateLook(() => app, stop).catch(ignore);
+  }
+}
+
+/** Another process has told this change as applied: it is read once more here. */
+export async function lookAtChange(app: Ranking, changeId: string): Promise<{ isTaken: boolean }> {
+  const change = await app.store.findChange(changeId);
+  if (change?.state !== 'applied') return { isTaken: false };
+  app.trust.addLook(change, app.clock.monotonic() + app.platform.readLagMs);
+  return { isTaken: true };
+}
+
 /** Waits for the change that is to be read once more first, and reads it. Rejects if `stop` is aborted. */
-export async function takeLateLook(current: () => Ranking, stop: AbortSignal): Promise<void> {
+async function takeLateLook(current: () => Ranking, stop: AbortSignal): Promise<void> {
   const { trust, clock } = current();
   const look = await trust.nextLook(stop);
   const leftMs = look.dueAt - clock.monotonic();

@@ -69,12 +69,28 @@ export class PlatformTrust {
     this.#stop = undefined;
   }
 
+  /** A daemon beside this process says whether a look has found out that answers are not to be believed. */
+  heed({ believesAnswers }: { believesAnswers: boolean }): void {
+    if (!believesAnswers) this.#isDoubted = true;
+  }
+
   /** A change was told as applied. It is read once more after `dueAt` if it is the first one, a demotion, or one in twenty. */
   noteApplied(change: RankChange, dueAt: number): void {
     this.#changes += 1;
     const isFirst = !this.#isProven && this.#looks.length === 0;
-    if (!(isFirst || change.demotion || this.#changes % sampleSize === 0) || this.#looks.length >= maxLooks) return;
-    this.#add({ change, dueAt, tries: 0 });
+    if (isFirst || change.demotion || this.#changes % sampleSize === 0) this.addLook(change, dueAt);
+  }
+
+  /** The change is to be read once more after `dueAt` (on `Clock.monotonic()`). */
+  addLook(change: RankChange, dueAt: number): void {
+    if (this.#looks.length >= maxLooks) return;
+    this.#looks.push({ change, dueAt, tries: 0 });
+    this.#arrival.resolve();
+  }
+
+  /** What is still to be read once more. */
+  get looks(): readonly LateLook[] {
+    return this.#looks;
   }
 
   /** Takes the look that is due first. Waits for one if there is none. Rejects if `signal` is aborted. */
@@ -126,10 +142,5 @@ export class PlatformTrust {
       { hint: 'look at these members and the log, put back what they lost, then: rankd reload' },
     );
     this.#report({ level: 'error', message: this.#stop.message, facts: { hint: this.#stop.hint } });
-  }
-
-  #add(look: LateLook): void {
-    this.#looks.push(look);
-    this.#arrival.resolve();
   }
 }

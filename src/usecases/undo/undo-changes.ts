@@ -7,6 +7,7 @@ import { isPseudonym } from '../../core/pseudonym.ts';
 import { undoing } from '../../core/undo.ts';
 import { callWithin } from '../../ports/call-context.ts';
 import type { ChangeSelection } from '../../ports/index.ts';
+import { outcomeUnknown } from '../change/change-outcome.ts';
 import type { Ranking } from '../change/ranking.ts';
 import { type MemberUndo, type Rankee, type UndoCommand, undoMember } from './undo-member.ts';
 import { effectiveChanges, isLeftOut, timelineOf } from './undo-timeline.ts';
@@ -132,6 +133,18 @@ export async function runUndo(
   };
   await Promise.all(Array.from({ length: sideBySide }, work));
   return run;
+}
+
+/** What the run did, after its changes were read once more: one that Roblox was seen not to hold is not confirmed. */
+export async function afterLateLooks({ store }: Pick<Ranking, 'store'>, run: UndoRun): Promise<UndoRun> {
+  const results = run.results.map(async (result): Promise<Rankee & MemberUndo> => {
+    if (result.state !== 'put_back') return result;
+    const { id, state } = (await store.findChange(result.change.id)) ?? result.change;
+    if (state === 'applied') return result;
+    const { rankeeId, rankeeName } = result;
+    return { rankeeId, rankeeName, state: 'unknown', changeId: id, error: outcomeUnknown() };
+  });
+  return { ...run, results: await Promise.all(results) };
 }
 
 /** Tries again if that can end differently. `undefined` if it is halted between two tries. */

@@ -4,9 +4,16 @@ import { RankdError } from '../../../base/errors.ts';
 import { counted } from '../../../base/text.ts';
 import type { ChangeSelection } from '../../../ports/index.ts';
 import { findUsableKey, withKeyId } from '../../../usecases/keys/find-key.ts';
-import { findUndoTargets, runUndo, type UndoRun, type UndoTargets } from '../../../usecases/undo/undo-changes.ts';
+import {
+  afterLateLooks,
+  findUndoTargets,
+  runUndo,
+  type UndoRun,
+  type UndoTargets,
+} from '../../../usecases/undo/undo-changes.ts';
 import type { Cli } from '../../cli.ts';
 import { confirm } from '../../input/confirm.ts';
+import { whileLooking } from '../../late-looks.ts';
 import { examples } from '../../output/help.ts';
 import { Progress } from '../../output/progress.ts';
 import { queryOf, type SelectionOptions, withSelection } from './selection.ts';
@@ -83,13 +90,15 @@ async function carryOut(
     stopping.abort();
     cli.say('Stopping: the members in hand are finished first. Ctrl-C again stops at once.');
   });
-  using progress = new Progress(cli.line, members.length);
-  const run = await runUndo(
-    app,
-    { members, changes, command: { selection, undoId, by: cli.by, dryRun } },
-    { stop: stopping.signal, report: (done) => progress.show(done) },
-  );
-  return { ...run, isInterrupted: stopping.signal.aborted };
+  const run = await whileLooking(cli, app, async () => {
+    using progress = new Progress(cli.line, members.length);
+    return await runUndo(
+      app,
+      { members, changes, command: { selection, undoId, by: cli.by, dryRun } },
+      { stop: stopping.signal, report: (done) => progress.show(done) },
+    );
+  });
+  return { ...(await afterLateLooks(app, run)), isInterrupted: stopping.signal.aborted };
 }
 
 /** Refuses to undo everything that ever happened. What happened to one member may be undone as a whole. */

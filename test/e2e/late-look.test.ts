@@ -1,0 +1,88 @@
+import { describe, test } from 'vitest';
+import { sampleRoles } from '../support/fake-open-cloud/index.ts';
+import { openCloudHome } from '../support/open-cloud-home.ts';
+
+const { recruit, trainee, officer } = sampleRoles;
+const member = 20_001;
+const other = 20_002;
+
+/** Reads lag for 8 s at most, which pass in less than one. */
+const lagMs = 800;
+const env = { NODE_OPTIONS: `--import ${new URL('../support/fast-clock-preload.ts', import.meta.url)}` };
+
+async function world() {
+  const all = await openCloudHome();
+  const { home, roblox } = all;
+  for (const userId of [member, other]) roblox.group.setMember(userId, [trainee]);
+  return {
+    ...all,
+    rank: (userId: number, rank: string, ...args: string[]) =>
+      home.run(['rank', 'set', String(userId), rank, ...args], { env }),
+    /** When the member was read. */
+    reads: (userId: number) =>
+      roblox.journal
+        .requests('memberships')
+        .filter((read) => read.userId === userId)
+        .map(({ at }) => at),
+  };
+}
+
+describe.concurrent('what a command changes is read once more', () => {
+  test('without a daemon by the command itself, before its answer, which says so', async ({ expect }) => {
+    await using at = await world();
+    const { code, stdout, stderr } = await at.rank(member, '20');
+    expect({ code, stdout }).toEqual({ code: 0, stdout: expect.stringContaining('is now Officer') });
+    expect(stderr).toContain('No daemon runs here that could read it once more, so this command does, in 8 s.');
+    const [planned = 0, late = 0, ...more] = at.reads(member);
+    expect(more).toEqual([]);
+    expect(late - planned).toBeGreaterThanOrEqual(lagMs);
+  });
+
+  test('without a daemon: a change that Roblox does not hold is not told as done, and is unknown', async ({
+    expect,
+  }) => {
+    await using at = await world();
+    at.roblox.writesOnlyEcho = true;
+    const { code, stdout, stderr } = await at.rank(member, '20', '--json');
+    expect({ code, stdout }).toEqual({ code: 75, stdout: '' });
+    expect(JSON.parse(stderr)).toMatchObject({ code: 'outcome_unknown' });
+    expect(await at.latestChange()).toMatchObject({ state: 'unknown' });
+  });
+
+  test('an undo does not tell members as put back whom Roblox does not hold so', async ({ expect }) => {
+    await using at = await world();
+    expect((await at.home.here(['rank', 'set', String(member), '20'], { isInterrupted: true })).code).toBe(0);
+    at.roblox.writesOnlyEcho = true;
+    const undo = ['history', 'undo', '--by', 'cli:tester@test', '--since', '1h', '--yes', '--json'];
+    const { code, stdout } = await at.home.run(undo, { env });
+    expect(code).toBe(75);
+    expect(JSON.parse(stdout)).toMatchObject({ undo: { members: [{ rankeeId: member, state: 'unknown' }] } });
+    expect(at.roblox.group.held(member)).toEqual([officer]);
+  });
+
+  test('by the daemon, where one runs: the command does not wait, and no longer believes answers once the daemon does not', async ({
+    expect,
+  }) => {
+    await using at = await world();
+    await using daemon = await at.startDaemon(env);
+    at.roblox.writesOnlyEcho = true;
+    const told = await at.rank(member, '20');
+    expect(told).toMatchObject({ code: 0, stderr: '' });
+    expect(at.reads(member)).toHaveLength(1);
+    const trust = async () =>
+      (await at.home.json<{ status: { platformTrust: { believesAnswers: boolean } } }>('status')).status.platformTrust;
+    await expect.poll(trust).toMatchObject({ believesAnswers: false });
+    const doubted = await at.rank(other, '20');
+    expect(doubted).toMatchObject({ code: 77, stderr: expect.stringContaining('did not carry it out') });
+    await expect.poll(async () => (await at.latestChange()).state).toBe('failed');
+    expect(daemon.process.exitCode).toBe(null);
+  });
+
+  test('one that is interrupted meanwhile is told as Roblox told it', async ({ expect }) => {
+    await using at = await world();
+    at.roblox.group.setMember(member, [recruit, officer]);
+    const { code, stdout } = await at.home.here(['rank', 'set', String(member), '10'], { isInterrupted: true });
+    expect({ code, stdout }).toEqual({ code: 0, stdout: expect.stringContaining('is now') });
+    expect(at.reads(member)).toHaveLength(1);
+  });
+});
