@@ -14,6 +14,7 @@ import type { Ranking } from './usecases/change/ranking.ts';
 import { RecentWrites } from './usecases/change/recent-writes.ts';
 import type { DaemonContext, LiveContext } from './usecases/daemon-context.ts';
 import { GroupView } from './usecases/group/group-view.ts';
+import { rolesKeeper } from './usecases/group/keep-roles.ts';
 import { refuseDefaultSimulation } from './usecases/group/served-group.ts';
 import { KeyUses } from './usecases/keys/key-uses.ts';
 import { RefusedCallers } from './usecases/upkeep/refused-callers.ts';
@@ -143,10 +144,11 @@ async function openPorts({
 
 function rulesOf(config: Config, ports: Ports): Pick<Ranking, 'group' | 'policy' | 'breaker' | 'deadlineMs'> {
   const { breaker, ...policy } = config.policy;
+  const title = groupTitle(config.platform);
   return {
     policy,
     breaker: breaker.enabled ? breaker : undefined,
-    group: new GroupView({ ...ports, title: groupTitle(config.platform), ...config.group }),
+    group: new GroupView({ ...ports, title, ...config.group, onRoles: rolesKeeper(ports, title) }),
     deadlineMs: config.server.deadlineMs,
   };
 }

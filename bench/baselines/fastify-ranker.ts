@@ -10,7 +10,14 @@ import { group, roleIdOf } from '../group.ts';
  */
 const [baseUrl = '', file] = process.argv.slice(2);
 const clock = systemClock;
-const platform = new OpenCloudPlatform({ groupId: group.id, apiKey: 'bench', baseUrl, legacyBaseUrl: baseUrl, clock });
+const platform = new OpenCloudPlatform({
+  groupId: group.id,
+  apiKey: 'bench',
+  baseUrl,
+  legacyBaseUrl: baseUrl,
+  usersBaseUrl: baseUrl,
+  clock,
+});
 const waitForDisk = file === undefined ? () => undefined : pageWriter(file);
 
 const server = Fastify();

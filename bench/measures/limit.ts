@@ -119,8 +119,8 @@ async function openRankd() {
     'policy.breaker.enabled': 'false',
     'limits.rank': '0',
   };
-  const { groupId, apiKey, baseUrl, legacyBaseUrl } = fake;
-  const platform = new OpenCloudPlatform({ groupId, apiKey, baseUrl, legacyBaseUrl, clock });
+  const { groupId, apiKey, baseUrl, legacyBaseUrl, usersBaseUrl } = fake;
+  const platform = new OpenCloudPlatform({ groupId, apiKey, baseUrl, legacyBaseUrl, usersBaseUrl, clock });
   const daemon = await startDaemon({
     config: loadConfig({ flags, env: {}, cwd: dataDir }).config,
     dataDir,

@@ -20,6 +20,10 @@ export const reasons = {
   member_not_found: 'Member not found',
   unknown_rank: 'Unknown rank',
   ambiguous_rank: 'Ambiguous rank',
+  ambiguous_name: 'Ambiguous name',
+  no_further_rank: 'No further rank',
+  user_not_found: 'User not found',
+  user_renamed: 'User renamed',
   idempotency_mismatch: 'Idempotency key reused',
   idempotency_in_progress: 'Still in progress',
   // the edge

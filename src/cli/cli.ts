@@ -7,6 +7,7 @@ import { unnamedServiceDirectory } from '../config/data-dir.ts';
 import type { LoadedConfig } from '../config/load.ts';
 import { type ConfigLocationSources, locateConfig } from '../config/locate.ts';
 import { askStatus } from '../control/ask.ts';
+import { policyFor } from '../core/policy-names.ts';
 import { callWithin } from '../ports/call-context.ts';
 import type { CallContext, Ports, StoreEngine, StoreOperations } from '../ports/index.ts';
 import { engineOf } from '../stores/engine.ts';
@@ -38,6 +39,7 @@ export class Cli {
   readonly #program: Command;
   readonly #warnings: string[] = [];
   #isSimulated = false;
+  readonly #resolved: Array<Record<string, unknown>> = [];
 
   constructor(io: Io, program: Command) {
     this.io = io;
@@ -96,7 +98,8 @@ export class Cli {
   #shape(document: Record<string, unknown>, text: string): string {
     const warnings = this.#warnings.length > 0 ? { warnings: this.#warnings } : {};
     const simulated = this.#isSimulated ? { simulated: true } : {};
-    return this.options.json ? jsonLine({ v: 1, ...document, ...simulated, ...warnings }) : text;
+    const resolved = this.#resolved.length > 0 ? { resolved: this.#resolved } : {};
+    return this.options.json ? jsonLine({ v: 1, ...document, ...resolved, ...simulated, ...warnings }) : text;
   }
 
   /** Says something beside the result; silent with -q and --json. */
@@ -104,6 +107,12 @@ export class Cli {
     if (this.options.quiet || this.options.json) return;
     this.line.clear();
     this.io.stderr(`${printableLines(this.asTyped(text))}\n`);
+  }
+
+  /** Says what a name came to; `--json` has it in the document, as `resolved`. */
+  tell(text: string, facts: Record<string, unknown>): void {
+    this.#resolved.push(facts);
+    this.say(text);
   }
 
   /** Warns of a problem that does not stop the command; `--json` has it in the document, as `warnings`. */
@@ -254,11 +263,12 @@ export class Cli {
     }
   }
 
-  /** As `withRanking`, only to look. A ladder that does not fit the group is left out with a warning: looking helps to fix it. */
+  /** As `withRanking`, only to look. What of the ladder or the policy does not fit the group is left out with a warning: looking helps to fix it. */
   async withGroup<T>(work: (app: RankingApp, call: CallContext) => Promise<T>): Promise<T> {
     return this.withRanking(async (app, call) => {
       const group = await app.group.fitting(call, (misfit) => this.warn(misfit));
-      return work({ ...app, group }, call);
+      const { roles } = await group.scheme(call);
+      return work({ ...app, group, policy: policyFor(roles, app.policy, (misfit) => this.warn(misfit)) }, call);
     });
   }
 }

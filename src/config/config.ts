@@ -1,5 +1,6 @@
+import type { PolicySettings } from '../core/policy-names.ts';
+import type { RoleName } from '../core/role-name.ts';
 import type { RankOne } from '../core/role-scheme.ts';
-import type { Policy } from '../core/rules/rule.ts';
 import { type DeclaredKey, toDeclaredKey } from './declared-key.ts';
 import type { PlatformChoice } from './platform-choice.ts';
 import type { Settings } from './schema.ts';
@@ -9,12 +10,12 @@ import type { Secret } from './secret.ts';
 export interface Config {
   platform: OpenCloudConfig | SimulatedConfig;
   group: {
-    /** Ranks or role ids; `undefined`: no ladder. */
-    ladder: number[] | undefined;
+    /** `undefined`: no ladder. */
+    ladder: RoleName[] | undefined;
     rankOne: RankOne;
   };
   server: ServerConfig;
-  policy: Policy & { breaker: BreakerConfig };
+  policy: PolicySettings & { breaker: BreakerConfig };
   security: { robloxId: Settings['security']['roblox_id'] };
   limits: LimitsConfig;
   metrics: { enabled: boolean; host: string; port: number };
@@ -42,6 +43,8 @@ export interface OpenCloudConfig {
   baseUrl: string;
   /** Without a trailing slash. */
   legacyBaseUrl: string;
+  /** Without a trailing slash. */
+  usersBaseUrl: string;
 }
 
 export interface SimulatedConfig {
@@ -152,5 +155,10 @@ function toPlatformConfig(
   groupFile: string | undefined,
 ): Config['platform'] {
   if (choice.kind === 'simulated') return { ...choice, groupId: group.id, groupFile };
-  return { ...choice, baseUrl: platform.base_url, legacyBaseUrl: platform.legacy_base_url };
+  return {
+    ...choice,
+    baseUrl: platform.base_url,
+    legacyBaseUrl: platform.legacy_base_url,
+    usersBaseUrl: platform.users_base_url,
+  };
 }

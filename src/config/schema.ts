@@ -1,4 +1,5 @@
 import * as z from 'zod';
+import type { RoleName } from '../core/role-name.ts';
 import { declaredKey, nameNothingTwice } from './declared-key-schema.ts';
 import {
   duration,
@@ -9,10 +10,11 @@ import {
   network,
   oneOf,
   optionalDuration,
+  roles,
   section,
   url,
   whole,
-  wordOrIds,
+  wordOrRoles,
 } from './values.ts';
 
 /**
@@ -22,13 +24,15 @@ import {
 export const settingsSchema = section({
   group: section({
     id: id().optional().describe('The one group this daemon ranks in; needed with open-cloud.'),
-    ladder: ids()
-      .min(1, { error: 'at least one rank or role id' })
+    ladder: roles()
+      .min(1, { error: 'at least one role' })
       .refine((entries) => twiceIn(entries) === undefined, {
-        error: ({ input }) => `a list that names nothing twice; it names ${twiceIn(input as number[])} twice`,
+        error: ({ input }) => `a list that names nothing twice; it names ${twiceIn(input as RoleName[])} twice`,
       })
       .optional()
-      .describe('Ranks or role ids that form the promotion ladder; without it, all roles count by their rank.'),
+      .describe(
+        'Ranks, role ids or role names that form the promotion ladder; without it, all roles count by their rank.',
+      ),
     rank_1: oneOf(['custom', 'base'])
       .default('custom')
       .describe('What rank 1 means if a role of yours shares it with the base role: yours (custom), or the base role.'),
@@ -46,6 +50,7 @@ export const settingsSchema = section({
     legacy_base_url: url('https://groups.roblox.com').describe(
       'Where the public role list is, which tells the base role.',
     ),
+    users_base_url: url('https://users.roblox.com').describe('Where user names are looked up, without a key.'),
     group_file: filePath().optional().describe('YAML file with the group to simulate, instead of the built-in one.'),
   }),
   server: section({
@@ -73,14 +78,14 @@ export const settingsSchema = section({
       .default(1)
       .describe('No rank below this is ever given or taken, and no member below it is changed; base members have 1.'),
     max_rank: whole(1, 254).default(254).describe('No rank above this is ever given or taken, whatever the key.'),
-    locked_roles: ids().default([]).describe('Ranks or role ids that are never given or taken.'),
-    privileged_roles: wordOrIds(['allow', 'operator'])
+    locked_roles: roles().default([]).describe('Ranks, role ids or role names that are never given or taken.'),
+    privileged_roles: wordOrRoles(['allow', 'operator'])
       .default('allow')
       .describe(
         'Roles with power over others: allow; operator: no game gives or takes them; or a list that names more of them.',
       ),
     protected_members: ids().default([]).describe('User ids whose rank is never changed.'),
-    protected_roles: ids().default([]).describe('Ranks or role ids whose holders are never changed.'),
+    protected_roles: roles().default([]).describe('Ranks, role ids or role names whose holders are never changed.'),
     steps: oneOf(['any', 'adjacent'])
       .default('any')
       .describe(
@@ -184,8 +189,8 @@ export const settingsSchema = section({
   issues.push({ code: 'custom', path: ['metrics', 'port'], input: metrics.port, message });
 });
 
-function twiceIn(entries: number[]): number | undefined {
-  const seen = new Set<number>();
+function twiceIn(entries: RoleName[]): RoleName | undefined {
+  const seen = new Set<RoleName>();
   return entries.find((entry) => seen.size === seen.add(entry).size);
 }
 

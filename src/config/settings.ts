@@ -73,7 +73,7 @@ function typeOf(kind: SchemaRead['kind']): Setting['type'] {
 
 function listTypeOf(element: SchemaRead['kind']['type']): Setting['type'] {
   if (element === 'object') return 'mappings';
-  return element === 'number' ? 'numbers' : 'texts';
+  return element === 'number' || element === 'union' ? 'numbers' : 'texts'; // a union takes names beside numbers
 }
 
 /** `a.b.c` → `a`, `a.b`. */

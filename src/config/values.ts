@@ -21,13 +21,33 @@ export function ids() {
   return z.array(id(), { error: 'a list of ids' });
 }
 
+/** A long word is no name of a role; it may be a secret in the wrong place. */
+const roleName = z.union(
+  [
+    id(),
+    z
+      .string()
+      .trim()
+      .max(100)
+      .regex(/^(?!.*rk_(live|test)_)(?!.*\S{41})(?=.*\D)/),
+  ],
+  {
+    error: 'a rank, a role id or the name of a role',
+  },
+);
+
+/** Roles by rank, role id or name; a role whose name is a number needs its id. */
+export function roles() {
+  return z.array(roleName, { error: 'a list of ranks, role ids or names of roles' });
+}
+
 export function oneOf<const Names extends readonly [string, ...string[]]>(names: Names) {
   return z.enum(names, { error: `one of ${names.join(', ')}` });
 }
 
-export function wordOrIds<const Words extends readonly [string, ...string[]]>(words: Words) {
-  const error = `one of ${words.join(', ')}, or a list of ids`;
-  return z.union([z.enum(words), z.array(id())], { error });
+export function wordOrRoles<const Words extends readonly [string, ...string[]]>(words: Words) {
+  const error = `one of ${words.join(', ')}, or a list of ranks, role ids or names of roles`;
+  return z.union([z.enum(words), z.array(roleName)], { error });
 }
 
 export function filePath() {

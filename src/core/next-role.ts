@@ -1,18 +1,18 @@
 import { RankdError } from '../base/errors.ts';
 import type { Direction, Member, Role } from './model.ts';
-import { ambiguousRank, givableRoles, heightOf, heldRoles, highestRole, type RoleScheme } from './role-scheme.ts';
+import { givableRoles, heightOf, heldRoles, highestRole, type RoleScheme } from './role-scheme.ts';
 import { isNamed } from './rules/touched-roles.ts';
+import { ambiguousRank } from './target.ts';
 
 /**
- * The role that a member gets with the next rank up or down. Locked roles are skipped. Throws `rank_not_allowed` if there is no
- * further rank, and `ambiguous_rank`.
+ * The role that a member gets with the next rank up or down. Locked roles are skipped. Throws `no_further_rank` and `ambiguous_rank`.
  */
 export function nextRole(scheme: RoleScheme, member: Member, step: Direction, lockedRoles: number[]): Role {
   const height = heightOf(highestRole(scheme, heldRoles(scheme.roles, member)));
   const next = neighbour(scheme, { height, direction: step === 'promote' ? 'up' : 'down' }, lockedRoles);
   if (next !== undefined) return next;
   const end = step === 'promote' ? 'highest' : 'lowest';
-  throw new RankdError('rank_not_allowed', `Member ${member.userId} already has the ${end} rank that can be given.`);
+  throw new RankdError('no_further_rank', `Member ${member.userId} already has the ${end} rank that can be given.`);
 }
 
 /** The next rung above or below a height; `undefined` if there is none. Throws `ambiguous_rank`. */

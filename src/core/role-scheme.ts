@@ -1,6 +1,3 @@
-import { RankdError } from '../base/errors.ts';
-import { shorten } from '../base/text.ts';
-import { listRoles } from './list-roles.ts';
 import type { Member, Role } from './model.ts';
 
 /** The roles of a group, and what the configuration makes of them. */
@@ -64,40 +61,6 @@ export function highestRole(scheme: RoleScheme, held: Role[]): Role | undefined 
 /** The ids of the roles, ascending. */
 export function roleIds(roles: Role[]): number[] {
   return roles.map((role) => role.id).sort((a, b) => a - b);
-}
-
-/**
- * The role that `newRankId` means, among those that count: a rank up to 255, a role id above.
- * Throws `unknown_rank`, `ambiguous_rank`, or `rank_not_allowed` for guest, owner and roles off the ladder.
- */
-export function resolveTarget(scheme: RoleScheme, newRankId: number): Role {
-  const [target, ...others] = rolesNamed({ ...scheme, roles: givableRoles(scheme) }, newRankId);
-  if (target !== undefined && others.length === 0) return target;
-  if (target !== undefined) throw ambiguousRank([target, ...others]);
-  const named = rolesNamed(scheme, newRankId);
-  if (named.length > 0) throw notGivable(scheme, named);
-  throw new RankdError('unknown_rank', `The group has no rank ${newRankId}. ${choice(scheme)}`);
-}
-
-/** The error for a rank that means several roles. */
-export function ambiguousRank(roles: [Role, ...Role[]]): RankdError {
-  const message = `More than one role has rank ${roles[0].rank}. Send the role id instead: ${listRoles(roles, ({ id }) => id)}.`;
-  return new RankdError('ambiguous_rank', message);
-}
-
-function notGivable(scheme: RoleScheme, named: Role[]): RankdError {
-  const special = named.find((role) => role.kind === 'guest' || role.kind === 'owner');
-  const why =
-    special === undefined
-      ? 'is not on the promotion ladder in group.ladder'
-      : `is the ${special.kind} role, which can never be given`;
-  const what = `"${shorten(named[0]?.name ?? '', 32)}" ${why}`;
-  return new RankdError('rank_not_allowed', `${what}. ${choice(scheme)}`);
-}
-
-function choice(scheme: RoleScheme): string {
-  const givable = { ...scheme, roles: givableRoles(scheme) };
-  return `Choose one of ${listRoles(givable.roles, (role) => nameForRequest(givable, role))}.`;
 }
 
 /** The number by which a request can name this role: its rank, or its id if the rank means another role or several. */

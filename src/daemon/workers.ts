@@ -6,6 +6,7 @@ import { takeLateLooks } from '../usecases/change/late-look.ts';
 import { type RecoveryTries, recoverChanges } from '../usecases/change/recover-changes.ts';
 import type { DaemonContext, LiveContext } from '../usecases/daemon-context.ts';
 import { credentialWarnings } from '../usecases/group/credential-warnings.ts';
+import { nameMembers } from '../usecases/people/name-members.ts';
 import { pruneRecords } from '../usecases/upkeep/prune-records.ts';
 import type { HeadNotes } from './head-notes.ts';
 import { SurpriseWarnings } from './surprise-warnings.ts';
@@ -18,6 +19,7 @@ const reviveEveryMs = 5_000;
 const flushEveryMs = 60_000;
 const noteEveryMs = 1_000;
 const pruneEveryMs = 3_600_000;
+const nameEveryMs = 5_000;
 
 /** Reconciles open changes, looks after the credential, removes old records, and keeps what is gathered in memory. Returns a function that stops it all. */
 export function startWorkers(live: LiveContext, heads: HeadNotes): () => Promise<void> {
@@ -35,13 +37,14 @@ export function startWorkers(live: LiveContext, heads: HeadNotes): () => Promise
   const noting = every(app, noteEveryMs, stopping.signal, () => heads.noteOrTell(live.current));
   const surprises = new SurpriseWarnings();
   const warning = every(app, noteEveryMs, stopping.signal, async () => surprises.warn(live));
+  const naming = every(app, nameEveryMs, stopping.signal, () => nameMembers(live.current, stopping.signal));
   const flushes = { 'refused callers': app.refused, 'uses of keys': app.keyUses };
   const flushing = Object.values(flushes).map((gathered) =>
     every(app, flushEveryMs, stopping.signal, () => gathered.flush(app)),
   );
   return async () => {
     stopping.abort();
-    await Promise.all([recovery, credential, looking, pruning, noting, warning, ...flushing]);
+    await Promise.all([recovery, credential, looking, pruning, noting, warning, naming, ...flushing]);
     // If the store can't be written any more, the daemon still ends well: what ran is finished.
     for (const [what, gathered] of Object.entries(flushes)) {
       await gathered.flush(app).catch((error) => app.log.warn({ err: error }, `the last ${what} could not be kept`));

@@ -19,6 +19,7 @@ export const statuses = {
   member_not_found: 404,
   unknown_rank: 400,
   ambiguous_rank: 409,
+
   idempotency_mismatch: 422,
   idempotency_in_progress: 409,
   not_found: 404,
@@ -37,6 +38,10 @@ export const statuses = {
   store_unavailable: 503,
   shutting_down: 503,
   outcome_unknown: 504,
+  ambiguous_name: 500,
+  no_further_rank: 500,
+  user_not_found: 500,
+  user_renamed: 500,
   usage: 500,
   already_exists: 500,
   conflict: 500,

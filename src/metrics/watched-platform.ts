@@ -27,6 +27,8 @@ export function watchedPlatform(platform: Platform, meters: Meters, clock: Pick<
     roles: (call) => timed('roles', () => platform.roles(call)),
     role: (roleId, call) => timed('role', () => platform.role(roleId, call)),
     getMember: (userId, call) => timed('member', () => platform.getMember(userId, call)),
+    findUser: (name, call) => timed('user', () => platform.findUser(name, call)),
+    userName: (userId, call) => timed('userName', () => platform.userName(userId, call)),
     assignRole: (change, call) => timed('assign', () => platform.assignRole(change, call)),
     unassignRole: (change, call) => timed('unassign', () => platform.unassignRole(change, call)),
     checkCredential: async (call) => {

@@ -26,14 +26,14 @@ export async function createPlatform({
     }
     case 'open-cloud': {
       const { OpenCloudPlatform } = await import('./open-cloud.ts');
-      const { groupId, baseUrl, legacyBaseUrl } = config;
+      const { groupId, baseUrl, legacyBaseUrl, usersBaseUrl } = config;
       const title = groupTitle(config);
       const baseRoleMemory = {
         find: () => store.findBaseRole(title),
         keep: (roleId: number) => store.keepBaseRole(title, roleId),
       };
       const apiKey = config.apiKey.reveal();
-      return new OpenCloudPlatform({ groupId, baseUrl, legacyBaseUrl, apiKey, clock, baseRoleMemory });
+      return new OpenCloudPlatform({ groupId, baseUrl, legacyBaseUrl, usersBaseUrl, apiKey, clock, baseRoleMemory });
     }
   }
 }

@@ -77,6 +77,15 @@ export class CredentialBreaker implements Platform {
     return this.#read(call, () => this.#platform.getMember(userId, call));
   }
 
+  /** It needs no credential. */
+  findUser(name: string, call: CallContext): ReturnType<Platform['findUser']> {
+    return this.#platform.findUser(name, call);
+  }
+
+  userName(userId: number, call: CallContext): Promise<string | undefined> {
+    return this.#read(call, () => this.#platform.userName(userId, call));
+  }
+
   reserve(kinds: WriteKind[], call: CallContext): Promise<Reservation> {
     return this.#platform.reserve(kinds, call);
   }

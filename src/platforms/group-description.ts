@@ -1,4 +1,5 @@
 import * as z from 'zod';
+import { isUserName } from '../core/user-name.ts';
 
 const id = z.int('must be a whole number from 1 to 2^53-1').min(1, 'must be 1 or more');
 const name = z.string('must be a text').min(1, 'must not be empty').max(100, 'must have at most 100 characters');
@@ -15,8 +16,15 @@ const role = z.strictObject(
 );
 
 const member = z.strictObject(
-  { id, roles: z.array(z.int('must be a rank or a role id'), 'must be a list of ranks or role ids').default([]) },
-  'must be a member: id and roles',
+  {
+    id,
+    name: z
+      .string('must be a text')
+      .refine(isUserName, 'must be a user name: 3 to 20 letters, digits or underscores')
+      .optional(),
+    roles: z.array(z.int('must be a rank or a role id'), 'must be a list of ranks or role ids').default([]),
+  },
+  'must be a member: id and roles, and a name if there is one',
 );
 
 export const groupDescription = z.strictObject(

@@ -23,6 +23,7 @@ export function toSeed(group: GroupDescription, complain: Complain): GroupSeed {
     actingUserId: group.acting_account,
     roles,
     members,
+    users: group.members.flatMap(({ id, name }) => (name === undefined ? [] : [{ id, name }])),
   };
 }
 

@@ -1,6 +1,7 @@
-import { isRankdError, RankdError } from '../base/errors.ts';
+import { asRankdError, isRankdError, RankdError } from '../base/errors.ts';
 import { type Surprise, Surprises } from '../base/surprises.ts';
 import type { Credential, Group, Member, Role } from '../core/model.ts';
+import type { NamedUser } from '../core/user-name.ts';
 import type { CallContext, Clock, Pace, Platform, Reservation, RoleWrite, WriteKind } from '../ports/index.ts';
 import { BaseRole, type BaseRoleMemory } from './upstream/base-role.ts';
 import { UpstreamClient } from './upstream/client.ts';
@@ -16,12 +17,15 @@ import {
   parseGroup,
   parseMembership,
   parseMembershipPage,
+  parseNamedUsers,
   parseRole,
   parseRolePage,
+  parseUserName,
   withKinds,
 } from './upstream/resources.ts';
 import type { SchemaName } from './upstream/schemas.ts';
 import type { UpstreamTuning } from './upstream/tuning.ts';
+import { UserNames } from './upstream/user-names.ts';
 import { WriteSpacing } from './upstream/write-spacing.ts';
 
 export interface OpenCloudOptions {
@@ -31,6 +35,8 @@ export interface OpenCloudOptions {
   baseUrl: string;
   /** Where the public role list is, e.g. `https://groups.roblox.com`. */
   legacyBaseUrl: string;
+  /** Where user names are looked up, e.g. `https://users.roblox.com`. */
+  usersBaseUrl: string;
   clock: Clock;
   /** Forgets with the process unless given. */
   baseRoleMemory?: BaseRoleMemory;
@@ -41,6 +47,8 @@ export interface OpenCloudOptions {
 export interface OpenCloudTuning extends UpstreamTuning {
   /** How long the public role list is waited for at most. */
   publicRolesTimeoutMs: number;
+  /** How long the users with some names are waited for at most. */
+  userNamesTimeoutMs: number;
 }
 
 /** A page may be empty although others follow; so many in a row are a fault. */
@@ -56,6 +64,8 @@ export class OpenCloudPlatform implements Platform {
   readonly #publicRolesTimeoutMs: number;
   readonly #openCloud: UpstreamClient;
   readonly #legacy: UpstreamClient;
+  readonly #users: UpstreamClient;
+  readonly #userNames: UserNames;
   readonly #gates: Gates;
   readonly #baseRole: BaseRole;
   readonly #writeSpacing: WriteSpacing;
@@ -67,6 +77,7 @@ export class OpenCloudPlatform implements Platform {
     apiKey,
     baseUrl,
     legacyBaseUrl,
+    usersBaseUrl,
     clock,
     baseRoleMemory: memory = { find: async () => undefined, keep: async () => undefined },
     fetch = globalThis.fetch,
@@ -80,6 +91,12 @@ export class OpenCloudPlatform implements Platform {
     const shared = { clock, fetch, tuning, surprises: this.#surprises };
     this.#openCloud = new UpstreamClient({ baseUrl, apiKey, ...shared });
     this.#legacy = new UpstreamClient({ baseUrl: legacyBaseUrl, ...shared });
+    this.#users = new UpstreamClient({ baseUrl: usersBaseUrl, ...shared });
+    this.#userNames = new UserNames({
+      clock,
+      ask: (names, call) => this.#askForNames(names, call),
+      timeoutMs: tuning.userNamesTimeoutMs ?? 5_000,
+    });
     this.#gates = openGates(clock);
     const sources = {
       publicList: (call: CallContext) => this.#readPublicList(call),
@@ -122,6 +139,27 @@ export class OpenCloudPlatform implements Platform {
       return member;
     }
     return undefined;
+  }
+
+  async findUser(name: string, call: CallContext): Promise<NamedUser | undefined> {
+    return this.#userNames.find(name, call).catch((cause) => {
+      throw namesUnavailable(cause);
+    });
+  }
+
+  async userName(userId: number, call: CallContext): Promise<string | undefined> {
+    const request = {
+      operation: 'user',
+      gate: this.#gates.user,
+      method: 'GET',
+      path: `/cloud/v2/users/${userId}`,
+      schema: 'User',
+      parse: parseUserName,
+    } as const;
+    return this.#openCloud.request(request, call).catch((error) => {
+      if (!isRankdError(error, 'platform_rejected')) throw error;
+      return undefined;
+    });
   }
 
   async reserve(kinds: WriteKind[], call: CallContext): Promise<Reservation> {
@@ -237,6 +275,19 @@ export class OpenCloudPlatform implements Platform {
     return this.#legacy.request(request, { ...call, deadlineAt });
   }
 
+  #askForNames(usernames: string[], call: CallContext): Promise<ReturnType<typeof parseNamedUsers>> {
+    const request = {
+      gate: this.#gates.userNames,
+      method: 'POST',
+      path: '/v1/usernames/users',
+      body: { usernames, excludeBannedUsers: false },
+      operation: 'userNames',
+      schema: 'NamedUserList',
+      parse: parseNamedUsers,
+    } as const;
+    return this.#users.request(request, call);
+  }
+
   async #listMembersWith(roleId: number, call: CallContext): Promise<Membership[]> {
     const filter = encodeURIComponent(`role == 'groups/${this.#groupId}/roles/${roleId}'`);
     const path = `/memberships?maxPageSize=10&filter=${filter}`;
@@ -267,6 +318,16 @@ function memberShown(json: unknown, userId: number): Member | undefined {
   } catch {
     return undefined;
   }
+}
+
+/** Whatever keeps the names from being found, it is not about the credential, and the user id helps. */
+function namesUnavailable(cause: unknown): RankdError {
+  const { code, retryAfterMs = 5_000 } = asRankdError(cause);
+  return new RankdError(
+    code === 'platform_busy' ? code : 'platform_unavailable',
+    "Roblox's user names can't be looked up at the moment. Send the user id, or try again later.",
+    { cause, retryAfterMs, hint: 'give the user id, the number in the address of the profile page' },
+  );
 }
 
 /** An answer about somebody else proves nothing about the member asked for. */

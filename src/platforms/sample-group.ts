@@ -34,4 +34,9 @@ export const sampleGroup: GroupSeed = {
     { userId: 9000, roleIds: [70_255] },
     { userId: 9001, roleIds: [70_200] },
   ],
+  users: [
+    { id: 1001, name: 'Newcomer' },
+    { id: 1002, name: 'Patrol_Pat' },
+    { id: 1003, name: 'CaptainKim' },
+  ],
 };

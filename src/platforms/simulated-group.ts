@@ -3,6 +3,7 @@ import Database from 'better-sqlite3';
 import { codeOf } from '../base/error-code.ts';
 import { RankdError } from '../base/errors.ts';
 import type { Member, Role } from '../core/model.ts';
+import type { NamedUser } from '../core/user-name.ts';
 
 /** The group that a simulation starts with. Every id is at most 2^53-1. */
 export interface GroupSeed {
@@ -16,6 +17,8 @@ export interface GroupSeed {
   roles: Role[];
   /** Owner and acting account included. Everyone holds the base role, listed or not. */
   members: Member[];
+  /** The names of users, of those who have one. */
+  users?: NamedUser[];
 }
 
 /** Marks an SQLite file as a simulated group: `rksg`. */
@@ -132,7 +135,7 @@ function fill(db: Database.Database, seed: GroupSeed): void {
   }
 }
 
-/** Changes if the group or the schema of its tables changes, but not if another account acts on it. */
-function seedText({ actingUserId: _, ...group }: GroupSeed): string {
+/** Changes if the group or the schema of its tables changes, but not if another account acts on it, or users are called something else. */
+function seedText({ actingUserId: _, users: _names, ...group }: GroupSeed): string {
   return JSON.stringify([schema, group]);
 }

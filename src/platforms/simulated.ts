@@ -1,6 +1,7 @@
 import type Database from 'better-sqlite3';
 import { isRankdError, RankdError } from '../base/errors.ts';
 import type { Credential, Group, Member, Role } from '../core/model.ts';
+import type { NamedUser } from '../core/user-name.ts';
 import type { CallContext, Pace, Platform, Reservation, RoleWrite } from '../ports/index.ts';
 import { type GroupSeed, openGroup } from './simulated-group.ts';
 
@@ -14,10 +15,12 @@ export class SimulatedPlatform implements Platform {
   readonly changeMs = 0;
   readonly #db: Database.Database;
   readonly #actingUserId: number;
+  readonly #users: NamedUser[];
 
-  private constructor(db: Database.Database, actingUserId: number) {
+  private constructor(db: Database.Database, { actingUserId, users = [] }: GroupSeed) {
     this.#db = db;
     this.#actingUserId = actingUserId;
+    this.#users = users;
   }
 
   /**
@@ -25,7 +28,7 @@ export class SimulatedPlatform implements Platform {
    * `seed`, which replaces it. Throws `store_unavailable`, and `config_invalid` for a file that is another database.
    */
   static open({ file, seed }: { file: string; seed: GroupSeed }): SimulatedPlatform {
-    return orUnavailable(() => new SimulatedPlatform(openGroup(file, seed), seed.actingUserId));
+    return orUnavailable(() => new SimulatedPlatform(openGroup(file, seed), seed));
   }
 
   async group(call: CallContext): Promise<Group> {
@@ -47,6 +50,14 @@ export class SimulatedPlatform implements Platform {
 
   async getMember(userId: number, call: CallContext): Promise<Member | undefined> {
     return answer(call, () => memberOf(userId, this.#held(userId)));
+  }
+
+  async findUser(name: string): Promise<NamedUser | undefined> {
+    return this.#users.find((user) => user.name.toLowerCase() === name.toLowerCase());
+  }
+
+  async userName(userId: number): Promise<string | undefined> {
+    return this.#users.find(({ id }) => id === userId)?.name;
   }
 
   /** There is no budget. */

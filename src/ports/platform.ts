@@ -1,5 +1,6 @@
 import type { Surprise } from '../base/surprises.ts';
 import type { Credential, Group, Member, Role } from '../core/model.ts';
+import type { NamedUser } from '../core/user-name.ts';
 import type { CallContext, Reservation } from './call-context.ts';
 
 /**
@@ -35,6 +36,13 @@ export interface Platform {
   assignRole(change: RoleWrite, call: CallContext): Promise<Member | undefined>;
   /** Takes a role away; changes nothing if it is not held. Resolves as `assignRole`. */
   unassignRole(change: RoleWrite, call: CallContext): Promise<Member | undefined>;
+  /**
+   * The user who has this name, or had it once: compare the two. `undefined` if it leads to nobody. It asks without the credential, and
+   * for a while it remembers what it was told.
+   */
+  findUser(name: string, call: CallContext): Promise<NamedUser | undefined>;
+  /** The name that a user has now; `undefined` if there is no such user. */
+  userName(userId: number, call: CallContext): Promise<string | undefined>;
   checkCredential(call: CallContext): Promise<Credential>;
   /** One entry for each operation that has a budget; none if the platform sets no limits. */
   pace(): Pace[];

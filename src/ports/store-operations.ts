@@ -1,4 +1,4 @@
-import type { Store } from './store.ts';
+import type { KeptRole, Store } from './store.ts';
 
 /** Where rankd keeps everything: an engine bound to the place where its data lies. */
 export interface StoreEngine {
@@ -118,4 +118,6 @@ export interface Names {
   keys: Array<{ name: string; mode: string }>;
   /** Whitelisted places, ascending. */
   places: number[];
+  /** The roles of each group as they were last read, ascending by rank. */
+  roles: KeptRole[];
 }

@@ -1,7 +1,7 @@
 import type { AuditRow, ChainLink } from '../core/audit.ts';
 import type { DomainEvent } from '../core/events.ts';
 import type { Forgetting, Mentions } from '../core/forgetting.ts';
-import type { AuditEvent, RankChange, WhitelistEntry, Workspace } from '../core/model.ts';
+import type { AuditEvent, RankChange, Role, WhitelistEntry, Workspace } from '../core/model.ts';
 import type { Verdict } from '../core/verdict.ts';
 import type { JudgeEntries } from '../core/whitelist.ts';
 import type { ChangeStore } from './change-store.ts';
@@ -92,7 +92,13 @@ export interface GroupStore {
   findServedGroup(): Promise<ServedGroup | undefined>;
   /** Replaces what was kept before. */
   keepServedGroup(served: ServedGroup): Promise<void>;
+  /** The roles that were kept last, in no order; none if there are none. */
+  findRoles(group: string): Promise<KeptRole[]>;
+  /** Replaces all roles of the group, for people who choose from them. Nothing else goes by them. */
+  keepRoles(group: string, roles: readonly KeptRole[]): Promise<void>;
 }
+
+export type KeptRole = Pick<Role, 'id' | 'name' | 'rank'>;
 
 export interface AuditFilter {
   /** Epoch milliseconds, included. */
@@ -143,9 +149,15 @@ export interface RetentionStore {
 /** What is kept of the people on the platform. */
 export interface PersonStore {
   mentionsOf(userId: number): Promise<Mentions>;
+  /** The members of the newest changes (at most `limit`) whose callers gave no name, and of whom none was kept since then (epoch milliseconds). */
+  unnamedMembers(query: { since: number; limit: number }): Promise<number[]>;
+  /** The names that were kept for these users since then (epoch milliseconds), by user id. */
+  userNames(userIds: readonly number[], query: { since: number }): Promise<Map<number, string>>;
+  /** Keeps a name, or that the user has none, and removes all that were kept before `since`. */
+  keepUserName(user: { id: number; name: string | undefined; at: number }, query: { since: number }): Promise<void>;
   /**
    * Forgets a person as `judge` says, with its events: rewrites each change that names the person, and puts the pseudonym in the place of
-   * the user id in the audit, where it removes the salts. `judge` is synchronous and pure, and may run more than once. No change is kept
+   * the user id in the audit, where it removes the salts. A name that was kept of the user goes as well. `judge` is synchronous and pure, and may run more than once. No change is kept
    * between what it gets and what is written. Nothing of what is replaced stays in the store's files once no process has them open.
    * Throws the refusal of `judge`: then nothing is changed.
    */

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { suggest } from '../../src/config/unknown-setting.ts';
+import { suggest } from '../../src/base/suggest.ts';
 
 const names = ['server.port', 'server.host', 'policy.max_rank', 'log.level', 'log'];
 

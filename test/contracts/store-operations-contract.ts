@@ -48,7 +48,7 @@ export function storeOperationsContract(name: string, createDatabase: () => Prom
       );
       await expect(operations.streamBackup(async () => undefined)).rejects.toMatchObject(missing);
       await expect(operations.examineBackup(join(tempDir(), 'backup'))).rejects.toMatchObject(missing);
-      expect(await operations.findNames({ placesLike: '' })).toEqual({ keys: [], places: [] });
+      expect(await operations.findNames({ placesLike: '' })).toEqual({ keys: [], places: [], roles: [] });
       expect(await operations.isDaemonRunning()).toBe(false);
       expect(await operations.exists()).toBe(false);
     });
@@ -106,7 +106,7 @@ export function storeOperationsContract(name: string, createDatabase: () => Prom
       expect(await planNow()).toBe('free');
     });
 
-    test('names are those of keys that are not revoked, and the places that begin so', async () => {
+    test('names are those of keys that are not revoked, the places that begin so, and the roles of the last list', async () => {
       const store = await engine.openStore();
       for (const name of ['lobby', 'gone']) {
         const secret = mintKey('test').stored;
@@ -114,10 +114,13 @@ export function storeOperationsContract(name: string, createDatabase: () => Prom
       }
       await operate({ store }).addEntries({ keyId: 'key_lobby', placeIds: [4242, 92, 93] }, by);
       await operate({ store }).revokeKey('key_gone', by);
+      await store.keepRoles('group 7', [{ id: 4_400_000_020, name: 'Gone', rank: 20 }]);
+      await store.keepRoles('group 7', [{ id: 4_400_000_050, name: 'Captain', rank: 50 }]);
       await store.close();
       expect(await engine.operations.findNames({ placesLike: '9' })).toEqual({
         keys: [{ name: 'lobby', mode: 'test' }],
         places: [92, 93],
+        roles: [{ id: 4_400_000_050, name: 'Captain', rank: 50 }],
       });
     });
 

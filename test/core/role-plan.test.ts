@@ -13,11 +13,11 @@ import {
   highestRole,
   nameForRequest,
   type RoleScheme,
-  resolveTarget,
   roleIds,
 } from '../../src/core/role-scheme.ts';
 import { isNamed } from '../../src/core/rules/touched-roles.ts';
 import type { Step } from '../../src/core/steps.ts';
+import { resolveTarget } from '../../src/core/target.ts';
 import { arbitraryRankCase, arbitraryRoles, baseOf, customsOf, type RankCase } from '../support/arbitrary-group.ts';
 
 /** Role ids are this plus the rank, as Roblox's are seen to be above 32 bits; the second role of rank 70 has one more. */

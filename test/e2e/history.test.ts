@@ -17,6 +17,7 @@ const fields = [
   'code',
   'rankeeId',
   'rankeeName',
+  'userName',
   'rankerId',
   'rankerName',
   'newRankId',
@@ -206,7 +207,7 @@ test.concurrent('show adds what else is known of one change', async () => {
     v: 1,
     change: {
       ...told,
-      ...{ who: 'operator', via: 'key_gone', keyName: null, simulated: true },
+      ...{ who: 'operator', via: 'key_gone', keyName: null, userName: null, simulated: true },
       requestedAt: '2026-05-01T00:00:00.000Z',
       finishedAt: '2026-05-01T00:00:01.000Z',
     },
@@ -302,7 +303,7 @@ test.concurrent('an unknown change or key ends with 3, a bad option with 2', asy
   for (const args of [
     ['--limit', '0'],
     ['--limit', '1.5'],
-    ['--user', 'ada'],
+    ['--user', 'ad'],
     ['--state', 'lost'],
   ]) {
     expect((await home.here(['history', 'list', ...args])).code).toBe(2);

@@ -11,7 +11,7 @@ test.concurrent.each([
   [['-c', 'other.yaml', 'whitelist', '-q'], 'rankd whitelist'],
   [['key', 'create'], 'rankd key create'],
   [['--json', 'key', 'create', 'a', 'b'], 'rankd key create'],
-  [['rank', 'set', 'somebody', '20'], 'rankd rank set'],
+  [['rank', 'set', 'some body', '20'], 'rankd rank set'],
   [['history', 'list', '--limit', '0'], 'rankd history list'],
   [['history', '--nonsense-option'], 'rankd history'],
 ])('wrong usage %j: the second line names the help of that very command', async (args, command) => {

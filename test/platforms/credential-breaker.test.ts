@@ -33,6 +33,8 @@ function breakerUnderTest() {
     roles: () => answer('roles', []),
     role: () => answer('role', undefined),
     getMember: () => answer('member', member),
+    findUser: () => answer('user', undefined),
+    userName: () => answer('userName', undefined),
     reserve: async () => ({ [Symbol.dispose]: () => undefined }),
     pace: () => [],
     surprises: () => [],

@@ -37,6 +37,7 @@ test('a group file is read, and what every group has is added', () => {
       { userId: 12, roleIds: [] },
       { userId: 1, roleIds: [10_255] },
     ],
+    users: [{ id: 11, name: 'Scout_11' }],
   });
 });
 

@@ -33,8 +33,17 @@ function platformOn(
     baseRoleMemory?: BaseRoleMemory;
   } = {},
 ) {
-  const { groupId, apiKey, baseUrl, legacyBaseUrl } = fake;
-  return new OpenCloudPlatform({ groupId, apiKey, baseUrl, legacyBaseUrl, clock: pacedTime, tuning, ...options });
+  const { groupId, apiKey, baseUrl, legacyBaseUrl, usersBaseUrl } = fake;
+  return new OpenCloudPlatform({
+    groupId,
+    apiKey,
+    baseUrl,
+    legacyBaseUrl,
+    usersBaseUrl,
+    clock: pacedTime,
+    tuning,
+    ...options,
+  });
 }
 
 function callIn(ms: number, signal = deadlineIn(pacedTime, ms).signal): CallContext {

@@ -324,7 +324,7 @@ describe('what a careful client would not do', () => {
 
   test('is sending the key to the legacy host', async () => {
     await fetch(`${fake.legacyBaseUrl}/v1/groups/700/roles`, { headers: { 'x-api-key': fake.apiKey } });
-    expect(fake.violations()).toEqual(['the key was sent to the legacy host']);
+    expect(fake.violations()).toEqual(['the key was sent to another host than Open Cloud']);
   });
 });
 

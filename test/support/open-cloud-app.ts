@@ -31,6 +31,7 @@ const tuning: OpenCloudTuning = {
   shortestTryMs: 20,
   maxBodyBytes: 1024 * 1024,
   publicRolesTimeoutMs: 200,
+  userNamesTimeoutMs: 300,
 };
 
 export interface OpenCloudAppOptions {
@@ -93,9 +94,9 @@ export async function openCloudAppOn<TestClock extends Clock>(
   opened.defer(() => fake.close());
   options.prepare?.(fake);
   const { path: dataDir } = opened.use(new TempDir());
-  const { groupId, apiKey, baseUrl, legacyBaseUrl } = fake;
+  const { groupId, apiKey, baseUrl, legacyBaseUrl, usersBaseUrl } = fake;
   const openCloud = new OpenCloudPlatform({
-    ...{ groupId, apiKey, baseUrl, legacyBaseUrl, clock },
+    ...{ groupId, apiKey, baseUrl, legacyBaseUrl, usersBaseUrl, clock },
     tuning: { ...tuning, ...options.tuning },
   });
   const logLines: string[] = [];

@@ -25,7 +25,7 @@ export async function openCloudHome(): Promise<OpenCloudHome> {
     home.path('rankd.yaml'),
     `server: { port: 0 }
 group: { id: ${roblox.groupId} }
-platform: { api_key_file: roblox.key, base_url: "${roblox.baseUrl}", legacy_base_url: "${roblox.legacyBaseUrl}" }
+platform: { api_key_file: roblox.key, base_url: "${roblox.baseUrl}", legacy_base_url: "${roblox.legacyBaseUrl}", users_base_url: "${roblox.usersBaseUrl}" }
 `,
   );
   const secret = await home.createKey();

@@ -14,6 +14,8 @@ export function platformWith(inner: Platform, changes: Partial<Platform>): Platf
     reserve: (kinds, call) => inner.reserve(kinds, call),
     assignRole: (change, call) => inner.assignRole(change, call),
     unassignRole: (change, call) => inner.unassignRole(change, call),
+    findUser: (name, call) => inner.findUser(name, call),
+    userName: (userId, call) => inner.userName(userId, call),
     checkCredential: (call) => inner.checkCredential(call),
     pace: () => inner.pace(),
     surprises: () => inner.surprises(),

@@ -41,11 +41,11 @@ export class ModelWorld implements AsyncDisposable {
   #requests = 0;
 
   private constructor(fake: FakeOpenCloud) {
-    const { groupId, apiKey, baseUrl, legacyBaseUrl } = fake;
+    const { groupId, apiKey, baseUrl, legacyBaseUrl, usersBaseUrl } = fake;
     const dataDir = this.#dir.path;
     const flags = { 'server.port': '0', 'platform.kind': 'simulated', 'policy.breaker.enabled': 'false' };
     const { config } = loadConfig({ flags, env: {}, cwd: dataDir });
-    const platform = new OpenCloudPlatform({ groupId, apiKey, baseUrl, legacyBaseUrl, clock });
+    const platform = new OpenCloudPlatform({ groupId, apiKey, baseUrl, legacyBaseUrl, usersBaseUrl, clock });
     this.fake = fake;
     this.#options = { config, dataDir, overrides: { platform, clock } };
     this.#rolesAtFirst = new Map(

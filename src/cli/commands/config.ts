@@ -65,7 +65,8 @@ async function check(cli: Cli, named: string | undefined, { offline = false }: {
 }
 
 function namesRoles({ group, policy }: Config): boolean {
-  return [...(group.ladder ?? []), ...policy.lockedRoles, ...policy.protectedRoles].length > 0;
+  const privileged = Array.isArray(policy.privilegedRoles) ? policy.privilegedRoles : [];
+  return [...(group.ladder ?? []), ...policy.lockedRoles, ...privileged, ...policy.protectedRoles].length > 0;
 }
 
 /** What the operator should look at. Throws `config_invalid` if the ladder does not fit the group, as `serve` would. Changes nothing. */

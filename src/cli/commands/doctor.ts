@@ -19,7 +19,8 @@ import type { DaemonStatus } from '../../usecases/documents/status.ts';
 import { inspectKeys } from '../../usecases/keys/inspect-keys.ts';
 import { showWorkspace } from '../../usecases/workspace/workspace.ts';
 import type { Cli } from '../cli.ts';
-import { asUserId, newFileName } from '../input/arguments.ts';
+import { type AskedUser, asUser, newFileName } from '../input/arguments.ts';
+import { userIdOf } from '../input/people.ts';
 import { clockFindings, dataDirFindings, nodeFindings, portFindings } from '../machine-findings.ts';
 import { ExitCode } from '../output/errors.ts';
 import { examples } from '../output/help.ts';
@@ -45,7 +46,7 @@ export function doctorCommand(program: Command, cli: Cli): void {
     .option(
       '--member <user>',
       'with --live: also give this member a role that they hold and take one that they lack, which changes nobody',
-      asUserId,
+      asUser,
     )
     .option('--report <file>', 'with --live: write what was found to this new file, without ids', newFileName)
     .addHelpText(
@@ -63,7 +64,7 @@ export function doctorCommand(program: Command, cli: Cli): void {
 interface DoctorOptions {
   offline?: boolean;
   live?: boolean;
-  member?: number;
+  member?: AskedUser;
   report?: string;
 }
 
@@ -76,8 +77,9 @@ async function doctorLive(cli: Cli, { member, report }: DoctorOptions): Promise<
     });
   }
   if (report !== undefined) requireRoom(resolve(cli.io.cwd, report));
+  const memberId = member === undefined ? undefined : await userIdOf(cli, member);
   using call = callWithin(systemClock, liveTimeoutMs, 'operator');
-  const rest = { clock: systemClock, signal: call.signal, memberId: member };
+  const rest = { clock: systemClock, signal: call.signal, memberId };
   const findings = await whileWaiting(cli.line, 'asking Roblox', () => checkLivePlatform(platform, rest));
   const document = liveDocument(findings);
   const lines = liveLines(document.checks);

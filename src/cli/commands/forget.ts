@@ -3,8 +3,9 @@ import { counted } from '../../base/text.ts';
 import { forgottenDocument } from '../../usecases/documents/forgotten.ts';
 import { forgetPerson } from '../../usecases/history/forget.ts';
 import type { Cli } from '../cli.ts';
-import { asUserId } from '../input/arguments.ts';
+import { type AskedUser, asUser } from '../input/arguments.ts';
 import { confirm } from '../input/confirm.ts';
+import { userIdOf } from '../input/people.ts';
 import { examples } from '../output/help.ts';
 
 const help = `
@@ -19,13 +20,14 @@ export function forgetCommand(program: Command, cli: Cli): void {
   program
     .command('forget')
     .description('take a user out of the history and the audit, for good')
-    .argument('<user>', 'user id: the number in the address of the profile page', asUserId)
+    .argument('<user>', 'user id, name, or address of the profile page', asUser)
     .option('--dry-run', 'show how much names the user; change nothing')
     .addHelpText('after', `${help}${examples('rankd forget 1001 --dry-run', 'rankd forget 1001 -y')}`)
-    .action((userId: number, options: { dryRun?: boolean }) => forget(cli, userId, options));
+    .action((user: AskedUser, options: { dryRun?: boolean }) => forget(cli, user, options));
 }
 
-async function forget(cli: Cli, userId: number, { dryRun = false }: { dryRun?: boolean }): Promise<void> {
+async function forget(cli: Cli, user: AskedUser, { dryRun = false }: { dryRun?: boolean }): Promise<void> {
+  const userId = await userIdOf(cli, user);
   const forgotten = await cli.withStore(
     (ports) =>
       forgetPerson(ports, { userId, by: cli.by, dryRun }, ({ changes, events }) =>

@@ -3,8 +3,9 @@ import type { RankingApp } from '../../app.ts';
 import { deadlineIn } from '../../base/clock.ts';
 import { type ErrorCode, RankdError } from '../../base/errors.ts';
 import { roleTitle } from '../../core/describe.ts';
-import { directions, type RankRequest } from '../../core/model.ts';
-import type { ChangeCommand } from '../../usecases/change/change-command.ts';
+import { type Direction, directions, type RankRequest } from '../../core/model.ts';
+import type { RoleName } from '../../core/role-name.ts';
+import type { CallContext } from '../../ports/index.ts';
 import { errorOf } from '../../usecases/change/change-outcome.ts';
 import { changeRank } from '../../usecases/change/change-rank.ts';
 import type { ApprovedChange } from '../../usecases/change/check-plan.ts';
@@ -15,33 +16,29 @@ import { memberDocument } from '../../usecases/documents/group.ts';
 import { showMember } from '../../usecases/group/group.ts';
 import { requireKey } from '../../usecases/keys/find-key.ts';
 import type { Cli } from '../cli.ts';
-import { asPlaceId, asRank, asReason, asUserId, wholeNumber } from '../input/arguments.ts';
+import { type AskedUser, asPlaceId, asRank, asRanker, asReason, asUser } from '../input/arguments.ts';
+import { rankOf, userOf } from '../input/people.ts';
 import { whileLooking } from '../late-looks.ts';
 import { ExitCode, exitCodes, formatError } from '../output/errors.ts';
 import { examples } from '../output/help.ts';
 import { table } from '../output/table.ts';
 
-const userHelp = 'user id: the number in the address of the profile page';
-const rankHelp = 'rank number (1..255) or role id';
+const userHelp = 'user id, name, or address of the profile page';
+const rankHelp = 'rank number (1..255), role id or role name';
 
 interface ChangeOptions {
   /** 0: the operator, who is not a player. */
-  ranker: number;
+  ranker: AskedUser;
   reason?: string;
 }
 
 interface TestOptions {
-  ranker: number;
+  ranker: AskedUser;
   key?: string;
   place?: number;
 }
 
-const rankerOption = [
-  '--ranker <user>',
-  'the user who asks for it, checked as policy says',
-  wholeNumber(0, Number.MAX_SAFE_INTEGER),
-  0,
-] as const;
+const rankerOption = ['--ranker <user>', 'the user who asks for it, checked as policy says', asRanker, 0] as const;
 
 const reasonOption = ['--reason <text>', 'why, in your own words; the history keeps it', asReason] as const;
 
@@ -53,7 +50,7 @@ export function rankCommands(program: Command, cli: Cli): void {
   command
     .command('test')
     .description('dry run: make every check of a rank change and change nothing')
-    .argument('<user>', userHelp, asUserId)
+    .argument('<user>', userHelp, asUser)
     .argument('<rank>', rankHelp, asRank)
     .option('--key <key>', 'as this key (id or name); without it, as the operator')
     .option('--place <id>', 'from this place', asPlaceId)
@@ -62,11 +59,11 @@ export function rankCommands(program: Command, cli: Cli): void {
       'after',
       examples('rankd rank test 1001 20', 'rankd rank test 1001 20 --key my-game --place 920587237 --ranker 1003'),
     )
-    .action((user: number, newRank: number, options: TestOptions) => test(cli, { user, newRank }, options));
+    .action((user: AskedUser, rank: RoleName, options: TestOptions) => test(cli, { user, rank }, options));
   command
     .command('set')
     .description("change a member's rank")
-    .argument('<user>', userHelp, asUserId)
+    .argument('<user>', userHelp, asUser)
     .argument('<rank>', rankHelp, asRank)
     .option(...rankerOption)
     .option(...reasonOption)
@@ -74,43 +71,39 @@ export function rankCommands(program: Command, cli: Cli): void {
       'after',
       examples(
         'rankd rank set 1001 20',
-        'rankd rank set 1001 20 --reason training',
+        'rankd rank set @Newcomer Officer --reason training',
         'rankd rank set 1001 12884901999 --json',
       ),
     )
-    .action((user: number, newRank: number, options: ChangeOptions) =>
-      change(cli, { request: requestOf({ user, newRank, ...options }) }),
-    );
+    .action((user: AskedUser, rank: RoleName, options: ChangeOptions) => change(cli, { user, rank, ...options }));
   for (const direction of directions) {
     command
       .command(direction)
       .description(`give a member the next ${direction === 'promote' ? 'higher' : 'lower'} rank`)
-      .argument('<user>', userHelp, asUserId)
+      .argument('<user>', userHelp, asUser)
       .option(...rankerOption)
       .option(...reasonOption)
       .addHelpText('after', examples(`rankd rank ${direction} 1001`, `rankd rank ${direction} 1001 --ranker 1003`))
-      .action((user: number, options: ChangeOptions) =>
-        change(cli, { request: requestOf({ user, newRank: 0, ...options }), step: direction }),
-      );
+      .action((user: AskedUser, options: ChangeOptions) => change(cli, { user, rank: 0, ...options }, direction));
   }
   command
     .command('show')
     .description("a member's roles, read from the platform")
-    .argument('<user>', userHelp, asUserId)
+    .argument('<user>', userHelp, asUser)
     .addHelpText('after', examples('rankd rank show 1001', 'rankd rank show 1001 --json'))
-    .action((user: number) => show(cli, user));
+    .action((user: AskedUser) => show(cli, user));
 }
 
 async function test(
   cli: Cli,
-  { user, newRank }: { user: number; newRank: number },
+  { user, rank }: { user: AskedUser; rank: RoleName },
   { key, place, ranker }: TestOptions,
 ): Promise<void> {
   if (place !== undefined && key === undefined) {
     throw new RankdError('usage', '--place is checked against the whitelist of a key.', { hint: 'add --key KEY' });
   }
   await cli.withRanking(async (app, call) => {
-    const request = requestOf({ user, newRank, ranker });
+    const request = await requestOf(cli, app, { user, rank, ranker }, call);
     const command = { request, placeId: place, key: key === undefined ? undefined : await requireKey(app, key) };
     const dryRun = await testRank(app, command, call);
     const { checks, approved } = dryRun;
@@ -129,16 +122,17 @@ async function test(
   });
 }
 
-async function change(cli: Cli, asked: Pick<ChangeCommand, 'request' | 'step'>): Promise<void> {
-  const work = async (app: RankingApp) => {
+async function change(cli: Cli, asked: AskedChange, step?: Direction): Promise<void> {
+  const work = async (app: RankingApp, call: CallContext) => {
+    const request = await requestOf(cli, app, asked, call);
     using deadline = deadlineIn(app.clock, backgroundDeadlineMs(app));
     void cli.io.stopSignal.then(() =>
       cli.say(
         'Stopping: the change is brought to its end first. Ctrl-C again stops at once; how the change ended is then found out later.',
       ),
     );
-    const caller = { by: cli.by, dryRun: false };
-    const answer = await whileLooking(cli, app, () => changeRank(app, { caller, ...asked }, deadline));
+    const command = { caller: { by: cli.by, dryRun: false }, request, ...(step && { step }) };
+    const answer = await whileLooking(cli, app, () => changeRank(app, command, deadline));
     const done = (await app.store.findChange(answer.change.id)) ?? answer.change; // a late look may have made it unknown
     const refusal = errorOf(done, answer.error);
     if (refusal !== undefined) throw refusal;
@@ -147,22 +141,35 @@ async function change(cli: Cli, asked: Pick<ChangeCommand, 'request' | 'step'>):
   await cli.withRanking(work, { isWriting: true });
 }
 
-async function show(cli: Cli, user: number): Promise<void> {
+async function show(cli: Cli, asked: AskedUser): Promise<void> {
   await cli.withGroup(async (app, call) => {
-    const member = await showMember(app, user, call);
+    const { id } = await userOf(cli, app, asked, call);
+    const member = await showMember(app, id, call);
     const rows = member.held.toReversed().map(({ id, name, rank }) => [String(rank), name, String(id)]);
     cli.print({ member: memberDocument(member) }, table(['rank', 'role', 'id'], rows));
   });
 }
 
-/** A request without names: the command line knows only ids. */
-function requestOf({ user, newRank, ranker, reason }: ChangeOptions & { user: number; newRank: number }): RankRequest {
+interface AskedChange extends ChangeOptions {
+  user: AskedUser;
+  rank: RoleName;
+}
+
+/** The request, with everybody's name who was asked for by name. */
+async function requestOf(
+  cli: Cli,
+  app: RankingApp,
+  { user, rank, ranker, reason }: AskedChange,
+  call: CallContext,
+): Promise<RankRequest> {
+  const rankee = await userOf(cli, app, user, call);
+  const by = ranker === 0 ? { id: 0, name: 'operator' } : await userOf(cli, app, ranker, call);
   return {
-    rankeeId: user,
-    rankeeName: '',
-    rankerId: ranker,
-    rankerName: ranker === 0 ? 'operator' : '',
-    newRankId: newRank,
+    rankeeId: rankee.id,
+    rankeeName: rankee.name,
+    rankerId: by.id,
+    rankerName: by.name,
+    newRankId: await rankOf(cli, app, rank, call),
     command: 'rankd rank',
     ...(reason !== undefined && { reason }),
   };

@@ -1,5 +1,6 @@
 import type { Argument, Command, Option } from 'commander';
-import type { StoreOperations } from '../../ports/index.ts';
+import { rolesCalled } from '../../core/role-name.ts';
+import type { KeptRole, StoreOperations } from '../../ports/index.ts';
 import { optionsOf, walk } from './walk.ts';
 
 /** What may come next: words with their meaning, or the files that the shell finds. */
@@ -42,9 +43,10 @@ function visibleCommands(command: Command): Command[] {
 }
 
 /** Candidates by the name between the brackets. Names that are not here, such as user ids or durations, are for the person to know. */
-const kinds: Record<string, 'key' | 'place' | 'file' | 'directory'> = {
+const kinds: Record<string, 'key' | 'place' | 'rank' | 'file' | 'directory'> = {
   key: 'key',
   place: 'place',
+  rank: 'rank',
   file: 'file',
   dir: 'directory',
 };
@@ -76,6 +78,13 @@ async function valuesOf(
       const { places } = await findNames({ placesLike: current });
       return places.map((place) => ({ value: String(place), description: '' }));
     }
+    case 'rank': {
+      const { roles } = await findNames({ placesLike: '' });
+      return matching(
+        roles.filter(({ rank }) => rank > 0 && rank < 255).map((role) => roleCandidate(roles, role)),
+        current,
+      );
+    }
     default:
       return [];
   }
@@ -86,6 +95,15 @@ function kindOf(target: Option | Argument): string {
   if (!('flags' in target)) return target.name();
   const placeholder = /[<[]([\w-]+)/.exec(target.flags)?.[1] ?? '';
   return placeholder === 'id' ? (target.long ?? '').replace(/^--/, '') : placeholder;
+}
+
+/** A role by a word that means it and that no shell takes apart: its name without spaces, or else its id. */
+function roleCandidate(roles: KeptRole[], { id, name, rank }: KeptRole): Candidate {
+  const word = name.trim().replaceAll(/\s+/g, '-');
+  const isMeant = /^[\p{L}\p{N}_.][\p{L}\p{N}_.-]*$/u.test(word) && /\D/.test(word);
+  const [meant, ...others] = isMeant ? rolesCalled(roles, word) : [];
+  const isOne = meant?.id === id && others.length === 0;
+  return { value: isOne ? word : String(id), description: `${name}, rank ${rank}` };
 }
 
 function toCandidate({ long, short, flags, description }: Option): Candidate {

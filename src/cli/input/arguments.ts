@@ -3,6 +3,9 @@ import { systemClock } from '../../base/clock.ts';
 import { parseDuration, parseMoment } from '../../base/time.ts';
 import { isKeyName } from '../../core/api-key.ts';
 import { maxReasonLength } from '../../core/model.ts';
+import type { RoleName } from '../../core/role-name.ts';
+import { isUserName } from '../../core/user-name.ts';
+import { idInAddress } from './addresses.ts';
 
 /** The argument that names one key. */
 export const keyArgument = ['<key>', 'id or name of the key'] as const;
@@ -22,19 +25,43 @@ export function orNone<T>(parse: (text: string) => T): (text: string) => T | 'no
   return (text) => (text === 'none' ? text : parse(text));
 }
 
-export const asUserId = idOf('a user id, the number in the address of the profile page');
-export const asGroupId = idOf("a group id, the number in the address of the group's page");
-const asPublishedId = idOf("a place id, the number in the address of the game's page, or a universe id");
+/** A user as a person names one: an id, or a user name. */
+export type AskedUser = number | string;
+
+/** A user id, a user name with or without an @, or the address of a profile. Digits are an id; a name of digits needs the @. */
+export function asUser(text: string): AskedUser {
+  const user = userIn(text);
+  if (user !== undefined) return user;
+  throw new InvalidArgumentError(`It must be ${userWords}.`);
+}
+
+/** As `asUser`, or 0: nobody. */
+export function asRanker(text: string): AskedUser {
+  return text === '0' ? 0 : asUser(text);
+}
+
+/** `undefined` if the text can be no user. */
+export function userIn(text: string): AskedUser | undefined {
+  const id = idIn(text) ?? idInAddress('user', text);
+  const name = text.replace(/^@/, '');
+  return id ?? (isUserName(name) && !/^\d+$/.test(text) ? name : undefined);
+}
+
+export const userWords =
+  'a user id, a user name (3 to 20 letters, digits or underscores; no display name), or the address of the profile page';
+
+export const asGroupId = idOf('group', "a group id, or the address of the group's page");
+const asPublishedId = idOf('place', "a place id, the address of the game's page, or a universe id");
 
 export function asPlaceId(text: string): number {
   if (text !== '0') return asPublishedId(text);
   throw new InvalidArgumentError('A game that was never published sends 0: publish it, then use its place id.');
 }
 
-/** The error tells somebody who typed a name where to find the number. */
-function idOf(what: string): (text: string) => number {
+/** The error tells somebody who typed a name what else to give. */
+function idOf(kind: 'group' | 'place', what: string): (text: string) => number {
   return (text) => {
-    const id = idIn(text);
+    const id = idIn(text) ?? idInAddress(kind, text);
     if (id !== undefined) return id;
     throw new InvalidArgumentError(`It must be ${what}.`);
   };
@@ -46,11 +73,22 @@ export function idIn(text: string): number | undefined {
   return id > 0 && Number.isSafeInteger(id) ? id : undefined;
 }
 
-/** A rank or role id. It takes 0 as well, because the refusal that follows lists the group's ranks. */
-export function asRank(text: string): number {
+/** A rank, role id or role name. It takes 0 as well, because the refusal that follows lists the group's ranks. */
+export function asRank(text: string): RoleName {
   const rank = text === '0' ? 0 : idIn(text);
   if (rank !== undefined) return rank;
-  throw new InvalidArgumentError('It must be a rank number (1..255) or a role id, as `rankd group roles` lists them.');
+  if (/\D/.test(text.trim()) && !/^-\d+$/.test(text) && text.length <= maxRoleName) return text;
+  throw new InvalidArgumentError(
+    'It must be a rank number (1..255), a role id or the name of a role, as `rankd group roles` lists them.',
+  );
+}
+
+/** Longer than any name of a role. */
+const maxRoleName = 100;
+
+/** A rank that a rule of a key can name, or the name of a role, whose rank is meant. */
+export function asBound(text: string): RoleName {
+  return /^-?\d*$/.test(text) ? wholeNumber(1, 254)(text) : asRank(text);
 }
 
 /** A duration, in milliseconds. */

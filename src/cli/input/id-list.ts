@@ -4,6 +4,7 @@ import { codeOf } from '../../base/error-code.ts';
 import { RankdError } from '../../base/errors.ts';
 import type { Io } from '../io.ts';
 import { printable } from '../output/safe-text.ts';
+import { idInAddress } from './addresses.ts';
 import { asPlaceId, idIn } from './arguments.ts';
 
 /** Parser for an argument that can be repeated. */
@@ -29,17 +30,21 @@ function parseIdList(text: string, source: string): number[] {
     .split('\n')
     .map((line, index) => ({ number: index + 1, content: line.replace(/#.*/s, '').trim() }));
   const filled = lines.filter(({ content }) => content !== '');
-  const bad = filled.filter(({ content }) => idIn(content) === undefined);
+  const bad = filled.filter(({ content }) => placeIn(content) === undefined);
   if (bad.length > 0) {
     const named = bad
       .slice(0, maxNamed)
       .map(({ number, content }) => `line ${number} "${printable(content.slice(0, 32))}"`);
     const rest = bad.length > maxNamed ? [`and ${bad.length - maxNamed} more`] : [];
     throw new RankdError('usage', `Not an id in ${source}: ${[...named, ...rest].join(', ')}. Nothing was changed.`, {
-      hint: 'write one whole number above 0 on each line; # begins a comment',
+      hint: "write one whole number above 0, or the address of a game's page, on each line; # begins a comment",
     });
   }
-  return filled.flatMap(({ content }) => idIn(content) ?? []);
+  return filled.flatMap(({ content }) => placeIn(content) ?? []);
+}
+
+function placeIn(text: string): number | undefined {
+  return idIn(text) ?? idInAddress('place', text);
 }
 
 const maxNamed = 20;

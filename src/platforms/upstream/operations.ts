@@ -4,7 +4,7 @@ import type { ReservedSlot } from './wait-queue.ts';
 
 /**
  * The operations that rankd uses, each with its limit: calls per minute for the owner of a key, over all keys (Open Cloud's
- * OpenAPI document, `x-roblox-rate-limits`). Introspection and the public role list have no documented limit.
+ * OpenAPI document, `x-roblox-rate-limits`). Introspection, the public role list and the look-up of names have no documented limit.
  */
 const operations = {
   group: { name: 'reading the group', limit: 150 },
@@ -14,6 +14,8 @@ const operations = {
   unassign: { name: 'taking roles', limit: 300 },
   introspect: { name: 'checking the key', limit: 60 },
   publicRoles: { name: 'reading the public role list', limit: 60 },
+  user: { name: 'reading users', limit: 1000 },
+  userNames: { name: 'looking user names up', limit: 30 },
 };
 
 export type Operation = keyof typeof operations;

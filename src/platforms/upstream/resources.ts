@@ -1,4 +1,5 @@
 import type { Credential, Group, Member, Power, Role } from '../../core/model.ts';
+import type { NamedUser } from '../../core/user-name.ts';
 
 /**
  * The platform's resources as they come over the wire (Open Cloud v2: ids are strings, references are paths). Each parser
@@ -118,6 +119,21 @@ export function parseBaseRoleId(json: unknown): number | undefined {
     .map(record)
     .find((role) => role['isBase'] === true);
   return base && id(base['id']);
+}
+
+/**
+ * The answer to usernames/users, which no Open Cloud operation stands for. `asked` is the name as it was asked for: `name` differs from it
+ * if that is a previous one. Source: the OpenAPI document of users.roblox.com.
+ */
+export function parseNamedUsers(json: unknown): Array<NamedUser & { asked: string }> {
+  return list(record(json)['data'])
+    .map(record)
+    .map((user) => ({ asked: text(user['requestedUsername']), id: id(user['id']), name: text(user['name']) }));
+}
+
+/** GetUser. */
+export function parseUserName(json: unknown): string {
+  return text(record(json)['name']);
 }
 
 /** Introspection of an API key. No expiry is also told as the year 1. `canWrite` is absent if the answer does not tell, or in no shape that is known. */

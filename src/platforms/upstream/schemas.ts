@@ -94,6 +94,31 @@ export const committedSchemas = {
     },
     ['roles'],
   ),
+  User: object(
+    {
+      ...{ path: text, ...times, id: text, name: text, displayName: text, about: text, locale: text },
+      ...{ premium: flag, idVerified: flag },
+      socialNetworkProfiles: object(
+        { facebook: text, twitter: text, youtube: text, twitch: text, guilded: text, visibility: text },
+        [],
+      ),
+    },
+    ['id', 'name'],
+  ),
+  /** The answer to usernames/users, from the OpenAPI document of users.roblox.com. */
+  NamedUserList: object(
+    {
+      data: {
+        type: 'array',
+        items: object({ requestedUsername: text, hasVerifiedBadge: flag, id: integer, name: text, displayName: text }, [
+          'requestedUsername',
+          'id',
+          'name',
+        ]),
+      },
+    },
+    ['data'],
+  ),
 } satisfies Schemas;
 
 export type SchemaName = keyof typeof committedSchemas;

@@ -1,4 +1,4 @@
-import type { GroupStore, ServedGroup } from '../../ports/index.ts';
+import type { GroupStore, KeptRole, ServedGroup } from '../../ports/index.ts';
 import type { Connection } from './engine/connection.ts';
 import { type RowOf, withoutNulls } from './engine/row.ts';
 
@@ -7,6 +7,23 @@ export function groupStore(db: Connection): GroupStore {
     async findBaseRole(group) {
       const query = 'SELECT role_id AS roleId FROM base_roles WHERE group_title = @group';
       return db.get<{ roleId: number }>(query, { group })?.roleId;
+    },
+
+    async findRoles(group) {
+      return db.all<KeptRole>('SELECT role_id AS id, name, rank FROM group_roles WHERE group_title = @group', {
+        group,
+      });
+    },
+
+    async keepRoles(group, roles) {
+      return db.write(() => {
+        db.run('DELETE FROM group_roles WHERE group_title = @group', { group });
+        for (const { id, name, rank } of roles) {
+          db.run('INSERT INTO group_roles (group_title, role_id, name, rank) VALUES (@group, @id, @name, @rank)', {
+            ...{ group, id, name, rank },
+          });
+        }
+      });
     },
 
     async keepBaseRole(group, roleId) {

@@ -10,6 +10,37 @@ export function personStore(db: Connection): PersonStore {
       return db.read(() => mentionsOf(db, userId));
     },
 
+    async unnamedMembers({ since, limit }) {
+      const rows = db.all<{ id: number }>(
+        `SELECT DISTINCT rankee_id AS id
+         FROM (SELECT rankee_id, rankee_name FROM rank_changes ORDER BY seq DESC LIMIT @limit) AS newest
+         WHERE rankee_name = '' AND rankee_id > 0
+           AND NOT EXISTS (SELECT 1 FROM user_names WHERE user_id = rankee_id AND found_at >= @since)`,
+        { since, limit },
+      );
+      return rows.map(({ id }) => id);
+    },
+
+    async userNames(userIds, { since }) {
+      const rows = db.all<{ id: number; name: string }>(
+        `SELECT user_id AS id, name FROM user_names
+         WHERE user_id IN (SELECT value FROM json_each(@userIds)) AND name IS NOT NULL AND found_at >= @since`,
+        { userIds: JSON.stringify(userIds), since },
+      );
+      return new Map(rows.map(({ id, name }) => [id, name]));
+    },
+
+    async keepUserName({ id, name = null, at }, { since }) {
+      return db.write(() => {
+        db.run('DELETE FROM user_names WHERE found_at < @since', { since });
+        db.run('INSERT OR REPLACE INTO user_names (user_id, name, found_at) VALUES (@id, @name, @at)', {
+          id,
+          name,
+          at,
+        });
+      });
+    },
+
     async forgetPerson({ userId, pseudonym }, judge) {
       return db.write(() => {
         const mentions = mentionsOf(db, userId);
@@ -22,6 +53,7 @@ export function personStore(db: Connection): PersonStore {
           userId,
           pseudonym,
         });
+        db.run('DELETE FROM user_names WHERE user_id = @userId', { userId });
         appendEvents(db, events);
         return mentions;
       });

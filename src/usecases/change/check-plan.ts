@@ -2,6 +2,7 @@ import { refusalAboveActing } from '../../core/acting-account.ts';
 import { roleTitle } from '../../core/describe.ts';
 import type { RankRequest, Role } from '../../core/model.ts';
 import { policyRules, refusalOfUndo } from '../../core/policy.ts';
+import { policyFor } from '../../core/policy-names.ts';
 import { heldRoles } from '../../core/role-scheme.ts';
 import { mustVerifyRanker, refusalOfRanker } from '../../core/rules/rankers.ts';
 import type { PolicyCase, PolicyRule } from '../../core/rules/rule.ts';
@@ -44,7 +45,7 @@ export async function checkPlan(
   const { plan, scheme, acting } = planned;
   const isQuiet = plan.steps.length === 0;
   const policyCase: PolicyCase = {
-    ...{ policy: app.policy, key: caller.rules, request, scheme, plan, acting },
+    ...{ policy: policyFor(scheme.roles, app.policy), key: caller.rules, request, scheme, plan, acting },
     ...(isQuiet ? noPace : await paceOf(app, request)),
   };
   if (!isQuiet) {
@@ -64,10 +65,11 @@ export async function checkPlan(
 
 /** The same for a plan that puts roles back. Only the rules about what may be touched at all apply to it. Throws the refusal. */
 export function checkUndo(
-  { policy }: Pick<Ranking, 'policy'>,
+  app: Pick<Ranking, 'policy'>,
   { request, ...planned }: Pick<ChangeCommand, 'request'> & PlannedChange,
 ): ApprovedChange {
   const { scheme, plan, acting } = planned;
+  const policy = policyFor(scheme.roles, app.policy);
   const policyCase: PolicyCase = { policy, key: undefined, request, scheme, plan, acting, ...noPace };
   const refusal = refusalOfUndo(policyCase);
   if (refusal !== undefined) throw refusal;

@@ -3,6 +3,7 @@ import { refusalOfOwner, refusalOfUntouchable, standingWords } from '../../core/
 import { roleTitle } from '../../core/describe.ts';
 import type { ActingAccount, Member } from '../../core/model.ts';
 import { nextRole } from '../../core/next-role.ts';
+import { policyFor } from '../../core/policy-names.ts';
 import { type RolePlan, rolePlan } from '../../core/role-plan.ts';
 import { heldRoles, nameForRequest, type RoleScheme } from '../../core/role-scheme.ts';
 import type { CallContext } from '../../ports/index.ts';
@@ -54,7 +55,10 @@ export async function planChange(
     },
     (found) => `holds ${heldRoles(found.scheme.roles, found.member).map(roleTitle).join(', ')}`,
   );
-  const target = typeof asked === 'string' ? nextRole(scheme, member, asked, app.policy.lockedRoles) : asked;
+  const target =
+    typeof asked === 'string'
+      ? nextRole(scheme, member, asked, policyFor(scheme.roles, app.policy).lockedRoles)
+      : asked;
   const newRankId = step === undefined ? request.newRankId : nameForRequest(scheme, target);
   return { plan: rolePlan(scheme, member, target), scheme, newRankId, acting };
 }

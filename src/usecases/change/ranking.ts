@@ -1,5 +1,5 @@
 import type { BreakerConfig } from '../../config/config.ts';
-import type { Policy } from '../../core/rules/rule.ts';
+import type { PolicySettings } from '../../core/policy-names.ts';
 import type { CallContext, Ports } from '../../ports/index.ts';
 import type { GroupView } from '../group/group-view.ts';
 import type { MemberTurns } from './member-turns.ts';
@@ -9,7 +9,7 @@ import type { RecentWrites } from './recent-writes.ts';
 /** What changing ranks needs: the ports, the owner's rules, and what this process is working on. */
 export interface Ranking extends Ports {
   group: GroupView;
-  policy: Policy;
+  policy: PolicySettings;
   /** `undefined` if it is turned off. */
   breaker: BreakerConfig | undefined;
   /** How long a change may take, in milliseconds. */

@@ -3,10 +3,11 @@ import { isOutsider, reaches, standingWords } from '../../core/acting-account.ts
 import { refusalOfCredential } from '../../core/credential.ts';
 import { listRoles } from '../../core/list-roles.ts';
 import type { ActingAccount, Role } from '../../core/model.ts';
+import { policyFor, strayNames } from '../../core/policy-names.ts';
 import { givableRoles, type RoleScheme, rolesNamed } from '../../core/role-scheme.ts';
 import { privilegesAmong } from '../../core/rules/privileged-roles.ts';
 import type { Policy } from '../../core/rules/rule.ts';
-import { strayNames } from '../../core/rules/touched-roles.ts';
+
 import type { CallContext } from '../../ports/index.ts';
 import type { Ranking } from '../change/ranking.ts';
 import type { DaemonStatus } from '../documents/status.ts';
@@ -61,7 +62,7 @@ export async function groupFindings(app: Ranking, call: CallContext): Promise<Fi
         )),
     ...rankOne(scheme),
     ...sharedRanks(scheme.ladder ?? custom),
-    ...privileges(givableRoles(scheme).filter(isInReach), app.policy),
+    ...privileges(givableRoles(scheme).filter(isInReach), policyFor(scheme.roles, app.policy)),
     ...strayNames(scheme.roles, app.policy).map((text) =>
       warn('policy', text, 'correct it; rankd group roles lists them'),
     ),

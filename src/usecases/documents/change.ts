@@ -6,13 +6,14 @@ import type { ToldChange } from '../history/history.ts';
 import { hintOf } from './error.ts';
 
 /** A rank change in a list: always the same fields, null if absent or unknown. Times are ISO 8601. */
-export function changeDocument({ change, keyName }: ToldChange) {
+export function changeDocument({ change, keyName, userName }: ToldChange) {
   return {
     id: change.id,
     state: change.state,
     code: change.code,
     rankeeId: change.rankeeId,
     rankeeName: change.rankeeName,
+    userName: userName ?? null,
     rankerId: change.rankerId,
     rankerName: change.rankerName,
     newRankId: askedRank(change),
@@ -39,9 +40,10 @@ export function changeDocument({ change, keyName }: ToldChange) {
 }
 
 /** The same with everything else that an operator may want to know of one change. */
-export function detailedChangeDocument({ change, keyName }: ToldChange) {
+export function detailedChangeDocument(told: ToldChange) {
+  const { change } = told;
   return {
-    ...changeDocument({ change, keyName }),
+    ...changeDocument(told),
     phase: change.phase,
     oldRankName: change.oldRankName ?? null,
     prefix: change.prefix ?? null,

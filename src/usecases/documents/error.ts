@@ -11,6 +11,7 @@ const usualHints: Partial<Record<ErrorCode, string>> = {
   outcome_unknown: 'rankd history list --limit 1',
   unknown_rank: 'rankd group roles',
   ambiguous_rank: 'rankd group roles',
+  ambiguous_name: 'rankd group roles',
   rank_not_allowed: 'rankd group roles',
   internal: 'run the command again with -v and report what it prints',
 };

@@ -1,6 +1,6 @@
 import { isRankdError } from '../../base/errors.ts';
 import type { Logger } from '../../base/log.ts';
-import { strayNames } from '../../core/rules/touched-roles.ts';
+import { policyFor, strayNames } from '../../core/policy-names.ts';
 import { callWithin } from '../../ports/call-context.ts';
 import type { CallContext } from '../../ports/index.ts';
 import type { Ranking } from '../change/ranking.ts';
@@ -9,7 +9,8 @@ const timeoutMs = 3_000;
 
 /**
  * Holds the configuration against the group's roles. Returns what the operator should look at, and logs it. Throws
- * `config_invalid` if group.ladder does not fit the group. Says nothing if the group can't be read: the look at the credential, which follows, tells why.
+ * `config_invalid` if group.ladder does not fit the group, or if the policy names a role that it does not have. Says nothing if the group can't
+ * be read: the look at the credential, which follows, tells why.
  */
 export async function checkGroup(
   app: Pick<Ranking, 'group' | 'policy' | 'clock'> & { log: Logger },
@@ -26,11 +27,12 @@ export async function checkGroup(
   }
 }
 
-/** A sentence for each entry of the policy that names no role of the group. Throws `config_invalid` if the ladder does not fit it. */
+/** A sentence for each entry of the policy that somebody should look at. Throws as `checkGroup`. */
 export async function strayPolicy(
   { group, policy }: Pick<Ranking, 'group' | 'policy'>,
   call: CallContext,
 ): Promise<string[]> {
   const { roles } = await group.scheme(call);
+  policyFor(roles, policy);
   return strayNames(roles, policy);
 }

@@ -4,7 +4,9 @@ import { refusalOfCredential } from '../../core/credential.ts';
 import { roleTitle } from '../../core/describe.ts';
 import { resolveLadder } from '../../core/ladder.ts';
 import type { ActingAccount, Member, Role } from '../../core/model.ts';
-import { heldRoles, type RankOne, type RoleScheme, resolveTarget } from '../../core/role-scheme.ts';
+import type { RoleName } from '../../core/role-name.ts';
+import { heldRoles, type RankOne, type RoleScheme } from '../../core/role-scheme.ts';
+import { resolveTarget } from '../../core/target.ts';
 import { withShare } from '../../ports/call-context.ts';
 import type { CallContext, Clock, Platform } from '../../ports/index.ts';
 import { Remembered } from './remembered.ts';
@@ -23,9 +25,11 @@ export interface GroupViewOptions {
   title: string;
   platform: Platform;
   clock: Clock;
-  /** Ranks or role ids; `undefined`: no ladder. */
-  ladder: number[] | undefined;
+  /** `undefined`: no ladder. */
+  ladder: RoleName[] | undefined;
   rankOne: RankOne;
+  /** Is told of the roles each time they were read; what it throws is of no consequence. */
+  onRoles?: (roles: Role[]) => Promise<void>;
 }
 
 /** What rankd remembers of the group for a short while: its roles, and the account it acts as. It never remembers memberships. */
@@ -65,15 +69,15 @@ export class GroupView {
     }
   }
 
-  /** The scheme and the role that `newRankId` means. Reads the roles again before it says that there is no such rank. */
-  async target(newRankId: number, call: CallContext): Promise<{ scheme: RoleScheme; target: Role }> {
+  /** The scheme and the role that is asked for. Reads the roles again before it says that there is no such role. */
+  async target(asked: RoleName, call: CallContext): Promise<{ scheme: RoleScheme; target: Role }> {
     const scheme = await this.scheme(call);
     try {
-      return { scheme, target: resolveTarget(scheme, newRankId) };
+      return { scheme, target: resolveTarget(scheme, asked) };
     } catch (error) {
-      if (!isRankdError(error, 'unknown_rank', 'ambiguous_rank')) throw error;
+      if (!isRankdError(error, 'unknown_rank', 'ambiguous_rank', 'ambiguous_name')) throw error;
       const fresh = await this.#scheme.get(call, { maxAgeMs: refreshSpacingMs });
-      return { scheme: fresh, target: resolveTarget(fresh, newRankId) };
+      return { scheme: fresh, target: resolveTarget(fresh, asked) };
     }
   }
 
@@ -117,8 +121,9 @@ export class GroupView {
   }
 
   async #readScheme(call: CallContext): Promise<RoleScheme> {
-    const { platform, ladder, rankOne } = this.#options;
+    const { platform, ladder, rankOne, onRoles } = this.#options;
     const group = { roles: await platform.roles(call), rankOne };
+    await onRoles?.(group.roles).catch(() => undefined);
     return { ...group, ladder: ladder && resolveLadder(group, ladder) };
   }
 

@@ -1,6 +1,7 @@
 import { RankdError } from '../../base/errors.ts';
 import { reaches } from '../../core/acting-account.ts';
 import type { ActingAccount, Group, Role } from '../../core/model.ts';
+import { policyFor } from '../../core/policy-names.ts';
 import { givableRoles, heldRoles, highestRole } from '../../core/role-scheme.ts';
 import { isPrivileged } from '../../core/rules/privileged-roles.ts';
 import type { Policy } from '../../core/rules/rule.ts';
@@ -23,8 +24,8 @@ export async function showGroup(
 ): Promise<GroupFacts> {
   const acting = await group.acting(call);
   const scheme = await group.scheme(call);
-  const isAllowed = (role: Role) =>
-    reaches(acting, role) && isWithin(role, policy) && !isNamed(role, policy.lockedRoles);
+  const rules = policyFor(scheme.roles, policy);
+  const isAllowed = (role: Role) => reaches(acting, role) && isWithin(role, rules) && !isNamed(role, rules.lockedRoles);
   return {
     group: await platform.group(call),
     acting,
@@ -51,10 +52,11 @@ export async function listGroupRoles(
 ): Promise<ListedRole[]> {
   const scheme = await group.scheme(call);
   const rungs = scheme.ladder === undefined ? undefined : givableRoles(scheme);
+  const { privilegedRoles } = policyFor(scheme.roles, policy);
   return scheme.roles.map((role) => ({
     role,
     isOnLadder: rungs?.includes(role),
-    isPrivileged: isPrivileged(role, policy.privilegedRoles) || (role.powers === undefined ? undefined : false),
+    isPrivileged: isPrivileged(role, privilegedRoles) || (role.powers === undefined ? undefined : false),
   }));
 }
 

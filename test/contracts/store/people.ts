@@ -65,4 +65,35 @@ export function personContract(at: StoreCase): void {
       expect(await at.store.mentionsOf(1001)).toEqual({ changes: 3, events: 1, isOpen: true });
     });
   });
+
+  describe('the names that the platform told', () => {
+    test('are asked for members of new changes whom no caller named, and kept until a time', async () => {
+      const ended = { state: 'applied', finishedAt: at.clock.now() } as const;
+      await record(at.store, newChange({ ...ended, id: 'chg_1', rankeeId: 1001, rankeeName: '' }));
+      await record(at.store, newChange({ ...ended, id: 'chg_2', rankeeId: 1002, rankeeName: '' }));
+      await record(at.store, newChange({ ...ended, id: 'chg_3', rankeeId: 1003, rankeeName: 'Named' }));
+      const unnamed = async (since: number, limit = 10) =>
+        (await at.other.unnamedMembers({ since, limit })).sort((one, other) => one - other);
+      expect(await unnamed(0)).toEqual([1001, 1002]);
+      expect(await unnamed(0, 2)).toEqual([1002]);
+      await at.store.keepUserName({ id: 1001, name: 'Newcomer', at: 100 }, { since: 0 });
+      await at.store.keepUserName({ id: 1002, name: undefined, at: 200 }, { since: 0 });
+      expect(await unnamed(100)).toEqual([]);
+      expect(await unnamed(101)).toEqual([1001]);
+      const names = async (since: number) => [...(await at.other.userNames([1001, 1002, 1003], { since }))];
+      expect(await names(100)).toEqual([[1001, 'Newcomer']]);
+      expect(await names(101)).toEqual([]);
+      await at.store.keepUserName({ id: 1003, name: 'Other', at: 300 }, { since: 101 });
+      expect(await names(0)).toEqual([[1003, 'Other']]);
+    });
+
+    test('go with the person who is forgotten', async () => {
+      const ended = { state: 'applied', finishedAt: at.clock.now() } as const;
+      await record(at.store, newChange({ ...ended, id: 'chg_1', rankeeId: 1001, rankeeName: '' }));
+      await at.store.keepUserName({ id: 1001, name: 'Newcomer', at: 100 }, { since: 0 });
+      await forget();
+      expect(await at.other.userNames([1001], { since: 0 })).toEqual(new Map());
+      expect(await at.other.unnamedMembers({ since: 0, limit: 10 })).toEqual([]);
+    });
+  });
 }

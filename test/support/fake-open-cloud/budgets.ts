@@ -11,6 +11,7 @@ export const documentedLimits: Limits = {
   memberships: 300,
   assign: 300,
   unassign: 300,
+  user: 1000,
 };
 
 /** Counts the calls of each operation in fixed windows that begin with the first call. */

@@ -10,7 +10,7 @@ import { GroupState } from './group-state.ts';
 import { Journal, type JournalEntry } from './journal.ts';
 import { carryOut, type World } from './operations.ts';
 import { type FakeHost, type FakeRequest, takeApart } from './routes.ts';
-import { type GroupAge, sampleGroup, sampleUsers } from './sample.ts';
+import { type GroupAge, sampleGroup, sampleNames, sampleUsers } from './sample.ts';
 import { deliver, readBody } from './transport.ts';
 
 export type { FakeCredential } from './credential.ts';
@@ -37,12 +37,14 @@ export interface FakeOpenCloudOptions {
   /** 0, any free port, unless given. */
   port?: number;
   legacyPort?: number;
+  usersPort?: number;
 }
 
-/** A running fake: the knobs and the state of its world, and where it listens. Two hosts, as on Roblox. */
+/** A running fake: the knobs and the state of its world, and where it listens. Three hosts, as on Roblox. */
 export interface FakeOpenCloud extends World {
   baseUrl: string;
   legacyBaseUrl: string;
+  usersBaseUrl: string;
   apiKey: string;
   groupId: number;
   faults: Faults;
@@ -90,19 +92,22 @@ export async function startFakeOpenCloud(options: FakeOpenCloudOptions = {}): Pr
     pagesRepeat: false,
     hasPublicRoles: true,
     migration: 'NotMigrated',
+    users: sampleNames(),
   };
   const openCloud = await listen(world, 'openCloud', options.port ?? 0);
   const legacy = await listen(world, 'legacy', options.legacyPort ?? 0);
+  const users = await listen(world, 'users', options.usersPort ?? 0);
   return Object.assign(world, {
     baseUrl: urlOf(openCloud),
     legacyBaseUrl: urlOf(legacy),
+    usersBaseUrl: urlOf(users),
     apiKey,
     groupId,
     violations: () => world.journal.violations(),
     expectNeverWithoutRole: (userId: number) => world.journal.expectNeverWithoutRole(userId),
     expectNoWrites: (userId?: number) => world.journal.expectNoWrites(userId),
     close: async () => {
-      await Promise.all([openCloud, legacy].map(stop));
+      await Promise.all([openCloud, legacy, users].map(stop));
     },
   });
 }

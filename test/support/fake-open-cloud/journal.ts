@@ -8,6 +8,8 @@ export type Operation =
   | 'introspect'
   | 'publicRoles'
   | 'migration'
+  | 'user'
+  | 'userNames'
   | 'unknown';
 
 /** A request as the fake saw it. */
@@ -68,8 +70,8 @@ export class Journal {
 
   begin(entry: JournalEntry): void {
     if (isWrite(entry)) this.#checkWrite(entry);
-    if (entry.operation === 'publicRoles' && 'x-api-key' in entry.headers)
-      this.#violations.push('the key was sent to the legacy host');
+    if ((entry.operation === 'publicRoles' || entry.operation === 'userNames') && 'x-api-key' in entry.headers)
+      this.#violations.push('the key was sent to another host than Open Cloud');
     this.entries.push(entry);
   }
 

@@ -16,6 +16,7 @@ import { pageOf } from './paging.ts';
 import { groupResource, membershipResource, publicRoleList, type RolesField, roleResource } from './resources.ts';
 import { decideWrite } from './role-writes.ts';
 import type { FakeRequest } from './routes.ts';
+import type { FakeUser } from './sample.ts';
 
 /** What the operations work on. The fields are knobs: a test turns them at any time. */
 export interface World {
@@ -49,12 +50,15 @@ export interface World {
   hasPublicRoles: boolean;
   /** What the legacy host says of the move to unified roles. */
   migration: 'NotMigrated' | 'Migrating' | 'Migrated';
+  /** Whom the users service knows. */
+  users: FakeUser[];
 }
 
 /** Carries the request out, or throws `Refused`. */
 export function carryOut(world: World, request: FakeRequest, entry: JournalEntry): FakeAnswer {
   if (request.operation === 'publicRoles') return listPublicRoles(world, request);
   if (request.operation === 'migration') return json(200, { status: world.migration });
+  if (request.operation === 'userNames') return findUsers(world, bodyOf(request));
   if (request.operation === 'unknown') throw gatewayError(404, 0, 'Not Found');
   if (request.operation === 'introspect') return introspect(world.credential, bodyOf(request));
   authenticate(world.credential, request.headers['x-api-key']);
@@ -82,6 +86,8 @@ function answerOf(world: World, request: FakeRequest, entry: JournalEntry): unkn
     case 'group':
       requireGroup(world, request);
       return groupResource(world.group);
+    case 'user':
+      return readUser(world, request);
     case 'roles':
       return listRoles(world, request);
     case 'role':
@@ -100,6 +106,30 @@ function listRoles(world: World, request: FakeRequest): unknown {
   const { page, nextPageToken } = pageOf(byId, request.query, { default: 10, most: 20 });
   const groupRoles = page.map((role) => roleResource(world.group, role, world.credential.userId));
   return { groupRoles, ...token(world, nextPageToken) };
+}
+
+function readUser({ users }: World, { userId }: FakeRequest): unknown {
+  const user = users.find(({ id }) => id === userId);
+  if (user === undefined) throw notFound('The user was not found.');
+  return { path: `users/${user.id}`, id: String(user.id), name: user.name, displayName: `~${user.name}~` };
+}
+
+/** As the service answers: a name that nobody has or had is missing, and a previous name leads to the user. */
+function findUsers({ users, budgets }: World, body: Record<string, unknown>): FakeAnswer {
+  const headers = budgets.charge('userNames');
+  const asked = body['usernames'];
+  if (!Array.isArray(asked)) throw gatewayError(400, 0, 'The request body is malformed.');
+  if (asked.length > 50) throw gatewayError(400, 2, 'Too many usernames.');
+  const data = asked.flatMap((requestedUsername: string) => {
+    const isMeant = (name: string) => name.toLowerCase() === requestedUsername.toLowerCase();
+    const user =
+      users.find(({ name }) => isMeant(name)) ?? users.find(({ previousNames }) => previousNames?.some(isMeant));
+    if (user === undefined || (user.isBanned && body['excludeBannedUsers'] !== false)) return [];
+    return [
+      { requestedUsername, hasVerifiedBadge: false, id: user.id, name: user.name, displayName: `~${user.name}~` },
+    ];
+  });
+  return json(200, { data }, headers);
 }
 
 function readRole(world: World, request: FakeRequest): unknown {

@@ -18,7 +18,7 @@ export interface FakeRequest {
   rolePath: unknown;
 }
 
-const routes: Array<{ host: 'openCloud' | 'legacy'; method: string; path: RegExp; operation: Operation }> = [
+const routes: Array<{ host: FakeHost; method: string; path: RegExp; operation: Operation }> = [
   { host: 'openCloud', method: 'GET', path: /^\/cloud\/v2\/groups\/(?<group>\d+)$/, operation: 'group' },
   { host: 'openCloud', method: 'GET', path: /^\/cloud\/v2\/groups\/(?<group>\d+)\/roles$/, operation: 'roles' },
   {
@@ -45,13 +45,15 @@ const routes: Array<{ host: 'openCloud' | 'legacy'; method: string; path: RegExp
     path: /^\/cloud\/v2\/groups\/(?<group>\d+)\/memberships\/(?<member>[\w-]+):unassignRole$/,
     operation: 'unassign',
   },
+  { host: 'openCloud', method: 'GET', path: /^\/cloud\/v2\/users\/(?<member>\d+)$/, operation: 'user' },
+  { host: 'users', method: 'POST', path: /^\/v1\/usernames\/users$/, operation: 'userNames' },
   { host: 'openCloud', method: 'POST', path: /^\/api-keys\/v1\/introspect$/, operation: 'introspect' },
   { host: 'legacy', method: 'GET', path: /^\/v1\/groups\/(?<group>\d+)\/roles$/, operation: 'publicRoles' },
   { host: 'legacy', method: 'GET', path: /^\/v1\/groups\/(?<group>\d+)\/migration$/, operation: 'migration' },
 ];
 
 /** Each host has its own routes: what belongs to the other is unknown to it. */
-export type FakeHost = 'openCloud' | 'legacy';
+export type FakeHost = 'openCloud' | 'legacy' | 'users';
 
 export interface RawRequest {
   host: FakeHost;

@@ -30,6 +30,24 @@ export const sampleUsers = {
   stranger: 5_555,
 };
 
+/** A user as the users service knows them. Banned users are found like others: nobody asks it to leave them out. */
+export interface FakeUser {
+  id: number;
+  name: string;
+  previousNames?: string[];
+  isBanned?: boolean;
+}
+
+export function sampleNames(): FakeUser[] {
+  return [
+    { id: sampleUsers.trainee, name: 'Newcomer', previousNames: ['OldNewcomer'] },
+    { id: sampleUsers.officer, name: 'Patrol_Pat' },
+    { id: sampleUsers.memberOnly, name: 'banned_bob', isBanned: true },
+    { id: sampleUsers.actor, name: 'RankBot' },
+    { id: sampleUsers.stranger, name: 'constructor' },
+  ];
+}
+
 /** A newer group is one made since March 2026. Every older one got the base role in addition to its own lowest role. */
 export type GroupAge = 'old' | 'new';
 

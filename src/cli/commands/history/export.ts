@@ -29,10 +29,11 @@ export function exportCommand(history: Command, cli: Cli): void {
 
 async function exportChanges(cli: Cli, { format, ...options }: SelectionOptions & { format?: Format }): Promise<void> {
   if (format !== undefined) refuseJson(cli, '--format');
+  const query = await queryOf(cli, options);
   const { begin, piece, between, end } = shapes[format ?? (cli.options.json ? 'json' : 'csv')];
   await whileStreaming(cli, 'exporting', () =>
     cli.withStore(async (ports) => {
-      const selection = await withKeyId(ports, queryOf(options), (ambiguity) => cli.warn(ambiguity));
+      const selection = await withKeyId(ports, query, (ambiguity) => cli.warn(ambiguity));
       cli.io.stdout(begin);
       let isFirst = true;
       for await (const changes of changePages(ports, selection)) {
@@ -52,7 +53,7 @@ const columns = [
   ...(['id', 'state', 'code', 'message', 'rankeeId', 'rankeeName', 'rankerId', 'rankerName', 'newRankId'] as const),
   ...(['roleId', 'rolesBefore', 'rolesAfter', 'by', 'keyId', 'placeId', 'command', 'requestedAt'] as const),
   ...(['finishedAt', 'dryRun', 'phase', 'oldRankName', 'prefix', 'webhookHost', 'undoOf', 'undoId'] as const),
-  ...(['idempotencyKey', 'group', 'who', 'via', 'keyName', 'oldRoleId', 'reason', 'simulated'] as const),
+  ...(['idempotencyKey', 'group', 'who', 'via', 'keyName', 'oldRoleId', 'reason', 'simulated', 'userName'] as const),
 ] satisfies Array<keyof ChangeDocument>;
 
 interface Shape {

@@ -28,8 +28,9 @@ export function listCommand(history: Command, cli: Cli): void {
 }
 
 async function list(cli: Cli, { limit, ...options }: SelectionOptions & { limit: number }): Promise<void> {
+  const query = await queryOf(cli, options);
   await cli.withStore(async (ports) => {
-    const selection = await withKeyId(ports, queryOf(options), (ambiguity) => cli.warn(ambiguity));
+    const selection = await withKeyId(ports, query, (ambiguity) => cli.warn(ambiguity));
     const changes = await listChanges(ports, { ...selection, limit });
     cli.print(
       { changes: changes.map(changeDocument) },
@@ -46,7 +47,7 @@ function toRow(told: ToldChange): string[] {
     isoTime(change.requestedAt),
     stateOf(change),
     whoAsked(change),
-    withId(change.rankeeName, change.rankeeId),
+    withId(change.rankeeName || (told.userName ?? ''), change.rankeeId),
     changeTitle(change),
     wayOf(told),
     change.reason ?? '-',

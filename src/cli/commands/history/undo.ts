@@ -56,9 +56,10 @@ export function undoCommand(history: Command, cli: Cli): void {
 
 async function undo(cli: Cli, ids: string[], { undo: undoId, dryRun = false, ...options }: UndoOptions): Promise<void> {
   if (ids.length === 0 && undoId === undefined) refuseVague(options);
+  const query = await queryOf(cli, options);
   const work = async (app: RankingApp) => {
     const named = { undoId, ...(ids.length > 0 && { ids }) };
-    const selection = { ...(await withKeyId(app, queryOf(options), refuse)), ...named };
+    const selection = { ...(await withKeyId(app, query, refuse)), ...named };
     const targets = await findUndoTargets(app, selection);
     await warnOfKey(cli, app, selection);
     if (!dryRun && targets.members.length > 0) {

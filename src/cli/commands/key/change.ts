@@ -24,7 +24,7 @@ export function setCommand(key: Command, cli: Cli): void {
 }
 
 async function set(cli: Cli, idOrName: string, options: RuleOptions): Promise<void> {
-  const rules = rulesIn(options);
+  const rules = await rulesIn(cli, options);
   if (Object.keys(rules).length === 0) {
     throw new RankdError('usage', 'Say what to set.', { hint: 'rankd key set --help' });
   }

@@ -46,12 +46,13 @@ async function create(
   name: string,
   { test, expires, scope, ifNotExists, out, ...rules }: CreateOptions,
 ): Promise<void> {
+  const named = await rulesIn(cli, rules);
   await cli.withWrites(async (ports, isSimulated) => {
     const request: KeyRequest = {
       name,
       mode: test ? 'test' : 'live',
       scopes: [...new Set(scope)],
-      rules: rulesIn(rules),
+      rules: named,
       ...(expires !== undefined && { expiresAt: ports.clock.now() + expires }),
     };
     const existing = ifNotExists ? await existingKey(ports, request) : undefined;

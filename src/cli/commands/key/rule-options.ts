@@ -2,12 +2,15 @@ import { type Command, Option } from 'commander';
 import type { KeyRulesChange } from '../../../core/key-rules.ts';
 import type { Direction, KeyRules } from '../../../core/model.ts';
 import { directions } from '../../../core/model.ts';
-import { orNone, wholeNumber } from '../../input/arguments.ts';
+import type { RoleName } from '../../../core/role-name.ts';
+import type { Cli } from '../../cli.ts';
+import { asBound, orNone, wholeNumber } from '../../input/arguments.ts';
+import { roleOf } from '../../input/people.ts';
 
 /** The rules of a key that `key create` and `key set` take. */
 export interface RuleOptions {
-  maxRank?: number | 'none';
-  minRank?: number | 'none';
+  maxRank?: RoleName;
+  minRank?: RoleName;
   direction?: Direction | 'both';
   selfRank?: 'allow' | 'deny';
   system?: boolean;
@@ -16,10 +19,18 @@ export interface RuleOptions {
 }
 
 export function addRuleOptions(command: Command): Command {
-  const rank = orNone(wholeNumber(1, 254));
+  const rank = orNone(asBound);
   return command
-    .option('--max-rank <rank>', 'the key can touch no rank above this; none: as policy.max_rank says', rank)
-    .option('--min-rank <rank>', 'the key can touch no rank below this; none: as policy.min_rank says', rank)
+    .option(
+      '--max-rank <rank>',
+      'the key can touch no rank above this (number or role name); none: as policy.max_rank says',
+      rank,
+    )
+    .option(
+      '--min-rank <rank>',
+      'the key can touch no rank below this (number or role name); none: as policy.min_rank says',
+      rank,
+    )
     .addOption(new Option('--direction <direction>', 'only changes up or down').choices([...directions, 'both']))
     .addOption(
       new Option(
@@ -41,25 +52,26 @@ export function addRuleOptions(command: Command): Command {
     );
 }
 
-/** The rules that the options name. */
-export function rulesIn({
-  maxRank,
-  minRank,
-  direction,
-  selfRank,
-  system,
-  privileged,
-  rate,
-}: RuleOptions): KeyRulesChange {
+/** The rules that the options name. A role's name stands for the rank that the role has now. */
+export async function rulesIn(
+  cli: Cli,
+  { maxRank, minRank, direction, selfRank, system, privileged, rate }: RuleOptions,
+): Promise<KeyRulesChange> {
   return {
-    ...(maxRank !== undefined && { maxRank: unlessNone(maxRank) }),
-    ...(minRank !== undefined && { minRank: unlessNone(minRank) }),
+    ...(maxRank !== undefined && { maxRank: await boundOf(cli, maxRank) }),
+    ...(minRank !== undefined && { minRank: await boundOf(cli, minRank) }),
     ...(direction !== undefined && { direction: direction === 'both' ? null : direction }),
     ...(selfRank !== undefined && { selfRank: selfRank === 'allow' ? null : selfRank }),
     ...(system !== undefined && { isSystem: system || null }),
     ...(privileged !== undefined && { isPrivileged: privileged || null }),
     ...(rate !== undefined && { ratePerMinute: unlessNone(rate) }),
   };
+}
+
+async function boundOf(cli: Cli, asked: RoleName): Promise<number | null> {
+  if (typeof asked === 'number') return asked;
+  if (asked === 'none') return null;
+  return cli.withRanking(async (app, call) => (await roleOf(cli, app, asked, call)).target.rank);
 }
 
 function unlessNone(value: number | 'none'): number | null {

@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import Database from 'better-sqlite3';
-import type { Names } from '../../../ports/index.ts';
+import type { KeptRole, Names } from '../../../ports/index.ts';
 import { databaseName } from './existing.ts';
 
 /** A longer list would not help somebody who chooses from it. */
@@ -19,10 +19,21 @@ export function findNames(dataDir: string, { placesLike }: { placesLike: string 
     );
     const isDigits = /^\d*$/.test(placesLike);
     const found = isDigits ? places.all(`${placesLike}*`, maxPlaces) : [];
-    return { keys: keys.all(), places: found.map(({ placeId }) => placeId) };
+    return { keys: keys.all(), places: found.map(({ placeId }) => placeId), roles: rolesOf(database) };
   } catch {
-    return { keys: [], places: [] };
+    return { keys: [], places: [], roles: [] };
   } finally {
     database?.close();
+  }
+}
+
+/** None if the database is from before they were kept. */
+function rolesOf(database: Database.Database): Names['roles'] {
+  try {
+    return database
+      .prepare<[], KeptRole>('SELECT role_id AS id, name, rank FROM group_roles ORDER BY group_title, rank, role_id')
+      .all();
+  } catch {
+    return [];
   }
 }

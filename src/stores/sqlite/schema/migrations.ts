@@ -195,4 +195,18 @@ export const migrations: readonly string[] = [
     SELECT 1, group_title FROM rank_changes
     WHERE group_title NOT GLOB 'the simulated group*' ORDER BY seq DESC LIMIT 1;
   `,
+  `
+  CREATE TABLE group_roles (
+    role_id     INTEGER NOT NULL,
+    group_title TEXT    NOT NULL,
+    name        TEXT    NOT NULL,
+    rank        INTEGER NOT NULL,
+    PRIMARY KEY (group_title, role_id)
+  ) STRICT, WITHOUT ROWID;
+  CREATE TABLE user_names (
+    user_id  INTEGER PRIMARY KEY,
+    name     TEXT,
+    found_at INTEGER NOT NULL
+  ) STRICT;
+  `,
 ];

@@ -1,0 +1,53 @@
+import { roleTitle } from '../../core/describe.ts';
+import type { RoleName } from '../../core/role-name.ts';
+import { nameForRequest } from '../../core/role-scheme.ts';
+import type { NamedUser } from '../../core/user-name.ts';
+import type { CallContext } from '../../ports/index.ts';
+import type { Ranking } from '../../usecases/change/ranking.ts';
+import { findUser } from '../../usecases/people/find-user.ts';
+import type { Cli } from '../cli.ts';
+import type { AskedUser } from './arguments.ts';
+
+/** The user who is meant, and what a name came to is told. The name is empty if an id was given. Throws as `findUser`. */
+export async function userOf(
+  cli: Cli,
+  app: Pick<Ranking, 'platform'>,
+  asked: AskedUser,
+  call: CallContext,
+): Promise<NamedUser> {
+  if (typeof asked === 'number') return { id: asked, name: '' };
+  const { id, name } = await findUser(app, asked, call);
+  cli.tell(`${name} is user ${id}.`, { asked, userId: id, name });
+  return { id, name };
+}
+
+/** The id of the user who is meant, for commands that need the platform for nothing else. */
+export async function userIdOf(cli: Cli, asked: AskedUser): Promise<number> {
+  if (typeof asked === 'number') return asked;
+  return cli.withRanking(async (app, call) => (await userOf(cli, app, asked, call)).id);
+}
+
+/** The number by which the role that is meant can be asked for, and what a name came to is told. Throws as `GroupView.target`. */
+export async function rankOf(
+  cli: Cli,
+  { group }: Pick<Ranking, 'group'>,
+  asked: RoleName,
+  call: CallContext,
+): Promise<number> {
+  if (typeof asked === 'number') return asked;
+  const { scheme, target } = await roleOf(cli, { group }, asked, call);
+  return nameForRequest(scheme, target);
+}
+
+/** The role with this name, and it is told which that is. Throws as `GroupView.target`. */
+export async function roleOf(
+  cli: Cli,
+  { group }: Pick<Ranking, 'group'>,
+  asked: string,
+  call: CallContext,
+): ReturnType<Ranking['group']['target']> {
+  const found = await group.target(asked, call);
+  const { id, name, rank } = found.target;
+  cli.tell(`"${asked}" is ${roleTitle(found.target)}, role ${id}.`, { asked, roleId: id, name, rank });
+  return found;
+}

@@ -1,0 +1,25 @@
+import type { Role } from './model.ts';
+import { type RoleScheme, rolesNamed } from './role-scheme.ts';
+
+/** A role as people write it: a rank (up to 255), a role id (above), or the role's name. */
+export type RoleName = number | string;
+
+/** The roles that a rank, role id or name means. */
+export function rolesMeant(group: Pick<RoleScheme, 'roles' | 'rankOne'>, name: RoleName): Role[] {
+  return typeof name === 'number' ? rolesNamed(group, name) : rolesCalled(group.roles, name);
+}
+
+/** The roles with this name, whatever its case; if there is none, those whose name differs in spaces, `_` and `-` alone. */
+export function rolesCalled<Named extends Pick<Role, 'name'>>(roles: Named[], name: string): Named[] {
+  const called = roles.filter((role) => folded(role.name) === folded(name));
+  if (called.length > 0 || squeezed(name) === '') return called;
+  return roles.filter((role) => squeezed(role.name) === squeezed(name));
+}
+
+function folded(name: string): string {
+  return name.normalize('NFC').trim().toLowerCase();
+}
+
+function squeezed(name: string): string {
+  return folded(name).replaceAll(/[\s_-]/g, '');
+}

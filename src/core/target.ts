@@ -1,0 +1,56 @@
+import { RankdError } from '../base/errors.ts';
+import { suggest } from '../base/suggest.ts';
+import { shorten } from '../base/text.ts';
+import { roleTitle } from './describe.ts';
+import { listRoles } from './list-roles.ts';
+import type { Role } from './model.ts';
+import { type RoleName, rolesMeant } from './role-name.ts';
+import { givableRoles, nameForRequest, type RoleScheme } from './role-scheme.ts';
+
+/**
+ * The role that is asked for, among those that count: by a rank up to 255, a role id above, or a name.
+ * Throws `unknown_rank`, `ambiguous_rank`, `ambiguous_name`, or `rank_not_allowed` for guest, owner and roles off the ladder.
+ */
+export function resolveTarget(scheme: RoleScheme, asked: RoleName): Role {
+  const [target, ...others] = rolesMeant({ ...scheme, roles: givableRoles(scheme) }, asked);
+  if (target !== undefined && others.length === 0) return target;
+  if (target !== undefined) throw ambiguous(asked, [target, ...others]);
+  const named = rolesMeant(scheme, asked);
+  if (named.length > 0) throw notGivable(scheme, named);
+  throw new RankdError('unknown_rank', `${unknown(scheme, asked)} ${choice(scheme)}`);
+}
+
+function unknown(scheme: RoleScheme, asked: RoleName): string {
+  if (typeof asked === 'number') return `The group has no rank ${asked}.`;
+  const names = givableRoles(scheme).map(({ name }) => name);
+  const nearest = givableRoles(scheme).find(({ name }) => name === suggest(asked, names));
+  const question = nearest === undefined ? '' : ` Did you mean ${roleTitle(nearest)}?`;
+  return `The group has no role "${shorten(asked, 40)}".${question}`;
+}
+
+function ambiguous(asked: RoleName, roles: [Role, ...Role[]]): RankdError {
+  if (typeof asked === 'number') return ambiguousRank(roles);
+  const message = `More than one role is called "${shorten(asked, 40)}". Send the role id instead: ${listRoles(roles, ({ id }) => id)}.`;
+  return new RankdError('ambiguous_name', message);
+}
+
+/** The error for a rank that means several roles. */
+export function ambiguousRank(roles: [Role, ...Role[]]): RankdError {
+  const message = `More than one role has rank ${roles[0].rank}. Send the role id instead: ${listRoles(roles, ({ id }) => id)}.`;
+  return new RankdError('ambiguous_rank', message);
+}
+
+function notGivable(scheme: RoleScheme, named: Role[]): RankdError {
+  const special = named.find((role) => role.kind === 'guest' || role.kind === 'owner');
+  const why =
+    special === undefined
+      ? 'is not on the promotion ladder in group.ladder'
+      : `is the ${special.kind} role, which can never be given`;
+  const what = `"${shorten(named[0]?.name ?? '', 32)}" ${why}`;
+  return new RankdError('rank_not_allowed', `${what}. ${choice(scheme)}`);
+}
+
+function choice(scheme: RoleScheme): string {
+  const givable = { ...scheme, roles: givableRoles(scheme) };
+  return `Choose one of ${listRoles(givable.roles, (role) => nameForRequest(givable, role))}.`;
+}

@@ -1,0 +1,33 @@
+import { isRankdError } from '../../base/errors.ts';
+import { callWithin } from '../../ports/call-context.ts';
+import type { Ports } from '../../ports/index.ts';
+
+/** For so long a name is shown: users can change theirs. */
+const nameLifeMs = 24 * 3_600_000;
+/** So many of the newest changes are looked at in a round. */
+const maxChanges = 200;
+const timeoutMs = 5_000;
+
+/** Asks the platform for the names of members whom nobody has named, for display. It waits for nothing that a change waits for. */
+export async function nameMembers({ store, platform, clock }: Ports, stop: AbortSignal): Promise<void> {
+  const since = clock.now() - nameLifeMs;
+  for (const id of await store.unnamedMembers({ since, limit: maxChanges })) {
+    using call = callWithin(clock, timeoutMs, 'display');
+    const signal = AbortSignal.any([call.signal, stop]);
+    try {
+      const name = await platform.userName(id, { ...call, signal });
+      await store.keepUserName({ id, name, at: clock.now() }, { since });
+    } catch (error) {
+      if (stop.aborted || isRankdError(error)) return; // the next round tries again
+      throw error;
+    }
+  }
+}
+
+/** The names of these users, as far as they are known. */
+export async function namesOf(
+  { store, clock }: Pick<Ports, 'store' | 'clock'>,
+  userIds: number[],
+): Promise<Map<number, string>> {
+  return store.userNames([...new Set(userIds)], { since: clock.now() - nameLifeMs });
+}

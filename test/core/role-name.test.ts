@@ -1,0 +1,115 @@
+import { describe, expect, test } from 'vitest';
+import { isRankdError } from '../../src/base/errors.ts';
+import { resolveLadder } from '../../src/core/ladder.ts';
+import type { Role } from '../../src/core/model.ts';
+import { type PolicySettings, policyFor, strayNames } from '../../src/core/policy-names.ts';
+import type { RoleScheme } from '../../src/core/role-scheme.ts';
+import { resolveTarget } from '../../src/core/target.ts';
+import { isUserName } from '../../src/core/user-name.ts';
+
+const longName = 'x'.repeat(100);
+const titles: Array<[number, string, Role['kind']?]> = [
+  [0, 'Guest', 'guest'],
+  [1, 'Member', 'base'],
+  [10, 'Trainee'],
+  [20, 'Head-Admin'],
+  [30, 'Head Admin'],
+  [40, 'The "Boss"'],
+  [50, '🦊 Fox'],
+  [60, longName],
+  [70, 'Café'],
+  [80, 'VIP'],
+  [81, 'vip'],
+  [90, '42'],
+  [255, 'Owner', 'owner'],
+];
+const roles = titles.map(([rank, name, kind = 'custom']): Role => ({ id: 70_000 + rank, name, rank, kind }));
+const scheme: RoleScheme = { roles, ladder: undefined, rankOne: 'custom' };
+
+function rankOf(name: string | number, of = scheme): number | string {
+  try {
+    return resolveTarget(of, name).rank;
+  } catch (error) {
+    if (!isRankdError(error)) throw error;
+    return `${error.code}: ${error.message}`;
+  }
+}
+
+describe('the name of a role', () => {
+  test.each([
+    ['trainee', 10],
+    ['  TRAINEE ', 10],
+    ['Head Admin', 30],
+    ['head-admin', 20],
+    ['the_"boss"', 40],
+    ['🦊 fox', 50],
+    [longName, 60],
+    ['Cafe\u0301', 70],
+    ['member', 1],
+  ])('%s means rank %d: case, blanks and the way of writing an accent do not count', (name, rank) => {
+    expect(rankOf(name)).toBe(rank);
+  });
+
+  test('that two roles have is refused, with the ids of both', () => {
+    expect(rankOf('VIP')).toMatch(/^ambiguous_name: .*70080 \(VIP\), 70081 \(vip\)/);
+    expect(rankOf('headadmin')).toMatch(/^ambiguous_name: .*70020 \(Head-Admin\), 70030 \(Head Admin\)/);
+  });
+
+  test('that no role has is refused, with the nearest name and the list', () => {
+    expect(rankOf('Trainie')).toMatch(
+      /^unknown_rank: The group has no role "Trainie". Did you mean Trainee \(rank 10\)\? Choose one of 1 \(Member\)/,
+    );
+    expect(rankOf('Astronaut')).not.toMatch(/Did you mean/);
+  });
+
+  test('of guest, owner or a role off the ladder is refused as their numbers are', () => {
+    expect(rankOf('guest')).toMatch(/^rank_not_allowed: "Guest" is the guest role/);
+    expect(rankOf('OWNER')).toMatch(/^rank_not_allowed: "Owner" is the owner role/);
+    const ladder = resolveLadder(scheme, ['trainee', 30]);
+    expect(ladder.map(({ rank }) => rank)).toEqual([10, 30]);
+    expect(rankOf('Café', { ...scheme, ladder })).toMatch(/^rank_not_allowed: "Café" is not on the promotion ladder/);
+  });
+
+  test('can be digits, but digits are a rank', () => {
+    expect(rankOf(42)).toMatch(/^unknown_rank/);
+    expect(rankOf(70_090)).toBe(90);
+  });
+});
+
+const settings: PolicySettings = {
+  ...{ minRank: 1, maxRank: 254, privilegedRoles: 'allow', protectedMembers: [], steps: 'any', selfRank: 'allow' },
+  ...{ rankerCheck: 'off', minRankerRank: 1, cooldownMs: 0, rankerCooldownMs: 0, lockedRoles: [], protectedRoles: [] },
+};
+
+describe('a list of the policy', () => {
+  test('guards every role that has a name in it, and two of one name are told of', () => {
+    const named: PolicySettings = { ...settings, lockedRoles: ['vip', 10], privilegedRoles: ['head admin'] };
+    expect(policyFor(roles, named)).toMatchObject({ lockedRoles: [70_080, 70_081, 10], privilegedRoles: [70_030] });
+    expect(strayNames(roles, named)).toEqual([
+      'policy.locked_roles names "vip", and 2 roles are called so: all of them are meant, 70080 (VIP), 70081 (vip)',
+    ]);
+  });
+
+  test.each(['lockedRoles', 'privilegedRoles', 'protectedRoles'])(
+    'never silently guards nobody: %s with a name that no role has fits no group',
+    (list) => {
+      expect(() => policyFor(roles, { ...settings, [list]: ['Astronaut'] })).toThrow(
+        /^policy\.\w+_roles does not fit the group: no role of the group is called "Astronaut"\.$/,
+      );
+    },
+  );
+
+  test('a ladder says which name no role has, and which two have', () => {
+    expect(() => resolveLadder(scheme, ['Astronaut'])).toThrow(/no role of the group is called "Astronaut"/);
+    expect(() => resolveLadder(scheme, ['vip'])).toThrow(
+      /"vip" is the name of both role 70080 and role 70081; name the role id/,
+    );
+  });
+});
+
+test('a user name has 3 to 20 letters, digits and underscores: look-alikes and display names are none', () => {
+  for (const name of ['Bob', '__proto__', 'a'.repeat(20), '123'])
+    expect([name, isUserName(name)]).toEqual([name, true]);
+  for (const name of ['', 'Al', 'a'.repeat(21), 'B\u043eb', 'Bob\u200b', 'Bob Ross', 'Bób', 'Bob\n', 'ＢＯＢ'])
+    expect([name, isUserName(name)]).toEqual([name, false]);
+});

@@ -1,0 +1,213 @@
+import { appendFileSync, readFileSync, writeFileSync } from 'node:fs';
+import { describe, expect, test } from 'vitest';
+import { sampleRoles, sampleUsers } from '../support/open-cloud-app.ts';
+import { openCloudHome } from '../support/open-cloud-home.ts';
+import { CliHome } from '../support/run-cli.ts';
+
+describe('a user by name', () => {
+  test('is looked up wherever a user is taken, and what the name came to is told', async () => {
+    await using system = await openCloudHome();
+    const { home, roblox } = system;
+    const set = await home.here(['rank', 'set', '@newcomer', 'officer']);
+    expect([set.code, set.stdout]).toEqual([0, 'Newcomer (1001) is now Officer (rank 20), was Trainee (rank 10).\n']);
+    expect(set.stderr).toBe(`Newcomer is user 1001.\n"officer" is Officer (rank 20), role ${sampleRoles.officer}.\n`);
+    expect(roblox.group.held(sampleUsers.trainee)).toContain(sampleRoles.officer);
+    const by = await home.json(
+      'rank',
+      'test',
+      'https://www.roblox.com/users/1001/profile',
+      'Captain',
+      '--ranker',
+      'RankBot',
+    );
+    expect(by).toMatchObject({
+      allowed: true,
+      resolved: [
+        { asked: 'RankBot', userId: sampleUsers.actor, name: 'RankBot' },
+        { asked: 'Captain', roleId: sampleRoles.captain, name: 'Captain', rank: 50 },
+      ],
+    });
+    expect(await home.json('rank', 'show', 'NEWCOMER')).toMatchObject({ member: { userId: 1001, rank: 20 } });
+    const listed = await home.json<{ changes: unknown[] }>('history', 'list', '--user', 'Newcomer');
+    expect(listed.changes).toMatchObject([{ rankeeId: 1001, rankeeName: 'Newcomer', newRankId: 20 }]);
+    expect(await home.json('forget', 'Newcomer', '-y')).toMatchObject({ resolved: [{ userId: 1001 }] });
+    expect(roblox.violations()).toEqual([]);
+  });
+
+  test('is refused if the name is a previous one, or nobody has it; nothing is changed', async () => {
+    await using system = await openCloudHome();
+    const { home, roblox } = system;
+    roblox.expectNoWrites();
+    const renamed = await home.here(['rank', 'set', '@OldNewcomer', '20']);
+    expect([renamed.code, renamed.stderr]).toEqual([
+      4,
+      'error: Newcomer (1001) was once called OldNewcomer: give 1001 or @Newcomer.\ntry: check on Roblox who is meant, then give 1001 or @Newcomer\n',
+    ]);
+    const unknown = await home.here(['rank', 'promote', 'Nobody_at_all', '--json']);
+    expect([unknown.code, unknown.json()]).toMatchObject([3, { code: 'user_not_found' }]);
+    expect(roblox.violations()).toEqual([]);
+  });
+
+  test.each(['Al', 'B\u043eb', 'Bob Ross', 'a'.repeat(21), '@', 'https://www.roblox.com/games/1/x', '-1001'])(
+    '%j can be no user name, so nobody is asked',
+    async (name) => {
+      using home = new CliHome();
+      const { code, stderr } = await home.here(['rank', 'show', name]);
+      expect([code, stderr]).toEqual([2, expect.stringContaining('It must be a user id, a user name (3 to 20')]);
+    },
+  );
+
+  test('digits are an id, and with an @ they are a name', async () => {
+    await using system = await openCloudHome();
+    system.roblox.users.push({ id: sampleUsers.officer, name: '1001' });
+    expect(await system.home.json('rank', 'show', '@1001')).toMatchObject({ member: { userId: sampleUsers.officer } });
+    expect(await system.home.json('rank', 'show', '1001')).toMatchObject({ member: { userId: 1001 } });
+  });
+
+  test('can be tried on the simulated group too', async () => {
+    using home = new CliHome();
+    const { stdout } = await home.here(['rank', 'set', 'Newcomer', 'Officer']);
+    expect(stdout).toMatch(/^Newcomer \(1001\) is now Officer/);
+  });
+});
+
+describe('a role by name', () => {
+  test('is refused with the nearest name and the list if no role has it', async () => {
+    using home = new CliHome();
+    const { code, stderr } = await home.here(['rank', 'set', '1001', 'Offiser']);
+    expect([code, stderr]).toEqual([
+      5,
+      expect.stringMatching(
+        /error: The group has no role "Offiser"\. Did you mean Officer \(rank 20\)\? Choose one of/,
+      ),
+    ]);
+  });
+
+  test("bounds a key by the role's rank, and that is told", async () => {
+    using home = new CliHome();
+    const made = await home.json('key', 'create', 'quiz', '--max-rank', 'captain', '--min-rank', '10');
+    expect(made).toMatchObject({ key: { maxRank: 50, minRank: 10 }, resolved: [{ asked: 'captain', rank: 50 }] });
+    expect(await home.json('key', 'set', 'quiz', '--max-rank', 'Officer')).toMatchObject({ key: { maxRank: 20 } });
+    expect((await home.here(['key', 'set', 'quiz', '--max-rank', 'Astronaut'])).code).toBe(5);
+  });
+
+  test('is offered by the shell once the roles were read', async () => {
+    using home = new CliHome();
+    expect((await home.here(['__complete', 'rank', 'set', '1001', ':'])).stdout).toBe('');
+    await home.json('group', 'roles');
+    const offered = await home.here(['__complete', 'rank', 'set', '1001', ':']);
+    expect(offered.stdout).toMatch(
+      /^Recruit\tRecruit, rank 1\nMember\tMember, rank 1\nTrainee\tTrainee, rank 10\nOfficer\t/,
+    );
+    expect((await home.here(['__complete', 'key', 'set', '--max-rank', ':Cap'])).stdout).toBe(
+      'Captain\tCaptain, rank 50\n',
+    );
+  });
+});
+
+describe('a pasted address', () => {
+  test('of a game stands for its place', async () => {
+    using home = new CliHome();
+    await home.json('key', 'create', 'game');
+    const urls = ['https://www.roblox.com/games/920587237/Adopt-Me', 'https://www.roblox.com/de/games/4242?x=1#about'];
+    writeFileSync(
+      home.path('places.txt'),
+      'https://create.roblox.com/dashboard/creations/experiences/7/places/88/configure\n',
+    );
+    const { entries } = await home.json<{ entries: Array<{ placeId: number }> }>(
+      'whitelist',
+      'add',
+      ...urls,
+      '--file',
+      'places.txt',
+    );
+    expect(entries.map(({ placeId }) => placeId)).toEqual([920587237, 4242, 88]);
+    for (const other of ['https://roblox.com.evil.example/games/1', 'https://www.roblox.com/groups/5/x']) {
+      expect((await home.here(['whitelist', 'add', other])).code).toBe(2);
+    }
+  });
+
+  test('of a group stands for it', async () => {
+    await using system = await openCloudHome();
+    const { home, roblox } = system;
+    const env = { RANKD_PLATFORM_BASE_URL: roblox.baseUrl, RANKD_PLATFORM_LEGACY_BASE_URL: roblox.legacyBaseUrl };
+    const address = `https://www.roblox.com/communities/${roblox.groupId}/My-Group#!/about`;
+    const made = await home.here(
+      ['init', '--group', address, '--credential-file', 'roblox.key', '--config', 'new.yaml', '--json'],
+      { env, dataDir: home.path('new-data') },
+    );
+    expect([made.code, made.stderr]).toEqual([0, '']);
+    expect(readFileSync(home.path('new.yaml'), 'utf8')).toContain(`id: ${roblox.groupId}`);
+  });
+});
+
+describe('names of roles in the configuration', () => {
+  async function configured(policy: string) {
+    const system = await openCloudHome();
+    appendFileSync(system.home.path('rankd.yaml'), policy);
+    return system;
+  }
+
+  test('hold as their numbers would', async () => {
+    await using system = await configured('policy: { locked_roles: [captain], protected_roles: [Officer] }\n');
+    const { home } = system;
+    const codes = async (...args: string[]) => (await home.here(['rank', 'set', ...args, '--json'])).json()['code'];
+    expect(await codes('1001', '50')).toBe('rank_not_allowed');
+    expect(await codes(String(sampleUsers.officer), '10')).toBe('member_protected');
+    expect(await home.here(['config', 'check'])).toMatchObject({ code: 0, stderr: '' });
+  });
+
+  test('that no role has stop everything that would go by them, each with the same sentence', async () => {
+    await using system = await configured('policy: { locked_roles: [Captin] }\n');
+    const { home, roblox } = system;
+    roblox.expectNoWrites();
+    const sentence = 'policy.locked_roles does not fit the group: no role of the group is called "Captin".';
+    for (const args of [['config', 'check'], ['serve'], ['rank', 'set', '1001', '20'], ['rank', 'promote', '1001']]) {
+      const { code, stderr } = await home.here(args);
+      expect([args, code, stderr.split('\n')[0]]).toEqual([args, 78, expect.stringContaining(sentence)]);
+    }
+    const doctor = await home.here(['doctor']);
+    expect([doctor.code, doctor.stdout]).toEqual([5, expect.stringContaining(sentence)]);
+    expect((await home.here(['group', 'roles'])).stderr).toContain(sentence);
+    expect(roblox.violations()).toEqual([]);
+  });
+
+  test('that two roles have are told by config check', async () => {
+    await using system = await configured('policy: { locked_roles: [captain] }\n');
+    const { home, roblox } = system;
+    roblox.group.roles.push({ id: 99_000_000_001, name: 'CAPTAIN', rank: 60 });
+    const { stderr } = await home.here(['config', 'check']);
+    expect(stderr).toContain('policy.locked_roles names "captain", and 2 roles are called so: all of them are meant');
+  });
+
+  test('are held against the group again by reload, and while the daemon runs', async () => {
+    await using system = await configured('policy: { locked_roles: [Captain] }\n');
+    const { home, roblox } = system;
+    await using daemon = await system.startDaemon();
+    const good = readFileSync(home.path('rankd.yaml'), 'utf8');
+    writeFileSync(home.path('rankd.yaml'), good.replace('[Captain]', '[Captin]'));
+    const refused = await home.here(['reload']);
+    expect([refused.code, refused.stderr]).toEqual([
+      78,
+      expect.stringContaining('no role of the group is called "Captin"'),
+    ]);
+    expect(daemon.log).not.toContain('"the configuration was read anew"');
+    writeFileSync(home.path('rankd.yaml'), good);
+    const captain = roblox.group.role(sampleRoles.captain);
+    if (captain !== undefined) captain.name = 'Skipper';
+    const { code, stderr } = await home.here(['rank', 'set', '1001', '20']);
+    expect([code, stderr]).toEqual([78, expect.stringContaining('no role of the group is called "Captain"')]);
+  });
+});
+
+test('a member whom nobody named is shown by the name on Roblox, which is asked for in the background', async () => {
+  await using system = await openCloudHome();
+  const { home } = system;
+  await home.json('rank', 'set', '1001', '20');
+  await using _daemon = await system.startDaemon();
+  const nameShown = async () => (await home.json<{ changes: unknown[] }>('history', 'list')).changes[0];
+  await expect.poll(nameShown).toMatchObject({ rankeeName: '', userName: 'Newcomer' });
+  expect((await home.here(['history', 'list'])).stdout).toContain('Newcomer (1001)');
+  await home.json('forget', '1001', '-y');
+  expect(JSON.stringify(await home.json('history', 'list'))).not.toContain('Newcomer');
+});

@@ -1,0 +1,114 @@
+import { expect, test } from 'vitest';
+import type { RankdError } from '../../../src/base/errors.ts';
+import type { NamedUser } from '../../../src/core/user-name.ts';
+import { openGates } from '../../../src/platforms/upstream/operations.ts';
+import { UserNames } from '../../../src/platforms/upstream/user-names.ts';
+import { ManualClock } from '../../support/manual-clock.ts';
+import { onOpenCloud, sampleUsers } from '../../support/open-cloud-app.ts';
+
+const call = { signal: new AbortController().signal, deadlineAt: 1_000_000_000, lane: 'test' };
+
+/** Names on a service where every name that does not begin with "no" is a user. */
+function names() {
+  const clock = new ManualClock();
+  const asked: string[][] = [];
+  const ask = async (batch: string[]): Promise<Array<NamedUser & { asked: string }>> => {
+    asked.push(batch);
+    return batch.filter((name) => !name.startsWith('no')).map((name) => ({ asked: name, id: name.length, name }));
+  };
+  const users = new UserNames({ clock, ask, timeoutMs: 5_000 });
+  const find = async (...wanted: string[]) =>
+    clock.passUntil(Promise.all(wanted.map(async (name) => (await users.find(name, call))?.id)));
+  return { clock, asked, find };
+}
+
+test('a thousand who look one name up at the same time cost one request', async () => {
+  const { asked, find } = names();
+  const found = await find(...Array.from({ length: 1_000 }, () => 'Builderman'));
+  expect(new Set(found)).toEqual(new Set([10]));
+  expect(asked).toEqual([['builderman']]);
+});
+
+test('names that come within a tenth of a second travel together, at most fifty of them', async () => {
+  const { asked, find } = names();
+  await find(...Array.from({ length: 120 }, (_, index) => `user_${index}`));
+  expect(asked.map((batch) => batch.length)).toEqual([50, 50, 20]);
+});
+
+test('a name is remembered for five minutes, and for half a minute that nobody has it', async () => {
+  const { clock, asked, find } = names();
+  await find('somebody', 'nobody');
+  await clock.advance(29_000);
+  expect(await find('SOMEBODY', 'nobody')).toEqual([8, undefined]);
+  expect(asked).toHaveLength(1);
+  await clock.advance(2_000);
+  await find('somebody', 'nobody');
+  await clock.advance(270_000);
+  await find('somebody');
+  expect(asked).toEqual([['somebody', 'nobody'], ['nobody'], ['somebody']]);
+});
+
+test('a thousand names are remembered, and the oldest is forgotten for the next', async () => {
+  const { asked, find } = names();
+  await find('first');
+  for (let batch = 0; batch < 20; batch += 1) {
+    await find(...Array.from({ length: 50 }, (_, index) => `user_${batch}_${index}`));
+  }
+  expect(asked).toHaveLength(21);
+  await find('user_0_0', 'user_19_49');
+  expect(asked).toHaveLength(21);
+  await find('first');
+  expect(asked).toHaveLength(22);
+});
+
+test('names that objects of JavaScript have are names like others', async () => {
+  const { find } = names();
+  expect(await find('__proto__', 'constructor', 'no_such_user')).toEqual([9, 11, undefined]);
+});
+
+test('thirty requests a minute are made, until the platform says what it allows', async () => {
+  const clock = new ManualClock();
+  const { userNames } = openGates(clock);
+  const entered: number[] = [];
+  const all = Array.from({ length: 40 }, async () => {
+    await userNames.enter(call);
+    entered.push(clock.monotonic());
+    userNames.leave();
+  });
+  await clock.advance(50_000);
+  expect(entered.length).toBeGreaterThan(25);
+  expect(entered.length).toBeLessThanOrEqual(30);
+  await clock.passUntil(Promise.all(all));
+});
+
+test(
+  'previous names and banned users are found, and the service never sees the key',
+  onOpenCloud(async ({ app: { platform }, call, fake }) => {
+    expect(await platform.findUser('oldNEWCOMER', call())).toEqual({ id: sampleUsers.trainee, name: 'Newcomer' });
+    expect(await platform.findUser('Banned_Bob', call())).toEqual({ id: sampleUsers.memberOnly, name: 'banned_bob' });
+    expect(await platform.findUser('constructor', call())).toEqual({ id: sampleUsers.stranger, name: 'constructor' });
+    expect(await platform.findUser('__proto__', call())).toBeUndefined();
+    expect(fake.journal.requests('userNames').every(({ headers }) => !('x-api-key' in headers))).toBe(true);
+  }),
+);
+
+test.each([
+  ['too many requests', 'status 429', 'platform_busy'],
+  ['a page of HTML', 'html', 'platform_unavailable'],
+  ['twenty times what an answer may have', 'oversized', 'platform_unavailable'],
+  ['half an answer', 'truncated', 'platform_unavailable'],
+  ['a refusal', 'status 403', 'platform_unavailable'],
+  ['silence', 'hang', 'platform_unavailable'],
+] as const)(
+  'a users service that answers with %s is told of in time, with the advice to send the id',
+  (_, kind, code) =>
+    onOpenCloud(async ({ app: { platform }, call, fake }) => {
+      fake.faults.add({ operation: 'userNames', kind, times: 100 });
+      const error: RankdError = await platform.findUser('Newcomer', call()).then(
+        () => expect.unreachable(),
+        (cause) => cause,
+      );
+      expect([error.code, error.message]).toEqual([code, expect.stringContaining('Send the user id')]);
+      fake.faults.clear();
+    })(),
+);
