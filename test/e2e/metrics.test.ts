@@ -57,7 +57,7 @@ test('the budget of a platform that a new configuration took away is not told an
   const paced = async () =>
     (await scrape(daemon.metricsUrl ?? '')).filter(({ name }) => /^rankd_platform_(budget|queue)/.test(name));
   expect(await paced()).not.toEqual([]);
-  writeFileSync(file, metrics);
+  writeFileSync(file, `${metrics}platform: { kind: simulated }\n`);
   await world.home.json('reload');
   expect(await paced()).toEqual([]);
 });

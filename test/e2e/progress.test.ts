@@ -17,6 +17,7 @@ let env: Record<string, string>;
 beforeAll(async () => {
   roblox = await startFakeOpenCloud({ latencyMs: 600 });
   home = new CliHome();
+  await home.run(['workspace', 'show']); // makes the database, which the first command tells of
   env = {
     RANKD_GROUP_ID: String(roblox.groupId),
     RANKD_PLATFORM_API_KEY: roblox.apiKey,
