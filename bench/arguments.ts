@@ -4,7 +4,7 @@ import { wholeNumber } from '../src/cli/input/arguments.ts';
 export interface BenchOptions<Name extends string> {
   rounds: number;
   only: Set<Name>;
-  /** The whole run is kept, here and in README. */
+  /** The whole run is kept, here and in README.md beside it. */
   write: boolean;
   /** One JSON document instead of the table. */
   json: boolean;
@@ -23,7 +23,9 @@ export function benchOptions<Name extends string>(line: string[], names: readonl
       new Option('--only <parts>', `some of ${names.join()}`).argParser(only).default(new Set(names), 'all of them'),
     )
     .addOption(
-      new Option('--write', 'keep the whole run in bench/results.json and README').default(false).conflicts('only'),
+      new Option('--write', 'keep the whole run in bench/results.json and bench/README.md')
+        .default(false)
+        .conflicts('only'),
     )
     .option('--json', 'one JSON document instead of the table', false)
     .exitOverride()

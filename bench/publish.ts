@@ -9,10 +9,10 @@ export interface Results {
 }
 
 const resultsFile = new URL('results.json', import.meta.url);
-const readmeFile = new URL('../README.md', import.meta.url);
+const readmeFile = new URL('README.md', import.meta.url);
 const inReadme = /(?<=<!-- bench -->\n)[\s\S]*?(?=\n<!-- end of bench -->)/;
 
-/** Keeps the results beside the bench, and what they say in README. */
+/** Keeps the results beside the bench, and what they say in its README. */
 export function publish(results: Results): void {
   writeFileSync(resultsFile, `${JSON.stringify(results, null, 2)}\n`);
   const readme = readFileSync(readmeFile, 'utf8');
@@ -22,7 +22,7 @@ export function publish(results: Results): void {
   );
 }
 
-/** The results that are kept, and what README says of them. */
+/** The results that are kept, and what the README of the bench says of them. */
 export function published(): { results: Results; summary: string | undefined } {
   const results = JSON.parse(readFileSync(resultsFile, 'utf8')) as Results;
   return { results, summary: inReadme.exec(readFileSync(readmeFile, 'utf8'))?.[0] };

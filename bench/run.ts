@@ -11,7 +11,7 @@ import { scale } from './measures/scale.ts';
 import { verify } from './measures/verify.ts';
 import { publish } from './publish.ts';
 
-/** `npm run bench`: measures rankd against what bounds it, and prints the table. `--write` also keeps it, here and in README. */
+/** `npm run bench`: measures rankd against what bounds it, and prints the table. `--write` also keeps it, here and in README.md beside it. */
 const measures = { commands, verify, ranker, limit, memory, scale, package: packed };
 
 type Name = keyof typeof measures;

@@ -3,7 +3,9 @@ import { expect, test } from 'vitest';
 
 const root = new URL('../../', import.meta.url);
 const read = (path: string) => readFileSync(new URL(path, root), 'utf8');
-const docs = readdirSync(new URL('docs/', root)).map((name) => `docs/${name}`);
+const docs = readdirSync(new URL('docs/', root))
+  .filter((name) => name.endsWith('.md'))
+  .map((name) => `docs/${name}`);
 /** Where a page may begin a path. */
 const folders = (page: string) => ['', 'src/', page.replace(/[^/]+$/, '')];
 const pages = [

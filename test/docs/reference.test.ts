@@ -25,8 +25,8 @@ test('docs/commands.md lists every command, and none that does not exist', () =>
   expect(listed.toSorted(), 'in the table of commands').toEqual(everyCommand.toSorted());
 });
 
-test('README shows the script for the game that `rankd init` prints', () => {
-  expect(read('README.md')).toContain(`\`\`\`lua\n${luauSnippet('https://rankd.example.com')}\n\`\`\`\n`);
+test('docs/in-game.md shows the script for the game that `rankd init` prints', () => {
+  expect(read('docs/in-game.md')).toContain(`\`\`\`lua\n${luauSnippet('https://rankd.example.com')}\n\`\`\`\n`);
 });
 
 /** "`key create`, `verify -`" → key create, key verify. */

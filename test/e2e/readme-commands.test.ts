@@ -2,7 +2,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { DaemonProcess } from '../support/daemon-process.ts';
 import { startFakeOpenCloud } from '../support/fake-open-cloud/index.ts';
-import { documentedPort, readmeCommands } from '../support/readme-commands.ts';
+import { documentedPort, pagesToType } from '../support/readme-commands.ts';
 import { binary, CliHome } from '../support/run-cli.ts';
 
 const readme = readFileSync(new URL('../../README.md', import.meta.url), 'utf8');
@@ -11,7 +11,7 @@ test.concurrent("README's own commands change a rank, show it, and list it in th
   using home = new CliHome();
   const startedAt = performance.now();
   await using daemon = await DaemonProcess.start(home);
-  const stdout = await typed(readmeCommands('## First rank change'), { home, daemon });
+  const stdout = await typed(pagesToType.trial(), { home, daemon });
   expect(performance.now() - startedAt).toBeLessThan(60_000);
   const [, answer = ''] = /`(\{"success":true.+?\})`/.exec(readme) ?? [];
   expect(stdout).toMatch(/^"ws_\w+"$/m);
@@ -20,13 +20,13 @@ test.concurrent("README's own commands change a rank, show it, and list it in th
   expect(stdout).toMatch(/ applied \(simulated\) +Builder \(1003\) +Newcomer \(1001\)/);
 });
 
-test.concurrent("README's commands for a real group, typed after those of the trial, set it up, serve it, and change a first rank; no key of the trial is accepted there", async () => {
-  const [init = '', serve = '', ...requests] = readmeCommands('## Go live on a real group');
+test.concurrent('The commands of docs/go-live.md for a real group, typed after those of the trial, set it up, serve it, and change a first rank; no key of the trial is accepted there', async () => {
+  const [init = '', serve = '', ...requests] = pagesToType.goLive();
   const [, groupId] = /--group (\d+)/.exec(init) ?? [];
   const roblox = await startFakeOpenCloud({ groupId: Number(groupId) });
   try {
     using home = new CliHome();
-    const trial = readmeCommands('## First rank change').filter((command) => !command.startsWith('curl'));
+    const trial = pagesToType.trial().filter((command) => !command.startsWith('curl'));
     await typed(trial, { home });
     const env = { RANKD_PLATFORM_BASE_URL: roblox.baseUrl, RANKD_PLATFORM_LEGACY_BASE_URL: roblox.legacyBaseUrl };
     writeFileSync(home.path('roblox.key'), roblox.apiKey, { mode: 0o600 });

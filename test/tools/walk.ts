@@ -5,16 +5,16 @@ import { fileURLToPath } from 'node:url';
 import { Command } from 'commander';
 import { wholeNumber } from '../../src/cli/input/arguments.ts';
 import { startFakeOpenCloud } from '../support/fake-open-cloud/index.ts';
-import { readmeCommands } from '../support/readme-commands.ts';
+import { pagesToType } from '../support/readme-commands.ts';
 import { freePort, Shell } from './shell.ts';
 
 /**
- * `npm run walk`: types README's own commands into a shell, one after the other, and takes the time: from a fresh clone of what
+ * `npm run walk`: types the commands of README and docs/go-live.md into a shell, one after the other, and takes the time: from a fresh clone of what
  * is committed, with an empty npm cache, to the first rank change, on the simulated group and on one that a fake Open Cloud
- * plays. Ends with 1 where a rank change fails or takes longer than README says.
+ * plays. Ends with 1 where a rank change fails or takes longer than bench/README.md says.
  */
 const { latency } = new Command('npm run walk --')
-  .description("Types README's own commands and takes the time to the first rank change.")
+  .description('Types the commands of README and docs/go-live.md and takes the time to the first rank change.')
   .option('--latency <ms>', 'time that every answer of the fake Open Cloud takes', wholeNumber(0, 600_000), 200)
   .parse()
   .opts<{ latency: number }>();
@@ -37,15 +37,15 @@ async function onSimulatedGroup(): Promise<{ install: number; simulated: number 
   const shell = new Shell({ folder: clone, port: await freePort(), env: world('simulated') });
   const cloned = await shell.run(`git clone --quiet '${fileURLToPath(new URL('../..', import.meta.url))}' .`);
   tell(cloned, 'git clone, from this machine');
-  const [installAndServe = ''] = readmeCommands('## Two commands');
+  const [installAndServe = ''] = pagesToType.install();
   const [install = '', serve = ''] = installAndServe.split(' && ');
   const installed = await timed(shell, install);
-  const walked = await walk(shell, [serve, ...readmeCommands('## First rank change')]);
+  const walked = await walk(shell, [serve, ...pagesToType.trial()]);
   return { install: cloned + installed, simulated: cloned + installed + walked };
 }
 
 async function onRealGroup(): Promise<number> {
-  const commands = readmeCommands('## Go live on a real group');
+  const commands = pagesToType.goLive();
   const [, groupId] = /--group (\d+)/.exec(commands.join('\n')) ?? [];
   const roblox = await startFakeOpenCloud({ groupId: Number(groupId), latencyMs: latency });
   try {

@@ -1,4 +1,4 @@
-/** A server script for a game that changes a rank through rankd; `url` is where the game reaches it. README shows the same. */
+/** A server script for a game that changes a rank through rankd; `url` is where the game reaches it. docs/in-game.md shows the same. */
 export function luauSnippet(url: string): string {
   return `-- A Script in ServerScriptService. Allow HTTP requests in the game's settings, and keep the key in a secret named "rankd".
 local HttpService = game:GetService("HttpService")
