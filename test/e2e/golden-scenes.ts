@@ -77,6 +77,7 @@ export const scenes: Record<string, Line[]> = {
     'config show --config good.yaml --origin',
     'config path',
     'service install --dir none',
+    'service remove --dir none',
     'db check',
     'key create main --out main.key',
     'db migrate',

@@ -1,7 +1,8 @@
 import { execFile } from 'node:child_process';
-import { chmodSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { expect, test } from 'vitest';
+import { systems } from '../../src/base/system.ts';
 import { DaemonProcess } from '../support/daemon-process.ts';
 import { CliHome } from '../support/run-cli.ts';
 import { runUnprivileged } from '../support/run-unprivileged.ts';
@@ -80,6 +81,89 @@ test.concurrent('install tells the way of the settings and the key that there ar
   );
 });
 
+test.concurrent('remove stops the service, takes its unit away and lets systemd forget it; data and settings stay', async () => {
+  using home = new CliHome();
+  const dir = home.path('units');
+  mkdirSync(dir);
+  const { env, calls } = fakeProgram(home, 'systemctl', 'systemd-sysusers');
+  await home.here(['service', 'install', '--dir', dir], { env });
+  await home.json('key', 'create', 'abc');
+  const removed = await home.here(['service', 'remove', '--dir', dir], { env });
+  expect(removed).toMatchObject({ code: 0, stdout: `FIELD    VALUE\nunit     ${dir}/rankd.service\nremoved  yes\n` });
+  expect(calls().split('\n').slice(-3)).toEqual(['disable --now rankd', 'daemon-reload', '']);
+  expect(readdirSync(dir)).toEqual([]);
+  expect(await home.json('key', 'list')).toMatchObject({ keys: [{ name: 'abc' }] });
+  expect((await home.here(['service', 'remove', '--dir', dir], { env })).code).toBe(3);
+});
+
+/** The names of the elements that are open at the end; throws if they are not nested. */
+function openElements(xml: string): string[] {
+  const open: string[] = [];
+  for (const [, slash, name = '', self] of xml.matchAll(/<(\/?)(\w+)[^<>]*?(\/?)>/g)) {
+    if (slash !== '') expect(open.pop()).toBe(name);
+    else if (self === '') open.push(name);
+  }
+  return open;
+}
+
+/** The texts of the elements of that name. */
+function textsOf(xml: string, name: string): string[] {
+  const entities: Record<string, string> = { amp: '&', lt: '<', gt: '>', quot: '"' };
+  const decode = (text: string) => text.replaceAll(/&(\w+);/g, (_, entity: string) => entities[entity] ?? '?');
+  return [...xml.matchAll(new RegExp(`<${name}>([^<]*)</${name}>`, 'g'))].map(([, text = '']) => decode(text));
+}
+
+test.concurrent('on macOS, install writes an agent for this user that serves these data and settings, and remove stops and removes it', async () => {
+  using home = new CliHome();
+  const { env, calls } = fakeProgram(home, 'launchctl');
+  const options = { env, system: systems.macos, dataDir: home.path('a & b') };
+  writeFileSync(home.path('rankd.yaml'), 'platform: { kind: simulated }\n');
+  const installed = await home.here(['service', 'install'], options);
+  const file = `${home.folder}/Library/LaunchAgents/rankd.plist`;
+  expect(installed).toMatchObject({ code: 0, stdout: `FIELD    VALUE\nagent    ${file}\nwritten  yes\n` });
+  expect(installed.stderr).toContain(`launchctl bootstrap gui/${process.getuid?.()} ${file}`);
+  const plist = readFileSync(file, 'utf8');
+  expect(openElements(plist)).toEqual([]);
+  const log = `${home.folder}/Library/Logs/rankd.log`;
+  const line = [process.execPath, binary, 'serve', '--data-dir', options.dataDir, '--config', home.path('rankd.yaml')];
+  expect(textsOf(plist, 'string')).toEqual(['rankd', ...line, log, log]);
+  expect(textsOf(plist, 'key')).toEqual(expect.arrayContaining(['RunAtLoad', 'KeepAlive']));
+
+  expect((await home.here(['service', 'remove'], options)).code).toBe(0);
+  expect(calls()).toBe(`bootout gui/${process.getuid?.()}/rankd\n`);
+  expect(existsSync(file)).toBe(false);
+});
+
+test.concurrent('on Windows, install writes a task for the logon of this user, and what could not be carried out is told to be typed', async () => {
+  using home = new CliHome();
+  const env = { USERDOMAIN: 'PC', USERNAME: 'Ann & Bob', SystemRoot: 'C:\\Windows' };
+  const options = { env, system: systems.windows, dataDir: home.path('my data') };
+  const installed = await home.here(['service', 'install'], options);
+  const file = `${options.dataDir}/rankd-task.xml`;
+  expect(installed.code).toBe(0);
+  expect(installed.stderr).toContain(`run \`schtasks /Create /TN rankd /XML "${file}" /F\` yourself`);
+  expect(installed.stderr).toContain('schtasks /Run /TN rankd');
+  expect(installed.stderr).toContain('There is no configuration yet: run rankd init');
+  const [mark, xml = ''] = [readFileSync(file).subarray(0, 2), readFileSync(file, 'utf16le').slice(1)];
+  expect(mark).toEqual(Buffer.from([0xff, 0xfe]));
+  expect(openElements(xml)).toEqual([]);
+  expect(textsOf(xml, 'UserId')).toEqual(['PC\\Ann & Bob', 'PC\\Ann & Bob']);
+  expect(textsOf(xml, 'LogonType')).toEqual(['InteractiveToken']);
+  expect(textsOf(xml, 'ExecutionTimeLimit')).toEqual(['PT0S']);
+  expect([textsOf(xml, 'Command'), textsOf(xml, 'Arguments')]).toEqual([
+    [process.execPath],
+    [`${binary} serve --data-dir "${options.dataDir}"`],
+  ]);
+  expect((await home.here(['service', 'print', '--json'], options)).json()).toEqual({ v: 1, unit: xml });
+  const again = await home.here(['service', 'install', '--json'], options);
+  expect(again.json()).toEqual({ v: 1, unit: file, written: false });
+
+  const removed = await home.here(['service', 'remove'], options);
+  expect(removed).toMatchObject({ code: 0, stdout: `FIELD    VALUE\ntask     ${file}\nremoved  yes\n` });
+  expect(removed.stderr).toContain('schtasks /Delete /TN rankd /F');
+  expect(existsSync(file)).toBe(false);
+});
+
 test.concurrent('install leaves another unit as it is, unless told to replace it', async () => {
   using home = new CliHome();
   const { env } = fakeProgram(home, 'systemctl', 'systemd-sysusers');
@@ -107,6 +191,14 @@ test.concurrent('install without root is refused with 77, and without systemd wi
     code: 77,
     stdout: '',
     stderr: `error: This user may not write ${dir}/rankd.service.\ntry: sudo rankd service install\n`,
+  });
+  const closed = home.path('closed');
+  mkdirSync(closed);
+  writeFileSync(`${closed}/rankd.service`, '');
+  chmodSync(closed, 0o500);
+  expect(await runUnprivileged(['service', 'remove', '--dir', closed], home.dataDir)).toMatchObject({
+    code: 77,
+    stderr: `error: This user may not remove ${closed}/rankd.service.\ntry: sudo rankd service remove\n`,
   });
   const result = await home.here(['service', 'install', '--dir', home.path('none')]);
   expect(result).toMatchObject({ code: 3, stdout: '' });

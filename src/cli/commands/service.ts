@@ -1,75 +1,120 @@
-import { chmodSync, existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { accessSync, chmodSync, constants, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import type { Command } from 'commander';
 import { RankdError } from '../../base/errors.ts';
+import { renameFile } from '../../base/files/rename-file.ts';
 import type { Cli } from '../cli.ts';
 import { examples } from '../output/help.ts';
 import { facts } from '../output/table.ts';
-import { hiddenPath, nextSteps, unitFor } from '../service/unit.ts';
-
-const unitName = 'rankd.service';
-const systemFolder = '/etc/systemd/system';
+import { launchd } from '../service/launchd.ts';
+import type { ServiceManager, Step } from '../service/service-manager.ts';
+import { systemd } from '../service/systemd.ts';
+import { taskScheduler } from '../service/task-scheduler.ts';
 
 export function serviceCommands(program: Command, cli: Cli): void {
   const service = program
     .command('service')
-    .description('run the daemon as a systemd service: started with the machine, watched and sandboxed')
-    .addHelpText('after', examples('rankd service print', 'sudo rankd service install'));
+    .description('have the daemon started by the system: a systemd unit, a launchd agent, or a task of Windows')
+    .addHelpText('after', examples('rankd service print', 'sudo rankd service install', 'sudo rankd service remove'));
   service
     .command('print')
-    .description('print the unit for this machine')
-    .addHelpText('after', examples('rankd service print', 'rankd service print | systemd-analyze verify /dev/stdin'))
+    .description('print the file that tells the system of the daemon, with the paths of this machine')
+    .addHelpText(
+      'after',
+      examples('rankd service print', 'rankd service print > rankd.service && systemd-analyze verify ./rankd.service'),
+    )
     .action(() => print(cli));
   service
     .command('install')
-    .description('write the unit, make the user rankd and let systemd read it; this does not start it yet')
-    .option('--dir <dir>', 'where systemd looks for units', systemFolder)
-    .option('--force', 'replace another unit of that name')
+    .description('write that file and let the system read it; this does not start the daemon yet')
+    .option('--dir <dir>', 'the folder for the file, in place of the one that the system reads')
+    .option('--force', 'replace another file of that name')
     .addHelpText('after', examples('sudo rankd service install', 'sudo rankd service install --force'))
-    .action(({ dir, force = false }: { dir: string; force?: boolean }) => install(cli, { dir, force }));
+    .action(({ dir, force = false }: { dir?: string; force?: boolean }) => install(cli, { dir, force }));
+  service
+    .command('remove')
+    .description('stop the daemon that the system started, and remove the file; data and settings stay')
+    .option('--dir <dir>', 'the folder of the file, in place of the one that the system reads')
+    .addHelpText('after', examples('sudo rankd service remove'))
+    .action(({ dir }: { dir?: string }) => remove(cli, dir));
 }
 
 function print(cli: Cli): void {
-  const unit = unitFor(cli.io);
+  const manager = managerOf(cli);
+  const unit = manager.text(cli);
   cli.printAsIs({ unit }, unit);
-  warnOfHiddenPath(cli);
+  warn(cli, manager);
 }
 
-async function install(cli: Cli, { dir, force }: { dir: string; force: boolean }): Promise<void> {
-  const unit = unitFor(cli.io);
-  const file = join(dir, unitName);
-  const current = existsSync(file) ? readFileSync(file, 'utf8') : undefined;
-  if (current !== undefined && current !== unit && !force) {
-    throw new RankdError('already_exists', `${file} is another unit and was left as it is.`, {
+async function install(cli: Cli, { dir, force }: { dir: string | undefined; force: boolean }): Promise<void> {
+  const manager = managerOf(cli);
+  const { kind, encoding } = manager;
+  const unit = manager.text(cli);
+  const file = fileOf(cli, dir);
+  const current = existsSync(file) ? readFileSync(file, encoding) : undefined;
+  if (current !== undefined && current !== marked(unit, encoding) && !force) {
+    throw new RankdError('already_exists', `${file} is another ${kind} and was left as it is.`, {
       hint: `compare it with \`rankd service print\`, then replace it with --force`,
     });
   }
-  const isWritten = current !== unit;
-  if (isWritten) write(file, unit);
+  const isWritten = current !== marked(unit, encoding);
+  if (isWritten) write(file, unit, manager);
   cli.print(
     { unit: file, written: isWritten },
-    facts({ unit: file, written: isWritten ? 'yes' : 'no: it is up to date' }),
+    facts({ [kind]: file, written: isWritten ? 'yes' : 'no: it is up to date' }),
   );
-  if (isWritten) {
-    await makeUser(cli);
-    await letSystemdRead(cli);
-  }
-  warnOfHiddenPath(cli);
-  cli.say(await nextSteps(cli));
+  if (isWritten) for (const step of manager.takeUp(cli, file)) await take(cli, step);
+  warn(cli, manager);
+  cli.say(await manager.next(cli, file));
 }
 
-function write(file: string, unit: string): void {
+async function remove(cli: Cli, dir: string | undefined): Promise<void> {
+  const manager = managerOf(cli);
+  const { kind } = manager;
+  const file = fileOf(cli, dir);
+  if (!existsSync(file)) {
+    throw new RankdError('not_found', `There is no ${kind} of rankd: ${file} does not exist.`, {
+      hint: 'name the folder that it is in with --dir',
+    });
+  }
+  try {
+    accessSync(dirname(file), constants.W_OK);
+  } catch (cause) {
+    throw new RankdError('no_permission', `This user may not remove ${file}.`, {
+      hint: 'sudo rankd service remove',
+      cause,
+    });
+  }
+  for (const step of manager.forget(cli)) await take(cli, step);
+  rmSync(file);
+  for (const step of manager.afterRemoval ?? []) await take(cli, step);
+  cli.print({ unit: file, removed: true }, facts({ [kind]: file, removed: 'yes' }));
+}
+
+const managers = { systemd, launchd, 'task scheduler': taskScheduler };
+
+function managerOf({ io }: Cli): ServiceManager {
+  return managers[io.system.serviceManager];
+}
+
+function fileOf(cli: Cli, dir: string | undefined): string {
+  const { folder, fileName } = managerOf(cli);
+  return join(dir ?? folder(cli), fileName);
+}
+
+function write(file: string, unit: string, { encoding, isOwnFolder, kind }: ServiceManager): void {
   const unfinished = `${file}.unfinished`;
   try {
-    writeFileSync(unfinished, unit);
+    if (isOwnFolder) mkdirSync(dirname(file), { recursive: true });
+    writeFileSync(unfinished, marked(unit, encoding), { encoding });
     chmodSync(unfinished, 0o644);
-    renameSync(unfinished, file);
+    renameFile(unfinished, file);
   } catch (cause) {
     const { code, message } = cause as NodeJS.ErrnoException;
     if (code === 'ENOENT' || code === 'ENOTDIR') {
       throw new RankdError('not_found', `There is no folder for ${file}: this machine seems to run without systemd.`, {
-        hint: 'name the folder of its units with --dir, or see `rankd service print`',
+        hint: `name the folder of its ${kind}s with --dir, or see \`rankd service print\``,
         cause,
       });
     }
@@ -77,35 +122,29 @@ function write(file: string, unit: string): void {
       throw new RankdError('store_unavailable', `${file} could not be written: ${message}.`, { cause });
     }
     throw new RankdError('no_permission', `This user may not write ${file}.`, {
-      hint: 'sudo rankd service install',
+      hint: isOwnFolder ? `let this user write to ${dirname(file)}` : 'sudo rankd service install',
       cause,
     });
   }
 }
 
-/** The user of the unit, who has the data; one that is there stays as it is. */
-async function makeUser(cli: Cli): Promise<void> {
-  const user = 'u rankd - "rankd, the rank service of a Roblox group" /var/lib/rankd';
-  if (await runs(cli, 'systemd-sysusers', '--inline', user)) cli.say('done: the user rankd');
-  else cli.say('systemd made no user: run `useradd --system --home-dir /var/lib/rankd rankd` yourself');
+/** What is in UTF-16 begins with the mark of that. */
+function marked(text: string, encoding: ServiceManager['encoding']): string {
+  return encoding === 'utf16le' ? `\ufeff${text}` : text;
 }
 
-async function letSystemdRead(cli: Cli): Promise<void> {
-  if (await runs(cli, 'systemctl', 'daemon-reload')) cli.say('done: systemctl daemon-reload');
-  else cli.say('systemd did not read it: run `systemctl daemon-reload` yourself');
-}
-
-async function runs(cli: Cli, program: string, ...args: string[]): Promise<boolean> {
+async function take(cli: Cli, { program, args, done, otherwise }: Step): Promise<void> {
   const { execFile } = await import('node:child_process');
-  return promisify(execFile)(program, args, { env: cli.io.env }).then(
+  const { env, system } = cli.io;
+  const isDone = await promisify(execFile)(program, args, { env }).then(
     () => true,
     () => false,
   );
+  const name = system.path.basename(program, '.exe');
+  cli.say(isDone ? done : otherwise([name, ...args].map(system.quote).join(' ')));
 }
 
-function warnOfHiddenPath(cli: Cli): void {
-  const path = hiddenPath(cli.io.command);
-  if (path === undefined) return;
-  cli.say(`warning: the service cannot see ${path}, because it sees no homes and no temporary files
-try: put rankd and Node.js where every user can read them, such as /opt/rankd, and run this command from there`);
+function warn(cli: Cli, { warning }: ServiceManager): void {
+  const text = warning?.(cli);
+  if (text !== undefined) cli.say(`warning: ${text}`);
 }

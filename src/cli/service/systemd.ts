@@ -3,15 +3,60 @@ import { dirname, join, resolve } from 'node:path';
 import type { LoadedConfig } from '../../config/load.ts';
 import type { Cli } from '../cli.ts';
 import type { Io } from '../io.ts';
+import type { ServiceManager, Step } from './service-manager.ts';
+
+const letRead: Step = {
+  program: 'systemctl',
+  args: ['daemon-reload'],
+  done: 'done: systemctl daemon-reload',
+  otherwise: (command) => `systemd did not read it: run \`${command}\` yourself`,
+};
+
+/** A service of the whole machine, as a user of its own, which sees nothing of the machine that it does not need. */
+export const systemd: ServiceManager = {
+  kind: 'unit',
+  fileName: 'rankd.service',
+  folder: () => '/etc/systemd/system',
+  isOwnFolder: false,
+  encoding: 'utf8',
+  text: ({ io }) => unitFor(io),
+  takeUp: () => [
+    {
+      program: 'systemd-sysusers',
+      args: ['--inline', 'u rankd - "rankd, the rank service of a Roblox group" /var/lib/rankd'],
+      done: 'done: the user rankd',
+      otherwise: () => 'systemd made no user: run `useradd --system --home-dir /var/lib/rankd rankd` yourself', // one that is there stays as it is
+    },
+    letRead,
+  ],
+  forget: () => [
+    {
+      program: 'systemctl',
+      args: ['disable', '--now', 'rankd'],
+      done: 'done: the daemon is stopped, and starts no more',
+      otherwise: (command) => `systemd did not stop it: run \`${command}\` yourself`,
+    },
+  ],
+  afterRemoval: [letRead],
+  next: nextSteps,
+  warning: ({ io }) => {
+    const path = hiddenPath(io.command);
+    return (
+      path &&
+      `the service cannot see ${path}, because it sees no homes and no temporary files
+try: put rankd and Node.js where every user can read them, such as /opt/rankd, and run this command from there`
+    );
+  },
+};
 
 /** `config/rankd.service` with the paths of this machine. */
-export function unitFor({ command, packageDir }: Pick<Io, 'command' | 'packageDir'>): string {
+function unitFor({ command, packageDir }: Pick<Io, 'command' | 'packageDir'>): string {
   const unit = readFileSync(join(packageDir, 'config', 'rankd.service'), 'utf8');
   return unit.replaceAll(/^(Exec\w+=)\S+/gm, (_, name: string) => name + command.map(quoted).join(' '));
 }
 
 /** The part of the command that the unit's ProtectHome= and PrivateTmp= hide from the service; `undefined` if there is none. */
-export function hiddenPath(command: readonly string[]): string | undefined {
+function hiddenPath(command: readonly string[]): string | undefined {
   return command.find((path) => /^\/(home|root|run\/user|tmp|var\/tmp)\//.test(path));
 }
 
@@ -26,7 +71,7 @@ const configFile = '/etc/rankd/rankd.yaml';
 const keyFile = '/etc/rankd/roblox.key';
 
 /** What is left to do by hand once the unit is there: put settings and key where the service reads them, then start it. */
-export async function nextSteps(cli: Cli): Promise<string> {
+async function nextSteps(cli: Cli): Promise<string> {
   const loaded = await cli.loadConfig().catch(() => undefined);
   const steps = [...databaseSteps(cli), keyStep(loaded), settingsStep(loaded)];
   return `next:

@@ -1,0 +1,68 @@
+import { remarkOnConfig, serveLine, xmlText } from './serve-line.ts';
+import type { ServiceManager } from './service-manager.ts';
+
+const label = 'rankd';
+
+/** macOS: an agent that runs while its user is logged in. Source of the keys: launchd.plist(5). */
+export const launchd: ServiceManager = {
+  kind: 'agent',
+  fileName: `${label}.plist`,
+  folder: ({ io }) => io.system.path.join(io.home, 'Library', 'LaunchAgents'),
+  isOwnFolder: true,
+  encoding: 'utf8',
+  text: (cli) => {
+    const strings = (words: string[]) => words.map((word) => `    <string>${xmlText(word)}</string>`).join('\n');
+    const log = xmlText(logOf(cli));
+    return `<?xml version="1.0" encoding="UTF-8"?>
+<!DOCTYPE plist PUBLIC "-//Apple//DTD PLIST 1.0//EN" "http://www.apple.com/DTDs/PropertyList-1.0.dtd">
+<plist version="1.0">
+<dict>
+  <key>Label</key>
+  <string>${label}</string>
+  <key>ProgramArguments</key>
+  <array>
+${strings(serveLine(cli))}
+  </array>
+  <key>RunAtLoad</key>
+  <true/>
+  <key>KeepAlive</key>
+  <dict>
+    <key>SuccessfulExit</key>
+    <false/>
+  </dict>
+  <key>ThrottleInterval</key>
+  <integer>30</integer>
+  <key>Umask</key>
+  <integer>63</integer>
+  <key>StandardOutPath</key>
+  <string>${log}</string>
+  <key>StandardErrorPath</key>
+  <string>${log}</string>
+</dict>
+</plist>
+`;
+  },
+  takeUp: () => [],
+  forget: (cli) => [
+    {
+      program: 'launchctl',
+      args: ['bootout', `${domainOf(cli)}/${label}`],
+      done: 'done: the agent is stopped',
+      otherwise: (command) => `launchd did not stop it: if it runs, run \`${command}\` yourself`,
+    },
+  ],
+  next: async (cli, file) => {
+    const start = ['launchctl', 'bootstrap', domainOf(cli), file].map(cli.io.system.quote).join(' ');
+    return `next:
+  ${start}   (starts it now; otherwise it starts when you log in)
+Its log is ${logOf(cli)}.${remarkOnConfig(cli)}`;
+  },
+};
+
+function logOf({ io }: { io: { home: string; system: { path: { join(...parts: string[]): string } } } }): string {
+  return io.system.path.join(io.home, 'Library', 'Logs', 'rankd.log');
+}
+
+function domainOf({ io }: { io: { rights: { user: { uid: number } | undefined } } }): string {
+  return `gui/${io.rights.user?.uid ?? 501}`;
+}

@@ -1,0 +1,32 @@
+import type { Cli } from '../cli.ts';
+
+/** What starts the daemon and keeps it running, told by a file of rankd's. */
+export interface ServiceManager {
+  /** What the file is called in messages. */
+  readonly kind: string;
+  readonly fileName: string;
+  /** Where the manager reads it. */
+  folder(cli: Cli): string;
+  /** True if that folder is the user's own, so that rankd makes it. */
+  readonly isOwnFolder: boolean;
+  readonly encoding: 'utf8' | 'utf16le';
+  /** The file, with the paths of this machine. */
+  text(cli: Cli): string;
+  /** Takes up a new file. */
+  takeUp(cli: Cli, file: string): Step[];
+  /** Stops the daemon and forgets it, before the file is removed. */
+  forget(cli: Cli): Step[];
+  /** What comes after the file was removed. */
+  afterRemoval?: Step[];
+  /** What is left to do by hand. */
+  next(cli: Cli, file: string): Promise<string>;
+  warning?(cli: Cli): string | undefined;
+}
+
+/** A program to run, and what is said of it. If it fails, `otherwise` is said with the command to type. */
+export interface Step {
+  program: string;
+  args: string[];
+  done: string;
+  otherwise: (command: string) => string;
+}

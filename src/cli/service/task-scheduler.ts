@@ -1,0 +1,99 @@
+import { win32 } from 'node:path';
+import type { Cli } from '../cli.ts';
+import { systemFolder } from '../read-access-list.ts';
+import { remarkOnConfig, serveLine, xmlText } from './serve-line.ts';
+import type { ServiceManager } from './service-manager.ts';
+
+const task = 'rankd';
+
+/**
+ * Windows: a task that starts when its user logs on, in a window with the log. Source of the elements:
+ * https://learn.microsoft.com/windows/win32/taskschd/task-scheduler-schema.
+ */
+export const taskScheduler: ServiceManager = {
+  kind: 'task',
+  fileName: 'rankd-task.xml',
+  folder: (cli) => cli.dataDir,
+  isOwnFolder: true,
+  encoding: 'utf16le', // schtasks reads no other one that can hold every path
+  text: (cli) => {
+    const [node = '', ...args] = serveLine(cli);
+    const user = xmlText(userOf(cli));
+    return `<?xml version="1.0" encoding="UTF-16"?>
+<Task version="1.2" xmlns="http://schemas.microsoft.com/windows/2004/02/mit/task">
+  <RegistrationInfo>
+    <Description>rankd, the rank service of a Roblox group</Description>
+  </RegistrationInfo>
+  <Triggers>
+    <LogonTrigger>
+      <UserId>${user}</UserId>
+    </LogonTrigger>
+  </Triggers>
+  <Principals>
+    <Principal id="Author">
+      <UserId>${user}</UserId>
+      <LogonType>InteractiveToken</LogonType>
+      <RunLevel>LeastPrivilege</RunLevel>
+    </Principal>
+  </Principals>
+  <Settings>
+    <MultipleInstancesPolicy>IgnoreNew</MultipleInstancesPolicy>
+    <DisallowStartIfOnBatteries>false</DisallowStartIfOnBatteries>
+    <StopIfGoingOnBatteries>false</StopIfGoingOnBatteries>
+    <ExecutionTimeLimit>PT0S</ExecutionTimeLimit>
+    <RestartOnFailure>
+      <Interval>PT1M</Interval>
+      <Count>100</Count>
+    </RestartOnFailure>
+  </Settings>
+  <Actions Context="Author">
+    <Exec>
+      <Command>${xmlText(node)}</Command>
+      <Arguments>${xmlText(args.map(argument).join(' '))}</Arguments>
+      <WorkingDirectory>${xmlText(cli.dataDir)}</WorkingDirectory>
+    </Exec>
+  </Actions>
+</Task>
+`.replaceAll('\n', '\r\n');
+  },
+  takeUp: (cli, file) => [
+    {
+      program: schtasks(cli),
+      args: ['/Create', '/TN', task, '/XML', file, '/F'],
+      done: `done: the task ${task}`,
+      otherwise: (command) =>
+        `Windows did not make the task: run \`${command}\` yourself, in a PowerShell as administrator`,
+    },
+  ],
+  forget: (cli) => [
+    {
+      program: schtasks(cli),
+      args: ['/End', '/TN', task],
+      done: 'done: the daemon is stopped',
+      otherwise: (command) => `Windows did not stop it: if it runs, run \`${command}\` yourself`,
+    },
+    {
+      program: schtasks(cli),
+      args: ['/Delete', '/TN', task, '/F'],
+      done: `done: the task ${task} is gone`,
+      otherwise: (command) =>
+        `Windows did not remove the task: run \`${command}\` yourself, in a PowerShell as administrator`,
+    },
+  ],
+  next: async (cli) => `next:
+  schtasks /Run /TN ${task}   (starts it now; otherwise it starts when you log on)
+It runs in a window that shows its log. Closing the window stops it.${remarkOnConfig(cli)}`,
+};
+
+function schtasks({ io }: Cli): string {
+  return win32.join(systemFolder(io.env), 'schtasks.exe');
+}
+
+function userOf({ io: { env } }: Cli): string {
+  return [env['USERDOMAIN'], env['USERNAME']].filter((part) => part).join('\\');
+}
+
+/** One word of a command line as programs on Windows split it. A path can't hold a quote. */
+function argument(word: string): string {
+  return /[\s&]/.test(word) ? `"${word.replace(/\\+$/, '$&$&')}"` : word;
+}
