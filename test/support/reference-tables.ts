@@ -43,6 +43,6 @@ function shown(value: unknown): string {
   return value === undefined ? '' : `\`${typeof value === 'string' ? value : JSON.stringify(value)}\``;
 }
 
-function table(headings: string[], rows: string[][]): string[] {
+export function table(headings: string[], rows: string[][]): string[] {
   return [headings, headings.map(() => '---'), ...rows].map((cells) => `| ${cells.join(' | ')} |`);
 }

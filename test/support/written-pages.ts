@@ -1,0 +1,46 @@
+import { readFileSync } from 'node:fs';
+import { commandDetails, commandsTable, commonOptions } from './command-reference.ts';
+import { errorTable, exitTable, keySettingsTable, settingsTable } from './reference-tables.ts';
+
+/** What `npm run docs` writes into a page, between two comments that name it. */
+export interface WrittenPart {
+  page: string;
+  name: string;
+  /** As the code has it. */
+  lines: () => string[];
+}
+
+export const writtenParts: readonly WrittenPart[] = [
+  { page: 'docs/commands.md', name: 'every command', lines: commandsTable },
+  { page: 'docs/commands.md', name: 'every exit code with its errors', lines: exitTable },
+  { page: 'docs/commands.md', name: 'the options of every command', lines: commonOptions },
+  { page: 'docs/commands.md', name: 'each command', lines: commandDetails },
+  { page: 'docs/settings.md', name: 'every setting with its default', lines: settingsTable },
+  { page: 'docs/settings.md', name: 'every setting of a declared key', lines: keySettingsTable },
+  { page: 'docs/api.md', name: 'every error code with its status and words', lines: errorTable },
+];
+
+const root = new URL('../../', import.meta.url);
+
+export function readPage(page: string): string {
+  return readFileSync(new URL(page, root), 'utf8');
+}
+
+const beginning = (name: string) => `<!-- ${name}: \`npm run docs\` writes this from the code -->\n\n`;
+const end = '\n\n<!-- end -->\n';
+
+/** What the page has there now; `undefined` without the comments. */
+export function partIn(text: string, { name }: WrittenPart): string | undefined {
+  const [, rest] = text.split(beginning(name));
+  return rest?.split(end, 1)[0];
+}
+
+/** The page's text with that part as the code has it. Throws if the page has no place for it. */
+export function withPart(text: string, part: WrittenPart): string {
+  const [before, rest] = text.split(beginning(part.name));
+  const endsAt = rest?.indexOf(end) ?? -1;
+  if (rest === undefined || endsAt < 0) {
+    throw new Error(`${part.page} lacks a line "${beginning(part.name).trim()}", or one "<!-- end -->" after it.`);
+  }
+  return before + beginning(part.name) + part.lines().join('\n') + rest.slice(endsAt);
+}
