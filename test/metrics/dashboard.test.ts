@@ -1,6 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { parser } from '@prometheus-io/lezer-promql';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
+import { parse } from 'yaml';
+import { settings } from '../../src/config/settings.ts';
 import type { FakeOpenCloud } from '../support/fake-open-cloud/index.ts';
 import { type OpenCloudApp, openCloudApp } from '../support/open-cloud-app.ts';
 import { type Sample, scrape } from '../support/scrape.ts';
@@ -12,9 +14,14 @@ interface Panel {
   targets: Array<{ expr: string; legendFormat: string }>;
 }
 
-const dashboard = JSON.parse(readFileSync(new URL('../../config/grafana-dashboard.json', import.meta.url), 'utf8')) as {
-  panels: Panel[];
-};
+interface Alerts {
+  groups: Array<{ rules: Array<{ alert: string; expr: string; annotations: { summary: string } }> }>;
+}
+
+const read = (file: string) => readFileSync(new URL(`../../${file}`, import.meta.url), 'utf8');
+const dashboard = JSON.parse(read('config/grafana-dashboard.json')) as { panels: Panel[] };
+const alerts = (parse(read('config/prometheus-alerts.yaml')) as Alerts).groups.flatMap(({ rules }) => rules);
+const page = read('docs/metrics.md');
 
 /** Grafana puts a duration in its place. */
 const queries = dashboard.panels.flatMap(({ title, targets }) =>
@@ -24,6 +31,12 @@ const queries = dashboard.panels.flatMap(({ title, targets }) =>
     query: expr.replaceAll('$__rate_interval', '1m'),
   })),
 );
+
+const conditions = alerts.map(({ alert, expr, annotations }) => ({
+  title: alert,
+  legend: annotations.summary.replaceAll('$labels.', ''),
+  query: expr,
+}));
 
 let system: OpenCloudApp;
 let samples: Sample[];
@@ -42,15 +55,16 @@ beforeAll(async () => {
 
 afterAll(() => system[Symbol.asyncDispose]());
 
-test.each(queries)('$title: $query', ({ query, legend }) => {
+test.each([...queries, ...conditions])('$title: $query', ({ query, legend }) => {
   const { metrics, labels, errors } = partsOf(query);
   expect(errors).toEqual([]);
   expect(metrics.length).toBeGreaterThan(0);
-  for (const metric of metrics) {
+  for (const metric of metrics.filter((name) => name !== 'up')) {
+    // Prometheus itself has `up`.
     const sample = samples.find(({ name }) => name === metric);
     expect(sample, `${metric} is served`).toBeDefined();
     const known = Object.keys(sample?.labels ?? {});
-    const used = [...labels, ...[...legend.matchAll(/\{\{(\w+)\}\}/g)].map(([, label = '']) => label)];
+    const used = [...labels, ...[...legend.matchAll(/\{\{ ?(\w+) ?\}\}/g)].map(([, label = '']) => label)];
     expect(known, metric).toEqual(expect.arrayContaining(used));
   }
 });
@@ -59,6 +73,27 @@ test('every metric of rankd is on a panel', () => {
   const shown = new Set(queries.flatMap(({ query }) => partsOf(query).metrics));
   const served = [...new Set(samples.map(({ name }) => name))].filter((name) => name.startsWith('rankd_'));
   expect(served.filter((name) => !shown.has(name) && !/_(sum|count)$/.test(name))).toEqual([]);
+});
+
+test('docs/metrics.md has every metric that rankd serves, and every alert', () => {
+  const served = new Set(samples.map(({ name }) => name.replace(/_(bucket|sum|count)$/, '')));
+  const rows = [...page.matchAll(/^\| `(\w+)` \|/gm)].map(([, name]) => name);
+  const ofRankd = [...served].filter((name) => name.startsWith('rankd_'));
+  expect(rows.toSorted()).toEqual([...ofRankd, ...alerts.map(({ alert }) => alert)].toSorted());
+});
+
+test('Prometheus, set up as docs/metrics.md says, asks rankd where it serves metrics by default, and loads the alerts of its job', () => {
+  const [, snippet = ''] = /```yaml\n(scrape_configs:.+?)```/s.exec(page) ?? [];
+  const { scrape_configs, rule_files } = parse(snippet) as {
+    scrape_configs: Array<{ job_name: string; static_configs: Array<{ targets: string[] }> }>;
+    rule_files: string[];
+  };
+  const preset = (name: string) => settings.find(({ path }) => path === name)?.default;
+  expect(scrape_configs).toEqual([
+    { job_name: 'rankd', static_configs: [{ targets: [`${preset('metrics.host')}:${preset('metrics.port')}`] }] },
+  ]);
+  expect(alerts.find(({ expr }) => expr.includes('up{'))?.expr).toContain('job="rankd"');
+  expect(rule_files.map((file) => file.replace('/opt/rankd/', ''))).toEqual(['config/prometheus-alerts.yaml']);
 });
 
 test('panels have numbers of their own and do not overlap', () => {

@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { commandDetails, commandsTable, commonOptions } from './command-reference.ts';
+import { metricsTable } from './metrics-table.ts';
 import { errorTable, exitTable, keySettingsTable, settingsTable } from './reference-tables.ts';
 
 /** What `npm run docs` writes into a page, between two comments that name it. */
@@ -18,6 +19,7 @@ export const writtenParts: readonly WrittenPart[] = [
   { page: 'docs/settings.md', name: 'every setting with its default', lines: settingsTable },
   { page: 'docs/settings.md', name: 'every setting of a declared key', lines: keySettingsTable },
   { page: 'docs/api.md', name: 'every error code with its status and words', lines: errorTable },
+  { page: 'docs/metrics.md', name: 'every metric', lines: metricsTable },
 ];
 
 const root = new URL('../../', import.meta.url);
