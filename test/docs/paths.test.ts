@@ -1,22 +1,11 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
+import { pages } from '../support/readme-commands.ts';
 
 const root = new URL('../../', import.meta.url);
 const read = (path: string) => readFileSync(new URL(path, root), 'utf8');
-const docs = readdirSync(new URL('docs/', root))
-  .filter((name) => name.endsWith('.md'))
-  .map((name) => `docs/${name}`);
 /** Where a page may begin a path. */
 const folders = (page: string) => ['', 'src/', page.replace(/[^/]+$/, '')];
-const pages = [
-  'README.md',
-  'CONTRIBUTING.md',
-  'AGENTS.md',
-  'SECURITY.md',
-  'bench/README.md',
-  'test/support/README.md',
-  ...docs,
-];
 
 /** What a page names: files and folders of the repository, links, names of the code that a file has, and excerpts of files. */
 function namesOf(page: string) {

@@ -2,7 +2,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { DaemonProcess } from '../support/daemon-process.ts';
 import { startFakeOpenCloud } from '../support/fake-open-cloud/index.ts';
-import { documentedPort, pagesToType } from '../support/readme-commands.ts';
+import { blocksOf, documentedPort, pagesToType } from '../support/readme-commands.ts';
 import { binary, CliHome } from '../support/run-cli.ts';
 
 const readme = readFileSync(new URL('../../README.md', import.meta.url), 'utf8');
@@ -41,13 +41,44 @@ test.concurrent('The commands of docs/go-live.md for a real group, typed after t
   }
 });
 
-/** What a shell prints that gets these commands; throws with what it says where one fails. */
+test.concurrent('The commands of docs/daily.md, typed beside a daemon, make a backup, take back what a leaked key did, and restore the backup', async () => {
+  using home = new CliHome();
+  const secret = await home.createKey('my-game');
+  await using daemon = await DaemonProcess.start(home);
+  const [backup = '', check = '', restore = ''] = pagesToType.backup();
+  expect(await typed([backup, check], { home })).toMatch(/^keys +1$/m);
+  await daemon.rank(secret);
+  const rank = async () =>
+    (await home.json<{ member: { roles: Array<{ rank: number }> } }>('rank', 'show', '1001')).member.roles;
+  expect(await rank()).toContainEqual(expect.objectContaining({ rank: 20 }));
+  expect(await typed(pagesToType.leak(), { home })).toContain('would be put back');
+  expect(await rank()).not.toContainEqual(expect.objectContaining({ rank: 20 }));
+  expect(await daemon.verify(secret)).toMatchObject({ status: 401 });
+  await daemon.stop();
+  await typed([restore], { home });
+  await using restarted = await DaemonProcess.start(home);
+  expect(await restarted.verify(secret)).toMatchObject({ status: 200 });
+});
+
+test.concurrent('The command and the file of docs/settings.md declare a key that works', async () => {
+  using home = new CliHome();
+  const hash = (await typed(pagesToType.declaredKey(), { home })).trim();
+  const [yaml = ''] = blocksOf('docs/settings.md', 'yaml').filter((block) => block.includes('hash:'));
+  writeFileSync(home.path('rankd.yaml'), yaml.replace(/hash: \w+/, `hash: ${hash}`));
+  await using daemon = await DaemonProcess.start(home);
+  const secret = readFileSync(home.path('my-game.key'), 'utf8').trim();
+  expect(await daemon.verify(secret, 920587237)).toMatchObject({ status: 200 });
+});
+
+/** What a shell prints that gets these commands, each answered with yes if it asks; throws with what it says where one fails. */
 async function typed(
   commands: string[],
   { home, daemon, env = {} }: { home: CliHome; daemon?: DaemonProcess; env?: Record<string, string> },
 ): Promise<string> {
   const script = commands
     .join('\n')
+    .replaceAll(/^(?=rankd )/gm, 'npx ')
+    .replaceAll(/^npx rankd (?:key revoke|history undo|restore) (?!.*--dry-run)/gm, '$&-y ')
     .replaceAll('npx rankd', `'${process.execPath}' '${binary}'`)
     .replaceAll(`http://127.0.0.1:${documentedPort}`, daemon?.url ?? '')
     .replaceAll("-d '", "-w '\\n' -d '");

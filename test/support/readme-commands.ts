@@ -1,12 +1,46 @@
-import { readFileSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 
 /** Where the pages' commands expect the daemon. */
 export const documentedPort = '7265';
 
+const root = new URL('../../', import.meta.url);
+const read = (page: string) => readFileSync(new URL(page, root), 'utf8');
+
+/** The pages for users and contributors. */
+export const pages: readonly string[] = [
+  ...['README.md', 'CONTRIBUTING.md', 'AGENTS.md', 'SECURITY.md', 'bench/README.md', 'test/support/README.md'],
+  ...readdirSync(new URL('docs/', root)).flatMap((name) => (name.endsWith('.md') ? [`docs/${name}`] : [])),
+];
+
+/** What a page has in a block of that language. */
+export function blocksOf(page: string, language: string): string[] {
+  return [...read(page).matchAll(/^```(\w*)\n(.+?)^```$/gms)].flatMap(([, name, text = '']) =>
+    name === language ? [text] : [],
+  );
+}
+
+/** Each command line of rankd that a page names, in blocks and within its text, as words without `rankd`. */
+export function rankdLines(page: string): Array<{ line: string; words: string[] }> {
+  const code = [...read(page).matchAll(/^```\w*\n(.+?)^```$|`([^`\n]+)`/gms)].map(
+    ([, block, span]) => block ?? span ?? '',
+  );
+  const lines = code
+    .flatMap((text) => text.split('\n'))
+    .map((line) => line.replace(/ # .*/, '').replaceAll(/\$\(.*?\)/g, 'X'));
+  return lines.flatMap((line) =>
+    [...line.matchAll(/(?<![\w./@-]|-u )rankd (?=[a-z-])([^|&;<>`]*)/g)].map(([, rest = '']) => ({
+      line,
+      words: rest
+        .replace(/^rankd /, '')
+        .trim()
+        .split(/ +/),
+    })),
+  );
+}
+
 /** The commands to type that a page has below a heading, up to the next one of its level or above, a line each. */
 export function pageCommands(page: string, heading: string): string[] {
-  const text = readFileSync(new URL(`../../${page}`, import.meta.url), 'utf8');
-  const [, section = ''] = `\n${text}`.split(`\n${heading}\n`);
+  const [, section = ''] = `\n${read(page)}`.split(`\n${heading}\n`);
   const [level = ''] = heading.split(' ');
   const [untilNext = ''] = section.split(new RegExp(`^#{1,${level.length}} `, 'm'));
   const blocks = [...untilNext.matchAll(/```sh\n(.+?)```/gs)];
@@ -20,4 +54,7 @@ export const pagesToType = {
   install: () => pageCommands('README.md', '## Two commands'),
   trial: () => pageCommands('README.md', '## Try it'),
   goLive: () => pageCommands('docs/go-live.md', '# Go live on a real group'),
+  backup: () => pageCommands('docs/daily.md', '## Backup'),
+  leak: () => pageCommands('docs/daily.md', '## When a key leaks'),
+  declaredKey: () => pageCommands('docs/settings.md', '## Keys in the file'),
 };

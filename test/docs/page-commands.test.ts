@@ -1,0 +1,55 @@
+import { spawnSync } from 'node:child_process';
+import { readFileSync, writeFileSync } from 'node:fs';
+import { expect, test } from 'vitest';
+import { parse } from 'yaml';
+import { systems } from '../../src/base/system.ts';
+import { walk } from '../../src/cli/completion/walk.ts';
+import { createProgram } from '../../src/cli/program.ts';
+import { sections } from '../../src/config/settings.ts';
+import type { TerminalIo } from '../support/command-io.ts';
+import { blocksOf, pages, rankdLines } from '../support/readme-commands.ts';
+import { CliHome } from '../support/run-cli.ts';
+
+const read = (file: string) => readFileSync(new URL(`../../${file}`, import.meta.url), 'utf8');
+const program = createProgram({ system: systems.linux } as TerminalIo);
+
+test.each(pages)('%s names only commands, arguments and options of rankd that there are', (page) => {
+  for (const { line, words } of rankdLines(page)) {
+    expect({ line, unknown: walk(program, words).unknown }).toEqual({ line, unknown: [] });
+  }
+});
+
+test.each(pages)('%s names only scripts of npm that there are', (page) => {
+  const { scripts } = JSON.parse(read('package.json')) as { scripts: object };
+  const named = [...read(page).matchAll(/npm run ([\w-]+)/g)].map(([, name]) => name);
+  expect(Object.keys(scripts)).toEqual(expect.arrayContaining(named));
+});
+
+test.each(pages)('what %s says to type is what a shell can read', (page) => {
+  const { status, stderr } = spawnSync('bash', ['-n'], { input: blocksOf(page, 'sh').join('\n'), encoding: 'utf8' });
+  expect([status, stderr]).toEqual([0, '']);
+});
+
+const snippets = pages.flatMap((page) => blocksOf(page, 'yaml').map((yaml) => ({ page, yaml })));
+const ofRankd = snippets.filter(({ yaml }) =>
+  Object.keys(parse(yaml)).every((name) => name === 'keys' || sections.has(name)),
+);
+
+test.each(ofRankd)('rankd accepts what $page puts into rankd.yaml: $yaml', async ({ yaml }) => {
+  using home = new CliHome();
+  writeFileSync(home.path('rankd.yaml'), yaml);
+  const { code, stderr } = await home.here(['config', 'check', '--offline'], {
+    env: { RANKD_PLATFORM_API_KEY: 'a-key-of-roblox' },
+  });
+  expect([code, stderr]).toEqual([0, '']);
+});
+
+test('README has at most 150 lines', () => {
+  expect(read('README.md').split('\n').length).toBeLessThanOrEqual(151);
+});
+
+test("the project's own check is the command that README names", () => {
+  const [install = '', check = ''] = blocksOf('README.md', 'sh').map((block) => block.trim());
+  expect(install).toBe('npm ci && npx rankd serve');
+  expect(read('.ci/run').trim().split('\n').at(-1)).toBe(check);
+});
