@@ -38,9 +38,8 @@ const ofRankd = snippets.filter(({ yaml }) =>
 test.each(ofRankd)('rankd accepts what $page puts into rankd.yaml: $yaml', async ({ yaml }) => {
   using home = new CliHome();
   writeFileSync(home.path('rankd.yaml'), yaml);
-  const { code, stderr } = await home.here(['config', 'check', '--offline'], {
-    env: { RANKD_PLATFORM_API_KEY: 'a-key-of-roblox' },
-  });
+  const env: Record<string, string> = yaml.includes('id:') ? { RANKD_PLATFORM_API_KEY: 'a-key-of-roblox' } : {};
+  const { code, stderr } = await home.here(['config', 'check', '--offline'], { env });
   expect([code, stderr]).toEqual([0, '']);
 });
 

@@ -19,13 +19,11 @@ export function blocksOf(page: string, language: string): string[] {
   );
 }
 
-/** Each command line of rankd that a page names, in blocks and within its text, as words without `rankd`. */
+/** Each command line of rankd that a page names, in blocks to type and within its text, as words without `rankd`. */
 export function rankdLines(page: string): Array<{ line: string; words: string[] }> {
-  const code = [...read(page).matchAll(/^```\w*\n(.+?)^```$|`([^`\n]+)`/gms)].map(
-    ([, block, span]) => block ?? span ?? '',
-  );
+  const code = [...read(page).matchAll(/^```(?:sh|powershell|cron)\n(.+?)^```$|^```.+?^```$|`([^`\n]+)`/gms)];
   const lines = code
-    .flatMap((text) => text.split('\n'))
+    .flatMap(([, block, span]) => (block ?? span ?? '').split('\n'))
     .map((line) => line.replace(/ # .*/, '').replaceAll(/\$\(.*?\)/g, 'X'));
   return lines.flatMap((line) =>
     [...line.matchAll(/(?<![\w./@-]|-u )rankd (?=[a-z-])([^|&;<>`]*)/g)].map(([, rest = '']) => ({
@@ -33,7 +31,8 @@ export function rankdLines(page: string): Array<{ line: string; words: string[] 
       words: rest
         .replace(/^rankd /, '')
         .trim()
-        .split(/ +/),
+        .split(/ +/)
+        .filter((word) => !/^\[|^…$/.test(word)),
     })),
   );
 }

@@ -1,0 +1,77 @@
+import { readFileSync } from 'node:fs';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { systemClock } from '../../src/base/clock.ts';
+import { operations } from '../../src/http/openapi/operations.ts';
+import { forwardTo, Game } from '../game/game.ts';
+import type { DaemonProcess } from '../support/daemon-process.ts';
+import { type OpenCloudHome, openCloudHome } from '../support/open-cloud-home.ts';
+import { documentedPort } from '../support/readme-commands.ts';
+import { binary } from '../support/run-cli.ts';
+
+const page = readFileSync(new URL('../../docs/api.md', import.meta.url), 'utf8');
+const [, section = ''] = page.split('\n## Examples\n');
+const [setUp = '', ...parts] = section.split(/^## /m)[0]?.split(/^### /m) ?? [];
+const examples = parts.map((text) => ({
+  operation: /^`(.+?)`/.exec(text)?.[1] ?? '',
+  curl: blockIn(text, 'sh'),
+  luau: blockIn(text, 'lua'),
+  answer: blockIn(text, 'json'),
+}));
+
+let world: OpenCloudHome;
+let daemon: DaemonProcess;
+beforeAll(async () => {
+  world = await openCloudHome();
+  daemon = await world.startDaemon();
+  await typed(blockIn(setUp, 'sh') ?? '');
+});
+afterAll(() => world[Symbol.asyncDispose]());
+
+test('docs/api.md has an example of every operation, and for what games send one in Luau', () => {
+  const described = operations.map(({ method, path }) => `${method.toUpperCase()} ${path}`);
+  expect(examples.map(({ operation }) => operation)).toEqual(described);
+  for (const { operation, luau } of examples)
+    expect([operation, luau !== undefined]).toEqual([operation, operation.startsWith('POST')]);
+});
+
+test.each(examples.filter(({ curl }) => curl !== undefined))(
+  'the curl of docs/api.md for $operation gets the answer that it shows',
+  async ({ curl = '', answer }) => {
+    const stdout = await typed(curl);
+    if (answer !== undefined) expect(shapeOf(stdout)).toEqual(shapeOf(answer));
+  },
+);
+
+test.each(examples.filter(({ luau }) => luau !== undefined))(
+  'the Luau of docs/api.md for $operation gets the answer that it shows',
+  async ({ luau = '', answer = '' }) => {
+    const secrets = { rankd: readFileSync(world.home.path('my-game.key'), 'utf8').trim() };
+    await using game = await Game.start({ clock: systemClock, secrets, serve: forwardTo(daemon.url) });
+    await game.run(luau);
+    const [, status, body = ''] = /^print (\d+) (.+)$/.exec(game.output.join('\n')) ?? [];
+    expect([status, shapeOf(body)]).toEqual(['200', shapeOf(answer)]);
+  },
+);
+
+async function typed(script: string): Promise<string> {
+  const { code, stdout, stderr } = await world.home.shell(
+    `set -eu\n${script}`
+      .replaceAll(/^rankd /gm, `'${process.execPath}' '${binary}' `)
+      .replaceAll(`http://127.0.0.1:${documentedPort}`, daemon.url),
+  );
+  expect([code, stderr]).toEqual([0, expect.anything()]);
+  return stdout;
+}
+
+function blockIn(text: string, language: string): string | undefined {
+  return new RegExp(`^\`\`\`${language}\\n(.+?)^\`\`\``, 'ms').exec(text)?.[1];
+}
+
+/** An answer with the kind of each value in the place of what differs from one run to the next. */
+function shapeOf(json: string): unknown {
+  const answer: unknown = JSON.parse(json);
+  if (typeof answer !== 'object' || answer === null) return typeof answer;
+  return Object.fromEntries(
+    Object.entries(answer).map(([name, value]) => [name, ['success', 'status'].includes(name) ? value : typeof value]),
+  );
+}
