@@ -33,7 +33,8 @@ export function changedSettings({
 
 /** The settings that a listener is made with. */
 function isBound(name: string): boolean {
-  return (name.startsWith('server.') && name !== 'server.deadline') || name.startsWith('metrics.');
+  const isForAll = name === 'server.deadline' || name === 'server.public_url';
+  return (name.startsWith('server.') && !isForAll) || name.startsWith('metrics.');
 }
 
 function comparable(loaded: LoadedConfig, name: string): string {

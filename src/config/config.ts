@@ -29,6 +29,8 @@ export interface Config {
 export interface ServerConfig {
   host: string;
   port: number;
+  /** Where games reach it, without a trailing slash. */
+  publicUrl: string | undefined;
   deadlineMs: number;
   maxConnections: number;
   /** Addresses and networks. */
@@ -108,6 +110,7 @@ export function toConfig(
     server: {
       host: server.host,
       port: server.port,
+      publicUrl: server.public_url,
       deadlineMs: server.deadline,
       maxConnections: server.max_connections,
       trustedProxies: server.trusted_proxies,

@@ -10,6 +10,7 @@ import {
   network,
   oneOf,
   optionalDuration,
+  optionalUrl,
   roles,
   section,
   url,
@@ -60,6 +61,9 @@ export const settingsSchema = section({
     port: whole(0, 65_535)
       .default(7265)
       .describe('Port to listen on, 0 for any free one; games reach 80, 443 and 1024 up, except 1194.'),
+    public_url: optionalUrl().describe(
+      'Where games reach rankd, such as https://rankd.example.com; it stands in the files for the game that rankd writes.',
+    ),
     deadline: duration('20s', { min: '1s', max: '5m' }).describe(
       'Every answer is given within this time; games were seen to give up after about 30 s.',
     ),

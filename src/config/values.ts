@@ -1,5 +1,6 @@
 import { isIP } from 'node:net';
 import * as z from 'zod';
+import { asBaseUrl } from '../base/base-url.ts';
 import { durationPattern, parseDuration } from '../base/time.ts';
 
 /** The kinds of values that settings have. The message of each check says what is expected. */
@@ -97,20 +98,18 @@ function bounded({ min, max, example }: { min: string; max: string; example: str
 
 /** A checked URL, without a trailing slash. */
 export function url(preset: string) {
+  return baseUrl().prefault(preset);
+}
+
+/** As `url`, without a default. */
+export function optionalUrl() {
+  return baseUrl().optional();
+}
+
+function baseUrl() {
   const error = 'an https address (or http on loopback) without user, password, query or fragment';
   return z
     .string({ error })
-    .refine(isBaseUrl, { error, abort: true })
-    .transform((text) => new URL(text).href.replace(/\/+$/, ''))
-    .prefault(preset);
-}
-
-function isBaseUrl(text: string): boolean {
-  if (!URL.canParse(text) || /[?#@\s]/.test(text)) return false;
-  const { protocol, hostname } = new URL(text);
-  return protocol === 'https:' || (protocol === 'http:' && isLoopback(hostname));
-}
-
-function isLoopback(hostname: string): boolean {
-  return hostname === 'localhost' || hostname === '[::1]' || (isIP(hostname) === 4 && hostname.startsWith('127.'));
+    .refine((text) => asBaseUrl(text) !== undefined, { error, abort: true })
+    .transform((text) => asBaseUrl(text) ?? text);
 }

@@ -21,6 +21,7 @@ test('with nothing configured, rankd runs on a simulated group with the document
     server: {
       host: '127.0.0.1',
       port: 7265,
+      publicUrl: undefined,
       deadlineMs: 20_000,
       maxConnections: 1000,
       trustedProxies: ['127.0.0.0/8', '::1'],
@@ -69,6 +70,7 @@ const samples: Record<string, [file: string, env: string, flag: string]> = {
   'platform.group_file': ['a.yaml', 'b.yaml', 'c.yaml'],
   'server.host': ['::1', '127.0.0.2', '0.0.0.0'],
   'server.port': ['1', '2', '3'],
+  'server.public_url': ['https://a.example', 'https://b.example', 'https://c.example'],
   'server.deadline': ['1s', '2s', '3s'],
   'server.max_connections': ['1', '2', '3'],
   'server.trusted_proxies': ['[10.0.0.1]', '10.0.0.2', '10.0.0.0/8,fd00::/8'],

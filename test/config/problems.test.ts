@@ -219,11 +219,13 @@ describe('platform addresses', () => {
     'apis.roblox.com',
     '//apis.roblox.com',
   ])('%s is refused, and not repeated', (url) => {
-    const { message } = box.failure({ env: { RANKD_PLATFORM_BASE_URL: url } });
-    expect(message).toContain(
-      'expected an https address (or http on loopback) without user, password, query or fragment',
-    );
-    expect(message).not.toContain('pa55word');
+    for (const name of ['RANKD_PLATFORM_BASE_URL', 'RANKD_SERVER_PUBLIC_URL']) {
+      const { message } = box.failure({ env: { [name]: url } });
+      expect(message).toContain(
+        'expected an https address (or http on loopback) without user, password, query or fragment',
+      );
+      expect(message).not.toContain('pa55word');
+    }
   });
 });
 

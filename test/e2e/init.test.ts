@@ -40,6 +40,8 @@ test('on a terminal init asks, never shows the key, and leaves a configuration, 
       ['API key for your game', 'y'],
       ['Name of the key', ''],
       ['Place id', '42'],
+      ['Public address', 'http://rankd.example.com'],
+      ['Public address', 'rankd.example.com/'],
     ],
   });
   expect(code, screen).toBe(0);
@@ -55,6 +57,7 @@ test('on a terminal init asks, never shows the key, and leaves a configuration, 
   expect(yaml).toMatch(new RegExp(`^  id: ${roblox.groupId} `, 'm'));
   expect(yaml).toMatch(/^ {2}ladder: \[1, 10, 20, 50\]/m);
   expect(yaml).toMatch(/^ {2}privileged_roles: operator$/m);
+  expect(yaml).toMatch(/^ {2}public_url: https:\/\/rankd\.example\.com$/m);
 
   const [secret = ''] = /rk_live_\w+/.exec(screen) ?? [];
   expect(screen.split('\n').slice(-5)).toEqual([
@@ -84,6 +87,7 @@ test('a question shows the names of roles as text: none of them drives the termi
       ['the ladder', 'nope'],
       ['the ladder', 'No'],
       ['API key for your game', 'n'],
+      ['Public address', ''],
     ],
   });
   expect(screen).toContain('Type y for yes or n for no; Enter means yes.');

@@ -24,17 +24,19 @@ test('rankd reload: what the file says now holds from the next request; what nee
   const { home, daemon, secret } = await serveWith('policy: { locked_roles: [20] }\n');
   expect(await daemon.rank(secret, promotion)).toMatchObject({ status: 403 });
   const file = home.path('rankd.yaml');
-  const yaml = 'policy: { locked_roles: [] }\nlimits: { rank: 1, rank_burst: 1 }\nserver: { host: 127.0.0.9 }\n';
+  const server = 'server: { host: 127.0.0.9, public_url: "https://a.example" }';
+  const yaml = `policy: { locked_roles: [] }\nlimits: { rank: 1, rank_burst: 1 }\n${server}\n`;
   writeFileSync(file, yaml);
   expect(await home.run(['reload'])).toMatchObject({
     code: 0,
     stdout: `ok: taken up from ${file}
 
-SETTING              BEFORE     NOW        HOLDS
-policy.locked_roles  [20]       []         at once
-limits.rank          600        1          at once
-limits.rank_burst    300        1          at once
-server.host          127.0.0.1  127.0.0.9  needs a restart
+SETTING              BEFORE     NOW                HOLDS
+server.public_url    -          https://a.example  at once
+policy.locked_roles  [20]       []                 at once
+limits.rank          600        1                  at once
+limits.rank_burst    300        1                  at once
+server.host          127.0.0.1  127.0.0.9          needs a restart
 `,
     stderr: 'Restart the daemon for what needs it.\n',
   });

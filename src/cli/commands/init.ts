@@ -22,8 +22,9 @@ import type { Cli } from '../cli.ts';
 import { obtainCredential } from '../init/credential.ts';
 import { makeFirstKey, requestFirstKey, requireFreeName, secretFile } from '../init/first-key.ts';
 import { chooseLadder, ladderEntries } from '../init/ladder.ts';
+import { ask } from '../init/questions.ts';
 import { luauSnippet } from '../init/snippet.ts';
-import { asGroupId, asPlaceId, keyName, newFileName } from '../input/arguments.ts';
+import { asGameUrl, asGroupId, asPlaceId, keyName, newFileName } from '../input/arguments.ts';
 import { examples } from '../output/help.ts';
 import { whileWaiting } from '../output/waiting.ts';
 import { notItsFile } from '../service/daemon-file.ts';
@@ -36,6 +37,7 @@ interface InitOptions {
   key?: string;
   place?: number;
   out?: string;
+  url?: string;
   check: boolean;
   force?: boolean;
 }
@@ -51,6 +53,7 @@ export function initCommand(program: Command, cli: Cli): void {
     .option('--key <name>', 'make this API key for the games', keyName)
     .option('--place <id>', 'place from which the API key may be used', asPlaceId)
     .option('--out <file>', 'write the secret of the API key to this new file', newFileName)
+    .option('--url <url>', 'where games reach rankd (server.public_url)', asGameUrl)
     .option('--force', 'keep existing files as rankd.yaml.old and roblox.key.old')
     .addHelpText(
       'after',
@@ -75,11 +78,13 @@ async function init(cli: Cli, options: InitOptions): Promise<void> {
   const ladder = await chooseLadder(cli, options, examined?.givable ?? []);
   const firstKey = await requestFirstKey(cli, options);
   const keptIn = secretFile(cli, firstKey?.name, options.out);
+  const publicUrl = options.url ?? config.server.publicUrl ?? (await askForUrl(cli));
 
   const chosen = new Map<string, Chosen>([
     ['group.id', { value: groupId, ...(examined && { note: examined.group.name }) }],
     ['platform.api_key_file', { value: relativeTo(file, credential.file) }],
     ['policy.privileged_roles', { value: 'operator' }],
+    ...(publicUrl === undefined ? [] : [['server.public_url', { value: publicUrl }] as const]),
   ]);
   if (examined !== undefined && ladder !== undefined)
     chosen.set('group.ladder', { value: ladderEntries(examined.scheme, ladder), note: listRoles(ladder) });
@@ -96,21 +101,30 @@ async function init(cli: Cli, options: InitOptions): Promise<void> {
   });
   cli.say(`Wrote ${file}.`);
 
-  const url = `http://${config.server.host}:${config.server.port}`;
+  const url = publicUrl ?? `http://${config.server.host}:${config.server.port}`;
   const document = {
     file,
     credentialFile: credential.file,
     group: examined?.group ?? { id: groupId },
     ladder: ladder?.map(roleTitleDocument) ?? null,
     key: minted === undefined ? null : minted.key.id,
+    publicUrl: publicUrl ?? null,
   };
-  cli.say(`\nFor the game, with the address where it reaches rankd in place of ${url}:\n\n${luauSnippet(url)}\n`);
+  const instead = publicUrl === undefined ? `, with the address where it reaches rankd in place of ${url}` : '';
+  cli.say(`\nFor the game${instead}:\n\n${luauSnippet(url)}\n`);
   cli.say(await nextStep(cli, file));
   if (minted === undefined || options.out !== undefined)
     return cli.print(document, cli.io.stdoutIsTerminal ? '' : file);
   cli.say(`\nThe key for your game is shown this once${keptIn === undefined ? '' : `, and is in ${keptIn}`}:\n`);
   await printSecret(cli, minted.key, { ...document, secret: minted.secret }, minted.secret);
   cli.say(`\nKeep it as a secret named rankd in the Creator Dashboard (your experience, Secrets).`);
+}
+
+/** `undefined`: there is none yet. */
+function askForUrl({ io }: Cli): Promise<string | undefined> {
+  if (!io.isTerminal) return Promise.resolve(undefined);
+  const question = 'Public address of rankd, such as https://rankd.example.com (Enter for none yet): ';
+  return ask(io, { question, parse: (text) => (text === '' ? undefined : asGameUrl(text)) });
 }
 
 /** A daemon that runs may have been started in another folder, or with another file. */

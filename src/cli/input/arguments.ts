@@ -1,4 +1,5 @@
 import { InvalidArgumentError } from 'commander';
+import { asBaseUrl } from '../../base/base-url.ts';
 import { systemClock } from '../../base/clock.ts';
 import { parseDuration, parseMoment } from '../../base/time.ts';
 import { isKeyName } from '../../core/api-key.ts';
@@ -127,6 +128,15 @@ export function asReason(text: string): string {
 export function filled(text: string): string {
   if (text !== '') return text;
   throw new InvalidArgumentError('It must not be empty.');
+}
+
+/** The address at which games reach rankd. A name alone means https. */
+export function asGameUrl(text: string): string {
+  const url = asBaseUrl(text.includes('://') ? text : `https://${text}`);
+  if (url !== undefined) return url;
+  throw new InvalidArgumentError(
+    'It must be an https address without user, query or fragment, such as https://rankd.example.com.',
+  );
 }
 
 /** A dash does not mean standard output: without a file, results go there anyway. */
