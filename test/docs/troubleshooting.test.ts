@@ -1,0 +1,42 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { expect, test } from 'vitest';
+import { reasons } from '../../src/base/errors.ts';
+
+const root = new URL('../../', import.meta.url);
+const read = (file: string) => readFileSync(new URL(file, root), 'utf8');
+const page = read('docs/troubleshooting.md');
+const code = '`[a-z]+(?:_[a-z]+)*`';
+const rows = [...page.matchAll(new RegExp(`^\\| (${code}(?:, ${code})*) \\| (.+) \\|$`, 'gm'))].map(
+  ([, codes = '', cells = '']) => ({
+    codes: codes.replaceAll('`', '').split(', '),
+    cells: cells.split(' | '),
+  }),
+);
+
+test('docs/troubleshooting.md has each code that a game or an operator can meet, once, and no other', () => {
+  const ofTheModule = [...read('src/game/Rankd.luau').matchAll(/resultOf\(\s*"(\w+)"/g)].map(([, name]) => name);
+  const all = new Set([...Object.keys(reasons), ...ofTheModule.filter((name) => name !== 'ok')]);
+  expect(rows.flatMap(({ codes }) => codes).toSorted()).toEqual([...all].toSorted());
+});
+
+const quoted = rows.filter(({ cells }) => cells.length === 3);
+
+test.each(quoted)('what one reads with $codes is what the code says', ({ cells: [sentences = ''] }) => {
+  const said = sourcesSay();
+  const pieces = sentences.split(/…|; |, or: /).map((piece) => piece.trim().replace(/[,.:]$/, ''));
+  expect(pieces.filter((piece) => piece.length > 8 && !said.includes(piece))).toEqual([]);
+});
+
+let sources: string | undefined;
+
+/** All texts of the code, where parts that are written on lines of their own are one. */
+function sourcesSay(): string {
+  const files = readdirSync(new URL('src/', root), { recursive: true, encoding: 'utf8' });
+  sources ??= files
+    .filter((file) => /\.(ts|luau)$/.test(file))
+    .map((file) => read(`src/${file}`))
+    .join('\n')
+    .replaceAll(/['"`] *(?:\+|\n\s*\.\.)\s*['"`]/g, '')
+    .replaceAll("\\'", "'");
+  return sources;
+}
