@@ -34,7 +34,7 @@ function writeLicenses(metafile: string): void {
     if (!text) throw new Error(`${folder} has no license text; add it to licensesOfOthers in tsup.config.ts.`);
     return `${name} ${version} (${license})\n\n${text}`;
   });
-  writeFileSync('dist/third-party-licenses.txt', `${texts.join(`\n\n${'-'.repeat(80)}\n\n`)}\n`);
+  writeFileSync('dist/THIRD-PARTY-NOTICES', `${texts.join(`\n\n${'-'.repeat(80)}\n\n`)}\n`);
   rmSync(metafile);
 }
 

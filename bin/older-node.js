@@ -4,7 +4,8 @@ import { existsSync } from 'node:fs';
 import { constants } from 'node:os';
 import { fileURLToPath } from 'node:url';
 
-const ownNode = fileURLToPath(new URL('../node_modules/.bin/node', import.meta.url));
+const name = process.platform === 'win32' ? 'node.exe' : 'node';
+const ownNode = fileURLToPath(new URL(`../node_modules/.bin/${name}`, import.meta.url));
 if (existsSync(ownNode)) {
   runWith(ownNode);
 } else {

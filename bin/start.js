@@ -22,15 +22,20 @@ try {
  * users of a machine share. NODE_COMPILE_CACHE names another folder. If none can be written, each start compiles anew.
  */
 function keepCompiled() {
-  const { NODE_DISABLE_COMPILE_CACHE, XDG_CACHE_HOME = '' } = process.env;
-  if (NODE_DISABLE_COMPILE_CACHE || getCompileCacheDir()) return;
+  if (process.env.NODE_DISABLE_COMPILE_CACHE || getCompileCacheDir()) return;
   try {
     const home = homedir();
     if (process.getuid && process.getuid() !== statSync(home).uid) return; // sudo may leave HOME as it was
-    const folder = join(isAbsolute(XDG_CACHE_HOME) ? XDG_CACHE_HOME : join(home, '.cache'), 'rankd');
+    const folder = cacheFolder(home, process.env);
     mkdirSync(folder, { recursive: true, mode: 0o700 });
     enableCompileCache(folder);
   } catch {
     // There is no home, or nothing can be written there.
   }
+}
+
+/** On Windows, `rankd` in that folder is the data directory. */
+function cacheFolder(home, { LOCALAPPDATA = '', XDG_CACHE_HOME = '' }) {
+  if (process.platform === 'win32' && isAbsolute(LOCALAPPDATA)) return join(LOCALAPPDATA, 'rankd-cache');
+  return join(isAbsolute(XDG_CACHE_HOME) ? XDG_CACHE_HOME : join(home, '.cache'), 'rankd');
 }

