@@ -19,6 +19,12 @@ export const readyAnswer = z.strictObject({
   simulated: z.literal(true).optional().describe('There if the group is simulated: nothing touches Roblox.'),
 });
 
+export const greetingAnswer = z.strictObject({
+  message: z.string().describe('What answers here, in words.'),
+  docs: z.literal('/docs').describe('The page about this API.'),
+  openapi: z.literal('/openapi.json').describe('The same for programs.'),
+});
+
 /** The one shape of every answer that is not 200. */
 export const errorAnswer = z.strictObject({
   success: z.literal(false),

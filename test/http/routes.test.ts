@@ -14,7 +14,7 @@ afterAll(() => app.close());
 const notFound = { status: 404, code: 'not_found', error: 'Not found' };
 const wrongMethod = { status: 405, code: 'method_not_allowed', error: 'Method not allowed' };
 
-test.each(['/', '/v1', '/v1/apikey/x', '/V1/apikey', '/v2/ranker', '/favicon.ico', '/v1/ranker%00', '/..%2f..%2fetc'])(
+test.each(['/v1', '/v1/apikey/x', '/V1/apikey', '/v2/ranker', '/favicon.ico', '/v1/ranker%00', '/..%2f..%2fetc'])(
   'there is nothing at %s, whatever the method',
   async (path) => {
     for (const method of ['GET', 'POST', 'PUT', 'OPTIONS'])
@@ -47,4 +47,20 @@ test('HEAD gets the same head and, as it must, no body', async () => {
 test('health and readiness are JSON too', async () => {
   expect(await send(`${app.url}/healthz`, {})).toMatchObject({ status: 200, json: { status: 'ok' } });
   expect(await send(`${app.url}/readyz`, {})).toMatchObject({ status: 200, json: { status: 'ready' } });
+});
+
+test('whoever opens the address sees what answers there, with links that lead on; a program gets it as JSON', async () => {
+  const page = await send(`${app.url}/`, { headers: { accept: 'text/html,application/xhtml+xml,*/*;q=0.8' } });
+  expect(page).toMatchObject({ status: 200, headers: { 'content-type': 'text/html; charset=utf-8' } });
+  expect(page.text).toContain('rankd is running');
+  expect(page.text).not.toMatch(/<(script|style|link|img|iframe|form)\b|\son\w+=/i);
+  expect(page.headers['content-security-policy']).toContain("default-src 'none'");
+  const links = [...page.text.matchAll(/href="(.+?)"/g)].map(([, link = '']) => new URL(link, `${app.url}/`).href);
+  const { docs, openapi } = (await send(app.url, { headers: { accept: 'application/json' } })).json as Record<
+    string,
+    string
+  >;
+  for (const link of [...links, app.url + docs, app.url + openapi]) expect((await send(link, {})).status).toBe(200);
+  expect(links).toHaveLength(3);
+  expectError(await send(`${app.url}/`, { method: 'POST' }), wrongMethod);
 });

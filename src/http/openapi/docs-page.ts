@@ -13,7 +13,14 @@ h2 { margin-top: 3rem; border-bottom: 1px solid; padding-bottom: .25rem; }
 code, pre { font: .9em/1.5 ui-monospace, monospace; }
 pre { overflow-x: auto; padding: .75rem; border: 1px solid; border-radius: .25rem; }
 table { border-collapse: collapse; width: 100%; }
+code { overflow-wrap: anywhere; }
 th, td { text-align: left; vertical-align: top; padding: .25rem 1rem .25rem 0; border-bottom: 1px solid; }
+@media (max-width: 40rem) {
+  tbody, tr, td { display: block; }
+  tr { border-bottom: 1px solid; padding: .5rem 0; }
+  td { border: 0; padding: 0; }
+  tr:has(th) { display: none; }
+}
 `;
 
 /** The page loads nothing and runs nothing. Only its own style is allowed. */
@@ -46,7 +53,7 @@ ${headersTable([...headersOfAll, 'Retry-After'])}
 }
 
 function section(operation: Operation): string {
-  const { method, path, summary, description, body, answer } = operation;
+  const { method, path, summary, description, body, answer, jsonAnswer } = operation;
   const asked = operation.parameters.map((name) => parameters[name]);
   return `<h2>${escaped(summary)}</h2>
 <p><code>${method.toUpperCase()} ${path}</code></p>
@@ -61,7 +68,7 @@ ${
 }
 ${body === undefined ? '' : `<h3>Body</h3>\n${content(body)}`}
 <h3>200</h3>
-${content(answer)}
+${content(answer)}${jsonAnswer === undefined ? '' : `\n${content(jsonAnswer)}`}
 ${headersTable(operation.answerHeaders)}
 <h3>Other answers</h3>
 ${errors(operation)}`;

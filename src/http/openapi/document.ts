@@ -59,11 +59,11 @@ export function byStatus({ codes }: Pick<Operation, 'codes'>): Array<[number, Pu
 }
 
 function toPath(operation: Operation) {
-  const { summary, description, needsKey, body, answer } = operation;
+  const { summary, description, needsKey, body, answer, jsonAnswer } = operation;
   const success = {
     description: answer.description,
     headers: headerRefs([...headersOfAll, ...operation.answerHeaders]),
-    content: contentOf(answer),
+    content: { ...contentOf(answer), ...(jsonAnswer && contentOf(jsonAnswer)) },
   };
   const errors = byStatus(operation).map(([status, codes]) => [status, toError(codes, operation.answerHeaders)]);
   return {

@@ -1,4 +1,5 @@
 import { type PublicCode, publicCodes } from '../errors.ts';
+import { greeting } from '../greeting.ts';
 import type { answerHeaders, parameters, schemas } from './parts.ts';
 
 /** One operation of the API, with what its description needs. */
@@ -13,6 +14,8 @@ export interface Operation {
   parameters: ReadonlyArray<keyof typeof parameters>;
   body?: Content;
   answer: Content;
+  /** What it answers if the header `Accept` names `application/json`, where that is something else. */
+  jsonAnswer?: Content;
   /** Headers beside those of every answer. Errors may have them too. */
   answerHeaders: ReadonlyArray<keyof typeof answerHeaders>;
   /** Every error code of this operation except `method_not_allowed`. */
@@ -105,6 +108,23 @@ export const operations: readonly Operation[] = [
     },
     answerHeaders: [...keyHeaders, 'x-rank-change', 'idempotent-replayed'],
     codes: publicCodes.filter((code) => code !== 'not_found' && code !== 'method_not_allowed'),
+  },
+  {
+    method: 'get',
+    path: '/',
+    id: 'greeting',
+    summary: 'What is this?',
+    description: 'Says what answers here, to whoever opens the address in a browser.',
+    needsKey: false,
+    parameters: [],
+    answer: { type: 'text/html; charset=utf-8', description: 'A short page; with `Accept: application/json`, JSON.' },
+    jsonAnswer: {
+      description: 'With `Accept: application/json`:',
+      schema: 'Greeting',
+      example: greeting,
+    },
+    answerHeaders: [],
+    codes: atTheEdge,
   },
   {
     method: 'get',

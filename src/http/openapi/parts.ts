@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { errorAnswer, healthAnswer, rankAnswer, readyAnswer, workspaceId } from '../answers.ts';
+import { errorAnswer, greetingAnswer, healthAnswer, rankAnswer, readyAnswer, workspaceId } from '../answers.ts';
 import { id } from '../ids.ts';
 import { idempotencyKey, rankBody } from '../rank-request.ts';
 
@@ -12,6 +12,7 @@ export const schemas = {
   WorkspaceId: workspaceId,
   RankRequest: rankBody,
   RankAnswer: rankAnswer,
+  Greeting: greetingAnswer,
   Health: healthAnswer,
   Readiness: readyAnswer,
   Error: errorAnswer,
