@@ -14,6 +14,7 @@ import { isAnyKeyAccepted } from '../usecases/keys/keys.ts';
 import { type Daemon, startDaemon } from './daemon.ts';
 import { LiveConfig } from './live-config.ts';
 import { RecentProblems } from './recent-problems.ts';
+import { tellStanding } from './standing.ts';
 import { reportToServiceManager } from './systemd.ts';
 
 export interface RunOptions {
@@ -94,6 +95,7 @@ export async function runDaemon(options: RunOptions): Promise<RunningDaemon> {
     async stopOn(signal) {
       await warnOfSimulatedKeys(daemon.app.current, config);
       running.use(await reportToServiceManager({ ...daemon.app.current, env: process.env }));
+      running.use(tellStanding(daemon.app.current, config));
       log.info({ signal: await signal }, 'stopping: finishing what runs');
       await running.disposeAsync();
       log.info('stopped');

@@ -8,6 +8,7 @@ import { systems, thisSystem } from '../../src/base/system.ts';
 import { runCli } from '../../src/cli/program.ts';
 import { TerminalIo } from '../support/command-io.ts';
 import { DaemonProcess } from '../support/daemon-process.ts';
+import { sampleUsers } from '../support/fake-open-cloud/index.ts';
 import { openCloudHome } from '../support/open-cloud-home.ts';
 import { runOnTerminal } from '../support/pseudo-terminal.ts';
 import { CliHome } from '../support/run-cli.ts';
@@ -127,6 +128,24 @@ describe('serve', () => {
     const flag = await home.run(['serve', '--port', 'eighty']);
     expect(flag).toMatchObject({ code: 2, stderr: expect.stringContaining('--port') });
   });
+});
+
+test('a daemon says once in which group it ranks, as whom and for how many keys, or why that account keeps it from it', async () => {
+  await using world = await openCloudHome();
+  await world.home.createKey('second');
+  const messages = (log: string) =>
+    log.split('\n').flatMap((line) => (line.includes('"msg"') ? [JSON.parse(line).msg as string] : []));
+  const daemon = await world.startDaemon();
+  await expect
+    .poll(() => messages(daemon.log))
+    .toEqual(['ranks in Sample Fellowship (700) as user RankBot (9001); 2 keys']);
+  await daemon.stop();
+  world.roblox.group.removeMember(sampleUsers.actor);
+  const outside = await world.startDaemon();
+  await expect.poll(() => messages(outside.log)).toEqual(["can't rank yet"]);
+  expect(outside.log).toMatch(
+    /The account rankd acts with \(9001\) is not a member of the group.*"hint":"let user 9001 join/,
+  );
 });
 
 test('a mistyped group id is one line of the log, with what is wrong and what to do, and no stack', async () => {

@@ -160,11 +160,20 @@ export async function listKeys(
 
 /** Whether any key is accepted on the group of this title. */
 export async function isAnyKeyAccepted(
+  ports: Pick<Ports, 'store' | 'clock'>,
+  group: { title: string },
+): Promise<boolean> {
+  return (await acceptedKeys(ports, group, { limit: 1 })).length > 0;
+}
+
+/** The keys that are accepted on the group of this title: all of them, unless there is a limit. */
+export function acceptedKeys(
   { store, clock }: Pick<Ports, 'store' | 'clock'>,
   { title }: { title: string },
-): Promise<boolean> {
+  { limit }: { limit?: number } = {},
+): Promise<Key[]> {
   const ofGroup = isSimulatedGroup(title) ? {} : { isSimulated: false };
-  return (await store.listKeys({ ...ofGroup, acceptedAt: clock.now(), limit: 1 })).length > 0;
+  return store.listKeys({ ...ofGroup, acceptedAt: clock.now(), ...(limit !== undefined && { limit }) });
 }
 
 /** One key with its whitelist. Throws `not_found`. */

@@ -1,0 +1,48 @@
+import { isRankdError } from '../base/errors.ts';
+import { counted } from '../base/text.ts';
+import type { Config } from '../config/config.ts';
+import { callWithin } from '../ports/call-context.ts';
+import type { CallContext } from '../ports/index.ts';
+import type { DaemonContext } from '../usecases/daemon-context.ts';
+import { examineGroup } from '../usecases/group/examine-group.ts';
+import { acceptedKeys } from '../usecases/keys/keys.ts';
+
+const timeoutMs = 10_000;
+
+/**
+ * Logs once in which real group the daemon ranks, as whom and for how many keys, or why it can't because of that account. Disposing it
+ * ends the look. If the group or the key is wrong, the look at the credential says so.
+ */
+export function tellStanding(app: DaemonContext, { platform }: Config): AsyncDisposable {
+  const stopping = new AbortController();
+  const told = platform.kind === 'simulated' ? Promise.resolve() : tell(app, platform.groupId, stopping.signal);
+  return {
+    async [Symbol.asyncDispose]() {
+      stopping.abort();
+      await told;
+    },
+  };
+}
+
+async function tell(app: DaemonContext, groupId: number, stop: AbortSignal): Promise<void> {
+  using within = callWithin(app.clock, timeoutMs, 'start');
+  const call = { ...within, signal: AbortSignal.any([within.signal, stop]) };
+  try {
+    app.log.info(await standing(app, groupId, call));
+  } catch (error) {
+    if (!isRankdError(error)) throw error;
+    if (error.code === 'above_acting_account') app.log.warn({ err: error, problem: 'group' }, "can't rank yet");
+  }
+}
+
+async function standing(app: DaemonContext, groupId: number, call: CallContext): Promise<string> {
+  const { group, acting } = await examineGroup(app, call, groupId);
+  const keys = counted((await acceptedKeys(app, app.group)).length, 'key');
+  return `ranks in ${group.name} (${group.id})${acting === undefined ? '' : ` as ${await accountName(app, acting.userId, call)}`}; ${keys}`;
+}
+
+/** Without its name if Roblox does not tell that now. */
+async function accountName({ platform }: DaemonContext, userId: number, call: CallContext): Promise<string> {
+  const name = await platform.userName(userId, call).catch(() => undefined);
+  return name === undefined ? `user ${userId}` : `user ${name} (${userId})`;
+}
