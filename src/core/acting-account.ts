@@ -31,6 +31,15 @@ export function standingWords(acting: ActingAccount): string {
   return acting.userId === acting.ownerId ? 'the owner' : `rank ${acting.rank}`;
 }
 
+/** What the operator should know if the owner's own account acts; `undefined` if another one does. */
+export function ownerRisk({ userId, ownerId }: ActingAccount): { text: string; fix: string } | undefined {
+  if (userId !== ownerId) return undefined;
+  return {
+    text: 'whoever gets hold of the Roblox key of the owner can do everything in the group',
+    fix: 'make an account for rankd alone, give it a role just above the ranks that it changes, and make the Roblox key with that account',
+  };
+}
+
 /** True if the account is not a member of the group. */
 export function isOutsider({ userId, ownerId, rank }: ActingAccount): boolean {
   return rank === 0 && userId !== ownerId;

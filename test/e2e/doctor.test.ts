@@ -193,6 +193,25 @@ test('privileged roles that every key may give are a warning, and so are roles t
   ]);
 });
 
+test("doctor and init warn of a Roblox key of the owner's own account, and say how to do without", async () => {
+  await using system = await openCloudHome();
+  const { home, roblox } = system;
+  const flags = ['--group', String(roblox.groupId), '--credential-file', 'roblox.key', '--force'];
+  const env = { RANKD_PLATFORM_BASE_URL: roblox.baseUrl, RANKD_PLATFORM_LEGACY_BASE_URL: roblox.legacyBaseUrl };
+  const told = async () => (await complaints(home)).found.filter(({ check }) => check === 'acting account');
+  const ofInit = async () => (await home.here(['init', ...flags], { env })).stderr;
+  expect(await told()).toEqual([]);
+  roblox.credential.userId = sampleUsers.owner;
+  expect(await told()).toMatchObject([
+    { grade: 'warn', fix: expect.stringMatching(/^make an account for rankd alone/) },
+  ]);
+  expect(await ofInit()).toMatch(
+    /^warning: whoever gets hold of the Roblox key of the owner .+\ntry: make an account/m,
+  );
+  roblox.credential.userId = sampleUsers.actor;
+  expect(await ofInit()).not.toContain('warning');
+});
+
 test('ranks that share a number, and places that games come from but nobody listed or published, are pointed out', async () => {
   await using system = await openCloudHome();
   const { home, roblox, secret } = system;

@@ -10,7 +10,7 @@ import type { LoadedConfig } from '../../config/load.ts';
 import { isSameFile, newConfigPath } from '../../config/locate.ts';
 import type { Chosen } from '../../config/render-yaml.ts';
 import { askStatus } from '../../control/ask.ts';
-import { standingWords } from '../../core/acting-account.ts';
+import { ownerRisk, standingWords } from '../../core/acting-account.ts';
 import { listRoles } from '../../core/list-roles.ts';
 import type { ActingAccount, Role } from '../../core/model.ts';
 import { privilegesAmong } from '../../core/rules/privileged-roles.ts';
@@ -184,6 +184,8 @@ function tell(cli: Cli, { group, acting, expiresAt, canWrite, givable }: Examine
     return;
   }
   cli.say(`It acts as user ${acting.userId}, ${standingWords(acting)}${permissionWords(acting)}.`);
+  const risk = ownerRisk(acting);
+  if (risk !== undefined) cli.say(`warning: ${risk.text}.\ntry: ${risk.fix}`);
   cli.say(`Ranks it can give: ${listRoles(givable)}.`);
   cli.say(privilegeWords(givable));
 }

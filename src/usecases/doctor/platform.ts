@@ -1,5 +1,5 @@
 import type { Config } from '../../config/config.ts';
-import { isOutsider, reaches, standingWords } from '../../core/acting-account.ts';
+import { isOutsider, ownerRisk, reaches, standingWords } from '../../core/acting-account.ts';
 import { refusalOfCredential } from '../../core/credential.ts';
 import { listRoles } from '../../core/list-roles.ts';
 import type { ActingAccount, Role } from '../../core/model.ts';
@@ -78,7 +78,9 @@ function account(acting: ActingAccount | undefined): Finding {
       'rankd group show shows it once Roblox does',
     );
   const found = `user ${acting.userId}, ${standingWords(acting)}`;
-  return isOutsider(acting) ? fail(what, found, 'let it join the group, and give it a role there') : ok(what, found);
+  if (isOutsider(acting)) return fail(what, found, 'let it join the group, and give it a role there');
+  const risk = ownerRisk(acting);
+  return risk === undefined ? ok(what, found) : warn(what, `${found}: ${risk.text}`, risk.fix);
 }
 
 function permission(acting: ActingAccount | undefined): Finding[] {
