@@ -75,8 +75,12 @@ function invalid(told: string[]): RankdError {
     told.length === 1
       ? `The group file is not valid: ${only}`
       : `The group file has ${told.length} problems:\n  ${told.join('\n  ')}`;
-  return new RankdError('config_invalid', what, { hint: 'correct the group file and start rankd again' });
+  return new RankdError('config_invalid', what, {
+    hint: `correct it; a group file holds ${fields.join(', ')}, as docs/settings.md says`,
+  });
 }
+
+const fields = Object.keys(groupDescription.shape);
 
 /** Where the value at `path` begins. If there is none, where the nearest value around it begins. */
 function offsetOf(document: Document, path: Problem['path']): number {

@@ -1,4 +1,4 @@
-import { chmodSync, chownSync, writeFileSync } from 'node:fs';
+import { chmodSync, chownSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { userInfo } from 'node:os';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
@@ -56,6 +56,27 @@ test('config check shows each line with a caret, but nothing of it that could be
   const flawed = await home.here(['config', 'check']);
   expect(flawed.stderr).toMatch(/ \| .*\n +\| +\^\n/);
   expect(stderr + flawed.stderr).not.toMatch(/hush[12356]/);
+});
+
+test('config check reads the group file, as docs/settings.md has one, and tells what is wrong in it and what it holds', async () => {
+  using home = new CliHome();
+  const page = readFileSync(new URL('../../docs/settings.md', import.meta.url), 'utf8');
+  const [, example = ''] = /## A group file\n.+?```yaml\n(.+?)```/s.exec(page) ?? [];
+  writeFileSync(home.path('rankd.yaml'), 'platform: { group_file: group.yaml }\n');
+  writeFileSync(home.path('group.yaml'), example);
+  expect(await home.here(['config', 'check'])).toMatchObject({ code: 0, stderr: '' });
+  expect((await home.here(['rank', 'show', 'Scout_11'])).stdout).toMatch(/^10 +Scout/m);
+  writeFileSync(home.path('group.yaml'), 'name: X\n');
+  const wrong = await home.here(['config', 'check', '--offline']);
+  expect(wrong.code).toBe(78);
+  expect(wrong.stderr).toMatch(/group\.yaml:1:1 acting_account must be/);
+  expect(wrong.stderr).toMatch(
+    /\ntry: correct it; a group file holds name, id, roles, owner, acting_account, members, as /,
+  );
+  for (const field of ['name', 'id', 'roles', 'owner', 'acting_account', 'members'])
+    expect(page.split('## A group file')[1]).toMatch(new RegExp(`^\\|.*\`${field}\``, 'm'));
+  rmSync(home.path('group.yaml'));
+  expect((await home.here(['config', 'check'])).stderr).toMatch(/^error: The group file \S+group\.yaml cannot be read/);
 });
 
 test('a line of which nothing may be shown is not shown', async () => {

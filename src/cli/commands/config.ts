@@ -59,7 +59,8 @@ async function check(cli: Cli, named: string | undefined, { offline = false }: {
     throw cli.options.json ? error : withExcerpts(error);
   });
   const what = file ?? 'no configuration file: all settings have their defaults';
-  const misfits = offline || !namesRoles(config) ? [] : await misfitsOf(cli, config);
+  const isAsked = config.platform.kind === 'simulated' || !offline;
+  const misfits = isAsked && (namesRoles(config) || hasGroupFile(config)) ? await misfitsOf(cli, config) : [];
   for (const misfit of misfits) cli.say(`warning: ${misfit}`);
   cli.print(checkedConfigDocument(file, [...warnings, ...misfits]), `ok: ${what}`);
 }
@@ -67,6 +68,11 @@ async function check(cli: Cli, named: string | undefined, { offline = false }: {
 function namesRoles({ group, policy }: Config): boolean {
   const privileged = Array.isArray(policy.privilegedRoles) ? policy.privilegedRoles : [];
   return [...(group.ladder ?? []), ...policy.lockedRoles, ...privileged, ...policy.protectedRoles].length > 0;
+}
+
+/** A group that is simulated is described by a file, which is part of the configuration. */
+function hasGroupFile({ platform }: Config): boolean {
+  return platform.kind === 'simulated' && platform.groupFile !== undefined;
 }
 
 /** What the operator should look at. Throws `config_invalid` if the ladder does not fit the group, as `serve` would. Changes nothing. */
