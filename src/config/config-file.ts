@@ -130,6 +130,17 @@ function unreadable(name: string, cause: unknown): RankdError {
       cause,
     });
   }
+  if (code === 'EISDIR') {
+    const hint = 'stop the container, remove the folder, put the file there, and start it again';
+    return new RankdError(
+      'config_invalid',
+      `${name} is a folder, and no file; Docker makes one if the file is missing.`,
+      {
+        hint,
+        cause,
+      },
+    );
+  }
   const hint = 'name a readable YAML file';
   return new RankdError('config_invalid', `The configuration file ${name} cannot be read (${code}).`, { hint, cause });
 }

@@ -107,5 +107,7 @@ function whyUnreadable(error: unknown): string {
   const code = codeOf(error);
   if (code === 'ENOENT' || code === 'ENOTDIR') return 'does not exist';
   if (code === 'EACCES' || code === 'EPERM') return 'may not be read by this user';
+  if (code === 'EISDIR')
+    return 'is a folder, and no file; Docker makes one if the file is missing: stop the container, remove the folder and put the file there';
   return `cannot be read (${code})`;
 }

@@ -1,4 +1,4 @@
-import { chmodSync } from 'node:fs';
+import { chmodSync, mkdirSync } from 'node:fs';
 import { inspect } from 'node:util';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { ConfigSources } from '../../src/config/load.ts';
@@ -107,9 +107,18 @@ describe('a key that cannot be one is refused without showing it', () => {
     expect(box.complaints('group: {id: 5}\nplatform: {api_key_file: gone.key}')).toEqual([
       `rankd.yaml:2:26 platform.api_key_file: ${box.path('gone.key')} does not exist`,
     ]);
+  });
+
+  test('a folder in the place of the key, or of rankd.yaml, as Docker makes one for a file that is missing, is told as that', () => {
     expect(box.complaints('group: {id: 5}\nplatform: {api_key_file: .}')).toEqual([
-      `rankd.yaml:2:26 platform.api_key_file: ${box.folder} cannot be read (EISDIR)`,
+      expect.stringMatching(
+        /^rankd\.yaml:2:26 platform\.api_key_file: \/\S+ is a folder, .*Docker.* remove the folder/,
+      ),
     ]);
+    mkdirSync(box.path('docker.yaml'));
+    const { code, message, hint } = box.failure({ configFile: 'docker.yaml' });
+    expect([code, message]).toEqual(['config_invalid', expect.stringMatching(/^docker\.yaml is a folder, .*Docker/)]);
+    expect(hint).toContain('remove the folder, put the file there');
   });
 });
 
