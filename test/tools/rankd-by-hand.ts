@@ -1,0 +1,124 @@
+import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdirSync, readFileSync } from 'node:fs';
+import http from 'node:http';
+import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
+import { fileURLToPath } from 'node:url';
+import { documentedPort } from '../support/readme-commands.ts';
+import { freePort } from './shell.ts';
+
+const binary = fileURLToPath(new URL('../../bin/rankd.js', import.meta.url));
+/** The longest that a command or the start of a daemon may take. */
+const timeoutMs = 60_000;
+
+/** The built rankd in the home of a user who has none of it yet, without a shell, so that it is the same on every system. */
+export class RankdByHand {
+  readonly #folder: string;
+  readonly #env: Record<string, string | undefined>;
+  readonly #port: number;
+  #daemon: ChildProcessWithoutNullStreams | undefined;
+
+  private constructor({ folder, env, port }: { folder: string; env: Record<string, string>; port: number }) {
+    this.#folder = join(folder, 'work');
+    mkdirSync(this.#folder);
+    this.#env = { ...homeOf(folder), ...env, RANKD_SERVER_PORT: String(port) };
+    this.#port = port;
+  }
+
+  static async in(folder: string, env: Record<string, string> = {}): Promise<RankdByHand> {
+    return new RankdByHand({ folder, env, port: await freePort() });
+  }
+
+  path(name: string): string {
+    return join(this.#folder, name);
+  }
+
+  /** Runs a command as a page has it, with `rankd` or without; throws if it does not end with `code` or does not say `says`. */
+  async run(line: string, { code = 0, says }: { code?: number; says?: RegExp | undefined } = {}): Promise<void> {
+    const child = this.#start(line.replace(/^(npx )?rankd /, '').split(' '));
+    const told = collect(child);
+    const [ended] = await once(child, 'close', { signal: AbortSignal.timeout(timeoutMs) });
+    if (ended !== code) throw new Error(`It ended with ${ended}, not ${code}:\n${told()}`);
+    if (says !== undefined && !says.test(told())) throw new Error(`It does not say ${says}:\n${told()}`);
+  }
+
+  /** Sends what a page has `curl` send; throws if the answer is no success. */
+  async request(line: string): Promise<void> {
+    const [, url = '', keyFile = '', body = ''] =
+      /^curl -s '?(http[^\s']+)'? -H "Authorization: Bearer \$\(cat (\S+)\)" -d '(.+)'$/.exec(line) ?? [];
+    const key = readFileSync(this.path(keyFile), 'utf8').trim();
+    const request = http.request(url.replace(`:${documentedPort}`, `:${this.#port}`), {
+      method: 'POST',
+      headers: { authorization: `Bearer ${key}` },
+      agent: false, // like curl, it keeps no connection
+      signal: AbortSignal.timeout(timeoutMs),
+    });
+    request.end(body);
+    const [answer] = (await once(request, 'response')) as [http.IncomingMessage];
+    const told = await text(answer);
+    if (answer.statusCode !== 200) throw new Error(`The answer is ${answer.statusCode}: ${told}`);
+  }
+
+  /** Starts a daemon; resolves when it listens. */
+  async serve(): Promise<void> {
+    const child = this.#start(['serve']);
+    const told = collect(child);
+    this.#daemon = child;
+    const deadline = performance.now() + timeoutMs;
+    while (!told().includes('rankd listens on')) {
+      if (child.exitCode !== null) throw new Error(`It ended with ${child.exitCode}:\n${told()}`);
+      if (performance.now() > deadline) throw new Error(`It does not listen:\n${told()}`);
+      await new Promise((resolve) => setTimeout(resolve, 20));
+    }
+  }
+
+  /** Asks the daemon to stop. Windows has no such signal for another process: there it is ended. */
+  async stop(): Promise<void> {
+    const code = await this.#end('SIGTERM');
+    if (code !== 0 && code !== null) throw new Error(`It ended with ${code}.`);
+  }
+
+  async kill(): Promise<void> {
+    await this.#end('SIGKILL');
+  }
+
+  /** Its exit code; `null` if it was ended by the signal. */
+  async #end(signal: NodeJS.Signals): Promise<number | null> {
+    const child = this.#daemon;
+    this.#daemon = undefined;
+    if (child === undefined || child.exitCode !== null) return child?.exitCode ?? 0;
+    const closed = once(child, 'close', { signal: AbortSignal.timeout(timeoutMs) });
+    child.kill(signal);
+    return (await closed)[0];
+  }
+
+  #start(args: string[]): ChildProcessWithoutNullStreams {
+    const child = spawn(process.execPath, [binary, ...args], { cwd: this.#folder, env: this.#env });
+    child.stdin.end();
+    return child;
+  }
+}
+
+/** What it has said so far. */
+function collect(child: ChildProcessWithoutNullStreams): () => string {
+  let told = '';
+  for (const stream of [child.stdout, child.stderr]) {
+    stream.setEncoding('utf8').on('data', (text) => {
+      told += text;
+    });
+  }
+  return () => told;
+}
+
+/** This process' environment with another home. Elsewhere than on Windows, the data directory is named: a machine may have one of its own. */
+function homeOf(folder: string): Record<string, string | undefined> {
+  const entries = Object.entries(process.env).filter(([name]) => !/^(npm|rankd|xdg)_/i.test(name));
+  const profile = { APPDATA: join(folder, 'Roaming'), LOCALAPPDATA: join(folder, 'Local') };
+  return {
+    ...Object.fromEntries(entries),
+    ...(process.platform === 'win32' ? profile : { RANKD_DATA_DIR: join(folder, 'data') }),
+    HOME: folder,
+    USERPROFILE: folder,
+  };
+}

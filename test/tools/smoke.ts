@@ -1,0 +1,135 @@
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Command } from 'commander';
+import { startFakeOpenCloud } from '../support/fake-open-cloud/index.ts';
+import { pagesToType } from '../support/readme-commands.ts';
+import { RankdByHand } from './rankd-by-hand.ts';
+
+/**
+ * `npm run smoke`: does what a newcomer and an operator do with the built rankd on this system, Windows among them: the commands of README and
+ * docs/go-live.md, and then the day to day on the group that a fake Open Cloud plays. Tells of each step; ends with 1 if one failed.
+ */
+new Command('npm run smoke --')
+  .description(
+    'Runs the built rankd through a first rank change and the day to day on this system, and says what failed.',
+  )
+  .parse();
+
+const folder = mkdtempSync(join(tmpdir(), 'rankd-smoke-'));
+let failures = 0;
+try {
+  await onSimulatedGroup();
+  await onRealGroup();
+} finally {
+  rmSync(folder, { recursive: true, force: true, maxRetries: 5 });
+}
+process.stdout.write(failures === 0 ? 'Everything worked.\n' : `${failures} of these failed.\n`);
+process.exitCode = failures === 0 ? 0 : 1;
+
+async function onSimulatedGroup(): Promise<void> {
+  const rankd = await RankdByHand.in(newFolder('simulated'));
+  try {
+    await step('rankd version', () => rankd.run('version'));
+    await step('rankd serve', () => rankd.serve());
+    const wanted: Record<string, RegExp> = { 'rankd rank show': /^20 +Officer/m, 'rankd history list': /Newcomer/ };
+    for (const line of pagesToType.trial().map((typed) => typed.replace('npx ', ''))) {
+      const [, answer] = Object.entries(wanted).find(([start]) => line.startsWith(start)) ?? [];
+      if (line.startsWith('curl')) await step(line, () => rankd.request(line));
+      else await step(line, () => rankd.run(line, { says: answer }));
+    }
+  } finally {
+    await step('stop the daemon', () => rankd.stop());
+  }
+}
+
+async function onRealGroup(): Promise<void> {
+  const [init = '', , rank = ''] = pagesToType.goLive();
+  const [, groupId] = /--group (\d+)/.exec(init) ?? [];
+  const roblox = await startFakeOpenCloud({ groupId: Number(groupId) });
+  const rankd = await RankdByHand.in(newFolder('real'), {
+    RANKD_PLATFORM_BASE_URL: roblox.baseUrl,
+    RANKD_PLATFORM_LEGACY_BASE_URL: roblox.legacyBaseUrl,
+    RANKD_PLATFORM_USERS_BASE_URL: roblox.usersBaseUrl,
+  });
+  try {
+    writeFileSync(rankd.path('roblox.key'), roblox.apiKey, { mode: 0o600 });
+    await step(init.replace('npx ', ''), () => rankd.run(init));
+    await beforeItServes(rankd);
+    await step('rankd serve', () => rankd.serve());
+    await step(rank, () => rankd.request(rank));
+    await whileItServes(rankd, rank);
+    await step('kill the daemon', () => rankd.kill());
+    await step('rankd status, of a daemon that was killed', () => rankd.run('status', { code: 69 }));
+    await step('rankd serve, again', () => rankd.serve());
+    await step('the same request, again', () => rankd.request(rank));
+    await step('stop the daemon', () => rankd.stop());
+    await afterItServed(rankd);
+    await step('rankd serve, on what was restored', () => rankd.serve());
+    await step('the same request, once more', () => rankd.request(rank));
+  } finally {
+    await step('stop the daemon', () => rankd.stop());
+    await roblox.close();
+  }
+}
+
+async function beforeItServes(rankd: RankdByHand): Promise<void> {
+  await typed(rankd, 'config check');
+  await typed(rankd, 'group show', /acting/);
+  await typed(rankd, 'group roles', /Officer/);
+  await typed(rankd, 'rank test 1001 20', /ok/);
+  await typed(rankd, 'doctor', /\bok +group\b/);
+  await typed(rankd, 'service print', /serve/);
+}
+
+async function whileItServes(rankd: RankdByHand, request: string): Promise<void> {
+  await typed(rankd, 'status', /running/);
+  await typed(rankd, 'health --ready', /^ok/);
+  await typed(rankd, 'doctor', /daemon/);
+  await typed(rankd, 'rank promote 1002 --reason smoke', /now/);
+  await typed(rankd, 'history list', /smoke|Newcomer/);
+  await typed(rankd, 'backup smoke.db', /smoke\.db/);
+  await typed(rankd, 'key create spare --out spare.key');
+  await typed(rankd, 'key list', /spare/);
+  const settings = rankd.path('rankd.yaml');
+  const before = readFileSync(settings, 'utf8');
+  writeFileSync(settings, before.replace(/^ {2}#?rank: \d+$/m, '  rank: 0'));
+  await step('rankd reload, of a changed rankd.yaml', () => rankd.run('reload', { says: /limits\.rank/ }));
+  writeFileSync(settings, before.replace('group:', 'grup:'));
+  await step('rankd reload, of a rankd.yaml with a mistake', () => rankd.run('reload', { code: 78 }));
+  writeFileSync(settings, before);
+  await typed(rankd, 'reload');
+  await step('the request, again', () => rankd.request(request));
+}
+
+async function afterItServed(rankd: RankdByHand): Promise<void> {
+  await typed(rankd, 'audit verify');
+  await typed(rankd, 'db check');
+  await typed(rankd, 'restore --dry-run smoke.db');
+  await typed(rankd, 'restore -y smoke.db');
+  await step('rankd key show spare, which was made after the backup', () => rankd.run('key show spare', { code: 3 }));
+}
+
+function typed(rankd: RankdByHand, line: string, says?: RegExp): Promise<void> {
+  return step(`rankd ${line}`, () => rankd.run(line, { says }));
+}
+
+/** Tells how it went. What fails does not keep the rest from being tried. */
+async function step(name: string, work: () => Promise<unknown>): Promise<void> {
+  const startedAt = performance.now();
+  const failure = await work().then(
+    () => undefined,
+    (error: Error) => error.message,
+  );
+  const seconds = ((performance.now() - startedAt) / 1000).toFixed(1);
+  process.stdout.write(`${failure === undefined ? 'ok  ' : 'FAIL'} ${seconds.padStart(5)} s  ${name}\n`);
+  if (failure === undefined) return;
+  failures += 1;
+  process.stdout.write(`${failure.trimEnd().replaceAll(/^/gm, '              ')}\n`);
+}
+
+function newFolder(name: string): string {
+  const path = join(folder, name);
+  mkdirSync(path);
+  return path;
+}
