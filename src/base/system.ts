@@ -35,6 +35,10 @@ export interface System {
   readonly hangUp: 'reload' | 'stop';
   /** What starts the daemon with the machine or with its user. */
   readonly serviceManager: 'systemd' | 'launchd' | 'task scheduler';
+  /** Where a service of the whole machine has its data; none if any user could put a folder there, or if services are users' own. */
+  readonly serviceDataDir: string | undefined;
+  /** An example of a help text, which is written for Linux, as its shell reads it; `undefined` if it is about Linux alone. */
+  example(line: string): string | undefined;
   /** A word as its shell reads it: bash, zsh and the like, or PowerShell. */
   quote(word: string): string;
   /** A command that posts JSON to rankd. */
@@ -80,6 +84,8 @@ const linux: System = {
   stopSignals: ['SIGINT', 'SIGTERM'],
   hangUp: 'reload',
   serviceManager: 'systemd',
+  serviceDataDir: '/var/lib/rankd',
+  example: (line) => line,
   quote: (word) => (/^[\w./:@+-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`),
   post: ({ url, secret, body }) => `curl -s '${url}' -H 'Authorization: Bearer ${secret}' -d '${JSON.stringify(body)}'`,
   commands: {
@@ -107,6 +113,8 @@ const macos: System = {
   name: 'macos',
   tellsOfHarmFirst: false,
   serviceManager: 'launchd',
+  serviceDataDir: undefined,
+  example: (line) => (/systemd|\/var\/lib\//.test(line) ? undefined : line.replace(/^sudo /, '')),
   commands: { ...linux.commands, synchronizeClock: 'sudo sntp -sS time.apple.com' },
   sharedFileSystem: () => undefined, // its numbers of file systems differ from one release to the next
 };
@@ -129,6 +137,12 @@ const windows: System = {
   stopSignals: ['SIGINT', 'SIGTERM', 'SIGBREAK'],
   hangUp: 'stop',
   serviceManager: 'task scheduler',
+  serviceDataDir: undefined,
+  example: (line) => {
+    if (/'|&&|systemd|\| man |(^|\s)[~/]/.test(line)) return undefined;
+    const [, command = line.replace(/^sudo /, ''), input] = /^(.+) < (\S+)$/.exec(line) ?? [];
+    return input === undefined ? command : `Get-Content ${input} | ${command}`; // PowerShell has no <
+  },
   quote: (word) => (/^[\w.:\\/@+-]+$/.test(word) ? word : `"${word.replaceAll(/[`"$]/g, '`$&')}"`),
   // Windows PowerShell drops the quotes within what it hands to a program, but not those in what it pipes to one.
   post: ({ url, secret, body }) =>

@@ -45,8 +45,8 @@ export interface Io {
   /** Where rankd's own files are. */
   packageDir: string;
   home: string;
-  /** Where a service of this machine has its data. */
-  serviceDataDir: string;
+  /** Where a service of this machine has its data, if it can have one. */
+  serviceDataDir: string | undefined;
   /** Who the audit names: `cli:<user>@<host>`. */
   operator: string;
   /** Resolves with the name of the first signal that asks to stop. */

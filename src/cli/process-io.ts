@@ -85,7 +85,7 @@ const io: Io = {
   },
   packageDir,
   home: homeFolder(process.env),
-  serviceDataDir: '/var/lib/rankd',
+  serviceDataDir: thisSystem.serviceDataDir,
   operator: `cli:${userName()}@${hostname()}`,
   get stopSignal() {
     stage = 'serving';

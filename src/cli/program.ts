@@ -28,7 +28,7 @@ import { answerShell, questionWord } from './completion/answer-shell.ts';
 import { filled } from './input/arguments.ts';
 import type { Io } from './io.ts';
 import { ExitCode, exitCodes, formatError } from './output/errors.ts';
-import { allCommands, examples, withHelpCommand } from './output/help.ts';
+import { allCommands, examples, withExamplesFor, withHelpCommand } from './output/help.ts';
 import { jsonLine } from './output/safe-text.ts';
 import { asTyped } from './output/wording.ts';
 
@@ -116,7 +116,7 @@ export function createProgram(io: Io): Command {
       .showSuggestionAfterError(true)
       .configureHelp({ showGlobalOptions: true })
       .configureOutput({
-        writeOut: (text) => io.stdout(asTyped(text, program, io.typedAs)),
+        writeOut: (text) => io.stdout(asTyped(withExamplesFor(io.system, text), program, io.typedAs)),
         writeErr: () => undefined,
         getOutHelpWidth: () => 100,
       });

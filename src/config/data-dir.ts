@@ -6,8 +6,8 @@ export interface DataDirSources {
   home: string;
   /** The current folder. It is asked for a relative directory only, because it may have been removed. */
   readonly cwd: string;
-  /** Where a service of this machine has its data. */
-  serviceDataDir: string;
+  /** Where a service of this machine has its data, if it can have one. */
+  serviceDataDir: string | undefined;
 }
 
 /**
@@ -29,5 +29,5 @@ export function unnamedServiceDirectory(
   { env, serviceDataDir }: Pick<DataDirSources, 'env' | 'serviceDataDir'>,
 ): string | undefined {
   const isNamed = flag || env['RANKD_DATA_DIR'] || env['STATE_DIRECTORY'];
-  return !isNamed && existsSync(serviceDataDir) ? serviceDataDir : undefined;
+  return !isNamed && serviceDataDir !== undefined && existsSync(serviceDataDir) ? serviceDataDir : undefined;
 }

@@ -1,4 +1,4 @@
-import { spawn, spawnSync } from 'node:child_process';
+import { execFileSync, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import {
   chmodSync,
@@ -112,6 +112,21 @@ test('the licenses of all that is bundled are shipped with it', () => {
     expect(licenses).toMatch(new RegExp(`^${name} \\d`, 'm'));
   for (const license of licenses.split(/^-{80}$/m))
     expect(license).toMatch(/^\S+ \S+ \(.+\)\n[\s\S]*(copyright|permission)[\s\S]{200}/im);
+});
+
+test('an install from the packed package has the command, its manual page and the notices where they are looked for', () => {
+  using copy = new CopyOfRankd();
+  const manifest = JSON.parse(readFileSync(join(copy.folder, 'package.json'), 'utf8'));
+  writeFileSync(join(copy.folder, 'package.json'), JSON.stringify({ ...manifest, dependencies: {} })); // the registry is left out
+  const npm = (line: string[]) => {
+    const env = { PATH: process.env['PATH'] ?? '', HOME: copy.home };
+    return execFileSync('npm', [...line, '--offline', '--ignore-scripts'], { encoding: 'utf8', cwd: copy.home, env });
+  };
+  const packed = npm(['pack', copy.folder, '--silent']).trim();
+  npm(['install', '--global', '--prefix', copy.home, join(copy.home, packed)]);
+  expect(statSync(join(copy.home, 'bin/rankd')).mode & 0o100).toBe(0o100);
+  expect(readFileSync(join(copy.home, 'share/man/man1/rankd.1'), 'utf8')).toMatch(/^\.TH RANKD 1/im);
+  expect(existsSync(join(copy.home, 'lib/node_modules/rankd/dist/THIRD-PARTY-NOTICES'))).toBe(true);
 });
 
 test('not built: two lines and exit code 78', () => {

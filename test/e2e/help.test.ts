@@ -2,7 +2,7 @@ import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import type { Command } from 'commander';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { thisSystem } from '../../src/base/system.ts';
+import { type System, systems, thisSystem } from '../../src/base/system.ts';
 import { walk } from '../../src/cli/completion/walk.ts';
 import { allCommands } from '../../src/cli/output/help.ts';
 import { createProgram, runCli as runHere } from '../../src/cli/program.ts';
@@ -43,6 +43,21 @@ describe('rankd … --help', () => {
   });
 });
 
+test.each(commands)(
+  'on Windows, the examples of %j are for PowerShell, and on macOS none is about systemd',
+  async (path) => {
+    const shown = async (system: System) => {
+      const io = new TerminalIo(home, [], system);
+      await runHere([...path, '--help'], io);
+      return io.out.split('\nExamples:\n')[1] ?? '';
+    };
+    const [windows, macos] = [await shown(systems.windows), await shown(systems.macos)];
+    for (const text of [windows, macos]) expect(text).toContain(['rankd', ...path].join(' '));
+    expect(windows).not.toMatch(/'|&&|<|sudo|systemd|\| man|[ =][~/]/);
+    expect(macos).not.toMatch(/sudo|systemd|\/var\/lib/);
+  },
+);
+
 describe('the manual page', () => {
   const page = readFileSync(new URL('../../dist/rankd.1', import.meta.url), 'utf8');
 
@@ -51,7 +66,7 @@ describe('the manual page', () => {
     expect([code, stderr]).toEqual([0, '']);
     expect(stdout).toBe(page);
     const manifest = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8'));
-    expect(manifest.man).toBe('dist/rankd.1');
+    expect(manifest.man).toEqual(['dist/rankd.1']); // npm installs none that is named by a text alone
   });
 
   const groff = spawnSync('groff', ['-man', '-Tutf8', '-ww', '-P-cbou', '-rLL=100n'], {

@@ -91,7 +91,7 @@ test('a question shows the names of roles as text: none of them drives the termi
     ],
   });
   expect(screen).toContain('Type y for yes or n for no; Enter means yes.');
-  expect(screen).toContain('later: rankd key create my-game && rankd whitelist add PLACE\n');
+  expect(screen).toContain('later: rankd key create my-game, then rankd whitelist add PLACE\n');
   expect(readFileSync(home.path('rankd.yaml'), 'utf8')).not.toMatch(/^ *ladder:/m);
   expect(code, screen).toBe(0);
   expect(screen).toContain('Tr\uFFFD]0;OWNED\uFFFD');

@@ -19,7 +19,10 @@ export function manCommand(program: Command, cli: Cli): void {
   program
     .command('man')
     .description('print the manual page')
-    .addHelpText('after', examples('rankd man | man -l -', 'rankd man > /usr/local/share/man/man1/rankd.1'))
+    .addHelpText(
+      'after',
+      examples('rankd man', 'rankd man | man -l -', 'rankd man > /usr/local/share/man/man1/rankd.1'),
+    )
     .action(() => {
       const page = manPage(program, examplesOf);
       cli.printAsIs({ page }, page);

@@ -42,7 +42,7 @@ async function copy(cli: Cli, { file, mayReplace }: BackupTarget): Promise<void>
 
 async function stream(cli: Cli): Promise<void> {
   if (cli.io.stdoutIsTerminal) {
-    throw new RankdError('usage', 'A database is not for a terminal.', { hint: 'rankd backup - > rankd-backup.db' });
+    throw new RankdError('usage', 'A database is not for a terminal.', { hint: 'rankd backup rankd-backup.db' });
   }
   const { bytes } = await cli.operations.streamBackup((chunk) => cli.io.stdoutBytes(chunk).catch(cutOff));
   cli.say(`${bytes} bytes were written.`);

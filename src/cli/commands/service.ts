@@ -82,7 +82,7 @@ async function remove(cli: Cli, dir: string | undefined): Promise<void> {
     accessSync(dirname(file), constants.W_OK);
   } catch (cause) {
     throw new RankdError('no_permission', `This user may not remove ${file}.`, {
-      hint: 'sudo rankd service remove',
+      hint: manager.isOwnFolder ? `let this user write to ${dirname(file)}` : 'sudo rankd service remove',
       cause,
     });
   }

@@ -55,7 +55,7 @@ export async function makeFirstKey(cli: Cli, { name, place }: FirstKey, out: str
 async function askForName(cli: Cli, { out }: { out?: string }): Promise<string | undefined> {
   if (!cli.io.isTerminal) return undefined;
   if (!(await isAgreed(cli, 'Make an API key for your game now?', { preset: true }))) {
-    cli.say('later: rankd key create my-game && rankd whitelist add PLACE');
+    cli.say('later: rankd key create my-game, then rankd whitelist add PLACE');
     return undefined;
   }
   const parse = async (text: string) => {

@@ -1,10 +1,23 @@
 import type { Command } from 'commander';
+import type { System } from '../../base/system.ts';
 
 const heading = '\nExamples:\n';
 
 /** The examples that end every help text. */
 export function examples(...lines: string[]): string {
   return `${heading}${lines.map((line) => `  ${line}`).join('\n')}`;
+}
+
+/** A help text with its examples as the shell of the system reads them, without those that are about another system. */
+export function withExamplesFor({ example }: Pick<System, 'example'>, text: string): string {
+  const [usage = '', lines] = text.split(heading);
+  if (lines === undefined) return text;
+  return `${usage}${examples(
+    ...lines
+      .trim()
+      .split(/\n */)
+      .flatMap((line) => example(line) ?? []),
+  )}\n`;
 }
 
 /** The examples of a command, as its help text has them. */

@@ -82,7 +82,7 @@ Commands work on its data with --data-dir /var/lib/rankd, as root; on it they ac
 
 /** The service begins with an empty database, which accepts no key that a game has already. */
 function databaseSteps({ io: { serviceDataDir, env } }: Cli): string[] {
-  if (existsSync(join(serviceDataDir, 'rankd.db'))) return [];
+  if (serviceDataDir === undefined || existsSync(join(serviceDataDir, 'rankd.db'))) return [];
   const asUser = env['SUDO_USER'] === undefined ? '' : `sudo -u ${env['SUDO_USER']} `;
   return [
     `${asUser}rankd backup keys.db && rankd restore -y --data-dir ${serviceDataDir} keys.db   (takes along the keys that your games have; leave it out if there are none)`,
