@@ -5,7 +5,7 @@ import { directions, scopes } from '../core/model.ts';
 import { ids, oneOf, whole } from './values.ts';
 
 const nameError =
-  '1 to 64 letters, digits, dots, dashes or underscores, beginning with a letter or digit, and no secret';
+  '1 to 64 letters, digits, dots, dashes or underscores that begin with a letter or digit; never the secret itself';
 const hashError = 'the 64 hex digits that `rankd key hash -` prints; never the secret itself';
 const timeError = 'a date, or a time with its offset, such as "2027-01-31T00:00:00Z"';
 

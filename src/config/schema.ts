@@ -163,12 +163,12 @@ export const settingsSchema = section({
   }),
   history: section({
     keep: optionalDuration({ min: '1d', max: '36500d' }).describe(
-      'How long rank changes are kept, never less than cooldowns and breaker need; without it, for ever.',
+      'How long rank changes are kept, and at least as long as cooldowns and the breaker need; without it, forever.',
     ),
   }),
   audit: section({
     keep: optionalDuration({ min: '1d', max: '36500d' }).describe(
-      'How long audit events are kept; without it, for ever.',
+      'How long audit events are kept; without it, forever.',
     ),
     head_file: filePath()
       .optional()

@@ -47,7 +47,7 @@ export function parseRankRequest(json: unknown): RankRequest {
   return Object.fromEntries(present) as unknown as RankRequest;
 }
 
-/** Only the host is kept, because the rest of a webhook address is as good as a password. */
+/** Only the host is kept, because whoever has the rest of a webhook address can post to it. */
 function hostOf(url: string | undefined): string | undefined {
   return url === undefined || !URL.canParse(url) ? undefined : new URL(url).host || undefined;
 }

@@ -202,7 +202,7 @@ test.each<[what: string, spoil: (roblox: FakeOpenCloud) => unknown, code: number
     'an account that stands above no role',
     (roblox) => roblox.group.setMember(roblox.credential.userId, []),
     5,
-    'no role of the group is below',
+    'no role of the group is below that account',
   ],
   [
     'an account outside the group',

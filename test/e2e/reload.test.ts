@@ -247,7 +247,7 @@ test('init and reload in another folder than the daemon tell which file it reads
   const [its, other] = [home.path('rankd.yaml'), home.path('other')];
   mkdirSync(other);
   const mine = join(other, 'rankd.yaml');
-  const said = `the daemon reads ${its}, not ${mine}; to have it read that one, stop it and run: rankd serve --config ${mine}\n`;
+  const said = `the daemon reads ${its}, not ${mine}. If it should read that file, stop it and run: rankd serve --config ${mine}\n`;
   writeFileSync(join(other, 'cloud.key'), 'a-key', { mode: 0o600 });
   const flags = ['--group', '4199740', '--credential-file', 'cloud.key', '--no-check'];
   const init = await home.here(['init', ...flags], { cwd: other });
@@ -258,7 +258,7 @@ test('init and reload in another folder than the daemon tell which file it reads
     stderr: `warning: ${said}`,
   });
   rmSync(its);
-  expect((await home.here(['reload'], { cwd: other })).stderr).toContain('reads no configuration file, not ');
+  expect((await home.here(['reload'], { cwd: other })).stderr).toContain(`was started without a configuration file, so it does not read ${mine}. `);
   expect((await home.json<{ status: object }>('status')).status).toMatchObject({ configFile: null });
   writeFileSync(its, '');
   symlinkSync(its, home.path('link.yaml'));

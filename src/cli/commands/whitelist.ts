@@ -91,7 +91,7 @@ async function add(cli: Cli, places: number[], { key, file, note }: PlaceOptions
   });
   printOutcomes(cli, done.key, entries);
   cli.say(
-    'A place counts if the game sends this very id as placeid: game.PlaceId, or game.GameId (the universe id) if it sends that.',
+    'The id must be the one that the game sends as placeid: game.PlaceId, or game.GameId (the universe id) if your script sends that.',
   );
 }
 

@@ -148,6 +148,6 @@ export function newFileName(text: string): string {
 export function keyName(text: string): string {
   if (isKeyName(text)) return text;
   throw new InvalidArgumentError(
-    'It must be 1 to 64 letters, digits, dots, dashes or underscores, beginning with a letter or digit, and no secret.',
+    'It must be 1 to 64 letters, digits, dots, dashes or underscores, and begin with a letter or digit. The key itself is never its name.',
   );
 }

@@ -15,5 +15,6 @@ function strangerHere(configSources: ConfigLocationSources, daemonFile: string |
 
 /** `daemonFile` is null if the daemon reads none. */
 export function notItsFile(daemonFile: string | null, file: string): string {
-  return `the daemon reads ${daemonFile ?? 'no configuration file'}, not ${file}; to have it read that one, stop it and run: rankd serve --config ${file}`;
+  const its = daemonFile === null ? 'was started without a configuration file, so it does not read' : `reads ${daemonFile}, not`;
+  return `the daemon ${its} ${file}. If it should read that file, stop it and run: rankd serve --config ${file}`;
 }

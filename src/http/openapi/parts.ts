@@ -5,7 +5,7 @@ import { idempotencyKey, rankBody } from '../rank-request.ts';
 
 /** What the operations are made of: the same schemas that check the requests and type the answers. */
 
-const placeIdHelp = 'The place id (game.PlaceId); `placeId` is accepted as a spelling of it.';
+const placeIdHelp = 'The place id (game.PlaceId). You can also write it `placeId`.';
 
 export const schemas = {
   VerifyRequest: z.object({ placeid: id.describe(placeIdHelp) }),

@@ -81,7 +81,7 @@ export function unknownOutcome(what: string, cause?: unknown): RankdError {
 
 /** The error of a call that got no usable answer and changed nothing. */
 export function unavailable(what: string, retryAfterMs = recoveryMs, cause?: unknown): RankdError {
-  const message = `Roblox does not answer usably at the moment (${what}). Nothing was changed; try again later.`;
+  const message = `Roblox gives no usable answer right now (${what}). Nothing was changed; try again later.`;
   return new RankdError('platform_unavailable', message, { retryAfterMs, cause });
 }
 
