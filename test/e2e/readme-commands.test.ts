@@ -70,6 +70,28 @@ test.concurrent('The command and the file of docs/settings.md declare a key that
   expect(await daemon.verify(secret, 920587237)).toMatchObject({ status: 200 });
 });
 
+test.concurrent('The commands of docs/hosting.md for a second group set it up and serve it beside the first, and those of docs/troubleshooting.md look into it', async () => {
+  const [init = '', serve = ''] = pagesToType.secondGroup();
+  const [, groupId] = /--group (\d+)/.exec(init) ?? [];
+  const roblox = await startFakeOpenCloud({ groupId: Number(groupId) });
+  try {
+    using home = new CliHome();
+    const env = { RANKD_PLATFORM_BASE_URL: roblox.baseUrl, RANKD_PLATFORM_LEGACY_BASE_URL: roblox.legacyBaseUrl };
+    writeFileSync(home.path('second.key'), roblox.apiKey, { mode: 0o600 });
+    await using _first = await DaemonProcess.start(home);
+    await typed(['mkdir ~/second', init], { home, env });
+    const [, , ...flags] = serve
+      .replaceAll('~', home.folder)
+      .replace(/ --port \d+$/, '')
+      .split(' ');
+    await using _second = await DaemonProcess.start(home, { args: flags, env });
+    const look = pagesToType.lookUp().map((command) => `${command} ${flags.join(' ')}`);
+    expect(await typed(look, { home, env })).toContain(`(${groupId})`);
+  } finally {
+    await roblox.close();
+  }
+});
+
 /** What a shell prints that gets these commands, each answered with yes if it asks; throws with what it says where one fails. */
 async function typed(
   commands: string[],

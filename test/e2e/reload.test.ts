@@ -258,7 +258,9 @@ test('init and reload in another folder than the daemon tell which file it reads
     stderr: `warning: ${said}`,
   });
   rmSync(its);
-  expect((await home.here(['reload'], { cwd: other })).stderr).toContain(`was started without a configuration file, so it does not read ${mine}. `);
+  expect((await home.here(['reload'], { cwd: other })).stderr).toContain(
+    `was started without a configuration file, so it does not read ${mine}. `,
+  );
   expect((await home.json<{ status: object }>('status')).status).toMatchObject({ configFile: null });
   writeFileSync(its, '');
   symlinkSync(its, home.path('link.yaml'));

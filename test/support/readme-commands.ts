@@ -55,5 +55,7 @@ export const pagesToType = {
   goLive: () => pageCommands('docs/go-live.md', '# Go live on a real group'),
   backup: () => pageCommands('docs/daily.md', '## Backup'),
   leak: () => pageCommands('docs/daily.md', '## When a key leaks'),
+  secondGroup: () => pageCommands('docs/hosting.md', '## Two groups on one machine'),
+  lookUp: () => pageCommands('docs/troubleshooting.md', '# If it does not work'),
   declaredKey: () => pageCommands('docs/settings.md', '## Keys in the file'),
 };

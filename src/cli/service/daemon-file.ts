@@ -15,6 +15,7 @@ function strangerHere(configSources: ConfigLocationSources, daemonFile: string |
 
 /** `daemonFile` is null if the daemon reads none. */
 export function notItsFile(daemonFile: string | null, file: string): string {
-  const its = daemonFile === null ? 'was started without a configuration file, so it does not read' : `reads ${daemonFile}, not`;
+  const its =
+    daemonFile === null ? 'was started without a configuration file, so it does not read' : `reads ${daemonFile}, not`;
   return `the daemon ${its} ${file}. If it should read that file, stop it and run: rankd serve --config ${file}`;
 }

@@ -76,7 +76,11 @@ function lacksPermission(acting: ActingAccount): RankdError {
 
 function reachesNothing(acting: ActingAccount | undefined): RankdError {
   const who = acting === undefined ? 'the acting account' : `user ${acting.userId} (${standingWords(acting)})`;
-  return new RankdError('above_acting_account', `The key acts as ${who}, and no role of the group is below that account.`, {
-    hint: 'in the group, give that account a role above the ranks that rankd is to change, then run the command again',
-  });
+  return new RankdError(
+    'above_acting_account',
+    `The key acts as ${who}, and no role of the group is below that account.`,
+    {
+      hint: 'in the group, give that account a role above the ranks that rankd is to change, then run the command again',
+    },
+  );
 }
