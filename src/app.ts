@@ -142,12 +142,16 @@ async function openPorts({
   return { ...ports, [Symbol.asyncDispose]: () => closers.disposeAsync() };
 }
 
-function rulesOf(config: Config, ports: Ports): Pick<Ranking, 'group' | 'policy' | 'breaker' | 'deadlineMs'> {
-  const { breaker, ...policy } = config.policy;
+function rulesOf(
+  config: Config,
+  ports: Ports,
+): Pick<Ranking, 'group' | 'policy' | 'breaker' | 'suspension' | 'deadlineMs'> {
+  const { breaker, suspension, ...policy } = config.policy;
   const title = groupTitle(config.platform);
   return {
     policy,
     breaker: breaker.enabled ? breaker : undefined,
+    suspension,
     group: new GroupView({ ...ports, title, ...config.group, onRoles: rolesKeeper(ports, title) }),
     deadlineMs: config.server.deadlineMs,
   };

@@ -24,6 +24,10 @@ export const reasons = {
   no_further_rank: 'No further rank',
   user_not_found: 'User not found',
   user_renamed: 'User renamed',
+  member_suspended: 'Member suspended',
+  already_suspended: 'Already suspended',
+  not_suspended: 'Not suspended',
+  suspended_by_operator: 'Suspended by the operator',
   idempotency_mismatch: 'Idempotency key reused',
   idempotency_in_progress: 'Still in progress',
   // the edge

@@ -15,7 +15,7 @@ export interface Config {
     rankOne: RankOne;
   };
   server: ServerConfig;
-  policy: PolicySettings & { breaker: BreakerConfig };
+  policy: PolicySettings & { breaker: BreakerConfig; suspension: SuspensionConfig };
   security: { robloxId: Settings['security']['roblox_id'] };
   limits: LimitsConfig;
   metrics: { enabled: boolean; host: string; port: number };
@@ -24,6 +24,12 @@ export interface Config {
   audit: { headFile: string | undefined };
   log: { level: Settings['log']['level'] };
   keys: DeclaredKey[];
+}
+
+export interface SuspensionConfig {
+  /** `undefined`: whoever is suspended holds the base role alone. */
+  role: RoleName | undefined;
+  maxMs: number;
 }
 
 export interface ServerConfig {
@@ -135,6 +141,7 @@ export function toConfig(
         highChanges: policy.breaker.high_changes,
         windowMs: policy.breaker.window,
       },
+      suspension: { role: policy.suspension.role, maxMs: policy.suspension.max },
     },
     security: { robloxId: security.roblox_id },
     limits: {

@@ -42,7 +42,7 @@ function readText(text: string, type: Setting['type']): unknown {
   if (type === 'numbers' || (type === 'text or numbers' && /\d/.test(text)))
     return text.split(',').map((item) => readNumber(item.trim()));
   if (type === 'texts') return text.split(',').map((item) => item.trim());
-  if (type === 'number') return readNumber(text);
+  if (type === 'number' || type === 'text or number') return readNumber(text);
   if (type === 'boolean' && (text === 'true' || text === 'false')) return text === 'true';
   return text;
 }

@@ -11,6 +11,7 @@ import {
   oneOf,
   optionalDuration,
   optionalUrl,
+  role,
   roles,
   section,
   url,
@@ -125,6 +126,16 @@ export const settingsSchema = section({
           'How many different members so counted one key may change per window; three times that over all keys.',
         ),
       window: duration('10m', { min: '1s', max: '30d' }).describe('The time over which changes are counted.'),
+    }),
+    suspension: section({
+      role: role()
+        .optional()
+        .describe(
+          'Rank, role id or role name that members hold while they are suspended; without it, none but the base role.',
+        ),
+      max: duration('365d', { min: '1m', max: '36500d' }).describe(
+        'The longest that a suspension or a temporary rank may last.',
+      ),
     }),
   }).check(({ value, issues }) => {
     if (issues.length > 0 || value.min_rank <= value.max_rank) return;

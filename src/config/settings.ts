@@ -11,7 +11,7 @@ export interface Setting {
   description: string;
   /** The default as the file would say it; `undefined` if the setting is off, or follows from others, unless it is given. */
   default: unknown;
-  type: 'text' | 'number' | 'boolean' | 'numbers' | 'text or numbers' | 'texts' | 'mappings';
+  type: 'text' | 'number' | 'boolean' | 'numbers' | 'text or number' | 'text or numbers' | 'texts' | 'mappings';
 }
 
 /** Every setting, in the order of the schema. */
@@ -67,8 +67,12 @@ function read(schema: z.core.$ZodType): SchemaRead {
 
 function typeOf(kind: SchemaRead['kind']): Setting['type'] {
   if (kind.type === 'array') return listTypeOf(read(kind.element).kind.type);
-  if (kind.type === 'union') return 'text or numbers';
+  if (kind.type === 'union') return kind.options.some(isList) ? 'text or numbers' : 'text or number';
   return kind.type === 'number' || kind.type === 'boolean' ? kind.type : 'text';
+}
+
+function isList(option: z.core.$ZodType): boolean {
+  return read(option).kind.type === 'array';
 }
 
 function listTypeOf(element: SchemaRead['kind']['type']): Setting['type'] {

@@ -42,6 +42,10 @@ export function roles() {
   return z.array(roleName, { error: 'a list of ranks, role ids or names of roles' });
 }
 
+export function role() {
+  return roleName;
+}
+
 export function oneOf<const Names extends readonly [string, ...string[]]>(names: Names) {
   return z.enum(names, { error: `one of ${names.join(', ')}` });
 }

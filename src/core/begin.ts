@@ -1,8 +1,9 @@
 import { RankdError } from '../base/errors.ts';
 import { type Caller, invalidKey, refusalOf, wrongMode } from './access.ts';
 import { changeEvent, type DomainEvent, keyPaused } from './events.ts';
+import { type HoldsOfMember, holdsAfter, refusalOfHold } from './holds.ts';
 import type { KeyEdit } from './key-changes.ts';
-import type { RankChange } from './model.ts';
+import type { Hold, RankChange } from './model.ts';
 import type { PolicyCase, PolicyRule } from './rules/rule.ts';
 
 /**
@@ -35,6 +36,7 @@ export interface BeginFacts {
   latestId?: string | undefined;
   /** The member's open change. */
   openId?: string | undefined;
+  holds: HoldsOfMember;
   /** The key, its place and the workspace as they are now; absent for the operator, and if there is no such key. */
   caller?: Caller | undefined;
   /** When the ranker last changed anybody (epoch milliseconds). */
@@ -49,7 +51,7 @@ export interface BeginFacts {
 
 /** What becomes of a change that is about to begin. */
 export type BeginVerdict =
-  | { do: 'begin'; events: DomainEvent[] }
+  | { do: 'begin'; holds: Hold[]; events: DomainEvent[] }
   /** Another change of the member came between: what was read of the member may be stale. */
   | { do: 'stale' }
   /** `pause` is there if the key is to be paused with it. */
@@ -74,9 +76,15 @@ export interface BeginCase {
 export function judgeBegin(begin: BeginCase, facts: BeginFacts): BeginVerdict {
   const { change, after } = begin;
   if (facts.openId !== undefined || facts.latestId !== after) return { do: 'stale' };
-  const error = refusalOfAccess(change, facts) ?? refusalOfRules(begin, facts);
+  const error =
+    refusalOfAccess(change, facts) ?? refusalOfHold(change, facts.holds.open) ?? refusalOfRules(begin, facts);
   if (error !== undefined) return { do: 'refuse', error, events: [] };
-  return tripped(begin, facts) ?? { do: 'begin', events: [changeEvent(change, stepOf(change), facts.now)] };
+  return tripped(begin, facts) ?? allowed(change, facts);
+}
+
+function allowed(change: RankChange, { holds: of, now }: BeginFacts): BeginVerdict {
+  const { holds, events } = holdsAfter(change, of, now);
+  return { do: 'begin', holds, events: [changeEvent(change, stepOf(change), now), ...events] };
 }
 
 /** A change that leads where the member is has ended as it begins. */

@@ -1,6 +1,7 @@
 import type { ErrorCode } from '../base/errors.ts';
 import { changeEvent, type DomainEvent } from './events.ts';
-import type { ChangeState, RankChange } from './model.ts';
+import { type HoldsOfMember, holdsAfter } from './holds.ts';
+import type { ChangeState, Hold, RankChange } from './model.ts';
 
 /** How a change ended, or that it is not known yet. */
 export interface ChangeOutcome {
@@ -13,9 +14,11 @@ export interface ChangeOutcome {
   forgetIdempotencyKey?: boolean;
 }
 
-/** What becomes of an open change, with what the audit is told of it. */
+/** What becomes of an open change and of the member's holds, with what the audit is told of it. */
 export interface ChangeUpdate {
   change: RankChange;
+  /** The holds that are new, or differ from before. */
+  holds: Hold[];
   /** True if its holder goes on working on it; otherwise it has none from then on. */
   isHeld: boolean;
   events: DomainEvent[];
@@ -25,9 +28,13 @@ export interface ChangeUpdate {
  * What an outcome makes of an open change at that time (epoch milliseconds). A change that becomes unknown keeps what its
  * reconciliation needs: the roles that were wanted and, if it is being put back, the reason for that.
  */
-export function applyOutcome(change: RankChange, outcome: ChangeOutcome, now: number): ChangeUpdate {
+export function applyOutcome(
+  { change, holds }: { change: RankChange; holds: HoldsOfMember },
+  outcome: ChangeOutcome,
+  now: number,
+): ChangeUpdate {
   const { state, code, message, rolesAfter = change.rolesAfter } = outcome;
-  if (change.state === 'unknown' && state === 'unknown') return { change, isHeld: false, events: [] };
+  if (change.state === 'unknown' && state === 'unknown') return { change, isHeld: false, holds: [], events: [] };
   const { idempotencyKey, ...kept } = change;
   const after: RankChange = {
     ...kept,
@@ -36,20 +43,33 @@ export function applyOutcome(change: RankChange, outcome: ChangeOutcome, now: nu
     ...((state !== 'unknown' || change.phase === 'forward') && { code, message }),
     ...(state !== 'unknown' && { rolesAfter, finishedAt: now }),
   };
-  return { change: after, isHeld: false, events: [changeEvent({ ...after, code }, state, now)] };
+  return updated({ change: after, isHeld: false, event: changeEvent({ ...after, code }, state, now) }, holds, now);
 }
 
 /** A change that was told as applied, and that the platform was seen not to hold: its outcome is unknown again. */
-export function reopened(change: RankChange, now: number): ChangeUpdate {
+export function reopened({ change, holds }: { change: RankChange; holds: HoldsOfMember }, now: number): ChangeUpdate {
   const { finishedAt: _, ...kept } = change;
   const message =
     'Roblox was seen not to hold what it said it had carried out. rankd goes on finding out; the history will tell.';
   const after: RankChange = { ...kept, state: 'unknown', code: 'outcome_unknown', message };
-  return { change: after, isHeld: false, events: [changeEvent(after, 'unknown', now)] };
+  return updated({ change: after, isHeld: false, event: changeEvent(after, 'unknown', now) }, holds, now);
+}
+
+function updated(
+  { change, isHeld, event }: Pick<ChangeUpdate, 'change' | 'isHeld'> & { event: DomainEvent },
+  of: HoldsOfMember,
+  now: number,
+): ChangeUpdate {
+  const { holds, events } = holdsAfter(change, of, now);
+  return { change, isHeld, holds, events: [event, ...events] };
 }
 
 /** The change as it is once it is to be put back, for this reason. It is kept before the first write of the compensation. */
-export function compensating(change: RankChange, why: { code: ErrorCode; message: string }, now: number): ChangeUpdate {
+export function compensating(
+  { change }: { change: RankChange },
+  why: { code: ErrorCode; message: string },
+  now: number,
+): ChangeUpdate {
   const after: RankChange = { ...change, phase: 'compensate', ...why };
-  return { change: after, isHeld: true, events: [changeEvent(after, 'roll_back', now)] };
+  return { change: after, isHeld: true, holds: [], events: [changeEvent(after, 'roll_back', now)] };
 }

@@ -1,5 +1,6 @@
 import { shorten } from '../base/text.ts';
-import type { RankChange, RankRequest, Role } from './model.ts';
+import { isoTime } from '../base/time.ts';
+import type { Hold, HoldPart, RankChange, RankRequest, Role } from './model.ts';
 import type { RolePlan } from './role-plan.ts';
 import type { RoleScheme } from './role-scheme.ts';
 
@@ -14,7 +15,30 @@ export function roleTitle({ name, rank }: Pick<Role, 'name' | 'rank'>): string {
 }
 
 /** The message for the caller of an applied change. */
-export function successMessage(request: RankRequest, plan: RolePlan): string {
+export function successMessage(request: RankRequest & { hold?: HoldPart }, plan: RolePlan): string {
+  const { hold } = request;
+  if (hold?.does !== 'begin') return rankMessage(request, plan);
+  const until = untilWhen(hold);
+  if (hold.kind === 'temporary') return `${rankMessage(request, plan).slice(0, -1)}, ${until}.`;
+  const old = plan.highestBefore === undefined ? '' : `, was ${roleTitle(plan.highestBefore)}`;
+  const as = plan.target.kind === 'base' ? '' : ` as ${roleTitle(plan.target)}`;
+  return `${memberTitle(request)} is suspended ${until}${as}${old}.`;
+}
+
+/** `until 2026-12-01 18:00 UTC`, or that only a person ends it. */
+export function untilWhen({ endsAt }: Pick<Hold, 'endsAt'>): string {
+  return endsAt === undefined
+    ? 'until somebody lifts it'
+    : `until ${isoTime(endsAt).slice(0, 16).replace('T', ' ')} UTC`;
+}
+
+/** `Ann (1001) is suspended until 2026-12-01 18:00 UTC.`, or the same of a temporary rank. */
+export function holdTitle(hold: Hold): string {
+  const what = hold.kind === 'suspension' ? 'is suspended' : 'has a temporary rank';
+  return `${memberTitle(hold)} ${what} ${untilWhen(hold)}.`;
+}
+
+function rankMessage(request: RankRequest, plan: RolePlan): string {
   const who = memberTitle(request);
   const { target, highestBefore: old, steps } = plan;
   if (steps.length === 0) return `${who} already is ${roleTitle(target)}.`;

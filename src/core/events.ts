@@ -1,6 +1,6 @@
 import { withoutKeys } from './api-key.ts';
 import { type ChainLink, type PersonalField, pruneAction } from './audit.ts';
-import type { AuditEvent, Key, KeyDeclaration, KeyRules, Plan, RankChange } from './model.ts';
+import type { AuditEvent, Hold, Key, KeyDeclaration, KeyRules, Plan, RankChange } from './model.ts';
 
 /**
  * What happened, as a value. A store keeps an event in the transaction of what it tells of; the audit numbers and chains them.
@@ -33,9 +33,20 @@ export function changeEvent(
   step: RankChange['state'] | 'begin' | 'roll_back',
   at: number,
 ): DomainEvent {
-  const { id, by, rankeeId, code, rolesBefore, rolesAfter, keyId, placeId, undoId, dryRun } = change;
-  const detail = { code, rolesBefore, rolesAfter, keyId, placeId, undoId, ...(dryRun && { dryRun }) };
+  const { id, by, rankeeId, code, rolesBefore, rolesAfter, keyId, placeId, undoId, dryRun, hold } = change;
+  const holdId = hold?.id;
+  const detail = { code, rolesBefore, rolesAfter, keyId, placeId, undoId, holdId, ...(dryRun && { dryRun }) };
   return { ...event(`rank.${step}`, id, detail, { by, at }), people: { rankeeId } };
+}
+
+/** A step in the life of a suspension, or of a temporary rank (`kind`). */
+export function suspensionEvent(
+  what: 'begin' | 'renew' | 'extend' | 'end' | 'lift' | 'supersede' | 'forfeit' | 'stuck',
+  { id, kind, rankeeId, changeId, returnChangeId, endsAt, keyId, placeId, code }: Hold,
+  doing: Doing,
+): DomainEvent {
+  const detail = { kind, changeId, returnChangeId, endsAt, keyId, placeId, code };
+  return { ...event(`suspension.${what}`, id, detail, doing), people: { rankeeId } };
 }
 
 /** A person was taken out of history and audit; `mentions`: out of how many changes and events. */

@@ -1,6 +1,7 @@
 import { RankdError } from '../base/errors.ts';
 import { type Doing, personForgotten } from './events.ts';
-import type { RankChange } from './model.ts';
+import { isOpenHold } from './holds.ts';
+import type { Hold, RankChange } from './model.ts';
 import type { Verdict } from './verdict.ts';
 
 /** Where a person is named. */
@@ -19,14 +20,17 @@ export interface Forgetting {
   pseudonym: number;
 }
 
+/** What is left of the records that named the person. */
+export interface WithoutPerson {
+  change(change: RankChange): RankChange;
+  hold(hold: Hold): Hold;
+}
+
 /** What stands in for the texts that named a forgotten person. */
 const forgottenText = 'It named a person who was forgotten.';
 
 /** Judges whether the person may be forgotten now, and says what is left of each change. */
-export function judgeForgetting(
-  forgetting: Forgetting,
-  doing: Doing,
-): (mentions: Mentions) => Verdict<(change: RankChange) => RankChange> {
+export function judgeForgetting(forgetting: Forgetting, doing: Doing): (mentions: Mentions) => Verdict<WithoutPerson> {
   return ({ isOpen, changes, events }) => {
     if (isOpen) {
       return {
@@ -36,7 +40,10 @@ export function judgeForgetting(
       };
     }
     return {
-      change: (change) => withoutPerson(change, forgetting),
+      change: {
+        change: (change) => withoutPerson(change, forgetting),
+        hold: (hold) => holdWithout(hold, forgetting, doing),
+      },
       events: [personForgotten(forgetting.pseudonym, { changes, events }, doing)],
     };
   };
@@ -53,5 +60,18 @@ function withoutPerson(change: RankChange, { userId, pseudonym }: Forgetting): R
     message: forgottenText,
     ...(change.rankeeId === userId && { rankeeId: pseudonym, rankeeName: '' }),
     ...(change.rankerId === userId && { rankerId: pseudonym, rankerName: '' }),
+  };
+}
+
+/** The same of a suspension. Nobody gets roles back any more whose user id is forgotten. */
+function holdWithout(hold: Hold, { userId, pseudonym }: Forgetting, { at }: Doing): Hold {
+  const { reason: _, ...rest } = hold;
+  const isRankee = hold.rankeeId === userId;
+  return {
+    ...rest,
+    message: forgottenText,
+    ...(isRankee && { rankeeId: pseudonym, rankeeName: '' }),
+    ...(isRankee && isOpenHold(hold) && { state: 'forfeited', endedAt: at }),
+    ...(hold.rankerId === userId && { rankerId: pseudonym, rankerName: '' }),
   };
 }

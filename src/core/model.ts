@@ -251,11 +251,76 @@ export interface RankChange extends RankRequest {
   undoOf?: string;
   /** The run of `history undo` that it belongs to. */
   undoId?: string;
+  /** What the change means for a hold of the member; see `core/holds.ts`. */
+  hold?: HoldPart;
   /** SHA-256 (hex) of the caller's `Idempotency-Key`. */
   idempotencyKey?: string;
   /** SHA-256 (hex) of the request that the idempotency key came with. */
   fingerprint?: string;
 }
+
+// ---- a hold ----
+
+/**
+ * `suspension`: all roles are taken, and given back at the end; nobody else changes the member meanwhile. `temporary`: an ordinary rank
+ * that is taken back at the end.
+ */
+export type HoldKind = 'suspension' | 'temporary';
+
+/**
+ * `active`: in force until `endsAt` · `ending`: its return is an open rank change · `ended`: the roles from before were seen · `lifted`: the
+ * same, by a person and early · `superseded`: somebody else changed the member, and nothing was given back · `forfeited`: the member left
+ * the group · `stuck`: the return is refused, and a person has to look.
+ */
+export type HoldState = 'active' | 'ending' | 'ended' | 'lifted' | 'superseded' | 'forfeited' | 'stuck';
+
+/** A rank change with an end: for a time the member holds other roles, then exactly the roles from before. */
+export interface Hold {
+  id: string;
+  group: string;
+  kind: HoldKind;
+  state: HoldState;
+  rankeeId: number;
+  rankeeName: string;
+  /** Role ids, ascending, base role included: those that the member gets back. */
+  rolesBefore: number[];
+  /** Those that the member holds meanwhile. */
+  rolesDuring: number[];
+  /** The change that began it. */
+  changeId: string;
+  /** The change that ended it, or is about to. */
+  returnChangeId?: string;
+  rankerId: number;
+  rankerName: string;
+  reason?: string;
+  /** As in `RankChange`. */
+  by: string;
+  keyId?: string;
+  placeId?: number;
+  beginsAt: number;
+  /** Absent if only a person ends it. */
+  endsAt?: number;
+  endedAt?: number;
+  /** When the member was first seen to have left the group. */
+  awaySince?: number;
+  /** How often the return was tried in vain, and when it is tried next (epoch milliseconds). */
+  tries: number;
+  nextTryAt?: number;
+  /** Why it could not be ended yet, or was ended otherwise; empty if there is nothing to say. */
+  code?: ErrorCode;
+  message: string;
+}
+
+/**
+ * What a change means for a hold of its member. `begin`: the hold is in force once the change is applied. `return`: the change gives the
+ * roles from before back. `renew`: it gives the roles of the hold again to a member who left and came back. `lift`: it gives another
+ * rank, and ends the hold.
+ */
+export type HoldPart =
+  | { does: 'begin'; id: string; kind: HoldKind; endsAt?: number }
+  | { does: 'return'; id: string; as: 'ended' | 'lifted' }
+  | { does: 'renew'; id: string }
+  | { does: 'lift'; id: string };
 
 // ---- the audit ----
 

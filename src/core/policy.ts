@@ -23,6 +23,11 @@ export const policyRules: readonly PolicyRule[] = [
   rankerCooldown,
 ];
 
+/** The rules that a change is asked about. A suspension may take a member down by any number of ranks. */
+export function rulesFor({ isSuspension }: { isSuspension: boolean }): readonly PolicyRule[] {
+  return isSuspension ? policyRules.filter((rule) => rule !== steps) : policyRules;
+}
+
 /** Rules on what may be changed at all hold for an undo too. Rules on who asks, how often and how far at once do not. */
 const rulesThatHold = [ceiling, floor, lockedRoles, protectedMembers];
 

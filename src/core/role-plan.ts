@@ -1,5 +1,6 @@
 import { RankdError } from '../base/errors.ts';
 import type { Member, RankChange, Role } from './model.ts';
+import { type RoleName, rolesMeant } from './role-name.ts';
 import { heightOf, heldRoles, highestRole, isManaged, type RoleScheme, roleIds } from './role-scheme.ts';
 import { type Goal, type Step, steps } from './steps.ts';
 
@@ -51,6 +52,32 @@ export function restorePlan(scheme: RoleScheme, member: Member, wanted: number[]
   return { target, goal, steps: steps(goal), highestBefore: highestRole(scheme, before) };
 }
 
+/**
+ * Plans a suspension: all custom roles go, and the role that is asked for comes, whether the ladder has it or not; without one, the base
+ * role alone remains. Throws `unknown_rank`, and `ambiguous_name` if several roles are meant.
+ */
+export function suspensionPlan(scheme: RoleScheme, member: Member, asked: RoleName | undefined): RolePlan {
+  const target = asked === undefined ? scheme.roles.find(({ kind }) => kind === 'base') : suspendedRole(scheme, asked);
+  if (target === undefined) throw new RankdError('unknown_rank', 'The group lists no role that every member has.');
+  const before = heldRoles(scheme.roles, member);
+  const after = heldRoles(scheme.roles, { ...member, roleIds: [target.id] });
+  const goal = { from: roleIds(before), to: roleIds(after) };
+  return { target, goal, steps: steps(goal), highestBefore: highestRole(scheme, before) };
+}
+
+/** The role of suspended members. */
+export function suspendedRole(scheme: RoleScheme, asked: RoleName): Role {
+  const [role, ...others] = rolesMeant(scheme, asked).filter(({ kind }) => kind === 'custom' || kind === 'base');
+  const hint =
+    'correct policy.suspension.role in rankd.yaml, or name the role with --role; `rankd group roles` lists them';
+  if (role === undefined)
+    throw new RankdError('unknown_rank', `The group has no role ${asked} for suspended members.`, { hint });
+  if (others.length === 0) return role;
+  throw new RankdError('ambiguous_name', `More than one role is ${asked}, which suspended members are to hold.`, {
+    hint,
+  });
+}
+
 /** True if the member loses roles and gets no higher by it. */
 export function takesAway(plan: RolePlan): boolean {
   return rise(plan) <= 0 && plan.steps.some(({ kind }) => kind === 'unassign');
@@ -61,13 +88,21 @@ export function rise({ target, highestBefore }: RolePlan): number {
   return heightOf(target) - heightOf(highestBefore);
 }
 
-/** True if the member holds what the change was for: exactly its roles for an undo, its rank for any other change. */
+/** True if the member holds what the change was for: exactly its roles for an undo or a suspension, its rank for any other change. */
 export function isReached(
   scheme: RoleScheme,
-  { roleId, rolesAfter, undoOf }: Pick<RankChange, 'roleId' | 'rolesAfter' | 'undoOf'>,
+  change: Pick<RankChange, 'roleId' | 'rolesAfter' | 'undoOf' | 'hold'>,
   member: Member,
 ): boolean {
-  if (undoOf !== undefined) return roleIds(heldRoles(scheme.roles, member)).join() === rolesAfter.join();
+  const { roleId, rolesAfter } = change;
+  if (isExact(change)) return roleIds(heldRoles(scheme.roles, member)).join() === rolesAfter.join();
   const target = scheme.roles.find((role) => role.id === roleId);
   return target !== undefined && rolePlan(scheme, member, target).steps.length === 0;
+}
+
+/** True if the change is for exactly its roles, and not for a rank that other roles may stay beside. */
+function isExact({ undoOf, hold }: Pick<RankChange, 'undoOf' | 'hold'>): boolean {
+  if (undoOf !== undefined) return true;
+  if (hold?.does === 'begin') return hold.kind === 'suspension';
+  return hold?.does === 'return' || hold?.does === 'renew';
 }

@@ -9,6 +9,7 @@ import { credentialWarnings } from '../usecases/group/credential-warnings.ts';
 import { nameMembers } from '../usecases/people/name-members.ts';
 import { pruneRecords } from '../usecases/upkeep/prune-records.ts';
 import type { HeadNotes } from './head-notes.ts';
+import { HoldWorker } from './hold-worker.ts';
 import { SurpriseWarnings } from './surprise-warnings.ts';
 
 /** How often the daemon looks whether a change was left behind by a node that is gone, and how often it tries what is unknown. */
@@ -20,8 +21,10 @@ const flushEveryMs = 60_000;
 const noteEveryMs = 1_000;
 const pruneEveryMs = 3_600_000;
 const nameEveryMs = 5_000;
+const endHoldsEveryMs = 5_000;
+const sweepEveryMs = 600_000;
 
-/** Reconciles open changes, looks after the credential, removes old records, and keeps what is gathered in memory. Returns a function that stops it all. */
+/** Reconciles open changes, ends suspensions, looks after the credential, removes old records, and keeps what is gathered in memory. Returns a function that stops it all. */
 export function startWorkers(live: LiveContext, heads: HeadNotes): () => Promise<void> {
   const stopping = new AbortController();
   const app = live.current; // only parts of it that every configuration shares are used
@@ -38,13 +41,16 @@ export function startWorkers(live: LiveContext, heads: HeadNotes): () => Promise
   const surprises = new SurpriseWarnings();
   const warning = every(app, noteEveryMs, stopping.signal, async () => surprises.warn(live));
   const naming = every(app, nameEveryMs, stopping.signal, () => nameMembers(live.current, stopping.signal));
+  const holds = new HoldWorker(live, stopping.signal);
+  const ending = every(app, endHoldsEveryMs, stopping.signal, () => holds.endDue());
+  const sweeping = every(app, sweepEveryMs, stopping.signal, () => holds.sweep());
   const flushes = { 'refused callers': app.refused, 'uses of keys': app.keyUses };
   const flushing = Object.values(flushes).map((gathered) =>
     every(app, flushEveryMs, stopping.signal, () => gathered.flush(app)),
   );
   return async () => {
     stopping.abort();
-    await Promise.all([recovery, credential, looking, pruning, noting, warning, naming, ...flushing]);
+    await Promise.all([recovery, credential, looking, pruning, noting, warning, naming, ending, sweeping, ...flushing]);
     // If the store can't be written any more, the daemon still ends well: what ran is finished.
     for (const [what, gathered] of Object.entries(flushes)) {
       await gathered.flush(app).catch((error) => app.log.warn({ err: error }, `the last ${what} could not be kept`));

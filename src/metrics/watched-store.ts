@@ -14,9 +14,9 @@ export function watchedStore(store: Store, meters: Meters): Store {
     },
     async updateChange(changeId, judge) {
       let before: ChangeState | undefined;
-      const kept = await store.updateChange(changeId, (change) => {
-        before = change.state;
-        return judge(change);
+      const kept = await store.updateChange(changeId, (asItIs) => {
+        before = asItIs.change.state;
+        return judge(asItIs);
       });
       if (kept !== undefined && kept.state !== before) count(kept.state, kept.code, false);
       return kept;

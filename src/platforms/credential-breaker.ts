@@ -77,6 +77,10 @@ export class CredentialBreaker implements Platform {
     return this.#read(call, () => this.#platform.getMember(userId, call));
   }
 
+  membersWith(roleId: number, call: CallContext): Promise<number[]> {
+    return this.#read(call, () => this.#platform.membersWith(roleId, call));
+  }
+
   /** It needs no credential. */
   findUser(name: string, call: CallContext): ReturnType<Platform['findUser']> {
     return this.#platform.findUser(name, call);

@@ -141,6 +141,14 @@ export class OpenCloudPlatform implements Platform {
     return undefined;
   }
 
+  async membersWith(roleId: number, call: CallContext): Promise<number[]> {
+    const path = `/memberships?maxPageSize=100&filter=${this.#holdersOf(roleId)}`;
+    const found = new Set<number>();
+    for await (const page of this.#pages({ ...membershipPage, path }, call))
+      for (const { userId } of page) found.add(userId);
+    return [...found];
+  }
+
   async findUser(name: string, call: CallContext): Promise<NamedUser | undefined> {
     return this.#userNames.find(name, call).catch((cause) => {
       throw namesUnavailable(cause);
@@ -289,9 +297,12 @@ export class OpenCloudPlatform implements Platform {
   }
 
   async #listMembersWith(roleId: number, call: CallContext): Promise<Membership[]> {
-    const filter = encodeURIComponent(`role == 'groups/${this.#groupId}/roles/${roleId}'`);
-    const path = `/memberships?maxPageSize=10&filter=${filter}`;
+    const path = `/memberships?maxPageSize=10&filter=${this.#holdersOf(roleId)}`;
     return (await this.#get({ ...membershipPage, path }, call)).items;
+  }
+
+  #holdersOf(roleId: number): string {
+    return encodeURIComponent(`role == 'groups/${this.#groupId}/roles/${roleId}'`);
   }
 }
 

@@ -52,6 +52,17 @@ export class SimulatedPlatform implements Platform {
     return answer(call, () => memberOf(userId, this.#held(userId)));
   }
 
+  async membersWith(roleId: number, call: CallContext): Promise<number[]> {
+    const query = `SELECT user_id AS userId FROM members AS member JOIN roles AS role ON role.id = ?
+      WHERE role.kind = 'base' OR EXISTS (SELECT 1 FROM held_roles AS held WHERE held.user_id = member.user_id AND held.role_id = role.id)`;
+    return answer(call, () =>
+      this.#db
+        .prepare<[number], { userId: number }>(query)
+        .all(checkedId(roleId))
+        .map(({ userId }) => userId),
+    );
+  }
+
   async findUser(name: string): Promise<NamedUser | undefined> {
     return this.#users.find((user) => user.name.toLowerCase() === name.toLowerCase());
   }

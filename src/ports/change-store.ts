@@ -1,6 +1,7 @@
 import type { BeginFacts, BeginVerdict, MemberWindow } from '../core/begin.ts';
 import type { ChangeUpdate } from '../core/change-state.ts';
 import type { DomainEvent } from '../core/events.ts';
+import type { HoldsOfMember } from '../core/holds.ts';
 import type { ChangeState, RankChange } from '../core/model.ts';
 
 /** Which changes are meant. Without any field, it is all of them. */
@@ -52,6 +53,9 @@ export interface BeginQuestion {
   windows: readonly MemberWindow[];
 }
 
+/** Says what becomes of a change, and of the holds of its member, as they are kept. */
+export type JudgeChange = (kept: { change: RankChange; holds: HoldsOfMember }) => ChangeUpdate;
+
 /**
  * The history of rank changes.
  *
@@ -68,8 +72,8 @@ export interface ChangeStore {
    * Gathers the facts, has `judge` judge them, and carries its verdict out, all in one transaction: no other handle can begin or
    * end a change, and none can change a key, its places or the workspace, between the facts and the verdict. `judge` is
    * synchronous and pure; it may run more than once. If the verdict is `begin`, the change is kept: with this handle as its
-   * holder if its state is `pending`; without one if it has ended already, because there is nothing to write. Resolves with the
-   * verdict. Throws `conflict` as `recordChange`.
+   * holder if its state is `pending`; without one if it has ended already, because there is nothing to write. The holds of the verdict are kept
+   * with it. Resolves with the verdict. Throws `conflict` as `recordChange`.
    */
   beginChange(
     change: RankChange,
@@ -77,15 +81,16 @@ export interface ChangeStore {
     judge: (facts: BeginFacts) => BeginVerdict,
   ): Promise<BeginVerdict>;
   /**
-   * Changes an open change that this handle holds, as `judge` says, together with its events. `judge` gets the change as it is
-   * kept; it is synchronous and pure, and may run more than once. Resolves with what is kept now; `undefined` if the change is not open, or if this handle does not hold it.
+   * Changes an open change that this handle holds, as `judge` says, together with the member's holds and the events. `judge` gets them as
+   * they are kept; it is synchronous and pure, and may run more than once. Resolves with what is kept now; `undefined` if the change is not
+   * open, or if this handle does not hold it.
    */
-  updateChange(changeId: string, judge: (change: RankChange) => ChangeUpdate): Promise<RankChange | undefined>;
+  updateChange(changeId: string, judge: JudgeChange): Promise<RankChange | undefined>;
   /**
-   * Opens an applied change again, as `judge` says, together with its events, unless another change of the member came after it.
+   * Opens an applied change again, as `judge` says, together with the member's holds and the events, unless another change of the member came after it.
    * `judge` is as that of `updateChange`. Nobody holds the change then. Resolves with what is kept now; `undefined` if nothing was done.
    */
-  reopenChange(changeId: string, judge: (change: RankChange) => ChangeUpdate): Promise<RankChange | undefined>;
+  reopenChange(changeId: string, judge: JudgeChange): Promise<RankChange | undefined>;
   /**
    * Makes this handle the holder of an open change, by compare and set: of all handles that try at once, one succeeds. Resolves
    * with the change as it is kept; `undefined` if it is not open, or if another node that is alive holds it.

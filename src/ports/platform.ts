@@ -24,6 +24,8 @@ export interface Platform {
   role(roleId: number, call: CallContext): Promise<Pick<Role, 'id' | 'name' | 'rank'> | undefined>;
   /** The member; `undefined` if the user is not in the group. It is never cached. */
   getMember(userId: number, call: CallContext): Promise<Member | undefined>;
+  /** The ids of all members who hold this role, in no order. It takes a call for each hundred of them. */
+  membersWith(roleId: number, call: CallContext): Promise<number[]>;
   /**
    * Reserves room in the platform's budget for these writes: all of them can start before the deadline, whoever else calls
    * meanwhile. Sends nothing. Throws `platform_busy`, and reserves nothing, if there is not room for all.

@@ -1,13 +1,15 @@
 import type { AuditRow, ChainLink } from '../core/audit.ts';
 import type { DomainEvent } from '../core/events.ts';
-import type { Forgetting, Mentions } from '../core/forgetting.ts';
-import type { AuditEvent, RankChange, Role, WhitelistEntry, Workspace } from '../core/model.ts';
+import type { Forgetting, Mentions, WithoutPerson } from '../core/forgetting.ts';
+import type { AuditEvent, Role, WhitelistEntry, Workspace } from '../core/model.ts';
 import type { Verdict } from '../core/verdict.ts';
 import type { JudgeEntries } from '../core/whitelist.ts';
 import type { ChangeStore } from './change-store.ts';
+import type { HoldStore } from './hold-store.ts';
 import type { KeyStore } from './key-store.ts';
 
 export type * from './change-store.ts';
+export type * from './hold-store.ts';
 export type * from './key-store.ts';
 
 /**
@@ -25,6 +27,7 @@ export interface Store
     WhitelistStore,
     ChangeStore,
     MemberQueueStore,
+    HoldStore,
     GroupStore,
     AuditStore,
     RetentionStore,
@@ -131,8 +134,8 @@ export interface ChainPage {
 /** What retention removes, a step at a time: no step holds the write lock for long. */
 export interface RetentionStore {
   /**
-   * Looks at the oldest `limit` changes behind `cursor` and removes those that ended before `before` (epoch milliseconds). Open
-   * ones stay. `next` is the cursor to go on with, absent if nothing older is left.
+   * Looks at the oldest `limit` changes behind `cursor` and removes those that ended before `before` (epoch milliseconds), and with
+   * them the holds that they began, if they are over. Open changes stay. `next` is the cursor to go on with, absent if nothing older is left.
    */
   pruneChanges(step: {
     before: number;
@@ -156,15 +159,12 @@ export interface PersonStore {
   /** Keeps a name, or that the user has none, and removes all that were kept before `since`. */
   keepUserName(user: { id: number; name: string | undefined; at: number }, query: { since: number }): Promise<void>;
   /**
-   * Forgets a person as `judge` says, with its events: rewrites each change that names the person, and puts the pseudonym in the place of
+   * Forgets a person as `judge` says, with its events: rewrites each change and hold that names the person, and puts the pseudonym in the place of
    * the user id in the audit, where it removes the salts. A name that was kept of the user goes as well. `judge` is synchronous and pure, and may run more than once. No change is kept
    * between what it gets and what is written. Nothing of what is replaced stays in the store's files once no process has them open.
    * Throws the refusal of `judge`: then nothing is changed.
    */
-  forgetPerson(
-    forgetting: Forgetting,
-    judge: (mentions: Mentions) => Verdict<(change: RankChange) => RankChange>,
-  ): Promise<Mentions>;
+  forgetPerson(forgetting: Forgetting, judge: (mentions: Mentions) => Verdict<WithoutPerson>): Promise<Mentions>;
 }
 
 export interface AuditStore {

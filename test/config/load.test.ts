@@ -40,6 +40,7 @@ test('with nothing configured, rankd runs on a simulated group with the document
       cooldownMs: 0,
       rankerCooldownMs: 0,
       breaker: { enabled: true, demotions: 10, highRank: undefined, highChanges: 5, windowMs: 600_000 },
+      suspension: { role: undefined, maxMs: 31_536_000_000 },
     },
     security: { robloxId: 'off' },
     limits: {
@@ -91,6 +92,8 @@ const samples: Record<string, [file: string, env: string, flag: string]> = {
   'policy.breaker.high_rank': ['1', '2', '3'],
   'policy.breaker.high_changes': ['1', '2', '3'],
   'policy.breaker.window': ['1m', '2m', '3m'],
+  'policy.suspension.role': ['1', '2', '3'],
+  'policy.suspension.max': ['1d', '2d', '3d'],
   'security.roblox_id': ['warn', 'enforce', 'warn'],
   'limits.rank': ['1', '2', '3'],
   'limits.rank_burst': ['1', '2', '3'],

@@ -71,6 +71,7 @@ test('the variables of two settings never collide', () => {
     'server',
     'policy',
     'policy.breaker',
+    'policy.suspension',
     'security',
     'limits',
     'metrics',

@@ -7,6 +7,7 @@ import { breakerContract } from './store/breaker.ts';
 import { changeContract } from './store/changes.ts';
 import { declaredKeyContract } from './store/declared-keys.ts';
 import { groupContract } from './store/groups.ts';
+import { holdContract } from './store/holds.ts';
 import { keyContract } from './store/keys.ts';
 import { lookUpContract } from './store/look-up.ts';
 import { memberQueueContract } from './store/member-queue.ts';
@@ -44,6 +45,7 @@ export function storeContract(name: string, createDatabase: () => Promise<TestDa
     breakerContract(at);
     memberQueueContract(at);
     groupContract(at);
+    holdContract(at);
     auditContract(at);
     retentionContract(at);
     personContract(at);

@@ -43,7 +43,7 @@ test.concurrent('rank test lists every check in order, and names what decided wh
   const run = await dryRun(home, trainee, '50', '--key', 'game', '--place', '1', '--ranker', trainee);
   expect(run.allowed).toBe(false);
   expect(run.checks.map(({ name }) => name)).toEqual([
-    ...['workspace', 'key', 'scope', 'whitelist', 'breaker', 'platform', 'rank', 'member'],
+    ...['workspace', 'key', 'scope', 'whitelist', 'breaker', 'suspension', 'platform', 'rank', 'member'],
     ...[
       'ceiling',
       'floor',

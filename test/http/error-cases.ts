@@ -1,11 +1,25 @@
 import { join } from 'node:path';
 import Database from 'better-sqlite3';
 import { expect } from 'vitest';
+import { deadlineIn } from '../../src/base/clock.ts';
 import { RankdError } from '../../src/base/errors.ts';
 import type { Platform } from '../../src/ports/index.ts';
+import { changeRank } from '../../src/usecases/change/change-rank.ts';
+import type { DaemonContext } from '../../src/usecases/daemon-context.ts';
 import { type ExpectedError, expectError } from '../support/answers.ts';
 import { type Answer, place, type Sent, send, type TestApp, type TestAppOptions } from '../support/open-test-app.ts';
 import { holdWrites, platformWith } from '../support/platform-with.ts';
+
+async function suspend(app: DaemonContext, rankeeId: number): Promise<void> {
+  using deadline = deadlineIn(app.clock, 5_000);
+  const request = { rankeeId, rankeeName: '', rankerId: 0, rankerName: 'operator', newRankId: 0 };
+  const caller = { by: 'cli:ann@host', dryRun: false };
+  await changeRank(
+    app,
+    { caller, request, hold: { kind: 'suspension', endsAt: app.clock.now() + 3_600_000 } },
+    deadline,
+  );
+}
 
 export interface Case extends Omit<ExpectedError, 'code'> {
   options?: TestAppOptions;
@@ -104,6 +118,15 @@ export const cases: Record<string, Case> = {
     status: 431,
     error: 'Headers too large',
     provoke: (app) => app.post('/v1/apikey', { headers: { padding: 'x'.repeat(20_000) } }),
+  },
+  member_suspended: {
+    status: 403,
+    error: 'Member suspended',
+    provoke: async (app) => {
+      const key = await app.createKey();
+      await suspend(app.app, 1001);
+      return app.rank(key);
+    },
   },
   cooldown: {
     status: 429,

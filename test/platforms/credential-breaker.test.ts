@@ -33,6 +33,7 @@ function breakerUnderTest() {
     roles: () => answer('roles', []),
     role: () => answer('role', undefined),
     getMember: () => answer('member', member),
+    membersWith: () => answer('members', []),
     findUser: () => answer('user', undefined),
     userName: () => answer('userName', undefined),
     reserve: async () => ({ [Symbol.dispose]: () => undefined }),

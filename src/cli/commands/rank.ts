@@ -2,10 +2,11 @@ import type { Command } from 'commander';
 import type { RankingApp } from '../../app.ts';
 import { deadlineIn } from '../../base/clock.ts';
 import { type ErrorCode, RankdError } from '../../base/errors.ts';
-import { roleTitle } from '../../core/describe.ts';
+import { holdTitle, roleTitle } from '../../core/describe.ts';
 import { type Direction, directions, type RankRequest } from '../../core/model.ts';
 import type { RoleName } from '../../core/role-name.ts';
 import type { CallContext } from '../../ports/index.ts';
+import type { HoldAsked } from '../../usecases/change/change-command.ts';
 import { errorOf } from '../../usecases/change/change-outcome.ts';
 import { changeRank } from '../../usecases/change/change-rank.ts';
 import type { ApprovedChange } from '../../usecases/change/check-plan.ts';
@@ -13,7 +14,9 @@ import { backgroundDeadlineMs } from '../../usecases/change/ranking.ts';
 import { type CheckResult, testRank } from '../../usecases/change/test-rank.ts';
 import { changeDocument, dryRunDocument } from '../../usecases/documents/change.ts';
 import { memberDocument } from '../../usecases/documents/group.ts';
+import { holdDocument } from '../../usecases/documents/hold.ts';
 import { showMember } from '../../usecases/group/group.ts';
+import { openHold } from '../../usecases/holds/open-hold.ts';
 import { requireKey } from '../../usecases/keys/find-key.ts';
 import type { Cli } from '../cli.ts';
 import { type AskedUser, asPlaceId, asRank, asRanker, asReason, asUser } from '../input/arguments.ts';
@@ -22,6 +25,7 @@ import { whileLooking } from '../late-looks.ts';
 import { ExitCode, exitCodes, formatError } from '../output/errors.ts';
 import { examples } from '../output/help.ts';
 import { table } from '../output/table.ts';
+import { forOption, type HoldOptions, lengthOf, suspendCommands, untilOption } from './suspension.ts';
 
 const userHelp = 'user id, name, or address of the profile page';
 const rankHelp = 'rank number (1..255), role id or role name';
@@ -67,15 +71,21 @@ export function rankCommands(program: Command, cli: Cli): void {
     .argument('<rank>', rankHelp, asRank)
     .option(...rankerOption)
     .option(...reasonOption)
+    .option(...forOption)
+    .option(...untilOption)
+    .option('--lift', 'also if the member is suspended, which ends with it')
     .addHelpText(
       'after',
       examples(
         'rankd rank set 1001 20',
         'rankd rank set @Newcomer Officer --reason training',
         'rankd rank set 1001 12884901999 --json',
+        'rankd rank set 1001 20 --for 7d',
       ),
     )
-    .action((user: AskedUser, rank: RoleName, options: ChangeOptions) => change(cli, { user, rank, ...options }));
+    .action((user: AskedUser, rank: RoleName, options: Omit<AskedChange, 'user' | 'rank'>) =>
+      change(cli, { user, rank, ...options }),
+    );
   for (const direction of directions) {
     command
       .command(direction)
@@ -86,6 +96,7 @@ export function rankCommands(program: Command, cli: Cli): void {
       .addHelpText('after', examples(`rankd rank ${direction} 1001`, `rankd rank ${direction} 1001 --ranker 1003`))
       .action((user: AskedUser, options: ChangeOptions) => change(cli, { user, rank: 0, ...options }, direction));
   }
+  suspendCommands(command, cli);
   command
     .command('show')
     .description("a member's roles, read from the platform")
@@ -131,7 +142,8 @@ async function change(cli: Cli, asked: AskedChange, step?: Direction): Promise<v
         'Stopping: the change is brought to its end first. Ctrl-C again stops at once; how the change ended is then found out later.',
       ),
     );
-    const command = { caller: { by: cli.by, dryRun: false }, request, ...(step && { step }) };
+    const hold = await holdAsked(app, request.rankeeId, asked);
+    const command = { caller: { by: cli.by, dryRun: false }, request, ...(step && { step }), ...(hold && { hold }) };
     const answer = await whileLooking(cli, app, () => changeRank(app, command, deadline));
     const done = (await app.store.findChange(answer.change.id)) ?? answer.change; // a late look may have made it unknown
     const refusal = errorOf(done, answer.error);
@@ -145,14 +157,30 @@ async function show(cli: Cli, asked: AskedUser): Promise<void> {
   await cli.withGroup(async (app, call) => {
     const { id } = await userOf(cli, app, asked, call);
     const member = await showMember(app, id, call);
+    const hold = await openHold(app, id);
     const rows = member.held.toReversed().map(({ id, name, rank }) => [String(rank), name, String(id)]);
-    cli.print({ member: memberDocument(member) }, table(['rank', 'role', 'id'], rows));
+    const told = hold === undefined ? '' : `\n${holdTitle(hold)}`;
+    const document = { member: memberDocument(member), suspension: hold ? holdDocument(hold) : null };
+    cli.print(document, table(['rank', 'role', 'id'], rows) + told);
   });
 }
 
-interface AskedChange extends ChangeOptions {
+interface AskedChange extends ChangeOptions, HoldOptions {
+  lift?: boolean;
   user: AskedUser;
   rank: RoleName;
+}
+
+/** The hold that the change is to begin, or to end; `undefined` if it is an ordinary change. */
+async function holdAsked(app: RankingApp, rankeeId: number, asked: AskedChange): Promise<HoldAsked | undefined> {
+  const isTemporary = asked.for !== undefined || asked.until !== undefined;
+  if (isTemporary && asked.lift)
+    throw new RankdError('usage', '--lift ends a suspension, and a temporary rank would begin another one.', {
+      hint: 'leave out --lift, or --for and --until',
+    });
+  if (isTemporary) return { kind: 'temporary', ...lengthOf(app, asked) };
+  const open = asked.lift ? await openHold(app, rankeeId) : undefined;
+  return open && { kind: 'lift', id: open.id };
 }
 
 /** The request, with everybody's name who was asked for by name. */

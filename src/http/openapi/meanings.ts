@@ -27,6 +27,7 @@ export const meanings = {
   cooldown: "The member's rank was changed, or the ranker changed one, a moment ago.",
   too_many_requests:
     'More requests than an inbound limit allows: of the key, of the place, of a key for one member at once, or of an address that sends wrong keys.',
+  member_suspended: 'The member is suspended for a time; until then nobody else changes the rank.',
   key_paused: 'The abuse breaker paused the key; the operator resumes it.',
   internal: 'Something went wrong inside rankd; its log says what.',
   platform_rejected: 'Roblox refused the change for a reason of its own.',

@@ -4,17 +4,20 @@ import type { BeginQuestion } from '../../ports/index.ts';
 import { findCaller } from './callers.ts';
 import { lastChangedSomebodyAt, standingOf } from './change-queries.ts';
 import type { Connection } from './engine/connection.ts';
+import { holdsOf } from './holds.ts';
 
 /** What a change begins by. Called in the transaction that keeps the change: its write lock holds everybody else off. */
 export function beginFacts(
   db: Connection,
-  { keyId, placeId, rankeeId, rankerId }: RankChange,
+  change: RankChange,
   { secretId, windows, now }: BeginQuestion & { now: number },
 ): BeginFacts {
+  const { keyId, placeId, rankeeId, rankerId } = change;
   const isByKey = keyId !== undefined && placeId !== undefined;
   return {
     now,
     ...standingOf(db, rankeeId),
+    holds: holdsOf(db, change),
     caller: isByKey ? findCaller(db, { keyId, placeId, secretId, now }) : undefined,
     rankerChangedAt: rankerId === 0 ? undefined : lastChangedSomebodyAt(db, rankerId),
     changedMembers: windows.map((window) => changedMembers(db, { window, now })),

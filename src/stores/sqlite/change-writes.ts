@@ -5,6 +5,7 @@ import { beginFacts } from './begin-facts.ts';
 import { findChange, findOpen, standingOf } from './change-queries.ts';
 import { insertChange, toBindings, updateChange } from './change-row.ts';
 import type { Connection } from './engine/connection.ts';
+import { holdsOf, keepHolds } from './holds.ts';
 import { editKey } from './keys.ts';
 import type { Nodes } from './nodes.ts';
 
@@ -34,7 +35,10 @@ export function changeWrites(db: Connection, clock: Pick<Clock, 'now'>, nodes: N
       return db.write(() => {
         const now = clock.now();
         const verdict = judge(beginFacts(db, change, { ...question, now }));
-        if (verdict.do === 'begin') insert(db, { change, node });
+        if (verdict.do === 'begin') {
+          insert(db, { change, node });
+          keepHolds(db, verdict.holds);
+        }
         if (verdict.do === 'refuse' && verdict.pause !== undefined) editKey(db, { ...verdict.pause, now });
         if (verdict.do !== 'stale') appendEvents(db, verdict.events);
         return verdict;
@@ -45,8 +49,9 @@ export function changeWrites(db: Connection, clock: Pick<Clock, 'now'>, nodes: N
       return db.write(() => {
         const before = heldByMe(changeId);
         if (before === undefined) return undefined;
-        const { change, isHeld, events } = judge(before);
+        const { change, isHeld, holds, events } = judge({ change: before, holds: holdsOf(db, before) });
         updateChange(db, before, change);
+        keepHolds(db, holds);
         if (!isHeld) setNode(changeId, null);
         appendEvents(db, events);
         return change;
@@ -57,8 +62,9 @@ export function changeWrites(db: Connection, clock: Pick<Clock, 'now'>, nodes: N
       return db.write(() => {
         const before = findChange(db, changeId);
         if (before?.state !== 'applied' || standingOf(db, before.rankeeId).latestId !== changeId) return undefined;
-        const { change, events } = judge(before);
+        const { change, holds, events } = judge({ change: before, holds: holdsOf(db, before) });
         updateChange(db, before, change);
+        keepHolds(db, holds);
         appendEvents(db, events);
         return change;
       });

@@ -3,6 +3,7 @@ import type { PersonStore } from '../../ports/index.ts';
 import { allowed, appendEvents } from './audit.ts';
 import { type ChangeRow, selectChange, toChange, updateChange } from './change-row.ts';
 import type { Connection } from './engine/connection.ts';
+import { holdsNaming, keepHolds } from './holds.ts';
 
 export function personStore(db: Connection): PersonStore {
   return {
@@ -47,8 +48,9 @@ export function personStore(db: Connection): PersonStore {
         const { change: forget, events } = allowed(judge(mentions));
         for (const row of db.all<ChangeRow>(`${selectChange} WHERE ${namesPerson}`, { userId })) {
           const change = toChange(row);
-          updateChange(db, change, forget(change));
+          updateChange(db, change, forget.change(change));
         }
+        keepHolds(db, holdsNaming(db, userId).map(forget.hold));
         db.run('UPDATE audit_people SET user_id = @pseudonym, salt = NULL WHERE user_id = @userId', {
           userId,
           pseudonym,

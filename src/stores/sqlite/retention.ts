@@ -14,6 +14,11 @@ export function retentionStore(db: Connection): RetentionStore {
           `DELETE FROM rank_changes WHERE seq IN (SELECT seq FROM (${oldestChanges}) WHERE isOld AND NOT isOpen)`,
           step,
         );
+        db.run(
+          `DELETE FROM holds WHERE ended_at < @before AND state NOT IN ('active', 'ending', 'stuck')
+             AND NOT EXISTS (SELECT 1 FROM rank_changes WHERE rank_changes.id = change_id)`,
+          step,
+        );
         const isMore = rows.length === step.limit && rows.some(({ isOld }) => isOld);
         return { removed, ...(isMore && lastSeq !== undefined && { next: String(lastSeq) }) };
       });

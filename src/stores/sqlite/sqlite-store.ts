@@ -12,6 +12,7 @@ import { Connection } from './engine/connection.ts';
 import { daemonLockName } from './files/daemon-lock.ts';
 import { databaseName } from './files/existing.ts';
 import { groupStore } from './groups.ts';
+import { holdStore } from './holds.ts';
 import { keyStore } from './keys.ts';
 import { memberQueueStore } from './member-queue.ts';
 import { Nodes } from './nodes.ts';
@@ -79,6 +80,7 @@ export function createSqliteStore(
     ...changeWrites(db, clock, nodes),
     ...changeQueries(db, nodes),
     ...queue,
+    ...holdStore(db),
     ...groupStore(db),
     ...auditStore(db, clock),
     ...retentionStore(db),

@@ -1,4 +1,5 @@
 import type { Direction, KeyRules, RankRequest } from '../../core/model.ts';
+import type { RoleName } from '../../core/role-name.ts';
 
 /** Who asks for a change, and how far this caller may go. */
 export interface ChangeCaller {
@@ -19,8 +20,19 @@ export interface ChangeCommand {
   request: RankRequest;
   /** Asks for the next rank up or down from what the member holds by then, instead of `newRankId`. */
   step?: Direction;
+  /** The change begins a hold, or ends one. */
+  hold?: HoldAsked;
   idempotency?: Idempotency;
 }
+
+/**
+ * `suspension`: the member gets `role`, or that of the configuration, instead of `newRankId`, and loses all others. `temporary`: the rank
+ * that is asked for is taken back at its end. `lift`: the change ends the member's hold `id`.
+ */
+export type HoldAsked =
+  | { kind: 'suspension'; role?: RoleName; endsAt?: number }
+  | { kind: 'temporary'; endsAt?: number }
+  | { kind: 'lift'; id: string };
 
 /** The SHA-256 (hex) of the caller's `Idempotency-Key`, which may be a secret by mistake, and of the request it came with. */
 export interface Idempotency {

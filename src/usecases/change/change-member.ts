@@ -1,12 +1,13 @@
 import { RankdError } from '../../base/errors.ts';
 import { newChangeId } from '../../core/api-key.ts';
 import { judgeBegin, type MemberLimit } from '../../core/begin.ts';
+import { isKept } from '../../core/change-codes.ts';
 import type { ChangeOutcome } from '../../core/change-state.ts';
 import { changeEvent } from '../../core/events.ts';
 import type { RankChange } from '../../core/model.ts';
 import type { CallContext } from '../../ports/index.ts';
 import { applyChange } from './apply-change.ts';
-import { type ChangeResult, isKept, keepOutcome, outcomeUnknown } from './change-outcome.ts';
+import { type ChangeResult, keepOutcome, outcomeUnknown } from './change-outcome.ts';
 import { withOutcome } from './change-record.ts';
 import type { ApprovedChange } from './check-plan.ts';
 import { type Ranking, withSlack } from './ranking.ts';

@@ -1,37 +1,8 @@
-import { type ErrorCode, RankdError } from '../../base/errors.ts';
+import { RankdError } from '../../base/errors.ts';
+import { endState, isKept } from '../../core/change-codes.ts';
 import { applyOutcome, type ChangeOutcome, compensating } from '../../core/change-state.ts';
-import type { ChangeState, RankChange } from '../../core/model.ts';
+import type { RankChange } from '../../core/model.ts';
 import type { Ports } from '../../ports/index.ts';
-
-/** The codes of a no that stays: a rule of rankd or of the platform says it. Asking again gives the same answer. */
-const refusals = new Set<ErrorCode>([
-  'invalid_key',
-  'place_not_whitelisted',
-  'key_not_allowed',
-  'rank_not_allowed',
-  'member_protected',
-  'ranker_not_allowed',
-  'above_acting_account',
-  'member_not_found',
-  'unknown_rank',
-  'ambiguous_rank',
-  'cooldown',
-  'key_paused',
-]);
-
-/** The codes after which nothing was changed and trying again can end differently. They are never replayed to a repeat of the request. */
-const passing = new Set<ErrorCode>([
-  'invalid_key',
-  'place_not_whitelisted',
-  'cooldown',
-  'key_paused',
-  'config_invalid',
-  'platform_credential',
-  'platform_busy',
-  'platform_unavailable',
-  'store_unavailable',
-  'shutting_down',
-]);
 
 /** How a change ended: what is kept of it, and the error behind it for the caller and the log. */
 export interface ChangeResult {
@@ -51,21 +22,6 @@ export function outcomeOf(error: RankdError): ChangeOutcome {
     message: error.message,
     ...(!isKept(error.code) && { forgetIdempotencyKey: true }),
   };
-}
-
-function endState(code: ErrorCode): Exclude<ChangeState, 'pending' | 'applied'> {
-  if (code === 'outcome_unknown') return 'unknown';
-  return refusals.has(code) ? 'refused' : 'failed';
-}
-
-/** True if a repeat with the same idempotency key gets this outcome again. */
-export function isKept(code: ErrorCode | null): boolean {
-  return code === null || !passing.has(code);
-}
-
-/** True if asking the platform again, later, can end differently: then nothing is decided yet. */
-export function canStillPass(code: ErrorCode): boolean {
-  return passing.has(code) || code === 'outcome_unknown';
 }
 
 /** The error for a caller whose change is not applied; `undefined` if it is. `error` is what it ended with, if that is known. */
@@ -93,7 +49,7 @@ export function keepOutcome(
   changeId: string,
   outcome: ChangeOutcome,
 ): Promise<RankChange | undefined> {
-  return store.updateChange(changeId, (change) => applyOutcome(change, outcome, clock.now()));
+  return store.updateChange(changeId, (kept) => applyOutcome(kept, outcome, clock.now()));
 }
 
 /** Records that an open change is put back from now on, before the first write that does so. Throws `conflict` if this process no longer holds it. */

@@ -1,8 +1,10 @@
 import type { Deadline } from '../../base/clock.ts';
 import { RankdError } from '../../base/errors.ts';
 import { successMessage } from '../../core/describe.ts';
+import { refusalOfHold } from '../../core/holds.ts';
 import type { RankChange } from '../../core/model.ts';
 import type { CallContext } from '../../ports/index.ts';
+import { openHold } from '../holds/open-hold.ts';
 import type { ChangeCommand } from './change-command.ts';
 import { asRefusal, carryOutChange, type FinishedChange, keepEnded } from './change-member.ts';
 import { type ChangeResult, resultOf } from './change-outcome.ts';
@@ -45,7 +47,9 @@ async function changeInTurn(
 ): Promise<FinishedChange> {
   const draft = draftOf(app, command);
   const { secretId } = command.caller;
-  const asked = command.step === undefined ? draft : undefined; // a step has no rank to keep before it is known where it leads
+  // A step and a suspension have no rank to keep before it is known where they lead.
+  const isRankAsked = command.step === undefined && command.hold?.kind !== 'suspension';
+  const asked = isRankAsked ? draft : undefined;
   for (;;) {
     const turn = await orRefusal(position.comes(call), call);
     if ('error' in turn) return keepRefusal(app, asked, turn.error);
@@ -86,6 +90,8 @@ async function approve(
   const approved = checked.value;
   const success = successMessage(draft, approved.plan);
   if (!draft.dryRun) return { change, approved, success };
+  const suspended = refusalOfHold(draft, await openHold(app, draft.rankeeId)); // a real change learns it as it begins
+  if (suspended !== undefined) return { change, error: suspended };
   return {
     change: withPlan(change, approved),
     result: { outcome: { state: 'applied', code: null, message: success } },

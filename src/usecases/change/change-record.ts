@@ -1,10 +1,10 @@
 import { shorten } from '../../base/text.ts';
-import { newChangeId, withoutKeys } from '../../core/api-key.ts';
+import { newChangeId, newId, withoutKeys } from '../../core/api-key.ts';
 import type { ChangeOutcome } from '../../core/change-state.ts';
-import { maxReasonLength, type RankChange, type RankRequest } from '../../core/model.ts';
+import { type HoldPart, maxReasonLength, type RankChange, type RankRequest } from '../../core/model.ts';
 import { takesAway } from '../../core/role-plan.ts';
 import { isPrivileged } from '../../core/rules/privileged-roles.ts';
-import type { ChangeCommand } from './change-command.ts';
+import type { ChangeCommand, HoldAsked } from './change-command.ts';
 import type { ApprovedChange } from './check-plan.ts';
 import type { Ranking } from './ranking.ts';
 
@@ -14,7 +14,7 @@ const keptCharacters = 100;
 /** The record of a change that is asked for now. It is not planned yet. */
 export function draftOf(
   { group, clock }: Pick<Ranking, 'group' | 'clock'>,
-  { caller, request, idempotency }: ChangeCommand,
+  { caller, request, hold, idempotency }: Pick<ChangeCommand, 'caller' | 'request' | 'hold' | 'idempotency'>,
 ): RankChange {
   const requestedAt = clock.now();
   return {
@@ -31,12 +31,19 @@ export function draftOf(
     ...(caller.keyId !== undefined && { keyId: caller.keyId }),
     ...(caller.placeId !== undefined && { placeId: caller.placeId }),
     ...(idempotency !== undefined && { idempotencyKey: idempotency.key, fingerprint: idempotency.fingerprint }),
+    ...(hold !== undefined && { hold: holdPart(hold) }),
     dryRun: caller.dryRun,
     demotion: false,
     topRank: 0,
     privileged: false,
     requestedAt,
   };
+}
+
+function holdPart(asked: HoldAsked): HoldPart {
+  if (asked.kind === 'lift') return { does: 'lift', id: asked.id };
+  const { kind, endsAt } = asked;
+  return { does: 'begin', id: newId('hold'), kind, ...(endsAt !== undefined && { endsAt }) };
 }
 
 function withShortTexts(request: RankRequest): RankRequest {
@@ -65,7 +72,7 @@ export function withPlan(
     rolesBefore: from,
     rolesAfter: to,
     roles: involved.map(({ id, name, rank }) => ({ id, name, rank })),
-    demotion: takesAway(plan),
+    demotion: takesAway(plan) || (draft.hold?.does === 'begin' && draft.hold.kind === 'suspension'),
     topRank: Math.max(0, ...involved.map(({ rank }) => rank)),
     privileged: involved.some((role) => isPrivileged(role, policy.privilegedRoles)),
   };

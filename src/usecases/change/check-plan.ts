@@ -1,7 +1,7 @@
 import { refusalAboveActing } from '../../core/acting-account.ts';
 import { roleTitle } from '../../core/describe.ts';
 import type { RankRequest, Role } from '../../core/model.ts';
-import { policyRules, refusalOfUndo } from '../../core/policy.ts';
+import { policyRules, refusalOfUndo, rulesFor } from '../../core/policy.ts';
 import { policyFor } from '../../core/policy-names.ts';
 import { heldRoles } from '../../core/role-scheme.ts';
 import { mustVerifyRanker, refusalOfRanker } from '../../core/rules/rankers.ts';
@@ -33,23 +33,24 @@ export const checkNames = [
   'ranker rank',
 ];
 
-type Asked = Pick<ChangeCommand, 'request' | 'caller'>;
+type Asked = Pick<ChangeCommand, 'request' | 'caller' | 'hold'>;
 
 /** Checks a plan against the rules, if there is something to write. Throws the first refusal, unless `examiner` lists them all. */
 export async function checkPlan(
   app: Ranking,
-  { request, caller, ...planned }: Asked & PlannedChange,
+  { request, caller, hold, ...planned }: Asked & PlannedChange,
   call: CallContext,
   examiner: Examiner = strict,
 ): Promise<ApprovedChange> {
   const { plan, scheme, acting } = planned;
   const isQuiet = plan.steps.length === 0;
+  const rules = rulesFor({ isSuspension: hold?.kind === 'suspension' });
   const policyCase: PolicyCase = {
     ...{ policy: policyFor(scheme.roles, app.policy), key: caller.rules, request, scheme, plan, acting },
     ...(isQuiet ? noPace : await paceOf(app, request)),
   };
   if (!isQuiet) {
-    for (const { name, refusal } of policyRules) examiner.hold(name, refusal(policyCase));
+    for (const { name, refusal } of rules) examiner.hold(name, refusal(policyCase));
     examiner.hold('acting account', refusalAboveActing(policyCase));
     await examiner.find(
       'ranker rank',
@@ -60,7 +61,7 @@ export async function checkPlan(
           : `${request.rankerId} holds ${roles.map(roleTitle).join(', ') || 'no role'}`,
     );
   }
-  return approved({ ...planned, policyCase, recheck: policyRules });
+  return approved({ ...planned, policyCase, recheck: rules });
 }
 
 /** The same for a plan that puts roles back. Only the rules about what may be touched at all apply to it. Throws the refusal. */

@@ -1,13 +1,13 @@
 import { RankdError } from '../../base/errors.ts';
 import { refusalOfOwner, refusalOfUntouchable, standingWords } from '../../core/acting-account.ts';
 import { roleTitle } from '../../core/describe.ts';
-import type { ActingAccount, Member } from '../../core/model.ts';
+import type { ActingAccount, Direction, Member, Role } from '../../core/model.ts';
 import { nextRole } from '../../core/next-role.ts';
 import { policyFor } from '../../core/policy-names.ts';
-import { type RolePlan, rolePlan } from '../../core/role-plan.ts';
+import { type RolePlan, rolePlan, suspensionPlan } from '../../core/role-plan.ts';
 import { heldRoles, nameForRequest, type RoleScheme } from '../../core/role-scheme.ts';
 import type { CallContext } from '../../ports/index.ts';
-import type { ChangeCommand } from './change-command.ts';
+import type { ChangeCommand, HoldAsked } from './change-command.ts';
 import { type Examiner, strict } from './examiner.ts';
 import { type Ranking, readInTime } from './ranking.ts';
 import { readMember } from './read-member.ts';
@@ -25,7 +25,7 @@ export interface PlannedChange {
 /** Plans how the member, as read now, gets to the rank that is asked for. */
 export async function planChange(
   app: Ranking,
-  { request, step }: Pick<ChangeCommand, 'request' | 'step'>,
+  { request, step, hold }: Pick<ChangeCommand, 'request' | 'step' | 'hold'>,
   call: CallContext,
   examiner: Examiner = strict,
 ): Promise<PlannedChange> {
@@ -39,13 +39,14 @@ export async function planChange(
     (found) =>
       found === undefined ? 'answers, but does not say who acts' : `acting as ${found.userId}, ${standingWords(found)}`,
   );
-  const asked =
-    step ??
-    (await examiner.find(
-      'rank',
-      async () => (await app.group.target(request.newRankId, call)).target,
-      (found) => `${request.newRankId} is ${roleTitle(found)}, role ${found.id}`,
-    ));
+  const isRankAsked = step === undefined && hold?.kind !== 'suspension';
+  const asked = isRankAsked
+    ? await examiner.find(
+        'rank',
+        async () => (await app.group.target(request.newRankId, call)).target,
+        (found) => `${request.newRankId} is ${roleTitle(found)}, role ${found.id}`,
+      )
+    : undefined;
   const { member, scheme } = await examiner.find(
     'member',
     async () => {
@@ -55,12 +56,21 @@ export async function planChange(
     },
     (found) => `holds ${heldRoles(found.scheme.roles, found.member).map(roleTitle).join(', ')}`,
   );
-  const target =
-    typeof asked === 'string'
-      ? nextRole(scheme, member, asked, policyFor(scheme.roles, app.policy).lockedRoles)
-      : asked;
-  const newRankId = step === undefined ? request.newRankId : nameForRequest(scheme, target);
-  return { plan: rolePlan(scheme, member, target), scheme, newRankId, acting };
+  const plan = planFor(app, { asked, step, hold }, { member, scheme });
+  const newRankId = isRankAsked ? request.newRankId : nameForRequest(scheme, plan.target);
+  return { plan, scheme, newRankId, acting };
+}
+
+function planFor(
+  { policy, suspension }: Pick<Ranking, 'policy' | 'suspension'>,
+  { asked, step, hold }: { asked: Role | undefined; step: Direction | undefined; hold: HoldAsked | undefined },
+  { member, scheme }: { member: Member; scheme: RoleScheme },
+): RolePlan {
+  if (asked !== undefined) return rolePlan(scheme, member, asked);
+  if (step !== undefined)
+    return rolePlan(scheme, member, nextRole(scheme, member, step, policyFor(scheme.roles, policy).lockedRoles));
+  const role = hold?.kind === 'suspension' ? hold.role : undefined;
+  return suspensionPlan(scheme, member, role ?? suspension.role);
 }
 
 /** The member and the scheme that knows every role held. Throws `member_not_found`, and `above_acting_account` for the owner. */

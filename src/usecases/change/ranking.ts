@@ -1,4 +1,4 @@
-import type { BreakerConfig } from '../../config/config.ts';
+import type { BreakerConfig, SuspensionConfig } from '../../config/config.ts';
 import type { PolicySettings } from '../../core/policy-names.ts';
 import type { CallContext, Ports } from '../../ports/index.ts';
 import type { GroupView } from '../group/group-view.ts';
@@ -12,6 +12,7 @@ export interface Ranking extends Ports {
   policy: PolicySettings;
   /** `undefined` if it is turned off. */
   breaker: BreakerConfig | undefined;
+  suspension: SuspensionConfig;
   /** How long a change may take, in milliseconds. */
   deadlineMs: number;
   turns: MemberTurns;

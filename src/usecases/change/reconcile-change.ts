@@ -1,4 +1,5 @@
 import { RankdError } from '../../base/errors.ts';
+import { canStillPass } from '../../core/change-codes.ts';
 import type { ChangeOutcome } from '../../core/change-state.ts';
 import { memberTitle } from '../../core/describe.ts';
 import type { RankChange } from '../../core/model.ts';
@@ -6,7 +7,7 @@ import { isReached } from '../../core/role-plan.ts';
 import { type Goal, reversed, steps, stepsLeft } from '../../core/steps.ts';
 import type { CallContext, OpenChange } from '../../ports/index.ts';
 import { carryOut } from './carry-out.ts';
-import { canStillPass, keepCompensating, keepOutcome, outcomeOf } from './change-outcome.ts';
+import { keepCompensating, keepOutcome, outcomeOf } from './change-outcome.ts';
 import { fenceOf } from './fence.ts';
 import type { Ranking } from './ranking.ts';
 import { heldIds, lagEndsAt } from './read-member.ts';

@@ -1,8 +1,10 @@
 import { isRankdError, RankdError } from '../../base/errors.ts';
 import { describeRefusal } from '../../base/refusal-details.ts';
 import { accessChecks, type Caller } from '../../core/access.ts';
+import { refusalOfHold } from '../../core/holds.ts';
 import type { Key, RankRequest } from '../../core/model.ts';
 import type { CallContext } from '../../ports/index.ts';
+import { openHold } from '../holds/open-hold.ts';
 import { type ApprovedChange, checkNames, checkPlan } from './check-plan.ts';
 import type { Examiner } from './examiner.ts';
 import { planChange } from './plan-change.ts';
@@ -33,6 +35,7 @@ export async function testRank(app: Ranking, command: TestRankCommand, call: Cal
   const list = new Checklist();
   await checkAccess(app, command, list);
   const { request, key } = command;
+  list.hold('suspension', refusalOfHold({}, await openHold(app, request.rankeeId)));
   const caller = { by: 'cli', dryRun: true, ...(key !== undefined && { rules: key }) };
   const approved = await planChange(app, { request }, call, list)
     .then((planned) => checkPlan(app, { request, caller, ...planned }, call, list))

@@ -1,5 +1,6 @@
 import { RankdError } from '../../base/errors.ts';
 import { refusalOfUntouchable } from '../../core/acting-account.ts';
+import { canStillPass } from '../../core/change-codes.ts';
 import { restoredMessage } from '../../core/describe.ts';
 import type { RankChange } from '../../core/model.ts';
 import { restorePlan } from '../../core/role-plan.ts';
@@ -8,7 +9,7 @@ import { undoing } from '../../core/undo.ts';
 import { callWithin } from '../../ports/call-context.ts';
 import type { CallContext, ChangeSelection } from '../../ports/index.ts';
 import { asRefusal, carryOutChange, type FinishedChange, type Intent, keepEnded } from '../change/change-member.ts';
-import { canStillPass, resultOf } from '../change/change-outcome.ts';
+import { resultOf } from '../change/change-outcome.ts';
 import { draftOf, withPlan } from '../change/change-record.ts';
 import { checkUndo } from '../change/check-plan.ts';
 import { findMember } from '../change/plan-change.ts';

@@ -58,6 +58,7 @@ export function personContract(at: StoreCase): void {
         { windows: [] },
         () => ({
           do: 'begin',
+          holds: [],
           events: [],
         }),
       );

@@ -209,4 +209,39 @@ export const migrations: readonly string[] = [
     found_at INTEGER NOT NULL
   ) STRICT;
   `,
+  `
+  ALTER TABLE rank_changes ADD COLUMN hold TEXT CHECK (json_valid(hold));
+  CREATE TABLE holds (
+    seq              INTEGER PRIMARY KEY AUTOINCREMENT,
+    id               TEXT    NOT NULL UNIQUE,
+    group_title      TEXT    NOT NULL,
+    kind             TEXT    NOT NULL CHECK (kind IN ('suspension', 'temporary')),
+    state            TEXT    NOT NULL
+      CHECK (state IN ('active', 'ending', 'ended', 'lifted', 'superseded', 'forfeited', 'stuck')),
+    rankee_id        INTEGER NOT NULL,
+    rankee_name      TEXT    NOT NULL,
+    roles_before     TEXT    NOT NULL CHECK (json_valid(roles_before)),
+    roles_during     TEXT    NOT NULL CHECK (json_valid(roles_during)),
+    change_id        TEXT    NOT NULL,
+    return_change_id TEXT,
+    ranker_id        INTEGER NOT NULL,
+    ranker_name      TEXT    NOT NULL,
+    reason           TEXT,
+    done_by          TEXT    NOT NULL,
+    key_id           TEXT,
+    place_id         INTEGER,
+    begins_at        INTEGER NOT NULL,
+    ends_at          INTEGER,
+    ended_at         INTEGER,
+    away_since       INTEGER,
+    tries            INTEGER NOT NULL,
+    next_try_at      INTEGER,
+    code             TEXT,
+    message          TEXT    NOT NULL
+  ) STRICT;
+  CREATE UNIQUE INDEX one_open_hold_a_member ON holds (group_title, rankee_id)
+    WHERE state IN ('active', 'ending', 'stuck');
+  CREATE INDEX holds_of_a_member ON holds (rankee_id);
+  CREATE INDEX holds_by_end ON holds (ends_at) WHERE state IN ('active', 'stuck');
+  `,
 ];

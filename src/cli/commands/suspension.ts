@@ -1,0 +1,227 @@
+import { type Command, InvalidArgumentError } from 'commander';
+import type { RankingApp } from '../../app.ts';
+import { deadlineIn } from '../../base/clock.ts';
+import { RankdError } from '../../base/errors.ts';
+import { isoTime, parseDuration, parseMoment } from '../../base/time.ts';
+import { memberTitle, untilWhen } from '../../core/describe.ts';
+import type { RoleName } from '../../core/role-name.ts';
+import type { CallContext } from '../../ports/index.ts';
+import type { HoldAsked } from '../../usecases/change/change-command.ts';
+import { errorOf } from '../../usecases/change/change-outcome.ts';
+import { changeRank } from '../../usecases/change/change-rank.ts';
+import { backgroundDeadlineMs } from '../../usecases/change/ranking.ts';
+import { changeDocument, withId } from '../../usecases/documents/change.ts';
+import { holdDocument } from '../../usecases/documents/hold.ts';
+import { extendHold, liftHold, listHolds, requireHold, requireLength } from '../../usecases/holds/holds.ts';
+import { openHold } from '../../usecases/holds/open-hold.ts';
+import type { Cli } from '../cli.ts';
+import { type AskedUser, asRank, asRanker, asReason, asUser, wholeNumber } from '../input/arguments.ts';
+import { userOf } from '../input/people.ts';
+import { whileLooking } from '../late-looks.ts';
+import { examples } from '../output/help.ts';
+import { facts, table } from '../output/table.ts';
+
+const userHelp = 'user id, name, or address of the profile page';
+
+/** How long a hold is to last: milliseconds, or `ever`. */
+type Length = number | 'ever';
+
+export interface HoldOptions {
+  for?: Length;
+  until?: number;
+}
+
+export const forOption = ['--for <duration>', 'how long, such as 3d, 12h or 30m', asLength] as const;
+export const untilOption = ['--until <time>', 'until when, such as 2027-01-31 or 2027-01-31T18:00Z', asEnd] as const;
+const reasonOption = ['--reason <text>', 'why, in your own words; the history keeps it', asReason] as const;
+
+interface SuspendOptions extends HoldOptions {
+  ranker: AskedUser;
+  reason?: string;
+  role?: RoleName;
+}
+
+/** `rankd rank suspend` and `unsuspend`. */
+export function suspendCommands(rank: Command, cli: Cli): void {
+  rank
+    .command('suspend')
+    .description('take all roles from a member for a time, and give exactly them back at the end')
+    .argument('<user>', userHelp, asUser)
+    .option(...forOption)
+    .option(...untilOption)
+    .option('--role <role>', 'what the member holds meanwhile, instead of policy.suspension.role', asRank)
+    .option('--ranker <user>', 'the user who asks for it, checked as policy says', asRanker, 0)
+    .option(...reasonOption)
+    .addHelpText(
+      'after',
+      examples('rankd rank suspend 1001 --for 3d --reason "spam"', 'rankd rank suspend @Newcomer --until 2027-01-31'),
+    )
+    .action((user: AskedUser, options: SuspendOptions) => suspend(cli, user, options));
+  rank
+    .command('unsuspend')
+    .description('end a suspension, or a temporary rank, and give the roles from before back')
+    .argument('<user>', userHelp, asUser)
+    .option('--force', 'also if somebody else has changed the member since')
+    .option(...reasonOption)
+    .addHelpText('after', examples('rankd rank unsuspend 1001', 'rankd rank unsuspend @Newcomer --reason "appeal"'))
+    .action((user: AskedUser, options: { force?: boolean; reason?: string }) => unsuspend(cli, user, options));
+}
+
+export function suspensionCommands(program: Command, cli: Cli): void {
+  const command = program
+    .command('suspension')
+    .description('suspensions and temporary ranks')
+    .addHelpText('after', examples('rankd suspension list', 'rankd suspension extend 1001 --for 2d'));
+  command
+    .command('list')
+    .description('those in force, newest first')
+    .option('--all', 'also those that are over')
+    .option('--limit <count>', 'at most so many', wholeNumber(1, 1000), 50)
+    .addHelpText('after', examples('rankd suspension list', 'rankd suspension list --all --json'))
+    .action((options: { all?: boolean; limit: number }) => list(cli, options));
+  command
+    .command('show')
+    .description('everything about one of them')
+    .argument('<user>', `${userHelp}, or the id of a suspension`, asHoldOrUser)
+    .addHelpText('after', examples('rankd suspension show 1001', 'rankd suspension show hold_4Jk2mQ'))
+    .action((asked: AskedUser) => show(cli, asked));
+  command
+    .command('extend')
+    .description('give one a later end')
+    .argument('<user>', userHelp, asUser)
+    .option('--for <duration>', 'by how long, counted from the end that it has', asLength)
+    .option(...untilOption)
+    .addHelpText('after', examples('rankd suspension extend 1001 --for 2d'))
+    .action((user: AskedUser, options: HoldOptions) => extend(cli, user, options));
+}
+
+async function suspend(cli: Cli, user: AskedUser, options: SuspendOptions): Promise<void> {
+  const work = async (app: RankingApp, call: CallContext) => {
+    const { role } = options;
+    const hold: HoldAsked = { kind: 'suspension', ...lengthOf(app, options), ...(role !== undefined && { role }) };
+    const rankee = await userOf(cli, app, user, call);
+    const ranker = options.ranker === 0 ? { id: 0, name: 'operator' } : await userOf(cli, app, options.ranker, call);
+    const request = {
+      ...{ rankeeId: rankee.id, rankeeName: rankee.name, rankerId: ranker.id, rankerName: ranker.name },
+      ...{
+        newRankId: 0,
+        command: 'rankd rank suspend',
+        ...(options.reason !== undefined && { reason: options.reason }),
+      },
+    };
+    using deadline = deadlineIn(app.clock, backgroundDeadlineMs(app));
+    const command = { caller: { by: cli.by, dryRun: false }, request, hold };
+    const answer = await whileLooking(cli, app, () => changeRank(app, command, deadline));
+    const change = (await app.store.findChange(answer.change.id)) ?? answer.change;
+    const refusal = errorOf(change, answer.error);
+    if (refusal !== undefined) throw refusal;
+    const kept = await openHold(app, rankee.id);
+    cli.print({ change: changeDocument({ change }), suspension: kept ? holdDocument(kept) : null }, change.message);
+  };
+  await cli.withRanking(work, { isWriting: true });
+}
+
+async function unsuspend(
+  cli: Cli,
+  user: AskedUser,
+  { force = false, reason }: { force?: boolean; reason?: string },
+): Promise<void> {
+  const work = async (app: RankingApp, call: CallContext) => {
+    const { id: rankeeId } = await userOf(cli, app, user, call);
+    const caller = { by: cli.by, dryRun: false };
+    const { hold, finished } = await whileLooking(cli, app, () => liftHold(app, { rankeeId, caller, force, reason }));
+    const change = finished && ((await app.store.findChange(finished.change.id)) ?? finished.change);
+    const refusal = change && errorOf(change, finished.error);
+    if (refusal !== undefined) throw refusal;
+    const document = { change: change ? changeDocument({ change }) : null, suspension: holdDocument(hold) };
+    cli.print(document, change?.message ?? hold.message);
+  };
+  await cli.withRanking(work, { isWriting: true });
+}
+
+async function list(cli: Cli, { all = false, limit }: { all?: boolean; limit: number }): Promise<void> {
+  await cli.withRanking(async (app) => {
+    const holds = await listHolds(app, { isAll: all, limit });
+    const rows = holds.map((hold) => [
+      ...[
+        memberTitle(hold),
+        hold.kind,
+        isoTime(hold.beginsAt),
+        hold.endsAt === undefined ? 'lifted by hand' : isoTime(hold.endsAt),
+      ],
+      ...[hold.by.replace(/^cli:/, ''), hold.reason ?? '', hold.state, hold.id],
+    ]);
+    const text =
+      rows.length === 0
+        ? 'Nobody is suspended, and nobody has a temporary rank.'
+        : table(['member', 'kind', 'since', 'until', 'by', 'reason', 'state', 'id'], rows);
+    cli.print({ suspensions: holds.map(holdDocument) }, text);
+  });
+}
+
+async function show(cli: Cli, asked: AskedUser): Promise<void> {
+  await cli.withRanking(async (app, call) => {
+    const isHold = typeof asked === 'string' && asked.startsWith('hold_');
+    const hold = await requireHold(app, isHold ? asked : (await userOf(cli, app, asked, call)).id);
+    const { roles } = await app.group.scheme(call);
+    const named = (ids: number[]) =>
+      ids.map((id) => withId(roles.find((role) => role.id === id)?.name ?? '', id)).join(', ');
+    const document = holdDocument(hold);
+    const { rolesBefore, rolesDuring } = hold;
+    const text = facts({ ...document, rolesBefore: named(rolesBefore), rolesDuring: named(rolesDuring) });
+    cli.print({ suspension: document }, text);
+  });
+}
+
+async function extend(cli: Cli, user: AskedUser, options: HoldOptions): Promise<void> {
+  const work = async (app: RankingApp, call: CallContext) => {
+    const { id: rankeeId } = await userOf(cli, app, user, call);
+    const hold = await extendHold(app, { rankeeId, by: cli.by, ...extension(options) });
+    cli.print({ suspension: holdDocument(hold) }, `${memberTitle(hold)}: ${untilWhen(hold)}.`);
+  };
+  await cli.withRanking(work, { isWriting: true });
+}
+
+function extension({ for: length, until }: HoldOptions): { forMs: number } | { endsAt: number } {
+  if (length === undefined && until !== undefined) return { endsAt: until };
+  if (typeof length === 'number' && until === undefined) return { forMs: length };
+  throw new RankdError('usage', 'Say by how long, or until when.', { hint: 'add --for 2d, or --until 2027-01-31' });
+}
+
+/** When a hold ends: nothing for one that only a person ends. Throws `usage` unless exactly one of the two is given. */
+export function lengthOf(
+  app: Pick<RankingApp, 'clock' | 'suspension'>,
+  { for: length, until }: HoldOptions,
+): { endsAt?: number } {
+  if ((length === undefined) === (until === undefined))
+    throw new RankdError('usage', 'Say how long, or until when, and not both.', {
+      hint: 'add --for 3d, --for ever, or --until 2027-01-31',
+    });
+  if (length === 'ever') return {};
+  const now = app.clock.now();
+  const endsAt = until ?? now + (length ?? 0);
+  if (endsAt <= now)
+    throw new RankdError('usage', `${isoTime(endsAt)} is over already.`, { hint: 'give a time that is still to come' });
+  requireLength(app, endsAt - now);
+  return { endsAt };
+}
+
+function asLength(text: string): Length {
+  if (text === 'ever') return text;
+  const ms = parseDuration(text);
+  if (ms !== undefined) return ms;
+  throw new InvalidArgumentError('It must be a duration such as 3d, 12h or 30m, or `ever`.');
+}
+
+function asEnd(text: string): number {
+  const at = parseMoment(text);
+  if (at !== undefined) return at;
+  throw new InvalidArgumentError(
+    'It must be a date such as 2027-01-31, or a time in UTC or with an offset, such as 2027-01-31T18:00Z.',
+  );
+}
+
+/** The id of a hold, which is no user name: it is longer. */
+function asHoldOrUser(text: string): AskedUser {
+  return /^hold_\w{10,}$/.test(text) ? text : asUser(text);
+}

@@ -1,0 +1,50 @@
+import type { ErrorCode } from '../base/errors.ts';
+import type { ChangeState } from './model.ts';
+
+/** The codes of a no that stays: a rule of rankd or of the platform says it. Asking again gives the same answer. */
+const refusals = new Set<ErrorCode>([
+  'invalid_key',
+  'place_not_whitelisted',
+  'key_not_allowed',
+  'rank_not_allowed',
+  'member_protected',
+  'member_suspended',
+  'already_suspended',
+  'ranker_not_allowed',
+  'above_acting_account',
+  'member_not_found',
+  'unknown_rank',
+  'ambiguous_rank',
+  'cooldown',
+  'key_paused',
+]);
+
+/** The codes after which nothing was changed and trying again can end differently. They are never replayed to a repeat of the request. */
+const passing = new Set<ErrorCode>([
+  'invalid_key',
+  'place_not_whitelisted',
+  'cooldown',
+  'key_paused',
+  'config_invalid',
+  'platform_credential',
+  'platform_busy',
+  'platform_unavailable',
+  'store_unavailable',
+  'shutting_down',
+]);
+
+/** How a change ends that ends with this code. */
+export function endState(code: ErrorCode): Exclude<ChangeState, 'pending' | 'applied'> {
+  if (code === 'outcome_unknown') return 'unknown';
+  return refusals.has(code) ? 'refused' : 'failed';
+}
+
+/** True if a repeat with the same idempotency key gets this outcome again. */
+export function isKept(code: ErrorCode | null): boolean {
+  return code === null || !passing.has(code);
+}
+
+/** True if asking the platform again, later, can end differently: then nothing is decided yet. */
+export function canStillPass(code: ErrorCode): boolean {
+  return passing.has(code) || code === 'outcome_unknown';
+}

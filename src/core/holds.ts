@@ -1,0 +1,226 @@
+import { type ErrorCode, RankdError } from '../base/errors.ts';
+import { doubling } from '../base/time.ts';
+import { canStillPass } from './change-codes.ts';
+import { holdTitle, memberTitle, untilWhen } from './describe.ts';
+import { type Doing, type DomainEvent, suspensionEvent } from './events.ts';
+import type { Hold, HoldPart, HoldState, Member, RankChange, Role } from './model.ts';
+import { heldRoles, roleIds } from './role-scheme.ts';
+import { tookEffect } from './undo.ts';
+
+/** The holds that a change of a member may concern. */
+export interface HoldsOfMember {
+  /** The member's hold that is not over. */
+  open?: Hold | undefined;
+  /** The hold that the change itself names, whatever its state. */
+  own?: Hold | undefined;
+}
+
+/** The states of a hold that is not over. */
+export const openStates: readonly HoldState[] = ['active', 'ending', 'stuck'];
+
+/** True as long as the hold is in force, or its end still has to be brought about. */
+export function isOpenHold({ state }: Pick<Hold, 'state'>): boolean {
+  return openStates.includes(state);
+}
+
+/** Why the member may not be changed while this hold is open; `undefined` if the member may. */
+export function refusalOfHold(
+  change: Pick<RankChange, 'hold' | 'undoId'>,
+  open: Hold | undefined,
+): RankdError | undefined {
+  if (open === undefined || open.kind === 'temporary' || change.undoId !== undefined) return undefined;
+  const { hold } = change;
+  if (hold?.does === 'begin' && hold.kind === 'suspension') return alreadySuspended(open);
+  if (hold !== undefined && hold.does !== 'begin') return undefined;
+  return RankdError.withoutStack('member_suspended', holdTitle(open), {
+    hint: `rankd rank unsuspend ${open.rankeeId}, or add --lift to \`rankd rank set\``,
+  });
+}
+
+function alreadySuspended(open: Hold): RankdError {
+  return new RankdError('already_suspended', `${memberTitle(open)} is suspended already, ${untilWhen(open)}.`, {
+    hint: `rankd suspension extend ${open.rankeeId} --for 2d`,
+  });
+}
+
+/** The hold that an applied change began. A temporary rank before it ends with it: the roles from before that one come back. */
+export function holdBegunBy(
+  change: RankChange,
+  { id, kind, endsAt }: Extract<HoldPart, { does: 'begin' }>,
+  { open, own }: HoldsOfMember,
+): Hold {
+  const { group, rankeeId, rankeeName, rankerId, rankerName, reason, by, keyId, placeId } = change;
+  const earlier = open?.id === id ? undefined : open;
+  return {
+    ...{ id, group, kind, state: 'active', rankeeId, rankeeName, rankerId, rankerName, by },
+    rolesBefore: own?.rolesBefore ?? earlier?.rolesBefore ?? change.rolesBefore,
+    rolesDuring: change.rolesAfter,
+    changeId: change.id,
+    ...(reason !== undefined && { reason }),
+    ...(keyId !== undefined && { keyId }),
+    ...(placeId !== undefined && { placeId }),
+    beginsAt: change.requestedAt,
+    ...(endsAt !== undefined && { endsAt }),
+    tries: 0,
+    message: '',
+  };
+}
+
+/** What becomes of the holds as a change gets on, with what the audit is told of them. */
+export interface HoldUpdate {
+  holds: Hold[];
+  events: DomainEvent[];
+}
+
+const nothing: HoldUpdate = { holds: [], events: [] };
+
+/** How long a return that was refused rests before it is tried again, in milliseconds. */
+const stuckMs = 3_600_000;
+const backOffMs = doubling(5_000, 300_000);
+
+/** What becomes of the member's holds once the change is as it is now. It is kept in the same transaction as the change. */
+export function holdsAfter(change: RankChange, of: HoldsOfMember, now: number): HoldUpdate {
+  if (change.dryRun) return nothing;
+  switch (change.state) {
+    case 'applied':
+      return afterApplied(change, of, now);
+    case 'pending':
+    case 'unknown':
+      return whileOpen(change, of);
+    case 'refused':
+    case 'failed':
+      return afterRefusal(change, of, now);
+  }
+}
+
+function afterApplied(change: RankChange, of: HoldsOfMember, now: number): HoldUpdate {
+  const { open, own } = of;
+  const { hold: part } = change;
+  const doing = { by: change.by, at: now };
+  if (part?.does === 'begin') {
+    const begun = holdBegunBy(change, part, of);
+    const replaced = open === undefined || open.id === begun.id ? nothing : over(open, 'superseded', change, doing);
+    const events = own === undefined ? [suspensionEvent('begin', begun, doing)] : [];
+    return { holds: [...replaced.holds, begun], events: [...replaced.events, ...events] };
+  }
+  if (part === undefined) {
+    if (open === undefined || !tookEffect(change)) return nothing;
+    const isLifted = open.kind === 'suspension' || change.undoOf === open.changeId;
+    return over(open, isLifted ? 'lifted' : 'superseded', change, doing);
+  }
+  if (own === undefined) return nothing;
+  if (part.does !== 'renew') return over(own, part.does === 'return' ? part.as : 'lifted', change, doing);
+  // Who leaves loses the roles from before, as on Roblox.
+  const renewed: Hold = { ...own, state: 'active', rolesBefore: change.rolesBefore, rolesDuring: change.rolesAfter };
+  return { holds: [renewed], events: [suspensionEvent('renew', renewed, doing)] };
+}
+
+/** The hold as it is once it is over. `change` is what ended it. */
+function over(hold: Hold, state: EndState, change: RankChange, doing: Doing): HoldUpdate {
+  const { nextTryAt: _, code: _code, ...kept } = hold;
+  const ended: Hold = { ...kept, state, returnChangeId: change.id, endedAt: doing.at, message: change.message };
+  return { holds: [ended], events: [suspensionEvent(verbs[state], ended, doing)] };
+}
+
+type EndState = Extract<HoldState, 'ended' | 'lifted' | 'superseded' | 'forfeited'>;
+
+const verbs = { ended: 'end', lifted: 'lift', superseded: 'supersede', forfeited: 'forfeit' } as const;
+
+/** A return that has begun, or of which it is not known again whether it was applied. */
+function whileOpen({ id, hold }: RankChange, { own }: HoldsOfMember): HoldUpdate {
+  if (hold?.does !== 'return' || own === undefined) return nothing;
+  const { endedAt: _, ...kept } = own;
+  return { holds: [{ ...kept, state: 'ending', returnChangeId: id }], events: [] };
+}
+
+function afterRefusal(change: RankChange, { own }: HoldsOfMember, now: number): HoldUpdate {
+  const { hold: part, code, message } = change;
+  if (own === undefined || code === null) return nothing;
+  const doing = { by: 'daemon', at: now };
+  // It was told as begun, and the platform was seen not to hold it.
+  if (part?.does === 'begin') return over(own, 'superseded', change, doing);
+  if (part?.does !== 'return') return nothing;
+  const isDue = own.endsAt !== undefined && own.endsAt <= now;
+  if (isDue) return postponed(own, { code, message }, doing);
+  const { returnChangeId: _, ...kept } = own; // it was to be lifted early, and goes on
+  return { holds: [{ ...kept, state: 'active' }], events: [] };
+}
+
+/** The hold whose return could not be made now: it is tried again soon, or is stuck. */
+export function postponed(hold: Hold, why: { code: ErrorCode; message: string }, doing: Doing): HoldUpdate {
+  const { returnChangeId: _, ...kept } = hold;
+  const isPassing = canStillPass(why.code) || why.code === 'member_not_found';
+  const waitMs = isPassing ? backOffMs(hold.tries) : stuckMs;
+  const state = isPassing && hold.state !== 'stuck' ? 'active' : 'stuck';
+  const later: Hold = { ...kept, ...why, state, tries: hold.tries + 1, nextTryAt: doing.at + waitMs };
+  const isNew = state === 'stuck' && hold.state !== 'stuck';
+  return { holds: [later], events: isNew ? [suspensionEvent('stuck', later, doing)] : [] };
+}
+
+/** What is to be done about a hold whose member was read. */
+export type HoldVerdict =
+  /** Give these roles (ids). `missing` are those that the group no longer has. */
+  | { do: 'give_back'; roles: number[]; missing: number[] }
+  /** The member came back without the roles of the hold: give them again. */
+  | { do: 'renew'; roles: number[] }
+  | { do: 'keep'; update: HoldUpdate };
+
+/**
+ * Compares what the member holds with what the hold gave. `isOver`: the hold is to end now. `force`: the roles from before are given
+ * back whatever the member holds. `member` is `undefined` if the user is not in the group.
+ */
+export function judgeHold(
+  hold: Hold,
+  {
+    member,
+    roles,
+    isOver,
+    force = false,
+  }: { member: Member | undefined; roles: Role[]; isOver: boolean; force?: boolean },
+  doing: Doing,
+): HoldVerdict {
+  if (member === undefined) return { do: 'keep', update: awayFromGroup(hold, isOver, doing) };
+  const listed = (ids: number[]) => roleIds(heldRoles(roles, { userId: hold.rankeeId, roleIds: ids }));
+  const held = listed(member.roleIds).join();
+  const isBare = held === listed([]).join();
+  const holdsIt = held === listed(hold.rolesDuring).join();
+  const hasLeft = hold.awaySince !== undefined;
+  if (force || (holdsIt && !(hasLeft && isBare))) {
+    if (!isOver) return { do: 'keep', update: nothing };
+    const missing = hold.rolesBefore.filter((id) => !roles.some((role) => role.id === id));
+    return { do: 'give_back', roles: listed(hold.rolesBefore), missing };
+  }
+  if (hasLeft && isBare) {
+    if (!isOver && hold.kind === 'suspension')
+      return holdsIt ? { do: 'keep', update: nothing } : { do: 'renew', roles: listed(hold.rolesDuring) };
+    return {
+      do: 'keep',
+      update: closed(
+        hold,
+        'forfeited',
+        `${memberTitle(hold)} left the group meanwhile, so no role is given back.`,
+        doing,
+      ),
+    };
+  }
+  const message = `${memberTitle(hold)} was changed by somebody else meanwhile, so nothing was given back.`;
+  return { do: 'keep', update: closed(hold, 'superseded', message, doing) };
+}
+
+function awayFromGroup(hold: Hold, isOver: boolean, doing: Doing): HoldUpdate {
+  const away: Hold = { ...hold, awaySince: hold.awaySince ?? doing.at };
+  if (isOver) return closed(away, 'forfeited', `${memberTitle(hold)} is no longer in the group.`, doing);
+  return hold.awaySince === undefined ? { holds: [away], events: [] } : nothing;
+}
+
+function closed(hold: Hold, state: EndState, message: string, doing: Doing): HoldUpdate {
+  const { nextTryAt: _, code: _code, ...kept } = hold;
+  const ended: Hold = { ...kept, state, endedAt: doing.at, message };
+  return { holds: [ended], events: [suspensionEvent(verbs[state], ended, doing)] };
+}
+
+/** The hold with another end. */
+export function extended(hold: Hold, endsAt: number, doing: Doing): HoldUpdate {
+  const after: Hold = { ...hold, endsAt };
+  return { holds: [after], events: [suspensionEvent('extend', after, doing)] };
+}

@@ -1,0 +1,122 @@
+import type { HoldsOfMember } from '../../core/holds.ts';
+import type { Hold, RankChange } from '../../core/model.ts';
+import type { HoldFilter, HoldStore } from '../../ports/index.ts';
+import { appendEvents } from './audit.ts';
+import type { Connection } from './engine/connection.ts';
+import { type RowOf, withoutNulls } from './engine/row.ts';
+import { whereOf } from './engine/where.ts';
+
+/** The column of every field of a hold. */
+const columns = {
+  id: 'id',
+  group: 'group_title',
+  kind: 'kind',
+  state: 'state',
+  rankeeId: 'rankee_id',
+  rankeeName: 'rankee_name',
+  rolesBefore: 'roles_before',
+  rolesDuring: 'roles_during',
+  changeId: 'change_id',
+  returnChangeId: 'return_change_id',
+  rankerId: 'ranker_id',
+  rankerName: 'ranker_name',
+  reason: 'reason',
+  by: 'done_by',
+  keyId: 'key_id',
+  placeId: 'place_id',
+  beginsAt: 'begins_at',
+  endsAt: 'ends_at',
+  endedAt: 'ended_at',
+  awaySince: 'away_since',
+  tries: 'tries',
+  nextTryAt: 'next_try_at',
+  code: 'code',
+  message: 'message',
+} as const satisfies Record<keyof Hold, string>;
+
+const fields = Object.keys(columns) as Array<keyof Hold>;
+
+const selectHold = `SELECT ${fields.map((field) => `${columns[field]} AS "${field}"`).join(', ')} FROM holds`;
+
+const upsertHold = `
+  INSERT INTO holds (${Object.values(columns).join(', ')}) VALUES (${fields.map((field) => `@${field}`).join(', ')})
+  ON CONFLICT (id) DO UPDATE SET ${Object.values(columns)
+    .map((column) => `${column} = excluded.${column}`)
+    .join(', ')}`;
+
+const isOpen = `state IN ('active', 'ending', 'stuck')`;
+
+const conditions = {
+  group: 'group_title = @group',
+  rankeeId: 'rankee_id = @rankeeId',
+  states: 'instr(@states, json_quote(state)) > 0',
+} as const satisfies Record<Exclude<keyof HoldFilter, 'limit'>, string>;
+
+export function holdStore(db: Connection): HoldStore {
+  return {
+    async findHold(id) {
+      return findHold(db, id);
+    },
+
+    async listHolds(filter) {
+      const sql = `${selectHold} WHERE ${whereOf(conditions, filter)} ORDER BY seq DESC LIMIT @limit`;
+      return db.all<RowOf<Hold>>(sql, { ...filter, states: JSON.stringify(filter.states) }).map(toHold);
+    },
+
+    async dueHolds({ isAnew, ...query }) {
+      const isDue = isAnew ? 'TRUE' : '(next_try_at IS NULL OR next_try_at <= @now)';
+      const sql = `${selectHold} WHERE group_title = @group AND state IN ('active', 'stuck') AND ends_at <= @now AND ${isDue}
+                   ORDER BY ends_at LIMIT @limit`;
+      return db.all<RowOf<Hold>>(sql, query).map(toHold);
+    },
+
+    async updateHold(id, judge) {
+      return db.write(() => {
+        const before = findHold(db, id);
+        if (before?.state !== 'active' && before?.state !== 'stuck') return undefined;
+        const { holds, events } = judge(before);
+        keepHolds(db, holds);
+        appendEvents(db, events);
+        return findHold(db, id);
+      });
+    },
+  };
+}
+
+/** What a change of this member may concern. Called in the transaction that keeps the change. */
+export function holdsOf(db: Connection, { group, rankeeId, hold }: RankChange): HoldsOfMember {
+  const row = db.get<RowOf<Hold>>(`${selectHold} WHERE rankee_id = @rankeeId AND group_title = @group AND ${isOpen}`, {
+    rankeeId,
+    group,
+  });
+  return { open: row && toHold(row), own: hold && findHold(db, hold.id) };
+}
+
+/** Writes holds as they are now. Those that are over come first: a member has one that is open. */
+export function keepHolds(db: Connection, holds: readonly Hold[]): void {
+  for (const hold of holds) db.run(upsertHold, toBindings(hold));
+}
+
+export function holdsNaming(db: Connection, userId: number): Hold[] {
+  return db.all<RowOf<Hold>>(`${selectHold} WHERE rankee_id = @userId OR ranker_id = @userId`, { userId }).map(toHold);
+}
+
+function findHold(db: Connection, id: string): Hold | undefined {
+  const row = db.get<RowOf<Hold>>(`${selectHold} WHERE id = @id`, { id });
+  return row && toHold(row);
+}
+
+function toHold({ rolesBefore, rolesDuring, ...row }: RowOf<Hold>): Hold {
+  return { ...withoutNulls(row), rolesBefore: JSON.parse(rolesBefore), rolesDuring: JSON.parse(rolesDuring) };
+}
+
+const absent = Object.fromEntries(fields.map((field) => [field, null])) as Record<keyof Hold, null>;
+
+function toBindings(hold: Hold): Record<keyof Hold, string | number | null> {
+  return {
+    ...absent,
+    ...hold,
+    rolesBefore: JSON.stringify(hold.rolesBefore),
+    rolesDuring: JSON.stringify(hold.rolesDuring),
+  };
+}

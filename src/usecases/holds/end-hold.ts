@@ -1,0 +1,125 @@
+import { refusalOfUntouchable } from '../../core/acting-account.ts';
+import { memberTitle, restoredMessage } from '../../core/describe.ts';
+import { type HoldVerdict, judgeHold, postponed } from '../../core/holds.ts';
+import type { Hold, HoldPart } from '../../core/model.ts';
+import { restorePlan } from '../../core/role-plan.ts';
+import { nameForRequest } from '../../core/role-scheme.ts';
+import { callWithin } from '../../ports/call-context.ts';
+import type { CallContext } from '../../ports/index.ts';
+import type { ChangeCaller } from '../change/change-command.ts';
+import { asRefusal, carryOutChange, type FinishedChange, type Intent } from '../change/change-member.ts';
+import { draftOf, withPlan } from '../change/change-record.ts';
+import { checkUndo } from '../change/check-plan.ts';
+import { QueuePosition } from '../change/queue-position.ts';
+import { backgroundDeadlineMs, type Ranking, readInTime } from '../change/ranking.ts';
+import { readMember } from '../change/read-member.ts';
+
+export interface HoldCheck {
+  hold: Hold;
+  caller: ChangeCaller;
+  /** `ended`: its time is up. `lifted`: a person ends it early. `undefined`: it goes on, and is only compared with what the member holds. */
+  as: 'ended' | 'lifted' | undefined;
+  /** If true, the roles from before are given back whatever the member holds. */
+  force?: boolean;
+  reason?: string | undefined;
+}
+
+/** What became of a hold. `finished` is the change that was made for it, if there was one to make. */
+export interface CheckedHold {
+  hold: Hold;
+  finished?: FinishedChange;
+}
+
+/**
+ * Looks at the member in the member's turn, and does what the hold asks for: gives the roles from before back, gives those of the hold
+ * again, or closes it. Throws RankdError if the platform or a rule is in the way; nothing was changed then, and the hold goes on.
+ */
+export async function checkHold(app: Ranking, check: HoldCheck): Promise<CheckedHold> {
+  using call = callWithin(app.clock, backgroundDeadlineMs(app), check.caller.keyId ?? 'holds');
+  try {
+    return await checkInTurn(app, check, call);
+  } catch (cause) {
+    throw asRefusal(cause, call);
+  }
+}
+
+/** Keeps that the end could not be brought about now: it is tried again later. */
+export async function postponeHold(
+  { store, clock }: Pick<Ranking, 'store' | 'clock'>,
+  hold: Hold,
+  error: Pick<Error, 'message'> & { code: NonNullable<Hold['code']> },
+): Promise<void> {
+  await store.updateHold(hold.id, (kept) => postponed(kept, error, { by: 'daemon', at: clock.now() }));
+}
+
+async function checkInTurn(app: Ranking, check: HoldCheck, call: CallContext): Promise<CheckedHold> {
+  const { rankeeId, id } = check.hold;
+  await using position = new QueuePosition(app, { rankeeId, lane: call.lane });
+  for (;;) {
+    const after = await position.comes(call);
+    const hold = (await app.store.findHold(id)) ?? check.hold; // the turn before may have ended it
+    if (!canBeChecked(hold, check)) return { hold };
+    const intent = await intentFor(app, { ...check, hold }, call);
+    if ('hold' in intent) return intent;
+    const finished = await carryOutChange(app, { ...intent, after }, call);
+    if (finished !== 'stale') return { hold: (await app.store.findHold(id)) ?? hold, finished };
+  }
+}
+
+/** A hold that was superseded or forfeited can still be ended by force. */
+function canBeChecked({ state }: Hold, { force = false }: HoldCheck): boolean {
+  return state === 'active' || state === 'stuck' || (force && (state === 'superseded' || state === 'forfeited'));
+}
+
+/** What to write; or the hold as it is kept then, if there is nothing to write. */
+async function intentFor(
+  app: Ranking,
+  check: HoldCheck,
+  call: CallContext,
+): Promise<Omit<Intent, 'after'> | CheckedHold> {
+  const { hold, caller, as, force = false, reason } = check;
+  const doing = { by: caller.by, at: app.clock.now() };
+  const member = await readMember(app, hold.rankeeId, readInTime(app, call));
+  const scheme = member === undefined ? await app.group.scheme(call) : await app.group.schemeFor(member, call);
+  const verdict = judgeHold(hold, { member, roles: scheme.roles, isOver: as !== undefined, force }, doing);
+  if (member === undefined || verdict.do === 'keep') return keep(app, hold, verdict);
+  const acting = await app.group.acting(call);
+  const untouchable = refusalOfUntouchable(hold.rankeeId, acting);
+  if (untouchable !== undefined) throw untouchable;
+  const { id, rankeeId, rankeeName } = hold;
+  const part: HoldPart = verdict.do === 'renew' ? { does: 'renew', id } : { does: 'return', id, as: as ?? 'ended' };
+  const plan = restorePlan(scheme, member, verdict.roles);
+  const newRankId = nameForRequest(scheme, plan.target);
+  const who =
+    caller.keyId === undefined
+      ? { rankerId: 0, rankerName: caller.by === 'daemon' ? 'rankd' : 'operator' }
+      : { rankerId: 0, rankerName: '' };
+  const request = {
+    rankeeId,
+    rankeeName,
+    ...who,
+    newRankId,
+    command: commandOf(check),
+    ...(reason !== undefined && { reason }),
+  };
+  const draft = { ...draftOf(app, { caller, request }), hold: part };
+  const approved = checkUndo(app, { request: draft, plan, scheme, newRankId, acting });
+  const missing =
+    verdict.do === 'give_back' && verdict.missing.length > 0
+      ? ` The group has no role ${verdict.missing.join(', ')} any more.`
+      : '';
+  const success =
+    verdict.do === 'renew'
+      ? `${memberTitle(hold)} came back to the group and is suspended again.`
+      : `${restoredMessage(draft, { scheme, plan, between: [] })}${missing}`;
+  return { change: withPlan(draft, approved), approved, success };
+}
+
+function commandOf({ as }: HoldCheck): string {
+  return as === 'lifted' ? 'rankd rank unsuspend' : 'the end of a suspension';
+}
+
+async function keep(app: Ranking, hold: Hold, verdict: HoldVerdict): Promise<CheckedHold> {
+  if (verdict.do !== 'keep' || verdict.update.holds.length === 0) return { hold };
+  return { hold: (await app.store.updateHold(hold.id, () => verdict.update)) ?? hold };
+}

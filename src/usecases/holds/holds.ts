@@ -1,0 +1,112 @@
+import { RankdError } from '../../base/errors.ts';
+import { memberTitle } from '../../core/describe.ts';
+import { extended, isOpenHold, openStates } from '../../core/holds.ts';
+import type { Hold } from '../../core/model.ts';
+import type { ChangeCaller } from '../change/change-command.ts';
+import { errorOf } from '../change/change-outcome.ts';
+import type { Ranking } from '../change/ranking.ts';
+import { type CheckedHold, checkHold } from './end-hold.ts';
+import { openHold } from './open-hold.ts';
+
+type Holding = Pick<Ranking, 'store' | 'group'>;
+
+/** Newest first; `isAll`: those that are over as well. */
+export function listHolds(
+  { store, group }: Holding,
+  { isAll, limit }: { isAll: boolean; limit: number },
+): Promise<Hold[]> {
+  return store.listHolds({ group: group.title, limit, ...(!isAll && { states: openStates }) });
+}
+
+/** The hold with this id, or the newest one of this user (id). Throws `not_found`. */
+export async function requireHold({ store, group }: Holding, asked: string | number): Promise<Hold> {
+  const found =
+    typeof asked === 'string'
+      ? await store.findHold(asked)
+      : (await store.listHolds({ group: group.title, rankeeId: asked, limit: 1 }))[0];
+  if (found !== undefined) return found;
+  const what = typeof asked === 'string' ? asked : `of user ${asked}`;
+  throw new RankdError('not_found', `There is no suspension ${what}.`, { hint: 'rankd suspension list --all' });
+}
+
+export interface LiftCommand {
+  rankeeId: number;
+  caller: ChangeCaller;
+  /** If true, the roles from before are given back whatever the member holds now. */
+  force: boolean;
+  reason?: string | undefined;
+}
+
+/**
+ * Ends a member's hold early and gives the roles from before back. Throws `not_suspended`, `suspended_by_operator`, `conflict` if somebody
+ * else changed the member meanwhile, and whatever keeps the roles from being given back: then the hold goes on.
+ */
+export async function liftHold(app: Ranking, { rankeeId, caller, force, reason }: LiftCommand): Promise<CheckedHold> {
+  const hold = (await openHold(app, rankeeId)) ?? (force ? await overtaken(app, rankeeId) : undefined);
+  if (hold === undefined)
+    throw new RankdError('not_suspended', `User ${rankeeId} is not suspended.`, { hint: 'rankd suspension list' });
+  if (caller.keyId !== undefined && hold.keyId === undefined) throw byOperator(hold);
+  const checked = await checkHold(app, { hold, caller, as: 'lifted', force, reason });
+  const error = checked.finished && errorOf(checked.finished.change, checked.finished.error);
+  if (error !== undefined) throw error;
+  if (checked.finished === undefined) throw refusalOf(checked.hold);
+  return checked;
+}
+
+/** A hold that ended without the roles being given back. */
+async function overtaken({ store, group }: Holding, rankeeId: number): Promise<Hold | undefined> {
+  const [newest] = await store.listHolds({ group: group.title, rankeeId, limit: 1 });
+  return newest?.state === 'superseded' || newest?.state === 'forfeited' ? newest : undefined;
+}
+
+function byOperator(hold: Hold): RankdError {
+  const message = `${memberTitle(hold)} was suspended by the operator, who alone can lift that.`;
+  return new RankdError('suspended_by_operator', message, { hint: `rankd rank unsuspend ${hold.rankeeId}` });
+}
+
+function refusalOf(hold: Hold): RankdError {
+  if (hold.state === 'superseded')
+    return new RankdError('conflict', hold.message, {
+      hint: `give the roles from before back all the same: rankd rank unsuspend ${hold.rankeeId} --force`,
+    });
+  if (isOpenHold(hold) || hold.state === 'forfeited')
+    return new RankdError('member_not_found', hold.message || `${memberTitle(hold)} is not in the group.`);
+  return new RankdError('not_suspended', `${memberTitle(hold)} is not suspended any more.`);
+}
+
+/** Gives a hold another end: `forMs` after the one it has, or `endsAt`. Throws `not_suspended`, `usage`, and `rank_not_allowed` beyond `policy.suspension.max`. */
+export async function extendHold(
+  app: Ranking,
+  { rankeeId, by, ...until }: { rankeeId: number; by: string } & ({ forMs: number } | { endsAt: number }),
+): Promise<Hold> {
+  const hold = await openHold(app, rankeeId);
+  if (hold === undefined)
+    throw new RankdError('not_suspended', `User ${rankeeId} is not suspended.`, { hint: 'rankd suspension list' });
+  if (hold.endsAt === undefined)
+    throw new RankdError('usage', `${memberTitle(hold)} is suspended without an end.`, {
+      hint: `to end it: rankd rank unsuspend ${rankeeId}`,
+    });
+  const endsAt = 'endsAt' in until ? until.endsAt : hold.endsAt + until.forMs;
+  requireLength(app, endsAt - app.clock.now());
+  const kept = await app.store.updateHold(hold.id, (now) => extended(now, endsAt, { by, at: app.clock.now() }));
+  if (kept !== undefined) return kept;
+  throw new RankdError('conflict', `${memberTitle(hold)} is just being given the roles from before.`, {
+    hint: 'run the command again in a minute',
+  });
+}
+
+/** Throws `usage` if a hold that lasts so long (in milliseconds) is too short, or longer than the policy allows. */
+export function requireLength({ suspension }: Pick<Ranking, 'suspension'>, ms: number): void {
+  if (ms < minMs)
+    throw new RankdError('usage', 'It has to last at least a minute.', {
+      hint: 'for example --for 3d, --for 12h or --for 30m',
+    });
+  if (ms <= suspension.maxMs) return;
+  const days = Math.floor(suspension.maxMs / 86_400_000);
+  const longest = days > 0 ? `${days}d` : `${Math.floor(suspension.maxMs / 60_000)}m`;
+  throw new RankdError('usage', `It may last ${longest} at most (policy.suspension.max).`, {
+    hint: 'give a shorter time, or --for ever for one that only a person ends',
+  });
+}
+
+const minMs = 60_000;

@@ -1,0 +1,311 @@
+import { expect, test, vi } from 'vitest';
+import { deadlineIn } from '../../src/base/clock.ts';
+import type { Hold } from '../../src/core/model.ts';
+import type { HoldAsked } from '../../src/usecases/change/change-command.ts';
+import type { ChangeAnswer } from '../../src/usecases/change/change-rank.ts';
+import { changeRank } from '../../src/usecases/change/change-rank.ts';
+import type { DaemonContext } from '../../src/usecases/daemon-context.ts';
+import { extendHold, liftHold } from '../../src/usecases/holds/holds.ts';
+import { findUndoTargets, runUndo } from '../../src/usecases/undo/undo-changes.ts';
+import { codeOf, messageOf } from '../support/answers.ts';
+import { ManualClock } from '../support/manual-clock.ts';
+import {
+  type OpenCloudApp,
+  type OpenCloudAppOptions,
+  openCloudAppOn,
+  sampleRoles,
+  sampleUsers,
+} from '../support/open-cloud-app.ts';
+import type { Answer } from '../support/open-test-app.ts';
+
+vi.setConfig({ maxConcurrency: 8 });
+
+const { recruit, officer, captain, admin } = sampleRoles;
+const { actor } = sampleUsers;
+const before = [officer, captain].toSorted((a, b) => a - b);
+const always = Number.POSITIVE_INFINITY;
+const minute = 60_000;
+/** What the daemon's workers have of the time that passes, in milliseconds; the rest is skipped. */
+const workMs = 16_000;
+const day = 86_400_000;
+const ann = 20_001;
+const by = 'cli:ann@host';
+
+interface System extends OpenCloudApp<ManualClock> {
+  suspend(userId?: number, options?: { forMs?: number }): Promise<ChangeAnswer>;
+  temporarily(newRankId: number, forMs: number): Promise<ChangeAnswer>;
+  hold(): Promise<Hold>;
+  held(userId?: number): number[];
+  pass(ms: number): Promise<void>;
+  ask(newRankId: number): Promise<Answer>;
+}
+
+/** A group in which suspended members hold recruit, and Ann officer and captain. */
+function withHolds(body: (system: System) => Promise<void>, { policy, ...options }: OpenCloudAppOptions = {}) {
+  return async () => {
+    const clock = new ManualClock();
+    const suspension = { role: recruit, maxMs: 365 * day };
+    const opening = openCloudAppOn(clock, {
+      readLagMs: 8_000,
+      deadlineMs: 20_000,
+      policy: { suspension, ...policy },
+      ...options,
+    });
+    await using system = await clock.passUntil(opening);
+    const { fake, app } = system;
+    fake.group.setMember(ann, [officer, captain]);
+    const change = (rankeeId: number, newRankId: number, hold: HoldAsked) =>
+      changeAs(app, clock, { rankeeId, newRankId, hold });
+    await body({
+      ...system,
+      suspend: (userId = ann, { forMs = 3 * day } = {}) =>
+        change(userId, 0, { kind: 'suspension', endsAt: clock.now() + forMs }),
+      temporarily: (newRankId, forMs) => change(ann, newRankId, { kind: 'temporary', endsAt: clock.now() + forMs }),
+      hold: async () => {
+        const [newest] = await app.store.listHolds({ group: app.group.title, rankeeId: ann, limit: 1 });
+        if (newest === undefined) throw new Error('there is no hold');
+        return newest;
+      },
+      held: (userId = ann) => fake.group.held(userId) ?? [],
+      pass: async (ms) => {
+        await clock.skip(ms - workMs);
+        await clock.advance(workMs);
+      },
+      ask: (newRankId) => clock.passUntil(system.rank(ann, { newRankId })),
+    });
+    expect(fake.violations()).toEqual([]);
+  };
+}
+
+async function changeAs(
+  app: DaemonContext,
+  clock: ManualClock,
+  { rankeeId, newRankId, hold }: { rankeeId: number; newRankId: number; hold: HoldAsked },
+): Promise<ChangeAnswer> {
+  using deadline = deadlineIn(clock, 30_000);
+  const request = {
+    rankeeId,
+    rankeeName: 'Ann',
+    rankerId: 0,
+    rankerName: 'operator',
+    newRankId,
+    command: 'test',
+    reason: 'spam',
+  };
+  return clock.passUntil(changeRank(app, { caller: { by, dryRun: false }, request, hold }, deadline));
+}
+
+test.concurrent(
+  'a suspended member loses all roles for a time, is ranked by no game, and gets exactly the roles from before back',
+  withHolds(async ({ suspend, hold, held, pass, ask, app }) => {
+    const { change } = await suspend(ann, { forMs: 600_000 });
+    expect(change.message).toMatch(/^Ann \(20001\) is suspended until .* UTC as Recruit \(rank 1\), was Captain/);
+    expect(held()).toEqual([recruit]);
+    expect(await hold()).toMatchObject({ kind: 'suspension', state: 'active', reason: 'spam', changeId: change.id });
+
+    const answer = await ask(20);
+    expect([answer.status, codeOf(answer)]).toEqual([403, 'member_suspended']);
+    expect(messageOf(answer)).toContain('until');
+    expect(held()).toEqual([recruit]);
+
+    await pass(660_000);
+    expect(held()).toEqual(before);
+    const ended = await hold();
+    expect(ended.state).toBe('ended');
+    const back = await app.store.findChange(ended.returnChangeId ?? '');
+    expect(back).toMatchObject({ state: 'applied', by: 'daemon', demotion: false });
+    expect((await ask(20)).status).toBe(200);
+  }),
+);
+
+test.concurrent(
+  'a temporary rank is taken back at its end, and another change of the member before that ends it',
+  withHolds(async ({ temporarily, hold, held, pass, ask }) => {
+    await temporarily(20, 600_000);
+    expect(held()).toEqual([officer]);
+    await pass(700_000);
+    expect(held()).toEqual(before);
+    expect((await hold()).state).toBe('ended');
+
+    await temporarily(20, 600_000);
+    await temporarily(10, 600_000); // once more: what comes back are the roles from before both
+    expect((await ask(50)).status).toBe(200);
+    expect((await hold()).state).toBe('superseded');
+    await pass(700_000);
+    expect(held()).toEqual([captain]);
+  }),
+);
+
+/** The life of a suspension of ten minutes, by what happens to the member meanwhile. */
+const lives: Record<
+  string,
+  { meanwhile: (system: System) => Promise<void> | void; state: Hold['state']; roles: number[] | undefined }
+> = {
+  'nothing happens: the roles from before are given back': {
+    meanwhile: () => undefined,
+    state: 'ended',
+    roles: before,
+  },
+  'the member leaves: nothing is given back': {
+    meanwhile: ({ fake }) => fake.group.removeMember(ann),
+    state: 'forfeited',
+    roles: undefined,
+  },
+  'the member leaves and comes back: the role of suspended members is given again, and at the end none of the roles from before':
+    {
+      meanwhile: async ({ fake, pass, held }) => {
+        fake.group.removeMember(ann);
+        await pass(11 * minute);
+        fake.group.setMember(ann, []);
+        await pass(11 * minute);
+        expect(held()).toEqual([recruit]);
+      },
+      state: 'ended',
+      roles: [],
+    },
+  'somebody on Roblox gives the roles back: the suspension is over, and nothing is written': {
+    meanwhile: ({ fake, clock }) => fake.group.change(ann, [captain], clock.monotonic()),
+    state: 'superseded',
+    roles: [captain],
+  },
+  'a role from before is deleted: the others are given back': {
+    meanwhile: ({ fake }) => {
+      fake.group.roles = fake.group.roles.filter(({ id }) => id !== officer);
+    },
+    state: 'ended',
+    roles: [captain],
+  },
+  'Roblox is away at the end: the roles are given back once it is there': {
+    meanwhile: async ({ fake, pass, hold }) => {
+      fake.faults.add({ operation: 'any', kind: 'status 503', times: always });
+      await pass(40 * minute);
+      expect((await hold()).state).toBe('active');
+      fake.faults.clear();
+    },
+    state: 'ended',
+    roles: before,
+  },
+  'the write of the return is not answered: it is found out by reading, and given once': {
+    meanwhile: ({ fake }) => fake.faults.add({ operation: 'assign', kind: 'reset', when: 'after', times: 6 }),
+    state: 'ended',
+    roles: before,
+  },
+};
+
+test.concurrent.each(Object.entries(lives))('while a member is suspended, %s', (_, { meanwhile, state, roles }) =>
+  withHolds(async (system) => {
+    const { suspend, pass, hold, fake } = system;
+    await suspend(ann, { forMs: 30 * minute });
+    await pass(minute);
+    await meanwhile(system);
+    await pass(40 * minute);
+    expect([(await hold()).state, fake.group.held(ann)]).toEqual([state, roles]);
+  })(),
+);
+
+test.concurrent(
+  'a return that is refused is stuck, with an event and a line in the log; it is tried again after an hour, and at once after a reload',
+  withHolds(async ({ suspend, pass, hold, held, fake, reload, app, logLines }) => {
+    for (const retry of [() => pass(60 * minute), reload]) {
+      fake.group.setMember(ann, [officer, captain]);
+      await suspend(ann, { forMs: 10 * minute });
+      fake.group.setMember(actor, [officer]);
+      await pass(12 * minute);
+      expect(await hold()).toMatchObject({ state: 'stuck', code: 'above_acting_account' });
+      fake.group.setMember(actor, [admin]);
+      await pass(5 * minute);
+      expect(held()).toEqual([recruit]);
+      await retry();
+      await pass(minute);
+      expect([(await hold()).state, held()]).toEqual(['ended', before]);
+    }
+    const events = await app.store.listAudit({ action: 'suspension', limit: 20, oldestFirst: true });
+    expect(events.map(({ action }) => action.slice(11))).toEqual(['begin', 'stuck', 'end', 'begin', 'stuck', 'end']);
+    expect(logLines.filter((line) => line.includes('can not be ended yet'))).toHaveLength(2);
+  }),
+);
+
+test.concurrent(
+  'of two suspensions at once one begins; it can be given a later end, and be lifted, with exactly the roles from before',
+  withHolds(async ({ suspend, hold, held, pass, app, clock }) => {
+    const both = await Promise.all([suspend(), suspend()]);
+    expect(both.map(({ change }) => change.code).toSorted()).toEqual(['already_suspended', null]);
+    const { endsAt = 0 } = await hold();
+    await extendHold(app, { rankeeId: ann, by, forMs: day });
+    expect((await hold()).endsAt).toBe(endsAt + day);
+    await pass(minute);
+    const caller = { by, dryRun: false };
+    await clock.passUntil(liftHold(app, { rankeeId: ann, caller, force: false }));
+    expect([(await hold()).state, held()]).toEqual(['lifted', before]);
+    await expect(liftHold(app, { rankeeId: ann, caller, force: false })).rejects.toMatchObject({
+      code: 'not_suspended',
+    });
+  }),
+);
+
+test.concurrent(
+  'who was changed by somebody else is not fought over when the suspension is lifted, unless by force',
+  withHolds(async ({ suspend, hold, held, pass, app, clock, fake }) => {
+    await suspend();
+    await pass(minute);
+    fake.group.setMember(ann, [captain]);
+    const lift = (force: boolean) =>
+      clock.passUntil(liftHold(app, { rankeeId: ann, caller: { by, dryRun: false }, force }));
+    await expect(lift(false)).rejects.toMatchObject({ code: 'conflict' });
+    expect([(await hold()).state, held()]).toEqual(['superseded', [captain]]);
+    await lift(true);
+    expect([(await hold()).state, held()]).toEqual(['lifted', before]);
+  }),
+);
+
+test.concurrent(
+  'an undo of the suspension lifts it',
+  withHolds(async ({ suspend, hold, held, pass, app, clock }) => {
+    const { change } = await suspend();
+    await pass(minute);
+    const selection = { ids: [change.id] };
+    const { members, changes, undoId } = await findUndoTargets(app, selection);
+    const command = { selection, undoId, by, dryRun: false };
+    await clock.passUntil(
+      runUndo(app, { members, changes, command }, { stop: new AbortController().signal, report: () => undefined }),
+    );
+    expect([(await hold()).state, held()]).toEqual(['lifted', before]);
+  }),
+);
+
+test.concurrent(
+  'three hundred suspensions that end in one second end within minutes, and callers keep half of the budget',
+  withHolds(
+    async ({ suspend, clock, pass, app, fake, rank }) => {
+      const members = Array.from({ length: 300 }, (_, index) => 30_000 + index);
+      const endsAt = clock.now() + 30 * minute;
+      for (const userId of members) {
+        fake.group.setMember(userId, [officer]);
+        await suspend(userId, { forMs: endsAt - clock.now() });
+      }
+      await clock.advance(3 * minute); // each of them is read once more
+      await pass(endsAt - clock.now());
+      const begun = clock.monotonic();
+      const callers = Array.from({ length: 60 }, (_, index) => 40_000 + index);
+      for (const userId of callers) {
+        fake.group.setMember(userId, []);
+        const asked = clock.monotonic();
+        const answer = await clock.passUntil(rank(userId));
+        expect(answer.status).toBe(200);
+        expect(clock.monotonic() - asked).toBeLessThan(5_000);
+      }
+      await clock.advance(begun + 40_000 - clock.monotonic());
+      const isBack = (userId: number) => fake.group.held(userId)?.join() === String(officer);
+      expect(members.filter(isBack).length).toBeLessThanOrEqual(150); // within the first minute
+      await clock.advance(4 * minute);
+      const left = await app.store.listHolds({
+        group: app.group.title,
+        states: ['active', 'ending', 'stuck'],
+        limit: 1,
+      });
+      expect(left).toEqual([]);
+      expect(members.every(isBack)).toBe(true);
+    },
+    { policy: { suspension: { role: undefined, maxMs: day } } },
+  ),
+);
