@@ -7,7 +7,7 @@ import { walk } from '../../src/cli/completion/walk.ts';
 import { createProgram } from '../../src/cli/program.ts';
 import { sections } from '../../src/config/settings.ts';
 import type { TerminalIo } from '../support/command-io.ts';
-import { blocksOf, pages, rankdLines } from '../support/readme-commands.ts';
+import { blocksOf, pages, pagesToType, rankdLines } from '../support/readme-commands.ts';
 import { CliHome } from '../support/run-cli.ts';
 
 const read = (file: string) => readFileSync(new URL(`../../${file}`, import.meta.url), 'utf8');
@@ -41,6 +41,18 @@ test.each(ofRankd)('rankd accepts what $page puts into rankd.yaml: $yaml', async
   const env: Record<string, string> = yaml.includes('id:') ? { RANKD_PLATFORM_API_KEY: 'a-key-of-roblox' } : {};
   const { code, stderr } = await home.here(['config', 'check', '--offline'], { env });
   expect([code, stderr]).toEqual([0, '']);
+});
+
+test("docs/hosting.md has README's first rank change as PowerShell reads it", () => {
+  const { post } = systems.windows;
+  const typed = pagesToType.trial().map((line) => {
+    const [, url = '', body = ''] = /^curl -s '?(http[^ ']+)'? .* -d '(.+)'$/.exec(line) ?? [];
+    return body === '' ? line : post({ url, secret: '$(cat trial.key)', body: JSON.parse(body) });
+  });
+  const blocks = blocksOf('docs/hosting.md', 'powershell');
+  expect(blocks).toContain(`${typed.join('\n')}\n`);
+  expect(blocks.join('')).not.toMatch(/'|&&|^curl |\| curl /m);
+  expect(blocks[0]?.trim().split('\n').join(' && ')).toBe(pagesToType.install()[0]);
 });
 
 test('README has at most 150 lines', () => {
