@@ -2,6 +2,7 @@ import { statSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { codeOf } from '../base/error-code.ts';
 import { RankdError } from '../base/errors.ts';
+import { thisSystem } from '../base/system.ts';
 import { distrustOf } from './distrust.ts';
 import { type ConfigLocation, type ConfigLocationSources, locateConfig, namedConfig } from './locate.ts';
 
@@ -17,7 +18,7 @@ export function trustedConfig(sources: ConfigLocationSources): ConfigLocation | 
   if (distrust === undefined) return location;
   const { path } = location;
   throw new RankdError('no_permission', `The configuration file ${path} was found, but not read: ${distrust}.`, {
-    hint: `if you trust what it says, name it with --config ${path}; else run rankd in a folder of your own`,
+    hint: `if you trust what it says, name it with --config ${thisSystem.quote(path)}; else run rankd in a folder of your own`,
   });
 }
 

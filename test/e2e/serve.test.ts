@@ -35,7 +35,7 @@ describe('the first run', () => {
         expect((await fetch(url, { method: 'POST', headers: { [name]: value }, body })).status).toBe(200);
       }
     });
-    expect(first).toMatch(/SIMULATED GROUP: .*set group.id and platform.api_key_file/);
+    expect(first).toMatch(/SIMULATED GROUP: .*To rank in a real group: rankd init/);
     expect(first.match(/rk_live_\w{36}/g)).toHaveLength(3);
     expect((await home.run(['rank', 'show', '1001'])).stdout).toContain('Officer');
     const second = await serveOnTerminal(home, async () => undefined, ['--simulate']);

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import { messageOf } from '../support/answers.ts';
 import { DaemonProcess } from '../support/daemon-process.ts';
 import { type OpenCloudHome, openCloudHome } from '../support/open-cloud-home.ts';
-import { CliHome } from '../support/run-cli.ts';
+import { binary, CliHome } from '../support/run-cli.ts';
 import { send } from '../support/send.ts';
 
 const trainee = '1001';
@@ -43,6 +43,17 @@ test.concurrent('where a real group was ranked in, no folder without a configura
   const { findings } = (await home.here(['doctor', '--offline', '--json'], there)).json<Findings>();
   const text = expect.stringContaining('This data directory serves group');
   expect(findings).toContainEqual(expect.objectContaining({ grade: 'FAIL', text }));
+});
+
+test.concurrent("a hint names a file as the shell takes it, whatever is in the file's name", async () => {
+  using home = new CliHome();
+  const file = home.path("Ann's $HOME & more.yaml");
+  writeFileSync(home.path('roblox.key'), 'of-roblox', { mode: 0o600 });
+  await home.json('init', '--config', file, '--group', '7', '--credential-file', 'roblox.key', '--no-check');
+  const { stderr } = await home.here(['rank', 'show', '1001'], elsewhere({ home }));
+  const [, word = ''] = /^try: add (--config .+), or go to /m.exec(stderr) ?? [];
+  const typed = await home.shell(`'${process.execPath}' '${binary}' config path ${word}`);
+  expect(typed).toEqual({ code: 0, stdout: `${file}\n`, stderr: '' });
 });
 
 test.concurrent('what a daemon served counts, too, and init before one did; settings from the environment are named as such', async () => {

@@ -57,10 +57,8 @@ async function greet(
   );
   if (metricsUrl !== undefined) cli.say(`metrics for Prometheus: ${metricsUrl}`);
   if (platform.kind === 'simulated') {
-    const wayOut = isChosen
-      ? 'start it without --simulate, on what rankd.yaml says'
-      : 'set group.id and platform.api_key_file in rankd.yaml';
-    cli.say(`SIMULATED GROUP: nothing here touches Roblox. To rank in a real group, ${wayOut}.`);
+    const wayOut = isChosen ? 'start it without --simulate, on what rankd.yaml says' : 'rankd init';
+    cli.say(`SIMULATED GROUP: nothing here touches Roblox. To rank in a real group: ${wayOut}`);
     cli.say(
       await firstSteps(app.current, {
         url: localUrl(url),

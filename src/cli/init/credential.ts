@@ -35,7 +35,9 @@ export async function obtainCredential<Found>(
   const isNew = credentialFile === undefined || credentialFile === '-';
   const file = isNew ? resolve(folder, 'roblox.key') : resolve(io.cwd, credentialFile);
   if (isNew && !force)
-    io.rights.asCaller(() => requireRoom(file, `use it with --credential-file ${file}, or move it away`));
+    io.rights.asCaller(() =>
+      requireRoom(file, `use it with --credential-file ${io.system.quote(file)}, or move it away`),
+    );
   const groupId =
     group ?? (await ask(io, { question: 'Group id (the number in the address of its page): ', parse: asGroupId }));
   const look = async (secret: string) => ({ secret, found: await examine({ groupId, secret }) });

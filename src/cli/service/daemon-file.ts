@@ -1,3 +1,4 @@
+import { thisSystem } from '../../base/system.ts';
 import { type ConfigLocationSources, isSameFile, locateConfig } from '../../config/locate.ts';
 import { distrustOfFound } from '../../config/trusted-config.ts';
 import type { Cli } from '../cli.ts';
@@ -17,5 +18,5 @@ function strangerHere(configSources: ConfigLocationSources, daemonFile: string |
 export function notItsFile(daemonFile: string | null, file: string): string {
   const its =
     daemonFile === null ? 'was started without a configuration file, so it does not read' : `reads ${daemonFile}, not`;
-  return `the daemon ${its} ${file}. If it should read that file, stop it and run: rankd serve --config ${file}`;
+  return `the daemon ${its} ${file}. If it should read that file, stop it and run: rankd serve --config ${thisSystem.quote(file)}`;
 }

@@ -1,5 +1,6 @@
 import { dirname } from 'node:path';
 import { RankdError } from '../../base/errors.ts';
+import { thisSystem } from '../../base/system.ts';
 import type { Config } from '../../config/config.ts';
 import { groupTitle } from '../../config/group-title.ts';
 import { withoutKeys } from '../../core/api-key.ts';
@@ -18,7 +19,10 @@ export async function refuseDefaultSimulation(
   const [source, wayBack] =
     configFile === undefined
       ? ['its settings came from the environment', 'set the same variables again, or name a file with --config']
-      : [`its configuration is ${configFile}`, `add --config ${configFile}, or go to ${dirname(configFile)}`];
+      : [
+          `its configuration is ${configFile}`,
+          `add --config ${thisSystem.quote(configFile)}, or go to ${dirname(configFile)}`,
+        ];
   throw new RankdError(
     'config_invalid',
     `This data directory serves ${group} (${source}), and here no configuration names a group. rankd does not go over to a simulated group by itself.`,

@@ -1,5 +1,6 @@
 import { Argument } from 'commander';
 import { RankdError } from '../../../base/errors.ts';
+import { thisSystem } from '../../../base/system.ts';
 import type { Cli } from '../../cli.ts';
 
 /** A secret never stands on the command line: it always comes from standard input. */
@@ -12,7 +13,7 @@ export function dashArgument(command: 'verify' | 'hash'): Argument {
 /** The error says where the secret must come from. What was typed instead may be the secret, so it is not repeated. */
 export function readsInput(command: 'verify' | 'hash'): never {
   throw new RankdError('usage', `\`rankd key ${command} -\` reads the key from standard input.`, {
-    hint: `rankd key ${command} - < my-game.key`,
+    hint: thisSystem.example(`rankd key ${command} - < my-game.key`),
   });
 }
 

@@ -1,5 +1,6 @@
 import { existsSync } from 'node:fs';
 import { RankdError } from '../../../base/errors.ts';
+import { thisSystem } from '../../../base/system.ts';
 import { version as rankdVersion } from '../../../base/version.ts';
 import type { Connection } from '../engine/connection.ts';
 import { notRankdDatabase } from '../engine/sqlite-error.ts';
@@ -27,7 +28,7 @@ export function copyBefore(file: string, schema: number): string {
 function schemaNewer(db: Connection, { version, newestKnown }: { version: number; newestKnown: number }): RankdError {
   const writer = writerOf(db, version);
   const copy = copyBefore(db.file, version);
-  const goBack = existsSync(copy) ? `, or go back to how it was before: rankd restore ${copy}` : '';
+  const goBack = existsSync(copy) ? `, or go back to how it was before: rankd restore ${thisSystem.quote(copy)}` : '';
   return new RankdError(
     'schema_newer',
     `The database ${db.file} has schema ${version}, written by ${writer ?? 'a newer rankd'}; this is rankd ${rankdVersion}, which knows up to ${newestKnown}.`,
