@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process';
-import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { cpSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { defineConfig } from 'tsup';
 
 /** What package.json lists under `dependencies` is loaded from node_modules; all else is bundled. What is imported later is a file of its own. */
@@ -16,6 +16,7 @@ export default defineConfig({
   },
   onSuccess: async () => {
     writeLicenses('dist/metafile-esm.json');
+    cpSync('src/game', 'dist/game', { recursive: true });
     writeFileSync('dist/rankd.1', execFileSync(process.execPath, ['bin/rankd.js', 'man']));
   },
 });

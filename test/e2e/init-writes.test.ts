@@ -65,6 +65,19 @@ test('--force gets through where both files are there, and keeps both', async ()
   expect((await home.here(['config', 'check'])).code).toBe(0);
 });
 
+test('a Rankd.rbxmx of somebody else stays as it is, and init says how to get another; --force keeps it as .old', async () => {
+  const home = machine();
+  writeFileSync(home.path('Rankd.rbxmx'), 'mine');
+  const { code, stderr } = await home.here([...flags, '--url', 'rankd.example.com']);
+  expect({ code, stderr }).toEqual({ code: 0, stderr: expect.stringMatching(/left as it is.*rankd game write$/m) });
+  expect(readFileSync(home.path('Rankd.rbxmx'), 'utf8')).toBe('mine');
+  expect((await home.here([...flags, '--url', 'rankd.example.com', '--force'])).stderr).toContain(
+    'Insert from File: /',
+  );
+  expect(readFileSync(home.path('Rankd.rbxmx.old'), 'utf8')).toBe('mine');
+  expect((await home.here(['script'])).stdout).toContain('url = "https://rankd.example.com"');
+});
+
 test('in the file that init writes, a setting is put in force by deleting the # before it', async () => {
   const home = machine();
   expect((await home.here(flags)).code).toBe(0);

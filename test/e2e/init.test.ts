@@ -50,7 +50,20 @@ test('on a terminal init asks, never shows the key, and leaves a configuration, 
   expect(screen).toContain('Roblox does not accept this key.\n');
   expect(screen).toContain('with group:write for group');
   expect(screen).toContain('It must be a group id');
-  expect(screen).toContain('HttpService:GetSecret("rankd")');
+  const model = home.path('Rankd.rbxmx');
+  expect(readFileSync(model, 'utf8')).toMatch(
+    new RegExp(`url = "https://rankd\\.example\\.com",[^]*groupId = ${roblox.groupId},`),
+  );
+  const steps = [...screen.matchAll(/^ {2}(\d)\. (.*)$/gm)];
+  expect(steps.map(([, number]) => Number(number))).toEqual([1, 2, 3, 4, 5, 6]);
+  expect(steps.map(([, , step]) => step)).toEqual([
+    'Start it: rankd serve',
+    'Have https://rankd.example.com lead to http://127.0.0.1:7265, by a proxy or a tunnel (docs/hosting.md).',
+    expect.stringContaining('a secret named rankd'),
+    expect.stringContaining('Allow HTTP Requests'),
+    expect.stringContaining(`Insert from File: ${model}`),
+    expect.stringContaining('rankd game list'),
+  ]);
   expect(statSync(home.path('roblox.key')).mode & 0o777).toBe(0o600);
   expect(readFileSync(home.path('roblox.key'), 'utf8')).toBe(`${roblox.apiKey}\n`);
   const yaml = readFileSync(home.path('rankd.yaml'), 'utf8');
@@ -91,6 +104,9 @@ test('a question shows the names of roles as text: none of them drives the termi
     ],
   });
   expect(screen).toContain('Type y for yes or n for no; Enter means yes.');
+  expect(screen).toContain('set it as server.public_url in rankd.yaml.\n');
+  expect(screen).toContain('Write the model for your game: rankd game write\n');
+  expect(existsSync(home.path('Rankd.rbxmx'))).toBe(false);
   expect(screen).toContain('later: rankd key create my-game, then rankd whitelist add PLACE\n');
   expect(readFileSync(home.path('rankd.yaml'), 'utf8')).not.toMatch(/^ *ladder:/m);
   expect(code, screen).toBe(0);

@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs';
 import { dirname, relative, resolve } from 'node:path';
 import type { Command } from 'commander';
 import { openRanking } from '../../app.ts';
@@ -19,11 +20,14 @@ import { roleTitleDocument } from '../../usecases/documents/group.ts';
 import { type ExaminedGroup, examineGroup } from '../../usecases/group/examine-group.ts';
 import { keepServedGroup } from '../../usecases/group/served-group.ts';
 import type { Cli } from '../cli.ts';
+import { readGameScripts } from '../game/game-scripts.ts';
+import { configured, type GameValues } from '../game/game-values.ts';
+import { toModel } from '../game/rbxmx.ts';
 import { obtainCredential } from '../init/credential.ts';
 import { makeFirstKey, requestFirstKey, requireFreeName, secretFile } from '../init/first-key.ts';
 import { chooseLadder, ladderEntries } from '../init/ladder.ts';
+import { nextSteps } from '../init/next-steps.ts';
 import { ask } from '../init/questions.ts';
-import { luauSnippet } from '../init/snippet.ts';
 import { asGameUrl, asGroupId, asPlaceId, keyName, newFileName } from '../input/arguments.ts';
 import { examples } from '../output/help.ts';
 import { whileWaiting } from '../output/waiting.ts';
@@ -53,7 +57,11 @@ export function initCommand(program: Command, cli: Cli): void {
     .option('--key <name>', 'make this API key for the games', keyName)
     .option('--place <id>', 'place from which the API key may be used', asPlaceId)
     .option('--out <file>', 'write the secret of the API key to this new file', newFileName)
-    .option('--url <url>', 'where games reach rankd (server.public_url)', asGameUrl)
+    .option(
+      '--url <url>',
+      'where games reach rankd (server.public_url); then the model for the game is written too',
+      asGameUrl,
+    )
     .option('--force', 'keep existing files as rankd.yaml.old and roblox.key.old')
     .addHelpText(
       'after',
@@ -93,6 +101,8 @@ async function init(cli: Cli, options: InitOptions): Promise<void> {
     ...(credential.isNew ? [{ path: credential.file, text: `${credential.secret}\n`, mode: 0o600 }] : []),
     { path: file, text: renderYaml(chosen) },
   ];
+  const model = publicUrl === undefined ? undefined : modelFor(cli, { url: publicUrl, groupId }, options);
+  if (model !== undefined) files.push(model);
   const { rights } = cli.io;
   const minted = await withFiles(files, rights, async () => {
     const loaded = await cli.loadConfig();
@@ -101,7 +111,6 @@ async function init(cli: Cli, options: InitOptions): Promise<void> {
   });
   cli.say(`Wrote ${file}.`);
 
-  const url = publicUrl ?? `http://${config.server.host}:${config.server.port}`;
   const document = {
     file,
     credentialFile: credential.file,
@@ -109,15 +118,23 @@ async function init(cli: Cli, options: InitOptions): Promise<void> {
     ladder: ladder?.map(roleTitleDocument) ?? null,
     key: minted === undefined ? null : minted.key.id,
     publicUrl: publicUrl ?? null,
+    model: model?.path ?? null,
   };
-  const instead = publicUrl === undefined ? `, with the address where it reaches rankd in place of ${url}` : '';
-  cli.say(`\nFor the game${instead}:\n\n${luauSnippet(url)}\n`);
-  cli.say(await nextStep(cli, file));
+  const where = { start: await startStep(cli, file), publicUrl, model: model?.path, hasKey: minted !== undefined };
+  cli.say(`\nNext:\n${nextSteps(where, config.server)}`);
   if (minted === undefined || options.out !== undefined)
     return cli.print(document, cli.io.stdoutIsTerminal ? '' : file);
   cli.say(`\nThe key for your game is shown this once${keptIn === undefined ? '' : `, and is in ${keptIn}`}:\n`);
   await printSecret(cli, minted.key, { ...document, secret: minted.secret }, minted.secret);
   cli.say(`\nKeep it as a secret named rankd in the Creator Dashboard (your experience, Secrets).`);
+}
+
+/** The model for the game, as `rankd game write` makes it; `undefined` if something has its name already. */
+function modelFor({ io }: Cli, values: Omit<GameValues, 'secret'>, { force }: InitOptions): NewFile | undefined {
+  const path = resolve(io.cwd, 'Rankd.rbxmx');
+  if (!force && io.rights.asCaller(() => existsSync(path))) return undefined;
+  const { rankd } = readGameScripts(io.packageDir);
+  return { path, text: toModel([configured(rankd, { ...values, secret: 'rankd' })]) };
 }
 
 /** `undefined`: there is none yet. */
@@ -128,12 +145,12 @@ function askForUrl({ io }: Cli): Promise<string | undefined> {
 }
 
 /** A daemon that runs may have been started in another folder, or with another file. */
-async function nextStep({ dataDir, operations, io: { rights } }: Cli, file: string): Promise<string> {
+async function startStep({ dataDir, operations, io: { rights } }: Cli, file: string): Promise<string> {
   const isSame = (read: string | null) => read !== null && rights.asCaller(() => isSameFile(read, file));
-  if (!(await operations.isDaemonRunning())) return 'try: rankd serve';
+  if (!(await operations.isDaemonRunning())) return 'Start it: rankd serve';
   const daemon = await askStatus(dataDir);
   return daemon === undefined || isSame(daemon.configFile)
-    ? 'A daemon runs here already; it takes this up without a restart.\ntry: rankd reload'
+    ? 'A daemon runs here already; it takes this up without a restart: rankd reload'
     : `A daemon runs here already, but ${notItsFile(daemon.configFile, file)}`;
 }
 

@@ -1,0 +1,139 @@
+import { existsSync, mkdirSync } from 'node:fs';
+import { dirname, join, resolve } from 'node:path';
+import type { Command } from 'commander';
+import { RankdError } from '../../base/errors.ts';
+import { type NewFile, requireRoom, withFiles } from '../../base/files/new-file.ts';
+import type { Cli } from '../cli.ts';
+import { type GameScript, type GameScripts, readGameScripts } from '../game/game-scripts.ts';
+import { configured, gameUrl, secretOption, urlOption } from '../game/game-values.ts';
+import { toModel } from '../game/rbxmx.ts';
+import { asGroupId, filled, wholeNumber } from '../input/arguments.ts';
+import { examples } from '../output/help.ts';
+import { table } from '../output/table.ts';
+
+export function gameCommands(program: Command, cli: Cli): void {
+  const game = program
+    .command('game')
+    .description('what goes into your game: the module Rankd, and commands for its admin system')
+    .addHelpText('after', examples('rankd game list', 'rankd game write', 'rankd game write Adonis'));
+  game
+    .command('list')
+    .description('the models that there are, and where each goes in the game')
+    .addHelpText('after', examples('rankd game list', 'rankd game list --json'))
+    .action(() => list(cli));
+  game
+    .command('write')
+    .description('write models that Roblox Studio takes by Insert from File: Rankd, and the systems that are named')
+    .argument('[system...]', 'the admin systems of the game, as game list shows them')
+    .option(...urlOption)
+    .option(...secretOption)
+    .option('--group <id>', 'id of the group (default: group.id)', asGroupId)
+    .option('--min-rank <rank>', 'least rank in the group with which a player may use commands', wholeNumber(1, 255))
+    .option('--out <dir>', 'the folder for the files (default: the current one)', filled)
+    .option('--luau', 'write scripts for Rojo instead of models')
+    .option('--force', 'keep existing files with .old at the end of their names')
+    .addHelpText(
+      'after',
+      examples(
+        'rankd game write',
+        'rankd game write Adonis --url https://rankd.example.com',
+        'rankd game write --luau',
+      ),
+    )
+    .action((systems: string[], options: WriteOptions) => write(cli, systems, options));
+}
+
+interface WriteOptions {
+  url?: string;
+  secret: string;
+  group?: number;
+  minRank?: number;
+  out?: string;
+  luau?: boolean;
+  force?: boolean;
+}
+
+/** Where the scripts of each go, in the game's Explorer. */
+const places: Record<string, string> = {
+  Rankd: 'ServerScriptService',
+  BasicAdmin: 'the folder Plugins of your Basic Admin Essentials',
+  Adonis: 'Adonis_Loader > Config > Plugins',
+  HDAdmin: 'HD Admin > CustomFeatures > Server > Modules',
+  Cmdr: 'the folder that your script gives to Cmdr.Registry:RegisterCommandsIn',
+  Chat: 'ServerScriptService',
+};
+
+function list(cli: Cli): void {
+  const { rankd, systems } = readGameScripts(cli.io.packageDir);
+  const models = [[rankd.name, [rankd]] as const, ...systems].map(([name, scripts]) => ({
+    name,
+    place: places[name] ?? null,
+    scripts: scripts.flatMap(namesIn),
+  }));
+  const rows = models.map(({ name, place, scripts }) => [name, place ?? '-', scripts.join(', ')]);
+  cli.print({ models }, table(['NAME', 'GOES INTO', 'SCRIPTS'], rows));
+}
+
+function namesIn({ name, class: kind, children }: GameScript): string[] {
+  return [...(kind === 'Folder' ? [] : [name]), ...children.flatMap(namesIn)];
+}
+
+async function write(cli: Cli, asked: string[], options: WriteOptions): Promise<void> {
+  const all = readGameScripts(cli.io.packageDir);
+  const systems = asked.map((name) => systemNamed(all, name));
+  const { config } = await cli.loadConfig();
+  const values = {
+    url: gameUrl(options.url, config, 'rankd game write'),
+    secret: options.secret,
+    groupId: options.group ?? config.platform.groupId,
+    minGroupRank: options.minRank,
+  };
+  const rankd = configured(all.rankd, values);
+  const folder = resolve(cli.io.cwd, options.out ?? '.');
+  const filesOf = options.luau ? sourceFiles : modelFile;
+  const { rights } = cli.io;
+  const own = filesOf(folder, rankd.name, [rankd]);
+  // Whoever adds a system later has it already, and may have changed it.
+  const isKept =
+    systems.length > 0 && !options.force && rights.asCaller(() => own.some(({ path }) => existsSync(path)));
+  if (isKept) cli.say(`${rankd.name} is in ${folder} already, and was left as it is; --force writes it anew.`);
+  const files = [...(isKept ? [] : own), ...systems.flatMap(([name, scripts]) => filesOf(folder, name, scripts))];
+  rights.asCaller(() => {
+    if (options.luau) for (const { path } of files) mkdirSync(dirname(path), { recursive: true });
+    if (!options.force) for (const { path } of files) requireRoom(path, 'add --force to keep it with .old at its end');
+  });
+  await withFiles(files, rights, async () => undefined);
+  const written = files.map(({ path }) => path);
+  cli.print({ ...values, files: written }, written.join('\n'));
+  const names = [...(isKept ? [] : [rankd.name]), ...systems.map(([name]) => name)];
+  for (const name of names) cli.say(`${name} goes into ${places[name] ?? 'your game: see docs/in-game.md'}.`);
+}
+
+function systemNamed({ systems }: GameScripts, asked: string): [string, GameScript[]] {
+  const found = [...systems].find(([name]) => name.toLowerCase() === asked.toLowerCase());
+  if (found !== undefined) return found;
+  throw new RankdError('not_found', `There is nothing for an admin system named ${asked}.`, {
+    hint: 'rankd game list',
+  });
+}
+
+function modelFile(folder: string, name: string, scripts: GameScript[]): NewFile[] {
+  return [{ path: join(folder, `${name}.rbxmx`), text: toModel(scripts) }];
+}
+
+/** As Rojo has them: a script with others below it is a folder with `init.luau` in it. */
+function sourceFiles(folder: string, name: string, scripts: GameScript[]): NewFile[] {
+  const [first] = scripts;
+  if (scripts.length === 1 && first?.name === name && first.children.length > 0) return filesBelow(folder, first);
+  return scripts.flatMap((script) => filesBelow(join(folder, name), script));
+}
+
+function filesBelow(folder: string, { name, class: kind, source, children }: GameScript): NewFile[] {
+  const ending = kind === 'Script' ? '.server.luau' : '.luau';
+  const below = children.flatMap((child) => filesBelow(join(folder, name), child));
+  if (kind === 'Folder') return below;
+  return [
+    { path: join(folder, children.length > 0 ? join(name, `init${ending}`) : name + ending), text: source },
+    ...below,
+  ];
+}

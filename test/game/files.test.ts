@@ -1,0 +1,230 @@
+import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import fc from 'fast-check';
+import { expect, onTestFinished, test } from 'vitest';
+import { parse } from 'yaml';
+import manifest from '../../package.json' with { type: 'json' };
+import type { GameScript as Source } from '../../src/cli/game/game-scripts.ts';
+import { toModel } from '../../src/cli/game/rbxmx.ts';
+import { blocksOf } from '../support/readme-commands.ts';
+import { type ModelItem, parseModel } from '../support/roblox-model.ts';
+import { CliHome } from '../support/run-cli.ts';
+import type { GameScript } from './game.ts';
+import { applied, openScene, secret } from './scene.ts';
+
+const url = 'https://rankd.example.com';
+const folder = new URL('../../src/game/', import.meta.url);
+const read = (file: string) => readFileSync(new URL(file, folder), 'utf8');
+const systems = existsSync(new URL('plugins', folder)) ? readdirSync(new URL('plugins', folder)) : [];
+
+function newHome(): CliHome {
+  const home = new CliHome();
+  onTestFinished(() => home[Symbol.dispose]());
+  return home;
+}
+
+/** Every script of the items, by its path. */
+function scriptsOf(items: ModelItem[], above: string[] = []): Array<{ class: string; path: string[]; source: string }> {
+  return items.flatMap(({ class: kind, properties, children }) => {
+    const path = [...above, properties['Name'] ?? ''];
+    const own = kind === 'Folder' ? [] : [{ class: kind, path, source: properties['Source'] ?? '' }];
+    return [...own, ...scriptsOf(children, path)];
+  });
+}
+
+/** What the file of a model puts into ServerScriptService. */
+function mounted(file: string): GameScript[] {
+  return scriptsOf(parseModel(readFileSync(file, 'utf8'))).map(({ path, ...rest }) => ({
+    class: rest.class as GameScript['class'],
+    path: ['ServerScriptService', ...path],
+    source: rest.source,
+  }));
+}
+
+test('game write makes models that hold exactly the sources, each once, but for what is filled into Config', async () => {
+  const home = newHome();
+  const { code, stderr } = await home.here(['game', 'write', '--url', url, ...systems]);
+  expect({ code, stderr }).toMatchObject({ code: 0 });
+  const sources = readdirSync(folder, { recursive: true, encoding: 'utf8' }).filter((file) => file.endsWith('.luau'));
+  const written = ['Rankd', ...systems].flatMap((name) =>
+    scriptsOf(parseModel(readFileSync(home.path(`${name}.rbxmx`), 'utf8'))).map(({ path, ...script }) => {
+      const file = name === 'Rankd' ? `${path.at(-1)}` : `plugins/${name}/${path.join('/')}`;
+      return [`${file}${script.class === 'Script' ? '.server' : ''}.luau`, script.source] as const;
+    }),
+  );
+  expect(written.map(([file]) => file).toSorted()).toEqual(sources.toSorted());
+  for (const [file, text] of written) {
+    if (file !== 'Config.luau') expect(text, file).toBe(read(file));
+  }
+  const [, config = ''] = written.find(([file]) => file === 'Config.luau') ?? [];
+  expect(config.replace(`url = "${url}"`, 'url = ""')).toBe(read('Config.luau'));
+});
+
+test('the module of a model takes its address and secret from Config, and a script may say others', async () => {
+  const home = newHome();
+  const args = ['--url', 'RANKD.example.com/', '--secret', 'ranks', '--group', '700', '--min-rank', '20'];
+  expect(await home.here(['game', 'write', ...args])).toMatchObject({ code: 0 });
+  await using scene = await openScene({
+    scripts: mounted(home.path('Rankd.rbxmx')),
+    secrets: { ranks: secret },
+    serve: () => ({ status: 200, body: '"ws_1"' }),
+  });
+  const told = await scene.run(`
+    local module = game:GetService("ServerScriptService").Rankd
+    local verified = Rankd.new():verify().code
+    Rankd.new({ url = "https://other.example" }):verify()
+    local config = require(module.Config)
+    return { verified, config.url, config.secret, config.groupId, config.minGroupRank }`);
+  expect(told).toEqual(['ok', url, 'ranks', 700, 20]);
+  expect(scene.game.requests.map((request) => request.url.replace(/\/v1.*/, ''))).toEqual([
+    url,
+    'https://other.example',
+  ]);
+  expect(scene.headers('authorization')).toEqual([`Bearer ${secret}`, `Bearer ${secret}`]);
+});
+
+test('the scripts of docs/in-game.md run beside the model, and the first says whether all is well', async () => {
+  const home = newHome();
+  await home.json('game', 'write', '--url', url);
+  await using scene = await openScene({
+    scripts: mounted(home.path('Rankd.rbxmx')),
+    serve: (request) => (request.url.includes('/v2/') ? applied(request) : { status: 200, body: '"ws_1"' }),
+  });
+  const [check = '', promotion = ''] = blocksOf('docs/in-game.md', 'lua');
+  await scene.clock.passUntil(scene.game.run(check));
+  await scene.clock.passUntil(scene.game.run(`${promotion}\nreturn promote(game.Players.Ann, game.Players.Bob)`));
+  expect(scene.game.output).toEqual([
+    'print rankd answers, and the key is good for place 1 (workspace ws_1).',
+    'print 1001 is Officer.',
+  ]);
+});
+
+test('rankd script is the module as one file: it runs with the address and the secret that it was told', async () => {
+  const home = newHome();
+  const { stdout, stderr } = await home.here(['script', '--url', url, '--secret', 'ranks']);
+  expect(stderr).toContain('ServerScriptService');
+  const filled = `\turl = "${url}",\n\tsecret = "ranks",\n`;
+  expect(stdout).toContain(filled);
+  expect(stdout.replace(filled, '\turl = nil,\n\tsecret = nil,\n')).toBe(read('Rankd.luau'));
+  await using scene = await openScene({
+    scripts: [{ class: 'ModuleScript', path: ['ServerScriptService', 'Rankd'], source: stdout }],
+    secrets: { ranks: secret },
+    serve: () => ({ status: 200, body: '"ws_1"' }),
+  });
+  expect(await scene.run('return Rankd.new():verify()')).toMatchObject({ ok: true });
+  expect(scene.game.requests[0]?.url).toBe(`${url}/v1/apikey`);
+});
+
+test('whatever text is filled in, the files parse and run, and hold just that text', async () => {
+  const home = newHome();
+  await using scene = await openScene({ serve: () => ({ raise: 'nobody is asked' }) });
+  const hostile = [
+    '"',
+    '\\',
+    ']]>',
+    ']]',
+    '\n',
+    '\r\n',
+    '\u0000',
+    '`{}`',
+    '$&$1',
+    '--[[',
+    '%d',
+    '\u2028é😀',
+    'error()',
+  ];
+  const text = fc.oneof(
+    fc.array(fc.constantFrom(...hostile, 'a', '1'), { minLength: 1, maxLength: 8 }).map((parts) => parts.join('')),
+    fc.string({ unit: 'binary', minLength: 1, maxLength: 30 }),
+  );
+  let count = 0;
+  await fc.assert(
+    fc.asyncProperty(text, async (name) => {
+      count += 1;
+      expect(await home.here(['game', 'write', '--url', url, '--force', '--secret', name])).toMatchObject({ code: 0 });
+      const config = mounted(home.path('Rankd.rbxmx')).find(({ path }) => path.at(-1) === 'Config');
+      const at = `Config${count}`;
+      await scene.game.mount([
+        { class: 'ModuleScript', path: ['ServerScriptService', at], source: config?.source ?? '' },
+      ]);
+      const script = `return require(game:GetService("ServerScriptService").${at}).secret`;
+      expect(await scene.run<string>(script)).toBe(name);
+      const alone = (await home.here(['script', '--url', url, '--secret', name])).stdout;
+      const filled = /^\tsecret = .*,$/m;
+      expect(alone.match(filled)?.[0]).toBe(config?.source?.match(filled)?.[0]);
+    }),
+    { numRuns: 30, examples: hostile.map((one) => [one]) },
+  );
+});
+
+test('a model gives back the names and sources that it was made of, whatever XML makes of them', () => {
+  const source = '--[[ ]]> ]]]]>> <![CDATA[ &amp; </ProtectedString>\n\té😀 ]]>';
+  const script: Source = { name: 'a<b>&]]>"c', class: 'Script', source, children: [] };
+  expect(parseModel(toModel([{ name: 'Folder', class: 'Folder', source: '', children: [script] }]))).toEqual([
+    {
+      class: 'Folder',
+      properties: { Name: 'Folder' },
+      children: [{ class: 'Script', properties: { Name: script.name, Source: source }, children: [] }],
+    },
+  ]);
+});
+
+test('files that are there stay as they are, and are kept with .old if they are to be written anew', async () => {
+  const home = newHome();
+  writeFileSync(home.path('Rankd.rbxmx'), 'mine');
+  const refused = await home.here(['game', 'write', '--url', url]);
+  expect(refused).toMatchObject({ code: 4, stdout: '', stderr: expect.stringContaining('try: add --force') });
+  expect(readFileSync(home.path('Rankd.rbxmx'), 'utf8')).toBe('mine');
+  expect(await home.here(['game', 'write', '--url', url, '--force'])).toMatchObject({ code: 0 });
+  expect(readFileSync(home.path('Rankd.rbxmx.old'), 'utf8')).toBe('mine');
+  writeFileSync(home.path('mine.luau'), 'mine');
+  expect(await home.here(['script', '--url', url, '--out', 'mine.luau'])).toMatchObject({ code: 4, stdout: '' });
+});
+
+test('--luau writes scripts that Rojo takes as the same instances', async () => {
+  const home = newHome();
+  mkdirSync(home.path('out'));
+  const { stdout } = await home.here(['game', 'write', '--url', url, '--luau', '--out', 'out']);
+  expect(stdout.trim().split('\n')).toContain(home.path('out/Rankd/init.luau'));
+  expect(readFileSync(home.path('out/Rankd/init.luau'), 'utf8')).toBe(read('Rankd.luau'));
+  expect(readFileSync(home.path('out/Rankd/Config.luau'), 'utf8')).toContain(`url = "${url}"`);
+});
+
+test('without an address, and for a system that there is not, nothing is written and the error says what to type', async () => {
+  const home = newHome();
+  for (const args of [['script'], ['game', 'write']]) {
+    const { code, stderr } = await home.here(args);
+    expect(code).toBe(2);
+    expect(stderr).toMatch(
+      /server\.public_url is not set\.\ntry: rankd .* --url https:\/\/rankd\.example\.com, or set/,
+    );
+  }
+  expect(await home.here(['game', 'write', 'Nobody', '--url', url])).toMatchObject({ code: 3 });
+  expect(readdirSync(home.cwd)).toEqual([]);
+  writeFileSync(home.path('rankd.yaml'), `server: { public_url: "${url}" }\n`);
+  expect((await home.here(['script'])).stdout).toContain(`url = "${url}"`);
+});
+
+test('game list names every model with the place in the game where it goes', async () => {
+  const { models } = await newHome().json<{ models: Array<{ name: string; place: string | null }> }>('game', 'list');
+  expect(models.map(({ name }) => name).toSorted()).toEqual(['Rankd', ...systems].toSorted());
+  expect(models.filter(({ place }) => place === null)).toEqual([]);
+});
+
+test('the projects for Rojo and Wally name every module, no other file, and the version of the package', () => {
+  type Tree = { $path: string } & Record<string, { $path: string }>;
+  const { tree, ...project } = JSON.parse(read('default.project.json')) as { tree: Tree };
+  const { $path: own, ...children } = tree;
+  const named = Object.values(children).map(({ $path }) => $path);
+  expect([own, ...named].toSorted()).toEqual(readdirSync(folder).filter((file) => file.endsWith('.luau')));
+  expect(named).toEqual(Object.keys(children).map((name) => `${name}.luau`));
+  expect(project).toEqual({ name: 'Rankd' });
+  const wally = Object.fromEntries(
+    [...read('wally.toml').matchAll(/^(\w+) = (".*"|\[.*\])$/gm)].map(([, name = '', value = '']) => [
+      name,
+      parse(value),
+    ]),
+  );
+  expect(wally).toMatchObject({ version: manifest.version, license: manifest.license, realm: 'server' });
+  expect(wally['name']).toMatch(/^[a-z0-9-]+\/rankd$/);
+  expect(JSON.parse(read('.luaurc'))).toEqual({ languageMode: 'strict' });
+});
