@@ -1,0 +1,18 @@
+import { createHash } from 'node:crypto';
+import { createRequire, syncBuiltinESMExports } from 'node:module';
+
+/** Loaded into a process that is recorded: it has the same user, time and random numbers in each recording, so that it prints the same. */
+const require = createRequire(import.meta.url);
+const os = require('node:os') as typeof import('node:os');
+const crypto = require('node:crypto') as typeof import('node:crypto');
+const { RECORDING_SEED: seed = '', RECORDING_NOW: now = '0' } = process.env;
+
+const user = os.userInfo();
+os.userInfo = (() => ({ ...user, username: 'ann' })) as typeof os.userInfo;
+os.hostname = () => 'pc';
+Date.now = () => Number(now);
+
+let drawn = 0;
+Math.random = () => createHash('sha256').update(`${seed} ${drawn++}`).digest().readUInt32BE(0) / 2 ** 32;
+crypto.randomInt = ((below: number) => Math.floor(Math.random() * below)) as typeof crypto.randomInt;
+syncBuiltinESMExports();
