@@ -1,0 +1,179 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { ManualClock } from '../support/manual-clock.ts';
+import { Game, type GameOptions, type GamePlayer, type GameScript } from './game.ts';
+import { secret, source } from './scene.ts';
+
+type Kind = 'promote' | 'demote' | 'setrank' | 'suspend' | 'unsuspend';
+
+/** A game with one of the admin systems that rankd has plugins for. */
+export interface System {
+  name: string;
+  /** The loader that plays it, in `systems`. */
+  loader: string;
+  scripts: () => GameScript[];
+  /** What a player types for a command. */
+  typed: (kind: Kind) => string;
+}
+
+const modules = ['Config', 'Targets', 'Commands', 'ForBasicAdmin', 'ForCmdr'];
+const below = ['ServerScriptService'];
+const pluginsIn = (folder: string, path: string[]): GameScript[] =>
+  readdirSync(new URL(`../../src/game/plugins/${folder}`, import.meta.url))
+    .filter((file) => file.endsWith('.luau'))
+    .map((file) => ({
+      class: file.endsWith('.server.luau') ? 'Script' : 'ModuleScript',
+      path: [...path, file.replace(/(\.server)?\.luau$/, '')],
+      source: source(`plugins/${folder}/${file}`),
+    }));
+
+const cmdrFolder = new URL('../../node_modules/@rbxts/cmdr/Cmdr/', import.meta.url);
+const cmdrModule = (file: string): GameScript => ({
+  class: 'ModuleScript',
+  path: [...below, 'Cmdr', ...file.replace(/(\/?init)?\.lua$/, '').split('/')].filter((part) => part !== ''),
+  source: readFileSync(new URL(file, cmdrFolder), 'utf8'),
+});
+/** The server's half of Cmdr, without its commands and its window, with the types that are about players and texts. */
+const cmdrServer = (): GameScript[] => [
+  ...['init.lua', 'Initialize.lua', 'CreateGui.lua'].map(cmdrModule),
+  { class: 'Folder', path: [...below, 'Cmdr', 'BuiltInCommands'] },
+  { class: 'Folder', path: [...below, 'Cmdr', 'CmdrClient'] },
+  { class: 'Folder', path: ['StarterGui', 'Cmdr'] },
+  ...readdirSync(new URL('Shared', cmdrFolder)).map((file) => cmdrModule(`Shared/${file}`)),
+  ...['Player', 'PlayerId', 'Primitives', 'Team'].map((type) => cmdrModule(`BuiltInTypes/${type}.lua`)),
+];
+const names: Record<Kind, string> = {
+  ...{ promote: 'promote', demote: 'demote', setrank: 'setgrouprank' },
+  ...{ suspend: 'groupsuspend', unsuspend: 'groupunsuspend' },
+};
+
+export const systems: readonly System[] = [
+  {
+    name: 'Basic Admin Essentials',
+    loader: 'basic-admin.luau',
+    scripts: () => pluginsIn('BasicAdmin', [...below, 'Basic Admin Essentials', 'Configuration', 'Plugins']),
+    typed: (kind) => `:${kind}`,
+  },
+  {
+    name: 'Adonis',
+    loader: 'adonis.luau',
+    scripts: () => pluginsIn('Adonis', [...below, 'Adonis_Loader', 'Config', 'Plugins']),
+    typed: (kind) => `:${names[kind]}`,
+  },
+  {
+    name: 'HD Admin',
+    loader: 'hd-admin.luau',
+    scripts: () => [
+      ...pluginsIn('HDAdmin', [...below, 'HD Admin', 'CustomFeatures', 'Server', 'Modules']),
+      { class: 'ModuleScript', path: ['ReplicatedStorage', 'HDAdminSetup'], source: loader('hd-admin-setup.luau') },
+    ],
+    typed: (kind) => `;${kind}`,
+  },
+  {
+    name: 'Cmdr',
+    loader: 'cmdr.luau',
+    scripts: () => [...cmdrServer(), ...pluginsIn('Cmdr', [...below, 'RankdCommands'])],
+    typed: (kind) => kind,
+  },
+  {
+    name: 'the chat',
+    loader: 'chat.luau',
+    scripts: () => pluginsIn('Chat', below),
+    typed: (kind) => `/${kind}`,
+  },
+];
+
+function loader(file: string): string {
+  return readFileSync(new URL(`systems/${file}`, import.meta.url), 'utf8');
+}
+
+/** What the owner of the game writes into Config, as Luau. */
+export type GameConfig = Partial<
+  Record<
+    'url' | 'groupId' | 'minGroupRank' | 'rankers' | 'allowSelf' | 'allowEveryone' | 'maxTargets',
+    string | number | boolean
+  >
+>;
+
+export interface SystemOptions extends Omit<Partial<GameOptions>, 'serve' | 'clock'>, Pick<GameOptions, 'serve'> {
+  config?: GameConfig;
+  /** For the loader, besides the levels of its players: Bob is an admin, nobody else is. */
+  given?: object;
+  clock?: ManualClock;
+}
+
+/** A game with the system, the plugins and the players Ann (1001), Bob (1002) and Cid (1003). */
+export async function openSystem(system: System, options: SystemOptions): Promise<SystemScene> {
+  const { config = {}, given = {}, clock = new ManualClock(), ...world } = options;
+  const game = await Game.start({
+    clock,
+    secrets: { rankd: secret },
+    users: { offline: 2001, ann: 1001, bob: 1002, cid: 1003 },
+    players: ['Ann', 'Bob', 'Cid'].map((name, index): GamePlayer => ({ id: 1001 + index, name, team: 'Red' })),
+    ...world,
+    scripts: [
+      { class: 'ModuleScript', path: [...below, 'Rankd'], source: source('Rankd.luau') },
+      ...modules.map(
+        (name): GameScript => ({
+          class: 'ModuleScript',
+          path: [...below, 'Rankd', name],
+          source: name === 'Config' ? configured(config) : source(`${name}.luau`),
+        }),
+      ),
+      ...system.scripts(),
+    ],
+  });
+  const scene = new SystemScene(game, clock);
+  await scene.run(loader(system.loader), { levels: { Bob: 2 }, ...given });
+  return scene;
+}
+
+function configured(config: GameConfig): string {
+  const all: GameConfig = { url: '"https://rankd.example.com"', rankers: '{ 1002 }', ...config };
+  return Object.entries(all).reduce((text, [name, value]) => {
+    const line = new RegExp(`^\\t${name} = .*,$`, 'm');
+    if (!line.test(text)) throw new Error(`Config has no ${name}`);
+    return text.replace(line, () => `\t${name} = ${value},`);
+  }, source('Config.luau'));
+}
+
+export class SystemScene implements AsyncDisposable {
+  readonly game: Game;
+  readonly clock: ManualClock;
+
+  constructor(game: Game, clock: ManualClock) {
+    this.game = game;
+    this.clock = clock;
+  }
+
+  run<T>(script: string, given: unknown = false): Promise<T> {
+    return this.clock.passUntil(this.game.run<T>(script, given));
+  }
+
+  /** What the player is shown in the end after typing that; undefined if nothing is shown in so many seconds. */
+  async type(player: string, text: string, seconds = 1000): Promise<string | undefined> {
+    const shown = this.game.output.length;
+    await this.run(
+      `local given = ...
+      local world = RobloxWorld.world
+      local latest = os.clock() + given.seconds
+      world.shown = nil
+      task.spawn(_G.hear, game:GetService("Players")[given.player], given.text)
+      while (world.shown == nil or string.find(world.shown, "…$")) and os.clock() < latest do
+        RobloxWorld.untilShown(latest - os.clock())
+      end
+      return true`,
+      { player, text, seconds },
+    );
+    const lines = this.game.output.slice(shown).filter((line) => !line.startsWith('error '));
+    return lines.at(-1)?.replace(/^client \w+ /, '');
+  }
+
+  /** The body of each request that came, and its path. */
+  get asked(): Array<Record<string, unknown> & { path: string }> {
+    return this.game.requests.map(({ url, body }) => ({ ...JSON.parse(body), path: new URL(url).pathname }));
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.game[Symbol.asyncDispose]();
+  }
+}
