@@ -13,6 +13,7 @@ const reasonTexts = {
   missing_scope: 'the key lacks the scope for this',
   not_listed: 'the place is not on the whitelist of the key',
   disabled: 'the place is disabled on the whitelist of the key',
+  no_place: 'the request names no place, and the key needs one',
   unpublished: 'the game was never published, so it has no place id',
   roblox_id_mismatch: 'the header Roblox-Id names another place, or none',
   paused: ({ why }: Partial<RefusalDetails>) => (why === undefined ? 'the key is paused' : `the key is paused: ${why}`),

@@ -50,6 +50,12 @@ export const declaredKey = z
         .describe(
           'Whether it may give and take privileged roles where policy.privileged_roles leaves them to the operator.',
         ),
+      any_place: z
+        .boolean({ error: 'true or false' })
+        .default(false)
+        .describe(
+          'Whether it may be used from anywhere, without a whitelist: for a bot or a web shop, never for a game.',
+        ),
       rate: whole(1, 1_000_000).optional().describe('Rank requests a minute, instead of limits.rank.'),
       whitelist: ids().default([]).describe('Place or universe ids from which it may be used.'),
     },

@@ -31,6 +31,7 @@ function rulesIn({
   self_rank,
   system,
   privileged,
+  any_place,
   rate,
 }: DeclaredKeySettings): KeyRules {
   return {
@@ -40,6 +41,7 @@ function rulesIn({
     ...(self_rank === 'deny' && { selfRank: self_rank }),
     ...(system && { isSystem: system }),
     ...(privileged && { isPrivileged: privileged }),
+    ...(any_place && { isAnyPlace: any_place }),
     ...(rate !== undefined && { ratePerMinute: rate }),
   };
 }

@@ -8,9 +8,13 @@ export interface AccessQuestion {
   scope: Scope;
   /** The title of the group; `undefined` if it is not known. */
   group: string | undefined;
-  placeId: number;
+  /** `undefined` if the caller names none. */
+  placeId: number | undefined;
   now: number;
 }
+
+/** Stands for no place where one has to be named. No whitelist can contain it. */
+export const noPlace = 0;
 
 /** What is known about the caller. */
 export type Caller = Omit<KeyRecord, 'secretId'>;
@@ -62,7 +66,8 @@ export const accessChecks: readonly AccessCheck[] = [
   {
     name: 'whitelist',
     refusal(caller, { placeId }) {
-      return caller.entry?.active ? undefined : notWhitelisted(caller, placeId);
+      if (caller.entry?.active || caller.key.isAnyPlace) return undefined;
+      return placeId === undefined ? withoutPlace(caller.key) : notWhitelisted(caller, placeId);
     },
   },
   {
@@ -81,13 +86,21 @@ export const accessChecks: readonly AccessCheck[] = [
   },
 ];
 
+function withoutPlace({ id, name }: Key): RankdError {
+  return RankdError.withoutStack(
+    'missing_placeid',
+    'Send the place id as ?placeid=, or send the request from a Roblox game server, which adds it; a bot needs a key made with --any-place.',
+    { hint: `rankd key set ${name} --any-place, if no game uses it`, details: { reason: 'no_place', keyId: id } },
+  );
+}
+
 /** The latest of each caller. A game that is shut out asks again and again, and to make the error takes longer than all checks. */
 const shutOut = new WeakMap<Caller, RankdError>();
 
 function notWhitelisted(caller: Caller, placeId: number): RankdError {
   const known = shutOut.get(caller);
   if (known?.details?.placeId === placeId) return known;
-  const refusal = placeId === 0 ? unpublished(caller.key) : notListed(caller, placeId);
+  const refusal = placeId === noPlace ? unpublished(caller.key) : notListed(caller, placeId);
   shutOut.set(caller, refusal);
   return refusal;
 }
@@ -110,7 +123,7 @@ function unpublished({ id }: Key): RankdError {
     'Place 0 is no place: a game that runs in Studio and was never published sends it. Publish the game, then whitelist its place id.',
     {
       hint: 'publish the game from Roblox Studio, then: rankd whitelist add PLACE',
-      details: { reason: 'unpublished', keyId: id, placeId: 0 },
+      details: { reason: 'unpublished', keyId: id, placeId: noPlace },
     },
   );
 }

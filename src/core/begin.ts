@@ -96,7 +96,7 @@ function refusalOfAccess(
   { keyId, placeId, dryRun, group }: RankChange,
   { caller, now }: BeginFacts,
 ): RankdError | undefined {
-  if (keyId === undefined || placeId === undefined) return undefined;
+  if (keyId === undefined) return undefined;
   if (caller === undefined) return invalidKey({ reason: 'unknown' }, 'rankd key create NAME');
   if (!dryRun && caller.key.mode === 'test') return wrongMode(caller.key);
   return refusalOf(caller, { scope: 'rank', group, placeId, now });

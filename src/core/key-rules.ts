@@ -10,6 +10,7 @@ export const ruleNames = [
   'selfRank',
   'isSystem',
   'isPrivileged',
+  'isAnyPlace',
   'ratePerMinute',
 ] as const satisfies ReadonlyArray<keyof KeyRules>;
 

@@ -91,6 +91,8 @@ export interface KeyRules {
   isSystem?: boolean;
   /** True if it may give and take privileged roles even where only the operator may. */
   isPrivileged?: boolean;
+  /** True if the key is good without a place, and from any: for what is no game, such as a bot or a web shop. */
+  isAnyPlace?: boolean;
   /** Rank requests a minute, instead of the limit that is set for all keys. */
   ratePerMinute?: number;
 }

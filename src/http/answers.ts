@@ -12,6 +12,29 @@ export const rankAnswer = z.strictObject({
   newRankId: z.int().min(1).describe('As it was sent.'),
 });
 
+const requestId = z
+  .string()
+  .regex(/^req_\w+$/)
+  .describe('The same as in x-request-id and in the log.');
+
+const roleRank = z.int().min(0).max(255).nullable();
+
+/** Of each change on /v2. */
+export const changeAnswer = z.strictObject({
+  success: z.literal(true),
+  requestId,
+  message: z.string().describe('What happened, in one sentence.'),
+  workspaceId,
+  robloxUserId: z.int().min(1).describe('The member whose rank it is.'),
+  oldRank: roleRank.describe('The number of the highest rank before, of those that count; null if it is not known.'),
+  newRank: roleRank.describe('The number of the highest rank now.'),
+  roleName: z.string().nullable().describe('The role with that rank.'),
+  changeId: z
+    .string()
+    .regex(/^chg_\w+$/)
+    .describe('The id of the change in the history.'),
+});
+
 export const healthAnswer = z.strictObject({ status: z.literal('ok') });
 
 export const readyAnswer = z.strictObject({
@@ -31,9 +54,6 @@ export const errorAnswer = z.strictObject({
   error: z.string().describe('The short reason that belongs to the code.'),
   code: z.enum(publicCodes as [PublicCode, ...PublicCode[]]).describe('Stable; made for programs.'),
   message: z.string().describe('One sentence that a game owner can act on.'),
-  requestId: z
-    .string()
-    .regex(/^req_\w+$/)
-    .describe('The same as in x-request-id and in the log.'),
+  requestId,
   retryAfter: z.int().min(1).optional().describe('Seconds to wait; only where waiting helps.'),
 });

@@ -1,3 +1,4 @@
+import type { IncomingHttpHeaders } from 'node:http';
 import type { Duplex } from 'node:stream';
 import type { FastifyRequest } from 'fastify';
 import { RankdError } from '../base/errors.ts';
@@ -9,9 +10,9 @@ import { authenticate, fingerprintOf, type KeyFingerprint } from '../usecases/ke
 export function authenticateRequest(
   app: Pick<DaemonContext, 'store'>,
   request: FastifyRequest,
-  placeId: number,
+  placeId: number | undefined,
+  fingerprint = keyFingerprintOf(request),
 ): KeyRecord | RankdError | Promise<KeyRecord | RankdError> {
-  const fingerprint = keyFingerprintOf(request);
   return fingerprint instanceof RankdError ? fingerprint : authenticate(app, { fingerprint, placeId });
 }
 
@@ -22,10 +23,18 @@ function keyFingerprintOf({ headers, raw: { socket } }: FastifyRequest): KeyFing
   const { authorization = '' } = headers;
   const known = latest.get(socket);
   if (known?.authorization === authorization) return known.keyFingerprint;
-  const secret = bearer.exec(authorization)?.[1];
-  const keyFingerprint = secret === undefined ? missing : fingerprintOf(secret);
+  const keyFingerprint = fingerprintIn(bearerOf(headers));
   latest.set(socket, { authorization, keyFingerprint });
   return keyFingerprint;
+}
+
+/** The same for a secret that stands elsewhere; `undefined` if there is none. */
+export function fingerprintIn(secret: string | undefined): KeyFingerprint | RankdError {
+  return secret === undefined ? missing : fingerprintOf(secret);
+}
+
+export function bearerOf({ authorization = '' }: IncomingHttpHeaders): string | undefined {
+  return bearer.exec(authorization)?.[1];
 }
 
 const bearer = /^bearer +(\S+) *$/i;

@@ -12,7 +12,8 @@ export interface KeyedRequest {
   reply: FastifyReply;
   throttle: Throttle;
   keyRecord: KeyRecord | RankdError;
-  placeId: number;
+  /** `undefined` if the request names none. */
+  placeId: number | undefined;
   scope: Scope;
 }
 
@@ -30,7 +31,8 @@ export function authorize(app: DaemonContext, keyed: KeyedRequest): KeyRecord | 
   if (retiring !== undefined && refusal?.code !== 'invalid_key') reply.headers(retirementHeaders(retiring, key));
   if (refusal !== undefined) return refuse(app, keyed, refusal);
   const robloxId = String(request.headers['roblox-id'] ?? '');
-  const misplaced = app.robloxId === 'off' ? undefined : refusalOfRobloxId({ header: robloxId, placeId });
+  const isFree = app.robloxId === 'off' || key.isAnyPlace || placeId === undefined;
+  const misplaced = isFree ? undefined : refusalOfRobloxId({ header: robloxId, placeId });
   if (misplaced !== undefined && app.robloxId === 'enforce') return refuse(app, keyed, misplaced);
   app.keyUses.note({ secretId, placeId, at: now });
   request.notes.facts = { keyId: key.id, placeId };

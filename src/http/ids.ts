@@ -1,3 +1,4 @@
+import type { FastifyRequest } from 'fastify';
 import * as z from 'zod';
 import { RankdError } from '../base/errors.ts';
 
@@ -12,11 +13,20 @@ export const id = z
 
 /** The place id among the fields of a query or body, under either spelling. Throws `missing_placeid` or `invalid_request`. */
 export function parsePlaceId(fields: unknown, where: string): number {
+  const placeId = givenPlaceId(fields, where);
+  if (placeId !== undefined) return placeId;
+  throw new RankdError('missing_placeid', `Send the place id (game.PlaceId) as placeid in the ${where}.`);
+}
+
+/** The place that a request without a place in its body comes from: as its query says, or else as Roblox says in `Roblox-Id`. */
+export function placeOf({ query, headers }: Pick<FastifyRequest, 'query' | 'headers'>): number | undefined {
+  return givenPlaceId(query, 'query') ?? givenPlaceId({ placeid: headers['roblox-id'] }, 'header Roblox-Id');
+}
+
+function givenPlaceId(fields: unknown, where: string): number | undefined {
   const { placeid, placeId } = Object(fields) as { placeid?: unknown; placeId?: unknown };
   const given = isMissing(placeid, where) ? placeId : placeid;
-  if (isMissing(given, where)) {
-    throw new RankdError('missing_placeid', `Send the place id (game.PlaceId) as placeid in the ${where}.`);
-  }
+  if (isMissing(given, where)) return undefined;
   if (Number.isSafeInteger(given) && (given as number) >= 0) return given as number; // what games send, without the slower schema
   const { success, data } = id.safeParse(given);
   if (!success) throw new RankdError('invalid_request', `placeid in the ${where} ${wholeNumber}.`);
@@ -24,5 +34,5 @@ export function parsePlaceId(fields: unknown, where: string): number {
 }
 
 function isMissing(given: unknown, where: string): boolean {
-  return given === undefined || given === null || (given === '' && where === 'query');
+  return given === undefined || given === null || (given === '' && where !== 'body');
 }

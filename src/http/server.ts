@@ -3,8 +3,10 @@ import { isRankdError, RankdError } from '../base/errors.ts';
 import type { Config } from '../config/config.ts';
 import { isSimulatedGroup } from '../core/group-title.ts';
 import type { DaemonContext, LiveContext } from '../usecases/daemon-context.ts';
+import { inOrder } from './changes.ts';
 import { limitConnections } from './connection-limits.ts';
 import { connectionOf, dropAnswered, noteRequest } from './connections.ts';
+import type { Edge } from './edge.ts';
 import { Freshness } from './end-of-turn.ts';
 import { sendError } from './errors.ts';
 import { answerForNode, methodNotAllowed } from './node-answers.ts';
@@ -16,6 +18,7 @@ import { docsRoutes } from './routes/docs.ts';
 import { healthRoutes } from './routes/health.ts';
 import { rankerRoute } from './routes/ranker.ts';
 import { Throttle } from './throttle.ts';
+import { changeRoutes } from './v2/changes.ts';
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -67,7 +70,7 @@ export function createServer(
       closeWith(reply);
       return done(twoHosts);
     }
-    const needsKey = request.routeOptions.url?.startsWith('/v1/');
+    const { needsKey } = request.routeOptions.config;
     if (requests.isDraining && needsKey) return done(shuttingDown());
     readBody(request.raw, (body) => {
       if (body instanceof RankdError) {
@@ -100,12 +103,13 @@ export function createServer(
   server.setNotFoundHandler((request, reply) => {
     const allowed = methods.get(pathOf(request.url));
     if (allowed !== undefined) reply.header('allow', allowed.join(', '));
-    const error = allowed === undefined ? notFound() : methodNotAllowed(request.method, allowed);
+    const error = allowed === undefined ? notFound(pathOf(request.url)) : methodNotAllowed(request.method, allowed);
     return sendError({ error, request, reply });
   });
-  const throttle = new Throttle(clock);
-  apikeyRoute(server, app, throttle);
-  rankerRoute(server, app, throttle);
+  const edge: Edge = { live: app, throttle: new Throttle(clock), inOrderOfArrival: inOrder() };
+  apikeyRoute(server, edge);
+  rankerRoute(server, edge);
+  changeRoutes(server, edge);
   healthRoutes(server, app);
   docsRoutes(server);
   return server;
@@ -165,9 +169,9 @@ function shuttingDown(): RankdError {
   return new RankdError('shutting_down', message, { retryAfterMs: 5_000 });
 }
 
-function notFound(): RankdError {
-  return new RankdError(
-    'not_found',
-    'There is nothing at this address. rankd answers POST /v1/apikey and POST /v1/ranker; /docs tells more.',
-  );
+function notFound(path: string): RankdError {
+  const known = path.startsWith('/v2/')
+    ? 'Of /v2, rankd has rank, promote and demote; it has no sessions, applications and ranking centers.'
+    : 'rankd answers POST /v1/apikey and POST /v1/ranker.';
+  return new RankdError('not_found', `There is nothing at this address. ${known} /docs tells more.`);
 }

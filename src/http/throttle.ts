@@ -25,7 +25,10 @@ export interface Limit extends Rate {
 }
 
 /** The limits on each operation of a key that is accepted, in the order in which they are checked. */
-export const limitsOf: Record<Scope, (config: LimitsConfig, from: { key: Key; placeId: number }) => Limit[]> = {
+export const limitsOf: Record<
+  Scope,
+  (config: LimitsConfig, from: { key: Key; placeId: number | undefined }) => Limit[]
+> = {
   verify: ({ verifyPerMinute }, { key: { id } }) => [
     { name: 'verify', of: id, perMinute: verifyPerMinute, burst: verifyPerMinute },
   ],

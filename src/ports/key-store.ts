@@ -8,7 +8,7 @@ export type { KeyRecord, NewSecret } from '../core/model.ts';
 /** The fact that a request was allowed with a secret. */
 export interface KeyUse {
   secretId: string;
-  placeId: number;
+  placeId: number | undefined;
   /** Epoch milliseconds. */
   at: number;
 }

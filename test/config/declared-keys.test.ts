@@ -44,6 +44,7 @@ test('every setting of a key arrives', () => {
     'self_rank: deny',
     'system: true',
     'privileged: true',
+    'any_place: true',
     'rate: 7',
     'whitelist: [5, 6, 5]',
   ];
@@ -61,9 +62,10 @@ test('every setting of a key arrives', () => {
       selfRank: 'deny',
       isSystem: true,
       isPrivileged: true,
+      isAnyPlace: true,
       ratePerMinute: 7,
     },
-    whitelist: { placeIds: [5, 6], declaredIn: 'rankd.yaml:15' },
+    whitelist: { placeIds: [5, 6], declaredIn: 'rankd.yaml:16' },
   });
 });
 

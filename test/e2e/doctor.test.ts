@@ -229,11 +229,14 @@ test('ranks that share a number, and places that games come from but nobody list
   ]);
 });
 
-test('a key without a place, and no key at all, are pointed out', async () => {
+test('a key without a place, one that needs none, and no key at all, are pointed out', async () => {
   const home = newHome();
   await home.json('key', 'create', 'lonely');
   const found = async () => (await complaints(home, '--offline')).found.map(({ text }) => text);
   expect(await found()).toContain('lonely works from no place');
+  await home.json('key', 'set', 'lonely', '--any-place');
+  expect(await found()).toContain('lonely needs no place: whoever has it can use it from anywhere');
+  expect((await home.run(['key', 'list'])).stdout).toContain('any place');
   await home.json('key', 'revoke', 'lonely', '-y');
   expect(await found()).toContain('there is no key that works');
 });

@@ -3,6 +3,7 @@ import Database from 'better-sqlite3';
 import { expect } from 'vitest';
 import { deadlineIn } from '../../src/base/clock.ts';
 import { RankdError } from '../../src/base/errors.ts';
+import type { Role } from '../../src/core/model.ts';
 import type { Platform } from '../../src/ports/index.ts';
 import { changeRank } from '../../src/usecases/change/change-rank.ts';
 import type { DaemonContext } from '../../src/usecases/daemon-context.ts';
@@ -40,6 +41,15 @@ export const again =
     expect((await app.rank(key, {}, sent)).status).toBe(200);
     return app.rank(key, rest, sent);
   };
+
+function withTwin(roles: Role[]): Role[] {
+  return [...roles, { id: 70_030, name: 'OFFICER', rank: 30, kind: 'custom' }];
+}
+
+function onV2(operation: string, body: unknown) {
+  return async (app: TestApp): Promise<Answer> =>
+    app.post(`/v2/${operation}?placeid=${place}`, { key: await app.createKey(), body });
+}
 
 /** Roblox answers every write with this error. */
 export const failing = (error: unknown): TestAppOptions => {
@@ -104,6 +114,22 @@ export const cases: Record<string, Case> = {
     error: 'Ambiguous rank',
     options: { config: { platform: { kind: 'simulated', groupFile: groupWithTwins } } },
     provoke: rank({ rankeeId: 12, newRankId: 200 }),
+  },
+  ambiguous_name: {
+    status: 409,
+    error: 'Ambiguous name',
+    options: { platform: (group) => platformWith(group, { roles: async (call) => withTwin(await group.roles(call)) }) },
+    provoke: onV2('rank', { robloxUserId: 1001, rank: 'officer' }),
+  },
+  no_further_rank: { status: 409, error: 'No further rank', provoke: onV2('demote', { robloxUserId: 1004 }) },
+  user_not_found: { status: 404, error: 'User not found', provoke: onV2('promote', { username: 'Nobody' }) },
+  user_renamed: {
+    status: 409,
+    error: 'User renamed',
+    options: {
+      platform: (group) => platformWith(group, { findUser: async () => ({ id: 1001, name: 'Newcomer' }) }),
+    },
+    provoke: onV2('promote', { username: 'OldNewcomer' }),
   },
   idempotency_mismatch: { status: 422, error: 'Idempotency key reused', provoke: again({ newRankId: 50 }, idempotent) },
   idempotency_in_progress: twiceAtOnce(),

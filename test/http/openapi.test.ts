@@ -136,9 +136,14 @@ describe('what is described is met', () => {
     },
   );
 
-  test('the rank operation can end with every code but those of wrong addresses, and each is provoked elsewhere', () => {
+  test('changes can end with every code but those of wrong addresses, and each is provoked elsewhere', () => {
     const others = publicCodes.filter((code) => code !== 'not_found' && code !== 'method_not_allowed');
-    expect(codesOf('/v1/ranker')).toEqual([...others].sort());
+    const names = ['ambiguous_name', 'user_not_found', 'user_renamed'];
+    const without = (...left: string[]) => others.filter((code) => !left.includes(code)).sort();
+    expect(codesOf('/v1/ranker')).toEqual(without(...names, 'no_further_rank'));
+    expect(codesOf('/v2/rank')).toEqual(without('no_further_rank'));
+    for (const path of ['/v2/promote', '/v2/demote'])
+      expect(codesOf(path)).toEqual(without('ambiguous_name', 'unknown_rank'));
     expect(Object.keys(cases)).toEqual(expect.arrayContaining(others.filter((code) => code !== 'request_timeout')));
   });
 

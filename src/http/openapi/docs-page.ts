@@ -3,7 +3,8 @@ import { reasons } from '../../base/errors.ts';
 import { version } from '../../base/version.ts';
 import { byStatus, type JsonSchema, toJsonSchema } from './document.ts';
 import { meanings } from './meanings.ts';
-import { type Content, type Operation, operations } from './operations.ts';
+import type { Content, Operation } from './operation.ts';
+import { operations } from './operations.ts';
 import { answerHeaders, headersOfAll, parameters, schemas } from './parts.ts';
 
 const style = `
@@ -41,7 +42,8 @@ export function docsPage(): string {
 <head><meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>rankd API</title><style>${style}</style></head>
 <body>
 <h1>rankd ${escaped(version)}</h1>
-<p>Operations on ranks need the header <code>Authorization: Bearer &lt;API key&gt;</code>. Every answer that is not 200 is one JSON object
+<p>Operations on ranks need the header <code>Authorization: Bearer &lt;API key&gt;</code>; on <code>/v2</code> the key can also
+stand by itself in <code>x-api-key</code>. Every answer that is not 200 is one JSON object
 with the fields of <a href="#errors">an error</a>. For programs: <a href="openapi.json">openapi.json</a>.</p>
 ${operations.map(section).join('\n')}
 <h2 id="errors">Errors</h2>

@@ -3,7 +3,8 @@ import { reasons } from '../../base/errors.ts';
 import { version } from '../../base/version.ts';
 import { type PublicCode, statuses } from '../errors.ts';
 import { meanings } from './meanings.ts';
-import { type Content, type Operation, operations } from './operations.ts';
+import type { Content, Operation } from './operation.ts';
+import { operations } from './operations.ts';
 import { answerHeaders, headersOfAll, parameters, schemas } from './parts.ts';
 
 /** A schema as JSON Schema 2020-12, as far as rankd's own schemas use it. */
@@ -39,6 +40,7 @@ export function openApiDocument() {
           scheme: 'bearer',
           description: 'An API key as `rankd key create` prints it: rk_live_… or rk_test_….',
         },
+        keyHeader: { type: 'apiKey', in: 'header', name: 'x-api-key', description: 'The same key by itself.' },
       },
       parameters: mapValues(parameters, withJsonSchema),
       headers: mapValues(answerHeaders, withJsonSchema),
@@ -59,7 +61,7 @@ export function byStatus({ codes }: Pick<Operation, 'codes'>): Array<[number, Pu
 }
 
 function toPath(operation: Operation) {
-  const { summary, description, needsKey, body, answer, jsonAnswer } = operation;
+  const { summary, description, key, body, answer, jsonAnswer } = operation;
   const success = {
     description: answer.description,
     headers: headerRefs([...headersOfAll, ...operation.answerHeaders]),
@@ -70,7 +72,7 @@ function toPath(operation: Operation) {
     operationId: operation.id,
     summary,
     description,
-    ...(needsKey && { security: [{ key: [] }] }),
+    ...(key !== 'none' && { security: [{ key: [] }, ...(key === 'bearer' ? [] : [{ keyHeader: [] }])] }),
     ...(operation.parameters.length > 0 && {
       parameters: operation.parameters.map((name) => ({ $ref: `#/components/parameters/${name}` })),
     }),

@@ -2,7 +2,7 @@ import type { PublicCode } from '../errors.ts';
 
 /** When a caller gets each code. */
 export const meanings = {
-  missing_placeid: 'The request names no place id.',
+  missing_placeid: 'The request names no place id, and the key needs one.',
   invalid_request:
     'It is not HTTP or not JSON, or a field is missing or of the wrong type; the message names each one.',
   missing_authorization: 'There is no header `Authorization: Bearer <API key>`.',
@@ -17,6 +17,10 @@ export const meanings = {
   member_not_found: 'The rankee is not in the group.',
   unknown_rank: 'The group has no such rank or role; the message lists those it has.',
   ambiguous_rank: 'Two roles share that rank number; send the role id.',
+  ambiguous_name: 'Two roles have that name; send the role id.',
+  no_further_rank: 'The member already has the highest or lowest rank that can be given.',
+  user_not_found: 'No user of Roblox has that name.',
+  user_renamed: 'The user only once had that name; send the user id or the name of today, which the message tells.',
   idempotency_mismatch: 'The Idempotency-Key was used for another request.',
   idempotency_in_progress: 'The first request with this Idempotency-Key is still running.',
   not_found: 'There is nothing at this address.',

@@ -1,58 +1,7 @@
-import { type PublicCode, publicCodes } from '../errors.ts';
+import type { PublicCode } from '../errors.ts';
 import { greeting } from '../greeting.ts';
-import type { answerHeaders, parameters, schemas } from './parts.ts';
-
-/** One operation of the API, with what its description needs. */
-export interface Operation {
-  method: 'get' | 'post';
-  path: string;
-  /** Its name in generated clients. */
-  id: string;
-  summary: string;
-  description: string;
-  needsKey: boolean;
-  parameters: ReadonlyArray<keyof typeof parameters>;
-  body?: Content;
-  answer: Content;
-  /** What it answers if the header `Accept` names `application/json`, where that is something else. */
-  jsonAnswer?: Content;
-  /** Headers beside those of every answer. Errors may have them too. */
-  answerHeaders: ReadonlyArray<keyof typeof answerHeaders>;
-  /** Every error code of this operation except `method_not_allowed`. */
-  codes: readonly PublicCode[];
-}
-
-export interface Content {
-  /** JSON by default. */
-  type?: string;
-  description: string;
-  /** The name of its schema, if it is JSON. */
-  schema?: keyof typeof schemas;
-  example?: unknown;
-}
-
-const keyHeaders = ['RateLimit-Policy', 'RateLimit', 'Deprecation', 'Sunset'] as const;
-
-/** Errors that any HTTP request can get. */
-const atTheEdge = [
-  'invalid_request',
-  'request_timeout',
-  'headers_too_large',
-  'body_too_large',
-  'internal',
-] as const satisfies PublicCode[];
-
-const ofKeys = [
-  ...atTheEdge,
-  'missing_placeid',
-  'missing_authorization',
-  'invalid_key',
-  'place_not_whitelisted',
-  'key_not_allowed',
-  'too_many_requests',
-  'store_unavailable',
-  'shutting_down',
-] as const satisfies PublicCode[];
+import { atTheEdge, keyHeaders, type Operation, ofChanges, ofKeys } from './operation.ts';
+import { operationsOfV2 } from './operations-v2.ts';
 
 const ofReadiness = [
   ...atTheEdge,
@@ -71,7 +20,7 @@ export const operations: readonly Operation[] = [
     id: 'verifyKey',
     summary: 'Verify an API key',
     description: 'Tells the workspace behind a key that is good for the place.',
-    needsKey: true,
+    key: 'bearer',
     parameters: [],
     body: {
       description: 'JSON, whatever its content type; gzip is accepted.',
@@ -89,7 +38,7 @@ export const operations: readonly Operation[] = [
     summary: "Change a member's rank",
     description:
       'Makes the rank the highest of the member, and answers 200 only where Roblox was seen to hold it. What is not known in time is never reported as success or failure.',
-    needsKey: true,
+    key: 'bearer',
     parameters: ['placeid', 'Idempotency-Key'],
     body: {
       description: 'JSON, whatever its content type; gzip is accepted. Unknown fields are ignored.',
@@ -107,15 +56,16 @@ export const operations: readonly Operation[] = [
       },
     },
     answerHeaders: [...keyHeaders, 'x-rank-change', 'idempotent-replayed'],
-    codes: publicCodes.filter((code) => code !== 'not_found' && code !== 'method_not_allowed'),
+    codes: ofChanges,
   },
+  ...operationsOfV2,
   {
     method: 'get',
     path: '/',
     id: 'greeting',
     summary: 'What is this?',
     description: 'Says what answers here, to whoever opens the address in a browser.',
-    needsKey: false,
+    key: 'none',
     parameters: [],
     answer: { type: 'text/html; charset=utf-8', description: 'A short page; with `Accept: application/json`, JSON.' },
     jsonAnswer: {
@@ -132,7 +82,7 @@ export const operations: readonly Operation[] = [
     id: 'health',
     summary: 'Is the process there?',
     description: 'Answers while the process runs.',
-    needsKey: false,
+    key: 'none',
     parameters: [],
     answer: { description: 'It is.', schema: 'Health', example: { status: 'ok' } },
     answerHeaders: [],
@@ -144,7 +94,7 @@ export const operations: readonly Operation[] = [
     id: 'readiness',
     summary: 'Can it change ranks?',
     description: 'Asks the database, Roblox and the credential; after a failed write to the database it tries one.',
-    needsKey: false,
+    key: 'none',
     parameters: [],
     answer: { description: 'It can.', schema: 'Readiness', example: { status: 'ready' } },
     answerHeaders: [],
@@ -156,7 +106,7 @@ export const operations: readonly Operation[] = [
     id: 'openapi',
     summary: 'This description',
     description: 'The description of this API in OpenAPI 3.1.',
-    needsKey: false,
+    key: 'none',
     parameters: [],
     answer: { description: 'An OpenAPI document.' },
     answerHeaders: [],
@@ -168,7 +118,7 @@ export const operations: readonly Operation[] = [
     id: 'docs',
     summary: 'This description, to read',
     description: 'The description of this API as a page for people.',
-    needsKey: false,
+    key: 'none',
     parameters: [],
     answer: { type: 'text/html; charset=utf-8', description: 'One page that loads nothing else.' },
     answerHeaders: [],

@@ -1,7 +1,16 @@
 import * as z from 'zod';
-import { errorAnswer, greetingAnswer, healthAnswer, rankAnswer, readyAnswer, workspaceId } from '../answers.ts';
+import {
+  changeAnswer,
+  errorAnswer,
+  greetingAnswer,
+  healthAnswer,
+  rankAnswer,
+  readyAnswer,
+  workspaceId,
+} from '../answers.ts';
 import { id } from '../ids.ts';
 import { idempotencyKey, rankBody } from '../rank-request.ts';
+import { setRankBody, stepBody } from '../v2/change-request.ts';
 
 /** What the operations are made of: the same schemas that check the requests and type the answers. */
 
@@ -13,6 +22,9 @@ export const schemas = {
   RankRequest: rankBody,
   RankAnswer: rankAnswer,
   Greeting: greetingAnswer,
+  SetRankRequest: setRankBody,
+  StepRequest: stepBody,
+  ChangeAnswer: changeAnswer,
   Health: healthAnswer,
   Readiness: readyAnswer,
   Error: errorAnswer,
@@ -24,6 +36,14 @@ export const parameters = {
     in: 'query',
     required: true,
     description: placeIdHelp,
+    schema: id,
+  },
+  placeOfRequest: {
+    name: 'placeid',
+    in: 'query',
+    required: false,
+    description:
+      'The place id (game.PlaceId). Without it, the header `Roblox-Id` tells the place, which Roblox adds to the requests of its game servers. A key made with `--any-place` needs neither.',
     schema: id,
   },
   'Idempotency-Key': {

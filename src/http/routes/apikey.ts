@@ -1,17 +1,16 @@
 import type { FastifyInstance } from 'fastify';
 import { RankdError } from '../../base/errors.ts';
 import type { KeyRecord } from '../../core/model.ts';
-import type { LiveContext } from '../../usecases/daemon-context.ts';
 import { authenticateRequest } from '../authenticate.ts';
 import { authorize } from '../authorize.ts';
+import type { Edge } from '../edge.ts';
 import { sendError } from '../errors.ts';
 import { parsePlaceId } from '../ids.ts';
 import { jsonBody } from '../request-body.ts';
-import type { Throttle } from '../throttle.ts';
 
 /** POST /v1/apikey: the workspace id behind a key that is good for the place, as a bare JSON string. */
-export function apikeyRoute(server: FastifyInstance, live: LiveContext, throttle: Throttle): void {
-  server.post('/v1/apikey', (request, reply) => {
+export function apikeyRoute(server: FastifyInstance, { live, throttle }: Edge): void {
+  server.post('/v1/apikey', { config: { needsKey: true } }, (request, reply) => {
     const app = live.current;
     const placeId = parsePlaceId(jsonBody(request), 'body');
     const answer = (keyRecord: KeyRecord | RankdError): void => {

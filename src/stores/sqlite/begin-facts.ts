@@ -13,12 +13,11 @@ export function beginFacts(
   { secretId, windows, now }: BeginQuestion & { now: number },
 ): BeginFacts {
   const { keyId, placeId, rankeeId, rankerId } = change;
-  const isByKey = keyId !== undefined && placeId !== undefined;
   return {
     now,
     ...standingOf(db, rankeeId),
     holds: holdsOf(db, change),
-    caller: isByKey ? findCaller(db, { keyId, placeId, secretId, now }) : undefined,
+    caller: keyId === undefined ? undefined : findCaller(db, { keyId, placeId, secretId, now }),
     rankerChangedAt: rankerId === 0 ? undefined : lastChangedSomebodyAt(db, rankerId),
     changedMembers: windows.map((window) => changedMembers(db, { window, now })),
   };

@@ -1,4 +1,4 @@
-import type { Caller } from '../../core/access.ts';
+import { type Caller, noPlace } from '../../core/access.ts';
 import type { KeyRecord, Plan } from '../../core/model.ts';
 import type { Connection } from './engine/connection.ts';
 import { type KeyRow, keyColumns, toKey } from './key-row.ts';
@@ -20,7 +20,11 @@ export function lookUpKey(
 /** The same of a key by its id. `secretId` names the secret that it was presented with. */
 export function findCaller(
   db: Connection,
-  { secretId = '0', placeId, ...key }: { keyId: string; placeId: number; secretId: string | undefined; now: number },
+  {
+    secretId = '0',
+    placeId = noPlace,
+    ...key
+  }: { keyId: string; placeId: number | undefined; secretId: string | undefined; now: number },
 ): Caller | undefined {
   const row = db.get<CallerRow>(byIdSql, { ...key, placeId, secretId: Number(secretId) });
   return row && toCaller(row, placeId);

@@ -17,11 +17,12 @@ export const keyColumns = `
    FROM key_secrets AS s
    WHERE s.key_id = k.id AND (s.expires_at IS NULL OR s.expires_at > @now)) AS secrets`;
 
-export function toKey({ scopes, secrets, isSystem, isPrivileged, isSimulated, ...row }: KeyRow): Key {
+export function toKey({ scopes, secrets, isSystem, isPrivileged, isAnyPlace, isSimulated, ...row }: KeyRow): Key {
   const accepted: RowOf<KeySecret>[] = JSON.parse(secrets);
   const flags = {
     ...(isSystem === 1 && { isSystem: true }),
     ...(isPrivileged === 1 && { isPrivileged: true }),
+    ...(isAnyPlace === 1 && { isAnyPlace: true }),
     ...(isSimulated === 1 && { isSimulated: true }),
   };
   return { ...withoutNulls(row), ...flags, scopes: JSON.parse(scopes), secrets: accepted.map(withoutNulls) };

@@ -11,6 +11,7 @@ const columns = {
   selfRank: 'self_rank',
   isSystem: 'is_system',
   isPrivileged: 'is_privileged',
+  isAnyPlace: 'is_any_place',
   ratePerMinute: 'rate',
 } as const satisfies Record<keyof KeyRules, string>;
 

@@ -74,7 +74,7 @@ export function keyStore(
           db.run('UPDATE key_secrets SET last_used_at = @at, last_place_id = @placeId WHERE seq = @secretId', {
             secretId: Number(secretId),
             at,
-            placeId,
+            placeId: placeId ?? null,
           });
         }
       });

@@ -20,6 +20,8 @@ export interface ChangeCommand {
   request: RankRequest;
   /** Asks for the next rank up or down from what the member holds by then, instead of `newRankId`. */
   step?: Direction;
+  /** Asks for the role with this name, instead of `newRankId`. */
+  roleName?: string;
   /** The change begins a hold, or ends one. */
   hold?: HoldAsked;
   idempotency?: Idempotency;

@@ -23,7 +23,7 @@ export interface ChangeAnswer extends FinishedChange {
 
 /**
  * Changes one member's rank, or says why not. Every answer is kept in the history first. It throws only if there is no change to
- * keep: an idempotency conflict, too many changes of one member at once, a step that leads to no rank, or a store that can't keep it.
+ * keep: an idempotency conflict, too many changes of one member at once, a step or a name that leads to no rank, or a store that can't keep it.
  */
 export async function changeRank(app: Ranking, command: ChangeCommand, deadline: Deadline): Promise<ChangeAnswer> {
   refuseWhileRunning(app, command);
@@ -47,9 +47,10 @@ async function changeInTurn(
 ): Promise<FinishedChange> {
   const draft = draftOf(app, command);
   const { secretId } = command.caller;
-  // A step and a suspension have no rank to keep before it is known where they lead.
-  const isRankAsked = command.step === undefined && command.hold?.kind !== 'suspension';
-  const asked = isRankAsked ? draft : undefined;
+  // A step, a name and a suspension have no rank to keep before it is known where they lead.
+  const { step, roleName, hold } = command;
+  const isNumbered = step === undefined && roleName === undefined && hold?.kind !== 'suspension';
+  const asked = isNumbered ? draft : undefined;
   for (;;) {
     const turn = await orRefusal(position.comes(call), call);
     if ('error' in turn) return keepRefusal(app, asked, turn.error);

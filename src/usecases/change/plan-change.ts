@@ -16,7 +16,7 @@ import { readMember } from './read-member.ts';
 export interface PlannedChange {
   plan: RolePlan;
   scheme: RoleScheme;
-  /** The rank of the request, or the one that a step up or down leads to. */
+  /** The rank of the request, or the one that a step up or down or a role's name leads to. */
   newRankId: number;
   /** `undefined` if the platform does not say who acts. */
   acting: ActingAccount | undefined;
@@ -25,7 +25,7 @@ export interface PlannedChange {
 /** Plans how the member, as read now, gets to the rank that is asked for. */
 export async function planChange(
   app: Ranking,
-  { request, step, hold }: Pick<ChangeCommand, 'request' | 'step' | 'hold'>,
+  { request, step, roleName, hold }: Pick<ChangeCommand, 'request' | 'step' | 'roleName' | 'hold'>,
   call: CallContext,
   examiner: Examiner = strict,
 ): Promise<PlannedChange> {
@@ -43,8 +43,8 @@ export async function planChange(
   const asked = isRankAsked
     ? await examiner.find(
         'rank',
-        async () => (await app.group.target(request.newRankId, call)).target,
-        (found) => `${request.newRankId} is ${roleTitle(found)}, role ${found.id}`,
+        async () => (await app.group.target(roleName ?? request.newRankId, call)).target,
+        (found) => `${roleName ?? request.newRankId} is ${roleTitle(found)}, role ${found.id}`,
       )
     : undefined;
   const { member, scheme } = await examiner.find(
@@ -57,7 +57,8 @@ export async function planChange(
     (found) => `holds ${heldRoles(found.scheme.roles, found.member).map(roleTitle).join(', ')}`,
   );
   const plan = planFor(app, { asked, step, hold }, { member, scheme });
-  const newRankId = isRankAsked ? request.newRankId : nameForRequest(scheme, plan.target);
+  const isNumbered = isRankAsked && roleName === undefined;
+  const newRankId = isNumbered ? request.newRankId : nameForRequest(scheme, plan.target);
   return { plan, scheme, newRankId, acting };
 }
 

@@ -57,9 +57,10 @@ async function checkAccess(
   const entries = await store.listEntries({ keyId: key.id });
   const entry = entries.find((candidate) => candidate.placeId === placeId);
   const caller: Caller = { workspace: await store.getWorkspace(), key, entry };
-  const question = { scope: 'rank', group: group.title, placeId: placeId ?? 0, now: clock.now() } as const;
+  const question = { scope: 'rank', group: group.title, placeId, now: clock.now() } as const;
   for (const { name, refusal } of accessChecks) {
-    if (name === 'whitelist' && placeId === undefined) list.skip(name, 'name the game with --place to check it');
+    if (name === 'whitelist' && placeId === undefined && !key.isAnyPlace)
+      list.skip(name, 'name the game with --place to check it');
     else list.hold(name, forOperator(refusal(caller, question)));
   }
 }

@@ -56,7 +56,11 @@ function ofKey({ key: { name, expiresAt, pausedAt }, isUnused, expiresSoon }: Ke
   return findings;
 }
 
-function ofWhitelist({ key: { name }, hasPlace, unlistedPlaces }: KeyInspection): Finding[] {
+function ofWhitelist({ key: { name, isAnyPlace }, hasPlace, unlistedPlaces }: KeyInspection): Finding[] {
+  if (isAnyPlace) {
+    const fix = `rankd key set ${name} --no-any-place, unless a bot or a web shop uses it`;
+    return [warn('whitelist', `${name} needs no place: whoever has it can use it from anywhere`, fix)];
+  }
   if (!hasPlace) return [warn('whitelist', `${name} works from no place`, `rankd whitelist add PLACE --key ${name}`)];
   return unlistedPlaces.map((place) => (place === 0 ? unpublished(name) : unlisted(name, place)));
 }

@@ -17,6 +17,7 @@ export function keyDocument(key: Key, now: number) {
     selfRank: key.selfRank ?? null,
     system: key.isSystem ?? false,
     privileged: key.isPrivileged ?? false,
+    anyPlace: key.isAnyPlace ?? false,
     simulated: key.isSimulated ?? false,
     ratePerMinute: key.ratePerMinute ?? null,
     createdAt: isoTime(key.createdAt),

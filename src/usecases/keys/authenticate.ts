@@ -1,5 +1,5 @@
 import type { RankdError } from '../../base/errors.ts';
-import { invalidKey, wrongMode } from '../../core/access.ts';
+import { invalidKey, noPlace, wrongMode } from '../../core/access.ts';
 import { hashKey, keyMode } from '../../core/api-key.ts';
 import type { KeyMode } from '../../core/model.ts';
 import type { KeyRecord, Store } from '../../ports/index.ts';
@@ -27,9 +27,9 @@ export function fingerprintOf(secret: string): KeyFingerprint | RankdError {
  */
 export function authenticate(
   { store }: { store: Pick<Store, 'lookUpKey'> },
-  { fingerprint: { hash, mode }, placeId }: { fingerprint: KeyFingerprint; placeId: number },
+  { fingerprint: { hash, mode }, placeId }: { fingerprint: KeyFingerprint; placeId: number | undefined },
 ): KeyRecord | RankdError | Promise<KeyRecord | RankdError> {
-  const found = store.lookUpKey({ hash, placeId });
+  const found = store.lookUpKey({ hash, placeId: placeId ?? noPlace });
   return found instanceof Promise ? found.then((record) => verified(record, mode)) : verified(found, mode);
 }
 

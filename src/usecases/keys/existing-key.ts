@@ -33,6 +33,7 @@ const words = {
   selfRank: 'self-rank',
   isSystem: 'system',
   isPrivileged: 'privileged',
+  isAnyPlace: 'any place',
   ratePerMinute: 'rate',
 } as const satisfies Record<keyof Definition, string>;
 

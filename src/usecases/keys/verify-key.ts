@@ -1,5 +1,5 @@
 import { describeRefusal } from '../../base/refusal-details.ts';
-import { accessChecks, wrongMode } from '../../core/access.ts';
+import { accessChecks, noPlace, wrongMode } from '../../core/access.ts';
 import { hashKey, keyMode } from '../../core/api-key.ts';
 import type { Key, KeyMode, KeyRecord } from '../../core/model.ts';
 import type { Ports } from '../../ports/index.ts';
@@ -20,7 +20,7 @@ export async function verifyKey(
   const mode = keyMode(secret);
   if (mode === undefined) return { key: undefined, reason: describeRefusal({ reason: 'malformed' }) };
   await store.freshen();
-  const record = await store.lookUpKey({ hash: hashKey(secret), placeId: placeId ?? 0 });
+  const record = await store.lookUpKey({ hash: hashKey(secret), placeId: placeId ?? noPlace });
   if (record === undefined) return { key: undefined, reason: describeRefusal({ reason: 'unknown' }) };
   const group = (await store.findServedGroup())?.group;
   return { key: record.key, reason: whyRefused(record, { mode, group, placeId, now: clock.now() }) };
@@ -31,7 +31,7 @@ function whyRefused(
   record: KeyRecord,
   { mode, group, placeId, now }: { mode: KeyMode; group: string | undefined; placeId: number | undefined; now: number },
 ): string | undefined {
-  const question = { scope: 'rank', group, placeId: placeId ?? 0, now } as const;
+  const question = { scope: 'rank', group, placeId, now } as const;
   const checks = accessChecks
     .filter(({ name }) => name !== 'scope' && (name !== 'whitelist' || placeId !== undefined))
     .map((check) => check.refusal(record, question));

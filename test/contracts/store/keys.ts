@@ -24,6 +24,7 @@ export function keyContract(at: StoreCase): void {
         mode: 'test',
         isSystem: true,
         isPrivileged: true,
+        isAnyPlace: true,
         ...rules,
         expiresAt: 4_102_444_800_000,
       } as const;

@@ -36,6 +36,7 @@ export function createCommand(key: Command, cli: Cli): void {
         'rankd key create quiz --max-rank 50 --expires 90d',
         'rankd key create tryouts --direction promote --self-rank deny --rate 60',
         'rankd key create trial --test --out trial.key',
+        'rankd key create web-shop --any-place --direction promote --max-rank 20',
       ),
     )
     .action((name: string, options: CreateOptions) => create(cli, name, options));
@@ -64,7 +65,7 @@ async function create(
       cli.say(
         `It is good for the simulated group only, which rankd works on here; for a real one: rankd key adopt ${name}`,
       );
-    cli.say(`try: rankd whitelist add PLACE --key ${name}`);
+    if (!named.isAnyPlace) cli.say(`try: rankd whitelist add PLACE --key ${name}`);
   });
 }
 

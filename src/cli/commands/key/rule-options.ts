@@ -15,6 +15,7 @@ export interface RuleOptions {
   selfRank?: 'allow' | 'deny';
   system?: boolean;
   privileged?: boolean;
+  anyPlace?: boolean;
   rate?: number | 'none';
 }
 
@@ -45,6 +46,8 @@ export function addRuleOptions(command: Command): Command {
     .option('--no-system', 'for a game whose players rank each other')
     .option('--privileged', 'the key may give and take privileged roles, whatever policy.privileged_roles says')
     .option('--no-privileged', 'only if policy.privileged_roles allows it')
+    .option('--any-place', 'for a bot or a web shop: the key needs no place and no whitelist')
+    .option('--no-any-place', 'for a game: only from the places on its whitelist')
     .option(
       '--rate <number>',
       'rank requests per minute; none: as limits.rank says',
@@ -55,7 +58,7 @@ export function addRuleOptions(command: Command): Command {
 /** The rules that the options name. A role's name stands for the rank that the role has now. */
 export async function rulesIn(
   cli: Cli,
-  { maxRank, minRank, direction, selfRank, system, privileged, rate }: RuleOptions,
+  { maxRank, minRank, direction, selfRank, system, privileged, anyPlace, rate }: RuleOptions,
 ): Promise<KeyRulesChange> {
   return {
     ...(maxRank !== undefined && { maxRank: await boundOf(cli, maxRank) }),
@@ -64,6 +67,7 @@ export async function rulesIn(
     ...(selfRank !== undefined && { selfRank: selfRank === 'allow' ? null : selfRank }),
     ...(system !== undefined && { isSystem: system || null }),
     ...(privileged !== undefined && { isPrivileged: privileged || null }),
+    ...(anyPlace !== undefined && { isAnyPlace: anyPlace || null }),
     ...(rate !== undefined && { ratePerMinute: unlessNone(rate) }),
   };
 }
@@ -86,6 +90,7 @@ export function describeRules({
   selfRank,
   isSystem,
   isPrivileged,
+  isAnyPlace,
   ratePerMinute,
 }: KeyRules): string {
   const words = [
@@ -94,6 +99,7 @@ export function describeRules({
     ...(selfRank === undefined ? [] : ['no self-rank']),
     ...(isSystem ? ['system'] : []),
     ...(isPrivileged ? ['privileged'] : []),
+    ...(isAnyPlace ? ['any place'] : []),
     ...(ratePerMinute === undefined ? [] : [`${ratePerMinute} a minute`]),
   ];
   return words.join(', ') || '-';

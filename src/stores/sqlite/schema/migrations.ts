@@ -244,4 +244,7 @@ export const migrations: readonly string[] = [
   CREATE INDEX holds_of_a_member ON holds (rankee_id);
   CREATE INDEX holds_by_end ON holds (ends_at) WHERE state IN ('active', 'stuck');
   `,
+  `
+  ALTER TABLE keys ADD COLUMN is_any_place INTEGER CHECK (is_any_place IN (0, 1));
+  `,
 ];

@@ -1,0 +1,103 @@
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { type Deadline, deadlineIn } from '../base/clock.ts';
+import { RankdError } from '../base/errors.ts';
+import type { Logger } from '../base/log.ts';
+import { crypto } from '../base/node-modules.ts';
+import { isSimulatedGroup } from '../core/group-title.ts';
+import type { Key, KeyRecord, RankChange } from '../core/model.ts';
+import type { ChangeCaller, ChangeCommand, Idempotency } from '../usecases/change/change-command.ts';
+import { errorOf } from '../usecases/change/change-outcome.ts';
+import { type ChangeAnswer, changeRank } from '../usecases/change/change-rank.ts';
+import type { DaemonContext } from '../usecases/daemon-context.ts';
+import { idempotencyKey } from './rank-request.ts';
+
+/** A change that a request asks for, once its caller is let in. */
+export interface AskedChange {
+  request: FastifyRequest;
+  reply: FastifyReply;
+  caller: KeyRecord;
+  placeId: number | undefined;
+  asked: Pick<ChangeCommand, 'request' | 'step' | 'roleName'>;
+  /** What a repeat with the same Idempotency-Key has to ask for as well. */
+  content: unknown;
+}
+
+/** By when the request has to be answered. */
+export function deadlineOf({ clock, deadlineMs }: DaemonContext, { notes }: FastifyRequest): Deadline {
+  return deadlineIn(clock, Math.max(0, notes.arrivedAt + deadlineMs - clock.monotonic()));
+}
+
+/** Makes the change that a request asks for, and notes it for answer and log. Throws why it is not applied. */
+export async function makeChange(
+  app: DaemonContext,
+  { request, reply, caller, placeId, asked, content }: AskedChange,
+  deadline: Deadline,
+): Promise<RankChange> {
+  const command = {
+    caller: callerOf(caller, placeId),
+    ...asked,
+    ...idempotencyOf(request.headers['idempotency-key'], content),
+  };
+  const answer = await changeRank(app, command, deadline);
+  warnOfPause(app.log, answer);
+  request.notes.facts = {
+    ...request.notes.facts,
+    changeId: answer.change.id,
+    rankeeId: answer.change.rankeeId,
+  };
+  reply.header('x-rank-change', answer.change.id);
+  if (answer.replayed) reply.header('idempotent-replayed', 'true');
+  return appliedOrThrow(answer);
+}
+
+/**
+ * Hands values on in the order in which they were asked for, even if a later one is there first: members are changed in order
+ * of arrival, and the look-up of one key can take longer than that of the next.
+ */
+export function inOrder<Value>(): (value: Value | Promise<Value>) => Promise<Value> {
+  let earlier: Promise<unknown> = Promise.resolve();
+  return (value) => {
+    const mine = Promise.allSettled([earlier, value]).then(() => value);
+    earlier = mine;
+    return mine;
+  };
+}
+
+function callerOf({ key, secretId }: { key: Key; secretId: string }, placeId: number | undefined): ChangeCaller {
+  return {
+    by: `key:${key.id}`,
+    keyId: key.id,
+    ...(placeId !== undefined && { placeId }),
+    secretId,
+    dryRun: key.mode === 'test',
+    rules: key,
+  };
+}
+
+function idempotencyOf(given: string | string[] | undefined, content: unknown): { idempotency?: Idempotency } {
+  if (given === undefined || given === '') return {};
+  const { success, data: text } = idempotencyKey.safeParse(given);
+  if (!success) {
+    throw new RankdError('invalid_request', `Idempotency-Key must be at most ${idempotencyKey.maxLength} characters.`);
+  }
+  const fingerprint = crypto().hash('sha256', JSON.stringify(content));
+  return { idempotency: { key: crypto().hash('sha256', text), fingerprint } };
+}
+
+/** Warns of the one change that paused its key. The changes that the pause then stopped are in the history. */
+function warnOfPause(log: Logger, { change, error }: ChangeAnswer): void {
+  if (!error?.details?.pausedNow) return;
+  const { details, hint } = error;
+  log.warn({ keyId: change.keyId, changeId: change.id, reason: details.why, hint }, 'a key is now paused');
+}
+
+function appliedOrThrow({ change, error }: ChangeAnswer): RankChange {
+  const refusal = errorOf(change, error);
+  const mark = isSimulatedGroup(change.group) ? ' (simulated group)' : '';
+  if (refusal !== undefined) throw mark === '' ? refusal : withMark(refusal, mark);
+  return { ...change, message: change.message + mark };
+}
+
+function withMark({ code, message, hint, retryAfterMs, cause }: RankdError, mark: string): RankdError {
+  return new RankdError(code, message + mark, { hint, retryAfterMs, cause });
+}

@@ -1,0 +1,214 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { codeOf, expectError, messageOf } from '../support/answers.ts';
+import { type Answer, openTestApp, place, roles, type Sent, send, type TestApp } from '../support/open-test-app.ts';
+import { holdWrites, platformWith } from '../support/platform-with.ts';
+
+let app: TestApp;
+let key: string;
+
+beforeAll(async () => {
+  app = await openTestApp({
+    config: { limits: { rankBurst: 0, rankPerMinute: 0 } },
+    platform: (group) =>
+      platformWith(group, {
+        findUser: async (name, call) =>
+          name === 'Builderman' ? { id: 1001, name: 'Newcomer' } : group.findUser(name, call),
+      }),
+  });
+  key = await app.createKey();
+});
+
+afterAll(() => app.close());
+
+function ask(operation: string, body: unknown, sent: Sent = {}): Promise<Answer> {
+  return app.post(`/v2/${operation}?placeid=${place}`, { key, body, ...sent });
+}
+
+describe('POST /v2/rank', () => {
+  test('gives the rank that a number, a role id or a name means, and tells the one before', async () => {
+    const answer = await ask('rank', {
+      ...{ robloxUserId: 1001, rank: 20, reason: 'passed the training', rankeeName: 'Sam', command: ':rank' },
+      ...{ rankerId: 1003, rankerName: 'Builder' },
+    });
+    expect(answer.json).toEqual({
+      success: true,
+      requestId: answer.headers['x-request-id'],
+      message: 'Sam (1001) is now Officer (rank 20), was Trainee (rank 10). (simulated group)',
+      workspaceId: (await app.store.getWorkspace()).id,
+      robloxUserId: 1001,
+      oldRank: 10,
+      newRank: 20,
+      roleName: 'Officer',
+      changeId: answer.headers['x-rank-change'],
+    });
+    expect(await app.store.findChange(String(answer.headers['x-rank-change']))).toMatchObject({
+      ...{ state: 'applied', placeId: place, reason: 'passed the training', command: ':rank' },
+      ...{ rankeeId: 1001, rankeeName: 'Sam', rankerId: 1003, rankerName: 'Builder', newRankId: 20 },
+    });
+    for (const [rank, newRank, oldRank] of [
+      [roles.captain, 50, 20],
+      ['  trainee', 10, 50],
+      ['20', 20, 10],
+      [String(roles.captain), 50, 20],
+      ['OFFICER', 20, 50],
+    ])
+      expect((await ask('rank', { robloxUserId: '1001', rank })).json).toMatchObject({ newRank, oldRank });
+    expect(await app.heldBy(1001)).toEqual([roles.officer, roles.base]);
+  });
+
+  test('finds the member by the name of today, and only by that', async () => {
+    expect((await ask('rank', { username: 'newCOMER', rank: 10 })).json).toMatchObject({
+      message: expect.stringMatching(/^Newcomer \(1001\) is now Trainee/),
+      robloxUserId: 1001,
+    });
+    const renamed = await ask('rank', { username: 'Builderman', rank: 20 });
+    expectError(renamed, { status: 409, code: 'user_renamed', error: 'User renamed' });
+    expect(messageOf(renamed)).toBe('Newcomer (1001) was once called Builderman: give 1001 or @Newcomer.');
+    const unknown = await ask('rank', { username: '__proto__', rank: 20 });
+    expectError(unknown, { status: 404, code: 'user_not_found', error: 'User not found' });
+    expect(await app.heldBy(1001)).toContain(roles.trainee);
+  });
+
+  test('keeps 200 characters of the reason, and no key in it', async () => {
+    const answer = await ask('rank', { robloxUserId: 1001, rank: 20, reason: `${key} ${'x'.repeat(400)}` });
+    const change = await app.store.findChange(String(answer.headers['x-rank-change']));
+    expect([...(change?.reason ?? '')].length).toBe(200);
+    expect(JSON.stringify(change)).not.toContain(key);
+  });
+
+  test.each<[unknown, string]>([
+    [{}, 'rank is missing.'],
+    [{ rank: 20 }, 'robloxUserId or username is missing.'],
+    [
+      { robloxUserId: 1001, username: 'Newcomer', rank: 20 },
+      'robloxUserId and username are both there; send one of them.',
+    ],
+    [{ robloxUserId: 0, rank: 20 }, 'robloxUserId must be above 0.'],
+    [
+      { username: 'Ann Example', rank: 20 },
+      'username must be 3 to 20 letters, digits and underscores: the user name, not the display name.',
+    ],
+    [{ robloxUserId: 1001, rank: '' }, 'rank must be a rank number, a role id or the name of a role.'],
+    [{ robloxUserId: 1001, rank: 2.5 }, 'rank must be a rank number, a role id or the name of a role.'],
+    [{ robloxUserId: 1001, rank: 20, reason: 7 }, 'reason must be a string.'],
+    [[], 'The body must be a JSON object.'],
+  ])('%j is refused with what is wrong in it', async (body, message) => {
+    const answer = await ask('rank', body);
+    expect([answer.status, codeOf(answer), messageOf(answer)]).toEqual([400, 'invalid_request', message]);
+  });
+
+  test('a role that is not there is told with those that are', async () => {
+    const answer = await ask('rank', { robloxUserId: 1001, rank: 'Offizer' });
+    expectError(answer, { status: 400, code: 'unknown_rank', error: 'Unknown rank' });
+    expect(messageOf(answer)).toMatch(/no role "Offizer". Did you mean Officer \(rank 20\)\? Choose one of /);
+  });
+});
+
+describe('POST /v2/promote and /v2/demote', () => {
+  test('give the next rank from what the member holds at that moment, up to the end', async () => {
+    const { platform, begun, letGo } = holdWrites();
+    await using app = await openTestApp({ platform });
+    const key = await app.createKey();
+    const step = (operation: string) =>
+      app.post(`/v2/${operation}?placeid=${place}`, { key, body: { robloxUserId: 1001 } });
+    const first = step('promote');
+    await begun;
+    const second = step('promote'); // asked for while the first one is not through yet
+    letGo();
+    expect([(await first).json, (await second).json]).toMatchObject([
+      { oldRank: 10, newRank: 20, roleName: 'Officer' },
+      { oldRank: 20, newRank: 50 },
+    ]);
+    expect((await step('demote')).json).toMatchObject({ oldRank: 50, newRank: 20 });
+    for (const rank of [10, 1, 1]) expect((await step('demote')).json).toMatchObject({ newRank: rank });
+    expectError(await step('demote'), { status: 409, code: 'no_further_rank', error: 'No further rank' });
+  });
+
+  test('take the same fields as a rank request, but for the rank', async () => {
+    expect((await ask('promote', { username: 'Newcomer', reason: 'quiz', rank: 'ignored' })).status).toBe(200);
+    expect(messageOf(await ask('demote', {}))).toBe('robloxUserId or username is missing.');
+  });
+});
+
+describe('the place of a request', () => {
+  const body = { robloxUserId: 1001, rank: 20 };
+  const codes = async (requests: Array<[path: string, sent: Sent]>) =>
+    Promise.all(requests.map(async ([path, sent]) => codeOf(await app.post(path, { body, ...sent })) ?? 'ok'));
+
+  test('is that of the query, or else the one that Roblox tells; a key for games needs one', async () => {
+    const from = (id: string) => ({ headers: { 'roblox-id': id } });
+    expect(
+      await codes([
+        [`/v2/rank?placeId=${place}`, { key }],
+        ['/v2/rank', { key, ...from(String(place)) }],
+        ['/v2/rank?placeid=', { key, ...from(String(place)) }],
+        ['/v2/rank', { key, ...from('43') }],
+        ['/v2/rank?placeid=43', { key, ...from(String(place)) }],
+        ['/v2/rank', { key, ...from('x') }],
+        ['/v2/rank', { key, ...from('0') }],
+        ['/v2/rank', { key }],
+        ['/v2/rank', {}],
+        ['/v2/rank?placeid=x', {}],
+      ]),
+    ).toEqual([
+      ...['ok', 'ok', 'ok', 'place_not_whitelisted', 'place_not_whitelisted', 'invalid_request'],
+      ...['place_not_whitelisted', 'missing_placeid', 'missing_authorization', 'invalid_request'],
+    ]);
+  });
+
+  test('is of no consequence for a key that is made for any place, which /v1 still asks for one', async () => {
+    const bot = await app.createKey({ name: 'bot', places: [], rules: { isAnyPlace: true } });
+    expect(
+      await codes([
+        ['/v2/rank', { key: bot }],
+        ['/v2/rank?placeid=7', { key: bot }],
+      ]),
+    ).toEqual(['ok', 'ok']);
+    const [latest] = await app.store.listChanges({ limit: 1 });
+    expect(latest).not.toHaveProperty('placeId', place);
+    expect(codeOf(await app.post('/v1/ranker', { key: bot }))).toBe('missing_placeid');
+    expect((await app.rank(bot)).status).toBe(200);
+  });
+
+  test('of a key for any place is not held against Roblox-Id, where that is enforced for games', async () => {
+    await using app = await openTestApp({ config: { security: { robloxId: 'enforce' } } });
+    const bot = await app.createKey({ name: 'bot', places: [], rules: { isAnyPlace: true } });
+    const game = await app.createKey();
+    const answers = [
+      await app.post('/v2/rank', { key: bot, body }),
+      await app.post('/v2/rank', { key: game, body, headers: { 'roblox-id': String(place) } }),
+      await app.post(`/v2/rank?placeid=${place}`, { key: game, body }),
+    ];
+    expect(answers.map(({ status }) => status)).toEqual([200, 200, 403]);
+  });
+});
+
+test('the key can stand in x-api-key by itself', async () => {
+  const asked = (headers: Record<string, string>) =>
+    send(`${app.url}/v2/rank?placeid=${place}`, { method: 'POST', headers, body: { robloxUserId: 1001, rank: 20 } });
+  expect((await asked({ 'x-api-key': key })).status).toBe(200);
+  expect((await asked({ 'x-api-key': ` ${key} `, authorization: 'Bearer nonsense' })).status).toBe(200);
+  expect(codeOf(await asked({ 'x-api-key': 'nonsense' }))).toBe('invalid_key');
+  expect(codeOf(await asked({ authorization: key }))).toBe('missing_authorization');
+});
+
+test('a repeat with the same Idempotency-Key gets the first answer again; on another operation it is a mismatch', async () => {
+  await ask('rank', { robloxUserId: 1001, rank: 10 });
+  const headers = { 'idempotency-key': 'v2' };
+  const first = await ask('promote', { robloxUserId: 1001 }, { headers });
+  const again = await ask('promote', { robloxUserId: 1001 }, { headers });
+  expect(again.headers['idempotent-replayed']).toBe('true');
+  expect({ ...Object(again.json), requestId: '' }).toEqual({ ...Object(first.json), requestId: '' });
+  expect(codeOf(await ask('demote', { robloxUserId: 1001 }, { headers }))).toBe('idempotency_mismatch');
+  expect(await app.heldBy(1001)).toContain(roles.officer);
+});
+
+test('a test key is told what would come of it', async () => {
+  const trial = await app.createKey({ name: 'trial', mode: 'test' });
+  await ask('rank', { robloxUserId: 1001, rank: 10 });
+  expect((await ask('promote', { robloxUserId: 1001 }, { key: trial })).json).toMatchObject({
+    message: expect.stringMatching(/^Test key, nothing changed: Member 1001 is now Officer/),
+    ...{ oldRank: 10, newRank: 20 },
+  });
+  expect(await app.heldBy(1001)).toContain(roles.trainee);
+});
