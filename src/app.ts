@@ -1,5 +1,6 @@
 import { systemClock } from './base/clock.ts';
 import type { Logger } from './base/log.ts';
+import { crypto } from './base/node-modules.ts';
 import { Surprises } from './base/surprises.ts';
 import type { Config, OpenCloudConfig } from './config/config.ts';
 import { groupTitle } from './config/group-title.ts';
@@ -66,6 +67,7 @@ export async function openApp(options: AppOptions & { log: Logger }): Promise<Se
   const { [Symbol.asyncDispose]: _, ...ports } = opening.use(await openPorts({ ...options, isServed: true }));
   const unchanging = {
     ...{ ...ports, ...processState(ports, ({ level, message, facts }) => log[level](facts, message)), log },
+    identity: crypto().randomBytes(32).toString('base64url'),
     ...{ refused: new RefusedCallers(), keyUses: new KeyUses(), requests: { count: 0, isDraining: false } },
   };
   const contextOf = (config: Config, platform: Platform): DaemonContext =>

@@ -18,6 +18,15 @@ export async function askStatus(dataDir: string, timeoutMs = 4_000): Promise<Dae
   return ask<DaemonStatus>({ socketPath: controlPath(dataDir), path: '/status' }, timeoutMs);
 }
 
+/** What the daemon of a data directory makes its proofs with; `undefined` if none answers in time. */
+export async function askIdentity(dataDir: string): Promise<string | undefined> {
+  if (isControlMissing(dataDir)) return undefined;
+  const what = { socketPath: controlPath(dataDir), path: '/identity' };
+  return (await ask<{ identity: string }>(what, identityTimeoutMs))?.identity;
+}
+
+const identityTimeoutMs = 2_000;
+
 /** Has the daemon of a data directory read its configuration anew; `undefined` if it does not answer in time. */
 export function askReload(
   { dataDir, by }: { dataDir: string; by: string },

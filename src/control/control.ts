@@ -7,6 +7,8 @@ import type { DaemonStatus } from '../usecases/documents/status.ts';
 /** What a daemon does for the commands beside it. Its answers are sent as JSON. */
 export interface Control {
   status(): Promise<DaemonStatus>;
+  /** What its proofs are made with (`src/core/proof.ts`). */
+  identity(): Promise<{ identity: string }>;
   /** `by`: who the audit names. */
   reload(by: string): Promise<ReloadOutcome>;
   /** A command has told a change as applied, and asks that it is read once more. */

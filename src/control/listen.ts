@@ -51,6 +51,7 @@ function numberOf(path: string): number | undefined {
 /** Reading changes nothing; whatever does is a POST. */
 const operations = {
   'GET /status': { name: 'status', about: () => '' },
+  'GET /identity': { name: 'identity', about: () => '' },
   'POST /reload': { name: 'reload', about: operatorOf },
   'POST /look': { name: 'look', about: ({ headers }) => String(headers[changeHeader]) },
 } as const satisfies Record<string, { name: keyof Control; about: (request: IncomingMessage) => string | undefined }>;

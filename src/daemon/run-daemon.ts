@@ -85,8 +85,9 @@ export async function runDaemon(options: RunOptions): Promise<RunningDaemon> {
     const of = { app, live, url, metricsUrl, process, storeProblem, acceptsKeys };
     return daemonStatus({ ...of, started: startedAt, problems: problems.newestFirst(lasting, systemClock.now()) });
   };
+  const identity = async () => ({ identity: daemon.app.current.identity });
   const look = (changeId: string) => lookAtChange(daemon.app.current, changeId);
-  starting.use(await listenForCommands({ dataDir, log }, { status, look, reload: (by) => live.reload(by) }));
+  starting.use(await listenForCommands({ dataDir, log }, { status, identity, look, reload: (by) => live.reload(by) }));
   starting.use(live);
   const running = starting.move();
   return {

@@ -10,6 +10,8 @@ import type { RefusedCallers } from './upkeep/refused-callers.ts';
 /** What a daemon works with under one configuration: its HTTP API, its workers and its metrics. It never changes. */
 export interface DaemonContext extends Readonly<Ranking> {
   readonly log: Logger;
+  /** By which it proves over the internet that it is the daemon of its data directory (`src/core/proof.ts`). */
+  readonly identity: string;
   readonly refused: RefusedCallers;
   readonly keyUses: KeyUses;
   readonly requests: OpenRequests;

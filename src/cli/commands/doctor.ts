@@ -7,10 +7,10 @@ import { RankdError } from '../../base/errors.ts';
 import { requireRoom, withFiles } from '../../base/files/new-file.ts';
 import { version } from '../../base/version.ts';
 import type { LoadedConfig } from '../../config/load.ts';
-import { askStatus } from '../../control/ask.ts';
+import { askIdentity, askStatus } from '../../control/ask.ts';
 import { callWithin } from '../../ports/call-context.ts';
 import type { LiveFinding } from '../../ports/index.ts';
-import { examined, type Finding, findingsDocument, ok, warn } from '../../usecases/doctor/finding.ts';
+import { examined, type Finding, fail, findingsDocument, ok, warn } from '../../usecases/doctor/finding.ts';
 import { credentialFindings, groupFindings, platformFindings, trustFindings } from '../../usecases/doctor/platform.ts';
 import { daemonFindings, databaseFindings, keyFindings, workspaceFindings } from '../../usecases/doctor/store.ts';
 import { hintOf } from '../../usecases/documents/error.ts';
@@ -19,7 +19,7 @@ import type { DaemonStatus } from '../../usecases/documents/status.ts';
 import { inspectKeys } from '../../usecases/keys/inspect-keys.ts';
 import { showWorkspace } from '../../usecases/workspace/workspace.ts';
 import type { Cli } from '../cli.ts';
-import { type AskedUser, asUser, newFileName } from '../input/arguments.ts';
+import { type AskedUser, asGameUrl, asUser, newFileName } from '../input/arguments.ts';
 import { userIdOf } from '../input/people.ts';
 import { clockFindings, dataDirFindings, nodeFindings, portFindings } from '../machine-findings.ts';
 import { ExitCode } from '../output/errors.ts';
@@ -39,6 +39,14 @@ export function doctorCommand(program: Command, cli: Cli): void {
     .option('--offline', 'leave out what needs the platform')
     .addOption(
       new Option(
+        '--url [url]',
+        'also look at this address where games reach rankd (default: server.public_url), from outside in',
+      )
+        .argParser(asGameUrl)
+        .conflicts('live'),
+    )
+    .addOption(
+      new Option(
         '--live',
         "hold Roblox's answers against what rankd was built for: at most 14 calls, which only read",
       ).conflicts('offline'),
@@ -54,6 +62,7 @@ export function doctorCommand(program: Command, cli: Cli): void {
       examples(
         'rankd doctor',
         'rankd doctor --offline',
+        'rankd doctor --url https://rankd.example.com',
         'rankd doctor --json',
         'rankd doctor --live --report report.txt',
       ),
@@ -63,6 +72,8 @@ export function doctorCommand(program: Command, cli: Cli): void {
 
 interface DoctorOptions {
   offline?: boolean;
+  /** `true`: the one that the configuration names. */
+  url?: string | true;
   live?: boolean;
   member?: AskedUser;
   report?: string;
@@ -103,14 +114,14 @@ function liveLines(checks: LiveFinding[]): string {
     .join('\n');
 }
 
-async function doctor(cli: Cli, { offline = false }: { offline?: boolean }): Promise<void> {
-  const findings = await whileWaiting(cli.line, 'looking', () => allFindings(cli, offline));
+async function doctor(cli: Cli, options: DoctorOptions): Promise<void> {
+  const findings = await whileWaiting(cli.line, 'looking', () => allFindings(cli, options));
   const document = findingsDocument(findings);
   cli.print(document, report(cli, findings));
   if (!document.ok) throw new ExitCode(5);
 }
 
-async function allFindings(cli: Cli, offline: boolean): Promise<Finding[]> {
+async function allFindings(cli: Cli, { offline = false, url }: DoctorOptions): Promise<Finding[]> {
   const data = await examined('data', () =>
     dataDirFindings(cli.dataDirAsItIs, { readAccessList: (path) => readAccessList(path, cli.io.env) }),
   );
@@ -124,7 +135,23 @@ async function allFindings(cli: Cli, offline: boolean): Promise<Finding[]> {
       return [ok('config', loaded.file ?? 'no file: everything has its default')];
     })),
   );
-  return loaded === undefined ? findings : [...findings, ...(await configured(cli, loaded, { offline, isUsable }))];
+  if (loaded !== undefined) findings.push(...(await configured(cli, loaded, { offline, isUsable })));
+  const asked = url === true ? loaded?.config.server.publicUrl : url;
+  if (url !== undefined) findings.push(...(await examined('address', () => addressOf(cli, asked, isUsable))));
+  return findings;
+}
+
+/** What is found at the address for games. */
+async function addressOf(cli: Cli, url: string | undefined, isUsable: boolean): Promise<Finding[]> {
+  if (url === undefined) {
+    const fix = 'rankd doctor --url https://rankd.example.com, or set server.public_url in rankd.yaml';
+    return [fail('address', 'nothing says where games reach rankd: server.public_url is not set', fix)];
+  }
+  const { addressFindings } = await import('../address-findings.ts');
+  const identity = isUsable ? await askIdentity(cli.dataDir) : undefined;
+  const status = identity === undefined ? undefined : await askStatus(cli.dataDir);
+  const daemon = identity === undefined || status === undefined ? undefined : { identity, url: status.url };
+  return addressFindings(url, daemon);
 }
 
 interface Scope {

@@ -17,7 +17,7 @@ export function nextSteps(
     start,
     publicUrl === undefined
       ? 'Give rankd an address that Roblox reaches, by a proxy or a tunnel (docs/hosting.md), and set it as server.public_url in rankd.yaml.'
-      : `Have ${publicUrl} lead to http://${host}:${port}, by a proxy or a tunnel (docs/hosting.md).`,
+      : `Have ${publicUrl} lead to http://${host}:${port}, by a proxy or a tunnel (docs/hosting.md), then look at it: rankd doctor --url`,
     hasKey
       ? 'On the Creator Dashboard, your experience, Secrets: make a secret named rankd with the key for your game.'
       : 'Make the key for your game: rankd key create my-game, then rankd whitelist add PLACE. On the Creator Dashboard, your experience, Secrets: make a secret named rankd with it.',

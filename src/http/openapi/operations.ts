@@ -85,7 +85,7 @@ export const operations: readonly Operation[] = [
     key: 'none',
     parameters: [],
     answer: { description: 'It is.', schema: 'Health', example: { status: 'ok' } },
-    answerHeaders: [],
+    answerHeaders: ['x-rankd-proof'],
     codes: atTheEdge,
   },
   {

@@ -79,6 +79,11 @@ export const answerHeaders = {
     schema: z.string().regex(/ GMT$/),
   },
   'x-rank-change': { description: 'The id of the change in the history.', schema: z.string().regex(/^chg_\w+$/) },
+  'x-rankd-proof': {
+    description:
+      'Where the request has a header x-rankd-question: by it, `rankd doctor --url` tells that it was its own daemon that answered.',
+    schema: z.string().regex(/^[\w-]{43}$/),
+  },
   'idempotent-replayed': {
     description: 'There where this is the outcome of an earlier request with the same Idempotency-Key.',
     schema: z.literal('true'),

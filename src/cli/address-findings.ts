@@ -1,0 +1,203 @@
+import { lookup } from 'node:dns/promises';
+import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
+import { request as httpRequest } from 'node:http';
+import { request as httpsRequest } from 'node:https';
+import { isIP } from 'node:net';
+import type { PeerCertificate, TLSSocket } from 'node:tls';
+import { codeOf } from '../base/error-code.ts';
+import { membershipOf } from '../base/networks.ts';
+import { crypto } from '../base/node-modules.ts';
+import { shorten } from '../base/text.ts';
+import { isoDay } from '../base/time.ts';
+import { proofHeader, proofOf, questionHeader } from '../core/proof.ts';
+import { type Finding, fail, ok, warn } from '../usecases/doctor/finding.ts';
+
+/** The address where games reach rankd, looked at from outside in: its name, its certificate, and who answers. */
+
+const patienceMs = 5_000;
+const dayMs = 86_400_000;
+/** Let's Encrypt's certificates are renewed a month before their end: https://letsencrypt.org/docs/faq/ */
+const soonDays = 14;
+
+export interface SoughtDaemon {
+  /** What its proofs are made with. */
+  identity: string;
+  /** Where it listens on this machine. */
+  url: string;
+}
+
+/** `daemon`: the one of this data directory, if one runs. */
+export async function addressFindings(url: string, daemon: SoughtDaemon | undefined): Promise<Finding[]> {
+  const { hostname, port, protocol } = new URL(url);
+  const host = hostname.replace(/^\[|\]$/g, '');
+  const addresses = isIP(host) > 0 ? [host] : await addressesOf(host);
+  if (!Array.isArray(addresses)) return [...portFindings(port), addresses];
+  const findings = [...portFindings(port), nameFinding(host, addresses)];
+  const question = crypto().randomBytes(16).toString('base64url');
+  const visit = await visited(`${url}/healthz`, { [questionHeader]: question });
+  if ('code' in visit) return [...findings, silence(url, visit.code, addresses)];
+  const { certificate, distrust } = visit;
+  const ofTls = protocol === 'https:' ? [certificateFinding(certificate, distrust, host)] : [];
+  const proof = daemon && proofOf(daemon.identity, question);
+  return [...findings, ...ofTls, answerFinding(visit, { daemon, isProven: visit.headers[proofHeader] === proof })];
+}
+
+/** Game servers may use these only: https://create.roblox.com/docs/cloud-services/http-service */
+function portFindings(port: string): Finding[] {
+  const number = Number(port || 443);
+  const isOpen = number === 80 || number === 443 || (number >= 1024 && number !== 1194);
+  if (isOpen) return [];
+  return [fail('address', `games can't reach port ${number}`, 'use 443, or a port from 1024 up except 1194')];
+}
+
+async function addressesOf(host: string): Promise<string[] | Finding> {
+  try {
+    const found = await lookup(host, { all: true });
+    return found.map(({ address }) => address);
+  } catch (error) {
+    const fix = `make a DNS record for ${host} (A, and AAAA for IPv6) with the public address of the machine, or of the tunnel`;
+    const isMissing = codeOf(error) === 'ENOTFOUND';
+    const text = isMissing ? `${host} has no address` : `${host} can't be looked up (${codeOf(error)})`;
+    return fail('name', text, isMissing ? fix : 'see to the DNS of this machine, or look from another one');
+  }
+}
+
+const isPrivate = membershipOf([
+  ...['0.0.0.0/8', '10.0.0.0/8', '100.64.0.0/10', '127.0.0.0/8', '169.254.0.0/16', '172.16.0.0/12', '192.168.0.0/16'],
+  ...['::', '::1', 'fc00::/7', 'fe80::/10'],
+]);
+
+function nameFinding(host: string, addresses: string[]): Finding {
+  const inside = addresses.filter(isPrivate);
+  if (inside.length === 0) return ok('name', `${host} is ${addresses.join(', ')}`);
+  const fix = `look from another network; if ${host} is the same there, correct its DNS record`;
+  return warn('name', `${host} is ${inside.join(', ')} here, which Roblox's servers can't reach`, fix);
+}
+
+interface Visit {
+  status: number;
+  headers: IncomingHttpHeaders;
+  body: string;
+  certificate: PeerCertificate | undefined;
+  /** Why the certificate is not to be trusted. */
+  distrust: string | undefined;
+}
+
+/** One request, which goes on whatever the certificate is: nothing that is secret is sent. */
+async function visited(url: string, headers: Record<string, string>): Promise<Visit | { code: string }> {
+  const signal = AbortSignal.timeout(patienceMs);
+  const request = url.startsWith('https:') ? httpsRequest : httpRequest;
+  try {
+    return await new Promise<Visit>((resolve, reject) => {
+      request(url, { headers, agent: false, signal, rejectUnauthorized: false }, (response) => {
+        const socket = response.socket as Partial<TLSSocket>;
+        const certificate = socket.getPeerCertificate?.();
+        const distrust = socket.authorized === false ? String(socket.authorizationError) : undefined;
+        const { statusCode: status = 0, headers } = response;
+        beginningOf(response).then((body) => resolve({ status, headers, body, certificate, distrust }), reject);
+      })
+        .on('error', reject)
+        .end();
+    });
+  } catch (error) {
+    return { code: signal.aborted ? 'ETIMEDOUT' : codeOf(error) };
+  }
+}
+
+const maxBody = 1_000;
+
+async function beginningOf(response: IncomingMessage): Promise<string> {
+  let text = '';
+  for await (const chunk of response.setEncoding('utf8')) {
+    text += chunk;
+    if (text.length > maxBody) break;
+  }
+  return text;
+}
+
+function silence(url: string, code: string, addresses: string[]): Finding {
+  const start = 'start the proxy or the tunnel (docs/hosting.md)';
+  if (!/^(ECONNREFUSED|ETIMEDOUT|EHOSTUNREACH|ENETUNREACH)$/.test(code)) {
+    const isTls = /^(EPROTO|ERR_SSL)/.test(code);
+    const text = isTls ? `what answers at ${url} does not speak TLS` : `${url} gives no answer (${code})`;
+    return fail(isTls ? 'certificate' : 'answer', text, 'see to the proxy or the tunnel: its log says why');
+  }
+  const text = `${url} can't be reached from here (${code})`;
+  if (addresses.some(isPrivate)) return fail('reach', text, start);
+  const elsewhere = `open ${url}/healthz from elsewhere, such as a phone without Wi-Fi. If that shows {"status":"ok"}, all is well: some routers do not lead from inside to their own public address`;
+  return fail('reach', text, `${elsewhere}. If not, ${start}, and let the port through firewall and router`);
+}
+
+function certificateFinding(
+  certificate: PeerCertificate | undefined,
+  distrust: string | undefined,
+  host: string,
+): Finding {
+  const endsAt = Date.parse(certificate?.valid_to ?? '');
+  const until = Number.isNaN(endsAt) ? '' : isoDay(endsAt);
+  if (distrust !== undefined) {
+    const [text, fix] = flaws[distrust]?.(host, certificate, until) ?? [`is not valid (${distrust})`, otherwise];
+    return fail('certificate', `the certificate ${text}: no game takes it`, fix);
+  }
+  const days = Math.floor((endsAt - Date.now()) / dayMs);
+  if (days >= soonDays) return ok('certificate', `valid until ${until}`);
+  return warn(
+    'certificate',
+    `valid until ${until} only, and not renewed yet`,
+    `see why the proxy does not renew it: ${otherwise}`,
+  );
+}
+
+const otherwise = 'its log says so; Caddy and the tunnels get certificates by themselves';
+
+/** By Node's words for what is wrong: what to say, and what mends it. */
+const flaws: Record<
+  string,
+  (host: string, certificate: PeerCertificate | undefined, until: string) => [string, string]
+> = {
+  CERT_HAS_EXPIRED: (_host, _certificate, until) => [`ended on ${until}`, `renew it; ${otherwise}`],
+  CERT_NOT_YET_VALID: () => ['is not valid yet', 'set the clock of the machine that made it'],
+  ERR_TLS_CERT_ALTNAME_INVALID: (host, certificate) => [
+    `is not for ${host} but for ${shorten(certificate?.subjectaltname ?? 'nobody', 100)}`,
+    `get one for ${host}; if that is your router's, it answers only inside: look from elsewhere`,
+  ],
+  DEPTH_ZERO_SELF_SIGNED_CERT: () => ['is signed by nobody but itself', `get one from Let's Encrypt; ${otherwise}`],
+  SELF_SIGNED_CERT_IN_CHAIN: () => [
+    'comes from an authority that nobody knows',
+    `get one from Let's Encrypt; ${otherwise}`,
+  ],
+  UNABLE_TO_VERIFY_LEAF_SIGNATURE: () => [
+    'comes without those that vouch for it',
+    "have the proxy send the whole chain (the file fullchain.pem), from an authority that is known, such as Let's Encrypt",
+  ],
+};
+
+function answerFinding(
+  { status, headers, body }: Visit,
+  { daemon, isProven }: { daemon: SoughtDaemon | undefined; isProven: boolean },
+): Finding {
+  const lead = `have the proxy or the tunnel lead to ${daemon?.url ?? 'rankd'}`;
+  if (status >= 300 && status < 400) {
+    const to = shorten(headers.location ?? 'nowhere', 200);
+    return fail('answer', `it sends games on to ${to}`, 'give games the address that answers: server.public_url');
+  }
+  if (status >= 502)
+    return fail('answer', `the proxy has nobody to ask (status ${status})`, `start rankd, and ${lead}`);
+  if (status !== 200 || !isHealth(body)) {
+    return fail('answer', `what answers is not rankd (status ${status})`, `${lead}, without a page of its own`);
+  }
+  if (isProven) return ok('answer', 'it is this daemon');
+  if (daemon === undefined) {
+    const fix = 'run this where the daemon runs, with its --data-dir, to know that it is that one';
+    return warn('answer', 'a rankd answers; none runs on this data directory', fix);
+  }
+  return fail('answer', 'another rankd answers, not the one of this data directory', lead);
+}
+
+function isHealth(body: string): boolean {
+  try {
+    return JSON.parse(body)?.status === 'ok';
+  } catch {
+    return false;
+  }
+}

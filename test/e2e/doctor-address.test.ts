@@ -1,0 +1,215 @@
+import { once } from 'node:events';
+import { writeFileSync } from 'node:fs';
+import { createServer, type RequestListener, request, type Server } from 'node:http';
+import { createServer as createTlsServer } from 'node:https';
+import type { AddressInfo } from 'node:net';
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import { Authority, type Credentials, selfSigned } from '../support/certificates.ts';
+import { DaemonProcess } from '../support/daemon-process.ts';
+import { openTestApp, send } from '../support/open-test-app.ts';
+import { CliHome } from '../support/run-cli.ts';
+
+interface Finding {
+  check: string;
+  grade: 'ok' | 'warn' | 'FAIL';
+  text: string;
+  fix: string | null;
+}
+
+let home: CliHome;
+let daemon: DaemonProcess;
+const authority = new Authority();
+
+beforeAll(async () => {
+  home = new CliHome();
+  writeFileSync(home.path('authority.pem'), authority.pem);
+  daemon = await DaemonProcess.start(home);
+});
+
+afterAll(async () => {
+  await daemon[Symbol.asyncDispose]();
+  home[Symbol.dispose]();
+});
+
+/** What doctor finds at the address. */
+async function found(url: string, { isChild = false } = {}): Promise<Finding[]> {
+  const args = ['doctor', '--offline', '--json', '--url', url];
+  // A process of its own trusts the authority of the tests.
+  const env = { NODE_EXTRA_CA_CERTS: home.path('authority.pem') };
+  const result = isChild ? await home.run(args, { env }) : await home.here(args);
+  const { findings } = result.json<{ findings: Finding[] }>();
+  return findings.filter(({ check }) => ['address', 'name', 'reach', 'certificate', 'answer'].includes(check));
+}
+
+/** As a reverse proxy does. */
+const toDaemon: RequestListener = ({ method, url = '/', headers }, response) => {
+  request(daemon.url + url, { method, headers }, (answer) => {
+    response.writeHead(answer.statusCode ?? 502, answer.headers);
+    answer.pipe(response);
+  }).end();
+};
+
+async function listen(server: Server): Promise<number> {
+  server.listen(0, '127.0.0.1');
+  onTestFinished(() => void server.close());
+  await once(server, 'listening');
+  return (server.address() as AddressInfo).port;
+}
+
+async function behindTls(credentials: Credentials): Promise<string> {
+  return `https://localhost:${await listen(createTlsServer(credentials, toDaemon))}`;
+}
+
+async function plainly(handler: RequestListener): Promise<string> {
+  return `http://localhost:${await listen(createServer(handler))}`;
+}
+
+test('behind a proxy with a good certificate, doctor --url says that it is this daemon, and that the name here is no public one', async () => {
+  const url = await behindTls(authority.issue({ name: 'localhost' }));
+  expect(await found(url, { isChild: true })).toEqual([
+    {
+      check: 'name',
+      grade: 'warn',
+      text: expect.stringMatching(/^localhost is .*127\.0\.0\.1 here, which Roblox's servers can't reach$/),
+      fix: expect.stringContaining('DNS record'),
+    },
+    { check: 'certificate', grade: 'ok', text: expect.stringMatching(/^valid until \d{4}-/), fix: null },
+    { check: 'answer', grade: 'ok', text: 'it is this daemon', fix: null },
+  ]);
+});
+
+test('a certificate that games would refuse is told as what is wrong with it, and who answers is looked at all the same', async () => {
+  const cases: Array<[Credentials, Finding['grade'], string, string]> = [
+    [authority.issue({ name: 'localhost', endsInDays: -3 }), 'FAIL', 'ended on 2', 'renew it'],
+    [authority.issue({ name: 'localhost', endsInDays: 3 }), 'warn', 'only, and not renewed yet', 'does not renew it'],
+    [
+      authority.issue({ name: 'router.lan' }),
+      'FAIL',
+      'not for localhost but for DNS:router.lan',
+      'get one for localhost',
+    ],
+    [selfSigned({ name: 'localhost' }), 'FAIL', 'signed by nobody but itself', "Let's Encrypt"],
+    [new Authority().issue({ name: 'localhost' }), 'FAIL', 'without those that vouch for it', 'the whole chain'],
+  ];
+  const seen = await Promise.all(
+    cases.map(async ([credentials]) => found(await behindTls(credentials), { isChild: true })),
+  );
+  expect(seen.map((findings) => findings.slice(1))).toEqual(
+    cases.map(([, grade, text, fix]) => [
+      { check: 'certificate', grade, text: expect.stringContaining(text), fix: expect.stringContaining(fix) },
+      { check: 'answer', grade: 'ok', text: 'it is this daemon', fix: null },
+    ]),
+  );
+});
+
+describe('whoever answers in place of this daemon is told from it, with what to do', () => {
+  const page: RequestListener = (_request, response) => response.end('<h1>Welcome</h1>');
+  test.each<[string, RequestListener, string, RegExp]>([
+    ['a page', page, 'what answers is not rankd (status 200)', /lead to http:\/\/127/],
+    [
+      'a proxy without rankd',
+      (_, response) => response.writeHead(502).end(),
+      'has nobody to ask (status 502)',
+      /start rankd/,
+    ],
+    [
+      'a redirect',
+      (_, response) => response.writeHead(301, { location: `https://elsewhere.example/${'x'.repeat(500)}` }).end(),
+      'sends games on to https://elsewhere.example/xxx',
+      /server\.public_url/,
+    ],
+    ['somebody who hangs up', ({ socket }) => socket.destroy(), 'gives no answer (ECONNRESET)', /its log/],
+    [
+      'an endless page',
+      ({ socket }) => void socket.write(`HTTP/1.1 200 OK\r\n\r\n${'x'.repeat(9_000)}`),
+      'not rankd',
+      /lead to/,
+    ],
+  ])('%s', async (_, handler, text, fix) => {
+    const [, answer, ...rest] = await found(await plainly(handler));
+    expect(rest).toEqual([]);
+    expect(answer).toEqual({
+      check: 'answer',
+      grade: 'FAIL',
+      text: expect.stringContaining(text),
+      fix: expect.stringMatching(fix),
+    });
+    expect(answer?.text.length).toBeLessThan(300);
+  });
+
+  test('another rankd', async () => {
+    await using other = await openTestApp();
+    expect((await found(other.url)).at(-1)).toMatchObject({
+      grade: 'FAIL',
+      text: 'another rankd answers, not the one of this data directory',
+      fix: expect.stringContaining(daemon.url),
+    });
+  });
+
+  test('a rankd, where none runs on this data directory', async () => {
+    const result = await home.here(['doctor', '--offline', '--json', '--url', daemon.url], {
+      dataDir: home.path('none'),
+    });
+    expect(result.json<{ findings: Finding[] }>().findings.at(-1)).toMatchObject({
+      check: 'answer',
+      grade: 'warn',
+      fix: expect.stringContaining('--data-dir'),
+    });
+  });
+});
+
+test('where nobody answers, doctor says at which step: the port, the name, the connection, or TLS', async () => {
+  const closed = createServer();
+  const port = await listen(closed);
+  await new Promise((resolve) => closed.close(resolve));
+  const plain = await plainly(toDaemon);
+  expect(await found('https://rankd.invalid:444')).toMatchObject([
+    { check: 'address', grade: 'FAIL', text: "games can't reach port 444" },
+    { check: 'name', grade: 'FAIL', text: expect.stringContaining('rankd.invalid') },
+  ]);
+  expect((await found(`http://localhost:${port}`)).slice(1)).toMatchObject([
+    {
+      check: 'reach',
+      grade: 'FAIL',
+      text: expect.stringContaining('(ECONNREFUSED)'),
+      fix: expect.stringMatching(/^start/),
+    },
+  ]);
+  // No machine has it, and the system knows that at once.
+  expect((await found('https://224.0.0.1')).slice(1)).toMatchObject([
+    {
+      check: 'reach',
+      grade: 'FAIL',
+      fix: expect.stringMatching(/phone without Wi-Fi.*routers do not lead from inside/),
+    },
+  ]);
+  expect((await found(`https://localhost:${new URL(plain).port}`)).slice(1)).toMatchObject([
+    { check: 'certificate', grade: 'FAIL', text: expect.stringContaining('does not speak TLS') },
+  ]);
+});
+
+test('--url alone is server.public_url; without one, doctor says how to name it', async () => {
+  const args = ['doctor', '--offline', '--json', '--url'];
+  const last = async (env = {}) => (await home.here(args, { env })).json<{ findings: Finding[] }>().findings.at(-1);
+  expect(await last()).toMatchObject({
+    check: 'address',
+    grade: 'FAIL',
+    fix: expect.stringContaining('rankd doctor --url https'),
+  });
+  expect(await last({ RANKD_SERVER_PUBLIC_URL: daemon.url })).toMatchObject({ text: 'it is this daemon' });
+});
+
+test('a daemon answers a question with a proof that is another for each question and daemon, and nothing without one', async () => {
+  await using other = await openTestApp();
+  const ask = async (url: string, question?: string) => {
+    const { headers } = await send(`${url}/healthz`, {
+      headers: question === undefined ? {} : { 'x-rankd-question': question },
+    });
+    return headers['x-rankd-proof'];
+  };
+  const proofs = [await ask(daemon.url, 'one'), await ask(daemon.url, 'two'), await ask(other.url, 'one')];
+  expect(new Set(proofs).size).toBe(3);
+  expect(await ask(daemon.url, 'one')).toBe(proofs[0]);
+  for (const question of [undefined, '', 'a b', 'x'.repeat(65)])
+    expect(await ask(daemon.url, question)).toBeUndefined();
+});
