@@ -55,6 +55,13 @@ test("docs/hosting.md has README's first rank change as PowerShell reads it", ()
   expect(blocks[0]?.trim().split('\n').join(' && ')).toBe(pagesToType.install()[0]);
 });
 
+test('README links to every page of docs/ for users', () => {
+  const ofContributors = ['docs/adding-a-platform.md', 'docs/adding-a-store.md'];
+  const forUsers = pages.filter((page) => page.startsWith('docs/') && !ofContributors.includes(page));
+  const [, list = ''] = read('README.md').split('## All pages');
+  expect(forUsers.filter((page) => !list.includes(`](${page})`))).toEqual([]);
+});
+
 test('README has at most 150 lines', () => {
   expect(read('README.md').split('\n').length).toBeLessThanOrEqual(151);
 });

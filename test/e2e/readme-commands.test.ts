@@ -60,6 +60,16 @@ test.concurrent('The commands of docs/daily.md, typed beside a daemon, make a ba
   expect(await restarted.verify(secret)).toMatchObject({ status: 200 });
 });
 
+test.concurrent('The commands of docs/daily.md promote a member, tell who did it, and suspend one for some days', async () => {
+  using home = new CliHome();
+  await using _daemon = await DaemonProcess.start(home);
+  expect(await typed(pagesToType.promotion(), { home })).toMatch(
+    /is now Officer .*\n.* is now Captain .*\n[\s\S]*^50 +Captain/m,
+  );
+  expect(await typed(pagesToType.whoDidThat(), { home })).toMatch(/passed the quiz[\s\S]*would be put back/);
+  expect(await typed(pagesToType.suspension(), { home })).toMatch(/1001/);
+});
+
 test.concurrent('The command and the file of docs/settings.md declare a key that works', async () => {
   using home = new CliHome();
   const hash = (await typed(pagesToType.declaredKey(), { home })).trim();

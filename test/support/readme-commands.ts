@@ -24,7 +24,7 @@ export function rankdLines(page: string): Array<{ line: string; words: string[] 
   const code = [...read(page).matchAll(/^```(?:sh|powershell|cron)\n(.+?)^```$|^```.+?^```$|`([^`\n]+)`/gms)];
   const lines = code
     .flatMap(([, block, span]) => (block ?? span ?? '').split('\n'))
-    .map((line) => line.replace(/ # .*/, '').replaceAll(/\$\(.*?\)/g, 'X'));
+    .map((line) => line.replace(/ # .*/, '').replaceAll(/\$\(.*?\)|".*?"/g, 'X'));
   return lines.flatMap((line) =>
     [...line.matchAll(/(?<![\w./@-]|-u )rankd (?=[a-z-])([^|&;<>`]*)/g)].map(([, rest = '']) => ({
       line,
@@ -53,6 +53,9 @@ export const pagesToType = {
   install: () => pageCommands('README.md', '## Two commands'),
   trial: () => pageCommands('README.md', '## Try it'),
   goLive: () => pageCommands('docs/go-live.md', '# Go live on a real group'),
+  promotion: () => pageCommands('docs/daily.md', '## Promote somebody'),
+  whoDidThat: () => pageCommands('docs/daily.md', '## Who did that?'),
+  suspension: () => pageCommands('docs/daily.md', '## Suspend somebody for a few days'),
   backup: () => pageCommands('docs/daily.md', '## Backup'),
   leak: () => pageCommands('docs/daily.md', '## When a key leaks'),
   secondGroup: () => pageCommands('docs/hosting.md', '## Two groups on one machine'),
