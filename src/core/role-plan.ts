@@ -1,6 +1,5 @@
 import { RankdError } from '../base/errors.ts';
 import type { Member, RankChange, Role } from './model.ts';
-import { type RoleName, rolesMeant } from './role-name.ts';
 import { heightOf, heldRoles, highestRole, isManaged, type RoleScheme, roleIds } from './role-scheme.ts';
 import { type Goal, type Step, steps } from './steps.ts';
 
@@ -52,30 +51,12 @@ export function restorePlan(scheme: RoleScheme, member: Member, wanted: number[]
   return { target, goal, steps: steps(goal), highestBefore: highestRole(scheme, before) };
 }
 
-/**
- * Plans a suspension: all custom roles go, and the role that is asked for comes, whether the ladder has it or not; without one, the base
- * role alone remains. Throws `unknown_rank`, and `ambiguous_name` if several roles are meant.
- */
-export function suspensionPlan(scheme: RoleScheme, member: Member, asked: RoleName | undefined): RolePlan {
-  const target = asked === undefined ? scheme.roles.find(({ kind }) => kind === 'base') : suspendedRole(scheme, asked);
-  if (target === undefined) throw new RankdError('unknown_rank', 'The group lists no role that every member has.');
+/** Plans a suspension: all custom roles go, and the target comes, whether the ladder has it or not. The base role stays. */
+export function suspensionPlan(scheme: RoleScheme, member: Member, target: Role): RolePlan {
   const before = heldRoles(scheme.roles, member);
   const after = heldRoles(scheme.roles, { ...member, roleIds: [target.id] });
   const goal = { from: roleIds(before), to: roleIds(after) };
   return { target, goal, steps: steps(goal), highestBefore: highestRole(scheme, before) };
-}
-
-/** The role of suspended members. */
-export function suspendedRole(scheme: RoleScheme, asked: RoleName): Role {
-  const [role, ...others] = rolesMeant(scheme, asked).filter(({ kind }) => kind === 'custom' || kind === 'base');
-  const hint =
-    'correct policy.suspension.role in rankd.yaml, or name the role with --role; `rankd group roles` lists them';
-  if (role === undefined)
-    throw new RankdError('unknown_rank', `The group has no role ${asked} for suspended members.`, { hint });
-  if (others.length === 0) return role;
-  throw new RankdError('ambiguous_name', `More than one role is ${asked}, which suspended members are to hold.`, {
-    hint,
-  });
 }
 
 /** True if the member loses roles and gets no higher by it. */

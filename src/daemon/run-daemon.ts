@@ -10,6 +10,7 @@ import { lookAtChange } from '../usecases/change/late-look.ts';
 import type { DaemonContext } from '../usecases/daemon-context.ts';
 import { daemonStatus } from '../usecases/documents/status.ts';
 import { keepServedGroup } from '../usecases/group/served-group.ts';
+import { stuckHolds } from '../usecases/holds/open-hold.ts';
 import { isAnyKeyAccepted } from '../usecases/keys/keys.ts';
 import { type Daemon, startDaemon } from './daemon.ts';
 import { LiveConfig } from './live-config.ts';
@@ -82,7 +83,8 @@ export async function runDaemon(options: RunOptions): Promise<RunningDaemon> {
       'plain http': true,
     };
     const acceptsKeys = await isAnyKeyAccepted(app, app.group).catch(() => undefined);
-    const of = { app, live, url, metricsUrl, process, storeProblem, acceptsKeys };
+    const stuck = await stuckHolds(app).catch(() => undefined);
+    const of = { app, live, url, metricsUrl, process, storeProblem, acceptsKeys, stuckHolds: stuck };
     return daemonStatus({ ...of, started: startedAt, problems: problems.newestFirst(lasting, systemClock.now()) });
   };
   const identity = async () => ({ identity: daemon.app.current.identity });

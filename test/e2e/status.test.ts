@@ -84,6 +84,7 @@ last problems  none
     budget: [],
     problems: [],
     storeProblem: null,
+    stuckSuspensions: [],
     openChanges: 0,
     changesToday: { pending: 0, applied: 1, refused: 0, failed: 0, unknown: 0 },
   });

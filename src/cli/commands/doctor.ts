@@ -12,10 +12,17 @@ import { callWithin } from '../../ports/call-context.ts';
 import type { LiveFinding } from '../../ports/index.ts';
 import { examined, type Finding, fail, findingsDocument, ok, warn } from '../../usecases/doctor/finding.ts';
 import { credentialFindings, groupFindings, platformFindings, trustFindings } from '../../usecases/doctor/platform.ts';
-import { daemonFindings, databaseFindings, keyFindings, workspaceFindings } from '../../usecases/doctor/store.ts';
+import {
+  daemonFindings,
+  databaseFindings,
+  keyFindings,
+  suspensionFindings,
+  workspaceFindings,
+} from '../../usecases/doctor/store.ts';
 import { hintOf } from '../../usecases/documents/error.ts';
 import { liveDocument, withoutIds } from '../../usecases/documents/live.ts';
 import type { DaemonStatus } from '../../usecases/documents/status.ts';
+import { stuckHolds } from '../../usecases/holds/open-hold.ts';
 import { inspectKeys } from '../../usecases/keys/inspect-keys.ts';
 import { showWorkspace } from '../../usecases/workspace/workspace.ts';
 import type { Cli } from '../cli.ts';
@@ -189,6 +196,7 @@ async function configured(cli: Cli, { config }: LoadedConfig, { offline, isUsabl
       ? []
       : [
           ...(await examined('workspace', async () => workspaceFindings(await showWorkspace(app)))),
+          ...(await examined('suspension', async () => suspensionFindings(await stuckHolds(app)))),
           ...(await examined('keys', async () => keyFindings(await inspectKeys(app), config.platform))),
         ];
     if (offline) return ofDatabase;

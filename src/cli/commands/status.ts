@@ -94,6 +94,12 @@ function textOf(found: FoundDaemon): string {
   return [summary, ...tables.filter((text) => text !== '').map((text) => `\n${text}`)].join('\n');
 }
 
+/** Null if there is nothing to tell; a daemon from before says nothing of it. */
+function stuckText(stuck: DaemonStatus['stuckSuspensions'] = null): string | null {
+  if (stuck === null || stuck.length === 0) return null;
+  return `STUCK: ${stuck.join(', ')} can't be given the roles from before; rankd suspension list`;
+}
+
 function daemonFacts(daemon: DaemonStatus): Record<string, unknown> {
   const { pid, version, node, uptimeSeconds, url, metricsUrl, platform, groupId, simulated, requestsInFlight, budget } =
     daemon;
@@ -110,6 +116,7 @@ function daemonFacts(daemon: DaemonStatus): Record<string, unknown> {
     credential: credentialText(daemon.credential),
     'rank changes': trustText(daemon.platformTrust),
     keys: daemon.acceptsKeys === false ? 'NONE is accepted, so no game can do anything' : null,
+    suspensions: stuckText(daemon.stuckSuspensions),
     requests: `${requestsInFlight} in flight`,
     queue: `${daemon.callsWaiting} calls wait for the platform`,
     'budget left':

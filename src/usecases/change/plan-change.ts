@@ -6,6 +6,7 @@ import { nextRole } from '../../core/next-role.ts';
 import { policyFor } from '../../core/policy-names.ts';
 import { type RolePlan, rolePlan, suspensionPlan } from '../../core/role-plan.ts';
 import { heldRoles, nameForRequest, type RoleScheme } from '../../core/role-scheme.ts';
+import { suspendedRole } from '../../core/suspended-role.ts';
 import type { CallContext } from '../../ports/index.ts';
 import type { ChangeCommand, HoldAsked } from './change-command.ts';
 import { type Examiner, strict } from './examiner.ts';
@@ -71,7 +72,7 @@ function planFor(
   if (step !== undefined)
     return rolePlan(scheme, member, nextRole(scheme, member, step, policyFor(scheme.roles, policy).lockedRoles));
   const role = hold?.kind === 'suspension' ? hold.role : undefined;
-  return suspensionPlan(scheme, member, role ?? suspension.role);
+  return suspensionPlan(scheme, member, suspendedRole(scheme, role ?? suspension.role));
 }
 
 /** The member and the scheme that knows every role held. Throws `member_not_found`, and `above_acting_account` for the owner. */

@@ -3,7 +3,7 @@ import { isOutsider, ownerRisk, reaches, standingWords } from '../../core/acting
 import { refusalOfCredential } from '../../core/credential.ts';
 import { listRoles } from '../../core/list-roles.ts';
 import type { ActingAccount, Role } from '../../core/model.ts';
-import { policyFor, strayNames } from '../../core/policy-names.ts';
+import { policyFor } from '../../core/policy-names.ts';
 import { givableRoles, type RoleScheme, rolesNamed } from '../../core/role-scheme.ts';
 import { privilegesAmong } from '../../core/rules/privileged-roles.ts';
 import type { Policy } from '../../core/rules/rule.ts';
@@ -11,6 +11,7 @@ import type { Policy } from '../../core/rules/rule.ts';
 import type { CallContext } from '../../ports/index.ts';
 import type { Ranking } from '../change/ranking.ts';
 import type { DaemonStatus } from '../documents/status.ts';
+import { strayPolicy } from '../group/check-group.ts';
 import { credentialWarnings } from '../group/credential-warnings.ts';
 import { type Finding, fail, ok, warn } from './finding.ts';
 
@@ -63,9 +64,7 @@ export async function groupFindings(app: Ranking, call: CallContext): Promise<Fi
     ...rankOne(scheme),
     ...sharedRanks(scheme.ladder ?? custom),
     ...privileges(givableRoles(scheme).filter(isInReach), policyFor(scheme.roles, app.policy)),
-    ...strayNames(scheme.roles, app.policy).map((text) =>
-      warn('policy', text, 'correct it; rankd group roles lists them'),
-    ),
+    ...(await strayPolicy(app, call)).map((text) => warn('policy', text, 'correct it; rankd group roles lists them')),
   ];
 }
 

@@ -1,6 +1,7 @@
 import { isoDay } from '../../base/time.ts';
 import type { Config } from '../../config/config.ts';
-import type { Key, Workspace } from '../../core/model.ts';
+import { memberTitle } from '../../core/describe.ts';
+import type { Hold, Key, Workspace } from '../../core/model.ts';
 import type { StoreOperations } from '../../ports/index.ts';
 import type { DaemonStatus } from '../documents/status.ts';
 import type { KeyInspection } from '../keys/inspect-keys.ts';
@@ -26,6 +27,17 @@ export function workspaceFindings({ active, plan }: Workspace): Finding[] {
       ? []
       : [warn('workspace', 'not on the top plan: no key is accepted', 'rankd workspace plan top')]),
   ];
+}
+
+/** Suspensions whose end could not be brought about: a person has to look. */
+export function suspensionFindings(stuck: Hold[]): Finding[] {
+  return stuck.map((hold) =>
+    fail(
+      'suspension',
+      `${memberTitle(hold)} can't be given the roles from before: ${hold.message}`,
+      `rankd suspension show ${hold.rankeeId}; rankd tries again every hour, and after rankd reload`,
+    ),
+  );
 }
 
 /** What is odd about the keys that still work, and about their whitelists. */

@@ -2,6 +2,8 @@ import { isoOrNull, isoTime } from '../../base/time.ts';
 import { version } from '../../base/version.ts';
 import type { Config } from '../../config/config.ts';
 import { groupTitle } from '../../config/group-title.ts';
+import { memberTitle } from '../../core/describe.ts';
+import type { Hold } from '../../core/model.ts';
 import { type DaemonContext, surprisesOf } from '../daemon-context.ts';
 import type { ChangeCounts } from '../history/history.ts';
 
@@ -38,6 +40,8 @@ export interface DaemonStatus {
   };
   /** False if no game can do anything, because no key is accepted; null if the database does not tell. */
   acceptsKeys: boolean | null;
+  /** Members who can't be given their roles from before back, by name; null if the database does not tell. */
+  stuckSuspensions: string[] | null;
   /** Requests that are not answered yet. */
   requestsInFlight: number;
   /** Calls that wait for their turn in the platform's budget. */
@@ -67,6 +71,7 @@ export interface StatusSources {
   process: { pid: number; nodeVersion: string };
   storeProblem: string | undefined;
   acceptsKeys: boolean | undefined;
+  stuckHolds: Hold[] | undefined;
   /** On `Clock.now()` and `Clock.monotonic()`. */
   started: { at: number; monotonic: number };
   problems: DaemonStatus['problems'];
@@ -104,6 +109,7 @@ export function daemonStatus(sources: StatusSources): DaemonStatus {
       })),
     },
     acceptsKeys: sources.acceptsKeys ?? null,
+    stuckSuspensions: sources.stuckHolds?.map(memberTitle) ?? null,
     requestsInFlight: app.requests.count,
     callsWaiting: budget.reduce((sum, { waiting }) => sum + waiting, 0),
     budget,

@@ -1,6 +1,7 @@
 import { isRankdError } from '../../base/errors.ts';
 import type { Logger } from '../../base/log.ts';
 import { policyFor, strayNames } from '../../core/policy-names.ts';
+import { flawOfSuspendedRole } from '../../core/suspended-role.ts';
 import { callWithin } from '../../ports/call-context.ts';
 import type { CallContext } from '../../ports/index.ts';
 import type { Ranking } from '../change/ranking.ts';
@@ -13,7 +14,7 @@ const timeoutMs = 3_000;
  * be read: the look at the credential, which follows, tells why.
  */
 export async function checkGroup(
-  app: Pick<Ranking, 'group' | 'policy' | 'clock'> & { log: Logger },
+  app: Pick<Ranking, 'group' | 'policy' | 'suspension' | 'clock'> & { log: Logger },
 ): Promise<string[]> {
   const { clock, log } = app;
   using call = callWithin(clock, timeoutMs, 'start');
@@ -29,10 +30,13 @@ export async function checkGroup(
 
 /** A sentence for each entry of the policy that somebody should look at. Throws as `checkGroup`. */
 export async function strayPolicy(
-  { group, policy }: Pick<Ranking, 'group' | 'policy'>,
+  { group, policy, suspension }: Pick<Ranking, 'group' | 'policy' | 'suspension'>,
   call: CallContext,
 ): Promise<string[]> {
-  const { roles } = await group.scheme(call);
-  policyFor(roles, policy);
-  return strayNames(roles, policy);
+  const scheme = await group.scheme(call);
+  const { lockedRoles } = policyFor(scheme.roles, policy);
+  const { role } = suspension;
+  if (role === undefined) return strayNames(scheme.roles, policy);
+  const flaw = flawOfSuspendedRole(scheme, role, { lockedRoles, acting: await group.acting(call) });
+  return [...strayNames(scheme.roles, policy), ...(flaw === undefined ? [] : [flaw])];
 }

@@ -10,3 +10,8 @@ export async function openHold(
   const [open] = await store.listHolds({ group: group.title, rankeeId, states: openStates, limit: 1 });
   return open;
 }
+
+/** The holds whose end could not be brought about; a few are enough to know where to look. */
+export function stuckHolds({ store, group }: Pick<Ranking, 'store' | 'group'>): Promise<Hold[]> {
+  return store.listHolds({ group: group.title, states: ['stuck'], limit: 20 });
+}

@@ -1,6 +1,6 @@
 import type { Hold } from '../../core/model.ts';
 import type { RoleName } from '../../core/role-name.ts';
-import { suspendedRole } from '../../core/role-plan.ts';
+import { suspendedRole } from '../../core/suspended-role.ts';
 import { callWithin } from '../../ports/call-context.ts';
 import { backgroundDeadlineMs, type Ranking } from '../change/ranking.ts';
 import { checkHold } from './end-hold.ts';

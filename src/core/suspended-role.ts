@@ -1,0 +1,46 @@
+import { RankdError } from '../base/errors.ts';
+import { reaches } from './acting-account.ts';
+import { roleTitle } from './describe.ts';
+import type { ActingAccount, Role } from './model.ts';
+import { type RoleName, rolesMeant } from './role-name.ts';
+import type { RoleScheme } from './role-scheme.ts';
+import { isNamed } from './rules/touched-roles.ts';
+
+/**
+ * What suspended members hold: the role that is asked for, or the base role alone. Throws `unknown_rank`, and `ambiguous_name` if several
+ * roles are meant.
+ */
+export function suspendedRole(scheme: RoleScheme, asked: RoleName | undefined): Role {
+  const named = asked === undefined ? scheme.roles : rolesMeant(scheme, asked);
+  const [role, ...others] = named.filter(({ kind }) => kind === 'base' || (asked !== undefined && kind === 'custom'));
+  const hint =
+    'correct policy.suspension.role in rankd.yaml, or name the role with --role; `rankd group roles` lists them';
+  if (role === undefined)
+    throw new RankdError(
+      'unknown_rank',
+      `The group has no role ${asked ?? 'that every member has'} for suspended members.`,
+      { hint },
+    );
+  if (others.length === 0) return role;
+  throw new RankdError('ambiguous_name', `More than one role is ${asked}, which suspended members are to hold.`, {
+    hint,
+  });
+}
+
+/** What keeps members from being suspended with this role, in words; `undefined` if nothing does. */
+export function flawOfSuspendedRole(
+  scheme: RoleScheme,
+  asked: RoleName,
+  { lockedRoles, acting }: { lockedRoles: number[]; acting: ActingAccount | undefined },
+): string | undefined {
+  try {
+    const role = suspendedRole(scheme, asked);
+    if (isNamed(role, lockedRoles))
+      return `policy.suspension.role is ${roleTitle(role)}, which policy.locked_roles names`;
+    if (reaches(acting, role)) return undefined;
+    return `policy.suspension.role is ${roleTitle(role)}, which is not below the acting account`;
+  } catch (error) {
+    if (!(error instanceof RankdError)) throw error;
+    return `policy.suspension.role does not fit the group: ${error.message}`;
+  }
+}

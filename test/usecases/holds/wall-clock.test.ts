@@ -1,0 +1,20 @@
+import { expect, test } from 'vitest';
+import { WallClock } from '../../../src/usecases/holds/wall-clock.ts';
+
+const minute = 60_000;
+
+test('a wall clock that jumps forward is believed once it has gone steadily for ten minutes; one that is set back, and small corrections, at once', () => {
+  const at = { wall: 0, monotonic: 0 };
+  const clock = new WallClock({ now: () => at.wall, monotonic: () => at.monotonic });
+  const pass = (ms: number, jumpedMs = 0) => {
+    at.wall += ms + jumpedMs;
+    at.monotonic += ms;
+    return clock.look();
+  };
+  expect(clock.look()).toEqual({ isSteady: true });
+  expect(pass(5_000, 4 * minute)).toEqual({ isSteady: true });
+  expect(pass(5_000, -24 * 60 * minute)).toEqual({ isSteady: true, jumpedMs: -24 * 60 * minute });
+  expect(pass(5_000, 365 * 24 * 60 * minute)).toEqual({ isSteady: false, jumpedMs: 365 * 24 * 60 * minute });
+  expect(pass(9 * minute).isSteady).toBe(false);
+  expect(pass(minute).isSteady).toBe(true);
+});
