@@ -35,6 +35,55 @@ export const changeAnswer = z.strictObject({
     .describe('The id of the change in the history.'),
 });
 
+/** A role on /v2. */
+const roleFields = { id: z.int().min(1), name: z.string(), rank: z.int().min(0).max(255) };
+
+export const memberAnswer = z.strictObject({
+  success: z.literal(true),
+  requestId,
+  message: z.string(),
+  robloxUserId: z.int().min(1),
+  inGroup: z.boolean(),
+  rank: z.int().min(0).max(255).describe('The highest rank that counts; 0 if the user is not in the group.'),
+  roleId: z.int().min(1).nullable().describe('The role with that rank.'),
+  roleName: z.string().nullable(),
+  roles: z.array(z.strictObject(roleFields)).describe('Every role that the member holds, ascending by rank.'),
+  suspended: z.boolean(),
+  suspendedUntil: z
+    .int()
+    .nullable()
+    .describe('When the suspension ends, in seconds since 1970; null if it has no end.'),
+});
+
+export const rolesAnswer = z.strictObject({
+  success: z.literal(true),
+  requestId,
+  message: z.string(),
+  roles: z
+    .array(
+      z.strictObject({
+        ...roleFields,
+        canGive: z.boolean().describe('Whether this key can give it, as far as that is known.'),
+      }),
+    )
+    .describe('Every role of the group, ascending by rank.'),
+});
+
+export const workspaceAnswer = z.strictObject({
+  success: z.literal(true),
+  requestId,
+  message: z.string(),
+  workspace: z.strictObject({
+    workspaceId,
+    name: z.string(),
+    discordGuildId: z.null(),
+    robloxGroupId: z.string().regex(/^\d+$/),
+    verified: z.boolean().describe('Whether Roblox accepts what rankd acts with.'),
+    affiliate: z.literal(false),
+    botType: z.literal('custom'),
+  }),
+});
+
 export const healthAnswer = z.strictObject({ status: z.literal('ok') });
 
 export const readyAnswer = z.strictObject({

@@ -19,6 +19,7 @@ import { healthRoutes } from './routes/health.ts';
 import { rankerRoute } from './routes/ranker.ts';
 import { Throttle } from './throttle.ts';
 import { changeRoutes } from './v2/changes.ts';
+import { readRoutes } from './v2/reads.ts';
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -110,6 +111,7 @@ export function createServer(
   apikeyRoute(server, edge);
   rankerRoute(server, edge);
   changeRoutes(server, edge);
+  readRoutes(server, edge);
   healthRoutes(server, app);
   docsRoutes(server);
   return server;
@@ -171,7 +173,7 @@ function shuttingDown(): RankdError {
 
 function notFound(path: string): RankdError {
   const known = path.startsWith('/v2/')
-    ? 'Of /v2, rankd has rank, promote and demote; it has no sessions, applications and ranking centers.'
+    ? 'Of /v2, rankd has rank, promote, demote, member, roles and workspace; it has no sessions, applications and ranking centers.'
     : 'rankd answers POST /v1/apikey and POST /v1/ranker.';
   return new RankdError('not_found', `There is nothing at this address. ${known} /docs tells more.`);
 }

@@ -11,15 +11,15 @@ import { type ExpectedError, expectError } from '../support/answers.ts';
 import { type Answer, place, type Sent, send, type TestApp, type TestAppOptions } from '../support/open-test-app.ts';
 import { holdWrites, platformWith } from '../support/platform-with.ts';
 
-async function suspend(app: DaemonContext, rankeeId: number): Promise<void> {
+export async function suspend(
+  app: DaemonContext,
+  rankeeId: number,
+  endsAt = app.clock.now() + 3_600_000,
+): Promise<void> {
   using deadline = deadlineIn(app.clock, 5_000);
   const request = { rankeeId, rankeeName: '', rankerId: 0, rankerName: 'operator', newRankId: 0 };
   const caller = { by: 'cli:ann@host', dryRun: false };
-  await changeRank(
-    app,
-    { caller, request, hold: { kind: 'suspension', endsAt: app.clock.now() + 3_600_000 } },
-    deadline,
-  );
+  await changeRank(app, { caller, request, hold: { kind: 'suspension', endsAt } }, deadline);
 }
 
 export interface Case extends Omit<ExpectedError, 'code'> {

@@ -128,11 +128,14 @@ describe('what is described is met', () => {
   });
 
   test.each(['platform_rejected', 'platform_credential', 'platform_busy', 'platform_unavailable'] as const)(
-    'the readiness says %s',
+    'the readiness says %s, and so do questions on /v2',
     async (code) => {
       const roles = () => Promise.reject(new RankdError(code, 'No.'));
       await using app = await openTestApp({ platform: (group: Platform) => platformWith(group, { roles }) });
       expect(codeOf(await send(`${app.url}/readyz`, {}))).toBe(code);
+      const key = await app.createKey();
+      for (const path of ['roles?', 'member?robloxUserId=1001&'])
+        expect(codeOf(await send(`${app.url}/v2/${path}placeid=${place}`, { key }))).toBe(code);
     },
   );
 

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { codeOf, expectError, messageOf } from '../support/answers.ts';
 import { type Answer, openTestApp, place, roles, type Sent, send, type TestApp } from '../support/open-test-app.ts';
 import { holdWrites, platformWith } from '../support/platform-with.ts';
+import { suspend } from './error-cases.ts';
 
 let app: TestApp;
 let key: string;
@@ -180,6 +181,77 @@ describe('the place of a request', () => {
       await app.post(`/v2/rank?placeid=${place}`, { key: game, body }),
     ];
     expect(answers.map(({ status }) => status)).toEqual([200, 200, 403]);
+  });
+});
+
+describe('what can be asked', () => {
+  const get = (path: string, given = key) => send(`${app.url}/v2/${path}`, { key: given });
+
+  test('is the roles of a member, by id or name, or that somebody is not one', async () => {
+    await ask('rank', { robloxUserId: 1001, rank: 20 });
+    const answer = await get(`member?robloxUserId=1001&placeid=${place}`);
+    const officer = { rank: 20, roleId: roles.officer, roleName: 'Officer' };
+    expect(answer.json).toEqual({
+      ...{ success: true, requestId: answer.headers['x-request-id'], robloxUserId: 1001, inGroup: true, ...officer },
+      message: 'User 1001 is Officer (rank 20). (simulated group)',
+      roles: [
+        { id: roles.base, name: 'Member', rank: 1 },
+        { id: roles.officer, name: 'Officer', rank: 20 },
+      ],
+      ...{ suspended: false, suspendedUntil: null },
+    });
+    expect((await get(`member?username=newcomer&placeid=${place}`)).json).toMatchObject({
+      ...officer,
+      robloxUserId: 1001,
+    });
+    expect((await get(`member?robloxUserId=4242&placeid=${place}`)).json).toMatchObject({
+      ...{ inGroup: false, rank: 0, roleId: null, roleName: null, roles: [] },
+    });
+    expect(messageOf(await get(`member?placeid=${place}`))).toBe('robloxUserId or username is missing.');
+    expect(codeOf(await get(`member?username=Builderman&placeid=${place}`))).toBe('user_renamed');
+  });
+
+  test('is until when a member is suspended', async () => {
+    const endsAt = (Math.floor(app.app.clock.now() / 1000) + 3_600) * 1000;
+    await suspend(app.app, 1005, endsAt);
+    expect((await get(`member?robloxUserId=1005&placeid=${place}`)).json).toMatchObject({
+      ...{ rank: 1, suspended: true, suspendedUntil: endsAt / 1000 },
+    });
+  });
+
+  test('is the roles of the group, and which of them this key can give', async () => {
+    const quiz = await app.createKey({ name: 'quiz', rules: { maxRank: 20, minRank: 10 } });
+    const canGive = async (given: string) => {
+      const { roles } = (await get(`roles?placeid=${place}`, given)).json as { roles: Record<string, unknown>[] };
+      return roles.map(({ name, rank, canGive }) => `${rank} ${name}${canGive === true ? '' : ' no'}`);
+    };
+    expect(await canGive(quiz)).toEqual([
+      ...['0 Guest no', '1 Member no', '1 Recruit no', '10 Trainee', '20 Officer'],
+      ...['50 Captain no', '200 Admin no', '255 Owner no'],
+    ]);
+    expect(await canGive(key)).toContain('50 Captain');
+  });
+
+  test('is whose rankd it is, in the fields of Panora v2', async () => {
+    const { id, name } = await app.store.getWorkspace();
+    expect((await get(`workspace?placeid=${place}`)).json).toMatchObject({
+      success: true,
+      workspace: {
+        ...{ workspaceId: id, name, discordGuildId: null, robloxGroupId: '1' },
+        ...{ verified: true, affiliate: false, botType: 'custom' },
+      },
+    });
+  });
+
+  test('needs a key with the scope verify, and a place', async () => {
+    const rankOnly = await app.createKey({ name: 'rank-only', scopes: ['rank'] });
+    expect(codeOf(await get(`roles?placeid=${place}`, rankOnly))).toBe('key_not_allowed');
+    expect(codeOf(await get('roles'))).toBe('missing_placeid');
+    expect(codeOf(await send(`${app.url}/v2/workspace`, {}))).toBe('missing_authorization');
+  });
+
+  test('is not what rankd does not have, which is told', async () => {
+    expect(messageOf(await get('sessions'))).toContain('it has no sessions, applications and ranking centers');
   });
 });
 

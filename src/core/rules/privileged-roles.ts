@@ -1,15 +1,14 @@
 import { RankdError } from '../../base/errors.ts';
 import { roleTitle } from '../describe.ts';
 import type { Role } from '../model.ts';
-import type { PolicyRule, PrivilegedRoles } from './rule.ts';
+import type { PolicyCase, PolicyRule, PrivilegedRoles } from './rule.ts';
 import { isNamed, touchedRoles } from './touched-roles.ts';
 
 /** A stolen key must not make its thief somebody who can change ranks, or let others in. The operator has no key. */
 export const privilegedRoles: PolicyRule = {
   name: 'privileged roles',
   refusal({ policy, key, scheme, plan }) {
-    if (policy.privilegedRoles === 'allow' || key === undefined || key.isPrivileged === true) return undefined;
-    const privileged = touchedRoles(scheme, plan).find((role) => isPrivileged(role, policy.privilegedRoles));
+    const privileged = touchedRoles(scheme, plan).find((role) => isKeptBack(role, { policy, key }));
     if (privileged === undefined) return undefined;
     return new RankdError(
       'rank_not_allowed',
@@ -18,6 +17,12 @@ export const privilegedRoles: PolicyRule = {
     );
   },
 };
+
+/** True if the role is left to the operator. */
+export function isKeptBack(role: Role, { policy, key }: Pick<PolicyCase, 'policy' | 'key'>): boolean {
+  if (policy.privilegedRoles === 'allow' || key === undefined || key.isPrivileged === true) return false;
+  return isPrivileged(role, policy.privilegedRoles);
+}
 
 function mayWords({ powers = [] }: Role): string {
   return powers.length === 0 ? '' : ` (it may ${powers.join(', ')})`;

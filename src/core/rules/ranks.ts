@@ -1,5 +1,6 @@
 import { RankdError } from '../../base/errors.ts';
 import { roleTitle } from '../describe.ts';
+import type { Role } from '../model.ts';
 import type { PolicyCase, PolicyRule } from './rule.ts';
 import { isNamed, touchedRoles } from './touched-roles.ts';
 
@@ -40,6 +41,13 @@ export const lockedRoles: PolicyRule = {
   },
 };
 
+/** True if neither the ceiling nor the floor keeps the role from being given. */
+export function isWithinBounds({ rank }: Role, of: Bounded): boolean {
+  return rank >= floorOf(of).rank && rank <= ceilingOf(of).rank;
+}
+
+type Bounded = Pick<PolicyCase, 'policy' | 'key'>;
+
 /** A bound, and what to tell a caller who meets it. */
 interface Bound {
   rank: number;
@@ -47,14 +55,14 @@ interface Bound {
   hint: string;
 }
 
-function ceilingOf({ policy, key }: PolicyCase): Bound {
+function ceilingOf({ policy, key }: Bounded): Bound {
   const { maxRank = 255 } = key ?? {};
   return maxRank < policy.maxRank
     ? { rank: maxRank, setBy: 'the max_rank of this key', hint: 'rankd key set KEY --max-rank RANK' }
     : { rank: policy.maxRank, setBy: 'policy.max_rank', hint: 'raise policy.max_rank in rankd.yaml' };
 }
 
-function floorOf({ policy, key }: PolicyCase): Bound {
+function floorOf({ policy, key }: Bounded): Bound {
   const { minRank = 0 } = key ?? {};
   return minRank > policy.minRank
     ? { rank: minRank, setBy: 'the min_rank of this key', hint: 'rankd key set KEY --min-rank RANK' }

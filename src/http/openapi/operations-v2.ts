@@ -1,4 +1,5 @@
-import { keyHeaders, type Operation, ofChanges } from './operation.ts';
+import type { PublicCode } from '../errors.ts';
+import { keyHeaders, type Operation, ofChanges, ofKeys } from './operation.ts';
 
 const answer = {
   description: 'The member holds the rank.',
@@ -28,6 +29,21 @@ const change = {
 
 const ofNames = ['user_not_found', 'user_renamed'] as const;
 const ofSteps = [...ofChanges.filter((code) => code !== 'unknown_rank'), ...ofNames, 'no_further_rank'] as const;
+
+const reading = {
+  method: 'get',
+  key: 'bearer or header',
+  parameters: ['placeOfRequest'],
+  answerHeaders: keyHeaders,
+} as const satisfies Partial<Operation>;
+
+const ofReads = [
+  ...ofKeys,
+  'platform_rejected',
+  'platform_credential',
+  'platform_busy',
+  'platform_unavailable',
+] as const satisfies PublicCode[];
 
 /** The operations of /v2, for new clients. */
 export const operationsOfV2: readonly Operation[] = [
@@ -64,5 +80,70 @@ export const operationsOfV2: readonly Operation[] = [
       'The next rank is found at the moment of the change, on the ladder if there is one; locked roles are skipped.',
     body: { description: anyContentType, schema: 'StepRequest', example: { robloxUserId: 1001 } },
     codes: ofSteps,
+  },
+  {
+    ...reading,
+    path: '/v2/member',
+    id: 'member',
+    summary: 'Which roles does a member hold?',
+    description:
+      'Reads them from Roblox, of a member named by id or by name. Somebody who is not in the group is an answer, too.',
+    parameters: ['robloxUserId', 'username', 'placeOfRequest'],
+    answer: {
+      description: 'The roles.',
+      schema: 'MemberAnswer',
+      example: {
+        ...{ success: true, requestId: 'req_0aB1cD2eF3gH', message: 'User 1001 is Officer (rank 20).' },
+        ...{ robloxUserId: 1001, inGroup: true, rank: 20, roleId: 70020, roleName: 'Officer' },
+        roles: [
+          { id: 12884901889, name: 'Member', rank: 1 },
+          { id: 70020, name: 'Officer', rank: 20 },
+        ],
+        ...{ suspended: false, suspendedUntil: null },
+      },
+    },
+    codes: [...ofReads, ...ofNames],
+  },
+  {
+    ...reading,
+    path: '/v2/roles',
+    id: 'roles',
+    summary: 'Which roles does the group have?',
+    description: 'Lists them, and which of them this key can give.',
+    answer: {
+      description: 'The roles.',
+      schema: 'RolesAnswer',
+      example: {
+        ...{
+          success: true,
+          requestId: 'req_0aB1cD2eF3gH',
+          message: 'The group has 2 roles; this key can give 1 of them.',
+        },
+        roles: [
+          { id: 70000, name: 'Guest', rank: 0, canGive: false },
+          { id: 70020, name: 'Officer', rank: 20, canGive: true },
+        ],
+      },
+    },
+    codes: ofReads,
+  },
+  {
+    ...reading,
+    path: '/v2/workspace',
+    id: 'workspace',
+    summary: 'Whose rankd is this?',
+    description: 'Tells the workspace and its group, in the fields of Panora v2.',
+    answer: {
+      description: 'The workspace.',
+      schema: 'WorkspaceAnswer',
+      example: {
+        ...{ success: true, requestId: 'req_0aB1cD2eF3gH', message: 'This is rankd for the group Night Shift (4242).' },
+        workspace: {
+          ...{ workspaceId: 'ws_0aB1cD2eF3gH', name: 'main', discordGuildId: null, robloxGroupId: '4242' },
+          ...{ verified: true, affiliate: false, botType: 'custom' },
+        },
+      },
+    },
+    codes: ofReads,
   },
 ];

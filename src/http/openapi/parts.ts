@@ -4,13 +4,17 @@ import {
   errorAnswer,
   greetingAnswer,
   healthAnswer,
+  memberAnswer,
   rankAnswer,
   readyAnswer,
+  rolesAnswer,
+  workspaceAnswer,
   workspaceId,
 } from '../answers.ts';
 import { id } from '../ids.ts';
-import { idempotencyKey, rankBody } from '../rank-request.ts';
+import { idempotencyKey, memberId, rankBody } from '../rank-request.ts';
 import { setRankBody, stepBody } from '../v2/change-request.ts';
+import { userName } from '../v2/member-query.ts';
 
 /** What the operations are made of: the same schemas that check the requests and type the answers. */
 
@@ -25,6 +29,9 @@ export const schemas = {
   SetRankRequest: setRankBody,
   StepRequest: stepBody,
   ChangeAnswer: changeAnswer,
+  MemberAnswer: memberAnswer,
+  RolesAnswer: rolesAnswer,
+  WorkspaceAnswer: workspaceAnswer,
   Health: healthAnswer,
   Readiness: readyAnswer,
   Error: errorAnswer,
@@ -45,6 +52,20 @@ export const parameters = {
     description:
       'The place id (game.PlaceId). Without it, the header `Roblox-Id` tells the place, which Roblox adds to the requests of its game servers. A key made with `--any-place` needs neither.',
     schema: id,
+  },
+  robloxUserId: {
+    name: 'robloxUserId',
+    in: 'query',
+    required: false,
+    description: 'User id of the member, above 0; or send `username`.',
+    schema: memberId,
+  },
+  username: {
+    name: 'username',
+    in: 'query',
+    required: false,
+    description: 'The user name that the member has today, instead of `robloxUserId`.',
+    schema: userName,
   },
   'Idempotency-Key': {
     name: 'Idempotency-Key',

@@ -1,22 +1,17 @@
 import * as z from 'zod';
 import type { RankRequest } from '../../core/model.ts';
 import type { RoleName } from '../../core/role-name.ts';
-import { isUserName } from '../../core/user-name.ts';
 import { id } from '../ids.ts';
-import { memberId, optionalText, parseBody, present, text } from '../rank-request.ts';
+import { optionalText, parseBody, present, text } from '../rank-request.ts';
+import { memberFields, namesOneMember } from './member-query.ts';
 
-const nameError = 'must be 3 to 20 letters, digits and underscores: the user name, not the display name';
 const rankError = ({ input }: { input?: unknown }) =>
   input === undefined ? 'is missing' : 'must be a rank number, a role id or the name of a role';
 const notAnObject = { error: 'The body must be a JSON object' };
 
 /** The fields of every change on /v2. The member is named by id or by name. */
 const fields = {
-  robloxUserId: memberId.nullish().describe('User id of the member whose rank is to change, above 0.'),
-  username: text
-    .refine(isUserName, { error: nameError })
-    .nullish()
-    .describe('Instead of `robloxUserId`: the user name that the member has today.'),
+  ...memberFields,
   reason: optionalText.describe('Why, in your own words; 200 characters of it are kept with the change.'),
   rankerId: id.nullish().describe('User id of the player who asks; 0, or left out: not a player.'),
   rankerName: optionalText.describe('Name of the player who asks.'),
@@ -35,21 +30,6 @@ export const stepBody = z.object(fields, notAnObject).superRefine(namesOneMember
 
 /** The body of POST /v2/rank. Unknown fields are ignored. */
 export const setRankBody = z.object({ ...fields, rank }, notAnObject).superRefine(namesOneMember);
-
-function namesOneMember({ robloxUserId, username }: MemberFields, context: z.RefinementCtx): void {
-  const message =
-    robloxUserId == null && username == null
-      ? 'robloxUserId or username is missing'
-      : robloxUserId != null && username != null
-        ? 'robloxUserId and username are both there; send one of them'
-        : undefined;
-  if (message !== undefined) context.addIssue({ code: 'custom', message });
-}
-
-interface MemberFields {
-  robloxUserId?: number | null | undefined;
-  username?: string | null | undefined;
-}
 
 /** What a body asks for. Its member is known by name alone if there is a `username`: `rankeeId` is 0 then. */
 export interface Asked {

@@ -3,7 +3,7 @@ import { actingAccount } from '../../core/acting-account.ts';
 import { refusalOfCredential } from '../../core/credential.ts';
 import { roleTitle } from '../../core/describe.ts';
 import { resolveLadder } from '../../core/ladder.ts';
-import type { ActingAccount, Member, Role } from '../../core/model.ts';
+import type { ActingAccount, Group, Member, Role } from '../../core/model.ts';
 import type { RoleName } from '../../core/role-name.ts';
 import { heldRoles, type RankOne, type RoleScheme } from '../../core/role-scheme.ts';
 import { resolveTarget } from '../../core/target.ts';
@@ -13,6 +13,7 @@ import { Remembered } from './remembered.ts';
 
 const rolesLifeMs = 30_000;
 const actingLifeMs = 60_000;
+const aboutLifeMs = 60_000;
 /** A caller that keeps sending ranks nobody has must not turn each request into a read of the role list. */
 const refreshSpacingMs = 5_000;
 /** For so long a check asks for nothing again that could not be read. */
@@ -38,12 +39,14 @@ export class GroupView {
   readonly #options: GroupViewOptions;
   readonly #scheme: Remembered<RoleScheme>;
   readonly #acting: Remembered<ActingAccount | undefined>;
+  readonly #about: Remembered<Group>;
 
   constructor(options: GroupViewOptions) {
     const { title, clock } = options;
     this.title = title;
     this.#options = options;
     this.#scheme = new Remembered(clock, rolesLifeMs, (call) => this.#readScheme(call));
+    this.#about = new Remembered(clock, aboutLifeMs, (call) => options.platform.group(call));
     this.#acting = new Remembered(clock, actingLifeMs, (call) => this.#readActing(call));
   }
 
@@ -55,6 +58,11 @@ export class GroupView {
   /** The roles and the ladder. Throws `config_invalid` if the ladder does not fit the group. */
   scheme(call: CallContext): Promise<RoleScheme> {
     return this.#scheme.get(call);
+  }
+
+  /** The group itself. */
+  about(call: CallContext): Promise<Group> {
+    return this.#about.get(call);
   }
 
   /** For a caller who only looks: this view, or one without the ladder if that does not fit, which `tell` is told. */

@@ -1,10 +1,10 @@
 import { RankdError } from '../../base/errors.ts';
 import { reaches } from '../../core/acting-account.ts';
-import type { ActingAccount, Group, Role } from '../../core/model.ts';
+import type { ActingAccount, Group, KeyRules, Role } from '../../core/model.ts';
 import { policyFor } from '../../core/policy-names.ts';
 import { givableRoles, heldRoles, highestRole } from '../../core/role-scheme.ts';
-import { isPrivileged } from '../../core/rules/privileged-roles.ts';
-import type { Policy } from '../../core/rules/rule.ts';
+import { isKeptBack, isPrivileged } from '../../core/rules/privileged-roles.ts';
+import { isWithinBounds } from '../../core/rules/ranks.ts';
 import { isNamed } from '../../core/rules/touched-roles.ts';
 import type { CallContext } from '../../ports/index.ts';
 import type { Ranking } from '../change/ranking.ts';
@@ -22,19 +22,26 @@ export async function showGroup(
   { platform, group, policy }: Pick<Ranking, 'platform' | 'group' | 'policy'>,
   call: CallContext,
 ): Promise<GroupFacts> {
+  const { acting, givable } = await findGivable({ group, policy }, undefined, call);
+  return { group: await platform.group(call), acting, givable: acting === undefined ? undefined : givable };
+}
+
+/** Every role, ascending by rank, and those that can be given with this key, or by the operator, as far as that is known. */
+export async function findGivable(
+  { group, policy }: Pick<Ranking, 'group' | 'policy'>,
+  key: KeyRules | undefined,
+  call: CallContext,
+): Promise<{ acting: ActingAccount | undefined; roles: Role[]; givable: Role[] }> {
   const acting = await group.acting(call);
   const scheme = await group.scheme(call);
   const rules = policyFor(scheme.roles, policy);
-  const isAllowed = (role: Role) => reaches(acting, role) && isWithin(role, rules) && !isNamed(role, rules.lockedRoles);
-  return {
-    group: await platform.group(call),
-    acting,
-    givable: acting === undefined ? undefined : givableRoles(scheme).filter(isAllowed),
-  };
-}
-
-function isWithin({ rank }: Role, { minRank, maxRank }: Policy): boolean {
-  return rank >= minRank && rank <= maxRank;
+  const bounds = { policy: rules, key };
+  const isAllowed = (role: Role) =>
+    reaches(acting, role) &&
+    isWithinBounds(role, bounds) &&
+    !isNamed(role, rules.lockedRoles) &&
+    !isKeptBack(role, bounds);
+  return { acting, roles: scheme.roles, givable: givableRoles(scheme).filter(isAllowed) };
 }
 
 export interface ListedRole {
@@ -64,23 +71,35 @@ export interface MemberRoles {
   userId: number;
   /** The highest rank that counts. */
   rank: number;
+  /** The role with that rank. */
+  highest: Role | undefined;
   /** Ascending by rank. */
   held: Role[];
 }
 
 /** A member's roles, read from the platform. Throws `member_not_found`. */
 export async function showMember(
-  { platform, group }: Pick<Ranking, 'platform' | 'group'>,
+  app: Pick<Ranking, 'platform' | 'group'>,
   userId: number,
   call: CallContext,
 ): Promise<MemberRoles> {
+  const found = await findMemberRoles(app, userId, call);
+  if (found !== undefined) return found;
+  throw new RankdError('member_not_found', `User ${userId} is not a member of the group.`, {
+    hint: 'check the user id',
+  });
+}
+
+/** The same; `undefined` if the user is not a member. */
+export async function findMemberRoles(
+  { platform, group }: Pick<Ranking, 'platform' | 'group'>,
+  userId: number,
+  call: CallContext,
+): Promise<MemberRoles | undefined> {
   const member = await platform.getMember(userId, call);
-  if (member === undefined) {
-    throw new RankdError('member_not_found', `User ${userId} is not a member of the group.`, {
-      hint: 'check the user id',
-    });
-  }
+  if (member === undefined) return undefined;
   const scheme = await group.schemeFor(member, call);
   const held = heldRoles(scheme.roles, member);
-  return { userId, rank: highestRole(scheme, held)?.rank ?? 0, held };
+  const highest = highestRole(scheme, held);
+  return { userId, rank: highest?.rank ?? 0, highest, held };
 }
