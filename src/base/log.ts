@@ -1,5 +1,6 @@
 import { type LevelWithSilent, type Logger, pino } from 'pino';
 import { isRankdError } from './errors.ts';
+import type { Paints } from './paint.ts';
 import { escapeControls } from './text.ts';
 import { localTime } from './time.ts';
 
@@ -9,8 +10,8 @@ export type LogLevel = LevelWithSilent;
 
 interface LogOptions {
   level: LogLevel;
-  /** Readable lines for a terminal instead of JSON. */
-  readable: boolean;
+  /** For a person: readable lines instead of JSON, in these colors. */
+  readable: Paints | false;
   write: (line: string) => void;
   /** True while too much waits to be written. What is logged meanwhile is dropped, and counted. */
   isFull?: () => boolean;
@@ -41,7 +42,7 @@ export function createLog({ level, readable, write, isFull, note }: LogOptions):
           return;
         }
         if (dropped > 0) tellDropped();
-        write(readable ? readableLine(line) : `${escapeControls(line.trimEnd())}\n`);
+        write(readable ? readableLine(line, readable) : `${escapeControls(line.trimEnd())}\n`);
       },
     },
   );
@@ -63,7 +64,7 @@ function withoutStack(error: Error): object {
 }
 
 /** e.g. `14:02:11 warn  platform does not answer  code=platform_unavailable` */
-function readableLine(json: string): string {
+function readableLine(json: string, paint: Paints): string {
   const { time, level, msg, err, problem: _, ...fields } = JSON.parse(json) as Record<string, unknown>;
   const pairs = Object.entries(fields).map(
     ([name, value]) => `${name}=${typeof value === 'string' ? oneLine(value) : JSON.stringify(value)}`,
@@ -72,12 +73,11 @@ function readableLine(json: string): string {
   const stack = frames === undefined ? [] : frames.split('\n');
   const why = frames === undefined && message !== undefined ? `: ${message}` : '';
   const fix = frames === undefined && hint !== undefined ? `  try: ${hint}` : '';
-  const what = `${localTime(Date.parse(String(time)))} ${String(level).padEnd(5)} ${msg}${why}${fix}`;
-  const lines = [
-    [what, pairs.join(' ')].filter((part) => part !== '').join('  '),
-    ...stack.map((frame) => `  ${frame}`),
-  ];
-  return `${lines.map(escapeControls).join('\n')}\n`;
+  const grade = paint.state(String(level)) + ' '.repeat(5 - String(level).length);
+  const what = `${localTime(Date.parse(String(time)))} ${grade} ${escapeControls(`${msg}${why}`)}`;
+  const asides = [fix.trimStart(), pairs.join(' ')].filter((part) => part !== '').map(escapeControls);
+  const lines = [[what, ...asides.map(paint.aside)].join('  '), ...stack.map((frame) => `  ${escapeControls(frame)}`)];
+  return `${lines.join('\n')}\n`;
 }
 
 /** Callers' text can't look like another field. */

@@ -19,6 +19,8 @@ import { enterDataDirectory } from './data-directory.ts';
 import type { Io } from './io.ts';
 import type { GlobalOptions } from './options.ts';
 import { jsonLine, printableLines } from './output/safe-text.ts';
+import type { Shown } from './output/screen.ts';
+import { screenOf } from './output/screen.ts';
 import { TerminalLine } from './output/terminal-line.ts';
 import { whileWaiting } from './output/waiting.ts';
 import { asTyped } from './output/wording.ts';
@@ -78,9 +80,17 @@ export class Cli {
     return engineOf({ dataDir: this.dataDir, clock: systemClock });
   }
 
-  /** Prints the result: `text` for a person, or `document` as one JSON document. */
-  print(document: Record<string, unknown>, text: string): void {
-    this.printAsIs(document, text && `${printableLines(text)}\n`);
+  /** Prints the result: `parts` for a person, each on lines of its own, or `document` as one JSON document. */
+  print(document: Record<string, unknown>, ...parts: Array<string | Shown>): void {
+    const text = this.shown(parts);
+    this.printAsIs(document, text && `${text}\n`);
+  }
+
+  /** The parts as they are shown where results go. */
+  shown(parts: Array<string | Shown>): string {
+    const screen = screenOf(this.io, systemClock.now());
+    const texts = parts.map((part) => (typeof part === 'string' ? printableLines(part) : part(screen)));
+    return texts.filter((text) => text !== '').join('\n');
   }
 
   /** Prints the result, with the text exactly as it is. */

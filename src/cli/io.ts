@@ -21,6 +21,8 @@ export interface Io {
   showsProgress: boolean;
   /** True if results go to a screen. */
   stdoutIsTerminal: boolean;
+  /** The size of the screen that results go to; undefined if they go to none, or it does not tell. It changes with the window. */
+  readonly screenSize: { columns: number; rows: number } | undefined;
   /** Asks a question on the terminal and resolves with the line typed. */
   ask(question: string): Promise<string>;
   /** Asks for a secret: what is typed is not shown. */

@@ -66,6 +66,10 @@ const io: Io = {
   isLogFull: () => process.stderr.writableLength + logged.length > maxWaitingLog,
   isTerminal: process.stdout.isTTY === true && process.stdin.isTTY === true,
   stdoutIsTerminal: process.stdout.isTTY === true,
+  get screenSize() {
+    const { columns, rows } = process.stdout;
+    return columns > 0 && rows > 0 ? { columns, rows } : undefined;
+  },
   showsProgress: process.stderr.isTTY === true,
   ask,
   askHidden,

@@ -1,6 +1,7 @@
 import { systemClock } from '../base/clock.ts';
 import { asRankdError } from '../base/errors.ts';
 import { createLog, type LogLevel } from '../base/log.ts';
+import type { Paints } from '../base/paint.ts';
 import type { Config } from '../config/config.ts';
 import type { LoadedConfig } from '../config/load.ts';
 import type { ReloadOutcome } from '../control/control.ts';
@@ -34,8 +35,8 @@ export interface RunOptions {
     isLogFull(): boolean;
   };
   logLevelOf: (config: Config) => LogLevel;
-  /** Lines for a person instead of JSON. */
-  isLogReadable: boolean;
+  /** For a person, in these colors, instead of JSON. */
+  readableLog: Paints | false;
 }
 
 /** Disposing it stops the daemon. */
@@ -49,12 +50,12 @@ export interface RunningDaemon extends AsyncDisposable {
 
 /** A daemon with all that surrounds it: its log, reload, the socket for the commands beside it, and the service manager. */
 export async function runDaemon(options: RunOptions): Promise<RunningDaemon> {
-  const { started, load, dataDir, process, logLevelOf, isLogReadable } = options;
+  const { started, load, dataDir, process, logLevelOf, readableLog } = options;
   const { config } = started;
   const problems = new RecentProblems();
   const log = createLog({
     level: logLevelOf(config),
-    readable: isLogReadable,
+    readable: readableLog,
     write: (line) => process.log(line),
     isFull: () => process.isLogFull(),
     note: (line) => problems.note(line),

@@ -133,6 +133,38 @@ export const scenes: Record<string, Line[]> = {
   ],
 };
 
+/** What was done before tables are shown on a terminal. */
+export const prepared: string[][] = [
+  ['key', 'set', 'main', '--max-rank', '100', '--direction', 'promote'],
+  ['key', 'rotate', 'main', '--overlap', '24h'],
+  ['key', 'create', 'trial', '--test'],
+  ['key', 'revoke', 'trial', '-y'],
+  [
+    'whitelist',
+    'add',
+    '42',
+    '--key',
+    'main',
+    '--note',
+    '船長 👑 lobby of the old game, which stays until everybody has moved to the new one',
+  ],
+  ['whitelist', 'disable', '42', '--key', 'main'],
+  ['rank', 'set', '77', '20'],
+  ['rank', 'set', '1001', '20', '--reason', 'was at every training of this month'],
+];
+
+export const shownOnTerminals = [
+  'key list',
+  'key show main',
+  'history list',
+  'audit list',
+  'status',
+  'whitelist list',
+  'doctor',
+  'group roles',
+  'rank test 1001 20',
+];
+
 /** Files that the scenes read. */
 export const files: Record<string, string> = {
   'broken.yaml': 'server:\n  prot: 8080\n  port: abc\npolicy: { max_rank: 999 }\n',

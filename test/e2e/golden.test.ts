@@ -1,10 +1,12 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { hostname } from 'node:os';
-import { describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import { displayWidth } from '../../src/cli/output/width.ts';
 import { DaemonProcess } from '../support/daemon-process.ts';
 import { everyCommand } from '../support/every-command.ts';
+import { runOnTerminal } from '../support/pseudo-terminal.ts';
 import { CliHome, type CliResult } from '../support/run-cli.ts';
-import { files, type Line, others, scenes } from './golden-scenes.ts';
+import { files, type Line, others, prepared, scenes, shownOnTerminals } from './golden-scenes.ts';
 
 /** Whatever these ask for: off a terminal nothing is colored or written over. */
 const env = { TERM: 'xterm-256color', COLORTERM: 'truecolor', FORCE_COLOR: '3', CLICOLOR_FORCE: '1' };
@@ -63,6 +65,68 @@ test('--json: every command prints one document, done or refused, and nothing be
   }
   expect(readFileSync(home.path('rankd.yaml'), 'utf8')).toBe(yaml);
 });
+
+describe('the built binary, on a terminal', () => {
+  let home: CliHome;
+  let daemon: DaemonProcess;
+
+  beforeAll(async () => {
+    home = new CliHome();
+    const secret = await home.createKey('main');
+    for (const line of prepared) await home.here(line);
+    daemon = await DaemonProcess.start(home);
+    await daemon.rank(secret, { newRankId: 50 });
+    // which name a member has, the daemon asks in the background
+    await vi.waitFor(async () =>
+      expect(JSON.stringify(await home.json('history', 'list'))).toContain('"userName":"Newcomer"'),
+    );
+  });
+
+  afterAll(async () => {
+    await daemon.stop();
+    home[Symbol.dispose]();
+  });
+
+  test.concurrent.for<[number, Record<string, string>]>([
+    [80, {}],
+    [140, { NO_COLOR: '1' }],
+  ])(
+    '%i columns wide: tables fit it, with local times, and colors unless NO_COLOR is set',
+    async ([columns, env], { expect }) => {
+      const screens = shownOnTerminals.map(async (line) => {
+        const args = line.split(' ');
+        const { screen } = await runOnTerminal(home, args, { columns, env: { TZ: aroundNoon(), ...env } });
+        for (const text of screen.replaceAll(colors, '').split('\n'))
+          expect(displayWidth(text), text).toBeLessThanOrEqual(columns);
+        return `$ rankd ${line}\n${settledScreen(screen, home)}\n`;
+      });
+      await expect((await Promise.all(screens)).join('')).toMatchFileSnapshot(`golden/terminal-${columns}.txt`);
+    },
+  );
+});
+
+const colors = new RegExp(`${String.fromCharCode(27)}\\[\\d+m`, 'g');
+
+/** A time zone in which no test runs over midnight. */
+function aroundNoon(): string {
+  const west = new Date().getUTCHours() - 12;
+  return `Etc/GMT${west < 0 ? west : `+${west}`}`;
+}
+
+/** As `settled`, with the names of colors, and what only a running daemon tells. */
+function settledScreen(screen: string, home: CliHome): string {
+  const named = screen.replaceAll(
+    colors,
+    (code) => ({ 31: '<red>', 32: '<green>', 33: '<yellow>' })[code.slice(2, -1)] ?? '',
+  );
+  const lines = named.split('\n').map((line) => settled(line, home)); // the others stay aligned
+  return lines
+    .join('\n')
+    .replaceAll(/\b(today|tomorrow) \d\d:\d\d/g, '$1 12:00')
+    .replaceAll(/^((?:pid|uptime|disk) +).*/gm, '$1…')
+    .replaceAll(/\b\d+ MiB|\bprocess \d+/g, '…')
+    .replaceAll(/127\.0\.0\.1:\d+/g, 'HOST:PORT');
+}
 
 function homeWithFiles(): CliHome {
   const home = new CliHome();

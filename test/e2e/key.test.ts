@@ -404,7 +404,7 @@ test('while the old secret of a rotation is still used, list and show say so: ma
     { masked, lastUsedAt: expect.stringMatching(/^2\d{3}-.*Z$/), lastPlaceId: 77 },
   ]);
   const rows = (await home.here(['key', 'list'])).stdout.split('\n');
-  expect(rows.find((row) => row.includes(masked))).toMatch(/^game .* 2\d{3}-\S+Z +2\d{3}-\S+Z +77 +-$/);
+  expect(rows.find((row) => row.includes(masked))).toMatch(/^game .* 2\d{3}-\S+Z +77 +2\d{3}-\S+Z .* key_\w+$/);
   const { stdout } = await home.here(['key', 'show', 'game']);
   expect(stdout).toMatch(/secret +\S+, not used yet\n/);
   expect(stdout).toMatch(

@@ -40,7 +40,7 @@ async function onTerminal(args: string[], more: Record<string, string> = {}): Pr
 
 describe('a command that Roblox keeps waiting', () => {
   test.concurrent('says so on a terminal, on a line that is gone before the result comes', async () => {
-    const { out, talk } = await onTerminal(['group', 'show']);
+    const { out, talk } = await onTerminal(['group', 'show'], { NO_COLOR: '1' });
     const [before, ...lines] = talk.split(eraseLine);
     expect([before, lines.pop()]).toEqual(['', '']);
     expect(lines.length).toBeGreaterThan(0);

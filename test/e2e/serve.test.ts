@@ -168,7 +168,7 @@ test('a mistyped group id is one line of the log, with what is wrong and what to
   expect(daemon.log).not.toMatch(/\bat .*:\d+:\d+|RankdError/);
 
   const { screen } = await runOnTerminal(world.home, ['serve'], {
-    env: { TZ: 'Asia/Tokyo' },
+    env: { TZ: 'Asia/Tokyo', NO_COLOR: '1' },
     answers: [['ranks can not be changed yet', '\x03']],
   });
   const hour = new Date(Date.now() + 9 * 3_600_000).toISOString().slice(11, 13);

@@ -6,9 +6,13 @@ import { type AddressInfo, connect } from 'node:net';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { expect, test } from 'vitest';
+import { runCli } from '../../src/cli/program.ts';
+import { TerminalIo } from '../support/command-io.ts';
 import { DaemonProcess } from '../support/daemon-process.ts';
 import { openCloudHome } from '../support/open-cloud-home.ts';
 import { binary, CliHome } from '../support/run-cli.ts';
+
+const esc = '\u001b';
 
 test.concurrent('without a daemon: not running, exit code 69, and nothing is made', async () => {
   using home = new CliHome();
@@ -243,6 +247,26 @@ test.concurrent('--watch shows it again and again, without an escape byte off a 
   expect(await exited).toBe(130);
   expect(seen).not.toContain('\u001b');
   expect((await home.run(['status', '--watch', '--json'])).code).toBe(2);
+});
+
+test.concurrent('on a terminal, --watch shows the state first and as many lines as there is room for, on a screen of its own', async ({
+  expect,
+}) => {
+  using home = new CliHome();
+  await using _daemon = await DaemonProcess.start(home);
+  const io = new TerminalIo(home);
+  io.screenSize = { columns: 40, rows: 6 };
+  const exited = runCli(['status', '--watch'], io);
+  await expect.poll(() => io.out, { timeout: 10_000 }).toContain('Ctrl-C ends it');
+  io.stop();
+  expect(await exited).toBe(130);
+  expect(io.out).toMatch(new RegExp(`^${esc}\\[\\?1049h.*${esc}\\[\\?1049l$`, 's')); // to the other screen, and back
+  const [, frame = ''] = io.out.split(`${esc}[H`);
+  const lines = frame.replaceAll(new RegExp(`${esc}\\[[\\d;?]*[A-Za-z]`, 'g'), '').split('\n');
+  expect(lines).toHaveLength(6);
+  expect(lines[0]).toMatch(/^state +running$/);
+  expect(lines[4]).toMatch(/^… \d+ more lines$/);
+  expect(lines[5]).toMatch(/^looked at \d\d:\d\d:\d\d, Ctrl-C ends it$/);
 });
 
 test.concurrent('a directory in which no socket can be made keeps no daemon from serving', async () => {

@@ -80,6 +80,7 @@ class WatchedIo {
 /** What a command in this process has of the world off a terminal. */
 export class PipedIo extends WatchedIo implements Io {
   readonly isTerminal = false;
+  readonly screenSize = undefined;
   readonly stdoutIsTerminal = false;
   readonly showsProgress = false;
   readonly stopSignal: Promise<string>;
@@ -107,6 +108,7 @@ export class PipedIo extends WatchedIo implements Io {
 /** A terminal that is watched: what a person sees of a command that runs in this process, and what they type. */
 export class TerminalIo extends WatchedIo implements Io {
   readonly isTerminal = true;
+  screenSize: { columns: number; rows: number } | undefined = { columns: 100, rows: 30 };
   readonly stdoutIsTerminal = true;
   readonly showsProgress = true;
   readonly #stop = Promise.withResolvers<string>();

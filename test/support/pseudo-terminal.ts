@@ -2,6 +2,13 @@ import { spawn } from 'node:child_process';
 import { expect } from 'vitest';
 import { binary, type CliHome } from './run-cli.ts';
 
+interface TerminalOptions {
+  answers?: Array<[question: string, answer: string]>;
+  env?: Record<string, string>;
+  /** How wide it is; without it, it tells no size. */
+  columns?: number;
+}
+
 /**
  * Runs the built `rankd` on a pseudo-terminal, made by `script` of util-linux, and types each answer once its question is
  * there. Resolves with all that the terminal showed and the exit code.
@@ -9,9 +16,10 @@ import { binary, type CliHome } from './run-cli.ts';
 export async function runOnTerminal(
   home: CliHome,
   args: string[],
-  { answers, env = {} }: { answers: Array<[question: string, answer: string]>; env?: Record<string, string> },
+  { answers = [], env = {}, columns }: TerminalOptions,
 ): Promise<{ code: number | null; screen: string }> {
-  const command = [process.execPath, binary, ...args].map((word) => `'${word}'`).join(' ');
+  const words = [process.execPath, binary, ...args].map((word) => `'${word}'`).join(' ');
+  const command = columns === undefined ? words : `stty columns ${columns} rows 24; exec ${words}`;
   const child = spawn('script', ['-qec', command, '/dev/null'], {
     cwd: home.cwd,
     env: { PATH: process.env['PATH'], HOME: home.folder, RANKD_DATA_DIR: home.dataDir, SHELL: '/bin/sh', ...env },

@@ -33,7 +33,7 @@ async function check(cli: Cli): Promise<void> {
   const verdict = await whileWorking(cli.line, 'reading the database', () => checkDatabase(cli.operations, readAudit));
   const document = databaseCheckDocument(verdict);
   const rows = verdict.checks.map(({ name, ok, detail }) => [ok ? 'ok' : 'FAIL', name, detail]);
-  cli.print(document, table(['', 'check', ''], rows));
+  cli.print(document, table(['', 'check', ''], rows, { wrapsLast: true }));
   if (document.ok) return;
   cli.say(
     `try: ${verdict.isAuditBroken ? 'rankd audit verify' : 'stop the daemon, then put back a backup: rankd restore FILE'}`,

@@ -32,7 +32,9 @@ import { clockFindings, dataDirFindings, nodeFindings, portFindings } from '../m
 import { ExitCode } from '../output/errors.ts';
 import { examples } from '../output/help.ts';
 import { printable } from '../output/safe-text.ts';
+import { noScreen, type Shown } from '../output/screen.ts';
 import { whileWaiting } from '../output/waiting.ts';
+import { wrapped } from '../output/width.ts';
 import { readAccessList } from '../read-access-list.ts';
 import { chosenWith, otherGroup } from '../same-group.ts';
 import { ScratchDirectory } from '../scratch-directory.ts';
@@ -211,12 +213,19 @@ async function configured(cli: Cli, { config }: LoadedConfig, { offline, isUsabl
   return [...findings, ...live];
 }
 
-function report(cli: Cli, findings: Finding[]): string {
+function report(cli: Cli, findings: Finding[]): Shown {
   const width = Math.max(...findings.map(({ check }) => check.length));
-  return findings
-    .map(({ check, grade, text, fix }) => {
-      const line = `${grade.padEnd(4)}  ${check.padEnd(width)}  ${printable(text)}`;
-      return fix === undefined ? line : `${line}\n${' '.repeat(width + 8)}try: ${printable(cli.asTyped(fix))}`;
-    })
-    .join('\n');
+  const indent = ' '.repeat(width + 8);
+  return (screen) => {
+    const { columns = Number.POSITIVE_INFINITY, paint } = screen ?? noScreen;
+    const broken = (text: string) => wrapped(printable(text), columns - indent.length);
+    return findings
+      .flatMap(({ check, grade, text, fix }) => {
+        const [first, ...more] = broken(text);
+        const fixes = fix === undefined ? [] : broken(`try: ${cli.asTyped(fix)}`).map(paint.aside);
+        const grading = paint.state(grade) + ' '.repeat(4 - grade.length);
+        return [`${grading}  ${check.padEnd(width)}  ${first}`, ...[...more, ...fixes].map((line) => indent + line)];
+      })
+      .join('\n');
+  };
 }

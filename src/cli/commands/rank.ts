@@ -127,7 +127,9 @@ async function test(
       approved === undefined ? 'refused' : steps.length === 0 ? 'nothing to change' : `would ${steps.join(', then ')}`;
     cli.print(
       dryRunDocument(dryRun),
-      [table(['', 'check', ''], lines), ...fixes.map((fix) => cli.asTyped(fix.trimEnd())), outcome].join('\n'),
+      table(['', 'check', ''], lines, { wrapsLast: true }),
+      ...fixes.map((fix) => cli.asTyped(fix.trimEnd())),
+      outcome,
     );
     if (approved === undefined) throw new ExitCode(exitCodeOf(checks));
   });
@@ -159,9 +161,8 @@ async function show(cli: Cli, asked: AskedUser): Promise<void> {
     const member = await showMember(app, id, call);
     const hold = await openHold(app, id);
     const rows = member.held.toReversed().map(({ id, name, rank }) => [String(rank), name, String(id)]);
-    const told = hold === undefined ? '' : `\n${holdTitle(hold)}`;
     const document = { member: memberDocument(member), suspension: hold ? holdDocument(hold) : null };
-    cli.print(document, table(['rank', 'role', 'id'], rows) + told);
+    cli.print(document, table(['rank', 'role', 'id'], rows), hold ? holdTitle(hold) : '');
   });
 }
 

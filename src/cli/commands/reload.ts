@@ -5,6 +5,7 @@ import { askReload, askStatus } from '../../control/ask.ts';
 import type { ReloadOutcome } from '../../control/control.ts';
 import type { Cli } from '../cli.ts';
 import { examples } from '../output/help.ts';
+import type { Shown } from '../output/screen.ts';
 import { table } from '../output/table.ts';
 import { whileWaiting } from '../output/waiting.ts';
 import { settingText } from '../output/wording.ts';
@@ -42,7 +43,7 @@ async function reload(cli: Cli): Promise<void> {
   const stranger = strangerTo(cli, outcome.file);
   const { state: _, ...document } = outcome;
   const warnings = [...(stranger === undefined ? [] : [notItsFile(outcome.file, stranger)]), ...outcome.warnings];
-  cli.print({ ...document, warnings }, `${stranger === undefined ? 'ok: ' : ''}${textOf(outcome)}`);
+  cli.print({ ...document, warnings }, ...textOf(outcome, stranger === undefined ? 'ok: ' : ''));
   for (const warning of warnings) cli.say(`warning: ${warning}`);
   if (outcome.needRestart.length > 0) cli.say('Restart the daemon for what needs it.');
 }
@@ -58,11 +59,14 @@ async function ask(cli: Cli): Promise<ReloadOutcome> {
   });
 }
 
-function textOf({ file, applied, needRestart }: Extract<ReloadOutcome, { state: 'applied' }>): string {
+function textOf(
+  { file, applied, needRestart }: Extract<ReloadOutcome, { state: 'applied' }>,
+  verdict: string,
+): Array<string | Shown> {
   const from = file ?? 'the defaults, as there is no configuration file';
   const rows = [...rowsOf(applied, 'at once'), ...rowsOf(needRestart, 'needs a restart')];
-  if (rows.length === 0) return `nothing has changed in ${from}`;
-  return [`taken up from ${from}`, '', table(['setting', 'before', 'now', 'holds'], rows)].join('\n');
+  if (rows.length === 0) return [`${verdict}nothing has changed in ${from}`];
+  return [`${verdict}taken up from ${from}\n`, table(['setting', 'before', 'now', 'holds'], rows)];
 }
 
 function rowsOf(changes: ChangedSetting[], holds: string): string[][] {

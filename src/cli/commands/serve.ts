@@ -1,11 +1,13 @@
 import type { Command } from 'commander';
 import { localUrl } from '../../base/listen-url.ts';
+import { paints, plain } from '../../base/paint.ts';
 import type { Config } from '../../config/config.ts';
 import type { Daemon } from '../../daemon/daemon.ts';
 import { isAnyKeyAccepted } from '../../usecases/keys/keys.ts';
 import type { Cli } from '../cli.ts';
 import { firstSteps } from '../init/first-steps.ts';
 import { examples } from '../output/help.ts';
+import { isColored } from '../output/screen.ts';
 
 interface ServeOptions {
   host?: string;
@@ -34,7 +36,7 @@ async function serve(cli: Cli, options: ServeOptions): Promise<void> {
   await using running = await runDaemon({
     ...{ started, load, dataDir: cli.dataDir, process: cli.io },
     logLevelOf: (config) => logLevel(cli, config),
-    isLogReadable: cli.io.isTerminal,
+    readableLog: cli.io.isTerminal && (cli.io.showsProgress && isColored(cli.io.env) ? paints : plain),
   });
   const stopped = cli.io.stopSignal;
   cli.io.onReload(() => void running.reload('daemon'));

@@ -7,8 +7,11 @@ import { countChanges } from '../../usecases/history/history.ts';
 import type { Cli } from '../cli.ts';
 import { ExitCode } from '../output/errors.ts';
 import { examples } from '../output/help.ts';
+import type { Shown } from '../output/screen.ts';
 import { facts, table } from '../output/table.ts';
 import { whileWaiting } from '../output/waiting.ts';
+import { WatchScreen } from '../output/watch-screen.ts';
+import { ago, when } from '../output/when.ts';
 
 const timeoutMs = 2_000;
 const watchEveryMs = 2_000;
@@ -24,7 +27,7 @@ export function statusCommand(program: Command, cli: Cli): void {
 
 async function status(cli: Cli): Promise<void> {
   const found = await whileWaiting(cli.line, 'waiting for the daemon', () => look(cli));
-  cli.print({ status: statusDocument(found) }, textOf(found));
+  cli.print({ status: statusDocument(found) }, ...partsOf(found));
   if (found.state === 'running' || found.state === 'stopping') return;
   cli.say(hints[found.state]);
   throw new ExitCode(69);
@@ -36,19 +39,17 @@ async function watchStatus(cli: Cli): Promise<void> {
       hint: 'leave out --watch and run it as often as you like',
     });
   }
-  const [before, after] = cli.io.isTerminal ? [clearScreen, '\n'] : ['', '\n\n'];
-  let isRead = true;
-  void cli.io.readerGone.then(() => {
-    isRead = false;
-  });
-  while (isRead) {
-    cli.io.stdout(before + textOf(await look(cli)) + after);
-    await systemClock.sleep(watchEveryMs);
+  const stopping = new AbortController();
+  void Promise.race([cli.io.stopSignal, cli.io.readerGone]).then(() => stopping.abort());
+  using screen = cli.io.stdoutIsTerminal ? new WatchScreen(cli.io) : undefined;
+  while (!stopping.signal.aborted) {
+    const text = cli.shown(partsOf(await look(cli)));
+    if (screen === undefined) cli.io.stdout(`${text}\n\n`);
+    else screen.show(text);
+    await systemClock.sleep(watchEveryMs, stopping.signal).catch(() => undefined);
   }
+  throw new ExitCode(130);
 }
-
-/** Moves the cursor to the top and clears everything below. */
-const clearScreen = '\u001b[H\u001b[J';
 
 const hints = {
   'not running': 'try: rankd serve',
@@ -64,7 +65,7 @@ async function look(cli: Cli): Promise<FoundDaemon> {
   return { state: daemon.isStopping ? 'stopping' : 'running', daemon, counts };
 }
 
-function textOf(found: FoundDaemon): string {
+function partsOf(found: FoundDaemon): Shown[] {
   const { openChanges = null, today } = found.counts ?? {};
   const counted = Object.entries(today ?? {}).flatMap(([state, count]) => (count === 0 ? [] : [`${count} ${state}`]));
   const problems = 'daemon' in found ? found.daemon.problems : [];
@@ -76,22 +77,33 @@ function textOf(found: FoundDaemon): string {
     'last problems': problems.length > 0 || !('daemon' in found) ? null : 'none',
   });
   const surprises = 'daemon' in found ? found.daemon.platformTrust.surprises : [];
-  const tables = [
-    table(
-      ['at', 'problem'],
-      problems.map(({ at, message }) => [at, message]),
+  return [
+    summary,
+    apart(
+      table(
+        ['at', 'problem'],
+        problems.map(({ at, message }) => [ago(Date.parse(at)), message]),
+        { wrapsLast: true },
+      ),
     ),
-    table(
-      ['first seen', 'last seen', 'times', 'Roblox surprised rankd by'],
-      surprises.map(({ operation, what, count, firstAt, lastAt }) => [
-        firstAt,
-        lastAt,
-        String(count),
-        `${operation}: ${what}`,
-      ]),
+    apart(
+      table(
+        ['first seen', 'last seen', 'times', 'Roblox surprised rankd by'],
+        surprises.map(({ operation, what, count, firstAt, lastAt }) => [
+          when(Date.parse(firstAt)),
+          ago(Date.parse(lastAt)),
+          String(count),
+          `${operation}: ${what}`,
+        ]),
+        { wrapsLast: true },
+      ),
     ),
   ];
-  return [summary, ...tables.filter((text) => text !== '').map((text) => `\n${text}`)].join('\n');
+}
+
+/** With an empty line above, if there is anything. */
+function apart(shown: Shown): Shown {
+  return (screen) => shown(screen).replace(/^(?=.)/, '\n');
 }
 
 /** Null if there is nothing to tell; a daemon from before says nothing of it. */

@@ -20,6 +20,7 @@ import { userOf } from '../input/people.ts';
 import { whileLooking } from '../late-looks.ts';
 import { examples } from '../output/help.ts';
 import { facts, table } from '../output/table.ts';
+import { when } from '../output/when.ts';
 
 const userHelp = 'user id, name, or address of the profile page';
 
@@ -143,12 +144,8 @@ async function list(cli: Cli, { all = false, limit }: { all?: boolean; limit: nu
   await cli.withRanking(async (app) => {
     const holds = await listHolds(app, { isAll: all, limit });
     const rows = holds.map((hold) => [
-      ...[
-        memberTitle(hold),
-        hold.kind,
-        isoTime(hold.beginsAt),
-        hold.endsAt === undefined ? 'lifted by hand' : isoTime(hold.endsAt),
-      ],
+      ...[memberTitle(hold), hold.kind, when(hold.beginsAt)],
+      hold.endsAt === undefined ? 'lifted by hand' : when(hold.endsAt),
       ...[hold.by.replace(/^cli:/, ''), hold.reason ?? '', hold.state, hold.id],
     ]);
     const text =

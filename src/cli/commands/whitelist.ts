@@ -17,6 +17,7 @@ import { collectIds, readIds } from '../input/id-list.ts';
 import { ExitCode } from '../output/errors.ts';
 import { examples } from '../output/help.ts';
 import { table } from '../output/table.ts';
+import { when } from '../output/when.ts';
 
 interface PlaceOptions {
   key?: string;
@@ -102,7 +103,7 @@ async function list(cli: Cli, { key }: { key?: string }): Promise<void> {
     String(placeId),
     keyName,
     active ? 'yes' : 'no',
-    addedAt,
+    when(Date.parse(addedAt)),
     declaredIn ?? '-',
     note,
   ]);

@@ -23,7 +23,8 @@ const environment = {
   RANKD_DATA_DIR: 'where the database lives',
   RANKD_PLATFORM_API_KEY: 'the Open Cloud API key',
   'RANKD_*': 'every setting: server.port is RANKD_SERVER_PORT',
-  NO_COLOR: 'no colors',
+  NO_COLOR: 'no colors, even on a terminal',
+  FORCE_COLOR: 'colors on a terminal, whatever NO_COLOR and TERM say; 0: none',
 };
 
 /** The manual page of the whole tree of commands, in the man macros of roff. */

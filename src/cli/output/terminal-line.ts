@@ -5,7 +5,7 @@ const eraseLine = '\r\u001b[K';
 
 /**
  * One line below the output that is overwritten while something takes its time. Only a person sees it: it is silent off a
- * terminal, with -q and with --json. It never has colors.
+ * terminal, with -q and with --json.
  */
 export class TerminalLine {
   readonly #io: Pick<Io, 'stderr' | 'showsProgress' | 'env'>;

@@ -8,8 +8,11 @@ import { moment, wholeNumber } from '../../input/arguments.ts';
 import { csvLine, refuseJson } from '../../output/csv.ts';
 import { examples } from '../../output/help.ts';
 import { printable } from '../../output/safe-text.ts';
+import type { Cell, Screen } from '../../output/screen.ts';
 import { table } from '../../output/table.ts';
 import { whileStreaming } from '../../output/waiting.ts';
+import { timeText, when } from '../../output/when.ts';
+import { settingText } from '../../output/wording.ts';
 
 interface ListOptions {
   by?: string;
@@ -74,7 +77,7 @@ async function list(cli: Cli, options: ListOptions): Promise<void> {
     const events = await listEvents(ports, { ...selection, limit });
     cli.print(
       { events: events.map(eventDocument) },
-      table(['at', 'by', 'action', 'subject', 'detail'], events.map(rowOf)),
+      table(['at', 'by', 'action', 'subject', 'detail'], events.map(cellsOf)),
     );
     if (events.length === 0) cli.say('No such event was recorded.');
     if (events.length === limit) cli.say(`The newest ${limit} are shown; --limit shows more.`);
@@ -95,11 +98,33 @@ async function follow(cli: Cli, events: (stop: AbortSignal) => AsyncIterable<Aud
   const stopping = new AbortController();
   void Promise.race([cli.io.stopSignal, cli.io.readerGone]).then(() => stopping.abort());
   for await (const event of events(stopping.signal)) {
-    cli.print({ event: eventDocument(event) }, rowOf(event).map(printable).join('  '));
+    const [, ...rest] = rowOf(event).map(printable);
+    cli.print({ event: eventDocument(event) }, (screen) => [timeText(event.at, screen), ...rest].join('  '));
   }
 }
 
-/** An event as a person sees it. */
+function cellsOf(event: AuditEvent): Cell[] {
+  const [, by = '', action = '', subject = '', detail = ''] = rowOf(event);
+  return [
+    when(event.at),
+    by,
+    action,
+    subject,
+    (screen) => (screen === undefined ? detail : inWords(event.detail, screen)),
+  ];
+}
+
+/** e.g. `name my-game, scopes verify rank`, without what has no value. */
+function inWords(detail: AuditEvent['detail'], screen: Screen): string {
+  const fields = Object.entries(detail).flatMap(([name, value]) => {
+    if (value === null || (Array.isArray(value) && value.length === 0)) return [];
+    if (name.endsWith('At') && typeof value === 'number') return [`${name} ${timeText(value, screen)}`];
+    return [`${name} ${Array.isArray(value) ? value.join(' ') : settingText(value)}`];
+  });
+  return fields.join(', ');
+}
+
+/** An event as a line has it. */
 function rowOf(event: AuditEvent): string[] {
   const { at, by, action, subject, detail } = eventDocument(event);
   return [at, by, action, subject, JSON.stringify(detail)];

@@ -1,5 +1,4 @@
 import type { Command } from 'commander';
-import { isoTime } from '../../../base/time.ts';
 import { isSimulatedGroup } from '../../../core/group-title.ts';
 import type { RankChange } from '../../../core/model.ts';
 import { changeDocument, changeTitle, wayOf, whoAsked, withId } from '../../../usecases/documents/change.ts';
@@ -8,7 +7,9 @@ import { withKeyId } from '../../../usecases/keys/find-key.ts';
 import type { Cli } from '../../cli.ts';
 import { wholeNumber } from '../../input/arguments.ts';
 import { examples } from '../../output/help.ts';
+import type { Cell } from '../../output/screen.ts';
 import { table } from '../../output/table.ts';
+import { when } from '../../output/when.ts';
 import { queryOf, type SelectionOptions, stateOption, withSelection } from './selection.ts';
 
 export function listCommand(history: Command, cli: Cli): void {
@@ -41,10 +42,10 @@ async function list(cli: Cli, { limit, ...options }: SelectionOptions & { limit:
   });
 }
 
-function toRow(told: ToldChange): string[] {
+function toRow(told: ToldChange): Cell[] {
   const { change } = told;
   return [
-    isoTime(change.requestedAt),
+    when(change.requestedAt),
     stateOf(change),
     whoAsked(change),
     withId(change.rankeeName || (told.userName ?? ''), change.rankeeId),

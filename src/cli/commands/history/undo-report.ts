@@ -38,10 +38,7 @@ export function printUndo(cli: Cli, undone: Undone): void {
     .filter(isTold)
     .map((result) => [withId(result.rankeeName, result.rankeeId), words[result.state], undoMessage(result)]);
   const summary = summaryOf(undone, results);
-  cli.print(
-    { undo: undoDocument(undone) },
-    [table(['member', 'outcome', 'detail'], rows), summary].filter(Boolean).join('\n'),
-  );
+  cli.print({ undo: undoDocument(undone) }, table(['member', 'outcome', 'detail'], rows, { wrapsLast: true }), summary);
   if (run.error !== undefined && !cli.options.json)
     cli.io.stderr(cli.asTyped(formatError(run.error, { asJson: false })));
   if (targets.leftOut > 0)

@@ -1,13 +1,14 @@
 import type { Command } from 'commander';
 import { systemClock } from '../../../base/clock.ts';
-import { isoOrNull } from '../../../base/time.ts';
 import type { Key } from '../../../core/model.ts';
 import { keyDocument, shownState } from '../../../usecases/documents/key.ts';
 import { listKeys } from '../../../usecases/keys/keys.ts';
 import type { Cli } from '../../cli.ts';
 import { wholeNumber } from '../../input/arguments.ts';
 import { examples } from '../../output/help.ts';
+import type { Cell } from '../../output/screen.ts';
 import { table } from '../../output/table.ts';
+import { ago, when } from '../../output/when.ts';
 import { describeRules } from './rule-options.ts';
 
 export function listCommand(key: Command, cli: Cli): void {
@@ -25,16 +26,16 @@ export function listCommand(key: Command, cli: Cli): void {
 
 const headings = [
   'name',
-  'id',
   'state',
-  'mode',
-  'scopes',
   'rules',
-  'key',
-  'accepted until',
   'last used',
   'from place',
+  'accepted until',
+  'mode',
+  'scopes',
+  'key',
   'declared in',
+  'id',
 ];
 
 async function list(cli: Cli, options: { limit: number; after?: string }): Promise<void> {
@@ -49,19 +50,19 @@ async function list(cli: Cli, options: { limit: number; after?: string }): Promi
 const noKeys = 'There is no key yet.\ntry: rankd key create NAME';
 
 /** A row for each secret that is accepted; the first row also has what belongs to the key itself. */
-function rowsOf(key: Key, now: number): string[][] {
+function rowsOf(key: Key, now: number): Cell[][] {
   const { name, id, mode, scopes, secrets, declaredIn = '-' } = key;
   const state = `${shownState(key, now)}${key.isSimulated ? ' (simulated)' : ''}`;
-  const own = [name, id, state, mode, scopes.join(','), describeRules(key)];
-  if (secrets.length === 0) return [[...own, '', '', '', '', declaredIn]];
-  return secrets.map(({ masked, expiresAt, lastUsedAt, lastPlaceId = '-' }, index) => [
-    ...(index === 0 ? own : [name, id, ...own.slice(2).map(() => '')]),
-    masked,
-    isoOrNull(earlier(expiresAt, key.expiresAt)) ?? '-',
-    isoOrNull(lastUsedAt) ?? '-',
-    String(lastPlaceId),
-    declaredIn,
-  ]);
+  const first = { state, rules: describeRules(key), mode, scopes: scopes.join(',') };
+  const other = { state: '', rules: '', mode: '', scopes: '' };
+  if (secrets.length === 0) {
+    return [[name, state, first.rules, '', '', '', mode, first.scopes, '', declaredIn, id]];
+  }
+  return secrets.map(({ masked, expiresAt, lastUsedAt, lastPlaceId = '-' }, index) => {
+    const { state, rules, mode, scopes } = index === 0 ? first : other;
+    const until = when(earlier(expiresAt, key.expiresAt));
+    return [name, state, rules, ago(lastUsedAt), String(lastPlaceId), until, mode, scopes, masked, declaredIn, id];
+  });
 }
 
 function earlier(a: number | undefined, b: number | undefined): number | undefined {

@@ -1,13 +1,14 @@
 import type { Command } from 'commander';
 import { systemClock } from '../../../base/clock.ts';
-import { isoTime } from '../../../base/time.ts';
 import type { KeySecret, WhitelistEntry } from '../../../core/model.ts';
 import { keyWithPlacesDocument } from '../../../usecases/documents/key.ts';
 import { showKey } from '../../../usecases/keys/keys.ts';
 import type { Cli } from '../../cli.ts';
 import { keyArgument } from '../../input/arguments.ts';
 import { examples } from '../../output/help.ts';
-import { table } from '../../output/table.ts';
+import type { Cell } from '../../output/screen.ts';
+import { card, cellOf } from '../../output/table.ts';
+import { timeText } from '../../output/when.ts';
 
 export function showCommand(key: Command, cli: Cli): void {
   key
@@ -24,18 +25,21 @@ async function show(cli: Cli, idOrName: string): Promise<void> {
   const { secrets: _secrets, whitelist: _places, ...own } = document;
   const known = Object.entries(own).filter(([, value]) => value !== null);
   const rows = [
-    ...known.map(([name, value]) => [name, String(value)]),
-    ...found.key.secrets.map((secret) => ['secret', describeSecret(secret)]),
-    ...found.entries.map((entry) => ['place', describePlace(entry)]),
+    ...known.map(([name, value]): [string, Cell] => [name, cellOf(value)]),
+    ...found.key.secrets.map((secret): [string, Cell] => ['secret', describeSecret(secret)]),
+    ...found.entries.map((entry): [string, Cell] => ['place', describePlace(entry)]),
   ];
-  cli.print({ key: document }, table(['field', 'value'], rows));
+  cli.print({ key: document }, card(rows));
 }
 
 /** e.g. `rk_live_3kf…Zp9, replaced, accepted until 2026-01-02T00:00:00.000Z, last used 2026-01-01T00:00:00.000Z from place 1` */
-function describeSecret({ masked, expiresAt, lastUsedAt, lastPlaceId }: KeySecret): string {
-  const end = expiresAt === undefined ? [] : [`replaced, accepted until ${isoTime(expiresAt)}`];
-  const use = lastUsedAt === undefined ? 'not used yet' : `last used ${isoTime(lastUsedAt)} from place ${lastPlaceId}`;
-  return [masked, ...end, use].join(', ');
+function describeSecret({ masked, expiresAt, lastUsedAt, lastPlaceId }: KeySecret): Cell {
+  return (screen) => {
+    const end = expiresAt === undefined ? [] : [`replaced, accepted until ${timeText(expiresAt, screen)}`];
+    const use =
+      lastUsedAt === undefined ? 'not used yet' : `last used ${timeText(lastUsedAt, screen)} from place ${lastPlaceId}`;
+    return [masked, ...end, use].join(', ');
+  };
 }
 
 function describePlace({ placeId, active, declaredIn }: WhitelistEntry): string {

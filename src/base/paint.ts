@@ -1,0 +1,49 @@
+/** Colors for state words, and nothing else; what they mean is always in the words too. */
+export interface Paints {
+  heading(text: string): string;
+  /** Ids and hints, which matter less. */
+  aside(text: string): string;
+  /** A state, such as `active (test)`: its word tells the color. */
+  state(text: string): string;
+}
+
+export const plain: Paints = { heading: (text) => text, aside: (text) => text, state: (text) => text };
+
+export const paints: Paints = {
+  heading: (text) => styled(text, 1, 22),
+  aside: (text) => styled(text, 2, 22),
+  state: (text) =>
+    text.replace(/^(?:not running|not answering|\w+)/, (word) => {
+      const color = colorOf(word);
+      return color === undefined ? word : styled(word, color, 39);
+    }),
+};
+
+const [red, green, yellow] = [31, 32, 33];
+
+const words: Array<[color: number, ...words: string[]]> = [
+  [green, 'ok', 'applied', 'active', 'running', 'accepted', 'put back', 'yes'],
+  [yellow, 'warn', 'paused', 'rotating', 'pending', 'unknown', 'stopping', 'suspended', 'changed'],
+  [
+    red,
+    'FAIL',
+    'error',
+    'refused',
+    'revoked',
+    'failed',
+    'expired',
+    'STOPPED',
+    'NOT',
+    'NONE',
+    'not running',
+    'not answering',
+  ],
+];
+
+function colorOf(word: string): number | undefined {
+  return words.find(([, ...all]) => all.includes(word))?.[0];
+}
+
+function styled(text: string, on: number, off: number): string {
+  return text === '' ? '' : `\u001b[${on}m${text}\u001b[${off}m`;
+}
