@@ -19,7 +19,14 @@ test('docs/troubleshooting.md has each code that a game or an operator can meet,
   expect(rows.flatMap(({ codes }) => codes).toSorted()).toEqual([...all].toSorted());
 });
 
-const quoted = rows.filter(({ cells }) => cells.length === 3);
+const [, inTheGame = ''] = page.split("\n## In the game's output window\n");
+const withoutCode = [
+  ...(inTheGame.split('\n## ')[0] ?? '').matchAll(/^\| ((?!`|you read|code|---).+?) \| .+ \| .+ \|$/gm),
+];
+const quoted = [
+  ...rows.filter(({ cells }) => cells.length === 3),
+  ...withoutCode.map(([, sentences = '']) => ({ codes: [sentences], cells: [sentences] })),
+];
 
 test.each(quoted)('what one reads with $codes is what the code says', ({ cells: [sentences = ''] }) => {
   const said = sourcesSay();
