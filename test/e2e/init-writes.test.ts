@@ -69,7 +69,10 @@ test('a Rankd.rbxmx of somebody else stays as it is, and init says how to get an
   const home = machine();
   writeFileSync(home.path('Rankd.rbxmx'), 'mine');
   const { code, stderr } = await home.here([...flags, '--url', 'rankd.example.com']);
-  expect({ code, stderr }).toEqual({ code: 0, stderr: expect.stringMatching(/left as it is.*rankd game write$/m) });
+  expect({ code, stderr }).toEqual({
+    code: 0,
+    stderr: expect.stringMatching(/left as it is.*rankd game write --force$/m),
+  });
   expect(readFileSync(home.path('Rankd.rbxmx'), 'utf8')).toBe('mine');
   expect((await home.here([...flags, '--url', 'rankd.example.com', '--force'])).stderr).toContain(
     'Insert from File: /',

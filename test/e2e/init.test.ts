@@ -42,6 +42,8 @@ test('on a terminal init asks, never shows the key, and leaves a configuration, 
       ['Place id', '42'],
       ['Public address', 'http://rankd.example.com'],
       ['Public address', 'rankd.example.com/'],
+      ['Commands for which admin system', 'Kohl'],
+      ['Commands for which admin system', ''],
     ],
   });
   expect(code, screen).toBe(0);
@@ -50,19 +52,20 @@ test('on a terminal init asks, never shows the key, and leaves a configuration, 
   expect(screen).toContain('Roblox does not accept this key.\n');
   expect(screen).toContain('with group:write for group');
   expect(screen).toContain('It must be a group id');
-  const model = home.path('Rankd.rbxmx');
-  expect(readFileSync(model, 'utf8')).toMatch(
-    new RegExp(`url = "https://rankd\\.example\\.com",[^]*groupId = ${roblox.groupId},`),
+  expect(screen).toContain('There is nothing for an admin system named Kohl.\n');
+  expect(readFileSync(home.path('Rankd.rbxmx'), 'utf8')).toMatch(
+    new RegExp(`url = "https://rankd\\.example\\.com",[^]*groupId = ${roblox.groupId},[^]*minGroupRank = 200,`),
   );
   const steps = [...screen.matchAll(/^ {2}(\d)\. (.*)$/gm)];
-  expect(steps.map(([, number]) => Number(number))).toEqual([1, 2, 3, 4, 5, 6]);
+  expect(steps.map(([, number]) => Number(number))).toEqual([1, 2, 3, 4, 5, 6, 7]);
   expect(steps.map(([, , step]) => step)).toEqual([
     'Start it: rankd serve',
     'Have https://rankd.example.com lead to http://127.0.0.1:7265, by a proxy or a tunnel (docs/hosting.md), then look at it: rankd doctor --url',
     expect.stringContaining('a secret named rankd'),
     expect.stringContaining('Allow HTTP Requests'),
-    expect.stringContaining(`Insert from File: ${model}`),
-    expect.stringContaining('rankd game list'),
+    expect.stringContaining(`right-click ServerScriptService, Insert from File: ${home.path('Rankd.rbxmx')}`),
+    expect.stringContaining(`right-click ServerScriptService, Insert from File: ${home.path('Chat.rbxmx')}`),
+    expect.stringMatching(/^Publish the game, join it, and type: \/promote NAME \(.* from rank 200 on/),
   ]);
   expect(statSync(home.path('roblox.key')).mode & 0o777).toBe(0o600);
   expect(readFileSync(home.path('roblox.key'), 'utf8')).toBe(`${roblox.apiKey}\n`);
@@ -105,7 +108,7 @@ test('a question shows the names of roles as text: none of them drives the termi
   });
   expect(screen).toContain('Type y for yes or n for no; Enter means yes.');
   expect(screen).toContain('set it as server.public_url in rankd.yaml.\n');
-  expect(screen).toContain('Write the model for your game: rankd game write\n');
+  expect(screen).toContain('Write the models for your game, which go where it says then: rankd game write\n');
   expect(existsSync(home.path('Rankd.rbxmx'))).toBe(false);
   expect(screen).toContain('later: rankd key create my-game, then rankd whitelist add PLACE\n');
   expect(readFileSync(home.path('rankd.yaml'), 'utf8')).not.toMatch(/^ *ladder:/m);

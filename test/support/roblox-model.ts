@@ -1,3 +1,5 @@
+import type { GameScript } from '../game/game.ts';
+
 /** An instance of a model file, with its properties. */
 export interface ModelItem {
   class: string;
@@ -14,6 +16,15 @@ export function parseModel(xml: string): ModelItem[] {
   reader.tag('</roblox>');
   reader.end();
   return items;
+}
+
+/** Every script among the items, by its path. */
+export function scriptsOf(items: ModelItem[], above: string[] = []): GameScript[] {
+  return items.flatMap(({ class: kind, properties: { Name = '', Source = '' }, children }) => {
+    const path = [...above, Name];
+    const own = kind === 'Script' || kind === 'ModuleScript' ? [{ class: kind, path, source: Source } as const] : [];
+    return [...own, ...scriptsOf(children, path)];
+  });
 }
 
 function itemsOf(reader: Reader, referents: Set<string>): ModelItem[] {

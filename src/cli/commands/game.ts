@@ -1,12 +1,11 @@
 import { existsSync, mkdirSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import type { Command } from 'commander';
-import { RankdError } from '../../base/errors.ts';
 import { type NewFile, requireRoom, withFiles } from '../../base/files/new-file.ts';
 import type { Cli } from '../cli.ts';
-import { type GameScript, type GameScripts, readGameScripts } from '../game/game-scripts.ts';
+import { type GameScript, readGameScripts } from '../game/game-scripts.ts';
 import { configured, gameUrl, secretOption, urlOption } from '../game/game-values.ts';
-import { toModel } from '../game/rbxmx.ts';
+import { type Model, modelFile, modelOf, systemNamed } from '../game/models.ts';
 import { asGroupId, filled, wholeNumber } from '../input/arguments.ts';
 import { examples } from '../output/help.ts';
 import { table } from '../output/table.ts';
@@ -53,25 +52,13 @@ interface WriteOptions {
   force?: boolean;
 }
 
-/** Where the scripts of each go, in the game's Explorer. */
-const places: Record<string, string> = {
-  Rankd: 'ServerScriptService',
-  BasicAdmin: 'the folder Plugins of your Basic Admin Essentials',
-  Adonis: 'Adonis_Loader > Config > Plugins',
-  HDAdmin: 'HD Admin > CustomFeatures > Server > Modules',
-  Cmdr: 'the folder that your script gives to Cmdr.Registry:RegisterCommandsIn',
-  Chat: 'ServerScriptService',
-};
-
 function list(cli: Cli): void {
   const { rankd, systems } = readGameScripts(cli.io.packageDir);
-  const models = [[rankd.name, [rankd]] as const, ...systems].map(([name, scripts]) => ({
-    name,
-    place: places[name] ?? null,
-    scripts: scripts.flatMap(namesIn),
-  }));
-  const rows = models.map(({ name, place, scripts }) => [name, place ?? '-', scripts.join(', ')]);
-  cli.print({ models }, table(['NAME', 'GOES INTO', 'SCRIPTS'], rows));
+  const models = [modelOf(rankd.name, [rankd]), ...[...systems].map(([name, scripts]) => modelOf(name, scripts))].map(
+    ({ name, place, typed, scripts }) => ({ name, place, typed: typed ?? null, scripts: scripts.flatMap(namesIn) }),
+  );
+  const rows = models.map(({ name, place, typed }) => [name, place, typed ?? '-']);
+  cli.print({ models }, table(['NAME', 'GOES INTO', 'TYPED IN THE GAME'], rows));
 }
 
 function namesIn({ name, class: kind, children }: GameScript): string[] {
@@ -80,7 +67,8 @@ function namesIn({ name, class: kind, children }: GameScript): string[] {
 
 async function write(cli: Cli, asked: string[], options: WriteOptions): Promise<void> {
   const all = readGameScripts(cli.io.packageDir);
-  const systems = asked.map((name) => systemNamed(all, name));
+  const others = asked.filter((name) => name.toLowerCase() !== all.rankd.name.toLowerCase());
+  const systems = [...new Map(others.map((name) => systemNamed(all, name)).map((one) => [one.name, one])).values()];
   const { config } = await cli.loadConfig();
   const values = {
     url: gameUrl(options.url, config, 'rankd game write'),
@@ -88,16 +76,17 @@ async function write(cli: Cli, asked: string[], options: WriteOptions): Promise<
     groupId: options.group ?? config.platform.groupId,
     minGroupRank: options.minRank,
   };
-  const rankd = configured(all.rankd, values);
+  const filledIn = configured(all.rankd, values);
+  const rankd = modelOf(filledIn.name, [filledIn]);
   const folder = resolve(cli.io.cwd, options.out ?? '.');
   const filesOf = options.luau ? sourceFiles : modelFile;
   const { rights } = cli.io;
-  const own = filesOf(folder, rankd.name, [rankd]);
+  const own = filesOf(folder, rankd);
   // Whoever adds a system later has it already, and may have changed it.
   const isKept =
     systems.length > 0 && !options.force && rights.asCaller(() => own.some(({ path }) => existsSync(path)));
   if (isKept) cli.say(`${rankd.name} is in ${folder} already, and was left as it is; --force writes it anew.`);
-  const files = [...(isKept ? [] : own), ...systems.flatMap(([name, scripts]) => filesOf(folder, name, scripts))];
+  const files = [...(isKept ? [] : own), ...systems.flatMap((system) => filesOf(folder, system))];
   rights.asCaller(() => {
     if (options.luau) for (const { path } of files) mkdirSync(dirname(path), { recursive: true });
     if (!options.force) for (const { path } of files) requireRoom(path, 'add --force to keep it with .old at its end');
@@ -105,24 +94,11 @@ async function write(cli: Cli, asked: string[], options: WriteOptions): Promise<
   await withFiles(files, rights, async () => undefined);
   const written = files.map(({ path }) => path);
   cli.print({ ...values, files: written }, written.join('\n'));
-  const names = [...(isKept ? [] : [rankd.name]), ...systems.map(([name]) => name)];
-  for (const name of names) cli.say(`${name} goes into ${places[name] ?? 'your game: see docs/in-game.md'}.`);
-}
-
-function systemNamed({ systems }: GameScripts, asked: string): [string, GameScript[]] {
-  const found = [...systems].find(([name]) => name.toLowerCase() === asked.toLowerCase());
-  if (found !== undefined) return found;
-  throw new RankdError('not_found', `There is nothing for an admin system named ${asked}.`, {
-    hint: 'rankd game list',
-  });
-}
-
-function modelFile(folder: string, name: string, scripts: GameScript[]): NewFile[] {
-  return [{ path: join(folder, `${name}.rbxmx`), text: toModel(scripts) }];
+  for (const { name, place } of [...(isKept ? [] : [rankd]), ...systems]) cli.say(`${name} goes into ${place}.`);
 }
 
 /** As Rojo has them: a script with others below it is a folder with `init.luau` in it. */
-function sourceFiles(folder: string, name: string, scripts: GameScript[]): NewFile[] {
+function sourceFiles(folder: string, { name, scripts }: Model): NewFile[] {
   const [first] = scripts;
   if (scripts.length === 1 && first?.name === name && first.children.length > 0) return filesBelow(folder, first);
   return scripts.flatMap((script) => filesBelow(join(folder, name), script));

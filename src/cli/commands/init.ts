@@ -1,4 +1,3 @@
-import { existsSync } from 'node:fs';
 import { dirname, relative, resolve } from 'node:path';
 import type { Command } from 'commander';
 import { openRanking } from '../../app.ts';
@@ -20,30 +19,25 @@ import { roleTitleDocument } from '../../usecases/documents/group.ts';
 import { type ExaminedGroup, examineGroup } from '../../usecases/group/examine-group.ts';
 import { keepServedGroup } from '../../usecases/group/served-group.ts';
 import type { Cli } from '../cli.ts';
-import { readGameScripts } from '../game/game-scripts.ts';
-import { configured, type GameValues } from '../game/game-values.ts';
-import { toModel } from '../game/rbxmx.ts';
 import { obtainCredential } from '../init/credential.ts';
 import { makeFirstKey, requestFirstKey, requireFreeName, secretFile } from '../init/first-key.ts';
+import { type ForGameOptions, gameModels, requestForGame } from '../init/for-game.ts';
 import { chooseLadder, ladderEntries } from '../init/ladder.ts';
 import { nextSteps } from '../init/next-steps.ts';
-import { ask } from '../init/questions.ts';
-import { asGameUrl, asGroupId, asPlaceId, keyName, newFileName } from '../input/arguments.ts';
+import { asGameUrl, asGroupId, asPlaceId, filled, keyName, newFileName } from '../input/arguments.ts';
 import { examples } from '../output/help.ts';
 import { whileWaiting } from '../output/waiting.ts';
 import { notItsFile } from '../service/daemon-file.ts';
 import { printSecret } from './key/hand-out.ts';
 
-interface InitOptions {
+interface InitOptions extends ForGameOptions {
   group?: number;
   credentialFile?: string;
   ladder?: boolean;
   key?: string;
   place?: number;
   out?: string;
-  url?: string;
   check: boolean;
-  force?: boolean;
 }
 
 export function initCommand(program: Command, cli: Cli): void {
@@ -61,6 +55,11 @@ export function initCommand(program: Command, cli: Cli): void {
       '--url <url>',
       'where games reach rankd (server.public_url); then the model for the game is written too',
       asGameUrl,
+    )
+    .option(
+      '--system <name>',
+      'write commands for this admin system of the game too, as rankd game list names it',
+      filled,
     )
     .option('--force', 'keep existing files as rankd.yaml.old and roblox.key.old')
     .addHelpText(
@@ -86,23 +85,24 @@ async function init(cli: Cli, options: InitOptions): Promise<void> {
   const ladder = await chooseLadder(cli, options, examined?.givable ?? []);
   const firstKey = await requestFirstKey(cli, options);
   const keptIn = secretFile(cli, firstKey?.name, options.out);
-  const publicUrl = options.url ?? config.server.publicUrl ?? (await askForUrl(cli));
+  const forGame = await requestForGame(cli, options, config);
 
   const chosen = new Map<string, Chosen>([
     ['group.id', { value: groupId, ...(examined && { note: examined.group.name }) }],
     ['platform.api_key_file', { value: relativeTo(file, credential.file) }],
     ['policy.privileged_roles', { value: 'operator' }],
-    ...(publicUrl === undefined ? [] : [['server.public_url', { value: publicUrl }] as const]),
+    ...(forGame.url === undefined ? [] : [['server.public_url', { value: forGame.url }] as const]),
   ]);
   if (examined !== undefined && ladder !== undefined)
     chosen.set('group.ladder', { value: ladderEntries(examined.scheme, ladder), note: listRoles(ladder) });
   const { renderYaml } = await import('../../config/render-yaml.ts');
+  const minGroupRank = examined?.acting?.rank || undefined; // whoever stands as high as the account that ranks
+  const models = gameModels(cli, forGame, { groupId, minGroupRank }, options);
   const files: NewFile[] = [
     ...(credential.isNew ? [{ path: credential.file, text: `${credential.secret}\n`, mode: 0o600 }] : []),
     { path: file, text: renderYaml(chosen) },
+    ...models.written.map((model) => model.file),
   ];
-  const model = publicUrl === undefined ? undefined : modelFor(cli, { url: publicUrl, groupId }, options);
-  if (model !== undefined) files.push(model);
   const { rights } = cli.io;
   const minted = await withFiles(files, rights, async () => {
     const loaded = await cli.loadConfig();
@@ -117,31 +117,16 @@ async function init(cli: Cli, options: InitOptions): Promise<void> {
     group: examined?.group ?? { id: groupId },
     ladder: ladder?.map(roleTitleDocument) ?? null,
     key: minted === undefined ? null : minted.key.id,
-    publicUrl: publicUrl ?? null,
-    model: model?.path ?? null,
+    publicUrl: forGame.url ?? null,
+    models: models.written.map((model) => model.file.path),
   };
-  const where = { start: await startStep(cli, file), publicUrl, model: model?.path, hasKey: minted !== undefined };
-  cli.say(`\nNext:\n${nextSteps(where, config.server)}`);
+  const done = { start: await startStep(cli, file), hasKey: minted !== undefined, minGroupRank };
+  cli.say(`\nNext:\n${nextSteps({ ...done, ...forGame, ...models }, config.server)}`);
   if (minted === undefined || options.out !== undefined)
     return cli.print(document, cli.io.stdoutIsTerminal ? '' : file);
   cli.say(`\nThe key for your game is shown this once${keptIn === undefined ? '' : `, and is in ${keptIn}`}:\n`);
   await printSecret(cli, minted.key, { ...document, secret: minted.secret }, minted.secret);
   cli.say(`\nKeep it as a secret named rankd in the Creator Dashboard (your experience, Secrets).`);
-}
-
-/** The model for the game, as `rankd game write` makes it; `undefined` if something has its name already. */
-function modelFor({ io }: Cli, values: Omit<GameValues, 'secret'>, { force }: InitOptions): NewFile | undefined {
-  const path = resolve(io.cwd, 'Rankd.rbxmx');
-  if (!force && io.rights.asCaller(() => existsSync(path))) return undefined;
-  const { rankd } = readGameScripts(io.packageDir);
-  return { path, text: toModel([configured(rankd, { ...values, secret: 'rankd' })]) };
-}
-
-/** `undefined`: there is none yet. */
-function askForUrl({ io }: Cli): Promise<string | undefined> {
-  if (!io.isTerminal) return Promise.resolve(undefined);
-  const question = 'Public address of rankd, such as https://rankd.example.com (Enter for none yet): ';
-  return ask(io, { question, parse: (text) => (text === '' ? undefined : asGameUrl(text)) });
 }
 
 /** A daemon that runs may have been started in another folder, or with another file. */

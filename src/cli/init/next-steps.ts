@@ -1,35 +1,49 @@
+import type { ForGame, GameModels } from './for-game.ts';
+
 /** What init has done. */
-export interface InitOutcome {
+export interface InitOutcome extends ForGame, GameModels {
   /** What brings a daemon to serve what was written. */
   start: string;
-  publicUrl: string | undefined;
-  /** The file with the model for the game. */
-  model: string | undefined;
   hasKey: boolean;
+  /** The least rank with which a player may use commands. */
+  minGroupRank: number | undefined;
 }
 
 /** What is left to do until a game changes a rank, numbered. */
-export function nextSteps(
-  { start, publicUrl, model, hasKey }: InitOutcome,
-  { host, port }: { host: string; port: number },
-): string {
+export function nextSteps(outcome: InitOutcome, { host, port }: { host: string; port: number }): string {
+  const { start, url, hasKey } = outcome;
   const steps = [
     start,
-    publicUrl === undefined
+    url === undefined
       ? 'Give rankd an address that Roblox reaches, by a proxy or a tunnel (docs/hosting.md), and set it as server.public_url in rankd.yaml.'
-      : `Have ${publicUrl} lead to http://${host}:${port}, by a proxy or a tunnel (docs/hosting.md), then look at it: rankd doctor --url`,
+      : `Have ${url} lead to http://${host}:${port}, by a proxy or a tunnel (docs/hosting.md), then look at it: rankd doctor --url`,
     hasKey
       ? 'On the Creator Dashboard, your experience, Secrets: make a secret named rankd with the key for your game.'
       : 'Make the key for your game: rankd key create my-game, then rankd whitelist add PLACE. On the Creator Dashboard, your experience, Secrets: make a secret named rankd with it.',
     'In Roblox Studio, File, Experience Settings, Security: switch on Allow HTTP Requests.',
-    ...(model === undefined ? [writeStep(publicUrl)] : []),
-    `In Roblox Studio, right-click ServerScriptService, Insert from File: ${model ?? 'Rankd.rbxmx'}`,
-    'Commands for the admin system of your game: rankd game list',
+    ...modelSteps(outcome),
+    ...lastSteps(outcome),
   ];
   return steps.map((step, index) => `  ${index + 1}. ${step}`).join('\n');
 }
 
-function writeStep(publicUrl: string | undefined): string {
-  if (publicUrl === undefined) return 'Write the model for your game: rankd game write';
-  return 'Write the model for your game: a Rankd.rbxmx was here already and was left as it is, so move it away, then rankd game write';
+function modelSteps({ url, system, written, leftOut }: InitOutcome): string[] {
+  const write = `rankd game write${system === undefined ? '' : ` ${system.name}`}`;
+  if (url === undefined) return [`Write the models for your game, which go where it says then: ${write}`];
+  return [
+    ...(leftOut.length === 0
+      ? []
+      : [`${leftOut.join(' and ')} was here already and was left as it is. To write it anew: ${write} --force`]),
+    ...written.map(({ place, file }) => `In Roblox Studio, right-click ${place}, Insert from File: ${file.path}`),
+  ];
+}
+
+function lastSteps({ system, minGroupRank }: InitOutcome): string[] {
+  if (system?.typed === undefined) return ['Commands for the admin system of your game: rankd game list'];
+  const type = `publish the game, join it, and type: ${system.typed}`;
+  return minGroupRank === undefined
+    ? [`In the script Config below Rankd, say from which rank on members may use commands (minGroupRank). Then ${type}`]
+    : [
+        `${type.replace('publish', 'Publish')} (commands are for members from rank ${minGroupRank} on: minGroupRank in the script Config below Rankd)`,
+      ];
 }
