@@ -10,7 +10,7 @@ interface Shown {
 }
 
 const [cellWidth, lineHeight, padding, barHeight] = [8.4, 20, 16, 28];
-const [perCharacterMs, beforeOutputMs, perLineMs, restMs, endMs] = [45, 500, 50, 1600, 5000];
+const [perCharacterMs, beforeOutputMs, perLineMs, restMs, endMs] = [32, 350, 40, 1200, 4000];
 
 /** A terminal that is watched: what is typed and printed into it becomes a moving picture, an SVG without scripts. */
 export class TerminalPicture {
