@@ -23,7 +23,7 @@ const authority = new Authority();
 beforeAll(async () => {
   home = new CliHome();
   writeFileSync(home.path('authority.pem'), authority.pem);
-  daemon = await DaemonProcess.start(home);
+  daemon = await DaemonProcess.start(home, { env: { RANKD_SERVER_PUBLIC_URL: 'https://rankd.example.com/' } });
 });
 
 afterAll(async () => {
@@ -197,6 +197,11 @@ test('--url alone is server.public_url; without one, doctor says how to name it'
     fix: expect.stringContaining('rankd doctor --url https'),
   });
   expect(await last({ RANKD_SERVER_PUBLIC_URL: daemon.url })).toMatchObject({ text: 'it is this daemon' });
+});
+
+test('status says where games reach the daemon', async () => {
+  expect((await home.here(['status'])).stdout).toMatch(/^for games +https:\/\/rankd\.example\.com$/m);
+  expect(await home.json('status')).toMatchObject({ status: { publicUrl: 'https://rankd.example.com' } });
 });
 
 test('a daemon answers a question with a proof that is another for each question and daemon, and nothing without one', async () => {

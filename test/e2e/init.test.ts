@@ -61,7 +61,7 @@ test('on a terminal init asks, never shows the key, and leaves a configuration, 
   expect(steps.map(([, , step]) => step)).toEqual([
     'Start it: rankd serve',
     'Have https://rankd.example.com lead to http://127.0.0.1:7265, by a proxy or a tunnel (docs/hosting.md), then look at it: rankd doctor --url',
-    expect.stringContaining('a secret named rankd'),
+    expect.stringMatching(/a secret named rankd .*, for the domain rankd\.example\.com\.$/),
     expect.stringContaining('Allow HTTP Requests'),
     expect.stringContaining(`right-click ServerScriptService, Insert from File: ${home.path('Rankd.rbxmx')}`),
     expect.stringContaining(`right-click ServerScriptService, Insert from File: ${home.path('Chat.rbxmx')}`),
@@ -107,6 +107,8 @@ test('a question shows the names of roles as text: none of them drives the termi
     ],
   });
   expect(screen).toContain('Type y for yes or n for no; Enter means yes.');
+  expect(screen).toContain('Make the key for your game: rankd key create my-game\n');
+  expect(screen).toContain('Let it be used from your game: rankd whitelist add PLACE --key my-game\n');
   expect(screen).toContain('set it as server.public_url in rankd.yaml.\n');
   expect(screen).toContain('Write the models for your game, which go where it says then: rankd game write\n');
   expect(existsSync(home.path('Rankd.rbxmx'))).toBe(false);

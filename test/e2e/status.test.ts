@@ -73,6 +73,7 @@ last problems  none
     startedAt: expect.stringMatching(/^\d{4}-\d\d-\d\dT[\d:.]+Z$/),
     uptimeSeconds: expect.any(Number),
     url: daemon.url,
+    publicUrl: null,
     metricsUrl: null,
     platform: 'simulated',
     simulated: true,

@@ -173,9 +173,16 @@ test('files that are there stay as they are, and are kept with .old if they are 
 test('--luau writes scripts that Rojo takes as the same instances', async () => {
   const home = newHome();
   mkdirSync(home.path('out'));
-  const { stdout } = await home.here(['game', 'write', '--url', url, '--luau', '--out', 'out']);
-  expect(stdout.trim().split('\n')).toContain(home.path('out/Rankd/init.luau'));
-  expect(readFileSync(home.path('out/Rankd/init.luau'), 'utf8')).toBe(read('Rankd.luau'));
+  await home.json('game', 'write', '--url', url, '--luau', '--out', 'out', ...systems);
+  const written = readdirSync(home.path('out'), { recursive: true, encoding: 'utf8' }).filter((file) =>
+    file.includes('.'),
+  );
+  const asSource = (file: string) =>
+    file === 'Rankd/init.luau' ? 'Rankd.luau' : file.replace(/^(?!Rankd\/)/, 'plugins/').replace(/^Rankd\//, '');
+  const sources = readdirSync(folder, { recursive: true, encoding: 'utf8' }).filter((file) => file.endsWith('.luau'));
+  expect(written.map(asSource).toSorted()).toEqual(sources.toSorted());
+  for (const file of written.filter((one) => one !== 'Rankd/Config.luau'))
+    expect(readFileSync(home.path(`out/${file}`), 'utf8'), file).toBe(read(asSource(file)));
   expect(readFileSync(home.path('out/Rankd/Config.luau'), 'utf8')).toContain(`url = "${url}"`);
 });
 

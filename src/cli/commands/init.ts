@@ -120,7 +120,11 @@ async function init(cli: Cli, options: InitOptions): Promise<void> {
     publicUrl: forGame.url ?? null,
     models: models.written.map((model) => model.file.path),
   };
-  const done = { start: await startStep(cli, file), hasKey: minted !== undefined, minGroupRank };
+  const done = {
+    start: await startStep(cli, file),
+    key: firstKey && { name: firstKey.name, hasPlace: firstKey.place !== undefined },
+    minGroupRank,
+  };
   cli.say(`\nNext:\n${nextSteps({ ...done, ...forGame, ...models }, config.server)}`);
   if (minted === undefined || options.out !== undefined)
     return cli.print(document, cli.io.stdoutIsTerminal ? '' : file);

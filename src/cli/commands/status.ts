@@ -120,6 +120,7 @@ function daemonFacts(daemon: DaemonStatus): Record<string, unknown> {
     version: `${version} (Node.js ${node})`,
     uptime: age(uptimeSeconds),
     'listens on': url,
+    'for games': daemon.publicUrl ?? null, // a daemon from before says nothing of it
     metrics: metricsUrl,
     group: simulated ? 'SIMULATED: nothing here touches Roblox' : `${groupId} (${platform})`,
     configuration: daemon.configFile ?? 'none: the defaults',

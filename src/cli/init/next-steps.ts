@@ -4,27 +4,36 @@ import type { ForGame, GameModels } from './for-game.ts';
 export interface InitOutcome extends ForGame, GameModels {
   /** What brings a daemon to serve what was written. */
   start: string;
-  hasKey: boolean;
+  /** The name of the key that was made for the game, and whether it works from a place already. */
+  key: { name: string; hasPlace: boolean } | undefined;
   /** The least rank with which a player may use commands. */
   minGroupRank: number | undefined;
 }
 
 /** What is left to do until a game changes a rank, numbered. */
 export function nextSteps(outcome: InitOutcome, { host, port }: { host: string; port: number }): string {
-  const { start, url, hasKey } = outcome;
+  const { start, url } = outcome;
   const steps = [
     start,
     url === undefined
       ? 'Give rankd an address that Roblox reaches, by a proxy or a tunnel (docs/hosting.md), and set it as server.public_url in rankd.yaml.'
       : `Have ${url} lead to http://${host}:${port}, by a proxy or a tunnel (docs/hosting.md), then look at it: rankd doctor --url`,
-    hasKey
-      ? 'On the Creator Dashboard, your experience, Secrets: make a secret named rankd with the key for your game.'
-      : 'Make the key for your game: rankd key create my-game, then rankd whitelist add PLACE. On the Creator Dashboard, your experience, Secrets: make a secret named rankd with it.',
+    ...keySteps(outcome),
     'In Roblox Studio, File, Experience Settings, Security: switch on Allow HTTP Requests.',
     ...modelSteps(outcome),
     ...lastSteps(outcome),
   ];
   return steps.map((step, index) => `  ${index + 1}. ${step}`).join('\n');
+}
+
+function keySteps({ key, url }: InitOutcome): string[] {
+  const { name, hasPlace } = key ?? { name: 'my-game', hasPlace: false };
+  const domain = url === undefined ? '' : `, for the domain ${new URL(url).hostname}`;
+  return [
+    ...(key === undefined ? [`Make the key for your game: rankd key create ${name}`] : []),
+    ...(hasPlace ? [] : [`Let it be used from your game: rankd whitelist add PLACE --key ${name}`]),
+    `On the Creator Dashboard, your experience, Secrets: make a secret named rankd with the key for your game${domain}.`,
+  ];
 }
 
 function modelSteps({ url, system, written, leftOut }: InitOutcome): string[] {

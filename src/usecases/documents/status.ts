@@ -15,6 +15,8 @@ export interface DaemonStatus {
   startedAt: string;
   uptimeSeconds: number;
   url: string;
+  /** Where games reach it; null if the configuration does not say. */
+  publicUrl: string | null;
   metricsUrl: string | null;
   platform: Config['platform']['kind'];
   /** True if the group is simulated: nothing touches Roblox. */
@@ -89,6 +91,7 @@ export function daemonStatus(sources: StatusSources): DaemonStatus {
     startedAt: isoTime(started.at),
     uptimeSeconds: Math.floor((app.clock.monotonic() - started.monotonic) / 1_000),
     url,
+    publicUrl: live.config.server.publicUrl ?? null,
     metricsUrl,
     platform: live.config.platform.kind,
     simulated: live.config.platform.kind === 'simulated',
