@@ -1,10 +1,19 @@
+import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { applied } from './scene.ts';
-import { openSystem, systems } from './systems.ts';
+import type { GamePlayer, GameRequest } from './game.ts';
+import { applied, inTurn, refused } from './scene.ts';
+import { openSystem, type System, type SystemOptions, systems } from './systems.ts';
+
+const systemNamed = (name: string): System => systems.find((one) => one.name === name) as System;
+const serve = (request: GameRequest) => applied(request);
+const team = (size: number): GamePlayer[] =>
+  Array.from({ length: size }, (_, index) => ({ id: 1001 + index, name: `Player${index + 1}`, team: 'Blue Team' }));
 
 describe.each(systems)('$name', (system) => {
+  const promote = system.typed('promote');
+
   test('takes every command to rankd and tells the caller what rankd said', async () => {
-    await using scene = await openSystem(system, { serve: (request) => applied(request) });
+    await using scene = await openSystem(system, { serve });
     const type = async (kind: Parameters<typeof system.typed>[0], rest: string) => {
       const told = await scene.type('Bob', `${system.typed(kind)} ${rest}`);
       await scene.run('task.wait(2) return true');
@@ -30,5 +39,287 @@ describe.each(systems)('$name', (system) => {
       { path: '/v2/suspend', ...cid, duration: 259_200, reason: 'rude', command },
       { path: '/v2/unsuspend', ...cid, command },
     ]);
+  });
+
+  test('takes the name of a user who is not in the server, and says so if there is none', async () => {
+    await using scene = await openSystem(system, { serve });
+    expect(await scene.type('Bob', `${promote} Offline`)).toMatch(/2001 is Officer\.$/);
+    expect(scene.asked.map(({ robloxUserId }) => robloxUserId)).toEqual([2001]);
+    await scene.run('task.wait(2) return true');
+    expect(await scene.type('Bob', `${promote} Nobody`)).toMatch(/nobody|name could be found/i);
+    expect(scene.game.requests).toHaveLength(1);
+  });
+
+  test('takes a team of 30: each is changed once, four at a time, and one line tells of all', async () => {
+    await using scene = await openSystem(system, {
+      config: { maxTargets: 30, allowSelf: true },
+      given: { levels: { Player1: 2 } },
+      players: team(30),
+      ...(system.config && { config: { rankers: '{ 1001 }', maxTargets: 30, allowSelf: true } }),
+      serve: async (request) => {
+        await scene.clock.sleep(500);
+        return request.body.includes('"robloxUserId":1005')
+          ? refused(403, 'rank_not_allowed')
+          : request.body.includes('"robloxUserId":1006')
+            ? refused(404, 'member_not_found')
+            : applied(request);
+      },
+    });
+    const shown = await scene.type('Player1', `${promote} %blue`);
+    expect(shown).toContain('28 of 30 promoted. Not: ');
+    expect(shown).toContain('Player5 (Rank not allowed)');
+    expect(shown).toContain('Player6 (Member not found)');
+    expect(scene.asked.map(({ robloxUserId }) => robloxUserId).toSorted()).toEqual(team(30).map(({ id }) => id));
+    expect(scene.game.mostInFlight).toBe(4);
+    const ends = scene.game.output.filter((line) => !line.includes('are done…'));
+    expect(ends).toHaveLength(1);
+  });
+
+  const isToldNothing = new Set(['Basic Admin Essentials', 'HD Admin']);
+  test.each<[string, Partial<SystemOptions>, string, RegExp]>([
+    [
+      'a rank in the group that is too low',
+      { config: { groupId: 700, minGroupRank: 100, rankers: 'nil' }, ranks: { 1002: 50 } },
+      'ann',
+      /Your rank in the group is 50; this needs 100\./,
+    ],
+    [
+      'a rank that Roblox does not tell',
+      { config: { groupId: 700, minGroupRank: 1, rankers: 'nil' }, isGroupServiceDown: true },
+      'ann',
+      /Roblox does not say/,
+    ],
+    ['no group to look in', { config: { minGroupRank: 1, rankers: 'nil' } }, 'ann', /Set groupId/],
+    ['a place not on the list', { config: { rankers: '{ 1001 }' } }, 'ann', /You may not do this/],
+    ['oneself as the only one', {}, 'Bob', /You can't change your own rank/],
+    ['all', {}, 'all', /all is not allowed here/],
+    ['others in a list', {}, 'Ann,others', /others is not allowed here|No player/],
+    ['more than 20', { players: [{ id: 1002, name: 'Bob' }, ...team(25).slice(3)] }, '%blue', /22 members/],
+    ['nobody', {}, '%gray', /Nobody here|No team/],
+    ['no name', {}, '', /goes like this|is missing/],
+  ])('%s: nothing is sent, and the caller is told why', async (_, options, who, expected) => {
+    await using scene = await openSystem(system, { serve, ...options });
+    expect(await scene.type('Bob', `${promote} ${who}`.trim())).toMatch(expected);
+    expect(scene.game.requests).toEqual([]);
+  });
+
+  test('who has no level in it changes nothing, and rankd says nothing', async () => {
+    await using scene = await openSystem(system, { serve });
+    const shown = await scene.type('Ann', `${promote} cid`, 5);
+    if (isToldNothing.has(system.name)) expect(shown).toBeUndefined();
+    else expect(shown).toMatch(/permission|may not/);
+    expect(scene.game.requests).toEqual([]);
+  });
+
+  test('a second command within two seconds is refused, and a later one is not', async () => {
+    await using scene = await openSystem(system, { serve });
+    await scene.type('Bob', `${promote} ann`);
+    expect(await scene.type('Bob', `${promote} cid`)).toMatch(/One command at a time/);
+    await scene.run('task.wait(2) return true');
+    expect(await scene.type('Bob', `${promote} cid`)).toMatch(/1003 is Officer/);
+    expect(scene.asked.map(({ robloxUserId }) => robloxUserId)).toEqual([1001, 1003]);
+  });
+
+  test('what is not known is told as not known, and progress only after three seconds', async () => {
+    await using scene = await openSystem(system, { serve: () => ({ raise: 'HttpError: NetFail' }) });
+    expect(await scene.type('Bob', `${promote} ann`)).toMatch(/Whether Ann was changed is not known yet/);
+    expect(scene.game.output[0]).toContain('Still at it…');
+    expect(scene.game.requests.filter(({ at }) => at < 3).length).toBeGreaterThan(1);
+  });
+});
+
+describe('who is meant', () => {
+  const chat = systemNamed('the chat');
+  const players = ['Ann', 'Anna', 'Bob', 'Cid'].map((name, index) => ({
+    id: [1001, 1004, 1002, 1003][index] ?? 0,
+    name,
+  }));
+  test.each<[string, number[]]>([
+    ['ann', [1001]],
+    ['anna,CID', [1004, 1003]],
+    ['@ann', [1001]],
+    ['1003', [1003]],
+    ['ann,1001,@ann,ANN', [1001]],
+    ['@offline,2002', [2001, 2002]],
+    ['an', []],
+    ['admins', []],
+    ['me', []],
+  ])('%s is %j', async (who, ids) => {
+    await using scene = await openSystem(chat, { serve, players, users: { offline: 2001, admins: 2003, an: 2004 } });
+    const told = await scene.type('Bob', `/promote ${who}`);
+    expect(scene.asked.map(({ robloxUserId }) => robloxUserId)).toEqual(ids);
+    if (who === 'an') expect(told).toBe('an can be Ann or Anna; type more of the name.');
+  });
+
+  test.each<[string, number]>([
+    ['all', 4],
+    ['others', 3],
+    ['random', 1],
+  ])('%s is %i players if Config allows it', async (who, count) => {
+    await using scene = await openSystem(chat, {
+      ...{ serve, players, config: { allowEveryone: true, allowSelf: true } },
+    });
+    await scene.type('Bob', `/promote ${who}`);
+    expect(new Set(scene.asked.map(({ robloxUserId }) => robloxUserId)).size).toBe(count);
+  });
+});
+
+describe('what the caller is told', () => {
+  const basicAdmin = systemNamed('Basic Admin Essentials');
+
+  test('names five who were not changed, leaves the caller out, and keeps apart what is not known', async () => {
+    await using scene = await openSystem(basicAdmin, {
+      players: [...team(9), { id: 1002, name: 'Bob', team: 'Blue Team' }].filter(({ name }) => name !== 'Player2'),
+      serve: (request) =>
+        request.body.includes('Player9') ? { raise: 'HttpError: Aborted' } : refused(403, 'rank_not_allowed'),
+    });
+    expect(await scene.type('Bob', ':promote %blue')).toMatch(
+      /0 of 9 promoted\. Not: (\w+ \([\w ]+\), ){4}\w+ \([\w ]+\) and 3 more\. Not known yet: Player9; look again in a minute\.$/,
+    );
+    expect(scene.asked.map(({ robloxUserId }) => robloxUserId)).not.toContain(1002);
+  });
+
+  test('a test key changed nothing', async () => {
+    const message = 'Test key, nothing changed: Ann would be Officer.';
+    await using scene = await openSystem(basicAdmin, { serve: (request) => applied(request, { message }) });
+    expect(await scene.type('Bob', ':promote ann,cid')).toContain(
+      'Test key, nothing changed: 2 of 2 would be promoted.',
+    );
+  });
+
+  test('a question that was answered with no changes nothing', async () => {
+    await using scene = await openSystem(basicAdmin, { serve, given: { saysNo: true } });
+    expect(await scene.type('Bob', ':promote %red', 5)).toBeUndefined();
+    expect(scene.game.requests).toEqual([]);
+  });
+
+  test.each([
+    ['setrank ann', 'setrank <who> <rank or role> [reason]'],
+    ['suspend ann', 'suspend <who> <30m, 12h or 3d> [reason]'],
+    ['suspend ann tomorrow', 'tomorrow is no time'],
+    ['suspend ann -3d', '-3d is no time'],
+    ['suspend ann 99999d', '99999d is no time'],
+  ])('%s is told how it goes', async (typed, expected) => {
+    await using scene = await openSystem(basicAdmin, { serve });
+    expect(await scene.type('Bob', `:${typed}`)).toContain(expected);
+    expect(scene.game.requests).toEqual([]);
+  });
+
+  test('in the chat, nobody may do anything before the owner has said who', async () => {
+    await using scene = await openSystem(systemNamed('the chat'), { serve, config: { rankers: 'nil' } });
+    expect(await scene.type('Bob', '/promote ann')).toContain('Set minGroupRank or rankers in Rankd.Config');
+  });
+
+  test('the rank that the game has cached decides nothing: what rankd says counts', async () => {
+    const message = 'Ann is Officer.';
+    await using scene = await openSystem(basicAdmin, {
+      ranks: { 1001: 200, 1002: 255 },
+      config: { groupId: 700, minGroupRank: 100 },
+      serve: inTurn((request) => applied(request, { message })),
+    });
+    expect(await scene.type('Bob', ':promote ann')).toContain(message);
+    expect(scene.asked[0]).not.toHaveProperty('rank');
+  });
+
+  test('whatever is typed, a sentence comes back and no error', async () => {
+    await using scene = await openSystem(systemNamed('the chat'), { serve });
+    const hostile = [
+      '%',
+      '%%',
+      ']]',
+      '"',
+      '\\',
+      '{}',
+      '<b>',
+      '\u0000',
+      '😀',
+      ',',
+      ',,',
+      '@',
+      '?',
+      '1e9',
+      '0',
+      '-1',
+      'me',
+    ];
+    const word = fc.oneof(
+      fc.constantFrom(...hostile, 'ann', 'cid', 'ann', '3d'),
+      fc.string({ unit: 'binary', maxLength: 12 }),
+    );
+    const lines = fc.sample(fc.tuple(fc.constantFrom(...kinds), fc.array(word, { maxLength: 5 })), {
+      numRuns: 200,
+      seed: 7,
+    });
+    const told = await scene.run<string[]>(
+      `
+      local given = ...
+      local Commands = require(game:GetService("ServerScriptService").Rankd.Commands)
+      local told = {}
+      for index, line in given do
+        told[index] = Commands.run({ kind = line[1], system = "test", caller = game.Players.Bob, args = line[2] })
+        task.wait(2)
+      end
+      return told`,
+      lines,
+    );
+    expect(told).toHaveLength(lines.length);
+    for (const [index, text] of told.entries()) expect(text, JSON.stringify(lines[index])).toMatch(/\w \w/);
+    expect(scene.game.output).toEqual([]);
+    expect(scene.asked.length).toBeGreaterThan(5);
+  });
+});
+
+const kinds = ['promote', 'demote', 'setrank', 'suspend', 'unsuspend'] as const;
+
+describe('the loaders refuse what the real systems refuse', () => {
+  const changed = (system: System, from: string | RegExp, to: string) =>
+    system.scripts().map((script) => ({ ...script, source: script.source?.replace(from, to) ?? '' }));
+
+  test('Basic Admin leaves out a plugin that returns four values, and never hears a name with a hyphen', async () => {
+    const basicAdmin = systemNamed('Basic Admin Essentials');
+    const four = `return function(data) return "promote", print, 0, ":" end`;
+    const scripts = basicAdmin.scripts().map((script) => ({ ...script, source: four }));
+    await using scene = await openSystem(basicAdmin, { serve, scripts });
+    expect(await scene.type('Bob', ':promote ann', 5)).toBeUndefined();
+    expect(await scene.type('Bob', ':set-rank ann', 5)).toBeUndefined();
+  });
+
+  test.each([
+    ['another environment: no services in it', 'server.Settings.Prefix', 'game.Name'],
+    ['the type of each field', 'Dangerous = true', 'Dangerous = "yes"'],
+    ['the levels that there are', '"Admins"', '"Kings"'],
+    ['names that Adonis has', '"setgrouprank"', '"setrank"'],
+  ])('Adonis: %s', async (_, from, to) => {
+    const adonis = systemNamed('Adonis');
+    const opened = openSystem(adonis, { serve, scripts: changed(adonis, from, to) });
+    const output = await opened.then(({ game }) => game.output.join(), String);
+    expect(output).toMatch(/index nil|not formatted correctly|was taken/);
+  });
+
+  test('Adonis passes over a module that is not named Server-', async () => {
+    const adonis = systemNamed('Adonis');
+    const scripts = adonis.scripts().map((script) => ({ ...script, path: [...script.path.slice(0, -1), 'Rankd'] }));
+    await using scene = await openSystem(adonis, { serve, scripts });
+    expect(scene.game.output).toEqual(['warn Unknown plugin type: Rankd']);
+  });
+
+  test('HD Admin runs a command for "Player" once for each, and not for who is not there', async () => {
+    const hdAdmin = systemNamed('HD Admin');
+    await using scene = await openSystem(hdAdmin, {
+      serve,
+      scripts: changed(hdAdmin, 'who = "Value"', 'who = "Player"'),
+    });
+    expect(await scene.type('Bob', ';promote offline', 5)).toBeUndefined();
+    await scene.type('Bob', ';promote %red', 5);
+    expect(scene.game.output.length).toBe(3);
+  });
+
+  test('Cmdr takes no unknown key, and runs nothing without a hook', async () => {
+    const cmdr = systemNamed('Cmdr');
+    const unknown = changed(cmdr, 'Group = "Rankd"', 'Usage = ""');
+    await expect(openSystem(cmdr, { serve, scripts: unknown })).rejects.toThrow(/Unknown key.*Usage/);
+    await using scene = await openSystem(cmdr, { serve, given: { hasNoHook: true } });
+    expect(await scene.type('Bob', 'promote Ann')).toContain('no BeforeRun hook');
+    expect(scene.game.requests).toEqual([]);
   });
 });

@@ -1,4 +1,5 @@
 import { readdirSync, readFileSync } from 'node:fs';
+import type { Clock } from '../../src/ports/index.ts';
 import { ManualClock } from '../support/manual-clock.ts';
 import { Game, type GameOptions, type GamePlayer, type GameScript } from './game.ts';
 import { secret, source } from './scene.ts';
@@ -13,6 +14,8 @@ export interface System {
   scripts: () => GameScript[];
   /** What a player types for a command. */
   typed: (kind: Kind) => string;
+  /** What Config has to have for it, besides the address. */
+  config?: GameConfig;
 }
 
 const modules = ['Config', 'Targets', 'Commands', 'ForBasicAdmin', 'ForCmdr'];
@@ -79,6 +82,7 @@ export const systems: readonly System[] = [
     loader: 'chat.luau',
     scripts: () => pluginsIn('Chat', below),
     typed: (kind) => `/${kind}`,
+    config: { rankers: '{ 1002 }' },
   },
 ];
 
@@ -86,7 +90,7 @@ function loader(file: string): string {
   return readFileSync(new URL(`systems/${file}`, import.meta.url), 'utf8');
 }
 
-/** What the owner of the game writes into Config, as Luau. */
+/** What an owner of a game writes into Config, as Luau. */
 export type GameConfig = Partial<
   Record<
     'url' | 'groupId' | 'minGroupRank' | 'rankers' | 'allowSelf' | 'allowEveryone' | 'maxTargets',
@@ -98,12 +102,12 @@ export interface SystemOptions extends Omit<Partial<GameOptions>, 'serve' | 'clo
   config?: GameConfig;
   /** For the loader, besides the levels of its players: Bob is an admin, nobody else is. */
   given?: object;
-  clock?: ManualClock;
+  clock?: Clock;
 }
 
 /** A game with the system, the plugins and the players Ann (1001), Bob (1002) and Cid (1003). */
 export async function openSystem(system: System, options: SystemOptions): Promise<SystemScene> {
-  const { config = {}, given = {}, clock = new ManualClock(), ...world } = options;
+  const { config = {}, given = {}, clock = new ManualClock(), scripts, ...world } = options;
   const game = await Game.start({
     clock,
     secrets: { rankd: secret },
@@ -116,10 +120,10 @@ export async function openSystem(system: System, options: SystemOptions): Promis
         (name): GameScript => ({
           class: 'ModuleScript',
           path: [...below, 'Rankd', name],
-          source: name === 'Config' ? configured(config) : source(`${name}.luau`),
+          source: name === 'Config' ? configured({ ...system.config, ...config }) : source(`${name}.luau`),
         }),
       ),
-      ...system.scripts(),
+      ...(scripts ?? system.scripts()),
     ],
   });
   const scene = new SystemScene(game, clock);
@@ -128,7 +132,7 @@ export async function openSystem(system: System, options: SystemOptions): Promis
 }
 
 function configured(config: GameConfig): string {
-  const all: GameConfig = { url: '"https://rankd.example.com"', rankers: '{ 1002 }', ...config };
+  const all: GameConfig = { url: '"https://rankd.example.com"', ...config };
   return Object.entries(all).reduce((text, [name, value]) => {
     const line = new RegExp(`^\\t${name} = .*,$`, 'm');
     if (!line.test(text)) throw new Error(`Config has no ${name}`);
@@ -138,15 +142,16 @@ function configured(config: GameConfig): string {
 
 export class SystemScene implements AsyncDisposable {
   readonly game: Game;
-  readonly clock: ManualClock;
+  readonly clock: Clock;
 
-  constructor(game: Game, clock: ManualClock) {
+  constructor(game: Game, clock: Clock) {
     this.game = game;
     this.clock = clock;
   }
 
   run<T>(script: string, given: unknown = false): Promise<T> {
-    return this.clock.passUntil(this.game.run<T>(script, given));
+    const done = this.game.run<T>(script, given);
+    return this.clock instanceof ManualClock ? this.clock.passUntil(done) : done;
   }
 
   /** What the player is shown in the end after typing that; undefined if nothing is shown in so many seconds. */

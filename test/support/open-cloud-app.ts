@@ -44,6 +44,7 @@ export interface OpenCloudAppOptions {
   ladder?: number[];
   rankOne?: RankOne;
   policy?: Partial<Config['policy']>;
+  limits?: Partial<Config['limits']>;
   hasMetrics?: boolean;
   /** The directory of an app that was stopped: starts on what it left. */
   dataDir?: string;
@@ -154,7 +155,7 @@ export function onOpenCloud(
 
 function configOf(
   dataDir: string,
-  { deadlineMs = 1_500, ladder, rankOne = 'custom', policy = {}, hasMetrics = false }: OpenCloudAppOptions,
+  { deadlineMs = 1_500, ladder, rankOne = 'custom', policy = {}, limits = {}, hasMetrics = false }: OpenCloudAppOptions,
 ) {
   const { config } = loadConfig({
     flags: { 'server.port': '0', 'platform.kind': 'simulated' },
@@ -165,6 +166,7 @@ function configOf(
     ...config,
     group: { ladder, rankOne },
     policy: { ...config.policy, ...policy },
+    limits: { ...config.limits, ...limits },
     server: { ...config.server, deadlineMs },
     metrics: { ...config.metrics, enabled: hasMetrics, port: 0 },
   };

@@ -1,0 +1,140 @@
+import { describe, expect, test } from 'vitest';
+import { documentedLimits } from '../support/fake-open-cloud/budgets.ts';
+import { sampleRoles, sampleUsers } from '../support/fake-open-cloud/index.ts';
+import { ManualClock } from '../support/manual-clock.ts';
+import { type OpenCloudApp, type OpenCloudAppOptions, openCloudAppOn } from '../support/open-cloud-app.ts';
+import { openCloudHome } from '../support/open-cloud-home.ts';
+import { pacedTime } from '../support/paced-clock.ts';
+import { forwardTo, type GamePlayer } from './game.ts';
+import { openSystem, type System, type SystemOptions, type SystemScene, systems } from './systems.ts';
+
+const { officer, trainee } = sampleRoles;
+const [basicAdmin] = systems as [System, ...System[]];
+const players: GamePlayer[] = [
+  { id: sampleUsers.trainee, name: 'Ann' },
+  { id: sampleUsers.officer, name: 'Bob' },
+];
+
+interface Choices {
+  daemon?: OpenCloudAppOptions;
+  /** The first answer never arrives. */
+  losesFirst?: boolean;
+  /** Gets the status of each answer. */
+  statuses?: Set<number>;
+}
+
+/** A game with the system, whose time is that of a daemon on a Roblox of its own; both end with the test. */
+async function withDaemon(
+  system: System,
+  body: (scene: SystemScene, daemon: OpenCloudApp<ManualClock>) => Promise<void>,
+  { daemon: daemonOptions, losesFirst, statuses, ...options }: Partial<SystemOptions> & Choices = {},
+): Promise<void> {
+  const clock = new ManualClock();
+  await using daemon = await clock.passUntil(openCloudAppOn(clock, { deadlineMs: 20_000, ...daemonOptions }));
+  await using scene = await openSystem(system, {
+    ...{ clock, players, secrets: { rankd: daemon.secret } },
+    serve: async (request) => {
+      const answer = await forwardTo(daemon.url)(request);
+      if ('status' in answer) statuses?.add(answer.status);
+      return losesFirst && scene.game.requests.length === 1 ? { raise: 'HttpError: NetFail' } : answer;
+    },
+    ...options,
+  });
+  await body(scene, daemon);
+  expect(daemon.fake.violations()).toEqual([]);
+}
+
+describe.each(systems)('$name', (system) => {
+  test('a promotion reaches Roblox and is told to the caller, and so is what rankd refuses', () =>
+    withDaemon(system, async (scene, { fake }) => {
+      expect(await scene.type('Bob', `${system.typed('promote')} Ann quiz`)).toMatch(/Ann \(1001\) .*Officer/);
+      expect(fake.group.held(sampleUsers.trainee)).toEqual([officer]);
+      await scene.run('task.wait(2) return true');
+      expect(await scene.type('Bob', `${system.typed('setrank')} Ann nosuchrole`)).toMatch(/nosuchrole/);
+      expect(fake.group.held(sampleUsers.trainee)).toEqual([officer]);
+    }));
+});
+
+test('a role is named without its spaces, in any case; a name that two roles have is refused with both', () =>
+  withDaemon(
+    basicAdmin,
+    async (scene, { fake }) => {
+      expect(await scene.type('Bob', ':setrank Ann SENIOR-officer')).toMatch(/Senior Officer/);
+      expect(fake.group.held(sampleUsers.trainee)).toEqual([77_000_030]);
+      await scene.run('task.wait(2) return true');
+      const told = await scene.type('Bob', ':setrank Ann headcoach');
+      expect(told).toContain('Head Coach');
+      expect(told).toContain('Head_Coach');
+      expect(fake.group.held(sampleUsers.trainee)).toEqual([77_000_030]);
+    },
+    {
+      daemon: {
+        prepare: ({ group }) =>
+          group.roles.push(
+            { id: 77_000_030, name: 'Senior Officer', rank: 30 },
+            { id: 77_000_031, name: 'Head Coach', rank: 31 },
+            { id: 77_000_032, name: 'Head_Coach', rank: 32 },
+          ),
+      },
+    },
+  ));
+
+test('an answer that is lost after rankd has done the work: one write on Roblox, and the caller hears of success', () =>
+  withDaemon(
+    basicAdmin,
+    async (scene, { fake }) => {
+      expect(await scene.type('Bob', ':promote Ann')).toMatch(/Ann \(1001\) .*Officer/);
+      expect(scene.game.requests).toHaveLength(2);
+      expect(fake.journal.requests('assign')).toHaveLength(1);
+      expect(fake.group.held(sampleUsers.trainee)).toEqual([officer]);
+    },
+    { losesFirst: true },
+  ));
+
+test('a daemon that is killed after the change and before the answer: one write on Roblox, and the caller hears of success', async () => {
+  await using system = await openCloudHome();
+  const { roblox, secret } = system;
+  let daemon = await system.startDaemon();
+  await using scene = await openSystem(basicAdmin, {
+    ...{ clock: pacedTime, players, secrets: { rankd: secret } },
+    serve: async (request) => {
+      const answer = await forwardTo(daemon.url)(request);
+      if (scene.game.requests.length > 1) return answer;
+      await daemon.stop('SIGKILL');
+      daemon = await system.startDaemon();
+      return { raise: 'HttpError: ConnectionReset' };
+    },
+  });
+  expect(await scene.type('Bob', ':promote Ann')).toMatch(/Ann \(1001\) .*Officer/);
+  expect(scene.game.requests).toHaveLength(2);
+  expect(roblox.journal.requests('assign')).toHaveLength(1);
+  expect(roblox.group.held(sampleUsers.trainee)).toEqual([officer]);
+});
+
+test('a team of 200 ends as 200 changes, in the time that Roblox gives rankd, and no 429 reaches the caller', () => {
+  const team = Array.from({ length: 200 }, (_, index) => ({ id: 30_001 + index, name: `Cadet${index}`, team: 'Red' }));
+  const statuses = new Set<number>();
+  return withDaemon(
+    basicAdmin,
+    async (scene, { fake }) => {
+      expect(await scene.type('Bob', ':promote %red')).toBe('Hint Ranks 200 of 200 promoted.');
+      expect(team.map(({ id }) => fake.group.held(id))).toEqual(team.map(() => [officer]));
+      expect(fake.journal.requests('assign')).toHaveLength(200);
+      expect([...statuses].toSorted()).toEqual([200, 429, 503]);
+      expect(scene.game.mostInFlight).toBe(4);
+      // At 60 a minute, the last 20 may be given after three minutes.
+      expect(scene.game.now).toBeLessThan(200);
+      expect(scene.game.output.filter((line) => line.endsWith('of 200 are done…')).length).toBeGreaterThan(2);
+    },
+    {
+      ...{ statuses, players: [...players, ...team], config: { maxTargets: 200 } },
+      daemon: {
+        fake: { limits: { ...documentedLimits, assign: 60, unassign: 60 } },
+        limits: { rankBurst: 5 },
+        prepare: ({ group }) => {
+          for (const { id } of team) group.setMember(id, [trainee]);
+        },
+      },
+    },
+  );
+});
