@@ -1,4 +1,4 @@
-import { systemClock } from './base/clock.ts';
+import { type Clock, systemClock } from './base/clock.ts';
 import type { Logger } from './base/log.ts';
 import { crypto } from './base/node-modules.ts';
 import { Surprises } from './base/surprises.ts';
@@ -7,7 +7,7 @@ import { groupTitle } from './config/group-title.ts';
 import { createPlatform } from './platforms/create-platform.ts';
 import { CredentialBreaker } from './platforms/credential-breaker.ts';
 import type { LiveCheckOptions } from './platforms/live-check.ts';
-import type { Instrumentation, LiveFinding, Platform, Ports } from './ports/index.ts';
+import type { Courier, Instrumentation, LiveFinding, Platform, Ports } from './ports/index.ts';
 import { engineOf } from './stores/engine.ts';
 import { MemberTurns } from './usecases/change/member-turns.ts';
 import { type Alarm, PlatformTrust } from './usecases/change/platform-trust.ts';
@@ -25,7 +25,7 @@ export interface AppOptions {
   /** Absolute path. */
   dataDir: string;
   /** Ports to use instead of those the configuration names; whoever gives one closes it. */
-  overrides?: Partial<Ports>;
+  overrides?: Partial<Ports & { courier: Courier }>;
   watch?: Instrumentation;
 }
 
@@ -69,6 +69,7 @@ export async function openApp(options: AppOptions & { log: Logger }): Promise<Se
     ...{ ...ports, ...processState(ports, ({ level, message, facts }) => log[level](facts, message)), log },
     identity: crypto().randomBytes(32).toString('base64url'),
     ...{ refused: new RefusedCallers(), keyUses: new KeyUses(), requests: { count: 0, isDraining: false } },
+    courier: options.overrides?.courier ?? openCourier(ports.clock),
   };
   const contextOf = (config: Config, platform: Platform): DaemonContext =>
     Object.freeze({ ...unchanging, ...configuredParts(config, { ...ports, platform }, log) });
@@ -104,6 +105,15 @@ export async function openApp(options: AppOptions & { log: Logger }): Promise<Se
   };
 }
 
+/** Carries requests to webhooks. What it needs is loaded with the first of them. */
+export function openCourier(clock: Clock): Courier {
+  const loaded = async () => (await import('./webhooks/http-courier.ts')).httpCourier(clock);
+  return {
+    send: async (letter, signal) => (await loaded()).send(letter, signal),
+    whyForbidden: async (target) => (await loaded()).whyForbidden(target),
+  };
+}
+
 /** What follows from the configuration in a daemon's context. */
 function configuredParts(config: Config, ports: Ports, log: Logger) {
   const platform = new CredentialBreaker({
@@ -122,6 +132,7 @@ function configuredParts(config: Config, ports: Ports, log: Logger) {
     retention: config.retention,
     headFile: config.audit.headFile,
     robloxId: config.security.robloxId,
+    webhooks: { ...config.webhooks, declared: new Map() },
   };
 }
 

@@ -25,6 +25,7 @@ import { serveCommand } from './commands/serve.ts';
 import { serviceCommands } from './commands/service.ts';
 import { statusCommand } from './commands/status.ts';
 import { suspensionCommands } from './commands/suspension.ts';
+import { webhookCommands } from './commands/webhook.ts';
 import { whitelistCommands } from './commands/whitelist.ts';
 import { workspaceCommands } from './commands/workspace.ts';
 import { answerShell, questionWord } from './completion/answer-shell.ts';
@@ -101,6 +102,7 @@ export function createProgram(io: Io): Command {
   doctorCommand(program, cli);
   historyCommands(program, cli);
   auditCommands(program, cli);
+  webhookCommands(program, cli);
   forgetCommand(program, cli);
   configCommands(program, cli);
   openapiCommand(program, cli);

@@ -22,6 +22,7 @@ export interface Config {
   retention: RetentionConfig;
   /** `headFile`: an absolute path; `undefined`: the heads of the audit are noted nowhere. */
   audit: { headFile: string | undefined };
+  webhooks: WebhooksConfig;
   log: { level: Settings['log']['level'] };
   keys: DeclaredKey[];
 }
@@ -82,6 +83,12 @@ export interface RetentionConfig {
   auditMs: number | undefined;
 }
 
+export interface WebhooksConfig {
+  timeoutMs: number;
+  /** Networks that are not public, and may be called all the same. */
+  allowPrivate: string[];
+}
+
 /** Limits a minute; 0 turns one off. */
 export interface LimitsConfig {
   rankPerMinute: number;
@@ -109,7 +116,7 @@ export function toConfig(
     at: (path: readonly PropertyKey[]) => string;
   },
 ): Config {
-  const { group, server, policy, security, limits, metrics, history, audit, log } = settings;
+  const { group, server, policy, security, limits, metrics, history, audit, webhooks, log } = settings;
   return {
     platform: toPlatformConfig(settings, choice, groupFile),
     group: { ladder: group.ladder, rankOne: group.rank_1 },
@@ -154,6 +161,7 @@ export function toConfig(
     metrics,
     retention: { historyMs: history.keep, auditMs: audit.keep },
     audit: { headFile },
+    webhooks: { timeoutMs: webhooks.timeout, allowPrivate: webhooks.allow_private },
     log: { level: log.level },
     keys: settings.keys.map((key, index) => toDeclaredKey(key, (...path) => at(['keys', index, ...path]))),
   };

@@ -185,6 +185,13 @@ export const settingsSchema = section({
       .optional()
       .describe('File to which the hash of each audit event is added, best one that can only grow, for audit verify.'),
   }),
+  webhooks: section({
+    timeout: duration('15s', { min: '1s', max: '1m' }).describe('How long the target of a webhook may take to answer.'),
+    allow_private: z
+      .array(network(), { error: 'a list of addresses or networks' })
+      .default([])
+      .describe('Addresses or networks that webhooks may lead to, though they are not public, such as 192.168.1.0/24.'),
+  }),
   log: section({
     level: oneOf(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'])
       .default('info')

@@ -1,6 +1,7 @@
 import { withoutKeys } from './api-key.ts';
 import { type ChainLink, type PersonalField, pruneAction } from './audit.ts';
 import type { AuditEvent, Hold, Key, KeyDeclaration, KeyRules, Plan, RankChange } from './model.ts';
+import type { Webhook } from './webhooks/webhook.ts';
 
 /**
  * What happened, as a value. A store keeps an event in the transaction of what it tells of; the audit numbers and chains them.
@@ -140,6 +141,43 @@ export function workspaceActivated(workspaceId: string, active: boolean, doing: 
 
 export function planChanged(workspaceId: string, plans: { from: Plan; to: Plan }, doing: Doing): DomainEvent {
   return event('workspace.plan', workspaceId, plans, doing);
+}
+
+// ---- webhooks ----
+
+/** Something that an operator, or the configuration, did to a webhook. No event holds its address or its secret. */
+export function webhookEvent(
+  what: 'add' | 'set' | 'rotate' | 'enable' | 'remove' | 'redeliver',
+  { id, name }: Pick<Webhook, 'id' | 'name'>,
+  detail: Record<string, unknown>,
+  doing: Doing,
+): DomainEvent {
+  return event(`webhook.${what}`, id, { name, ...detail }, doing);
+}
+
+/** By an operator, or by the daemon if the target stays dead. */
+export function webhookDisabled({ id, name }: Pick<Webhook, 'id' | 'name'>, why: string, doing: Doing): DomainEvent {
+  return event('webhook.disable', id, { name, why }, doing);
+}
+
+/** These events were too old, or were left out on purpose; the webhook never gets them. */
+export function eventsSkipped(
+  { id, name }: Pick<Webhook, 'id' | 'name'>,
+  skipped: { fromId: number; toId: number; count: number },
+  doing: Doing,
+): DomainEvent {
+  return event('webhook.skip', id, { name, ...skipped }, doing);
+}
+
+// ---- the credential ----
+
+/** What became of the credential that rankd acts with, as the platform says. */
+export function credentialEvent(
+  what: 'refuse' | 'accept' | 'expire_soon',
+  detail: { message?: string; expiresAt?: string },
+  doing: Doing,
+): DomainEvent {
+  return event(`credential.${what}`, 'platform', detail, doing);
 }
 
 // ---- the daemon and its store ----

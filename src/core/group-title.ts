@@ -5,3 +5,9 @@ export const simulatedGroup = 'the simulated group';
 export function isSimulatedGroup(title: string): boolean {
   return title.startsWith(simulatedGroup);
 }
+
+/** The id of the real group in its title; `undefined` if the group is simulated. */
+export function groupIdIn(title: string): number | undefined {
+  const id = /^group (\d+) /.exec(title)?.[1];
+  return id === undefined ? undefined : Number(id);
+}

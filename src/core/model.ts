@@ -190,6 +190,8 @@ export interface RankRequest {
   prefix?: string;
   /** The host of the caller's `webhookUrl`; the rest of that address can carry a secret. */
   webhookHost?: string;
+  /** SHA-256 (hex) of the caller's `webhookUrl`, if it may choose among the operator's own webhooks. */
+  webhookHash?: string;
   /** Why the change is wanted, in the caller's own words; at most `maxReasonLength` characters are kept. */
   reason?: string;
 }

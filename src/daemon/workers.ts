@@ -11,6 +11,7 @@ import { pruneRecords } from '../usecases/upkeep/prune-records.ts';
 import type { HeadNotes } from './head-notes.ts';
 import { HoldWorker } from './hold-worker.ts';
 import { SurpriseWarnings } from './surprise-warnings.ts';
+import { deliverEvents } from './webhook-worker.ts';
 
 /** How often the daemon looks whether a change was left behind by a node that is gone, and how often it tries what is unknown. */
 const lookEveryMs = 500;
@@ -44,13 +45,26 @@ export function startWorkers(live: LiveContext, heads: HeadNotes): () => Promise
   const holds = new HoldWorker(live, stopping.signal);
   const ending = every(app, endHoldsEveryMs, stopping.signal, () => holds.endDue());
   const sweeping = every(app, sweepEveryMs, stopping.signal, () => holds.sweep());
+  const delivering = deliverEvents(live, stopping.signal);
   const flushes = { 'refused callers': app.refused, 'uses of keys': app.keyUses };
   const flushing = Object.values(flushes).map((gathered) =>
     every(app, flushEveryMs, stopping.signal, () => gathered.flush(app)),
   );
   return async () => {
     stopping.abort();
-    await Promise.all([recovery, credential, looking, pruning, noting, warning, naming, ending, sweeping, ...flushing]);
+    await Promise.all([
+      recovery,
+      credential,
+      looking,
+      pruning,
+      noting,
+      warning,
+      naming,
+      delivering,
+      ending,
+      sweeping,
+      ...flushing,
+    ]);
     // If the store can't be written any more, the daemon still ends well: what ran is finished.
     for (const [what, gathered] of Object.entries(flushes)) {
       await gathered.flush(app).catch((error) => app.log.warn({ err: error }, `the last ${what} could not be kept`));

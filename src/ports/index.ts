@@ -4,6 +4,7 @@ import type { Store } from './store.ts';
 
 export type { Clock } from '../base/clock.ts';
 export type { CallContext, Reservation } from './call-context.ts';
+export type { Courier, Letter, TargetAnswer } from './courier.ts';
 export type * from './platform.ts';
 export type * from './store.ts';
 export type * from './store-operations.ts';

@@ -7,10 +7,12 @@ import type { JudgeEntries } from '../core/whitelist.ts';
 import type { ChangeStore } from './change-store.ts';
 import type { HoldStore } from './hold-store.ts';
 import type { KeyStore } from './key-store.ts';
+import type { WebhookStore } from './webhook-store.ts';
 
 export type * from './change-store.ts';
 export type * from './hold-store.ts';
 export type * from './key-store.ts';
+export type * from './webhook-store.ts';
 
 /**
  * Everything rankd remembers. Every method that writes is one durable transaction: it resolves once what it wrote is safe, and
@@ -31,7 +33,8 @@ export interface Store
     GroupStore,
     AuditStore,
     RetentionStore,
-    PersonStore {
+    PersonStore,
+    WebhookStore {
   /** Resolves if the store answers and is still the one that was opened. */
   ping(): Promise<void>;
   /** Resolves if the store answers, is still the one that was opened, and takes writes. */

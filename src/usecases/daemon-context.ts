@@ -3,9 +3,11 @@ import type { Logger } from '../base/log.ts';
 import type { Surprise } from '../base/surprises.ts';
 import type { Config, LimitsConfig, RetentionConfig } from '../config/config.ts';
 import type { Credential } from '../core/model.ts';
+import type { Courier } from '../ports/index.ts';
 import type { Ranking } from './change/ranking.ts';
 import type { KeyUses } from './keys/key-uses.ts';
 import type { RefusedCallers } from './upkeep/refused-callers.ts';
+import type { WebhookSettings } from './webhooks/target.ts';
 
 /** What a daemon works with under one configuration: its HTTP API, its workers and its metrics. It never changes. */
 export interface DaemonContext extends Readonly<Ranking> {
@@ -25,6 +27,9 @@ export interface DaemonContext extends Readonly<Ranking> {
   readonly headFile: string | undefined;
   /** What becomes of requests whose header Roblox-Id does not fit the place they name. */
   readonly robloxId: Config['security']['robloxId'];
+  /** Carries events to webhooks. */
+  readonly courier: Courier;
+  readonly webhooks: WebhookSettings;
 }
 
 /** A daemon's context as it is now: another one takes its place, as a whole, once another configuration is applied. */

@@ -53,6 +53,7 @@ test('with nothing configured, rankd runs on a simulated group with the document
     metrics: { enabled: false, host: '127.0.0.1', port: 9265 },
     retention: { historyMs: undefined, auditMs: undefined },
     audit: { headFile: undefined },
+    webhooks: { timeoutMs: 15_000, allowPrivate: [] },
     log: { level: 'info' },
     keys: [],
   } satisfies Config);
@@ -106,6 +107,8 @@ const samples: Record<string, [file: string, env: string, flag: string]> = {
   'history.keep': ['1d', '48h', '365d'],
   'audit.keep': ['1d', '48h', '365d'],
   'audit.head_file': ['a.heads', 'b.heads', 'c.heads'],
+  'webhooks.timeout': ['1s', '2s', '3s'],
+  'webhooks.allow_private': ['[127.0.0.1]', '10.0.0.0/8', '::1, 192.168.1.0/24'],
   'log.level': ['trace', 'debug', 'silent'],
 };
 

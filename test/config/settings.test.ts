@@ -77,6 +77,7 @@ test('the variables of two settings never collide', () => {
     'metrics',
     'history',
     'audit',
+    'webhooks',
     'log',
   ]);
 });

@@ -14,6 +14,7 @@ import { memberQueueContract } from './store/member-queue.ts';
 import { personContract } from './store/people.ts';
 import { retentionContract } from './store/retention.ts';
 import type { StoreCase, TestDatabase } from './store/store-case.ts';
+import { webhookContract } from './store/webhooks.ts';
 import { whitelistContract } from './store/whitelist.ts';
 import { workspaceContract } from './store/workspace.ts';
 
@@ -49,5 +50,6 @@ export function storeContract(name: string, createDatabase: () => Promise<TestDa
     auditContract(at);
     retentionContract(at);
     personContract(at);
+    webhookContract(at);
   });
 }

@@ -1,3 +1,5 @@
+import { retryAfterMs } from '../../base/retry-after.ts';
+
 /** rankd never waits longer than this, whatever the platform asks for: one wrong header must not stop an operation for a day. */
 export const maxWaitMs = 600_000;
 /** No limit above this is believed, as rankd keeps a record of each call in a window. */
@@ -14,17 +16,10 @@ export interface RateReading {
   resetMs?: number | undefined;
 }
 
-/**
- * The wait in milliseconds that a `retry-after` header asks for, at most `maxWaitMs`. The header holds seconds or an HTTP date
- * (RFC 9110, 10.2.3); a date in the past gives 0. `undefined` if the header is absent or is neither.
- */
+/** The wait in milliseconds that a `retry-after` header asks for, at most `maxWaitMs`; as `retryAfterMs`. */
 export function parseRetryAfter(value: string | null, nowMs: number): number | undefined {
-  const text = value?.trim() ?? '';
-  if (/^\d+(\.\d+)?$/.test(text)) return Math.min(maxWaitMs, Number(text) * 1000);
-  if (!/^[A-Z][a-z]{2,8}[, ]/.test(text)) return undefined;
-  // The oldest form of a date (asctime) names no zone and means GMT, but Date.parse would read it as local time.
-  const at = Date.parse(text.endsWith('GMT') ? text : `${text} GMT`);
-  return Number.isNaN(at) ? undefined : Math.min(maxWaitMs, Math.max(0, at - nowMs));
+  const ms = retryAfterMs(value, nowMs);
+  return ms === undefined ? undefined : Math.min(maxWaitMs, ms);
 }
 
 /**

@@ -1,8 +1,10 @@
 import { type AuditRow, type ChainLink, chainStart, commitmentTo, linkHash, newSalt } from '../../core/audit.ts';
 import type { DomainEvent } from '../../core/events.ts';
+import type { AuditEvent } from '../../core/model.ts';
 import type { Verdict } from '../../core/verdict.ts';
 import type { AuditFilter, AuditStore, Clock } from '../../ports/index.ts';
 import type { Connection } from './engine/connection.ts';
+import type { Bindings } from './engine/statements.ts';
 import { isDoneBy, whereOf } from './engine/where.ts';
 
 export function auditStore(db: Connection, clock: Pick<Clock, 'now'>): AuditStore {
@@ -13,14 +15,8 @@ export function auditStore(db: Connection, clock: Pick<Clock, 'now'>): AuditStor
 
     async listAudit(filter) {
       const order = filter.oldestFirst ? 'ASC' : 'DESC';
-      const rows = db.all<StoredRow>(
-        `SELECT ${fields} FROM audit_events WHERE ${whereOf(conditions, filter)} ORDER BY id ${order} LIMIT @limit`,
-        { ...filter, oldestFirst: null },
-      );
-      return rows.map(toRow).map(({ hash: _, detail, people, ...event }) => ({
-        ...event,
-        detail: { ...JSON.parse(detail), ...Object.fromEntries(people.map(({ field, userId }) => [field, userId])) },
-      }));
+      const query = { ...filter, oldestFirst: null };
+      return auditRows(db, `${whereOf(conditions, filter)} ORDER BY id ${order} LIMIT @limit`, query);
     },
 
     async auditChain(page) {
@@ -31,6 +27,15 @@ export function auditStore(db: Connection, clock: Pick<Clock, 'now'>): AuditStor
       }));
     },
   };
+}
+
+/** The events that an SQL condition selects, with the people whom they name. */
+export function auditRows(db: Connection, condition: string, bindings: Bindings): AuditEvent[] {
+  const rows = db.all<StoredRow>(`SELECT ${fields} FROM audit_events WHERE ${condition}`, bindings);
+  return rows.map(toRow).map(({ hash: _, detail, people, ...event }) => ({
+    ...event,
+    detail: { ...JSON.parse(detail), ...Object.fromEntries(people.map(({ field, userId }) => [field, userId])) },
+  }));
 }
 
 /** Writes one event; called within the transaction of what it tells of. `detail` never holds a secret or its hash. */
@@ -75,7 +80,7 @@ export function chainRows(db: Connection, page: { afterId: number; limit: number
 }
 
 /** The newest row ever written, also where it is no longer there; the hash is that of the newest one that is. */
-function chainEnd(db: Connection): ChainLink {
+export function chainEnd(db: Connection): ChainLink {
   const end = db.get<ChainLink>(
     `SELECT coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'audit_events'), 0) AS id,
             coalesce((SELECT lower(hex(hash)) FROM audit_events ORDER BY id DESC LIMIT 1),

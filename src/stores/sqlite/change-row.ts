@@ -31,6 +31,7 @@ const columns = {
   oldRankName: 'old_rank_name',
   prefix: 'prefix',
   webhookHost: 'webhook_host',
+  webhookHash: 'webhook_hash',
   reason: 'reason',
   requestedAt: 'requested_at',
   finishedAt: 'finished_at',

@@ -19,6 +19,7 @@ import { Nodes } from './nodes.ts';
 import { personStore } from './people.ts';
 import { retentionStore } from './retention.ts';
 import { migrate } from './schema/migrate.ts';
+import { webhookStore } from './webhooks.ts';
 import { whitelistStore } from './whitelist.ts';
 import { workspaceStore } from './workspace.ts';
 
@@ -85,6 +86,7 @@ export function createSqliteStore(
     ...auditStore(db, clock),
     ...retentionStore(db),
     ...personStore(db),
+    ...webhookStore(db),
     ping,
     async pingWrites() {
       await ping();

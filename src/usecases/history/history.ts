@@ -39,7 +39,8 @@ export async function showChange(ports: Ports, id: string): Promise<ToldChange> 
   throw new RankdError('not_found', `There is no rank change with the id "${id}".`, { hint: 'rankd history list' });
 }
 
-async function withNames(ports: Ports, changes: RankChange[]): Promise<ToldChange[]> {
+/** The same changes, with names. */
+export async function withNames(ports: Ports, changes: RankChange[]): Promise<ToldChange[]> {
   const ids = [...new Set(changes.flatMap(({ keyId = [] }) => keyId))];
   const names = new Map(
     ids.length === 0 ? [] : (await ports.store.listKeys({ ids })).map(({ id, name }) => [id, name]),

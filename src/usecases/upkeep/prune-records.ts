@@ -2,8 +2,10 @@ import type { RetentionConfig } from '../../config/config.ts';
 import { breakBetween, brokenAt } from '../../core/audit.ts';
 import { auditPruned, historyPruned } from '../../core/events.ts';
 import { idempotencyWindowMs } from '../../core/model.ts';
+import { maxAgeMs } from '../../core/webhooks/schedule.ts';
 import type { Ports } from '../../ports/index.ts';
 import type { Ranking } from '../change/ranking.ts';
+import { oldestUndelivered } from '../webhooks/outbox.ts';
 
 /** How much a step removes and how long rankd pauses after it, so that requests do not notice. */
 const stepRows = 300;
@@ -16,9 +18,23 @@ export async function pruneRecords(
   stop: AbortSignal,
 ): Promise<void> {
   const now = app.clock.now();
-  if (historyMs !== undefined) await pruneHistory(app, now - Math.max(historyMs, neededMs(app)), stop);
-  if (auditMs !== undefined) await pruneAudit(app, now - auditMs, stop);
+  const needed = await neededByWebhooks(app);
+  const olderThan = (ms: number) => Math.min(now - ms, needed);
+  if (historyMs !== undefined) await pruneHistory(app, olderThan(Math.max(historyMs, neededMs(app))), stop);
+  if (auditMs !== undefined) await pruneAudit(app, olderThan(auditMs), stop);
 }
+
+/** What was not delivered yet has to stay, for as long as it would be delivered. Removes what nobody asks for any more. */
+async function neededByWebhooks({ store, clock }: Tools): Promise<number> {
+  const oldest = await oldestUndelivered({ store });
+  const before = clock.now() - maxAgeMs;
+  if ((await store.listWebhooks()).length > 0) await store.trimDeliveries({ before, keep: keptDeliveries });
+  return oldest === undefined ? Number.POSITIVE_INFINITY : Math.max(before, oldest - slackMs);
+}
+
+const keptDeliveries = 200;
+/** A change can have ended a moment before the event that tells of it. */
+const slackMs = 60_000;
 
 /** The audit tells once a round how much went. */
 async function pruneHistory({ store, clock }: Tools, before: number, stop: AbortSignal): Promise<void> {

@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 import Database from 'better-sqlite3';
 import { expect, onTestFinished, test } from 'vitest';
+import { judgeNewWebhook, type NewWebhook } from '../../../src/core/webhooks/webhook-changes.ts';
 import { engineOf } from '../../../src/stores/engine.ts';
 import type { Ranking } from '../../../src/usecases/change/ranking.ts';
 import { verifyAudit } from '../../../src/usecases/history/verify-audit.ts';
@@ -124,4 +125,28 @@ test('retention stops at the first event that is not old enough, whatever the cl
   clock.setWallClock(clock.now() + 5 * dayMs);
   await round({ auditMs: dayMs });
   expect(await store.listAudit({ limit: 9 })).toHaveLength(2);
+});
+
+test('what a webhook is still to get stays for seven days, and no longer', async () => {
+  const { store, clock, round, keep } = await openForPruning();
+  await keep(1, clock.now());
+  await clock.advance(hourMs);
+  const webhook: NewWebhook = {
+    id: 'wh_a',
+    name: 'a',
+    kind: 'standard',
+    shown: 'a',
+    events: ['refusals'],
+    createdAt: 0,
+  };
+  await store.updateWebhooks(judgeNewWebhook(webhook, { by: 'cli:ann@host', at: clock.now() }));
+  await keep(2, clock.now());
+  const left = async () => (await store.listChanges({ limit: 9 })).length;
+  await clock.advance(6 * dayMs);
+  await round({ historyMs: dayMs, auditMs: dayMs });
+  expect(await left()).toBe(2);
+  expect((await store.eventsAfter({ after: 0, actions: ['rank.refused'], limit: 9 })).events).toHaveLength(2);
+  await clock.advance(2 * dayMs);
+  await round({ historyMs: dayMs, auditMs: dayMs });
+  expect(await left()).toBe(0);
 });

@@ -247,4 +247,46 @@ export const migrations: readonly string[] = [
   `
   ALTER TABLE keys ADD COLUMN is_any_place INTEGER CHECK (is_any_place IN (0, 1));
   `,
+  `
+  CREATE TABLE webhooks (
+    seq              INTEGER PRIMARY KEY AUTOINCREMENT,
+    id               TEXT    NOT NULL UNIQUE,
+    name             TEXT    NOT NULL UNIQUE,
+    kind             TEXT    NOT NULL CHECK (kind IN ('standard', 'discord')),
+    shown            TEXT    NOT NULL,
+    address          TEXT,
+    secret           TEXT,
+    old_secret       TEXT,
+    old_secret_until INTEGER,
+    events           TEXT    NOT NULL CHECK (json_valid(events)),
+    mention          TEXT,
+    is_for_games     INTEGER CHECK (is_for_games IN (0, 1)),
+    state            TEXT    NOT NULL CHECK (state IN ('enabled', 'disabled')),
+    why              TEXT,
+    cursor           INTEGER NOT NULL,
+    alarm_cursor     INTEGER NOT NULL,
+    created_at       INTEGER NOT NULL,
+    declared_in      TEXT,
+    failing_since    INTEGER,
+    failed_tries     INTEGER NOT NULL,
+    last_ok_at       INTEGER,
+    last_error       TEXT,
+    held_until       INTEGER
+  ) STRICT;
+  CREATE TABLE webhook_deliveries (
+    webhook_id  TEXT    NOT NULL REFERENCES webhooks (id) ON DELETE CASCADE,
+    sequence    INTEGER NOT NULL,
+    type        TEXT    NOT NULL,
+    state       TEXT    NOT NULL CHECK (state IN ('waiting', 'delivered', 'failed')),
+    tries       INTEGER NOT NULL,
+    status      INTEGER,
+    error       TEXT,
+    next_try_at INTEGER,
+    first_at    INTEGER NOT NULL,
+    last_at     INTEGER NOT NULL,
+    PRIMARY KEY (webhook_id, sequence)
+  ) STRICT, WITHOUT ROWID;
+  CREATE INDEX waiting_deliveries ON webhook_deliveries (webhook_id, sequence) WHERE state = 'waiting';
+  ALTER TABLE rank_changes ADD COLUMN webhook_hash TEXT;
+  `,
 ];

@@ -1,0 +1,58 @@
+/** A message as Discord takes it: https://discord.com/developers/docs/resources/webhook#execute-webhook */
+export interface DiscordMessage {
+  username: 'rankd';
+  content?: string;
+  allowed_mentions: { parse: []; roles?: string[] };
+  /** 4096: nobody is notified. */
+  flags?: 4096;
+  embeds?: Embed[];
+}
+
+export interface Embed {
+  title: string;
+  url?: string;
+  color: number;
+  timestamp?: string;
+  description: string;
+  fields?: Array<{ name: string; value: string; inline?: true }>;
+  footer?: { text: string };
+}
+
+export const colors = {
+  promotion: 5763719,
+  demotion: 16098851,
+  sideways: 5793266,
+  refused: 9807270,
+  undo: 3447003,
+  suspension: 15105570,
+  alarm: 15548997,
+} as const;
+
+/** Discord's limits, in UTF-16 units. `total`: over all embeds of a message. */
+export const limits = { content: 2000, embeds: 10, title: 256, description: 4096, total: 6000 } as const;
+
+/** A message for the log, of which nobody is notified. */
+export function quietMessage(embeds: Embed[]): DiscordMessage {
+  return { username: 'rankd', allowed_mentions: { parse: [] }, flags: 4096, embeds };
+}
+
+/** A message that notifies, and mentions a role if there is one. */
+export function loudMessage(embeds: Embed[], roleId: string | undefined): DiscordMessage {
+  if (roleId === undefined) return { username: 'rankd', allowed_mentions: { parse: [] }, embeds };
+  return { username: 'rankd', content: `<@&${roleId}>`, allowed_mentions: { parse: [], roles: [roleId] }, embeds };
+}
+
+/** One line without any form, for a message that Discord refused. */
+export function plainMessage(line: string): DiscordMessage {
+  return { username: 'rankd', content: line.slice(0, limits.content).toWellFormed(), allowed_mentions: { parse: [] } };
+}
+
+/** True if Discord takes so many embeds of these lengths in one message. */
+export function fits(embeds: readonly Embed[]): boolean {
+  return embeds.length <= limits.embeds && embeds.reduce((sum, embed) => sum + lengthOf(embed), 0) <= limits.total;
+}
+
+function lengthOf({ title, description, fields = [], footer }: Embed): number {
+  const texts = [title, description, footer?.text ?? '', ...fields.flatMap(({ name, value }) => [name, value])];
+  return texts.reduce((sum, text) => sum + text.length, 0);
+}

@@ -1,0 +1,31 @@
+import { controlCharacters } from '../../base/text.ts';
+
+/**
+ * Text of games and players for a message in Discord: it can't mention anybody, make a link, look like another text, or be longer than
+ * `max` UTF-16 units, which is how Discord counts.
+ */
+export function quoted(text: string, max: number): string {
+  const plain = text
+    .toWellFormed()
+    .replaceAll(controlCharacters, '')
+    .replaceAll(/(\p{M}{2})\p{M}+/gu, '$1');
+  let escaped = '';
+  for (const character of plain) {
+    const next = special.test(character) ? `\\${character}` : character;
+    if (escaped.length + next.length >= max) return `${escaped}…`;
+    escaped += next;
+  }
+  return escaped;
+}
+
+/** What Markdown, mentions and time stamps of Discord begin with. */
+const special = /[\\*_~`|>#[\]()<@:-]/;
+
+/** A link, or the text alone if there is no user. */
+export function profileLink(text: string, userId: number): string {
+  return userId > 0 ? `[${text}](${profileOf(userId)})` : text;
+}
+
+export function profileOf(userId: number): string {
+  return `https://www.roblox.com/users/${userId}/profile`;
+}

@@ -1,0 +1,121 @@
+import { suggest } from '../../base/suggest.ts';
+import type { AuditEvent, RankChange } from '../model.ts';
+
+/** The event that an event of the audit is told as. What has no name here is told to no webhook. */
+const typeOfAction = {
+  'rank.applied': 'rank.changed',
+  'rank.refused': 'rank.refused',
+  'rank.failed': 'rank.failed',
+  'rank.unknown': 'rank.unsettled',
+  'history.undo': 'undo.finished',
+  'suspension.begin': 'suspension.begun',
+  'suspension.extend': 'suspension.extended',
+  'suspension.end': 'suspension.ended',
+  'suspension.lift': 'suspension.lifted',
+  'suspension.supersede': 'suspension.superseded',
+  'suspension.forfeit': 'suspension.forfeited',
+  'suspension.stuck': 'suspension.stuck',
+  'key.create': 'key.created',
+  'key.declare': 'key.created',
+  'key.rotate': 'key.rotated',
+  'key.revoke': 'key.revoked',
+  'key.pause': 'key.paused',
+  'key.resume': 'key.resumed',
+  'workspace.suspend': 'workspace.suspended',
+  'workspace.resume': 'workspace.resumed',
+  'credential.refuse': 'credential.refused',
+  'credential.accept': 'credential.accepted',
+  'credential.expire_soon': 'credential.expires_soon',
+  'webhook.disable': 'webhook.disabled',
+  'webhook.skip': 'events.skipped',
+} as const;
+
+export type WebhookEventType = (typeof typeOfAction)[keyof typeof typeOfAction];
+
+/** Actions of the audit that can be events. */
+export const toldActions: readonly string[] = Object.keys(typeOfAction);
+
+export const eventTypes: readonly WebhookEventType[] = [...new Set(Object.values(typeOfAction))];
+
+const groups = {
+  changes: [
+    'rank.changed',
+    'undo.finished',
+    'suspension.begun',
+    'suspension.extended',
+    'suspension.ended',
+    'suspension.lifted',
+    'suspension.superseded',
+    'suspension.forfeited',
+  ],
+  refusals: ['rank.refused', 'rank.failed'],
+  keys: ['key.created', 'key.rotated', 'key.revoked', 'key.paused', 'key.resumed'],
+  alarms: [
+    'rank.unsettled',
+    'suspension.stuck',
+    'key.paused',
+    'workspace.suspended',
+    'workspace.resumed',
+    'credential.refused',
+    'credential.accepted',
+    'credential.expires_soon',
+    'webhook.disabled',
+  ],
+  all: eventTypes,
+} as const satisfies Record<string, readonly WebhookEventType[]>;
+
+export const eventGroups = Object.keys(groups) as Array<keyof typeof groups>;
+
+/** What a webhook gets if nobody says which events. */
+export const defaultEvents = { discord: ['changes', 'alarms'], standard: ['all'] } as const;
+
+/** An event of the audit with the change that it is about, as it is kept now. */
+export interface OutboxEvent {
+  event: AuditEvent;
+  change?: RankChange;
+}
+
+/**
+ * What an event of the audit is told as; `undefined` if webhooks are not told. A dry run changes nothing, and neither does a change of
+ * a member who has the rank already.
+ */
+export function typeOf({ event }: OutboxEvent): WebhookEventType | undefined {
+  const type = (typeOfAction as Record<string, WebhookEventType | undefined>)[event.action];
+  const { dryRun, rolesBefore, rolesAfter, isNewSecret } = event.detail;
+  if (dryRun === true) return undefined;
+  if (type === 'rank.changed' && JSON.stringify(rolesBefore) === JSON.stringify(rolesAfter)) return undefined;
+  return event.action === 'key.declare' && isNewSecret !== true ? undefined : type;
+}
+
+export function isAlarm(type: WebhookEventType): boolean {
+  return (groups.alarms as readonly WebhookEventType[]).includes(type);
+}
+
+/** What a webhook wants to be told of; as in `Webhook`. */
+interface Subscription {
+  id: string;
+  events: readonly string[];
+  isForGames?: boolean;
+}
+
+/** Whether this webhook is told of the event. `addressHash`: of its address, by which a game can choose it. */
+export function isFor(webhook: Subscription, outboxEvent: OutboxEvent, addressHash: string | undefined): boolean {
+  const { event, change } = outboxEvent;
+  const type = typeOf(outboxEvent);
+  if (type === undefined) return false;
+  if (type === 'events.skipped') return event.subject === webhook.id;
+  if (type === 'webhook.disabled' && event.subject === webhook.id) return false;
+  const isChosen = webhook.isForGames === true && addressHash !== undefined && change?.webhookHash === addressHash;
+  return isChosen || typesIn(webhook.events).includes(type);
+}
+
+function typesIn(names: readonly string[]): readonly string[] {
+  return names.flatMap((name): readonly string[] => (groups as Record<string, readonly string[]>)[name] ?? [name]);
+}
+
+/** What is wrong with a name of events; `undefined` if there is such a group or event. */
+export function flawOfEvents(name: string): { message: string; suggestion: string | undefined } | undefined {
+  const names = [...eventGroups, ...eventTypes];
+  if ((names as readonly string[]).includes(name)) return undefined;
+  return { message: `There are no events "${name}".`, suggestion: suggest(name, names) };
+}

@@ -1,0 +1,47 @@
+const minute = 60_000;
+const hour = 60 * minute;
+
+/** How long to wait after each try that failed. */
+const waitsMs = [
+  5_000,
+  5 * minute,
+  30 * minute,
+  2 * hour,
+  5 * hour,
+  10 * hour,
+  14 * hour,
+  20 * hour,
+  24 * hour,
+] as const;
+
+/** An event is tried so often before later ones go ahead of it. */
+export const triesInPlace = 3;
+
+/** So often at all, if the target answers meanwhile. */
+export const maxTries = waitsMs.length + 1;
+
+/** A target that stayed dead for so long, over so many tries, is disabled. */
+export const deadAfterMs = 5 * 24 * hour;
+export const deadAfterTries = 10;
+
+/** What is older is not delivered any more. */
+export const maxAgeMs = 7 * 24 * hour;
+
+/** A target may ask for a wait of at most so long. */
+export const maxRetryAfterMs = 24 * hour;
+
+/** When to try again after so many failures. `random`: 0 to 1, so that many targets do not come back at one moment. */
+export function nextTryAt({
+  failures,
+  now,
+  random,
+  retryAfterMs = 0,
+}: {
+  failures: number;
+  now: number;
+  random: number;
+  retryAfterMs?: number | undefined;
+}): number {
+  const waitMs = waitsMs[Math.min(failures, waitsMs.length) - 1] ?? 0;
+  return now + Math.max(Math.round(waitMs * (0.8 + 0.4 * random)), Math.min(retryAfterMs, maxRetryAfterMs));
+}

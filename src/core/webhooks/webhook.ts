@@ -1,0 +1,79 @@
+import type { WebhookEventType } from './event-types.ts';
+
+/** `discord`: messages for people · `standard`: signed events for programs (Standard Webhooks 1.0.0). */
+export type WebhookKind = 'standard' | 'discord';
+
+/** Somewhere that events are delivered to. */
+export interface Webhook {
+  id: string;
+  name: string;
+  kind: WebhookKind;
+  /** What may be shown of the address, e.g. `hooks.example/***`. */
+  shown: string;
+  /** As good as a password. Absent if the configuration declares the webhook: then it is in a file. */
+  address?: string;
+  /** Signs what is delivered: `whsec_…`. Absent for Discord, and if it is in a file. */
+  secret?: string;
+  /** The secret before the last rotation, which signs as well until `oldSecretUntil`. */
+  oldSecret?: string;
+  oldSecretUntil?: number;
+  /** Names of groups or of single events. */
+  events: string[];
+  /** The Discord role that alarms mention. */
+  mention?: string;
+  /** True if a game may choose it by its address. */
+  isForGames?: boolean;
+  state: 'enabled' | 'disabled';
+  /** Why it is disabled. */
+  why?: string;
+  /** The number of the last event of the audit that was dealt with. */
+  cursor: number;
+  /** The same for alarms, which overtake the others on the way to Discord. */
+  alarmCursor: number;
+  createdAt: number;
+  /** Set if the configuration declares the webhook, e.g. `rankd.yaml:31`; then only the configuration can change it. */
+  declaredIn?: string;
+  /** When the tries began to fail; absent while the target answers. */
+  failingSince?: number;
+  /** Tries that failed since the last that succeeded. */
+  failedTries: number;
+  lastOkAt?: number;
+  lastError?: string;
+  /** Nothing is sent before this time. */
+  heldUntil?: number;
+}
+
+/** What became of one event on the way to one webhook. */
+export interface Delivery {
+  webhookId: string;
+  /** The number of the event in the audit. */
+  sequence: number;
+  type: WebhookEventType;
+  /** `waiting`: it is tried again at `nextTryAt`. */
+  state: 'waiting' | 'delivered' | 'failed';
+  tries: number;
+  /** The status of the last answer; absent if there was none. */
+  status?: number;
+  error?: string;
+  nextTryAt?: number;
+  firstAt: number;
+  lastAt: number;
+}
+
+export const maxWebhooks = 20;
+
+/** Safe in a shell, a log line and a metric. */
+export function isWebhookName(text: string): boolean {
+  return /^[a-z0-9-]{1,40}$/.test(text);
+}
+
+/** The id of an event, under which every try sends it. It holds no dot: Standard Webhooks signs `id.timestamp.body`. */
+export function eventId(workspaceId: string, sequence: number): string {
+  return `evt_${workspaceId}_${sequence}`;
+}
+
+/** The number in the id of an event, or the number itself; `undefined` for anything else. */
+export function sequenceIn(text: string): number | undefined {
+  const digits = /^(?:evt_.*_)?(\d{1,15})$/.exec(text)?.[1];
+  return digits === undefined ? undefined : Number(digits);
+}

@@ -1,0 +1,48 @@
+import type { LiveContext } from '../usecases/daemon-context.ts';
+import { DiscordLimits, deliverTo, type Progress } from '../usecases/webhooks/deliver.ts';
+
+const lookEveryMs = 250;
+/** So many targets are served at once. */
+const maxRounds = 8;
+
+/**
+ * Delivers events until `stop` is aborted. It asks the store often whether there is something new: that costs microseconds, takes
+ * nothing from those who change ranks, and sees what commands do beside the daemon.
+ */
+export async function deliverEvents(live: LiveContext, stop: AbortSignal): Promise<void> {
+  const rounds = new Map<string, Promise<void>>();
+  const known = new Map<string, Progress>();
+  const limits = new DiscordLimits();
+  const { clock } = live.current;
+  while (!stop.aborted) {
+    await startRounds(live, { rounds, known, limits, stop }).catch((error) =>
+      live.current.log.error({ err: error }, 'the webhooks could not be read; trying again'),
+    );
+    await clock.sleep(lookEveryMs, stop).catch(() => undefined);
+  }
+  await Promise.all(rounds.values());
+}
+
+interface Work {
+  rounds: Map<string, Promise<void>>;
+  known: Map<string, Progress>;
+  limits: DiscordLimits;
+  stop: AbortSignal;
+}
+
+/** Each target has one round at a time, so a slow one holds up nobody else. */
+async function startRounds(live: LiveContext, { rounds, known, limits, stop }: Work): Promise<void> {
+  const now = live.current.clock.now();
+  for (const { id, state, heldUntil = 0 } of await live.current.store.listWebhooks()) {
+    if (state !== 'enabled' || heldUntil > now || rounds.has(id) || rounds.size >= maxRounds) continue;
+    const progress = known.get(id) ?? { lookedTo: { all: 0, alarms: 0, log: 0 } };
+    known.set(id, progress);
+    const round = deliverTo(() => live.current, id, { progress, limits, signal: stop })
+      .catch((error) => {
+        if (!stop.aborted)
+          live.current.log.error({ err: error, webhookId: id }, 'events could not be delivered; trying again');
+      })
+      .finally(() => rounds.delete(id));
+    rounds.set(id, round);
+  }
+}

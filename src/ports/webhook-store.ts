@@ -1,0 +1,67 @@
+import type { DomainEvent } from '../core/events.ts';
+import type { Verdict } from '../core/verdict.ts';
+import type { OutboxEvent } from '../core/webhooks/event-types.ts';
+import type { Delivery, Webhook } from '../core/webhooks/webhook.ts';
+
+/** What changes of the webhooks: those that are new or different, and the ids of those that go. */
+export interface WebhookEdit {
+  put: readonly Webhook[];
+  remove: readonly string[];
+}
+
+/** What came of tries: what changes of the webhook and of its deliveries. */
+export interface Progress {
+  /** Fields of the webhook that change; `undefined` takes one away. */
+  webhook: { [Field in keyof Webhook]?: Webhook[Field] | undefined };
+  put: readonly Delivery[];
+  /** If it is given, what waits and was tried before is due at this time (epoch milliseconds). */
+  hurriedAt?: number | undefined;
+  events: readonly DomainEvent[];
+}
+
+export interface DeliveryFilter {
+  webhookId: string;
+  state?: Delivery['state'] | undefined;
+  /** Waiting, and due then (epoch milliseconds). */
+  dueAt?: number | undefined;
+  sequences?: readonly number[] | undefined;
+  /** Oldest event first; without it, newest first. */
+  oldestFirst?: boolean;
+  limit: number;
+}
+
+/** A stretch of the audit, with the change that each event is about. */
+export interface OutboxPage {
+  events: OutboxEvent[];
+  /** The number of the last event that was looked at: the next page begins after it. */
+  upTo: number;
+}
+
+/**
+ * The webhooks, and how far each has got. The audit is the outbox: an event gets the next number in the transaction in which it is
+ * kept, so none ever appears before one that was read already.
+ */
+export interface WebhookStore {
+  /** Ascending by name. */
+  listWebhooks(): Promise<Webhook[]>;
+  /**
+   * Changes webhooks as `judge` says, with its events. What waits for a webhook goes with it. `judge` gets all of them, and the number
+   * of the newest event; it is synchronous and pure, and may run more than once. Throws its refusal: then nothing is changed.
+   */
+  updateWebhooks(judge: (webhooks: Webhook[], newestEvent: number) => Verdict<WebhookEdit>): Promise<void>;
+  /**
+   * Keeps what came of a try. `judge` gets the webhook and its deliveries of these events, as they are kept; it is synchronous and
+   * pure, and may run more than once. Nothing is done if there is no such webhook any more.
+   */
+  recordProgress(
+    tried: { webhookId: string; sequences: readonly number[] },
+    judge: (facts: { webhook: Webhook; deliveries: Delivery[] }) => Progress,
+  ): Promise<void>;
+  listDeliveries(filter: DeliveryFilter): Promise<Delivery[]>;
+  /** Removes deliveries that ended before this time (epoch milliseconds), and of each webhook all that ended but the newest. */
+  trimDeliveries(step: { before: number; keep: number }): Promise<void>;
+  /** Events after a number with one of these actions, in order. */
+  eventsAfter(page: { after: number; actions: readonly string[]; limit: number }): Promise<OutboxPage>;
+  /** The events with these numbers that are still kept, in order. */
+  findEvents(sequences: readonly number[]): Promise<OutboxEvent[]>;
+}

@@ -1,0 +1,181 @@
+import type { OutboxEvent } from '../../core/webhooks/event-types.ts';
+import type { Delivery, Webhook } from '../../core/webhooks/webhook.ts';
+import type { DeliveryFilter, WebhookStore } from '../../ports/index.ts';
+import { allowed, appendEvents, auditRows, chainEnd } from './audit.ts';
+import { findChange } from './change-queries.ts';
+import type { Connection } from './engine/connection.ts';
+import { type RowOf, withoutNulls } from './engine/row.ts';
+import { whereOf } from './engine/where.ts';
+
+export function webhookStore(db: Connection): WebhookStore {
+  const put = (webhook: Webhook) => {
+    const { events, isForGames } = webhook;
+    const games = isForGames === undefined ? null : Number(isForGames);
+    db.run(putWebhook, { ...absent(webhookColumns), ...webhook, events: JSON.stringify(events), isForGames: games });
+  };
+  const putOne = (delivery: Delivery) => db.run(putDelivery, { ...absent(deliveryColumns), ...delivery });
+  return {
+    async listWebhooks() {
+      return allWebhooks(db);
+    },
+
+    async updateWebhooks(judge) {
+      await db.write(() => {
+        const { change, events } = allowed(judge(allWebhooks(db), chainEnd(db).id));
+        for (const id of change.remove) db.run('DELETE FROM webhooks WHERE id = @id', { id });
+        for (const webhook of change.put) put(webhook);
+        appendEvents(db, events);
+      });
+    },
+
+    async recordProgress({ webhookId, sequences }, judge) {
+      await db.write(() => {
+        const row = db.get<WebhookRow>(`${selectWebhook} WHERE id = @webhookId`, { webhookId });
+        if (row === undefined) return;
+        const webhook = toWebhook(row);
+        const deliveries = listDeliveries(db, { webhookId, sequences, limit: sequences.length });
+        const progress = judge({ webhook, deliveries });
+        const changed = Object.entries({ ...webhook, ...progress.webhook }).filter(([, value]) => value !== undefined);
+        put(Object.fromEntries(changed) as unknown as Webhook);
+        for (const delivery of progress.put) putOne(delivery);
+        if (progress.hurriedAt !== undefined) db.run(hurry, { webhookId, at: progress.hurriedAt });
+        appendEvents(db, progress.events);
+      });
+    },
+
+    async listDeliveries(filter) {
+      return listDeliveries(db, filter);
+    },
+
+    async trimDeliveries(step) {
+      await db.write(() => db.run(trim, step));
+    },
+
+    async eventsAfter({ after, actions, limit }) {
+      return db.read(() => {
+        const query = { after, actions: JSON.stringify(actions), limit };
+        const events = auditRows(db, `${isAction} AND id > @after ORDER BY id LIMIT @limit`, query);
+        const last = events.length === limit ? events.at(-1)?.id : undefined;
+        return { events: events.map((event) => withChange(db, event)), upTo: last ?? chainEnd(db).id };
+      });
+    },
+
+    async findEvents(sequences) {
+      return db.read(() => {
+        const ids = JSON.stringify(sequences);
+        const events = auditRows(db, 'id IN (SELECT value FROM json_each(@ids)) ORDER BY id', { ids });
+        return events.map((event) => withChange(db, event));
+      });
+    },
+  };
+}
+
+function withChange(db: Connection, event: OutboxEvent['event']): OutboxEvent {
+  const change = event.action.startsWith('rank.') ? findChange(db, event.subject) : undefined;
+  return { event, ...(change !== undefined && { change }) };
+}
+
+const isAction = 'action IN (SELECT value FROM json_each(@actions))';
+
+const webhookColumns = {
+  id: 'id',
+  name: 'name',
+  kind: 'kind',
+  shown: 'shown',
+  address: 'address',
+  secret: 'secret',
+  oldSecret: 'old_secret',
+  oldSecretUntil: 'old_secret_until',
+  events: 'events',
+  mention: 'mention',
+  isForGames: 'is_for_games',
+  state: 'state',
+  why: 'why',
+  cursor: 'cursor',
+  alarmCursor: 'alarm_cursor',
+  createdAt: 'created_at',
+  declaredIn: 'declared_in',
+  failingSince: 'failing_since',
+  failedTries: 'failed_tries',
+  lastOkAt: 'last_ok_at',
+  lastError: 'last_error',
+  heldUntil: 'held_until',
+} as const satisfies Record<keyof Webhook, string>;
+
+const deliveryColumns = {
+  webhookId: 'webhook_id',
+  sequence: 'sequence',
+  type: 'type',
+  state: 'state',
+  tries: 'tries',
+  status: 'status',
+  error: 'error',
+  nextTryAt: 'next_try_at',
+  firstAt: 'first_at',
+  lastAt: 'last_at',
+} as const satisfies Record<keyof Delivery, string>;
+
+const putWebhook = `${insertInto('webhooks', webhookColumns)} ON CONFLICT (id) DO UPDATE SET ${replaced(webhookColumns)}`;
+const putDelivery = `${insertInto('webhook_deliveries', deliveryColumns)} ON CONFLICT DO UPDATE SET ${replaced(deliveryColumns)}`;
+
+const selectWebhook = `SELECT ${selected(webhookColumns)} FROM webhooks`;
+
+const hurry = `
+  UPDATE webhook_deliveries SET next_try_at = @at
+  WHERE webhook_id = @webhookId AND state = 'waiting' AND tries > 0 AND next_try_at > @at`;
+
+const trim = `
+  DELETE FROM webhook_deliveries
+  WHERE state <> 'waiting' AND (last_at < @before OR (webhook_id, sequence) IN (
+    SELECT webhook_id, sequence FROM (
+      SELECT webhook_id, sequence, row_number() OVER (PARTITION BY webhook_id ORDER BY sequence DESC) AS place
+      FROM webhook_deliveries WHERE state = 'delivered')
+    WHERE place > @keep))`;
+
+function allWebhooks(db: Connection): Webhook[] {
+  return db.all<WebhookRow>(`${selectWebhook} ORDER BY name`).map(toWebhook);
+}
+
+type WebhookRow = RowOf<Webhook>;
+
+function toWebhook({ events, isForGames, ...row }: WebhookRow): Webhook {
+  return { ...withoutNulls(row), events: JSON.parse(events), ...(isForGames === 1 && { isForGames: true }) };
+}
+
+function listDeliveries(db: Connection, { oldestFirst, sequences, ...filter }: DeliveryFilter): Delivery[] {
+  const query = { ...filter, ...(sequences !== undefined && { sequences: JSON.stringify(sequences) }) };
+  const rows = db.all<RowOf<Delivery>>(
+    `SELECT ${selected(deliveryColumns)} FROM webhook_deliveries WHERE ${whereOf(conditions, query)}
+     ORDER BY sequence ${oldestFirst ? 'ASC' : 'DESC'} LIMIT @limit`,
+    query,
+  );
+  return rows.map((row) => withoutNulls(row));
+}
+
+const conditions = {
+  webhookId: 'webhook_id = @webhookId',
+  state: 'state = @state',
+  dueAt: "state = 'waiting' AND next_try_at <= @dueAt",
+  sequences: 'sequence IN (SELECT value FROM json_each(@sequences))',
+} as const;
+
+function insertInto(table: string, columns: Record<string, string>): string {
+  const values = Object.keys(columns).map((field) => `@${field}`);
+  return `INSERT INTO ${table} (${Object.values(columns).join(', ')}) VALUES (${values.join(', ')})`;
+}
+
+function replaced(columns: Record<string, string>): string {
+  return Object.entries(columns)
+    .map(([field, column]) => `${column} = @${field}`)
+    .join(', ');
+}
+
+function selected(columns: Record<string, string>): string {
+  return Object.entries(columns)
+    .map(([field, column]) => `${column} AS "${field}"`)
+    .join(', ');
+}
+
+function absent<Field extends string>(columns: Record<Field, string>): Record<Field, null> {
+  return Object.fromEntries(Object.keys(columns).map((field) => [field, null])) as Record<Field, null>;
+}

@@ -1,0 +1,50 @@
+import { isoOrNull, isoTime } from '../../base/time.ts';
+import type { Delivery } from '../../core/webhooks/webhook.ts';
+import type { WebhookView } from '../webhooks/webhooks.ts';
+
+/** A webhook, without its address and its secret; times are ISO 8601. */
+export function webhookDocument({ webhook, backlog, oldestAt }: WebhookView) {
+  return {
+    id: webhook.id,
+    name: webhook.name,
+    kind: webhook.kind,
+    target: webhook.shown,
+    events: webhook.events,
+    state: stateOf(webhook),
+    why: webhook.why ?? null,
+    mention: webhook.mention ?? null,
+    forGames: webhook.isForGames ?? false,
+    backlog,
+    oldestWaiting: isoOrNull(oldestAt),
+    lastSuccess: isoOrNull(webhook.lastOkAt),
+    failingSince: isoOrNull(webhook.failingSince),
+    failedTries: webhook.failedTries,
+    lastError: webhook.lastError ?? null,
+    nextTry: isoOrNull(webhook.heldUntil),
+    createdAt: isoTime(webhook.createdAt),
+    declaredIn: webhook.declaredIn ?? null,
+  };
+}
+
+/** `failing`: it is enabled, and the last try did not get through. */
+function stateOf({ state, failingSince }: WebhookView['webhook']): 'enabled' | 'failing' | 'disabled' {
+  return state === 'enabled' && failingSince !== undefined ? 'failing' : state;
+}
+
+export function deliveryDocument(
+  { sequence, type, state, tries, status, error, ...times }: Delivery,
+  workspaceId: string,
+) {
+  return {
+    id: `evt_${workspaceId}_${sequence}`,
+    sequence,
+    type,
+    state,
+    tries,
+    status: status ?? null,
+    error: error ?? null,
+    nextTry: isoOrNull(times.nextTryAt),
+    firstTry: isoTime(times.firstAt),
+    lastTry: isoTime(times.lastAt),
+  };
+}

@@ -1,0 +1,222 @@
+import type { Logger } from '../../base/log.ts';
+import type { OutboxEvent } from '../../core/webhooks/event-types.ts';
+import { type Outcome, progressOf } from '../../core/webhooks/progress.ts';
+import { triesInPlace } from '../../core/webhooks/schedule.ts';
+import { eventId, type Webhook } from '../../core/webhooks/webhook.ts';
+import type { Store } from '../../ports/index.ts';
+import { alarmMessage, asPlainLine, logMessages, type PlannedMessage } from './discord-messages.ts';
+import { nextEvents, skipOld, type Wanted } from './outbox.ts';
+import { addressHash, type Sending, sendMessage, sendSigned, targetOf } from './target.ts';
+import { eventBody, type ToldEvent, toldEvents } from './told-events.ts';
+
+/** What delivering takes, under one configuration. */
+export interface Delivering extends Sending {
+  store: Store;
+  log: Logger;
+  group: { title: string };
+}
+
+/** What a process remembers of a webhook between two rounds. */
+export interface Progress {
+  /** Events up to these numbers were looked at and are not for it. The cursors are written only now and then. */
+  lookedTo: { all: number; alarms: number; log: number };
+}
+
+/** One round: delivers to a webhook until nothing is left, or the target asks for a rest, or `signal` is aborted. */
+export async function deliverTo(
+  current: () => Delivering,
+  webhookId: string,
+  { progress, limits, signal }: { progress: Progress; limits: DiscordLimits; signal: AbortSignal },
+): Promise<void> {
+  for (;;) {
+    signal.throwIfAborted();
+    const app = current();
+    const webhook = (await app.store.listWebhooks()).find(({ id }) => id === webhookId);
+    const target = webhook && targetOf(app, webhook);
+    if (webhook?.state !== 'enabled' || target === undefined) return;
+    if ((webhook.heldUntil ?? 0) > app.clock.now()) return;
+    const round: Round = { app, webhook, target, progress, limits, signal };
+    const isMore = webhook.kind === 'discord' ? await toDiscord(round) : await toProgram(round);
+    if (!isMore) return;
+  }
+}
+
+/** Discord can hold all its webhooks at once. */
+export class DiscordLimits {
+  /** On `Clock.monotonic()`. */
+  heldUntil = 0;
+}
+
+interface Round {
+  app: Delivering;
+  webhook: Webhook;
+  target: NonNullable<ReturnType<typeof targetOf>>;
+  progress: Progress;
+  limits: DiscordLimits;
+  signal: AbortSignal;
+}
+
+/** So many events at most are sent to one program in a second. */
+const pauseMs = 100;
+
+/** Sends one event. False if there is nothing to send now. */
+async function toProgram(round: Round): Promise<boolean> {
+  const { app, webhook, signal } = round;
+  const one = await nextForProgram(round);
+  if (one === 'again') return true;
+  if (one === undefined) return false;
+  const [told] = await toldEvents(app, [one]);
+  if (told === undefined) return false;
+  const workspace = await app.store.getWorkspace();
+  const id = eventId(workspace.id, told.sequence);
+  const body = eventBody(told, { workspaceId: workspace.id, groupTitle: app.group.title });
+  const outcome = await sendSigned(app, round.target, { id, body }, signal);
+  await record(round, [told], outcome);
+  await app.clock.sleep(pauseMs, signal);
+  return webhook.state === 'enabled';
+}
+
+/** What gave way to later events and is due comes first, then the next event, then what was asked for again. */
+async function nextForProgram(round: Round): Promise<OutboxEvent | 'again' | undefined> {
+  const { app, webhook } = round;
+  const query = { webhookId: webhook.id, dueAt: app.clock.now(), oldestFirst: true, limit: 50 };
+  const due = (await app.store.listDeliveries(query)).filter(({ sequence }) => sequence <= webhook.cursor);
+  const late = due.find(({ tries }) => tries >= triesInPlace);
+  const next = late === undefined ? await nextByCursor(round) : undefined;
+  if (next !== undefined) return next;
+  const waiting = late ?? due[0];
+  if (waiting === undefined) return undefined;
+  const [event] = await app.store.findEvents([waiting.sequence]);
+  if (event !== undefined) return event;
+  await giveUp(round, waiting.sequence);
+  return 'again';
+}
+
+async function nextByCursor(round: Round): Promise<OutboxEvent | 'again' | undefined> {
+  const found = await look(round, undefined, 50);
+  return found === 'again' ? found : found[0];
+}
+
+/** The next events by the cursor; `again` if some were too old and are left out now. */
+async function look(
+  { app, webhook, target, progress }: Round,
+  part: Wanted['part'],
+  limit: number,
+): Promise<OutboxEvent[] | 'again'> {
+  const wanted: Wanted = { webhook, addressHash: addressHash(target.address), ...(part !== undefined && { part }) };
+  const field = part ?? 'all';
+  const cursor = part === 'alarms' ? webhook.alarmCursor : webhook.cursor;
+  const after = Math.max(cursor, progress.lookedTo[field]);
+  const { events, upTo } = await nextEvents(app, wanted, { after, limit });
+  if (await skipOld(app, wanted, events)) return 'again';
+  if (events.length === 0) progress.lookedTo[field] = upTo;
+  if (events.length === 0 && upTo - cursor > writtenEvery) {
+    const moved = part === 'alarms' ? { alarmCursor: upTo } : { cursor: upTo };
+    const sequences: number[] = [];
+    await app.store.recordProgress({ webhookId: webhook.id, sequences }, () => ({
+      webhook: moved,
+      put: [],
+      events: [],
+    }));
+  }
+  return events;
+}
+
+/** A cursor that only passes events which are for others is written once it has passed so many. */
+const writtenEvery = 500;
+
+/** Retention has removed what was to be sent again. */
+async function giveUp({ app, webhook }: Round, sequence: number): Promise<void> {
+  await app.store.recordProgress({ webhookId: webhook.id, sequences: [sequence] }, ({ deliveries }) => ({
+    webhook: {},
+    put: deliveries.map(({ nextTryAt: _, ...one }) => ({
+      ...one,
+      state: 'failed',
+      error: 'the event is not kept any more',
+    })),
+    events: [],
+  }));
+}
+
+// ---- Discord ----
+
+const gatherMs = 1_000;
+const maxGathered = 2_000;
+/** A rest that Discord asks for is waited for if it is no longer than this; else the round ends. */
+const maxRestMs = 5_000;
+
+/** Sends the alarms, or else what is next in the log. False if there is nothing to send now. */
+async function toDiscord(round: Round): Promise<boolean> {
+  const { app, webhook, signal } = round;
+  if (app.clock.monotonic() < round.limits.heldUntil) return false;
+  const alarms = await sendAlarms(round);
+  if (alarms !== undefined) return alarms;
+  const first = await look(round, 'log', 1);
+  if (first === 'again') return true;
+  if (first.length === 0) return sendAgain(round);
+  if (webhook.heldUntil === undefined) await app.clock.sleep(gatherMs, signal);
+  const events = await look(round, 'log', maxGathered);
+  if (events === 'again') return true;
+  const planned = logMessages(await toldEvents(app, events), app.clock.now());
+  return sendPlanned(round, planned);
+}
+
+/** `undefined` if there is none. */
+async function sendAlarms(round: Round): Promise<boolean | undefined> {
+  const events = await look(round, 'alarms', 10);
+  if (events === 'again') return true;
+  if (events.length === 0) return undefined;
+  return sendPlanned(round, [alarmMessage(await toldEvents(round.app, events), round.webhook.mention)]);
+}
+
+/** What an operator asked for once more. */
+async function sendAgain(round: Round): Promise<boolean> {
+  const { app, webhook } = round;
+  const query = { webhookId: webhook.id, dueAt: app.clock.now(), oldestFirst: true, limit: 500 };
+  const sequences = (await app.store.listDeliveries(query)).map(({ sequence }) => sequence);
+  if (sequences.length === 0) return false;
+  const events = await app.store.findEvents(sequences);
+  const gone = sequences.filter((sequence) => !events.some(({ event }) => event.id === sequence));
+  for (const sequence of gone) await giveUp(round, sequence);
+  return sendPlanned(round, logMessages(await toldEvents(app, events), app.clock.now()));
+}
+
+/** Sends messages in order, with alarms between them. False if the target can't take more now. */
+async function sendPlanned(round: Round, planned: readonly PlannedMessage[]): Promise<boolean> {
+  for (const [index, one] of planned.entries()) {
+    if (index > 0 && (await sendAlarms(round)) === false) return false;
+    const outcome = await sendOne(round, one);
+    await record(round, one.events, outcome);
+    if (outcome.kind === 'busy' && outcome.isGlobal) {
+      round.limits.heldUntil = round.app.clock.monotonic() + outcome.retryAfterMs;
+    }
+    const restMs = outcome.kind === 'delivered' ? (outcome.restMs ?? 0) : Number.POSITIVE_INFINITY;
+    if (restMs > maxRestMs) return outcome.kind === 'refused';
+    if (restMs > 0) await round.app.clock.sleep(restMs, round.signal);
+  }
+  return true;
+}
+
+/** A message that Discord does not understand is sent once more in plain words. */
+async function sendOne({ app, target, signal }: Round, planned: PlannedMessage): Promise<Outcome> {
+  const outcome = await sendMessage(app, target, planned.message, signal);
+  return outcome.kind === 'refused' ? sendMessage(app, target, asPlainLine(planned), signal) : outcome;
+}
+
+// ---- what came of it ----
+
+async function record({ app, webhook }: Round, events: readonly ToldEvent[], outcome: Outcome): Promise<void> {
+  const { name } = webhook;
+  const sequences = events.map(({ sequence }) => sequence);
+  const random = Math.random();
+  await app.store.recordProgress({ webhookId: webhook.id, sequences }, (facts) =>
+    progressOf({ ...facts, events, outcome, now: app.clock.now(), random }),
+  );
+  if (outcome.kind === 'delivered') {
+    if (webhook.failingSince !== undefined) app.log.info({ webhook: name }, 'the webhook takes events again');
+  } else if (outcome.kind === 'gone') {
+    app.log.error({ webhook: name, problem: 'webhook' }, `the webhook is disabled: ${outcome.error}`);
+  } else if (outcome.kind !== 'busy' && webhook.failingSince === undefined) {
+    app.log.warn({ webhook: name }, `the webhook does not take events: ${outcome.error}`);
+  }
+}

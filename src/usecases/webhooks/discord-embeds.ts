@@ -1,0 +1,157 @@
+import { counted } from '../../base/text.ts';
+import { isoTime } from '../../base/time.ts';
+import { isSimulatedGroup } from '../../core/group-title.ts';
+import { colors, type Embed } from '../../core/webhooks/discord-message.ts';
+import { profileLink, profileOf, quoted } from '../../core/webhooks/discord-text.ts';
+import type { WebhookEventType } from '../../core/webhooks/event-types.ts';
+import { moveOf } from '../../core/webhooks/told-change.ts';
+import { wayOf, whoAsked } from '../documents/change.ts';
+import type { ToldChange } from '../history/history.ts';
+import type { ToldEvent } from './told-events.ts';
+
+const nameLength = 80;
+
+/** An event as an embed for people. */
+export function embedOf(told: ToldEvent): Embed {
+  const at = isoTime(told.event.at);
+  return { ...(told.told === undefined ? ofRankd(told) : ofChange(told, told.told)), timestamp: at };
+}
+
+/** One line about an event, for digests and for where an embed is refused. `isPlain`: nothing in it is a link. */
+export function lineOf({ type, event, told, sequence }: ToldEvent): string {
+  if (told === undefined)
+    return `${titles[type] ?? type}: ${quoted(subjectOf(event.detail, event.subject), nameLength)}`;
+  const { change } = told;
+  const sign = type === 'rank.changed' ? signs[moveOf(change)] : '✖';
+  const why = type === 'rank.changed' ? '' : ` (${change.code ?? type})`;
+  return `${sign} ${memberOf(told)} (${change.rankeeId}) ${rolesOf(told, '')}${why} · ${sequence}`;
+}
+
+const signs = { promotion: '⬆', demotion: '⬇', sideways: '↔' } as const;
+
+/** What several events come to, e.g. `37 promotions, 4 demotions, 2 refused in 20 s, by key my-game`. */
+export function summaryOf(events: readonly ToldEvent[]): string {
+  const kinds = new Map<string, number>();
+  for (const told of events) kinds.set(kindOf(told), (kinds.get(kindOf(told)) ?? 0) + 1);
+  const counts = [...kinds].map(([kind, count]) => (pluralized.has(kind) ? counted(count, kind) : `${count} ${kind}`));
+  const times = events.map(({ event }) => event.at);
+  const seconds = Math.max(1, Math.round((Math.max(...times) - Math.min(...times)) / 1000));
+  const ways = new Set(events.flatMap(({ told }) => (told === undefined ? [] : [wayOf(told)])));
+  const [way] = ways;
+  const by = ways.size === 1 && way !== undefined ? `, by ${quoted(way, nameLength)}` : '';
+  return `${counts.join(', ')} in ${seconds} s${by}`;
+}
+
+const pluralized = new Set(['promotion', 'demotion', 'other event']);
+
+function kindOf({ type, told }: ToldEvent): string {
+  if (told === undefined) return 'other event';
+  if (type === 'rank.refused') return 'refused';
+  if (type === 'rank.failed') return 'failed';
+  const move = moveOf(told.change);
+  return move === 'sideways' ? 'moved sideways' : move;
+}
+
+function ofChange({ type, sequence }: ToldEvent, told: ToldChange): Embed {
+  const { change } = told;
+  const simulated = isSimulatedGroup(change.group) ? 'SIMULATED · ' : '';
+  const from = change.placeId === undefined ? wayOf(told) : `${wayOf(told)}, place ${change.placeId}`;
+  return {
+    title: `${memberOf(told)} ${outcomeWords(type, told)}`,
+    url: profileOf(change.rankeeId),
+    color: colorOf(type, told),
+    description: descriptionOf(type, told),
+    fields: [
+      { name: 'By', value: profileLink(quoted(askerOf(told), nameLength), change.rankerId), inline: true },
+      { name: 'From', value: quoted(from, 2 * nameLength), inline: true },
+      ...(change.reason === undefined ? [] : [{ name: 'Why', value: quoted(change.reason, 300) }]),
+    ],
+    footer: { text: `${simulated}${change.id} · event ${sequence}` },
+  };
+}
+
+function askerOf({ change }: ToldChange): string {
+  return change.keyId !== undefined && change.rankerId > 0
+    ? change.rankerName || String(change.rankerId)
+    : whoAsked(change);
+}
+
+function memberOf({ change, userName }: ToldChange): string {
+  return quoted(userName || change.rankeeName || String(change.rankeeId), nameLength);
+}
+
+function outcomeWords(type: WebhookEventType, { change }: ToldChange): string {
+  if (type === 'rank.refused') return 'not changed';
+  if (type === 'rank.failed') return 'could not be changed';
+  if (type === 'rank.unsettled') return 'may have been changed: rankd is finding out';
+  if (change.undoOf !== undefined) return 'put back';
+  return { promotion: 'promoted', demotion: 'demoted', sideways: 'moved' }[moveOf(change)];
+}
+
+function colorOf(type: WebhookEventType, { change }: ToldChange): number {
+  if (type === 'rank.refused' || type === 'rank.failed') return colors.refused;
+  if (type === 'rank.unsettled') return colors.alarm;
+  return change.undoOf === undefined ? colors[moveOf(change)] : colors.undo;
+}
+
+function descriptionOf(type: WebhookEventType, told: ToldChange): string {
+  const roles = rolesOf(told, '**');
+  const { message } = told.change;
+  return type === 'rank.changed' || message === '' ? roles : `${roles}\n${quoted(message, 500)}`;
+}
+
+/** e.g. `Trainee (10) → **Officer (20)**` */
+function rolesOf({ change }: ToldChange, strong: string): string {
+  const { roles = [], oldRoleId, roleId, newRankId } = change;
+  const named = (id: number) => {
+    const role = roles.find((one) => one.id === id);
+    return role === undefined ? String(id) : `${quoted(role.name, nameLength)} (${role.rank})`;
+  };
+  const goal = `${strong}${roleId === undefined ? newRankId || '?' : named(roleId)}${strong}`;
+  return oldRoleId === undefined || oldRoleId === roleId ? goal : `${named(oldRoleId)} → ${goal}`;
+}
+
+/** What a person reads above an event that is about no change. */
+const titles: Partial<Record<WebhookEventType, string>> = {
+  'undo.finished': 'Changes were taken back',
+  'suspension.begun': 'A member is suspended, or has a temporary rank',
+  'suspension.extended': 'A suspension has another end',
+  'suspension.ended': 'A suspension is over',
+  'suspension.lifted': 'A suspension was lifted',
+  'suspension.superseded': 'Another one took the place of a suspension',
+  'suspension.forfeited': 'A member left, and gets no roles back',
+  'suspension.stuck': 'A member can not get the roles back that a suspension took',
+  'key.created': 'A key was made',
+  'key.rotated': 'A key has a new secret',
+  'key.revoked': 'A key was revoked',
+  'key.paused': 'A key is paused: it changed many members in a short time',
+  'key.resumed': 'A key works again',
+  'workspace.suspended': 'Every key is refused: the workspace was suspended',
+  'workspace.resumed': 'Keys are accepted again',
+  'credential.refused': 'Roblox does not accept the key of rankd',
+  'credential.accepted': 'Roblox accepts the key of rankd again',
+  'credential.expires_soon': 'The key of rankd at Roblox expires soon',
+  'webhook.disabled': 'A webhook was disabled',
+  'events.skipped': 'Events were left out',
+};
+
+function ofRankd({ type, event, sequence }: ToldEvent): Embed {
+  const { detail, subject, by } = event;
+  const facts = Object.entries(detail).filter(([, value]) => ['string', 'number'].includes(typeof value));
+  const lines = facts.map(([name, value]) => `${quoted(name, 40)}: ${quoted(String(value), 300)}`);
+  return {
+    title: titles[type] ?? type,
+    color: colorOfRankd(type),
+    description: [quoted(subject, nameLength), ...lines, `by ${quoted(by, nameLength)}`].join('\n'),
+    footer: { text: `event ${sequence}` },
+  };
+}
+
+function colorOfRankd(type: WebhookEventType): number {
+  if (type === 'undo.finished') return colors.undo;
+  return type.startsWith('suspension.') && type !== 'suspension.stuck' ? colors.suspension : colors.alarm;
+}
+
+function subjectOf({ name }: Record<string, unknown>, subject: string): string {
+  return typeof name === 'string' ? name : subject;
+}

@@ -1,0 +1,88 @@
+import {
+  colors,
+  type DiscordMessage,
+  fits,
+  limits,
+  loudMessage,
+  plainMessage,
+  quietMessage,
+} from '../../core/webhooks/discord-message.ts';
+import { embedOf, lineOf, summaryOf } from './discord-embeds.ts';
+import type { ToldEvent } from './told-events.ts';
+
+/** A message with the events that it tells. */
+export interface PlannedMessage {
+  message: DiscordMessage;
+  events: readonly ToldEvent[];
+}
+
+/** More events than this are told in digests. */
+const maxEmbeds = 5;
+const maxLines = 100;
+const maxMessages = 5;
+const digestAfterMs = 24 * 3_600_000;
+
+/** The messages that tell these events, in order. */
+export function logMessages(events: readonly ToldEvent[], now: number): PlannedMessage[] {
+  const [first] = events;
+  if (first === undefined) return [];
+  const isOld = now - first.event.at > digestAfterMs;
+  const embeds = events.length <= maxEmbeds && !isOld ? events.map(embedOf) : undefined;
+  if (embeds !== undefined && fits(embeds)) return [{ message: quietMessage(embeds), events }];
+  return digest(events);
+}
+
+/** Alarms notify, and none of them is in a digest. */
+export function alarmMessage(events: readonly ToldEvent[], mention: string | undefined): PlannedMessage {
+  const several = events.slice(0, maxEmbeds);
+  const fitting = fits(several.map(embedOf)) ? several : events.slice(0, 1);
+  return { message: loudMessage(fitting.map(embedOf), mention), events: fitting };
+}
+
+/** The same events on one line, for where their embeds were refused. */
+export function asPlainLine({ events }: PlannedMessage): DiscordMessage {
+  const [first] = events;
+  return plainMessage(events.length === 1 && first !== undefined ? lineOf(first) : summaryOf(events));
+}
+
+/** A line for each event, as many as fit; the last message tells how many more there are. */
+function digest(events: readonly ToldEvent[]): PlannedMessage[] {
+  const parts: Array<{ lines: string[]; events: ToldEvent[] }> = [];
+  let told = 0;
+  for (const event of events.slice(0, maxLines)) {
+    const line = lineOf(event);
+    const part = parts.at(-1);
+    if (part !== undefined && lengthOf(part.lines) + line.length + 1 <= roomForLines) {
+      part.lines.push(line);
+      part.events.push(event);
+    } else if (parts.length < maxMessages) parts.push({ lines: [line], events: [event] });
+    else break;
+    told += 1;
+  }
+  const more = events.slice(told);
+  const last = parts.at(-1);
+  if (more.length > 0 && last !== undefined) {
+    const since = new Date(more[0]?.event.at ?? 0).toISOString();
+    last.lines.push(`and ${more.length} more: rankd history list --since ${since}`);
+    last.events.push(...more);
+  }
+  const title = summaryOf(events).slice(0, limits.title);
+  return parts.map(({ lines, events }, index) => ({
+    message: quietMessage([
+      {
+        title: index === 0 ? title : `${index + 1} of ${parts.length}`,
+        color: colors.sideways,
+        description: lines.join('\n'),
+        footer: { text: `events ${events[0]?.sequence} to ${events.at(-1)?.sequence}` },
+      },
+    ]),
+    events,
+  }));
+}
+
+/** There stays room for the line that tells how many more there are. */
+const roomForLines = limits.description - 200;
+
+function lengthOf(lines: readonly string[]): number {
+  return lines.reduce((sum, line) => sum + line.length + 1, 0);
+}

@@ -1,0 +1,73 @@
+import { crypto } from '../../base/node-modules.ts';
+import { version } from '../../base/version.ts';
+import { outcomeOf } from '../../core/webhooks/answers.ts';
+import type { DiscordMessage } from '../../core/webhooks/discord-message.ts';
+import type { Outcome } from '../../core/webhooks/progress.ts';
+import { signedHeaders } from '../../core/webhooks/signature.ts';
+import type { Webhook } from '../../core/webhooks/webhook.ts';
+import type { Clock, Courier } from '../../ports/index.ts';
+
+/** What the configuration says of webhooks. */
+export interface WebhookSettings {
+  timeoutMs: number;
+  /** Networks that are not public, and may be called all the same. */
+  allowPrivate: readonly string[];
+  /** Addresses and secrets of declared webhooks, by name. */
+  declared: ReadonlyMap<string, { address: string; secret: string | undefined }>;
+}
+
+/** What sending takes. */
+export interface Sending {
+  clock: Clock;
+  courier: Courier;
+  webhooks: WebhookSettings;
+}
+
+/** Where a webhook leads, and what signs. `undefined` if the configuration does not declare it any more. */
+export function targetOf(
+  { webhooks, clock }: Pick<Sending, 'webhooks' | 'clock'>,
+  { name, address, secret, oldSecret, oldSecretUntil = 0, declaredIn }: Webhook,
+): { address: string; secrets: string[] } | undefined {
+  const kept = declaredIn === undefined ? { address, secret } : webhooks.declared.get(name);
+  if (kept?.address === undefined) return undefined;
+  const old = oldSecretUntil > clock.now() ? [oldSecret] : [];
+  return { address: kept.address, secrets: [kept.secret, ...old].filter((one) => one !== undefined) };
+}
+
+/** By which a game can choose a webhook. */
+export function addressHash(address: string): string {
+  return crypto().hash('sha256', address);
+}
+
+type Target = NonNullable<ReturnType<typeof targetOf>>;
+
+/** Sends an event for programs, signed. Rejects only if `signal` is aborted. */
+export async function sendSigned(
+  { clock, courier, webhooks }: Sending,
+  { address, secrets }: Target,
+  { id, body }: { id: string; body: string },
+  signal?: AbortSignal,
+): Promise<Outcome> {
+  const headers = { 'content-type': 'application/json', ...signedHeaders({ id, body, atMs: clock.now() }, secrets) };
+  const letter = { method: 'POST', address, headers, body, secrets, ...boundsOf(webhooks) } as const;
+  return outcomeOf('standard', await courier.send(letter, signal), clock.now());
+}
+
+/** Sends a message to Discord. It says whether it was kept only if it is asked to. Rejects only if `signal` is aborted. */
+export async function sendMessage(
+  { clock, courier, webhooks }: Sending,
+  target: Target,
+  message: DiscordMessage,
+  signal?: AbortSignal,
+): Promise<Outcome> {
+  const url = new URL(target.address);
+  url.searchParams.set('wait', 'true');
+  const headers = { 'content-type': 'application/json', 'user-agent': `DiscordBot (rankd, ${version})` };
+  const bounds = { address: url.href, secrets: [target.address], ...boundsOf(webhooks) };
+  const letter = { method: 'POST', headers, body: JSON.stringify(message), ...bounds } as const;
+  return outcomeOf('discord', await courier.send(letter, signal), clock.now());
+}
+
+export function boundsOf({ timeoutMs, allowPrivate }: WebhookSettings) {
+  return { timeoutMs, allowPrivate };
+}

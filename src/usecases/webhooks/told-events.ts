@@ -1,0 +1,77 @@
+import { isoTime } from '../../base/time.ts';
+import { groupIdIn, isSimulatedGroup } from '../../core/group-title.ts';
+import { type OutboxEvent, typeOf, type WebhookEventType } from '../../core/webhooks/event-types.ts';
+import { changeAt, moveOf } from '../../core/webhooks/told-change.ts';
+import type { Ports } from '../../ports/index.ts';
+import { detailedChangeDocument } from '../documents/change.ts';
+import { type ToldChange, withNames } from '../history/history.ts';
+
+/** An event as webhooks are told of it. */
+export interface ToldEvent {
+  sequence: number;
+  type: WebhookEventType;
+  event: OutboxEvent['event'];
+  /** The change that it is about, as it was then. */
+  told?: ToldChange;
+}
+
+/** Gives events their names. What is no event for webhooks is left out. */
+export async function toldEvents(
+  ports: Pick<Ports, 'store' | 'clock'>,
+  events: readonly OutboxEvent[],
+): Promise<ToldEvent[]> {
+  const changes = events.flatMap(({ event, change }) => (change === undefined ? [] : [changeAt(event, change)]));
+  const named = changes.length === 0 ? [] : await withNames(ports, changes);
+  const found = [...named];
+  return events.flatMap((one) => {
+    const told = one.change === undefined ? undefined : found.shift();
+    const type = typeOf(one);
+    if (type === undefined) return [];
+    return [{ sequence: one.event.id, type, event: one.event, ...(told !== undefined && { told }) }];
+  });
+}
+
+/** The body of an event for programs. `groupTitle` is that of the daemon: an event that is about no change has no other. */
+export function eventBody(
+  { sequence, type, event, told }: ToldEvent,
+  { workspaceId, groupTitle }: { workspaceId: string; groupTitle: string },
+): string {
+  const title = told?.change.group ?? groupTitle;
+  const data = {
+    sequence,
+    workspaceId,
+    groupId: groupIdIn(title) ?? null,
+    ...(isSimulatedGroup(title) && { simulated: true }),
+    ...(told === undefined ? aboutNoChange(event) : aboutChange(told, type)),
+  };
+  return JSON.stringify({ type, timestamp: isoTime(event.at), data });
+}
+
+function aboutNoChange({ by, subject, detail }: OutboxEvent['event']) {
+  return { by, subject, detail };
+}
+
+function aboutChange(told: ToldChange, type: WebhookEventType) {
+  const { undoOf, hold } = told.change;
+  return {
+    ...(type === 'rank.changed' && { direction: moveOf(told.change) }),
+    ...(undoOf !== undefined && { undoOf }),
+    ...(hold !== undefined && { suspensionId: hold.id }),
+    change: withShortLists(detailedChangeDocument(told)),
+  };
+}
+
+const maxListed = 100;
+
+/** A member with thousands of roles does not make an event that receivers refuse for its length. */
+function withShortLists(document: Record<string, unknown>): Record<string, unknown> {
+  return Object.fromEntries(
+    Object.entries(document).flatMap(([name, value]) => {
+      if (!Array.isArray(value) || value.length <= maxListed) return [[name, value]];
+      return [
+        [name, value.slice(0, maxListed)],
+        [`${name}Count`, value.length],
+      ];
+    }),
+  );
+}

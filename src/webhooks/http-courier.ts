@@ -1,0 +1,173 @@
+import { lookup } from 'node:dns';
+import type { ClientRequest, IncomingMessage } from 'node:http';
+import { request as httpRequest } from 'node:http';
+import { request as httpsRequest } from 'node:https';
+import type { LookupFunction } from 'node:net';
+import { type Clock, deadlineIn } from '../base/clock.ts';
+import { codeOf } from '../base/error-code.ts';
+import { membershipOf } from '../base/networks.ts';
+import { controlCharacters } from '../base/text.ts';
+import { version } from '../base/version.ts';
+import type { Courier, Letter, TargetAnswer } from '../ports/index.ts';
+import { callableWith, forbidden, isPublic, literalIn } from './target-rules.ts';
+
+const connectTimeoutMs = 10_000;
+const maxAnswerBytes = 2_048;
+
+/** A courier over HTTP. It heeds no proxy, follows no redirect, and keeps no connection open. */
+export function httpCourier(clock: Clock): Courier {
+  return {
+    async send(letter, signal) {
+      using deadline = deadlineIn(clock, letter.timeoutMs);
+      const stop = signal === undefined ? deadline.signal : AbortSignal.any([deadline.signal, signal]);
+      try {
+        return await exchange(letter, clock, stop);
+      } catch (error) {
+        signal?.throwIfAborted();
+        if (error instanceof Forbidden) return { isAnswered: false, error: error.message };
+        const isLate = deadline.signal.aborted;
+        const why = isLate ? `no answer within ${Math.round(letter.timeoutMs / 1000)} s` : inWords(error);
+        return { isAnswered: false, error: why };
+      }
+    },
+
+    async whyForbidden({ address, allowPrivate }) {
+      const url = new URL(address);
+      const mayCall = judgeOf(url, allowPrivate);
+      const literal = literalIn(url);
+      const addresses = literal === undefined ? await addressesOf(url.hostname) : [literal];
+      const refused = addresses.find((one) => !mayCall(one));
+      return refused === undefined ? undefined : whyForbidden(refused);
+    },
+  };
+}
+
+class Forbidden extends Error {}
+class NotConnected extends Error {}
+
+/**
+ * The hook for names is not called for an address that is written as a number, so both are judged. The connection goes to the very
+ * addresses that were judged, whatever the name means a moment later.
+ */
+async function exchange(letter: Letter, clock: Clock, signal: AbortSignal): Promise<TargetAnswer> {
+  const url = new URL(letter.address);
+  const mayCall = judgeOf(url, letter.allowPrivate);
+  const literal = literalIn(url);
+  if (literal !== undefined && !mayCall(literal)) throw new Forbidden(whyForbidden(literal));
+  const found = Promise.withResolvers<IncomingMessage>();
+  const request = (url.protocol === 'http:' ? httpRequest : httpsRequest)(
+    url,
+    {
+      method: letter.method,
+      headers: { 'user-agent': `rankd/${version}`, ...letter.headers, ...lengthOf(letter.body) },
+      agent: false,
+      lookup: judgedLookup(mayCall),
+      signal,
+    },
+    found.resolve,
+  );
+  request.on('error', found.reject);
+  giveUpConnecting(request, clock, signal);
+  request.end(letter.body);
+  try {
+    const response = await found.promise;
+    const text = await beginningOf(response);
+    const header = (name: string) => {
+      const value = response.headers[name];
+      return Array.isArray(value) ? value[0] : value;
+    };
+    return { isAnswered: true, status: response.statusCode ?? 0, header, text: without(text, letter) };
+  } finally {
+    request.destroy();
+  }
+}
+
+/** What travels in the open may only go where the operator said so. */
+function judgeOf({ protocol }: URL, allowPrivate: readonly string[]): (address: string) => boolean {
+  return protocol === 'http:' ? membershipOf(allowPrivate) : callableWith(allowPrivate);
+}
+
+/** None if the name can't be looked up. */
+function addressesOf(hostname: string): Promise<string[]> {
+  return new Promise((resolve) => {
+    lookup(hostname, { all: true }, (error, found) => resolve(error ? [] : found.map(({ address }) => address)));
+  });
+}
+
+function whyForbidden(address: string): string {
+  return isPublic(address) ? plainText : forbidden(address);
+}
+
+const plainText =
+  'it is http, which everybody on the way can read; use https, or add its address to webhooks.allow_private';
+
+function lengthOf(body: string | undefined): Record<string, string> {
+  return body === undefined ? {} : { 'content-length': String(Buffer.byteLength(body)) };
+}
+
+/** One address that may not be called refuses all that the name has. */
+function judgedLookup(mayCall: (address: string) => boolean): LookupFunction {
+  return (hostname, options, done) => {
+    lookup(hostname, { ...options, all: true }, (error, addresses) => {
+      if (error) return done(error, '');
+      const refused = addresses.find(({ address }) => !mayCall(address));
+      if (refused !== undefined) return done(new Forbidden(whyForbidden(refused.address)), '');
+      const [first] = addresses;
+      if (options.all) return done(null, addresses);
+      return done(null, first?.address ?? '', first?.family);
+    });
+  };
+}
+
+/** Somebody who takes no connection is given up earlier than somebody who is slow to answer. */
+function giveUpConnecting(request: ClientRequest, clock: Clock, signal: AbortSignal): void {
+  const connected = new AbortController();
+  request.on('socket', (socket) => {
+    socket.once('encrypted' in socket ? 'secureConnect' : 'connect', () => connected.abort());
+  });
+  request.once('close', () => connected.abort());
+  const waiting = AbortSignal.any([connected.signal, signal]);
+  clock.sleep(connectTimeoutMs, waiting).then(
+    () => request.destroy(new NotConnected(`no connection within ${connectTimeoutMs / 1000} s`)),
+    () => undefined,
+  );
+}
+
+async function beginningOf(response: IncomingMessage): Promise<string> {
+  const chunks: Buffer[] = [];
+  let bytes = 0;
+  for await (const chunk of response) {
+    chunks.push(chunk);
+    bytes += chunk.length;
+    if (bytes >= maxAnswerBytes) break;
+  }
+  return Buffer.concat(chunks).subarray(0, maxAnswerBytes).toString('utf8');
+}
+
+/** What a target said, on one line and without anything that is as good as a password. */
+function without(text: string, { address, secrets = [] }: Letter): string {
+  const { pathname, search } = new URL(address);
+  const parts = [
+    address,
+    ...secrets,
+    `${pathname}${search}`,
+    pathname,
+    ...pathname.split('/'),
+    ...search.slice(1).split('&'),
+  ];
+  const hidden = parts.filter((part) => part.length >= 8).reduce((shown, part) => shown.replaceAll(part, '***'), text);
+  return hidden.replaceAll(controlCharacters, ' ').trim();
+}
+
+/** Node's own errors name addresses, so only their codes are told. */
+function inWords(error: unknown): string {
+  if (error instanceof NotConnected) return error.message;
+  const code = codeOf(error);
+  const known: Record<string, string> = {
+    ENOTFOUND: 'its name is not known (ENOTFOUND)',
+    EAI_AGAIN: 'its name could not be looked up (EAI_AGAIN)',
+    ECONNREFUSED: 'it takes no connections (ECONNREFUSED)',
+    ECONNRESET: 'the connection broke off (ECONNRESET)',
+  };
+  return known[code] ?? `it could not be reached (${code || 'unknown'})`;
+}

@@ -1,0 +1,137 @@
+import { readFileSync, writeFileSync } from 'node:fs';
+import { Webhook } from 'standardwebhooks';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { DaemonProcess } from '../support/daemon-process.ts';
+import { CliHome } from '../support/run-cli.ts';
+import { startWebhookSink, type WebhookSink } from '../support/webhook-sink.ts';
+
+const home = new CliHome();
+let sink: WebhookSink;
+let daemon: DaemonProcess;
+let key: string;
+let secret: string;
+
+beforeAll(async () => {
+  sink = await startWebhookSink();
+  writeFileSync(home.path('rankd.yaml'), 'webhooks: { allow_private: [127.0.0.1] }\nplatform: { kind: simulated }\n');
+  writeFileSync(home.path('bot.url'), `${sink.url}\n`);
+  key = await home.createKey();
+  daemon = await DaemonProcess.start(home);
+});
+
+afterAll(async () => {
+  await daemon.stop();
+  await sink[Symbol.asyncDispose]();
+  home[Symbol.dispose]();
+});
+
+const types = () => sink.received.map(({ event }) => event.type);
+
+test('a webhook is made with a secret that is shown once, and is sent a test that the library of the standard verifies', async () => {
+  const made = await home.run(['webhook', 'add', 'bot', '--url-file', 'bot.url', '--out', 'bot.secret']);
+  expect(made).toMatchObject({ code: 0, stdout: 'bot.secret\n' });
+  expect(made.stderr).toContain('bot: the target took the test event (204,');
+  secret = readFileSync(home.path('bot.secret'), 'utf8').trim();
+  const [received] = sink.received;
+  if (received === undefined) throw new Error('nothing came');
+  const { headers, body } = received;
+  expect(new Webhook(secret).verify(body, headers)).toMatchObject({ type: 'webhook.test', data: { webhook: 'bot' } });
+  const id = { ...headers, 'webhook-id': `${headers['webhook-id']}0` };
+  const time = { ...headers, 'webhook-timestamp': String(Number(headers['webhook-timestamp']) + 1) };
+  for (const [changed, of] of [
+    [`${body} `, headers],
+    [body, id],
+    [body, time],
+  ] as const)
+    expect(() => new Webhook(secret).verify(changed, of)).toThrow();
+});
+
+test('what games, operators and the daemon do is told in order, signed, with the change as the history shows it', async () => {
+  sink.received.length = 0;
+  expect((await daemon.rank(key, { rankeeId: 1001, newRankId: 20 })).status).toBe(200);
+  expect((await daemon.rank(key, { rankeeId: 1001, newRankId: 20 })).status).toBe(200); // changes nothing
+  expect((await daemon.rank(key, { rankeeId: 1001, newRankId: 21 })).status).not.toBe(200);
+  expect((await home.run(['rank', 'set', '1001', '10', '--reason', 'tryout'])).code).toBe(0);
+  await home.json('key', 'create', 'second');
+  await expect
+    .poll(types, { timeout: 10_000 })
+    .toEqual(['rank.changed', 'rank.refused', 'rank.changed', 'key.created']);
+  const events = sink.received.map(({ body, headers }) => new Webhook(secret).verify(body, headers));
+  const sequences = sink.received.map(({ event }) => event.data.sequence);
+  expect(sequences).toEqual(sequences.toSorted((a, b) => a - b));
+  const { changes } = await home.json<{ changes: Array<{ id: string }> }>('history', 'list');
+  const { change } = await home.json<{ change: object }>('history', 'show', changes[0]?.id ?? '');
+  expect(events[2]).toMatchObject({
+    ...{ type: 'rank.changed', timestamp: expect.stringMatching(/Z$/) },
+    data: {
+      groupId: null,
+      simulated: true,
+      direction: 'demotion',
+      change: { ...change, userName: null },
+    },
+  });
+  expect(sink.received[0]?.headers['webhook-id']).toMatch(/^evt_ws_\w+_\d+$/);
+});
+
+test('a change that a command makes while no daemon runs is delivered after the next start', async () => {
+  await daemon.stop();
+  sink.received.length = 0;
+  expect((await home.run(['rank', 'set', '1001', '20'])).code).toBe(0);
+  expect(await home.json('webhook', 'show', 'bot')).toMatchObject({ webhook: { backlog: 1, state: 'enabled' } });
+  daemon = await DaemonProcess.start(home);
+  await expect.poll(types, { timeout: 10_000 }).toEqual(['rank.changed']);
+  await expect
+    .poll(async () => (await home.json<{ webhooks: object[] }>('webhook', 'list')).webhooks)
+    .toMatchObject([
+      { name: 'bot', backlog: 0, lastSuccess: expect.any(String), target: `http://127.0.0.1:${sink.port}/***` },
+    ]);
+});
+
+test('a test says what the target answered, and the address is in nothing that is shown', async () => {
+  sink.answers({ status: 418, body: `no tea at ${sink.url}` });
+  const refused = await home.run(['webhook', 'test', 'bot']);
+  expect(refused).toMatchObject({ code: 5, stdout: expect.stringContaining('answered 418: no tea at') });
+  sink.answers(204);
+  const shown = await Promise.all([
+    home.run(['webhook', 'show', 'bot']),
+    home.run(['audit', 'list']),
+    home.run(['webhook', 'test', 'bot', '--json']),
+  ]);
+  const texts = [refused, ...shown].flatMap(({ stdout, stderr }) => [stdout, stderr]).join('\n') + daemon.log;
+  expect(texts).not.toMatch(/not-to-be-shown|whsec_/);
+});
+
+const refusals: Array<[what: string, address: string, code: number, says: string]> = [
+  ['a Slack address', 'https://hooks.slack.com/services/T0/B0/x', 2, 'Slack takes messages of its own form'],
+  ['an invitation', 'https://discord.gg/abc', 2, 'an invitation to a Discord server'],
+  ['a password in it', 'https://ann:pw@hooks.example/x', 2, 'a user name or a password'],
+  ['no address', 'staff-log', 2, 'This is no address'],
+  ['a private address', 'https://10.1.2.3/x', 2, '10.1.2.3 is not public'],
+  ['plain http', 'http://93.184.215.14/x', 2, 'it is http'],
+];
+
+test.each(refusals)('%s is refused when it is added, in words that mend it', async (_, address, code, says) => {
+  const result = await home.here(['webhook', 'add', 'other'], { input: address });
+  expect(result).toMatchObject({ code, stderr: expect.stringContaining(says) });
+  expect(result.stderr).not.toContain('ann:pw');
+});
+
+test('the same name or the same address is refused with 4, a wrong name or event with 2', async () => {
+  const code = async (args: string[], input = 'https://93.184.215.14/x') =>
+    (await home.here(['webhook', 'add', ...args, '--no-test'], { input })).code;
+  expect(await code(['bot'])).toBe(4);
+  expect(await code(['other'], sink.url)).toBe(4);
+  expect(await code(['Other Name'])).toBe(2);
+  const typo = await home.here(['webhook', 'add', 'other', '--events', 'chnges'], { input: sink.url });
+  expect(typo).toMatchObject({ code: 2, stderr: expect.stringContaining('--events changes') });
+});
+
+test('a webhook that is removed gets nothing more', async () => {
+  sink.received.length = 0;
+  expect((await home.here(['webhook', 'remove', 'bot'])).code).toBe(2);
+  expect((await home.here(['webhook', 'remove', 'bot', '-y'])).code).toBe(0);
+  await home.json('key', 'create', 'third');
+  expect((await home.here(['webhook', 'show', 'bot'])).code).toBe(3);
+  await daemon.stop();
+  expect(sink.received).toEqual([]);
+});

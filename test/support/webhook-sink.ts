@@ -1,0 +1,58 @@
+import { createServer, type IncomingMessage } from 'node:http';
+import type { AddressInfo } from 'node:net';
+
+/** A request that a sink got. */
+export interface Received {
+  headers: Record<string, string>;
+  body: string;
+  /** The body, parsed. */
+  event: { type: string; timestamp: string; data: Record<string, unknown> & { sequence: number } };
+  at: number;
+}
+
+/** How a sink answers: a status, with headers if need be; `hang` never answers, `drop` breaks the connection off. */
+export type SinkAnswer = number | { status: number; headers?: Record<string, string>; body?: string } | 'hang' | 'drop';
+
+export interface WebhookSink extends AsyncDisposable {
+  /** e.g. `http://127.0.0.1:40213/hook` */
+  url: string;
+  port: number;
+  received: Received[];
+  /** How it answers from now on: always the same, or as the function says for each request. */
+  answers(answer: SinkAnswer | ((received: Received) => SinkAnswer)): void;
+}
+
+/** A program that takes webhooks, and keeps what came. */
+export async function startWebhookSink({ port = 0 }: { port?: number } = {}): Promise<WebhookSink> {
+  const received: Received[] = [];
+  let answer: (received: Received) => SinkAnswer = () => 204;
+  const server = createServer(async (request, response) => {
+    const one = await read(request);
+    received.push(one);
+    const chosen = answer(one);
+    if (chosen === 'hang') return;
+    if (chosen === 'drop') return void request.socket.destroy();
+    const { status, headers = {}, body = '' } = typeof chosen === 'number' ? { status: chosen } : chosen;
+    response.writeHead(status, headers).end(body);
+  });
+  await new Promise<void>((resolve) => server.listen(port, '127.0.0.1', resolve));
+  const { port: chosen } = server.address() as AddressInfo;
+  return {
+    ...{ url: `http://127.0.0.1:${chosen}/hook/not-to-be-shown`, port: chosen, received },
+    answers: (next) => {
+      answer = typeof next === 'function' ? next : () => next;
+    },
+    async [Symbol.asyncDispose]() {
+      server.closeAllConnections();
+      await new Promise((resolve) => server.close(resolve));
+    },
+  };
+}
+
+async function read(request: IncomingMessage): Promise<Received> {
+  const chunks: Buffer[] = [];
+  for await (const chunk of request) chunks.push(chunk);
+  const body = Buffer.concat(chunks).toString('utf8');
+  const headers = Object.fromEntries(Object.entries(request.headers).map(([name, value]) => [name, String(value)]));
+  return { headers, body, event: body === '' ? undefined : JSON.parse(body), at: Date.now() };
+}
