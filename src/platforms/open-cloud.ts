@@ -108,8 +108,8 @@ export class OpenCloudPlatform implements Platform {
 
   /** Most changes give one role and take one. */
   get changeMs(): number {
-    const { memberships, assign, unassign } = this.#gates;
-    return [memberships, assign, unassign].reduce((sum, gate) => sum + this.#openCloud.shortestTryMs(gate), 0);
+    const { assign, unassign } = this.#gates;
+    return this.#openCloud.shortestTryMs(assign) + this.#openCloud.shortestTryMs(unassign);
   }
 
   group(call: CallContext): Promise<Group> {

@@ -52,7 +52,7 @@ const table = `
   member      | 401, 403            | once, for good | no          | 502 platform_credential  | failed                                                      | trainee                   | 0
   member      | 400, 404            | once, for good | no          | 502 platform_rejected    | failed                                                      | trainee                   | 0
   member      | 429                 | once           | no          | 200                      | applied                                                     | officer                   | 2
-  member      | 429                 | for good       | no          | 503 platform_unavailable | failed                                                      | trainee                   | 0
+  member      | 429                 | for good       | no          | 503 platform_busy        | failed                                                      | trainee                   | 0
   member      | 429+                | once, for good | no          | 503 platform_busy        | failed                                                      | trainee                   | 0
   member      | unusable, silent    | once           | no          | 200                      | applied                                                     | officer                   | 2
   member      | unusable, silent    | for good       | no          | 503 platform_unavailable | failed                                                      | trainee                   | 0

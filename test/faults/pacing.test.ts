@@ -1,9 +1,13 @@
 import { once } from 'node:events';
 import type http from 'node:http';
 import { text } from 'node:stream/consumers';
-import { describe, expect, test } from 'vitest';
+import { beforeAll, describe, expect, test } from 'vitest';
+import { defaultTuning } from '../../src/platforms/upstream/tuning.ts';
 import { codeOf, expectError, rankBody } from '../support/answers.ts';
-import { type OpenCloudApp, onOpenCloud, sampleRoles, sampleUsers } from '../support/open-cloud-app.ts';
+import { documentedLimits } from '../support/fake-open-cloud/budgets.ts';
+import type { FakeOpenCloud } from '../support/fake-open-cloud/index.ts';
+import { ManualClock } from '../support/manual-clock.ts';
+import { type OpenCloudApp, onOpenCloud, openCloudAppOn, sampleRoles, sampleUsers } from '../support/open-cloud-app.ts';
 import { startPost } from '../support/send.ts';
 
 const { trainee: bob, officer: eve, traineeAndCaptain: veteran } = sampleUsers;
@@ -298,3 +302,99 @@ describe('whose turn it is', () => {
       { deadlineMs: 90_000 },
     )());
 });
+
+/** Three minutes in which three keys ask for three times what Roblox lets through, and a fourth now and then for one change. */
+describe('where keys ask for too much', () => {
+  const budget = { calls: 100, windowMs: 60_000 };
+  const windows = 3;
+  const deadlineMs = 20_000;
+  const answersInMs = 100;
+  let fake: FakeOpenCloud;
+  let asked: Asked[];
+
+  beforeAll(async () => {
+    const clock = new ManualClock();
+    const limits = { ...documentedLimits, memberships: budget.calls, assign: budget.calls, unassign: budget.calls };
+    const opening = openCloudAppOn(clock, {
+      deadlineMs,
+      readLagMs: 8_000,
+      fake: { limits, windowMs: budget.windowMs, latencyMs: answersInMs },
+      tuning: { ...defaultTuning, publicRolesTimeoutMs: 4_000 },
+    });
+    await using system = await clock.passUntil(opening);
+    fake = system.fake;
+    asked = await clock.passUntil(askForTooMuch(system));
+  }, 60_000);
+
+  /** Every one at its time, whatever became of those before it. */
+  async function askForTooMuch({ clock, newKey, rank, fake: { group } }: OpenCloudApp<ManualClock>): Promise<Asked[]> {
+    const beganAt = clock.monotonic();
+    let lastMember = 20_000;
+    const ask = async (secret: string, key: string): Promise<Asked> => {
+      lastMember += 1;
+      const userId = lastMember;
+      group.setMember(userId, [trainee]);
+      const at = clock.monotonic() - beganAt;
+      const { status, json } = await rank(userId, { key: secret });
+      const endedAt = clock.monotonic() - beganAt;
+      const written = fake.journal.writes(userId)[0];
+      const writtenAt = written && written.at - beganAt;
+      return { key, userId, at, endedAt, writtenAt, status, code: (json as { code?: string }).code };
+    };
+    const keepAsking = async (key: string, everyMs: number) => {
+      const secret = await newKey(key);
+      const all: Array<Promise<Asked>> = [];
+      for (let at = 0; at < windows * budget.windowMs; at += everyMs) {
+        await clock.sleep(Math.max(0, beganAt + at - clock.monotonic()));
+        all.push(ask(secret, key));
+      }
+      return Promise.all(all);
+    };
+    const perKeyMs = budget.windowMs / budget.calls;
+    const keys = ['one', 'two', 'three'].map((key) => keepAsking(key, perKeyMs));
+    return (await Promise.all([...keys, keepAsking('single', 19_300)])).flat();
+  }
+
+  test('nearly all of the budget becomes changes, and Roblox refuses no call', () => {
+    for (let from = budget.windowMs; from < windows * budget.windowMs; from += budget.windowMs) {
+      const isDone = ({ status, endedAt }: Asked) =>
+        status === 200 && endedAt >= from && endedAt < from + budget.windowMs;
+      expect(asked.filter(isDone).length).toBeGreaterThanOrEqual(0.97 * budget.calls);
+    }
+    expect(new Set(fake.journal.entries.map(({ status }) => status))).toEqual(new Set([200]));
+  });
+
+  test('each change that has begun is done before its deadline, and every other caller is told that Roblox is busy', () => {
+    for (const one of asked) {
+      const hasBegun = one.writtenAt !== undefined;
+      expect([one.status, one.code]).toEqual(hasBegun ? [200, undefined] : [503, 'platform_busy']);
+      expect(one.endedAt - one.at).toBeLessThan(deadlineMs);
+    }
+  });
+
+  test('nobody is refused who had time: what comes later with the same key is not written while there was time for it', () => {
+    const needsMs = deadlineMs / 20 + 4 * answersInMs; // a share for what nobody foresees, and two writes with some delay
+    const isPassedBy = (one: Asked, { key, at, writtenAt = Number.POSITIVE_INFINITY }: Asked) =>
+      key === one.key && at > one.at && writtenAt < one.at + deadlineMs - needsMs;
+    const refused = asked.filter(({ status }) => status !== 200);
+    expect(refused.filter((one) => asked.some((other) => isPassedBy(one, other)))).toEqual([]);
+  });
+
+  test('a single change of another key does not wait longer than its own calls take', () => {
+    const waits = asked.filter(({ key }) => key === 'single').map(({ at, endedAt }) => endedAt - at);
+    expect(waits.length).toBeGreaterThan(8);
+    expect(Math.max(...waits)).toBeLessThanOrEqual(1_000);
+  });
+});
+
+/** What a change was asked for, and answered with. Times are since the first one. */
+interface Asked {
+  key: string;
+  userId: number;
+  at: number;
+  endedAt: number;
+  /** `undefined` if nothing was written. */
+  writtenAt: number | undefined;
+  status: number;
+  code: string | undefined;
+}

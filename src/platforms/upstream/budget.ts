@@ -106,7 +106,7 @@ export class Budget {
     const spacingMs = this.#heavySpacingMs;
     if (isHeavy) this.#heavyOpensAt = Math.max(this.#heavyOpensAt, now - 5 * spacingMs) + spacingMs; // what began late delays no other
     this.#opensAt = now + this.#spacingAfter(now);
-    const release = { at: now + this.#windowMs, slots: 1 };
+    const release = { at: this.#releaseAt(now), slots: 1 };
     const spent = this.#stillSpent(now);
     const later = spent.findIndex(({ at }) => at > release.at); // there are some if the window was longer before
     spent.splice(later < 0 ? spent.length : later, 0, release);
@@ -175,6 +175,11 @@ export class Budget {
       this.#opensAt = Math.min(this.#opensAt, now + this.#spacingAfter(now));
     }
     this.#spent = [{ at: this.#windowEndsAt, slots: spent }];
+  }
+
+  /** When a slot that is spent now comes free. A call so near the end of the platform's window may get there in the next one. */
+  #releaseAt(now: number): number {
+    return now + 2 * roundingMs < this.#windowEndsAt ? this.#windowEndsAt : now + this.#windowMs;
   }
 
   #spacingAfter(start: number): number {

@@ -1,48 +1,40 @@
-/** First come, first served within a lane; lanes take turns. */
+/**
+ * First come, first served within a lane; lanes take turns. The order is settled as items come, so that one that is taken out
+ * makes no other wait longer: who was told that there is time for it is still in time.
+ */
 export class FairQueue<T> {
-  /** The lane to be served next comes first. No lane is empty. */
-  readonly #lanes = new Map<string, T[]>();
+  /** In the order in which they are served. In each round, each lane has one at most. */
+  readonly #entries: Array<{ lane: string; item: T; round: number }> = [];
+  /** That of the last item that was served. */
+  #round = 0;
 
   has(lane: string): boolean {
-    return this.#lanes.has(lane);
+    return this.#entries.some((entry) => entry.lane === lane);
   }
 
   push(lane: string, item: T): void {
-    const items = this.#lanes.get(lane);
-    if (items === undefined) this.#lanes.set(lane, [item]);
-    else items.push(item);
+    const last = this.#entries.findLast((entry) => entry.lane === lane);
+    const round = (last?.round ?? this.#round) + 1;
+    const before = this.#entries.findLastIndex((entry) => entry.round <= round);
+    this.#entries.splice(before + 1, 0, { lane, item, round });
   }
 
-  /** Takes out the first item of the next lane, which goes to the back. */
+  /** Takes out the first item. */
   shift(): T | undefined {
-    for (const [lane, [first, ...rest]] of this.#lanes) {
-      this.#lanes.delete(lane);
-      if (rest.length > 0) this.#lanes.set(lane, rest);
-      return first;
-    }
-    return undefined;
+    const first = this.#entries.shift();
+    this.#round = first?.round ?? this.#round;
+    return first?.item;
   }
 
-  /** Takes out an item wherever it is; its lane keeps its position. False if there is no such item. */
+  /** Takes out an item wherever it is. False if there is no such item. */
   remove(item: T): boolean {
-    for (const [lane, items] of this.#lanes) {
-      if (!items.includes(item)) continue;
-      const rest = items.filter((other) => other !== item);
-      if (rest.length > 0) this.#lanes.set(lane, rest);
-      else this.#lanes.delete(lane);
-      return true;
-    }
-    return false;
+    const at = this.#entries.findIndex((entry) => entry.item === item);
+    if (at >= 0) this.#entries.splice(at, 1);
+    return at >= 0;
   }
 
   /** Every item in the order in which `shift` would return them. */
   *inOrder(): Generator<T> {
-    const lanes = [...this.#lanes.values()];
-    for (let round = 0; lanes.some((items) => items.length > round); round += 1) {
-      for (const items of lanes) {
-        const item = items[round];
-        if (item !== undefined) yield item;
-      }
-    }
+    for (const { item } of this.#entries) yield item;
   }
 }

@@ -5,8 +5,9 @@ interface Allowance {
 }
 
 /**
- * Counts the calls of each lane over about the last window: those admitted and those that wait. A lane is heavy with more than
- * its fair share of a window's slots, where one share is kept for a lane that may still come. It is served after the others.
+ * Counts the calls that each lane has asked for over about the last window. A lane is heavy with more than its fair share of a
+ * window's slots, where one share is kept for a lane that may still come. It is served after the others. Refused calls count too:
+ * or else a lane that goes on asking for too much would be light again later in the window, and pass those it was refused before.
  */
 export class FairShare {
   #current = new Map<string, number>();
@@ -26,11 +27,5 @@ export class FairShare {
     const previousShare = 1 - (now - this.#beganAt) / windowMs;
     const lanes = new Set([...this.#current.keys(), ...this.#previous.keys()]).size;
     return calls + (this.#previous.get(lane) ?? 0) * previousShare > limit / (lanes + 1);
-  }
-
-  /** A call that was counted has been refused. */
-  uncount(lane: string): void {
-    const calls = this.#current.get(lane) ?? 0;
-    if (calls > 0) this.#current.set(lane, calls - 1);
   }
 }

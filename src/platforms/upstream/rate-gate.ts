@@ -73,9 +73,6 @@ export class RateGate {
         this.#admitted += 1;
         this.#waitedMs += this.#clock.monotonic() - since;
       },
-      onRefuse: () => {
-        if (isCounted) this.#shares.uncount(call.lane);
-      },
       onAbort: (aborted) => {
         this.#queue.remove(aborted);
         this.#update();
@@ -101,7 +98,6 @@ export class RateGate {
     const lateStart = this.#firstLateStart(now, { slot, isHeavy: this.#countsAsHeavy(lane, now) });
     if (lateStart === undefined) return slot;
     this.#queue.remove(slot);
-    this.#shares.uncount(lane);
     throw this.#tooLate(lateStart - now);
   }
 

@@ -79,7 +79,6 @@ export function hasArrived(entry: ReservedSlot): entry is QueuedCall {
 
 interface QueuedCallEvents {
   onAdmit(): void;
-  onRefuse(): void;
   /** The call's signal was aborted: takes it out of the queue and returns the error it is refused with. */
   onAbort(call: QueuedCall): RankdError;
 }
@@ -101,7 +100,6 @@ export function queuedCall(
     },
     refuse(error) {
       signal.removeEventListener('abort', onAbort);
-      events.onRefuse();
       reject(error);
     },
   };

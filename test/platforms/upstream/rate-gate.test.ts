@@ -174,6 +174,19 @@ describe('what the platform says of the budget', () => {
     expect(startTimes().at(-1)).toBe(10_500);
   });
 
+  test('calls under way keep nobody out of the next window, but for those so near its beginning that they may count in it', async () => {
+    const { clock, gate, enter, enterMany, refused } = gateUnderTest();
+    enterMany(1);
+    await clock.advance(0);
+    gate.leave({ limit: 4, windowMs: 10_000, remaining: 3, resetMs: 9_000 });
+    enterMany(1);
+    await clock.advance(7_500);
+    enterMany(2);
+    for (const name of ['a', 'b', 'c']) enter(name, { dueInMs: 2_000 });
+    await clock.advance(0);
+    expect(refused.map(({ name }) => name)).toEqual(['c']);
+  });
+
   test('calls whose answers pass one another are counted once', async () => {
     const { clock, gate, enterMany, startTimes } = gateUnderTest();
     enterMany(3);
@@ -441,6 +454,18 @@ describe('whose turn it is', () => {
       { name: 'second', at: 10_000 },
       { name: 'fourth', at: 20_000 },
     ]);
+  });
+
+  test('who gives up while waiting makes nobody of another lane wait longer', async () => {
+    const { clock, enter, started } = gateUnderTest({ limit: 1 });
+    const impatient = new AbortController();
+    enter('first');
+    enter('second', { lane: 'two', signal: impatient.signal });
+    enter('third', { lane: 'three' });
+    enter('fourth', { lane: 'two' });
+    impatient.abort();
+    await clock.advance(20_000);
+    expect(started.map(({ name }) => name)).toEqual(['first', 'third', 'fourth']);
   });
 
   test('who has given up before does not get in', async () => {
