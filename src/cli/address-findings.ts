@@ -34,12 +34,16 @@ export async function addressFindings(url: string, daemon: SoughtDaemon | undefi
   if (!Array.isArray(addresses)) return [...portFindings(port), addresses];
   const findings = [...portFindings(port), nameFinding(host, addresses)];
   const question = crypto().randomBytes(16).toString('base64url');
-  const visit = await visited(`${url}/healthz`, { [questionHeader]: question });
+  const authorization = `Bearer ${question}`; // as a key would be sent
+  const visit = await visited(`${url}/healthz`, { [questionHeader]: question, authorization });
   if ('code' in visit) return [...findings, silence(url, visit.code, addresses)];
   const { certificate, distrust } = visit;
   const ofTls = protocol === 'https:' ? [certificateFinding(certificate, distrust, host)] : [];
-  const proof = daemon && proofOf(daemon.identity, question);
-  return [...findings, ...ofTls, answerFinding(visit, { daemon, isProven: visit.headers[proofHeader] === proof })];
+  const proof = visit.headers[proofHeader];
+  const isProof = (authorization?: string) =>
+    daemon !== undefined && proof === proofOf(daemon.identity, { question, authorization });
+  const isProven = isProof(authorization);
+  return [...findings, ...ofTls, answerFinding(visit, { daemon, isProven, isStripped: !isProven && isProof() })];
 }
 
 /** Game servers may use these only: https://create.roblox.com/docs/cloud-services/http-service */
@@ -174,7 +178,7 @@ const flaws: Record<
 
 function answerFinding(
   { status, headers, body }: Visit,
-  { daemon, isProven }: { daemon: SoughtDaemon | undefined; isProven: boolean },
+  { daemon, isProven, isStripped }: { daemon: SoughtDaemon | undefined; isProven: boolean; isStripped: boolean },
 ): Finding {
   const lead = `have the proxy or the tunnel lead to ${daemon?.url ?? 'rankd'}`;
   if (status >= 300 && status < 400) {
@@ -187,6 +191,10 @@ function answerFinding(
     return fail('answer', `what answers is not rankd (status ${status})`, `${lead}, without a page of its own`);
   }
   if (isProven) return ok('answer', 'it is this daemon');
+  if (isStripped) {
+    const text = 'it is this daemon, but the header Authorization does not come through, and so no key of a game';
+    return fail('answer', text, 'have the proxy or the tunnel pass on that header, or take another one');
+  }
   if (daemon === undefined) {
     const fix = 'run this where the daemon runs, with its --data-dir, to know that it is that one';
     return warn('answer', 'a rankd answers; none runs on this data directory', fix);

@@ -137,6 +137,18 @@ describe('whoever answers in place of this daemon is told from it, with what to 
     expect(answer?.text.length).toBeLessThan(300);
   });
 
+  test('a proxy that keeps the key of the game to itself', async () => {
+    const url = await plainly((request, response) => {
+      const { authorization: _, ...headers } = request.headers;
+      toDaemon(Object.assign(request, { headers }), response);
+    });
+    expect((await found(url)).at(-1)).toMatchObject({
+      grade: 'FAIL',
+      text: expect.stringContaining('the header Authorization does not come through'),
+      fix: expect.stringContaining('pass on that header'),
+    });
+  });
+
   test('another rankd', async () => {
     await using other = await openTestApp();
     expect((await found(other.url)).at(-1)).toMatchObject({

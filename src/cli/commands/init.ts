@@ -61,7 +61,7 @@ export function initCommand(program: Command, cli: Cli): void {
       'write commands for this admin system of the game too, as rankd game list names it',
       filled,
     )
-    .option('--force', 'keep existing files as rankd.yaml.old and roblox.key.old')
+    .option('--force', 'keep existing files with .old at the end of their names')
     .addHelpText(
       'after',
       examples(

@@ -13,7 +13,10 @@ const readyWithinMs = 3_000;
 export function healthRoutes(server: FastifyInstance, live: LiveContext): void {
   server.get('/healthz', async (request, reply): Promise<z.infer<typeof healthAnswer>> => {
     request.notes.level = 'debug'; // monitoring asks every few seconds
-    const proof = proofOf(live.current.identity, request.headers[questionHeader]);
+    const proof = proofOf(live.current.identity, {
+      question: request.headers[questionHeader],
+      authorization: request.headers.authorization,
+    });
     if (proof !== undefined) reply.header(proofHeader, proof);
     return { status: 'ok' };
   });
