@@ -9,7 +9,7 @@ export class HoldWorker {
   readonly #live: LiveContext;
   readonly #stop: AbortSignal;
   readonly #wallClock: WallClock;
-  /** The context of the last round: after a reload, what was in the way may be gone. */
+  /** The context of the last round with a credential that works: after a reload or a new key, what was in the way may be gone. */
   #seen: DaemonContext | undefined;
 
   constructor(live: LiveContext, stop: AbortSignal) {
@@ -24,7 +24,8 @@ export class HoldWorker {
     if (jumpedMs !== undefined) app.log.warn({ jumpedMs, problem: 'clock' }, sentenceOf(jumpedMs));
     if (!isSteady) return;
     const isAnew = this.#seen !== app;
-    this.#seen = app;
+    this.#seen = app.deadCredential() === undefined ? app : undefined;
+    if (this.#seen === undefined) return;
     const report = ({ id, tries }: { id: string; tries: number }, error: Error) => {
       if (tries === 0)
         app.log.warn({ err: error, holdId: id }, 'a suspension or temporary rank can not be ended yet; trying again');

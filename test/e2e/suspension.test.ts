@@ -1,10 +1,56 @@
 import { appendFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
-import { sampleRoles, sampleUsers } from '../support/fake-open-cloud/index.ts';
+import { type FakeOpenCloud, sampleRoles, sampleUsers } from '../support/fake-open-cloud/index.ts';
 import { openCloudHome } from '../support/open-cloud-home.ts';
 import { SteppedClock } from '../support/stepped-clock.ts';
 
 const { officer: userId, actor } = sampleUsers;
+const { recruit, officer, captain } = sampleRoles;
+
+/** What happens to a suspended member before the end, and what has become of the suspension and of the roles after it. */
+const rows: Array<
+  [what: string, (group: FakeOpenCloud['group'], member: number) => void, state: string, roles?: number[]]
+> = [
+  ['nothing', () => undefined, 'ended', [officer, captain]],
+  ['the member leaves', (group, member) => group.removeMember(member), 'forfeited'],
+  ['somebody gives other roles', (group, member) => group.setMember(member, [captain]), 'superseded', [captain]],
+  ['somebody takes the role of suspended members', (group, member) => group.setMember(member, []), 'superseded', []],
+  [
+    'somebody gives a role besides',
+    (group, member) => group.setMember(member, [recruit, officer]),
+    'superseded',
+    [recruit, officer],
+  ],
+];
+
+test.concurrent('what becomes of suspensions whose end comes while the daemon is down for a week', async ({
+  expect,
+}) => {
+  await using world = await openCloudHome();
+  const { home, roblox } = world;
+  appendFileSync(home.path('rankd.yaml'), 'policy: { suspension: { role: Recruit } }\n');
+  const clock = new SteppedClock(home.path('clock'));
+  const members = rows.map((_, index) => 21_000 + index);
+  {
+    await using _daemon = await world.startDaemon(clock.env);
+    for (const member of members) {
+      roblox.group.setMember(member, [officer, captain]);
+      const { code } = await home.run(['rank', 'suspend', String(member), '--for', '3d'], { env: clock.env });
+      expect([code, roblox.group.held(member)]).toEqual([0, [recruit]]);
+    }
+  }
+  for (const [index, [, meanwhile]] of rows.entries()) meanwhile(roblox.group, members[index] ?? 0);
+  clock.step(7 * 86_400_000);
+  await using _daemon = await world.startDaemon(clock.env);
+  const states = async () => {
+    const { stdout } = await home.run(['suspension', 'list', '--all', '--json'], { env: clock.env });
+    const { suspensions } = JSON.parse(stdout) as { suspensions: Array<{ rankeeId: number; state: string }> };
+    return members.map((member) => suspensions.find(({ rankeeId }) => rankeeId === member)?.state);
+  };
+  await expect.poll(states, { timeout: 20_000 }).toEqual(rows.map(([, , state]) => state));
+  const told = rows.map(([what], index) => [what, roblox.group.held(members[index] ?? 0)]);
+  expect(told).toEqual(rows.map(([what, , , roles]) => [what, roles?.toSorted((a, b) => a - b)]));
+});
 
 test.concurrent('a return that can not be made fails in doctor and shows in status, until it can', async ({
   expect,

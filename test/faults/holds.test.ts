@@ -185,6 +185,18 @@ const lives: Record<
     state: 'ended',
     roles: before,
   },
+  'the Roblox key is dead at the end: the roles are given back as soon as it works again': {
+    meanwhile: async ({ fake, pass, hold }) => {
+      fake.credential.enabled = false;
+      await pass(40 * minute);
+      expect((await hold()).state).toBe('active');
+      fake.credential.enabled = true;
+      await pass(2 * minute);
+      expect((await hold()).state).toBe('ended');
+    },
+    state: 'ended',
+    roles: before,
+  },
   'the write of the return is not answered: it is found out by reading, and given once': {
     meanwhile: ({ fake }) => fake.faults.add({ operation: 'assign', kind: 'reset', when: 'after', times: 6 }),
     state: 'ended',
