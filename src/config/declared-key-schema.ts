@@ -1,7 +1,7 @@
 import * as z from 'zod';
 import { parseMoment } from '../base/time.ts';
 import { isKeyName } from '../core/api-key.ts';
-import { directions, scopes } from '../core/model.ts';
+import { directions, scopes, usualScopes } from '../core/model.ts';
 import { ids, oneOf, whole } from './values.ts';
 
 const nameError =
@@ -24,7 +24,7 @@ export const declaredKey = z
       scopes: z
         .array(oneOf(scopes), { error: 'a list of scopes' })
         .min(1, { error: 'at least one scope' })
-        .default([...scopes])
+        .default([...usualScopes])
         .describe('What it may do.'),
       expires_at: z
         .string({ error: timeError })

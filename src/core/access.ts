@@ -73,7 +73,7 @@ export const accessChecks: readonly AccessCheck[] = [
   {
     name: 'breaker',
     refusal({ key }, { scope }) {
-      if (key.pausedAt === undefined || scope !== 'rank') return undefined;
+      if (key.pausedAt === undefined || scope === 'verify') return undefined;
       return RankdError.withoutStack(
         'key_paused',
         'This key is paused because it changed many members in a short time. The group owner can lift that with: rankd key resume',

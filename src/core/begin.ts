@@ -1,7 +1,7 @@
 import { RankdError } from '../base/errors.ts';
 import { type Caller, invalidKey, refusalOf, wrongMode } from './access.ts';
 import { changeEvent, type DomainEvent, keyPaused } from './events.ts';
-import { type HoldsOfMember, holdsAfter, refusalOfHold } from './holds.ts';
+import { type HoldsOfMember, holdsAfter, refusalOfHold, scopeOf } from './holds.ts';
 import type { KeyEdit } from './key-changes.ts';
 import type { Hold, RankChange } from './model.ts';
 import type { PolicyCase, PolicyRule } from './rules/rule.ts';
@@ -92,14 +92,12 @@ function stepOf({ state }: RankChange): RankChange['state'] | 'begin' {
   return state === 'pending' ? 'begin' : state;
 }
 
-function refusalOfAccess(
-  { keyId, placeId, dryRun, group }: RankChange,
-  { caller, now }: BeginFacts,
-): RankdError | undefined {
+function refusalOfAccess(change: RankChange, { caller, now }: BeginFacts): RankdError | undefined {
+  const { keyId, placeId, dryRun, group } = change;
   if (keyId === undefined) return undefined;
   if (caller === undefined) return invalidKey({ reason: 'unknown' }, 'rankd key create NAME');
   if (!dryRun && caller.key.mode === 'test') return wrongMode(caller.key);
-  return refusalOf(caller, { scope: 'rank', group, placeId, now });
+  return refusalOf(caller, { scope: scopeOf(change), group, placeId, now });
 }
 
 /** The policy once more, with the key as it is now. Of changes by one ranker that were approved side by side, only the first begins. */

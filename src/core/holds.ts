@@ -3,7 +3,7 @@ import { doubling } from '../base/time.ts';
 import { canStillPass } from './change-codes.ts';
 import { holdTitle, memberTitle, untilWhen } from './describe.ts';
 import { type Doing, type DomainEvent, suspensionEvent } from './events.ts';
-import type { Hold, HoldPart, HoldState, Member, RankChange, Role } from './model.ts';
+import type { Hold, HoldPart, HoldState, Member, RankChange, Role, Scope } from './model.ts';
 import { heldRoles, roleIds } from './role-scheme.ts';
 import { tookEffect } from './undo.ts';
 
@@ -21,6 +21,12 @@ export const openStates: readonly HoldState[] = ['active', 'ending', 'stuck'];
 /** True as long as the hold is in force, or its end still has to be brought about. */
 export function isOpenHold({ state }: Pick<Hold, 'state'>): boolean {
   return openStates.includes(state);
+}
+
+/** What a key has to be allowed for this change. */
+export function scopeOf({ hold }: Pick<RankChange, 'hold'>): Scope {
+  const isSuspension = hold?.does === 'return' || (hold?.does === 'begin' && hold.kind === 'suspension');
+  return isSuspension ? 'suspend' : 'rank';
 }
 
 /** Why the member may not be changed while this hold is open; `undefined` if the member may. */

@@ -69,8 +69,11 @@ export interface Workspace {
   createdAt: number;
 }
 
-export const scopes = ['verify', 'rank'] as const;
+export const scopes = ['verify', 'rank', 'suspend'] as const;
 export type Scope = (typeof scopes)[number];
+
+/** What a key may do unless something else is said. */
+export const usualScopes: readonly Scope[] = ['verify', 'rank'];
 
 export type KeyMode = 'live' | 'test';
 

@@ -84,6 +84,19 @@ export const workspaceAnswer = z.strictObject({
   }),
 });
 
+/** Of POST /v2/suspend and /v2/unsuspend. */
+export const suspensionAnswer = changeAnswer.extend({
+  until: z
+    .int()
+    .nullable()
+    .describe('When the roles are given back, in seconds since 1970; null if only a person does that.'),
+  suspensionId: z
+    .string()
+    .regex(/^hold_\w+$/)
+    .nullable()
+    .describe('The id of the suspension; null for a test key, which suspends nobody.'),
+});
+
 export const healthAnswer = z.strictObject({ status: z.literal('ok') });
 
 export const readyAnswer = z.strictObject({

@@ -17,7 +17,7 @@ export interface AskedChange {
   reply: FastifyReply;
   caller: KeyRecord;
   placeId: number | undefined;
-  asked: Pick<ChangeCommand, 'request' | 'step' | 'roleName'>;
+  asked: Pick<ChangeCommand, 'request' | 'step' | 'roleName' | 'hold'>;
   /** What a repeat with the same Idempotency-Key has to ask for as well. */
   content: unknown;
 }
@@ -39,6 +39,15 @@ export async function makeChange(
     ...idempotencyOf(request.headers['idempotency-key'], content),
   };
   const answer = await changeRank(app, command, deadline);
+  return answered(app, { request, reply }, answer);
+}
+
+/** Notes a change for answer and log. Throws why it is not applied. */
+export function answered(
+  app: DaemonContext,
+  { request, reply }: Pick<AskedChange, 'request' | 'reply'>,
+  answer: ChangeAnswer,
+): RankChange {
   warnOfPause(app.log, answer);
   request.notes.facts = {
     ...request.notes.facts,
@@ -63,7 +72,7 @@ export function inOrder<Value>(): (value: Value | Promise<Value>) => Promise<Val
   };
 }
 
-function callerOf({ key, secretId }: { key: Key; secretId: string }, placeId: number | undefined): ChangeCaller {
+export function callerOf({ key, secretId }: { key: Key; secretId: string }, placeId: number | undefined): ChangeCaller {
   return {
     by: `key:${key.id}`,
     keyId: key.id,

@@ -41,7 +41,7 @@ export async function letIn(
 ): Promise<LetIn> {
   const placeId = placeOf(request);
   const found = authenticateRequest(app, request, placeId, fingerprintIn(secret(request)));
-  const keyRecord = await (scope === 'rank' ? inOrderOfArrival(found) : found);
+  const keyRecord = await (scope === 'verify' ? found : inOrderOfArrival(found));
   const caller = authorize(app, { request, reply, throttle, keyRecord, placeId, scope });
   if (caller instanceof RankdError) throw caller;
   return { caller, placeId };

@@ -20,6 +20,7 @@ import { rankerRoute } from './routes/ranker.ts';
 import { Throttle } from './throttle.ts';
 import { changeRoutes } from './v2/changes.ts';
 import { readRoutes } from './v2/reads.ts';
+import { suspensionRoutes } from './v2/suspensions.ts';
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -112,6 +113,7 @@ export function createServer(
   rankerRoute(server, edge);
   changeRoutes(server, edge);
   readRoutes(server, edge);
+  suspensionRoutes(server, edge);
   healthRoutes(server, app);
   docsRoutes(server);
   return server;

@@ -24,30 +24,32 @@ export interface Limit extends Rate {
   of: string;
 }
 
+type LimitsOf = (config: LimitsConfig, from: { key: Key; placeId: number | undefined }) => Limit[];
+
+// The place comes first: if its limit refuses, the key's other places lose nothing.
+const limitsOfChanges: LimitsOf = ({ rankPerMinute, rankBurst, placePerMinute }, { key, placeId }) => {
+  const { id, ratePerMinute = rankPerMinute } = key;
+  const burstOf = (perMinute: number) => rankBurst || perMinute;
+  const placeBurst = Math.min(burstOf(placePerMinute), placePerMinute);
+  const keyBurst = burstOf(ratePerMinute);
+  return [
+    { name: 'place', of: `${id} ${placeId}`, perMinute: placePerMinute, burst: placeBurst },
+    {
+      name: 'rank',
+      of: id,
+      perMinute: ratePerMinute,
+      burst: key.ratePerMinute === undefined ? keyBurst : Math.min(keyBurst, ratePerMinute),
+    },
+  ];
+};
+
 /** The limits on each operation of a key that is accepted, in the order in which they are checked. */
-export const limitsOf: Record<
-  Scope,
-  (config: LimitsConfig, from: { key: Key; placeId: number | undefined }) => Limit[]
-> = {
+export const limitsOf: Record<Scope, LimitsOf> = {
   verify: ({ verifyPerMinute }, { key: { id } }) => [
     { name: 'verify', of: id, perMinute: verifyPerMinute, burst: verifyPerMinute },
   ],
-  // The place comes first: if its limit refuses, the key's other places lose nothing.
-  rank: ({ rankPerMinute, rankBurst, placePerMinute }, { key, placeId }) => {
-    const { id, ratePerMinute = rankPerMinute } = key;
-    const burstOf = (perMinute: number) => rankBurst || perMinute;
-    const placeBurst = Math.min(burstOf(placePerMinute), placePerMinute);
-    const keyBurst = burstOf(ratePerMinute);
-    return [
-      { name: 'place', of: `${id} ${placeId}`, perMinute: placePerMinute, burst: placeBurst },
-      {
-        name: 'rank',
-        of: id,
-        perMinute: ratePerMinute,
-        burst: key.ratePerMinute === undefined ? keyBurst : Math.min(keyBurst, ratePerMinute),
-      },
-    ];
-  },
+  rank: limitsOfChanges,
+  suspend: limitsOfChanges,
 };
 
 /** The limit on requests of one network without a key that is accepted. */

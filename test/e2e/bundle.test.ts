@@ -19,9 +19,11 @@ import { expect, test } from 'vitest';
 import manifest from '../../package.json' with { type: 'json' };
 import { CopyOfRankd } from '../support/copy-of-rankd.ts';
 
-test('the package needs nothing but its dependencies: a command and a daemon run', async () => {
+test('the package needs nothing but its dependencies: a command, the models for games and a daemon', async () => {
   using copy = new CopyOfRankd({ packages: true });
   expect(run(copy, ['key', 'list', '-q'])).toMatchObject({ status: 0, stderr: '' });
+  const models = run(copy, ['game', 'write', 'Chat', '--url', 'https://rankd.example.com', '-q']);
+  expect(models.stdout).toMatch(/Rankd\.rbxmx\n.*Chat\.rbxmx\n$/);
   expect(await serve(copy)).toBe(0);
 });
 

@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import fc from 'fast-check';
 import { expect, onTestFinished, test } from 'vitest';
 import { parse } from 'yaml';
@@ -14,7 +14,7 @@ import { applied, openScene, secret } from './scene.ts';
 const url = 'https://rankd.example.com';
 const folder = new URL('../../src/game/', import.meta.url);
 const read = (file: string) => readFileSync(new URL(file, folder), 'utf8');
-const systems = existsSync(new URL('plugins', folder)) ? readdirSync(new URL('plugins', folder)) : [];
+const systems = readdirSync(new URL('plugins', folder));
 
 function newHome(): CliHome {
   const home = new CliHome();

@@ -154,6 +154,32 @@ export const cases: Record<string, Case> = {
       return app.rank(key);
     },
   },
+  already_suspended: {
+    status: 409,
+    error: 'Already suspended',
+    provoke: async (app) => {
+      const key = await app.createKey({ scopes: ['suspend'] });
+      await suspend(app.app, 1001);
+      return app.post(`/v2/suspend?placeid=${place}`, { key, body: { robloxUserId: 1001, duration: '1h' } });
+    },
+  },
+  not_suspended: {
+    status: 404,
+    error: 'Not suspended',
+    provoke: async (app) => {
+      const key = await app.createKey({ scopes: ['suspend'] });
+      return app.post(`/v2/unsuspend?placeid=${place}`, { key, body: { robloxUserId: 1001 } });
+    },
+  },
+  suspended_by_operator: {
+    status: 403,
+    error: 'Suspended by the operator',
+    provoke: async (app) => {
+      const key = await app.createKey({ scopes: ['suspend'] });
+      await suspend(app.app, 1001);
+      return app.post(`/v2/unsuspend?placeid=${place}`, { key, body: { robloxUserId: 1001 } });
+    },
+  },
   cooldown: {
     status: 429,
     error: 'Cooldown active',

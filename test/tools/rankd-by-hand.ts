@@ -34,13 +34,14 @@ export class RankdByHand {
     return join(this.#folder, name);
   }
 
-  /** Runs a command as a page has it, with `rankd` or without; throws if it does not end with `code` or does not say `says`. */
-  async run(line: string, { code = 0, says }: { code?: number; says?: RegExp | undefined } = {}): Promise<void> {
+  /** Runs a command as a page has it, with `rankd` or without; resolves with what it says. Throws if it does not end with `code` or say `says`. */
+  async run(line: string, { code = 0, says }: { code?: number; says?: RegExp | undefined } = {}): Promise<string> {
     const child = this.#start(line.replace(/^(npx )?rankd /, '').split(' '));
     const told = collect(child);
     const [ended] = await once(child, 'close', { signal: AbortSignal.timeout(timeoutMs) });
     if (ended !== code) throw new Error(`It ended with ${ended}, not ${code}:\n${told()}`);
     if (says !== undefined && !says.test(told())) throw new Error(`It does not say ${says}:\n${told()}`);
+    return told();
   }
 
   /** Sends what a page has `curl` send; throws if the answer is no success. */

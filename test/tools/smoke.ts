@@ -2,7 +2,7 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'nod
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Command } from 'commander';
-import { startFakeOpenCloud } from '../support/fake-open-cloud/index.ts';
+import { type FakeOpenCloud, startFakeOpenCloud } from '../support/fake-open-cloud/index.ts';
 import { pagesToType } from '../support/readme-commands.ts';
 import { RankdByHand } from './rankd-by-hand.ts';
 
@@ -59,9 +59,10 @@ async function onRealGroup(): Promise<void> {
     await step('rankd serve', () => rankd.serve());
     await step(rank, () => rankd.request(rank));
     await whileItServes(rankd, rank);
-    await step('kill the daemon', () => rankd.kill());
+    await step('kill the daemon in the middle of a change', () => killAmidChange(rankd, { roblox, request: rank }));
     await step('rankd status, of a daemon that was killed', () => rankd.run('status', { code: 69 }));
     await step('rankd serve, again', () => rankd.serve());
+    await step('it finds out what became of the change', () => reconciled(rankd));
     await step('the same request, again', () => rankd.request(rank));
     await step('stop the daemon', () => rankd.stop());
     await afterItServed(rankd);
@@ -87,7 +88,13 @@ async function whileItServes(rankd: RankdByHand, request: string): Promise<void>
   await typed(rankd, 'health --ready', /^ok/);
   await typed(rankd, 'doctor', /daemon/);
   await typed(rankd, 'rank promote 1002 --reason smoke', /now/);
-  await typed(rankd, 'history list', /smoke|Newcomer/);
+  await typed(rankd, 'rank set @Newcomer Captain', /now Captain/);
+  await typed(rankd, 'rank suspend 1002 --for 2d');
+  await typed(rankd, 'suspension list', /Patrol_Pat|1002/);
+  await typed(rankd, 'rank unsuspend 1002');
+  await typed(rankd, 'history list', /Captain/);
+  await typed(rankd, 'history undo --user 1002 --since 1h -y');
+  await typed(rankd, 'game write Adonis', /Adonis/);
   await typed(rankd, 'backup smoke.db', /smoke\.db/);
   await typed(rankd, 'key create spare --out spare.key');
   await typed(rankd, 'key list', /spare/);
@@ -100,6 +107,35 @@ async function whileItServes(rankd: RankdByHand, request: string): Promise<void>
   writeFileSync(settings, before);
   await typed(rankd, 'reload');
   await step('the request, again', () => rankd.request(request));
+}
+
+async function killAmidChange(
+  rankd: RankdByHand,
+  { roblox, request }: { roblox: FakeOpenCloud; request: string },
+): Promise<void> {
+  const before = roblox.journal.writes().length;
+  roblox.latencyMs = 500;
+  const asked = rankd.request(request.replace(/"newRankId":\d+/, '"newRankId":10')).then(
+    () => 'The change was over before.',
+    () => undefined, // its daemon was killed
+  );
+  await until(async () => roblox.journal.writes().length > before);
+  await rankd.kill();
+  roblox.latencyMs = 0;
+  const problem = await asked;
+  if (problem !== undefined) throw new Error(problem);
+}
+
+function reconciled(rankd: RankdByHand): Promise<void> {
+  return until(async () => (await rankd.run('history list --state pending unknown --json')).includes('"changes":[]'));
+}
+
+async function until(holds: () => Promise<boolean>): Promise<void> {
+  const deadline = performance.now() + 30_000;
+  while (!(await holds())) {
+    if (performance.now() > deadline) throw new Error('It did not happen within 30 s.');
+    await new Promise((resolve) => setTimeout(resolve, 20));
+  }
 }
 
 async function afterItServed(rankd: RankdByHand): Promise<void> {

@@ -31,9 +31,11 @@ export function modelOf(name: string, scripts: GameScript[]): Model {
 export function systemNamed({ systems }: GameScripts, asked: string): Model {
   const [name, scripts] = [...systems].find(([name]) => name.toLowerCase() === asked.toLowerCase()) ?? [];
   if (name !== undefined && scripts !== undefined) return modelOf(name, scripts);
-  throw new RankdError('not_found', `There is nothing for an admin system named ${asked}.`, {
-    hint: 'rankd game list',
-  });
+  throw new RankdError(
+    'not_found',
+    `There is nothing for an admin system named ${asked}, but for ${[...systems.keys()].join(', ')}.`,
+    { hint: 'rankd game list' },
+  );
 }
 
 export function modelFile(folder: string, { name, scripts }: Model): NewFile[] {

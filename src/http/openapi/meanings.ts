@@ -32,6 +32,9 @@ export const meanings = {
   too_many_requests:
     'More requests than an inbound limit allows: of the key, of the place, of a key for one member at once, or of an address that sends wrong keys.',
   member_suspended: 'The member is suspended for a time; until then nobody else changes the rank.',
+  already_suspended: 'The member is suspended already; the message says until when.',
+  not_suspended: 'The member is not suspended.',
+  suspended_by_operator: 'The operator suspended the member, and alone can lift that.',
   key_paused: 'The abuse breaker paused the key; the operator resumes it.',
   internal: 'Something went wrong inside rankd; its log says what.',
   platform_rejected: 'Roblox refused the change for a reason of its own.',

@@ -27,6 +27,28 @@ const change = {
   answerHeaders: [...keyHeaders, 'x-rank-change', 'idempotent-replayed'],
 } as const satisfies Partial<Operation>;
 
+const suspensionAnswer = {
+  description: 'The member is suspended.',
+  schema: 'SuspensionAnswer',
+  example: {
+    ...answer.example,
+    newRank: 1,
+    oldRank: 20,
+    roleName: 'Member',
+    until: 1_796_148_000,
+    suspensionId: 'hold_0aB1cD2eF3gH',
+  },
+} as const;
+
+const notOfLifts: readonly string[] = [
+  'member_suspended',
+  'ranker_not_allowed',
+  'cooldown',
+  'idempotency_mismatch',
+  'idempotency_in_progress',
+  'ambiguous_rank',
+];
+const ofLifts = ofChanges.filter((code) => !notOfLifts.includes(code));
 const ofNames = ['user_not_found', 'user_renamed'] as const;
 const ofSteps = [...ofChanges.filter((code) => code !== 'unknown_rank'), ...ofNames, 'no_further_rank'] as const;
 
@@ -70,6 +92,38 @@ export const operationsOfV2: readonly Operation[] = [
       'The next rank is found at the moment of the change, on the ladder if there is one; locked roles are skipped.',
     body: { description: anyContentType, schema: 'StepRequest', example: { robloxUserId: 1001, reason: 'quiz' } },
     codes: ofSteps,
+  },
+  {
+    ...change,
+    path: '/v2/suspend',
+    id: 'suspend',
+    summary: 'Suspend a member for a time',
+    description:
+      'Takes all roles from the member, and gives exactly them back at the end. Until then no game can change the rank. The key needs the scope suspend.',
+    body: {
+      description: anyContentType,
+      schema: 'SuspendRequest',
+      example: { robloxUserId: 1001, duration: '3d', reason: 'spam' },
+    },
+    answer: suspensionAnswer,
+    codes: [
+      ...ofChanges.filter((code) => code !== 'member_suspended'),
+      ...ofNames,
+      'ambiguous_name',
+      'already_suspended',
+    ],
+  },
+  {
+    ...change,
+    path: '/v2/unsuspend',
+    id: 'unsuspend',
+    summary: 'End a suspension',
+    description: 'Gives the member exactly the roles from before back. The key needs the scope suspend.',
+    parameters: ['placeOfRequest'],
+    body: { description: anyContentType, schema: 'StepRequest', example: { robloxUserId: 1001 } },
+    answer: { ...suspensionAnswer, description: 'The member holds the roles from before.' },
+    answerHeaders: [...keyHeaders, 'x-rank-change'],
+    codes: [...ofLifts, ...ofNames, 'not_suspended', 'suspended_by_operator'],
   },
   {
     ...change,

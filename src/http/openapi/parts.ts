@@ -8,6 +8,7 @@ import {
   rankAnswer,
   readyAnswer,
   rolesAnswer,
+  suspensionAnswer,
   workspaceAnswer,
   workspaceId,
 } from '../answers.ts';
@@ -15,6 +16,7 @@ import { id } from '../ids.ts';
 import { idempotencyKey, memberId, rankBody } from '../rank-request.ts';
 import { setRankBody, stepBody } from '../v2/change-request.ts';
 import { userName } from '../v2/member-query.ts';
+import { suspendBody } from '../v2/suspension-request.ts';
 
 /** What the operations are made of: the same schemas that check the requests and type the answers. */
 
@@ -28,10 +30,12 @@ export const schemas = {
   Greeting: greetingAnswer,
   SetRankRequest: setRankBody,
   StepRequest: stepBody,
+  SuspendRequest: suspendBody,
   ChangeAnswer: changeAnswer,
   MemberAnswer: memberAnswer,
   RolesAnswer: rolesAnswer,
   WorkspaceAnswer: workspaceAnswer,
+  SuspensionAnswer: suspensionAnswer,
   Health: healthAnswer,
   Readiness: readyAnswer,
   Error: errorAnswer,

@@ -7,10 +7,10 @@ import { memberFields, namesOneMember } from './member-query.ts';
 
 const rankError = ({ input }: { input?: unknown }) =>
   input === undefined ? 'is missing' : 'must be a rank number, a role id or the name of a role';
-const notAnObject = { error: 'The body must be a JSON object' };
+export const notAnObject = { error: 'The body must be a JSON object' };
 
 /** The fields of every change on /v2. The member is named by id or by name. */
-const fields = {
+export const fields = {
   ...memberFields,
   reason: optionalText.describe('Why, in your own words; 200 characters of it are kept with the change.'),
   rankerId: id.nullish().describe('User id of the player who asks; 0, or left out: not a player.'),
@@ -25,7 +25,7 @@ const rank = z
   })
   .describe('The rank number in the group (1 to 255), a role id (above 255), or the name of a role.');
 
-/** The body of POST /v2/promote and /v2/demote. Unknown fields are ignored. */
+/** The body of POST /v2/promote, /v2/demote and /v2/unsuspend. Unknown fields are ignored. */
 export const stepBody = z.object(fields, notAnObject).superRefine(namesOneMember);
 
 /** The body of POST /v2/rank. Unknown fields are ignored. */
@@ -48,7 +48,7 @@ export function parseSetRank(json: unknown): Asked {
   return toAsked(body, asRoleName(rank));
 }
 
-function toAsked(body: z.output<typeof stepBody>, rank: RoleName): Asked {
+export function toAsked(body: z.output<typeof stepBody>, rank: RoleName): Asked {
   const { robloxUserId, username, rankerId, rankerName, rankeeName, reason, command } = body;
   const request = present({
     rankeeId: robloxUserId ?? 0,

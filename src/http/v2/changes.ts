@@ -43,7 +43,7 @@ async function answerChange(edge: Edge, { request, reply, parse, step }: Asking)
 }
 
 /** The request with the member whom a name leads to. */
-async function withMember(
+export async function withMember(
   app: DaemonContext,
   { request, username, lane }: { request: RankRequest; username: string | undefined; lane: string },
   { signal, at: deadlineAt }: Deadline,
@@ -53,7 +53,8 @@ async function withMember(
   return { ...request, rankeeId: id, rankeeName: name };
 }
 
-function answerOf(
+/** What every change on /v2 answers. */
+export function answerOf(
   { message, rankeeId, id, roleId, oldRoleId, roles = [] }: RankChange,
   { workspace, requestId }: { workspace: Workspace; requestId: string },
 ): z.infer<typeof changeAnswer> {

@@ -29,10 +29,17 @@ function changedMembers(db: Connection, { window: { of, since }, now }: { window
      FROM rank_changes
      WHERE requested_at BETWEEN @since AND @now AND key_id IS NOT NULL AND state IN ('pending', 'applied', 'unknown')
        AND ${counted(of)} AND dry_run = 0 AND roles_before <> roles_after
-     GROUP BY rankee_id, key_id`,
+     GROUP BY rankee_id, key_id${of === 'demotions' ? orSuspended : ''}`,
     { since, now, ...(typeof of === 'object' && of) },
   );
 }
+
+/** Who held no role that could be taken was suspended all the same. */
+const orSuspended = `
+  UNION ALL
+  SELECT rankee_id, key_id, max(begins_at) FROM holds
+  WHERE kind = 'suspension' AND begins_at BETWEEN @since AND @now AND key_id IS NOT NULL
+  GROUP BY rankee_id, key_id`;
 
 function counted(of: MemberWindow['of']): string {
   if (of === 'demotions') return 'demotion = 1';

@@ -64,12 +64,13 @@ export async function carryOutChange(
 
 /** Keeps a change whose member holds the wanted rank already. What is told is still true when it is kept, or it is planned anew. */
 async function keepReached(
-  { store, clock }: Pick<Ranking, 'store' | 'clock'>,
+  app: Pick<Ranking, 'store' | 'clock' | 'breaker'>,
   { change, approved, success, after, secretId }: Intent,
 ): Promise<FinishedChange | 'stale'> {
-  const reached = withOutcome(change, { state: 'applied', code: null, message: success }, clock.now());
-  const verdict = await store.beginChange(reached, { secretId, windows: [] }, (facts) =>
-    judgeBegin({ change: reached, after, limits: [], ...approved }, facts),
+  const reached = withOutcome(change, { state: 'applied', code: null, message: success }, app.clock.now());
+  const limits = change.hold?.does === 'begin' ? breakerLimits(app) : []; // a suspension counts, whatever the member held
+  const verdict = await app.store.beginChange(reached, { secretId, windows: limits }, (facts) =>
+    judgeBegin({ change: reached, after, limits, ...approved }, facts),
   );
   if (verdict.do === 'refuse') throw verdict.error;
   return verdict.do === 'stale' ? 'stale' : { change: reached };

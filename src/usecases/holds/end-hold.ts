@@ -7,7 +7,7 @@ import { nameForRequest } from '../../core/role-scheme.ts';
 import { callWithin } from '../../ports/call-context.ts';
 import type { CallContext } from '../../ports/index.ts';
 import type { ChangeCaller } from '../change/change-command.ts';
-import { asRefusal, carryOutChange, type FinishedChange, type Intent } from '../change/change-member.ts';
+import { asRefusal, carryOutChange, type FinishedChange, type Intent, keepEnded } from '../change/change-member.ts';
 import { draftOf, withPlan } from '../change/change-record.ts';
 import { checkUndo } from '../change/check-plan.ts';
 import { QueuePosition } from '../change/queue-position.ts';
@@ -34,8 +34,9 @@ export interface CheckedHold {
  * Looks at the member in the member's turn, and does what the hold asks for: gives the roles from before back, gives those of the hold
  * again, or closes it. Throws RankdError if the platform or a rule is in the way; nothing was changed then, and the hold goes on.
  */
-export async function checkHold(app: Ranking, check: HoldCheck): Promise<CheckedHold> {
-  using call = callWithin(app.clock, backgroundDeadlineMs(app), check.caller.keyId ?? 'holds');
+export async function checkHold(app: Ranking, check: HoldCheck, within?: CallContext): Promise<CheckedHold> {
+  using own = callWithin(app.clock, backgroundDeadlineMs(app), 'holds');
+  const call = within ?? own;
   try {
     return await checkInTurn(app, check, call);
   } catch (cause) {
@@ -61,9 +62,16 @@ async function checkInTurn(app: Ranking, check: HoldCheck, call: CallContext): P
     if (!canBeChecked(hold, check)) return { hold };
     const intent = await intentFor(app, { ...check, hold }, call);
     if ('hold' in intent) return intent;
-    const finished = await carryOutChange(app, { ...intent, after }, call);
+    const finished = check.caller.dryRun
+      ? await rehearsed(app, intent)
+      : await carryOutChange(app, { ...intent, after }, call);
     if (finished !== 'stale') return { hold: (await app.store.findHold(id)) ?? hold, finished };
   }
+}
+
+/** For a test key: what would be done is kept as that. */
+function rehearsed(app: Ranking, { change, success }: Omit<Intent, 'after'>): Promise<FinishedChange> {
+  return keepEnded(app, change, { outcome: { state: 'applied', code: null, message: success } });
 }
 
 /** A hold that was superseded or forfeited can still be ended by force. */
@@ -82,7 +90,7 @@ async function intentFor(
   const member = await readMember(app, hold.rankeeId, readInTime(app, call));
   const scheme = member === undefined ? await app.group.scheme(call) : await app.group.schemeFor(member, call);
   const verdict = judgeHold(hold, { member, roles: scheme.roles, isOver: as !== undefined, force }, doing);
-  if (member === undefined || verdict.do === 'keep') return keep(app, hold, verdict);
+  if (member === undefined || verdict.do === 'keep') return keep(app, { hold, caller }, verdict);
   const acting = await app.group.acting(call);
   const untouchable = refusalOfUntouchable(hold.rankeeId, acting);
   if (untouchable !== undefined) throw untouchable;
@@ -112,14 +120,18 @@ async function intentFor(
     verdict.do === 'renew'
       ? `${memberTitle(hold)} came back to the group and is suspended again.`
       : `${restoredMessage(draft, { scheme, plan, between: [] })}${missing}`;
-  return { change: withPlan(draft, approved), approved, success };
+  return { change: withPlan(draft, approved), approved, success, secretId: caller.secretId };
 }
 
 function commandOf({ as }: HoldCheck): string {
   return as === 'lifted' ? 'rankd rank unsuspend' : 'the end of a suspension';
 }
 
-async function keep(app: Ranking, hold: Hold, verdict: HoldVerdict): Promise<CheckedHold> {
-  if (verdict.do !== 'keep' || verdict.update.holds.length === 0) return { hold };
+async function keep(
+  app: Ranking,
+  { hold, caller }: Pick<HoldCheck, 'hold' | 'caller'>,
+  verdict: HoldVerdict,
+): Promise<CheckedHold> {
+  if (caller.dryRun || verdict.do !== 'keep' || verdict.update.holds.length === 0) return { hold };
   return { hold: (await app.store.updateHold(hold.id, () => verdict.update)) ?? hold };
 }

@@ -2,8 +2,8 @@ import { RankdError } from '../../base/errors.ts';
 import { memberTitle } from '../../core/describe.ts';
 import { extended, isOpenHold, openStates } from '../../core/holds.ts';
 import type { Hold } from '../../core/model.ts';
+import type { CallContext } from '../../ports/index.ts';
 import type { ChangeCaller } from '../change/change-command.ts';
-import { errorOf } from '../change/change-outcome.ts';
 import type { Ranking } from '../change/ranking.ts';
 import { type CheckedHold, checkHold } from './end-hold.ts';
 import { openHold } from './open-hold.ts';
@@ -41,16 +41,19 @@ export interface LiftCommand {
  * Ends a member's hold early and gives the roles from before back. Throws `not_suspended`, `suspended_by_operator`, `conflict` if somebody
  * else changed the member meanwhile, and whatever keeps the roles from being given back: then the hold goes on.
  */
-export async function liftHold(app: Ranking, { rankeeId, caller, force, reason }: LiftCommand): Promise<CheckedHold> {
+export async function liftHold(
+  app: Ranking,
+  { rankeeId, caller, force, reason }: LiftCommand,
+  call?: CallContext,
+): Promise<Required<CheckedHold>> {
   const hold = (await openHold(app, rankeeId)) ?? (force ? await overtaken(app, rankeeId) : undefined);
   if (hold === undefined)
     throw new RankdError('not_suspended', `User ${rankeeId} is not suspended.`, { hint: 'rankd suspension list' });
   if (caller.keyId !== undefined && hold.keyId === undefined) throw byOperator(hold);
-  const checked = await checkHold(app, { hold, caller, as: 'lifted', force, reason });
-  const error = checked.finished && errorOf(checked.finished.change, checked.finished.error);
-  if (error !== undefined) throw error;
-  if (checked.finished === undefined) throw refusalOf(checked.hold);
-  return checked;
+  const checked = await checkHold(app, { hold, caller, as: 'lifted', force, reason }, call);
+  const { finished } = checked;
+  if (finished === undefined) throw refusalOf(checked.hold);
+  return { ...checked, finished };
 }
 
 /** A hold that ended without the roles being given back. */
@@ -95,16 +98,20 @@ export async function extendHold(
   });
 }
 
-/** Throws `usage` if a hold that lasts so long (in milliseconds) is too short, or longer than the policy allows. */
-export function requireLength({ suspension }: Pick<Ranking, 'suspension'>, ms: number): void {
+/** Throws `code` if a hold that lasts so long (in milliseconds) is too short, or longer than the policy allows. */
+export function requireLength(
+  { suspension }: Pick<Ranking, 'suspension'>,
+  ms: number,
+  code: 'usage' | 'invalid_request' = 'usage',
+): void {
   if (ms < minMs)
-    throw new RankdError('usage', 'It has to last at least a minute.', {
+    throw new RankdError(code, 'It has to last at least a minute.', {
       hint: 'for example --for 3d, --for 12h or --for 30m',
     });
   if (ms <= suspension.maxMs) return;
   const days = Math.floor(suspension.maxMs / 86_400_000);
   const longest = days > 0 ? `${days}d` : `${Math.floor(suspension.maxMs / 60_000)}m`;
-  throw new RankdError('usage', `It may last ${longest} at most (policy.suspension.max).`, {
+  throw new RankdError(code, `It may last ${longest} at most (policy.suspension.max).`, {
     hint: 'give a shorter time, or --for ever for one that only a person ends',
   });
 }

@@ -1,6 +1,6 @@
 import { type Command, Option } from 'commander';
 import { systemClock } from '../../../base/clock.ts';
-import { type Key, type Scope, scopes } from '../../../core/model.ts';
+import { type Key, type Scope, scopes, usualScopes } from '../../../core/model.ts';
 import { keyDocument } from '../../../usecases/documents/key.ts';
 import { existingKey } from '../../../usecases/keys/existing-key.ts';
 import { createKey, type KeyRequest } from '../../../usecases/keys/keys.ts';
@@ -25,7 +25,7 @@ export function createCommand(key: Command, cli: Cli): void {
     .argument('<name>', 'name of the key', keyName)
     .option('--test', 'a key that runs every check and changes nothing')
     .option('--expires <duration>', 'the key is not accepted after this time, e.g. 90d', lifetime)
-    .addOption(new Option('--scope <scope...>', 'what the key may do').choices(scopes).default([...scopes]))
+    .addOption(new Option('--scope <scope...>', 'what the key may do').choices(scopes).default([...usualScopes]))
     .option('--if-not-exists', 'if a key of this name exists, leave it as it is and say how it differs')
     .option(...outOption);
   addRuleOptions(command)

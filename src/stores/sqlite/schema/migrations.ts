@@ -242,6 +242,7 @@ export const migrations: readonly string[] = [
   CREATE UNIQUE INDEX one_open_hold_a_member ON holds (group_title, rankee_id)
     WHERE state IN ('active', 'ending', 'stuck');
   CREATE INDEX holds_of_a_member ON holds (rankee_id);
+  CREATE INDEX suspensions_by_beginning ON holds (begins_at) WHERE kind = 'suspension';
   CREATE INDEX holds_by_end ON holds (ends_at) WHERE state IN ('active', 'stuck');
   `,
   `

@@ -1,0 +1,100 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { codeOf, messageOf } from '../support/answers.ts';
+import { type Answer, openTestApp, place, roles, type TestApp } from '../support/open-test-app.ts';
+
+let app: TestApp;
+let key: string;
+const [ann, bob] = [1001, 1002];
+
+beforeAll(async () => {
+  app = await openTestApp();
+  key = await app.createKey({ scopes: ['verify', 'rank', 'suspend'] });
+});
+
+afterAll(() => app.close());
+
+function ask(operation: string, body: unknown, secret = key): Promise<Answer> {
+  return app.post(`/v2/${operation}?placeid=${place}`, { key: secret, body });
+}
+
+const told = (answer: Answer) => [answer.status, codeOf(answer)];
+
+test('a key that may suspend takes all roles for a time, and gives exactly them back; meanwhile no game ranks the member', async () => {
+  const before = await app.heldBy(ann);
+  const suspended = await ask('suspend', { robloxUserId: ann, duration: '3d', reason: 'spam' });
+  const inThreeDays = Math.floor(Date.now() / 1_000) + 3 * 86_400;
+  expect(suspended.json).toMatchObject({
+    ...{ success: true, robloxUserId: ann, oldRank: 10, newRank: 1, roleName: 'Member' },
+    ...{ changeId: suspended.headers['x-rank-change'], suspensionId: expect.stringMatching(/^hold_/) },
+  });
+  expect(Math.abs((suspended.json as { until: number }).until - inThreeDays)).toBeLessThan(60);
+  expect(await app.heldBy(ann)).toEqual([roles.base]);
+
+  const inVain = [
+    await app.rank(key, { rankeeId: ann }),
+    await ask('promote', { robloxUserId: ann }),
+    await app.rank(await app.createKey({ name: 'trial', mode: 'test' }), { rankeeId: ann }),
+  ];
+  for (const answer of inVain) {
+    expect(told(answer)).toEqual([403, 'member_suspended']);
+    expect(messageOf(answer)).toMatch(/is suspended until \d{4}-\d\d-\d\d \d\d:\d\d UTC/);
+  }
+  expect(told(await ask('suspend', { robloxUserId: ann, duration: 60 }))).toEqual([409, 'already_suspended']);
+
+  const lifted = await ask('unsuspend', { robloxUserId: ann, reason: 'appeal' });
+  expect(lifted.json).toMatchObject({
+    success: true,
+    robloxUserId: ann,
+    newRank: 10,
+    suspensionId: (suspended.json as { suspensionId: string }).suspensionId,
+  });
+  expect(await app.heldBy(ann)).toEqual(before);
+  expect(told(await ask('unsuspend', { robloxUserId: ann }))).toEqual([404, 'not_suspended']);
+});
+
+test('a key without the scope suspends nobody and lifts nothing', async () => {
+  const ranker = await app.createKey({ name: 'ranker' });
+  for (const operation of ['suspend', 'unsuspend'])
+    expect(told(await ask(operation, { robloxUserId: ann, duration: '1h' }, ranker))).toEqual([403, 'key_not_allowed']);
+});
+
+test('a test key says what would be done, and does nothing', async () => {
+  const trial = await app.createKey({ name: 'rehearsal', mode: 'test', scopes: ['suspend'] });
+  const before = await app.heldBy(bob);
+  const answer = await ask('suspend', { robloxUserId: bob, duration: '1h' }, trial);
+  expect(answer.json).toMatchObject({ success: true, suspensionId: null });
+  expect(messageOf(answer)).toContain('Test key, nothing changed');
+  expect(await app.heldBy(bob)).toEqual(before);
+  await ask('suspend', { robloxUserId: bob, duration: '1h' });
+  expect(messageOf(await ask('unsuspend', { robloxUserId: bob }, trial))).toContain('Test key, nothing changed');
+  expect(await app.heldBy(bob)).toEqual([roles.base]);
+  await ask('unsuspend', { robloxUserId: bob });
+  expect(await app.heldBy(bob)).toEqual(before);
+});
+
+test.each([
+  [{}, 'duration is missing'],
+  [{ duration: '3' }, 'at least a minute'],
+  [{ duration: 'soon' }, 'duration must be a duration such as 3d, 12h or 30m, or a number of whole seconds'],
+  [{ duration: -60 }, 'at least a minute'],
+  [{ duration: 1.5 }, 'duration must be a duration'],
+  [{ duration: '800d' }, '365d at most'],
+])('a suspension for %j is refused: %s', async (rest, problem) => {
+  const answer = await ask('suspend', { robloxUserId: bob, ...rest });
+  expect(told(answer)).toEqual([400, 'invalid_request']);
+  expect(messageOf(answer)).toContain(problem);
+});
+
+test('the circuit breaker counts a suspension as a demotion, whether the member held a role or none', async () => {
+  await using other = await openTestApp({
+    config: {
+      policy: { breaker: { enabled: true, demotions: 2, highRank: undefined, highChanges: 5, windowMs: 600_000 } },
+    },
+  });
+  const leaked = await other.createKey({ scopes: ['suspend'] });
+  const suspend = (robloxUserId: number) =>
+    other.post(`/v2/suspend?placeid=${place}`, { key: leaked, body: { robloxUserId, duration: '1h' } });
+  expect([(await suspend(1001)).status, (await suspend(1004)).status]).toEqual([200, 200]);
+  expect(told(await suspend(1002))).toEqual([429, 'key_paused']);
+  expect(await other.heldBy(1002)).toEqual([roles.officer, roles.base]);
+});
