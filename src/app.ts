@@ -119,7 +119,7 @@ function configuredParts(config: Config, ports: Ports, log: Logger) {
   const platform = new CredentialBreaker({
     ...ports,
     report: (dead) => {
-      if (dead === undefined) log.info('the platform key works again');
+      if (dead === undefined) log.info('the Roblox key works again');
       else log.error({ hint: dead.hint, problem: 'credential' }, dead.message);
     },
   });

@@ -4,7 +4,7 @@ import type { SystemUser } from '../base/system-user.ts';
 
 /**
  * Why a configuration that was found, not named, may come from somebody else; `undefined` if only this user, root, or whoever called
- * sudo could have written it. Who writes it decides where the Open Cloud key is sent, so a folder of another user must not bring one along.
+ * sudo could have written it. Who writes it decides where the Roblox key is sent, so a folder of another user must not bring one along.
  */
 export function distrustOf(
   path: string,

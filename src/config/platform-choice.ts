@@ -38,7 +38,7 @@ function keyWithoutGroup({ origins, env }: PlatformKeySources): string[] {
   const at = origins.get(keyFile)?.at ?? (env[keyVariable] ? keyVariable : undefined);
   if (at === undefined || origins.get('platform.kind')?.value !== undefined) return [];
   return [
-    `There is a platform key (${at}) but no group.id, so this is a simulated group; set group.id to rank in yours.`,
+    `There is a Roblox key (${at}) but no group.id, so this is a simulated group; set group.id to rank in yours.`,
   ];
 }
 
@@ -55,6 +55,6 @@ function keyProblems(origins: ReadonlyMap<string, Origin>, key: PlatformKey | un
   }
   if (key !== undefined || origins.get(keyFile)?.value !== undefined) return [];
   const at = origins.get('platform.kind')?.at ?? origins.get('group.id')?.at;
-  const text = 'missing; open-cloud needs an Open Cloud API key: name its file here, or set RANKD_PLATFORM_API_KEY';
+  const text = 'missing; open-cloud needs a Roblox key: name its file here, or set RANKD_PLATFORM_API_KEY';
   return [{ at, setting: keyFile, text }];
 }

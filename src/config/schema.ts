@@ -46,7 +46,7 @@ export const settingsSchema = section({
     api_key_file: filePath()
       .optional()
       .describe(
-        'File with the Open Cloud API key (scope group:write), readable by rankd alone; or RANKD_PLATFORM_API_KEY.',
+        'File with the Roblox key, an Open Cloud API key (scope group:write), readable by rankd alone; or RANKD_PLATFORM_API_KEY.',
       ),
     base_url: url('https://apis.roblox.com').describe('Where the Open Cloud API is.'),
     legacy_base_url: url('https://groups.roblox.com').describe(

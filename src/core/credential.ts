@@ -13,7 +13,7 @@ export function refusalOfCredential({ state, canWrite }: Credential, isWriteDeni
 }
 
 function credentialError(what: string): RankdError {
-  return new RankdError('platform_credential', `The platform key that rankd acts with ${what}.`, {
-    hint: 'enable or renew the Open Cloud key, with group:write for this group; a new one goes where platform.api_key_file points, and `rankd reload` takes it up',
+  return new RankdError('platform_credential', `The Roblox key ${what}.`, {
+    hint: 'enable or renew the Roblox key, with group:write for this group; a new one goes where platform.api_key_file points, and `rankd reload` takes it up',
   });
 }

@@ -8,7 +8,7 @@ import { send } from '../support/open-test-app.ts';
 
 /**
  * An evening of rankd with everything that touches a secret, good and bad. Afterwards the secrets are looked for everywhere but
- * where they belong: the file of the Open Cloud key, the files of `--out`, and the one printing of a key.
+ * where they belong: the file of the Roblox key, the files of `--out`, and the one printing of a key.
  */
 let at: OpenCloudHome;
 let daemon: DaemonProcess;
@@ -18,7 +18,7 @@ const places: Array<[string, string]> = [];
 
 beforeAll(async () => {
   at = await openCloudHome();
-  secrets.set('the Open Cloud key', at.roblox.apiKey).set('a key', at.secret);
+  secrets.set('the Roblox key', at.roblox.apiKey).set('a key', at.secret);
   daemon = await at.startDaemon();
   secrets.set('a rotated key', await minted('key', 'rotate', 'game', '--overlap', '1h'));
   await rankd(['key', 'create', 'filed', '--out', 'filed.key']);
@@ -52,7 +52,7 @@ test('the search sees what it searches', () => {
   expect(places.filter(([, text]) => text.includes('key_')).length).toBeGreaterThan(10);
 });
 
-describe.each(['the Open Cloud key', 'a key', 'a rotated key', 'a key in a file', 'a revoked key'])(
+describe.each(['the Roblox key', 'a key', 'a rotated key', 'a key in a file', 'a revoked key'])(
   '%s is nowhere',
   (name) => {
     test('neither as it is, nor in part, nor encoded', () => {

@@ -37,7 +37,7 @@ test('every problem of the file, the environment and the flags is told at once, 
     '--port: is 70000; expected a whole number from 0 to 65535',
     'RANKD_LIMITS_VERIFY: is "lots"; expected a whole number from 0 to 1000000',
     'rankd.yaml:9:9 group.id: missing; platform.kind open-cloud needs the id of the group to rank in',
-    'rankd.yaml:9:9 platform.api_key_file: missing; open-cloud needs an Open Cloud API key: name its file here, or set RANKD_PLATFORM_API_KEY',
+    'rankd.yaml:9:9 platform.api_key_file: missing; open-cloud needs a Roblox key: name its file here, or set RANKD_PLATFORM_API_KEY',
   ]);
   expect(box.failure().hint).toContain('run the command again');
 });

@@ -16,7 +16,7 @@ test('config show tells each value where it comes from (flag, variable, line of 
   expect(stdout).toMatch(/^server\.deadline +20s +default +-$/m);
 });
 
-test('config show never shows the platform key', async () => {
+test('config show never shows the Roblox key', async () => {
   using home = new CliHome();
   const env = { RANKD_GROUP_ID: '7', RANKD_PLATFORM_API_KEY: 'very-secret-platform-key' };
   for (const args of [

@@ -94,7 +94,7 @@ test.concurrent('the owner as acting account can give every role but its own', a
 test.concurrent.each([
   ['disabled', { enabled: false }],
   ['expired', { expired: true }],
-])('a platform key that is %s is an error with exit code 77 and never shown', async (_what, flaw) => {
+])('a Roblox key that is %s is an error with exit code 77 and never shown', async (_what, flaw) => {
   await using world = await setUp();
   const { home, roblox } = world;
   Object.assign(roblox.credential, flaw);
@@ -196,7 +196,7 @@ test.concurrent('config check holds ladder and policy against the group, and cha
   expect(await check()).toMatchObject({ exit: 78, message: expect.stringContaining('rank 10 is shared by role') });
   expect(await check('--offline')).toMatchObject({ exit: 0, warnings: [] });
   await roblox.close();
-  const down = 'ranks and roles were not held against the group: Roblox does not answer';
+  const down = 'ranks and roles were not held against the group: Roblox gives no usable answer';
   expect(await check()).toMatchObject({ exit: 0, warnings: [expect.stringContaining(down)] });
   expect(existsSync(home.dataDir)).toBe(false);
 });

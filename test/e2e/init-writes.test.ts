@@ -92,7 +92,7 @@ test('in the file that init writes, a setting is put in force by deleting the # 
   expect(settings.find(({ name }) => name === 'policy.max_rank')).toMatchObject({ source: 'file' });
 });
 
-test('on a terminal init asks again for an Open Cloud key that is none, and for a name that a key has', async () => {
+test('on a terminal init asks again for a Roblox key that is none, and for a name that a key has', async () => {
   const home = machine();
   await home.json('key', 'create', 'my-game');
   writeFileSync(home.path('second.key'), 'of another');
@@ -108,7 +108,7 @@ test('on a terminal init asks again for an Open Cloud key that is none, and for 
 test.each([
   ['', 'the key is empty'],
   ['two words', 'the key has spaces'],
-])('a file whose content %j is no Open Cloud key is named with what is wrong with it', async (content, flaw) => {
+])('a file whose content %j is no Roblox key is named with what is wrong with it', async (content, flaw) => {
   const home = machine();
   writeFileSync(home.path('cloud.key'), content);
   const { code, stderr } = await home.here(flags);

@@ -32,9 +32,9 @@ test('on a terminal init asks, never shows the key, and leaves a configuration, 
     answers: [
       ['Group id', 'ranger'],
       ['Group id', String(roblox.groupId)],
-      ['Open Cloud API key (not shown)', `rk_live_${'x'.repeat(36)}`],
-      ['Open Cloud API key (not shown)', 'a-key-of-another'],
-      ['Open Cloud API key (not shown)', roblox.apiKey],
+      ['Roblox key (not shown)', `rk_live_${'x'.repeat(36)}`],
+      ['Roblox key (not shown)', 'a-key-of-another'],
+      ['Roblox key (not shown)', roblox.apiKey],
       ['the ladder', ''],
       ['API key for your game', 'my game!'],
       ['API key for your game', 'y'],
@@ -99,7 +99,7 @@ test('a question shows the names of roles as text: none of them drives the termi
     env,
     answers: [
       ['Group id', String(roblox.groupId)],
-      ['Open Cloud API key (not shown)', roblox.apiKey],
+      ['Roblox key (not shown)', roblox.apiKey],
       ['the ladder', 'nope'],
       ['the ladder', 'No'],
       ['API key for your game', 'n'],
@@ -210,7 +210,7 @@ test.each<[what: string, spoil: (roblox: FakeOpenCloud) => unknown, code: number
     77,
     'error: Roblox does not accept this key.\ntry: copy the key again from the Creator Dashboard (API Keys)',
   ],
-  ['a key that has expired', (roblox) => Object.assign(roblox.credential, { expired: true }), 77, 'Open Cloud key'],
+  ['a key that has expired', (roblox) => Object.assign(roblox.credential, { expired: true }), 77, 'Roblox key'],
   [
     'an account whose role may not change ranks',
     (roblox) => {

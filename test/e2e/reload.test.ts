@@ -211,7 +211,7 @@ test('a daemon on the simulated group goes live, and to another key, without a r
   writeFileSync(home.path('roblox.key'), 'another-key');
   const other = await home.here(['reload']);
   expect(other).toMatchObject({ code: 0, stdout: expect.stringContaining('platform.api_key') });
-  expect(other.stderr).toMatch(/^warning: Roblox does not accept the key that rankd acts with /);
+  expect(other.stderr).toMatch(/^warning: Roblox does not accept the Roblox key /);
   expect(other.stdout + other.stderr).not.toContain('another-key');
   const { status } = await home.json<{ status: { credential: { isAccepted: boolean } } }>('status');
   expect(status.credential.isAccepted).toBe(false);

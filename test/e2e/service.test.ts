@@ -44,7 +44,7 @@ test.concurrent('install writes the unit for everybody to read, lets systemd rea
     /^next:\n {2}.*rankd backup keys\.db && rankd restore -y --data-dir .+ keys\.db {3}\(takes along /m,
   );
   expect(stderr).toContain(`
-  install -D -m 600 /dev/stdin /etc/rankd/roblox.key   (paste the Open Cloud key, then press Ctrl-D)
+  install -D -m 600 /dev/stdin /etc/rankd/roblox.key   (paste the Roblox key, then press Ctrl-D)
   put the settings into /etc/rankd/rankd.yaml
   systemctl enable --now rankd
 `);

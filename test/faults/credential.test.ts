@@ -58,7 +58,7 @@ describe('a key that dies', () => {
       await system.rank(bob);
       await system.rank(bob);
       expectError(await readyz(system), dead);
-      const [line, ...more] = linesAbout(system, 'the key that rankd acts with');
+      const [line, ...more] = linesAbout(system, 'the Roblox key');
       expect(more).toEqual([]);
       expect(JSON.parse(String(line))).toMatchObject({
         level: 'error',
@@ -159,7 +159,7 @@ describe('a key that works again', () => {
       clock.skip(10_000);
       await expect.poll(async () => (await readyz(system)).status).toBe(200);
       expect((await system.rank(bob)).status).toBe(200);
-      expect(linesAbout(system, 'the platform key works again')).toHaveLength(1);
+      expect(linesAbout(system, 'the Roblox key works again')).toHaveLength(1);
     }),
   );
 
@@ -210,7 +210,7 @@ describe('introspection', () => {
     'warns two weeks before the key expires, once a day',
     onOpenCloud(async (system) => {
       const { fake, clock } = system;
-      const warnings = () => linesAbout(system, 'the platform key expires');
+      const warnings = () => linesAbout(system, 'the Roblox key expires');
       fake.credential.expirationTimeUtc = new Date(clock.now() + 14.5 * dayMs).toISOString();
       const hours = async (count: number) => {
         for (let hour = 0; hour < count; hour += 1) await passHour(system);

@@ -13,7 +13,7 @@ export function backupCommand(program: Command, cli: Cli): void {
   program
     .command('backup')
     .description(
-      'copy the database into a file while the daemon runs; the copy is checked before it gets its name. The platform key and the simulated group are not in it',
+      'copy the database into a file while the daemon runs; the copy is checked before it gets its name. The Roblox key and the simulated group are not in it',
     )
     .argument('<file>', 'the copy to make, or - for standard output')
     .option('--force', 'replace the file if it exists')

@@ -43,9 +43,9 @@ interface InitOptions extends ForGameOptions {
 export function initCommand(program: Command, cli: Cli): void {
   program
     .command('init')
-    .description('set rankd up for a real group: check the Open Cloud key, write rankd.yaml, make the first key')
+    .description('set rankd up for a real group: check the Roblox key, write rankd.yaml, make the first key')
     .option('--group <id>', 'id of the group', asGroupId)
-    .option('--credential-file <file>', 'file with the Open Cloud API key, - for standard input')
+    .option('--credential-file <file>', 'file with the Roblox key (an Open Cloud API key), - for standard input')
     .option('--ladder', 'make the roles that can be given the promotion ladder')
     .option('--no-check', 'do not ask Roblox whether the key fits the group')
     .option('--key <name>', 'make this API key for the games', keyName)

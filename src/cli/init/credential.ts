@@ -46,7 +46,7 @@ export async function obtainCredential<Found>(
   return { groupId, credential: { secret, file, isNew }, found };
 }
 
-const question = 'Open Cloud API key (not shown): ';
+const question = 'Roblox key (not shown): ';
 
 function askForKey<Seen>(io: Io, look: (secret: string) => Promise<Seen>): Promise<Seen> {
   const hidden = { ask: (question: string) => io.askHidden(question), stderr: (text: string) => io.stderr(text) };
@@ -77,7 +77,7 @@ function readSecret(file: string): string {
   try {
     return readFileSync(file, 'utf8');
   } catch (cause) {
-    throw new RankdError('not_found', `The file with the Open Cloud key, ${file}, can't be read.`, {
+    throw new RankdError('not_found', `The file with the Roblox key, ${file}, can't be read.`, {
       cause,
       hint: 'name a file that you can read with --credential-file, or - to type it in on standard input',
     });

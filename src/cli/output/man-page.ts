@@ -21,7 +21,7 @@ const exitStatuses = {
 const environment = {
   RANKD_CONFIG: 'the configuration file',
   RANKD_DATA_DIR: 'where the database lives',
-  RANKD_PLATFORM_API_KEY: 'the Open Cloud API key',
+  RANKD_PLATFORM_API_KEY: 'the Roblox key, an Open Cloud API key',
   'RANKD_*': 'every setting: server.port is RANKD_SERVER_PORT',
   NO_COLOR: 'no colors, even on a terminal',
   FORCE_COLOR: 'colors on a terminal, whatever NO_COLOR and TERM say; 0: none',

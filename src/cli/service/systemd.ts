@@ -95,7 +95,7 @@ function keyStep(loaded: LoadedConfig | undefined): string {
   }
   const named = loaded?.origins.get('platform.api_key_file');
   if (loaded?.file === undefined || named?.source !== 'file' || typeof named.value !== 'string') {
-    return `install -D -m 600 /dev/stdin ${keyFile}   (paste the Open Cloud key, then press Ctrl-D)`;
+    return `install -D -m 600 /dev/stdin ${keyFile}   (paste the Roblox key, then press Ctrl-D)`;
   }
   const current = resolve(dirname(loaded.file), named.value);
   return current === keyFile ? `chmod 600 ${keyFile}` : `install -D -m 600 ${current} ${keyFile}`;

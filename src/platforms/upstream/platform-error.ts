@@ -67,7 +67,7 @@ export class BaseRoleError extends RankdError {
 /** The error of a read that the platform forbids, which is not the key's fault by itself. */
 export class ForbiddenRead extends RankdError {
   constructor(refusal: Refusal) {
-    super('platform_credential', `Roblox does not let the key that rankd acts with read this (${said(refusal)}).`, {
+    super('platform_credential', `The Roblox key may not read this (${said(refusal)}).`, {
       hint: 'check that the group is not locked, and on the Creator Dashboard that the key allows this address and has group:read for the group',
     });
   }
@@ -86,13 +86,9 @@ export function unavailable(what: string, retryAfterMs = recoveryMs, cause?: unk
 }
 
 function credentialError(refusal: Refusal): RankdError {
-  return new RankdError(
-    'platform_credential',
-    `Roblox does not accept the key that rankd acts with (${said(refusal)}).`,
-    {
-      hint: 'check on the Creator Dashboard that the key is active, allows this address and has group:read and group:write for the group',
-    },
-  );
+  return new RankdError('platform_credential', `Roblox does not accept the Roblox key (${said(refusal)}).`, {
+    hint: 'check on the Creator Dashboard that the key is active, allows this address and has group:read and group:write for the group',
+  });
 }
 
 /** A 403 that says "permission denied" is about the acting account's power. Other 403s are about the key, the address or a challenge. */

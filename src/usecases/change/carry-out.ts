@@ -180,7 +180,7 @@ function withoutEffect(answer: Member | undefined): RankdError {
   return new RankdError(
     'platform_credential',
     'The platform accepted the change but did not carry it out; the key rankd acts with probably lacks group:write.',
-    { hint: 'give the Open Cloud key the scope group:write for this group; `rankd group show` checks it' },
+    { hint: 'give the Roblox key the scope group:write for this group; `rankd group show` checks it' },
   );
 }
 

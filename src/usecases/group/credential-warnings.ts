@@ -19,12 +19,12 @@ export async function credentialWarnings(
   const warnings: string[] = [];
   if (canWrite === false)
     warnings.push(
-      'Roblox does not list group:write for this group among the scopes of the platform key: if it denies changes, give the key that scope',
+      'Roblox does not list group:write for this group among the scopes of the Roblox key: if it denies changes, give the key that scope',
     );
   if (expiresAt !== undefined && expiresAt - now < expiryNoticeDays * dayMs) {
     const days = Math.floor((expiresAt - now) / dayMs);
     warnings.push(
-      `the platform key expires in ${days} days, on ${isoDay(expiresAt)}: renew it before, and rankd reload takes up a new one`,
+      `the Roblox key expires in ${days} days, on ${isoDay(expiresAt)}: renew it before, and rankd reload takes up a new one`,
     );
   }
   return warnings;

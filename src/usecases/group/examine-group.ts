@@ -54,7 +54,7 @@ function refusedKey({ state }: Credential, groupId: number): RankdError {
     expired: 'This key has expired.',
   };
   return new RankdError('platform_credential', flaws[state], {
-    hint: `copy the key again from the Creator Dashboard (API Keys), or make a new Open Cloud key with group:write for group ${groupId}`,
+    hint: `copy the key again from the Creator Dashboard (API Keys), or make a new Roblox key with group:write for group ${groupId}`,
   });
 }
 
