@@ -6,7 +6,7 @@ export function suggest(name: string, candidates: Iterable<string>): string | un
   for (const candidate of candidates) {
     const letters = plain(candidate);
     if (Math.abs(letters.length - wanted.length) > maxEdits) continue; // each letter that is added or missing is an edit
-    const edits = editDistance(wanted, letters);
+    const edits = sorted(wanted) === sorted(letters) ? 1 : editDistance(wanted, letters); // letters that changed places
     if (edits <= maxEdits && edits < (best?.edits ?? Number.POSITIVE_INFINITY)) best = { candidate, edits };
   }
   return best?.candidate;
@@ -18,6 +18,10 @@ function plain(name: string): string {
     .slice(0, 64)
     .toLowerCase()
     .replaceAll(/[-_\s]/g, '');
+}
+
+function sorted(text: string): string {
+  return [...text].sort().join('');
 }
 
 /** Levenshtein: how many letters to add, drop or replace to get from one text to the other. */

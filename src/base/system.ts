@@ -87,7 +87,8 @@ const linux: System = {
   serviceDataDir: '/var/lib/rankd',
   example: (line) => line,
   quote: (word) => (/^[\w./:@+-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`),
-  post: ({ url, secret, body }) => `curl -s '${url}' -H 'Authorization: Bearer ${secret}' -d '${JSON.stringify(body)}'`,
+  post: ({ url, secret, body }) =>
+    `curl -sw '\\n' '${url}' -H 'Authorization: Bearer ${secret}' -d '${JSON.stringify(body)}'`,
   commands: {
     makeFolder: (path) => `mkdir -p ${linux.quote(path)}`,
     remove: (path) => `rm ${linux.quote(path)}`,

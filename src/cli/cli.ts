@@ -93,6 +93,11 @@ export class Cli {
     return texts.filter((text) => text !== '').join('\n');
   }
 
+  /** Prints a name that a script may go on with. A person reads it in what is said, so a terminal shows it only with -q. */
+  printName(document: Record<string, unknown>, name: string): void {
+    this.print(document, this.io.stdoutIsTerminal && !this.options.quiet ? '' : name);
+  }
+
   /** Prints the result, with the text exactly as it is. */
   printAsIs(document: Record<string, unknown>, text: string): void {
     this.line.clear();
@@ -258,6 +263,14 @@ export class Cli {
     } finally {
       await noteHeads(ports, { file, afterId }).catch((error) => this.warn(asRankdError(error)));
     }
+  }
+
+  /** Whether ranks are changed on a simulated group here, by the daemon or else by the configuration. */
+  async simulates(): Promise<boolean> {
+    const daemon = await askStatus(this.dataDir, daemonTimeoutMs);
+    if (daemon !== undefined) return daemon.simulated;
+    const config = await this.#configAround();
+    return config === 'none' || (config !== 'unreadable' && config.platform.kind === 'simulated');
   }
 
   /** A configuration that has a mistake keeps no command from working that needs none; where there is none, nothing is loaded. */

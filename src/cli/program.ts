@@ -1,5 +1,6 @@
 import { Command, CommanderError } from 'commander';
 import { asRankdError, RankdError } from '../base/errors.ts';
+import { suggest } from '../base/suggest.ts';
 import { version } from '../base/version.ts';
 import { requireNamed } from '../config/trusted-config.ts';
 import { Cli } from './cli.ts';
@@ -46,6 +47,10 @@ export async function runCli(argv: string[], io: Io): Promise<number> {
     await answerShell(program, line, io);
     return 0;
   }
+  if (argv.length === 0) {
+    io.stdout(asTyped(firstHelp, program, io.typedAs));
+    return 0;
+  }
   try {
     await program.parseAsync(withHelpCommand(program, argv), { from: 'user' });
     return 0;
@@ -63,6 +68,20 @@ export async function runCli(argv: string[], io: Io): Promise<number> {
     return exitCodes[error.code];
   }
 }
+
+/** For whoever types `rankd` alone. */
+const firstHelp = `rankd changes the ranks of one Roblox group for your games.
+
+  rankd serve              run it; without a configuration, on a simulated group
+  rankd init               set it up for your group
+  rankd key create NAME    make a key for a game
+  rankd rank set USER RANK change a member's rank
+  rankd history list       who changed what
+  rankd status             how the daemon is doing
+  rankd doctor             find what is wrong, and how to mend it
+
+All commands: rankd --help
+`;
 
 /** The tree of commands, writing to `io`. */
 export function createProgram(io: Io): Command {
@@ -146,13 +165,12 @@ function usageError({ code, message }: CommanderError, command: Command): RankdE
     const names = command.commands.map((one) => one.name()).join(', ');
     return new RankdError('usage', `\`${path}\` needs a command: ${names}.`, { hint: help });
   }
-  const [, problem = '', suggestion] = /^(?:error: )?(.*?)(?:\n(\(Did you mean .*\)))?$/s.exec(message) ?? [];
-  const what = problem.charAt(0).toUpperCase() + problem.slice(1).replace(/\.$/, '');
-  return new RankdError('usage', `${what}.`, { hint: suggestion === undefined ? help : suggested(path, suggestion) });
-}
-
-/** The command to type for `(Did you mean key?)`. If there are several, commander's own words. */
-function suggested(path: string, suggestion: string): string {
-  const [, name] = /^\(Did you mean (\S+)\?\)$/.exec(suggestion) ?? [];
-  return name === undefined ? suggestion.replace(/^\((.*)\)$/, '$1') : `${path} ${name}`;
+  const [, problem = '', guesses = ''] = /^(?:error: )?(.*?)(?:\n\(Did you mean (.*)\?\))?$/s.exec(message) ?? [];
+  const plain = problem
+    .replace(/^command-argument value '(.*)' is invalid for argument '(.*?)'\./s, "the $2 can't be '$1'.")
+    .replace(/^option '(?:-\w, )?(--[\w-]+)[^']*' argument '(.*)' is invalid\./s, "`$1` can't be '$2'.");
+  const what = plain.charAt(0).toUpperCase() + plain.slice(1).replace(/\.$/, '');
+  const [, typed = ''] = /'(.*)'/s.exec(problem) ?? [];
+  const meant = suggest(typed, guesses.match(/[\w-]+/g) ?? []); // commander guesses from further away
+  return new RankdError('usage', `${what}.`, { hint: meant === undefined ? help : `${path} ${meant}` });
 }

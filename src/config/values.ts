@@ -15,7 +15,8 @@ export function whole(min: number, max: number) {
 }
 
 export function id() {
-  return whole(1, Number.MAX_SAFE_INTEGER);
+  const error = 'a whole number above 0';
+  return z.int({ error }).min(1, { error });
 }
 
 export function ids() {

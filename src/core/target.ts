@@ -21,6 +21,7 @@ export function resolveTarget(scheme: RoleScheme, asked: RoleName): Role {
 }
 
 function unknown(scheme: RoleScheme, asked: RoleName): string {
+  if (typeof asked === 'number' && asked > 255) return `The group has no role with the id ${asked}; ranks end at 255.`;
   if (typeof asked === 'number') return `The group has no rank ${asked}.`;
   const names = givableRoles(scheme).map(({ name }) => name);
   const nearest = givableRoles(scheme).find(({ name }) => name === suggest(asked, names));

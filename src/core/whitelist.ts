@@ -19,6 +19,10 @@ interface Places {
   placeIds: readonly number[];
 }
 
+interface NamedPlaces extends Places {
+  keyName: string;
+}
+
 /** An entry that exists is made active again; its note is replaced if one is given. */
 export function judgeAdding(
   { keyId, placeIds, note }: Places & { note?: string | undefined },
@@ -42,9 +46,10 @@ export function judgeAdding(
 }
 
 /** All of the places, or none of them. */
-export function judgeActive({ keyId, placeIds, active }: Places & { active: boolean }, doing: Doing): JudgeEntries {
+export function judgeActive({ active, ...places }: NamedPlaces & { active: boolean }, doing: Doing): JudgeEntries {
+  const { keyId } = places;
   return (entries) => {
-    const refusal = refusalOfMissing({ keyId, placeIds }, entries) ?? firstRefusal(entries);
+    const refusal = refusalOfMissing(places, entries) ?? firstRefusal(entries);
     if (refusal !== undefined) return { refusal };
     const what = active ? 'enable' : 'disable';
     const events = entries.map(({ placeId }) => placeEvent(what, placeId, { keyId }, doing));
@@ -52,10 +57,15 @@ export function judgeActive({ keyId, placeIds, active }: Places & { active: bool
   };
 }
 
-/** All of the places, or none of them. */
-export function judgeRemoval({ keyId, placeIds }: Places, doing: Doing): JudgeEntries {
+/** All of the places, or none of them; with `ifExists`, those of them that are there. */
+export function judgeRemoval(
+  { ifExists = false, ...places }: NamedPlaces & { ifExists?: boolean },
+  doing: Doing,
+): JudgeEntries {
+  const { keyId } = places;
   return (entries) => {
-    const refusal = refusalOfMissing({ keyId, placeIds }, entries) ?? firstRefusal(entries);
+    const missing = ifExists ? undefined : refusalOfMissing(places, entries);
+    const refusal = missing ?? firstRefusal(entries);
     if (refusal !== undefined) return { refusal };
     const events = entries.map(({ placeId, note }) => placeEvent('remove', placeId, { keyId, note }, doing));
     return { change: { put: [], remove: entries.map(({ placeId }) => placeId) }, events };
@@ -68,13 +78,16 @@ function firstRefusal(entries: readonly WhitelistEntry[]): RankdError | undefine
 }
 
 /** Names every place that is not on the key's whitelist. */
-function refusalOfMissing({ keyId, placeIds }: Places, entries: readonly WhitelistEntry[]): RankdError | undefined {
+function refusalOfMissing(
+  { keyName, placeIds }: NamedPlaces,
+  entries: readonly WhitelistEntry[],
+): RankdError | undefined {
   const found = new Set(entries.map(({ placeId }) => placeId));
   const missing = [...new Set(placeIds)].filter((placeId) => !found.has(placeId));
   if (missing.length === 0) return undefined;
   const which = missing.length === 1 ? `Place ${missing[0]} is` : `Places ${someOf(missing)} are`;
-  return new RankdError('not_found', `${which} not on the whitelist of key ${keyId}.`, {
-    hint: `\`rankd whitelist list --key ${keyId}\` shows the places that are`,
+  return new RankdError('not_found', `${which} not on the whitelist of key "${keyName}".`, {
+    hint: `\`rankd whitelist list --key ${keyName}\` shows the places that are`,
   });
 }
 

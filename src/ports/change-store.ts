@@ -126,8 +126,8 @@ export interface ChangeStore {
    * if new ones arrive meanwhile.
    */
   pageChanges(filter: ChangeFilter & { cursor?: string | undefined }): Promise<ChangePage>;
-  /** How many changes were asked for since a moment (epoch milliseconds), by their state. Dry runs do not count. */
-  countChanges(since: number): Promise<Record<ChangeState, number>>;
+  /** How many changes were asked for since a moment (epoch milliseconds), by their state; only in a group, if one is named. Dry runs do not count. */
+  countChanges(since: number, group?: string): Promise<Record<ChangeState, number>>;
   /** Every open change, oldest first. */
   openChanges(): Promise<OpenChange[]>;
 }

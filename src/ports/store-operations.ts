@@ -45,7 +45,7 @@ export interface StoreOperations {
    */
   restore(request: RestoreRequest): Promise<Restored>;
   /** What a person may want to name, for the shell's completion. Finds no names if the database can't be read; never throws. */
-  findNames(query: { placesLike: string }): Promise<Names>;
+  findNames(query: NamesQuery): Promise<Names>;
   /**
    * Makes this process the one daemon that works on the data, until the lock is disposed or the process ends, however it ends.
    * Throws `conflict` if another daemon has the lock.
@@ -111,6 +111,13 @@ export interface RestoreRequest {
 export interface Restored {
   /** Where the previous database is kept; `undefined` if there was none. */
   kept: string | undefined;
+}
+
+export interface NamesQuery {
+  /** How the places begin. */
+  placesLike: string;
+  /** Only the places of this key (id or name); without it, of every key that is not revoked. */
+  placesOf?: string | undefined;
 }
 
 export interface Names {

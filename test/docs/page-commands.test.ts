@@ -46,7 +46,7 @@ test.each(ofRankd)('rankd accepts what $page puts into rankd.yaml: $yaml', async
 test("docs/hosting.md has README's first rank change as PowerShell reads it", () => {
   const { post } = systems.windows;
   const typed = pagesToType.trial().map((line) => {
-    const [, url = '', body = ''] = /^curl -s '?(http[^ ']+)'? .* -d '(.+)'$/.exec(line) ?? [];
+    const [, url = '', body = ''] = /^curl -sw '\\n' '?(http[^ ']+)'? .* -d '(.+)'$/.exec(line) ?? [];
     return body === '' ? line : post({ url, secret: '$(cat trial.key)', body: JSON.parse(body) });
   });
   const blocks = blocksOf('docs/hosting.md', 'powershell');

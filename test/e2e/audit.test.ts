@@ -43,6 +43,7 @@ test('everything an operator does is listed newest first, with who did it and wi
   ]);
   expect(events[2]).toEqual({
     id: expect.any(Number),
+    keyName: null,
     at: expect.stringMatching(/^\d{4}-\d\d-\d\dT[\d:.]+Z$/),
     by: expect.stringMatching(/^cli:.+@.+$/),
     action: 'whitelist.add',
@@ -50,6 +51,18 @@ test('everything an operator does is listed newest first, with who did it and wi
     detail: { keyId: key.id, note: 'lobby', added: true },
   });
   expect(JSON.stringify(events)).not.toContain(secret);
+});
+
+test('what a key did is listed under the name of the key', async () => {
+  using home = new CliHome();
+  const secret = await home.createKey('lobby');
+  await using daemon = await DaemonProcess.start(home);
+  expect((await daemon.rank(secret)).status).toBe(200);
+  const list = ['audit', 'list', '--action', 'rank.applied'];
+  expect((await home.here(list)).stdout).toMatch(/ key:lobby +rank\.applied /);
+  expect(await home.json<Events>(...list)).toMatchObject({
+    events: [{ by: expect.stringMatching(/^key:key_/), keyName: 'lobby' }],
+  });
 });
 
 test('the list can be cut by number and by age', async () => {

@@ -97,6 +97,9 @@ test('beside a daemon that is changing ranks the copy is one moment of the datab
   await load;
   const said = (await home.run(['backup', 'four.db'])).stderr;
   expect(said).toBe('The simulated group stands for Roblox and is not part of the backup.\n');
+  await daemon.stop();
+  const env = { RANKD_GROUP_ID: '700', RANKD_PLATFORM_API_KEY: 'a-key' };
+  expect((await home.run(['backup', 'five.db'], { env })).stderr).toBe(''); // beside a real group it says nothing
 });
 
 test('a file that exists is left as it is, and replaced with --force', async () => {
@@ -212,7 +215,7 @@ test('a terminal is not written to', async () => {
   );
   expect(code).toBe(2);
   const seen = readFileSync(home.path('seen'), 'utf8').replaceAll('\r', '');
-  expect(seen).toBe('error: A database is not for a terminal.\ntry: rankd backup - > rankd-backup.db\n');
+  expect(seen).toBe('error: A database is not for a terminal.\ntry: rankd backup rankd-backup.db\n');
 });
 
 test.each([

@@ -20,6 +20,8 @@ beforeAll(async () => {
   await home.json('key', 'create', 'lobby');
   await home.json('key', 'create', 'lounge', '--test');
   await home.json('key', 'create', 'gone');
+  await home.json('whitelist', 'add', '77', '--key', 'gone');
+  await home.json('whitelist', 'add', '88', '--key', 'lounge');
   await home.json('key', 'revoke', 'gone', '-y');
   await home.json('whitelist', 'add', '920587237', '920587238', '4242', '--key', 'lobby');
   writeFileSync(home.path('list.txt'), '');
@@ -51,7 +53,7 @@ describe('what can come next', () => {
     [['key', 'create', '--sc'], ['--scope']],
     [
       ['key', 'create', '--scope', ''],
-      ['verify', 'rank'],
+      ['verify', 'rank', 'suspend'],
     ],
     [['key', 'create', '--scope', 'verify', 'r'], ['rank']],
     [['key', 'create', '--scope', 'verify', '--te'], ['--test']],
@@ -76,6 +78,9 @@ describe('what can come next', () => {
       ['920587237', '920587238'],
     ],
     [['whitelist', 'remove', '4242', '9205872372'], []],
+    [['whitelist', 'remove', '7'], []], // the place of a revoked key
+    [['whitelist', 'remove', '--key', 'lounge', ''], ['88']],
+    [['whitelist', 'remove', '--key=lounge', ''], ['88']],
     [['whitelist', 'remove', "9' OR 1"], []],
     [['rank', 'test', '1001', '20', '--place', '4'], ['4242']],
     [['whitelist', 'add', '--file', ''], [':file']],

@@ -56,6 +56,9 @@ test('a declared key works in the daemon, shows where it is declared, and is cha
   using home = new CliHome();
   const { secret, hash } = await newSecret(home, 'game.key');
   configure(home, { name: 'game', hash, more: ['max_rank: 20', 'whitelist:', '  - 77', '  - 78'] });
+  expect((await home.here(['key', 'list'])).stderr).toContain(
+    'The configuration declares game, which the daemon takes up',
+  );
   await using daemon = await DaemonProcess.start(home);
   expect((await daemon.verify(secret, 77)).status).toBe(200);
   const promotion = { key: secret, body: rankBody({ newRankId: 50 }) };

@@ -2,6 +2,8 @@ import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from '
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { expect, test } from 'vitest';
+import { runCli as runProgram } from '../../src/cli/program.ts';
+import { TerminalIo } from '../support/command-io.ts';
 import { DaemonProcess } from '../support/daemon-process.ts';
 import { runOnTerminal } from '../support/pseudo-terminal.ts';
 import { CliHome, runCli } from '../support/run-cli.ts';
@@ -185,6 +187,29 @@ test.concurrent('revoking asks first: without a terminal and -y it ends with 2 a
     reason: expect.stringContaining('the key is revoked'),
   });
   expect((await home.here(['key', 'rotate', 'game'])).code).toBe(4);
+
+  // Once more: nobody is asked, and nothing more is recorded.
+  expect(await home.here(['key', 'revoke', key.id])).toMatchObject({
+    code: 0,
+    stdout: 'Key "game" was revoked already.\n',
+  });
+  const { events } = await home.json<{ events: unknown[] }>('audit', 'list', '--action', 'key.revoke');
+  expect(events).toHaveLength(1);
+});
+
+test.concurrent('on a terminal, where the secret is kept is said once; a pipe gets the name of the file', async () => {
+  using home = new CliHome();
+  const io = new TerminalIo(home);
+  expect(await runProgram(['key', 'create', 'game', '--out', 'game.key'], io)).toBe(0);
+  expect([io.out, io.talk]).toEqual(['', expect.stringContaining('its secret is in game.key.')]);
+  expect((await home.here(['key', 'create', 'other', '--out', 'other.key'])).stdout).toBe('other.key\n');
+});
+
+test.concurrent('a key without rules is said to have none', async () => {
+  using home = new CliHome();
+  await home.json('key', 'create', 'game', '--max-rank', '20');
+  const { stdout } = await home.here(['key', 'set', 'game', '--max-rank', 'none', '--direction', 'both']);
+  expect(stdout).toBe('Key "game": no rules of its own\n');
 });
 
 test.concurrent('the rules of a key are given at its birth, changed later, and shown', async () => {

@@ -65,6 +65,15 @@ test.concurrent('rank test lists every check in order, and names what decided wh
   expect(stdout).toMatch(/try: rankd key set KEY --direction both/);
 });
 
+test.concurrent('rank test ends its list with the check that fails; -v and --json have what was not reached', async () => {
+  using home = new CliHome();
+  const line = ['rank', 'test', trainee, '99'];
+  const { stdout } = await home.here(line);
+  expect(stdout).toMatch(/^FAIL +rank .*\nerror: /m);
+  expect(stdout).not.toContain('not reached');
+  expect((await home.here([...line, '-v'])).stdout).toMatch(/^skip +cooldown +not reached$/m);
+});
+
 test.concurrent('rank test tells the operator why a key is not accepted, which games do not get to know', async () => {
   using home = new CliHome();
   await home.run(['key', 'create', 'game']);

@@ -125,16 +125,20 @@ auditEvents  1
   expect(await keyNames()).toEqual(['old', 'new']);
 });
 
-test('beside a running daemon it is refused with 4, and nothing changes', async () => {
-  await using _daemon = await DaemonProcess.start(home);
-  const result = await home.run(['restore', 'backup.db', '-y']);
-  expect(result).toMatchObject({
-    code: 4,
-    stdout: '',
-    stderr: `error: Another rankd daemon is running on the data directory ${home.dataDir}.
-try: stop the other daemon first, or name another directory with --data-dir
+test('beside a running daemon it is refused with 4, as a second daemon is, with which one runs, and nothing changes', async () => {
+  await using daemon = await DaemonProcess.start(home);
+  for (const line of [
+    ['restore', 'backup.db', '-y'],
+    ['serve', '--port', '0'],
+  ]) {
+    expect(await home.run(line)).toMatchObject({
+      code: 4,
+      stdout: '',
+      stderr: `error: A rankd daemon serves ${home.dataDir} already: process ${daemon.process.pid}, on ${daemon.url}.
+try: look at it with \`rankd status\`, and stop it first; or name another directory with --data-dir
 `,
-  });
+    });
+  }
   expect(await keyNames()).toEqual(['old', 'new']);
   expect(keptFiles()).toEqual([]);
 });

@@ -30,7 +30,9 @@ describe('the first run', () => {
 
   test('on a terminal makes one demo key once, and prints curl commands that work as they stand', async () => {
     const first = await serveOnTerminal(home, async (output) => {
-      for (const [, url = '', header = '', body = ''] of output.matchAll(/curl -s '(.+?)' -H '(.+?)' -d '(.+?)'/g)) {
+      for (const [, url = '', header = '', body = ''] of output.matchAll(
+        /curl -sw '\\n' '(.+?)' -H '(.+?)' -d '(.+?)'/g,
+      )) {
         const [name = '', value = ''] = header.split(': ');
         expect((await fetch(url, { method: 'POST', headers: { [name]: value }, body })).status).toBe(200);
       }

@@ -78,6 +78,7 @@ last problems  none
     platform: 'simulated',
     simulated: true,
     groupId: null,
+    groupName: null,
     changesRanksIn: 'the simulated group',
     configFile: null,
     needRestart: [],
@@ -109,12 +110,15 @@ test.concurrent('on a real group: what is left of the budget, a credential that 
     credential: { isAccepted: true, actingUserId: expect.any(Number) },
     budget: expect.arrayContaining([{ operation: 'assign', limit: 300, left: 300, waiting: 0 }]),
   });
+  expect((await daemon.rank(secret)).status).toBe(200);
   roblox.credential.enabled = false;
   expect((await daemon.rank(secret)).status).toBe(502);
   const { code, stdout } = await home.here(['status']);
   expect(code).toBe(0);
   expect(stdout).toMatch(/^credential +NOT ACCEPTED: /m);
   expect(stdout).toMatch(/^AT +PROBLEM\n\S+Z +POST \/v1\/ranker 502 platform_credential: /m);
+  expect(stdout).toMatch(/^group +Sample Fellowship \(700\)$/m);
+  expect(stdout).toMatch(/^changes today +1 applied, 1 failed$/m);
   expect(stdout).toMatch(/^budget left +group \d+\/150, roles \d+\/300, /m);
 });
 

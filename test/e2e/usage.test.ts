@@ -5,7 +5,6 @@ import { describe, expect, test } from 'vitest';
 import { binary, CliHome, type CliResult, runCli } from '../support/run-cli.ts';
 
 test.concurrent.each([
-  [[], 'rankd'],
   [['key'], 'rankd key'],
   [['--data-dir', 'elsewhere', 'key'], 'rankd key'],
   [['-c', 'other.yaml', 'whitelist', '-q'], 'rankd whitelist'],
@@ -21,6 +20,38 @@ test.concurrent.each([
   const help = `${command} --help`;
   if (args.includes('--json')) expect(JSON.parse(stderr)).toMatchObject({ code: 'usage', try: help });
   else expect(stderr).toMatch(new RegExp(`^error: .+\\.\ntry: ${help}\n$`));
+});
+
+test.concurrent('rankd alone says in a few lines what to begin with, and that is no error', async () => {
+  const { code, stdout, stderr } = await runCli([]);
+  expect([code, stderr]).toEqual([0, '']);
+  expect(stdout).toMatch(/rankd init .*rankd doctor .*rankd --help\n$/s);
+  expect(stdout.split('\n').length).toBeLessThan(15);
+});
+
+test.concurrent.each([
+  [['rank', 'set', '1', '2', '--resaon', 'x'], 'rankd rank set --reason'],
+  [['rank', 'set', '1', '2', '--because', 'x'], 'rankd rank set --help'],
+  [['rank', 'set', '1', '2', '--vision'], 'rankd rank set --help'], // commander would ask whether --version is meant
+  [['stauts'], 'rankd status'],
+])('for %j what is near is named, and nothing far-fetched', async (args, suggestion) => {
+  expect(await runCli(args)).toMatchObject({ code: 2, stderr: expect.stringMatching(`\ntry: ${suggestion}\n$`) });
+});
+
+test.concurrent('what is typed wrong is named in plain words', async () => {
+  using home = new CliHome();
+  const refusals = await Promise.all(
+    [
+      ['whitelist', 'add', 'lobby'],
+      ['history', 'list', '--limit', 'few'],
+      ['rank', 'set', '1001', '256'],
+    ].map((line) => home.here(line)),
+  );
+  expect(refusals.map(({ stderr }) => /^error: .*/m.exec(stderr)?.[0])).toEqual([
+    expect.stringMatching(/^error: The place can't be 'lobby'\. It must be a place id/),
+    expect.stringMatching(/^error: `--limit` can't be 'few'\. It must be a whole number/),
+    expect.stringMatching(/^error: The group has no role with the id 256; ranks end at 255\. Choose/),
+  ]);
 });
 
 test.concurrent('an API key in the wrong argument or the wrong file is not repeated by the error', async () => {

@@ -121,7 +121,11 @@ test.concurrent('of thousands of wrong lines or missing places the first twenty 
   const ids = Array.from({ length: 5_000 }, (_, index) => index + 1).join('\n');
   const missing = await home.here(['whitelist', 'remove', '--file', '-'], { input: ids });
   expect(missing.stderr).toContain('Places 1, 2, 3,');
-  expect(missing.stderr).toContain('20 and 4980 more are not on the whitelist');
+  expect(missing.stderr).toContain('20 and 4980 more are not on the whitelist of key "game"');
+  await home.json('whitelist', 'add', '7');
+  const removed = await home.here(['whitelist', 'remove', '7', '8', '--if-exists']);
+  expect(removed).toMatchObject({ code: 0, stdout: 'Place 7: removed\n' });
+  expect((await home.here(['whitelist', 'remove', '7', '--if-exists'])).code).toBe(0);
 });
 
 test.concurrent.each([

@@ -61,7 +61,7 @@ const unusable: BadDirectory[] = [
     name: 'a link to nothing',
     make: (path) => void symlinkSync(`${path}-nowhere`, path),
     code: 69,
-    says: ['DIR is a link to what does not exist', 'make what DIR links to'],
+    says: ['DIR leads to DIR-nowhere, which does not exist', 'make DIR-nowhere'],
   },
   {
     name: 'a link to itself',
@@ -105,7 +105,7 @@ const unusable: BadDirectory[] = [
           name: 'a path where the system makes no directories',
           make: () => '/proc/rankd/data',
           code: 69,
-          says: ['DIR is a link to what does not exist, or where none can be made'],
+          says: ['No folder can be made at DIR'],
         },
       ]
     : []),

@@ -104,7 +104,7 @@ rankd serve
 and in a second terminal there, after the same export and alias:
 rankd key create game --out game.key
 rankd whitelist add 1 --key game
-curl -s 'http://127.0.0.1:7265/v1/ranker?placeid=1' -H "Authorization: Bearer $(cat game.key)" -d '{"rankerName":"Ann","rankerId":0,"rankeeName":"Bob","rankeeId":1001,"newRankId":20}'
+curl -sw '\\n' 'http://127.0.0.1:7265/v1/ranker?placeid=1' -H "Authorization: Bearer $(cat game.key)" -d '{"rankerName":"Ann","rankerId":0,"rankeeName":"Bob","rankeeId":1001,"newRankId":20}'
 
 Faults: type e.g. {"operation":"assign","kind":"status 503","when":"after","times":3} or clear
 `;

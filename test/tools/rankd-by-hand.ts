@@ -47,7 +47,7 @@ export class RankdByHand {
   /** Sends what a page has `curl` send; throws if the answer is no success. */
   async request(line: string): Promise<void> {
     const [, url = '', keyFile = '', body = ''] =
-      /^curl -s '?(http[^\s']+)'? -H "Authorization: Bearer \$\(cat (\S+)\)" -d '(.+)'$/.exec(line) ?? [];
+      /^curl -sw '\\n' '?(http[^\s']+)'? -H "Authorization: Bearer \$\(cat (\S+)\)" -d '(.+)'$/.exec(line) ?? [];
     const key = readFileSync(this.path(keyFile), 'utf8').trim();
     const request = http.request(url.replace(`:${documentedPort}`, `:${this.#port}`), {
       method: 'POST',

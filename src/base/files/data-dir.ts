@@ -3,15 +3,17 @@ import {
   chmodSync,
   closeSync,
   constants,
+  existsSync,
   fchmodSync,
   fstatSync,
   lstatSync,
   mkdirSync,
   openSync,
   readdirSync,
+  readlinkSync,
   statSync,
 } from 'node:fs';
-import { dirname, join } from 'node:path';
+import { dirname, join, resolve } from 'node:path';
 import { codeOf } from '../error-code.ts';
 import { RankdError } from '../errors.ts';
 import { thisSystem } from '../system.ts';
@@ -141,6 +143,15 @@ function createIfMissing(file: string): void {
   }
 }
 
+/** What the first link on the way leads to, if that does not exist. */
+function brokenLinkTo(path: string): string | undefined {
+  const found = lstatSync(path, { throwIfNoEntry: false });
+  if (found === undefined) return dirname(path) === path ? undefined : brokenLinkTo(dirname(path));
+  if (!found.isSymbolicLink()) return undefined;
+  const target = resolve(dirname(path), readlinkSync(path));
+  return existsSync(target) ? undefined : target;
+}
+
 function dataDirError(cause: unknown, dataDir: string): RankdError {
   const { code, path = dataDir } = Object(cause) as { code?: string; path?: string };
   switch (code) {
@@ -163,15 +174,23 @@ function dataDirError(cause: unknown, dataDir: string): RankdError {
         hint: 'name a directory with --data-dir',
         cause,
       });
-    case 'ENOENT': // what was missing was made, so a link on the way leads nowhere (a disk that is not mounted?), or it is below /proc
+    case 'ENOENT': {
+      // what was missing was made, so a link on the way leads nowhere (a disk that is not mounted?), or it is below /proc
+      const link = brokenLinkTo(dataDir);
+      if (link === undefined)
+        return new RankdError('store_unavailable', `No folder can be made at ${dataDir}.`, {
+          hint: 'name another directory with --data-dir',
+          cause,
+        });
       return new RankdError(
         'store_unavailable',
-        `The data directory ${dataDir} is a link to what does not exist, or where none can be made.`,
+        `The data directory ${dataDir} leads to ${link}, which does not exist.`,
         {
-          hint: `make what ${dataDir} links to, or name another directory with --data-dir`,
+          hint: `make ${link} (is its disk there?), or name another directory with --data-dir`,
           cause,
         },
       );
+    }
     default:
       return new RankdError('store_unavailable', `The data directory ${dataDir} cannot be used.`, {
         hint: `check that ${dataDir} can be made and that its disk has room`,

@@ -37,7 +37,7 @@ async function copy(cli: Cli, { file, mayReplace }: BackupTarget): Promise<void>
   );
   const document = backupDocument({ file: to, ...backup });
   cli.print({ backup: document }, facts(document));
-  sayWhatIsMissing(cli);
+  await sayWhatIsMissing(cli);
 }
 
 async function stream(cli: Cli): Promise<void> {
@@ -46,12 +46,13 @@ async function stream(cli: Cli): Promise<void> {
   }
   const { bytes } = await cli.operations.streamBackup((chunk) => cli.io.stdoutBytes(chunk).catch(cutOff));
   cli.say(`${bytes} bytes were written.`);
-  sayWhatIsMissing(cli);
+  await sayWhatIsMissing(cli);
 }
 
 /** The simulated group stands for Roblox, which is in no backup either. */
-function sayWhatIsMissing(cli: Cli): void {
+async function sayWhatIsMissing(cli: Cli): Promise<void> {
   if (!readdirSync(cli.dataDir).some((name) => name.startsWith('simulated-group'))) return;
+  if (!(await cli.simulates())) return;
   cli.say('The simulated group stands for Roblox and is not part of the backup.');
 }
 

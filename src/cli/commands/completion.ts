@@ -11,9 +11,9 @@ export function completionCommand(program: Command, cli: Cli): void {
     .addHelpText(
       'after',
       examples(
-        'rankd completion bash > ~/.local/share/bash-completion/completions/rankd',
-        'rankd completion zsh > ~/.zsh/completions/_rankd',
-        'rankd completion fish > ~/.config/fish/completions/rankd.fish',
+        'mkdir -p ~/.local/share/bash-completion/completions && rankd completion bash > ~/.local/share/bash-completion/completions/rankd',
+        'mkdir -p ~/.zsh/completions && rankd completion zsh > ~/.zsh/completions/_rankd',
+        'mkdir -p ~/.config/fish/completions && rankd completion fish > ~/.config/fish/completions/rankd.fish',
         'rankd completion powershell >> $PROFILE',
       ),
     )

@@ -11,7 +11,7 @@ import { errorOf } from '../../usecases/change/change-outcome.ts';
 import { changeRank } from '../../usecases/change/change-rank.ts';
 import type { ApprovedChange } from '../../usecases/change/check-plan.ts';
 import { backgroundDeadlineMs } from '../../usecases/change/ranking.ts';
-import { type CheckResult, testRank } from '../../usecases/change/test-rank.ts';
+import { type CheckResult, notReached, testRank } from '../../usecases/change/test-rank.ts';
 import { changeDocument, dryRunDocument } from '../../usecases/documents/change.ts';
 import { memberDocument } from '../../usecases/documents/group.ts';
 import { holdDocument } from '../../usecases/documents/hold.ts';
@@ -118,7 +118,8 @@ async function test(
     const command = { request, placeId: place, key: key === undefined ? undefined : await requireKey(app, key) };
     const dryRun = await testRank(app, command, call);
     const { checks, approved } = dryRun;
-    const lines = checks.map((result) => [result.state, result.name, detailOf(result)]);
+    const reached = cli.options.verbose ? checks : checks.filter(isReached);
+    const lines = reached.map((result) => [result.state, result.name, detailOf(result)]);
     const fixes = checks.flatMap((result) =>
       result.state === 'FAIL' ? [formatError(result.error, { asJson: false })] : [],
     );
@@ -225,6 +226,11 @@ function exitCodeOf(checks: CheckResult[]): number {
   const codes = checks.flatMap((result) => (result.state === 'FAIL' ? [result.error.code] : []));
   const obstacle = codes.find((code) => obstacles.includes(code));
   return obstacle === undefined ? 5 : exitCodes[obstacle];
+}
+
+/** What comes after the check that failed says nothing. */
+function isReached(result: CheckResult): boolean {
+  return result.state !== 'skip' || result.detail !== notReached;
 }
 
 function detailOf(result: CheckResult): string {

@@ -4,6 +4,7 @@ import { restoreBackup } from '../../usecases/database/database.ts';
 import { restoreDocument } from '../../usecases/documents/database.ts';
 import type { Cli } from '../cli.ts';
 import { confirm } from '../input/confirm.ts';
+import { namingDaemon } from '../other-daemon.ts';
 import { examples } from '../output/help.ts';
 import { facts } from '../output/table.ts';
 import { whileWorking } from '../output/waiting.ts';
@@ -34,7 +35,9 @@ async function restore(cli: Cli, { file: name, dryRun }: { file: string; dryRun:
   const confirmed = () => confirm(cli, `Put ${name} in the place of the database in ${dataDir}?`);
   const restored = dryRun
     ? await show('checking the backup', () => operations.examineBackup(file))
-    : await restoreBackup(operations, { file, by }, { confirm: confirmed, show });
+    : await restoreBackup(operations, { file, by }, { confirm: confirmed, show }).catch(async (error) => {
+        throw await namingDaemon(dataDir, error);
+      });
   const document = restoreDocument(restored, { file, dryRun });
   cli.print({ restore: document }, facts({ ...document, dryRun: null }));
   if (!dryRun) {

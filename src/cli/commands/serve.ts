@@ -6,6 +6,7 @@ import type { Daemon } from '../../daemon/daemon.ts';
 import { isAnyKeyAccepted } from '../../usecases/keys/keys.ts';
 import type { Cli } from '../cli.ts';
 import { firstSteps } from '../init/first-steps.ts';
+import { namingDaemon } from '../other-daemon.ts';
 import { examples } from '../output/help.ts';
 import { isColored } from '../output/screen.ts';
 
@@ -33,10 +34,14 @@ async function serve(cli: Cli, options: ServeOptions): Promise<void> {
   const load = () => cli.loadConfig(flagsOf(options));
   const started = await load();
   const { runDaemon } = await import('../../daemon/run-daemon.ts');
-  await using running = await runDaemon({
-    ...{ started, load, dataDir: cli.dataDir, process: cli.io },
+  const { dataDir } = cli;
+  const serving = runDaemon({
+    ...{ started, load, dataDir, process: cli.io },
     logLevelOf: (config) => logLevel(cli, config),
     readableLog: cli.io.isTerminal && (cli.io.showsProgress && isColored(cli.io.env) ? paints : plain),
+  });
+  await using running = await serving.catch(async (error) => {
+    throw await namingDaemon(dataDir, error);
   });
   const stopped = cli.io.stopSignal;
   cli.io.onReload(() => void running.reload('daemon'));

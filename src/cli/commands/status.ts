@@ -2,6 +2,7 @@ import type { Command } from 'commander';
 import { systemClock } from '../../base/clock.ts';
 import { RankdError } from '../../base/errors.ts';
 import { askStatus } from '../../control/ask.ts';
+import type { Ports } from '../../ports/index.ts';
 import { type DaemonStatus, type FoundDaemon, statusDocument } from '../../usecases/documents/status.ts';
 import { countChanges } from '../../usecases/history/history.ts';
 import type { Cli } from '../cli.ts';
@@ -57,8 +58,9 @@ const hints = {
 };
 
 async function look(cli: Cli): Promise<FoundDaemon> {
-  const counts = (await cli.operations.exists()) ? await cli.withStore(countChanges) : undefined;
   const daemon = await askStatus(cli.dataDir, timeoutMs);
+  const counted = (ports: Pick<Ports, 'store' | 'clock'>) => countChanges(ports, daemon?.changesRanksIn);
+  const counts = (await cli.operations.exists()) ? await cli.withStore(counted) : undefined;
   if (daemon === undefined) {
     return { state: (await cli.operations.isDaemonRunning()) ? 'not answering' : 'not running', counts };
   }
@@ -113,8 +115,19 @@ function stuckText(stuck: DaemonStatus['stuckSuspensions'] = null): string | nul
 }
 
 function daemonFacts(daemon: DaemonStatus): Record<string, unknown> {
-  const { pid, version, node, uptimeSeconds, url, metricsUrl, platform, groupId, simulated, requestsInFlight, budget } =
-    daemon;
+  const {
+    pid,
+    version,
+    node,
+    uptimeSeconds,
+    url,
+    metricsUrl,
+    groupId,
+    groupName,
+    simulated,
+    requestsInFlight,
+    budget,
+  } = daemon;
   return {
     pid,
     version: `${version} (Node.js ${node})`,
@@ -122,7 +135,11 @@ function daemonFacts(daemon: DaemonStatus): Record<string, unknown> {
     'listens on': url,
     'for games': daemon.publicUrl ?? null, // a daemon from before says nothing of it
     metrics: metricsUrl,
-    group: simulated ? 'SIMULATED: nothing here touches Roblox' : `${groupId} (${platform})`,
+    group: simulated
+      ? 'SIMULATED: nothing here touches Roblox'
+      : groupName === null
+        ? String(groupId)
+        : `${groupName} (${groupId})`,
     configuration: daemon.configFile ?? 'none: the defaults',
     'needs a restart': daemon.needRestart.length === 0 ? null : `for ${daemon.needRestart.join(', ')}`,
     database: daemon.storeProblem === null ? null : `NOT USED ANY MORE: ${daemon.storeProblem}`,

@@ -49,9 +49,12 @@ export function whitelistCommands(program: Command, cli: Cli): void {
     .addHelpText('after', examples('rankd whitelist list', 'rankd whitelist list --key my-game --json'))
     .action((options: { key?: string }) => list(cli, options));
   placesCommand(whitelist, 'remove', 'refuse the key from these places and forget them')
+    .option('--if-exists', 'a place that is not on the list is no error')
     .addHelpText('after', examples('rankd whitelist remove 920587237', 'rankd whitelist remove --file - < places.txt'))
-    .action((places: number[], options: PlaceOptions) =>
-      change(cli, { ...options, places, outcome: 'removed' }, removePlaces),
+    .action((places: number[], { ifExists = false, ...options }: PlaceOptions & { ifExists?: boolean }) =>
+      change(cli, { ...options, places, outcome: 'removed' }, (ports, command) =>
+        removePlaces(ports, { ...command, ifExists }),
+      ),
     );
   placesCommand(whitelist, 'enable', 'let the key be used from these places again')
     .addHelpText('after', examples('rankd whitelist enable 920587237'))

@@ -3,6 +3,8 @@ import { rolesCalled } from '../../core/role-name.ts';
 import type { KeptRole, StoreOperations } from '../../ports/index.ts';
 import { optionsOf, walk } from './walk.ts';
 
+type FindNames = StoreOperations['findNames'];
+
 /** What may come next: words with their meaning, or the files that the shell finds. */
 export type Answer = Candidate[] | 'file' | 'directory';
 
@@ -17,14 +19,15 @@ export async function complete(
   { words, current }: { words: readonly string[]; current: string },
   findNames: StoreOperations['findNames'],
 ): Promise<Answer> {
+  const places: FindNames = (query) => findNames({ ...query, placesOf: keyIn(words) });
   const { command, pending, argument, takesCommand, onlyArguments } = walk(program, words);
   const isNextOption = pending?.variadic && current.startsWith('-');
-  if (pending !== undefined && !isNextOption) return valuesOf(pending, current === '=' ? '' : current, findNames);
+  if (pending !== undefined && !isNextOption) return valuesOf(pending, current === '=' ? '' : current, places);
   if (current.startsWith('-') && !onlyArguments) {
     const [flag = '', value] = current.split(/=(.*)/s, 2);
     const option = optionsOf(command).find(({ long }) => long === flag);
     if (value === undefined || option === undefined) return matching(optionsOf(command).map(toCandidate), current);
-    return withPrefix(`${flag}=`, await valuesOf(option, value, findNames));
+    return withPrefix(`${flag}=`, await valuesOf(option, value, places));
   }
   if (takesCommand) {
     const commands = visibleCommands(command);
@@ -33,7 +36,13 @@ export async function complete(
       current,
     );
   }
-  return argument === undefined ? [] : valuesOf(argument, current, findNames);
+  return argument === undefined ? [] : valuesOf(argument, current, places);
+}
+
+/** The key that the line names: `--key game`, `--key=game`, or `--key = game` of a shell that splits there. */
+function keyIn(words: readonly string[]): string | undefined {
+  const [, , key] = /(^| )--key[= ]+(\S+)/.exec(words.join(' ')) ?? [];
+  return key;
 }
 
 /** commander adds a `help` to every group; one at the root is enough. */

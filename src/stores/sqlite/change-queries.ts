@@ -74,11 +74,11 @@ export function changeQueries(db: Connection, nodes: Nodes): ChangeQueries {
       return { changes: rows.map(toChange), ...(isMore && { next: String(last.seq) }) };
     },
 
-    async countChanges(since) {
+    async countChanges(since, group) {
       const rows = db.all<{ state: RankChange['state']; count: number }>(
         `SELECT state, count(*) AS count FROM rank_changes
-         WHERE requested_at >= @since AND dry_run = 0 GROUP BY state`,
-        { since },
+         WHERE requested_at >= @since AND dry_run = 0 AND (@group IS NULL OR group_title = @group) GROUP BY state`,
+        { since, group: group ?? null },
       );
       const counts = { pending: 0, applied: 0, refused: 0, failed: 0, unknown: 0 };
       for (const { state, count } of rows) counts[state] = count;

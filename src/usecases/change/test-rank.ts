@@ -18,6 +18,8 @@ export interface TestRankCommand {
   placeId: number | undefined;
 }
 
+export const notReached = 'not reached';
+
 /** One line of a dry run. `skip`: it was not reached, or there was nothing to check. */
 export type CheckResult = { name: string } & (
   | { state: 'ok' | 'skip'; detail: string }
@@ -43,7 +45,7 @@ export async function testRank(app: Ranking, command: TestRankCommand, call: Cal
       if (!list.has(error)) throw error;
       return undefined;
     });
-  list.skipRest(approved === undefined ? 'not reached' : 'nothing to change');
+  list.skipRest(approved === undefined ? notReached : 'nothing to change');
   return { checks: list.checks, approved: list.isClean ? approved : undefined };
 }
 

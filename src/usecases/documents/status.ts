@@ -22,6 +22,8 @@ export interface DaemonStatus {
   /** True if the group is simulated: nothing touches Roblox. */
   simulated: boolean;
   groupId: number | null;
+  /** As it was when Roblox was last asked; null before that. */
+  groupName: string | null;
   /** The group that it changes ranks in, in words: two processes must agree on it. */
   changesRanksIn: string;
   isStopping: boolean;
@@ -96,6 +98,7 @@ export function daemonStatus(sources: StatusSources): DaemonStatus {
     platform: live.config.platform.kind,
     simulated: live.config.platform.kind === 'simulated',
     groupId: live.config.platform.groupId ?? null,
+    groupName: app.group.name ?? null,
     changesRanksIn: groupTitle(live.config.platform),
     isStopping: app.requests.isDraining,
     configFile: live.file ?? null,

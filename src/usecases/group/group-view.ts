@@ -40,14 +40,20 @@ export class GroupView {
   readonly #scheme: Remembered<RoleScheme>;
   readonly #acting: Remembered<ActingAccount | undefined>;
   readonly #about: Remembered<Group>;
+  #name: string | undefined;
 
   constructor(options: GroupViewOptions) {
     const { title, clock } = options;
     this.title = title;
     this.#options = options;
     this.#scheme = new Remembered(clock, rolesLifeMs, (call) => this.#readScheme(call));
-    this.#about = new Remembered(clock, aboutLifeMs, (call) => options.platform.group(call));
+    this.#about = new Remembered(clock, aboutLifeMs, (call) => this.#readGroup(call));
     this.#acting = new Remembered(clock, actingLifeMs, (call) => this.#readActing(call));
+  }
+
+  /** The group's name as it was when it was read last; `undefined` before that. */
+  get name(): string | undefined {
+    return this.#name;
   }
 
   /** True if the last read of the roles succeeded, or none was made. */
@@ -63,6 +69,12 @@ export class GroupView {
   /** The group itself. */
   about(call: CallContext): Promise<Group> {
     return this.#about.get(call);
+  }
+
+  async #readGroup(call: CallContext): Promise<Group> {
+    const group = await this.#options.platform.group(call);
+    this.#name = group.name;
+    return group;
   }
 
   /** For a caller who only looks: this view, or one without the ladder if that does not fit, which `tell` is told. */
@@ -146,7 +158,7 @@ export class GroupView {
     if (refusal !== undefined) throw refusal;
     if (credential.userId === undefined) return undefined;
     const [group, { roles }, member] = await Promise.all([
-      platform.group(soon()).catch(unlessCredential), // the role also tells who is the owner
+      this.#readGroup(soon()).catch(unlessCredential), // the role also tells who is the owner
       this.scheme(call),
       platform.getMember(credential.userId, call),
     ]);

@@ -1,9 +1,24 @@
 import type { AuditEvent } from '../../core/model.ts';
 import type { AuditFilter, Ports } from '../../ports/index.ts';
 
+/** An event, with the name of the key that did it. */
+export interface ToldEvent {
+  event: AuditEvent;
+  /** Absent if no key did it. */
+  keyName: string | undefined;
+}
+
 /** The events, newest first. */
-export function listEvents({ store }: Pick<Ports, 'store'>, filter: AuditFilter): Promise<AuditEvent[]> {
-  return store.listAudit(filter);
+export async function listEvents({ store }: Pick<Ports, 'store'>, filter: AuditFilter): Promise<ToldEvent[]> {
+  const events = await store.listAudit(filter);
+  const ids = [...new Set(events.flatMap(({ by }) => keyIdIn(by) ?? []))];
+  const keys = ids.length === 0 ? [] : await store.listKeys({ ids });
+  const names = new Map(keys.map(({ id, name }) => [id, name]));
+  return events.map((event) => ({ event, keyName: names.get(keyIdIn(event.by) ?? '') }));
+}
+
+function keyIdIn(by: string): string | undefined {
+  return by.startsWith('key:') ? by.slice('key:'.length) : undefined;
 }
 
 const pageRows = 500;

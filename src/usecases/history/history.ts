@@ -62,7 +62,8 @@ export interface ChangeCounts {
   today: Record<ChangeState, number>;
 }
 
-export async function countChanges({ store, clock }: Ports): Promise<ChangeCounts> {
+/** `group`: the title of the group whose changes count; without it, all do. */
+export async function countChanges({ store, clock }: Ports, group?: string): Promise<ChangeCounts> {
   const midnight = new Date(clock.now()).setHours(0, 0, 0, 0);
-  return { openChanges: (await store.openChanges()).length, today: await store.countChanges(midnight) };
+  return { openChanges: (await store.openChanges()).length, today: await store.countChanges(midnight, group) };
 }

@@ -119,17 +119,18 @@ export async function adoptKey(
   return { key: await store.updateKey(key.id, judgeAdoption({ by, at: clock.now() })), wasSimulated: true };
 }
 
-/** Ends a key for good, once `confirm` resolves. Throws `not_found`, and `conflict` if the configuration declares the key. */
+/** Ends a key for good, once `confirm` resolves; nobody is asked about a key that was revoked already. Throws `not_found`, and `conflict` if the configuration declares the key. */
 export async function revokeKey(
   { store, clock }: Pick<Ports, 'store' | 'clock'>,
   { key: idOrName, by }: { key: string; by: string },
   confirm: (key: Key) => Promise<void>,
-): Promise<Key> {
+): Promise<{ key: Key; wasRevoked: boolean }> {
   const key = await requireKey({ store }, idOrName);
   const refusal = refusalOfDeclared(`Key "${key.name}"`, key);
   if (refusal !== undefined) throw refusal;
+  if (key.revokedAt !== undefined) return { key, wasRevoked: true };
   await confirm(key);
-  return store.updateKey(key.id, judgeRevocation({ by, at: clock.now() }));
+  return { key: await store.updateKey(key.id, judgeRevocation({ by, at: clock.now() })), wasRevoked: false };
 }
 
 /** Lifts the pause that the breaker put on a key. Throws `not_found`. */

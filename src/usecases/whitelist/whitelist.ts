@@ -44,17 +44,17 @@ export async function setPlacesActive(
   { key: idOrName, placeIds, active, by }: PlacesCommand & { active: boolean },
 ): Promise<ChangedPlaces> {
   const key = await chooseKey({ store, clock }, idOrName);
-  const places = { keyId: key.id, placeIds, active };
+  const places = { keyId: key.id, keyName: key.name, placeIds, active };
   return { key, entries: (await store.updateEntries(places, judgeActive(places, { by, at: clock.now() }))).after };
 }
 
-/** Removes all of the places, or none. Throws as `setPlacesActive`. */
+/** Removes all of the places, or none; with `ifExists`, those that are there. Throws as `setPlacesActive`. */
 export async function removePlaces(
   { store, clock }: StoreAndClock,
-  { key: idOrName, placeIds, by }: PlacesCommand,
+  { key: idOrName, placeIds, by, ifExists = false }: PlacesCommand & { ifExists?: boolean },
 ): Promise<ChangedPlaces> {
   const key = await chooseKey({ store, clock }, idOrName);
-  const places = { keyId: key.id, placeIds };
+  const places = { keyId: key.id, keyName: key.name, placeIds, ifExists };
   return { key, entries: (await store.updateEntries(places, judgeRemoval(places, { by, at: clock.now() }))).before };
 }
 

@@ -80,6 +80,8 @@ export function changeContract(at: StoreCase): void {
       const none = { pending: 0, applied: 0, refused: 0, failed: 0, unknown: 0 };
       expect(await at.other.countChanges(1_000)).toEqual({ ...none, pending: 1, applied: 1, refused: 1 });
       expect(await at.other.countChanges(4_000)).toEqual(none);
+      expect(await at.other.countChanges(0, 'another group')).toEqual(none);
+      expect(await at.other.countChanges(1_000, newChange().group)).toMatchObject({ pending: 1, applied: 1 });
     });
 
     test('lists are newest first by arrival, even where the clock was set back', async () => {

@@ -185,9 +185,9 @@ export function operate({ store, clock = systemClock }: { store: Store; clock?: 
       return after.map((entry) => ({ ...entry, added: before.every(({ placeId }) => placeId !== entry.placeId) }));
     },
     setEntriesActive: async (places: { keyId: string; placeIds: number[]; active: boolean }, by: string) =>
-      (await store.updateEntries(places, judgeActive(places, doing(by)))).after,
+      (await store.updateEntries(places, judgeActive({ ...places, keyName: 'game' }, doing(by)))).after,
     removeEntries: async (places: { keyId: string; placeIds: number[] }, by: string) =>
-      (await store.updateEntries(places, judgeRemoval(places, doing(by)))).before,
+      (await store.updateEntries(places, judgeRemoval({ ...places, keyName: 'game' }, doing(by)))).before,
     updateWorkspace: (change: { active?: boolean; plan?: Plan }, by: string) =>
       store.updateWorkspace(judgeWorkspace(change, doing(by))),
     appendAudit: ({ by, ...event }: Omit<AuditEvent, 'id' | 'at'>) => store.appendAudit({ ...event, ...doing(by) }),

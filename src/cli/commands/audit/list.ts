@@ -1,7 +1,7 @@
 import { type Command, Option } from 'commander';
 import type { AuditEvent } from '../../../core/model.ts';
 import { eventDocument } from '../../../usecases/documents/audit.ts';
-import { eventPages, followEvents, listEvents } from '../../../usecases/history/audit.ts';
+import { eventPages, followEvents, listEvents, type ToldEvent } from '../../../usecases/history/audit.ts';
 import { withKeyId } from '../../../usecases/keys/find-key.ts';
 import type { Cli } from '../../cli.ts';
 import { moment, wholeNumber } from '../../input/arguments.ts';
@@ -76,7 +76,7 @@ async function list(cli: Cli, options: ListOptions): Promise<void> {
     if (options.follow) return follow(cli, (stop) => followEvents(ports, { ...selection, limit }, stop));
     const events = await listEvents(ports, { ...selection, limit });
     cli.print(
-      { events: events.map(eventDocument) },
+      { events: events.map(({ event, keyName = null }) => ({ ...eventDocument(event), keyName })) },
       table(['at', 'by', 'action', 'subject', 'detail'], events.map(cellsOf)),
     );
     if (events.length === 0) cli.say('No such event was recorded.');
@@ -103,11 +103,11 @@ async function follow(cli: Cli, events: (stop: AbortSignal) => AsyncIterable<Aud
   }
 }
 
-function cellsOf(event: AuditEvent): Cell[] {
+function cellsOf({ event, keyName }: ToldEvent): Cell[] {
   const [, by = '', action = '', subject = '', detail = ''] = rowOf(event);
   return [
     when(event.at),
-    by,
+    keyName === undefined ? by : `key:${keyName}`,
     action,
     subject,
     (screen) => (screen === undefined ? detail : inWords(event.detail, screen)),

@@ -31,7 +31,11 @@ async function set(cli: Cli, idOrName: string, options: RuleOptions): Promise<vo
   const key = await cli.withStore((ports) => setKeyRules(ports, { key: idOrName, rules, by: cli.by }), {
     isWriting: true,
   });
-  cli.print({ key: keyDocument(key, systemClock.now()) }, `Key "${key.name}": ${describeRules(key)}`);
+  const own = describeRules(key);
+  cli.print(
+    { key: keyDocument(key, systemClock.now()) },
+    `Key "${key.name}": ${own === '-' ? 'no rules of its own' : own}`,
+  );
 }
 
 export function revokeCommand(key: Command, cli: Cli): void {
@@ -45,10 +49,11 @@ export function revokeCommand(key: Command, cli: Cli): void {
 
 async function revoke(cli: Cli, idOrName: string): Promise<void> {
   const agreed = ({ name }: Key) => confirm(cli, `Revoke key "${name}" for good?`);
-  const key = await cli.withStore((ports) => revokeKey(ports, { key: idOrName, by: cli.by }, agreed), {
+  const { key, wasRevoked } = await cli.withStore((ports) => revokeKey(ports, { key: idOrName, by: cli.by }, agreed), {
     isWriting: true,
   });
-  cli.print({ key: keyDocument(key, systemClock.now()) }, `Key "${key.name}" is revoked.`);
+  const outcome = wasRevoked ? 'was revoked already' : 'is revoked';
+  cli.print({ key: keyDocument(key, systemClock.now()) }, `Key "${key.name}" ${outcome}.`);
 }
 
 export function adoptCommand(key: Command, cli: Cli): void {

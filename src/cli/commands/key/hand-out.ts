@@ -42,7 +42,7 @@ export async function printMinted(
     await printSecret(cli, key, { ...extra, key: keyDocument(key, systemClock.now()), secret }, secret);
     cli.say(`Key "${key.name}" (${key.id}). Keep the secret now: it is not shown again.`);
   } else {
-    cli.print({ ...extra, key: keyDocument(key, systemClock.now()), out }, out);
+    cli.printName({ ...extra, key: keyDocument(key, systemClock.now()), out }, out);
     cli.say(`Key "${key.name}" (${key.id}); its secret is in ${out}.`);
   }
 }

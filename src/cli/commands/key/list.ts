@@ -1,5 +1,6 @@
 import type { Command } from 'commander';
 import { systemClock } from '../../../base/clock.ts';
+import { locateConfig } from '../../../config/locate.ts';
 import type { Key } from '../../../core/model.ts';
 import { keyDocument, shownState } from '../../../usecases/documents/key.ts';
 import { listKeys } from '../../../usecases/keys/keys.ts';
@@ -44,10 +45,17 @@ async function list(cli: Cli, options: { limit: number; after?: string }): Promi
   const rows = keys.flatMap((key) => rowsOf(key, now));
   cli.print({ keys: keys.map((key) => keyDocument(key, now)), next }, table(headings, rows));
   if (next !== null) cli.say(`There are more: rankd key list --after ${next}`);
-  if (keys.length === 0) cli.say(options.after === undefined ? noKeys : 'There is no newer key.');
+  if (keys.length === 0) cli.say(options.after === undefined ? await noKeys(cli) : 'There is no newer key.');
 }
 
-const noKeys = 'There is no key yet.\ntry: rankd key create NAME';
+/** Keys that the configuration declares are there once a daemon has read it. */
+async function noKeys(cli: Cli): Promise<string> {
+  const config = locateConfig(cli.configSources) && (await cli.loadConfig().catch(() => undefined));
+  const declared = config?.config.keys.map(({ name }) => name) ?? [];
+  return declared.length === 0
+    ? 'There is no key yet.\ntry: rankd key create NAME'
+    : `There is no key yet. The configuration declares ${declared.join(', ')}, which the daemon takes up when it starts.\ntry: rankd serve`;
+}
 
 /** A row for each secret that is accepted; the first row also has what belongs to the key itself. */
 function rowsOf(key: Key, now: number): Cell[][] {
