@@ -133,6 +133,7 @@ function configuredParts(config: Config, ports: Ports, log: Logger) {
     headFile: config.audit.headFile,
     robloxId: config.security.robloxId,
     webhooks: { ...config.webhooks, declared: new Map() },
+    compat: config.compat,
   };
 }
 

@@ -24,6 +24,8 @@ export interface Config {
   audit: { headFile: string | undefined };
   webhooks: WebhooksConfig;
   log: { level: Settings['log']['level'] };
+  /** Other services whose requests are answered in their own way. */
+  compat: Settings['compat'];
   keys: DeclaredKey[];
 }
 
@@ -163,6 +165,7 @@ export function toConfig(
     audit: { headFile },
     webhooks: { timeoutMs: webhooks.timeout, allowPrivate: webhooks.allow_private },
     log: { level: log.level },
+    compat: settings.compat,
     keys: settings.keys.map((key, index) => toDeclaredKey(key, (...path) => at(['keys', index, ...path]))),
   };
 }

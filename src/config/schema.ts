@@ -197,6 +197,10 @@ export const settingsSchema = section({
       .default('info')
       .describe('The least severe level that is logged.'),
   }),
+  compat: z
+    .array(oneOf(['rankgun', 'noblox-server']), { error: 'a list of rankgun, noblox-server' })
+    .default([])
+    .describe('Other services whose scripts rankd answers too: rankgun, noblox-server; see docs/moving.md.'),
   keys: z
     .array(declaredKey, { error: 'a list of keys' })
     .check(nameNothingTwice)

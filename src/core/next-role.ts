@@ -4,15 +4,34 @@ import { givableRoles, heightOf, heldRoles, highestRole, type RoleScheme } from 
 import { isNamed } from './rules/touched-roles.ts';
 import { ambiguousRank } from './target.ts';
 
+/** How far from the rank that a member holds. */
+export interface Steps {
+  step: Direction;
+  /** How many ranks up or down; one unless given. */
+  stepCount?: number | undefined;
+}
+
 /**
- * The role that a member gets with the next rank up or down. Locked roles are skipped. Throws `no_further_rank` and `ambiguous_rank`.
+ * The role that a member gets so many ranks up or down. Locked roles are skipped. Throws `no_further_rank` and `ambiguous_rank`.
  */
-export function nextRole(scheme: RoleScheme, member: Member, step: Direction, lockedRoles: number[]): Role {
+export function nextRole(
+  scheme: RoleScheme,
+  member: Member,
+  { step, stepCount = 1 }: Steps,
+  lockedRoles: number[],
+): Role {
   const height = heightOf(highestRole(scheme, heldRoles(scheme.roles, member)));
-  const next = neighbour(scheme, { height, direction: step === 'promote' ? 'up' : 'down' }, lockedRoles);
+  const direction = step === 'promote' ? 'up' : 'down';
+  let next = neighbour(scheme, { height, direction }, lockedRoles);
+  for (let left = stepCount - 1; left > 0 && next !== undefined; left -= 1)
+    next = neighbour(scheme, { height: heightOf(next), direction }, lockedRoles);
   if (next !== undefined) return next;
   const end = step === 'promote' ? 'highest' : 'lowest';
-  throw new RankdError('no_further_rank', `Member ${member.userId} already has the ${end} rank that can be given.`);
+  const message =
+    stepCount === 1
+      ? `Member ${member.userId} already has the ${end} rank that can be given.`
+      : `Member ${member.userId} is fewer than ${stepCount} ranks from the ${end} one that can be given.`;
+  throw new RankdError('no_further_rank', message);
 }
 
 /** The next rung above or below a height; `undefined` if there is none. Throws `ambiguous_rank`. */

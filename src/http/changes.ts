@@ -4,11 +4,13 @@ import { RankdError } from '../base/errors.ts';
 import type { Logger } from '../base/log.ts';
 import { crypto } from '../base/node-modules.ts';
 import { isSimulatedGroup } from '../core/group-title.ts';
-import type { Key, KeyRecord, RankChange } from '../core/model.ts';
+import type { Key, KeyRecord, NamedRole, RankChange } from '../core/model.ts';
+import type { CallContext } from '../ports/index.ts';
 import type { ChangeCaller, ChangeCommand, Idempotency } from '../usecases/change/change-command.ts';
 import { errorOf } from '../usecases/change/change-outcome.ts';
 import { type ChangeAnswer, changeRank } from '../usecases/change/change-rank.ts';
 import type { DaemonContext } from '../usecases/daemon-context.ts';
+import { type Edge, letIn } from './edge.ts';
 import { idempotencyKey } from './rank-request.ts';
 
 /** A change that a request asks for, once its caller is let in. */
@@ -17,14 +19,44 @@ export interface AskedChange {
   reply: FastifyReply;
   caller: KeyRecord;
   placeId: number | undefined;
-  asked: Pick<ChangeCommand, 'request' | 'step' | 'roleName' | 'hold'>;
+  asked: Pick<ChangeCommand, 'request' | 'step' | 'stepCount' | 'roleName' | 'hold'>;
   /** What a repeat with the same Idempotency-Key has to ask for as well. */
   content: unknown;
+}
+
+/** A request for a change, and how its route reads it. */
+export interface ChangeRoute {
+  request: FastifyRequest;
+  reply: FastifyReply;
+  /** Names the operation: one Idempotency-Key is good for one of them. */
+  operation: string;
+  /** Where the key stands. */
+  secret?: (request: FastifyRequest) => string | undefined;
+  /** What the request asks for. It is called once the caller is let in. */
+  read: (app: DaemonContext, call: CallContext) => AskedChange['asked'] | Promise<AskedChange['asked']>;
+}
+
+/** Lets the caller in, and makes the change. Throws why it is not applied. */
+export async function changeFor(
+  edge: Edge,
+  { request, reply, operation, secret, read }: ChangeRoute,
+): Promise<{ change: RankChange; caller: KeyRecord }> {
+  const app = edge.live.current; // for all of this change, whatever configuration is applied meanwhile
+  const { caller, placeId } = await letIn(app, edge, { request, reply, scope: 'rank', ...(secret && { secret }) });
+  using deadline = deadlineOf(app, request);
+  const asked = await read(app, callIn(deadline, caller));
+  const content = [operation, placeId, asked];
+  return { change: await makeChange(app, { request, reply, caller, placeId, asked, content }, deadline), caller };
 }
 
 /** By when the request has to be answered. */
 export function deadlineOf({ clock, deadlineMs }: DaemonContext, { notes }: FastifyRequest): Deadline {
   return deadlineIn(clock, Math.max(0, notes.arrivedAt + deadlineMs - clock.monotonic()));
+}
+
+/** The bounds of calls of the platform for this caller. */
+export function callIn({ signal, at: deadlineAt }: Deadline, { key }: KeyRecord): CallContext {
+  return { signal, deadlineAt, lane: key.id };
 }
 
 /** Makes the change that a request asks for, and notes it for answer and log. Throws why it is not applied. */
@@ -57,6 +89,16 @@ export function answered(
   reply.header('x-rank-change', answer.change.id);
   if (answer.replayed) reply.header('idempotent-replayed', 'true');
   return appliedOrThrow(answer);
+}
+
+/** The highest role before a change and after it, of those that count; `undefined` if that is not known. */
+export function ranksOf({
+  roleId,
+  oldRoleId,
+  roles = [],
+}: RankChange): Record<'before' | 'now', NamedRole | undefined> {
+  const named = (id: number | undefined) => roles.find((role) => role.id === id);
+  return { before: named(oldRoleId), now: named(roleId) };
 }
 
 /**

@@ -1,5 +1,6 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { type ErrorCode, RankdError, reasons } from '../base/errors.ts';
+import type { Family } from './compat/family.ts';
 
 /**
  * The status of every code. Codes of the operator's side never reach a game: they are answered as `internal`, and
@@ -69,8 +70,10 @@ function isPublic(code: ErrorCode): code is PublicCode {
 
 export interface ErrorAnswer {
   status: number;
+  code: ErrorCode;
   /** The short reason of the code. */
   reason: string;
+  message: string;
   /** Seconds to wait, if waiting helps. */
   retryAfter: number | undefined;
   /** The body. */
@@ -91,12 +94,20 @@ export function sendError({
   reply: FastifyReply;
 }): FastifyReply {
   const known = fromFramework(error);
-  const { status, retryAfter, json } = answerTo(known, request.id);
+  const { family } = request.routeOptions.config;
+  const answer = answerTo(known, request.id);
+  const { status, retryAfter, json } = family === undefined ? answer : asFamily(answer, family);
   request.notes.level = status >= 500 ? 'warn' : 'info';
   if (status === 500) request.notes.failure = error;
   if (known instanceof RankdError) request.notes.error = known;
   if (retryAfter !== undefined) reply.header('retry-after', retryAfter);
   return reply.code(status).type('application/json; charset=utf-8').send(json);
+}
+
+/** The same answer as the clients of another service understand it. */
+function asFamily({ code, json, ...answer }: ErrorAnswer, { statuses, errorFields }: Family): ErrorAnswer {
+  const told = { ...answer, code, status: statuses[code] ?? answer.status };
+  return { ...told, json: JSON.stringify({ ...JSON.parse(json), ...errorFields(told) }) };
 }
 
 /** Fastify's own refusals, in rankd's words. */
@@ -113,9 +124,10 @@ export function answerTo(error: unknown, requestId: string): ErrorAnswer {
   const retryAfter = retryAfterMs === undefined ? undefined : Math.max(1, Math.ceil(retryAfterMs / 1000));
   const reason = reasons[code];
   // Put together by hand, which takes half as long: only the message can have characters that JSON escapes.
-  const start = `{"success":false,"error":"${reason}","code":"${code}","message":${JSON.stringify(fitting(message))}`;
+  const fits = fitting(message);
+  const start = `{"success":false,"error":"${reason}","code":"${code}","message":${JSON.stringify(fits)}`;
   const json = `${start},"requestId":"${requestId}"${retryAfter === undefined ? '' : `,"retryAfter":${retryAfter}`}}`;
-  return { status: statuses[code], reason, retryAfter, json };
+  return { status: statuses[code], code, reason, message: fits, retryAfter, json };
 }
 
 /** As much of a message as fits: it can have names in it that callers chose, and one character can take six bytes in JSON. */

@@ -4,6 +4,8 @@ import type { Config } from '../config/config.ts';
 import { isSimulatedGroup } from '../core/group-title.ts';
 import type { DaemonContext, LiveContext } from '../usecases/daemon-context.ts';
 import { inOrder } from './changes.ts';
+import { nobloxServerRoutes } from './compat/noblox-server.ts';
+import { rankgunRoutes } from './compat/rankgun.ts';
 import { limitConnections } from './connection-limits.ts';
 import { connectionOf, dropAnswered, noteRequest } from './connections.ts';
 import type { Edge } from './edge.ts';
@@ -72,8 +74,9 @@ export function createServer(
       closeWith(reply);
       return done(twoHosts);
     }
-    const { needsKey } = request.routeOptions.config;
-    if (requests.isDraining && needsKey) return done(shuttingDown());
+    const { needsKey, family } = request.routeOptions.config;
+    const isOff = family !== undefined && !app.current.compat.includes(family.name);
+    if (requests.isDraining && needsKey && !isOff) return done(shuttingDown());
     readBody(request.raw, (body) => {
       if (body instanceof RankdError) {
         closeWith(reply);
@@ -81,7 +84,8 @@ export function createServer(
       }
       const unpacked = unpack(body, request.headers['content-encoding']);
       request.body = unpacked;
-      if (isRankdError(unpacked, 'body_too_large')) done(unpacked);
+      if (isOff) reply.callNotFound();
+      else if (isRankdError(unpacked, 'body_too_large')) done(unpacked);
       else if (needsKey) freshness.wait(done);
       else done();
     });
@@ -99,7 +103,8 @@ export function createServer(
   server.setErrorHandler((error, request, reply) => sendError({ error, request, reply }));
 
   const methods = new Map<string, string[]>();
-  server.addHook('onRoute', ({ url, method }) => {
+  server.addHook('onRoute', ({ url, method, config }) => {
+    if (config?.family !== undefined) return; // where it is off, there is nothing at all
     methods.set(url, [...(methods.get(url) ?? []), ...[method].flat()]);
   });
   server.setNotFoundHandler((request, reply) => {
@@ -114,6 +119,8 @@ export function createServer(
   changeRoutes(server, edge);
   readRoutes(server, edge);
   suspensionRoutes(server, edge);
+  rankgunRoutes(server, edge);
+  nobloxServerRoutes(server, edge);
   healthRoutes(server, app);
   docsRoutes(server);
   return server;

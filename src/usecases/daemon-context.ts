@@ -30,6 +30,8 @@ export interface DaemonContext extends Readonly<Ranking> {
   /** Carries events to webhooks. */
   readonly courier: Courier;
   readonly webhooks: WebhookSettings;
+  /** The other services whose requests are answered. */
+  readonly compat: Config['compat'];
 }
 
 /** A daemon's context as it is now: another one takes its place, as a whole, once another configuration is applied. */

@@ -55,6 +55,7 @@ test('with nothing configured, rankd runs on a simulated group with the document
     audit: { headFile: undefined },
     webhooks: { timeoutMs: 15_000, allowPrivate: [] },
     log: { level: 'info' },
+    compat: [],
     keys: [],
   } satisfies Config);
 });
@@ -110,6 +111,7 @@ const samples: Record<string, [file: string, env: string, flag: string]> = {
   'webhooks.timeout': ['1s', '2s', '3s'],
   'webhooks.allow_private': ['[127.0.0.1]', '10.0.0.0/8', '::1, 192.168.1.0/24'],
   'log.level': ['trace', 'debug', 'silent'],
+  compat: ['[rankgun]', 'noblox-server', 'rankgun,noblox-server'],
 };
 
 describe('a flag wins over the environment, that over the file, that over the default', () => {

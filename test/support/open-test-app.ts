@@ -140,7 +140,9 @@ function testConfig(dataDir: string, overrides: ConfigOverrides = {}): Config {
   const { config } = loadConfig({ flags, env: {}, cwd: dataDir });
   const sections = Object.entries(config).map(([name, section]) => [
     name,
-    Array.isArray(section) ? section : { ...section, ...overrides[name as keyof Config] },
+    Array.isArray(section)
+      ? (overrides[name as keyof Config] ?? section)
+      : { ...section, ...overrides[name as keyof Config] },
   ]);
   return Object.fromEntries(sections) as Config;
 }

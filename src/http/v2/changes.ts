@@ -1,12 +1,12 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { z } from 'zod';
-import type { Deadline } from '../../base/clock.ts';
 import { type Direction, directions, type RankChange, type RankRequest, type Workspace } from '../../core/model.ts';
+import type { CallContext } from '../../ports/index.ts';
 import type { DaemonContext } from '../../usecases/daemon-context.ts';
 import { findUser } from '../../usecases/people/find-user.ts';
 import type { changeAnswer } from '../answers.ts';
-import { deadlineOf, makeChange } from '../changes.ts';
-import { type Edge, letIn } from '../edge.ts';
+import { changeFor, ranksOf } from '../changes.ts';
+import type { Edge } from '../edge.ts';
 import { jsonBody } from '../request-body.ts';
 import { type Asked, parseSetRank, parseStep } from './change-request.ts';
 
@@ -28,42 +28,37 @@ interface Asking {
 }
 
 async function answerChange(edge: Edge, { request, reply, parse, step }: Asking): Promise<FastifyReply> {
-  const app = edge.live.current; // for all of this change, whatever configuration is applied meanwhile
-  const { caller, placeId } = await letIn(app, edge, { request, reply, scope: 'rank' });
-  const { username, roleName, ...body } = parse(jsonBody(request));
-  using deadline = deadlineOf(app, request);
-  const asked = {
-    request: await withMember(app, { request: body.request, username, lane: caller.key.id }, deadline),
-    ...(step !== undefined && { step }),
-    ...(roleName !== undefined && { roleName }),
-  };
-  const content = [step ?? 'rank', placeId, body.request, username, roleName];
-  const change = await makeChange(app, { request, reply, caller, placeId, asked, content }, deadline);
+  const { change, caller } = await changeFor(edge, {
+    ...{ request, reply, operation: step ?? 'rank' },
+    read: async (app, call) => {
+      const { username, ...asked } = parse(jsonBody(request));
+      const named = await withMember(app, { request: asked.request, username }, call);
+      return { ...asked, request: named, ...(step !== undefined && { step }) };
+    },
+  });
   return reply.send(answerOf(change, { workspace: caller.workspace, requestId: request.id }));
 }
 
 /** The request with the member whom a name leads to. */
 export async function withMember(
   app: DaemonContext,
-  { request, username, lane }: { request: RankRequest; username: string | undefined; lane: string },
-  { signal, at: deadlineAt }: Deadline,
+  { request, username }: { request: RankRequest; username: string | undefined },
+  call: CallContext,
 ): Promise<RankRequest> {
   if (username === undefined) return request;
-  const { id, name } = await findUser(app, username, { signal, deadlineAt, lane });
+  const { id, name } = await findUser(app, username, call);
   return { ...request, rankeeId: id, rankeeName: name };
 }
 
 /** What every change on /v2 answers. */
 export function answerOf(
-  { message, rankeeId, id, roleId, oldRoleId, roles = [] }: RankChange,
+  change: RankChange,
   { workspace, requestId }: { workspace: Workspace; requestId: string },
 ): z.infer<typeof changeAnswer> {
-  const role = roles.find((one) => one.id === roleId);
+  const { before, now } = ranksOf(change);
+  const { message, rankeeId, id } = change;
   return {
     ...{ success: true, requestId, message, workspaceId: workspace.id, robloxUserId: rankeeId },
-    oldRank: roles.find((one) => one.id === oldRoleId)?.rank ?? null,
-    newRank: role?.rank ?? null,
-    roleName: role?.name ?? null,
-    changeId: id,
+    ...{ oldRank: before?.rank ?? null, newRank: now?.rank ?? null, roleName: now?.name ?? null, changeId: id },
   };
 }

@@ -8,7 +8,7 @@ import { findGivable, findMemberRoles } from '../../usecases/group/group.ts';
 import { openHold } from '../../usecases/holds/open-hold.ts';
 import { findUser } from '../../usecases/people/find-user.ts';
 import type { memberAnswer, rolesAnswer, workspaceAnswer } from '../answers.ts';
-import { deadlineOf } from '../changes.ts';
+import { callIn, deadlineOf } from '../changes.ts';
 import { type Edge, letIn } from '../edge.ts';
 import { parseMemberQuery } from './member-query.ts';
 
@@ -37,8 +37,7 @@ async function answer(edge: Edge, { request, reply, read }: Reading): Promise<Fa
   const { caller } = await letIn(app, edge, { request, reply, scope: 'verify' });
   using deadline = deadlineOf(app, request);
   const { key, workspace } = caller;
-  const call = { signal: deadline.signal, deadlineAt: deadline.at, lane: key.id };
-  const { message, ...found } = await read(app, { query: request.query, key, workspace }, call);
+  const { message, ...found } = await read(app, { query: request.query, key, workspace }, callIn(deadline, caller));
   request.notes.level = 'debug'; // games ask all the time, and nothing follows from it
   const mark = isSimulatedGroup(app.group.title) ? ' (simulated group)' : '';
   return reply.send({ success: true, requestId: request.id, message: message + mark, ...found });

@@ -3,7 +3,7 @@ import type { z } from 'zod';
 import type { Hold, RankChange } from '../../core/model.ts';
 import { liftHold, requireLength } from '../../usecases/holds/holds.ts';
 import type { suspensionAnswer } from '../answers.ts';
-import { answered, callerOf, deadlineOf, makeChange } from '../changes.ts';
+import { answered, callerOf, callIn, deadlineOf, makeChange } from '../changes.ts';
 import { type Edge, letIn } from '../edge.ts';
 import { jsonBody } from '../request-body.ts';
 import { parseStep } from './change-request.ts';
@@ -24,7 +24,7 @@ async function suspend(edge: Edge, request: FastifyRequest, reply: FastifyReply)
   requireLength(app, forMs, 'invalid_request');
   using deadline = deadlineOf(app, request);
   const asked = {
-    request: await withMember(app, { request: body, username, lane: caller.key.id }, deadline),
+    request: await withMember(app, { request: body, username }, callIn(deadline, caller)),
     hold: { kind: 'suspension', endsAt: app.clock.now() + forMs } as const,
   };
   const content = ['suspend', placeId, body, username, forMs];
@@ -37,9 +37,8 @@ async function unsuspend(edge: Edge, request: FastifyRequest, reply: FastifyRepl
   const { caller, placeId } = await letIn(app, edge, { request, reply, scope: 'suspend' });
   const { username, request: body } = parseStep(jsonBody(request));
   using deadline = deadlineOf(app, request);
-  const lane = caller.key.id;
-  const { rankeeId } = await withMember(app, { request: body, username, lane }, deadline);
-  const call = { signal: deadline.signal, deadlineAt: deadline.at, lane };
+  const call = callIn(deadline, caller);
+  const { rankeeId } = await withMember(app, { request: body, username }, call);
   const command = { rankeeId, caller: callerOf(caller, placeId), force: false, reason: body.reason };
   const { finished, hold } = await liftHold(app, command, call);
   const change = answered(app, { request, reply }, { ...finished, replayed: false });

@@ -20,6 +20,8 @@ export interface ChangeCommand {
   request: RankRequest;
   /** Asks for the next rank up or down from what the member holds by then, instead of `newRankId`. */
   step?: Direction;
+  /** How many ranks up or down; one unless given. */
+  stepCount?: number;
   /** Asks for the role with this name, instead of `newRankId`. */
   roleName?: string;
   /** The change begins a hold, or ends one. */

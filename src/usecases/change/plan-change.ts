@@ -1,14 +1,14 @@
 import { RankdError } from '../../base/errors.ts';
 import { refusalOfOwner, refusalOfUntouchable, standingWords } from '../../core/acting-account.ts';
 import { roleTitle } from '../../core/describe.ts';
-import type { ActingAccount, Direction, Member, Role } from '../../core/model.ts';
+import type { ActingAccount, Member, Role } from '../../core/model.ts';
 import { nextRole } from '../../core/next-role.ts';
 import { policyFor } from '../../core/policy-names.ts';
 import { type RolePlan, rolePlan, suspensionPlan } from '../../core/role-plan.ts';
 import { heldRoles, nameForRequest, type RoleScheme } from '../../core/role-scheme.ts';
 import { suspendedRole } from '../../core/suspended-role.ts';
 import type { CallContext } from '../../ports/index.ts';
-import type { ChangeCommand, HoldAsked } from './change-command.ts';
+import type { ChangeCommand } from './change-command.ts';
 import { type Examiner, strict } from './examiner.ts';
 import { type Ranking, readInTime } from './ranking.ts';
 import { readMember } from './read-member.ts';
@@ -23,13 +23,16 @@ export interface PlannedChange {
   acting: ActingAccount | undefined;
 }
 
+type AskedPlan = Pick<ChangeCommand, 'request' | 'step' | 'stepCount' | 'roleName' | 'hold'>;
+
 /** Plans how the member, as read now, gets to the rank that is asked for. */
 export async function planChange(
   app: Ranking,
-  { request, step, roleName, hold }: Pick<ChangeCommand, 'request' | 'step' | 'roleName' | 'hold'>,
+  command: AskedPlan,
   call: CallContext,
   examiner: Examiner = strict,
 ): Promise<PlannedChange> {
+  const { request, step, roleName, hold } = command;
   const acting = await examiner.find(
     'platform',
     async () => {
@@ -57,7 +60,7 @@ export async function planChange(
     },
     (found) => `holds ${heldRoles(found.scheme.roles, found.member).map(roleTitle).join(', ')}`,
   );
-  const plan = planFor(app, { asked, step, hold }, { member, scheme });
+  const plan = planFor(app, command, { asked, member, scheme });
   const isNumbered = isRankAsked && roleName === undefined;
   const newRankId = isNumbered ? request.newRankId : nameForRequest(scheme, plan.target);
   return { plan, scheme, newRankId, acting };
@@ -65,12 +68,16 @@ export async function planChange(
 
 function planFor(
   { policy, suspension }: Pick<Ranking, 'policy' | 'suspension'>,
-  { asked, step, hold }: { asked: Role | undefined; step: Direction | undefined; hold: HoldAsked | undefined },
-  { member, scheme }: { member: Member; scheme: RoleScheme },
+  { step, stepCount, hold }: AskedPlan,
+  { asked, member, scheme }: { asked: Role | undefined; member: Member; scheme: RoleScheme },
 ): RolePlan {
   if (asked !== undefined) return rolePlan(scheme, member, asked);
   if (step !== undefined)
-    return rolePlan(scheme, member, nextRole(scheme, member, step, policyFor(scheme.roles, policy).lockedRoles));
+    return rolePlan(
+      scheme,
+      member,
+      nextRole(scheme, member, { step, stepCount }, policyFor(scheme.roles, policy).lockedRoles),
+    );
   const role = hold?.kind === 'suspension' ? hold.role : undefined;
   return suspensionPlan(scheme, member, suspendedRole(scheme, role ?? suspension.role));
 }

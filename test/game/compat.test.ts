@@ -1,0 +1,259 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import * as z from 'zod';
+import { systemClock } from '../../src/base/clock.ts';
+import { RankdError } from '../../src/base/errors.ts';
+import { openTestApp, place, roles, type TestApp, type TestAppOptions } from '../support/open-test-app.ts';
+import { platformWith } from '../support/platform-with.ts';
+import { forwardTo, Game } from './game.ts';
+
+/** What a client of one family sees: whether it takes the answer for a success, the status and the decoded body. */
+interface Seen {
+  taken: boolean;
+  status: number;
+  told: unknown;
+}
+
+/** Clients in the style of each family's public code. Each is told the operation and what it is about. */
+const clients = {
+  /** As RankGun's API reference has it today. */
+  rankgun: `
+    local HttpService = game:GetService("HttpService")
+    local paths = { setRank = "setrank", promote = "promote", demote = "demote" }
+    local response = HttpService:RequestAsync({
+      Url = "https://rankd.example.com/api/roblox/" .. paths[given.operation],
+      Method = "POST",
+      Headers = { ["Content-Type"] = "application/json", ["x-api-key"] = given.key },
+      Body = HttpService:JSONEncode({ userId = given.user, rankId = given.rank, reason = "quiz", workspaceId = 7 }),
+    })
+    local decoded = HttpService:JSONDecode(response.Body)
+    return { taken = response.Success and decoded.success, status = response.StatusCode, told = decoded }`,
+  /** As scripts for its third version have it; like its in-game centre it sends no content type. */
+  'old rankgun': `
+    local HttpService = game:GetService("HttpService")
+    local paths = { setRank = "set-rank", promote = "promote", demote = "demote" }
+    local response = HttpService:RequestAsync({
+      Url = "https://rankd.example.com/roblox/" .. paths[given.operation],
+      Method = "POST",
+      Headers = { ["api-token"] = given.key },
+      Body = HttpService:JSONEncode({
+        user_id = tostring(given.user), workspace_id = "7", rank = if given.rank then tostring(given.rank) else nil,
+      }),
+    })
+    local decoded = HttpService:JSONDecode(response.Body)
+    return { taken = decoded.success == true, status = response.StatusCode, told = decoded }`,
+  /** As the module beside noblox.js-server: it decodes every body, and a message in it is an error. */
+  'noblox-server': `
+    local HttpService = game:GetService("HttpService")
+    local steps = { promote = 1, demote = -1 }
+    local isStep = steps[given.operation] ~= nil
+    local response = HttpService:RequestAsync({
+      Url = "https://rankd.example.com/group/1/member/" .. given.user .. (if isStep then "/rank-change" else "/rank"),
+      Method = "POST",
+      Headers = { ["Content-Type"] = "application/json", Authorization = given.key },
+      Body = HttpService:JSONEncode(if isStep then { change = steps[given.operation] } else { rank = given.rank }),
+    })
+    local success, decoded = pcall(HttpService.JSONDecode, HttpService, response.Body)
+    return { taken = success and decoded.message == nil, status = response.StatusCode, told = decoded }`,
+} as const;
+
+const rank = z.int().min(0).max(255);
+const requestId = z.string().regex(/^req_/);
+const errorFields = {
+  success: z.literal(false),
+  error: z.string().min(1),
+  message: z.string().min(1),
+  code: z.string().regex(/^[a-z_]+$/),
+  requestId,
+  retryAfter: z.int().min(1).optional(),
+};
+const role = z.strictObject({
+  ...{ id: z.int(), ID: z.int(), name: z.string(), rank, memberCount: z.null().optional() },
+});
+const rankgunTable = {
+  success: z.strictObject({
+    ...{ success: z.literal(true), oldRank: rank, newRank: rank, username: z.string().min(1) },
+    ...{ message: z.string(), requestId, changeId: z.string().regex(/^chg_/) },
+  }),
+  failure: z.strictObject(errorFields),
+};
+const tables = {
+  rankgun: rankgunTable,
+  'old rankgun': rankgunTable,
+  'noblox-server': {
+    success: z.union([role, z.strictObject({ newRole: role, oldRole: role })]),
+    failure: z.strictObject({ ...errorFields, statusCode: z.int() }),
+  },
+};
+
+type Client = keyof typeof clients;
+const names = Object.keys(clients) as Client[];
+
+interface Asked {
+  operation: 'setRank' | 'promote' | 'demote';
+  user?: number;
+  rank?: number | string;
+  key?: string;
+}
+
+/** Sends what a client sends from a game at the place that is whitelisted. Every answer is held against the family's table. */
+async function play(app: TestApp, client: Client, asked: Asked): Promise<Seen & { told: Record<string, unknown> }> {
+  await using game = await Game.start({ clock: systemClock, placeId: place, serve: forwardTo(app.url) });
+  const given = { user: 1001, key: await keyOf(app), ...asked };
+  const seen = await game.run<Seen>(`local given = ...\n${clients[client]}`, given);
+  const table = seen.status === 200 ? tables[client].success : tables[client].failure;
+  return { ...seen, told: table.parse(seen.told) as Record<string, unknown> };
+}
+
+const keysOfApps = new Map<TestApp, Promise<string>>();
+function keyOf(app: TestApp): Promise<string> {
+  const known = keysOfApps.get(app) ?? app.createKey();
+  keysOfApps.set(app, known);
+  return known;
+}
+
+function openWith({ config, ...options }: TestAppOptions = {}): Promise<TestApp> {
+  return openTestApp({ config: { compat: ['rankgun', 'noblox-server'], ...config }, ...options });
+}
+
+let app: TestApp;
+beforeAll(async () => {
+  app = await openWith();
+});
+afterAll(() => app.close());
+
+describe.each(names)('a script for %s, moved by its address and its key', (client) => {
+  test('ranks, promotes and demotes', async () => {
+    const done: unknown[] = [];
+    for (const asked of [
+      { operation: 'setRank', rank: 20 },
+      { operation: 'promote' },
+      { operation: 'demote' },
+      { operation: 'setRank', rank: roles.trainee },
+    ] as const)
+      done.push(
+        (await play(app, client, asked)).taken,
+        (await app.heldBy(1001))?.filter((id) => id !== roles.base),
+      );
+    expect(done).toEqual([true, [roles.officer], true, [roles.captain], true, [roles.officer], true, [roles.trainee]]);
+  });
+
+  test('is told a refusal, with what to do about it', async () => {
+    const above = await play(app, client, { operation: 'setRank', rank: 255 });
+    expect(above).toMatchObject({ taken: false, status: 400, told: { code: 'rank_not_allowed' } });
+    expect(above.told['message']).toMatch(/owner role, which can never be given/);
+    expect(await play(app, client, { operation: 'promote', user: 4242 })).toMatchObject({
+      ...{ taken: false, status: 400, told: { code: 'member_not_found' } },
+    });
+    expect(await play(app, client, { operation: 'demote', user: 1004 })).toMatchObject({
+      ...{ taken: false, status: 400, told: { code: 'no_further_rank' } },
+    });
+    const isRankgun = client !== 'noblox-server';
+    expect(await play(app, client, { operation: 'promote', key: 'rk_live_nonsense' })).toMatchObject({
+      ...{ taken: false, status: isRankgun ? 403 : 401, told: { code: 'invalid_key' } },
+    });
+    if (isRankgun) expect(above.told['error']).toBe(above.told['message']);
+    else expect(above.told['statusCode']).toBe(400);
+  });
+
+  test('is told to wait where there were too many requests', async () => {
+    await using busy = await openWith({ config: { limits: { rankPerMinute: 1, rankBurst: 1 } } });
+    await play(busy, client, { operation: 'promote' });
+    expect(await play(busy, client, { operation: 'promote' })).toMatchObject({
+      ...{ taken: false, status: 429, told: { code: 'too_many_requests', retryAfter: expect.any(Number) } },
+    });
+  });
+
+  test('is never told that a change was made or refused where that is not known', async () => {
+    await using lost = await openWith({
+      config: { server: { deadlineMs: 500 } },
+      platform: (group) =>
+        platformWith(group, { assignRole: () => Promise.reject(new RankdError('outcome_unknown', 'Lost.')) }),
+    });
+    expect(await play(lost, client, { operation: 'promote' })).toMatchObject({
+      ...{ taken: false, status: 504, told: { code: 'outcome_unknown' } },
+    });
+  });
+});
+
+describe('over plain HTTP', () => {
+  const post = async (path: string, { body, headers }: { body?: unknown; headers?: Record<string, string> }) => {
+    const sent = { method: 'POST', headers: { 'roblox-id': String(place), ...headers }, body: JSON.stringify(body) };
+    const response = await fetch(app.url + path, sent);
+    const told = (await response.json()) as Record<string, unknown>;
+    return { status: response.status, told };
+  };
+  const codesOf = async (path: string, bodies: unknown[]) => {
+    const headers = { authorization: await keyOf(app), 'x-api-key': await keyOf(app) };
+    const answers = [];
+    for (const body of bodies) answers.push(await post(path, { body, headers }));
+    return answers.map(({ status, told }) => `${status} ${told['code'] ?? 'ok'}`);
+  };
+
+  test('RankGun answers with old and new rank, and takes the key from each of its headers', async () => {
+    const key = await keyOf(app);
+    await post('/api/roblox/setrank', { body: { userId: 1001, rankId: 10 }, headers: { 'x-api-key': key } });
+    await app.store.keepUserName({ id: 1001, name: 'Newcomer', at: app.app.clock.now() }, { since: 0 });
+    const { told } = await post('/api/roblox/promote', { body: { userId: 1001 }, headers: { 'x-api-key': key } });
+    expect(told).toMatchObject({ success: true, oldRank: 10, newRank: 20, username: 'Newcomer' });
+    const unnamed = { body: { userId: 1005, rankId: 20 }, headers: { 'x-api-key': key } };
+    expect((await post('/api/roblox/setrank', unnamed)).told).toMatchObject({ username: '1005' });
+    const again = { userId: 1001, rankId: 20 };
+    for (const headers of [
+      { authorization: `Bearer ${key}` },
+      ...['staff-token', 'api-token', 'api_token'].map((name) => ({ [name]: key })),
+    ])
+      expect([headers, (await post('/api/roblox/setrank', { body: again, headers })).status]).toEqual([headers, 200]);
+    expect((await post('/api/roblox/setrank', { body: again })).status).toBe(401);
+    expect(
+      await codesOf('/api/roblox/setrank', [{ userId: 1001 }, { rankId: 20 }, { userId: 'x', rankId: 20 }]),
+    ).toEqual(Array(3).fill('400 invalid_request'));
+  });
+
+  test('noblox.js-server takes a rank by number or name, and goes n ranks in one change', async () => {
+    const [rank, change] = ['/group/1/member/1001/rank', '/group/1/member/1001/rank-change'];
+    expect(await codesOf(rank, [{ rank: 10 }, { role: 'officer' }, { rank: 'Trainee' }])).toEqual(
+      Array(3).fill('200 ok'),
+    );
+    const headers = { authorization: await keyOf(app) };
+    expect((await post(change, { body: { change: 2 }, headers })).told).toEqual({
+      newRole: { id: roles.captain, ID: roles.captain, name: 'Captain', rank: 50, memberCount: null },
+      oldRole: { id: roles.trainee, ID: roles.trainee, name: 'Trainee', rank: 10, memberCount: null },
+    });
+    expect(await codesOf(change, [{ change: 7 }, { change: 0 }, {}, { change: 'x' }])).toEqual([
+      ...['400 no_further_rank', '400 invalid_request', '400 invalid_request', '400 invalid_request'],
+    ]);
+    expect(await codesOf(change, [{ change: '-2' }])).toEqual(['200 ok']);
+    expect(await codesOf('/group/2/member/1001/rank', [{ rank: 20 }])).toEqual(['400 invalid_request']);
+    expect(await codesOf('/group/1/member/x/rank', [{ rank: 20 }])).toEqual(['400 invalid_request']);
+    expect((await post(rank, { body: { rank: 20 } })).status).toBe(401);
+  });
+
+  test('more than one rank at once is refused where the policy allows one step', async () => {
+    await using strict = await openWith({ config: { policy: { steps: 'adjacent' } } });
+    const headers = { authorization: await strict.createKey(), 'roblox-id': String(place) };
+    const response = await fetch(`${strict.url}/group/1/member/1001/rank-change`, {
+      ...{ method: 'POST', headers, body: '{"change":2}' },
+    });
+    expect([response.status, await response.json()]).toMatchObject([400, { code: 'rank_not_allowed' }]);
+  });
+
+  test('a family that is not switched on is not there at all', async () => {
+    await using other = await openTestApp();
+    const key = await other.createKey();
+    for (const path of [
+      '/api/roblox/setrank',
+      '/roblox/promote',
+      '/group/1/member/1001/rank',
+      '/group/1/member/1/rank-change',
+    ])
+      for (const method of ['POST', 'GET', 'OPTIONS']) {
+        const headers = { 'x-api-key': key, authorization: key, 'roblox-id': String(place) };
+        const response = await fetch(other.url + path, { method, headers, ...(method === 'POST' && { body: '{}' }) });
+        expect([path, response.status, ((await response.json()) as { code: string }).code]).toEqual([
+          path,
+          404,
+          'not_found',
+        ]);
+      }
+  });
+});
