@@ -364,6 +364,16 @@ describe('names', () => {
     expect([before?.rankeeId, after?.rankeeId]).toEqual([2002, 2002]);
   });
 
+  test('that nobody has are told in plain words, and what else Roblox says is told with it', async () => {
+    await using scene = await openScene({ serve: (request) => applied(request) });
+    const call = 'return rankd:promote({ rankee = "Nobody" })';
+    expect((await scene.run(call)).message).toBe('The user Nobody was not found.');
+    await scene.game.alter({ namesRaise: 'HTTP 503 (Service Unavailable)' });
+    expect((await scene.run(call)).message).toBe(
+      'The user Nobody was not found; Roblox says: HTTP 503 (Service Unavailable).',
+    );
+  });
+
   test('of players in this server need no look-up', async () => {
     await using scene = await openScene({ serve: (request) => applied(request), users: {} });
     expect(await scene.run('return rankd:promote({ rankee = "ann" })')).toMatchObject({ ok: true, rankeeId: 1001 });

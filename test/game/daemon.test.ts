@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import { createKey } from '../../src/usecases/keys/keys.ts';
 import { documentedLimits } from '../support/fake-open-cloud/budgets.ts';
 import { sampleRoles, sampleUsers } from '../support/fake-open-cloud/index.ts';
 import { ManualClock } from '../support/manual-clock.ts';
@@ -78,6 +79,27 @@ test('a role is named without its spaces, in any case; a name that two roles hav
       },
     },
   ));
+
+test('a suspension takes the rank for a time and gives it back early; a key without that scope does neither', () =>
+  withDaemon(basicAdmin, async (scene, { fake, app, clock, secret: plain }) => {
+    const held = () => fake.group.held(sampleUsers.trainee);
+    const { secret } = await createKey(app, {
+      ...{ name: 'staff', mode: 'live', scopes: ['rank', 'suspend'], place: { id: 1 }, by: 'cli:ann@host' },
+    });
+    await scene.game.alter({ secrets: { rankd: secret } });
+    expect(await scene.type('Bob', ':suspend Ann 3d rude')).toMatch(/Ann \(1001\) is suspended until/);
+    expect(held()).toEqual([]);
+    await clock.advance(60_000);
+    expect(await scene.type('Bob', ':unsuspend Ann')).toMatch(/Ann \(1001\) .*Trainee/);
+    expect(held()).toEqual([trainee]);
+    const refused = await scene.run(
+      `local Rankd = require(game:GetService("ServerScriptService").Rankd)
+      return Rankd.new({ key = ... }):suspend({ rankee = game.Players.Ann, seconds = 3600 }).code`,
+      plain,
+    );
+    expect(refused).toBe('key_not_allowed');
+    expect(held()).toEqual([trainee]);
+  }));
 
 test('an answer that is lost after rankd has done the work: one write on Roblox, and the caller hears of success', () =>
   withDaemon(

@@ -37,6 +37,8 @@ export interface GameWorld {
   isClient?: boolean;
   isStudio?: boolean;
   isGroupServiceDown?: boolean;
+  /** What looking up a user who is not among `users` raises. */
+  namesRaise?: string;
   secrets?: Record<string, string>;
   /** Users of Roblox by their name in lower case. */
   users?: Record<string, number>;

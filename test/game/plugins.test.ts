@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
+import { blocksOf } from '../support/readme-commands.ts';
 import type { GamePlayer, GameRequest } from './game.ts';
 import { applied, inTurn, refused } from './scene.ts';
 import { openSystem, type System, type SystemOptions, systems } from './systems.ts';
@@ -205,9 +206,22 @@ describe('what the caller is told', () => {
     expect(scene.game.requests).toEqual([]);
   });
 
-  test('in the chat, nobody may do anything before the owner has said who', async () => {
-    await using scene = await openSystem(systemNamed('the chat'), { serve, config: { rankers: 'nil' } });
-    expect(await scene.type('Bob', '/promote ann')).toContain('Set minGroupRank or rankers in Rankd.Config');
+  test.each([
+    ['the chat', '/promote ann'],
+    ['Cmdr', 'promote Ann'],
+  ])('in %s, nobody may do anything before the owner has said who', async (name, typed) => {
+    await using scene = await openSystem(systemNamed(name), { serve, config: { rankers: 'nil' } });
+    expect(await scene.type('Bob', typed)).toContain('Set minGroupRank or rankers in Rankd.Config');
+    expect(scene.game.requests).toEqual([]);
+  });
+
+  test('the hook of docs/in-game.md lets Cmdr run these commands, for those whom Config names', async () => {
+    const hook = blocksOf('docs/in-game.md', 'lua').find((block) => block.includes('RegisterHook')) ?? '';
+    await using scene = await openSystem(systemNamed('Cmdr'), { serve, given: { isEmpty: true } });
+    await scene.run(`${hook}\nreturn true`);
+    expect(await scene.type('Ann', 'promote Cid')).toContain('You may not do this.');
+    expect(await scene.type('Bob', 'promote Cid')).toContain('1003 is Officer.');
+    expect(scene.game.requests).toHaveLength(1);
   });
 
   test('the rank that the game has cached decides nothing: what rankd says counts', async () => {

@@ -76,6 +76,7 @@ export const systems: readonly System[] = [
     loader: 'cmdr.luau',
     scripts: () => [...cmdrServer(), ...pluginsIn('Cmdr', [...below, 'RankdCommands'])],
     typed: (kind) => kind,
+    config: { rankers: '{ 1002 }' },
   },
   {
     name: 'the chat',
