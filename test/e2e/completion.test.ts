@@ -91,6 +91,11 @@ describe('what can come next', () => {
       ['completion', ''],
       ['bash', 'zsh', 'fish', 'powershell'],
     ],
+    [
+      ['game', 'write', 'Adonis', 'C'],
+      ['Cmdr', 'Chat'],
+    ],
+    [['init', '--system', 'HD'], ['HDAdmin']],
     [['nonsense', ''], []],
   ])('rankd %j: %j', async (words, expected) => {
     expect(await candidates(...words)).toEqual(expected);

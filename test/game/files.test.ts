@@ -4,6 +4,7 @@ import { expect, onTestFinished, test } from 'vitest';
 import { parse } from 'yaml';
 import manifest from '../../package.json' with { type: 'json' };
 import type { GameScript as Source } from '../../src/cli/game/game-scripts.ts';
+import { systemNames } from '../../src/cli/game/models.ts';
 import { toModel } from '../../src/cli/game/rbxmx.ts';
 import { blocksOf } from '../support/readme-commands.ts';
 import { parseModel, scriptsOf } from '../support/roblox-model.ts';
@@ -204,6 +205,7 @@ test('without an address, and for a system that there is not, nothing is written
 test('game list names every model with the place in the game where it goes', async () => {
   const { models } = await newHome().json<{ models: Array<{ name: string; place: string }> }>('game', 'list');
   expect(models.map(({ name }) => name).toSorted()).toEqual(['Rankd', ...systems].toSorted());
+  expect([...systemNames].toSorted()).toEqual(systems.toSorted());
   expect(models.map(({ place }) => place).join()).not.toContain('docs/in-game.md');
 });
 

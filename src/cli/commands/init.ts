@@ -57,7 +57,7 @@ export function initCommand(program: Command, cli: Cli): void {
       asGameUrl,
     )
     .option(
-      '--system <name>',
+      '--system <system>',
       'write commands for this admin system of the game too, as rankd game list names it',
       filled,
     )

@@ -1,6 +1,7 @@
 import type { Argument, Command, Option } from 'commander';
 import { rolesCalled } from '../../core/role-name.ts';
 import type { KeptRole, StoreOperations } from '../../ports/index.ts';
+import { systemNames } from '../game/models.ts';
 import { optionsOf, walk } from './walk.ts';
 
 type FindNames = StoreOperations['findNames'];
@@ -52,10 +53,11 @@ function visibleCommands(command: Command): Command[] {
 }
 
 /** Candidates by the name between the brackets. Names that are not here, such as user ids or durations, are for the person to know. */
-const kinds: Record<string, 'key' | 'place' | 'rank' | 'file' | 'directory'> = {
+const kinds: Record<string, 'key' | 'place' | 'rank' | 'system' | 'file' | 'directory'> = {
   key: 'key',
   place: 'place',
   rank: 'rank',
+  system: 'system',
   file: 'file',
   dir: 'directory',
 };
@@ -94,6 +96,11 @@ async function valuesOf(
         current,
       );
     }
+    case 'system':
+      return matching(
+        systemNames.map((value) => ({ value, description: '' })),
+        current,
+      );
     default:
       return [];
   }

@@ -23,6 +23,9 @@ const told: Record<string, Pick<Model, 'place' | 'typed'>> = {
   Chat: { place: 'ServerScriptService', typed: '/promote NAME' },
 };
 
+/** The admin systems that there are models for. */
+export const systemNames: readonly string[] = Object.keys(told).filter((name) => told[name]?.typed !== undefined);
+
 export function modelOf(name: string, scripts: GameScript[]): Model {
   return { name, scripts, ...(told[name] ?? { place: 'the place that docs/in-game.md says' }) };
 }
