@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { dirname } from 'node:path';
-import { type Document, isMap, isScalar, LineCounter, parseDocument, type YAMLError } from 'yaml';
+import { type Document, isMap, isScalar, LineCounter, parseDocument, visit, type YAMLError } from 'yaml';
 import { codeOf } from '../base/error-code.ts';
 import { RankdError } from '../base/errors.ts';
 import type { Layer } from './layer.ts';
@@ -58,7 +58,9 @@ export function readConfigFile(location: ConfigLocation): ConfigFile {
   ];
   const content =
     flaws.length === 0
-      ? mappingOf(document, (text) => problems.push({ ...locationAt(0, { isKnown: false }), text }))
+      ? mappingOf(document, (text, offset) =>
+          problems.push({ ...locationAt(offset ?? 0, { isKnown: offset !== undefined }), text }),
+        )
       : undefined;
   return {
     source: 'file',
@@ -145,8 +147,10 @@ function unreadable(name: string, cause: unknown): RankdError {
   return new RankdError('config_invalid', `The configuration file ${name} cannot be read (${code}).`, { hint, cause });
 }
 
+type Report = (text: string, offset?: number) => void;
+
 /** The document as plain data, without empty sections. `undefined` if it is not a mapping; then the reason was reported. */
-function mappingOf(document: Document, report: (text: string) => void): Record<string, unknown> | undefined {
+function mappingOf(document: Document, report: Report): Record<string, unknown> | undefined {
   const { contents } = document;
   if (contents === null || (isScalar(contents) && contents.value === null)) return {};
   if (!isMap(contents)) {
@@ -156,9 +160,24 @@ function mappingOf(document: Document, report: (text: string) => void): Record<s
   try {
     return withoutEmptySections(document.toJS({ maxAliasCount: 100 }));
   } catch {
-    report('its aliases (*name) stand for too much, or for nothing');
+    const stray = strayAlias(document);
+    if (stray === undefined) report('its aliases (*name) stand for too much');
+    else report('an alias (*name) for which nothing above has the anchor (&name)', stray);
     return undefined;
   }
+}
+
+/** Where the first alias is that stands for nothing. */
+function strayAlias(document: Document): number | undefined {
+  let found: number | undefined;
+  visit(document, {
+    Alias: (_, node) => {
+      if (node.resolve(document) !== undefined) return undefined;
+      found = node.range?.[0];
+      return visit.BREAK;
+    },
+  });
+  return found;
 }
 
 /** If all settings of a section are commented out, YAML reads null. Whoever wrote it means an empty section. */

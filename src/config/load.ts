@@ -45,7 +45,8 @@ export function loadConfig(sources: ConfigSources): LoadedConfig {
   const folderOf = (path: string) => layers.find(({ values }) => values.has(path))?.folder ?? cwd;
   const { settings, problems: invalid } = validate(layers, file);
   const platform = choosePlatform({ origins, env, folder: folderOf(keyFile) });
-  const all = [...problems, ...invalid, ...platform.problems];
+  const wrong = [...problems, ...invalid, ...platform.problems];
+  const all = wrong.length > 0 ? wrong : platform.missing;
   if (settings === undefined || platform.choice === undefined || all.length > 0) {
     throw new ConfigError(all, { file: file?.name });
   }

@@ -14,6 +14,8 @@ export interface ChosenPlatform {
   choice: PlatformChoice | undefined;
   key: PlatformKey | undefined;
   problems: Problem[];
+  /** What is missing yet; it need not be told while something is wrong. */
+  missing: Problem[];
   warnings: string[];
 }
 
@@ -24,13 +26,14 @@ export function choosePlatform(sources: PlatformKeySources): ChosenPlatform {
   const kind = origins.get('platform.kind')?.value ?? (groupId === undefined ? 'simulated' : 'open-cloud');
   if (kind !== 'open-cloud') {
     const choice = { kind: 'simulated', isDefault: origins.get('platform.kind')?.value === undefined } as const;
-    return { kind: 'simulated', choice, key: undefined, problems: [], warnings: keyWithoutGroup(sources) };
+    return { kind: 'simulated', choice, key: undefined, problems: [], missing: [], warnings: keyWithoutGroup(sources) };
   }
   const key = readPlatformKey(sources);
   const choice: PlatformChoice | undefined =
     typeof groupId === 'number' && key?.secret ? { kind, groupId, apiKey: key.secret } : undefined;
-  const problems = [...groupMissing(origins), ...keyProblems(origins, key)];
-  return { kind, choice, key, problems, warnings: key?.warning === undefined ? [] : [key.warning] };
+  const problems = [...groupMissing(origins), ...keyProblems(key)];
+  const missing = keyMissing(origins, key);
+  return { kind, choice, key, problems, missing, warnings: key?.warning === undefined ? [] : [key.warning] };
 }
 
 /** Whoever set up a key meant the real group. */
@@ -48,11 +51,13 @@ function groupMissing(origins: ReadonlyMap<string, Origin>): Problem[] {
   return [{ at: origins.get('platform.kind')?.at, setting: 'group.id', text }];
 }
 
-function keyProblems(origins: ReadonlyMap<string, Origin>, key: PlatformKey | undefined): Problem[] {
-  if (key?.problem !== undefined) {
-    const { source, at } = key.origin;
-    return [{ at, setting: source === 'file' ? keyFile : undefined, text: key.problem }];
-  }
+function keyProblems(key: PlatformKey | undefined): Problem[] {
+  if (key?.problem === undefined) return [];
+  const { source, at } = key.origin;
+  return [{ at, setting: source === 'file' ? keyFile : undefined, text: key.problem }];
+}
+
+function keyMissing(origins: ReadonlyMap<string, Origin>, key: PlatformKey | undefined): Problem[] {
   if (key !== undefined || origins.get(keyFile)?.value !== undefined) return [];
   const at = origins.get('platform.kind')?.at ?? origins.get('group.id')?.at;
   const text = 'missing; open-cloud needs a Roblox key: name its file here, or set RANKD_PLATFORM_API_KEY';

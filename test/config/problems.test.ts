@@ -26,7 +26,7 @@ test('every problem of the file, the environment and the flags is told at once, 
   ].join('\n');
   const env = { RANKD_LIMITS_VERIFY: 'lots', RANKD_LOG_LEVL: 'info' };
   expect(box.complaints(text, { env, flags: { 'server.port': '70000' } })).toEqual([
-    'rankd.yaml has 11 problems:',
+    'rankd.yaml has 10 problems:',
     'rankd.yaml:2:3 server.prot: unknown setting; did you mean server.port?',
     'rankd.yaml:3:13 server.deadline: is 20; expected a duration from 1s to 5m, such as 20s',
     'rankd.yaml:5:15 group.ladder[1]: is -10; expected a whole number above 0',
@@ -37,7 +37,6 @@ test('every problem of the file, the environment and the flags is told at once, 
     '--port: is 70000; expected a whole number from 0 to 65535',
     'RANKD_LIMITS_VERIFY: is "lots"; expected a whole number from 0 to 1000000',
     'rankd.yaml:9:9 group.id: missing; platform.kind open-cloud needs the id of the group to rank in',
-    'rankd.yaml:9:9 platform.api_key_file: missing; open-cloud needs a Roblox key: name its file here, or set RANKD_PLATFORM_API_KEY',
   ]);
   expect(box.failure().hint).toContain('run the command again');
 });
@@ -130,8 +129,21 @@ describe('YAML that does not hold is refused with its place', () => {
     const levels = Array.from({ length: 9 }, (_, n) => `  a${n}: &a${n} [${`*a${n - 1},`.repeat(9).slice(0, -1)}]`);
     levels[0] = '  a0: &a0 [1,1,1,1,1,1,1,1,1]';
     expect(box.complaints(`policy:\n${levels.join('\n')}`)).toEqual([
-      'rankd.yaml:1:1: its aliases (*name) stand for too much, or for nothing',
+      'rankd.yaml:1:1: its aliases (*name) stand for too much',
     ]);
+  });
+
+  test('an alias without its anchor', () => {
+    expect(box.complaints('policy:\n  max_rank: *highest\n')).toEqual([
+      'rankd.yaml:2:13: an alias (*name) for which nothing above has the anchor (&name)',
+    ]);
+  });
+
+  test('a key file that is missing is no news while something else is wrong', () => {
+    expect(box.complaints('group: { id: 5 }\nserver: { port: abc }\n')).toEqual([
+      expect.stringContaining('server.port: is "abc"'),
+    ]);
+    expect(box.complaints('group: { id: 5 }')).toEqual([expect.stringContaining('platform.api_key_file: missing')]);
   });
 });
 

@@ -168,6 +168,20 @@ test.concurrent('rank test tells a platform that does not answer from one that o
   });
 });
 
+test.concurrent("Roblox's 429 says how many seconds to wait, for a person and for a script", async () => {
+  await using system = await openCloudHome();
+  const { home, roblox } = system;
+  roblox.faults.add({ operation: 'memberships', kind: 'status 429', headers: { 'retry-after': '45' }, times: 9 });
+  const line = ['rank', 'set', trainee, '20'];
+  const { code, stderr } = await home.here(line);
+  expect(code).toBe(75);
+  expect(stderr).toMatch(
+    /^error: Roblox asks us to wait 4[45] s before reading members again: .*\.\ntry: wait 4[45] s, then run the command again$/m,
+  );
+  const { retryAfter } = (await home.here([...line, '--json'])).json<{ retryAfter: number }>();
+  expect(retryAfter).toBeGreaterThan(40);
+});
+
 test.concurrent('rank test ends as the change would where it is kept from an answer; with 5 for a no, also one for a while', async () => {
   await using system = await openCloudHome();
   const { home, roblox } = system;

@@ -104,8 +104,15 @@ function forbiddenWrite(refusal: Refusal): RankdError {
 }
 
 function busy({ retryAfterMs }: Refusal): RankdError {
-  const message = "The platform's budget for this operation is used up. Try again a little later.";
-  return new RankdError('platform_busy', message, { retryAfterMs: retryAfterMs ?? recoveryMs });
+  return limited('before it takes this again', retryAfterMs ?? recoveryMs);
+}
+
+/** The error of a call that Roblox's rate limit has no room for. `until`: what is waited for. */
+export function limited(until: string, waitMs: number): RankdError {
+  const retryAfterMs = Math.ceil(waitMs);
+  const seconds = Math.ceil(retryAfterMs / 1000);
+  const message = `Roblox asks us to wait ${seconds} s ${until}: its rate limit is used up.`;
+  return new RankdError('platform_busy', message, { retryAfterMs });
 }
 
 function memberNotFound(refusal: Refusal): RankdError {

@@ -3,6 +3,7 @@ import type { CallContext, Clock, Pace } from '../../ports/index.ts';
 import { AnswerTime } from './answer-time.ts';
 import { Budget } from './budget.ts';
 import { FairShare } from './fair-share.ts';
+import { limited } from './platform-error.ts';
 import type { RateReading } from './retry-after.ts';
 import { hasArrived, queuedCall, type ReservedSlot, WaitQueue } from './wait-queue.ts';
 
@@ -245,13 +246,12 @@ export class RateGate {
       const message = `This request had no time left to ask the platform (${this.#name}); nothing was sent. Try again.`;
       return new RankdError('platform_unavailable', message);
     }
-    const message = `The platform's budget for ${this.#name} has no room before this request's deadline. Try again a little later.`;
-    return new RankdError('platform_busy', message, { retryAfterMs: Math.ceil(waitMs) });
+    return limited(`before ${this.#name} again`, waitMs);
   }
 
   #aborted(cause: unknown): RankdError {
     const now = this.#clock.monotonic();
-    const message = `The request ended while it waited for its turn in the platform's budget for ${this.#name}; nothing was sent.`;
+    const message = `The request ended while it waited for its turn in Roblox's rate limit for ${this.#name}; nothing was sent.`;
     return new RankdError('platform_busy', message, {
       retryAfterMs: Math.max(1, Math.ceil(this.#budget.schedule(now).next() - now)),
       cause,

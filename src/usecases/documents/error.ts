@@ -16,7 +16,9 @@ const usualHints: Partial<Record<ErrorCode, string>> = {
   internal: 'run the command again with -v and report what it prints',
 };
 
-export function hintOf({ code, hint }: RankdError): string {
+export function hintOf({ code, hint, retryAfterMs }: RankdError): string {
+  if (hint === undefined && code === 'platform_busy' && retryAfterMs !== undefined)
+    return `wait ${Math.ceil(retryAfterMs / 1000)} s, then run the command again`;
   return hint ?? usualHints[code] ?? 'rankd --help';
 }
 

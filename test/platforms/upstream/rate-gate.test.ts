@@ -559,7 +559,7 @@ describe('a reserved slot', () => {
   test('is given to a lane that asks for much only where a tenth of the budget is left to the others', () => {
     const { reserve } = gateUnderTest({ limit: 20 });
     for (let number = 0; number < 18; number += 1) reserve(`${number}`, { dueInMs: 4_000 });
-    expect(() => reserve('one too many', { dueInMs: 4_000 })).toThrow('no room');
+    expect(() => reserve('one too many', { dueInMs: 4_000 })).toThrow('rate limit is used up');
     reserve('of another lane', { lane: 'two', dueInMs: 5_000 });
   });
 
