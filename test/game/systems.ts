@@ -18,7 +18,10 @@ export interface System {
   config?: GameConfig;
 }
 
-const modules = ['Config', 'Targets', 'Commands', 'ForBasicAdmin', 'ForCmdr'];
+/** The modules below Rankd. */
+const modules = readdirSync(new URL('../../src/game', import.meta.url))
+  .filter((file) => file.endsWith('.luau') && file !== 'Rankd.luau')
+  .map((file) => file.replace('.luau', ''));
 const below = ['ServerScriptService'];
 const pluginsIn = (folder: string, path: string[]): GameScript[] =>
   readdirSync(new URL(`../../src/game/plugins/${folder}`, import.meta.url))
@@ -86,6 +89,12 @@ export const systems: readonly System[] = [
     config: { rankers: '{ 1002 }' },
   },
 ];
+
+export function systemNamed(name: string): System {
+  const found = systems.find((one) => one.name === name);
+  if (found === undefined) throw new Error(`there is no system ${name}`);
+  return found;
+}
 
 function loader(file: string): string {
   return readFileSync(new URL(`systems/${file}`, import.meta.url), 'utf8');
