@@ -93,7 +93,9 @@ const checks: Record<string, Look> = {
       const { json } = await platform.read(`/roles?maxPageSize=20${token === undefined ? '' : `&pageToken=${token}`}`);
       found.push(...departures(json, 'ListGroupRolesResponse'));
       const { items, nextPageToken } = parseRolePage(json);
-      seen.roles.push(...items);
+      const isNew = ({ id }: ListedRole) => seen.roles.every((role) => role.id !== id);
+      if (page > 1 && !items.some(isNew)) return [...found, 'nextPageToken: the list begins again'];
+      seen.roles.push(...items.filter(isNew));
       token = nextPageToken && encodeURIComponent(nextPageToken);
       if (token === undefined) break;
     }
@@ -224,13 +226,21 @@ async function tryWrites(
     const { status, json } = await platform.write(memberId, verb, role.id);
     if (status !== 200) throw new Error(`${verb} was refused with ${status}`);
     details.push(...departures(json, 'GroupMembership').map((flaw) => `${verb}: ${flaw}`));
-    const [answered] = parseMembershipPage({ groupMemberships: [json] }).items;
-    const after = answered && memberOf(answered).roleIds.filter((id) => id !== baseId);
+    const after = rolesShown(json)?.filter((id) => id !== baseId);
     if (String(after) !== String(before)) details.push(`${verb}: the answer does not show the roles that are held`);
   }
   await clock.sleep(readLagMs, signal);
   if (String(await read(memberId)) !== String(before)) details.push('a read shows other roles than before');
   return details;
+}
+
+/** The roles (ids) in the answer to a write; `undefined` if it shows none, which rankd copes with. */
+function rolesShown(json: Json): number[] | undefined {
+  try {
+    return parseMembershipPage({ groupMemberships: [json] }).items.flatMap((answered) => memberOf(answered).roleIds);
+  } catch {
+    return undefined;
+  }
 }
 
 /** The platform as it answers, without pace, tries or trust. */

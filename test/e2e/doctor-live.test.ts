@@ -12,6 +12,8 @@ interface Live {
   checks: Array<{ check: string; result: string; details: string[] }>;
 }
 
+const general = { id: 77_000_000, name: 'General', rank: 90 };
+
 /** What is not ok on the fake, after it was changed. */
 async function differing(change: (roblox: FakeOpenCloud) => void, ...args: string[]) {
   await using system = await openCloudHome();
@@ -47,6 +49,32 @@ test.each<[what: string, change: (roblox: FakeOpenCloud) => unknown, check: stri
     'key',
     'none is named group',
   ],
+  [
+    'a key whose account is not told',
+    ({ credential }) => Object.assign(credential, { userId: undefined }),
+    'acting account',
+    'ApiKey.authorizedUserId: not told',
+  ],
+  ['an account that has left', ({ group }) => group.removeMember(sampleUsers.actor), 'acting account', 'is no member'],
+  ['roles that share a rank', ({ group }) => group.roles.push({ ...general, rank: 20 }), 'roles', 'share a rank'],
+  [
+    'a private role',
+    ({ group }) => group.roles.push({ ...general, isPrivate: true }),
+    'public list',
+    'some are private',
+  ],
+  [
+    'a list that begins again',
+    (roblox) => Object.assign(roblox, { pagesRepeat: true }),
+    'roles',
+    'nextPageToken: the list begins again',
+  ],
+  [
+    'another limit',
+    ({ budgets }) => Object.assign(budgets, { limits: { ...budgets.limits, memberships: 60 } }),
+    'rate limits',
+    'not the documented limit in 3 answers',
+  ],
 ])('%s is told by what differs, and FAILs nothing', async (_what, change, check, details) => {
   const { code, found } = await differing((roblox) => void change(roblox));
   expect(code).toBe(0);
@@ -54,6 +82,30 @@ test.each<[what: string, change: (roblox: FakeOpenCloud) => unknown, check: stri
     ...{ check, result: 'differs' },
     details: expect.arrayContaining([expect.stringContaining(details)]),
   });
+});
+
+test('a list that begins again is told as that alone', async () => {
+  const { found } = await differing((roblox) => Object.assign(roblox, { pagesRepeat: true }));
+  expect(found).toEqual([{ check: 'roles', result: 'differs', details: ['nextPageToken: the list begins again'] }]);
+});
+
+test.each<[what: string, change: (roblox: FakeOpenCloud) => unknown, check: string, details: string]>([
+  [
+    'a disabled key',
+    ({ credential }) => Object.assign(credential, { enabled: false }),
+    'key',
+    'the key is disabled or expired',
+  ],
+  [
+    'a limit that no header tells of',
+    ({ budgets }) => Object.assign(budgets, { hidden: { burst: 1, perSecond: 0 } }),
+    'no member',
+    'answered with 429',
+  ],
+])('%s FAILs', async (_what, change, check, details) => {
+  const { code, found } = await differing((roblox) => void change(roblox));
+  expect(code).toBe(5);
+  expect(found).toContainEqual({ check, result: 'FAIL', details: [details] });
 });
 
 test('a locked group is told as that, and what it does not answer FAILs', async () => {
@@ -75,16 +127,31 @@ test('what does not answer FAILs, and the other checks go on', async () => {
   ]);
 });
 
-test('with --member it tries writes that change nobody', async () => {
+/** What is not ok with `--member`, without the wait until reads show the writes. */
+async function tryWrites(memberId: number, change: (roblox: FakeOpenCloud) => unknown = () => undefined) {
   const roblox = await startFakeOpenCloud();
   onTestFinished(() => roblox.close());
+  change(roblox);
   const { groupId, apiKey, baseUrl, legacyBaseUrl } = roblox;
   const clock = { ...systemClock, now: systemClock.now, sleep: async () => {} };
-  const options = { groupId, apiKey, baseUrl, legacyBaseUrl, clock, memberId: sampleUsers.trainee };
+  const options = { groupId, apiKey, baseUrl, legacyBaseUrl, clock, memberId };
   const findings = await checkLive({ ...options, signal: AbortSignal.timeout(10_000) });
-  expect(findings.filter(({ result }) => result !== 'ok')).toEqual([]);
+  return { roblox, found: findings.filter(({ result }) => result !== 'ok') };
+}
+
+test('with --member it tries writes that change nobody', async () => {
+  const { roblox, found } = await tryWrites(sampleUsers.trainee);
+  expect(found).toEqual([]);
   expect(roblox.journal.writes()).toHaveLength(2);
   expect(roblox.journal.entries.some(({ applied }) => applied)).toBe(false);
+});
+
+test.each<[what: string, mood: Partial<FakeOpenCloud>, details: string]>([
+  ['an assign that replaces', { assignReplaces: true }, 'a read shows other roles than before'],
+  ['answers that show nothing', { writeAnswer: 'empty object' }, 'assign: GroupMembership.user: missing'],
+])('with --member, %s is told', async (_what, mood, details) => {
+  const { found } = await tryWrites(sampleUsers.traineeAndCaptain, (roblox) => Object.assign(roblox, mood));
+  expect(found).toEqual([{ check: 'writes', result: 'differs', details: expect.arrayContaining([details]) }]);
 });
 
 test('with --member, a key that may only read FAILs', async () => {

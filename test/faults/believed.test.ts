@@ -1,5 +1,6 @@
 import { describe, expect, test, vi } from 'vitest';
 import { codeOf } from '../support/answers.ts';
+import type { Fault } from '../support/fake-open-cloud/index.ts';
 import { onOpenCloud, sampleRoles, sampleUsers } from '../support/open-cloud-app.ts';
 
 const { base, trainee, officer } = sampleRoles;
@@ -174,19 +175,21 @@ describe('a refusal after a write that was carried out', () => {
   );
 });
 
-describe('a 404 that names nothing', () => {
-  test.concurrent(
-    'is not told as "not a member" of a member whom reads show',
+describe('a refusal as if the user were no member', () => {
+  test.concurrent.each<Pick<Fault, 'kind' | 'body'>>([
+    { kind: 'status 404' },
+    { kind: 'status 400', body: '{"errors":[{"code":3,"message":"The user is invalid or does not exist."}]}' },
+  ])('($kind) is not told as "not a member" of a member whom reads show', (refusal) =>
     onOpenCloud(async (system) => {
-      system.fake.faults.add({ operation: 'assign', kind: 'status 404' });
+      system.fake.faults.add({ operation: 'assign', ...refusal });
       const answer = await system.rank(bob);
       expect([answer.status, codeOf(answer)]).toEqual([502, 'platform_rejected']);
       expect(await system.changeOf(answer)).toMatchObject({ state: 'failed' });
-    }),
+    })(),
   );
 
   test.concurrent(
-    'is not told as "not a member", nor kept, if the member can not be read',
+    '(404) is not told as "not a member", nor kept, if the member can not be read',
     onOpenCloud(async (system) => {
       const { faults } = system.fake;
       faults.add({ operation: 'assign', kind: 'status 404' });

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { codeOf, expectError, messageOf, rankBody } from '../support/answers.ts';
 import { type Answer, openTestApp, place, type Sent, type TestApp } from '../support/open-test-app.ts';
+import { rawAnswers } from '../support/raw-answers.ts';
 
 const largest = 9007199254740991;
 const roomy = { limits: { rankPerMinute: 0, verifyPerMinute: 0 } };
@@ -160,3 +161,21 @@ test.each(['/v1/ranker/', '//v1//ranker', '/v1/ranker///', '/v1/%72anker'])(
     expect((await app.post(`${path}?placeid=${place}`, { key, body: rankBody() })).status).toBe(200);
   },
 );
+
+test.each([
+  ['the key twice', (good: string) => [good, good]],
+  ['the key first', (good: string) => [good, `rk_live_${'0'.repeat(40)}`]],
+  ['the key last', (good: string) => ['nothing', good]],
+])('two Authorization headers are refused, also on a connection that was let in before: %s', async (_what, both) => {
+  const request = (lines: string[]) =>
+    `POST /v1/apikey HTTP/1.1\r\nhost: rankd\r\n${lines.map((line) => `${line}\r\n`).join('')}content-length: 14\r\n\r\n{"placeid":${place}}`;
+  const doubled = both(key).map((one) => `authorization: Bearer ${one}`);
+  const answers = await rawAnswers(
+    app.url,
+    request([`authorization: Bearer ${key}`]) + request([...doubled, 'connection: close']),
+  );
+  expect(answers.map((answer) => [answer.status, codeOf(answer)])).toEqual([
+    [200, undefined],
+    [401, 'missing_authorization'],
+  ]);
+});

@@ -24,6 +24,9 @@ export interface RateGateOptions {
 /** Enough for every caller that is likely at one moment, yet a burst does not open hundreds of connections. */
 const defaultMaxInFlight = 64;
 
+/** Nobody is kept waiting for a start so near to the deadline that a process that wakes a little late would miss it: a tenth of the wait, at most this. */
+const maxMarginMs = 100;
+
 /**
  * Admits the calls of one operation at the pace of the platform's budget: in order within a lane, in turn between lanes, and
  * heavy lanes last. A slot can be reserved for a later call: nobody who enters or reserves after that takes it away.
@@ -197,7 +200,8 @@ export class RateGate {
     const starts = this.#budget.schedule(now);
     for (const entry of [...this.#queue.inOrder()]) {
       const startAt = starts.next(isHeavy(entry));
-      if (startAt <= entry.deadlineAt) {
+      const marginMs = this.#queue.isReserved(entry) ? 0 : Math.min(maxMarginMs, (startAt - now) / 10);
+      if (startAt + marginMs <= entry.deadlineAt) {
         starts.take(isHeavy(entry));
       } else {
         this.#queue.remove(entry);

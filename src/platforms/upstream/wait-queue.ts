@@ -50,6 +50,10 @@ export class WaitQueue {
     return at >= 0 || (hasArrived(entry) && (this.#light.remove(entry) || this.#heavy.remove(entry)));
   }
 
+  isReserved(entry: ReservedSlot): boolean {
+    return this.#reserved.includes(entry);
+  }
+
   hasHeavy(lane: string): boolean {
     return this.#heavy.has(lane);
   }
