@@ -64,12 +64,6 @@ test.each<[what: string, change: (roblox: FakeOpenCloud) => unknown, check: stri
     'some are private',
   ],
   [
-    'a list that begins again',
-    (roblox) => Object.assign(roblox, { pagesRepeat: true }),
-    'roles',
-    'nextPageToken: the list begins again',
-  ],
-  [
     'another limit',
     ({ budgets }) => Object.assign(budgets, { limits: { ...budgets.limits, memberships: 60 } }),
     'rate limits',

@@ -124,6 +124,29 @@ describe('the group and its roles', () => {
   });
 });
 
+test.each([
+  ['changeRank', 'change ranks'],
+  ['acceptRequests', 'accept members'],
+  ['exileMembers', 'remove members'],
+  ['banMembers', 'remove members'],
+  ['manageRelationships', 'manage the group'],
+  ['spendGroupFunds', 'manage the group'],
+  ['manageGroupUniverses', 'manage the group'],
+  ['createApiKeys', 'manage the group'],
+  ['manageApiKeys', 'manage the group'],
+  ['viewWallPosts', undefined],
+])('a role with the permission %s has the power to %s', async (permission, power) => {
+  const role = {
+    path: 'groups/700/roles/7',
+    id: '7',
+    displayName: 'Aide',
+    rank: 20,
+    permissions: { [permission]: true },
+  };
+  fake.faults.add({ operation: 'role', kind: 'body', body: JSON.stringify(role) });
+  expect(await platform.role(7, callIn(5_000))).toMatchObject({ powers: power === undefined ? [] : [power] });
+});
+
 describe('the base role', () => {
   /** What the store would keep. */
   const memory = (kept?: number) => {
