@@ -1,7 +1,7 @@
 /** Why a caller is refused, in words for the operator. Callers are not told: they would learn which keys exist. */
 const reasonTexts = {
-  no_key: 'the request has no API key',
-  malformed: 'not an API key, or mistyped',
+  no_key: 'the request has no game key',
+  malformed: 'not a game key, or mistyped',
   unknown: 'no such key',
   wrong_mode: ({ mode }: Partial<RefusalDetails>) => `the key is for ${mode} use and its secret is not`,
   workspace_suspended: 'the workspace is suspended',

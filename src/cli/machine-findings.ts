@@ -116,10 +116,6 @@ export async function clockFindings({ baseUrl }: { baseUrl: string }, { signal }
   if (Math.abs(skewMs) < maxSkewMs) return [ok('clock', 'agrees with the platform')];
   const direction = skewMs > 0 ? 'ahead of' : 'behind';
   return [
-    warn(
-      'clock',
-      `${skewSeconds} seconds ${direction} the platform`,
-      `turn on NTP: ${thisSystem.commands.synchronizeClock}`,
-    ),
+    warn('clock', `${skewSeconds} seconds ${direction} Roblox`, `turn on NTP: ${thisSystem.commands.synchronizeClock}`),
   ];
 }

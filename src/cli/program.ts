@@ -88,7 +88,7 @@ export function createProgram(io: Io): Command {
   const program = new Command('rankd');
   const { defaults } = io.system;
   program
-    .description('Self-hosted rank service for one Roblox group: verifies API keys and changes ranks, safely.')
+    .description('Self-hosted rank service for one Roblox group: verifies game keys and changes ranks, safely.')
     .option('-V, --version', 'print the version')
     .on('option:version', () => {
       throw new CommanderError(0, versionAsked, version);

@@ -97,7 +97,7 @@ function readText({ path, name }: ConfigLocation): string {
   const bytes = readBytes({ path, name });
   if (bytes.length > maxBytes) {
     throw new RankdError('config_invalid', `${name} has ${bytes.length} bytes; rankd reads at most ${maxBytes}.`, {
-      hint: 'name the right file with --config; API keys by the thousands are made with `rankd key create`',
+      hint: 'name the right file with --config; game keys by the thousands are made with `rankd key create`',
     });
   }
   if (!isUtf16(bytes)) return bytes.toString('utf8');

@@ -2,7 +2,7 @@ import { withoutKeys } from '../core/api-key.ts';
 import type { KeyDeclaration, KeyRules } from '../core/model.ts';
 import type { DeclaredKeySettings } from './declared-key-schema.ts';
 
-/** An API key that the configuration declares. */
+/** A game key that the configuration declares. */
 export interface DeclaredKey extends KeyDeclaration {
   /** Where the file has its name and hash: `file:line:col`. */
   at: { name: string; hash: string };

@@ -93,9 +93,11 @@ function checked(key: string, origin: KeyOrigin): PlatformKey {
  */
 export function flawOfKey(key: string): string | undefined {
   if (key === '') return 'the key is empty';
-  if (/^rk_(live|test)_/.test(key)) return 'this is a key of rankd for games; here belongs the key from Roblox';
+  if (/^rk_(live|test)_/.test(key)) return 'this is a game key; here belongs the Roblox key';
   if (/^(["'`]).*\1$/.test(key)) return 'the key is in quotes; remove them';
-  return /^[!-~]+$/.test(key) ? undefined : 'the key has spaces, line breaks or other characters that no API key has';
+  return /^[!-~]+$/.test(key)
+    ? undefined
+    : 'the key has spaces, line breaks or other characters that no Roblox key has';
 }
 
 /** True for a text that is long and unlike a path. Such a value is never shown. */

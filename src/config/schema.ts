@@ -206,7 +206,7 @@ export const settingsSchema = section({
     .check(nameNothingTwice)
     .prefault([])
     .describe(
-      'API keys declared here, not made by rankd key create; commands show them, but only this file changes them.',
+      'Game keys declared here, not made by rankd key create; commands show them, but only this file changes them.',
     ),
 }).check(({ value: { server, metrics }, issues }) => {
   const isTaken = metrics.enabled && metrics.port === server.port && metrics.port !== 0;

@@ -152,7 +152,7 @@ export function wrongMode({ id, name, mode }: Key): RankdError {
 export function invalidKey(details: RefusalDetails, hint: string): RankdError {
   return RankdError.withoutStack(
     'invalid_key',
-    'This API key is not accepted. Check that it is complete and current: rankd key verify -',
+    'This game key is not accepted. Check that it is complete and current: rankd key verify -',
     { details, hint },
   );
 }

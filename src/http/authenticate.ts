@@ -40,6 +40,6 @@ export function bearerOf({ authorization = '' }: IncomingHttpHeaders): string | 
 const bearer = /^bearer +(\S+) *$/i;
 const missing = RankdError.withoutStack(
   'missing_authorization',
-  'Send the API key in the header "Authorization: Bearer <key>".',
+  'Send the game key in the header "Authorization: Bearer <key>".',
   { details: { reason: 'no_key' } },
 );

@@ -68,7 +68,7 @@ test.concurrent('a daemon of a real group that accepts no key says so at its sta
   });
   await expect.poll(() => said, { timeout: 5_000 }).toContain('No key is accepted yet, so no game can do anything.');
   expect(said).toContain(`is in another data directory than ${fresh}: `);
-  expect((await home.here(['status'], asks)).stdout).toMatch(/^keys +NONE is accepted/m);
+  expect((await home.here(['status'], asks)).stdout).toMatch(/^game keys +NONE is accepted/m);
   await home.here(['key', 'adopt', 'trial'], asks);
   const { stdout } = await home.here(['status', '--json'], asks);
   expect(JSON.parse(stdout)).toMatchObject({ status: { acceptsKeys: true } });

@@ -36,8 +36,8 @@ test('on a terminal init asks, never shows the key, and leaves a configuration, 
       ['Roblox key (not shown)', 'a-key-of-another'],
       ['Roblox key (not shown)', roblox.apiKey],
       ['the ladder', ''],
-      ['API key for your game', 'my game!'],
-      ['API key for your game', 'y'],
+      ['game key for your game', 'my game!'],
+      ['game key for your game', 'y'],
       ['Name of the key', ''],
       ['Place id', '42'],
       ['Public address', 'http://rankd.example.com'],
@@ -48,7 +48,7 @@ test('on a terminal init asks, never shows the key, and leaves a configuration, 
   });
   expect(code, screen).toBe(0);
   expect(screen).not.toMatch(new RegExp(`${roblox.apiKey}|a-key-of-another|rk_live_xxx`));
-  expect(screen).toContain('here belongs the key from Roblox');
+  expect(screen).toContain('here belongs the Roblox key');
   expect(screen).toContain('Roblox does not accept this key.\n');
   expect(screen).toContain('with group:write for group');
   expect(screen).toContain('It must be a group id');
@@ -102,12 +102,12 @@ test('a question shows the names of roles as text: none of them drives the termi
       ['Roblox key (not shown)', roblox.apiKey],
       ['the ladder', 'nope'],
       ['the ladder', 'No'],
-      ['API key for your game', 'n'],
+      ['game key for your game', 'n'],
       ['Public address', ''],
     ],
   });
   expect(screen).toContain('Type y for yes or n for no; Enter means yes.');
-  expect(screen).toContain('Make the key for your game: rankd key create my-game\n');
+  expect(screen).toContain('Make the game key: rankd key create my-game\n');
   expect(screen).toContain('Let it be used from your game: rankd whitelist add PLACE --key my-game\n');
   expect(screen).toContain('set it as server.public_url in rankd.yaml.\n');
   expect(screen).toContain('Write the models for your game, which go where it says then: rankd game write\n');

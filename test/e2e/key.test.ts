@@ -253,7 +253,7 @@ test.concurrent('verify tells mistyped, unknown and not whitelisted apart, in wo
   const mistyped = `${secret.slice(0, -1)}${secret.endsWith('a') ? 'b' : 'a'}`;
   for (const [input, args, words] of [
     [mistyped, [], /mistyped/],
-    ['', [], /not an API key/],
+    ['', [], /not a game key/],
     [unknown, [], /no such key/],
     [secret, ['--place', '77'], /whitelist/],
   ] as const) {
@@ -271,7 +271,7 @@ test.concurrent('on a terminal verify and hash ask for the key, which is not sho
     ['verify', 'yes: key "game"'],
     ['hash', 'Declare it in rankd.yaml'],
   ] as const) {
-    const answers: Array<[string, string]> = [['API key (not shown): ', secret]];
+    const answers: Array<[string, string]> = [['game key (not shown): ', secret]];
     const { code, screen } = await runOnTerminal(home, ['key', command, '-'], { answers });
     expect(code, screen).toBe(0);
     expect(screen).toContain(words);

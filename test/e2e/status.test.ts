@@ -54,10 +54,10 @@ uptime         UP
 listens on     ${daemon.url}
 group          SIMULATED: nothing here touches Roblox
 configuration  none: the defaults
-credential     accepted
-keys           NONE is accepted, so no game can do anything
+Roblox key     accepted
+game keys      NONE is accepted, so no game can do anything
 requests       0 in flight
-queue          0 calls wait for the platform
+queue          0 calls wait for Roblox
 budget left    not limited
 open changes   0
 changes today  1 applied
@@ -115,7 +115,7 @@ test.concurrent('on a real group: what is left of the budget, a credential that 
   expect((await daemon.rank(secret)).status).toBe(502);
   const { code, stdout } = await home.here(['status']);
   expect(code).toBe(0);
-  expect(stdout).toMatch(/^credential +NOT ACCEPTED: /m);
+  expect(stdout).toMatch(/^Roblox key +NOT ACCEPTED: /m);
   expect(stdout).toMatch(/^AT +PROBLEM\n\S+Z +POST \/v1\/ranker 502 platform_credential: /m);
   expect(stdout).toMatch(/^group +Sample Fellowship \(700\)$/m);
   expect(stdout).toMatch(/^changes today +1 applied, 1 failed$/m);

@@ -61,7 +61,7 @@ describe('keys that are not accepted', () => {
     const answer = await app.verify((await spoil(app, secret, clock)) ?? secret);
     expectError(answer, invalidKey);
     expect(answer.json).toMatchObject({
-      message: 'This API key is not accepted. Check that it is complete and current: rankd key verify -',
+      message: 'This game key is not accepted. Check that it is complete and current: rankd key verify -',
     });
   });
 });

@@ -27,7 +27,7 @@ export function configCommands(program: Command, cli: Cli): void {
   config
     .command('check')
     .description('tell every problem of the configuration at once; ranks and roles are held against the group')
-    .option('--offline', 'leave out what needs the platform')
+    .option('--offline', 'leave out what needs Roblox')
     .addHelpText('after', examples('rankd config check', 'rankd config check --config /etc/rankd/rankd.yaml'))
     .allowExcessArguments()
     .action((options: { offline?: boolean }, { args: [file] }: Command) => check(cli, file, options));

@@ -45,7 +45,7 @@ export function doctorCommand(program: Command, cli: Cli): void {
     .description(
       'look for everything that keeps rankd from working, or soon will; changes nothing, ends with 5 if something FAILs',
     )
-    .option('--offline', 'leave out what needs the platform')
+    .option('--offline', 'leave out what needs Roblox')
     .addOption(
       new Option(
         '--url [url]',
@@ -213,18 +213,22 @@ async function configured(cli: Cli, { config }: LoadedConfig, { offline, isUsabl
   return [...findings, ...live];
 }
 
+/** What a check is called for a person, if that is not its name in the document. */
+const checkNames: Record<string, string> = { credential: 'Roblox key', keys: 'game keys', platform: 'Roblox' };
+
 function report(cli: Cli, findings: Finding[]): Shown {
-  const width = Math.max(...findings.map(({ check }) => check.length));
+  const told = findings.map((finding) => ({ ...finding, name: checkNames[finding.check] ?? finding.check }));
+  const width = Math.max(...told.map(({ name }) => name.length));
   const indent = ' '.repeat(width + 8);
   return (screen) => {
     const { columns = Number.POSITIVE_INFINITY, paint } = screen ?? noScreen;
     const broken = (text: string) => wrapped(printable(text), columns - indent.length);
-    return findings
-      .flatMap(({ check, grade, text, fix }) => {
+    return told
+      .flatMap(({ name, grade, text, fix }) => {
         const [first, ...more] = broken(text);
         const fixes = fix === undefined ? [] : broken(`try: ${cli.asTyped(fix)}`).map(paint.aside);
         const grading = paint.state(grade) + ' '.repeat(4 - grade.length);
-        return [`${grading}  ${check.padEnd(width)}  ${first}`, ...[...more, ...fixes].map((line) => indent + line)];
+        return [`${grading}  ${name.padEnd(width)}  ${first}`, ...[...more, ...fixes].map((line) => indent + line)];
       })
       .join('\n');
   };

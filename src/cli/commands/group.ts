@@ -10,7 +10,7 @@ import { facts, table } from '../output/table.ts';
 export function groupCommands(program: Command, cli: Cli): void {
   const group = program
     .command('group')
-    .description('the group as the platform shows it')
+    .description('the group as Roblox shows it')
     .addHelpText('after', examples('rankd group show', 'rankd group roles'));
   group
     .command('show')
@@ -33,7 +33,7 @@ async function show(cli: Cli): Promise<void> {
       { group: document },
       facts({
         ...document,
-        acting: acting === undefined ? 'the platform does not say' : `${acting.userId} (${standingWords(acting)})`,
+        acting: acting === undefined ? 'Roblox does not say' : `${acting.userId} (${standingWords(acting)})`,
         givable: null,
         'can give': givable === undefined ? null : listRoles(givable) || 'nothing',
       }),

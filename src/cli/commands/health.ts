@@ -14,7 +14,7 @@ export function healthCommand(program: Command, cli: Cli): void {
   program
     .command('health')
     .description('ask the daemon of this data directory over HTTP whether it is healthy: exit code 0 if so, else 69')
-    .option('--ready', 'also check that its store, the platform and the credential work, and that it is not stopping')
+    .option('--ready', 'also check that its store, Roblox and the Roblox key work, and that it is not stopping')
     .addHelpText(
       'after',
       examples('rankd health', 'rankd health --ready', 'HEALTHCHECK CMD ["rankd", "health"]   # in a Dockerfile'),

@@ -48,9 +48,9 @@ export function initCommand(program: Command, cli: Cli): void {
     .option('--credential-file <file>', 'file with the Roblox key (an Open Cloud API key), - for standard input')
     .option('--ladder', 'make the roles that can be given the promotion ladder')
     .option('--no-check', 'do not ask Roblox whether the key fits the group')
-    .option('--key <name>', 'make this API key for the games', keyName)
-    .option('--place <id>', 'place from which the API key may be used', asPlaceId)
-    .option('--out <file>', 'write the secret of the API key to this new file', newFileName)
+    .option('--key <name>', 'make this game key', keyName)
+    .option('--place <id>', 'place from which the game key may be used', asPlaceId)
+    .option('--out <file>', 'write the secret of the game key to this new file', newFileName)
     .option(
       '--url <url>',
       'where games reach rankd (server.public_url); then the model for the game is written too',
@@ -128,7 +128,7 @@ async function init(cli: Cli, options: InitOptions): Promise<void> {
   cli.say(`\nNext:\n${nextSteps({ ...done, ...forGame, ...models }, config.server)}`);
   if (minted === undefined || options.out !== undefined)
     return cli.print(document, cli.io.stdoutIsTerminal ? '' : file);
-  cli.say(`\nThe key for your game is shown this once${keptIn === undefined ? '' : `, and is in ${keptIn}`}:\n`);
+  cli.say(`\nThe game key is shown this once${keptIn === undefined ? '' : `, and is in ${keptIn}`}:\n`);
   await printSecret(cli, minted.key, { ...document, secret: minted.secret }, minted.secret);
   cli.say(`\nKeep it as a secret named rankd in the Creator Dashboard (your experience, Secrets).`);
 }
@@ -148,7 +148,7 @@ async function refuseEarly(cli: Cli, { key, place, out, force }: InitOptions, fi
   if (key === undefined && !cli.io.isTerminal && (place !== undefined || out !== undefined)) {
     throw new RankdError(
       'usage',
-      `${place === undefined ? '--out' : '--place'} is for an API key, and none is asked for.`,
+      `${place === undefined ? '--out' : '--place'} is for a game key, and none is asked for.`,
       {
         hint: 'add --key NAME to make one',
       },

@@ -12,7 +12,7 @@ import { verifyCommand } from './key/verify.ts';
 export function keyCommands(program: Command, cli: Cli): void {
   const key = program
     .command('key')
-    .description('API keys for game servers')
+    .description('game keys: what game servers send to rankd')
     .addHelpText('after', examples('rankd key create my-game'));
   createCommand(key, cli);
   listCommand(key, cli);

@@ -99,7 +99,7 @@ export function rankCommands(program: Command, cli: Cli): void {
   suspendCommands(command, cli);
   command
     .command('show')
-    .description("a member's roles, read from the platform")
+    .description("a member's roles, read from Roblox")
     .argument('<user>', userHelp, asUser)
     .addHelpText('after', examples('rankd rank show 1001', 'rankd rank show 1001 --json'))
     .action((user: AskedUser) => show(cli, user));

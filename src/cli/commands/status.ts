@@ -143,12 +143,12 @@ function daemonFacts(daemon: DaemonStatus): Record<string, unknown> {
     configuration: daemon.configFile ?? 'none: the defaults',
     'needs a restart': daemon.needRestart.length === 0 ? null : `for ${daemon.needRestart.join(', ')}`,
     database: daemon.storeProblem === null ? null : `NOT USED ANY MORE: ${daemon.storeProblem}`,
-    credential: credentialText(daemon.credential),
+    'Roblox key': credentialText(daemon.credential),
     'rank changes': trustText(daemon.platformTrust),
-    keys: daemon.acceptsKeys === false ? 'NONE is accepted, so no game can do anything' : null,
+    'game keys': daemon.acceptsKeys === false ? 'NONE is accepted, so no game can do anything' : null,
     suspensions: stuckText(daemon.stuckSuspensions),
     requests: `${requestsInFlight} in flight`,
-    queue: `${daemon.callsWaiting} calls wait for the platform`,
+    queue: `${daemon.callsWaiting} calls wait for Roblox`,
     'budget left':
       budget.map(({ operation, left, limit }) => `${operation} ${left}/${limit}`).join(', ') || 'not limited',
   };

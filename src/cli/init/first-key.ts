@@ -54,7 +54,7 @@ export async function makeFirstKey(cli: Cli, { name, place }: FirstKey, out: str
 
 async function askForName(cli: Cli, { out }: { out?: string }): Promise<string | undefined> {
   if (!cli.io.isTerminal) return undefined;
-  if (!(await isAgreed(cli, 'Make an API key for your game now?', { preset: true }))) {
+  if (!(await isAgreed(cli, 'Make a game key for your game now?', { preset: true }))) {
     cli.say('later: rankd key create my-game, then rankd whitelist add PLACE');
     return undefined;
   }

@@ -30,9 +30,9 @@ function keySteps({ key, url }: InitOutcome): string[] {
   const { name, hasPlace } = key ?? { name: 'my-game', hasPlace: false };
   const domain = url === undefined ? '' : `, for the domain ${new URL(url).hostname}`;
   return [
-    ...(key === undefined ? [`Make the key for your game: rankd key create ${name}`] : []),
+    ...(key === undefined ? [`Make the game key: rankd key create ${name}`] : []),
     ...(hasPlace ? [] : [`Let it be used from your game: rankd whitelist add PLACE --key ${name}`]),
-    `On the Creator Dashboard, your experience, Secrets: make a secret named rankd with the key for your game${domain}.`,
+    `On the Creator Dashboard, your experience, Secrets: make a secret named rankd with the game key${domain}.`,
   ];
 }
 

@@ -11,7 +11,7 @@ const exitStatuses = {
   3: 'not found',
   4: 'already exists, or a conflict',
   5: 'the answer is no',
-  69: 'unavailable: the platform is down, the port is taken',
+  69: 'unavailable: Roblox is down, the port is taken',
   75: 'try again later',
   77: 'no permission',
   78: 'the configuration, the version of Node.js or of the database does not fit',

@@ -61,7 +61,7 @@ function isEmpty(cell: string | undefined): boolean {
 }
 
 /** What holds a state, by its heading or name; the grades of a check have none. */
-const states = ['', 'state', 'outcome', 'active', 'credential', 'database', 'keys', 'rank changes'];
+const states = ['', 'state', 'outcome', 'active', 'Roblox key', 'database', 'game keys', 'rank changes'];
 
 function cellPainted(paint: Paints, name: string, cell: string): string {
   if (name === 'id') return paint.aside(cell);

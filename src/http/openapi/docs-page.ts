@@ -42,7 +42,7 @@ export function docsPage(): string {
 <head><meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>rankd API</title><style>${style}</style></head>
 <body>
 <h1>rankd ${escaped(version)}</h1>
-<p>Operations on ranks need the header <code>Authorization: Bearer &lt;API key&gt;</code>; on <code>/v2</code> the key can also
+<p>Operations on ranks need the header <code>Authorization: Bearer &lt;game key&gt;</code>; on <code>/v2</code> the key can also
 stand by itself in <code>x-api-key</code>. Every answer that is not 200 is one JSON object
 with the fields of <a href="#errors">an error</a>. For programs: <a href="openapi.json">openapi.json</a>.</p>
 ${operations.map(section).join('\n')}

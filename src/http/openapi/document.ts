@@ -38,7 +38,7 @@ export function openApiDocument() {
         key: {
           type: 'http',
           scheme: 'bearer',
-          description: 'An API key as `rankd key create` prints it: rk_live_… or rk_test_….',
+          description: 'A game key as `rankd key create` prints it: rk_live_… or rk_test_….',
         },
         keyHeader: { type: 'apiKey', in: 'header', name: 'x-api-key', description: 'The same key by itself.' },
       },

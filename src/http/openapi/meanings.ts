@@ -5,7 +5,7 @@ export const meanings = {
   missing_placeid: 'The request names no place id, and the key needs one.',
   invalid_request:
     'It is not HTTP or not JSON, or a field is missing or of the wrong type; the message names each one.',
-  missing_authorization: 'There is no header `Authorization: Bearer <API key>`.',
+  missing_authorization: 'There is no header `Authorization: Bearer <game key>`.',
   invalid_key: 'The key is not accepted; the log and the audit of rankd say why.',
   place_not_whitelisted:
     'The place is not on the whitelist of this key, its entry is disabled, or the header Roblox-Id tells another place.',

@@ -18,7 +18,7 @@ export const operations: readonly Operation[] = [
     method: 'post',
     path: '/v1/apikey',
     id: 'verifyKey',
-    summary: 'Verify an API key',
+    summary: 'Verify a game key',
     description: 'Tells the workspace behind a key that is good for the place.',
     key: 'bearer',
     parameters: [],

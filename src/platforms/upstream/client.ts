@@ -73,7 +73,7 @@ export class UpstreamClient {
   /** Throws `config_invalid` if the key can't be a header: `fetch` would quote it in its error. */
   constructor({ baseUrl, apiKey, clock, fetch, surprises, tuning }: UpstreamOptions) {
     if (apiKey !== undefined && !/^[\x21-\x7e]+$/.test(apiKey)) {
-      throw new RankdError('config_invalid', 'The platform API key is empty or has characters that no key has.', {
+      throw new RankdError('config_invalid', 'The Roblox key is empty or has characters that no key has.', {
         hint: 'put the key alone, on one line, into the file that platform.api_key_file names',
       });
     }

@@ -247,7 +247,7 @@ export class RateGate {
   /** The refusal of a call that could start in `waitMs`. If that is now, the budget is not the reason: its time is over. */
   #tooLate(waitMs: number): RankdError {
     if (waitMs <= 0) {
-      const message = `This request had no time left to ask the platform (${this.#name}); nothing was sent. Try again.`;
+      const message = `This request had no time left to ask Roblox (${this.#name}); nothing was sent. Try again.`;
       return new RankdError('platform_unavailable', message);
     }
     return limited(`before ${this.#name} again`, waitMs);

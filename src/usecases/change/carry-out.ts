@@ -155,7 +155,7 @@ async function afterRefusal(
 function unproven(error: RankdError): RankdError {
   if (error.code !== 'member_not_found') return error;
   const message =
-    'The platform refused the change as if the user were not a member of the group, which could not be checked. Try again.';
+    'Roblox refused the change as if the user were not a member of the group, which could not be checked. Try again.';
   return new RankdError('platform_unavailable', message, { cause: error, retryAfterMs: 5_000 });
 }
 
@@ -163,7 +163,7 @@ function unproven(error: RankdError): RankdError {
 function disproved(error: RankdError): RankdError {
   if (error.code !== 'member_not_found') return error;
   const message =
-    'The platform refused the change as if the user were not a member of the group, but shows the user as a member.';
+    'Roblox refused the change as if the user were not a member of the group, but shows the user as a member.';
   return new RankdError('platform_rejected', message, {
     cause: error,
     hint: 'check that the role still exists: `rankd group roles`',
@@ -174,12 +174,12 @@ function disproved(error: RankdError): RankdError {
 function withoutEffect(answer: Member | undefined): RankdError {
   if (answer === undefined) {
     const message =
-      'The platform accepted the change with an answer that could not be read, and did not carry it out. Try again.';
+      'Roblox accepted the change with an answer that could not be read, and did not carry it out. Try again.';
     return new RankdError('platform_unavailable', message, { retryAfterMs: 5_000 });
   }
   return new RankdError(
     'platform_credential',
-    'The platform accepted the change but did not carry it out; the key rankd acts with probably lacks group:write.',
+    'Roblox accepted the change but did not carry it out; the Roblox key probably lacks group:write.',
     { hint: 'give the Roblox key the scope group:write for this group; `rankd group show` checks it' },
   );
 }

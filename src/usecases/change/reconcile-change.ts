@@ -142,7 +142,7 @@ async function reached(
 function notApplied(change: RankChange): RankdError {
   return new RankdError(
     'platform_unavailable',
-    `The platform did not carry out the change of ${memberTitle(change)}; send it again.`,
+    `Roblox did not carry out the change of ${memberTitle(change)}; send it again.`,
   );
 }
 

@@ -115,7 +115,7 @@ export class GroupView {
     const what = found === undefined ? `a role (id ${unknown})` : `the role ${roleTitle(found)} (id ${unknown})`;
     throw new RankdError(
       'platform_unavailable',
-      `Member ${member.userId} holds ${what} that the platform's list of roles does not have: it was made a moment ago, or is private.`,
+      `Member ${member.userId} holds ${what} that Roblox's list of roles does not have: it was made a moment ago, or is private.`,
       {
         retryAfterMs: refreshSpacingMs,
         hint: 'try again in a moment; a private role is left alone if group.ladder names the roles that rankd is to change',

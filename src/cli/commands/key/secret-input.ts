@@ -18,5 +18,5 @@ export function readsInput(command: 'verify' | 'hash'): never {
 }
 
 export async function readKey({ io }: Cli): Promise<string> {
-  return (await io.readSecret('API key (not shown): ')).trim();
+  return (await io.readSecret('game key (not shown): ')).trim();
 }
