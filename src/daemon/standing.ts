@@ -6,6 +6,7 @@ import type { CallContext } from '../ports/index.ts';
 import type { DaemonContext } from '../usecases/daemon-context.ts';
 import { examineGroup } from '../usecases/group/examine-group.ts';
 import { acceptedKeys } from '../usecases/keys/keys.ts';
+import { cannotRank } from './workers.ts';
 
 const timeoutMs = 10_000;
 
@@ -31,7 +32,7 @@ async function tell(app: DaemonContext, groupId: number, stop: AbortSignal): Pro
     app.log.info(await standing(app, groupId, call));
   } catch (error) {
     if (!isRankdError(error)) throw error;
-    if (error.code === 'above_acting_account') app.log.warn({ err: error, problem: 'group' }, "can't rank yet");
+    if (error.code === 'above_acting_account') app.log.warn({ err: error, problem: 'group' }, cannotRank);
   }
 }
 

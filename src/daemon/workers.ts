@@ -126,7 +126,7 @@ async function watchCredential(live: LiveContext, stop: AbortSignal): Promise<vo
   ]);
 }
 
-const cannotRank = 'ranks can not be changed yet';
+export const cannotRank = "can't rank yet";
 
 async function every(
   { clock, log }: Pick<DaemonContext, 'clock' | 'log'>,

@@ -161,7 +161,7 @@ test('a mistyped group id is one line of the log, with what is wrong and what to
   await daemon.stop();
   const [line = ''] = lines();
   expect(JSON.parse(line)).toMatchObject({
-    msg: 'ranks can not be changed yet',
+    msg: "can't rank yet",
     err: {
       message: expect.stringMatching(/^Roblox knows no such group \(404/),
       hint: expect.stringContaining('set group.id to the number in the address'),
@@ -171,11 +171,11 @@ test('a mistyped group id is one line of the log, with what is wrong and what to
 
   const { screen } = await runOnTerminal(world.home, ['serve'], {
     env: { TZ: 'Asia/Tokyo', NO_COLOR: '1' },
-    answers: [['ranks can not be changed yet', '\x03']],
+    answers: [["can't rank yet", '\x03']],
   });
   const hour = new Date(Date.now() + 9 * 3_600_000).toISOString().slice(11, 13);
   expect(screen).toMatch(
-    new RegExp(`^${hour}:\\d\\d:\\d\\d warn  ranks can not .* yet: Roblox knows .*  try: set group.id`, 'm'),
+    new RegExp(`^${hour}:\\d\\d:\\d\\d warn  can't rank yet: Roblox knows .*  try: set group.id`, 'm'),
   );
 });
 
