@@ -19,6 +19,7 @@ import { rolesKeeper } from './usecases/group/keep-roles.ts';
 import { refuseDefaultSimulation } from './usecases/group/served-group.ts';
 import { KeyUses } from './usecases/keys/key-uses.ts';
 import { RefusedCallers } from './usecases/upkeep/refused-callers.ts';
+import { DeliveryCounts } from './usecases/webhooks/delivery-counts.ts';
 
 export interface AppOptions {
   config: Config;
@@ -69,6 +70,7 @@ export async function openApp(options: AppOptions & { log: Logger }): Promise<Se
     ...{ ...ports, ...processState(ports, ({ level, message, facts }) => log[level](facts, message)), log },
     identity: crypto().randomBytes(32).toString('base64url'),
     ...{ refused: new RefusedCallers(), keyUses: new KeyUses(), requests: { count: 0, isDraining: false } },
+    deliveries: new DeliveryCounts(),
     courier: options.overrides?.courier ?? openCourier(ports.clock),
   };
   const contextOf = (config: Config, platform: Platform): DaemonContext =>

@@ -13,6 +13,7 @@ import { daemonStatus } from '../usecases/documents/status.ts';
 import { keepServedGroup } from '../usecases/group/served-group.ts';
 import { stuckHolds } from '../usecases/holds/open-hold.ts';
 import { isAnyKeyAccepted } from '../usecases/keys/keys.ts';
+import { viewWebhooks } from '../usecases/webhooks/webhooks.ts';
 import { type Daemon, startDaemon } from './daemon.ts';
 import { LiveConfig } from './live-config.ts';
 import { RecentProblems } from './recent-problems.ts';
@@ -85,7 +86,8 @@ export async function runDaemon(options: RunOptions): Promise<RunningDaemon> {
     };
     const acceptsKeys = await isAnyKeyAccepted(app, app.group).catch(() => undefined);
     const stuck = await stuckHolds(app).catch(() => undefined);
-    const of = { app, live, url, metricsUrl, process, storeProblem, acceptsKeys, stuckHolds: stuck };
+    const webhooks = await viewWebhooks(app).catch(() => undefined);
+    const of = { app, live, webhooks, url, metricsUrl, process, storeProblem, acceptsKeys, stuckHolds: stuck };
     return daemonStatus({ ...of, started: startedAt, problems: problems.newestFirst(lasting, systemClock.now()) });
   };
   const identity = async () => ({ identity: daemon.app.current.identity });

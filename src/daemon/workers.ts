@@ -8,6 +8,7 @@ import type { DaemonContext, LiveContext } from '../usecases/daemon-context.ts';
 import { credentialWarnings } from '../usecases/group/credential-warnings.ts';
 import { nameMembers } from '../usecases/people/name-members.ts';
 import { pruneRecords } from '../usecases/upkeep/prune-records.ts';
+import { CredentialTeller } from '../usecases/upkeep/tell-credential.ts';
 import type { HeadNotes } from './head-notes.ts';
 import { HoldWorker } from './hold-worker.ts';
 import { SurpriseWarnings } from './surprise-warnings.ts';
@@ -45,6 +46,8 @@ export function startWorkers(live: LiveContext, heads: HeadNotes): () => Promise
   const holds = new HoldWorker(live, stopping.signal);
   const ending = every(app, endHoldsEveryMs, stopping.signal, () => holds.endDue());
   const sweeping = every(app, sweepEveryMs, stopping.signal, () => holds.sweep());
+  const teller = new CredentialTeller();
+  const telling = every(app, noteEveryMs, stopping.signal, () => teller.tell(live.current));
   const delivering = deliverEvents(live, stopping.signal);
   const flushes = { 'refused callers': app.refused, 'uses of keys': app.keyUses };
   const flushing = Object.values(flushes).map((gathered) =>
@@ -61,6 +64,7 @@ export function startWorkers(live: LiveContext, heads: HeadNotes): () => Promise
       warning,
       naming,
       delivering,
+      telling,
       ending,
       sweeping,
       ...flushing,

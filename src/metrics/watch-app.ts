@@ -3,6 +3,7 @@ import { Counter, Gauge } from 'prom-client';
 import type { ErrorCode } from '../base/errors.ts';
 import { changeSurprises } from '../usecases/change/platform-trust.ts';
 import { type LiveContext, surprisesOf } from '../usecases/daemon-context.ts';
+import { viewWebhooks } from '../usecases/webhooks/webhooks.ts';
 import type { Meters } from './meters.ts';
 
 /** What is read when the metrics are asked for: the queues, the budget, and whether the credential works. */
@@ -35,6 +36,7 @@ export function watchApp(live: LiveContext, { registry }: Meters): void {
       for (const { operation, what, count } of surprisesOf(live.current)) this.inc({ operation, what }, count);
     },
   });
+  watchWebhooks(live, registry);
   new Gauge({
     name: 'rankd_platform_trusted',
     help: '0 while no rank is changed because the platform behaves otherwise than rankd was built for.',
@@ -79,6 +81,43 @@ export function watchApp(live: LiveContext, { registry }: Meters): void {
     collect() {
       this.reset();
       for (const { operation, waitedMs } of live.current.platform.pace()) this.inc({ operation }, waitedMs / 1000);
+    },
+  });
+}
+
+/** Names of webhooks are the operator's own. */
+function watchWebhooks(live: LiveContext, registry: Meters['registry']): void {
+  const registers = [registry];
+  new Counter({
+    name: 'rankd_webhook_deliveries_total',
+    help: 'Events that were sent to webhooks, by what the target made of them: delivered, failed, refused, busy or gone.',
+    labelNames: ['webhook', 'outcome'],
+    registers,
+    collect() {
+      this.reset();
+      for (const { count, ...labels } of live.current.deliveries.list()) this.inc(labels, count);
+    },
+  });
+  new Gauge({
+    name: 'rankd_webhook_backlog',
+    help: 'Events that a webhook is still to get; more than 1000 are not counted.',
+    labelNames: ['webhook'],
+    registers,
+    async collect() {
+      this.reset();
+      for (const { webhook, backlog } of await viewWebhooks(live.current)) this.set({ webhook: webhook.name }, backlog);
+    },
+  });
+  new Gauge({
+    name: 'rankd_webhook_oldest_seconds',
+    help: 'How old the oldest event is that a webhook is still to get; 0 if there is none.',
+    labelNames: ['webhook'],
+    registers,
+    async collect() {
+      this.reset();
+      const now = live.current.clock.now();
+      for (const { webhook, oldestAt = now } of await viewWebhooks(live.current))
+        this.set({ webhook: webhook.name }, Math.max(0, now - oldestAt) / 1000);
     },
   });
 }

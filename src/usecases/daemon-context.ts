@@ -7,6 +7,7 @@ import type { Courier } from '../ports/index.ts';
 import type { Ranking } from './change/ranking.ts';
 import type { KeyUses } from './keys/key-uses.ts';
 import type { RefusedCallers } from './upkeep/refused-callers.ts';
+import type { DeliveryCounts } from './webhooks/delivery-counts.ts';
 import type { WebhookSettings } from './webhooks/target.ts';
 
 /** What a daemon works with under one configuration: its HTTP API, its workers and its metrics. It never changes. */
@@ -32,6 +33,7 @@ export interface DaemonContext extends Readonly<Ranking> {
   readonly webhooks: WebhookSettings;
   /** The other services whose requests are answered. */
   readonly compat: Config['compat'];
+  readonly deliveries: DeliveryCounts;
 }
 
 /** A daemon's context as it is now: another one takes its place, as a whole, once another configuration is applied. */

@@ -91,6 +91,7 @@ last problems  none
     problems: [],
     storeProblem: null,
     stuckSuspensions: [],
+    webhooks: [],
     openChanges: 0,
     changesToday: { pending: 0, applied: 1, refused: 0, failed: 0, unknown: 0 },
   });

@@ -101,6 +101,54 @@ test('a test says what the target answered, and the address is in nothing that i
   expect(texts).not.toMatch(/not-to-be-shown|whsec_/);
 });
 
+test('while a secret is rotated both sign, and afterwards only the new one', async () => {
+  sink.received.length = 0;
+  const { secret: fresh } = await home.json<{ secret: string }>('webhook', 'rotate', 'bot', '--overlap', '24h');
+  await home.json('webhook', 'test', 'bot');
+  await home.json('webhook', 'rotate', 'bot', '--overlap', '0s', '--out', home.path('newest.secret'));
+  await home.json('webhook', 'test', 'bot');
+  const newest = readFileSync(home.path('newest.secret'), 'utf8').trim();
+  const verifies = (by: string, index: number) => {
+    const { body = '', headers = {} } = sink.received[index] ?? {};
+    try {
+      return new Webhook(by).verify(body, headers) !== undefined;
+    } catch {
+      return false;
+    }
+  };
+  expect([secret, fresh, newest].map((by) => [verifies(by, 0), verifies(by, 1)])).toEqual([
+    [true, false],
+    [true, false],
+    [false, true],
+  ]);
+});
+
+test('what happened while it was disabled comes afterwards, and an event can be had once more under its id', async () => {
+  sink.received.length = 0;
+  await home.json('webhook', 'disable', 'bot');
+  await home.json('key', 'create', 'fourth');
+  expect(await home.json('webhook', 'show', 'bot')).toMatchObject({ webhook: { state: 'disabled', backlog: 1 } });
+  await home.json('webhook', 'enable', 'bot');
+  await expect.poll(types, { timeout: 10_000 }).toEqual(['key.created']);
+  const id = sink.received[0]?.headers['webhook-id'] ?? '';
+  const { deliveries } = await home.json<{ deliveries: object[] }>('webhook', 'deliveries', 'bot', '--limit', '1');
+  expect(deliveries).toMatchObject([{ id, type: 'key.created', state: 'delivered', tries: 1, status: 204 }]);
+  expect(await home.json('webhook', 'redeliver', 'bot', '--since', '1h', '--dry-run')).toMatchObject({ dryRun: true });
+  expect(await home.json('webhook', 'redeliver', 'bot', id)).toMatchObject({ events: 1 });
+  await expect
+    .poll(() => sink.received.map(({ headers }) => headers['webhook-id']), { timeout: 10_000 })
+    .toEqual([id, id]);
+});
+
+test('what it is told can be changed beside the daemon, and holds from the next event', async () => {
+  sink.received.length = 0;
+  await home.json('webhook', 'set', 'bot', '--events', 'workspace.suspended');
+  await home.json('key', 'create', 'fifth');
+  await home.json('workspace', 'suspend', '-y');
+  await home.json('workspace', 'resume');
+  await expect.poll(types, { timeout: 10_000 }).toEqual(['workspace.suspended']);
+});
+
 const refusals: Array<[what: string, address: string, code: number, says: string]> = [
   ['a Slack address', 'https://hooks.slack.com/services/T0/B0/x', 2, 'Slack takes messages of its own form'],
   ['an invitation', 'https://discord.gg/abc', 2, 'an invitation to a Discord server'],

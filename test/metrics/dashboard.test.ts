@@ -3,6 +3,7 @@ import { parser } from '@prometheus-io/lezer-promql';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { parse } from 'yaml';
 import { settings } from '../../src/config/settings.ts';
+import { addressFrom, addWebhook } from '../../src/usecases/webhooks/webhooks.ts';
 import type { FakeOpenCloud } from '../support/fake-open-cloud/index.ts';
 import { type OpenCloudApp, openCloudApp } from '../support/open-cloud-app.ts';
 import { type Sample, scrape } from '../support/scrape.ts';
@@ -46,10 +47,14 @@ beforeAll(async () => {
     credential.expirationTimeUtc = new Date(Date.now() + 86_400_000).toISOString();
   };
   system = await openCloudApp({ hasMetrics: true, prepare });
+  const { app: at } = system;
+  const target = addressFrom('https://192.0.2.1/never-called');
+  await addWebhook(at, { name: 'bot', target, events: ['all'], by: 'cli:ann@host' });
   await system.rank(1001);
   await system.rank(1001, { key: 'rk_live_nonsense' });
   const { app, metricsUrl } = system;
   await vi.waitUntil(() => app.requests.count === 0);
+  await vi.waitUntil(() => app.deliveries.list().length > 0);
   samples = await scrape(metricsUrl);
 });
 

@@ -17,6 +17,7 @@ import {
   databaseFindings,
   keyFindings,
   suspensionFindings,
+  webhookFindings,
   workspaceFindings,
 } from '../../usecases/doctor/store.ts';
 import { hintOf } from '../../usecases/documents/error.ts';
@@ -24,6 +25,7 @@ import { liveDocument, withoutIds } from '../../usecases/documents/live.ts';
 import type { DaemonStatus } from '../../usecases/documents/status.ts';
 import { stuckHolds } from '../../usecases/holds/open-hold.ts';
 import { inspectKeys } from '../../usecases/keys/inspect-keys.ts';
+import { viewWebhooks } from '../../usecases/webhooks/webhooks.ts';
 import { showWorkspace } from '../../usecases/workspace/workspace.ts';
 import type { Cli } from '../cli.ts';
 import { type AskedUser, asGameUrl, asUser, newFileName } from '../input/arguments.ts';
@@ -199,6 +201,7 @@ async function configured(cli: Cli, { config }: LoadedConfig, { offline, isUsabl
       : [
           ...(await examined('workspace', async () => workspaceFindings(await showWorkspace(app)))),
           ...(await examined('suspension', async () => suspensionFindings(await stuckHolds(app)))),
+          ...(await examined('webhooks', async () => webhookFindings(await viewWebhooks(app)))),
           ...(await examined('keys', async () => keyFindings(await inspectKeys(app), config.platform))),
         ];
     if (offline) return ofDatabase;

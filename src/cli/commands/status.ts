@@ -114,6 +114,17 @@ function stuckText(stuck: DaemonStatus['stuckSuspensions'] = null): string | nul
   return `STUCK: ${stuck.join(', ')} can't be given the roles from before; rankd suspension list`;
 }
 
+/** Null if there is none; a daemon from before says nothing of them. */
+function webhooksText(webhooks: DaemonStatus['webhooks'] = null): string | null {
+  if (webhooks === null || webhooks.length === 0) return null;
+  const troubled = webhooks.filter(({ state }) => state !== 'enabled');
+  if (troubled.length === 0) return `${webhooks.length} in order`;
+  const told = troubled.map(({ name, state, backlog, lastError }) => {
+    return `${name} ${state === 'disabled' ? 'is DISABLED' : 'FAILS'}, ${backlog} events wait: ${lastError ?? 'by an operator'}`;
+  });
+  return `${told.join('; ')}; rankd webhook list`;
+}
+
 function daemonFacts(daemon: DaemonStatus): Record<string, unknown> {
   const {
     pid,
@@ -147,6 +158,7 @@ function daemonFacts(daemon: DaemonStatus): Record<string, unknown> {
     'rank changes': trustText(daemon.platformTrust),
     'game keys': daemon.acceptsKeys === false ? 'NONE is accepted, so no game can do anything' : null,
     suspensions: stuckText(daemon.stuckSuspensions),
+    webhooks: webhooksText(daemon.webhooks),
     requests: `${requestsInFlight} in flight`,
     queue: `${daemon.callsWaiting} calls wait for Roblox`,
     'budget left':

@@ -2,6 +2,8 @@ import type { Command } from 'commander';
 import type { Cli } from '../cli.ts';
 import { examples } from '../output/help.ts';
 import { addCommand } from './webhook/add.ts';
+import { disableCommand, enableCommand, rotateCommand, setCommand } from './webhook/change.ts';
+import { deliveriesCommand, redeliverCommand } from './webhook/deliveries.ts';
 import { listCommand, removeCommand, showCommand } from './webhook/show.ts';
 import { testCommand } from './webhook/test.ts';
 
@@ -14,5 +16,11 @@ export function webhookCommands(program: Command, cli: Cli): void {
   listCommand(webhook, cli);
   showCommand(webhook, cli);
   testCommand(webhook, cli);
+  setCommand(webhook, cli);
+  rotateCommand(webhook, cli);
+  enableCommand(webhook, cli);
+  disableCommand(webhook, cli);
   removeCommand(webhook, cli);
+  deliveriesCommand(webhook, cli);
+  redeliverCommand(webhook, cli);
 }

@@ -1,10 +1,11 @@
-import { isoDay } from '../../base/time.ts';
+import { isoDay, isoTime } from '../../base/time.ts';
 import type { Config } from '../../config/config.ts';
 import { memberTitle } from '../../core/describe.ts';
 import type { Hold, Key, Workspace } from '../../core/model.ts';
 import type { StoreOperations } from '../../ports/index.ts';
 import type { DaemonStatus } from '../documents/status.ts';
 import type { KeyInspection } from '../keys/inspect-keys.ts';
+import type { WebhookView } from '../webhooks/webhooks.ts';
 import { type Finding, fail, ok, warn } from './finding.ts';
 
 /** Whether the database can be read and has the schema of this rankd. Looking does not migrate it. */
@@ -92,6 +93,17 @@ function unlisted(key: string, place: number): Finding {
     `a game sends ${key} from place ${place}, which is not listed (an entry may be its universe id instead)`,
     `rankd whitelist add ${place} --key ${key}`,
   );
+}
+
+/** Webhooks that get nothing. */
+export function webhookFindings(views: readonly WebhookView[]): Finding[] {
+  const findings = views.flatMap(({ webhook: { name, state, why, failingSince, lastError }, backlog }) => {
+    if (state === 'disabled') return [fail('webhooks', `${name} is disabled: ${why}`, `rankd webhook enable ${name}`)];
+    if (failingSince === undefined) return [];
+    const text = `${name} gets nothing since ${isoTime(failingSince)}, ${backlog} events wait: ${lastError}`;
+    return [warn('webhooks', text, `rankd webhook test ${name}`)];
+  });
+  return findings.length > 0 || views.length === 0 ? findings : [ok('webhooks', `${views.length} in order`)];
 }
 
 /** Whether the daemon works with the database that is there. Nothing if no daemon answers. */

@@ -6,6 +6,8 @@ import { memberTitle } from '../../core/describe.ts';
 import type { Hold } from '../../core/model.ts';
 import { type DaemonContext, surprisesOf } from '../daemon-context.ts';
 import type { ChangeCounts } from '../history/history.ts';
+import type { WebhookView } from '../webhooks/webhooks.ts';
+import { webhookDocument } from './webhook.ts';
 
 /** What a running daemon says of itself; times are ISO 8601. */
 export interface DaemonStatus {
@@ -46,6 +48,13 @@ export interface DaemonStatus {
   acceptsKeys: boolean | null;
   /** Members who can't be given their roles from before back, by name; null if the database does not tell. */
   stuckSuspensions: string[] | null;
+  /** Where events are delivered to; null if the database does not tell. */
+  webhooks: Array<{
+    name: string;
+    state: 'enabled' | 'failing' | 'disabled';
+    backlog: number;
+    lastError: string | null;
+  }> | null;
   /** Requests that are not answered yet. */
   requestsInFlight: number;
   /** Calls that wait for their turn in the platform's budget. */
@@ -75,6 +84,7 @@ export interface StatusSources {
   process: { pid: number; nodeVersion: string };
   storeProblem: string | undefined;
   acceptsKeys: boolean | undefined;
+  webhooks: readonly WebhookView[] | undefined;
   stuckHolds: Hold[] | undefined;
   /** On `Clock.now()` and `Clock.monotonic()`. */
   started: { at: number; monotonic: number };
@@ -116,6 +126,10 @@ export function daemonStatus(sources: StatusSources): DaemonStatus {
     },
     acceptsKeys: sources.acceptsKeys ?? null,
     stuckSuspensions: sources.stuckHolds?.map(memberTitle) ?? null,
+    webhooks:
+      sources.webhooks
+        ?.map(webhookDocument)
+        .map(({ name, state, backlog, lastError }) => ({ name, state, backlog, lastError })) ?? null,
     requestsInFlight: app.requests.count,
     callsWaiting: budget.reduce((sum, { waiting }) => sum + waiting, 0),
     budget,

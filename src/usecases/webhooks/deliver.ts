@@ -1,9 +1,10 @@
 import type { Logger } from '../../base/log.ts';
 import type { OutboxEvent } from '../../core/webhooks/event-types.ts';
 import { type Outcome, progressOf } from '../../core/webhooks/progress.ts';
-import { triesInPlace } from '../../core/webhooks/schedule.ts';
+import { maxAgeMs, triesInPlace } from '../../core/webhooks/schedule.ts';
 import { eventId, type Webhook } from '../../core/webhooks/webhook.ts';
 import type { Store } from '../../ports/index.ts';
+import type { DeliveryCounts } from './delivery-counts.ts';
 import { alarmMessage, asPlainLine, logMessages, type PlannedMessage } from './discord-messages.ts';
 import { nextEvents, skipOld, type Wanted } from './outbox.ts';
 import { addressHash, type Sending, sendMessage, sendSigned, targetOf } from './target.ts';
@@ -14,6 +15,7 @@ export interface Delivering extends Sending {
   store: Store;
   log: Logger;
   group: { title: string };
+  deliveries: DeliveryCounts;
 }
 
 /** What a process remembers of a webhook between two rounds. */
@@ -86,7 +88,8 @@ async function nextForProgram(round: Round): Promise<OutboxEvent | 'again' | und
   if (next !== undefined) return next;
   const waiting = late ?? due[0];
   if (waiting === undefined) return undefined;
-  const [event] = await app.store.findEvents([waiting.sequence]);
+  const isTooOld = waiting.tries > 0 && waiting.firstAt < app.clock.now() - maxAgeMs;
+  const [event] = isTooOld ? [] : await app.store.findEvents([waiting.sequence]);
   if (event !== undefined) return event;
   await giveUp(round, waiting.sequence);
   return 'again';
@@ -125,14 +128,14 @@ async function look(
 /** A cursor that only passes events which are for others is written once it has passed so many. */
 const writtenEvery = 500;
 
-/** Retention has removed what was to be sent again. */
+/** What was to be sent again became too old, or retention has removed it. */
 async function giveUp({ app, webhook }: Round, sequence: number): Promise<void> {
   await app.store.recordProgress({ webhookId: webhook.id, sequences: [sequence] }, ({ deliveries }) => ({
     webhook: {},
     put: deliveries.map(({ nextTryAt: _, ...one }) => ({
       ...one,
       state: 'failed',
-      error: 'the event is not kept any more',
+      error: 'it is too old, or not kept any more',
     })),
     events: [],
   }));
@@ -212,6 +215,7 @@ async function record({ app, webhook }: Round, events: readonly ToldEvent[], out
   await app.store.recordProgress({ webhookId: webhook.id, sequences }, (facts) =>
     progressOf({ ...facts, events, outcome, now: app.clock.now(), random }),
   );
+  app.deliveries.note(name, outcome.kind, events.length);
   if (outcome.kind === 'delivered') {
     if (webhook.failingSince !== undefined) app.log.info({ webhook: name }, 'the webhook takes events again');
   } else if (outcome.kind === 'gone') {

@@ -2,10 +2,10 @@ import { RankdError } from '../../base/errors.ts';
 import { crypto } from '../../base/node-modules.ts';
 import { isoTime } from '../../base/time.ts';
 import { newId } from '../../core/api-key.ts';
-import { webhookEvent } from '../../core/events.ts';
+import { webhookDisabled, webhookEvent } from '../../core/events.ts';
 import { readAddress, type WebhookAddress } from '../../core/webhooks/address.ts';
 import { plainMessage } from '../../core/webhooks/discord-message.ts';
-import { flawOfEvents } from '../../core/webhooks/event-types.ts';
+import { flawOfEvents, typeOf } from '../../core/webhooks/event-types.ts';
 import type { Outcome } from '../../core/webhooks/progress.ts';
 import { newWebhookSecret } from '../../core/webhooks/signature.ts';
 import type { Delivery, Webhook } from '../../core/webhooks/webhook.ts';
@@ -77,6 +77,173 @@ export function eventsFrom(names: readonly string[]): string[] {
     throw new RankdError('usage', flaw.message, { hint });
   }
   return [...new Set(names)];
+}
+
+/** What is to change of a webhook; what is absent stays as it is. */
+export interface WebhookSetting {
+  target?: WebhookAddress | undefined;
+  events?: string[] | undefined;
+  mention?: string | 'none' | undefined;
+}
+
+/** Holds from the next delivery. Throws `not_found`, and `conflict` if it is declared, or another kind of target. */
+export async function setWebhook(
+  { store, clock }: Tools,
+  { name, by, target, events, mention }: WebhookSetting & { name: string; by: string },
+): Promise<Webhook> {
+  const doing = { by, at: clock.now() };
+  await store.updateWebhooks(
+    judgeOne(name, ({ mention: before, ...webhook }) => {
+      if (target !== undefined && target.kind !== webhook.kind) return { refusal: otherKind(webhook, target) };
+      const role = mention === 'none' ? undefined : (mention ?? before);
+      const change = {
+        ...{ ...webhook, ...target, events: events ?? webhook.events },
+        ...(role !== undefined && { mention: role }),
+      };
+      const detail = { ...(target && { target: target.shown }), ...(events && { events: events.join(', ') }), mention };
+      return { change, events: [webhookEvent('set', webhook, detail, doing)] };
+    }),
+  );
+  return requireWebhook({ store }, name);
+}
+
+function otherKind({ name, kind }: Pick<Webhook, 'name' | 'kind'>, target: WebhookAddress): RankdError {
+  const message = `${name} is of the kind ${kind}, and the new address of the kind ${target.kind}.`;
+  return new RankdError('conflict', message, { hint: `rankd webhook remove ${name}, then rankd webhook add ${name}` });
+}
+
+/** A new secret; the old one signs as well for `overlapMs`. Throws as `setWebhook`. */
+export async function rotateWebhook(
+  { store, clock }: Tools,
+  { name, overlapMs, by }: { name: string; overlapMs: number; by: string },
+  keep: KeepSecret = () => () => undefined,
+): Promise<{ webhook: Webhook; secret: string }> {
+  const secret = newWebhookSecret();
+  const takeBack = keep(secret);
+  const doing = { by, at: clock.now() };
+  const oldSecretUntil = doing.at + overlapMs;
+  const judge = judgeOne(name, (webhook) => {
+    if (webhook.secret === undefined) return { refusal: noSecret(webhook) };
+    const change = { ...webhook, secret, oldSecret: webhook.secret, oldSecretUntil };
+    const detail = { oldUntil: isoTime(oldSecretUntil) };
+    return { change, events: [webhookEvent('rotate', webhook, detail, doing)] };
+  });
+  await store.updateWebhooks(judge).catch((error) => {
+    takeBack();
+    throw error;
+  });
+  return { webhook: await requireWebhook({ store }, name), secret };
+}
+
+function noSecret({ name }: Webhook): RankdError {
+  const hint = `make a new webhook there, then: rankd webhook set ${name} --url-file FILE`;
+  return new RankdError('conflict', `${name} leads to Discord, where the address itself is the secret.`, { hint });
+}
+
+/** Goes on from where it was, or from now on. What is a declared webhook can be switched on again, as rankd may have switched it off. */
+export async function enableWebhook(
+  { store, clock }: Tools,
+  { name, isFromNow, by }: { name: string; isFromNow: boolean; by: string },
+): Promise<Webhook> {
+  const doing = { by, at: clock.now() };
+  await store.updateWebhooks(
+    judgeOne(
+      name,
+      ({ why: _, failingSince: _since, heldUntil: _until, lastError: _error, ...webhook }, newestEvent) => {
+        const cursors = isFromNow ? { cursor: newestEvent, alarmCursor: newestEvent } : {};
+        const change = { ...webhook, ...cursors, state: 'enabled' as const, failedTries: 0 };
+        return { change, events: [webhookEvent('enable', webhook, { fromNow: isFromNow }, doing)] };
+      },
+      { isDeclaredToo: true },
+    ),
+  );
+  const webhook = await requireWebhook({ store }, name);
+  const waiting = await store.listDeliveries({ webhookId: webhook.id, state: 'waiting', limit: 10_000 });
+  await store.recordProgress({ webhookId: webhook.id, sequences: [] }, () => ({
+    webhook: {},
+    put: waiting.map((one) =>
+      isFromNow ? { ...one, state: 'failed' as const, error: 'left out' } : { ...one, nextTryAt: doing.at },
+    ),
+    events: [],
+  }));
+  return webhook;
+}
+
+/** Nothing is sent until it is enabled again. What happens meanwhile waits. */
+export async function disableWebhook(
+  { store, clock }: Tools,
+  { name, by }: { name: string; by: string },
+): Promise<Webhook> {
+  const doing = { by, at: clock.now() };
+  const why = `by ${by}`;
+  await store.updateWebhooks(
+    judgeOne(name, (webhook) => ({
+      change: { ...webhook, state: 'disabled', why },
+      events: [webhookDisabled(webhook, why, doing)],
+    })),
+  );
+  return requireWebhook({ store }, name);
+}
+
+/** Which events are to be delivered once more. */
+export interface Redelivery {
+  sequences?: number[] | undefined;
+  isFailed?: boolean | undefined;
+  since?: number | undefined;
+  until?: number | undefined;
+}
+
+/** The events that this selects of what the webhook got, or was to get. Throws `not_found` if there is none. */
+export async function eventsToRedeliver(
+  { store }: Tools,
+  { name, sequences, isFailed, since, until }: Redelivery & { name: string },
+): Promise<Array<{ sequence: number; type: Delivery['type'] }>> {
+  const webhook = await requireWebhook({ store }, name);
+  const failed = isFailed
+    ? await store.listDeliveries({ webhookId: webhook.id, state: 'failed', oldestFirst: true, limit: 10_000 })
+    : [];
+  const named = await store.findEvents([...(sequences ?? []), ...failed.map(({ sequence }) => sequence)]);
+  const hash = webhook.address === undefined ? undefined : addressHash(webhook.address);
+  const limit = 10_000;
+  const past =
+    since === undefined
+      ? []
+      : (await nextEvents({ store }, { webhook, addressHash: hash }, { after: 0, limit })).events;
+  const found = [
+    ...named,
+    ...past.filter(({ event }) => event.at >= (since ?? 0) && event.at < (until ?? Number.POSITIVE_INFINITY)),
+  ];
+  const passed = found.filter(({ event }) => event.id <= webhook.cursor);
+  const chosen = passed.flatMap((one) => {
+    const type = typeOf(one);
+    return type === undefined ? [] : [{ sequence: one.event.id, type }];
+  });
+  if (chosen.length > 0) return [...new Map(chosen.map((one) => [one.sequence, one])).values()];
+  throw new RankdError('not_found', `There is no such event that ${webhook.name} could get again.`, {
+    hint: `rankd webhook deliveries ${webhook.name}`,
+  });
+}
+
+/** Has these events delivered once more, under the ids that they had. */
+export async function redeliver(
+  { store, clock }: Tools,
+  {
+    name,
+    events,
+    by,
+  }: { name: string; events: ReadonlyArray<{ sequence: number; type: Delivery['type'] }>; by: string },
+): Promise<void> {
+  const webhook = await requireWebhook({ store }, name);
+  const now = clock.now();
+  const detail = { count: events.length, first: events[0]?.sequence };
+  await store.recordProgress({ webhookId: webhook.id, sequences: [] }, () => ({
+    webhook: {},
+    put: events.map((event) => ({
+      ...{ webhookId: webhook.id, ...event, state: 'waiting', tries: 0 },
+      ...{ nextTryAt: now, firstAt: now, lastAt: now },
+    })),
+    events: [webhookEvent('redeliver', webhook, detail, { by, at: now })],
+  }));
 }
 
 /** Nothing is delivered any more, not even what waits. */

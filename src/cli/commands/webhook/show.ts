@@ -11,6 +11,7 @@ import type { Cli } from '../../cli.ts';
 import { confirm } from '../../input/confirm.ts';
 import { examples } from '../../output/help.ts';
 import { facts, table } from '../../output/table.ts';
+import { when } from '../../output/when.ts';
 import { nameArgument } from './input.ts';
 
 export function listCommand(webhook: Command, cli: Cli): void {
@@ -24,7 +25,15 @@ export function listCommand(webhook: Command, cli: Cli): void {
 async function list(cli: Cli): Promise<void> {
   const documents = (await cli.withStore(viewWebhooks)).map(webhookDocument);
   const rows = documents.map(({ name, kind, state, events, backlog, lastSuccess, target }) => [
-    ...[name, kind, state, events.join(', ') || '-', backlogText(backlog), lastSuccess ?? '-', target],
+    ...[
+      name,
+      kind,
+      state,
+      events.join(', ') || '-',
+      backlogText(backlog),
+      when(lastSuccess === null ? null : Date.parse(lastSuccess)),
+      target,
+    ],
   ]);
   const columns = ['name', 'kind', 'state', 'events', 'waiting', 'last success', 'target'];
   cli.print({ webhooks: documents }, table(columns, rows));

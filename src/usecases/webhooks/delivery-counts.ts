@@ -1,0 +1,22 @@
+import type { Outcome } from '../../core/webhooks/progress.ts';
+
+export interface DeliveryCount {
+  webhook: string;
+  outcome: Outcome['kind'];
+  count: number;
+}
+
+/** How many events each target took or did not take, as long as the process runs. */
+export class DeliveryCounts {
+  readonly #counts = new Map<string, DeliveryCount>();
+
+  note(webhook: string, outcome: Outcome['kind'], events: number): void {
+    const key = `${webhook} ${outcome}`;
+    const before = this.#counts.get(key)?.count ?? 0;
+    this.#counts.set(key, { webhook, outcome, count: before + events });
+  }
+
+  list(): DeliveryCount[] {
+    return [...this.#counts.values()];
+  }
+}

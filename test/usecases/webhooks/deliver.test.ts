@@ -1,0 +1,140 @@
+import { expect, test } from 'vitest';
+import { day, FakeTargets, hour, openDelivery } from './scene.ts';
+
+async function scene() {
+  let targets!: FakeTargets;
+  const opened = await openDelivery((clock) => {
+    targets = new FakeTargets(clock);
+    return targets;
+  });
+  return { ...opened, targets };
+}
+
+const down = { status: 503 };
+
+test('an event that fails is tried again after 5 s, 5 min, 30 min, 2, 5, 10, 14, 20 and 24 h, a fifth more or less, under one id', async () => {
+  const { add, refuse, pass, targets } = await scene();
+  await add('bot', 'https://bot.example/x');
+  targets.answer = () => down;
+  await refuse(1);
+  await pass(4.5 * day);
+  const times = targets.sent.map(({ at }) => at);
+  const waits = times.slice(1).map((at, index) => (at - (times[index] ?? 0)) / 1000);
+  const planned = [5, 300, 1_800, 7_200, 18_000, 36_000, 50_400, 72_000, 86_400];
+  for (const [index, seconds] of planned.entries()) {
+    expect(waits[index]).toBeGreaterThanOrEqual(seconds * 0.8);
+    expect(waits[index]).toBeLessThanOrEqual(seconds * 1.2 + (seconds > 300 ? 600 : 1));
+  }
+  expect(new Set(targets.sent.map(({ id }) => id)).size).toBe(1);
+});
+
+test('a dead target gets few requests, however much waits for it, and all of it in order once it answers', async () => {
+  const { add, refuse, clock, pass, targets, find } = await scene();
+  await add('bot', 'https://bot.example/x');
+  targets.answer = () => down;
+  for (let member = 1; member <= 60; member += 1) await refuse(member);
+  await pass(2 * day);
+  expect(targets.sent.length).toBeLessThan(40);
+  targets.sent.length = 0;
+  targets.answer = () => ({ status: 204 });
+  await pass(day);
+  await clock.advance(8_000);
+  const arrived = targets.members('bot.example');
+  expect(new Set(arrived).size).toBe(60);
+  const late = arrived.filter((member) => (member ?? 0) > 10);
+  expect(late).toEqual(late.toSorted((a, b) => (a ?? 0) - (b ?? 0)));
+  expect(await find('bot')).toMatchObject({ failedTries: 0, state: 'enabled' });
+});
+
+test('an event that the target alone can not take lets later ones go ahead after three tries; one it refuses is given up', async () => {
+  const { add, refuse, pass, targets, store, find } = await scene();
+  const { id: webhookId } = await add('bot', 'https://bot.example/x');
+  targets.answer = (_, member) => (member === 2 ? { status: 500 } : member === 4 ? { status: 422 } : { status: 204 });
+  for (const member of [1, 2, 3, 4, 5]) await refuse(member);
+  await pass(hour / 2);
+  expect(new Set(targets.members('bot.example'))).toEqual(new Set([1, 2, 3, 4, 5]));
+  expect(targets.members('bot.example').filter((member) => member === 4)).toHaveLength(3);
+  const deliveries = await store.listDeliveries({ webhookId, oldestFirst: true, limit: 9 });
+  expect(deliveries.map(({ state }) => state)).toEqual(['delivered', 'waiting', 'delivered', 'failed', 'delivered']);
+  expect(await find('bot')).not.toHaveProperty('failingSince');
+});
+
+test('a target that hangs holds up no other', async () => {
+  const { add, refuse, clock, targets } = await scene();
+  await add('slow', 'https://slow.example/x');
+  await add('quick', 'https://quick.example/x');
+  targets.answer = (host) => (host === 'slow.example' ? 'hang' : { status: 204 });
+  const delays: number[] = [];
+  for (let member = 1; member <= 20; member += 1) {
+    const before = clock.now();
+    await refuse(member);
+    await clock.advance(1_000);
+    const found = targets.sent.find(
+      ({ host, event }) => host === 'quick.example' && event.data.change?.rankeeId === member,
+    );
+    delays.push((found?.at ?? Number.POSITIVE_INFINITY) - before);
+  }
+  expect(delays.toSorted((a, b) => a - b)[10]).toBeLessThan(1_000);
+  expect(targets.members('slow.example').length).toBeLessThanOrEqual(2);
+});
+
+test('the wait that a 503 asks for is kept, and 410 disables at once', async () => {
+  const { add, refuse, pass, targets, find, store } = await scene();
+  await add('bot', 'https://bot.example/x');
+  await add('watcher', 'https://watcher.example/x', { events: ['alarms'] });
+  targets.answer = (host) =>
+    host === 'bot.example'
+      ? { status: 503, header: (name) => (name === 'retry-after' ? '7200' : undefined) }
+      : { status: 204 };
+  await refuse(1);
+  await pass(1.8 * hour);
+  expect(targets.members('bot.example')).toHaveLength(1);
+  targets.answer = (host) => ({ status: host === 'bot.example' ? 410 : 204 });
+  await pass(0.4 * hour);
+  expect(targets.members('bot.example')).toHaveLength(2);
+  expect(await find('bot')).toMatchObject({ state: 'disabled', why: expect.stringContaining('410') });
+  expect((await store.listAudit({ limit: 1 }))[0]).toMatchObject({ action: 'webhook.disable', by: 'daemon' });
+  expect(targets.sent.filter(({ host }) => host === 'watcher.example').map(({ event }) => event.type)).toEqual([
+    'webhook.disabled',
+  ]);
+});
+
+test('after five days without a success a target is disabled; enabled again, it gets what is younger than seven days', async () => {
+  const { add, refuse, pass, targets, find, store } = await scene();
+  await add('bot', 'https://bot.example/x');
+  targets.answer = () => down;
+  await refuse(1);
+  await pass(4.9 * day);
+  expect(await find('bot')).toMatchObject({ state: 'enabled' });
+  await refuse(2);
+  await pass(2 * day);
+  expect(await find('bot')).toMatchObject({ state: 'disabled', why: expect.stringContaining('5 days') });
+  await refuse(3);
+  await pass(3 * day);
+  targets.sent.length = 0;
+  targets.answer = () => ({ status: 204 });
+  await store.updateWebhooks((webhooks) => ({
+    change: { put: webhooks.map((one) => ({ ...one, state: 'enabled' as const })), remove: [] },
+    events: [],
+  }));
+  await pass(2 * day);
+  expect(targets.members('bot.example').filter((member) => member !== undefined)).toEqual(
+    expect.arrayContaining([2, 3]),
+  );
+  expect(targets.members('bot.example')).not.toContain(1);
+});
+
+test('what is older than seven days is left out, and one event says so', async () => {
+  const { add, refuse, clock, pass, targets, end, start } = await scene();
+  await add('bot', 'https://bot.example/x');
+  await end();
+  await refuse(1);
+  await refuse(2);
+  await pass(8 * day);
+  await refuse(3);
+  start();
+  await clock.advance(10_000);
+  expect(targets.sent.map(({ event }) => event.type)).toEqual(['rank.refused', 'events.skipped']);
+  expect(targets.members('bot.example')[0]).toBe(3);
+  expect(targets.sent[1]?.event.data).toMatchObject({ detail: { count: 2 } });
+});

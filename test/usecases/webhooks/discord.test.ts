@@ -1,0 +1,126 @@
+import { expect, test } from 'vitest';
+import { FakeDiscord } from '../../support/fake-discord.ts';
+import { day, discordAddress, openDelivery } from './scene.ts';
+
+async function scene() {
+  let discord!: FakeDiscord;
+  const opened = await openDelivery((clock) => {
+    discord = new FakeDiscord(clock);
+    return discord.courier;
+  });
+  return { ...opened, discord };
+}
+
+test('500 demotions at once are at most five messages, the alarm comes first and alone notifies, and no limit is broken', async () => {
+  const { add, demote, append, clock, discord } = await scene();
+  await add('log', discordAddress, { mention: '1482005551234567890' });
+  for (let member = 1; member <= 500; member += 1) await demote(1_000 + member);
+  await append('key.pause', { reason: 'it demoted 500 members' });
+  await clock.advance(2_000);
+  expect(discord.messages[0]).toMatchObject({
+    ...{ content: '<@&1482005551234567890>', allowed_mentions: { parse: [], roles: ['1482005551234567890'] } },
+    embeds: [{ title: expect.stringContaining('A key is paused') }],
+  });
+  expect(discord.messages[0]).not.toHaveProperty('flags');
+  await clock.advance(60_000);
+  const log = discord.messages.slice(1);
+  expect(log.length).toBeLessThanOrEqual(5);
+  expect(log[0]?.embeds[0]?.title).toContain('500 demotions in 1 s');
+  expect(log.at(-1)?.embeds[0]?.description).toMatch(/and 400 more: rankd history list --since /);
+  for (const { flags, allowed_mentions } of log)
+    expect({ flags, allowed_mentions }).toEqual({ flags: 4096, allowed_mentions: { parse: [] } });
+  expect(discord.violations).toEqual([]);
+});
+
+test('a few changes are an embed each, in one message', async () => {
+  const { add, demote, refuse, clock, discord } = await scene();
+  await add('log', discordAddress);
+  await demote(1001, { rankeeName: 'Newcomer', rankerId: 1003, rankerName: 'Builder', reason: 'spam' });
+  await refuse(1002);
+  await clock.advance(5_000);
+  expect(discord.messages).toHaveLength(1);
+  const [first] = discord.messages[0]?.embeds ?? [];
+  expect(first).toMatchObject({
+    ...{ title: 'Newcomer demoted', color: 16098851, url: 'https://www.roblox.com/users/1001/profile' },
+    ...{
+      description: 'Officer (20) → **Trainee (10)**',
+      footer: { text: expect.stringMatching(/chg_.* · event \d+$/) },
+    },
+    fields: [
+      { name: 'By', value: '[Builder](https://www.roblox.com/users/1003/profile)', inline: true },
+      { name: 'From', value: 'key\\_main, place 42', inline: true },
+      { name: 'Why', value: 'spam' },
+    ],
+  });
+});
+
+test.each([
+  ['@everyone', '\\@everyone'],
+  ['[x](javascript:alert(1))', '\\[x\\]\\(javascript\\:alert\\(1\\)\\)'],
+  ['_x_', '\\_x\\_'],
+  ['\u202eevil\u200b', 'evil'],
+  [`a${'\u0301'.repeat(1000)}`, 'a\u0301\u0301'],
+  ['<@&123>', '\\<\\@&123\\>'],
+])('the name %j can do nothing in Discord', async (name, shown) => {
+  const { add, demote, clock, discord } = await scene();
+  await add('log', discordAddress);
+  await demote(1001, { rankeeName: name, rankerName: name, rankerId: 5, reason: name });
+  await clock.advance(5_000);
+  expect(discord.messages[0]?.embeds[0]?.title).toBe(`${shown} demoted`);
+  expect(discord.messages[0]?.allowed_mentions).toEqual({ parse: [] });
+  expect(discord.violations).toEqual([]);
+});
+
+test('the longest texts, and emoji cut at every place, stay within the limits', async () => {
+  const { add, demote, clock, discord } = await scene();
+  await add('log', discordAddress);
+  for (let shift = 0; shift < 5; shift += 1) {
+    const name = `${'a'.repeat(shift)}${'👩‍🚀'.repeat(300)}`;
+    await demote(1001 + shift, { rankeeName: name, rankerName: '*'.repeat(900), rankerId: 5, reason: '_'.repeat(200) });
+  }
+  await clock.advance(5_000);
+  expect(discord.messages.length).toBeGreaterThan(0);
+  expect(discord.violations).toEqual([]);
+});
+
+test('the wait of a 429 is kept to the millisecond, a global one for every webhook, and neither counts as a failure', async () => {
+  const { add, refuse, clock, discord, find } = await scene();
+  await add('log', discordAddress);
+  discord.globalSeconds = 64.57;
+  await refuse(1);
+  await clock.advance(64_000);
+  expect(discord.messages).toEqual([]);
+  await clock.advance(3_000);
+  expect(discord.messages).toHaveLength(1);
+  expect(await find('log')).toMatchObject({ failedTries: 0 });
+  for (let member = 2; member <= 30; member += 1) {
+    await refuse(member);
+    await clock.advance(1_100);
+  }
+  await clock.advance(20_000);
+  expect(discord.violations).toEqual([]);
+});
+
+test('a webhook that was deleted in Discord is disabled at once, and never called again', async () => {
+  const { add, refuse, clock, pass, discord, find } = await scene();
+  await add('log', discordAddress);
+  discord.isDeleted = true;
+  await refuse(1);
+  await clock.advance(5_000);
+  expect(await find('log')).toMatchObject({ state: 'disabled', why: 'the webhook was deleted in Discord' });
+  discord.isDeleted = false;
+  await pass(day);
+  expect(discord.messages).toEqual([]);
+});
+
+test('after an outage of two days, what happened meanwhile is one digest', async () => {
+  const { add, refuse, pass, discord } = await scene();
+  await add('log', discordAddress);
+  discord.status = 502;
+  for (const member of [1, 2, 3]) await refuse(member);
+  await pass(2 * day);
+  discord.status = undefined;
+  await pass(day);
+  expect(discord.messages).toHaveLength(1);
+  expect(discord.messages[0]?.embeds[0]).toMatchObject({ title: expect.stringContaining('3 refused') });
+});

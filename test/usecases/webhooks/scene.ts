@@ -1,0 +1,134 @@
+import { pino } from 'pino';
+import { onTestFinished } from 'vitest';
+import type { RankChange } from '../../../src/core/model.ts';
+import { readAddress } from '../../../src/core/webhooks/address.ts';
+import type { Webhook } from '../../../src/core/webhooks/webhook.ts';
+import { deliverEvents } from '../../../src/daemon/webhook-worker.ts';
+import type { Courier, Letter, TargetAnswer } from '../../../src/ports/index.ts';
+import { openSqliteStore } from '../../../src/stores/sqlite/sqlite-store.ts';
+import type { LiveContext } from '../../../src/usecases/daemon-context.ts';
+import { DeliveryCounts } from '../../../src/usecases/webhooks/delivery-counts.ts';
+import { addWebhook, requireWebhook, type WebhookRequest } from '../../../src/usecases/webhooks/webhooks.ts';
+import { newChange, operate, record } from '../../contracts/store/samples.ts';
+import { discordAddress } from '../../support/fake-discord.ts';
+import { ManualClock } from '../../support/manual-clock.ts';
+import { tempDir } from '../../support/temp-dir.ts';
+
+export const hour = 3_600_000;
+export const day = 24 * hour;
+
+/** The worker of a daemon on a manual clock, with a real store and targets that the test plays. */
+export async function openDelivery(courierOn: (clock: ManualClock) => Courier) {
+  const clock = new ManualClock();
+  const store = await openSqliteStore({ dataDir: tempDir(), clock });
+  const courier = courierOn(clock);
+  const webhooks = { timeoutMs: 15_000, allowPrivate: [], callerUrl: 'match', targets: [] };
+  const app = {
+    store,
+    clock,
+    courier,
+    webhooks,
+    log: pino({ level: 'silent' }),
+    group: { title: 'group 7 on x' },
+    deliveries: new DeliveryCounts(),
+  };
+  const live = { current: app } as unknown as LiveContext;
+  let stop = new AbortController();
+  let running = deliverEvents(live, stop.signal);
+  const end = async () => {
+    stop.abort();
+    await running;
+  };
+  onTestFinished(async () => {
+    await end();
+    await store.close();
+  });
+  return {
+    ...{ clock, store, app, end },
+    /** Lets long times pass: at first in steps of a second, then of ten minutes. */
+    async pass(ms: number) {
+      for (let passed = 0; passed < ms; ) {
+        const step = passed < 8 * 60_000 ? 1_000 : 10 * 60_000;
+        await clock.skip(step);
+        passed += step;
+      }
+    },
+    start() {
+      stop = new AbortController();
+      running = deliverEvents(live, stop.signal);
+    },
+    add: async (name: string, address: string, rest: Partial<WebhookRequest> = {}): Promise<Webhook> => {
+      const target = readAddress(address);
+      if ('refusal' in target) throw target.refusal;
+      const events = target.kind === 'discord' ? ['all'] : ['refusals'];
+      return (await addWebhook(app, { name, target, events, by: 'cli:ann@host', ...rest })).webhook;
+    },
+    find: (name: string) => requireWebhook(app, name),
+    /** A change that was refused: the event is in the audit at once. */
+    refuse: (rankeeId: number, rest: Partial<RankChange> = {}) =>
+      record(
+        store,
+        newChange({
+          rankeeId,
+          state: 'refused',
+          code: 'rank_not_allowed',
+          requestedAt: clock.now(),
+          finishedAt: clock.now(),
+          ...rest,
+        }),
+      ),
+    /** A member who went down. */
+    demote: (rankeeId: number, rest: Partial<RankChange> = {}) => {
+      const roles = [
+        { id: 200, name: 'Trainee', rank: 10 },
+        { id: 300, name: 'Officer', rank: 20 },
+      ];
+      const moved = { rolesBefore: [100, 300], rolesAfter: [100, 200], oldRoleId: 300, roleId: 200, roles };
+      return record(
+        store,
+        newChange({ rankeeId, state: 'applied', ...moved, requestedAt: clock.now(), finishedAt: clock.now(), ...rest }),
+      );
+    },
+    append: (action: string, detail: Record<string, unknown> = {}) =>
+      operate({ store, clock }).appendAudit({ by: 'daemon', action, subject: 'key_main', detail }),
+  };
+}
+
+/** Targets that answer as the test says, by the host of their address. */
+export class FakeTargets implements Courier {
+  readonly sent: Array<{
+    host: string;
+    at: number;
+    id: string;
+    event: { type: string; data: { sequence: number; change?: { rankeeId: number } } };
+    letter: Letter;
+  }> = [];
+  answer: (host: string, rankeeId: number | undefined) => Partial<TargetAnswer & { status: number }> | 'hang' = () => ({
+    status: 204,
+  });
+  readonly #clock: ManualClock;
+
+  constructor(clock: ManualClock) {
+    this.#clock = clock;
+  }
+
+  async send(letter: Letter, signal?: AbortSignal): Promise<TargetAnswer> {
+    const { host } = new URL(letter.address);
+    const event = JSON.parse(letter.body ?? '{}');
+    this.sent.push({ host, at: this.#clock.now(), id: letter.headers?.['webhook-id'] ?? '', event, letter });
+    const answer = this.answer(host, event.data?.change?.rankeeId);
+    if (answer !== 'hang')
+      return { isAnswered: true, status: 0, header: () => undefined, text: '', ...answer } as TargetAnswer;
+    await this.#clock.sleep(letter.timeoutMs, signal);
+    return { isAnswered: false, error: 'no answer within 15 s' };
+  }
+
+  whyForbidden = async () => undefined;
+
+  /** The members whose events came to a host, in order. */
+  members(host: string): Array<number | undefined> {
+    return this.sent.filter((one) => one.host === host).map(({ event }) => event.data.change?.rankeeId);
+  }
+}
+
+export { discordAddress };
