@@ -89,6 +89,8 @@ export interface WebhooksConfig {
   timeoutMs: number;
   /** Networks that are not public, and may be called all the same. */
   allowPrivate: string[];
+  /** `match`: a game can choose among the webhooks that are for games. */
+  callerUrl: Settings['webhooks']['caller_url'];
 }
 
 /** Limits a minute; 0 turns one off. */
@@ -163,7 +165,11 @@ export function toConfig(
     metrics,
     retention: { historyMs: history.keep, auditMs: audit.keep },
     audit: { headFile },
-    webhooks: { timeoutMs: webhooks.timeout, allowPrivate: webhooks.allow_private },
+    webhooks: {
+      timeoutMs: webhooks.timeout,
+      allowPrivate: webhooks.allow_private,
+      callerUrl: webhooks.caller_url,
+    },
     log: { level: log.level },
     compat: settings.compat,
     keys: settings.keys.map((key, index) => toDeclaredKey(key, (...path) => at(['keys', index, ...path]))),

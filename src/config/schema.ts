@@ -191,6 +191,11 @@ export const settingsSchema = section({
       .array(network(), { error: 'a list of addresses or networks' })
       .default([])
       .describe('Addresses or networks that webhooks may lead to, though they are not public, such as 192.168.1.0/24.'),
+    caller_url: oneOf(['ignore', 'match'])
+      .default('ignore')
+      .describe(
+        'match: a game that sends the address of a webhook made with --for-games has its changes told there as well.',
+      ),
   }),
   log: section({
     level: oneOf(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'])

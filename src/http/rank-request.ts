@@ -2,6 +2,7 @@ import * as z from 'zod';
 import { RankdError } from '../base/errors.ts';
 import { withoutKeys } from '../core/api-key.ts';
 import type { RankRequest } from '../core/model.ts';
+import { callerHash } from '../usecases/webhooks/target.ts';
 import { id } from './ids.ts';
 
 export const text = z
@@ -25,7 +26,7 @@ export const rankBody = z.object(
     command: optionalText.describe('The command that led to the change; kept with it.'),
     oldRankName: optionalText.describe('The rank as the game knew it; kept with the change.'),
     prefix: optionalText.describe('The prefix of the command; kept with the change.'),
-    webhookUrl: optionalText.describe('Of this address only the host is kept with the change; nothing is sent to it.'),
+    webhookUrl: optionalText.describe('Of this address only the host is kept with the change; it is never called.'),
   },
   { error: 'The body must be a JSON object' },
 );
@@ -34,9 +35,10 @@ export const rankBody = z.object(
 export const idempotencyKey = z.string().max(128);
 
 /** The request in a parsed body. Throws an `invalid_request` that names every field that is missing or has the wrong type. */
-export function parseRankRequest(json: unknown): RankRequest {
+export function parseRankRequest(json: unknown, callerUrl: 'ignore' | 'match'): RankRequest {
   const { webhookUrl, ...fields } = parseBody(rankBody, json);
-  return present({ ...fields, webhookHost: hostOf(webhookUrl) });
+  const webhookHash = callerUrl === 'match' ? callerHash(webhookUrl) : undefined;
+  return present({ ...fields, webhookHost: hostOf(webhookUrl), webhookHash });
 }
 
 /** A parsed body that fits the schema. Throws an `invalid_request` that names every field that does not. */

@@ -1,4 +1,4 @@
-import { lookup } from 'node:dns';
+import { type LookupAddress, type LookupAllOptions, lookup } from 'node:dns';
 import type { ClientRequest, IncomingMessage } from 'node:http';
 import { request as httpRequest } from 'node:http';
 import { request as httpsRequest } from 'node:https';
@@ -15,13 +15,13 @@ const connectTimeoutMs = 10_000;
 const maxAnswerBytes = 2_048;
 
 /** A courier over HTTP. It heeds no proxy, follows no redirect, and keeps no connection open. */
-export function httpCourier(clock: Clock): Courier {
+export function httpCourier(clock: Clock, look: Lookup = lookup): Courier {
   return {
     async send(letter, signal) {
       using deadline = deadlineIn(clock, letter.timeoutMs);
       const stop = signal === undefined ? deadline.signal : AbortSignal.any([deadline.signal, signal]);
       try {
-        return await exchange(letter, clock, stop);
+        return await exchange(letter, { clock, look }, stop);
       } catch (error) {
         signal?.throwIfAborted();
         if (error instanceof Forbidden) return { isAnswered: false, error: error.message };
@@ -35,12 +35,19 @@ export function httpCourier(clock: Clock): Courier {
       const url = new URL(address);
       const mayCall = judgeOf(url, allowPrivate);
       const literal = literalIn(url);
-      const addresses = literal === undefined ? await addressesOf(url.hostname) : [literal];
+      const addresses = literal === undefined ? await addressesOf(look, url.hostname) : [literal];
       const refused = addresses.find((one) => !mayCall(one));
       return refused === undefined ? undefined : whyForbidden(refused);
     },
   };
 }
+
+/** Finds the addresses of a name. */
+type Lookup = (
+  name: string,
+  options: LookupAllOptions,
+  done: (error: Error | null, found: LookupAddress[]) => void,
+) => void;
 
 class Forbidden extends Error {}
 class NotConnected extends Error {}
@@ -49,7 +56,11 @@ class NotConnected extends Error {}
  * The hook for names is not called for an address that is written as a number, so both are judged. The connection goes to the very
  * addresses that were judged, whatever the name means a moment later.
  */
-async function exchange(letter: Letter, clock: Clock, signal: AbortSignal): Promise<TargetAnswer> {
+async function exchange(
+  letter: Letter,
+  { clock, look }: { clock: Clock; look: Lookup },
+  signal: AbortSignal,
+): Promise<TargetAnswer> {
   const url = new URL(letter.address);
   const mayCall = judgeOf(url, letter.allowPrivate);
   const literal = literalIn(url);
@@ -61,7 +72,7 @@ async function exchange(letter: Letter, clock: Clock, signal: AbortSignal): Prom
       method: letter.method,
       headers: { 'user-agent': `rankd/${version}`, ...letter.headers, ...lengthOf(letter.body) },
       agent: false,
-      lookup: judgedLookup(mayCall),
+      lookup: judgedLookup(look, mayCall),
       signal,
     },
     found.resolve,
@@ -88,9 +99,9 @@ function judgeOf({ protocol }: URL, allowPrivate: readonly string[]): (address: 
 }
 
 /** None if the name can't be looked up. */
-function addressesOf(hostname: string): Promise<string[]> {
+function addressesOf(look: Lookup, hostname: string): Promise<string[]> {
   return new Promise((resolve) => {
-    lookup(hostname, { all: true }, (error, found) => resolve(error ? [] : found.map(({ address }) => address)));
+    look(hostname, { all: true }, (error, found) => resolve(error ? [] : found.map(({ address }) => address)));
   });
 }
 
@@ -106,9 +117,9 @@ function lengthOf(body: string | undefined): Record<string, string> {
 }
 
 /** One address that may not be called refuses all that the name has. */
-function judgedLookup(mayCall: (address: string) => boolean): LookupFunction {
+function judgedLookup(look: Lookup, mayCall: (address: string) => boolean): LookupFunction {
   return (hostname, options, done) => {
-    lookup(hostname, { ...options, all: true }, (error, addresses) => {
+    look(hostname, { ...options, all: true }, (error, addresses) => {
       if (error) return done(error, '');
       const refused = addresses.find(({ address }) => !mayCall(address));
       if (refused !== undefined) return done(new Forbidden(whyForbidden(refused.address)), '');

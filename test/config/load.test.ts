@@ -53,7 +53,7 @@ test('with nothing configured, rankd runs on a simulated group with the document
     metrics: { enabled: false, host: '127.0.0.1', port: 9265 },
     retention: { historyMs: undefined, auditMs: undefined },
     audit: { headFile: undefined },
-    webhooks: { timeoutMs: 15_000, allowPrivate: [] },
+    webhooks: { timeoutMs: 15_000, allowPrivate: [], callerUrl: 'ignore' },
     log: { level: 'info' },
     compat: [],
     keys: [],
@@ -110,6 +110,7 @@ const samples: Record<string, [file: string, env: string, flag: string]> = {
   'audit.head_file': ['a.heads', 'b.heads', 'c.heads'],
   'webhooks.timeout': ['1s', '2s', '3s'],
   'webhooks.allow_private': ['[127.0.0.1]', '10.0.0.0/8', '::1, 192.168.1.0/24'],
+  'webhooks.caller_url': ['ignore', 'match', 'ignore'],
   'log.level': ['trace', 'debug', 'silent'],
   compat: ['[rankgun]', 'noblox-server', 'rankgun,noblox-server'],
 };

@@ -48,7 +48,9 @@ test('a webhook is made with a secret that is shown once, and is sent a test tha
 
 test('what games, operators and the daemon do is told in order, signed, with the change as the history shows it', async () => {
   sink.received.length = 0;
-  expect((await daemon.rank(key, { rankeeId: 1001, newRankId: 20 })).status).toBe(200);
+  await using bait = await startWebhookSink(); // the address that a game sends is never called
+  const asked = { rankeeId: 1001, newRankId: 20, webhookUrl: bait.url };
+  expect((await daemon.rank(key, asked)).status).toBe(200);
   expect((await daemon.rank(key, { rankeeId: 1001, newRankId: 20 })).status).toBe(200); // changes nothing
   expect((await daemon.rank(key, { rankeeId: 1001, newRankId: 21 })).status).not.toBe(200);
   expect((await home.run(['rank', 'set', '1001', '10', '--reason', 'tryout'])).code).toBe(0);
@@ -70,6 +72,7 @@ test('what games, operators and the daemon do is told in order, signed, with the
       change: { ...change, userName: null },
     },
   });
+  expect(bait.received).toEqual([]);
   expect(sink.received[0]?.headers['webhook-id']).toMatch(/^evt_ws_\w+_\d+$/);
 });
 

@@ -11,6 +11,7 @@ export interface KeptMessage {
   allowed_mentions: { parse: string[]; roles?: string[] };
   embeds: Array<{
     title: string;
+    url?: string;
     description: string;
     color: number;
     fields?: Array<{ value: string }>;

@@ -19,7 +19,7 @@ export function rankerRoute(server: FastifyInstance, { live, throttle, inOrderOf
     const keyRecord = await inOrderOfArrival(authenticateRequest(app, request, placeId));
     const caller = authorize(app, { request, reply, throttle, keyRecord, placeId, scope: 'rank' });
     if (caller instanceof RankdError) return sendError({ error: caller, request, reply });
-    const rankRequest = parseRankRequest(jsonBody(request));
+    const rankRequest = parseRankRequest(jsonBody(request), app.webhooks.callerUrl);
     const asked = { request, reply, caller, placeId, asked: { request: rankRequest }, content: [placeId, rankRequest] };
     using deadline = deadlineOf(app, request);
     const { message, rankeeId, newRankId } = await makeChange(app, asked, deadline);

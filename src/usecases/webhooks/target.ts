@@ -12,6 +12,8 @@ export interface WebhookSettings {
   timeoutMs: number;
   /** Networks that are not public, and may be called all the same. */
   allowPrivate: readonly string[];
+  /** `match`: a game can choose among the webhooks that are for games. */
+  callerUrl: 'ignore' | 'match';
   /** Addresses and secrets of declared webhooks, by name. */
   declared: ReadonlyMap<string, { address: string; secret: string | undefined }>;
 }
@@ -32,6 +34,11 @@ export function targetOf(
   if (kept?.address === undefined) return undefined;
   const old = oldSecretUntil > clock.now() ? [oldSecret] : [];
   return { address: kept.address, secrets: [kept.secret, ...old].filter((one) => one !== undefined) };
+}
+
+/** The same of what a game sent; `undefined` if that is no address. It is compared, and never called. */
+export function callerHash(text: string | undefined): string | undefined {
+  return text === undefined || !URL.canParse(text) ? undefined : addressHash(new URL(text).href);
 }
 
 /** By which a game can choose a webhook. */

@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import { addressHash } from '../../../src/usecases/webhooks/target.ts';
 import { FakeDiscord } from '../../support/fake-discord.ts';
 import { day, discordAddress, openDelivery } from './scene.ts';
 
@@ -123,4 +124,17 @@ test('after an outage of two days, what happened meanwhile is one digest', async
   await pass(day);
   expect(discord.messages).toHaveLength(1);
   expect(discord.messages[0]?.embeds[0]).toMatchObject({ title: expect.stringContaining('3 refused') });
+});
+
+test('a game that sends the address of a webhook for games has its changes told there, and others are not', async () => {
+  const { add, demote, clock, discord } = await scene();
+  await add('game-log', discordAddress, { events: [], isForGames: true });
+  const change = { webhookHash: addressHash(discordAddress) };
+  await demote(1001, change);
+  await demote(1002, { webhookHash: addressHash(`${discordAddress}x`) });
+  await demote(1003);
+  await clock.advance(5_000);
+  expect(discord.messages.flatMap(({ embeds }) => embeds.map(({ url }) => url))).toEqual([
+    'https://www.roblox.com/users/1001/profile',
+  ]);
 });

@@ -22,7 +22,7 @@ export async function openDelivery(courierOn: (clock: ManualClock) => Courier) {
   const clock = new ManualClock();
   const store = await openSqliteStore({ dataDir: tempDir(), clock });
   const courier = courierOn(clock);
-  const webhooks = { timeoutMs: 15_000, allowPrivate: [], callerUrl: 'match', targets: [] };
+  const webhooks = { timeoutMs: 15_000, allowPrivate: [], callerUrl: 'match', declared: new Map() };
   const app = {
     store,
     clock,

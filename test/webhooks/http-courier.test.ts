@@ -1,0 +1,92 @@
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { expect, onTestFinished, test } from 'vitest';
+import { systemClock } from '../../src/base/clock.ts';
+import { httpCourier } from '../../src/webhooks/http-courier.ts';
+import { startWebhookSink } from '../support/webhook-sink.ts';
+
+let lookups = 0;
+let answers: string[][] = [];
+const courier = httpCourier(systemClock, (_name, _options, done) => {
+  const found = answers[Math.min(lookups, answers.length - 1)] ?? [];
+  lookups += 1;
+  done(
+    null,
+    found.map((address) => ({ address, family: address.includes(':') ? 6 : 4 })),
+  );
+});
+const post = (address: string, rest: { allowPrivate?: string[]; timeoutMs?: number; secrets?: string[] } = {}) =>
+  courier.send({ method: 'POST', address, body: '{}', timeoutMs: 5_000, allowPrivate: [], ...rest });
+
+/** Every name has these addresses, one list for each time that it is looked up. */
+function names(...found: string[][]): void {
+  answers = found;
+  lookups = 0;
+}
+
+test('an address written as a number is judged, too, and names the setting', async () => {
+  await using sink = await startWebhookSink();
+  expect(await post(sink.url)).toMatchObject({ isAnswered: false });
+  const https = sink.url.replace('http:', 'https:');
+  expect(await post(https)).toMatchObject({
+    error: expect.stringContaining('127.0.0.1 is not public; if it is yours, add it to webhooks.allow_private'),
+  });
+  expect(sink.received).toEqual([]);
+});
+
+test('a name that leads to a public and to a private address is not called', async () => {
+  await using sink = await startWebhookSink();
+  names(['93.184.215.14', '127.0.0.1']);
+  expect(await post(`https://both.example:${sink.port}/x`)).toMatchObject({
+    error: expect.stringContaining('127.0.0.1'),
+  });
+  names(['::ffff:127.0.0.1']);
+  expect(await post(`https://both.example:${sink.port}/x`)).toMatchObject({
+    error: expect.stringContaining('is not public'),
+  });
+  expect(sink.received).toEqual([]);
+});
+
+test('a name is looked up once for a request, so that what was judged is what is called', async () => {
+  await using sink = await startWebhookSink();
+  names(['127.0.0.1'], ['93.184.215.14']);
+  const answer = await post(`http://rebinding.example:${sink.port}/x`, { allowPrivate: ['127.0.0.1'] });
+  expect(answer).toMatchObject({ isAnswered: true, status: 204 });
+  expect(lookups).toBe(1);
+});
+
+test('a redirect is an answer like any other: nothing follows it', async () => {
+  await using inner = await startWebhookSink();
+  await using outer = await startWebhookSink();
+  outer.answers({ status: 302, headers: { location: inner.url } });
+  expect(await post(outer.url, { allowPrivate: ['127.0.0.1'] })).toMatchObject({ isAnswered: true, status: 302 });
+  expect(inner.received).toEqual([]);
+});
+
+test('of an answer without end only the beginning is read, without the address and the secret', async () => {
+  const server = createServer((request, response) => {
+    request.resume();
+    response.write(`${request.url} whsec_the-secret-of-it and so on. `);
+    const more = setInterval(() => response.write('x'.repeat(10_000)), 1);
+    response.once('close', () => clearInterval(more));
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  onTestFinished(() => void server.close());
+  const address = `http://127.0.0.1:${(server.address() as AddressInfo).port}/hook/a-long-token`;
+  const answer = await post(address, { allowPrivate: ['127.0.0.1'], secrets: ['whsec_the-secret-of-it'] });
+  const text = answer.isAnswered ? answer.text : '';
+  expect(text.length).toBeLessThanOrEqual(2_048);
+  expect(text).toContain('*** *** and so on');
+});
+
+test('a target that does not answer in time, or breaks off, is told in words that name no address', async () => {
+  await using sink = await startWebhookSink();
+  sink.answers('hang');
+  const late = await post(sink.url, { allowPrivate: ['127.0.0.1'], timeoutMs: 1_000 });
+  sink.answers('drop');
+  const broken = await post(sink.url, { allowPrivate: ['127.0.0.1'] });
+  expect([late, broken]).toEqual([
+    { isAnswered: false, error: 'no answer within 1 s' },
+    { isAnswered: false, error: 'the connection broke off (ECONNRESET)' },
+  ]);
+});
