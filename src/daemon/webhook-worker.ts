@@ -2,6 +2,8 @@ import type { LiveContext } from '../usecases/daemon-context.ts';
 import { DiscordLimits, deliverTo, type Progress } from '../usecases/webhooks/deliver.ts';
 
 const lookEveryMs = 250;
+/** How long what failed here, and not at a target, rests: a store that is gone does not fill the log. */
+const restMs = 5_000;
 /** So many targets are served at once. */
 const maxRounds = 8;
 
@@ -15,10 +17,14 @@ export async function deliverEvents(live: LiveContext, stop: AbortSignal): Promi
   const limits = new DiscordLimits();
   const { clock } = live.current;
   while (!stop.aborted) {
-    await startRounds(live, { rounds, known, limits, stop }).catch((error) =>
-      live.current.log.error({ err: error }, 'the webhooks could not be read; trying again'),
+    const isRead = await startRounds(live, { rounds, known, limits, stop }).then(
+      () => true,
+      (error) => {
+        live.current.log.error({ err: error }, 'the webhooks could not be read; trying again');
+        return false;
+      },
     );
-    await clock.sleep(lookEveryMs, stop).catch(() => undefined);
+    await clock.sleep(isRead ? lookEveryMs : restMs, stop).catch(() => undefined);
   }
   await Promise.all(rounds.values());
 }
@@ -38,9 +44,10 @@ async function startRounds(live: LiveContext, { rounds, known, limits, stop }: W
     const progress = known.get(id) ?? { lookedTo: { all: 0, alarms: 0, log: 0 } };
     known.set(id, progress);
     const round = deliverTo(() => live.current, id, { progress, limits, signal: stop })
-      .catch((error) => {
-        if (!stop.aborted)
-          live.current.log.error({ err: error, webhookId: id }, 'events could not be delivered; trying again');
+      .catch(async (error) => {
+        if (stop.aborted) return;
+        live.current.log.error({ err: error, webhookId: id }, 'events could not be delivered; trying again');
+        await live.current.clock.sleep(restMs, stop).catch(() => undefined);
       })
       .finally(() => rounds.delete(id));
     rounds.set(id, round);
