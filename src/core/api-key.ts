@@ -55,7 +55,7 @@ export function isKeyName(text: string): boolean {
  * A public identifier, e.g. `key_8TqLx0vBz3Rw`. It has 71 random bits, so it is unique without asking anyone. Nobody gains by guessing
  * one, so `Math.random` is enough; a cryptographic source takes longer than a look-up of a key, and 4 ms at the start.
  */
-export function newId(prefix: 'ws' | 'key' | 'undo' | 'req' | 'node' | 'hold' | 'wh'): string {
+export function newId(prefix: 'ws' | 'key' | 'undo' | 'req' | 'node' | 'hold' | 'list' | 'wh'): string {
   return `${prefix}_${base62(12, anyBelow)}`;
 }
 

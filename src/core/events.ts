@@ -59,6 +59,15 @@ export function personForgotten(
   return event('person.forget', String(pseudonym), mentions, doing);
 }
 
+/** A list of members whose ranks are changed one after the other: a run of it begins, or has done all of it. */
+export function rankList(
+  listId: string,
+  detail: { does: 'begin' | 'end'; content: string; members: number },
+  doing: Doing,
+): DomainEvent {
+  return event('rank.list', listId, detail, doing);
+}
+
 /** A run of `rankd history undo`. */
 export function historyUndone(
   undoId: string,

@@ -87,6 +87,8 @@ export const scenes: Record<string, Line[]> = {
     'rank set 1002 20 --lift',
     'rank set 1001 20 --for 7d',
     'suspension list --all',
+    { line: 'rank promote --file - -y', input: '1005 # trained\n4242\n' },
+    'rank set Officer',
   ],
   daemon: [
     'reload',

@@ -150,7 +150,7 @@ function settled(text: string, { folder }: CliHome): string {
     .replaceAll(/\brk_(live|test)_[0-9A-Za-z]{36}\b/g, (_, mode) => `rk_${mode}_${'x'.repeat(36)}`)
     .replaceAll(/\brk_(live|test)_\w{3}…\w{3}\b/g, (_, mode) => `rk_${mode}_xxx…xxx`)
     .replaceAll(/\b[0-9a-f]{64}\b/g, 'f'.repeat(64))
-    .replaceAll(/\b(key|chg|ws|undo|req|hold|wh)_[0-9A-Za-z]{12,16}\b/g, (found, kind) =>
+    .replaceAll(/\b(key|chg|ws|undo|req|hold|wh|list)_[0-9A-Za-z]{12,16}\b/g, (found, kind) =>
       `${kind}_`.padEnd(found.length, 'x'),
     )
     .replaceAll(/\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z/g, '2026-05-01T18:00:00.000Z')

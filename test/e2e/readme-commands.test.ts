@@ -60,12 +60,15 @@ test.concurrent('The commands of docs/daily.md, typed beside a daemon, make a ba
   expect(await restarted.verify(secret)).toMatchObject({ status: 200 });
 });
 
-test.concurrent('The commands of docs/daily.md promote a member, tell who did it, and suspend one for some days', async () => {
+test.concurrent('The commands of docs/daily.md promote a member and a list of them, tell who did it, and suspend one for some days', async () => {
   using home = new CliHome();
   await using _daemon = await DaemonProcess.start(home);
   expect(await typed(pagesToType.promotion(), { home })).toMatch(
     /is now Officer .*\n.* is now Captain .*\n[\s\S]*^50 +Captain/m,
   );
+  const [list = ''] = blocksOf('docs/daily.md', 'text');
+  writeFileSync(home.path('passed.txt'), list);
+  expect(await typed(pagesToType.training(), { home })).toMatch(/: of 2 members, 2 changed\./);
   expect(await typed(pagesToType.whoDidThat(), { home })).toMatch(/passed the quiz[\s\S]*would be put back/);
   expect(await typed(pagesToType.suspension(), { home })).toMatch(/1001/);
 });

@@ -54,6 +54,7 @@ export const pagesToType = {
   trial: () => pageCommands('README.md', '## Try it'),
   goLive: () => pageCommands('docs/go-live.md', '# Go live on a real group'),
   promotion: () => pageCommands('docs/daily.md', '## Promote somebody'),
+  training: () => pageCommands('docs/daily.md', '## Promote a list after a training'),
   whoDidThat: () => pageCommands('docs/daily.md', '## Who did that?'),
   suspension: () => pageCommands('docs/daily.md', '## Suspend somebody for a few days'),
   backup: () => pageCommands('docs/daily.md', '## Backup'),

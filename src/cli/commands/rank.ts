@@ -25,6 +25,7 @@ import { whileLooking } from '../late-looks.ts';
 import { ExitCode, exitCodes, formatError } from '../output/errors.ts';
 import { examples } from '../output/help.ts';
 import { table } from '../output/table.ts';
+import { type AskedList, changeList } from './rank-list.ts';
 import { forOption, type HoldOptions, lengthOf, suspendCommands, untilOption } from './suspension.ts';
 
 const userHelp = 'user id, name, or address of the profile page';
@@ -43,6 +44,8 @@ interface TestOptions {
 }
 
 const rankerOption = ['--ranker <user>', 'the user who asks for it, checked as policy says', asRanker, 0] as const;
+
+const fileOption = ['--file <file>', 'everybody in this file, one user on each line; - for standard input'] as const;
 
 const reasonOption = ['--reason <text>', 'why, in your own words; the history keeps it', asReason] as const;
 
@@ -64,11 +67,13 @@ export function rankCommands(program: Command, cli: Cli): void {
       examples('rankd rank test 1001 20', 'rankd rank test 1001 20 --key my-game --place 920587237 --ranker 1003'),
     )
     .action((user: AskedUser, rank: RoleName, options: TestOptions) => test(cli, { user, rank }, options));
-  command
-    .command('set')
-    .description("change a member's rank")
-    .argument('<user>', userHelp, asUser)
-    .argument('<rank>', rankHelp, asRank)
+  const set = command.command('set');
+  set
+    .description("change a member's rank, or that of everybody in a file")
+    .usage('[options] <user> <rank> | <rank> --file <file>')
+    .argument('[user]', `${userHelp}; left out with --file`, (text) => (isListed(set) ? asRank(text) : asUser(text)))
+    .argument('[rank]', rankHelp, asRank)
+    .option(...fileOption)
     .option(...rankerOption)
     .option(...reasonOption)
     .option(...forOption)
@@ -81,20 +86,43 @@ export function rankCommands(program: Command, cli: Cli): void {
         'rankd rank set @Newcomer Officer --reason training',
         'rankd rank set 1001 12884901999 --json',
         'rankd rank set 1001 20 --for 7d',
+        'rankd rank set Officer --file passed.txt --reason training',
       ),
     )
-    .action((user: AskedUser, rank: RoleName, options: Omit<AskedChange, 'user' | 'rank'>) =>
-      change(cli, { user, rank, ...options }),
-    );
+    .action((first: AskedUser | RoleName | undefined, rank: RoleName | undefined, options: SetOptions) => {
+      const { file, ...rest } = options;
+      if (file !== undefined) return changeList(cli, { file, ...listedRank(first, rank, rest) });
+      if (first === undefined) return missing(set, 'user');
+      if (rank === undefined) return missing(set, 'rank');
+      return change(cli, { user: first, rank, ...rest });
+    });
   for (const direction of directions) {
-    command
-      .command(direction)
-      .description(`give a member the next ${direction === 'promote' ? 'higher' : 'lower'} rank`)
-      .argument('<user>', userHelp, asUser)
+    const step = command.command(direction);
+    step
+      .description(
+        `give a member, or everybody in a file, the next ${direction === 'promote' ? 'higher' : 'lower'} rank`,
+      )
+      .usage('[options] <user> | --file <file>')
+      .argument('[user]', `${userHelp}; left out with --file`, asUser)
+      .option(...fileOption)
       .option(...rankerOption)
       .option(...reasonOption)
-      .addHelpText('after', examples(`rankd rank ${direction} 1001`, `rankd rank ${direction} 1001 --ranker 1003`))
-      .action((user: AskedUser, options: ChangeOptions) => change(cli, { user, rank: 0, ...options }, direction));
+      .addHelpText(
+        'after',
+        examples(
+          `rankd rank ${direction} 1001`,
+          `rankd rank ${direction} 1001 --ranker 1003`,
+          `rankd rank ${direction} --file names.txt --reason training`,
+        ),
+      )
+      .action((user: AskedUser | undefined, { file, ...options }: ChangeOptions & { file?: string }) => {
+        if (file !== undefined) {
+          if (user !== undefined) throw twice();
+          return changeList(cli, { file, step: direction, rank: 0, ...options });
+        }
+        if (user === undefined) return missing(step, 'user');
+        return change(cli, { user, rank: 0, ...options }, direction);
+      });
   }
   suspendCommands(command, cli);
   command
@@ -103,6 +131,38 @@ export function rankCommands(program: Command, cli: Cli): void {
     .argument('<user>', userHelp, asUser)
     .addHelpText('after', examples('rankd rank show 1001', 'rankd rank show 1001 --json'))
     .action((user: AskedUser) => show(cli, user));
+}
+
+type SetOptions = Omit<AskedChange, 'user' | 'rank'> & { file?: string };
+
+function isListed(command: Command): boolean {
+  return command.opts<{ file?: string }>().file !== undefined;
+}
+
+/** The rank for everybody in a file: the only argument. */
+function listedRank(
+  rank: RoleName | undefined,
+  more: unknown,
+  { ranker, reason, ...others }: Omit<SetOptions, 'file'>,
+): Omit<AskedList, 'file'> {
+  if (rank === undefined || more !== undefined) throw twice();
+  if (Object.values(others).some((option) => option !== undefined)) {
+    throw new RankdError('usage', '--for, --until and --lift are for one member at a time.', {
+      hint: 'leave them out, or name one user in place of --file',
+    });
+  }
+  return { rank, ranker, reason };
+}
+
+/** As commander says it of an argument that is always needed. */
+function missing(command: Command, argument: string): never {
+  return command.error(`error: missing required argument '${argument}'`, { code: 'commander.missingArgument' });
+}
+
+function twice(): RankdError {
+  return new RankdError('usage', 'With --file the users stand in the file, one on each line.', {
+    hint: 'rankd rank set RANK --file FILE, or rankd rank promote --file FILE',
+  });
 }
 
 async function test(

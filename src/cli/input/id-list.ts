@@ -26,10 +26,7 @@ export async function readIds(io: Io, { ids, file }: { ids: number[]; file: stri
 
 /** One id a line; blank lines and what follows a `#` are ignored. Throws `usage` with the numbers of all other lines. */
 function parseIdList(text: string, source: string): number[] {
-  const lines = text
-    .split('\n')
-    .map((line, index) => ({ number: index + 1, content: line.replace(/#.*/s, '').trim() }));
-  const filled = lines.filter(({ content }) => content !== '');
+  const filled = filledLines(text);
   const bad = filled.filter(({ content }) => placeIn(content) === undefined);
   if (bad.length > 0) {
     const named = bad
@@ -43,13 +40,21 @@ function parseIdList(text: string, source: string): number[] {
   return filled.flatMap(({ content }) => placeIn(content) ?? []);
 }
 
+/** What the lines of a list hold, without comments; empty ones are left out. */
+export function filledLines(text: string): Array<{ number: number; content: string }> {
+  return text
+    .split('\n')
+    .map((line, index) => ({ number: index + 1, content: line.replace(/#.*/s, '').trim() }))
+    .filter(({ content }) => content !== '');
+}
+
 function placeIn(text: string): number | undefined {
   return idIn(text) ?? idInAddress('place', text);
 }
 
-const maxNamed = 20;
+export const maxNamed = 20;
 
-async function readList(io: Io, file: string): Promise<string> {
+export async function readList(io: Io, file: string): Promise<string> {
   if (file === '-') return io.readStdin();
   try {
     return io.rights.asCaller(() => readFileSync(resolve(io.cwd, file), 'utf8'));

@@ -26,6 +26,8 @@ export interface ChangeCommand {
   roleName?: string;
   /** The change begins a hold, or ends one. */
   hold?: HoldAsked;
+  /** The change belongs to a list of members, which has this text in the `command` of each of its changes: a member whom it has reached is not changed again. */
+  list?: string;
   idempotency?: Idempotency;
 }
 

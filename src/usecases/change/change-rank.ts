@@ -17,7 +17,7 @@ import { QueuePosition } from './queue-position.ts';
 import type { Ranking } from './ranking.ts';
 
 export interface ChangeAnswer extends FinishedChange {
-  /** True if this is the outcome of an earlier request with the same idempotency key; then there is no `error`. */
+  /** True if this is the outcome of an earlier request with the same idempotency key, or of the same list; then there is no `error`. */
   replayed: boolean;
 }
 
@@ -35,7 +35,7 @@ export async function changeRank(app: Ranking, command: ChangeCommand, deadline:
   if (position === undefined) throw tooMany(rankeeId);
   return await whileRunning(app, command, async () => {
     const call: CallContext = { signal: deadline.signal, deadlineAt: deadline.at, lane };
-    return { ...(await changeInTurn(app, { command, position }, call)), replayed: false };
+    return { replayed: false, ...(await changeInTurn(app, { command, position }, call)) };
   });
 }
 
@@ -44,7 +44,7 @@ async function changeInTurn(
   app: Ranking,
   { command, position }: { command: ChangeCommand; position: QueuePosition },
   call: CallContext,
-): Promise<FinishedChange> {
+): Promise<FinishedChange & { replayed?: true }> {
   const draft = draftOf(app, command);
   const { secretId } = command.caller;
   // A step, a name and a suspension have no rank to keep before it is known where they lead.
@@ -54,6 +54,8 @@ async function changeInTurn(
   for (;;) {
     const turn = await orRefusal(position.comes(call), call);
     if ('error' in turn) return keepRefusal(app, asked, turn.error);
+    const done = await doneByList(app, command);
+    if (done !== undefined) return { change: done, replayed: true };
     const approval = await approve(app, { command, draft, asked }, call);
     if ('result' in approval) return keepEnded(app, approval.change, approval.result);
     if ('error' in approval) return keepRefusal(app, approval.change, approval.error);
@@ -69,6 +71,17 @@ async function changeInTurn(
     if ('error' in result) return keepRefusal(app, change, result.error);
     if (result.value !== 'stale') return result.value;
   }
+}
+
+/** The change by which the list has reached this member before; `undefined` if there is none. */
+async function doneByList(
+  { store, group }: Pick<Ranking, 'store' | 'group'>,
+  { list, request: { rankeeId } }: ChangeCommand,
+): Promise<RankChange | undefined> {
+  if (list === undefined) return undefined;
+  const selection = { group: group.title, rankeeId, states: ['applied' as const] };
+  const changes = await store.listChanges({ ...selection, limit: 1_000 });
+  return changes.find(({ command = '' }) => command.includes(list));
 }
 
 /** What to do. `change` is the record as far as it is known. */

@@ -1,14 +1,12 @@
-import { type ErrorCode, isRankdError, RankdError } from '../../base/errors.ts';
-import { doubling } from '../../base/time.ts';
+import { RankdError } from '../../base/errors.ts';
 import { newId } from '../../core/api-key.ts';
-import { refusalOfCredential } from '../../core/credential.ts';
 import { historyUndone } from '../../core/events.ts';
 import { isPseudonym } from '../../core/pseudonym.ts';
 import { undoing } from '../../core/undo.ts';
-import { callWithin } from '../../ports/call-context.ts';
 import type { ChangeSelection } from '../../ports/index.ts';
 import { outcomeUnknown } from '../change/change-outcome.ts';
 import type { Ranking } from '../change/ranking.ts';
+import { type Run, runMany } from '../run-many.ts';
 import { type MemberUndo, type Rankee, type UndoCommand, undoMember } from './undo-member.ts';
 import { effectiveChanges, isLeftOut, timelineOf } from './undo-timeline.ts';
 
@@ -26,20 +24,7 @@ export interface UndoTargets {
   answered: Array<Rankee & MemberUndo>;
 }
 
-export interface UndoRun {
-  results: Array<Rankee & MemberUndo>;
-  /** Members whose turn did not come. */
-  left: Rankee[];
-  /** What ended the run early, unless it was the operator. */
-  error: RankdError | undefined;
-}
-
-const sideBySide = 4;
-const maxTries = 6;
-const maxWaitMs = 30_000;
-const waitAfterMs = doubling(1_000, maxWaitMs);
-/** The codes that only an operator can mend: trying again later would not help. */
-const forTheOperator = new Set<ErrorCode>(['platform_credential', 'config_invalid']);
+export type UndoRun = Run<Rankee, MemberUndo>;
 
 /**
  * Finds the members of the selected changes, and which of them are left alone or done already. Reads the history of this group only.
@@ -100,39 +85,20 @@ function nothingOf(undoId: string): RankdError {
   });
 }
 
-/**
- * Puts the members back, a few side by side; `changes` is how many changes that takes back. What can't be done now is tried
- * again for a while. If the platform stays away or refuses the credential, the run ends, as it does on `stop`: members whose turn
- * has come are finished first.
- */
+/** Puts the members back, as `runMany` does it; `changes` is how many changes that takes back. */
 export async function runUndo(
   app: Ranking,
   { members, changes, command }: { members: Rankee[]; changes: number; command: UndoCommand },
-  { stop, report }: { stop: AbortSignal; report: (done: number) => void },
+  control: { stop: AbortSignal; report: (done: number) => void },
 ): Promise<UndoRun> {
   const { selection, undoId, by, dryRun } = command;
   const undone = { ...selection, changes, members: members.length };
   if (!dryRun) await app.store.appendAudit(historyUndone(undoId, undone, { by, at: app.clock.now() }));
-  const run: UndoRun = { results: [], left: [], error: undefined };
-  const failed = new AbortController();
-  const halt = AbortSignal.any([stop, failed.signal]);
-  const queue = members.values();
-  const work = async () => {
-    for (const rankee of queue) {
-      const result = halt.aborted ? undefined : await insist(app, { command, rankee, halt }).catch(giveUp);
-      if (result === undefined) run.left.push(rankee);
-      else run.results.push({ ...rankee, ...result });
-      report(run.results.length);
-    }
+  const act = {
+    act: (rankee: Rankee) => undoMember(app, command, rankee),
+    refused: (error: RankdError): MemberUndo => ({ state: 'refused', error }),
   };
-  const giveUp = (error: unknown) => {
-    if (!isRankdError(error)) throw error;
-    run.error ??= error;
-    failed.abort();
-    return undefined;
-  };
-  await Promise.all(Array.from({ length: sideBySide }, work));
-  return run;
+  return runMany(app, { members, act }, control);
 }
 
 /** What the run did, after its changes were read once more: one that Roblox was seen not to hold is not confirmed. */
@@ -145,29 +111,4 @@ export async function afterLateLooks({ store }: Pick<Ranking, 'store'>, run: Und
     return { rankeeId, rankeeName, state: 'unknown', changeId: id, error: outcomeUnknown() };
   });
   return { ...run, results: await Promise.all(results) };
-}
-
-/** Tries again if that can end differently. `undefined` if it is halted between two tries. */
-async function insist(
-  app: Ranking,
-  { command, rankee, halt }: { command: UndoCommand; rankee: Rankee; halt: AbortSignal },
-): Promise<MemberUndo | undefined> {
-  for (let tries = 1; !halt.aborted; tries += 1) {
-    try {
-      return await undoMember(app, command, rankee);
-    } catch (error) {
-      if (isRankdError(error, 'platform_credential') && (await isAccepted(app))) return { state: 'refused', error };
-      if (tries === maxTries || !isRankdError(error) || forTheOperator.has(error.code)) throw error;
-      const waitMs = Math.min(Math.max(error.retryAfterMs ?? 0, waitAfterMs(tries - 1)), maxWaitMs);
-      await app.clock.sleep(waitMs, halt).catch(() => undefined);
-    }
-  }
-  return undefined;
-}
-
-/** True if the platform says that the credential works: then the refusal is about that one member. */
-async function isAccepted({ platform, clock, deadlineMs }: Ranking): Promise<boolean> {
-  using call = callWithin(clock, deadlineMs, 'operator');
-  const credential = await platform.checkCredential(call).catch(() => undefined);
-  return credential !== undefined && refusalOfCredential(credential) === undefined;
 }

@@ -1,0 +1,143 @@
+import type { RankingApp } from '../../app.ts';
+import { counted } from '../../base/text.ts';
+import type { Direction } from '../../core/model.ts';
+import type { RoleName } from '../../core/role-name.ts';
+import type { CallContext } from '../../ports/index.ts';
+import {
+  type ListCommand,
+  type ListedMember,
+  listAfterLateLooks,
+  type MemberChange,
+  noteList,
+  type PlannedList,
+  planList,
+  runList,
+} from '../../usecases/change/change-list.ts';
+import { withId } from '../../usecases/documents/change.ts';
+import { listDocument, listMessage } from '../../usecases/documents/list.ts';
+import type { Run } from '../../usecases/run-many.ts';
+import type { Cli } from '../cli.ts';
+import type { AskedUser } from '../input/arguments.ts';
+import { confirm } from '../input/confirm.ts';
+import { rankOf, userOf } from '../input/people.ts';
+import { findListed, readUsers } from '../input/user-list.ts';
+import { whileLooking } from '../late-looks.ts';
+import { ExitCode, exitCodes, formatError } from '../output/errors.ts';
+import { Progress } from '../output/progress.ts';
+import { table } from '../output/table.ts';
+
+/** A change of rank for everybody in a file. */
+export interface AskedList {
+  file: string;
+  /** `step`: the next rank up or down, instead of `rank`. */
+  step?: Direction | undefined;
+  rank: RoleName;
+  ranker: AskedUser;
+  reason?: string | undefined;
+}
+
+type ListRun = Run<ListedMember, MemberChange> & { isInterrupted: boolean };
+
+/** Looks at every line, asks once, and changes one member after the other, whatever becomes of the one before. */
+export async function changeList(cli: Cli, asked: AskedList): Promise<void> {
+  const lines = await readUsers(cli.io, asked.file);
+  const work = async (app: RankingApp, call: CallContext) => {
+    const command = await commandOf(cli, app, asked, call);
+    const members = await findListed(app, lines);
+    const plan = await planList(app, command, members);
+    await confirm(cli, questionOf(asked, { plan, members }));
+    if (plan.isGoingOn) cli.say(`${plan.id} goes on: whom it has reached is left alone.`);
+    const run = await carryOut(cli, app, { plan, command, members });
+    const isDone = run.left.length === 0 && run.results.every((result) => 'change' in result);
+    if (isDone) await noteList(app, 'end', { plan, command, members });
+    printList(cli, { plan, run });
+  };
+  await cli.withRanking(work, { isWriting: true });
+}
+
+async function commandOf(
+  cli: Cli,
+  app: RankingApp,
+  { step, rank, ranker, reason }: AskedList,
+  call: CallContext,
+): Promise<ListCommand> {
+  const by = ranker === 0 ? { id: 0, name: 'operator' } : await userOf(cli, app, ranker, call);
+  const newRankId = step === undefined ? await rankOf(cli, app, rank, call) : 0;
+  if (step === undefined) await app.group.target(newRankId, call); // a rank that nobody has is refused once, not for each line
+  return {
+    step,
+    request: { rankerId: by.id, rankerName: by.name, newRankId, ...(reason !== undefined && { reason }) },
+    command: `rankd rank ${step ?? 'set'} --file`,
+    by: cli.by,
+  };
+}
+
+function questionOf(
+  { step, rank }: AskedList,
+  { plan, members }: { plan: PlannedList; members: ListedMember[] },
+): string {
+  const whom = counted(members.length, 'member');
+  if (plan.isGoingOn) return `Go on with ${plan.id}, for those of ${whom} whom it has not reached yet?`;
+  if (step !== undefined) return `${step === 'promote' ? 'Promote' : 'Demote'} ${whom}?`;
+  return `Give ${whom} the rank ${rank}?`;
+}
+
+async function carryOut(
+  cli: Cli,
+  app: RankingApp,
+  list: { plan: PlannedList; command: ListCommand; members: ListedMember[] },
+): Promise<ListRun> {
+  const stopping = new AbortController();
+  void cli.io.stopSignal.then(() => {
+    stopping.abort();
+    cli.say('Stopping: the members in hand are finished first. Ctrl-C again stops at once.');
+  });
+  const run = await whileLooking(cli, app, async () => {
+    using progress = new Progress(cli.line, list.members.length);
+    return await runList(app, list, { stop: stopping.signal, report: (done) => progress.show(done) });
+  });
+  return { ...(await listAfterLateLooks(app, run)), isInterrupted: stopping.signal.aborted };
+}
+
+/** The words for each state in the summary. */
+const words = {
+  changed: 'changed',
+  already: 'had the rank already',
+  done: 'changed by this list before',
+  refused: 'refused',
+  unknown: 'not confirmed yet',
+} as const satisfies Record<MemberChange['state'], string>;
+
+/** Prints a summary, and the lines that failed. The exit code tells whether anything is left to do. */
+function printList(cli: Cli, { plan, run }: { plan: PlannedList; run: ListRun }): void {
+  const failed = run.results
+    .filter(({ state }) => state === 'refused' || state === 'unknown')
+    .sort((one, other) => one.line - other.line);
+  const rows = failed.map((result) => [
+    ...[String(result.line), withId(result.rankeeName, result.rankeeId), words[result.state], listMessage(result)],
+  ]);
+  const headings = ['line', 'member', 'outcome', 'detail'];
+  cli.print({ list: listDocument({ plan, run }) }, table(headings, rows, { wrapsLast: true }), summaryOf(plan, run));
+  if (run.error !== undefined && !cli.options.json)
+    cli.io.stderr(cli.asTyped(formatError(run.error, { asJson: false })));
+  if (run.left.length > 0) cli.say('The same command goes on with what is left.');
+  else if (failed.length > 0) cli.say('The same command tries these lines again, and leaves the others alone.');
+  const code = exitCodeOf(run);
+  if (code !== 0) throw new ExitCode(code);
+}
+
+function summaryOf({ id }: PlannedList, { results, left }: ListRun): string {
+  const states = Object.keys(words) as Array<MemberChange['state']>;
+  const counts = states.map((state) => [results.filter((result) => result.state === state).length, words[state]]);
+  const told = [...counts, [left.length, 'not come to']].flatMap(([count, what]) =>
+    count === 0 ? [] : [`${count} ${what}`],
+  );
+  return `${id}: of ${counted(results.length + left.length, 'member')}, ${told.join('; ')}.`;
+}
+
+function exitCodeOf({ results, left, error, isInterrupted }: ListRun): number {
+  if (isInterrupted && left.length > 0) return 130;
+  if (error !== undefined) return exitCodes[error.code];
+  if (results.some(({ state }) => state === 'unknown')) return exitCodes.outcome_unknown;
+  return results.some(({ state }) => state === 'refused') ? 5 : 0;
+}

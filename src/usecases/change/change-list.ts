@@ -1,0 +1,128 @@
+import { deadlineIn } from '../../base/clock.ts';
+import { isRankdError, type RankdError } from '../../base/errors.ts';
+import { crypto } from '../../base/node-modules.ts';
+import { newId } from '../../core/api-key.ts';
+import { canStillPass } from '../../core/change-codes.ts';
+import { rankList } from '../../core/events.ts';
+import type { Direction, RankChange, RankRequest } from '../../core/model.ts';
+import { type Run, runMany } from '../run-many.ts';
+import { errorOf, outcomeUnknown } from './change-outcome.ts';
+import { changeRank } from './change-rank.ts';
+import { backgroundDeadlineMs, type Ranking } from './ranking.ts';
+
+/** The same change for many members. */
+export interface ListCommand {
+  /** Instead of `newRankId`. */
+  step: Direction | undefined;
+  request: Omit<RankRequest, 'rankeeId' | 'rankeeName' | 'command'>;
+  /** Where it came from, for the history. */
+  command: string;
+  by: string;
+}
+
+export interface ListedMember {
+  /** Where the list has it. */
+  line: number;
+  rankeeId: number;
+  rankeeName: string;
+}
+
+/** What became of one member. `done`: the run has reached the member before. */
+export type MemberChange =
+  | { state: 'changed' | 'already' | 'done'; change: RankChange }
+  | { state: 'refused' | 'unknown'; error: RankdError };
+
+/** A run that begins, or one that goes on where it was. */
+export interface PlannedList {
+  id: string;
+  /** SHA-256 (hex) of what is asked for whom. */
+  content: string;
+  /** True if an earlier command began it and has not come to its end with every member. */
+  isGoingOn: boolean;
+}
+
+/** For so long the same command goes on with what is left; after that, it begins anew. */
+const goesOnForMs = 24 * 3_600_000;
+
+/** Finds out whether this list is to begin, or to go on. The same members, whatever their order, with the same rank are the same list. */
+export async function planList(
+  { store, group, clock }: Pick<Ranking, 'store' | 'group' | 'clock'>,
+  { step, request }: ListCommand,
+  members: readonly ListedMember[],
+): Promise<PlannedList> {
+  const ids = members.map(({ rankeeId }) => rankeeId).sort((one, other) => one - other);
+  const content = crypto().hash('sha256', JSON.stringify([group.title, step ?? request.newRankId, ids]));
+  const events = await store.listAudit({ action: 'rank.list', since: clock.now() - goesOnForMs, limit: 10_000 });
+  const latest = events.find(({ detail }) => detail['content'] === content);
+  if (latest?.detail['does'] === 'begin') return { id: latest.subject, content, isGoingOn: true };
+  return { id: newId('list'), content, isGoingOn: false };
+}
+
+/**
+ * Changes the members, as `runMany` does it. What the list has done with a member before is not done again, whichever process did it
+ * and however that ended.
+ */
+export async function runList(
+  app: Ranking,
+  { plan, command, members }: { plan: PlannedList; command: ListCommand; members: ListedMember[] },
+  control: { stop: AbortSignal; report: (done: number) => void },
+): Promise<Run<ListedMember, MemberChange>> {
+  if (!plan.isGoingOn) await noteList(app, 'begin', { plan, command, members });
+  const act = {
+    act: (member: ListedMember) => changeListed(app, { command, list: plan.id, member }),
+    refused: (error: RankdError): MemberChange => ({ state: 'refused', error }),
+  };
+  return runMany(app, { members, act }, control);
+}
+
+/** Notes that the list begins, or that it has reached every member: then the same command begins it anew. */
+export async function noteList(
+  { store, clock }: Pick<Ranking, 'store' | 'clock'>,
+  does: 'begin' | 'end',
+  { plan, command, members }: { plan: PlannedList; command: ListCommand; members: ListedMember[] },
+): Promise<void> {
+  const { id, content } = plan;
+  await store.appendAudit(
+    rankList(id, { does, content, members: members.length }, { by: command.by, at: clock.now() }),
+  );
+}
+
+/** What the run did, after its changes were read once more: one that Roblox was seen not to hold is not confirmed. */
+export async function listAfterLateLooks(
+  { store }: Pick<Ranking, 'store'>,
+  run: Run<ListedMember, MemberChange>,
+): Promise<Run<ListedMember, MemberChange>> {
+  const results = run.results.map(async (result) => {
+    if (result.state !== 'changed') return result;
+    const { id, state } = result.change;
+    const kept = (await store.findChange(id))?.state ?? state;
+    if (kept === 'applied') return result;
+    const { line, rankeeId, rankeeName } = result;
+    return { line, rankeeId, rankeeName, state: 'unknown' as const, error: outcomeUnknown() };
+  });
+  return { ...run, results: await Promise.all(results) };
+}
+
+/** Throws RankdError if trying again can end differently. */
+async function changeListed(
+  app: Ranking,
+  { command, list, member }: { command: ListCommand; list: string; member: ListedMember },
+): Promise<MemberChange> {
+  const { step, by } = command;
+  const { rankeeId, rankeeName } = member;
+  using deadline = deadlineIn(app.clock, backgroundDeadlineMs(app));
+  try {
+    const request = { ...command.request, rankeeId, rankeeName, command: `${command.command}, ${list}` };
+    const asked = { caller: { by, dryRun: false }, request, list, ...(step !== undefined && { step }) };
+    const { change, error, replayed } = await changeRank(app, asked, deadline);
+    const refusal = errorOf(change, error);
+    if (refusal !== undefined) throw refusal;
+    if (replayed) return { state: 'done', change };
+    return { state: change.rolesBefore.join() === change.rolesAfter.join() ? 'already' : 'changed', change };
+  } catch (error) {
+    if (!isRankdError(error)) throw error;
+    if (error.code === 'outcome_unknown') return { state: 'unknown', error };
+    if (canStillPass(error.code) && error.code !== 'cooldown') throw error;
+    return { state: 'refused', error };
+  }
+}

@@ -1,0 +1,85 @@
+import { type ErrorCode, isRankdError, type RankdError } from '../base/errors.ts';
+import { doubling } from '../base/time.ts';
+import { refusalOfCredential } from '../core/credential.ts';
+import { callWithin } from '../ports/call-context.ts';
+import type { Ranking } from './change/ranking.ts';
+
+/** What became of many members. */
+export interface Run<Member, Result> {
+  results: Array<Member & Result>;
+  /** Members whose turn did not come. */
+  left: Member[];
+  /** What ended the run early, unless it was the operator. */
+  error: RankdError | undefined;
+}
+
+const sideBySide = 4;
+const maxTries = 6;
+const maxWaitMs = 30_000;
+const waitAfterMs = doubling(1_000, maxWaitMs);
+/** The codes that only an operator can mend: trying again later would not help. */
+const forTheOperator = new Set<ErrorCode>(['platform_credential', 'config_invalid']);
+
+/** What is done with one member. */
+export interface Act<Member, Result> {
+  /** Throws RankdError if trying again can end differently. */
+  act: (member: Member) => Promise<Result>;
+  /** The result of a refusal that is about this member alone. */
+  refused: (error: RankdError) => Result;
+}
+
+/**
+ * Does it with all members, a few side by side. What can't be done now is tried again for a while. If the platform stays away or refuses
+ * the credential, the run ends, as it does on `stop`: members whose turn has come are finished first.
+ */
+export async function runMany<Member, Result>(
+  app: Ranking,
+  { members, act }: { members: Member[]; act: Act<Member, Result> },
+  { stop, report }: { stop: AbortSignal; report: (done: number) => void },
+): Promise<Run<Member, Result>> {
+  const run: Run<Member, Result> = { results: [], left: [], error: undefined };
+  const failed = new AbortController();
+  const halt = AbortSignal.any([stop, failed.signal]);
+  const queue = members.values();
+  const work = async () => {
+    for (const member of queue) {
+      const result = halt.aborted ? undefined : await insist(app, { member, act, halt }).catch(giveUp);
+      if (result === undefined) run.left.push(member);
+      else run.results.push({ ...member, ...result });
+      report(run.results.length);
+    }
+  };
+  const giveUp = (error: unknown) => {
+    if (!isRankdError(error)) throw error;
+    run.error ??= error;
+    failed.abort();
+    return undefined;
+  };
+  await Promise.all(Array.from({ length: sideBySide }, work));
+  return run;
+}
+
+/** Tries again if that can end differently. `undefined` if it is halted between two tries. */
+async function insist<Member, Result>(
+  app: Ranking,
+  { member, act: { act, refused }, halt }: { member: Member; act: Act<Member, Result>; halt: AbortSignal },
+): Promise<Result | undefined> {
+  for (let tries = 1; !halt.aborted; tries += 1) {
+    try {
+      return await act(member);
+    } catch (error) {
+      if (isRankdError(error, 'platform_credential') && (await isAccepted(app))) return refused(error);
+      if (tries === maxTries || !isRankdError(error) || forTheOperator.has(error.code)) throw error;
+      const waitMs = Math.min(Math.max(error.retryAfterMs ?? 0, waitAfterMs(tries - 1)), maxWaitMs);
+      await app.clock.sleep(waitMs, halt).catch(() => undefined);
+    }
+  }
+  return undefined;
+}
+
+/** True if the platform says that the credential works: then the refusal is about that one member. */
+async function isAccepted({ platform, clock, deadlineMs }: Ranking): Promise<boolean> {
+  using call = callWithin(clock, deadlineMs, 'operator');
+  const credential = await platform.checkCredential(call).catch(() => undefined);
+  return credential !== undefined && refusalOfCredential(credential) === undefined;
+}

@@ -1,0 +1,78 @@
+import { once } from 'node:events';
+import { appendFileSync, writeFileSync } from 'node:fs';
+import { text } from 'node:stream/consumers';
+import { expect, test } from 'vitest';
+import { sampleRoles, sampleUsers } from '../support/fake-open-cloud/index.ts';
+import { type OpenCloudHome, openCloudHome } from '../support/open-cloud-home.ts';
+
+const { trainee, officer } = sampleRoles;
+
+interface List {
+  list: { id: string; members: Array<{ line: number; rankeeId: number; state: string; code: string | null }> };
+}
+
+/** A group with members at the rank Trainee, and a file that names them. */
+function withTrainees({ home, roblox }: OpenCloudHome, count: number): number[] {
+  appendFileSync(home.path('rankd.yaml'), 'policy: { breaker: { enabled: false } }\n');
+  const members = Array.from({ length: count }, (_, index) => 30_000_000_000 + index);
+  for (const userId of members) roblox.group.setMember(userId, [trainee]);
+  writeFileSync(home.path('passed.txt'), `# passed the training\n${members.join('\n')}\n`);
+  return members;
+}
+
+const args = ['rank', 'promote', '--file', 'passed.txt', '-y'];
+
+test.each([['SIGKILL'], ['SIGINT']] as const)(
+  'a list that ends half-way by %s is gone on with by the same command, and nobody is promoted twice',
+  async (signal) => {
+    await using system = await openCloudHome();
+    const { home, roblox } = system;
+    const members = withTrainees(system, 12);
+    await using _daemon = await system.startDaemon();
+    const written = roblox.journal.writes().length;
+    roblox.latencyMs = 200;
+    const first = home.start(args);
+    const talk = Promise.all([text(first.stdout), text(first.stderr), once(first, 'exit')]);
+    await expect
+      .poll(() => roblox.journal.writes().length - written, { timeout: 15_000, interval: 5 })
+      .toBeGreaterThan(5);
+    first.kill(signal);
+    const [out, , [code]] = await talk;
+    if (signal === 'SIGINT') {
+      expect(code).toBe(130);
+      expect(out).toMatch(/^list_\w+: of 12 members, \d+ changed; \d+ not come to\.\n$/m);
+    }
+    roblox.latencyMs = 0;
+    const { list } = await home.json<List>(...args);
+    const states = list.members.map(({ state }) => state);
+    expect(new Set(states)).toEqual(new Set(['done', 'changed']));
+    expect(states).toHaveLength(12);
+    expect(members.map((userId) => roblox.group.held(userId))).toEqual(members.map(() => [officer]));
+    const again = await home.json<List>(...args); // every member was reached: this is another run
+    expect(again.list.id).not.toBe(list.id);
+    expect(new Set(again.list.members.map(({ state }) => state))).toEqual(new Set(['changed']));
+    expect(roblox.violations()).toEqual([]);
+  },
+  60_000,
+);
+
+test('names are looked up together before the first change, and one that leads to nobody leaves everybody as they are', async () => {
+  await using system = await openCloudHome();
+  const { home, roblox } = system;
+  const asked = () => roblox.journal.requests('userNames').length;
+  writeFileSync(home.path('passed.txt'), 'Newcomer\n@OldNewcomer\nNo_Such_User\nPatrol_Pat\n');
+  const refused = await home.run(args);
+  expect([refused.code, refused.stderr]).toEqual([
+    2,
+    expect.stringContaining(
+      'line 2 (Newcomer (1001) was once called OldNewcomer: give 1001 or @Newcomer), line 3 (No user is called No_Such_User). Nothing was changed.',
+    ),
+  ]);
+  expect([asked(), roblox.journal.writes()]).toEqual([1, []]);
+  writeFileSync(home.path('passed.txt'), 'Newcomer\nPatrol_Pat\n');
+  const { list } = await home.json<List>(...args);
+  expect(list.members).toMatchObject([
+    { line: 1, rankeeId: sampleUsers.trainee, state: 'changed' },
+    { line: 2, rankeeId: sampleUsers.officer, state: 'changed' },
+  ]);
+});
