@@ -66,7 +66,10 @@ function withoutStack(error: Error): object {
 /** e.g. `14:02:11 warn  platform does not answer  code=platform_unavailable` */
 function readableLine(json: string, paint: Paints): string {
   const { time, level, msg, err, problem: _, ...fields } = JSON.parse(json) as Record<string, unknown>;
-  const pairs = Object.entries(fields).map(
+  const request = msg === 'request' ? requestText(fields) : undefined;
+  const told =
+    request === undefined ? Object.entries(fields) : Object.entries(fields).filter(([name]) => !inText.includes(name));
+  const pairs = told.map(
     ([name, value]) => `${name}=${typeof value === 'string' ? oneLine(value) : JSON.stringify(value)}`,
   );
   const { stack: frames, message, hint } = (err ?? {}) as { stack?: string; message?: string; hint?: string };
@@ -74,10 +77,20 @@ function readableLine(json: string, paint: Paints): string {
   const why = frames === undefined && message !== undefined ? `: ${message}` : '';
   const fix = frames === undefined && hint !== undefined ? `  try: ${hint}` : '';
   const grade = paint.state(String(level)) + ' '.repeat(5 - String(level).length);
-  const what = `${localTime(Date.parse(String(time)))} ${grade} ${escapeControls(`${msg}${why}`)}`;
+  const what = `${localTime(Date.parse(String(time)))} ${grade} ${escapeControls(`${request ?? msg}${why}`)}`;
   const asides = [fix.trimStart(), pairs.join(' ')].filter((part) => part !== '').map(escapeControls);
   const lines = [[what, ...asides.map(paint.aside)].join('  '), ...stack.map((frame) => `  ${escapeControls(frame)}`)];
   return `${lines.join('\n')}\n`;
+}
+
+/** Fields of a request that stand in its text. */
+const inText = ['method', 'path', 'status', 'ms', 'keyName', 'keyId', 'rankeeId', 'change'];
+
+/** e.g. `POST /v1/ranker 200 14 ms my-game: 1001 Trainee → Officer` */
+function requestText({ method, path, status, ms, keyName, rankeeId, change }: Record<string, unknown>): string {
+  const whose =
+    keyName === undefined ? '' : ` ${keyName}${rankeeId === undefined ? '' : `: ${rankeeId} ${change ?? ''}`}`;
+  return `${method} ${path} ${status} ${ms} ms${whose}`.trimEnd();
 }
 
 /** Callers' text can't look like another field. */

@@ -35,7 +35,7 @@ export function authorize(app: DaemonContext, keyed: KeyedRequest): KeyRecord | 
   const misplaced = isFree ? undefined : refusalOfRobloxId({ header: robloxId, placeId });
   if (misplaced !== undefined && app.robloxId === 'enforce') return refuse(app, keyed, misplaced);
   app.keyUses.note({ secretId, placeId, at: now });
-  request.notes.facts = { keyId: key.id, placeId };
+  request.notes.facts = { keyId: key.id, keyName: key.name, placeId };
   const overLimit = throttle.take(limitsOf[scope](app.limits, { key, placeId }), reply);
   if (overLimit !== undefined) return overLimit;
   if (misplaced !== undefined) {

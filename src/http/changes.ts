@@ -10,6 +10,7 @@ import type { ChangeCaller, ChangeCommand, Idempotency } from '../usecases/chang
 import { errorOf } from '../usecases/change/change-outcome.ts';
 import { type ChangeAnswer, changeRank } from '../usecases/change/change-rank.ts';
 import type { DaemonContext } from '../usecases/daemon-context.ts';
+import { changeTitle } from '../usecases/documents/change.ts';
 import { type Edge, letIn } from './edge.ts';
 import { idempotencyKey } from './rank-request.ts';
 
@@ -85,6 +86,7 @@ export function answered(
     ...request.notes.facts,
     changeId: answer.change.id,
     rankeeId: answer.change.rankeeId,
+    change: changeTitle(answer.change),
   };
   reply.header('x-rank-change', answer.change.id);
   if (answer.replayed) reply.header('idempotent-replayed', 'true');

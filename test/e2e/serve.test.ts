@@ -38,6 +38,7 @@ describe('the first run', () => {
       }
     });
     expect(first).toMatch(/SIMULATED GROUP: .*To rank in a real group: rankd init/);
+    expect(first).toMatch(/ POST \/v1\/ranker 200 \d+ ms demo: 1001 Trainee → Officer {2}/);
     expect(first.match(/rk_live_\w{36}/g)).toHaveLength(3);
     expect((await home.run(['rank', 'show', '1001'])).stdout).toContain('Officer');
     const second = await serveOnTerminal(home, async () => undefined, ['--simulate']);
