@@ -2,6 +2,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { Webhook } from 'standardwebhooks';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { DaemonProcess } from '../support/daemon-process.ts';
+import { startFakeDiscord } from '../support/fake-discord.ts';
 import { CliHome } from '../support/run-cli.ts';
 import { startWebhookSink, type WebhookSink } from '../support/webhook-sink.ts';
 
@@ -175,6 +176,27 @@ test('the same name or the same address is refused with 4, a wrong name or event
   expect(await code(['Other Name'])).toBe(2);
   const typo = await home.here(['webhook', 'add', 'other', '--events', 'chnges'], { input: sink.url });
   expect(typo).toMatchObject({ code: 2, stderr: expect.stringContaining('--events changes') });
+});
+
+test('a channel in Discord is looked at when it is added, and has a message for each change', async () => {
+  await using channel = await startFakeDiscord();
+  const gone = await home.run(['webhook', 'add', 'log', '--kind', 'discord'], {
+    input: channel.address.replace('857/', '858/'),
+  });
+  expect(gone).toMatchObject({
+    code: 2,
+    stderr: expect.stringContaining('Discord knows no webhook at this address (404)'),
+  });
+  const made = await home.run(['webhook', 'add', 'log', '--kind', 'discord'], { input: channel.address });
+  expect(made.stderr).toContain('In Discord it is called Captain Hook, in the channel 1487000000000000001.');
+  expect(made).toMatchObject({ code: 0, stdout: expect.stringMatching(/1487…857\/\*\*\*\n$/) });
+  await home.run(['rank', 'set', '1001', '10']);
+  await home.run(['rank', 'set', '1001', '20']);
+  const titles = () => channel.discord.messages.flatMap(({ embeds }) => embeds.map(({ title }) => title));
+  await expect.poll(() => titles().at(-1), { timeout: 10_000 }).toMatch(/promoted$/);
+  expect(channel.discord.messages[0]?.content).toContain('rankd is connected');
+  expect(channel.discord.violations).toEqual([]);
+  await home.json('webhook', 'remove', 'log', '-y');
 });
 
 test('a webhook that is removed gets nothing more', async () => {
