@@ -127,7 +127,8 @@ export function callerOf({ key, secretId }: { key: Key; secretId: string }, plac
   };
 }
 
-function idempotencyOf(given: string | string[] | undefined, content: unknown): { idempotency?: Idempotency } {
+/** The Idempotency-Key of a request, and what a repeat with it has to ask for as well. Throws `invalid_request`. */
+export function idempotencyOf(given: string | string[] | undefined, content: unknown): { idempotency?: Idempotency } {
   if (given === undefined || given === '') return {};
   const { success, data: text } = idempotencyKey.safeParse(given);
   if (!success) {

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { codeOf, messageOf } from '../support/answers.ts';
-import { type Answer, openTestApp, place, roles, type TestApp } from '../support/open-test-app.ts';
+import { type Answer, openTestApp, place, roles, send, type TestApp } from '../support/open-test-app.ts';
 
 let app: TestApp;
 let key: string;
@@ -13,8 +13,8 @@ beforeAll(async () => {
 
 afterAll(() => app.close());
 
-function ask(operation: string, body: unknown, secret = key): Promise<Answer> {
-  return app.post(`/v2/${operation}?placeid=${place}`, { key: secret, body });
+function ask(operation: string, body: unknown, secret = key, headers = {}): Promise<Answer> {
+  return app.post(`/v2/${operation}?placeid=${place}`, { key: secret, body, headers });
 }
 
 const told = (answer: Answer) => [answer.status, codeOf(answer)];
@@ -29,6 +29,8 @@ test('a key that may suspend takes all roles for a time, and gives exactly them 
   });
   expect(Math.abs((suspended.json as { until: number }).until - inThreeDays)).toBeLessThan(60);
   expect(await app.heldBy(ann)).toEqual([roles.base]);
+  const member = await send(`${app.url}/v2/member?robloxUserId=${ann}&placeid=${place}`, { key });
+  expect(member.json).toMatchObject({ suspendedUntil: (suspended.json as { until: number }).until });
 
   const inVain = [
     await app.rank(key, { rankeeId: ann }),
@@ -50,6 +52,21 @@ test('a key that may suspend takes all roles for a time, and gives exactly them 
   });
   expect(await app.heldBy(ann)).toEqual(before);
   expect(told(await ask('unsuspend', { robloxUserId: ann }))).toEqual([404, 'not_suspended']);
+});
+
+test('a repeat with the same Idempotency-Key gets the first answer again, also of what is over by then', async () => {
+  const twice = async (operation: string, body: object) => {
+    const headers = { 'idempotency-key': `try-${operation}` };
+    const answers = [await ask(operation, body, key, headers), await ask(operation, body, key, headers)];
+    const [first, second] = answers.map(({ json }) => ({ ...Object(json), requestId: '' }));
+    expect(first).toMatchObject({ success: true });
+    expect(second).toEqual(first);
+    expect(answers.map((answer) => answer.headers['idempotent-replayed'])).toEqual([undefined, 'true']);
+  };
+  await twice('suspend', { robloxUserId: ann, duration: '1h' });
+  await twice('unsuspend', { robloxUserId: ann });
+  const other = await ask('unsuspend', { robloxUserId: bob }, key, { 'idempotency-key': 'try-unsuspend' });
+  expect(told(other)).toEqual([422, 'idempotency_mismatch']);
 });
 
 test('a key without the scope suspends nobody and lifts nothing', async () => {

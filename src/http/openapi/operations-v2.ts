@@ -40,14 +40,7 @@ const suspensionAnswer = {
   },
 } as const;
 
-const notOfLifts: readonly string[] = [
-  'member_suspended',
-  'ranker_not_allowed',
-  'cooldown',
-  'idempotency_mismatch',
-  'idempotency_in_progress',
-  'ambiguous_rank',
-];
+const notOfLifts: readonly string[] = ['member_suspended', 'ranker_not_allowed', 'cooldown', 'ambiguous_rank'];
 const ofLifts = ofChanges.filter((code) => !notOfLifts.includes(code));
 const ofNames = ['user_not_found', 'user_renamed'] as const;
 const ofSteps = [...ofChanges.filter((code) => code !== 'unknown_rank'), ...ofNames, 'no_further_rank'] as const;
@@ -119,10 +112,8 @@ export const operationsOfV2: readonly Operation[] = [
     id: 'unsuspend',
     summary: 'End a suspension',
     description: 'Gives the member exactly the roles from before back. The key needs the scope suspend.',
-    parameters: ['placeOfRequest'],
     body: { description: anyContentType, schema: 'StepRequest', example: { robloxUserId: 1001 } },
     answer: { ...suspensionAnswer, description: 'The member holds the roles from before.' },
-    answerHeaders: [...keyHeaders, 'x-rank-change'],
     codes: [...ofLifts, ...ofNames, 'not_suspended', 'suspended_by_operator'],
   },
   {

@@ -3,7 +3,7 @@ import type { z } from 'zod';
 import type { Hold, RankChange } from '../../core/model.ts';
 import { liftHold, requireLength } from '../../usecases/holds/holds.ts';
 import type { suspensionAnswer } from '../answers.ts';
-import { answered, callerOf, callIn, deadlineOf, makeChange } from '../changes.ts';
+import { answered, callerOf, callIn, deadlineOf, idempotencyOf, makeChange } from '../changes.ts';
 import { type Edge, letIn } from '../edge.ts';
 import { jsonBody } from '../request-body.ts';
 import { parseStep } from './change-request.ts';
@@ -39,9 +39,12 @@ async function unsuspend(edge: Edge, request: FastifyRequest, reply: FastifyRepl
   using deadline = deadlineOf(app, request);
   const call = callIn(deadline, caller);
   const { rankeeId } = await withMember(app, { request: body, username }, call);
-  const command = { rankeeId, caller: callerOf(caller, placeId), force: false, reason: body.reason };
-  const { finished, hold } = await liftHold(app, command, call);
-  const change = answered(app, { request, reply }, { ...finished, replayed: false });
+  const command = {
+    ...{ rankeeId, caller: callerOf(caller, placeId), force: false, reason: body.reason },
+    ...idempotencyOf(request.headers['idempotency-key'], ['unsuspend', placeId, body, username]),
+  };
+  const { finished, hold, replayed } = await liftHold(app, command, call);
+  const change = answered(app, { request, reply }, { ...finished, replayed });
   return reply.send(suspensionOf(change, { workspace: caller.workspace, requestId: request.id }, hold));
 }
 
@@ -54,7 +57,7 @@ function suspensionOf(
   const endsAt = hold?.does === 'begin' ? hold.endsAt : lifted?.endsAt;
   return {
     ...answerOf(change, about),
-    until: endsAt === undefined ? null : Math.floor(endsAt / 1_000),
+    until: endsAt === undefined ? null : Math.ceil(endsAt / 1_000),
     suspensionId: dryRun ? null : (hold?.id ?? null),
   };
 }

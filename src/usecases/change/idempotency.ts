@@ -3,18 +3,17 @@ import { idempotencyWindowMs, type RankChange } from '../../core/model.ts';
 import type { ChangeCommand, Idempotency } from './change-command.ts';
 import type { Ranking } from './ranking.ts';
 
+type Keyed = Pick<ChangeCommand, 'caller' | 'idempotency'>;
+
 /** Throws if a request with this command's idempotency key is still running. */
-export function refuseWhileRunning(app: Ranking, { caller, idempotency }: ChangeCommand): void {
+export function refuseWhileRunning(app: Ranking, { caller, idempotency }: Keyed): void {
   if (idempotency === undefined || caller.keyId === undefined) return;
   const running = app.activeIdempotencyKeys.get(slot(caller.keyId, idempotency));
   if (running !== undefined) throw inProgressOrMismatch(running, idempotency);
 }
 
 /** The change that this request's idempotency key already stands for. Throws if the key stands for another request, or for one that is not finished. */
-export async function earlierAnswer(
-  app: Ranking,
-  { caller, idempotency }: ChangeCommand,
-): Promise<RankChange | undefined> {
+export async function earlierAnswer(app: Ranking, { caller, idempotency }: Keyed): Promise<RankChange | undefined> {
   if (idempotency === undefined || caller.keyId === undefined) return undefined;
   const earlier = await app.store.findChangeByIdempotencyKey({
     keyId: caller.keyId,
@@ -30,7 +29,7 @@ export async function earlierAnswer(
 }
 
 /** Runs `work` with the command's idempotency key marked as running. */
-export async function whileRunning<T>(app: Ranking, command: ChangeCommand, work: () => Promise<T>): Promise<T> {
+export async function whileRunning<T>(app: Ranking, command: Keyed, work: () => Promise<T>): Promise<T> {
   const { caller, idempotency } = command;
   if (idempotency === undefined || caller.keyId === undefined) return work();
   refuseWhileRunning(app, command); // another may have begun while the store was asked

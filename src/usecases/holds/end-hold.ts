@@ -6,7 +6,7 @@ import { restorePlan } from '../../core/role-plan.ts';
 import { nameForRequest } from '../../core/role-scheme.ts';
 import { callWithin } from '../../ports/call-context.ts';
 import type { CallContext } from '../../ports/index.ts';
-import type { ChangeCaller } from '../change/change-command.ts';
+import type { ChangeCaller, Idempotency } from '../change/change-command.ts';
 import { asRefusal, carryOutChange, type FinishedChange, type Intent, keepEnded } from '../change/change-member.ts';
 import { draftOf, withPlan } from '../change/change-record.ts';
 import { checkUndo } from '../change/check-plan.ts';
@@ -22,6 +22,7 @@ export interface HoldCheck {
   /** If true, the roles from before are given back whatever the member holds. */
   force?: boolean;
   reason?: string | undefined;
+  idempotency?: Idempotency | undefined;
 }
 
 /** What became of a hold. `finished` is the change that was made for it, if there was one to make. */
@@ -85,7 +86,7 @@ async function intentFor(
   check: HoldCheck,
   call: CallContext,
 ): Promise<Omit<Intent, 'after'> | CheckedHold> {
-  const { hold, caller, as, force = false, reason } = check;
+  const { hold, caller, as, force = false, reason, idempotency } = check;
   const doing = { by: caller.by, at: app.clock.now() };
   const member = await readMember(app, hold.rankeeId, readInTime(app, call));
   const scheme = member === undefined ? await app.group.scheme(call) : await app.group.schemeFor(member, call);
@@ -110,7 +111,7 @@ async function intentFor(
     command: commandOf(check),
     ...(reason !== undefined && { reason }),
   };
-  const draft = { ...draftOf(app, { caller, request }), hold: part };
+  const draft = { ...draftOf(app, { caller, request, ...(idempotency !== undefined && { idempotency }) }), hold: part };
   const approved = checkUndo(app, { request: draft, plan, scheme, newRankId, acting });
   const missing =
     verdict.do === 'give_back' && verdict.missing.length > 0

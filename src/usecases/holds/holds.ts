@@ -3,7 +3,8 @@ import { memberTitle } from '../../core/describe.ts';
 import { extended, isOpenHold, openStates } from '../../core/holds.ts';
 import type { Hold } from '../../core/model.ts';
 import type { CallContext } from '../../ports/index.ts';
-import type { ChangeCaller } from '../change/change-command.ts';
+import type { ChangeCaller, Idempotency } from '../change/change-command.ts';
+import { earlierAnswer, refuseWhileRunning, whileRunning } from '../change/idempotency.ts';
 import type { Ranking } from '../change/ranking.ts';
 import { type CheckedHold, checkHold } from './end-hold.ts';
 import { openHold } from './open-hold.ts';
@@ -35,22 +36,36 @@ export interface LiftCommand {
   /** If true, the roles from before are given back whatever the member holds now. */
   force: boolean;
   reason?: string | undefined;
+  idempotency?: Idempotency;
+}
+
+export interface LiftedHold extends Required<CheckedHold> {
+  /** True if this is the outcome of an earlier request with the same idempotency key. */
+  replayed: boolean;
 }
 
 /**
  * Ends a member's hold early and gives the roles from before back. Throws `not_suspended`, `suspended_by_operator`, `conflict` if somebody
  * else changed the member meanwhile, and whatever keeps the roles from being given back: then the hold goes on.
  */
-export async function liftHold(
+export async function liftHold(app: Ranking, command: LiftCommand, call?: CallContext): Promise<LiftedHold> {
+  refuseWhileRunning(app, command);
+  const earlier = await earlierAnswer(app, command);
+  if (earlier?.hold !== undefined)
+    return { finished: { change: earlier }, hold: await requireHold(app, earlier.hold.id), replayed: true };
+  return whileRunning(app, command, async () => ({ ...(await lift(app, command, call)), replayed: false }));
+}
+
+async function lift(
   app: Ranking,
-  { rankeeId, caller, force, reason }: LiftCommand,
+  { rankeeId, caller, force, reason, idempotency }: LiftCommand,
   call?: CallContext,
 ): Promise<Required<CheckedHold>> {
   const hold = (await openHold(app, rankeeId)) ?? (force ? await overtaken(app, rankeeId) : undefined);
   if (hold === undefined)
     throw new RankdError('not_suspended', `User ${rankeeId} is not suspended.`, { hint: 'rankd suspension list' });
   if (caller.keyId !== undefined && hold.keyId === undefined) throw byOperator(hold);
-  const checked = await checkHold(app, { hold, caller, as: 'lifted', force, reason }, call);
+  const checked = await checkHold(app, { hold, caller, as: 'lifted', force, reason, idempotency }, call);
   const { finished } = checked;
   if (finished === undefined) throw refusalOf(checked.hold);
   return { ...checked, finished };
