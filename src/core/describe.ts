@@ -9,6 +9,11 @@ export function memberTitle({ rankeeName, rankeeId }: Pick<RankRequest, 'rankeeN
   return rankeeName === '' ? `Member ${rankeeId}` : `${shorten(rankeeName, 40)} (${rankeeId})`;
 }
 
+/** How the operator is told of a user: `user RankBot (9001)`, or `user 9001` if the name is not known. */
+export function userTitle(userId: number, name: string | undefined): string {
+  return name === undefined ? `user ${userId}` : `user ${name} (${userId})`;
+}
+
 /** How messages name a role: `Officer (rank 20)`. */
 export function roleTitle({ name, rank }: Pick<Role, 'name' | 'rank'>): string {
   return `${shorten(name, 40)} (rank ${rank})`;

@@ -1,11 +1,13 @@
 import { isRankdError } from '../base/errors.ts';
 import { counted } from '../base/text.ts';
 import type { Config } from '../config/config.ts';
+import { userTitle } from '../core/describe.ts';
 import { callWithin } from '../ports/call-context.ts';
 import type { CallContext } from '../ports/index.ts';
 import type { DaemonContext } from '../usecases/daemon-context.ts';
 import { examineGroup } from '../usecases/group/examine-group.ts';
 import { acceptedKeys } from '../usecases/keys/keys.ts';
+import { userNameIfTold } from '../usecases/people/name-members.ts';
 import { cannotRank } from './workers.ts';
 
 const timeoutMs = 10_000;
@@ -39,11 +41,5 @@ async function tell(app: DaemonContext, groupId: number, stop: AbortSignal): Pro
 async function standing(app: DaemonContext, groupId: number, call: CallContext): Promise<string> {
   const { group, acting } = await examineGroup(app, call, groupId);
   const keys = counted((await acceptedKeys(app, app.group)).length, 'key');
-  return `ranks in ${group.name} (${group.id})${acting === undefined ? '' : ` as ${await accountName(app, acting.userId, call)}`}; ${keys}`;
-}
-
-/** Without its name if Roblox does not tell that now. */
-async function accountName({ platform }: DaemonContext, userId: number, call: CallContext): Promise<string> {
-  const name = await platform.userName(userId, call).catch(() => undefined);
-  return name === undefined ? `user ${userId}` : `user ${name} (${userId})`;
+  return `ranks in ${group.name} (${group.id})${acting === undefined ? '' : ` as ${userTitle(acting.userId, await userNameIfTold(app, acting.userId, call))}`}; ${keys}`;
 }

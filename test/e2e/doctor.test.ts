@@ -166,7 +166,7 @@ test('an acting account without permission or reach, or outside the group, fails
   expect((await complaints(home)).found).toContainEqual({
     check: 'acting account',
     grade: 'FAIL',
-    text: 'user 9001, not a member of the group',
+    text: 'user RankBot (9001), not a member of the group',
     fix: 'let it join the group, and give it a role there',
   });
   const asked = roblox.journal.entries.length;

@@ -46,7 +46,7 @@ test.concurrent('show tells the group, its owner, the acting account and what th
       name: 'Sample Fellowship',
       memberCount: roblox.group.userIds.length,
       ownerId: sampleUsers.owner,
-      acting: { userId: sampleUsers.actor, rank: 200, isOwner: false },
+      acting: { userId: sampleUsers.actor, name: 'RankBot', rank: 200, isOwner: false },
       givable: [
         { rank: 1, id: sampleRoles.base, name: 'Member' },
         { rank: 1, id: sampleRoles.recruit, name: 'Recruit' },
@@ -57,7 +57,7 @@ test.concurrent('show tells the group, its owner, the acting account and what th
     },
   });
   const { stdout } = await home.run(['group', 'show']);
-  expect(stdout).toMatch(/9001 \(rank 200\)/);
+  expect(stdout).toMatch(/user RankBot \(9001\), rank 200/);
   expect(stdout).toMatch(/1 \(Member\), 1 \(Recruit\), 10 \(Trainee\), 20 \(Officer\), 50 \(Captain\)/);
   expect(roblox.violations()).toEqual([]);
 });
@@ -68,7 +68,7 @@ test.concurrent('an acting account that is no member of the group is shown as th
   configure(world);
   roblox.group.removeMember(sampleUsers.actor);
   const { stdout, stderr } = await home.here(['group', 'show']);
-  expect(stdout).toMatch(/^acting +9001 \(not a member of the group\)\ncan give +nothing$/m);
+  expect(stdout).toMatch(/^acting +user RankBot \(9001\), not a member of the group\ncan give +nothing$/m);
   expect(stderr).toMatch(/^try: let the acting account join/m);
 });
 
@@ -87,7 +87,7 @@ test.concurrent('the owner as acting account can give every role but its own', a
   roblox.credential.userId = sampleUsers.owner;
   configure(world);
   const { group } = await home.json<Shown>('group', 'show');
-  expect(group.acting).toEqual({ userId: sampleUsers.owner, rank: 255, isOwner: true });
+  expect(group.acting).toEqual({ userId: sampleUsers.owner, name: null, rank: 255, isOwner: true });
   expect(group.givable?.map(({ rank }) => rank)).toEqual([1, 1, 10, 20, 50, 200]);
 });
 

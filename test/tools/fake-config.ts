@@ -1,13 +1,14 @@
 import type { FakeOpenCloud } from '../support/fake-open-cloud/index.ts';
 
 /** A `rankd.yaml` for the fake. */
-export function configFor({ groupId, baseUrl, legacyBaseUrl }: FakeOpenCloud): string {
+export function configFor({ groupId, baseUrl, legacyBaseUrl, usersBaseUrl }: FakeOpenCloud): string {
   return `group:
   id: ${groupId}
 platform:
   kind: open-cloud
   base_url: ${baseUrl}
   legacy_base_url: ${legacyBaseUrl}
+  users_base_url: ${usersBaseUrl}
 `;
 }
 

@@ -22,7 +22,12 @@ interface Options {
  */
 const { port, group, latency, lag, limit, writeScope, publicRoles } = new Command('npm run fake-roblox --')
   .description('Plays Open Cloud on this machine, to try rankd by hand; ends on Ctrl-C.')
-  .option('--port <port>', 'where it listens; the public role list is on the next port', wholeNumber(1, 65_534), 7300)
+  .option(
+    '--port <port>',
+    'where it listens; the public role list and the user names are on the next two ports',
+    wholeNumber(1, 65_533),
+    7300,
+  )
   .option('--group <id>', 'the group it has', wholeNumber(1, 2 ** 53 - 1), 700)
   .option('--latency <ms>', 'time that every answer takes', wholeNumber(0, 600_000), 50)
   .option('--lag <ms>', 'time that reads of members are behind', wholeNumber(0, 600_000), 0)
@@ -34,6 +39,7 @@ const { port, group, latency, lag, limit, writeScope, publicRoles } = new Comman
 const fake = await startFakeOpenCloud({
   port,
   legacyPort: port + 1,
+  usersPort: port + 2,
   groupId: group,
   latencyMs: latency,
   lagMs: lag,
@@ -77,7 +83,7 @@ function report(): void {
 }
 
 function introduction(world: FakeOpenCloud): string {
-  const { baseUrl, legacyBaseUrl, apiKey, groupId, group } = world;
+  const { baseUrl, legacyBaseUrl, usersBaseUrl, apiKey, groupId, group } = world;
   const roles = [...group.roles].sort((a, b) => a.rank - b.rank);
   const nameOf = (id: number) => group.role(id)?.name ?? String(id);
   const members = group.userIds.map((userId) => {
@@ -86,6 +92,7 @@ function introduction(world: FakeOpenCloud): string {
   });
   return `base_url         ${baseUrl}
 legacy_base_url  ${legacyBaseUrl}
+users_base_url   ${usersBaseUrl}
 API key          ${apiKey}
 group            ${groupId}
 

@@ -26,7 +26,7 @@ const scene = [
 const beginsAt = Date.UTC(2026, 4, 1, 18, 0);
 using home = new CliHome();
 const roblox = await startFakeOpenCloud({ groupId: 4199740 });
-writeFileSync(home.path('rankd.yaml'), `${configFor(roblox)}  users_base_url: ${roblox.usersBaseUrl}\n`);
+writeFileSync(home.path('rankd.yaml'), configFor(roblox));
 await using daemon = await DaemonProcess.start(home, { env: recorded(0) });
 const picture = new TerminalPicture({ columns, rows: 26 });
 for (const [index, command] of scene.entries()) {

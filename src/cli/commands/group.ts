@@ -1,5 +1,6 @@
 import type { Command } from 'commander';
 import { isOutsider, standingWords } from '../../core/acting-account.ts';
+import { userTitle } from '../../core/describe.ts';
 import { listRoles } from '../../core/list-roles.ts';
 import { groupDocument, roleDocument } from '../../usecases/documents/group.ts';
 import { listGroupRoles, showGroup } from '../../usecases/group/group.ts';
@@ -33,7 +34,10 @@ async function show(cli: Cli): Promise<void> {
       { group: document },
       facts({
         ...document,
-        acting: acting === undefined ? 'Roblox does not say' : `${acting.userId} (${standingWords(acting)})`,
+        acting:
+          acting === undefined
+            ? 'Roblox does not say'
+            : `${userTitle(acting.userId, acting.name)}, ${standingWords(acting)}`,
         givable: null,
         'can give': givable === undefined ? null : listRoles(givable) || 'nothing',
       }),

@@ -1,6 +1,7 @@
 import type { Config } from '../../config/config.ts';
 import { isOutsider, ownerRisk, reaches, standingWords } from '../../core/acting-account.ts';
 import { refusalOfCredential } from '../../core/credential.ts';
+import { userTitle } from '../../core/describe.ts';
 import { listRoles } from '../../core/list-roles.ts';
 import type { ActingAccount, Role } from '../../core/model.ts';
 import { policyFor } from '../../core/policy-names.ts';
@@ -13,6 +14,7 @@ import type { Ranking } from '../change/ranking.ts';
 import type { DaemonStatus } from '../documents/status.ts';
 import { strayPolicy } from '../group/check-group.ts';
 import { credentialWarnings } from '../group/credential-warnings.ts';
+import { userNameIfTold } from '../people/name-members.ts';
 import { type Finding, fail, ok, warn } from './finding.ts';
 
 /** What the platform says of the key, the group and the account that rankd acts with. */
@@ -53,7 +55,7 @@ export async function groupFindings(app: Ranking, call: CallContext): Promise<Fi
     ...(isLocked
       ? [fail('group', 'Roblox has locked it: nothing in it can be changed', 'have its owner ask Roblox support why')]
       : []),
-    account(acting),
+    account(acting, acting && (await userNameIfTold(app, acting.userId, call))),
     ...permission(acting),
     ...(acting === undefined || isOutsider(acting)
       ? []
@@ -68,7 +70,7 @@ export async function groupFindings(app: Ranking, call: CallContext): Promise<Fi
   ];
 }
 
-function account(acting: ActingAccount | undefined): Finding {
+function account(acting: ActingAccount | undefined, name: string | undefined): Finding {
   const what = 'acting account';
   if (acting === undefined)
     return warn(
@@ -76,7 +78,7 @@ function account(acting: ActingAccount | undefined): Finding {
       'Roblox does not tell who acts, nor which ranks that account can give',
       'rankd group show shows it once Roblox does',
     );
-  const found = `user ${acting.userId}, ${standingWords(acting)}`;
+  const found = `${userTitle(acting.userId, name)}, ${standingWords(acting)}`;
   if (isOutsider(acting)) return fail(what, found, 'let it join the group, and give it a role there');
   const risk = ownerRisk(acting);
   return risk === undefined ? ok(what, found) : warn(what, `${found}: ${risk.text}`, risk.fix);

@@ -14,8 +14,8 @@ export function groupDocument({ group, acting, givable }: GroupFacts) {
   };
 }
 
-function actingDocument({ userId, rank, ownerId }: ActingAccount) {
-  return { userId, rank, isOwner: userId === ownerId };
+function actingDocument({ userId, name = null, rank, ownerId }: ActingAccount & { name?: string | null }) {
+  return { userId, name, rank, isOwner: userId === ownerId };
 }
 
 /** A role as far as people tell one from another. */

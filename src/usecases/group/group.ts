@@ -8,11 +8,12 @@ import { isWithinBounds } from '../../core/rules/ranks.ts';
 import { isNamed } from '../../core/rules/touched-roles.ts';
 import type { CallContext } from '../../ports/index.ts';
 import type { Ranking } from '../change/ranking.ts';
+import { userNameIfTold } from '../people/name-members.ts';
 
 export interface GroupFacts {
   group: Group;
   /** `undefined` if the platform does not say who acts; then it is not known which roles can be given either. */
-  acting: ActingAccount | undefined;
+  acting: (ActingAccount & { name?: string }) | undefined;
   /** The roles that the account reaches and that the policy allows, ascending by rank. */
   givable: Role[] | undefined;
 }
@@ -23,7 +24,9 @@ export async function showGroup(
   call: CallContext,
 ): Promise<GroupFacts> {
   const { acting, givable } = await findGivable({ group, policy }, undefined, call);
-  return { group: await platform.group(call), acting, givable: acting === undefined ? undefined : givable };
+  if (acting === undefined) return { group: await platform.group(call), acting, givable: undefined };
+  const name = await userNameIfTold({ platform }, acting.userId, call);
+  return { group: await platform.group(call), acting: { ...acting, ...(name !== undefined && { name }) }, givable };
 }
 
 /** Every role, ascending by rank, and those that can be given with this key, or by the operator, as far as that is known. */

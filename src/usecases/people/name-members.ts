@@ -1,6 +1,6 @@
 import { isRankdError } from '../../base/errors.ts';
 import { callWithin } from '../../ports/call-context.ts';
-import type { Ports } from '../../ports/index.ts';
+import type { CallContext, Ports } from '../../ports/index.ts';
 
 /** For so long a name is shown: users can change theirs. */
 const nameLifeMs = 24 * 3_600_000;
@@ -30,4 +30,13 @@ export async function namesOf(
   userIds: number[],
 ): Promise<Map<number, string>> {
   return store.userNames([...new Set(userIds)], { since: clock.now() - nameLifeMs });
+}
+
+/** The user's name, unless the platform does not tell it now. */
+export function userNameIfTold(
+  { platform }: Pick<Ports, 'platform'>,
+  userId: number,
+  call: CallContext,
+): Promise<string | undefined> {
+  return platform.userName(userId, call).catch(() => undefined);
 }
