@@ -100,7 +100,7 @@ test('a group that Roblox has locked is not told as a key that is not accepted, 
     const refused = await system.rank(bob);
     expect([refused.status, codeOf(refused)]).toEqual([502, 'platform_credential']);
     expect(messageOf(refused)).toMatch(
-      /does not let the key .* read this \(403 PERMISSION_DENIED: The group is locked\.\)/,
+      /The Roblox key may not read this \(403 PERMISSION_DENIED: The group is locked\.\)/,
     );
     expect(app.deadCredential()).toBeUndefined();
     fake.group.locked = false;
