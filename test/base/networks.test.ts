@@ -10,6 +10,7 @@ test.each([
   ['::1', true],
   ['::2', false],
   ['fe80::1%eth0', true],
+  ['fe80::1%any name', true],
   ['2001:db8::1', false],
   ['', false],
   ['no address', false],
