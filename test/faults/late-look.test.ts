@@ -119,10 +119,11 @@ test.concurrent(
 
 test.concurrent(
   'a member who was changed again since then, or who has left, tells nothing',
-  onManualClock(async ({ ask, clock, fake, alarms }) => {
+  onManualClock(async ({ ask, reads, clock, fake, alarms }) => {
     expect((await ask(ann)).status).toBe(200);
     expect((await ask(ann, { newRankId: 50 })).status).toBe(200);
     await clock.advance(lagMs + 1_000);
+    expect(reads(ann)).toBe(2);
     expect((await ask(bob)).status).toBe(200);
     fake.group.removeMember(bob);
     await clock.advance(lagMs + 1_000);

@@ -147,6 +147,18 @@ test.each([
   expect(await platform.role(7, callIn(5_000))).toMatchObject({ powers: power === undefined ? [] : [power] });
 });
 
+test('a list of roles without end is read until a page brings none that is new', async () => {
+  const [owner] = (await platform.roles(callIn(5_000))).filter(({ kind }) => kind === 'owner');
+  const role = { id: String(owner?.id), displayName: 'Owner', rank: 255 };
+  for (let page = 1; page < 50; page += 1) {
+    const body = JSON.stringify({ groupRoles: [role], nextPageToken: `page ${page}` });
+    fake.faults.add({ operation: 'roles', kind: 'body', body });
+  }
+  const before = fake.journal.requests('roles').length;
+  await platform.roles(callIn(5_000)).catch(() => undefined);
+  expect(fake.journal.requests('roles').length - before).toBe(2);
+});
+
 describe('the base role', () => {
   /** What the store would keep. */
   const memory = (kept?: number) => {
@@ -325,6 +337,13 @@ describe('a member', () => {
     ];
     fake.faults.add({ operation: 'roles', kind: 'body', body: JSON.stringify({ groupRoles }) });
     expect(await platform.roles(callIn(1_000))).toMatchObject([{ id: 5, rank: 0, kind: 'guest' }, { id: 6 }]);
+  });
+
+  test('is not looked for any further once a page leads to itself', async () => {
+    const body = '{"groupMemberships":[],"nextPageToken":"more"}';
+    fake.faults.add({ operation: 'memberships', kind: 'body', body, times: 50 });
+    expect(await platform.getMember(1001, callIn(1_000))).toBeUndefined();
+    expect(fake.journal.requests('memberships')).toHaveLength(2);
   });
 
   test('is not looked for on empty pages without end', async () => {
