@@ -43,7 +43,9 @@ test('a key that may suspend takes all roles for a time, and gives exactly them 
   }
   expect(told(await ask('suspend', { robloxUserId: ann, duration: 60 }))).toEqual([409, 'already_suspended']);
 
-  const lifted = await ask('unsuspend', { robloxUserId: ann, reason: 'appeal' });
+  const asked = { rankerId: 1003, rankerName: 'Builder', reason: 'appeal', command: ':unsuspend' };
+  const lifted = await ask('unsuspend', { robloxUserId: ann, ...asked });
+  expect(await app.store.findChange(String(lifted.headers['x-rank-change']))).toMatchObject(asked);
   expect(lifted.json).toMatchObject({
     success: true,
     robloxUserId: ann,

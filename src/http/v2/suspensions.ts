@@ -39,8 +39,10 @@ async function unsuspend(edge: Edge, request: FastifyRequest, reply: FastifyRepl
   using deadline = deadlineOf(app, request);
   const call = callIn(deadline, caller);
   const { rankeeId } = await withMember(app, { request: body, username }, call);
+  const { rankerId, rankerName, command: typed, reason } = body;
   const command = {
-    ...{ rankeeId, caller: callerOf(caller, placeId), force: false, reason: body.reason },
+    ...{ rankeeId, caller: callerOf(caller, placeId), force: false, reason },
+    asked: { rankerId, rankerName, ...(typed !== undefined && { command: typed }) },
     ...idempotencyOf(request.headers['idempotency-key'], ['unsuspend', placeId, body, username]),
   };
   const { finished, hold, replayed } = await liftHold(app, command, call);

@@ -1,7 +1,7 @@
 import { refusalOfUntouchable } from '../../core/acting-account.ts';
 import { memberTitle, restoredMessage } from '../../core/describe.ts';
 import { type HoldVerdict, judgeHold, postponed } from '../../core/holds.ts';
-import type { Hold, HoldPart } from '../../core/model.ts';
+import type { Hold, HoldPart, RankRequest } from '../../core/model.ts';
 import { restorePlan } from '../../core/role-plan.ts';
 import { nameForRequest } from '../../core/role-scheme.ts';
 import { callWithin } from '../../ports/call-context.ts';
@@ -22,8 +22,12 @@ export interface HoldCheck {
   /** If true, the roles from before are given back whatever the member holds. */
   force?: boolean;
   reason?: string | undefined;
+  /** Who asked for it, as a game says; nobody else does. */
+  asked?: HoldAsker | undefined;
   idempotency?: Idempotency | undefined;
 }
+
+export type HoldAsker = Pick<RankRequest, 'rankerId' | 'rankerName' | 'command'>;
 
 /** What became of a hold. `finished` is the change that was made for it, if there was one to make. */
 export interface CheckedHold {
@@ -86,7 +90,7 @@ async function intentFor(
   check: HoldCheck,
   call: CallContext,
 ): Promise<Omit<Intent, 'after'> | CheckedHold> {
-  const { hold, caller, as, force = false, reason, idempotency } = check;
+  const { hold, caller, as, force = false, reason, asked, idempotency } = check;
   const doing = { by: caller.by, at: app.clock.now() };
   const member = await readMember(app, hold.rankeeId, readInTime(app, call));
   const scheme = member === undefined ? await app.group.scheme(call) : await app.group.schemeFor(member, call);
@@ -99,16 +103,12 @@ async function intentFor(
   const part: HoldPart = verdict.do === 'renew' ? { does: 'renew', id } : { does: 'return', id, as: as ?? 'ended' };
   const plan = restorePlan(scheme, member, verdict.roles);
   const newRankId = nameForRequest(scheme, plan.target);
-  const who =
-    caller.keyId === undefined
-      ? { rankerId: 0, rankerName: caller.by === 'daemon' ? 'rankd' : 'operator' }
-      : { rankerId: 0, rankerName: '' };
+  const own = { rankerId: 0, rankerName: caller.by === 'daemon' ? 'rankd' : 'operator', command: commandOf(check) };
   const request = {
     rankeeId,
     rankeeName,
-    ...who,
+    ...(asked ?? own),
     newRankId,
-    command: commandOf(check),
     ...(reason !== undefined && { reason }),
   };
   const draft = { ...draftOf(app, { caller, request, ...(idempotency !== undefined && { idempotency }) }), hold: part };

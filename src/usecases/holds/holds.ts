@@ -6,7 +6,7 @@ import type { CallContext } from '../../ports/index.ts';
 import type { ChangeCaller, Idempotency } from '../change/change-command.ts';
 import { earlierAnswer, refuseWhileRunning, whileRunning } from '../change/idempotency.ts';
 import type { Ranking } from '../change/ranking.ts';
-import { type CheckedHold, checkHold } from './end-hold.ts';
+import { type CheckedHold, checkHold, type HoldAsker } from './end-hold.ts';
 import { openHold } from './open-hold.ts';
 
 type Holding = Pick<Ranking, 'store' | 'group'>;
@@ -36,6 +36,8 @@ export interface LiftCommand {
   /** If true, the roles from before are given back whatever the member holds now. */
   force: boolean;
   reason?: string | undefined;
+  /** Who asked for it, as a game says. */
+  asked?: HoldAsker;
   idempotency?: Idempotency;
 }
 
@@ -58,14 +60,14 @@ export async function liftHold(app: Ranking, command: LiftCommand, call?: CallCo
 
 async function lift(
   app: Ranking,
-  { rankeeId, caller, force, reason, idempotency }: LiftCommand,
+  { rankeeId, caller, force, reason, asked, idempotency }: LiftCommand,
   call?: CallContext,
 ): Promise<Required<CheckedHold>> {
   const hold = (await openHold(app, rankeeId)) ?? (force ? await overtaken(app, rankeeId) : undefined);
   if (hold === undefined)
     throw new RankdError('not_suspended', `User ${rankeeId} is not suspended.`, { hint: 'rankd suspension list' });
   if (caller.keyId !== undefined && hold.keyId === undefined) throw byOperator(hold);
-  const checked = await checkHold(app, { hold, caller, as: 'lifted', force, reason, idempotency }, call);
+  const checked = await checkHold(app, { hold, caller, as: 'lifted', force, reason, asked, idempotency }, call);
   const { finished } = checked;
   if (finished === undefined) throw refusalOf(checked.hold);
   return { ...checked, finished };
