@@ -50,6 +50,7 @@ test('on a terminal init asks, never shows the key, and leaves a configuration, 
   expect(screen).not.toMatch(new RegExp(`${roblox.apiKey}|a-key-of-another|rk_live_xxx`));
   expect(screen).toContain('here belongs the Roblox key');
   expect(screen).toContain('Roblox does not accept this key.\n');
+  expect(screen).toContain('It acts as user RankBot (9001), rank 200');
   expect(screen).toContain('with group:write for group');
   expect(screen).toContain('It must be a group id');
   expect(screen).toContain('There is nothing for an admin system named Kohl, but for Adonis, ');

@@ -11,6 +11,7 @@ import { isSameFile, newConfigPath } from '../../config/locate.ts';
 import type { Chosen } from '../../config/render-yaml.ts';
 import { askStatus } from '../../control/ask.ts';
 import { ownerRisk, standingWords } from '../../core/acting-account.ts';
+import { userTitle } from '../../core/describe.ts';
 import { listRoles } from '../../core/list-roles.ts';
 import type { ActingAccount, Role } from '../../core/model.ts';
 import { privilegesAmong } from '../../core/rules/privileged-roles.ts';
@@ -18,6 +19,7 @@ import { callWithin } from '../../ports/call-context.ts';
 import { roleTitleDocument } from '../../usecases/documents/group.ts';
 import { type ExaminedGroup, examineGroup } from '../../usecases/group/examine-group.ts';
 import { keepServedGroup } from '../../usecases/group/served-group.ts';
+import { userNameIfTold } from '../../usecases/people/name-members.ts';
 import type { Cli } from '../cli.ts';
 import { obtainCredential } from '../init/credential.ts';
 import { makeFirstKey, requestFirstKey, requireFreeName, secretFile } from '../init/first-key.ts';
@@ -161,10 +163,17 @@ async function refuseEarly(cli: Cli, { key, place, out, force }: InitOptions, fi
   if (key !== undefined) await requireFreeName(cli, key);
 }
 
-async function examineLive(cli: Cli, config: Config, { groupId }: { groupId: number }): Promise<ExaminedGroup> {
+interface ExaminedAsNamed extends ExaminedGroup {
+  accountName: string | undefined;
+}
+
+async function examineLive(cli: Cli, config: Config, { groupId }: { groupId: number }): Promise<ExaminedAsNamed> {
   await using app = await openRanking({ config, dataDir: cli.dataDir });
   using call = callWithin(app.clock, app.deadlineMs, 'operator');
-  return await whileWaiting(cli.line, 'waiting for Roblox', () => examineGroup(app, call, groupId));
+  return await whileWaiting(cli.line, 'waiting for Roblox', async () => {
+    const found = await examineGroup(app, call, groupId);
+    return { ...found, accountName: found.acting && (await userNameIfTold(app, found.acting.userId, call)) };
+  });
 }
 
 /** Uses the configuration's own loader: what it refuses is refused before anything is written. */
@@ -178,7 +187,7 @@ async function configWith(cli: Cli, { groupId, secret }: { groupId: number; secr
   });
 }
 
-function tell(cli: Cli, { group, acting, expiresAt, canWrite, givable }: ExaminedGroup): void {
+function tell(cli: Cli, { group, acting, accountName, expiresAt, canWrite, givable }: ExaminedAsNamed): void {
   const until = expiresAt === undefined ? '' : `, until ${isoDay(expiresAt)}`;
   cli.say(`The key works${until}.`);
   cli.say(`Group: ${group.name} (${group.id}), ${counted(group.memberCount, 'member')}.`);
@@ -189,7 +198,7 @@ function tell(cli: Cli, { group, acting, expiresAt, canWrite, givable }: Examine
     cli.say('Roblox does not tell which account it acts as, nor which ranks that account can give.');
     return;
   }
-  cli.say(`It acts as user ${acting.userId}, ${standingWords(acting)}${permissionWords(acting)}.`);
+  cli.say(`It acts as ${userTitle(acting.userId, accountName)}, ${standingWords(acting)}${permissionWords(acting)}.`);
   const risk = ownerRisk(acting);
   if (risk !== undefined) cli.say(`warning: ${risk.text}.\ntry: ${risk.fix}`);
   cli.say(`Ranks it can give: ${listRoles(givable)}.`);
