@@ -53,6 +53,30 @@ test.each(examples.filter(({ luau }) => luau !== undefined))(
   },
 );
 
+test('/docs lists every operation, and the requests it shows for a shell and for a game are answered', async () => {
+  const html = await (await fetch(`${daemon.url}/docs`)).text();
+  const shown = html.replaceAll('&lt;', '<').replaceAll('&gt;', '>').replaceAll('&amp;', '&');
+  const requests = [...shown.matchAll(/<pre>((?:curl|local) .+?)<\/pre>/gs)].map(([, text = '']) => text);
+  for (const { method, path } of operations) {
+    expect(shown).toContain(`<a href="#${method}${path.replaceAll('/', '-')}">`);
+    const mine = requests.filter((text) => new RegExp(`(7265|example\\.com)${path}['?"]`).test(text));
+    expect([path, mine.length]).toEqual([path, method === 'post' ? 2 : 0]);
+  }
+  const secrets = { rankd: readFileSync(world.home.path('my-game.key'), 'utf8').trim() };
+  const inOrder = Object.values(
+    Object.groupBy(requests, (text) => (text.startsWith('curl') ? 'shell' : 'game')),
+  ).flat();
+  for (const request of inOrder) {
+    if (request.startsWith('curl')) {
+      expect(await typed(`${request} -f`)).toMatch(/^(\{"success":true|"ws_)/);
+      continue;
+    }
+    await using game = await Game.start({ clock: systemClock, secrets, serve: forwardTo(daemon.url) });
+    await game.run(request);
+    expect(game.output.join('\n')).toMatch(/^print 200 /);
+  }
+});
+
 async function typed(script: string): Promise<string> {
   const { code, stdout, stderr } = await world.home.shell(
     `set -eu\n${script}`

@@ -6,6 +6,7 @@ import { meanings } from './meanings.ts';
 import type { Content, Operation } from './operation.ts';
 import { operations } from './operations.ts';
 import { answerHeaders, headersOfAll, parameters, schemas } from './parts.ts';
+import { requestExamples } from './request-examples.ts';
 
 const style = `
 :root { color-scheme: light dark; font: 16px/1.5 system-ui, sans-serif; }
@@ -45,6 +46,10 @@ export function docsPage(): string {
 <p>Operations on ranks need the header <code>Authorization: Bearer &lt;game key&gt;</code>; on <code>/v2</code> the key can also
 stand by itself in <code>x-api-key</code>. Every answer that is not 200 is one JSON object
 with the fields of <a href="#errors">an error</a>. For programs: <a href="openapi.json">openapi.json</a>.</p>
+<ul>
+${operations.map((operation) => `<li><a href="#${anchorOf(operation)}">${escaped(operation.summary)}</a> ${code(titleOf(operation))}</li>`).join('\n')}
+<li><a href="#errors">Errors</a></li>
+</ul>
 ${operations.map(section).join('\n')}
 <h2 id="errors">Errors</h2>
 ${fields(toJsonSchema(schemas.Error))}
@@ -55,10 +60,10 @@ ${headersTable([...headersOfAll, 'Retry-After'])}
 }
 
 function section(operation: Operation): string {
-  const { method, path, summary, description, body, answer, jsonAnswer } = operation;
+  const { summary, description, body, answer, jsonAnswer } = operation;
   const asked = operation.parameters.map((name) => parameters[name]);
-  return `<h2>${escaped(summary)}</h2>
-<p><code>${method.toUpperCase()} ${path}</code></p>
+  return `<h2 id="${anchorOf(operation)}">${escaped(summary)}</h2>
+<p>${code(titleOf(operation))}</p>
 <p>${prose(description)}</p>
 ${
   asked.length === 0
@@ -68,7 +73,13 @@ ${
         asked.map(({ name, in: where, description }) => [code(name), where, prose(description)]),
       )
 }
-${body === undefined ? '' : `<h3>Body</h3>\n${content(body)}`}
+${
+  body === undefined
+    ? ''
+    : `<h3>Body</h3>\n${content(body)}\n${requestExamples(operation)
+        .map((text) => `<pre>${escaped(text)}</pre>`)
+        .join('\n')}`
+}
 <h3>200</h3>
 ${content(answer)}${jsonAnswer === undefined ? '' : `\n${content(jsonAnswer)}`}
 ${headersTable(operation.answerHeaders)}
@@ -83,13 +94,31 @@ function content({ description, schema, example }: Content): string {
 
 function fields({ properties, required = [] }: JsonSchema): string {
   if (properties === undefined) return '';
-  const rows = Object.entries(properties).map(([name, { description = '' }]) => [
+  const rows = Object.entries(properties).map(([name, { description = '', ...schema }]) => [
     code(name),
+    typeOf(schema),
     required.includes(name) ? '' : 'optional',
     prose(description),
   ]);
-  return table(['field', '', ''], rows);
+  return table(['field', 'type', '', ''], rows);
 }
+
+/** In words, such as `whole number or text`. */
+function typeOf({ type, anyOf, enum: values }: JsonSchema): string {
+  if (Array.isArray(anyOf)) return [...new Set((anyOf as JsonSchema[]).map(typeOf))].join(' or ');
+  if (Array.isArray(values)) return values.map((value) => code(JSON.stringify(value))).join(' or ');
+  return typeWords[type ?? ''] ?? '';
+}
+
+const typeWords: Record<string, string> = {
+  string: 'text',
+  integer: 'whole number',
+  number: 'number',
+  boolean: 'true or false',
+  array: 'list',
+  object: 'object',
+  null: 'null',
+};
 
 function headersTable(names: Operation['answerHeaders']): string {
   if (names.length === 0) return '';
@@ -104,6 +133,14 @@ function errors(operation: Operation): string {
     codes.map((name) => [String(status), code(name), escaped(reasons[name]), prose(meanings[name])]),
   );
   return table(['status', 'code', 'error', 'when'], rows);
+}
+
+function titleOf({ method, path }: Operation): string {
+  return `${method.toUpperCase()} ${path}`;
+}
+
+function anchorOf({ method, path }: Operation): string {
+  return `${method}${path.replaceAll('/', '-')}`;
 }
 
 /** The cells must be HTML already. */
