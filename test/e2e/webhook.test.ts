@@ -144,6 +144,18 @@ test('what happened while it was disabled comes afterwards, and an event can be 
     .toEqual([id, id]);
 });
 
+test('who was forgotten is not in an event that is delivered once more', async () => {
+  sink.received.length = 0;
+  const asked = { rankeeId: 1002, rankeeName: 'Sam_Officer', newRankId: 50 };
+  expect((await daemon.rank(key, asked)).status).toBe(200);
+  await expect.poll(types, { timeout: 10_000 }).toEqual(['rank.changed']);
+  expect(sink.received[0]?.body).toContain('Sam_Officer');
+  await home.json('forget', '1002', '-y');
+  await home.json('webhook', 'redeliver', 'bot', sink.received[0]?.headers['webhook-id'] ?? '');
+  await expect.poll(types, { timeout: 10_000 }).toEqual(['rank.changed', 'rank.changed']);
+  expect(sink.received[1]?.body).not.toMatch(/Sam_Officer|\b1002\b/);
+});
+
 test('what it is told can be changed beside the daemon, and holds from the next event', async () => {
   sink.received.length = 0;
   await home.json('webhook', 'set', 'bot', '--events', 'workspace.suspended');
