@@ -2,6 +2,8 @@ import type { LiveContext } from '../usecases/daemon-context.ts';
 import { DiscordLimits, deliverTo, type Progress } from '../usecases/webhooks/deliver.ts';
 
 const lookEveryMs = 250;
+/** As long as there is no webhook. */
+const idleMs = 1_000;
 /** How long what failed here, and not at a target, rests: a store that is gone does not fill the log. */
 const restMs = 5_000;
 /** So many targets are served at once. */
@@ -17,14 +19,14 @@ export async function deliverEvents(live: LiveContext, stop: AbortSignal): Promi
   const limits = new DiscordLimits();
   const { clock } = live.current;
   while (!stop.aborted) {
-    const isRead = await startRounds(live, { rounds, known, limits, stop }).then(
-      () => true,
+    const waitMs = await startRounds(live, { rounds, known, limits, stop }).then(
+      (webhooks) => (webhooks > 0 ? lookEveryMs : idleMs),
       (error) => {
         live.current.log.error({ err: error }, 'the webhooks could not be read; trying again');
-        return false;
+        return restMs;
       },
     );
-    await clock.sleep(isRead ? lookEveryMs : restMs, stop).catch(() => undefined);
+    await clock.sleep(waitMs, stop).catch(() => undefined);
   }
   await Promise.all(rounds.values());
 }
@@ -36,10 +38,11 @@ interface Work {
   stop: AbortSignal;
 }
 
-/** Each target has one round at a time, so a slow one holds up nobody else. */
-async function startRounds(live: LiveContext, { rounds, known, limits, stop }: Work): Promise<void> {
+/** Each target has one round at a time, so a slow one holds up nobody else. Resolves with the number of webhooks. */
+async function startRounds(live: LiveContext, { rounds, known, limits, stop }: Work): Promise<number> {
   const now = live.current.clock.now();
-  for (const { id, state, heldUntil = 0 } of await live.current.store.listWebhooks()) {
+  const webhooks = await live.current.store.listWebhooks();
+  for (const { id, state, heldUntil = 0 } of webhooks) {
     if (state !== 'enabled' || heldUntil > now || rounds.has(id) || rounds.size >= maxRounds) continue;
     const progress = known.get(id) ?? { lookedTo: { all: 0, alarms: 0, log: 0 } };
     known.set(id, progress);
@@ -52,4 +55,5 @@ async function startRounds(live: LiveContext, { rounds, known, limits, stop }: W
       .finally(() => rounds.delete(id));
     rounds.set(id, round);
   }
+  return webhooks.length;
 }

@@ -1,4 +1,5 @@
 import { writeFileSync } from 'node:fs';
+import { setTimeout as delay } from 'node:timers/promises';
 import { afterEach, expect, test } from 'vitest';
 import { DaemonProcess } from '../support/daemon-process.ts';
 import { CliHome } from '../support/run-cli.ts';
@@ -9,6 +10,8 @@ const home = new CliHome();
 afterEach(() => home[Symbol.dispose]());
 
 const members = [1001, 1002, 1003];
+/** Ten events a second reach a webhook, so a load without a pause would take minutes to tell. */
+const betweenMs = 60;
 
 test('every change reaches every webhook in order, though the daemon is killed again and again, and commands rank without it', async () => {
   await using one = await startWebhookSink();
@@ -26,7 +29,7 @@ test('every change reaches every webhook in order, though the daemon is killed a
     let isKilled = false;
     const load = members.map(async (rankeeId) => {
       for (let rank = 10; !isKilled; rank = rank === 10 ? 20 : 10)
-        await daemon.rank(key, { rankeeId, newRankId: rank }).catch(() => undefined);
+        await Promise.all([daemon.rank(key, { rankeeId, newRankId: rank }).catch(() => undefined), delay(betweenMs)]);
     });
     await expect.poll(() => one.received.length, { timeout: 10_000 }).toBeGreaterThan(round * 4 + 2);
     await daemon.stop('SIGKILL');
