@@ -1,58 +1,56 @@
 import { execFileSync } from 'node:child_process';
-import { cpSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { cpSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { defineConfig } from 'tsup';
+import { writeNotices } from './notices.ts';
 
-/** What package.json lists under `dependencies` is loaded from node_modules; all else is bundled. What is imported later is a file of its own. */
-export default defineConfig({
-  entry: ['src/main.ts'],
-  format: 'esm',
-  target: 'node22',
-  clean: true,
-  minifyWhitespace: true,
-  metafile: true,
-  // Packages in CommonJS ask for Node's modules by `require`, which an ES module does not have.
-  banner: {
-    js: "import { createRequire as requireFrom } from 'node:module'; const require = requireFrom(import.meta.url);",
+const page = 'dist/dashboard';
+
+export default defineConfig([
+  /** What package.json lists under `dependencies` is loaded from node_modules; all else is bundled. What is imported later is a file of its own. */
+  {
+    entry: ['src/main.ts'],
+    format: 'esm',
+    target: 'node22',
+    clean: ['!dashboard/**'],
+    minifyWhitespace: true,
+    metafile: true,
+    // Packages in CommonJS ask for Node's modules by `require`, which an ES module does not have.
+    banner: {
+      js: "import { createRequire as requireFrom } from 'node:module'; const require = requireFrom(import.meta.url);",
+    },
+    onSuccess: async () => {
+      cpSync('src/game', 'dist/game', { recursive: true });
+      writeFileSync('dist/rankd.1', execFileSync(process.execPath, ['bin/rankd.js', 'man']));
+      writeNotices(['dist', page]);
+    },
   },
-  onSuccess: async () => {
-    writeLicenses('dist/metafile-esm.json');
-    cpSync('src/game', 'dist/game', { recursive: true });
-    writeFileSync('dist/rankd.1', execFileSync(process.execPath, ['bin/rankd.js', 'man']));
+  /** The page of the dashboard, for browsers. The names of its files hold their hash: they may be kept for ever. */
+  {
+    entry: ['src/dashboard/page/main.tsx', 'src/dashboard/page/style.css', 'src/dashboard/page/icon.svg'],
+    loader: { '.svg': 'copy' },
+    outDir: page,
+    format: 'esm',
+    platform: 'browser',
+    target: 'es2022',
+    splitting: true,
+    clean: true,
+    minify: true,
+    metafile: true,
+    noExternal: [/./],
+    tsconfig: 'src/dashboard/page/tsconfig.json',
+    esbuildOptions: (options) => {
+      options.entryNames = '[name]-[hash]';
+      options.chunkNames = '[name]-[hash]';
+    },
+    onSuccess: async () => {
+      const built = readdirSync(page);
+      const html = readFileSync('src/dashboard/page/index.html', 'utf8');
+      const hashed = (name: string) => built.find((file) => file.startsWith(`${name}-`)) ?? name;
+      writeFileSync(
+        `${page}/index.html`,
+        html.replaceAll(/(?<=")\/(\w+)\.\w+(?=")/g, (_, name) => `/${hashed(name)}`),
+      );
+      writeNotices(['dist', page]);
+    },
   },
-});
-
-/** Packages whose license is named in their README, and in no file. */
-const licensesOfOthers: Record<string, string> = { 'abstract-logging': mit('James Sumners <james.sumners@gmail.com>') };
-
-/** The licenses of the packages that went into the bundle, as they ask for. Throws if one has none: then the build fails. */
-function writeLicenses(metafile: string): void {
-  const { inputs } = JSON.parse(readFileSync(metafile, 'utf8')) as { inputs: Record<string, unknown> };
-  const folders = Object.keys(inputs).flatMap((file) => /^.*node_modules\/(?:@[^/]+\/)?[^/]+/.exec(file)?.[0] ?? []);
-  const texts = [...new Set(folders)].sort().map((folder) => {
-    const { name, version, license } = JSON.parse(readFileSync(`${folder}/package.json`, 'utf8'));
-    const file = readdirSync(folder).find((entry) => /^licen[cs]e/i.test(entry));
-    const text = file === undefined ? licensesOfOthers[name] : readFileSync(`${folder}/${file}`, 'utf8').trim();
-    if (!text) throw new Error(`${folder} has no license text; add it to licensesOfOthers in tsup.config.ts.`);
-    return `${name} ${version} (${license})\n\n${text}`;
-  });
-  writeFileSync('dist/THIRD-PARTY-NOTICES', `${texts.join(`\n\n${'-'.repeat(80)}\n\n`)}\n`);
-  rmSync(metafile);
-}
-
-function mit(holder: string): string {
-  return `The MIT License (MIT)
-
-Copyright (c) ${holder}
-
-Permission is hereby granted, free of charge, to any person obtaining a copy of this software and associated documentation files (the
-"Software"), to deal in the Software without restriction, including without limitation the rights to use, copy, modify, merge, publish,
-distribute, sublicense, and/or sell copies of the Software, and to permit persons to whom the Software is furnished to do so, subject to
-the following conditions:
-
-The above copyright notice and this permission notice shall be included in all copies or substantial portions of the Software.
-
-THE SOFTWARE IS PROVIDED "AS IS", WITHOUT WARRANTY OF ANY KIND, EXPRESS OR IMPLIED, INCLUDING BUT NOT LIMITED TO THE WARRANTIES OF
-MERCHANTABILITY, FITNESS FOR A PARTICULAR PURPOSE AND NONINFRINGEMENT. IN NO EVENT SHALL THE AUTHORS OR COPYRIGHT HOLDERS BE LIABLE FOR
-ANY CLAIM, DAMAGES OR OTHER LIABILITY, WHETHER IN AN ACTION OF CONTRACT, TORT OR OTHERWISE, ARISING FROM, OUT OF OR IN CONNECTION WITH
-THE SOFTWARE OR THE USE OR OTHER DEALINGS IN THE SOFTWARE.`;
-}
+]);

@@ -1,0 +1,98 @@
+import { signal } from '@preact/signals';
+import type { ErrorDocument, Session } from './documents.ts';
+
+/** An answer that says no, or none at all. Its words are for the operator. */
+export class ApiError extends Error {
+  readonly details: Partial<ErrorDocument> & { status?: number };
+
+  constructor(message: string, details: Partial<ErrorDocument> & { status?: number } = {}) {
+    super(message);
+    this.details = details;
+  }
+}
+
+/** Who is logged in. `undefined`: that is not known yet. */
+export const session = signal<Session | 'none' | undefined>(undefined);
+
+/** Why the last log-in was refused. */
+export const refusal = signal<ApiError | undefined>(undefined);
+
+/** When the daemon was last heard of; epoch milliseconds. */
+export const heardAt = signal(Date.now());
+
+/** True while the daemon does not answer. */
+export const isLost = signal(false);
+
+/** Kept beside the cookie, which every program on this machine's ports would get from the browser. */
+const tokenName = 'rankd-token';
+
+const readTimeoutMs = 10_000;
+
+export async function read<T>(
+  path: string,
+  { isSlow = false, signal }: { isSlow?: boolean; signal?: AbortSignal } = {},
+): Promise<T> {
+  const limits = [...(isSlow ? [] : [AbortSignal.timeout(readTimeoutMs)]), ...(signal === undefined ? [] : [signal])];
+  return ask<T>(path, { signal: AbortSignal.any(limits) });
+}
+
+export async function send<T>(path: string, body: object): Promise<T> {
+  return ask<T>(path, { method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) });
+}
+
+/** Uses the link up that the page was opened with. */
+export async function logIn(link: string): Promise<void> {
+  try {
+    const { session: made } = await send<{ session: Session & { token: string } }>('login', { link });
+    localStorage.setItem(tokenName, made.token);
+    session.value = made;
+  } catch (error) {
+    refusal.value = error as ApiError;
+    session.value = 'none';
+  }
+}
+
+/** Goes on with the session of before, if there is one. */
+export async function goOn(): Promise<void> {
+  if (localStorage.getItem(tokenName) === null) {
+    session.value = 'none';
+    return;
+  }
+  try {
+    session.value = (await read<{ session: Session }>('session')).session;
+  } catch {
+    // `ask` has noted why.
+  }
+}
+
+export async function logOut(): Promise<void> {
+  await send('logout', {});
+  endSession();
+}
+
+export function endSession(): void {
+  localStorage.removeItem(tokenName);
+  session.value = 'none';
+}
+
+async function ask<T>(path: string, init: RequestInit, triesBefore = 0): Promise<T> {
+  const response = await fetch(`/api/${path}`, {
+    ...init,
+    headers: { ...init.headers, 'x-rankd-token': localStorage.getItem(tokenName) ?? '' },
+  }).catch((error: Error) => {
+    if (error.name === 'AbortError') throw error;
+    isLost.value = true;
+    throw new ApiError('rankd does not answer.', { try: 'rankd status' });
+  });
+  heardAt.value = Date.now();
+  isLost.value = false;
+  const document = await response.json().catch(() => ({}));
+  if (response.ok) return document as T;
+  const said = document as Partial<ErrorDocument>;
+  if (response.status === 401) endSession();
+  if (response.status === 429 && init.method === undefined && triesBefore < 3) {
+    await new Promise((resolve) => setTimeout(resolve, (said.retryAfter ?? 1) * 1000));
+    return ask(path, init, triesBefore + 1);
+  }
+  throw new ApiError(said.message ?? `rankd answered with ${response.status}.`, { ...said, status: response.status });
+}

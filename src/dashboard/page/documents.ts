@@ -1,0 +1,71 @@
+import type { changeDocument, detailedChangeDocument } from '../../usecases/documents/change.ts';
+import type { errorDocument } from '../../usecases/documents/error.ts';
+import type { holdDocument } from '../../usecases/documents/hold.ts';
+import type { keyWithPlacesDocument } from '../../usecases/documents/key.ts';
+import type { DaemonStatus, statusDocument } from '../../usecases/documents/status.ts';
+import type { undoDocument } from '../../usecases/documents/undo.ts';
+import type { webhookDocument } from '../../usecases/documents/webhook.ts';
+
+/** What `/api` answers. Most of it is what `--json` prints on the command line. */
+
+export type Change = ReturnType<typeof changeDocument>;
+export type DetailedChange = ReturnType<typeof detailedChangeDocument>;
+export type Hold = ReturnType<typeof holdDocument>;
+export type Key = ReturnType<typeof keyWithPlacesDocument> & { changesInDay: number | null };
+export type Webhook = ReturnType<typeof webhookDocument>;
+export type Undo = ReturnType<typeof undoDocument>;
+export type Status = Omit<DaemonStatus, 'isStopping'> &
+  Pick<ReturnType<typeof statusDocument>, 'openChanges' | 'changesToday'> & {
+    state: 'running' | 'stopping';
+    workspaceActive: boolean | null;
+  };
+
+export interface Changes {
+  changes: Change[];
+  next: string | null;
+}
+
+export interface Budget extends Pick<Status, 'budget' | 'callsWaiting' | 'requestsInFlight'> {}
+
+export interface Chart {
+  hours: Bar[];
+  days: Bar[];
+  isComplete: boolean;
+}
+
+/** The changes of an hour or a day; null while it is still to be counted. */
+export interface Bar {
+  from: string;
+  promotions: number | null;
+  demotions: number | null;
+  refused: number | null;
+  failed: number | null;
+}
+
+export interface UndoPreview {
+  undo: Undo;
+  ids: string[];
+}
+
+export interface Run {
+  id: string;
+  isRunning: boolean;
+  done: number;
+  members: number;
+  undo: Undo | null;
+}
+
+export interface TestedWebhook {
+  webhook: string;
+  delivered: boolean;
+  status: number | null;
+  ms: number;
+  error: string | null;
+}
+
+export interface Session {
+  operator: string;
+  expiresAt: string;
+}
+
+export type ErrorDocument = ReturnType<typeof errorDocument> & { field?: string };

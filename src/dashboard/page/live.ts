@@ -1,0 +1,152 @@
+import { computed, effect, type Signal, signal } from '@preact/signals';
+import { useEffect } from 'preact/hooks';
+import { type ApiError, endSession, heardAt, isLost, read, session } from './api.ts';
+import type { Budget, Chart, Hold, Key, Status, Webhook } from './documents.ts';
+
+const shortestGapMs = 1_000;
+const reopenMs = 10_000;
+/** Longer than the stream of a daemon that lives is ever silent. */
+const silenceMs = 25_000;
+
+/** What one address of `/api` says. It is fetched again if the daemon tells of news, while a view shows it. */
+export class Live<T> {
+  readonly data: Signal<T | undefined> = signal(undefined);
+  readonly error: Signal<ApiError | undefined> = signal(undefined);
+  #users = 0;
+  #isBusy = false;
+  #isStale = true;
+  #fetchedAt = Number.NEGATIVE_INFINITY;
+
+  readonly topic: string;
+  readonly #read: () => Promise<T>;
+
+  constructor(topic: string, readIt: () => Promise<T>) {
+    this.topic = topic;
+    this.#read = readIt;
+  }
+
+  /** Says that the document has changed. */
+  touch(): void {
+    this.#isStale = true;
+    this.#follow();
+  }
+
+  use(): () => void {
+    this.#users++;
+    shown.add(this);
+    this.#follow();
+    return () => {
+      this.#users--;
+      this.#isStale = true;
+      if (this.#users === 0) shown.delete(this);
+    };
+  }
+
+  get isShown(): boolean {
+    return this.#users > 0;
+  }
+
+  #follow(): void {
+    if (this.#users === 0 || !this.#isStale || this.#isBusy || document.hidden) return;
+    this.#isBusy = true;
+    const waitMs = Math.max(0, this.#fetchedAt + shortestGapMs - performance.now());
+    if (waitMs > 0) setTimeout(() => void this.#fetch(), waitMs);
+    else void this.#fetch();
+  }
+
+  async #fetch(): Promise<void> {
+    if (!document.hidden && session.peek() !== 'none') {
+      this.#isStale = false;
+      this.#fetchedAt = performance.now();
+      try {
+        this.data.value = await this.#read();
+        this.error.value = undefined;
+      } catch (error) {
+        this.error.value = error as ApiError;
+      }
+    }
+    this.#isBusy = false;
+    this.#follow();
+  }
+}
+
+/** What the views show now. */
+const shown = new Set<Live<unknown>>();
+
+export const status = new Live('status', async () => (await read<{ status: Status }>('status')).status);
+export const budget = new Live('budget', () => read<Budget>('budget'));
+export const keys = new Live('keys', async () => (await read<{ keys: Key[] }>('keys')).keys);
+export const chart = new Live('chart', () => read<Chart>('chart'));
+export const webhooks = new Live('webhooks', async () => (await read<{ webhooks: Webhook[] }>('webhooks')).webhooks);
+export const suspensions = new Live(
+  'suspensions',
+  async () => (await read<{ suspensions: Hold[] }>('suspensions')).suspensions,
+);
+
+/** Keeps a document fresh while the component is shown. */
+export function useLive<T>(live: Live<T>): { data: T | undefined; error: ApiError | undefined } {
+  useEffect(() => live.use(), [live]);
+  return { data: live.data.value, error: live.error.value };
+}
+
+const topics = ['status', 'budget', 'changes', 'chart', 'keys', 'suspensions', 'webhooks', 'run'];
+
+/** True once the daemon has said that it stops. */
+export const hasStopped = signal(false);
+
+/** Listens to the daemon while somebody is logged in and looks: a hidden page asks for nothing. */
+export function listen(): void {
+  let stream: EventSource | undefined;
+  let reopening: ReturnType<typeof setTimeout> | undefined;
+
+  const close = () => {
+    clearTimeout(reopening);
+    stream?.close();
+    stream = undefined;
+  };
+  const open = () => {
+    close();
+    if (document.hidden || session.peek() === 'none') return;
+    stream = new EventSource('/api/events');
+    const heard = () => {
+      heardAt.value = Date.now();
+      isLost.value = false;
+    };
+    stream.addEventListener('hello', () => {
+      heard();
+      hasStopped.value = false;
+      for (const topic of topics) touch(topic);
+    });
+    for (const topic of topics)
+      stream.addEventListener(topic, () => {
+        heard();
+        touch(topic);
+      });
+    stream.addEventListener('bye', () => {
+      hasStopped.value = true;
+      isLost.value = true;
+    });
+    stream.addEventListener('logout', endSession);
+    stream.addEventListener('error', () => {
+      if (stream?.readyState !== EventSource.CLOSED) {
+        isLost.value = true;
+        return;
+      }
+      // It was refused: the session has ended, which the next answer says, or too many pages listen.
+      for (const topic of topics) touch(topic);
+      reopening = setTimeout(open, reopenMs);
+    });
+  };
+
+  const isIn = computed(() => session.value !== undefined && session.value !== 'none');
+  effect(() => (isIn.value ? open() : close()));
+  document.addEventListener('visibilitychange', () => (document.hidden ? close() : open()));
+  setInterval(() => {
+    if (document.hidden || session.peek() === 'none') return;
+    if (isLost.peek() || Date.now() - heardAt.peek() > silenceMs) status.touch();
+  }, 2_000);
+}
+
+function touch(topic: string): void {
+  for (const live of shown) if (live.topic === topic) live.touch();
+}

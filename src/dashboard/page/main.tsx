@@ -1,0 +1,56 @@
+import { render } from 'preact';
+import { goOn, logIn, send, session } from './api.ts';
+import { listen } from './live.ts';
+import { Frame } from './parts/frame.tsx';
+import { isAway } from './parts/head.tsx';
+import { LogIn } from './parts/log-in.tsx';
+import { route, type View } from './route.ts';
+import { Budget } from './views/budget.tsx';
+import { Changes } from './views/changes.tsx';
+import { ChartView } from './views/chart.tsx';
+import { Keys } from './views/keys.tsx';
+import { Suspensions } from './views/suspensions.tsx';
+import { Webhooks } from './views/webhooks.tsx';
+
+const shown: Record<View, () => preact.JSX.Element> = {
+  changes: Changes,
+  chart: ChartView,
+  budget: Budget,
+  keys: Keys,
+  suspensions: Suspensions,
+  webhooks: Webhooks,
+};
+
+function Page() {
+  if (session.value === undefined) return null;
+  if (session.value === 'none') return <LogIn />;
+  const View = shown[route.value.view];
+  return (
+    <Frame isAway={isAway.value}>
+      <View />
+    </Frame>
+  );
+}
+
+/** The link is used up at once, and taken out of the address, where others could read it. */
+function begin(): Promise<void> {
+  if (location.pathname !== '/login') return goOn();
+  const link = location.hash.slice(1);
+  history.replaceState(null, '', '/');
+  return link === '' ? goOn() : logIn(link);
+}
+
+const activeGapMs = 60_000;
+let activeAt = Number.NEGATIVE_INFINITY;
+
+/** Tells the daemon that somebody is at the page: a session that nobody uses may change nothing. */
+function tellActive(): void {
+  if (session.peek() === 'none' || session.peek() === undefined || performance.now() - activeAt < activeGapMs) return;
+  activeAt = performance.now();
+  send('active', {}).catch(() => undefined);
+}
+
+for (const event of ['pointerdown', 'keydown']) addEventListener(event, tellActive, { passive: true });
+render(<Page />, document.body);
+void begin();
+listen();

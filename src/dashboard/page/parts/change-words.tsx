@@ -1,0 +1,71 @@
+import type { Change } from '../documents.ts';
+import { Chip, type Tone } from './chip.tsx';
+import { Icon, type IconName } from './icon.tsx';
+
+const states: Record<Change['state'], { tone: Tone; icon: IconName }> = {
+  pending: { tone: 'open', icon: 'waiting' },
+  applied: { tone: 'good', icon: 'yes' },
+  refused: { tone: 'warn', icon: 'barred' },
+  failed: { tone: 'bad', icon: 'no' },
+  unknown: { tone: 'odd', icon: 'asked' },
+};
+
+export const changeStates = Object.keys(states) as Change['state'][];
+
+export function ChangeState({ change }: { change: Pick<Change, 'state' | 'dryRun'> }) {
+  return (
+    <>
+      <Chip {...states[change.state]}>{change.state}</Chip>
+      {change.dryRun && <span class="tag">test key</span>}
+    </>
+  );
+}
+
+export function memberName({
+  rankeeName,
+  rankeeId,
+  userName = null,
+}: Pick<Change, 'rankeeName' | 'rankeeId'> & { userName?: string | null }): string {
+  return rankeeName || userName || String(rankeeId);
+}
+
+/** The member by name, with the id beside it. */
+export function Member(member: Pick<Change, 'rankeeName' | 'rankeeId'> & { userName?: string | null }) {
+  const name = memberName(member);
+  return (
+    <span class="name">
+      <span class="strong">{name}</span>
+      {name !== String(member.rankeeId) && <span class="soft small"> {member.rankeeId}</span>}
+    </span>
+  );
+}
+
+export function roleName({ roles }: Pick<Change, 'roles'>, id: number): string {
+  return roles.find((role) => role.id === id)?.name ?? `role ${id}`;
+}
+
+/** From which role to which, with an arrow that goes up or down. */
+export function Move({ change }: { change: Change }) {
+  const { roleId, oldRoleId, newRankId, roles } = change;
+  if (roleId === null) return <span class="soft">{newRankId === null ? 'not known' : `to rank ${newRankId}`}</span>;
+  if (oldRoleId === null || oldRoleId === roleId) return <span class="name">{roleName(change, roleId)}</span>;
+  const rankOf = (id: number) => roles.find((role) => role.id === id)?.rank ?? 0;
+  const step = Math.sign(rankOf(roleId) - rankOf(oldRoleId));
+  const [way, icon, words] = (
+    [
+      ['down', 'down', 'down to'],
+      ['level', 'level', 'to'],
+      ['up', 'up', 'up to'],
+    ] as const
+  )[step + 1] ?? ['level', 'level', 'to'];
+  return (
+    <span class="move">
+      <span class="name soft">{roleName(change, oldRoleId)}</span>
+      <span class={way}>
+        <Icon name={icon} />
+        <span class="unseen">{words}</span>
+      </span>
+      <span class="name">{roleName(change, roleId)}</span>
+    </span>
+  );
+}

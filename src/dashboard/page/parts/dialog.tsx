@@ -1,0 +1,90 @@
+import { useSignal } from '@preact/signals';
+import type { ComponentChildren } from 'preact';
+import { useEffect, useId, useRef } from 'preact/hooks';
+import type { ApiError } from '../api.ts';
+import { Problem } from './notice.tsx';
+
+interface DialogProps {
+  title: string;
+  lead?: string;
+  footer: ComponentChildren;
+  children?: ComponentChildren;
+  onClose: () => void;
+}
+
+/** Holds the focus while it is open, and gives it back to where it was. Escape closes it. */
+export function Dialog({ title, lead, footer, children, onClose }: DialogProps) {
+  const dialog = useRef<HTMLDialogElement>(null);
+  const titleId = useId();
+  useEffect(() => {
+    const before = document.activeElement;
+    dialog.current?.showModal();
+    return () => {
+      if (before instanceof HTMLElement && before.isConnected) before.focus();
+      else document.querySelector<HTMLElement>('main')?.focus();
+    };
+  }, []);
+  return (
+    <dialog ref={dialog} aria-labelledby={titleId} onClose={onClose}>
+      <div>
+        <header>
+          <h2 id={titleId}>{title}</h2>
+          {lead !== undefined && <p class="soft">{lead}</p>}
+        </header>
+        {children !== undefined && (
+          // biome-ignore lint/a11y/noNoninteractiveTabindex: A long list is scrolled with the keyboard.
+          <section class="body" tabIndex={0} aria-label="Details">
+            {children}
+          </section>
+        )}
+        <footer>{footer}</footer>
+      </div>
+    </dialog>
+  );
+}
+
+interface ConfirmProps {
+  title: string;
+  lead: string;
+  verb: string;
+  children?: ComponentChildren;
+  act: () => Promise<unknown>;
+  onClose: () => void;
+}
+
+/** Asks before something is done, and says why if it could not be done. */
+export function Confirm({ title, lead, verb, children, act, onClose }: ConfirmProps) {
+  const error = useSignal<ApiError | undefined>(undefined);
+  const isBusy = useSignal(false);
+  const confirm = async () => {
+    isBusy.value = true;
+    error.value = undefined;
+    try {
+      await act();
+      onClose();
+    } catch (failed) {
+      error.value = failed as ApiError;
+    }
+    isBusy.value = false;
+  };
+  const footer = (
+    <>
+      <button type="button" onClick={onClose}>
+        Cancel
+      </button>
+      <button type="button" class="main" disabled={isBusy.value} onClick={() => void confirm()}>
+        {verb}
+      </button>
+    </>
+  );
+  return (
+    <Dialog title={title} lead={lead} footer={footer} onClose={onClose}>
+      {children === undefined && error.value === undefined ? undefined : (
+        <>
+          {children}
+          {error.value !== undefined && <Problem error={error.value} />}
+        </>
+      )}
+    </Dialog>
+  );
+}

@@ -1,0 +1,157 @@
+import { computed, signal } from '@preact/signals';
+import { heardAt, isLost, logOut, session } from '../api.ts';
+import type { Status } from '../documents.ts';
+import { hasStopped, status, useLive } from '../live.ts';
+import { addressOf } from '../route.ts';
+import { Chip } from './chip.tsx';
+import { Hint, Notice, Problem } from './notice.tsx';
+import { Time } from './time.tsx';
+
+const greyAfterMs = 5_000;
+const hourMs = 3_600_000;
+
+const tick = signal(Date.now());
+setInterval(() => {
+  if (isLost.peek()) tick.value = Date.now();
+}, 1_000);
+
+/** True once the daemon has not answered for so long that what is shown may be wrong. */
+export const isAway = computed(() => isLost.value && Math.max(tick.value, Date.now()) - heardAt.value >= greyAfterMs);
+
+/** The group, the daemon and its credential, and what is wrong with them. */
+export function Head() {
+  const { data, error } = useLive(status);
+  return (
+    <header class="head">
+      <div class="group">
+        <strong>{data === undefined ? 'rankd' : (data.groupName ?? 'Group')}</strong>
+        <div class="row small soft">
+          {data !== undefined && data.groupId !== null && <span>Group {data.groupId}</span>}
+          {data?.simulated === true && (
+            <Chip tone="bad" icon="warning">
+              simulated
+            </Chip>
+          )}
+          <span aria-live="polite">
+            <DaemonState data={data} />
+          </span>
+        </div>
+      </div>
+      {data !== undefined && (
+        <dl class="facts">
+          <Facts data={data} />
+        </dl>
+      )}
+      <Operator />
+      {data !== undefined && <Troubles data={data} />}
+      {error !== undefined && !isLost.value && <Problem error={error} />}
+    </header>
+  );
+}
+
+function Operator() {
+  const who = session.value;
+  if (who === undefined || who === 'none') return null;
+  return (
+    <p class="operator">
+      <span class="small soft name">{who.operator}</span>
+      <button type="button" class="plain small" onClick={() => void logOut()}>
+        Log out
+      </button>
+    </p>
+  );
+}
+
+function DaemonState({ data }: { data: Status | undefined }) {
+  if (isLost.value) {
+    if (isAway.value)
+      return <Chip tone="bad" icon="no">{`no answer since ${new Date(heardAt.value).toLocaleTimeString()}`}</Chip>;
+    return (
+      <Chip tone="bad" icon="no">
+        {hasStopped.value ? 'stopped' : 'connection lost'}
+      </Chip>
+    );
+  }
+  if (data === undefined) return <>…</>;
+  if (data.state === 'stopping')
+    return (
+      <Chip tone="warn" icon="paused">
+        stopping
+      </Chip>
+    );
+  return (
+    <Chip tone="good" icon="yes">
+      running
+    </Chip>
+  );
+}
+
+function Facts({ data }: { data: Status }) {
+  const { credential, changesToday, openChanges, problems } = data;
+  const lately = problems.filter(({ at }) => Date.now() - Date.parse(at) < hourMs).length;
+  return (
+    <>
+      <div>
+        <dt>Credential</dt>
+        <dd>
+          {credential.isAccepted ? 'accepted' : 'not accepted'}
+          {credential.actingUserId !== null && <span class="soft"> acts as {credential.actingUserId}</span>}
+          {credential.expiresAt !== null && (
+            <span class="soft">
+              , until <Time at={credential.expiresAt} />
+            </span>
+          )}
+        </dd>
+      </div>
+      {changesToday !== null && (
+        <div>
+          <dt>Today</dt>
+          <dd>
+            {changesToday.applied} changed, {changesToday.refused + changesToday.failed} not
+            {openChanges !== null && openChanges > 0 && <span class="soft">, {openChanges} open</span>}
+          </dd>
+        </div>
+      )}
+      <div>
+        <dt>Problems in the last hour</dt>
+        <dd>{lately === 0 ? 'none' : <a href={addressOf('budget')}>{lately}</a>}</dd>
+      </div>
+    </>
+  );
+}
+
+/** What stops the daemon from its work, each with what mends it. */
+function Troubles({ data }: { data: Status }) {
+  const { credential, platformTrust, storeProblem, acceptsKeys, stuckSuspensions, needRestart, workspaceActive } = data;
+  const stuck = stuckSuspensions ?? [];
+  const troubles: Array<[isOn: boolean, words: string]> = [
+    [
+      workspaceActive === false,
+      'The workspace is suspended: no game can do anything. `rankd workspace resume` lets them again.',
+    ],
+    [storeProblem !== null, `The database can’t be used: ${storeProblem}`],
+    [
+      !credential.isAccepted,
+      `Roblox does not accept the credential: ${credential.problem ?? 'it does not say why.'} See \`rankd doctor\`.`,
+    ],
+    [platformTrust.stop !== null, `No rank is changed until a reload: ${platformTrust.stop}`],
+    [
+      !platformTrust.believesAnswers,
+      'Roblox did not show a change that it had confirmed. Each change is looked at twice until it does again.',
+    ],
+    [acceptsKeys === false, 'No key is accepted, so no game can do anything. `rankd key create my-game` makes one.'],
+    [stuck.length > 0, `${stuck.join(', ')} can’t be given the roles from before back. See the suspensions.`],
+    [needRestart.length > 0, `Changed settings need a restart: ${needRestart.join(', ')}.`],
+  ];
+  const now = troubles.filter(([isOn]) => isOn);
+  if (now.length === 0) return null;
+  return (
+    <div class="troubles">
+      {now.map(([, words]) => (
+        <Notice key={words}>
+          <Hint text={words} />
+        </Notice>
+      ))}
+    </div>
+  );
+}

@@ -1,0 +1,47 @@
+import { signal } from '@preact/signals';
+
+/** The browser's clock, as far as words such as "3 min ago" need it. */
+const now = signal(Date.now());
+setInterval(() => {
+  if (!document.hidden) now.value = Date.now();
+}, 5_000);
+document.addEventListener('visibilitychange', () => {
+  now.value = Date.now();
+});
+
+/** A time in words, with the exact one on hover. */
+export function Time({ at }: { at: string }) {
+  return (
+    <time dateTime={at} title={exactTime(at)}>
+      {inWords(Date.parse(at), Math.max(now.value, Date.now() - 5_000))}
+    </time>
+  );
+}
+
+export function exactTime(at: string): string {
+  return new Date(at).toLocaleString(undefined, { dateStyle: 'full', timeStyle: 'long' });
+}
+
+const minute = 60_000;
+const hour = 60 * minute;
+const day = 24 * hour;
+
+/** `just now` (clocks differ a little), `3 min ago`, `in 2 h`, and the date of what is further away. */
+export function inWords(at: number, from: number): string {
+  const distance = Math.abs(at - from);
+  const words = (text: string) => (at > from ? `in ${text}` : `${text} ago`);
+  if (distance < 10_000) return 'just now';
+  if (distance < minute) return words(`${Math.round(distance / 1000)} s`);
+  if (distance < hour) return words(`${Math.floor(distance / minute)} min`);
+  if (distance < day) return words(`${Math.floor(distance / hour)} h`);
+  if (distance < 7 * day) return words(distance < 2 * day ? '1 day' : `${Math.floor(distance / day)} days`);
+  return new Date(at).toLocaleDateString(undefined, { day: 'numeric', month: 'short', year: 'numeric' });
+}
+
+/** How long something lasts or lasted, e.g. `3 h`. */
+export function lengthInWords(ms: number): string {
+  if (ms < minute) return `${Math.floor(ms / 1000)} s`;
+  if (ms < hour) return `${Math.floor(ms / minute)} min`;
+  if (ms < day) return `${Math.floor(ms / hour)} h`;
+  return ms < 2 * day ? '1 day' : `${Math.floor(ms / day)} days`;
+}

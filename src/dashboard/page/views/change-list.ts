@@ -1,0 +1,65 @@
+import { type Signal, signal } from '@preact/signals';
+import { read } from '../api.ts';
+import type { Changes } from '../documents.ts';
+import { Live } from '../live.ts';
+
+const gapMs = 300;
+
+/** What is listed, newest first; `fresh` has the ids of those that came while the list was looked at. */
+export interface Listed extends Changes {
+  fresh: ReadonlySet<string>;
+}
+
+/** The changes that a search finds: the newest page is fetched again on news, and older ones are added by and by. */
+export class ChangeList {
+  readonly live: Live<Changes>;
+  readonly listed: Signal<Listed | undefined> = signal(undefined);
+  readonly isLooking = signal(false);
+  readonly #query: string;
+
+  constructor(query: string) {
+    this.#query = query;
+    this.live = new Live('changes', async () => {
+      const newest = await this.#page();
+      this.listed.value = withNewest(newest, this.listed.peek());
+      if (newest.changes.length === 0 && newest.next !== null) void this.more();
+      return newest;
+    });
+  }
+
+  /** Adds older changes. A search that found nothing yet goes on by itself: each answer covers a stretch of the history only. */
+  async more(): Promise<void> {
+    if (this.isLooking.peek()) return;
+    this.isLooking.value = true;
+    try {
+      for (;;) {
+        const before = this.listed.peek();
+        if (before === undefined || before.next === null) return;
+        const page = await this.#page(before.next);
+        const now = this.listed.peek() ?? before;
+        this.listed.value = { ...now, changes: [...now.changes, ...page.changes], next: page.next };
+        if (page.changes.length > 0 || !this.live.isShown) return;
+        await new Promise((resolve) => setTimeout(resolve, gapMs));
+      }
+    } finally {
+      this.isLooking.value = false;
+    }
+  }
+
+  #page(before?: string): Promise<Changes> {
+    const query = new URLSearchParams(this.#query);
+    if (before !== undefined) query.set('before', before);
+    return read<Changes>(`changes?${query}`);
+  }
+}
+
+/** The newest page before the older ones that were fetched; these are dropped if there is a gap between. */
+function withNewest(newest: Changes, listed: Listed | undefined): Listed {
+  if (listed === undefined) return { ...newest, fresh: new Set() };
+  const known = new Set(listed.changes.map(({ id }) => id));
+  const fresh = new Set(newest.changes.filter(({ id }) => !known.has(id)).map(({ id }) => id));
+  const seam = listed.changes.findIndex(({ id }) => id === newest.changes.at(-1)?.id);
+  const older = seam < 0 ? [] : listed.changes.slice(seam + 1);
+  if (older.length === 0) return { ...newest, fresh };
+  return { changes: [...newest.changes, ...older], next: listed.next, fresh };
+}

@@ -1,0 +1,245 @@
+import { useSignal } from '@preact/signals';
+import { useMemo } from 'preact/hooks';
+import type { Change } from '../documents.ts';
+import { useLive } from '../live.ts';
+import { ChangeState, Member, Move, memberName } from '../parts/change-words.tsx';
+import { Empty } from '../parts/empty.tsx';
+import { Icon } from '../parts/icon.tsx';
+import { Problem } from '../parts/notice.tsx';
+import { Time } from '../parts/time.tsx';
+import { isRoomy, isWide } from '../parts/window.ts';
+import { addressOf, route } from '../route.ts';
+import { Details } from './change-details.tsx';
+import { ChangeList } from './change-list.ts';
+import { activeFilters, Search } from './search.tsx';
+import { UndoDialog } from './undo.tsx';
+
+/** What happened, newest first, with the search over it. */
+export function Changes() {
+  const active = activeFilters(route.value.params);
+  const query = new URLSearchParams(active).toString();
+  const list = useMemo(() => new ChangeList(query), [query]);
+  const { error } = useLive(list.live);
+  const undoOf = useSignal<string | undefined>(undefined);
+  const listed = list.listed.value;
+  const isAboutField = error?.details.field !== undefined;
+  return (
+    <>
+      <div class="title">
+        <h1>Changes</h1>
+        {listed !== undefined && <Count shown={listed.changes.length} isAll={listed.next === null} />}
+        {mayUndoAll(active) && listed !== undefined && listed.changes.length > 0 && (
+          <div class="actions">
+            <button
+              type="button"
+              onClick={() => {
+                undoOf.value = query;
+              }}
+            >
+              <Icon name="back" /> Undo all of these…
+            </button>
+          </div>
+        )}
+      </div>
+      <Search active={active} error={isAboutField ? error : undefined} />
+      {error !== undefined && !isAboutField && <Problem error={error} />}
+      {listed !== undefined && !isAboutField && (
+        <section class="sheet" aria-label="Rank changes" aria-busy={list.isLooking.value}>
+          {listed.changes.length > 0 && (
+            <ChangesTable
+              changes={listed.changes}
+              fresh={listed.fresh}
+              onUndo={(ids) => {
+                undoOf.value = ids;
+              }}
+            />
+          )}
+          {listed.changes.length === 0 && listed.next === null && <NoChanges isSearch={query !== ''} />}
+          {list.isLooking.value && listed.changes.length === 0 && (
+            <p class="empty soft">Looking through older changes…</p>
+          )}
+        </section>
+      )}
+      {listed !== undefined && listed.next !== null && listed.changes.length > 0 && !isAboutField && (
+        <div class="row">
+          <button type="button" disabled={list.isLooking.value} onClick={() => void list.more()}>
+            {list.isLooking.value ? 'Looking…' : 'Older changes'}
+          </button>
+        </div>
+      )}
+      {undoOf.value !== undefined && (
+        <UndoDialog
+          query={undoOf.value}
+          onClose={() => {
+            undoOf.value = undefined;
+          }}
+        />
+      )}
+    </>
+  );
+}
+
+function Count({ shown, isAll }: { shown: number; isAll: boolean }) {
+  return <p class="soft">{isAll ? `${shown} in all` : `the newest ${shown}`}</p>;
+}
+
+/** An undo of all that a search finds needs a member, an undo, or a beginning. */
+function mayUndoAll(active: Record<string, string>): boolean {
+  if (active['state'] !== undefined && active['state'] !== 'applied') return false;
+  if (active['user'] !== undefined) return /^\d+$/.test(active['user']);
+  if (active['undo'] !== undefined) return true;
+  const isNarrow = ['key', 'place', 'ranker', 'by'].some((name) => active[name] !== undefined);
+  return isNarrow && active['since'] !== undefined;
+}
+
+function NoChanges({ isSearch }: { isSearch: boolean }) {
+  if (isSearch)
+    return (
+      <Empty icon="changes" title="No change matches">
+        <p>
+          Take a filter away, or <a href={addressOf('changes')}>look at all changes</a>.
+        </p>
+      </Empty>
+    );
+  return (
+    <Empty icon="changes" title="No rank change yet">
+      <p>
+        Rank changes show up here as soon as a game or a command asks for one. In a shell, make a key for your game:
+      </p>
+      <code>rankd key create my-game</code>
+      <p>Or change a rank yourself:</p>
+      <code>rankd rank set USER RANK</code>
+    </Empty>
+  );
+}
+
+interface TableProps {
+  changes: Change[];
+  fresh: ReadonlySet<string>;
+  onUndo: (query: string) => void;
+}
+
+function ChangesTable({ changes, fresh, onUndo }: TableProps) {
+  const open = useSignal<string | undefined>(undefined);
+  return (
+    <table class="changes">
+      <caption class="unseen">Rank changes, newest first</caption>
+      <thead>
+        <tr>
+          <th scope="col" class="roomy">
+            When
+          </th>
+          <th scope="col">Member</th>
+          <th scope="col" class="roomy">
+            Change
+          </th>
+          <th scope="col" class="wide">
+            By
+          </th>
+          <th scope="col" class="wide">
+            Through
+          </th>
+          <th scope="col">State</th>
+          <th scope="col">
+            <span class="unseen">Details</span>
+          </th>
+        </tr>
+      </thead>
+      <tbody>
+        {changes.map((change) => {
+          const isOpen = open.value === change.id;
+          return [
+            <tr key={change.id} class={`record${isOpen ? ' is-open' : ''}${fresh.has(change.id) ? ' fresh' : ''}`}>
+              <td class="roomy nowrap soft">
+                <Time at={change.requestedAt} />
+              </td>
+              <th scope="row">
+                <a class="quiet" href={addressOf('changes', { user: `${change.rankeeId}` })}>
+                  <Member {...change} />
+                </a>
+                <div class="tight">
+                  <What change={change} />
+                  <p class="small soft name">
+                    {change.who} · {change.via}
+                  </p>
+                </div>
+              </th>
+              <td class="roomy">
+                <What change={change} />
+              </td>
+              <td class="wide by">
+                <By change={change} />
+              </td>
+              <td class="wide">
+                <Through change={change} />
+              </td>
+              <td>
+                <ChangeState change={change} />
+                <p class="tight small soft">
+                  <Time at={change.requestedAt} />
+                </p>
+              </td>
+              <td class="end">
+                <button
+                  type="button"
+                  class="opener"
+                  aria-expanded={isOpen}
+                  aria-label={`Details of the change of ${memberName(change)}`}
+                  onClick={() => {
+                    open.value = isOpen ? undefined : change.id;
+                  }}
+                >
+                  <Icon name="opener" />
+                </button>
+              </td>
+            </tr>,
+            isOpen && (
+              <tr key={`${change.id} more`} class="more">
+                <td colSpan={columns()}>
+                  <Details change={change} onUndo={onUndo} />
+                </td>
+              </tr>
+            ),
+          ];
+        })}
+      </tbody>
+    </table>
+  );
+}
+
+/** As many as the style sheet shows in a window of this width. */
+function columns(): number {
+  return 3 + (isRoomy.value ? 2 : 0) + (isWide.value ? 2 : 0);
+}
+
+function What({ change }: { change: Change }) {
+  const words = change.state === 'applied' ? change.reason : change.message;
+  return (
+    <>
+      <Move change={change} />
+      {words !== null && words !== '' && <p class="small soft name">{words}</p>}
+    </>
+  );
+}
+
+function By({ change }: { change: Change }) {
+  if (change.keyId === null) return <span class="name">{change.who}</span>;
+  if (change.rankerId === 0) return <span class="name soft">{change.who}</span>;
+  return (
+    <a class="quiet name" href={addressOf('changes', { ranker: `${change.rankerId}` })}>
+      {change.rankerName || change.rankerId}
+    </a>
+  );
+}
+
+function Through({ change }: { change: Change }) {
+  if (change.keyId === null) return <span class="soft">{change.via}</span>;
+  return (
+    <>
+      <a class="quiet name" href={addressOf('changes', { key: change.keyId })}>
+        {change.via}
+      </a>
+      {change.placeId !== null && <span class="soft small"> {change.placeId}</span>}
+    </>
+  );
+}

@@ -1,0 +1,216 @@
+import { useSignal } from '@preact/signals';
+import { send } from '../api.ts';
+import type { Key } from '../documents.ts';
+import { keys } from '../live.ts';
+import { Chip, type Tone } from '../parts/chip.tsx';
+import { Confirm } from '../parts/dialog.tsx';
+import { Empty } from '../parts/empty.tsx';
+import type { IconName } from '../parts/icon.tsx';
+import { Time } from '../parts/time.tsx';
+import { addressOf } from '../route.ts';
+import { counted, LiveView } from './view.tsx';
+
+const states: Record<Key['state'], { tone: Tone; icon: IconName }> = {
+  active: { tone: 'good', icon: 'yes' },
+  rotating: { tone: 'open', icon: 'waiting' },
+  paused: { tone: 'warn', icon: 'paused' },
+  expired: { tone: 'quiet', icon: 'no' },
+  revoked: { tone: 'quiet', icon: 'no' },
+};
+
+/** The keys of the games: what each may do, when it was used last, and the switch that stops it for a while. */
+export function Keys() {
+  const asked = useSignal<Key | undefined>(undefined);
+  const close = () => {
+    asked.value = undefined;
+  };
+  return (
+    <LiveView title="Keys" live={keys} lead={(list) => (list.length === 0 ? '' : counted(list.length, 'key'))}>
+      {(list) => (
+        <>
+          <section class="sheet" aria-label="Keys">
+            {list.length === 0 ? (
+              <NoKeys />
+            ) : (
+              <KeysTable
+                list={list}
+                onAsk={(key) => {
+                  asked.value = key;
+                }}
+              />
+            )}
+          </section>
+          {asked.value !== undefined && <Switch asked={asked.value} onClose={close} />}
+        </>
+      )}
+    </LiveView>
+  );
+}
+
+function NoKeys() {
+  return (
+    <Empty icon="keys" title="No key yet">
+      <p>
+        A game needs a key before it can ask for anything. A key is a secret, so it is made in a shell, and shown there
+        once:
+      </p>
+      <code>rankd key create my-game</code>
+      <p>Then name the place that may use it:</p>
+      <code>rankd whitelist add PLACE --key my-game</code>
+    </Empty>
+  );
+}
+
+function KeysTable({ list, onAsk }: { list: Key[]; onAsk: (key: Key) => void }) {
+  return (
+    <table>
+      <caption class="unseen">Keys, oldest first</caption>
+      <thead>
+        <tr>
+          <th scope="col">Key</th>
+          <th scope="col">State</th>
+          <th scope="col" class="wide">
+            May
+          </th>
+          <th scope="col" class="wide">
+            Places
+          </th>
+          <th scope="col" class="wide">
+            Last used
+          </th>
+          <th scope="col" class="number">
+            <span aria-hidden="true">24 h</span>
+            <span class="unseen">Changes in 24 hours</span>
+          </th>
+          <th scope="col">
+            <span class="unseen">Actions</span>
+          </th>
+        </tr>
+      </thead>
+      <tbody>
+        {list.map((key) => (
+          <tr key={key.id}>
+            <th scope="row">
+              <a class="quiet name strong" href={addressOf('changes', { key: key.id })}>
+                {key.name}
+              </a>
+              <p class="small soft">{key.id}</p>
+              <p class="small narrow">
+                <LastUse keys={key} />
+              </p>
+            </th>
+            <td>
+              <Chip {...states[key.state]}>{key.state}</Chip>
+              {key.expiresAt !== null && (
+                <p class="small soft">
+                  {key.state === 'expired' ? 'since' : 'expires'} <Time at={key.expiresAt} />
+                </p>
+              )}
+            </td>
+            <td class="wide">
+              <ul class="tags">
+                {mayDo(key).map((text) => (
+                  <li key={text} class="tag">
+                    {text}
+                  </li>
+                ))}
+              </ul>
+            </td>
+            <td class="wide">
+              <Places of={key} />
+            </td>
+            <td class="wide">
+              <LastUse keys={key} />
+            </td>
+            <td class="number strong">{key.changesInDay ?? '…'}</td>
+            <td class="number">
+              {key.state !== 'revoked' && key.state !== 'expired' && (
+                <button type="button" class="small" onClick={() => onAsk(key)}>
+                  {key.pausedAt === null ? 'Pause' : 'Resume'}
+                  <span class="unseen"> {key.name}</span>
+                </button>
+              )}
+            </td>
+          </tr>
+        ))}
+      </tbody>
+    </table>
+  );
+}
+
+function mayDo(key: Key): string[] {
+  const { scopes, minRank, maxRank, direction, ratePerMinute } = key;
+  const ranks =
+    minRank === null ? (maxRank === null ? [] : [`up to rank ${maxRank}`]) : [`ranks ${minRank} to ${maxRank ?? 255}`];
+  return [
+    ...(key.mode === 'test' ? ['test: changes nothing'] : []),
+    ...scopes,
+    ...ranks,
+    ...(direction === null ? [] : [`${direction} only`]),
+    ...(key.selfRank === null ? [] : ['not oneself']),
+    ...(key.system ? ['without a player'] : []),
+    ...(key.privileged ? ['privileged roles'] : []),
+    ...(ratePerMinute === null ? [] : [`${ratePerMinute} a minute`]),
+    ...(key.simulated ? ['simulated group'] : []),
+    ...(key.declaredIn === null ? [] : [`declared in ${key.declaredIn}`]),
+  ];
+}
+
+const shownPlaces = 3;
+
+function Places({ of: { anyPlace, whitelist } }: { of: Key }) {
+  if (anyPlace) return <>any place</>;
+  const active = whitelist.filter((entry) => entry.active);
+  if (active.length === 0) return <span class="soft">none</span>;
+  return (
+    <ul>
+      {active.slice(0, shownPlaces).map(({ placeId, note }) => (
+        <li key={placeId} class="name">
+          {placeId}
+          {note !== '' && <span class="soft small"> {note}</span>}
+        </li>
+      ))}
+      {active.length > shownPlaces && <li class="soft small">and {active.length - shownPlaces} more</li>}
+    </ul>
+  );
+}
+
+function LastUse({ keys: { secrets } }: { keys: Key }) {
+  return (
+    <ul>
+      {secrets.map(({ masked, lastUsedAt, lastPlaceId, expiresAt }) => (
+        <li key={masked}>
+          {lastUsedAt === null ? <span class="soft">never</span> : <Time at={lastUsedAt} />}
+          {lastPlaceId !== null && <span class="soft small"> from {lastPlaceId}</span>}
+          <p class="small soft name">
+            {masked}
+            {expiresAt !== null && (
+              <>
+                , good until <Time at={expiresAt} />
+              </>
+            )}
+          </p>
+        </li>
+      ))}
+    </ul>
+  );
+}
+
+function Switch({ asked, onClose }: { asked: Key; onClose: () => void }) {
+  const isPaused = asked.pausedAt !== null;
+  const lead = isPaused
+    ? 'Its games can change ranks again, at once.'
+    : 'Its games can change no rank until it is resumed. What they ask meanwhile is refused.';
+  return (
+    <Confirm
+      title={`${isPaused ? 'Resume' : 'Pause'} ${asked.name}?`}
+      lead={lead}
+      verb={isPaused ? 'Resume' : 'Pause'}
+      act={async () => {
+        await send(isPaused ? 'keys/resume' : 'keys/pause', { key: asked.id });
+        keys.touch();
+      }}
+      onClose={onClose}
+    />
+  );
+}

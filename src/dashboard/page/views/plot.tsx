@@ -1,0 +1,149 @@
+import { useSignal } from '@preact/signals';
+import { useEffect, useRef } from 'preact/hooks';
+import type uPlot from 'uplot';
+import type { Bar } from '../documents.ts';
+
+interface PlotProps {
+  bars: Bar[];
+  label: (at: string) => string;
+  isHours: boolean;
+}
+
+const heightPx = 260;
+
+/** The bars as a picture. The table below it says the same to who does not see it. */
+export function Plot({ bars, label, isHours }: PlotProps) {
+  const place = useRef<HTMLDivElement>(null);
+  const plot = useRef<uPlot | undefined>(undefined);
+  const pointed = useSignal<number | undefined>(undefined);
+
+  useEffect(() => {
+    const element = place.current;
+    if (element === null) return undefined;
+    let isGone = false;
+    const draw = async () => {
+      const { default: UPlot } = await import('uplot');
+      if (isGone) return;
+      plot.current?.destroy();
+      plot.current = new UPlot(
+        optionsFor(UPlot, {
+          element,
+          bars,
+          isHours,
+          point: (index) => {
+            pointed.value = index;
+          },
+        }),
+        dataOf(bars),
+        element,
+      );
+    };
+    void draw();
+    const onSize = new ResizeObserver(([entry]) => {
+      if (entry !== undefined) plot.current?.setSize({ width: entry.contentRect.width, height: heightPx });
+    });
+    onSize.observe(element);
+    const scheme = matchMedia('(prefers-color-scheme: dark)');
+    const redraw = () => void draw();
+    scheme.addEventListener('change', redraw);
+    return () => {
+      isGone = true;
+      onSize.disconnect();
+      scheme.removeEventListener('change', redraw);
+      plot.current?.destroy();
+      plot.current = undefined;
+    };
+  }, [bars, isHours]);
+
+  const bar = bars[pointed.value ?? -1];
+  return (
+    <div class="chart" aria-hidden="true">
+      <p class="small soft readout">{bar === undefined ? 'Point at a bar to read it.' : readout(bar, label)}</p>
+      <div ref={place} class="plot" />
+    </div>
+  );
+}
+
+function readout(bar: Bar, label: (at: string) => string): string {
+  const { promotions, demotions, refused, failed } = bar;
+  if (promotions === null) return `${label(bar.from)}: not counted yet`;
+  return `${label(bar.from)}: ${promotions} promoted, ${demotions} demoted, ${(refused ?? 0) + (failed ?? 0)} refused or failed`;
+}
+
+function dataOf(bars: Bar[]): uPlot.AlignedData {
+  return [
+    bars.map((_, index) => index),
+    bars.map(({ promotions }) => promotions),
+    bars.map(({ demotions }) => (demotions === null ? null : -demotions)),
+    bars.map(({ refused, failed }) => (refused === null ? null : refused + (failed ?? 0))),
+  ];
+}
+
+interface Drawing {
+  element: HTMLElement;
+  bars: Bar[];
+  isHours: boolean;
+  point: (index: number | undefined) => void;
+}
+
+function optionsFor(UPlot: typeof uPlot, { element, bars, isHours, point }: Drawing): uPlot.Options {
+  const style = getComputedStyle(element);
+  const font = `12px ${style.fontFamily}`;
+  const tone = (name: string) => resolved(element, name);
+  const grid = { stroke: tone('--line'), width: 1 };
+  const axis = { stroke: tone('--ink-soft'), font, grid, ticks: { show: false } };
+  const column = (fill: string, align: -1 | 1, share: number): uPlot.Series => ({
+    fill,
+    width: 0,
+    points: { show: false },
+    paths: UPlot.paths.bars?.({ align, size: [share, 30, 1], radius: 0.12 }) as uPlot.Series.PathBuilder,
+  });
+  const name = (index: number) => {
+    const at = new Date(bars[index]?.from ?? 0);
+    if (isHours) return at.toLocaleTimeString(undefined, { hour: '2-digit', minute: '2-digit' });
+    return at.toLocaleDateString(undefined, { day: 'numeric', month: 'short' });
+  };
+  return {
+    width: element.clientWidth,
+    height: heightPx,
+    legend: { show: false },
+    cursor: { y: false, drag: { x: false, y: false }, points: { show: false } },
+    scales: {
+      x: { time: false, range: () => [-0.6, bars.length - 0.4] },
+      y: { range: (_, min, max) => [Math.min(0, min) * 1.1, Math.max(1, max) * 1.1] },
+    },
+    axes: [
+      {
+        ...axis,
+        grid: { show: false },
+        size: 30,
+        space: 64,
+        incrs: [1, 2, 3, 4, 6, 12],
+        values: (_, ticks) =>
+          ticks.map((tick) => (Number.isInteger(tick) && bars[tick] !== undefined ? name(tick) : '')),
+      },
+      {
+        ...axis,
+        size: 44,
+        values: (_, ticks) => ticks.map((tick) => (Number.isInteger(tick) ? Math.abs(tick).toLocaleString() : '')),
+      },
+    ],
+    series: [
+      {},
+      column(tone('--bar-up'), -1, 0.5),
+      column(tone('--bar-down'), -1, 0.5),
+      column(tone('--bar-no'), 1, 0.28),
+    ],
+    hooks: { setCursor: [({ cursor }) => point(cursor.idx ?? undefined)] },
+  };
+}
+
+/** A color of the style sheet as the canvas takes it, for the scheme that is in force. */
+function resolved(element: HTMLElement, name: string): string {
+  const probe = document.createElement('i');
+  probe.style.color = `var(${name})`;
+  element.append(probe);
+  const { color } = getComputedStyle(probe);
+  probe.remove();
+  return color;
+}

@@ -1,0 +1,175 @@
+import { useSignal } from '@preact/signals';
+import { type ApiError, send } from '../api.ts';
+import type { Hold } from '../documents.ts';
+import { suspensions } from '../live.ts';
+import { Member, memberName } from '../parts/change-words.tsx';
+import { Chip, type Tone } from '../parts/chip.tsx';
+import { Confirm } from '../parts/dialog.tsx';
+import { Empty } from '../parts/empty.tsx';
+import type { IconName } from '../parts/icon.tsx';
+import { Time } from '../parts/time.tsx';
+import { counted, LiveView } from './view.tsx';
+
+const states: Record<Hold['state'], { tone: Tone; icon: IconName }> = {
+  active: { tone: 'open', icon: 'waiting' },
+  ending: { tone: 'open', icon: 'back' },
+  ended: { tone: 'quiet', icon: 'yes' },
+  lifted: { tone: 'good', icon: 'yes' },
+  superseded: { tone: 'quiet', icon: 'barred' },
+  forfeited: { tone: 'quiet', icon: 'no' },
+  stuck: { tone: 'bad', icon: 'warning' },
+};
+
+/** Who is suspended or has a rank for a while, and the way to end that early. */
+export function Suspensions() {
+  const asked = useSignal<Hold | undefined>(undefined);
+  return (
+    <LiveView
+      title="Suspensions"
+      live={suspensions}
+      lead={(list) => (list.length === 0 ? '' : counted(list.length, 'member'))}
+    >
+      {(list) => (
+        <>
+          <section class="sheet" aria-label="Suspensions">
+            {list.length === 0 ? (
+              <Nobody />
+            ) : (
+              <HoldsTable
+                list={list}
+                onAsk={(hold) => {
+                  asked.value = hold;
+                }}
+              />
+            )}
+          </section>
+          {asked.value !== undefined && (
+            <Lift
+              hold={asked.value}
+              onClose={() => {
+                asked.value = undefined;
+              }}
+            />
+          )}
+        </>
+      )}
+    </LiveView>
+  );
+}
+
+function Nobody() {
+  return (
+    <Empty icon="suspensions" title="Nobody is suspended">
+      <p>
+        A suspension takes all roles of a member for a time, and gives them back at its end. Games can suspend with a
+        key that may; in a shell it is:
+      </p>
+      <code>rankd rank suspend USER --for 3d --reason "spam"</code>
+    </Empty>
+  );
+}
+
+function HoldsTable({ list, onAsk }: { list: Hold[]; onAsk: (hold: Hold) => void }) {
+  return (
+    <table>
+      <caption class="unseen">Suspensions and temporary ranks, newest first</caption>
+      <thead>
+        <tr>
+          <th scope="col">Member</th>
+          <th scope="col">Until</th>
+          <th scope="col" class="wide">
+            Reason
+          </th>
+          <th scope="col" class="wide">
+            By
+          </th>
+          <th scope="col">State</th>
+          <th scope="col">
+            <span class="unseen">Actions</span>
+          </th>
+        </tr>
+      </thead>
+      <tbody>
+        {list.map((hold) => (
+          <tr key={hold.id}>
+            <th scope="row">
+              <Member {...hold} />
+              {hold.kind === 'temporary' && <p class="small soft">temporary rank</p>}
+              <p class="small soft name narrow">{hold.reason}</p>
+            </th>
+            <td>
+              {hold.endsAt === null ? 'somebody lifts it' : <Time at={hold.endsAt} />}
+              <p class="small soft">
+                since <Time at={hold.beginsAt} />
+              </p>
+            </td>
+            <td class="wide name">{hold.reason ?? <span class="soft">none given</span>}</td>
+            <td class="wide name">{hold.rankerName || hold.by.replace(/^cli:/, '')}</td>
+            <td>
+              <Chip {...states[hold.state]}>{hold.state}</Chip>
+              {hold.message !== '' && <p class="small soft name">{hold.message}</p>}
+            </td>
+            <td class="number">
+              {['active', 'stuck'].includes(hold.state) && (
+                <button type="button" class="small" onClick={() => onAsk(hold)}>
+                  Lift<span class="unseen"> the suspension of {memberName(hold)}</span>
+                </button>
+              )}
+            </td>
+          </tr>
+        ))}
+      </tbody>
+    </table>
+  );
+}
+
+function Lift({ hold, onClose }: { hold: Hold; onClose: () => void }) {
+  const reason = useSignal('');
+  const isForced = useSignal(false);
+  const mayForce = useSignal(false);
+  const lift = async () => {
+    try {
+      await send('suspensions/lift', {
+        user: hold.rankeeId,
+        force: isForced.value,
+        ...(reason.value !== '' && { reason: reason.value }),
+      });
+      suspensions.touch();
+    } catch (error) {
+      if ((error as ApiError).details.code === 'conflict') mayForce.value = true;
+      throw error;
+    }
+  };
+  return (
+    <Confirm
+      title={`Lift the suspension of ${memberName(hold)}?`}
+      lead="The member gets back the roles from before, at once."
+      verb="Lift"
+      act={lift}
+      onClose={onClose}
+    >
+      <div class="field">
+        <label for="lift-reason">Reason, for the history (may stay empty)</label>
+        <input
+          id="lift-reason"
+          maxLength={200}
+          autocomplete="off"
+          onInput={(event) => {
+            reason.value = event.currentTarget.value;
+          }}
+        />
+      </div>
+      {mayForce.value && (
+        <label class="row check">
+          <input
+            type="checkbox"
+            onChange={(event) => {
+              isForced.value = event.currentTarget.checked;
+            }}
+          />
+          Lift it all the same, and replace the roles that the member has now
+        </label>
+      )}
+    </Confirm>
+  );
+}

@@ -1,0 +1,30 @@
+import type { ComponentChildren } from 'preact';
+import { type Live, useLive } from '../live.ts';
+import { Problem } from '../parts/notice.tsx';
+
+interface ViewProps<T> {
+  title: string;
+  live: Live<T>;
+  lead?: (data: T) => string;
+  children: (data: T) => ComponentChildren;
+}
+
+/** A view over one document of the daemon: its title, what went wrong, and what it shows. */
+export function LiveView<T>({ title, live, lead, children }: ViewProps<T>) {
+  const { data, error } = useLive(live);
+  return (
+    <>
+      <div class="title">
+        <h1>{title}</h1>
+        {data !== undefined && lead !== undefined && <p class="soft">{lead(data)}</p>}
+      </div>
+      {error !== undefined && <Problem error={error} />}
+      {data !== undefined && children(data)}
+    </>
+  );
+}
+
+/** `1 key`, `2 keys`. */
+export function counted(count: number, thing: string): string {
+  return `${count} ${thing}${count === 1 ? '' : 's'}`;
+}
