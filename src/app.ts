@@ -177,13 +177,12 @@ function rulesOf(
 function processState(
   { clock }: Ports,
   report: (alarm: Alarm) => void,
-): Pick<Ranking, 'turns' | 'ownedChangeIds' | 'recentWrites' | 'trust' | 'activeIdempotencyKeys'> {
+): Pick<Ranking, 'turns' | 'ownedChangeIds' | 'recentWrites' | 'trust'> {
   return {
     turns: new MemberTurns(),
     ownedChangeIds: new Set(),
     recentWrites: new RecentWrites(clock),
     trust: new PlatformTrust(new Surprises(clock), report),
-    activeIdempotencyKeys: new Map(),
   };
 }
 

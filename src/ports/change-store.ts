@@ -101,13 +101,6 @@ export interface ChangeStore {
   /** True as long as this handle holds the open change. */
   holds(changeId: string): Promise<boolean>;
   findChange(id: string): Promise<RankChange | undefined>;
-  findChangeByIdempotencyKey(query: {
-    keyId: string;
-    idempotencyKey: string;
-    group: string;
-    /** Epoch milliseconds, included. */
-    since: number;
-  }): Promise<RankChange | undefined>;
   /** The member's newest change in any state, and the open one if there is one. */
   latestChange(rankeeId: number): Promise<{ latestId?: string; open?: OpenChange }>;
   /** When a change of this member was last applied (epoch milliseconds); dry runs and quiet repetitions do not count. */

@@ -6,11 +6,13 @@ import type { Verdict } from '../core/verdict.ts';
 import type { JudgeEntries } from '../core/whitelist.ts';
 import type { ChangeStore } from './change-store.ts';
 import type { HoldStore } from './hold-store.ts';
+import type { IdempotencyStore } from './idempotency-store.ts';
 import type { KeyStore } from './key-store.ts';
 import type { WebhookStore } from './webhook-store.ts';
 
 export type * from './change-store.ts';
 export type * from './hold-store.ts';
+export type * from './idempotency-store.ts';
 export type * from './key-store.ts';
 export type * from './webhook-store.ts';
 
@@ -29,6 +31,7 @@ export interface Store
     WhitelistStore,
     ChangeStore,
     MemberQueueStore,
+    IdempotencyStore,
     HoldStore,
     GroupStore,
     AuditStore,

@@ -8,6 +8,7 @@ import { changeContract } from './store/changes.ts';
 import { declaredKeyContract } from './store/declared-keys.ts';
 import { groupContract } from './store/groups.ts';
 import { holdContract } from './store/holds.ts';
+import { idempotencyContract } from './store/idempotency.ts';
 import { keyContract } from './store/keys.ts';
 import { lookUpContract } from './store/look-up.ts';
 import { memberQueueContract } from './store/member-queue.ts';
@@ -45,6 +46,7 @@ export function storeContract(name: string, createDatabase: () => Promise<TestDa
     beginContract(at);
     breakerContract(at);
     memberQueueContract(at);
+    idempotencyContract(at);
     groupContract(at);
     holdContract(at);
     auditContract(at);

@@ -1,5 +1,5 @@
 import type { RankChange } from '../../core/model.ts';
-import type { ChangeFilter, ChangeStore, OpenChange } from '../../ports/index.ts';
+import type { ChangeFilter, ChangeStore, IdempotencySlot, OpenChange } from '../../ports/index.ts';
 import { type ChangeRow, selectChange, toChange } from './change-row.ts';
 import type { Connection } from './engine/connection.ts';
 import { withoutNulls } from './engine/row.ts';
@@ -9,7 +9,6 @@ import type { Nodes } from './nodes.ts';
 type ChangeQueries = Pick<
   ChangeStore,
   | 'findChange'
-  | 'findChangeByIdempotencyKey'
   | 'latestChange'
   | 'lastAppliedAt'
   | 'lastWritten'
@@ -26,15 +25,6 @@ export function changeQueries(db: Connection, nodes: Nodes): ChangeQueries {
   return {
     async findChange(id) {
       return findChange(db, id);
-    },
-
-    async findChangeByIdempotencyKey({ keyId, idempotencyKey, group, since }) {
-      const row = db.get<ChangeRow>(
-        `${selectChange} WHERE key_id = @keyId AND idempotency_key = @idempotencyKey AND group_title = @group
-           AND requested_at >= @since`,
-        { keyId, idempotencyKey, group, since },
-      );
-      return row && toChange(row);
     },
 
     async latestChange(rankeeId) {
@@ -92,6 +82,19 @@ export function changeQueries(db: Connection, nodes: Nodes): ChangeQueries {
       return db.all<ChangeRow>(sql).map((row) => withHolder(toOpen(row)));
     },
   };
+}
+
+/** The change that was asked for with this Idempotency-Key, at `since` (epoch milliseconds) or later. */
+export function findByIdempotencyKey(
+  db: Connection,
+  query: IdempotencySlot & { since: number },
+): RankChange | undefined {
+  const row = db.get<ChangeRow>(
+    `${selectChange} WHERE key_id = @keyId AND idempotency_key = @idempotencyKey AND group_title = @group
+       AND requested_at >= @since`,
+    { ...query },
+  );
+  return row && toChange(row);
 }
 
 /** The changes of a member that may have come to a write. SQLite takes the index only where its condition is repeated word for word. */

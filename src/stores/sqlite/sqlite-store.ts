@@ -13,6 +13,7 @@ import { daemonLockName } from './files/daemon-lock.ts';
 import { databaseName } from './files/existing.ts';
 import { groupStore } from './groups.ts';
 import { holdStore } from './holds.ts';
+import { idempotencyStore } from './idempotency.ts';
 import { keyStore } from './keys.ts';
 import { memberQueueStore } from './member-queue.ts';
 import { Nodes } from './nodes.ts';
@@ -57,6 +58,7 @@ export function createSqliteStore(
   nodes = new Nodes(db.file, db.files),
 ): Store {
   const queue = memberQueueStore(db, nodes);
+  const idempotency = idempotencyStore(db);
   const keys = new KeyCache({
     lookUp: (query) => lookUpKey(db, { ...query, now: clock.now() }),
     changeToken: () => db.changeToken,
@@ -81,6 +83,7 @@ export function createSqliteStore(
     ...changeWrites(db, clock, nodes),
     ...changeQueries(db, nodes),
     ...queue,
+    ...idempotency,
     ...holdStore(db),
     ...groupStore(db),
     ...auditStore(db, clock),
@@ -97,6 +100,7 @@ export function createSqliteStore(
       await trial;
     },
     async close() {
+      idempotency[Symbol.dispose]();
       nodes.close();
       db.close();
     },

@@ -10,7 +10,7 @@ import { asRefusal, carryOutChange, type FinishedChange, keepEnded } from './cha
 import { type ChangeResult, resultOf } from './change-outcome.ts';
 import { draftOf, withPlan } from './change-record.ts';
 import { type ApprovedChange, checkPlan } from './check-plan.ts';
-import { earlierAnswer, refuseWhileRunning, whileRunning } from './idempotency.ts';
+import { claimIdempotencyKey } from './idempotency.ts';
 import { maxOfALane } from './member-turns.ts';
 import { planChange } from './plan-change.ts';
 import { QueuePosition } from './queue-position.ts';
@@ -26,17 +26,14 @@ export interface ChangeAnswer extends FinishedChange {
  * keep: an idempotency conflict, too many changes of one member at once, a step or a name that leads to no rank, or a store that can't keep it.
  */
 export async function changeRank(app: Ranking, command: ChangeCommand, deadline: Deadline): Promise<ChangeAnswer> {
-  refuseWhileRunning(app, command);
   const [rankeeId, lane] = [command.request.rankeeId, command.caller.keyId ?? 'operator'];
   // This comes before the first wait, so positions are in order of arrival.
   await using position = app.turns.isCrowded(rankeeId, lane) ? undefined : new QueuePosition(app, { rankeeId, lane });
-  const earlier = await earlierAnswer(app, command);
-  if (earlier !== undefined) return { change: earlier, replayed: true };
+  await using claim = await claimIdempotencyKey(app, command);
+  if (claim.earlier !== undefined) return { change: claim.earlier, replayed: true };
   if (position === undefined) throw tooMany(rankeeId);
-  return await whileRunning(app, command, async () => {
-    const call: CallContext = { signal: deadline.signal, deadlineAt: deadline.at, lane };
-    return { replayed: false, ...(await changeInTurn(app, { command, position }, call)) };
-  });
+  const call: CallContext = { signal: deadline.signal, deadlineAt: deadline.at, lane };
+  return { replayed: false, ...(await changeInTurn(app, { command, position }, call)) };
 }
 
 /** Waits for the member's turn, plans, and carries out. If another node came first, it does all of it once more. */

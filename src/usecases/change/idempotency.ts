@@ -1,62 +1,46 @@
 import { RankdError } from '../../base/errors.ts';
 import { idempotencyWindowMs, type RankChange } from '../../core/model.ts';
-import type { ChangeCommand, Idempotency } from './change-command.ts';
+import type { ChangeCommand } from './change-command.ts';
 import type { Ranking } from './ranking.ts';
 
-type Keyed = Pick<ChangeCommand, 'caller' | 'idempotency'>;
-
-/** Throws if a request with this command's idempotency key is still running. */
-export function refuseWhileRunning(app: Ranking, { caller, idempotency }: Keyed): void {
-  if (idempotency === undefined || caller.keyId === undefined) return;
-  const running = app.activeIdempotencyKeys.get(slot(caller.keyId, idempotency));
-  if (running !== undefined) throw inProgressOrMismatch(running, idempotency);
+interface Claim extends AsyncDisposable {
+  /** The change that the key already stands for: the request is a repetition. */
+  earlier?: RankChange;
 }
 
-/** The change that this request's idempotency key already stands for. Throws if the key stands for another request, or for one that is not finished. */
-export async function earlierAnswer(app: Ranking, { caller, idempotency }: Keyed): Promise<RankChange | undefined> {
-  if (idempotency === undefined || caller.keyId === undefined) return undefined;
-  const earlier = await app.store.findChangeByIdempotencyKey({
-    keyId: caller.keyId,
-    idempotencyKey: idempotency.key,
-    group: app.group.title,
-    since: app.clock.now() - idempotencyWindowMs,
-  });
-  if (earlier === undefined) return undefined;
-  if (earlier.fingerprint !== idempotency.fingerprint || earlier.state === 'pending') {
-    throw inProgressOrMismatch(earlier.fingerprint, idempotency);
-  }
-  return earlier;
+/**
+ * Claims the Idempotency-Key of a command, if it has one, until the claim is disposed. Throws `idempotency_in_progress` if the same request is
+ * still running, and `idempotency_mismatch` if the key stands for another request.
+ */
+export async function claimIdempotencyKey(
+  { store, group, clock }: Pick<Ranking, 'store' | 'group' | 'clock'>,
+  { caller: { keyId }, idempotency }: Pick<ChangeCommand, 'caller' | 'idempotency'>,
+): Promise<Claim> {
+  if (idempotency === undefined || keyId === undefined) return claim();
+  const { fingerprint } = idempotency;
+  const slot = { keyId, idempotencyKey: idempotency.key, group: group.title };
+  const since = clock.now() - idempotencyWindowMs;
+  const standing = await store.claimIdempotencyKey({ ...slot, fingerprint, since });
+  // A claim that can't be given back ends with this node, and what was asked for is in the history by then.
+  if (standing.is === 'claimed') return claim(() => store.releaseIdempotencyKey(slot).catch(() => undefined));
+  const known = standing.is === 'running' ? standing.fingerprint : standing.change.fingerprint;
+  if (known !== fingerprint) throw mismatch();
+  if (standing.is === 'running' || standing.change.state === 'pending') throw inProgress();
+  return { ...claim(), earlier: standing.change };
 }
 
-/** Runs `work` with the command's idempotency key marked as running. */
-export async function whileRunning<T>(app: Ranking, command: Keyed, work: () => Promise<T>): Promise<T> {
-  const { caller, idempotency } = command;
-  if (idempotency === undefined || caller.keyId === undefined) return work();
-  refuseWhileRunning(app, command); // another may have begun while the store was asked
-  const mine = slot(caller.keyId, idempotency);
-  app.activeIdempotencyKeys.set(mine, idempotency.fingerprint);
-  try {
-    return await work();
-  } finally {
-    app.activeIdempotencyKeys.delete(mine);
-  }
+function claim(release: () => Promise<void> = async () => undefined): Claim {
+  return { [Symbol.asyncDispose]: release };
 }
 
-function inProgressOrMismatch(known: string | undefined, { fingerprint }: Idempotency): RankdError {
-  return known === fingerprint
-    ? new RankdError(
-        'idempotency_in_progress',
-        'The first request with this Idempotency-Key is still running; ask again.',
-        {
-          retryAfterMs: 1_000,
-        },
-      )
-    : new RankdError(
-        'idempotency_mismatch',
-        'This Idempotency-Key was already used for another change; use a new one.',
-      );
+function inProgress(): RankdError {
+  const message = 'The first request with this Idempotency-Key is still running; ask again.';
+  return new RankdError('idempotency_in_progress', message, { retryAfterMs: 1_000 });
 }
 
-function slot(keyId: string, { key }: Idempotency): string {
-  return `${keyId} ${key}`;
+function mismatch(): RankdError {
+  return new RankdError(
+    'idempotency_mismatch',
+    'This Idempotency-Key was already used for another change; use a new one.',
+  );
 }

@@ -22,8 +22,6 @@ export interface Ranking extends Ports {
   recentWrites: RecentWrites;
   /** How far the platform's word counts. */
   trust: PlatformTrust;
-  /** Idempotency keys being worked on, each with its request's fingerprint. */
-  activeIdempotencyKeys: Map<string, string>;
 }
 
 /**

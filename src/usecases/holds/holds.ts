@@ -4,7 +4,7 @@ import { extended, isOpenHold, openStates } from '../../core/holds.ts';
 import type { Hold } from '../../core/model.ts';
 import type { CallContext } from '../../ports/index.ts';
 import type { ChangeCaller, Idempotency } from '../change/change-command.ts';
-import { earlierAnswer, refuseWhileRunning, whileRunning } from '../change/idempotency.ts';
+import { claimIdempotencyKey } from '../change/idempotency.ts';
 import type { Ranking } from '../change/ranking.ts';
 import { type CheckedHold, checkHold, type HoldAsker } from './end-hold.ts';
 import { openHold } from './open-hold.ts';
@@ -51,11 +51,11 @@ export interface LiftedHold extends Required<CheckedHold> {
  * else changed the member meanwhile, and whatever keeps the roles from being given back: then the hold goes on.
  */
 export async function liftHold(app: Ranking, command: LiftCommand, call?: CallContext): Promise<LiftedHold> {
-  refuseWhileRunning(app, command);
-  const earlier = await earlierAnswer(app, command);
+  await using claim = await claimIdempotencyKey(app, command);
+  const { earlier } = claim;
   if (earlier?.hold !== undefined)
     return { finished: { change: earlier }, hold: await requireHold(app, earlier.hold.id), replayed: true };
-  return whileRunning(app, command, async () => ({ ...(await lift(app, command, call)), replayed: false }));
+  return { ...(await lift(app, command, call)), replayed: false };
 }
 
 async function lift(

@@ -301,29 +301,6 @@ export function changeContract(at: StoreCase): void {
       expect(await last()).toBe(finishedLater.id);
     });
 
-    test('an idempotency key finds its change, per API key and only as far back as asked', async () => {
-      const change = newChange({ idempotencyKey: 'abc', fingerprint: 'ff', requestedAt: 5_000, state: 'applied' });
-      await record(at.store, change);
-      const query = { keyId: 'key_main', idempotencyKey: 'abc', group: change.group, since: 5_000 };
-      expect(await at.other.findChangeByIdempotencyKey(query)).toStrictEqual(change);
-      expect(await at.store.findChangeByIdempotencyKey({ ...query, since: 5_001 })).toBeUndefined();
-      expect(await at.store.findChangeByIdempotencyKey({ ...query, keyId: 'key_other' })).toBeUndefined();
-      expect(await at.store.findChangeByIdempotencyKey({ ...query, idempotencyKey: 'ABC' })).toBeUndefined();
-    });
-
-    test('in each group an idempotency key stands for a change of its own', async () => {
-      const here = newChange({ idempotencyKey: 'abc', state: 'applied' });
-      const there = newChange({ idempotencyKey: 'abc', state: 'applied', group: 'group 700 on roblox.example' });
-      for (const change of [here, there]) {
-        const { group } = change;
-        const query = { keyId: 'key_main', idempotencyKey: 'abc', group, since: 0 };
-        expect(await at.store.findChangeByIdempotencyKey(query)).toBeUndefined();
-        await record(at.store, change);
-        expect(await at.other.findChangeByIdempotencyKey(query)).toStrictEqual(change);
-        expect(await at.store.listChanges({ group, limit: 9 })).toStrictEqual([change]);
-      }
-    });
-
     test('within a day an idempotency key is kept once per API key, and then means the newer change', async () => {
       const idempotencyKey = 'abc';
       const finished = { state: 'applied', idempotencyKey } as const;
@@ -339,8 +316,8 @@ export function changeContract(at: StoreCase): void {
       await at.clock.advance(1);
       const newer = again();
       await record(at.store, newer);
-      const query = { keyId: 'key_main', idempotencyKey, group: newer.group, since: 0 };
-      expect(await at.store.findChangeByIdempotencyKey(query)).toStrictEqual(newer);
+      const claim = { keyId: 'key_main', idempotencyKey, group: newer.group, fingerprint: 'ff', since: 0 };
+      expect(await at.store.claimIdempotencyKey(claim)).toStrictEqual({ is: 'used', change: newer });
       expect(await at.store.findChange(old.id)).not.toHaveProperty('idempotencyKey');
     });
 

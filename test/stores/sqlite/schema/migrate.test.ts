@@ -110,10 +110,8 @@ test('of an Idempotency-Key that an older rankd kept, only its SHA-256 is left, 
   const store = await openSqliteStore({ dataDir, clock });
   onTestFinished(() => store.close());
   const idempotencyKey = hash('sha256', 'one');
-  const query = { keyId: 'key_1', group: 'g', since: 0 };
-  expect(await store.findChangeByIdempotencyKey({ ...query, idempotencyKey })).toMatchObject({
-    id: 'chg_1',
-    idempotencyKey,
-  });
-  expect(await store.findChangeByIdempotencyKey({ ...query, idempotencyKey: 'one' })).toBeUndefined();
+  const claim = { keyId: 'key_1', group: 'g', since: 0, fingerprint: 'ff' };
+  const change = { id: 'chg_1', idempotencyKey };
+  expect(await store.claimIdempotencyKey({ ...claim, idempotencyKey })).toMatchObject({ is: 'used', change });
+  expect(await store.claimIdempotencyKey({ ...claim, idempotencyKey: 'one' })).toStrictEqual({ is: 'claimed' });
 });
