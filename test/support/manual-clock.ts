@@ -10,7 +10,7 @@ interface Sleeper {
 export class ManualClock implements Clock {
   #nowMs: number;
   #elapsedMs = 0;
-  #sleepers: Sleeper[] = [];
+  readonly #sleepers = new Set<Sleeper>();
 
   constructor(startMs = Date.UTC(2026, 0, 1)) {
     this.#nowMs = startMs;
@@ -24,16 +24,19 @@ export class ManualClock implements Clock {
     return this.#elapsedMs;
   }
 
-  sleep(ms: number, signal?: AbortSignal): Promise<void> {
-    if (signal?.aborted) return Promise.reject(signal.reason);
-    return new Promise((resolve, reject) => {
-      const sleeper = { wakeAt: this.#elapsedMs + ms, wake: resolve };
-      this.#sleepers.push(sleeper);
-      signal?.addEventListener('abort', () => {
-        this.#sleepers = this.#sleepers.filter((other) => other !== sleeper);
-        reject(signal.reason);
-      });
-    });
+  async sleep(ms: number, signal?: AbortSignal): Promise<void> {
+    signal?.throwIfAborted();
+    const { promise, resolve, reject } = Promise.withResolvers<void>();
+    const sleeper = { wakeAt: this.#elapsedMs + ms, wake: resolve };
+    const abort = () => reject(signal?.reason);
+    this.#sleepers.add(sleeper);
+    signal?.addEventListener('abort', abort);
+    try {
+      await promise;
+    } finally {
+      this.#sleepers.delete(sleeper);
+      signal?.removeEventListener('abort', abort);
+    }
   }
 
   /** Moves time forward step by step, waking sleepers in order and letting what they do run before the next one wakes. */
@@ -70,13 +73,15 @@ export class ManualClock implements Clock {
   }
 
   get #next(): Sleeper | undefined {
-    return this.#sleepers.toSorted((a, b) => a.wakeAt - b.wakeAt)[0];
+    let first: Sleeper | undefined;
+    for (const sleeper of this.#sleepers) if (first === undefined || sleeper.wakeAt < first.wakeAt) first = sleeper;
+    return first;
   }
 
   #wakeNext(): void {
     const next = this.#next;
     if (next === undefined) throw new Error('nobody sleeps: what is waited for will never come');
-    this.#sleepers = this.#sleepers.filter((other) => other !== next);
+    this.#sleepers.delete(next);
     this.#move(Math.max(0, next.wakeAt - this.#elapsedMs));
     next.wake();
   }
@@ -87,13 +92,40 @@ export class ManualClock implements Clock {
   }
 }
 
-/** Waits until this process has nothing left to do: for ten turns of the event loop, no event came and no file was waited for. */
-async function settle(): Promise<void> {
-  let seen = -1;
-  for (let quietTurns = 0; quietTurns < 10; quietTurns += 1) {
-    const { events } = performance.nodeTiming.uvMetricsInfo;
-    if (events !== seen || process.getActiveResourcesInfo().includes('FSReqCallback')) quietTurns = 0;
-    seen = events;
-    await new Promise((resolve) => setImmediate(resolve));
+/** For so many turns of the event loop no event has to come. */
+const quietTurns = 10;
+const settling = new Set<{ since: number; resolve: () => void }>();
+let turn = 0;
+let busyTurn = 0;
+let seenEvents = -1;
+
+/**
+ * Waits until this process has nothing left to do: for ten turns of the event loop, no event came, and no file is waited for. One watch of
+ * the event loop does for all tests that run at once.
+ */
+function settle(): Promise<void> {
+  const { promise, resolve } = Promise.withResolvers<void>();
+  if (settling.size === 0) setImmediate(watchTurn);
+  settling.add({ since: turn, resolve });
+  return promise;
+}
+
+function watchTurn(): void {
+  turn += 1;
+  const { events } = performance.nodeTiming.uvMetricsInfo;
+  if (events !== seenEvents) busyTurn = turn;
+  seenEvents = events;
+  const isQuietFor = (since: number) => turn - Math.max(since, busyTurn) >= quietTurns;
+  if ([...settling].some(({ since }) => isQuietFor(since)) && isFileAwaited()) busyTurn = turn;
+  for (const one of settling) {
+    if (!isQuietFor(one.since)) continue;
+    settling.delete(one);
+    one.resolve();
   }
+  if (settling.size > 0) setImmediate(watchTurn);
+}
+
+/** Asked as seldom as possible: Node.js lists all that is open for it. */
+function isFileAwaited(): boolean {
+  return process.getActiveResourcesInfo().includes('FSReqCallback');
 }

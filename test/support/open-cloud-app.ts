@@ -18,10 +18,10 @@ import {
   sampleUsers,
   startFakeOpenCloud,
 } from './fake-open-cloud/index.ts';
+import { freshDataDir } from './fresh-data-dir.ts';
 import { type Answer, send } from './open-test-app.ts';
 import { SkippableClock } from './paced-clock.ts';
 import { platformWith } from './platform-with.ts';
-import { TempDir } from './temp-dir.ts';
 
 /** Tries and waits as short as a local fake allows. */
 const tuning: OpenCloudTuning = {
@@ -46,8 +46,6 @@ export interface OpenCloudAppOptions {
   policy?: Partial<Config['policy']>;
   limits?: Partial<Config['limits']>;
   hasMetrics?: boolean;
-  /** The directory of an app that was stopped: starts on what it left. */
-  dataDir?: string;
 }
 
 export interface RankOptions {
@@ -94,7 +92,7 @@ export async function openCloudAppOn<TestClock extends Clock>(
   const fake = await startFakeOpenCloud({ ...options.fake, clock });
   opened.defer(() => fake.close());
   options.prepare?.(fake);
-  const { path: dataDir } = opened.use(new TempDir());
+  const { path: dataDir } = opened.use(await freshDataDir());
   const { groupId, apiKey, baseUrl, legacyBaseUrl, usersBaseUrl } = fake;
   const openCloud = new OpenCloudPlatform({
     ...{ groupId, apiKey, baseUrl, legacyBaseUrl, usersBaseUrl, clock },

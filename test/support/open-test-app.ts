@@ -10,6 +10,7 @@ import type { DaemonContext } from '../../src/usecases/daemon-context.ts';
 import { createKey, type KeyRequest } from '../../src/usecases/keys/keys.ts';
 import { addPlaces } from '../../src/usecases/whitelist/whitelist.ts';
 import { rankBody } from './answers.ts';
+import { freshDataDir } from './fresh-data-dir.ts';
 import { type Answer, type Sent, send } from './send.ts';
 import { TempDir } from './temp-dir.ts';
 
@@ -84,7 +85,7 @@ export interface TestApp extends AsyncDisposable {
 
 /** A whole daemon on a free port with a store of its own in a temporary directory. */
 export async function openTestApp(options: TestAppOptions = {}): Promise<TestApp> {
-  const dir = new TempDir(options.dataDir);
+  const dir = options.dataDir === undefined ? await freshDataDir() : new TempDir(options.dataDir);
   const dataDir = dir.path;
   const config = testConfig(dataDir, options.config);
   const logLines: string[] = [];
