@@ -20,6 +20,7 @@ import { refuseDefaultSimulation } from './usecases/group/served-group.ts';
 import { KeyUses } from './usecases/keys/key-uses.ts';
 import { RefusedCallers } from './usecases/upkeep/refused-callers.ts';
 import { DeliveryCounts } from './usecases/webhooks/delivery-counts.ts';
+import { settingsOf } from './usecases/webhooks/target.ts';
 
 export interface AppOptions {
   config: Config;
@@ -134,7 +135,7 @@ function configuredParts(config: Config, ports: Ports, log: Logger) {
     retention: config.retention,
     headFile: config.audit.headFile,
     robloxId: config.security.robloxId,
-    webhooks: { ...config.webhooks, declared: new Map() },
+    webhooks: settingsOf(config.webhooks),
     compat: config.compat,
   };
 }

@@ -183,12 +183,14 @@ function strayAlias(document: Document): number | undefined {
 /** If all settings of a section are commented out, YAML reads null. Whoever wrote it means an empty section. */
 function withoutEmptySections(mapping: Record<string, unknown>, prefix = ''): Record<string, unknown> {
   const entries = Object.entries(mapping)
-    .filter(([name, value]) => !(value === null && (sections.has(prefix + name) || prefix + name === 'keys')))
+    .filter(([name, value]) => !(value === null && (sections.has(prefix + name) || lists.has(prefix + name))))
     .map(
       ([name, value]) => [name, isSection(value) ? withoutEmptySections(value, `${prefix}${name}.`) : value] as const,
     );
   return Object.fromEntries(entries);
 }
+
+const lists = new Set(settings.flatMap(({ path, type }) => (type === 'mappings' ? [path] : [])));
 
 function entryOf(content: unknown, path: string): Array<[string, unknown]> {
   let value = content;

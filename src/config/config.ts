@@ -2,6 +2,7 @@ import type { PolicySettings } from '../core/policy-names.ts';
 import type { RoleName } from '../core/role-name.ts';
 import type { RankOne } from '../core/role-scheme.ts';
 import { type DeclaredKey, toDeclaredKey } from './declared-key.ts';
+import type { DeclaredWebhook } from './declared-webhook.ts';
 import type { PlatformChoice } from './platform-choice.ts';
 import type { Settings } from './schema.ts';
 import type { Secret } from './secret.ts';
@@ -91,6 +92,7 @@ export interface WebhooksConfig {
   allowPrivate: string[];
   /** `match`: a game can choose among the webhooks that are for games. */
   callerUrl: Settings['webhooks']['caller_url'];
+  targets: DeclaredWebhook[];
 }
 
 /** Limits a minute; 0 turns one off. */
@@ -114,9 +116,11 @@ export function toConfig(
   choice: PlatformChoice,
   {
     files: { groupFile, headFile },
+    targets,
     at,
   }: {
     files: Record<'groupFile' | 'headFile', string | undefined>;
+    targets: DeclaredWebhook[];
     at: (path: readonly PropertyKey[]) => string;
   },
 ): Config {
@@ -169,6 +173,7 @@ export function toConfig(
       timeoutMs: webhooks.timeout,
       allowPrivate: webhooks.allow_private,
       callerUrl: webhooks.caller_url,
+      targets,
     },
     log: { level: log.level },
     compat: settings.compat,

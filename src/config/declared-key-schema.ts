@@ -68,19 +68,3 @@ export const declaredKey = z
   });
 
 export type DeclaredKeySettings = z.output<typeof declaredKey>;
-
-/** No two declared keys may have the same name or hash. */
-export function nameNothingTwice({ value, issues }: z.core.ParsePayload<DeclaredKeySettings[]>): void {
-  if (issues.length > 0) return;
-  for (const field of ['name', 'hash'] as const) {
-    const first = new Map<string, number>();
-    value.forEach((key, index) => {
-      const before = first.get(key[field]);
-      if (before === undefined) first.set(key[field], index);
-      else {
-        const message = `a ${field} of its own; it is that of keys[${before}]`;
-        issues.push({ code: 'custom', path: [index, field], input: key[field], message });
-      }
-    });
-  }
-}

@@ -1,6 +1,7 @@
 import { resolve } from 'node:path';
 import { type Config, toConfig } from './config.ts';
 import { readConfigFile } from './config-file.ts';
+import { readTargets } from './declared-webhook.ts';
 import type { Layer } from './layer.ts';
 import { type ConfigLocationSources, locateConfig, overlookedConfigs } from './locate.ts';
 import { type Origin, originsOf } from './origin.ts';
@@ -45,7 +46,11 @@ export function loadConfig(sources: ConfigSources): LoadedConfig {
   const folderOf = (path: string) => layers.find(({ values }) => values.has(path))?.folder ?? cwd;
   const { settings, problems: invalid } = validate(layers, file);
   const platform = choosePlatform({ origins, env, folder: folderOf(keyFile) });
-  const wrong = [...problems, ...invalid, ...platform.problems];
+  const { targets, ...ofTargets } = readTargets(settings?.webhooks.targets ?? [], {
+    ...{ env, folder: folderOf('webhooks.targets') },
+    locationOf: (...path) => file?.locationOf(['webhooks', 'targets', ...path]),
+  });
+  const wrong = [...problems, ...invalid, ...platform.problems, ...ofTargets.problems];
   const all = wrong.length > 0 ? wrong : platform.missing;
   if (settings === undefined || platform.choice === undefined || all.length > 0) {
     throw new ConfigError(all, { file: file?.name });
@@ -57,11 +62,11 @@ export function loadConfig(sources: ConfigSources): LoadedConfig {
     headFile: absolute('audit.head_file', settings.audit.head_file),
   };
   return {
-    config: toConfig(settings, platform.choice, { files, at: (path) => file?.locationOf(path).at ?? '' }),
+    config: toConfig(settings, platform.choice, { files, targets, at: (path) => file?.locationOf(path).at ?? '' }),
     file: location?.path,
     fileNow: () => locateConfig(sources)?.path,
     origins: withPlatform(origins, platform),
-    warnings: [...overlookedConfigs(sources).map(overlooked), ...platform.warnings],
+    warnings: [...overlookedConfigs(sources).map(overlooked), ...platform.warnings, ...ofTargets.warnings],
   };
 }
 

@@ -1,9 +1,7 @@
-import { existsSync, readFileSync, statSync } from 'node:fs';
-import { join, resolve } from 'node:path';
-import { codeOf } from '../base/error-code.ts';
-import { thisSystem } from '../base/system.ts';
+import { resolve } from 'node:path';
 import type { Origin } from './origin.ts';
 import { Secret } from './secret.ts';
+import { readSecretText, systemdCredential } from './secret-file.ts';
 
 /** The setting that names the file with the key. */
 export const keyFile = 'platform.api_key_file';
@@ -40,7 +38,7 @@ export function readPlatformKey({ origins, folder, env }: PlatformKeySources): P
   if (variable && named?.source !== 'flag') {
     return checked(variable, { source: 'environment', at: keyVariable, ...shadowing(named) });
   }
-  const credential = systemdCredential(env);
+  const credential = systemdCredential(env, 'platform_api_key');
   if (credential !== undefined && named?.source !== 'flag' && named?.source !== 'environment') {
     return readKeyFile(credential, { source: 'credential', at: credential, ...shadowing(named) });
   }
@@ -53,12 +51,6 @@ function shadowing(named: Origin | undefined): Pick<Origin, 'shadows'> {
   return { shadows: [{ source: named.source, at: named.at, value: '[redacted]' }] };
 }
 
-function systemdCredential(env: PlatformKeySources['env']): string | undefined {
-  const directory = env['CREDENTIALS_DIRECTORY'];
-  const credential = directory && join(directory, 'platform_api_key');
-  return credential && existsSync(credential) ? credential : undefined;
-}
-
 function readNamedFile(path: string, folder: string, { source, at }: KeyOrigin): PlatformKey {
   const origin = { source, at };
   if (path === '') return { origin }; // the schema asks for a path
@@ -68,18 +60,9 @@ function readNamedFile(path: string, folder: string, { source, at }: KeyOrigin):
 }
 
 function readKeyFile(path: string, origin: KeyOrigin): PlatformKey {
-  try {
-    const key = checked(readFileSync(path, 'utf8').trim(), origin);
-    const isOpen = thisSystem.hasModes && origin.source !== 'credential' && (statSync(path).mode & 0o044) !== 0;
-    return isOpen
-      ? {
-          ...key,
-          warning: `${path} can be read by other users of this machine; run: ${thisSystem.commands.closeFile(path)}`,
-        }
-      : key;
-  } catch (error) {
-    return { origin, problem: `${path} ${whyUnreadable(error)}` };
-  }
+  const read = readSecretText(path, { isCredential: origin.source === 'credential' });
+  if ('problem' in read) return { origin, problem: read.problem };
+  return { ...checked(read.text, origin), ...(read.warning !== undefined && { warning: read.warning }) };
 }
 
 function checked(key: string, origin: KeyOrigin): PlatformKey {
@@ -103,13 +86,4 @@ export function flawOfKey(key: string): string | undefined {
 /** True for a text that is long and unlike a path. Such a value is never shown. */
 function looksLikeKey(path: string): boolean {
   return path.length >= 200 || (path.length >= 32 && !/^(\.{0,2}|~)\//.test(path) && !/\.\w{1,8}$/.test(path));
-}
-
-function whyUnreadable(error: unknown): string {
-  const code = codeOf(error);
-  if (code === 'ENOENT' || code === 'ENOTDIR') return 'does not exist';
-  if (code === 'EACCES' || code === 'EPERM') return 'may not be read by this user';
-  if (code === 'EISDIR')
-    return 'is a folder, and no file; Docker makes one if the file is missing: stop the container, remove the folder and put the file there';
-  return `cannot be read (${code})`;
 }

@@ -1,6 +1,8 @@
 import * as z from 'zod';
 import type { RoleName } from '../core/role-name.ts';
-import { declaredKey, nameNothingTwice } from './declared-key-schema.ts';
+import { maxWebhooks } from '../core/webhooks/webhook.ts';
+import { type DeclaredKeySettings, declaredKey } from './declared-key-schema.ts';
+import { type DeclaredWebhookSettings, declaredWebhook } from './declared-webhook-schema.ts';
 import {
   duration,
   filePath,
@@ -8,6 +10,7 @@ import {
   id,
   ids,
   network,
+  nothingTwice,
   oneOf,
   optionalDuration,
   optionalUrl,
@@ -196,6 +199,14 @@ export const settingsSchema = section({
       .describe(
         'match: a game that sends the address of a webhook made with --for-games has its changes told there as well.',
       ),
+    targets: z
+      .array(declaredWebhook, { error: 'a list of webhooks' })
+      .max(maxWebhooks, { error: `at most ${maxWebhooks} webhooks` })
+      .check(nothingTwice<DeclaredWebhookSettings>('webhooks.targets', ['name']))
+      .prefault([])
+      .describe(
+        'Webhooks declared here, not made by rankd webhook add; commands show them, but only this file changes them.',
+      ),
   }),
   log: section({
     level: oneOf(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'])
@@ -208,7 +219,7 @@ export const settingsSchema = section({
     .describe('Other services whose scripts rankd answers too: rankgun, noblox-server; see docs/moving.md.'),
   keys: z
     .array(declaredKey, { error: 'a list of keys' })
-    .check(nameNothingTwice)
+    .check(nothingTwice<DeclaredKeySettings>('keys', ['name', 'hash']))
     .prefault([])
     .describe(
       'Game keys declared here, not made by rankd key create; commands show them, but only this file changes them.',

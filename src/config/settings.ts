@@ -1,5 +1,6 @@
 import * as z from 'zod';
 import { declaredKey } from './declared-key-schema.ts';
+import { declaredWebhook } from './declared-webhook-schema.ts';
 import { settingsSchema } from './schema.ts';
 
 /** One setting, for the table in docs/settings.md, the environment and `config show`. */
@@ -20,12 +21,21 @@ export const settings: readonly Setting[] = leaves(settingsSchema, []);
 /** Every mapping that groups settings, e.g. `policy` and `policy.breaker`. */
 export const sections: ReadonlySet<string> = new Set(settings.flatMap(({ path }) => parents(path)));
 
-/** Every setting of an entry of `keys`: its name, description, default, and whether it must be there. */
-export const keySettings: ReadonlyArray<Pick<Setting, 'path' | 'description' | 'default'> & { isRequired: boolean }> =
-  Object.entries(declaredKey.shape).map(([path, schema]) => {
+/** Every setting of an entry of `keys`. */
+export const keySettings: readonly EntrySetting[] = ofEntry(declaredKey.shape);
+
+/** Every setting of an entry of `webhooks.targets`. */
+export const webhookSettings: readonly EntrySetting[] = ofEntry(declaredWebhook.shape);
+
+/** What an entry of a list is told by. */
+export type EntrySetting = Pick<Setting, 'path' | 'description' | 'default'> & { isRequired: boolean };
+
+function ofEntry(shape: Record<string, z.core.$ZodType>): EntrySetting[] {
+  return Object.entries(shape).map(([path, schema]) => {
     const { description, preset, isOptional } = read(schema);
     return { path, description, default: preset, isRequired: !isOptional };
   });
+}
 
 /** The schema of `rankd.yaml` as JSON Schema 2020-12, for editors. */
 export function jsonSchema(): z.core.JSONSchema.BaseSchema {

@@ -1,11 +1,11 @@
 import { suggest } from '../base/suggest.ts';
 import { keyFile, keyVariable } from './platform-key.ts';
-import { keySettings, sections, settings } from './settings.ts';
+import { type EntrySetting, keySettings, sections, settings, webhookSettings } from './settings.ts';
 
 /** The message for a name that is not a setting: `unknown setting`, with the setting that was probably meant. */
 export function unknownSetting(path: string): string {
-  const ofKey = /^keys\.\d+\.(.+)$/.exec(path)?.[1];
-  if (ofKey !== undefined) return unknownKeySetting(ofKey);
+  const entry = /^(keys|webhooks\.targets)\.\d+\.(.+)$/.exec(path);
+  if (entry !== null) return unknownEntrySetting(entry[2] ?? '', entry[1] === 'keys' ? ofKeys : ofTargets);
   if (namesSecret(path)) {
     return `unknown setting; a secret never goes here: name its file in ${keyFile} or set ${keyVariable}`;
   }
@@ -15,14 +15,19 @@ export function unknownSetting(path: string): string {
   );
 }
 
-function unknownKeySetting(name: string): string {
-  if (namesSecret(name))
-    return 'unknown setting; a secret never goes here: its hash does, as `rankd key hash -` prints it';
+const ofKeys = { known: keySettings, secret: 'its hash does, as `rankd key hash -` prints it' };
+const ofTargets = { known: webhookSettings, secret: 'name its file in url_file or secret_file' };
+
+function unknownEntrySetting(
+  name: string,
+  { known, secret }: { known: readonly EntrySetting[]; secret: string },
+): string {
+  if (namesSecret(name) || /^(url|address)$/i.test(name)) return `unknown setting; a secret never goes here: ${secret}`;
   return withSuggestion(
     'unknown setting',
     suggest(
       name,
-      keySettings.map(({ path }) => path),
+      known.map(({ path }) => path),
     ),
   );
 }

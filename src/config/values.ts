@@ -118,3 +118,21 @@ function baseUrl() {
     .refine((text) => asBaseUrl(text) !== undefined, { error, abort: true })
     .transform((text) => asBaseUrl(text) ?? text);
 }
+
+/** No two entries of the list that `setting` names may have the same of one of these fields. */
+export function nothingTwice<Entry>(setting: string, fields: ReadonlyArray<keyof Entry & string>) {
+  return ({ value, issues }: z.core.ParsePayload<Entry[]>): void => {
+    if (issues.length > 0) return;
+    for (const field of fields) {
+      const first = new Map<unknown, number>();
+      value.forEach((entry, index) => {
+        const before = first.get(entry[field]);
+        if (before === undefined) first.set(entry[field], index);
+        else {
+          const message = `a ${field} of its own; it is that of ${setting}[${before}]`;
+          issues.push({ code: 'custom', path: [index, field], input: entry[field], message });
+        }
+      });
+    }
+  };
+}

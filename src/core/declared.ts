@@ -1,9 +1,11 @@
 import { RankdError } from '../base/errors.ts';
 
 /** The refusal to change what the configuration declares: the file would no longer tell the truth. */
-export function refusalOfDeclared(what: string, { declaredIn }: { declaredIn?: string }): RankdError | undefined {
+export function refusalOfDeclared(
+  what: string,
+  { declaredIn }: { declaredIn?: string },
+  hint = 'edit the file, then run `rankd reload`; `rankd workspace suspend` stops every key at once',
+): RankdError | undefined {
   if (declaredIn === undefined) return undefined;
-  return new RankdError('conflict', `${what} is declared in ${declaredIn}; edit it there.`, {
-    hint: 'edit the file, then run `rankd reload`; `rankd workspace suspend` stops every key at once',
-  });
+  return new RankdError('conflict', `${what} is declared in ${declaredIn}; edit it there.`, { hint });
 }

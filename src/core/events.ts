@@ -156,7 +156,7 @@ export function planChanged(workspaceId: string, plans: { from: Plan; to: Plan }
 
 /** Something that an operator, or the configuration, did to a webhook. No event holds its address or its secret. */
 export function webhookEvent(
-  what: 'add' | 'set' | 'rotate' | 'enable' | 'remove' | 'redeliver',
+  what: 'add' | 'declare' | 'set' | 'rotate' | 'enable' | 'remove' | 'redeliver',
   { id, name }: Pick<Webhook, 'id' | 'name'>,
   detail: Record<string, unknown>,
   doing: Doing,

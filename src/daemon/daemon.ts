@@ -8,8 +8,8 @@ import type { Logger } from '../base/log.ts';
 import { createServer } from '../http/server.ts';
 import type { Metrics } from '../metrics/open-metrics.ts';
 import { engineOf } from '../stores/engine.ts';
+import { declareConfigured } from '../usecases/declare-configured.ts';
 import { checkGroup } from '../usecases/group/check-group.ts';
-import { declareKeys } from '../usecases/keys/declare-keys.ts';
 import { HeadNotes } from './head-notes.ts';
 import { startWorkers } from './workers.ts';
 
@@ -39,7 +39,7 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
   const metrics = metricsConfig.enabled ? await loadMetrics(clock) : undefined;
   const app = starting.use(await openApp({ ...options, ...(metrics !== undefined && { watch: metrics.watch }) }));
   await checkGroup(app.current);
-  await declareKeys(app.current, options.config.keys);
+  await declareConfigured(app.current, options.config);
   const heads = new HeadNotes();
   await heads.note(app.current);
   const server = createServer(app, options.config.server);

@@ -8,10 +8,10 @@ import type { ReloadOutcome } from '../control/control.ts';
 import { configRefused, configReloaded, type DomainEvent } from '../core/events.ts';
 import { callWithin } from '../ports/call-context.ts';
 import type { DaemonContext } from '../usecases/daemon-context.ts';
+import { declareConfigured } from '../usecases/declare-configured.ts';
 import { checkGroup } from '../usecases/group/check-group.ts';
 import { credentialWarnings } from '../usecases/group/credential-warnings.ts';
 import { keepServedGroup } from '../usecases/group/served-group.ts';
-import { declareKeys } from '../usecases/keys/declare-keys.ts';
 
 export interface LiveConfigOptions {
   app: ServedApp;
@@ -80,7 +80,7 @@ export class LiveConfig implements AsyncDisposable {
       let stray: string[] = [];
       await app.applyConfig(after.config, async (candidate) => {
         stray = await checkGroup(candidate);
-        await declareKeys(candidate, after.config.keys);
+        await declareConfigured(candidate, after.config);
       });
       this.#loaded = after;
       this.#isRefused = false;

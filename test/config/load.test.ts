@@ -53,7 +53,7 @@ test('with nothing configured, rankd runs on a simulated group with the document
     metrics: { enabled: false, host: '127.0.0.1', port: 9265 },
     retention: { historyMs: undefined, auditMs: undefined },
     audit: { headFile: undefined },
-    webhooks: { timeoutMs: 15_000, allowPrivate: [], callerUrl: 'ignore' },
+    webhooks: { timeoutMs: 15_000, allowPrivate: [], callerUrl: 'ignore', targets: [] },
     log: { level: 'info' },
     compat: [],
     keys: [],

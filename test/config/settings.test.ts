@@ -1,12 +1,15 @@
 import { readFileSync } from 'node:fs';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { parseDocument } from 'yaml';
-import { jsonSchema, keySettings, sections, settings } from '../../src/config/settings.ts';
+import { jsonSchema, keySettings, sections, settings, webhookSettings } from '../../src/config/settings.ts';
 import { Sandbox } from './sandbox.ts';
 
 const example = readFileSync(new URL('../../config/rankd.example.yaml', import.meta.url), 'utf8');
 /** The example with its commented-out settings put in. */
 const complete = example.slice(0, example.indexOf('#keys:\n')).replaceAll(/^( *)#(?=\S)/gm, '$1');
+
+/** Lists of mappings, which no variable can hold. */
+const lists = ['keys', 'webhooks.targets'];
 
 let box: Sandbox;
 beforeEach(() => {
@@ -17,7 +20,7 @@ afterEach(() => box[Symbol.dispose]());
 test('every setting has a one-line description, a variable and a place in the example, with that description above it', () => {
   const document = parseDocument(complete);
   for (const { path, env, description } of settings) {
-    expect(env).toBe(path === 'keys' ? undefined : `RANKD_${path.replaceAll('.', '_').toUpperCase()}`);
+    expect(env).toBe(lists.includes(path) ? undefined : `RANKD_${path.replaceAll('.', '_').toUpperCase()}`);
     expect(description).toMatch(/^[^\n]{10,130}\.$|^[^\n]{10,130}[A-Z]$/);
     expect(document.hasIn(path.split('.')), `${path} in config/rankd.example.yaml: add it`).toBe(true);
     const line = `${'  '.repeat(path.split('.').length - 1)}# ${description}\n`;
@@ -38,11 +41,20 @@ test('what the example leaves in is exactly the default of every setting that ha
 });
 
 test('the declared key that the example shows is accepted, and shows every setting of a key', () => {
-  const shown = example.slice(example.indexOf('#keys:\n')).replaceAll(/^#/gm, '');
+  const shown = example.slice(example.indexOf('#keys:\n'), example.indexOf('#webhooks:\n')).replaceAll(/^#/gm, '');
   box.write('rankd.yaml', `platform: { kind: simulated }\n${shown}`);
   expect(box.load().config.keys).toMatchObject([{ name: 'my-game', whitelist: { placeIds: [920587237] } }]);
   expect(Object.keys(parseDocument(shown).toJS().keys[0])).toEqual(keySettings.map(({ path }) => path));
   for (const { description } of keySettings) expect(shown).toContain(`# ${description}\n`);
+});
+
+test('the declared webhook that the example shows is accepted, and shows every setting of a webhook', () => {
+  const shown = example.slice(example.indexOf('#webhooks:\n')).replaceAll(/^#/gm, '');
+  box.write('rankd.yaml', `platform: { kind: simulated }\n${shown}`);
+  box.write('discord.url', 'https://discord.com/api/webhooks/1487000000000000857/a-token_of-it');
+  expect(box.load().config.webhooks.targets).toMatchObject([{ name: 'staff-log', events: ['changes', 'alarms'] }]);
+  expect(Object.keys(parseDocument(shown).toJS().webhooks.targets[0])).toEqual(webhookSettings.map(({ path }) => path));
+  for (const { description } of webhookSettings) expect(shown).toContain(`# ${description}\n`);
 });
 
 test('the example as it is changes nothing', () => {
@@ -64,7 +76,8 @@ test('the example with every setting in force is accepted', () => {
 });
 
 test('the variables of two settings never collide', () => {
-  expect(new Set(settings.map(({ env }) => env)).size).toBe(settings.length);
+  const variables = settings.flatMap(({ env }) => env ?? []);
+  expect(new Set(variables).size).toBe(settings.length - lists.length);
   expect([...sections]).toEqual([
     'group',
     'platform',

@@ -1,6 +1,6 @@
 import { type ErrorCode, reasons } from '../../src/base/errors.ts';
 import { exitCodes } from '../../src/cli/output/errors.ts';
-import { keySettings, settings } from '../../src/config/settings.ts';
+import { type EntrySetting, keySettings, settings, webhookSettings } from '../../src/config/settings.ts';
 import { publicCodes, statuses } from '../../src/http/errors.ts';
 
 const codes = Object.keys(reasons) as ErrorCode[];
@@ -29,9 +29,17 @@ export function settingsTable(): string[] {
 }
 
 export function keySettingsTable(): string[] {
+  return entryTable(keySettings);
+}
+
+export function webhookSettingsTable(): string[] {
+  return entryTable(webhookSettings);
+}
+
+function entryTable(entries: readonly EntrySetting[]): string[] {
   return table(
     ['setting', 'default', 'what it does'],
-    keySettings.map(({ path, default: preset, isRequired, description }) => [
+    entries.map(({ path, default: preset, isRequired, description }) => [
       `\`${path}\``,
       isRequired ? 'required' : shown(preset),
       description,

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { commandDetails, commandsTable, commonOptions } from './command-reference.ts';
 import { metricsTable } from './metrics-table.ts';
-import { errorTable, exitTable, keySettingsTable, settingsTable } from './reference-tables.ts';
+import { errorTable, exitTable, keySettingsTable, settingsTable, webhookSettingsTable } from './reference-tables.ts';
 
 /** What `npm run docs` writes into a page, between two comments that name it. */
 export interface WrittenPart {
@@ -18,6 +18,7 @@ export const writtenParts: readonly WrittenPart[] = [
   { page: 'docs/commands.md', name: 'each command', lines: commandDetails },
   { page: 'docs/settings.md', name: 'every setting with its default', lines: settingsTable },
   { page: 'docs/settings.md', name: 'every setting of a declared key', lines: keySettingsTable },
+  { page: 'docs/settings.md', name: 'every setting of a declared webhook', lines: webhookSettingsTable },
   { page: 'docs/api.md', name: 'every error code with its status and words', lines: errorTable },
   { page: 'docs/metrics.md', name: 'every metric', lines: metricsTable },
 ];

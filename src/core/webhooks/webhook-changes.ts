@@ -4,7 +4,8 @@ import { type Doing, webhookEvent } from '../events.ts';
 import type { Verdict } from '../verdict.ts';
 import { maxWebhooks, type Webhook } from './webhook.ts';
 
-interface Edit {
+/** What changes of the webhooks. */
+export interface Edit {
   put: Webhook[];
   remove: string[];
 }
@@ -58,7 +59,7 @@ export function judgeOne(
   return (webhooks, newestEvent) => {
     const webhook = webhooks.find((one) => one.name === name || one.id === name);
     if (webhook === undefined) return { refusal: unknownWebhook(name) };
-    const refusal = isDeclaredToo ? undefined : refusalOfDeclared(`The webhook ${webhook.name}`, webhook);
+    const refusal = isDeclaredToo ? undefined : refusalOfDeclared(`The webhook ${webhook.name}`, webhook, editHint);
     if (refusal !== undefined) return { refusal };
     const verdict = judge(webhook, newestEvent);
     if ('refusal' in verdict) return verdict;
@@ -69,6 +70,8 @@ export function judgeOne(
     return twin === undefined ? { change: { put: [change], remove: [] }, events } : { refusal: twin };
   };
 }
+
+const editHint = 'edit the file, then run `rankd reload`';
 
 export function unknownWebhook(name: string): RankdError {
   return new RankdError('not_found', `There is no webhook named ${name}.`, { hint: 'rankd webhook list' });

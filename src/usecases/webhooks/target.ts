@@ -1,5 +1,6 @@
 import { crypto } from '../../base/node-modules.ts';
 import { version } from '../../base/version.ts';
+import type { WebhooksConfig } from '../../config/config.ts';
 import { outcomeOf } from '../../core/webhooks/answers.ts';
 import type { DiscordMessage } from '../../core/webhooks/discord-message.ts';
 import type { Outcome } from '../../core/webhooks/progress.ts';
@@ -16,6 +17,13 @@ export interface WebhookSettings {
   callerUrl: 'ignore' | 'match';
   /** Addresses and secrets of declared webhooks, by name. */
   declared: ReadonlyMap<string, { address: string; secret: string | undefined }>;
+}
+
+export function settingsOf({ targets, ...settings }: WebhooksConfig): WebhookSettings {
+  const revealed = targets.map(
+    ({ name, address, secret }) => [name, { address: address.reveal(), secret: secret?.reveal() }] as const,
+  );
+  return { ...settings, declared: new Map(revealed) };
 }
 
 /** What sending takes. */

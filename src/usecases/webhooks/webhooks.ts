@@ -56,11 +56,16 @@ export function addressFrom(text: string, kind?: Webhook['kind']): WebhookAddres
   return read;
 }
 
-/** Throws `usage` if nothing can ever be sent to the address, as every try would find. */
+/** Throws `usage` if nothing can ever be sent to the address, as every try would find; `already_exists` if the configuration has it. */
 export async function refuseForbidden(
   { courier, webhooks }: Sending,
   { address, shown }: WebhookAddress,
 ): Promise<void> {
+  const [twin] = [...webhooks.declared].find(([, declared]) => declared.address === address) ?? [];
+  if (twin !== undefined)
+    throw new RankdError('already_exists', `The webhook ${twin}, which the configuration declares, has this address.`, {
+      hint: `rankd webhook show ${twin}`,
+    });
   const why = await courier.whyForbidden({ address, allowPrivate: webhooks.allowPrivate });
   if (why === undefined) return;
   throw new RankdError('usage', `Nothing can be sent to ${shown}: ${why}.`, {

@@ -5,7 +5,7 @@ import { openCourier } from '../../../app.ts';
 import { systemClock } from '../../../base/clock.ts';
 import { eventGroups } from '../../../core/webhooks/event-types.ts';
 import { isWebhookName } from '../../../core/webhooks/webhook.ts';
-import type { Sending } from '../../../usecases/webhooks/target.ts';
+import { type Sending, settingsOf } from '../../../usecases/webhooks/target.ts';
 import type { Cli } from '../../cli.ts';
 import { filled } from '../../input/arguments.ts';
 
@@ -42,6 +42,5 @@ export async function readAddressText({ io }: Cli, urlFile: string | undefined):
 /** What sends beside the daemon, as it would. */
 export async function sendingOf(cli: Cli): Promise<Sending> {
   const { config } = await cli.loadConfig();
-  const webhooks = { ...config.webhooks, declared: new Map() };
-  return { clock: systemClock, courier: openCourier(systemClock), webhooks };
+  return { clock: systemClock, courier: openCourier(systemClock), webhooks: settingsOf(config.webhooks) };
 }

@@ -1,0 +1,71 @@
+import { type Doing, webhookEvent } from '../events.ts';
+import { maxWebhooks, type Webhook } from './webhook.ts';
+import { type Edit, freshWebhook } from './webhook-changes.ts';
+
+/** A webhook as the configuration declares it. Its address and its secret are in files. */
+export type WebhookDeclaration = Pick<Webhook, 'name' | 'kind' | 'shown' | 'events' | 'mention' | 'isForGames'> & {
+  /** e.g. `rankd.yaml:31` */
+  declaredIn: string;
+};
+
+/** What keeps a declared webhook from being taken up. `twin`: a webhook that a command made has its address. */
+export type WebhookClash =
+  | { index: number; field: 'name' | 'url_file'; twin: Webhook }
+  | { index: number; field: 'name'; twin: undefined };
+
+/** Webhooks that commands made, and that one of these would stand beside; and the first that is one too many. */
+export function clashesOf(
+  declared: ReadonlyArray<{ name: string; address: string }>,
+  webhooks: readonly Webhook[],
+): WebhookClash[] {
+  const others = webhooks.filter(({ declaredIn }) => declaredIn === undefined);
+  const clashes = declared.flatMap(({ name, address }, index): WebhookClash[] => {
+    const namesake = others.find((one) => one.name === name);
+    const twin = others.find((one) => one.address === address);
+    if (namesake !== undefined) return [{ index, field: 'name', twin: namesake }];
+    return twin === undefined ? [] : [{ index, field: 'url_file', twin }];
+  });
+  if (clashes.length > 0 || declared.length + others.length <= maxWebhooks) return clashes;
+  return [{ index: maxWebhooks - others.length, field: 'name', twin: undefined }];
+}
+
+/** How the webhooks of the configuration differ from those that the store has. One that is known by its name goes on from where it was. */
+export function declaredEdit(
+  declared: ReadonlyArray<WebhookDeclaration & { id: string }>,
+  { webhooks, newestEvent }: { webhooks: readonly Webhook[]; newestEvent: number },
+  doing: Doing,
+): { change: Edit; events: ReturnType<typeof webhookEvent>[] } {
+  const before = webhooks.filter(({ declaredIn }) => declaredIn !== undefined);
+  const put = declared.flatMap((declaration) => {
+    const known = before.find(({ name }) => name === declaration.name);
+    if (known === undefined) return [freshWebhook({ ...declaration, createdAt: doing.at }, newestEvent)];
+    const now = continued(known, declaration);
+    return JSON.stringify(now) === JSON.stringify(known) ? [] : [now];
+  });
+  const ended = before.filter(({ name }) => !declared.some((one) => one.name === name));
+  const told = put.filter((now) => definitionOf(now) !== definitionOf(before.find(({ id }) => id === now.id)));
+  const events = [
+    ...told.map((webhook) => webhookEvent('declare', webhook, detailOf(webhook), doing)),
+    ...ended.map((webhook) => webhookEvent('remove', webhook, { reason: 'no longer declared' }, doing)),
+  ];
+  return { change: { put, remove: ended.map(({ id }) => id) }, events };
+}
+
+/** Alarms have a cursor of their own on the way to Discord alone. */
+function continued(known: Webhook, { kind, ...declaration }: WebhookDeclaration): Webhook {
+  const { mention: _, isForGames: _games, ...kept } = known;
+  const furthest = Math.max(known.cursor, known.alarmCursor);
+  const cursors = kind === known.kind ? {} : { cursor: furthest, alarmCursor: furthest };
+  return { ...kept, ...declaration, id: known.id, kind, ...cursors };
+}
+
+/** Where it stands in the file does not count. */
+function definitionOf(webhook: Webhook | undefined): string {
+  if (webhook === undefined) return '';
+  const { kind, shown, events, mention, isForGames } = webhook;
+  return JSON.stringify([kind, shown, events, mention, isForGames]);
+}
+
+function detailOf({ kind, shown, events, declaredIn }: Webhook): Record<string, unknown> {
+  return { kind, target: shown, events: events.join(', '), declaredIn };
+}

@@ -1,0 +1,14 @@
+import type { Config } from '../config/config.ts';
+import type { Ports } from '../ports/index.ts';
+import { declareKeys } from './keys/declare-keys.ts';
+import { declareWebhooks, refuseWebhookClashes } from './webhooks/declare-webhooks.ts';
+
+/** Puts the keys and webhooks of the configuration in force. Throws `config_invalid`, and changes nothing then. */
+export async function declareConfigured(
+  app: Pick<Ports, 'store' | 'clock'>,
+  { keys, webhooks }: Pick<Config, 'keys' | 'webhooks'>,
+): Promise<void> {
+  await refuseWebhookClashes(app, webhooks.targets);
+  await declareKeys(app, keys);
+  await declareWebhooks(app, webhooks.targets);
+}

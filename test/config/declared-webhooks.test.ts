@@ -1,0 +1,95 @@
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { newWebhookSecret } from '../../src/core/webhooks/signature.ts';
+import { Sandbox } from './sandbox.ts';
+
+const discord = 'https://discord.com/api/webhooks/1487000000000000857/a-token_of-it';
+const secret = newWebhookSecret();
+
+let box: Sandbox;
+beforeEach(() => {
+  box = new Sandbox();
+  box.write('discord.url', `${discord}\n`);
+  box.write('bot.url', 'https://bot.example/hook/a-token_of-it');
+  box.write('bot.secret', `${secret}\n`);
+  box.write('wrong.secret', 'whsec_short');
+  box.write('slack.url', 'https://hooks.slack.com/services/T0/B0/a-token_of-it');
+});
+afterEach(() => box[Symbol.dispose]());
+
+/** The first entry is line 4. */
+function declare(...entries: string[]): void {
+  const lines = ['platform: { kind: simulated }', 'webhooks:', '  targets:', ...entries.map((one) => `    - ${one}`)];
+  box.write('rankd.yaml', `${lines.join('\n')}\n`);
+}
+
+const log = '{ name: log, url_file: discord.url }';
+const bot = '{ name: bot, url_file: bot.url, secret_file: bot.secret, events: [keys, keys], for_games: true }';
+
+test('webhooks can be declared: the address tells the kind, and neither address nor secret is in what is shown of them', () => {
+  declare(log, bot);
+  const { config } = box.load();
+  const [first, second] = config.webhooks.targets;
+  expect(first).toMatchObject({
+    ...{ name: 'log', kind: 'discord', events: ['changes', 'alarms'], declaredIn: 'rankd.yaml:4' },
+    shown: 'discord.com/api/webhooks/1487…857/***',
+  });
+  expect(second).toMatchObject({ kind: 'standard', events: ['keys'], isForGames: true, declaredIn: 'rankd.yaml:5' });
+  expect([first?.address.reveal(), first?.secret, second?.secret?.reveal()]).toEqual([discord, undefined, secret]);
+  expect(JSON.stringify(config)).not.toMatch(/token_of-it|whsec_/);
+});
+
+test('a credential that systemd keeps goes before the file, whose rights are told of if others can read it', () => {
+  declare('{ name: log, url_file: nowhere.url }');
+  box.write('credentials/webhook_log_url', discord);
+  expect(box.load({ env: { CREDENTIALS_DIRECTORY: box.path('credentials') } }).warnings).toEqual([]);
+  declare('{ name: log, url_file: open.url }');
+  box.write('open.url', discord, 0o644);
+  expect(box.load().warnings).toEqual([expect.stringMatching(/open\.url can be read by other users/)]);
+});
+
+test.each([
+  ['no file', ['{ name: log }'], /4:7 webhooks\.targets\[0\]\.url_file: has no value; expected the path/],
+  ['a file that is not there', ['{ name: log, url_file: x.url }'], /4:30 .*url_file: .*x\.url does not exist/],
+  [
+    'the address itself',
+    [`{ name: log, url_file: "${discord}" }`],
+    /looks like the secret itself; it must be the path/,
+  ],
+  [
+    'the address under a name',
+    [`{ name: log, url: "${discord}" }`],
+    /targets\[0\]\.url: unknown setting; a secret never/,
+  ],
+  ['an address that is none', ['{ name: log, url_file: bot.secret }'], /bot\.secret: This is no address/],
+  ['another service', ['{ name: log, url_file: slack.url }'], /Slack takes messages of its own form/],
+  ['a program without a secret', ['{ name: bot, url_file: bot.url }'], /4:15 .*name: a program needs a secret/],
+  [
+    'a short secret',
+    ['{ name: bot, url_file: bot.url, secret_file: wrong.secret }'],
+    /secret_file: the file holds no secret/,
+  ],
+  [
+    'the wrong event',
+    ['{ name: log, url_file: discord.url, events: [chnges] }'],
+    /events\[0\]: is "chnges"; expected changes,/,
+  ],
+  ['a role as a number', ['{ name: log, url_file: discord.url, mention: 1482005551234567890 }'], /in quotes, such as/],
+  ['a wrong name', ['{ name: Staff Log, url_file: discord.url }'], /name: is "Staff Log"; expected 1 to 40/],
+  ['a name twice', [log, log], /5:15 webhooks\.targets\[1\]\.name: .* that of webhooks\.targets\[0\]/],
+  ['an address twice', [log, log.replace('log', 'other')], /5:32 .*url_file: has the address of log/],
+  [
+    'a mistyped setting',
+    ['{ name: log, url_file: discord.url, event: [all] }'],
+    /unknown setting; did you mean events\?/,
+  ],
+])('%s is refused by its place, and nothing that is secret is repeated', (_what, entries, problem) => {
+  declare(...entries);
+  const { message } = box.failure();
+  expect(message).toMatch(problem);
+  expect(message).not.toMatch(/token_of-it|whsec_short/);
+});
+
+test('targets whose entries are all commented out are none', () => {
+  box.write('rankd.yaml', 'platform: { kind: simulated }\nwebhooks:\n  targets:\n  # - name: log\n');
+  expect(box.load().config.webhooks.targets).toEqual([]);
+});
