@@ -6,6 +6,7 @@ import { systems } from '../../src/base/system.ts';
 import { walk } from '../../src/cli/completion/walk.ts';
 import { createProgram } from '../../src/cli/program.ts';
 import { sections } from '../../src/config/settings.ts';
+import { newWebhookSecret } from '../../src/core/webhooks/signature.ts';
 import type { TerminalIo } from '../support/command-io.ts';
 import { blocksOf, pages, pagesToType, rankdLines } from '../support/readme-commands.ts';
 import { CliHome } from '../support/run-cli.ts';
@@ -35,9 +36,17 @@ const ofRankd = snippets.filter(({ yaml }) =>
   Object.keys(parse(yaml)).every((name) => name === 'keys' || sections.has(name)),
 );
 
+/** What snippets name. */
+const secretFiles = {
+  'discord.url': 'https://discord.com/api/webhooks/1487000000000000857/a-token_of-it',
+  'bot.url': 'https://bot.example/hook',
+  'bot.secret': newWebhookSecret(),
+};
+
 test.each(ofRankd)('rankd accepts what $page puts into rankd.yaml: $yaml', async ({ yaml }) => {
   using home = new CliHome();
   writeFileSync(home.path('rankd.yaml'), yaml);
+  for (const [name, text] of Object.entries(secretFiles)) writeFileSync(home.path(name), text, { mode: 0o600 });
   const env: Record<string, string> = yaml.includes('id:') ? { RANKD_PLATFORM_API_KEY: 'a-key-of-roblox' } : {};
   const { code, stderr } = await home.here(['config', 'check', '--offline'], { env });
   expect([code, stderr]).toEqual([0, '']);

@@ -2,6 +2,7 @@ import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { expect, onTestFinished, test } from 'vitest';
 import { rankBody } from '../support/answers.ts';
 import { DaemonProcess } from '../support/daemon-process.ts';
+import { startFakeDiscord } from '../support/fake-discord.ts';
 import { type FakeOpenCloud, sampleUsers, startFakeOpenCloud } from '../support/fake-open-cloud/index.ts';
 import { runOnTerminal } from '../support/pseudo-terminal.ts';
 import { CliHome } from '../support/run-cli.ts';
@@ -26,7 +27,9 @@ async function world(): Promise<{
 }
 
 test('on a terminal init asks, never shows the key, and leaves a configuration, a private key file and a key that ranks', async () => {
-  const { home, roblox, env } = await world();
+  const { home, roblox, env: cloud } = await world();
+  await using channel = await startFakeDiscord();
+  const env = { ...cloud, RANKD_WEBHOOKS_ALLOW_PRIVATE: '127.0.0.1' };
   const { code, screen } = await runOnTerminal(home, ['init'], {
     env,
     answers: [
@@ -44,6 +47,11 @@ test('on a terminal init asks, never shows the key, and leaves a configuration, 
       ['Public address', 'rankd.example.com/'],
       ['Commands for which admin system', 'Kohl'],
       ['Commands for which admin system', ''],
+      ['Address of a webhook in Discord', 'https://discord.gg/not-to-be-shown'],
+      ['Address of a webhook in Discord', 'https://bot.example/not-to-be-shown'],
+      ['Address of a webhook in Discord', 'https://10.1.2.3/api/webhooks/1487000000000000857/not-to-be-shown'],
+      ['Address of a webhook in Discord', channel.address.replace('857/', '858/')],
+      ['Address of a webhook in Discord', channel.address],
     ],
   });
   expect(code, screen).toBe(0);
@@ -76,6 +84,17 @@ test('on a terminal init asks, never shows the key, and leaves a configuration, 
   expect(yaml).toMatch(/^ {2}privileged_roles: operator$/m);
   expect(yaml).toMatch(/^ {2}public_url: https:\/\/rankd\.example\.com$/m);
 
+  for (const told of [
+    'an invitation to a Discord server, not a webhook',
+    'This is no address of a webhook in Discord.',
+    '10.1.2.3 is not public',
+    'Discord knows no webhook at this address (404)',
+    'Made the webhook "staff-log". staff-log: the target took the test event (200,',
+  ])
+    expect(screen).toContain(told);
+  expect(screen).not.toMatch(/not-to-be-shown|that-nobody-may-see/);
+  expect(channel.discord.messages).toHaveLength(1);
+
   const [secret = ''] = /rk_live_\w+/.exec(screen) ?? [];
   expect(screen.split('\n').slice(-5)).toEqual([
     '',
@@ -90,6 +109,8 @@ test('on a terminal init asks, never shows the key, and leaves a configuration, 
   await using daemon = await DaemonProcess.start(home, { env });
   const request = { key: secret, body: rankBody({ rankerId: 1003 }) };
   expect(await daemon.post('/v1/ranker?placeid=42', request)).toMatchObject({ status: 200 });
+  const titles = () => channel.discord.messages.flatMap(({ embeds }) => embeds.map(({ title }) => title));
+  await expect.poll(titles, { timeout: 10_000 }).toContainEqual(expect.stringMatching(/promoted$/));
 });
 
 test('a question shows the names of roles as text: none of them drives the terminal', async () => {
@@ -105,6 +126,7 @@ test('a question shows the names of roles as text: none of them drives the termi
       ['the ladder', 'No'],
       ['game key for your game', 'n'],
       ['Public address', ''],
+      ['Address of a webhook in Discord', ''],
     ],
   });
   expect(screen).toContain('Type y for yes or n for no; Enter means yes.');

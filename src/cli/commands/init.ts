@@ -26,6 +26,7 @@ import { makeFirstKey, requestFirstKey, requireFreeName, secretFile } from '../i
 import { type ForGameOptions, gameModels, requestForGame } from '../init/for-game.ts';
 import { chooseLadder, ladderEntries } from '../init/ladder.ts';
 import { nextSteps } from '../init/next-steps.ts';
+import { makeWebhook, requestWebhook } from '../init/webhook.ts';
 import { asGameUrl, asGroupId, asPlaceId, filled, keyName, newFileName } from '../input/arguments.ts';
 import { examples } from '../output/help.ts';
 import { whileWaiting } from '../output/waiting.ts';
@@ -88,6 +89,7 @@ async function init(cli: Cli, options: InitOptions): Promise<void> {
   const firstKey = await requestFirstKey(cli, options);
   const keptIn = secretFile(cli, firstKey?.name, options.out);
   const forGame = await requestForGame(cli, options, config);
+  const channel = await requestWebhook(cli, config);
 
   const chosen = new Map<string, Chosen>([
     ['group.id', { value: groupId, ...(examined && { note: examined.group.name }) }],
@@ -112,6 +114,7 @@ async function init(cli: Cli, options: InitOptions): Promise<void> {
     return firstKey && makeFirstKey(cli, firstKey, keptIn);
   });
   cli.say(`Wrote ${file}.`);
+  const webhook = channel === undefined ? null : await makeWebhook(cli, channel);
 
   const document = {
     file,
@@ -120,6 +123,7 @@ async function init(cli: Cli, options: InitOptions): Promise<void> {
     ladder: ladder?.map(roleTitleDocument) ?? null,
     key: minted === undefined ? null : minted.key.id,
     publicUrl: forGame.url ?? null,
+    webhook,
     models: models.written.map((model) => model.file.path),
   };
   const done = {

@@ -35,7 +35,12 @@ export function readAddress(text: string, kind?: WebhookKind): WebhookAddress | 
     return no('Guilded takes messages of its own form, which rankd does not send.', standard);
   const path = discordPath.exec(url.pathname);
   if ((isDiscord || kind === 'discord') && path === null) {
-    return no('This address leads to Discord, but not to a webhook.', whereInDiscord);
+    return no(
+      isDiscord
+        ? 'This address leads to Discord, but not to a webhook.'
+        : 'This is no address of a webhook in Discord.',
+      whereInDiscord,
+    );
   }
   if (isDiscord && url.protocol === 'http:')
     return no('The address begins with http://; Discord needs https://.', whereInDiscord);

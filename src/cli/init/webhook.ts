@@ -1,0 +1,70 @@
+import { InvalidArgumentError } from 'commander';
+import { openCourier } from '../../app.ts';
+import { systemClock } from '../../base/clock.ts';
+import { asRankdError, isRankdError } from '../../base/errors.ts';
+import type { Config } from '../../config/config.ts';
+import { readAddress, type WebhookAddress } from '../../core/webhooks/address.ts';
+import { defaultEvents } from '../../core/webhooks/event-types.ts';
+import { hintOf } from '../../usecases/documents/error.ts';
+import { type Sending, settingsOf } from '../../usecases/webhooks/target.ts';
+import { addWebhook, lookAtDiscord, refuseForbidden, testWebhook } from '../../usecases/webhooks/webhooks.ts';
+import type { Cli } from '../cli.ts';
+import { inWords } from '../commands/webhook/test.ts';
+import { whileWaiting } from '../output/waiting.ts';
+import { ask } from './questions.ts';
+
+/** The channel in Discord that is to be told of each change. */
+export interface FirstWebhook {
+  target: WebhookAddress;
+  sending: Sending;
+}
+
+const name = 'staff-log';
+const question = 'Address of a webhook in Discord, which is told of each change (not shown; Enter for none): ';
+
+/** The webhook that the person at the terminal wants; `undefined` for none, and if there is one of this name already. */
+export async function requestWebhook(cli: Cli, config: Config): Promise<FirstWebhook | undefined> {
+  const { io } = cli;
+  if (!io.isTerminal) return undefined;
+  const known = await cli.withStore(({ store }) => store.listWebhooks());
+  if (known.some((one) => one.name === name)) return undefined;
+  const sending = { clock: systemClock, courier: openCourier(systemClock), webhooks: settingsOf(config.webhooks) };
+  const hidden = { ask: (text: string) => io.askHidden(text), stderr: (text: string) => io.stderr(text) };
+  const parse = async (text: string) => {
+    if (text === '') return undefined;
+    const read = readAddress(text, 'discord');
+    if ('refusal' in read) throw asAnswer(read.refusal);
+    await whileWaiting(cli.line, 'looking at the channel', async () => {
+      await refuseForbidden(sending, read);
+      await lookAtDiscord(sending, read);
+    }).catch((error) => {
+      throw isRankdError(error) ? asAnswer(error) : error;
+    });
+    return { target: read, sending };
+  };
+  return ask(hidden, { question, parse });
+}
+
+function asAnswer(error: Parameters<typeof hintOf>[0]): InvalidArgumentError {
+  return new InvalidArgumentError(`${error.message}\ntry: ${hintOf(error)}`);
+}
+
+/** Makes it, and sends a test. Whatever goes wrong here is told, and keeps nobody from going on. */
+export async function makeWebhook(cli: Cli, { target, sending }: FirstWebhook): Promise<string | null> {
+  const request = { name, target, events: [...defaultEvents.discord], by: cli.by };
+  try {
+    return await cli.withStore(
+      async (ports) => {
+        await addWebhook(ports, request);
+        const tried = await whileWaiting(cli.line, 'sending a test', () => testWebhook({ ...ports, ...sending }, name));
+        cli.say(`Made the webhook "${name}". ${inWords(tried)}`);
+        return name;
+      },
+      { isWriting: true },
+    );
+  } catch (error) {
+    const { message } = asRankdError(error);
+    cli.say(`warning: the webhook was not made: ${message}\ntry: rankd webhook add ${name}`);
+    return null;
+  }
+}
