@@ -118,6 +118,8 @@ export interface NamesQuery {
   placesLike: string;
   /** Only the places of this key (id or name); without it, of every key that is not revoked. */
   placesOf?: string | undefined;
+  /** How the names of users begin, in any case; without it, none are asked for. */
+  usersLike?: string;
 }
 
 export interface Names {
@@ -125,6 +127,8 @@ export interface Names {
   keys: Array<{ name: string; mode: string }>;
   /** Whitelisted places, ascending. */
   places: number[];
-  /** The roles of each group as they were last read, ascending by rank. */
+  /** The roles of the group that is served (of the simulated one, before any is) as they were last read, ascending by rank. */
   roles: KeptRole[];
+  /** Names that Roblox told of users, ascending. */
+  users: string[];
 }

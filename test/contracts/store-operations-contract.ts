@@ -48,7 +48,8 @@ export function storeOperationsContract(name: string, createDatabase: () => Prom
       );
       await expect(operations.streamBackup(async () => undefined)).rejects.toMatchObject(missing);
       await expect(operations.examineBackup(join(tempDir(), 'backup'))).rejects.toMatchObject(missing);
-      expect(await operations.findNames({ placesLike: '' })).toEqual({ keys: [], places: [], roles: [] });
+      const none = { keys: [], places: [], roles: [], users: [] };
+      expect(await operations.findNames({ placesLike: '' })).toEqual(none);
       expect(await operations.isDaemonRunning()).toBe(false);
       expect(await operations.exists()).toBe(false);
     });
@@ -106,7 +107,7 @@ export function storeOperationsContract(name: string, createDatabase: () => Prom
       expect(await planNow()).toBe('free');
     });
 
-    test('names are those of keys that are not revoked, the places that begin so, and the roles of the last list', async () => {
+    test('names are those of keys that are not revoked, the places and users that begin so, and the roles of the group that is served', async () => {
       const store = await engine.openStore();
       for (const name of ['lobby', 'gone']) {
         const secret = mintKey('test').stored;
@@ -116,12 +117,21 @@ export function storeOperationsContract(name: string, createDatabase: () => Prom
       await operate({ store }).revokeKey('key_gone', by);
       await store.keepRoles('group 7', [{ id: 4_400_000_020, name: 'Gone', rank: 20 }]);
       await store.keepRoles('group 7', [{ id: 4_400_000_050, name: 'Captain', rank: 50 }]);
+      for (const [id, name] of ['Bob_7', 'Bobby', 'Ann', undefined].entries())
+        await store.keepUserName({ id, name, at: 100 }, { since: 0 });
+      const roles = [{ id: 4_400_000_050, name: 'Captain', rank: 50 }];
+      const named = { keys: [{ name: 'lobby', mode: 'test' }], places: [92, 93] };
+      expect(await engine.operations.findNames({ placesLike: '9' })).toEqual({ ...named, roles, users: [] });
+      await store.keepRoles('group 8', [{ id: 50, name: 'Captain', rank: 50 }]);
+      await store.keepServedGroup({ group: 'group 7' });
       await store.close();
-      expect(await engine.operations.findNames({ placesLike: '9' })).toEqual({
-        keys: [{ name: 'lobby', mode: 'test' }],
-        places: [92, 93],
-        roles: [{ id: 4_400_000_050, name: 'Captain', rank: 50 }],
-      });
+      const some = { ...named, roles, users: ['Bob_7'] };
+      expect(await engine.operations.findNames({ placesLike: '9', usersLike: 'bob_' })).toEqual(some);
+      expect((await engine.operations.findNames({ placesLike: '', usersLike: '' })).users).toEqual([
+        'Ann',
+        'Bob_7',
+        'Bobby',
+      ]);
     });
 
     test('only one daemon has the lock, and whoever looks sees it', async () => {

@@ -104,6 +104,27 @@ describe('a role by name', () => {
     expect((await home.here(['__complete', 'key', 'set', '--max-rank', ':Cap'])).stdout).toBe(
       'Captain\tCaptain, rank 50\n',
     );
+    expect((await home.here(['__complete', 'rank', 'set', '1001', ':cap'])).stdout).toMatch(/^Captain\t/);
+  });
+
+  test('is offered for the group that is served, although a simulated one with the same names was tried before', async () => {
+    await using system = await openCloudHome();
+    const { home } = system;
+    await home.here(['group', 'roles'], { env: { RANKD_PLATFORM_KIND: 'simulated' } });
+    await system.startDaemon();
+    await home.json('group', 'roles');
+    expect((await home.here(['__complete', 'rank', 'set', '1001', ':Off'])).stdout).toBe('Officer\tOfficer, rank 20\n');
+  });
+
+  test('of a user is offered by the shell once somebody typed it, or the history knows it', async () => {
+    using home = new CliHome();
+    const offered = async (current: string) =>
+      (await home.here(['__complete', 'rank', 'set', `:${current}`])).stdout.replaceAll(/\t|\n$/g, '').split('\n');
+    expect(await offered('new')).toEqual(['']);
+    await home.json('rank', 'set', '@newcomer', 'Officer');
+    expect(await offered('new')).toEqual(['Newcomer']);
+    expect(await offered('@N')).toEqual(['@Newcomer']);
+    expect(await offered('N%')).toEqual(['']);
   });
 });
 

@@ -50,7 +50,7 @@ export function suspendCommands(rank: Command, cli: Cli): void {
     .argument('<user>', userHelp, asUser)
     .option(...forOption)
     .option(...untilOption)
-    .option('--role <role>', 'what the member holds meanwhile, instead of policy.suspension.role', asRank)
+    .option('--role <rank>', 'what the member holds meanwhile, instead of policy.suspension.role', asRank)
     .option('--ranker <user>', 'the user who asks for it, checked as policy says', asRanker, 0)
     .option(...reasonOption)
     .addHelpText(

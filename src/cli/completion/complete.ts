@@ -52,12 +52,13 @@ function visibleCommands(command: Command): Command[] {
   return command.parent === null ? commands : commands.filter((child) => child.name() !== 'help');
 }
 
-/** Candidates by the name between the brackets. Names that are not here, such as user ids or durations, are for the person to know. */
-const kinds: Record<string, 'key' | 'place' | 'rank' | 'system' | 'file' | 'directory'> = {
+/** Candidates by the name between the brackets. Names that are not here, such as group ids or durations, are for the person to know. */
+const kinds: Record<string, 'key' | 'place' | 'rank' | 'system' | 'user' | 'file' | 'directory'> = {
   key: 'key',
   place: 'place',
   rank: 'rank',
   system: 'system',
+  user: 'user',
   file: 'file',
   dir: 'directory',
 };
@@ -91,10 +92,13 @@ async function valuesOf(
     }
     case 'rank': {
       const { roles } = await findNames({ placesLike: '' });
-      return matching(
-        roles.filter(({ rank }) => rank > 0 && rank < 255).map((role) => roleCandidate(roles, role)),
-        current,
-      );
+      const candidates = roles.filter(({ rank }) => rank > 0 && rank < 255).map((role) => roleCandidate(roles, role));
+      return candidates.filter(({ value }) => value.toLowerCase().startsWith(current.toLowerCase()));
+    }
+    case 'user': {
+      const { users } = await findNames({ placesLike: '', usersLike: current.replace('@', '') });
+      // digits alone would be an id
+      return users.map((name) => ({ value: current[0] === '@' || /^\d+$/.test(name) ? `@${name}` : name, description: '' }));
     }
     case 'system':
       return matching(
