@@ -96,7 +96,19 @@ test('on a terminal init asks again for a Roblox key that is none, and for a nam
   const home = machine();
   await home.json('key', 'create', 'my-game');
   writeFileSync(home.path('second.key'), 'of another');
-  const io = new TerminalIo(home, ['', '"quoted"', 'an-open-cloud-key', 'y', '', 'second', 'other-game', '42', '', '']);
+  const io = new TerminalIo(home, [
+    '',
+    '"quoted"',
+    'an-open-cloud-key',
+    'y',
+    '',
+    'second',
+    'other-game',
+    '42',
+    '',
+    '',
+    'n',
+  ]);
   expect(await runCli(['init', '--group', '4199740', '--no-check'], io), io.talk).toBe(0);
   expect(io.talk).toContain('The key is empty');
   expect(io.talk).toContain('"my-game" exists already');

@@ -52,6 +52,7 @@ test('on a terminal init asks, never shows the key, and leaves a configuration, 
       ['Address of a webhook in Discord', 'https://10.1.2.3/api/webhooks/1487000000000000857/not-to-be-shown'],
       ['Address of a webhook in Discord', channel.address.replace('857/', '858/')],
       ['Address of a webhook in Discord', channel.address],
+      ['Start rankd now', 'n'],
     ],
   });
   expect(code, screen).toBe(0);
@@ -66,14 +67,13 @@ test('on a terminal init asks, never shows the key, and leaves a configuration, 
     new RegExp(`url = "https://rankd\\.example\\.com",[^]*groupId = ${roblox.groupId},[^]*minGroupRank = 200,`),
   );
   const steps = [...screen.matchAll(/^ {2}(\d)\. (.*)$/gm)];
-  expect(steps.map(([, number]) => Number(number))).toEqual([1, 2, 3, 4, 5, 6, 7]);
+  expect(steps.map(([, number]) => Number(number))).toEqual([1, 2, 3, 4, 5, 6]);
   expect(steps.map(([, , step]) => step)).toEqual([
     'Start it: rankd serve',
     'Have https://rankd.example.com lead to http://127.0.0.1:7265, by a proxy or a tunnel (docs/hosting.md), then look at it: rankd doctor --url',
     expect.stringMatching(/a secret named rankd .*, for the domain rankd\.example\.com\.$/),
     expect.stringContaining('Allow HTTP Requests'),
     expect.stringContaining(`right-click ServerScriptService, Insert from File: ${home.path('Rankd.rbxmx')}`),
-    expect.stringContaining(`right-click ServerScriptService, Insert from File: ${home.path('Chat.rbxmx')}`),
     expect.stringMatching(/^Publish the game, join it, and type: \/promote NAME \(.* from rank 200 on/),
   ]);
   expect(statSync(home.path('roblox.key')).mode & 0o777).toBe(0o600);
@@ -113,6 +113,46 @@ test('on a terminal init asks, never shows the key, and leaves a configuration, 
   await expect.poll(titles, { timeout: 10_000 }).toContainEqual(expect.stringMatching(/promoted$/));
 });
 
+test('on a terminal init starts the daemon itself: every question but three takes Enter, and then a game changes a rank', async () => {
+  const { home, roblox, env } = await world();
+  const { code, screen } = await runOnTerminal(home, ['init'], {
+    columns: 120,
+    env: { ...env, RANKD_SERVER_PORT: '0' },
+    answers: [
+      ['Group id', String(roblox.groupId)],
+      ['Roblox key (not shown)', roblox.apiKey],
+      ['the ladder', ''],
+      ['game key for your game', ''],
+      ['Name of the key', ''],
+      ['Place id', ''],
+      ['Public address', 'rankd.example.com'],
+      ['Commands for which admin system', ''],
+      ['Address of a webhook in Discord', ''],
+      ['Start rankd now', ''],
+      [
+        'rankd listens on',
+        async (shown) => {
+          const [, url = ''] = /listens on (http:\S+)/.exec(shown) ?? [];
+          const [key = ''] = /rk_live_\w+/.exec(shown) ?? [];
+          await home.json('whitelist', 'add', '42');
+          const answer = await fetch(`${url}/v1/ranker?placeid=42`, {
+            method: 'POST',
+            headers: { authorization: `Bearer ${key}` },
+            body: JSON.stringify(rankBody({ rankerId: 1003 })),
+          });
+          expect(answer.status).toBe(200);
+          return '\x03';
+        },
+      ],
+    ],
+  });
+  expect(code, screen).toBe(0);
+  expect(screen).toMatch(/rankd runs in this window until Ctrl-C\. To start it again: rankd serve\nrankd listens on /);
+  expect(screen).toContain('ranks in Sample Fellowship');
+  expect(screen).not.toContain('Start it: ');
+  expect(roblox.violations()).toEqual([]);
+});
+
 test('a question shows the names of roles as text: none of them drives the terminal', async () => {
   const { home, roblox, env } = await world();
   const [trainee] = roblox.group.roles.filter(({ rank }) => rank === 10);
@@ -127,6 +167,7 @@ test('a question shows the names of roles as text: none of them drives the termi
       ['game key for your game', 'n'],
       ['Public address', ''],
       ['Address of a webhook in Discord', ''],
+      ['Start rankd now', 'n'],
     ],
   });
   expect(screen).toContain('Type y for yes or n for no; Enter means yes.');

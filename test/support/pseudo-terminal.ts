@@ -3,7 +3,8 @@ import { expect } from 'vitest';
 import { binary, type CliHome } from './run-cli.ts';
 
 interface TerminalOptions {
-  answers?: Array<[question: string, answer: string]>;
+  /** What is typed, or what comes of the screen so far and is typed then. */
+  answers?: Array<[question: string, answer: string | ((screen: string) => Promise<string>)]>;
   env?: Record<string, string>;
   /** How wide it is; without it, it tells no size. */
   columns?: number;
@@ -33,7 +34,7 @@ export async function runOnTerminal(
   for (const [question, answer] of answers) {
     await expect.poll(() => screen.indexOf(question, seen), { timeout: 10_000 }).toBeGreaterThanOrEqual(0);
     seen = screen.length;
-    child.stdin.write(`${answer}\r`);
+    child.stdin.write(`${typeof answer === 'string' ? answer : await answer(screen)}\r`);
   }
   return { code: await exited, screen: screen.replaceAll('\r\n', '\n') };
 }

@@ -19,6 +19,7 @@ import { callWithin } from '../../ports/call-context.ts';
 import { roleTitleDocument } from '../../usecases/documents/group.ts';
 import { type ExaminedGroup, examineGroup } from '../../usecases/group/examine-group.ts';
 import { keepServedGroup } from '../../usecases/group/served-group.ts';
+import type { MintedKey } from '../../usecases/keys/keys.ts';
 import { userNameIfTold } from '../../usecases/people/name-members.ts';
 import type { Cli } from '../cli.ts';
 import { obtainCredential } from '../init/credential.ts';
@@ -28,10 +29,12 @@ import { chooseLadder, ladderEntries } from '../init/ladder.ts';
 import { nextSteps } from '../init/next-steps.ts';
 import { makeWebhook, requestWebhook } from '../init/webhook.ts';
 import { asGameUrl, asGroupId, asPlaceId, filled, keyName, newFileName } from '../input/arguments.ts';
+import { isAgreed } from '../input/confirm.ts';
 import { examples } from '../output/help.ts';
 import { whileWaiting } from '../output/waiting.ts';
 import { notItsFile } from '../service/daemon-file.ts';
 import { printSecret } from './key/hand-out.ts';
+import { serve } from './serve.ts';
 
 interface InitOptions extends ForGameOptions {
   group?: number;
@@ -126,27 +129,50 @@ async function init(cli: Cli, options: InitOptions): Promise<void> {
     webhook,
     models: models.written.map((model) => model.file.path),
   };
+  const start = await startStep(cli, options, file);
   const done = {
-    start: await startStep(cli, file),
+    start: start.step,
     key: firstKey && { name: firstKey.name, hasPlace: firstKey.place !== undefined },
     minGroupRank,
   };
   cli.say(`\nNext:\n${nextSteps({ ...done, ...forGame, ...models }, config.server)}`);
-  if (minted === undefined || options.out !== undefined)
-    return cli.print(document, cli.io.stdoutIsTerminal ? '' : file);
+  if (minted === undefined || options.out !== undefined) cli.print(document, cli.io.stdoutIsTerminal ? '' : file);
+  else await showKey(cli, minted, { document, keptIn });
+  if (!start.isNow) return;
+  cli.say('\nrankd runs in this window until Ctrl-C. To start it again: rankd serve');
+  await serve(cli, {});
+}
+
+/** The last that a person sees: it is shown this once. */
+async function showKey(
+  cli: Cli,
+  { key, secret }: MintedKey,
+  { document, keptIn }: { document: object; keptIn: string | undefined },
+): Promise<void> {
   cli.say(`\nThe game key is shown this once${keptIn === undefined ? '' : `, and is in ${keptIn}`}:\n`);
-  await printSecret(cli, minted.key, { ...document, secret: minted.secret }, minted.secret);
+  await printSecret(cli, key, { ...document, secret }, secret);
   cli.say(`\nKeep it as a secret named rankd in the Creator Dashboard (your experience, Secrets).`);
 }
 
-/** A daemon that runs may have been started in another folder, or with another file. */
-async function startStep({ dataDir, operations, io: { rights } }: Cli, file: string): Promise<string> {
-  const isSame = (read: string | null) => read !== null && rights.asCaller(() => isSameFile(read, file));
-  if (!(await operations.isDaemonRunning())) return 'Start it: rankd serve';
+/** What brings a daemon to serve this, and whether init is to do it. One that runs may have been started in another folder, or with another file. */
+async function startStep(
+  cli: Cli,
+  { out }: InitOptions,
+  file: string,
+): Promise<{ step: string | undefined; isNow: boolean }> {
+  const { dataDir, operations, io, options } = cli;
+  if (!(await operations.isDaemonRunning())) {
+    const mayAsk = io.isTerminal && io.stdoutIsTerminal && !options.json && out === undefined;
+    const isNow = mayAsk && (await isAgreed(cli, 'Start rankd now, in this window?', { preset: true }));
+    return { step: isNow ? undefined : 'Start it: rankd serve', isNow };
+  }
+  const isSame = (read: string | null) => read !== null && io.rights.asCaller(() => isSameFile(read, file));
   const daemon = await askStatus(dataDir);
-  return daemon === undefined || isSame(daemon.configFile)
-    ? 'A daemon runs here already; it takes this up without a restart: rankd reload'
-    : `A daemon runs here already, but ${notItsFile(daemon.configFile, file)}`;
+  const step =
+    daemon === undefined || isSame(daemon.configFile)
+      ? 'A daemon runs here already; it takes this up without a restart: rankd reload'
+      : `A daemon runs here already, but ${notItsFile(daemon.configFile, file)}`;
+  return { step, isNow: false };
 }
 
 /** Refuses what is bound to fail, before anybody is asked anything. */

@@ -30,7 +30,8 @@ export function serveCommand(program: Command, cli: Cli): void {
     .action((options: ServeOptions) => serve(cli, options));
 }
 
-async function serve(cli: Cli, options: ServeOptions): Promise<void> {
+/** Runs the daemon until it is told to stop. */
+export async function serve(cli: Cli, options: ServeOptions): Promise<void> {
   const load = () => cli.loadConfig(flagsOf(options));
   const started = await load();
   const { runDaemon } = await import('../../daemon/run-daemon.ts');

@@ -98,7 +98,10 @@ async function valuesOf(
     case 'user': {
       const { users } = await findNames({ placesLike: '', usersLike: current.replace('@', '') });
       // digits alone would be an id
-      return users.map((name) => ({ value: current[0] === '@' || /^\d+$/.test(name) ? `@${name}` : name, description: '' }));
+      return users.map((name) => ({
+        value: current[0] === '@' || /^\d+$/.test(name) ? `@${name}` : name,
+        description: '',
+      }));
     }
     case 'system':
       return matching(

@@ -64,7 +64,7 @@ export interface GameModels {
   leftOut: string[];
 }
 
-/** The models, as `rankd game write` makes them. Whatever has the name of one already stays, unless that is to be forced. */
+/** The models, as few as there are places for them. Whatever has the name of one already stays, unless that is to be forced. */
 export function gameModels(
   { io }: Cli,
   { url, system }: ForGame,
@@ -73,7 +73,13 @@ export function gameModels(
 ): GameModels {
   if (url === undefined) return { written: [], leftOut: [] };
   const rankd = configured(readGameScripts(io.packageDir).rankd, { ...values, url, secret: 'rankd' });
-  const models = [modelOf(rankd.name, [rankd]), ...(system === undefined ? [] : [system])];
+  const alone = modelOf(rankd.name, [rankd]);
+  const models =
+    system === undefined
+      ? [alone]
+      : system.place === alone.place
+        ? [modelOf(rankd.name, [rankd, ...system.scripts])]
+        : [alone, system];
   const all = models.flatMap((model) => modelFile(io.cwd, model).map((file) => ({ ...model, file })));
   const isTaken = ({ file: { path } }: { file: NewFile }) => !force && io.rights.asCaller(() => existsSync(path));
   return {

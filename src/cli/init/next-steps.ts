@@ -2,8 +2,8 @@ import type { ForGame, GameModels } from './for-game.ts';
 
 /** What init has done. */
 export interface InitOutcome extends ForGame, GameModels {
-  /** What brings a daemon to serve what was written. */
-  start: string;
+  /** What brings a daemon to serve what was written, unless init does it. */
+  start: string | undefined;
   /** The name of the key that was made for the game, and whether it works from a place already. */
   key: { name: string; hasPlace: boolean } | undefined;
   /** The least rank with which a player may use commands. */
@@ -14,7 +14,7 @@ export interface InitOutcome extends ForGame, GameModels {
 export function nextSteps(outcome: InitOutcome, { host, port }: { host: string; port: number }): string {
   const { start, url } = outcome;
   const steps = [
-    start,
+    ...(start === undefined ? [] : [start]),
     url === undefined
       ? 'Give rankd an address that Roblox reaches, by a proxy or a tunnel (docs/hosting.md), and set it as server.public_url in rankd.yaml.'
       : `Have ${url} lead to http://${host}:${port}, by a proxy or a tunnel (docs/hosting.md), then look at it: rankd doctor --url`,
