@@ -2,6 +2,8 @@ import { execFileSync } from 'node:child_process';
 import { cpSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { defineConfig } from 'tsup';
 import { writeNotices } from './notices.ts';
+import { readGameScripts } from './src/cli/game/game-scripts.ts';
+import { toModel } from './src/cli/game/rbxmx.ts';
 
 const page = 'dist/dashboard';
 
@@ -20,6 +22,7 @@ export default defineConfig([
     },
     onSuccess: async () => {
       cpSync('src/game', 'dist/game', { recursive: true });
+      writeModels('dist/game');
       writeFileSync('dist/rankd.1', execFileSync(process.execPath, ['bin/rankd.js', 'man']));
       writeNotices(['dist', page]);
     },
@@ -54,3 +57,10 @@ export default defineConfig([
     },
   },
 ]);
+
+/** A model for Roblox Studio of each thing for games, as `rankd game write` makes them, but with a Config that is still to be filled in. */
+function writeModels(folder: string): void {
+  const { rankd, systems } = readGameScripts('.');
+  const models = [['Rankd', [rankd]], ...systems] as const;
+  for (const [name, scripts] of models) writeFileSync(`${folder}/${name}.rbxmx`, toModel([...scripts]));
+}

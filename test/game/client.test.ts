@@ -61,6 +61,12 @@ describe('a change that rankd makes', () => {
     expect(scene.game.output.join('\n')).toContain('a listener of the game fails');
   });
 
+  test('is told with its ids whatever way a proxy writes the names of headers', async () => {
+    const headers = { 'X-Request-Id': 'req_1', 'X-Rank-Change': 'chg_1' };
+    await using scene = await openScene({ serve: (request) => ({ ...applied(request), headers }) });
+    expect(await scene.run(promoteAnn)).toMatchObject({ requestId: 'req_1', changeId: 'chg_1' });
+  });
+
   test('never depends on the ranks that the game has cached', async () => {
     await using scene = await openScene({ serve: (request) => applied(request), ranks: { 1001: 200 } });
     await scene.run(promoteAnn);
@@ -242,6 +248,26 @@ describe('what comes in place of success is a Result with a sentence', () => {
 });
 
 describe('wrong arguments are a Result too', () => {
+  test('what is no function is never called, and holds nothing up', async () => {
+    await using scene = await openScene({ serve: (request) => applied(request) });
+    const results = await scene.run<Result[]>(`
+      rankd.changed:Connect(5):Disconnect()
+      rankd.changed:Connect("no function")
+      local results = rankd:many("promote", { { rankee = 1001 }, { rankee = 1002 }, { rankee = 1001 } }, 5)
+      table.insert(results, rankd:promote({ rankee = 1003 }))
+      return results`);
+    expect(results.map(({ code }) => code)).toEqual(Array(4).fill('ok'));
+    expect(scene.game.output).toEqual(Array(2).fill(expect.stringContaining('changed:Connect needs a function')));
+  });
+
+  test('a table that raises when it is read ends as a Result, and so does the next call', async () => {
+    await using scene = await openScene({ serve: (request) => applied(request) });
+    const results = await scene.run<Result[]>(`
+      local odd = setmetatable({}, { __index = function(_, name) if name == "rankee" then error("odd") end end })
+      return { rankd:promote(odd), rankd:promote({ rankee = 1001 }) }`);
+    expect(results.map(({ code }) => code)).toEqual(['invalid_argument', 'ok']);
+  });
+
   test.each([
     ['rankd:promote()', 'invalid_argument'],
     ['rankd:promote(5)', 'invalid_argument'],
@@ -327,6 +353,21 @@ describe('the address', () => {
     expect(await scene.run('return Rankd.new({ url = given }):verify()', url)).toMatchObject({ ok: false, code });
     expect(scene.game.requests).toEqual([]);
   });
+});
+
+test.each([
+  ['that is not Luau', 'return { url = '],
+  ['that raises', 'error("a mistake of the owner")'],
+  ['that is no table', 'return 5'],
+])('a module Config %s: each call says so, unless a script names the address', async (_, config) => {
+  await using scene = await openScene({
+    serve: (request) => applied(request),
+    scripts: [rankdModule, { class: 'ModuleScript', path: [...rankdModule.path, 'Config'], source: config }],
+  });
+  expect(await scene.run('return Rankd.new():promote({ rankee = 1001 })')).toMatchObject({
+    ...{ ok: false, isKnown: true, code: 'invalid_argument', message: expect.stringContaining('Config') },
+  });
+  expect(await scene.run('return rankd:promote({ rankee = 1001 })')).toMatchObject({ ok: true });
 });
 
 describe('verify', () => {

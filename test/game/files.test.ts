@@ -1,4 +1,5 @@
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
 import fc from 'fast-check';
 import { expect, onTestFinished, test } from 'vitest';
 import { parse } from 'yaml';
@@ -48,6 +49,20 @@ test('game write makes models that hold exactly the sources, each once, but for 
   }
   const [, config = ''] = written.find(([file]) => file === 'Config.luau') ?? [];
   expect(config.replace(`url = "${url}"`, 'url = ""')).toBe(read('Config.luau'));
+});
+
+test('the built package has the same models, with a Config that is still to be filled in and says so', async () => {
+  const home = newHome();
+  await home.json('game', 'write', '--url', url, ...systems);
+  const built = (name: string) => new URL(`../../dist/game/${name}.rbxmx`, import.meta.url);
+  const filled = `url = "${url}"`;
+  for (const name of ['Rankd', ...systems])
+    expect(readFileSync(built(name), 'utf8')).toBe(
+      readFileSync(home.path(`${name}.rbxmx`), 'utf8').replace(filled, 'url = ""'),
+    );
+  await using scene = await openScene({ scripts: mounted(fileURLToPath(built('Rankd'))), serve: applied });
+  const { code, message } = await scene.run('return Rankd.new():verify()');
+  expect([code, message]).toEqual(['invalid_argument', expect.stringMatching(/^The module Config .* needs the url/)]);
 });
 
 test('the module of a model takes its address and secret from Config, and a script may say others', async () => {

@@ -90,6 +90,7 @@ describe.each(systems)('$name', (system) => {
       /Roblox does not say/,
     ],
     ['no group to look in', { config: { minGroupRank: 1, rankers: 'nil' } }, 'ann', /Set groupId/],
+    ['a list that is none', { config: { rankers: '1002' } }, 'ann', /Set rankers in Rankd\.Config/],
     ['a place not on the list', { config: { rankers: '{ 1001 }' } }, 'ann', /You may not do this/],
     ['oneself as the only one', {}, 'Bob', /You can't change your own rank/],
     ['all', {}, 'all', /all is not allowed here/],
@@ -232,6 +233,15 @@ describe('what the caller is told', () => {
     });
     expect(await scene.type('Bob', ':promote ann')).toContain(message);
     expect(scene.asked[0]).not.toHaveProperty('rank');
+  });
+
+  test('a command that no player has typed, such as from a console, changes nothing', async () => {
+    await using scene = await openSystem(basicAdmin, { serve });
+    const told = await scene.run(`
+      local Commands = require(game:GetService("ServerScriptService").Rankd.Commands)
+      return Commands.run({ kind = "promote", system = "a console", args = { "ann" } })`);
+    expect(told).toContain('nobody did');
+    expect(scene.game.requests).toEqual([]);
   });
 
   test('whatever is typed, a sentence comes back and no error', async () => {
