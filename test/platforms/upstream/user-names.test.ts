@@ -35,6 +35,37 @@ test('names that come within a tenth of a second travel together, at most fifty 
   expect(asked.map((batch) => batch.length)).toEqual([50, 50, 20]);
 });
 
+test('a key that asks for names without end takes no turn of another, and the questions never run out', async () => {
+  const clock = new ManualClock();
+  const askedAt: number[] = [];
+  const users = new UserNames({
+    clock,
+    timeoutMs: 5_000,
+    ask: async (batch) => {
+      askedAt.push(clock.monotonic());
+      await clock.sleep(200);
+      return batch.map((name) => ({ asked: name, id: name.length, name }));
+    },
+  });
+  const ask = (name: string, lane: string) =>
+    users.find(name, { ...call, deadlineAt: clock.monotonic() + 20_000, lane });
+  let flooded = 0;
+  const waited: number[] = [];
+  for (let second = 0; second < 70; second += 1) {
+    for (let count = 0; count < 50; count += 1) ask(`flood_${flooded++}`, 'leaked').catch(() => undefined);
+    if (second % 20 === 15) {
+      const since = clock.monotonic();
+      void ask(`honest_${second}`, 'shop').then(() => waited.push(clock.monotonic() - since));
+      void ask(`flood_${flooded - 1}`, 'shop').then(() => waited.push(clock.monotonic() - since)); // a name that waits already
+    }
+    await clock.advance(1_000);
+  }
+  expect(waited).toHaveLength(6);
+  expect(Math.max(...waited)).toBeLessThan(4_500);
+  for (const at of askedAt)
+    expect(askedAt.filter((other) => other > at - 60_000 && other <= at).length).toBeLessThanOrEqual(30);
+});
+
 test('a name is remembered for five minutes, and for half a minute that nobody has it', async () => {
   const { clock, asked, find } = names();
   await find('somebody', 'nobody');
