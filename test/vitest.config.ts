@@ -4,6 +4,7 @@ export default defineConfig({
   test: {
     root: new URL('..', import.meta.url).pathname,
     include: ['test/**/*.test.ts'],
+    globalSetup: ['test/support/postgres-desk.ts'],
     testTimeout: 60_000,
     expect: { poll: { timeout: 20_000 } },
     maxWorkers: 4,

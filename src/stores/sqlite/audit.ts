@@ -1,11 +1,10 @@
 import { type AuditRow, type ChainLink, chainStart, commitmentTo, linkHash, newSalt } from '../../core/audit.ts';
 import type { DomainEvent } from '../../core/events.ts';
 import type { AuditEvent } from '../../core/model.ts';
-import type { Verdict } from '../../core/verdict.ts';
 import type { AuditFilter, AuditStore, Clock } from '../../ports/index.ts';
+import { isDoneBy, whereOf } from '../where.ts';
 import type { Connection } from './engine/connection.ts';
 import type { Bindings } from './engine/statements.ts';
-import { isDoneBy, whereOf } from './engine/where.ts';
 
 export function auditStore(db: Connection, clock: Pick<Clock, 'now'>): AuditStore {
   return {
@@ -55,12 +54,6 @@ export function appendEvent(db: Connection, { detail, people = {}, ...event }: D
       ...person,
     });
   }
-}
-
-/** What core allows. Throws its refusal: then the transaction is taken back. */
-export function allowed<Change>(verdict: Verdict<Change>): { change: Change; events: DomainEvent[] } {
-  if ('refusal' in verdict) throw verdict.refusal;
-  return verdict;
 }
 
 /** The same for several, in order. */

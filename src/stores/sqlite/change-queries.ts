@@ -1,9 +1,9 @@
 import type { RankChange } from '../../core/model.ts';
 import type { ChangeFilter, ChangeStore, IdempotencySlot, OpenChange } from '../../ports/index.ts';
+import { withoutNulls } from '../row.ts';
+import { isDoneBy, whereOf } from '../where.ts';
 import { type ChangeRow, selectChange, toChange } from './change-row.ts';
 import type { Connection } from './engine/connection.ts';
-import { withoutNulls } from './engine/row.ts';
-import { isDoneBy, whereOf } from './engine/where.ts';
 import type { Nodes } from './nodes.ts';
 
 type ChangeQueries = Pick<

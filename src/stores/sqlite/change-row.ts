@@ -1,46 +1,8 @@
 import type { RankChange } from '../../core/model.ts';
+import { changeColumns as columns } from '../columns.ts';
+import { withoutNulls } from '../row.ts';
 import type { Connection } from './engine/connection.ts';
-import { type RowOf, withoutNulls } from './engine/row.ts';
-
-/** The column of every field of a change. */
-const columns = {
-  id: 'id',
-  group: 'group_title',
-  state: 'state',
-  code: 'code',
-  message: 'message',
-  rankeeId: 'rankee_id',
-  rankeeName: 'rankee_name',
-  rankerId: 'ranker_id',
-  rankerName: 'ranker_name',
-  newRankId: 'new_rank_id',
-  roleId: 'role_id',
-  oldRoleId: 'old_role_id',
-  rolesBefore: 'roles_before',
-  rolesAfter: 'roles_after',
-  roles: 'role_names',
-  phase: 'phase',
-  keyId: 'key_id',
-  placeId: 'place_id',
-  by: 'done_by',
-  dryRun: 'dry_run',
-  demotion: 'demotion',
-  topRank: 'top_rank',
-  privileged: 'privileged',
-  command: 'command',
-  oldRankName: 'old_rank_name',
-  prefix: 'prefix',
-  webhookHost: 'webhook_host',
-  webhookHash: 'webhook_hash',
-  reason: 'reason',
-  requestedAt: 'requested_at',
-  finishedAt: 'finished_at',
-  undoOf: 'undo_of',
-  undoId: 'undo_id',
-  hold: 'hold',
-  idempotencyKey: 'idempotency_key',
-  fingerprint: 'fingerprint',
-} as const satisfies Record<keyof RankChange, string>;
+import type { RowOf } from './engine/row.ts';
 
 const fields = Object.keys(columns) as Array<keyof RankChange>;
 

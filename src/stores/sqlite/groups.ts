@@ -1,6 +1,7 @@
 import type { GroupStore, KeptRole, ServedGroup } from '../../ports/index.ts';
+import { withoutNulls } from '../row.ts';
 import type { Connection } from './engine/connection.ts';
-import { type RowOf, withoutNulls } from './engine/row.ts';
+import type { RowOf } from './engine/row.ts';
 
 export function groupStore(db: Connection): GroupStore {
   return {

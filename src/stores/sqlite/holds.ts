@@ -1,38 +1,12 @@
 import type { HoldsOfMember } from '../../core/holds.ts';
 import type { Hold, RankChange } from '../../core/model.ts';
 import type { HoldFilter, HoldStore } from '../../ports/index.ts';
+import { holdColumns as columns } from '../columns.ts';
+import { withoutNulls } from '../row.ts';
+import { whereOf } from '../where.ts';
 import { appendEvents } from './audit.ts';
 import type { Connection } from './engine/connection.ts';
-import { type RowOf, withoutNulls } from './engine/row.ts';
-import { whereOf } from './engine/where.ts';
-
-/** The column of every field of a hold. */
-const columns = {
-  id: 'id',
-  group: 'group_title',
-  kind: 'kind',
-  state: 'state',
-  rankeeId: 'rankee_id',
-  rankeeName: 'rankee_name',
-  rolesBefore: 'roles_before',
-  rolesDuring: 'roles_during',
-  changeId: 'change_id',
-  returnChangeId: 'return_change_id',
-  rankerId: 'ranker_id',
-  rankerName: 'ranker_name',
-  reason: 'reason',
-  by: 'done_by',
-  keyId: 'key_id',
-  placeId: 'place_id',
-  beginsAt: 'begins_at',
-  endsAt: 'ends_at',
-  endedAt: 'ended_at',
-  awaySince: 'away_since',
-  tries: 'tries',
-  nextTryAt: 'next_try_at',
-  code: 'code',
-  message: 'message',
-} as const satisfies Record<keyof Hold, string>;
+import type { RowOf } from './engine/row.ts';
 
 const fields = Object.keys(columns) as Array<keyof Hold>;
 

@@ -1,5 +1,6 @@
 import type { Key, KeySecret } from '../../core/model.ts';
-import { type RowOf, withoutNulls } from './engine/row.ts';
+import { withoutNulls } from '../row.ts';
+import type { RowOf } from './engine/row.ts';
 import { ruleColumns } from './key-rules.ts';
 
 export type KeyRow = RowOf<Key>;

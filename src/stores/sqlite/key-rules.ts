@@ -1,19 +1,7 @@
 import type { KeyRulesChange } from '../../core/key-rules.ts';
 import { ruleNames } from '../../core/key-rules.ts';
-import type { KeyRules } from '../../core/model.ts';
+import { keyRuleColumns as columns } from '../columns.ts';
 import type { Connection } from './engine/connection.ts';
-
-/** The column of every rule of a key. */
-const columns = {
-  maxRank: 'max_rank',
-  minRank: 'min_rank',
-  direction: 'direction',
-  selfRank: 'self_rank',
-  isSystem: 'is_system',
-  isPrivileged: 'is_privileged',
-  isAnyPlace: 'is_any_place',
-  ratePerMinute: 'rate',
-} as const satisfies Record<keyof KeyRules, string>;
 
 /** The columns of a key's rules from `keys AS k`. */
 export const ruleColumns = ruleNames.map((rule) => `k.${columns[rule]} AS "${rule}"`).join(', ');

@@ -3,9 +3,10 @@ import type { KeyEdit } from '../../core/key-changes.ts';
 import { rulesOf } from '../../core/key-rules.ts';
 import type { Key } from '../../core/model.ts';
 import type { Clock, KeySelection, KeyStore, NewSecret } from '../../ports/index.ts';
-import { allowed, appendEvents } from './audit.ts';
+import { allowed } from '../allowed.ts';
+import { whereOf } from '../where.ts';
+import { appendEvents } from './audit.ts';
 import type { Connection } from './engine/connection.ts';
-import { whereOf } from './engine/where.ts';
 import { type KeyRow, keyColumns, toKey } from './key-row.ts';
 import { setRules } from './key-rules.ts';
 

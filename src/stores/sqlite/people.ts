@@ -1,6 +1,7 @@
 import type { Mentions } from '../../core/forgetting.ts';
 import type { PersonStore } from '../../ports/index.ts';
-import { allowed, appendEvents } from './audit.ts';
+import { allowed } from '../allowed.ts';
+import { appendEvents } from './audit.ts';
 import { type ChangeRow, selectChange, toChange, updateChange } from './change-row.ts';
 import type { Connection } from './engine/connection.ts';
 import { holdsNaming, keepHolds } from './holds.ts';

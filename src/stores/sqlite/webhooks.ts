@@ -1,11 +1,14 @@
 import type { OutboxEvent } from '../../core/webhooks/event-types.ts';
 import type { Delivery, Webhook } from '../../core/webhooks/webhook.ts';
 import type { DeliveryFilter, WebhookStore } from '../../ports/index.ts';
-import { allowed, appendEvents, auditRows, chainEnd } from './audit.ts';
+import { allowed } from '../allowed.ts';
+import { absent, deliveryColumns, insertInto, replaced, selected, webhookColumns } from '../columns.ts';
+import { withoutNulls } from '../row.ts';
+import { whereOf } from '../where.ts';
+import { appendEvents, auditRows, chainEnd } from './audit.ts';
 import { findChange } from './change-queries.ts';
 import type { Connection } from './engine/connection.ts';
-import { type RowOf, withoutNulls } from './engine/row.ts';
-import { whereOf } from './engine/where.ts';
+import type { RowOf } from './engine/row.ts';
 
 export function webhookStore(db: Connection): WebhookStore {
   const put = (webhook: Webhook) => {
@@ -77,44 +80,6 @@ function withChange(db: Connection, event: OutboxEvent['event']): OutboxEvent {
 
 const isAction = 'action IN (SELECT value FROM json_each(@actions))';
 
-const webhookColumns = {
-  id: 'id',
-  name: 'name',
-  kind: 'kind',
-  shown: 'shown',
-  address: 'address',
-  secret: 'secret',
-  oldSecret: 'old_secret',
-  oldSecretUntil: 'old_secret_until',
-  events: 'events',
-  mention: 'mention',
-  isForGames: 'is_for_games',
-  state: 'state',
-  why: 'why',
-  cursor: 'cursor',
-  alarmCursor: 'alarm_cursor',
-  createdAt: 'created_at',
-  declaredIn: 'declared_in',
-  failingSince: 'failing_since',
-  failedTries: 'failed_tries',
-  lastOkAt: 'last_ok_at',
-  lastError: 'last_error',
-  heldUntil: 'held_until',
-} as const satisfies Record<keyof Webhook, string>;
-
-const deliveryColumns = {
-  webhookId: 'webhook_id',
-  sequence: 'sequence',
-  type: 'type',
-  state: 'state',
-  tries: 'tries',
-  status: 'status',
-  error: 'error',
-  nextTryAt: 'next_try_at',
-  firstAt: 'first_at',
-  lastAt: 'last_at',
-} as const satisfies Record<keyof Delivery, string>;
-
 const putWebhook = `${insertInto('webhooks', webhookColumns)} ON CONFLICT (id) DO UPDATE SET ${replaced(webhookColumns)}`;
 const putDelivery = `${insertInto('webhook_deliveries', deliveryColumns)} ON CONFLICT DO UPDATE SET ${replaced(deliveryColumns)}`;
 
@@ -158,24 +123,3 @@ const conditions = {
   dueAt: "state = 'waiting' AND next_try_at <= @dueAt",
   sequences: 'sequence IN (SELECT value FROM json_each(@sequences))',
 } as const;
-
-function insertInto(table: string, columns: Record<string, string>): string {
-  const values = Object.keys(columns).map((field) => `@${field}`);
-  return `INSERT INTO ${table} (${Object.values(columns).join(', ')}) VALUES (${values.join(', ')})`;
-}
-
-function replaced(columns: Record<string, string>): string {
-  return Object.entries(columns)
-    .map(([field, column]) => `${column} = @${field}`)
-    .join(', ');
-}
-
-function selected(columns: Record<string, string>): string {
-  return Object.entries(columns)
-    .map(([field, column]) => `${column} AS "${field}"`)
-    .join(', ');
-}
-
-function absent<Field extends string>(columns: Record<Field, string>): Record<Field, null> {
-  return Object.fromEntries(Object.keys(columns).map((field) => [field, null])) as Record<Field, null>;
-}

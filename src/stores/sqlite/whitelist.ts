@@ -1,8 +1,10 @@
 import type { WhitelistEntry } from '../../core/model.ts';
 import type { WhitelistStore } from '../../ports/index.ts';
-import { allowed, appendEvents } from './audit.ts';
+import { allowed } from '../allowed.ts';
+import { withoutNulls } from '../row.ts';
+import { appendEvents } from './audit.ts';
 import type { Connection } from './engine/connection.ts';
-import { type RowOf, withoutNulls } from './engine/row.ts';
+import type { RowOf } from './engine/row.ts';
 import { requireKey } from './keys.ts';
 
 export function whitelistStore(db: Connection): WhitelistStore {

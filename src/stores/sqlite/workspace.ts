@@ -2,7 +2,8 @@ import { RankdError } from '../../base/errors.ts';
 import { newId } from '../../core/api-key.ts';
 import type { Workspace } from '../../core/model.ts';
 import type { Clock, WorkspaceStore } from '../../ports/index.ts';
-import { allowed, appendEvents } from './audit.ts';
+import { allowed } from '../allowed.ts';
+import { appendEvents } from './audit.ts';
 import type { Connection } from './engine/connection.ts';
 import type { RowOf } from './engine/row.ts';
 

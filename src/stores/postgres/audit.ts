@@ -1,0 +1,116 @@
+import {
+  type AuditPerson,
+  type AuditRow,
+  type ChainLink,
+  chainStart,
+  commitmentTo,
+  linkHash,
+  newSalt,
+} from '../../core/audit.ts';
+import type { DomainEvent } from '../../core/events.ts';
+import type { AuditEvent } from '../../core/model.ts';
+import type { AuditFilter, AuditStore, Clock } from '../../ports/index.ts';
+import { isDoneBy, whereOf } from '../where.ts';
+import type { Database, Reader, WriteTransaction } from './engine/database.ts';
+import { type Bindings, fromText } from './engine/statement.ts';
+
+export function auditStore(db: Database, clock: Pick<Clock, 'now'>): AuditStore {
+  return {
+    async appendAudit(event) {
+      await db.write((transaction) => appendEvents(transaction, [{ ...event, at: clock.now() }]));
+    },
+
+    async listAudit(filter) {
+      const order = filter.oldestFirst ? 'ASC' : 'DESC';
+      return auditRows(db, `${whereOf(conditions, filter)} ORDER BY id ${order} LIMIT @limit`, { ...filter });
+    },
+
+    async auditChain(page) {
+      return db.read(async (reader) => {
+        const [anchor, rows, end] = await Promise.all([chainAnchor(reader), chainRows(reader, page), chainEnd(reader)]);
+        return { anchor, rows, lastId: end.id };
+      });
+    },
+  };
+}
+
+/** The events that an SQL condition selects, with the people whom they name. */
+export async function auditRows(db: Reader, condition: string, bindings: Bindings): Promise<AuditEvent[]> {
+  const rows = await db.all<StoredRow>(`SELECT ${fields} FROM rankd.audit_events WHERE ${condition}`, bindings);
+  return rows.map(toRow).map(({ hash: _, detail, people, ...event }) => ({
+    ...event,
+    detail: { ...JSON.parse(detail), ...Object.fromEntries(people.map(({ field, userId }) => [field, userId])) },
+  }));
+}
+
+/** Adds events at the end of the chain, in the transaction of what they tell of. `detail` never holds a secret or its hash. */
+export async function appendEvents(transaction: WriteTransaction, events: readonly DomainEvent[]): Promise<void> {
+  let last = await transaction.head();
+  for (const event of events) {
+    last = appendEvent(transaction, { event, last });
+    transaction.moveHead(last);
+  }
+}
+
+function appendEvent(
+  transaction: WriteTransaction,
+  { event: { detail, people = {}, ...event }, last }: { event: DomainEvent; last: ChainLink },
+): ChainLink {
+  const named = Object.entries(people).map(([field, userId]) => ({ field, userId, salt: newSalt() }));
+  const commitments = Object.fromEntries(named.map(({ field, ...person }) => [field, commitmentTo(person)]));
+  const row = { ...event, id: last.id + 1, detail: JSON.stringify({ ...commitments, ...detail }) };
+  const hash = linkHash(last.hash, row);
+  const keyId = typeof detail['keyId'] === 'string' ? detail['keyId'] : null;
+  transaction.run(insertEvent, { ...row, keyId, hash });
+  for (const person of named) transaction.run(insertPerson, { eventId: row.id, ...person });
+  return { id: row.id, hash };
+}
+
+const insertEvent = `
+  INSERT INTO rankd.audit_events (id, at, done_by, action, subject, key_id, detail, hash)
+  VALUES (@id, @at, @by, @action, @subject, @keyId, @detail, decode(@hash, 'hex'))`;
+
+const insertPerson =
+  'INSERT INTO rankd.audit_people (event_id, field, user_id, salt) VALUES (@eventId, @field, @userId, @salt)';
+
+/** What the first row follows. */
+export async function chainAnchor(db: Reader): Promise<ChainLink> {
+  const query = `SELECT last_id AS id, encode(hash, 'hex') AS hash FROM rankd.audit_anchor`;
+  return (await db.get<ChainLink>(query)) ?? chainStart;
+}
+
+/** In order, after a row. */
+export async function chainRows(db: Reader, page: { afterId: number; limit: number }): Promise<AuditRow[]> {
+  const query = `SELECT ${fields} FROM rankd.audit_events WHERE id > @afterId ORDER BY id LIMIT @limit`;
+  return (await db.all<StoredRow>(query, page)).map(toRow);
+}
+
+/** The newest row ever written, also where it is no longer there. */
+export async function chainEnd(db: Reader): Promise<ChainLink> {
+  const query = `SELECT last_id AS id, encode(hash, 'hex') AS hash FROM rankd.audit_head`;
+  return (await db.get<ChainLink>(query)) ?? chainStart;
+}
+
+const fields = `
+  id, at, done_by AS "by", action, subject, detail, encode(hash, 'hex') AS hash,
+  (SELECT json_agg(json_build_object('field', field, 'userId', user_id, 'salt', salt) ORDER BY field COLLATE "C")
+   FROM rankd.audit_people WHERE event_id = id) AS people`;
+
+/** A row as it is selected; `people` is null if it names nobody. */
+type StoredRow = Omit<AuditRow, 'people'> & { people: AuditPerson[] | null };
+
+function toRow({ people, ...row }: StoredRow): AuditRow {
+  return { ...row, people: (people ?? []).map(({ field, ...person }) => ({ field: fromText(field), ...person })) };
+}
+
+/** What each part of a filter asks of a row. */
+const conditions = {
+  since: 'at >= @since',
+  until: 'at < @until',
+  by: isDoneBy,
+  action: "(action = @action OR substr(action, 1, length(@action) + 1) = @action || '.')",
+  subject: 'subject = @subject',
+  keyId: "(subject = @keyId OR done_by = 'key:' || @keyId OR key_id = @keyId)",
+  afterId: 'id > @afterId',
+  beforeId: 'id < @beforeId',
+} as const satisfies Record<Exclude<keyof AuditFilter, 'limit' | 'oldestFirst'>, string>;

@@ -1,0 +1,158 @@
+import type { RankChange } from '../../core/model.ts';
+import type { ChangeFilter, ChangeStore, IdempotencySlot, OpenChange } from '../../ports/index.ts';
+import { withoutNulls } from '../row.ts';
+import { isDoneBy, whereOf } from '../where.ts';
+import { type ChangeRow, changeFields, selectChange, toChange } from './change-row.ts';
+import type { Database, Reader } from './engine/database.ts';
+import { hasEnded, type Nodes } from './nodes.ts';
+
+type ChangeQueries = Pick<
+  ChangeStore,
+  | 'findChange'
+  | 'latestChange'
+  | 'lastAppliedAt'
+  | 'lastWritten'
+  | 'lastChangedSomebodyAt'
+  | 'listChanges'
+  | 'pageChanges'
+  | 'countChanges'
+  | 'openChanges'
+>;
+
+/** What the history can be asked. Newest is what arrived last (`seq`), whatever the wall clock said. */
+export function changeQueries(db: Database, nodes: Nodes): ChangeQueries {
+  const withHolder = ({ isHeld, ...row }: OpenRow): OpenChange => ({
+    change: toChange(row),
+    holder: !isHeld ? 'none' : row.node === nodes.idIfBegun ? 'this' : 'other',
+  });
+  return {
+    findChange: (id) => findChange(db, id),
+
+    async latestChange(rankeeId) {
+      const [standing, open] = await Promise.all([
+        standingOf(db, rankeeId),
+        db.get<OpenRow>(`${selectOpen} AND rankee_id = @rankeeId`, { rankeeId }),
+      ]);
+      const { latestId } = standing;
+      return { ...(latestId !== undefined && { latestId }), ...(open !== undefined && { open: withHolder(open) }) };
+    },
+
+    async lastAppliedAt(rankeeId) {
+      const row = await db.get<{ at: number }>(
+        `SELECT finished_at AS at FROM rankd.rank_changes ${writtenTo} AND state = 'applied' ORDER BY seq DESC LIMIT 1`,
+        { rankeeId },
+      );
+      return row?.at;
+    },
+
+    async lastWritten(rankeeId) {
+      const row = await db.get<ChangeRow>(
+        `${selectChange} ${writtenTo} AND state IN ('applied', 'refused', 'failed') ORDER BY seq DESC LIMIT 1`,
+        { rankeeId },
+      );
+      return row && toChange(row);
+    },
+
+    lastChangedSomebodyAt: (rankerId) => lastChangedSomebodyAt(db, rankerId),
+
+    async listChanges(filter) {
+      return (await select(db, filter)).map(toChange);
+    },
+
+    async pageChanges(filter) {
+      const rows = await select(db, filter);
+      const last = rows.at(-1);
+      const isMore = last !== undefined && rows.length === filter.limit;
+      return { changes: rows.map(toChange), ...(isMore && { next: String(last.seq) }) };
+    },
+
+    async countChanges(since, group) {
+      const rows = await db.all<{ state: RankChange['state']; count: number }>(
+        `SELECT state, count(*) AS count FROM rankd.rank_changes
+         WHERE requested_at >= @since AND NOT dry_run AND (@group::text IS NULL OR group_title = @group) GROUP BY state`,
+        { since, group },
+      );
+      const counts = { pending: 0, applied: 0, refused: 0, failed: 0, unknown: 0 };
+      for (const { state, count } of rows) counts[state] = count;
+      return counts;
+    },
+
+    async openChanges() {
+      return (await db.all<OpenRow>(`${selectOpen} ORDER BY seq`)).map(withHolder);
+    },
+  };
+}
+
+/** An open change. `isHeld`: by a node that has not ended. */
+type OpenRow = ChangeRow & { isHeld: boolean };
+
+export const isHeld = `(node IS NOT NULL AND NOT ${hasEnded('node')})`;
+
+const selectOpen = `SELECT ${isHeld} AS "isHeld", ${changeFields} FROM rankd.rank_changes WHERE state IN ('pending', 'unknown')`;
+
+/** The changes of a member that may have come to a write. */
+const writtenTo =
+  "WHERE rankee_id = @rankeeId AND NOT dry_run AND (phase = 'compensate' OR roles_before <> roles_after)";
+
+export async function lastChangedSomebodyAt(db: Reader, rankerId: number): Promise<number | undefined> {
+  const row = await db.get<{ at: number }>(
+    `SELECT coalesce(finished_at, requested_at) AS at FROM rankd.rank_changes
+     WHERE ranker_id = @rankerId AND state IN ('pending', 'applied', 'unknown') AND NOT dry_run
+       AND roles_before <> roles_after
+     ORDER BY seq DESC LIMIT 1`,
+    { rankerId },
+  );
+  return row?.at;
+}
+
+/** What each part of a filter asks of a row. */
+const conditions = {
+  group: 'group_title = @group',
+  ids: 'id = ANY(@ids)',
+  rankeeId: 'rankee_id = @rankeeId',
+  rankerId: 'ranker_id = @rankerId',
+  keyId: 'key_id = @keyId',
+  placeId: 'place_id = @placeId',
+  by: isDoneBy,
+  undoId: 'undo_id = @undoId',
+  states: 'state = ANY(@states)',
+  since: 'requested_at >= @since',
+  until: 'requested_at < @until',
+  cursor: 'seq < @cursor',
+} as const satisfies Record<Exclude<keyof PageFilter, 'limit'>, string>;
+
+type PageFilter = ChangeFilter & { cursor?: string | undefined };
+
+function select(db: Reader, filter: PageFilter): Promise<ChangeRow[]> {
+  return db.all<ChangeRow>(`${selectChange} WHERE ${whereOf(conditions, filter)} ORDER BY seq DESC LIMIT @limit`, {
+    ...filter,
+  });
+}
+
+export async function findChange(db: Reader, id: string): Promise<RankChange | undefined> {
+  const row = await db.get<ChangeRow>(`${selectChange} WHERE id = @id`, { id });
+  return row && toChange(row);
+}
+
+/** The change that an Idempotency-Key stands for since a time (epoch milliseconds). */
+export async function findByIdempotencyKey(
+  db: Reader,
+  slot: IdempotencySlot & { since: number },
+): Promise<RankChange | undefined> {
+  const row = await db.get<ChangeRow>(
+    `${selectChange} WHERE key_id = @keyId AND idempotency_key = @idempotencyKey AND group_title = @group
+       AND requested_at >= @since`,
+    { ...slot },
+  );
+  return row && toChange(row);
+}
+
+/** The ids of a member's newest change and of the open one, in one look. */
+export async function standingOf(db: Reader, rankeeId: number): Promise<{ latestId?: string; openId?: string }> {
+  const row = await db.get<{ latestId: string | null; openId: string | null }>(
+    `SELECT (SELECT id FROM rankd.rank_changes WHERE rankee_id = @rankeeId ORDER BY seq DESC LIMIT 1) AS "latestId",
+            (SELECT id FROM rankd.rank_changes WHERE rankee_id = @rankeeId AND state IN ('pending', 'unknown')) AS "openId"`,
+    { rankeeId },
+  );
+  return withoutNulls(row ?? {});
+}

@@ -1,0 +1,296 @@
+import { systemClock } from '../../../base/clock.ts';
+import { isRankdError, RankdError } from '../../../base/errors.ts';
+import type { ChainLink } from '../../../core/audit.ts';
+import type { ServerAddress } from '../server-address.ts';
+import { Link, type Session } from './link.ts';
+import { isLost, toStoreError } from './postgres-error.ts';
+import type { Bindings } from './statement.ts';
+
+/** What can be asked, within a transaction and outside of one. What is asked in one turn goes out together. */
+export interface Reader {
+  get<Row extends object>(sql: string, bindings?: Bindings): Promise<Row | undefined>;
+  all<Row extends object>(sql: string, bindings?: Bindings): Promise<Row[]>;
+}
+
+/**
+ * One handle on a database. It has a connection for each of its jobs, made once it is needed: no read waits behind a transaction, and no
+ * transaction for a lock of another job. It relies on nothing that a connection remembers. Every failure is thrown as a RankdError.
+ */
+export class Database implements Reader {
+  readonly address: ServerAddress;
+  /** Set by a write that failed, for want of room say. Whoever finds out that writes succeed again resets it. */
+  hasFailedToWrite = false;
+  readonly #reading: Link;
+  readonly #looking: Link;
+  readonly #writing: Link;
+  readonly #working: Link;
+  readonly #beating: Link;
+  readonly #links: Link[];
+  #lastLook: Promise<unknown> = Promise.resolve();
+  #lastWrite: Promise<unknown> = Promise.resolve();
+
+  constructor(address: ServerAddress) {
+    this.address = address;
+    this.#links = Array.from({ length: 5 }, () => new Link(address));
+    [this.#reading, this.#looking, this.#writing, this.#working, this.#beating] = this.#links as [
+      Link,
+      Link,
+      Link,
+      Link,
+      Link,
+    ];
+  }
+
+  async get<Row extends object>(sql: string, bindings?: Bindings): Promise<Row | undefined> {
+    return (await this.all<Row>(sql, bindings))[0];
+  }
+
+  async all<Row extends object>(sql: string, bindings?: Bindings): Promise<Row[]> {
+    const session = await this.#reading.session();
+    return this.#guard(async () => (await session.send<Row>(sql, bindings)).rows);
+  }
+
+  /** As `all`, and tells which connection answered. */
+  async ask<Row extends object>(sql: string, bindings?: Bindings): Promise<{ rows: Row[]; sessionId: number }> {
+    const session = await this.#reading.session();
+    return this.#guard(async () => ({ rows: (await session.send<Row>(sql, bindings)).rows, sessionId: session.id }));
+  }
+
+  /**
+   * One statement that is a transaction of its own, for what is not audited and stands in no relation to anything else. It may run beside
+   * `write`. Resolves with the rows that it returns.
+   */
+  async work<Row extends object>(sql: string, bindings?: Bindings): Promise<Row[]> {
+    const session = await this.#working.session();
+    return this.#guard(async () => (await session.send<Row>(sql, bindings)).rows);
+  }
+
+  /** What is read behind the statements that `work` was given before. */
+  get behindWork(): Reader {
+    const all: Reader['all'] = (sql, bindings) => this.work(sql, bindings);
+    return {
+      all,
+      get: async <Row extends object>(sql: string, bindings?: Bindings) => (await all<Row>(sql, bindings))[0],
+    };
+  }
+
+  /** As `ask`, on a connection of its own: nothing that this handle does holds a beat up. */
+  async beat<Row extends object>(sql: string, bindings?: Bindings): Promise<{ rows: Row[]; sessionId: number }> {
+    const session = await this.#beating.session();
+    return this.#guard(async () => ({ rows: (await session.send<Row>(sql, bindings)).rows, sessionId: session.id }));
+  }
+
+  /** Several reads of one state of the database. */
+  read<T>(work: (reader: Reader) => Promise<T>): Promise<T> {
+    const look = async () => {
+      const session = await this.#looking.session();
+      const transaction = new Transaction(session, 'BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY');
+      return this.#guard(() => transaction.complete(work));
+    };
+    const looked = this.#lastLook.then(look, look);
+    this.#lastLook = looked;
+    return looked;
+  }
+
+  /**
+   * Commits all of `work` or nothing of it. It begins with the lock of the audit's head, which all writers of all nodes take, so no two of
+   * them interleave: what is read behind it holds until the commit. It resolves once the commit is durable.
+   */
+  write<T>(work: (transaction: WriteTransaction) => Promise<T>): Promise<T> {
+    const write = async () => {
+      const session = await this.#writing.session();
+      const transaction = new WriteTransaction(session);
+      return this.#guard(async () => {
+        try {
+          return await transaction.complete(work);
+        } catch (error) {
+          if (error instanceof LostCommit && (await this.#wasCommitted(error.xid))) return error.result as T;
+          throw error;
+        }
+      });
+    };
+    const written = this.#lastWrite.then(write, write);
+    written.catch((error: unknown) => {
+      if (isRankdError(error, 'store_unavailable')) this.hasFailedToWrite = true;
+    });
+    this.#lastWrite = written;
+    return written;
+  }
+
+  /** Runs texts in one transaction, under a lock that others who do this wait for: for what is there before the audit has a head. */
+  async underLock<T>(work: (transaction: Transaction) => Promise<T>): Promise<T> {
+    const session = await this.#writing.session();
+    const begin = `BEGIN; SELECT pg_advisory_xact_lock(hashtext('rankd schema'))`;
+    return this.#guard(() => new Transaction(session, begin).complete(work));
+  }
+
+  async close(): Promise<void> {
+    await Promise.allSettled([this.#lastLook, this.#lastWrite]);
+    await Promise.all(this.#links.map((link) => link.close()));
+  }
+
+  /** Asks, on new connections, what became of a transaction whose commit got no answer. Throws if nobody can say. */
+  async #wasCommitted(xid: string): Promise<boolean> {
+    const giveUpAt = systemClock.monotonic() + findOutForMs;
+    for (;;) {
+      try {
+        const session = await this.#writing.session();
+        const { rows } = await session.send<{ status: string | null }>(statusSql, { xid });
+        const status = rows[0]?.status;
+        if (status === 'committed' || status === 'aborted') return status === 'committed';
+      } catch (error) {
+        if (systemClock.monotonic() > giveUpAt) throw error;
+      }
+      if (systemClock.monotonic() > giveUpAt) throw unknownOutcome();
+      await systemClock.sleep(100);
+    }
+  }
+
+  async #guard<T>(work: () => Promise<T>): Promise<T> {
+    try {
+      return await work();
+    } catch (error) {
+      throw toStoreError(error instanceof LostCommit ? error.cause : error, this.address);
+    }
+  }
+}
+
+const findOutForMs = 5_000;
+
+/** https://www.postgresql.org/docs/current/functions-info.html#FUNCTIONS-PG-SNAPSHOT */
+const statusSql = 'SELECT pg_xact_status(@xid::xid8) AS status';
+
+function unknownOutcome(): RankdError {
+  return new RankdError('store_unavailable', 'The PostgreSQL server does not say whether it kept what was written.', {
+    hint: 'see whether the server runs; what was begun is settled once it does',
+    retryAfterMs: 1_000,
+  });
+}
+
+/** Statements between BEGIN and COMMIT. */
+export class Transaction implements Reader {
+  readonly #session: Session;
+  readonly #sent: Promise<unknown>[] = [];
+  #failure: { error: unknown } | undefined;
+
+  constructor(session: Session, begin: string) {
+    this.#session = session;
+    void this.#note(session.sendText(`${begin}; SET LOCAL idle_in_transaction_session_timeout = ${idleTimeoutMs}`));
+  }
+
+  async get<Row extends object>(sql: string, bindings?: Bindings): Promise<Row | undefined> {
+    return (await this.all<Row>(sql, bindings))[0];
+  }
+
+  async all<Row extends object>(sql: string, bindings?: Bindings): Promise<Row[]> {
+    return (await this.#note(this.#session.send<Row>(sql, bindings))).rows;
+  }
+
+  /** Returns how many rows were changed. */
+  async count(sql: string, bindings?: Bindings): Promise<number> {
+    return (await this.#note(this.#session.send(sql, bindings))).count;
+  }
+
+  /** Sends a statement whose answer nobody needs: if it fails, the transaction does. */
+  run(sql: string, bindings?: Bindings): void {
+    this.count(sql, bindings).catch(() => undefined);
+  }
+
+  runText(sql: string): void {
+    void this.#note(this.#session.sendText(sql));
+  }
+
+  /** Commits what `work` does; takes it back if it throws, or if a statement fails. Throws the first failure, as the driver has it. */
+  async complete<T>(work: (transaction: this) => Promise<T>): Promise<T> {
+    let result: T;
+    try {
+      result = await work(this);
+      this.beforeCommit();
+    } catch (error) {
+      this.#session.sendText('ROLLBACK').catch(() => undefined);
+      throw this.#failure?.error ?? error;
+    }
+    const committed = this.#session.sendText('COMMIT');
+    await Promise.allSettled([...this.#sent, committed]);
+    if (this.#failure !== undefined) throw this.#failure.error;
+    try {
+      const { command } = await committed;
+      if (command !== 'COMMIT') throw new TypeError(`a transaction ended in ${command}`);
+    } catch (error) {
+      throw isLost(error) ? this.lost(error, result) : error;
+    }
+    return result;
+  }
+
+  protected beforeCommit(): void {}
+
+  /** What is thrown if the commit got no answer. */
+  protected lost(error: unknown, _result: unknown): unknown {
+    return error;
+  }
+
+  #note<T>(answer: Promise<T>): Promise<T> {
+    this.#sent.push(answer);
+    answer.catch((error: unknown) => {
+      this.#failure ??= { error };
+    });
+    return answer;
+  }
+}
+
+/** A process that is stopped in the middle of a transaction holds all others up no longer than this. */
+const idleTimeoutMs = 3_000;
+
+class LostCommit extends Error {
+  readonly xid: string;
+  readonly result: unknown;
+
+  constructor(xid: string, result: unknown, cause: unknown) {
+    super('the commit got no answer', { cause });
+    this.xid = xid;
+    this.result = result;
+  }
+}
+
+/** A transaction that writes, and holds the head of the audit. */
+export class WriteTransaction extends Transaction {
+  readonly #head: Promise<(ChainLink & { xid: string }) | undefined>;
+  #xid = '';
+  #newHead: ChainLink | undefined;
+
+  constructor(session: Session) {
+    super(session, ['BEGIN', ...session.durably].join('; '));
+    this.#head = this.get(lockHead);
+    this.#head.then(
+      (head) => {
+        this.#xid = head?.xid ?? '';
+      },
+      () => undefined,
+    );
+  }
+
+  /** The audit's newest event, those of this transaction included. */
+  async head(): Promise<ChainLink> {
+    const head = this.#newHead ?? (await this.#head);
+    if (head === undefined) throw new RankdError('store_unavailable', 'The audit of rankd has lost its head.');
+    return head;
+  }
+
+  moveHead(head: ChainLink): void {
+    this.#newHead = head;
+  }
+
+  protected override beforeCommit(): void {
+    if (this.#newHead !== undefined) this.run(moveHead, { ...this.#newHead });
+  }
+
+  protected override lost(error: unknown, result: unknown): unknown {
+    return new LostCommit(this.#xid, result, error);
+  }
+}
+
+const lockHead = `
+  SELECT last_id AS id, encode(hash, 'hex') AS hash, pg_current_xact_id()::text AS xid
+  FROM rankd.audit_head FOR UPDATE`;
+
+const moveHead = `UPDATE rankd.audit_head SET last_id = @id, hash = decode(@hash, 'hex')`;

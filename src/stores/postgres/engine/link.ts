@@ -1,0 +1,143 @@
+import pg from 'pg';
+import { systemClock } from '../../../base/clock.ts';
+import { RankdError } from '../../../base/errors.ts';
+import type { ServerAddress } from '../server-address.ts';
+import { oldestServer, standby, tooOld, toStoreError } from './postgres-error.ts';
+import { type Bindings, statementOf, valuesOf } from './statement.ts';
+import { types } from './types.ts';
+
+/** How long a connection may take to be made, and a statement to be answered. */
+const connectTimeoutMs = 3_000;
+const answerTimeoutMs = 5_000;
+/** How soon after a failure the next connection is tried. Whoever asks meanwhile hears of that failure. */
+const retryAfterMs = 250;
+
+/** One connection as long as it lasts. Statements that are sent in one turn go out together and are answered in order. */
+export interface Session {
+  /** A number that no other session of this process has. */
+  readonly id: number;
+  /** What `BEGIN` has to add here for a commit to be durable. */
+  readonly durably: readonly string[];
+  send<Row extends object>(sql: string, bindings?: Bindings): Promise<Answer<Row>>;
+  /** Statements without values, several in one text. */
+  sendText(sql: string): Promise<{ command: string }>;
+  /** Breaks it off: the server takes back what is open in it. */
+  destroy(): void;
+}
+
+export interface Answer<Row> {
+  rows: Row[];
+  /** How many rows were changed. */
+  count: number;
+}
+
+/** A connection to the server that is made once it is needed, and made anew if it broke. Its errors are those of the driver. */
+export class Link {
+  readonly #address: ServerAddress;
+  #session: Promise<Session> | undefined;
+  #client: pg.Client | undefined;
+  #failure: { error: unknown; at: number } | undefined;
+  #isClosed = false;
+
+  constructor(address: ServerAddress) {
+    this.#address = address;
+  }
+
+  /** Throws a RankdError if no connection can be made. */
+  session(): Promise<Session> {
+    if (this.#isClosed) return Promise.reject(new RankdError('store_unavailable', 'The database of rankd is closed.'));
+    const { error, at } = this.#failure ?? { error: undefined, at: Number.NEGATIVE_INFINITY };
+    if (this.#session === undefined && systemClock.monotonic() - at < retryAfterMs) return Promise.reject(error);
+    this.#session ??= this.#connect();
+    return this.#session;
+  }
+
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    await this.#session?.catch(() => undefined);
+    await this.#client?.end().catch(() => undefined);
+  }
+
+  async #connect(): Promise<Session> {
+    const client = new pg.Client(optionsFor(this.#address));
+    const forget = () => {
+      if (this.#client === client) this.#client = undefined;
+      if (this.#client === undefined) this.#session = undefined;
+    };
+    client.on('error', forget); // whoever waits for an answer is told by the answer
+    client.on('end', forget);
+    try {
+      await client.connect();
+      this.#client = client;
+      const session = sessionOn(client, await lookAtServer(client, this.#address));
+      this.#failure = undefined;
+      return session;
+    } catch (error) {
+      const failure = toStoreError(error, this.#address);
+      this.#failure = { error: failure, at: systemClock.monotonic() };
+      this.#client = undefined;
+      this.#session = undefined;
+      client.end().catch(() => undefined);
+      throw failure;
+    }
+  }
+}
+
+function optionsFor({ host, port, database, user, password, tls }: ServerAddress): pg.ClientConfig {
+  return {
+    ...{ host, port, database, user, types, pipeline: true, application_name: 'rankd' },
+    password: password ?? '', // without one, the driver would look for ~/.pgpass
+    ssl: tls && { rejectUnauthorized: true, ...(tls.ca !== undefined && { ca: tls.ca }) },
+    connectionTimeoutMillis: connectTimeoutMs,
+    query_timeout: answerTimeoutMs,
+    keepAlive: true,
+  } as pg.ClientConfig;
+}
+
+interface ServerFacts {
+  version: number;
+  versionName: string;
+  isReadOnly: boolean;
+  isAsync: boolean;
+}
+
+async function lookAtServer(client: pg.Client, address: ServerAddress): Promise<ServerFacts> {
+  const { rows } = await client.query<ServerFacts>(
+    `SELECT current_setting('server_version_num')::int AS version, current_setting('server_version') AS "versionName",
+            current_setting('transaction_read_only') = 'on' AS "isReadOnly",
+            current_setting('synchronous_commit') IN ('off', 'local') AS "isAsync"`,
+  );
+  const [facts] = rows;
+  if (facts === undefined) throw new TypeError('the server answered nothing');
+  if (facts.version < oldestServer * 10_000) throw tooOld(address, facts.versionName);
+  if (facts.isReadOnly) throw standby(address);
+  return facts;
+}
+
+let sessions = 0;
+
+function sessionOn(client: pg.Client, { isAsync }: ServerFacts): Session {
+  sessions += 1;
+  return {
+    id: sessions,
+    durably: isAsync ? ['SET LOCAL synchronous_commit = on'] : [],
+    async send<Row extends object>(sql: string, bindings: Bindings = {}) {
+      const statement = statementOf(sql);
+      const { rows, rowCount } = await client.query<Row>({
+        ...{ name: statement.name, text: statement.text, values: valuesOf(statement, bindings) },
+      });
+      return { rows, count: rowCount ?? 0 };
+    },
+    async sendText(sql) {
+      const result: unknown = await client.query(sql);
+      const last = (Array.isArray(result) ? result.at(-1) : result) as { command: string };
+      return { command: last.command };
+    },
+    destroy: () => streamOf(client).destroy(),
+  };
+}
+
+/** The driver has no other way to break a connection off at once. */
+function streamOf(client: pg.Client): { destroy(): void } {
+  return (client as unknown as { connection: { stream: { destroy(): void } } }).connection.stream;
+}

@@ -1,0 +1,156 @@
+import { codeOf } from '../../../base/error-code.ts';
+import { RankdError, type RankdErrorOptions } from '../../../base/errors.ts';
+import { placeOf, type ServerAddress } from '../server-address.ts';
+
+/** The oldest PostgreSQL that rankd works with. */
+export const oldestServer = 15;
+
+/**
+ * Turns what PostgreSQL (https://www.postgresql.org/docs/current/errcodes-appendix.html), the driver or the network report into what the
+ * operator reads. A RankdError is returned as it is. The messages can reach a game's log, so places are only in the hints, unless rankd
+ * can't get in at all.
+ */
+export function toStoreError(error: unknown, address: ServerAddress): RankdError {
+  if (error instanceof RankdError) return error;
+  const code = codeOf(error);
+  const known =
+    byCode[code] ?? byCode[code.slice(0, 2)] ?? byMessage(error) ?? (isNetwork(code) ? unreachable : mistake);
+  return known(address, error);
+}
+
+type Wording = (address: ServerAddress, cause: unknown) => RankdError;
+
+/** That the connection broke, or the time was over: whether the server did what it was told is not known then. */
+export function isLost(error: unknown): boolean {
+  const code = codeOf(error);
+  return isNetwork(code) || code === '' || ['57P01', '57P02', '57P03', '08006', '08003', '25P03'].includes(code);
+}
+
+const byCode: Record<string, Wording> = {
+  '23505': (_, cause) =>
+    new RankdError('conflict', 'What was to be kept clashes with something kept already.', { cause }),
+  '23': (_, cause) => new RankdError('internal', 'The database refused a record that breaks its rules.', { cause }),
+  '28P01': (address, cause) =>
+    new RankdError('no_permission', `PostgreSQL refused the password of ${address.user} for ${placeOf(address)}.`, {
+      hint: 'check RANKD_STORE_PASSWORD, or the file that store.password_file names',
+      cause,
+    }),
+  '28': (address, cause) =>
+    new RankdError(
+      'no_permission',
+      `PostgreSQL lets ${address.user} not into ${placeOf(address)}: ${messageOf(cause)}.`,
+      {
+        hint: 'check the user in the URL of the store, and pg_hba.conf of the server',
+        cause,
+      },
+    ),
+  '3D000': ({ database, host, port, user }, cause) =>
+    new RankdError('config_invalid', `The PostgreSQL server on ${host}:${port} has no database named ${database}.`, {
+      hint: `make it: createdb --owner ${user} ${database}`,
+      cause,
+    }),
+  '42501': ({ user, database }, cause) =>
+    new RankdError('no_permission', `The user ${user} lacks a right in the database of rankd: ${messageOf(cause)}.`, {
+      hint: `let it own what rankd keeps: GRANT CREATE ON DATABASE ${database} TO ${user}`,
+      cause,
+    }),
+  '25006': (address, cause) => standby(address, cause),
+  '26000': (_, cause) => pooler(cause),
+  '42P05': (_, cause) => pooler(cause),
+  '53100': (_, cause) =>
+    unavailable('The disk of the PostgreSQL server is full, so nothing was changed.', {
+      hint: 'free space on the server',
+      cause,
+    }),
+  '53300': (_, cause) =>
+    unavailable('The PostgreSQL server has no connection left for rankd.', {
+      hint: 'each daemon of rankd needs six: raise max_connections of the server, or see who else is connected',
+      cause,
+    }),
+  '55P03': (_, cause) => busy(cause),
+  '57014': (_, cause) => busy(cause),
+  '40': (_, cause) => busy(cause),
+  '57': (_, cause) =>
+    unavailable('The PostgreSQL server is starting or stopping.', { hint: 'wait until the server is up', cause }),
+  DEPTH_ZERO_SELF_SIGNED_CERT: certificate,
+  SELF_SIGNED_CERT_IN_CHAIN: certificate,
+  UNABLE_TO_VERIFY_LEAF_SIGNATURE: certificate,
+  UNABLE_TO_GET_ISSUER_CERT_LOCALLY: certificate,
+  CERT_HAS_EXPIRED: certificate,
+  ERR_TLS_CERT_ALTNAME_INVALID: certificate,
+};
+
+function byMessage(error: unknown): Wording | undefined {
+  const message = messageOf(error);
+  if (message.includes('does not support SSL')) return noTls;
+  if (message.includes('timeout')) return (_, cause) => busy(cause);
+  return /terminated|not queryable|was closed/.test(message) ? unreachable : undefined;
+}
+
+function isNetwork(code: string): boolean {
+  return /^E[A-Z_]+$/.test(code) && !code.startsWith('ERR_');
+}
+
+function unreachable(address: ServerAddress, cause: unknown): RankdError {
+  const { host } = address;
+  return unavailable('The PostgreSQL server that keeps what rankd knows does not answer.', {
+    hint: `see whether it runs, and whether ${host.startsWith('/') ? host : `${host}:${address.port}`} is right (${codeOf(cause) || messageOf(cause)})`,
+    cause,
+  });
+}
+
+export function standby({ host, port }: ServerAddress, cause?: unknown): RankdError {
+  return unavailable('The PostgreSQL server is read-only: it is a standby, or was told to take no writes.', {
+    hint: `let the URL of the store lead to the primary; ${host}:${port} is none`,
+    cause,
+  });
+}
+
+export function tooOld({ host, port }: ServerAddress, version: string): RankdError {
+  return new RankdError(
+    'config_invalid',
+    `The PostgreSQL server on ${host}:${port} is version ${version}; rankd needs ${oldestServer} or newer.`,
+    { hint: 'upgrade the server, or name another one' },
+  );
+}
+
+function pooler(cause: unknown): RankdError {
+  const message = 'A pooler between rankd and PostgreSQL loses prepared statements.';
+  return new RankdError('config_invalid', message, {
+    hint: 'connect to the server itself, or use PgBouncer 1.21 or newer with max_prepared_statements above 0',
+    cause,
+  });
+}
+
+function certificate({ host }: ServerAddress, cause: unknown): RankdError {
+  return new RankdError('config_invalid', `The certificate of ${host} is not to be trusted: ${messageOf(cause)}.`, {
+    hint: "name the authority's certificate with store.ca_file, and the server as its certificate does",
+    cause,
+  });
+}
+
+function noTls({ host, port }: ServerAddress, cause: unknown): RankdError {
+  return new RankdError('config_invalid', `The PostgreSQL server on ${host}:${port} offers no TLS.`, {
+    hint: 'turn ssl on in postgresql.conf; or, in a network that nobody else can listen to, set store.tls: off',
+    cause,
+  });
+}
+
+function busy(cause: unknown): RankdError {
+  return unavailable('The PostgreSQL server took too long, so nothing was changed.', {
+    hint: 'try again; if it lasts, look at pg_stat_activity on the server',
+    cause,
+  });
+}
+
+function unavailable(message: string, options: RankdErrorOptions): RankdError {
+  return new RankdError('store_unavailable', message, { retryAfterMs: 1_000, ...options });
+}
+
+function mistake(_: ServerAddress, cause: unknown): RankdError {
+  return new RankdError('internal', 'The database could not be used, by a mistake in rankd.', { cause });
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message.replace(/\.$/, '') : String(error);
+}

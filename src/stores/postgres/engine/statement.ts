@@ -1,0 +1,41 @@
+/** Values by name: `{ keyId }` is `@keyId` in the statement. Without a value, it is NULL. */
+export type Bindings = { readonly [name: string]: unknown };
+
+/** A statement as PostgreSQL takes it: with numbers in the place of names. It is prepared once on each connection, under its own name. */
+interface Statement {
+  name: string;
+  text: string;
+  parameters: string[];
+}
+
+const known = new Map<string, Statement>();
+
+export function statementOf(sql: string): Statement {
+  let statement = known.get(sql);
+  if (statement === undefined) {
+    const parameters: string[] = [];
+    const text = sql.replace(/@(\w+)/g, (_, name: string) => {
+      if (!parameters.includes(name)) parameters.push(name);
+      return `$${parameters.indexOf(name) + 1}`;
+    });
+    statement = { name: `rankd_${known.size}`, text, parameters };
+    known.set(sql, statement);
+  }
+  return statement;
+}
+
+export function valuesOf({ parameters }: Statement, bindings: Bindings): unknown[] {
+  return parameters.map((name) => toParameter(bindings[name]));
+}
+
+/**
+ * PostgreSQL keeps no U+0000 in a text. U+001A, which no keyboard types, stands in front of a letter for it, and for itself.
+ */
+function toParameter(value: unknown): unknown {
+  if (typeof value !== 'string' || !(value.includes('\0') || value.includes('\x1a'))) return value;
+  return value.replaceAll('\x1a', '\x1a1').replaceAll('\0', '\x1a0');
+}
+
+export function fromText(text: string): string {
+  return text.includes('\x1a') ? text.replaceAll('\x1a0', '\0').replaceAll('\x1a1', '\x1a') : text;
+}

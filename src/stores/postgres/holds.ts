@@ -1,0 +1,77 @@
+import type { HoldsOfMember } from '../../core/holds.ts';
+import type { Hold, RankChange } from '../../core/model.ts';
+import type { HoldFilter, HoldStore } from '../../ports/index.ts';
+import { holdColumns as columns, insertInto, selected } from '../columns.ts';
+import { withoutNulls } from '../row.ts';
+import { whereOf } from '../where.ts';
+import { appendEvents } from './audit.ts';
+import type { Database, Reader, Transaction } from './engine/database.ts';
+import type { Bindings } from './engine/statement.ts';
+import type { Nullable } from './key-row.ts';
+
+const upsertHold = `
+  ${insertInto('rankd.holds', columns)}
+  ON CONFLICT (id) DO UPDATE SET ${Object.values(columns)
+    .map((column) => `${column} = excluded.${column}`)
+    .join(', ')}`;
+
+const isOpen = `state IN ('active', 'ending', 'stuck')`;
+
+const conditions = {
+  group: 'group_title = @group',
+  rankeeId: 'rankee_id = @rankeeId',
+  states: 'state = ANY(@states)',
+} as const satisfies Record<Exclude<keyof HoldFilter, 'limit'>, string>;
+
+export function holdStore(db: Database): HoldStore {
+  return {
+    findHold: (id) => findHold(db, id),
+
+    listHolds: (filter) =>
+      holdsWhere(db, `${whereOf(conditions, filter)} ORDER BY seq DESC LIMIT @limit`, { ...filter }),
+
+    async dueHolds({ isAnew, ...query }) {
+      const isDue = isAnew ? 'true' : '(next_try_at IS NULL OR next_try_at <= @now)';
+      const due = `group_title = @group AND state IN ('active', 'stuck') AND ends_at <= @now AND ${isDue}`;
+      return holdsWhere(db, `${due} ORDER BY ends_at LIMIT @limit`, query);
+    },
+
+    async updateHold(id, judge) {
+      return db.write(async (transaction) => {
+        const before = await findHold(transaction, id);
+        if (before?.state !== 'active' && before?.state !== 'stuck') return undefined;
+        const { holds, events } = judge(before);
+        keepHolds(transaction, holds);
+        await appendEvents(transaction, events);
+        return findHold(transaction, id);
+      });
+    },
+  };
+}
+
+/** What a change of this member may concern. Called in the transaction that keeps the change. */
+export async function holdsOf(db: Reader, { group, rankeeId, hold }: RankChange): Promise<HoldsOfMember> {
+  const [[open], own] = await Promise.all([
+    holdsWhere(db, `rankee_id = @rankeeId AND group_title = @group AND ${isOpen}`, { rankeeId, group }),
+    hold && findHold(db, hold.id),
+  ]);
+  return { open, own };
+}
+
+/** Writes holds as they are now. Those that are over come first: a member has one that is open. */
+export function keepHolds(transaction: Transaction, holds: readonly Hold[]): void {
+  for (const hold of holds) transaction.run(upsertHold, { ...hold });
+}
+
+export function holdsNaming(db: Reader, userId: number): Promise<Hold[]> {
+  return holdsWhere(db, 'rankee_id = @userId OR ranker_id = @userId', { userId });
+}
+
+async function findHold(db: Reader, id: string): Promise<Hold | undefined> {
+  return (await holdsWhere(db, 'id = @id', { id }))[0];
+}
+
+async function holdsWhere(db: Reader, where: string, bindings: Bindings): Promise<Hold[]> {
+  const rows = await db.all<Nullable<Hold>>(`SELECT ${selected(columns)} FROM rankd.holds WHERE ${where}`, bindings);
+  return rows.map(withoutNulls);
+}

@@ -1,0 +1,50 @@
+import type { KeyRecord, KeyStore } from '../../ports/index.ts';
+import { accessVersion, lookUpKey } from './callers.ts';
+import type { Database } from './engine/database.ts';
+
+interface Query {
+  hash: string;
+  placeId: number;
+}
+
+/** Enough for every key of a group at each of its places. Secrets that callers make up must not fill the memory. */
+const maxEntries = 10_000;
+
+/**
+ * Remembers what the database answered to `lookUpKey`, as long as `freshen` finds the version of access that it was read with. A new
+ * connection may lead to another server, so nothing that was read through another one counts.
+ */
+export class VersionedKeys implements Pick<KeyStore, 'freshen' | 'lookUpKey'> {
+  readonly #db: Database;
+  readonly #now: () => number;
+  readonly #records = new Map<string, KeyRecord | undefined>();
+  #token: string | undefined;
+
+  constructor(db: Database, now: () => number) {
+    this.#db = db;
+    this.#now = now;
+  }
+
+  async freshen(): Promise<void> {
+    const token = tokenOf(await accessVersion(this.#db));
+    if (token !== this.#token) this.#records.clear();
+    this.#token = token;
+  }
+
+  lookUpKey(query: Query): KeyRecord | undefined | Promise<KeyRecord | undefined> {
+    const name = `${query.placeId}:${query.hash}`;
+    return this.#records.has(name) ? this.#records.get(name) : this.#lookUp(name, query);
+  }
+
+  async #lookUp(name: string, query: Query): Promise<KeyRecord | undefined> {
+    const { record, ...read } = await lookUpKey(this.#db, { ...query, now: this.#now() });
+    if (tokenOf(read) !== this.#token) return record;
+    if (this.#records.size >= maxEntries) this.#records.clear();
+    this.#records.set(name, record);
+    return record;
+  }
+}
+
+function tokenOf({ sessionId, version }: { sessionId: number; version: number }): string {
+  return `${sessionId}:${version}`;
+}

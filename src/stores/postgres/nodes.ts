@@ -1,0 +1,171 @@
+import { systemClock } from '../../base/clock.ts';
+import { RankdError } from '../../base/errors.ts';
+import { newId } from '../../core/api-key.ts';
+import type { Clock } from '../../ports/index.ts';
+import type { Database } from './engine/database.ts';
+
+/** How often a node shows that it is alive; how long it may work after it sent the last beat that was answered; and how long others wait. */
+export const beatEveryMs = 1_000;
+export const leaseMs = 5_000;
+export const endAfterMs = 6_000;
+/** So many beats of its own must have been answered meanwhile: a server that stands still ends nobody. */
+const beatsToSee = 3;
+
+interface Seen {
+  beat: number;
+  /** When this beat was seen first, on `Clock.monotonic()`, and how many beats of this node were answered since. */
+  since: number;
+  answered: number;
+}
+
+/**
+ * The node of this handle, from its first write that others must know of until it is closed. It counts up a number in the database, and
+ * looks at those of the others: whose number stands still has ended. No two machines' clocks are ever compared: each counts its own
+ * time, which no test moves and nobody sets.
+ */
+export class Nodes {
+  readonly #db: Database;
+  readonly #clock: Pick<Clock, 'now'>;
+  #mine: { id: string; leaseUntil: number } | undefined;
+  #joining: Promise<string> | undefined;
+  #timer: NodeJS.Timeout | undefined;
+  #beating: Promise<void> | undefined;
+  readonly #seen = new Map<string, Seen>();
+  #seenBy = 0;
+
+  constructor(db: Database, clock: Pick<Clock, 'now'>) {
+    this.#db = db;
+    this.#clock = clock;
+  }
+
+  /** The id of this handle's node, which begins with the first call, and anew if others have ended it. Throws `store_unavailable` without a lease. */
+  async id(): Promise<string> {
+    if (this.#mine === undefined) {
+      this.#joining ??= this.#join().finally(() => {
+        this.#joining = undefined;
+      });
+      return this.#joining;
+    }
+    if (this.hasLease) return this.#mine.id;
+    throw new RankdError(
+      'store_unavailable',
+      'This daemon has not reached its database for too long to change ranks.',
+      {
+        hint: 'see whether the PostgreSQL server answers; the daemon goes on by itself once it does',
+        retryAfterMs: beatEveryMs,
+      },
+    );
+  }
+
+  /** The same; `undefined` if it has not begun. */
+  get idIfBegun(): string | undefined {
+    return this.#mine?.id;
+  }
+
+  /** Whether it may work on what it holds. */
+  get hasLease(): boolean {
+    return this.#mine !== undefined && systemClock.monotonic() < this.#mine.leaseUntil;
+  }
+
+  /** Ends this node: nobody has to wait for its lease. */
+  async close(): Promise<void> {
+    clearTimeout(this.#timer);
+    await this.#joining?.catch(() => undefined);
+    await this.#beating;
+    clearTimeout(this.#timer);
+    const mine = this.#mine;
+    this.#mine = undefined;
+    if (mine === undefined) return;
+    const leave = `
+      WITH gone AS (DELETE FROM rankd.member_queue WHERE node = @id),
+           given_back AS (DELETE FROM rankd.idempotency_claims WHERE node = @id)
+      UPDATE rankd.nodes SET ended_by = 'itself' WHERE id = @id AND ended_by IS NULL`;
+    await this.#db.work(leave, { id: mine.id }).catch(() => undefined); // then others find out
+  }
+
+  async #join(): Promise<string> {
+    const id = newId('node');
+    const sentAt = systemClock.monotonic();
+    await this.#db.work(`INSERT INTO rankd.nodes (id, joined_at) VALUES (@id, @at)`, { id, at: this.#clock.now() });
+    this.#mine = { id, leaseUntil: sentAt + leaseMs };
+    this.#beatLater();
+    return id;
+  }
+
+  #beatLater(): void {
+    this.#timer = setTimeout(() => {
+      this.#beating = this.#beat().finally(() => {
+        this.#beating = undefined;
+        if (this.#mine !== undefined) this.#beatLater();
+      });
+    }, beatEveryMs);
+    this.#timer.unref();
+  }
+
+  async #beat(): Promise<void> {
+    const mine = this.#mine;
+    if (mine === undefined) return;
+    const sentAt = systemClock.monotonic();
+    try {
+      const { rows, sessionId } = await this.#db.beat<BeatRow>(beatSql, { id: mine.id });
+      const isMine = rows.some(({ id, isCounted }) => id === mine.id && isCounted);
+      if (!isMine) {
+        this.#mine = undefined; // others have ended it; what it held is theirs
+        return;
+      }
+      mine.leaseUntil = sentAt + leaseMs;
+      await this.#endStill(rows, sessionId, mine.id);
+    } catch {
+      // the lease runs out unless a later beat is answered
+    }
+  }
+
+  /** Ends the nodes whose numbers stood still for too long, as seen on one connection. */
+  async #endStill(rows: readonly BeatRow[], sessionId: number, mine: string): Promise<void> {
+    if (sessionId !== this.#seenBy) this.#seen.clear();
+    this.#seenBy = sessionId;
+    const now = systemClock.monotonic();
+    const others = rows.filter(({ id }) => id !== mine);
+    for (const id of this.#seen.keys()) if (!others.some((other) => other.id === id)) this.#seen.delete(id);
+    for (const { id, beat } of others) {
+      const seen = this.#seen.get(id);
+      if (seen?.beat !== beat) this.#seen.set(id, { beat, since: now, answered: 0 });
+      else {
+        seen.answered += 1;
+        if (now - seen.since >= endAfterMs && seen.answered >= beatsToSee) await this.#db.work(end, { id, beat, mine });
+      }
+    }
+  }
+}
+
+/** In SQL: whether the node that an expression names has ended. It counts as alive until its row says so. */
+export function hasEnded(node: string): string {
+  return `EXISTS (SELECT 1 FROM rankd.nodes WHERE nodes.id = ${node} AND ended_by IS NOT NULL)`;
+}
+
+interface BeatRow {
+  id: string;
+  beat: number;
+  isCounted: boolean;
+}
+
+/**
+ * Counts this node's number up, and tells those of all that have not ended, as they were before. Whoever holds something and has no row gets
+ * one, which stands still. It is not synced: a beat that is lost does no harm.
+ */
+const beatSql = `
+  WITH counted AS (
+    UPDATE rankd.nodes SET beat = beat + 1
+    WHERE set_config('synchronous_commit', 'off', true) = 'off' AND id = @id AND ended_by IS NULL RETURNING id
+  ), lost AS (
+    INSERT INTO rankd.nodes (id, joined_at)
+    SELECT node, 0 FROM rankd.rank_changes WHERE state IN ('pending', 'unknown') AND node IS NOT NULL
+    UNION SELECT node, 0 FROM rankd.member_queue
+    ON CONFLICT (id) DO NOTHING
+  )
+  SELECT id, beat, id IN (SELECT id FROM counted) AS "isCounted" FROM rankd.nodes WHERE ended_by IS NULL`;
+
+const end = `
+  WITH ended AS (UPDATE rankd.nodes SET ended_by = @mine WHERE id = @id AND beat = @beat AND ended_by IS NULL RETURNING id),
+       given_back AS (DELETE FROM rankd.idempotency_claims WHERE node IN (SELECT id FROM ended))
+  DELETE FROM rankd.member_queue WHERE node IN (SELECT id FROM ended)`;

@@ -1,0 +1,75 @@
+import type { Clock, OpenOptions, Store } from '../../ports/index.ts';
+import { auditStore } from './audit.ts';
+import { changeQueries } from './change-queries.ts';
+import { changeWrites } from './change-writes.ts';
+import { declaredKeyStore } from './declared-keys.ts';
+import { Database } from './engine/database.ts';
+import { groupStore } from './groups.ts';
+import { holdStore } from './holds.ts';
+import { idempotencyStore } from './idempotency.ts';
+import { VersionedKeys } from './key-cache.ts';
+import { keyStore } from './keys.ts';
+import { memberQueueStore } from './member-queue.ts';
+import { Nodes } from './nodes.ts';
+import { personStore } from './people.ts';
+import { retentionStore } from './retention.ts';
+import { migrate } from './schema/migrate.ts';
+import type { ServerAddress } from './server-address.ts';
+import { webhookStore } from './webhooks.ts';
+import { whitelistStore } from './whitelist.ts';
+import { workspaceStore } from './workspace.ts';
+
+export interface PostgresStoreOptions extends OpenOptions {
+  address: ServerAddress;
+  clock: Clock;
+}
+
+/** Opens what rankd keeps in a database of PostgreSQL. Its schema is made if it is missing. Throws as `StoreEngine.openStore`. */
+export async function openPostgresStore({ address, clock }: PostgresStoreOptions): Promise<Store> {
+  const db = new Database(address);
+  try {
+    await migrate(db, clock);
+    return createPostgresStore(db, clock);
+  } catch (error) {
+    await db.close();
+    throw error;
+  }
+}
+
+function createPostgresStore(db: Database, clock: Clock): Store {
+  const nodes = new Nodes(db, clock);
+  const queue = memberQueueStore(db, nodes);
+  const keys = new VersionedKeys(db, () => clock.now());
+  const ping = async () => {
+    await db.get('SELECT 1 AS one FROM rankd.workspace');
+  };
+  return {
+    ...workspaceStore(db),
+    ...keyStore(db, clock),
+    freshen: () => keys.freshen(),
+    lookUpKey: (query) => keys.lookUpKey(query),
+    ...declaredKeyStore(db, clock),
+    ...whitelistStore(db),
+    ...changeWrites(db, clock, nodes),
+    ...changeQueries(db, nodes),
+    ...queue,
+    ...idempotencyStore(db, nodes),
+    ...holdStore(db),
+    ...groupStore(db),
+    ...auditStore(db, clock),
+    ...retentionStore(db),
+    ...personStore(db),
+    ...webhookStore(db),
+    ping,
+    async pingWrites() {
+      await ping();
+      if (!db.hasFailedToWrite) return;
+      await queue.leave(await queue.enqueue(0));
+      db.hasFailedToWrite = false;
+    },
+    async close() {
+      await nodes.close();
+      await db.close();
+    },
+  };
+}

@@ -1,0 +1,47 @@
+import { breakBetween, brokenAt } from '../../core/audit.ts';
+import type { RetentionStore } from '../../ports/index.ts';
+import { chainAnchor, chainRows } from './audit.ts';
+import type { Database } from './engine/database.ts';
+
+export function retentionStore(db: Database): RetentionStore {
+  return {
+    async pruneChanges({ cursor = '0', before, limit }) {
+      const step = { before, limit, after: Number(cursor) };
+      return db.write(async (transaction) => {
+        const rows = await transaction.all<{ seq: number; isOpen: boolean; isOld: boolean }>(oldestChanges, step);
+        const seqs = rows.filter(({ isOpen, isOld }) => isOld && !isOpen).map(({ seq }) => seq);
+        transaction.run('DELETE FROM rankd.rank_changes WHERE seq = ANY(@seqs)', { seqs });
+        transaction.run(
+          `DELETE FROM rankd.holds WHERE ended_at < @before AND state NOT IN ('active', 'ending', 'stuck')
+             AND NOT EXISTS (SELECT 1 FROM rankd.rank_changes WHERE rank_changes.id = change_id)`,
+          step,
+        );
+        const last = rows.at(-1);
+        const isMore = last !== undefined && rows.length === limit && rows.some(({ isOld }) => isOld);
+        return { removed: seqs.length, ...(isMore && { next: String(last.seq) }) };
+      });
+    },
+
+    async pruneAudit({ upToId, limit }) {
+      return db.write(async (transaction) => {
+        let last = await chainAnchor(transaction);
+        let removed = 0;
+        for (const row of await chainRows(transaction, { afterId: last.id, limit })) {
+          if (row.id > upToId) break;
+          if (breakBetween(last, row) !== undefined) throw brokenAt(row.id);
+          last = { id: row.id, hash: row.hash };
+          removed += 1;
+        }
+        if (removed === 0) return 0;
+        transaction.run(`UPDATE rankd.audit_anchor SET last_id = @id, hash = decode(@hash, 'hex')`, { ...last });
+        transaction.run('DELETE FROM rankd.audit_events WHERE id <= @id', { id: last.id });
+        return removed;
+      });
+    },
+  };
+}
+
+const oldestChanges = `
+  SELECT seq, state IN ('pending', 'unknown') AS "isOpen",
+         greatest(requested_at, coalesce(finished_at, requested_at)) < @before AS "isOld"
+  FROM rankd.rank_changes WHERE seq > @after ORDER BY seq LIMIT @limit`;

@@ -1,0 +1,34 @@
+import { version as rankdVersion } from '../../../base/version.ts';
+import type { Clock } from '../../../ports/index.ts';
+import type { Database } from '../engine/database.ts';
+import { createWorkspace } from '../workspace.ts';
+import { migrations } from './migrations.ts';
+import { newestSchema, schemaVersion } from './schema-version.ts';
+
+/**
+ * Brings a database to the newest schema, an empty one included, in one transaction. Of several who do this at once, one migrates, and the
+ * others find it done. With `isTrial` nothing is kept. Throws as `schemaVersion`.
+ */
+export async function migrate(db: Database, clock: Pick<Clock, 'now'>, { isTrial = false } = {}): Promise<void> {
+  if ((await schemaVersion(db, db.address)) >= newestSchema) return;
+  const trial = new Error('nothing of this is kept');
+  try {
+    await db.underLock(async (transaction) => {
+      const version = await schemaVersion(transaction, db.address);
+      if (version >= newestSchema) return;
+      if (version === 0) transaction.runText('CREATE SCHEMA rankd');
+      for (const [index, { sql, livesWith }] of migrations.entries()) {
+        if (index < version) continue;
+        transaction.runText(sql);
+        transaction.run(`INSERT INTO rankd.schema_steps VALUES (@version, @livesWith, @rankd, @at)`, {
+          ...{ version: index + 1, livesWith, rankd: rankdVersion, at: clock.now() },
+        });
+      }
+      if (version === 0) createWorkspace(transaction, clock);
+      await transaction.get('SELECT 1 AS done FROM rankd.workspace');
+      if (isTrial) throw trial;
+    });
+  } catch (error) {
+    if ((error as Error).cause !== trial && error !== trial) throw error;
+  }
+}

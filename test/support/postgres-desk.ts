@@ -1,0 +1,132 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { createServer, type Server } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import pg from 'pg';
+import type { TestProject } from 'vitest/node';
+import { openPostgresStore } from '../../src/stores/postgres/postgres-store.ts';
+import type { ServerAddress } from '../../src/stores/postgres/server-address.ts';
+import { ManualClock } from './manual-clock.ts';
+import { startPostgres } from './postgres.ts';
+
+declare module 'vitest' {
+  export interface ProvidedContext {
+    /** The socket where tests ask for databases of PostgreSQL. */
+    postgresDesk: string;
+  }
+}
+
+/**
+ * For a whole run of tests: hands databases of PostgreSQL out. Each has rankd's schema and nothing in it. The server is started for the first
+ * test that asks, and ends with the run. `RANKD_TEST_POSTGRES` names one that runs already, whose user may make databases.
+ */
+export default async function setUp(project: TestProject): Promise<() => Promise<void>> {
+  const dir = mkdtempSync(join(tmpdir(), 'rankd-desk-'));
+  const desk = join(dir, 'desk.sock');
+  const closers = new AsyncDisposableStack();
+  let databases: Promise<Databases> | undefined;
+  const server = createServer((socket) => {
+    socket.on('error', () => undefined); // the worker has ended
+    createInterface({ input: socket }).on('line', async (line) => {
+      databases ??= openDatabases(closers);
+      const answer = await databases
+        .then((found) => found.serve(JSON.parse(line)))
+        .catch((error) => ({ error: String(error.stack) }));
+      socket.write(`${JSON.stringify(answer)}\n`);
+    });
+  });
+  await new Promise<void>((resolve) => server.listen(desk, resolve));
+  project.provide('postgresDesk', desk);
+  return async () => {
+    await closers.disposeAsync();
+    closeNow(server);
+    rmSync(dir, { recursive: true, force: true });
+  };
+}
+
+function closeNow(server: Server): void {
+  server.close();
+  server.unref();
+}
+
+/** What a test asks for: a new database, with rankd's schema or empty; or a migrated one is given back. */
+export type DeskRequest = { make: 'migrated' | 'empty' } | { giveBack: string };
+export type DeskAnswer = { address: ServerAddress } | { done: true } | { error: string };
+
+interface Databases {
+  serve(request: DeskRequest): Promise<DeskAnswer>;
+}
+
+async function openDatabases(closers: AsyncDisposableStack): Promise<Databases> {
+  const { RANKD_TEST_POSTGRES: running } = process.env;
+  const server = running === undefined ? addressOf(closers.use(await startPostgres())) : addressIn(new URL(running));
+  const { tls, ...where } = server;
+  const admin = new pg.Client({ ...where, ssl: tls && {} });
+  await admin.connect();
+  const run = `rankd_test_${process.pid}`;
+  const template = { ...server, database: `${run}_template` };
+  await admin.query(`CREATE DATABASE ${template.database}`);
+  const store = await openPostgresStore({ address: template, clock: new ManualClock() });
+  await store.close();
+  const made = new Map<string, pg.Client>();
+  const idle: string[] = [];
+  let count = 0;
+  closers.defer(async () => {
+    await Promise.all([...made.values()].map((client) => client.end()));
+    const names = running === undefined ? [] : [...made.keys(), template.database]; // our own server goes with all it has
+    for (const name of names) await admin.query(`DROP DATABASE IF EXISTS ${name} WITH (FORCE)`);
+    await admin.end();
+  });
+  const make = async (like: string): Promise<string> => {
+    count += 1;
+    const database = `${run}_${count}`;
+    await admin.query(`CREATE DATABASE ${database} ${like}`);
+    const client = new pg.Client({ ...where, database, ssl: tls && {} });
+    made.set(database, client);
+    await client.connect();
+    return database;
+  };
+  return {
+    async serve(request) {
+      if ('giveBack' in request) {
+        await made.get(request.giveBack)?.query(emptyAgain);
+        idle.push(request.giveBack);
+        return { done: true };
+      }
+      if (request.make === 'empty') return { address: { ...server, database: await make('') } };
+      const database = idle.pop() ?? (await make(`TEMPLATE ${template.database} STRATEGY file_copy`));
+      return { address: { ...server, database } };
+    },
+  };
+}
+
+/** Makes a database what it was when it was new. A new one takes ten times as long. */
+const emptyAgain = `
+  SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid();
+  SET session_replication_role = replica;
+  DO $$ DECLARE t regclass; BEGIN
+    FOR t IN SELECT oid::regclass FROM pg_class WHERE relnamespace = 'rankd'::regnamespace AND relkind = 'r'
+      AND relname NOT IN ('schema_steps', 'workspace', 'access_version', 'audit_head', 'audit_anchor')
+    LOOP EXECUTE 'DELETE FROM ' || t; END LOOP;
+  END $$;
+  UPDATE rankd.workspace SET name = 'default', plan = 'top', active = true;
+  UPDATE rankd.audit_head SET last_id = 0, hash = decode(repeat('00', 32), 'hex');
+  UPDATE rankd.audit_anchor SET last_id = 0, hash = decode(repeat('00', 32), 'hex');
+  SELECT setval(oid::regclass, 1, false) FROM pg_class WHERE relnamespace = 'rankd'::regnamespace AND relkind = 'S';
+  RESET session_replication_role`;
+
+function addressOf({ socketDir, port, user }: { socketDir: string; port: number; user: string }): ServerAddress {
+  return { host: socketDir, port, user, database: 'postgres', tls: false };
+}
+
+function addressIn({ hostname, port, username, password, pathname, searchParams }: URL): ServerAddress {
+  return {
+    host: searchParams.get('host') ?? decodeURIComponent(hostname),
+    port: Number(port || 5432),
+    user: decodeURIComponent(username),
+    password: decodeURIComponent(password),
+    database: decodeURIComponent(pathname.slice(1)),
+    tls: false,
+  };
+}

