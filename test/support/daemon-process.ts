@@ -41,7 +41,7 @@ export class DaemonProcess implements AsyncDisposable {
     const [file = '', ...rest] = command;
     const child = spawn(file, rest, {
       cwd: home.cwd,
-      env: { PATH: process.env['PATH'], HOME: home.folder, RANKD_DATA_DIR: home.dataDir, ...env },
+      env: { ...home.env, ...env },
       stdio: ['ignore', 'pipe', 'pipe'],
     });
     let stderr = '';

@@ -23,7 +23,7 @@ export async function runOnTerminal(
   const command = columns === undefined ? words : `stty columns ${columns} rows 24; exec ${words}`;
   const child = spawn('script', ['-qec', command, '/dev/null'], {
     cwd: home.cwd,
-    env: { PATH: process.env['PATH'], HOME: home.folder, RANKD_DATA_DIR: home.dataDir, SHELL: '/bin/sh', ...env },
+    env: { ...home.env, SHELL: '/bin/sh', ...env },
   });
   let screen = '';
   child.stdout.on('data', (chunk) => {

@@ -10,6 +10,8 @@ import { TempDir } from './temp-dir.ts';
 /** rankd by the name that it has on the path of whoever installed it. */
 export const binary = fileURLToPath(new URL('rankd', import.meta.url));
 
+const compileCache = fileURLToPath(new URL('../../node_modules/.cache/rankd-tests', import.meta.url));
+
 export interface CliResult {
   code: number | null;
   stdout: string;
@@ -40,6 +42,16 @@ export class CliHome {
     return join(this.cwd, name);
   }
 
+  /** What a process of this home finds in its environment: nothing of the tests' own. What Node.js compiled is kept for all of them. */
+  get env(): Record<string, string | undefined> {
+    return {
+      PATH: process.env['PATH'],
+      HOME: this.folder,
+      RANKD_DATA_DIR: this.dataDir,
+      NODE_COMPILE_CACHE: compileCache,
+    };
+  }
+
   /** Starts a command that the test stops by itself. */
   start(
     args: string[],
@@ -63,8 +75,7 @@ export class CliHome {
     [command, ...args]: [string, ...string[]],
     { env, cwd, dataDir }: { env: Record<string, string>; cwd: string; dataDir: string },
   ): ChildProcessWithoutNullStreams {
-    const basics = { PATH: process.env['PATH'], HOME: this.folder, RANKD_DATA_DIR: dataDir };
-    return spawn(command, args, { cwd, env: { ...basics, ...env } });
+    return spawn(command, args, { cwd, env: { ...this.env, RANKD_DATA_DIR: dataDir, ...env } });
   }
 
   /** Runs a command in this process: to prepare what is tested, to look at it afterwards, and for the many cases of a kind. */
