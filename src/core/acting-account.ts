@@ -52,9 +52,15 @@ export function refusalOfUntouchable(rankeeId: number, acting: ActingAccount | u
   return untouchable(`Member ${rankeeId} is the account rankd acts with; Roblox lets nobody change their own rank.`);
 }
 
-/** The refusal to rank the owner. Also used if only the member's role shows who owns the group. */
-export function refusalOfOwner(rankeeId: number): RankdError {
+function refusalOfOwner(rankeeId: number): RankdError {
   return untouchable(`Member ${rankeeId} owns the group; an owner's rank can't be changed.`);
+}
+
+/** The refusal to rank somebody who holds the owner's rank, which once Roblox has moved a group to its new roles need not be the owner. */
+export function refusalOfOwnersRank(rankeeId: number, role: Role): RankdError {
+  return untouchable(
+    `Member ${rankeeId} holds ${roleTitle(role)}, and whoever holds the owner's rank can't be changed.`,
+  );
 }
 
 /** The refusal if the acting account can't manage the new role, or one that the member holds. */

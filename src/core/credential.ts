@@ -6,7 +6,7 @@ import type { Credential } from './model.ts';
  * list the scope is no proof, as it may list it in another shape one day; it is one if a write was denied, too.
  */
 export function refusalOfCredential({ state, canWrite }: Credential, isWriteDenied = false): RankdError | undefined {
-  if (state !== 'valid') return credentialError(`is ${state}`);
+  if (state !== 'valid' && state !== 'untold') return credentialError(`is ${state}`);
   return canWrite === false && isWriteDenied
     ? credentialError('lacks the scope group:write for this group')
     : undefined;

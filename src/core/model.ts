@@ -38,7 +38,8 @@ export interface Member {
 
 /** What the platform says of the credential rankd acts with. */
 export interface Credential {
-  state: 'valid' | 'disabled' | 'expired' | 'invalid';
+  /** `untold`: the platform answers, and does not say. */
+  state: 'valid' | 'disabled' | 'expired' | 'invalid' | 'untold';
   /** The acting account; absent if the platform does not say. */
   userId?: number;
   /** Whether it may change roles in this group; absent if the platform does not say. */

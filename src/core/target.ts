@@ -43,10 +43,11 @@ export function ambiguousRank(roles: [Role, ...Role[]]): RankdError {
 
 function notGivable(scheme: RoleScheme, named: Role[]): RankdError {
   const special = named.find((role) => role.kind === 'guest' || role.kind === 'owner');
+  const others = scheme.roles.filter((role) => role !== special);
   const why =
     special === undefined
       ? 'is not on the promotion ladder in group.ladder'
-      : `is the ${special.kind} role, which can never be given`;
+      : `${others.some(({ kind }) => kind === special.kind) ? 'has the rank of' : 'is'} the ${special.kind} role, which can never be given`;
   const what = `"${shorten(named[0]?.name ?? '', 32)}" ${why}`;
   return new RankdError('rank_not_allowed', `${what}. ${choice(scheme)}`);
 }

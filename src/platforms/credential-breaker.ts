@@ -113,8 +113,8 @@ export class CredentialBreaker implements Platform {
     this.#latest = credential;
     this.#knownUntil = this.#clock.monotonic() + checkLifeMs;
     const refusal = refusalOfCredential(credential, this.#isWriteDenied);
-    if (refusal === undefined) this.#close();
-    else this.#trip(refusal);
+    if (refusal !== undefined) this.#trip(refusal);
+    else if (credential.state !== 'untold') this.#close();
     return credential;
   }
 

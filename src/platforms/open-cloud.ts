@@ -6,7 +6,7 @@ import type { CallContext, Clock, Pace, Platform, Reservation, RoleWrite, WriteK
 import { BaseRole, type BaseRoleMemory } from './upstream/base-role.ts';
 import { UpstreamClient } from './upstream/client.ts';
 import { type Gates, type Operation, openGates, WriteReservation } from './upstream/operations.ts';
-import { BaseRoleError, unavailable } from './upstream/platform-error.ts';
+import { BaseRoleError, ForbiddenRead, unavailable } from './upstream/platform-error.ts';
 import {
   type ListedRole,
   type Membership,
@@ -195,6 +195,8 @@ export class OpenCloudPlatform implements Platform {
       parse: (json: unknown) => parseCredential(json, this.#groupId),
     } as const;
     return this.#openCloud.request(request, call).catch((error): Credential => {
+      // That this question may not be asked from here, or no longer at all, says nothing of the key.
+      if (error instanceof ForbiddenRead || isRankdError(error, 'platform_rejected')) return { state: 'untold' };
       if (isRankdError(error, 'platform_credential')) return { state: 'invalid' };
       throw error;
     });

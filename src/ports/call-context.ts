@@ -11,6 +11,8 @@ export interface CallContext {
   reservation?: Reservation;
   /** Called before each try of a write. If it rejects, the write is not sent, and fails with that error. */
   fence?: () => Promise<void>;
+  /** True for a write after which the member is read if it is refused: one that is turned away for want of room leaves time for that. */
+  looksAfter?: boolean;
 }
 
 /** Room in the platform's budget for a number of writes. Each write sent with it uses up its part. Dispose it to release the rest. */

@@ -81,5 +81,5 @@ async function insist<Member, Result>(
 async function isAccepted({ platform, clock, deadlineMs }: Ranking): Promise<boolean> {
   using call = callWithin(clock, deadlineMs, 'operator');
   const credential = await platform.checkCredential(call).catch(() => undefined);
-  return credential !== undefined && refusalOfCredential(credential) === undefined;
+  return credential !== undefined && credential.state === 'valid' && refusalOfCredential(credential) === undefined;
 }

@@ -254,6 +254,18 @@ test('what Roblox does not tell is told as that: who acts, and what the key may 
   expect(textOf('reach')).toEqual([]);
 });
 
+test('a key that Roblox does not describe is a warning, and all that follows is told as unknown', async () => {
+  await using system = await openCloudHome();
+  await system.home.here(['group', 'roles']); // so that there is a database
+  system.roblox.faults.add({ operation: 'introspect', kind: 'status 403', body: '<html>no</html>', times: 99 });
+  const { code, found } = await complaints(system.home);
+  expect(code).toBe(0);
+  expect(found.slice(0, 2)).toEqual([
+    expect.objectContaining({ check: 'credential', grade: 'warn', text: expect.stringContaining('does not tell how') }),
+    expect.objectContaining({ check: 'acting account', grade: 'warn' }),
+  ]);
+});
+
 test('a group that Roblox has locked is told', async () => {
   await using system = await openCloudHome();
   await system.home.here(['group', 'roles']); // so that there is a database

@@ -306,7 +306,8 @@ test.each<[what: string, spoil: (roblox: FakeOpenCloud) => unknown, code: number
 
 test('what Roblox does not tell is told as that, and keeps nobody from going on: what the key may do, and who acts', async () => {
   const { home, roblox, env, flags } = await world();
-  Object.assign(roblox.credential, { oddScopes: [], userId: undefined, expirationTimeUtc: '0001-01-01T00:00:00Z' });
+  const oddScopes = [{ name: 'group', operations: null }];
+  Object.assign(roblox.credential, { oddScopes, userId: undefined, expirationTimeUtc: '0001-01-01T00:00:00Z' });
   const { code, stderr } = await home.here(['init', ...flags], { env });
   expect(code).toBe(0);
   expect(stderr).toMatch(/^The key works\.$/m);
@@ -314,6 +315,17 @@ test('what Roblox does not tell is told as that, and keeps nobody from going on:
     /not tell whether it may change roles.*group:write\.\n.*not tell which account it acts as, nor/,
   );
   expect(stderr).not.toContain('Ranks it can give');
+});
+
+test('a key that Roblox does not describe keeps nobody from going on, and one without the scope is told as that', async () => {
+  const { home, roblox, env, flags } = await world();
+  roblox.credential.scopes = [{ name: 'group', operations: ['read'] }];
+  const lacking = await home.here(['init', ...flags], { env });
+  expect(lacking).toMatchObject({ code: 0, stderr: expect.stringContaining('does not list group:write') });
+  roblox.faults.add({ operation: 'introspect', kind: 'status 403', body: '<html>no</html>', times: 99 });
+  const { code, stderr } = await home.here(['init', ...flags, '--force'], { env });
+  expect(code).toBe(0);
+  expect(stderr).toMatch(/not tell whether it may change roles.*\n.*not tell which account it acts as/);
 });
 
 test('without a check it works while Roblox is down, and with one it says so and writes nothing', async () => {

@@ -1,7 +1,8 @@
 import { describe, expect, test, vi } from 'vitest';
 import { codeOf } from '../support/answers.ts';
 import type { Fault } from '../support/fake-open-cloud/index.ts';
-import { onOpenCloud, sampleRoles, sampleUsers } from '../support/open-cloud-app.ts';
+import { membershipResource } from '../support/fake-open-cloud/resources.ts';
+import { type OpenCloudApp, onOpenCloud, sampleRoles, sampleUsers } from '../support/open-cloud-app.ts';
 
 const { base, trainee, officer } = sampleRoles;
 const { trainee: bob, memberOnly: eve } = sampleUsers;
@@ -195,8 +196,72 @@ describe('a refusal as if the user were no member', () => {
       faults.add({ operation: 'assign', kind: 'status 404' });
       faults.add({ operation: 'memberships', userId: bob, kind: 'status 400', skip: 1 });
       const answer = await system.rank(bob, { idempotencyKey: 'one' });
-      expect([answer.status, codeOf(answer)]).toEqual([503, 'platform_unavailable']);
+      expect([answer.status, codeOf(answer)]).toEqual([504, 'outcome_unknown']);
+      await system.recover();
+      expect(await system.changeOf(answer)).toMatchObject({ state: 'failed', code: 'platform_unavailable' });
       expect((await system.rank(bob, { idempotencyKey: 'one' })).status).toBe(200);
+    }),
+  );
+});
+
+describe('a refusal of a first write while the member can not be read', () => {
+  test.concurrent.each<[Partial<Fault> & Pick<Fault, 'kind'>, 'before' | 'after']>([
+    [{ kind: 'status 429', headers: { 'retry-after': '60' } }, 'after'],
+    [{ kind: 'status 429', headers: { 'retry-after': '60' } }, 'before'],
+    [{ kind: 'status 403' }, 'after'],
+    [{ kind: 'status 400' }, 'after'],
+  ])('(%o, %s the write was carried out) is not believed: the outcome is unknown, and reading tells', (refusal, when) =>
+    onOpenCloud(
+      async (system) => {
+        const { fake } = system;
+        fake.faults.add({ operation: 'assign', ...refusal, when, times: always });
+        fake.faults.add({ operation: 'memberships', userId: bob, kind: 'status 503', skip: 1, times: always });
+        const answer = await system.rank(bob);
+        expect([answer.status, codeOf(answer)]).toEqual([504, 'outcome_unknown']);
+        expect((await system.changeOf(answer)).state).toBe('unknown');
+        fake.faults.clear();
+        await system.recover();
+        expect((await system.changeOf(answer)).state).toBe(when === 'after' ? 'applied' : 'failed');
+        expect(fake.group.held(bob)).toEqual([when === 'after' ? officer : trainee]);
+      },
+      { deadlineMs: 1_000 },
+    )(),
+  );
+});
+
+describe('an answer that shows a role as given which the member does not hold', () => {
+  const lie = ({ fake }: OpenCloudApp, userId: number, times: number) =>
+    fake.faults.add({
+      ...{ operation: 'assign', kind: 'body', userId, times },
+      body: JSON.stringify(membershipResource(fake.group, userId, [trainee, officer], 'withoutBase')),
+    });
+
+  test.concurrent(
+    'is found out by the next step of the change: the role is given again, and is read this time',
+    onOpenCloud(async (system) => {
+      const { fake } = system;
+      lie(system, bob, 1);
+      const answer = await system.rank(bob);
+      expect(answer.status, answer.text).toBe(200);
+      expect(fake.group.held(bob)).toEqual([officer]);
+      expect((await system.changeOf(answer)).rolesAfter).toEqual([base, officer].sort((a, b) => a - b));
+      expect(system.logLines.filter((line) => line.includes('was gone a moment later'))).toHaveLength(1);
+      expect(system.app.trust.believesAnswers).toBe(false);
+    }),
+  );
+
+  test.concurrent(
+    'again and again, costs nobody else a role: what no read shows is not gone on with',
+    onOpenCloud(async (system) => {
+      const { fake } = system;
+      lie(system, bob, always);
+      lie(system, eve, always);
+      const answer = await system.rank(bob);
+      expect([answer.status, codeOf(answer)]).toEqual([504, 'outcome_unknown']);
+      fake.expectNeverWithoutRole(eve);
+      fake.group.setMember(eve, [trainee]);
+      expect((await system.rank(eve)).status).toBe(502);
+      expect(fake.group.held(eve)).toEqual([trainee]);
     }),
   );
 });

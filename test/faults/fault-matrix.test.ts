@@ -16,8 +16,9 @@ vi.setConfig({ maxConcurrency: 8 });
  */
 const table = `
   asked for   | fault               | lasts          | carried out | answer                   | history                                                     | roles                     | writes
-  introspect  | 401, 403            | once, for good | no          | 502 platform_credential  | failed                                                      | trainee                   | 0
-  introspect  | 400, 404, 429, 429+ | once, for good | no          | 200                      | applied                                                     | officer                   | 2
+  introspect  | 401                 | once, for good | no          | 502 platform_credential  | failed                                                      | trainee                   | 0
+  introspect  | 400, 403, 404       | once, for good | no          | 200                      | applied                                                     | officer                   | 2
+  introspect  | 429, 429+           | once, for good | no          | 200                      | applied                                                     | officer                   | 2
   introspect  | unusable, silent    | once, for good | no          | 200                      | applied                                                     | officer                   | 2
   introspect  | slow                | once, for good | no          | 200                      | applied                                                     | officer                   | 2
 
@@ -64,7 +65,7 @@ const table = `
   assign      | 404                 | once, for good | no          | 502 platform_rejected    | failed                                                      | trainee                   | 1
   assign      | 400, 401, 403, 404  | once, for good | yes         | 200                      | applied                                                     | officer                   | 2
   assign      | 429                 | once           | no          | 200                      | applied                                                     | officer                   | 3
-  assign      | 429                 | for good       | no          | 503 platform_busy        | failed                                                      | trainee                   | 6
+  assign      | 429                 | for good       | no          | 503 platform_busy        | failed                                                      | trainee                   | 5
   assign      | 429+                | once, for good | no          | 503 platform_busy        | failed                                                      | trainee                   | 1
   assign      | broken, silent      | once           | no, yes     | 200                      | applied                                                     | officer                   | 3
   assign      | broken              | for good       | no          | 504 outcome_unknown      | unknown → failed platform_unavailable                       | trainee                   | 6

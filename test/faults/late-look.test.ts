@@ -13,7 +13,7 @@ import { sampleOf, scrape } from '../support/scrape.ts';
 
 vi.setConfig({ maxConcurrency: 8 });
 
-const { base, recruit, trainee, officer } = sampleRoles;
+const { base, recruit, trainee, officer, captain } = sampleRoles;
 const lagMs = 8_000;
 const members = Array.from({ length: 25 }, (_, index) => 20_000 + index);
 const [ann = 0, bob = 0, eve = 0, dan = 0] = members;
@@ -71,6 +71,21 @@ test.concurrent(
 );
 
 test.concurrent(
+  'the first change after a reload is read once more, also while a look at one from before is still to come',
+  onManualClock(async ({ ask, reads, clock, reload }) => {
+    expect((await ask(ann)).status).toBe(200);
+    await reload();
+    await clock.advance(1_000);
+    expect((await ask(bob)).status).toBe(200);
+    await clock.advance(lagMs - 500); // the look from before has agreed
+    expect([reads(ann), reads(bob)]).toEqual([2, 1]);
+    expect((await ask(eve)).status).toBe(200);
+    await clock.advance(60_000);
+    expect([reads(ann), reads(bob), reads(eve)]).toEqual([2, 2, 1]);
+  }),
+);
+
+test.concurrent(
   'every demotion is read once more, and of other changes one in twenty',
   onManualClock(async ({ ask, reads, clock }) => {
     for (const userId of members) {
@@ -115,6 +130,32 @@ test.concurrent(
     },
     { hasMetrics: true },
   ),
+);
+
+test.concurrent(
+  'a member whom a moderator has given another role since then tells nothing: the change stays as it was told',
+  onManualClock(async ({ ask, clock, fake, changeOf, alarms, app }) => {
+    const told = await ask(ann);
+    await clock.advance(1_000);
+    fake.group.change(ann, [captain], fake.now());
+    await clock.advance(lagMs + 4_000);
+    expect((await changeOf(told)).state).toBe('applied');
+    expect(fake.group.held(ann)).toEqual([captain]);
+    expect([alarms('error'), app.trust.believesAnswers]).toEqual([[], true]);
+  }),
+);
+
+test.concurrent(
+  'a member whom somebody put back since then is told as that too: rankd can not know who did it',
+  onManualClock(async ({ ask, clock, fake, changeOf, alarms }) => {
+    const told = await ask(ann);
+    await clock.advance(1_000);
+    fake.group.change(ann, [trainee], fake.now());
+    await clock.advance(lagMs + 100);
+    expect(alarms('error')).toEqual([expect.stringContaining('unless somebody undid it by hand')]);
+    await clock.advance(lagMs + 4_000);
+    expect(await changeOf(told)).toMatchObject({ state: 'failed', message: expect.stringContaining('has undone it') });
+  }),
 );
 
 test.concurrent(

@@ -109,7 +109,7 @@ describe('without the public role list', () => {
       {
         prepare: (fake) => {
           fake.hasPublicRoles = false;
-          fake.rolesField = 'withBase';
+          fake.rolesField = 'absent';
         },
       },
     ),

@@ -47,6 +47,42 @@ describe('scopes of the key in a shape that nobody has seen yet', () => {
     )());
 });
 
+test.each(['status 403', 'status 404'] as const)(
+  'a key that Roblox does not describe (%s) is used all the same, and is told as that',
+  (kind) =>
+    onOpenCloud(
+      async (system) => {
+        expect((await system.rank(bob)).status).toBe(200);
+        expect((await readyz(system)).status).toBe(200);
+        const told = system.logLines.filter((line) => /"level":"(warn|error)"/.test(line));
+        expect(told).toEqual([expect.stringContaining('Roblox does not tell how the Roblox key is')]);
+      },
+      {
+        prepare: ({ faults }) => faults.add({ operation: 'introspect', kind, body: '<html>no</html>', times: 10_000 }),
+      },
+    )(),
+);
+
+test('in a group that Roblox has migrated, whoever holds the rank of the owner is not called the owner, and is left alone', () =>
+  onOpenCloud(
+    async (system) => {
+      system.fake.expectNoWrites(bob);
+      const refused = await system.rank(bob);
+      expect([refused.status, codeOf(refused)]).toEqual([403, 'above_acting_account']);
+      expect(messageOf(refused)).toContain("holds Co-owner (rank 255), and whoever holds the owner's rank");
+      expect(messageOf(await system.rank(eve, { newRankId: 77_000_255 }))).toContain('has the rank of the owner role');
+      expect((await system.rank(eve, { newRankId: 50 })).status).toBe(200);
+      expect(system.fake.violations()).toEqual([]);
+    },
+    {
+      prepare: (fake) => {
+        fake.migration = 'Migrated';
+        fake.group.roles.push({ id: 77_000_255, name: 'Co-owner', rank: 255 });
+        fake.group.setMember(bob, [trainee, 77_000_255]);
+      },
+    },
+  )());
+
 describe('a role that the list lacks', () => {
   const general = { id: 77_000_000, name: 'General', rank: 90, isPrivate: true };
   const holdIt = ({ group }: OpenCloudApp['fake']) => {

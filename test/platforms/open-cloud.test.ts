@@ -226,6 +226,24 @@ describe('the base role', () => {
     },
   );
 
+  test('is told by members who list it like other roles, too: it is the one that all of them hold', async () => {
+    fake.hasPublicRoles = false;
+    fake.rolesField = 'withBase';
+    const baseRoleMemory = memory();
+    expect(await rankOne(platformOn(fake, { baseRoleMemory }))).toEqual(found);
+    expect(baseRoleMemory.kept()).toBe(base);
+  });
+
+  test.each<[what: string, spoil: () => unknown]>([
+    ['all of them hold both', () => fake.group.userIds.map((userId) => fake.group.setMember(userId, [recruit]))],
+    ['nobody holds the other', () => fake.group.removeMember(sampleUsers.recruit)],
+  ])('is not guessed from members who list it, if %s', async (_what, spoil) => {
+    fake.hasPublicRoles = false;
+    fake.rolesField = 'withBase';
+    spoil();
+    expect(await codeOf(rankOne())).toBe('platform_unavailable');
+  });
+
   test('is told by a member who holds no other role, whoever was asked for, if nothing else tells', async () => {
     fake.hasPublicRoles = false;
     fake.faults.add({ operation: 'memberships', kind: 'status 400', times: 2 });
@@ -248,7 +266,7 @@ describe('the base role', () => {
   test('is no guess if nothing tells, and Roblox is asked again only after half a minute', async () => {
     const clock = new SkippableClock();
     platform = platformOn(fake, { clock });
-    fake.rolesField = 'withBase';
+    fake.rolesField = 'absent';
     fake.faults.add({ operation: 'publicRoles', kind: 'status 503', times: 99 });
     const error = () => failure(platform.roles({ ...callIn(1_000), deadlineAt: clock.monotonic() + 1_000 }));
     const [first, second] = await Promise.all([error(), error()]);

@@ -222,8 +222,12 @@ function tell(cli: Cli, { group, acting, accountName, expiresAt, canWrite, givab
   cli.say(`The key works${until}.`);
   cli.say(`Group: ${group.name} (${group.id}), ${counted(group.memberCount, 'member')}.`);
   if (group.isLocked) cli.say('Roblox has locked this group: nothing in it can be changed until it is unlocked.');
-  if (canWrite !== true)
-    cli.say(`Roblox does not tell whether it may change roles in this group: it needs group:write.`);
+  if (canWrite === undefined)
+    cli.say('Roblox does not tell whether it may change roles in this group: it needs group:write.');
+  if (canWrite === false)
+    cli.say(
+      'Roblox does not list group:write for this group among its scopes: if changes are denied, give it that scope.',
+    );
   if (acting === undefined) {
     cli.say('Roblox does not tell which account it acts as, nor which ranks that account can give.');
     return;

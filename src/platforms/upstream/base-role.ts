@@ -100,14 +100,21 @@ export class BaseRole {
     return isListed(marked) ? marked : undefined;
   }
 
-  /** A role that a filter finds members by, though none of them lists it, is one that every member has. */
+  /**
+   * A role that a filter finds members by, though none of them lists it, is one that every member has. If they all list the one
+   * they were found by, the base role is listed like others: it is the one that all of them hold.
+   */
   async #askMembers(candidates: number[], call: CallContext): Promise<number | undefined> {
-    const implied: number[] = [];
-    for (const id of candidates) {
-      const members = await this.#sources.membersWith(id, call).catch(() => []);
-      if (members.length > 0 && members.every(({ roles }) => roles?.includes(id) === false)) implied.push(id);
-    }
-    return implied.length === 1 ? implied[0] : undefined;
+    const holders = new Map<number, Membership[]>();
+    for (const id of candidates) holders.set(id, await this.#sources.membersWith(id, call).catch(() => []));
+    const all = [...holders.values()].flat();
+    const whoList = (id: number, members: Membership[]) => members.filter(({ roles }) => roles?.includes(id)).length;
+    const isLeftOut = ([id, members]: [number, Membership[]]) =>
+      members.length > 0 && members.every(({ roles }) => roles?.includes(id) === false);
+    const implied = [...holders].filter(isLeftOut).map(([id]) => id);
+    const areListed = [...holders].every(([id, own]) => own.length > 0 && whoList(id, own) === own.length);
+    const found = areListed ? candidates.filter((id) => whoList(id, all) === all.length) : implied;
+    return found.length === 1 ? found[0] : undefined;
   }
 }
 

@@ -98,14 +98,18 @@ export class UpstreamClient {
   async request<T>(request: UpstreamRequest<T>, call: CallContext): Promise<T> {
     let last: RankdError | undefined;
     let unknown: RankdError | undefined;
+    let lookMs = 0;
     for (let tries = 0; ; tries += 1) {
-      await this.#enter(request, call).catch((late) => {
+      await this.#enter(request, { ...call, deadlineAt: call.deadlineAt - lookMs }).catch((late) => {
         const isStillBusy = last?.code === 'platform_busy' && late.code === 'platform_busy'; // the later one knows for how long
         throw unknown ?? (isStillBusy ? late : (last ?? late));
       });
+      const sentAt = this.#clock.monotonic();
       const result = await this.#try(request, call);
       if ('value' in result) return result.value;
       last = result.error;
+      if (call.looksAfter && last.code === 'platform_busy')
+        lookMs = Math.max(this.shortestTryMs(request.gate), this.#clock.monotonic() - sentAt);
       if (last.code === 'outcome_unknown') unknown ??= last;
       if (
         !result.isTransient ||

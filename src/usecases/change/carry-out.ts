@@ -59,14 +59,26 @@ async function takeSteps(
 ): Promise<Progress> {
   const done: Step[] = [];
   let seen = before;
-  for (const step of steps) {
+  const left = [...steps];
+  for (let step = left.shift(); step !== undefined; step = left.shift()) {
     const result = await executeStep(ports, { ...run, step, isUnderWay: isUnderWay || done.length > 0 }, call);
     if (result.kind === 'refused') return { ...result, done, seen, step };
     if (result.kind === 'unknown') return { ...result, seen };
     seen = result.seen;
+    const lost = lostRole(done, seen);
     done.push(step);
+    if (lost === undefined) continue;
+    // The member may hold less by now than before and after the change, so the role is given again, and read this time.
+    ports.trust.noteLost(run.userId, lost.roleId);
+    left.unshift(lost);
   }
   return { kind: 'done', seen };
+}
+
+/** The step that gave a role which the member does not hold any more. It is looked for once: a role that is lost twice stays so. */
+function lostRole(done: Step[], seen: number[]): Step | undefined {
+  const lost = done.find((step) => step.kind === 'assign' && !hasTakenEffect(step, seen));
+  return lost !== undefined && done.indexOf(lost) === done.lastIndexOf(lost) ? lost : undefined;
 }
 
 async function executeStep(ports: StepPorts, one: OneStep, call: CallContext): Promise<StepResult> {
@@ -84,17 +96,22 @@ type Written =
   | { kind: 'refused'; error: RankdError; wasSent: boolean }
   | { kind: 'unknown' };
 
-async function write({ platform }: StepPorts, { userId, step }: OneStep, call: CallContext): Promise<Written> {
+async function write(
+  { platform }: StepPorts,
+  { userId, step, isUnderWay }: OneStep,
+  call: CallContext,
+): Promise<Written> {
   const change = { userId, roleId: step.roleId };
   let wasSent = false;
   const fence = async () => {
     await call.fence?.();
     wasSent = true;
   };
+  const bounds = { ...call, fence, looksAfter: !isUnderWay }; // what is under way goes on as long as it can
   try {
     const answer = await (step.kind === 'assign'
-      ? platform.assignRole(change, { ...call, fence })
-      : platform.unassignRole(change, { ...call, fence }));
+      ? platform.assignRole(change, bounds)
+      : platform.unassignRole(change, bounds));
     return { kind: 'accepted', answer };
   } catch (cause) {
     const isRefusal = isRankdError(cause) && cause.code !== 'outcome_unknown';
@@ -128,8 +145,8 @@ async function confirm(
 
 /**
  * A refusal is believed only after a look at the member, because it can come though the write was carried out, and because a
- * platform does not always say plainly who is not a member. If the member can't be read and a step was taken before, the
- * result is `unknown`: nothing may be put back then.
+ * platform does not always say plainly who is not a member. If the member can't be read, the result is `unknown`, and nothing
+ * may be put back; except for a first write with a credential that is dead for reads as well: nothing of it got through.
  */
 async function afterRefusal(
   { platform, clock }: StepPorts,
@@ -143,20 +160,13 @@ async function afterRefusal(
   let member: Member | undefined;
   try {
     member = await platform.getMember(userId, call);
-  } catch {
-    return isUnderWay ? { kind: 'unknown', error: outcomeUnknown(error) } : { kind: 'refused', error: unproven(error) };
+  } catch (cause) {
+    const isDead = [error, cause].every((one) => isRankdError(one, 'platform_credential'));
+    return isDead && !isUnderWay ? { kind: 'refused', error } : { kind: 'unknown', error: outcomeUnknown(error) };
   }
   if (member === undefined) return { kind: 'refused', error };
   if (hasTakenEffect(step, member.roleIds) && readAt >= provesAt) return { kind: 'done', seen: member.roleIds };
   return { kind: 'refused', error: disproved(error) };
-}
-
-/** The refusal if the member can't be read. Only a read can say that the user is not a member. */
-function unproven(error: RankdError): RankdError {
-  if (error.code !== 'member_not_found') return error;
-  const message =
-    'Roblox refused the change as if the user were not a member of the group, which could not be checked. Try again.';
-  return new RankdError('platform_unavailable', message, { cause: error, retryAfterMs: 5_000 });
 }
 
 /** The refusal if a read shows the member. */

@@ -1,5 +1,5 @@
 import { reopened } from '../../core/change-state.ts';
-import { stepsLeft } from '../../core/steps.ts';
+import { type Goal, stepsLeft } from '../../core/steps.ts';
 import { callWithin } from '../../ports/call-context.ts';
 import type { LateLook } from './platform-trust.ts';
 import type { Ranking } from './ranking.ts';
@@ -75,10 +75,11 @@ function hasRoom({ platform }: Ranking): boolean {
 
 /**
  * Compares what the platform holds with what was said. If it does not hold that, the change is unknown again, and is reconciled as
- * any other. A member who was changed since, or who has left, tells nothing. False if it is too early to say: another change of the
- * member is under way, and would have to wait for that.
+ * any other. A member who was changed since, by rankd or by hand, or who has left, tells nothing. False if it is too early to say:
+ * another change of the member is under way, and would have to wait for that.
  */
-async function lookAgain(app: Ranking, { change }: LateLook, stop: AbortSignal): Promise<boolean> {
+async function lookAgain(app: Ranking, look: LateLook, stop: AbortSignal): Promise<boolean> {
+  const { change } = look;
   using patient = callWithin(app.clock, app.deadlineMs, 'late look');
   const call = { ...patient, signal: AbortSignal.any([patient.signal, stop]) };
   const { latestId } = await app.store.latestChange(change.rankeeId);
@@ -87,12 +88,19 @@ async function lookAgain(app: Ranking, { change }: LateLook, stop: AbortSignal):
   if (member === undefined) return true;
   const held = await heldIds(app, member, call);
   const goal = { from: change.rolesBefore, to: change.rolesAfter };
-  if (stepsLeft(goal, held)?.length === 0) {
-    app.trust.noteAgreement();
+  const left = stepsLeft(goal, held);
+  if (left?.length === 0) {
+    app.trust.noteAgreement(look);
     return true;
   }
+  if (left === undefined && hasOthers(goal, held)) return true;
   if (app.turns.isTaken(change.rankeeId)) return false;
   const open = await app.store.reopenChange(change.id, (kept) => reopened(kept, app.clock.now()));
   if (open !== undefined) app.trust.noteDisagreement(change, held);
   return true;
+}
+
+/** True if the member holds a role that the change neither found nor left: somebody else has given it. */
+function hasOthers({ from, to }: Goal, held: number[]): boolean {
+  return held.some((id) => !from.includes(id) && !to.includes(id));
 }

@@ -1,5 +1,5 @@
 import { RankdError } from '../../base/errors.ts';
-import { refusalOfOwner, refusalOfUntouchable, standingWords } from '../../core/acting-account.ts';
+import { refusalOfOwnersRank, refusalOfUntouchable, standingWords } from '../../core/acting-account.ts';
 import { roleTitle } from '../../core/describe.ts';
 import type { ActingAccount, Member, Role } from '../../core/model.ts';
 import { nextRole } from '../../core/next-role.ts';
@@ -95,6 +95,7 @@ export async function findMember(
     });
   }
   const scheme = await app.group.schemeFor(member, call);
-  if (heldRoles(scheme.roles, member).some(({ kind }) => kind === 'owner')) throw refusalOfOwner(userId);
+  const ownersRole = heldRoles(scheme.roles, member).find(({ kind }) => kind === 'owner');
+  if (ownersRole !== undefined) throw refusalOfOwnersRank(userId, ownersRole);
   return { member, scheme };
 }

@@ -20,6 +20,8 @@ export interface LateLook {
   /** On `Clock.monotonic()`. */
   dueAt: number;
   tries: number;
+  /** How often the configuration had been read anew when the change was applied. */
+  era: number;
 }
 
 /** After so many surprising changes in a row, no other begins. */
@@ -36,7 +38,8 @@ export class PlatformTrust {
   #looks: LateLook[] = [];
   #arrival = Promise.withResolvers<void>();
   #changes = 0;
-  /** True once a look has agreed since the start, the last reload, or a look that did not agree. */
+  #era = 0;
+  /** True once a look at a change since the start, the last reload, or a look that did not agree has agreed. */
   #isProven = false;
   #isDoubted = false;
   #streaks: Streaks = { vanished: 0, appeared: 0 };
@@ -64,6 +67,7 @@ export class PlatformTrust {
 
   /** The configuration was read anew, maybe with another key: the stop is lifted, and the next change is read once more. */
   renew(): void {
+    this.#era += 1;
     this.#isProven = false;
     this.#streaks = { vanished: 0, appeared: 0 };
     this.#stop = undefined;
@@ -77,14 +81,14 @@ export class PlatformTrust {
   /** A change was told as applied. It is read once more after `dueAt` if it is the first one, a demotion, or one in twenty. */
   noteApplied(change: RankChange, dueAt: number): void {
     this.#changes += 1;
-    const isFirst = !this.#isProven && this.#looks.length === 0;
+    const isFirst = !this.#isProven && this.#looks.every(({ era }) => era < this.#era);
     if (isFirst || change.demotion || this.#changes % sampleSize === 0) this.addLook(change, dueAt);
   }
 
   /** The change is to be read once more after `dueAt` (on `Clock.monotonic()`). */
   addLook(change: RankChange, dueAt: number): void {
     if (this.#looks.length >= maxLooks) return;
-    this.#looks.push({ change, dueAt, tries: 0 });
+    this.#looks.push({ change, dueAt, tries: 0, era: this.#era });
     this.#arrival.resolve();
   }
 
@@ -105,22 +109,35 @@ export class PlatformTrust {
     if (this.#looks.length === 0) this.#arrival = Promise.withResolvers();
   }
 
-  noteAgreement(): void {
-    this.#isProven = true;
+  /** A role that an answer, or a read, had shown as given was gone at the next step of the same change. */
+  noteLost(userId: number, roleId: number): void {
+    this.#doubt('a role that Roblox said it had given was gone a moment later, in the same change; it is given again', {
+      rankeeId: userId,
+      roleId,
+    });
+  }
+
+  /** What an earlier key is told says nothing of a new one. */
+  noteAgreement({ era }: LateLook): void {
+    if (era === this.#era) this.#isProven = true;
     this.#isDoubted = false;
   }
 
   /** `held`: the roles (ids) that were read instead. */
   noteDisagreement({ id, rankeeId, rolesAfter }: RankChange, held: number[]): void {
+    const facts = { changeId: id, rankeeId, said: rolesAfter, held };
+    this.#doubt(
+      'Roblox does not hold a change that it said it had carried out, unless somebody undid it by hand; it is found out again',
+      facts,
+    );
+  }
+
+  #doubt(what: string, facts: Alarm['facts']): void {
     this.#isProven = false;
     this.#isDoubted = true;
     this.#surprises.note('change', 'not_held');
-    this.#report({
-      level: 'error',
-      message:
-        'Roblox does not hold a change that it said it had carried out; it is found out again, and answers to writes are not believed until a later look agrees',
-      facts: { changeId: id, rankeeId, said: rolesAfter, held },
-    });
+    const message = `${what}, and answers to writes are not believed until a later look agrees`;
+    this.#report({ level: 'error', message, facts });
   }
 
   /** What became of the roles that a change does not name. */

@@ -142,7 +142,7 @@ async function reached(
 function notApplied(change: RankChange): RankdError {
   return new RankdError(
     'platform_unavailable',
-    `Roblox did not carry out the change of ${memberTitle(change)}; send it again.`,
+    `${memberTitle(change)} does not hold the new rank: Roblox did not carry out the change, or somebody has undone it. Send it again if it is still wanted.`,
   );
 }
 
@@ -153,6 +153,6 @@ function leftTheGroup(change: RankChange): RankdError {
 function changedByOthers(change: RankChange): RankdError {
   return new RankdError(
     'platform_rejected',
-    `The roles of ${memberTitle(change)} were changed by somebody else in the meantime.`,
+    `The roles of ${memberTitle(change)} are neither those from before nor those that were wanted: somebody else has changed them, or Roblox did not do what it said.`,
   );
 }

@@ -33,6 +33,10 @@ export async function credentialFindings({ platform, clock }: Ranking, call: Cal
   const refusal = refusalOfCredential(credential);
   if (refusal !== undefined) return [fail('credential', refusal.message, refusal.hint ?? '')];
   const warnings = await credentialWarnings({ platform, clock }, call);
+  if (credential.state === 'untold') {
+    const look = 'check on the Creator Dashboard that the key is active and allows this address';
+    return warnings.map((text) => warn('credential', text, look));
+  }
   const fix = 'renew the key on the Creator Dashboard, put it into its file, then: rankd reload';
   return warnings.length === 0
     ? [

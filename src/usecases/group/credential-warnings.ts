@@ -13,10 +13,14 @@ export async function credentialWarnings(
   { platform, clock }: Pick<Ports, 'platform' | 'clock'>,
   call: CallContext,
 ): Promise<string[]> {
-  const { expiresAt, canWrite } = await platform.checkCredential(call);
+  const { state, expiresAt, canWrite } = await platform.checkCredential(call);
   await platform.roles(call);
   const now = clock.now();
   const warnings: string[] = [];
+  if (state === 'untold')
+    warnings.push(
+      'Roblox does not tell how the Roblox key is, nor which account it acts as: changes are made, and Roblox decides',
+    );
   if (canWrite === false)
     warnings.push(
       'Roblox does not list group:write for this group among the scopes of the Roblox key: if it denies changes, give the key that scope',

@@ -50,6 +50,7 @@ function refusedKey({ state }: Credential, groupId: number): RankdError {
   const flaws = {
     valid: 'Roblox does not accept this key.',
     invalid: 'Roblox does not accept this key.',
+    untold: 'Roblox does not accept this key.',
     disabled: 'This key is disabled.',
     expired: 'This key has expired.',
   };

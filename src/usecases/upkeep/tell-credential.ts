@@ -32,7 +32,7 @@ export class CredentialTeller {
 function standingOf({ deadCredential, latestCredential, clock }: DaemonContext): Standing | undefined {
   if (deadCredential() !== undefined) return 'refuse';
   const latest = latestCredential();
-  if (latest === undefined) return undefined;
+  if (latest === undefined || latest.state === 'untold') return undefined;
   return latest.expiresAt !== undefined && latest.expiresAt - clock.now() < soonMs ? 'expire_soon' : 'accept';
 }
 
