@@ -58,6 +58,13 @@ export const reasons = {
   port_taken: 'Port taken',
   backup_unusable: 'Backup not usable',
   daemon_unavailable: 'Daemon not available',
+  // the page for the operator
+  no_session: 'Not logged in',
+  link_refused: 'Link not accepted',
+  session_idle: 'Nobody was at the page',
+  not_from_page: 'Not sent by the page',
+  wrong_host: 'Wrong host',
+  too_many_streams: 'Too many streams',
 } as const;
 
 export type ErrorCode = keyof typeof reasons;

@@ -4,7 +4,12 @@ import { RankdError } from './errors.ts';
 /** Why there is no listening on an address, as the operator can act on it. Anything else is returned as it is. */
 export function listenError(
   cause: unknown,
-  { host, port, hint, section }: { host: string; port: number; hint: string; section: 'server' | 'metrics' },
+  {
+    host,
+    port,
+    hint,
+    section,
+  }: { host: string; port: number; hint: string; section: 'server' | 'metrics' | 'dashboard' },
 ): unknown {
   const where = `${host}:${port}`;
   switch (codeOf(cause)) {

@@ -52,6 +52,8 @@ export interface System {
     closeFolder(path: string): string;
     synchronizeClock: string;
   };
+  /** The program that opens an address in the user's browser, with its arguments before the address. */
+  readonly browser: readonly [program: string, ...args: string[]];
   /** The kind of shared file system, on which a database is not safe; `type` as statfs(2) tells it. */
   sharedFileSystem(path: string, type: number): string | undefined;
 }
@@ -96,6 +98,7 @@ const linux: System = {
     closeFolder: (path) => `chmod -R go= ${linux.quote(path)}`,
     synchronizeClock: 'timedatectl set-ntp true',
   },
+  browser: ['xdg-open'],
   sharedFileSystem: (_, type) => sharedFileSystems[type],
 };
 
@@ -117,6 +120,7 @@ const macos: System = {
   serviceDataDir: undefined,
   example: (line) => (/systemd|\/var\/lib\//.test(line) ? undefined : line.replace(/^sudo /, '')),
   commands: { ...linux.commands, synchronizeClock: 'sudo sntp -sS time.apple.com' },
+  browser: ['open'],
   sharedFileSystem: () => undefined, // its numbers of file systems differ from one release to the next
 };
 
@@ -155,6 +159,7 @@ const windows: System = {
     closeFolder: (path) => `icacls ${windows.quote(path)} /inheritance:r /grant:r "\${env:USERNAME}:(OI)(CI)F"`,
     synchronizeClock: 'w32tm /resync',
   },
+  browser: ['rundll32', 'url.dll,FileProtocolHandler'],
   sharedFileSystem: (path) => (/^\\\\(?![.?]\\)/.test(win32.resolve(path)) ? 'a network share' : undefined),
 };
 

@@ -9,6 +9,7 @@ import { auditCommands } from './commands/audit.ts';
 import { backupCommand } from './commands/backup.ts';
 import { completionCommand } from './commands/completion.ts';
 import { configCommands } from './commands/config.ts';
+import { dashboardCommand } from './commands/dashboard.ts';
 import { databaseCommands } from './commands/database.ts';
 import { doctorCommand } from './commands/doctor.ts';
 import { forgetCommand } from './commands/forget.ts';
@@ -125,6 +126,7 @@ export function createProgram(io: Io): Command {
   forgetCommand(program, cli);
   configCommands(program, cli);
   openapiCommand(program, cli);
+  dashboardCommand(program, cli);
   reloadCommand(program, cli);
   statusCommand(program, cli);
   healthCommand(program, cli);

@@ -34,7 +34,7 @@ export function changedSettings({
 /** The settings that a listener is made with. */
 function isBound(name: string): boolean {
   const isForAll = name === 'server.deadline' || name === 'server.public_url';
-  return (name.startsWith('server.') && !isForAll) || name.startsWith('metrics.');
+  return (name.startsWith('server.') && !isForAll) || name.startsWith('metrics.') || name.startsWith('dashboard.');
 }
 
 function comparable(loaded: LoadedConfig, name: string): string {

@@ -20,6 +20,7 @@ export interface Config {
   security: { robloxId: Settings['security']['roblox_id'] };
   limits: LimitsConfig;
   metrics: { enabled: boolean; host: string; port: number };
+  dashboard: DashboardConfig;
   retention: RetentionConfig;
   /** `headFile`: an absolute path; `undefined`: the heads of the audit are noted nowhere. */
   audit: { headFile: string | undefined };
@@ -45,6 +46,15 @@ export interface ServerConfig {
   maxConnections: number;
   /** Addresses and networks. */
   trustedProxies: string[];
+}
+
+export interface DashboardConfig {
+  /** False: nothing listens until somebody asks for a link. */
+  enabled: boolean;
+  host: string;
+  port: number;
+  /** Where browsers reach it, if that is not where it listens: an origin. */
+  url: string | undefined;
 }
 
 export interface OpenCloudConfig {
@@ -124,7 +134,7 @@ export function toConfig(
     at: (path: readonly PropertyKey[]) => string;
   },
 ): Config {
-  const { group, server, policy, security, limits, metrics, history, audit, webhooks, log } = settings;
+  const { group, server, policy, security, limits, metrics, dashboard, history, audit, webhooks, log } = settings;
   return {
     platform: toPlatformConfig(settings, choice, groupFile),
     group: { ladder: group.ladder, rankOne: group.rank_1 },
@@ -167,6 +177,7 @@ export function toConfig(
       failedAuthPerMinute: limits.failed_auth,
     },
     metrics,
+    dashboard: { ...dashboard, url: dashboard.url },
     retention: { historyMs: history.keep, auditMs: audit.keep },
     audit: { headFile },
     webhooks: {

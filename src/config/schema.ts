@@ -14,6 +14,7 @@ import {
   oneOf,
   optionalDuration,
   optionalUrl,
+  origin,
   role,
   roles,
   section,
@@ -175,6 +176,24 @@ export const settingsSchema = section({
     host: host().default('127.0.0.1').describe('Address of the listener for metrics, which asks nobody for a key.'),
     port: whole(0, 65_535).default(9265).describe('Port of the listener for metrics, 0 for any free one.'),
   }),
+  dashboard: section({
+    enabled: z
+      .boolean({ error: 'true or false' })
+      .default(false)
+      .describe('Whether the page for the operator is always there; without it, from `rankd dashboard` on.'),
+    host: host().default('127.0.0.1').describe('Address of the page; any but loopback needs dashboard.url.'),
+    port: whole(0, 65_535)
+      .default(7266)
+      .describe('Port of the page, 0 for any free one; if another program has it, the next free one is taken.'),
+    url: origin()
+      .optional()
+      .describe('Where browsers reach the page: the https address of a proxy, or http://127.0.0.1:PORT of a tunnel.'),
+  }).check(({ value, issues }) => {
+    if (issues.length > 0 || value.url !== undefined || isLoopbackHost(value.host)) return;
+    const message =
+      'an address of this machine alone, as the page is plain http; to reach it from elsewhere, leave dashboard.host as it is and use `ssh -L 7266:127.0.0.1:7266 THIS-MACHINE`, or put a proxy with TLS in front and set dashboard.url to its https address';
+    issues.push({ code: 'custom', path: ['host'], input: value.host, message });
+  }),
   history: section({
     keep: optionalDuration({ min: '1d', max: '36500d' }).describe(
       'How long rank changes are kept, and at least as long as cooldowns and the breaker need; without it, forever.',
@@ -234,6 +253,10 @@ export const settingsSchema = section({
 function twiceIn(entries: RoleName[]): RoleName | undefined {
   const seen = new Set<RoleName>();
   return entries.find((entry) => seen.size === seen.add(entry).size);
+}
+
+function isLoopbackHost(host: string): boolean {
+  return host === 'localhost' || host === '::1' || /^127(\.\d+){3}$/.test(host);
 }
 
 function overlap(one: string, other: string): boolean {

@@ -111,6 +111,15 @@ export function optionalUrl() {
   return baseUrl().optional();
 }
 
+/** As `optionalUrl`, without a path: what the page's own addresses begin with. */
+export function origin() {
+  const error = 'an https address (or http on loopback) without user, password, path, query or fragment';
+  return z
+    .string({ error })
+    .refine((text) => asBaseUrl(text) !== undefined && new URL(text).pathname === '/', { error, abort: true })
+    .transform((text) => new URL(text).origin);
+}
+
 function baseUrl() {
   const error = 'an https address (or http on loopback) without user, password, query or fragment';
   return z

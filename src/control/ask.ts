@@ -7,6 +7,7 @@ import {
   changeHeader,
   controlPath,
   isControlMissing,
+  type LinkOutcome,
   type LookOutcome,
   operatorHeader,
   type ReloadOutcome,
@@ -45,6 +46,29 @@ export async function askLook(dataDir: string, changeId: string): Promise<boolea
 }
 
 const lookTimeoutMs = 2_000;
+
+/** A link to the page of the daemon of a data directory; `too old` if that daemon knows no page, `undefined` if none answers in time. */
+export function askDashboardLink(asking: { dataDir: string; by: string }) {
+  return askDashboard<LinkOutcome>(asking, '/dashboard');
+}
+
+/** Has the daemon log everybody out of the page; as `askDashboardLink`. */
+export function askDashboardLogout(asking: { dataDir: string; by: string }) {
+  return askDashboard<{ sessions: number }>(asking, '/dashboard/logout');
+}
+
+async function askDashboard<Told>(
+  { dataDir, by }: { dataDir: string; by: string },
+  path: string,
+): Promise<Told | 'too old' | undefined> {
+  const headers = { [operatorHeader]: encodeURIComponent(by) };
+  const what = { socketPath: controlPath(dataDir), path, method: 'POST', headers };
+  const answer = await exchange(what, dashboardTimeoutMs).catch(() => undefined);
+  if (answer?.status === 404) return 'too old';
+  return answer?.status === 200 ? (JSON.parse(answer.body) as Told) : undefined;
+}
+
+const dashboardTimeoutMs = 10_000;
 
 async function ask<Answer>(what: RequestOptions, timeoutMs: number): Promise<Answer | undefined> {
   const answer = await exchange(what, timeoutMs).catch(() => undefined);

@@ -13,7 +13,16 @@ export interface Control {
   reload(by: string): Promise<ReloadOutcome>;
   /** A command has told a change as applied, and asks that it is read once more. */
   look(changeId: string): Promise<LookOutcome>;
+  /** A link to the page for the operator `by`, which listens from then on. */
+  dashboardLink(by: string): Promise<LinkOutcome>;
+  /** Logs everybody out of the page. `by`: who the audit names. */
+  dashboardLogout(by: string): Promise<{ sessions: number }>;
 }
+
+/** What became of asking for a link to the page. */
+export type LinkOutcome =
+  | { state: 'made'; url: string; expiresAt: number }
+  | { state: 'refused'; code: ErrorCode; message: string; hint: string | undefined };
 
 /** What became of reading the configuration anew. */
 export type ReloadOutcome =

@@ -54,6 +54,8 @@ const operations = {
   'GET /identity': { name: 'identity', about: () => '' },
   'POST /reload': { name: 'reload', about: operatorOf },
   'POST /look': { name: 'look', about: ({ headers }) => String(headers[changeHeader]) },
+  'POST /dashboard': { name: 'dashboardLink', about: operatorOf },
+  'POST /dashboard/logout': { name: 'dashboardLogout', about: operatorOf },
 } as const satisfies Record<string, { name: keyof Control; about: (request: IncomingMessage) => string | undefined }>;
 
 async function answer(control: Control, request: IncomingMessage, response: ServerResponse): Promise<void> {

@@ -189,6 +189,17 @@ export function credentialEvent(
   return event(`credential.${what}`, 'platform', detail, doing);
 }
 
+// ---- the page ----
+
+/** Something about the page for the operator and who may use it. No event holds a link, a cookie or a token. */
+export function dashboardEvent(
+  what: 'link' | 'login' | 'logout' | 'refuse',
+  detail: Record<string, unknown>,
+  doing: Doing,
+): DomainEvent {
+  return event(`dashboard.${what}`, 'dashboard', detail, doing);
+}
+
 // ---- the daemon and its store ----
 
 /** How often callers were refused with this code since the last such event. */

@@ -210,7 +210,9 @@ export type NamedRole = Pick<Role, 'id' | 'name' | 'rank'>;
  * could not be done · `unknown`: it was sent, could not be confirmed, and is to be reconciled. A change that was refused or failed left
  * the roles as they were. If others changed the member meanwhile, or nothing could be put back, `rolesAfter` is what was found.
  */
-export type ChangeState = 'pending' | 'applied' | 'refused' | 'failed' | 'unknown';
+export type ChangeState = (typeof changeStates)[number];
+
+export const changeStates = ['pending', 'applied', 'refused', 'failed', 'unknown'] as const;
 
 /** Whether a change is on its way to its goal, or is being put back after a refusal half-way. */
 export type ChangePhase = 'forward' | 'compensate';
@@ -243,7 +245,7 @@ export interface RankChange extends RankRequest {
   keyId?: string;
   /** Absent for a change by the operator. */
   placeId?: number;
-  /** `key:<id>` or `cli:<user>@<host>`. */
+  /** `key:<id>`, `cli:<user>@<host>`, or `web:<user>@<host>` by the page. */
   by: string;
   /** True for a test key: the change is planned and answered, but never written. */
   dryRun: boolean;
@@ -335,7 +337,7 @@ export type HoldPart =
 export interface AuditEvent {
   id: number;
   at: number;
-  /** `cli:<user>@<host>`, `key:<id>` or `daemon`. */
+  /** `cli:<user>@<host>`, `web:<user>@<host>`, `key:<id>` or `daemon`. */
   by: string;
   /** e.g. `key.create`, `whitelist.add`, `rank.refused`. */
   action: string;

@@ -1,3 +1,4 @@
+import { join } from 'node:path';
 import { systemClock } from '../base/clock.ts';
 import { asRankdError } from '../base/errors.ts';
 import { createLog, type LogLevel } from '../base/log.ts';
@@ -9,12 +10,13 @@ import { listenForCommands } from '../control/listen.ts';
 import type { Key } from '../core/model.ts';
 import { lookAtChange } from '../usecases/change/late-look.ts';
 import type { DaemonContext } from '../usecases/daemon-context.ts';
-import { daemonStatus } from '../usecases/documents/status.ts';
+import { type DaemonStatus, daemonStatus } from '../usecases/documents/status.ts';
 import { keepServedGroup } from '../usecases/group/served-group.ts';
 import { stuckHolds } from '../usecases/holds/open-hold.ts';
 import { isAnyKeyAccepted } from '../usecases/keys/keys.ts';
 import { viewWebhooks } from '../usecases/webhooks/webhooks.ts';
 import { type Daemon, startDaemon } from './daemon.ts';
+import { DashboardDoor } from './dashboard-door.ts';
 import { LiveConfig } from './live-config.ts';
 import { RecentProblems } from './recent-problems.ts';
 import { tellStanding } from './standing.ts';
@@ -34,6 +36,8 @@ export interface RunOptions {
     log(line: string): void;
     /** True while so much of the log waits to be read that no more may be kept. */
     isLogFull(): boolean;
+    /** Where rankd's own files are. */
+    packageDir: string;
   };
   logLevelOf: (config: Config) => LogLevel;
   /** For a person, in these colors, instead of JSON. */
@@ -73,7 +77,7 @@ export async function runDaemon(options: RunOptions): Promise<RunningDaemon> {
       return warnOfSimulatedKeys(daemon.app.current, now);
     },
   });
-  const status = async () => {
+  const status = async (): Promise<DaemonStatus> => {
     const { url, metricsUrl } = daemon;
     const storeProblem = await problemOf(daemon.app.current.store.ping());
     const app = daemon.app.current;
@@ -84,15 +88,31 @@ export async function runDaemon(options: RunOptions): Promise<RunningDaemon> {
       'simulated keys': await anyOf(keysOfSimulation(app, live.config)),
       'plain http': true,
     };
+    const workspaceActive = await app.store.getWorkspace().then(
+      ({ active }) => active,
+      () => undefined,
+    );
     const acceptsKeys = await isAnyKeyAccepted(app, app.group).catch(() => undefined);
     const stuck = await stuckHolds(app).catch(() => undefined);
     const webhooks = await viewWebhooks(app).catch(() => undefined);
     const of = { app, live, webhooks, url, metricsUrl, process, storeProblem, acceptsKeys, stuckHolds: stuck };
-    return daemonStatus({ ...of, started: startedAt, problems: problems.newestFirst(lasting, systemClock.now()) });
+    const standing = { workspaceActive, dashboard: door.standing };
+    return daemonStatus({
+      ...{ ...of, ...standing, started: startedAt },
+      problems: problems.newestFirst(lasting, systemClock.now()),
+    });
   };
+  const pageFolder = join(process.packageDir, 'dist', 'dashboard');
+  const door = starting.use(new DashboardDoor({ live: daemon.app, config: config.dashboard, pageFolder, status }));
+  await door.openIfEnabled();
   const identity = async () => ({ identity: daemon.app.current.identity });
   const look = (changeId: string) => lookAtChange(daemon.app.current, changeId);
-  starting.use(await listenForCommands({ dataDir, log }, { status, identity, look, reload: (by) => live.reload(by) }));
+  const control = {
+    ...{ status, identity, look, reload: (by: string) => live.reload(by) },
+    dashboardLink: (by: string) => door.link(by),
+    dashboardLogout: (by: string) => door.logAllOut(by),
+  };
+  starting.use(await listenForCommands({ dataDir, log }, control));
   starting.use(live);
   const running = starting.move();
   return {

@@ -55,6 +55,12 @@ export const statuses = {
   port_taken: 500,
   backup_unusable: 500,
   daemon_unavailable: 500,
+  no_session: 500,
+  link_refused: 500,
+  session_idle: 500,
+  not_from_page: 500,
+  wrong_host: 500,
+  too_many_streams: 500,
 } as const satisfies Record<ErrorCode, number>;
 
 /** The codes that a caller can get. */

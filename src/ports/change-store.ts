@@ -11,6 +11,11 @@ export interface ChangeSelection {
   /** Only the changes with these ids. */
   ids?: readonly string[] | undefined;
   rankeeId?: number | undefined;
+  /**
+   * Only changes of members whose name begins so, in any case: the name that the caller gave, or the one that is kept of the member
+   * (`PersonStore.keepUserName`). It has letters, digits and underscores alone.
+   */
+  rankeeName?: string | undefined;
   rankerId?: number | undefined;
   keyId?: string | undefined;
   placeId?: number | undefined;
@@ -36,6 +41,16 @@ export interface ChangePage {
   changes: RankChange[];
   /** The cursor of the next page; absent if there is none. It means something to the store alone. */
   next?: string;
+}
+
+/** How many changes a key, or the operator, asked for that stand so. */
+export interface ChangeTally {
+  /** Absent for changes by the operator. */
+  keyId?: string;
+  state: ChangeState;
+  /** As in `RankChange`. */
+  demotion: boolean;
+  count: number;
 }
 
 /** An open change (pending or unknown), and who works on it. */
@@ -119,6 +134,17 @@ export interface ChangeStore {
    * if new ones arrive meanwhile.
    */
   pageChanges(filter: ChangeFilter & { cursor?: string | undefined }): Promise<ChangePage>;
+  /**
+   * As `pageChanges`, for a person who waits: each page is quick, however long the history is and whatever is searched for. So it may
+   * hold fewer changes than `limit`, or none, although there is a next one. Among all pages each change is told once, newest first: by
+   * arrival or, where a time is asked for, by the time at which they were asked for. A cursor can come from anybody; one that no page gave leads nowhere.
+   */
+  searchChanges(filter: ChangeFilter & { cursor?: string | undefined }): Promise<ChangePage>;
+  /**
+   * Counts the changes that were asked for from `since` on and before `until` (epoch milliseconds) in a group. Dry runs do not count, and
+   * neither do changes that were applied and left the roles as they were.
+   */
+  tallyChanges(query: { group: string; since: number; until: number }): Promise<ChangeTally[]>;
   /** How many changes were asked for since a moment (epoch milliseconds), by their state; only in a group, if one is named. Dry runs do not count. */
   countChanges(since: number, group?: string): Promise<Record<ChangeState, number>>;
   /** Every open change, oldest first. */

@@ -51,6 +51,7 @@ test('with nothing configured, rankd runs on a simulated group with the document
       failedAuthPerMinute: 60,
     },
     metrics: { enabled: false, host: '127.0.0.1', port: 9265 },
+    dashboard: { enabled: false, host: '127.0.0.1', port: 7266, url: undefined },
     retention: { historyMs: undefined, auditMs: undefined },
     audit: { headFile: undefined },
     webhooks: { timeoutMs: 15_000, allowPrivate: [], callerUrl: 'ignore', targets: [] },

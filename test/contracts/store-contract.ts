@@ -14,6 +14,7 @@ import { lookUpContract } from './store/look-up.ts';
 import { memberQueueContract } from './store/member-queue.ts';
 import { personContract } from './store/people.ts';
 import { retentionContract } from './store/retention.ts';
+import { searchContract } from './store/search.ts';
 import type { StoreCase, TestDatabase } from './store/store-case.ts';
 import { webhookContract } from './store/webhooks.ts';
 import { whitelistContract } from './store/whitelist.ts';
@@ -43,6 +44,7 @@ export function storeContract(name: string, createDatabase: () => Promise<TestDa
     lookUpContract(at);
     whitelistContract(at);
     changeContract(at);
+    searchContract(at);
     beginContract(at);
     breakerContract(at);
     memberQueueContract(at);

@@ -1,6 +1,7 @@
 import type { Command } from 'commander';
 import { systemClock } from '../../base/clock.ts';
 import { RankdError } from '../../base/errors.ts';
+import { counted } from '../../base/text.ts';
 import { askStatus } from '../../control/ask.ts';
 import type { Ports } from '../../ports/index.ts';
 import { type DaemonStatus, type FoundDaemon, statusDocument } from '../../usecases/documents/status.ts';
@@ -156,14 +157,22 @@ function daemonFacts(daemon: DaemonStatus): Record<string, unknown> {
     database: daemon.storeProblem === null ? null : `NOT USED ANY MORE: ${daemon.storeProblem}`,
     'Roblox key': credentialText(daemon.credential),
     'rank changes': trustText(daemon.platformTrust),
+    workspace:
+      daemon.workspaceActive === false ? 'SUSPENDED, so no game can do anything; rankd workspace resume' : null,
     'game keys': daemon.acceptsKeys === false ? 'NONE is accepted, so no game can do anything' : null,
     suspensions: stuckText(daemon.stuckSuspensions),
     webhooks: webhooksText(daemon.webhooks),
+    page: pageText(daemon.dashboard),
     requests: `${requestsInFlight} in flight`,
     queue: `${daemon.callsWaiting} calls wait for Roblox`,
     'budget left':
       budget.map(({ operation, left, limit }) => `${operation} ${left}/${limit}`).join(', ') || 'not limited',
   };
+}
+
+/** Null while it does not listen; a daemon from before says nothing of it. */
+function pageText(dashboard: DaemonStatus['dashboard'] = null): string | null {
+  return dashboard && `${dashboard.url}, ${counted(dashboard.sessions, 'session')}`;
 }
 
 /** Null if there is nothing to tell. */

@@ -1,5 +1,12 @@
 import type { RankChange } from '../../core/model.ts';
-import type { ChangeFilter, ChangeStore, IdempotencySlot, OpenChange } from '../../ports/index.ts';
+import type {
+  ChangeFilter,
+  ChangePage,
+  ChangeStore,
+  ChangeTally,
+  IdempotencySlot,
+  OpenChange,
+} from '../../ports/index.ts';
 import { withoutNulls } from '../row.ts';
 import { isDoneBy, whereOf } from '../where.ts';
 import { type ChangeRow, changeFields, selectChange, toChange } from './change-row.ts';
@@ -15,6 +22,8 @@ type ChangeQueries = Pick<
   | 'lastChangedSomebodyAt'
   | 'listChanges'
   | 'pageChanges'
+  | 'searchChanges'
+  | 'tallyChanges'
   | 'countChanges'
   | 'openChanges'
 >;
@@ -59,11 +68,22 @@ export function changeQueries(db: Database, nodes: Nodes): ChangeQueries {
       return (await select(db, filter)).map(toChange);
     },
 
-    async pageChanges(filter) {
-      const rows = await select(db, filter);
-      const last = rows.at(-1);
-      const isMore = last !== undefined && rows.length === filter.limit;
-      return { changes: rows.map(toChange), ...(isMore && { next: String(last.seq) }) };
+    pageChanges: (filter) => page(db, filter),
+
+    async searchChanges(filter) {
+      const isCursor = filter.cursor === undefined || /^\d{1,16}$/.test(filter.cursor); // whoever asks may send anything
+      return isCursor ? page(db, filter) : { changes: [] };
+    },
+
+    async tallyChanges(query) {
+      const rows = await db.all<{ keyId: string | null } & Omit<ChangeTally, 'keyId'>>(
+        `SELECT key_id AS "keyId", state, demotion, count(*) AS count FROM rankd.rank_changes
+         WHERE requested_at >= @since AND requested_at < @until AND group_title = @group AND NOT dry_run
+           AND (state <> 'applied' OR roles_before <> roles_after)
+         GROUP BY key_id, state, demotion`,
+        query,
+      );
+      return rows.map(withoutNulls);
     },
 
     async countChanges(since, group) {
@@ -105,11 +125,16 @@ export async function lastChangedSomebodyAt(db: Reader, rankerId: number): Promi
   return row?.at;
 }
 
+/** What begins like the name that is asked for; an underscore would stand for any character. */
+const begunByName = "replace(lower(@rankeeName), '_', '\\_') || '%'";
+
 /** What each part of a filter asks of a row. */
 const conditions = {
   group: 'group_title = @group',
   ids: 'id = ANY(@ids)',
   rankeeId: 'rankee_id = @rankeeId',
+  rankeeName: `(lower(rankee_name) LIKE ${begunByName} OR rankee_id = ANY (ARRAY
+    (SELECT user_id FROM rankd.user_names WHERE lower(name) LIKE ${begunByName})))`,
   rankerId: 'ranker_id = @rankerId',
   keyId: 'key_id = @keyId',
   placeId: 'place_id = @placeId',
@@ -122,6 +147,13 @@ const conditions = {
 } as const satisfies Record<Exclude<keyof PageFilter, 'limit'>, string>;
 
 type PageFilter = ChangeFilter & { cursor?: string | undefined };
+
+async function page(db: Reader, filter: PageFilter): Promise<ChangePage> {
+  const rows = await select(db, filter);
+  const last = rows.at(-1);
+  const isMore = last !== undefined && rows.length === filter.limit;
+  return { changes: rows.map(toChange), ...(isMore && { next: String(last.seq) }) };
+}
 
 function select(db: Reader, filter: PageFilter): Promise<ChangeRow[]> {
   return db.all<ChangeRow>(`${selectChange} WHERE ${whereOf(conditions, filter)} ORDER BY seq DESC LIMIT @limit`, {

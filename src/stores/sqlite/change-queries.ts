@@ -1,7 +1,7 @@
 import type { RankChange } from '../../core/model.ts';
 import type { ChangeFilter, ChangeStore, IdempotencySlot, OpenChange } from '../../ports/index.ts';
 import { withoutNulls } from '../row.ts';
-import { isDoneBy, whereOf } from '../where.ts';
+import { bindingsOf, conditionsOf } from './change-conditions.ts';
 import { type ChangeRow, selectChange, toChange } from './change-row.ts';
 import type { Connection } from './engine/connection.ts';
 import type { Nodes } from './nodes.ts';
@@ -111,34 +111,8 @@ export function lastChangedSomebodyAt(db: Connection, rankerId: number): number 
   return row?.at;
 }
 
-/**
- * What each part of a filter asks of a row. The plus signs keep lists from being read by the index of times: all changes between two times
- * would be sorted anew for each page. So they are read in order, until a page is full; for the last page, to the end of the history.
- */
-const conditions = {
-  group: 'group_title = @group',
-  ids: 'id IN (SELECT value FROM json_each(@ids))',
-  rankeeId: 'rankee_id = @rankeeId',
-  rankerId: 'ranker_id = @rankerId',
-  keyId: 'key_id = @keyId',
-  placeId: 'place_id = @placeId',
-  by: isDoneBy,
-  undoId: 'undo_id = @undoId',
-  states: 'instr(@states, json_quote(state)) > 0',
-  since: '+requested_at >= @since',
-  until: '+requested_at < @until',
-  cursor: 'seq < @cursor',
-} as const satisfies Record<Exclude<keyof PageFilter, 'limit'>, string>;
-
-type PageFilter = ChangeFilter & { cursor?: string | undefined };
-
-function select(db: Connection, filter: PageFilter): ChangeRow[] {
-  return db.all(`${selectChange} WHERE ${whereOf(conditions, filter)} ORDER BY seq DESC LIMIT @limit`, {
-    ...filter,
-    cursor: Number(filter.cursor),
-    states: JSON.stringify(filter.states),
-    ids: JSON.stringify(filter.ids),
-  });
+function select(db: Connection, filter: ChangeFilter & { cursor?: string | undefined }): ChangeRow[] {
+  return db.all(`${selectChange} WHERE ${conditionsOf(filter)} ORDER BY seq DESC LIMIT @limit`, bindingsOf(filter));
 }
 
 export function findChange(db: Connection, id: string): RankChange | undefined {

@@ -6,6 +6,7 @@ import { KeyCache } from '../key-cache.ts';
 import { auditStore } from './audit.ts';
 import { lookUpKey } from './callers.ts';
 import { changeQueries } from './change-queries.ts';
+import { changeSearch } from './change-search.ts';
 import { changeWrites } from './change-writes.ts';
 import { declaredKeyStore } from './declared-keys.ts';
 import { Connection } from './engine/connection.ts';
@@ -82,6 +83,7 @@ export function createSqliteStore(
     ...whitelistStore(db),
     ...changeWrites(db, clock, nodes),
     ...changeQueries(db, nodes),
+    ...changeSearch(db),
     ...queue,
     ...idempotency,
     ...holdStore(db),

@@ -56,14 +56,15 @@ export function detailedChangeDocument(told: ToldChange) {
 
 /** Who asked for the change: the player, or the operator as `ann@host`. */
 export function whoAsked({ keyId, by, rankerId, rankerName }: RankChange): string {
-  if (keyId === undefined) return by.replace(/^cli:/, '');
+  if (keyId === undefined) return by.replace(/^(cli|web):/, '');
   return rankerId === 0 ? rankerName || 'the game' : withId(rankerName, rankerId);
 }
 
-/** The way on which the change came: the name of a key, `undo`, or `shell` for another command. */
-export function wayOf({ change: { keyId, undoId }, keyName }: ToldChange): string {
+/** The way on which the change came: the name of a key, `undo`, or else `page` or `shell`. */
+export function wayOf({ change: { keyId, undoId, by }, keyName }: ToldChange): string {
   if (keyId !== undefined) return keyName ?? keyId;
-  return undoId === undefined ? 'shell' : 'undo';
+  if (undoId !== undefined) return 'undo';
+  return by.startsWith('web:') ? 'page' : 'shell';
 }
 
 /** A name with the id, or the id alone if there is no name. */

@@ -13,6 +13,9 @@ const usualHints: Partial<Record<ErrorCode, string>> = {
   ambiguous_rank: 'rankd group roles',
   ambiguous_name: 'rankd group roles',
   rank_not_allowed: 'rankd group roles',
+  no_session: 'rankd dashboard',
+  link_refused: 'rankd dashboard',
+  session_idle: 'rankd dashboard',
   internal: 'run the command again with -v and report what it prints',
 };
 

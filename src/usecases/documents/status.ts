@@ -44,6 +44,8 @@ export interface DaemonStatus {
     /** What Roblox did since the start that rankd was not built for, by kind. No values out of its answers. */
     surprises: Array<{ operation: string; what: string; count: number; firstAt: string; lastAt: string }>;
   };
+  /** False if the workspace is suspended, so that no game can do anything; null if the database does not tell. */
+  workspaceActive: boolean | null;
   /** False if no game can do anything, because no key is accepted; null if the database does not tell. */
   acceptsKeys: boolean | null;
   /** Members who can't be given their roles from before back, by name; null if the database does not tell. */
@@ -63,6 +65,8 @@ export interface DaemonStatus {
   budget: Array<{ operation: string; limit: number; left: number; waiting: number }>;
   /** The last warnings and errors of the log, newest first. */
   problems: Array<{ at: string; message: string }>;
+  /** Where the page for the operator is, and how many are logged in there; null while nobody has asked for it. */
+  dashboard: { url: string; sessions: number } | null;
 }
 
 export interface CredentialStatus {
@@ -83,19 +87,18 @@ export interface StatusSources {
   metricsUrl: string | undefined;
   process: { pid: number; nodeVersion: string };
   storeProblem: string | undefined;
+  workspaceActive: boolean | undefined;
   acceptsKeys: boolean | undefined;
   webhooks: readonly WebhookView[] | undefined;
   stuckHolds: Hold[] | undefined;
   /** On `Clock.now()` and `Clock.monotonic()`. */
   started: { at: number; monotonic: number };
   problems: DaemonStatus['problems'];
+  dashboard: DaemonStatus['dashboard'];
 }
 
 export function daemonStatus(sources: StatusSources): DaemonStatus {
-  const { app, live, url, metricsUrl = null, process, started, problems } = sources;
-  const budget = app.platform
-    .pace()
-    .map(({ operation, limit, left, waiting }) => ({ operation, limit, left, waiting }));
+  const { app, live, url, metricsUrl = null, process, started, problems, dashboard } = sources;
   return {
     pid: process.pid,
     version,
@@ -124,16 +127,26 @@ export function daemonStatus(sources: StatusSources): DaemonStatus {
         lastAt: isoTime(lastAt),
       })),
     },
+    workspaceActive: sources.workspaceActive ?? null,
     acceptsKeys: sources.acceptsKeys ?? null,
     stuckSuspensions: sources.stuckHolds?.map(memberTitle) ?? null,
     webhooks:
       sources.webhooks
         ?.map(webhookDocument)
         .map(({ name, state, backlog, lastError }) => ({ name, state, backlog, lastError })) ?? null,
-    requestsInFlight: app.requests.count,
+    ...budgetDocument(app),
+    problems,
+    dashboard,
+  };
+}
+
+/** What of the platform's budget is left, and who waits for it. */
+export function budgetDocument({ platform, requests }: Pick<DaemonContext, 'platform' | 'requests'>) {
+  const budget = platform.pace().map(({ operation, limit, left, waiting }) => ({ operation, limit, left, waiting }));
+  return {
+    requestsInFlight: requests.count,
     callsWaiting: budget.reduce((sum, { waiting }) => sum + waiting, 0),
     budget,
-    problems,
   };
 }
 

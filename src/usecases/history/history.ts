@@ -19,6 +19,15 @@ export async function listChanges(ports: Ports, filter: ChangeFilter): Promise<T
   return withNames(ports, await ports.store.listChanges(filter));
 }
 
+/** A page of what a person searches for; as `ChangeStore.searchChanges`. */
+export async function searchChanges(
+  ports: Ports,
+  filter: ChangeFilter & { cursor?: string | undefined },
+): Promise<{ changes: ToldChange[]; next: string | undefined }> {
+  const { changes, next } = await ports.store.searchChanges(filter);
+  return { changes: await withNames(ports, changes), next };
+}
+
 const pageRows = 500;
 
 /** All selected changes, newest first, page by page: memory stays flat however long the history is. */

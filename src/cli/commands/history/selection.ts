@@ -1,5 +1,5 @@
 import { type Command, Option } from 'commander';
-import type { ChangeState } from '../../../core/model.ts';
+import { type ChangeState, changeStates } from '../../../core/model.ts';
 import type { ChangeSelection } from '../../../ports/index.ts';
 import type { Cli } from '../../cli.ts';
 import { type AskedUser, asPlaceId, asRanker, asUser, moment } from '../../input/arguments.ts';
@@ -17,8 +17,6 @@ export interface SelectionOptions {
   state?: ChangeState[];
 }
 
-const states = ['pending', 'applied', 'refused', 'failed', 'unknown'] as const satisfies ChangeState[];
-
 export function withSelection(command: Command): Command {
   return command
     .option('--key <key>', 'only those asked for with this key (id, or name: then the newest key that had it)')
@@ -34,7 +32,7 @@ export function withSelection(command: Command): Command {
 }
 
 export function stateOption(): Option {
-  return new Option('--state <state...>', 'only those in one of these states').choices(states);
+  return new Option('--state <state...>', 'only those in one of these states').choices(changeStates);
 }
 
 /** The query that the options stand for. Names are looked up. */

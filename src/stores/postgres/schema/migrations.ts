@@ -337,4 +337,13 @@ export const migrations: ReadonlyArray<{ sql: string; livesWith: number }> = [
   CREATE INDEX waiting_deliveries ON rankd.webhook_deliveries (webhook_id, sequence) WHERE state = 'waiting';
 `,
   },
+  {
+    livesWith: 1,
+    sql: `
+  CREATE INDEX changes_by_member_name ON rankd.rank_changes (lower(rankee_name) text_pattern_ops);
+  CREATE INDEX changes_asked_by ON rankd.rank_changes (ranker_id, seq);
+  CREATE INDEX changes_at_a_place ON rankd.rank_changes (place_id, seq) WHERE place_id IS NOT NULL;
+  CREATE INDEX changes_not_applied ON rankd.rank_changes (state, seq) WHERE state <> 'applied';
+`,
+  },
 ];

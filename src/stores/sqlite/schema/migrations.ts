@@ -290,4 +290,10 @@ export const migrations: readonly string[] = [
   CREATE INDEX waiting_deliveries ON webhook_deliveries (webhook_id, sequence) WHERE state = 'waiting';
   ALTER TABLE rank_changes ADD COLUMN webhook_hash TEXT;
   `,
+  `
+  CREATE INDEX changes_by_member_name ON rank_changes (rankee_name COLLATE NOCASE);
+  CREATE INDEX changes_asked_by ON rank_changes (ranker_id);
+  CREATE INDEX changes_at_a_place ON rank_changes (place_id) WHERE place_id IS NOT NULL;
+  CREATE INDEX changes_not_applied ON rank_changes (state) WHERE state <> 'applied';
+  `,
 ];

@@ -1,0 +1,138 @@
+import { RankdError } from '../../base/errors.ts';
+import { parseDuration, parseMoment } from '../../base/time.ts';
+import { type ChangeState, changeStates } from '../../core/model.ts';
+import { isUserName } from '../../core/user-name.ts';
+import { callWithin } from '../../ports/call-context.ts';
+import type { ChangeSelection } from '../../ports/index.ts';
+import type { DaemonContext } from '../../usecases/daemon-context.ts';
+import { requireKey } from '../../usecases/keys/find-key.ts';
+import { findUser } from '../../usecases/people/find-user.ts';
+import { FieldError } from './answers.ts';
+
+/** The value of a field of a query; `undefined` if it is absent or empty. */
+export function valueIn(query: URLSearchParams, name: string): string | undefined {
+  const values = query.getAll(name).filter((value) => value !== '');
+  if (values.length > 1) throw new FieldError(name, 'is given twice');
+  return values[0]?.trim() || undefined;
+}
+
+export function requiredIn(query: URLSearchParams, name: string): string {
+  const value = valueIn(query, name);
+  if (value === undefined) throw new FieldError(name, 'is missing');
+  return value;
+}
+
+/** Every value of a field, given more than once or with commas. */
+export function valuesIn(query: URLSearchParams, name: string): string[] {
+  return query
+    .getAll(name)
+    .flatMap((value) => value.split(','))
+    .map((value) => value.trim())
+    .filter((value) => value !== '');
+}
+
+export function wholeNumberIn(
+  query: URLSearchParams,
+  name: string,
+  { min, max, preset }: { min: number; max: number; preset: number },
+): number {
+  const value = valueIn(query, name);
+  if (value === undefined) return preset;
+  const number = /^\d{1,9}$/.test(value) ? Number(value) : Number.NaN;
+  if (number >= min && number <= max) return number;
+  throw new FieldError(name, `must be a whole number from ${min} to ${max}`);
+}
+
+/** The text of a field of a body that names something. */
+export function textIn(fields: Record<string, unknown>, name: string, max: number): string {
+  const value = fields[name];
+  if (typeof value === 'string' && value !== '' && value.length <= max) return value;
+  throw new FieldError(name, `must be a text of 1 to ${max} characters`);
+}
+
+/** The changes that a query selects, as `rankd history list` takes them. Names of keys and of rankers are looked up. */
+export async function selectionIn(app: DaemonContext, query: URLSearchParams): Promise<ChangeSelection> {
+  const [key, ranker] = [valueIn(query, 'key'), valueIn(query, 'ranker')];
+  return {
+    ...memberIn(query),
+    rankerId: ranker === undefined ? undefined : await rankerOf(app, ranker),
+    keyId: key === undefined ? undefined : await keyIdOf(app, key),
+    placeId: idIn(query, 'place'),
+    by: valueIn(query, 'by')?.slice(0, 200),
+    undoId: valueIn(query, 'undo'),
+    states: statesIn(query),
+    since: momentIn(app, query, 'since'),
+    until: momentIn(app, query, 'until'),
+  };
+}
+
+/** A user id, or the beginning of a name. */
+function memberIn(query: URLSearchParams): Pick<ChangeSelection, 'rankeeId' | 'rankeeName'> {
+  const user = valueIn(query, 'user');
+  if (user === undefined) return {};
+  if (/^\d+$/.test(user)) return { rankeeId: idIn(query, 'user') };
+  const rankeeName = user.replace(/^@/, '');
+  if (/^\w{1,20}$/.test(rankeeName)) return { rankeeName };
+  throw new FieldError('user', 'must be a user id, or the beginning of a user name (letters, digits, underscores)');
+}
+
+async function rankerOf(app: DaemonContext, ranker: string): Promise<number> {
+  if (ranker === '0') return 0;
+  const id = asId(ranker);
+  if (id !== undefined) return id;
+  const name = ranker.replace(/^@/, '');
+  if (!isUserName(name)) throw new FieldError('ranker', 'must be a user id, or a whole user name');
+  using call = callWithin(app.clock, app.deadlineMs, 'operator');
+  return (await told('ranker', () => findUser(app, name, call))).id;
+}
+
+async function keyIdOf(app: DaemonContext, key: string): Promise<string> {
+  return (await told('key', () => requireKey(app, key))).id;
+}
+
+/** Names the field of what could not be found. */
+async function told<T>(field: string, work: () => Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (error) {
+    if (error instanceof RankdError && (error.code === 'not_found' || error.code === 'user_not_found'))
+      throw new FieldError(field, `names nobody: ${error.message.replace(/\.$/, '')}`);
+    throw error;
+  }
+}
+
+export function idIn(query: URLSearchParams, name: string): number | undefined {
+  const value = valueIn(query, name);
+  if (value === undefined) return undefined;
+  const id = asId(value);
+  if (id !== undefined) return id;
+  throw new FieldError(name, 'must be an id: a whole number above 0');
+}
+
+function asId(text: string): number | undefined {
+  const id = /^\d{1,16}$/.test(text) ? Number(text) : 0;
+  return id > 0 && Number.isSafeInteger(id) ? id : undefined;
+}
+
+function statesIn(query: URLSearchParams): ChangeState[] | undefined {
+  const names = valuesIn(query, 'state');
+  if (names.length === 0) return undefined;
+  return names.map((name) => {
+    const state = changeStates.find((one) => one === name);
+    if (state === undefined)
+      throw new FieldError('state', `can't be '${name.slice(0, 40)}': ${changeStates.join(', ')}`);
+    return state;
+  });
+}
+
+function momentIn({ clock }: Pick<DaemonContext, 'clock'>, query: URLSearchParams, name: string): number | undefined {
+  const text = valueIn(query, name);
+  if (text === undefined) return undefined;
+  const ago = parseDuration(text);
+  const at = ago === undefined ? parseMoment(text) : clock.now() - ago;
+  if (at !== undefined && Number.isFinite(new Date(at).getTime())) return at;
+  const shown = text.slice(0, 40);
+  const what =
+    'give a date such as 2026-05-01, a time such as 2026-05-01T18:00Z, or a duration back from now such as 1h';
+  throw new FieldError(name, `can't be '${shown}': ${what}`);
+}

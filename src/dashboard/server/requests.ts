@@ -1,0 +1,80 @@
+import type { IncomingMessage } from 'node:http';
+import { RankdError } from '../../base/errors.ts';
+
+/** The largest body of a POST, in bytes. */
+const maxBodyBytes = 16_384;
+
+/** Where the page may be asked for. */
+export interface Origins {
+  /** Every host, with its port, by which browsers may name the page. */
+  hosts: ReadonlySet<string>;
+  /** The page's own origins, e.g. `http://127.0.0.1:7266`. */
+  origins: ReadonlySet<string>;
+}
+
+/** The origins of a page that listens on this port, and is reached at `url` through a proxy or a tunnel. */
+export function originsOf({ port, url }: { port: number; url: string | undefined }): Origins {
+  const names = ['127.0.0.1', 'localhost', '[::1]'];
+  const own = names.map((name) => new URL(`http://${name}:${port}`));
+  const all = url === undefined ? own : [...own, new URL(url)];
+  return { hosts: new Set(all.map(({ host }) => host)), origins: new Set(all.map(({ origin }) => origin)) };
+}
+
+/** Refuses a request for another host: a page of another name may have had its name changed to this address (DNS rebinding). */
+export function requireOwnHost({ headers }: IncomingMessage, { hosts }: Origins): void {
+  if (hosts.has((headers.host ?? '').toLowerCase())) return;
+  throw RankdError.withoutStack('wrong_host', 'The page is not known by this name.', {
+    hint: 'use the address that `rankd dashboard` prints; behind a proxy, set dashboard.url in rankd.yaml',
+  });
+}
+
+/**
+ * Refuses what another page sends. That a cookie is SameSite=Strict is not enough: a page on another port of this machine is the same site. And a form says
+ * `Origin: null` under this page's referrer policy, so the origin counts only where a client does not say `Sec-Fetch-Site`.
+ */
+export function requireOwnPage({ method, headers }: IncomingMessage, { origins }: Origins): void {
+  const site = headers['sec-fetch-site'];
+  const isReading = method === 'GET' || method === 'HEAD';
+  if (site === 'same-origin' || (isReading && site === 'none')) return;
+  if (site === undefined && (isReading || origins.has(String(headers.origin)))) return;
+  throw RankdError.withoutStack('not_from_page', 'This was not sent by the page itself.', {
+    hint: 'open the page itself: rankd dashboard',
+  });
+}
+
+/** The value of a cookie; `undefined` if it is not sent, or sent twice, as by somebody who wants to put another in its place. */
+export function cookieIn({ headers }: IncomingMessage, name: string): string | undefined {
+  const parts = (headers.cookie ?? '').split(';').map((part) => part.trim());
+  const values = parts.filter((part) => part.startsWith(`${name}=`)).map((part) => part.slice(name.length + 1));
+  return values.length === 1 ? values[0] : undefined;
+}
+
+/** The fields of a JSON body. Throws `invalid_request` and `body_too_large`. */
+export async function readFields(request: IncomingMessage): Promise<Record<string, unknown>> {
+  if (!/^application\/json\s*(;|$)/i.test(request.headers['content-type'] ?? ''))
+    throw new RankdError('invalid_request', 'Send the body as application/json.');
+  if (Number(request.headers['content-length'] ?? 0) > maxBodyBytes) throw bodyTooLarge();
+  const chunks: Buffer[] = [];
+  let length = 0;
+  for await (const chunk of request as AsyncIterable<Buffer>) {
+    length += chunk.length;
+    if (length > maxBodyBytes) throw bodyTooLarge();
+    chunks.push(chunk);
+  }
+  const fields = parsed(Buffer.concat(chunks));
+  if (fields === null || typeof fields !== 'object' || Array.isArray(fields))
+    throw new RankdError('invalid_request', 'The body must be a JSON object.');
+  return fields as Record<string, unknown>;
+}
+
+function parsed(body: Buffer): unknown {
+  try {
+    return JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(body));
+  } catch {
+    throw new RankdError('invalid_request', 'The body is not JSON.');
+  }
+}
+
+function bodyTooLarge(): RankdError {
+  return new RankdError('body_too_large', 'The body is larger than 16 KiB.');
+}

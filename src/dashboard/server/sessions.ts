@@ -1,0 +1,167 @@
+import { crypto } from '../../base/node-modules.ts';
+import type { Clock } from '../../ports/index.ts';
+
+const linkLifeMs = 5 * 60_000;
+export const sessionLifeMs = 12 * 3_600_000;
+/** After so long without anybody at the page, it only shows. */
+const idleMs = 30 * 60_000;
+/** More than any group of operators has open; the oldest makes room. */
+const maxLinks = 20;
+const maxSessions = 100;
+
+/** Somebody who is logged in. Times are on `Clock.now()`, for people to read. */
+export interface Session {
+  readonly id: string;
+  /** The operator who made the link, as the audit names them: `web:<user>@<host>`. */
+  readonly by: string;
+  readonly loggedInAt: number;
+  readonly expiresAt: number;
+  readonly mayChangeUntil: number;
+}
+
+interface KeptSession extends Session {
+  tokenHash: Buffer;
+  endsAtMonotonic: number;
+  idleAtMonotonic: number;
+  mayChangeUntil: number;
+  onEnd: Set<() => void>;
+}
+
+/** What a browser needs to be let in from now on: a cookie that no script sees, and a token that no other port sees. */
+export interface Login {
+  session: Session;
+  cookie: string;
+  token: string;
+}
+
+/**
+ * Links that log in once, and the sessions that came of them. All of it is in memory: a restart logs everybody out. Only hashes are
+ * kept, so nothing in memory logs anybody in. What lasts is measured by the monotonic clock: a wall clock that jumps ends and prolongs nothing.
+ */
+export class Sessions {
+  readonly #clock: Pick<Clock, 'now' | 'monotonic'>;
+  readonly #links = new Map<string, { by: string; endsAt: number }>();
+  readonly #sessions = new Map<string, KeptSession>();
+
+  constructor(clock: Pick<Clock, 'now' | 'monotonic'>) {
+    this.#clock = clock;
+  }
+
+  get count(): number {
+    this.#sweep();
+    return this.#sessions.size;
+  }
+
+  /** True if somebody is logged in, or may still be by a link. */
+  get isWanted(): boolean {
+    return this.count > 0 || this.#links.size > 0;
+  }
+
+  /** A secret that logs in once, within five minutes. `by` is the operator who asks for it. */
+  newLink(by: string): { secret: string; expiresAt: number } {
+    this.#sweep();
+    const secret = crypto().randomBytes(16).toString('base64url');
+    dropOldest(this.#links, maxLinks);
+    this.#links.set(hashOf(secret), { by: by.replace(/^cli:/, 'web:'), endsAt: this.#clock.monotonic() + linkLifeMs });
+    return { secret, expiresAt: this.#clock.now() + linkLifeMs };
+  }
+
+  /** `undefined` if the link was used, is too old, or never was one. */
+  logIn(secret: string): Login | undefined {
+    this.#sweep();
+    const hash = hashOf(secret);
+    const link = this.#links.get(hash);
+    if (link === undefined) return undefined;
+    this.#links.delete(hash);
+    const cookie = crypto().randomBytes(32).toString('base64url');
+    const token = crypto().randomBytes(32).toString('base64url');
+    const [now, monotonic] = [this.#clock.now(), this.#clock.monotonic()];
+    const session: KeptSession = {
+      ...{
+        id: hashOf(cookie).slice(0, 16),
+        by: link.by,
+        loggedInAt: now,
+        expiresAt: now + sessionLifeMs,
+        mayChangeUntil: now + idleMs,
+      },
+      tokenHash: crypto().createHash('sha256').update(token).digest(),
+      ...{ endsAtMonotonic: monotonic + sessionLifeMs, idleAtMonotonic: monotonic + idleMs },
+      onEnd: new Set(),
+    };
+    for (const dropped of dropOldest(this.#sessions, maxSessions)) end(dropped);
+    this.#sessions.set(hashOf(cookie), session);
+    return { session, cookie, token };
+  }
+
+  /** The session of a cookie; `undefined` if it has ended. */
+  find(cookie: string | undefined): Session | undefined {
+    this.#sweep();
+    return cookie === undefined ? undefined : this.#sessions.get(hashOf(cookie));
+  }
+
+  /** Whether this is the session's token. It takes the same time whatever is asked. */
+  isToken(session: Session, token: string | undefined): boolean {
+    const hash = crypto()
+      .createHash('sha256')
+      .update(token ?? '')
+      .digest();
+    return crypto().timingSafeEqual(hash, (session as KeptSession).tokenHash);
+  }
+
+  /** Whether somebody was at the page lately, so that it may change something. */
+  mayChange(session: Session): boolean {
+    return (session as KeptSession).idleAtMonotonic > this.#clock.monotonic();
+  }
+
+  /** Somebody is at the page. */
+  touch(session: Session): void {
+    const kept = session as KeptSession;
+    kept.idleAtMonotonic = this.#clock.monotonic() + idleMs;
+    kept.mayChangeUntil = Math.min(this.#clock.now() + idleMs, kept.expiresAt);
+  }
+
+  /** Calls `ended` once the session is over. Returns what takes that back. */
+  whenEnded(session: Session, ended: () => void): () => void {
+    const { onEnd } = session as KeptSession;
+    onEnd.add(ended);
+    return () => onEnd.delete(ended);
+  }
+
+  logOut(session: Session): void {
+    for (const [hash, kept] of this.#sessions) if (kept === session) this.#end(hash, kept);
+  }
+
+  /** Ends every session, and makes every link useless. Returns how many sessions that were. */
+  logAllOut(): number {
+    const { count } = this;
+    this.#links.clear();
+    for (const [hash, kept] of this.#sessions) this.#end(hash, kept);
+    return count;
+  }
+
+  #sweep(): void {
+    const now = this.#clock.monotonic();
+    for (const [hash, { endsAt }] of this.#links) if (endsAt <= now) this.#links.delete(hash);
+    for (const [hash, kept] of this.#sessions) if (kept.endsAtMonotonic <= now) this.#end(hash, kept);
+  }
+
+  #end(hash: string, kept: KeptSession): void {
+    this.#sessions.delete(hash);
+    end(kept);
+  }
+}
+
+function end({ onEnd }: KeptSession): void {
+  for (const ended of onEnd) ended();
+}
+
+/** Makes room for one more. */
+function dropOldest<Value>(map: Map<string, Value>, max: number): Value[] {
+  const dropped = [...map.entries()].slice(0, Math.max(0, map.size - max + 1));
+  for (const [key] of dropped) map.delete(key);
+  return dropped.map(([, value]) => value);
+}
+
+function hashOf(secret: string): string {
+  return crypto().hash('sha256', secret);
+}

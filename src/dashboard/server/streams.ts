@@ -1,0 +1,65 @@
+import type { ServerResponse } from 'node:http';
+import { RankdError } from '../../base/errors.ts';
+import type { Clock } from '../../ports/index.ts';
+
+const maxStreams = 10;
+const breatheEveryMs = 20_000;
+/** A page that takes nothing for so many bytes is not listening any more. */
+const maxUnreadBytes = 16_384;
+
+/** Pages that are told what changes, as server-sent events (https://html.spec.whatwg.org/multipage/server-sent-events.html). */
+export class Streams {
+  readonly #open = new Set<ServerResponse>();
+  #count = 0;
+
+  get size(): number {
+    return this.#open.size;
+  }
+
+  /** Throws `too_many_streams`. */
+  add(response: ServerResponse): void {
+    if (this.#open.size >= maxStreams)
+      throw RankdError.withoutStack('too_many_streams', `${maxStreams} pages are open already.`, {
+        hint: 'close one of them',
+        retryAfterMs: 10_000,
+      });
+    this.#open.add(response);
+    response.once('close', () => this.#open.delete(response));
+    response.writeHead(200, { 'content-type': 'text/event-stream; charset=utf-8', 'x-accel-buffering': 'no' });
+    response.write(`retry: 2000\n\n${this.#event('hello')}`);
+  }
+
+  /** Tells every page that something in these views is another than before. */
+  tell(views: Iterable<string>): void {
+    for (const view of views) this.#write(this.#event(view));
+  }
+
+  /** Tells one page why its stream ends, and ends it. */
+  end(response: ServerResponse, why: 'logout' | 'bye'): void {
+    if (this.#open.delete(response)) response.end(this.#event(why));
+  }
+
+  endAll(why: 'logout' | 'bye'): void {
+    for (const response of this.#open) this.end(response, why);
+  }
+
+  /** Writes something now and then, so that whatever stands between keeps the streams open. */
+  async breathe(clock: Clock, stop: AbortSignal): Promise<void> {
+    while (!stop.aborted) {
+      await clock.sleep(breatheEveryMs, stop).catch(() => undefined);
+      if (!stop.aborted) this.#write(': still here\n\n');
+    }
+  }
+
+  #event(name: string): string {
+    this.#count += 1;
+    return `event: ${name}\ndata: ${this.#count}\n\n`;
+  }
+
+  #write(text: string): void {
+    for (const response of this.#open) {
+      if (response.writableLength > maxUnreadBytes) response.destroy();
+      else response.write(text);
+    }
+  }
+}

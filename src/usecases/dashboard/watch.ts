@@ -1,0 +1,89 @@
+import type { DaemonContext, LiveContext } from '../daemon-context.ts';
+import type { DaemonStatus } from '../documents/status.ts';
+import { newestEvent } from '../history/audit-heads.ts';
+
+/** What the page shows, part by part. */
+export type View = 'status' | 'budget' | 'changes' | 'keys' | 'suspensions' | 'webhooks' | 'chart' | 'run';
+
+const lookEveryMs = 500;
+const daemonEveryMs = 2_000;
+/** After a database that could not be read. */
+const restMs = 5_000;
+const maxEvents = 200;
+
+/** Which views show something of an event of the audit, by the first word of its action. */
+const viewsOf: Record<string, readonly View[]> = {
+  rank: ['changes', 'suspensions', 'chart', 'keys', 'status'],
+  person: ['changes', 'suspensions'],
+  history: ['changes'],
+  suspension: ['suspensions', 'status'],
+  key: ['keys', 'status'],
+  whitelist: ['keys'],
+  webhook: ['webhooks', 'status'],
+};
+
+interface Watching {
+  live: LiveContext;
+  /** What `rankd status` is told. */
+  status(): Promise<DaemonStatus>;
+  tell(views: Set<View>): void;
+}
+
+/**
+ * Tells which views are another than before, until `stop` is aborted. What commands do beside the daemon is seen as well, because everything
+ * that is done is in the audit: to ask for what is new there costs microseconds.
+ */
+export async function watchViews({ live, status, tell }: Watching, stop: AbortSignal): Promise<void> {
+  const { clock, log } = live.current;
+  let seen: Seen | undefined;
+  while (!stop.aborted) {
+    let waitMs = lookEveryMs;
+    try {
+      const now = await look(live.current, status, seen);
+      if (seen !== undefined && now.views.size > 0) tell(now.views);
+      seen = now.seen;
+    } catch (error) {
+      log.warn({ err: error }, 'what the page shows could not be read; trying again');
+      waitMs = restMs;
+    }
+    await clock.sleep(waitMs, stop).catch(() => undefined);
+  }
+}
+
+/** What was seen at the last look, each part in a form that can be compared. */
+interface Seen {
+  eventId: number;
+  webhooks: string;
+  daemon: DaemonMarks;
+}
+
+interface DaemonMarks {
+  at: number;
+  budget: string;
+  status: string;
+}
+
+async function look(
+  app: DaemonContext,
+  status: () => Promise<DaemonStatus>,
+  seen: Seen | undefined,
+): Promise<{ views: Set<View>; seen: Seen }> {
+  const afterId = seen?.eventId ?? (await newestEvent(app));
+  const events = await app.store.listAudit({ afterId, oldestFirst: true, limit: maxEvents });
+  const views = new Set(events.flatMap(({ action }) => viewsOf[action.split('.', 1)[0] ?? ''] ?? ofOthers));
+  const webhooks = JSON.stringify(await app.store.listWebhooks()); // how deliveries go is in no event
+  const now = app.clock.monotonic();
+  const isDue = seen === undefined || now - seen.daemon.at >= daemonEveryMs;
+  const daemon = isDue ? { at: now, ...marksOf(await status()) } : seen.daemon;
+  if (seen !== undefined && webhooks !== seen.webhooks) views.add('webhooks');
+  if (seen !== undefined && daemon.budget !== seen.daemon.budget) views.add('budget');
+  if (seen !== undefined && daemon.status !== seen.daemon.status) views.add('status');
+  return { views, seen: { eventId: events.at(-1)?.id ?? afterId, webhooks, daemon } };
+}
+
+const ofOthers: readonly View[] = ['status'];
+
+function marksOf(status: DaemonStatus): Omit<DaemonMarks, 'at'> {
+  const { uptimeSeconds: _, budget, callsWaiting, requestsInFlight, ...rest } = status;
+  return { budget: JSON.stringify([budget, callsWaiting, requestsInFlight]), status: JSON.stringify(rest) };
+}

@@ -1,0 +1,23 @@
+import { isoTime } from '../../base/time.ts';
+
+/** Somebody who is logged in at the page. Times are epoch milliseconds. */
+interface Session {
+  by: string;
+  loggedInAt: number;
+  expiresAt: number;
+  mayChangeUntil: number;
+}
+
+export function sessionDocument({ by, loggedInAt, expiresAt, mayChangeUntil }: Session) {
+  return {
+    operator: by.replace(/^web:/, ''),
+    loggedInAt: isoTime(loggedInAt),
+    expiresAt: isoTime(expiresAt),
+    mayChangeUntil: isoTime(mayChangeUntil),
+  };
+}
+
+/** A link that logs in once. */
+export function linkDocument({ url, expiresAt }: { url: string; expiresAt: number }) {
+  return { url, expiresAt: isoTime(expiresAt) };
+}

@@ -1,0 +1,143 @@
+import { describe, expect, test } from 'vitest';
+import type { RankChange } from '../../../src/core/model.ts';
+import type { ChangeFilter } from '../../../src/ports/index.ts';
+import { newChange, operator, record } from './samples.ts';
+import type { StoreCase } from './store-case.ts';
+
+type Selection = Omit<ChangeFilter, 'limit'>;
+
+export function searchContract(at: StoreCase): void {
+  const keep = async (...changes: RankChange[]) => {
+    for (const change of changes) await record(at.store, change);
+    return changes.map(({ id }) => id);
+  };
+  /** What is found, page by page, each of at most so many. */
+  const search = async (selection: Selection, limit = 2) => {
+    const found: string[] = [];
+    let cursor: string | undefined;
+    do {
+      const page = await at.other.searchChanges({ ...selection, limit, cursor });
+      expect(page.changes.length).toBeLessThanOrEqual(limit);
+      found.push(...page.changes.map(({ id }) => id));
+      cursor = page.next;
+    } while (cursor !== undefined);
+    return found;
+  };
+  const list = async (selection: Selection) =>
+    (await at.store.pageChanges({ ...selection, limit: 1_000 })).changes.map(({ id }) => id);
+
+  describe('searching the history', () => {
+    test('whatever is searched for, the pages together have each change that a list has, once and in its order', async () => {
+      const states = ['applied', 'refused', 'failed', 'applied', 'applied'] as const;
+      const { keyId: _key, placeId: _place, ...byHand } = newChange({ by: operator, state: 'applied' });
+      for (let n = 0; n < 30; n += 1) {
+        const rest = { rankeeName: `Member_${n % 7}`, state: states[n % 5] ?? 'applied', requestedAt: 1_000 + n };
+        const who = { rankeeId: 100 + (n % 7), rankerId: n % 3, placeId: 40 + (n % 2), keyId: `key_${n % 4}` };
+        await keep(newChange({ ...rest, ...who, ...(n % 6 === 0 && { undoId: 'undo_x' }) }));
+      }
+      await keep({ ...byHand, requestedAt: 1_100, rankeeName: '' });
+      const selections: Selection[] = [
+        {},
+        { rankeeId: 103 },
+        { rankeeName: 'member_' },
+        { rankeeName: 'member_3', states: ['applied'] },
+        { rankerId: 1 },
+        { keyId: 'key_2', placeId: 40 },
+        { placeId: 41, states: ['failed', 'refused'] },
+        { states: ['refused', 'failed'] },
+        { states: ['applied'] },
+        { states: ['pending', 'unknown'] },
+        { states: [] },
+        { by: 'cli' },
+        { by: operator },
+        { by: 'key' },
+        { by: 'nobody' },
+        { undoId: 'undo_x' },
+        { since: 1_005 },
+        { until: 1_010 },
+        { since: 1_005, until: 1_020, keyId: 'key_1' },
+        { since: 1_005, rankeeName: 'Member_2' },
+        { group: 'another group' },
+      ];
+      for (const selection of selections) {
+        const wanted = await list(selection);
+        expect(await search(selection), JSON.stringify(selection)).toEqual(wanted);
+        expect(await search(selection, 100), JSON.stringify(selection)).toEqual(wanted);
+      }
+    });
+
+    test('a member is found by the beginning of the name, in any case, that a caller gave or that is kept', async () => {
+      const [first] = await keep(newChange({ rankeeId: 1, rankeeName: 'Foo_Bar', state: 'applied' }));
+      const [, third] = await keep(
+        newChange({ rankeeId: 2, rankeeName: 'FooXBar', state: 'applied' }),
+        newChange({ rankeeId: 3, rankeeName: '', state: 'applied' }),
+      );
+      await at.store.keepUserName({ id: 3, name: 'foo_later', at: 5 }, { since: 0 });
+      for (const rankeeName of ['foo_', 'FOO_']) {
+        expect(await search({ rankeeName })).toEqual([third, first]);
+        expect(await list({ rankeeName })).toEqual([third, first]);
+      }
+      expect(await search({ rankeeName: 'oo_' })).toEqual([]);
+      expect(await list({ rankeeName: 'foo_bar_and_more' })).toEqual([]);
+    });
+
+    test('more than a page, of many names, is found to the end while new changes arrive', async () => {
+      const changes = Array.from({ length: 40 }, (_, n) =>
+        newChange({ rankeeId: n, rankeeName: `Ann${n}`, state: 'applied' }),
+      );
+      const ids = await keep(...changes);
+      const first = await at.other.searchChanges({ rankeeName: 'ann', limit: 10 });
+      await keep(newChange({ rankeeId: 99, rankeeName: 'Ann99', state: 'applied' }));
+      const rest: string[] = [];
+      let cursor = first.next;
+      while (cursor !== undefined) {
+        const page = await at.other.searchChanges({ rankeeName: 'ann', limit: 10, cursor });
+        rest.push(...page.changes.map(({ id }) => id));
+        cursor = page.next;
+      }
+      expect([...first.changes.map(({ id }) => id), ...rest]).toEqual(ids.toReversed());
+    });
+
+    test('what no page gave as the next one leads nowhere', async () => {
+      await keep(newChange({ state: 'applied' }));
+      for (const cursor of ['x', '-1', "1' OR 1=1", 'nothing.1.1.1', '\u0000', '9'.repeat(400)])
+        expect(await at.other.searchChanges({ limit: 5, cursor })).toEqual({ changes: [] });
+    });
+  });
+
+  describe('counting a stretch of time', () => {
+    test('changes count by key, state and direction; dry runs, repetitions and other groups do not', async () => {
+      const {
+        keyId: _key,
+        placeId: _place,
+        ...byHand
+      } = newChange({ by: operator, state: 'applied', requestedAt: 1_500 });
+      const one = (rest: Partial<RankChange>) => newChange({ state: 'applied', requestedAt: 1_000, ...rest });
+      await keep(
+        one({}),
+        one({ requestedAt: 1_999 }),
+        one({ demotion: true }),
+        one({ state: 'refused', rolesAfter: [100, 200] }),
+        one({ keyId: 'key_other' }),
+        byHand,
+        one({ requestedAt: 999 }),
+        one({ requestedAt: 2_000 }),
+        one({ dryRun: true }),
+        one({ rolesAfter: [100, 200] }),
+        one({ group: 'another group' }),
+      );
+      const tallies = await at.other.tallyChanges({ group: newChange().group, since: 1_000, until: 2_000 });
+      const applied = { state: 'applied', demotion: false, count: 1 };
+      expect(tallies).toHaveLength(5);
+      expect(tallies).toEqual(
+        expect.arrayContaining([
+          { ...applied, keyId: 'key_main', count: 2 },
+          { ...applied, keyId: 'key_main', demotion: true },
+          { ...applied, keyId: 'key_main', state: 'refused' },
+          { ...applied, keyId: 'key_other' },
+          applied,
+        ]),
+      );
+    });
+  });
+}

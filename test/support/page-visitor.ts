@@ -1,0 +1,145 @@
+import { once } from 'node:events';
+import http, { type IncomingHttpHeaders, type IncomingMessage } from 'node:http';
+import { text } from 'node:stream/consumers';
+import { expect } from 'vitest';
+import { safeHeaders } from '../../src/dashboard/server/headers.ts';
+import type { CliHome } from './run-cli.ts';
+
+export interface PageAnswer {
+  status: number;
+  headers: IncomingHttpHeaders;
+  text: string;
+  // biome-ignore lint/suspicious/noExplicitAny: tests look into documents of every kind
+  json: any;
+}
+
+interface Sending {
+  method?: string;
+  body?: unknown;
+  headers?: Record<string, string | undefined>;
+}
+
+/** Somebody with a browser at the page of a daemon; every answer is looked at for the headers that keep the page safe. */
+export class PageVisitor {
+  /** e.g. `http://127.0.0.1:7266` */
+  readonly origin: string;
+  /** What stands behind the # of the link. */
+  readonly secret: string;
+  cookie = '';
+  token = '';
+
+  constructor(link: string) {
+    const { origin, hash } = new URL(link);
+    this.origin = origin;
+    this.secret = hash.slice(1);
+  }
+
+  /** With a link from `rankd dashboard`, not logged in yet. */
+  static async withLink(home: CliHome): Promise<PageVisitor> {
+    return new PageVisitor((await home.json<{ url: string }>('dashboard')).url);
+  }
+
+  static async loggedIn(home: CliHome): Promise<PageVisitor> {
+    const visitor = await PageVisitor.withLink(home);
+    expect(await visitor.logIn()).toMatchObject({ status: 200 });
+    return visitor;
+  }
+
+  async logIn(secret = this.secret): Promise<PageAnswer> {
+    const answer = await this.post('/api/login', { link: secret });
+    if (answer.status !== 200) return answer;
+    this.cookie = String(answer.headers['set-cookie']).split(';')[0] ?? '';
+    this.token = answer.json.session.token;
+    return answer;
+  }
+
+  get(path: string, headers: Sending['headers'] = {}): Promise<PageAnswer> {
+    return this.send(path, { headers });
+  }
+
+  /** The document at a path that must be there. */
+  async read(path: string): Promise<PageAnswer['json']> {
+    const answer = await this.get(path);
+    expect(answer, path).toMatchObject({ status: 200, json: { v: 1 } });
+    return answer.json;
+  }
+
+  post(path: string, body: unknown = {}, headers: Sending['headers'] = {}): Promise<PageAnswer> {
+    return this.send(path, { method: 'POST', body, headers });
+  }
+
+  /** As the page's own script does it, unless other headers are named; one that is `undefined` is not sent. */
+  async send(path: string, { method = 'GET', body, headers = {} }: Sending): Promise<PageAnswer> {
+    const response = await this.#open(path, {
+      method,
+      headers,
+      ...(body !== undefined && { body: typeof body === 'string' ? body : JSON.stringify(body) }),
+    });
+    const received = await text(response);
+    const isJson = String(response.headers['content-type']).startsWith('application/json') && received !== '';
+    expectSafe(response.headers);
+    return {
+      ...{ status: response.statusCode ?? 0, headers: response.headers, text: received },
+      json: isJson ? JSON.parse(received) : undefined,
+    };
+  }
+
+  /** The stream of events, from its beginning. */
+  async listen(headers: Sending['headers'] = {}): Promise<EventReader> {
+    const response = await this.#open('/api/events', { method: 'GET', headers });
+    expectSafe(response.headers);
+    return new EventReader(response);
+  }
+
+  async #open(path: string, { method, headers = {}, body }: Sending & { body?: string }): Promise<IncomingMessage> {
+    const all = {
+      cookie: this.cookie,
+      'x-rankd-token': this.token,
+      'sec-fetch-site': 'same-origin',
+      ...(body !== undefined && { 'content-type': 'application/json' }),
+      ...headers,
+    };
+    const given = Object.entries(all).filter(([, value]) => value !== undefined && value !== '');
+    const request = http.request(this.origin + path, { method, headers: Object.fromEntries(given) });
+    request.end(body);
+    const [response] = (await once(request, 'response')) as [IncomingMessage];
+    return response;
+  }
+}
+
+/** The events of a stream as they come. */
+export class EventReader implements Disposable {
+  readonly status: number;
+  /** The names of the events so far. */
+  readonly events: string[] = [];
+  /** Everything that came. */
+  text = '';
+  isOver = false;
+  readonly #response: IncomingMessage;
+
+  constructor(response: IncomingMessage) {
+    this.#response = response;
+    this.status = response.statusCode ?? 0;
+    response.setEncoding('utf8').on('data', (chunk: string) => {
+      this.text += chunk;
+      const names = [...this.text.matchAll(/^event: (.*)$/gm)].map(([, name]) => name ?? '');
+      this.events.splice(0, this.events.length, ...names);
+    });
+    response.once('close', () => {
+      this.isOver = true;
+    });
+    response.on('error', () => undefined);
+  }
+
+  [Symbol.dispose](): void {
+    this.#response.destroy();
+  }
+}
+
+/** Whether an answer keeps the page safe. Files with a hash in their name alone are kept by browsers. */
+function expectSafe(headers: IncomingHttpHeaders): void {
+  const { 'cache-control': _, ...rest } = safeHeaders;
+  expect(headers).toMatchObject(rest);
+  expect(headers['cache-control']).toMatch(/^(no-store|public, max-age=31536000, immutable)$/);
+  expect(Object.keys(headers).filter((name) => name.startsWith('access-control'))).toEqual([]);
+}
