@@ -16,6 +16,6 @@ export async function refuseLostDatabase(dataDir: string): Promise<DaemonStatus 
   throw new RankdError(
     'store_unavailable',
     `The daemon that runs here does not use this database any more, so nothing was changed. It says: ${problem}`,
-    { hint: `stop the daemon, see to the files in ${dataDir}, start it again, then run the command again` },
+    { hint: `stop the daemon, check the files in ${dataDir}, start it again, then run the command again` },
   );
 }

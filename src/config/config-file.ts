@@ -97,7 +97,7 @@ function readText({ path, name }: ConfigLocation): string {
   const bytes = readBytes({ path, name });
   if (bytes.length > maxBytes) {
     throw new RankdError('config_invalid', `${name} has ${bytes.length} bytes; rankd reads at most ${maxBytes}.`, {
-      hint: 'name the right file with --config; game keys by the thousands are made with `rankd key create`',
+      hint: 'name the right file with --config; make thousands of game keys with `rankd key create` instead',
     });
   }
   if (!isUtf16(bytes)) return bytes.toString('utf8');
@@ -127,7 +127,7 @@ function unreadable(name: string, cause: unknown): RankdError {
   if (code === 'ENOENT' || code === 'ENOTDIR') return missingConfig(name, cause);
   if (code === 'EACCES' || code === 'EPERM') {
     const hint = 'run as the user rankd runs as, or let this user read the file';
-    return new RankdError('no_permission', `The configuration file ${name} may not be read by this user.`, {
+    return new RankdError('no_permission', `This user may not read the configuration file ${name}.`, {
       hint,
       cause,
     });

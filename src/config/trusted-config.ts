@@ -18,7 +18,7 @@ export function trustedConfig(sources: ConfigLocationSources): ConfigLocation | 
   if (distrust === undefined) return location;
   const { path } = location;
   throw new RankdError('no_permission', `The configuration file ${path} was found, but not read: ${distrust}.`, {
-    hint: `if you trust what it says, name it with --config ${thisSystem.quote(path)}; else run rankd in a folder of your own`,
+    hint: `if you trust what it says, name it with --config ${thisSystem.quote(path)}; otherwise run rankd in a folder of your own`,
   });
 }
 

@@ -84,7 +84,7 @@ export function headIn(line: string): ChainLink | undefined {
 
 /** Why retention leaves an audit alone. */
 export function brokenAt(id: number): RankdError {
-  return new RankdError('conflict', `The audit is broken at event #${id}, so retention removes nothing of it.`, {
+  return new RankdError('conflict', `The audit is broken at event #${id}, so retention removes none of it.`, {
     hint: 'rankd audit verify',
   });
 }

@@ -14,6 +14,6 @@ export function refusalOfCredential({ state, canWrite }: Credential, isWriteDeni
 
 function credentialError(what: string): RankdError {
   return new RankdError('platform_credential', `The Roblox key ${what}.`, {
-    hint: 'enable or renew the Roblox key, with group:write for this group; a new one goes where platform.api_key_file points, and `rankd reload` takes it up',
+    hint: 'enable or renew the Roblox key, with group:write for this group; put a new key into the file that platform.api_key_file names, then run `rankd reload`',
   });
 }

@@ -21,7 +21,7 @@ export class HeadNotes {
       await this.note(app);
       this.#isFailing = false;
     } catch (error) {
-      if (!this.#isFailing) app.log.error({ err: error }, 'the heads of the audit can not be noted; trying again');
+      if (!this.#isFailing) app.log.error({ err: error }, 'the heads of the audit cannot be noted; trying again');
       this.#isFailing = true;
     }
   }

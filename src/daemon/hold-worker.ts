@@ -28,7 +28,7 @@ export class HoldWorker {
     if (this.#seen === undefined) return;
     const report = ({ id, tries }: { id: string; tries: number }, error: Error) => {
       if (tries === 0)
-        app.log.warn({ err: error, holdId: id }, 'a suspension or temporary rank can not be ended yet; trying again');
+        app.log.warn({ err: error, holdId: id }, 'a suspension or temporary rank cannot be ended yet; trying again');
     };
     await endDueHolds(app, { isAnew, stop: this.#stop, report });
   }

@@ -126,7 +126,7 @@ async function tellApplied(
     applied: applied.map(({ name }) => name),
     needRestart: needRestart.map(({ name }) => name),
   };
-  app.log.info(names, 'the configuration was read anew');
+  app.log.info(names, 'the configuration was reloaded');
   await audit(app, configReloaded(file, names, { by, at: app.clock.now() }));
 }
 

@@ -41,7 +41,7 @@ function clientError({ code }: NodeJS.ErrnoException): RankdError {
 const acceptedSomewhere = ['GET', 'HEAD', 'POST'];
 
 export function methodNotAllowed(method: string, allowed: readonly string[]): RankdError {
-  return new RankdError('method_not_allowed', `${method} is not possible here; send ${allowed.join(' or ')}.`);
+  return new RankdError('method_not_allowed', `${method} is not allowed here; send ${allowed.join(' or ')}.`);
 }
 
 /** Answers a connection that has no response for it, and ends it. */

@@ -255,7 +255,7 @@ export class OpenCloudPlatform implements Platform {
       pagePath = `${path}&pageToken=${encodeURIComponent(nextPageToken)}`;
       emptyPages = items.length === 0 ? emptyPages + 1 : 0;
     }
-    throw new RankdError('platform_rejected', `A list on Roblox goes on with empty pages. Try again later.`);
+    throw new RankdError('platform_rejected', `Roblox keeps answering with empty pages of a list. Try again later.`);
   }
 
   /** A role that moves while the pages are read can come twice. A group without roles does not exist. */

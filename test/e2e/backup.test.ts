@@ -205,7 +205,7 @@ test('- streams the database, private and nameless meanwhile; a reader that goes
 
   const cut = await home.shell(`set -o pipefail; '${process.execPath}' '${binary}' backup - | head -c 1`);
   expect(cut.code).toBe(69);
-  expect(cut.stderr).toMatch(/^error: The backup could not be written to its end: .+\ntry: .+\n$/);
+  expect(cut.stderr).toMatch(/^error: The backup could not be written completely: .+\ntry: .+\n$/);
 });
 
 test('a terminal is not written to', async () => {
@@ -215,7 +215,7 @@ test('a terminal is not written to', async () => {
   );
   expect(code).toBe(2);
   const seen = readFileSync(home.path('seen'), 'utf8').replaceAll('\r', '');
-  expect(seen).toBe('error: A database is not for a terminal.\ntry: rankd backup rankd-backup.db\n');
+  expect(seen).toBe('error: A terminal cannot show a database.\ntry: rankd backup rankd-backup.db\n');
 });
 
 test.each([

@@ -140,7 +140,7 @@ test.runIf(process.getuid?.() === 0)(
         code: 77,
         stdout: '',
         stderr: `error: The configuration file ${home.path('rankd.yaml')} was found, but not read: it belongs to another user (uid 65534).
-try: if you trust what it says, name it with --config ${home.path('rankd.yaml')}; else run rankd in a folder of your own
+try: if you trust what it says, name it with --config ${home.path('rankd.yaml')}; otherwise run rankd in a folder of your own
 `,
       });
     }

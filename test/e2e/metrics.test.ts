@@ -44,7 +44,7 @@ test('the platform that a new configuration brings is watched as well', async ()
   const group = new URL('../fixtures/group.yaml', import.meta.url).pathname;
   writeFileSync(file, `metrics: { enabled: true, port: 0 }\nplatform: { group_file: "${group}" }\n`);
   daemon.process.kill('SIGHUP');
-  await expect.poll(() => daemon.log).toContain('the configuration was read anew');
+  await expect.poll(() => daemon.log).toContain('the configuration was reloaded');
   expect(await reads()).toBeGreaterThan(before);
 });
 

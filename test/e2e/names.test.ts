@@ -214,7 +214,7 @@ describe('names of roles in the configuration', () => {
       78,
       expect.stringContaining('no role of the group is called "Captin"'),
     ]);
-    expect(daemon.log).not.toContain('"the configuration was read anew"');
+    expect(daemon.log).not.toContain('"the configuration was reloaded"');
     writeFileSync(home.path('rankd.yaml'), good);
     const captain = roblox.group.role(sampleRoles.captain);
     if (captain !== undefined) captain.name = 'Skipper';

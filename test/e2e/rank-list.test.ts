@@ -66,8 +66,8 @@ test.each<[string, string[], string, RegExp]>([
   ],
   ['a list with nobody in it', ['rank', 'promote'], '# nobody\n\n', /There is no user in standard input\./],
   ['a rank that the group does not have', ['rank', 'set', '21'], '1001\n', /The group has no rank 21\./],
-  ['a user beside the file', ['rank', 'demote', '1001'], '1001\n', /With --file the users stand in the file/],
-  ['no rank', ['rank', 'set'], '1001\n', /With --file the users stand in the file/],
+  ['a user beside the file', ['rank', 'demote', '1001'], '1001\n', /With --file, the users are listed/],
+  ['no rank', ['rank', 'set'], '1001\n', /With --file, the users are listed/],
   [
     'an end for all of them',
     ['rank', 'set', '20', '--for', '3d'],

@@ -62,7 +62,7 @@ test('rankd reload with mistakes in the file: every one is told with its place, 
   expect(refused.stderr).toBe(
     checked.stderr.replace(
       /try: .+/,
-      'The daemon goes on with the configuration it had.\ntry: correct what is listed, then run `rankd reload` again',
+      'The daemon keeps the configuration that it had.\ntry: correct what is listed, then run `rankd reload` again',
     ),
   );
   expect(refused.stderr).toContain('rankd.yaml:1:39 policy.max_rank');

@@ -79,7 +79,7 @@ test('an undo that never was is told as not found, and not as one with nothing t
   await using raid = await startRaid();
   await raid.demote(1001);
   const { code, stderr } = await raid.home.here(['history', 'undo', '--undo', 'undo_never']);
-  expect([code, stderr]).toEqual([3, expect.stringContaining('There is no undo undo_never that changed anything.')]);
+  expect([code, stderr]).toEqual([3, expect.stringContaining('No undo undo_never changed anything.')]);
 });
 
 test('members who were changed since, through rankd or not, are left alone and listed', async () => {
@@ -168,7 +168,7 @@ test('a name that a leaked key had and a new one has is never taken for the new 
   const now = await idOf('main');
 
   const doubt = `The name "main" stands for ${now}; before, ${leaked} had it.
-try: name the key that is meant by its id, such as --key ${leaked}; rankd key list shows all
+try: name the key by its id, such as --key ${leaked}; rankd key list shows all
 `;
   const refused = await home.here(['history', 'undo', '--key', 'main', '--since', '1h', '-y']);
   expect(refused).toMatchObject({
@@ -262,7 +262,7 @@ test('nothing is done without a yes: off a terminal it is a usage error, on one 
 });
 
 test.each([
-  [['--since', '1h'], 'whose'],
+  [['--since', '1h'], 'which changes'],
   [['--key', 'main'], '--since'],
   [['--key', 'main', '--since', 'later'], '--since'],
 ])('an undo of %j is a usage error', async (args, what) => {

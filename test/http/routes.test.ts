@@ -28,7 +28,7 @@ test('every method but the right one is refused with what is allowed', async () 
     const answer = await send(`${app.url}/v1/apikey?placeid=42`, { method });
     expectError(answer, wrongMethod);
     expect(answer.headers.allow).toBe('POST');
-    expect(answer.json).toMatchObject({ message: `${method} is not possible here; send POST.` });
+    expect(answer.json).toMatchObject({ message: `${method} is not allowed here; send POST.` });
   }
   const health = await send(`${app.url}//healthz/`, { method: 'DELETE' });
   expectError(health, wrongMethod);

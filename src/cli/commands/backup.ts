@@ -42,7 +42,7 @@ async function copy(cli: Cli, { file, mayReplace }: BackupTarget): Promise<void>
 
 async function stream(cli: Cli): Promise<void> {
   if (cli.io.stdoutIsTerminal) {
-    throw new RankdError('usage', 'A database is not for a terminal.', { hint: 'rankd backup rankd-backup.db' });
+    throw new RankdError('usage', 'A terminal cannot show a database.', { hint: 'rankd backup rankd-backup.db' });
   }
   const { bytes } = await cli.operations.streamBackup((chunk) => cli.io.stdoutBytes(chunk).catch(cutOff));
   cli.say(`${bytes} bytes were written.`);
@@ -57,8 +57,8 @@ async function sayWhatIsMissing(cli: Cli): Promise<void> {
 }
 
 function cutOff(cause: Error): never {
-  throw new RankdError('store_unavailable', `The backup could not be written to its end: ${cause.message}.`, {
-    hint: 'throw away what was written, see where the output goes, and run it again',
+  throw new RankdError('store_unavailable', `The backup could not be written completely: ${cause.message}.`, {
+    hint: 'delete what was written, check where the output goes, then run the command again',
     cause,
   });
 }

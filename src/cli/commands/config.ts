@@ -26,8 +26,8 @@ export function configCommands(program: Command, cli: Cli): void {
     .addHelpText('after', examples('rankd config check', 'rankd config show --origin'));
   config
     .command('check')
-    .description('tell every problem of the configuration at once; ranks and roles are held against the group')
-    .option('--offline', 'leave out what needs Roblox')
+    .description('show every problem of the configuration at once, and check its ranks and roles against the group')
+    .option('--offline', 'skip the checks that need Roblox')
     .addHelpText('after', examples('rankd config check', 'rankd config check --config /etc/rankd/rankd.yaml'))
     .allowExcessArguments()
     .action((options: { offline?: boolean }, { args: [file] }: Command) => check(cli, file, options));
@@ -84,7 +84,7 @@ async function misfitsOf(cli: Cli, config: Config): Promise<string[]> {
     return await whileWaiting(cli.line, 'waiting for Roblox', () => strayPolicy(app, call));
   } catch (error) {
     if (isRankdError(error, 'config_invalid')) throw error;
-    return [`ranks and roles were not held against the group: ${asRankdError(error).message}`];
+    return [`ranks and roles were not checked against the group: ${asRankdError(error).message}`];
   }
 }
 

@@ -16,7 +16,7 @@ export function databaseCommands(program: Command, cli: Cli): void {
     .addHelpText('after', examples('rankd db check', 'rankd db migrate --dry-run'));
   database
     .command('check')
-    .description('read all of it and show what is wrong; exit code 5 if something is. Works beside a running daemon')
+    .description('read all of it and show what is wrong; ends with 5 if anything is; works while a daemon runs')
     .addHelpText('after', examples('rankd db check', 'rankd db check --json'))
     .action(() => check(cli));
   database

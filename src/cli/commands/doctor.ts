@@ -47,7 +47,7 @@ export function doctorCommand(program: Command, cli: Cli): void {
     .description(
       'look for everything that keeps rankd from working, or soon will; changes nothing, ends with 5 if something FAILs',
     )
-    .option('--offline', 'leave out what needs Roblox')
+    .option('--offline', 'skip the checks that need Roblox')
     .addOption(
       new Option(
         '--url [url]',
@@ -94,7 +94,7 @@ async function doctorLive(cli: Cli, { member, report }: DoctorOptions): Promise<
   const { config } = await cli.loadConfig();
   const { platform } = config;
   if (platform.kind !== 'open-cloud') {
-    throw new RankdError('usage', '--live looks at the real Roblox, and the configured group is simulated.', {
+    throw new RankdError('usage', '--live looks at the real Roblox, but the configured group is simulated.', {
       hint: 'rankd init',
     });
   }

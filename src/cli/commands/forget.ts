@@ -19,9 +19,9 @@ Roblox. A daemon that runs keeps old copies in the write-ahead log of its databa
 export function forgetCommand(program: Command, cli: Cli): void {
   program
     .command('forget')
-    .description('take a user out of the history and the audit, for good')
+    .description('remove a user from the history and the audit, for good')
     .argument('<user>', 'user id, name, or address of the profile page', asUser)
-    .option('--dry-run', 'show how much names the user; change nothing')
+    .option('--dry-run', 'show how many records name the user; change nothing')
     .addHelpText('after', `${help}${examples('rankd forget 1001 --dry-run', 'rankd forget 1001 -y')}`)
     .action((user: AskedUser, options: { dryRun?: boolean }) => forget(cli, user, options));
 }

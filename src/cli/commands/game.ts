@@ -17,17 +17,17 @@ export function gameCommands(program: Command, cli: Cli): void {
     .addHelpText('after', examples('rankd game list', 'rankd game write', 'rankd game write Adonis'));
   game
     .command('list')
-    .description('the models that there are, and where each goes in the game')
+    .description('every model, and where it goes in the game')
     .addHelpText('after', examples('rankd game list', 'rankd game list --json'))
     .action(() => list(cli));
   game
     .command('write')
-    .description('write models that Roblox Studio takes by Insert from File: Rankd, and the systems that are named')
+    .description('write models for Insert from File in Roblox Studio: Rankd, and each system that you name')
     .argument('[system...]', 'the admin systems of the game, as game list shows them')
     .option(...urlOption)
     .option(...secretOption)
     .option('--group <id>', 'id of the group (default: group.id)', asGroupId)
-    .option('--min-rank <rank>', 'least rank in the group with which a player may use commands', wholeNumber(1, 255))
+    .option('--min-rank <rank>', 'lowest rank in the group that may use commands', wholeNumber(1, 255))
     .option('--out <dir>', 'the folder for the files (default: the current one)', filled)
     .option('--luau', 'write scripts for Rojo instead of models')
     .option('--force', 'keep existing files with .old at the end of their names')

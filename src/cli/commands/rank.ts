@@ -78,7 +78,7 @@ export function rankCommands(program: Command, cli: Cli): void {
     .option(...reasonOption)
     .option(...forOption)
     .option(...untilOption)
-    .option('--lift', 'also if the member is suspended, which ends with it')
+    .option('--lift', 'also if the member is suspended; this ends the suspension')
     .addHelpText(
       'after',
       examples(
@@ -160,7 +160,7 @@ function missing(command: Command, argument: string): never {
 }
 
 function twice(): RankdError {
-  return new RankdError('usage', 'With --file the users stand in the file, one on each line.', {
+  return new RankdError('usage', 'With --file, the users are listed in the file, one on each line.', {
     hint: 'rankd rank set RANK --file FILE, or rankd rank promote --file FILE',
   });
 }

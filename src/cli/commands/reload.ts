@@ -36,7 +36,7 @@ async function reload(cli: Cli): Promise<void> {
   const outcome = await whileWaiting(cli.line, 'the daemon reads its configuration', () => ask(cli));
   if (outcome.state === 'refused') {
     const text = cli.options.json ? outcome.message : outcome.withExcerpts;
-    throw new RankdError(outcome.code, `${text}\nThe daemon goes on with the configuration it had.`, {
+    throw new RankdError(outcome.code, `${text}\nThe daemon keeps the configuration that it had.`, {
       hint: outcome.hint?.replace('run the command again', 'run `rankd reload` again'),
     });
   }

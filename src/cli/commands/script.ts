@@ -10,7 +10,7 @@ import { examples } from '../output/help.ts';
 export function scriptCommand(program: Command, cli: Cli): void {
   program
     .command('script')
-    .description("print the module by which your game's own scripts change ranks, with your address in it")
+    .description("print the module with which your game's own scripts change ranks; it has your address in it")
     .option(...urlOption)
     .option(...secretOption)
     .option('--out <file>', 'write it to this new file, instead of printing it', newFileName)

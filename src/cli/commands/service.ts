@@ -15,11 +15,11 @@ import { taskScheduler } from '../service/task-scheduler.ts';
 export function serviceCommands(program: Command, cli: Cli): void {
   const service = program
     .command('service')
-    .description('have the daemon started by the system: a systemd unit, a launchd agent, or a task of Windows')
+    .description('let the system start the daemon: a systemd unit, a launchd agent, or a Windows task')
     .addHelpText('after', examples('rankd service print', 'sudo rankd service install', 'sudo rankd service remove'));
   service
     .command('print')
-    .description('print the file that tells the system of the daemon, with the paths of this machine')
+    .description('print the file from which the system starts the daemon, with the paths of this machine')
     .addHelpText(
       'after',
       examples('rankd service print', 'rankd service print > rankd.service && systemd-analyze verify ./rankd.service'),
@@ -28,14 +28,14 @@ export function serviceCommands(program: Command, cli: Cli): void {
   service
     .command('install')
     .description('write that file and let the system read it; this does not start the daemon yet')
-    .option('--dir <dir>', 'the folder for the file, in place of the one that the system reads')
+    .option('--dir <dir>', 'the folder for the file, instead of the one that the system reads')
     .option('--force', 'replace another file of that name')
     .addHelpText('after', examples('sudo rankd service install', 'sudo rankd service install --force'))
     .action(({ dir, force = false }: { dir?: string; force?: boolean }) => install(cli, { dir, force }));
   service
     .command('remove')
     .description('stop the daemon that the system started, and remove the file; data and settings stay')
-    .option('--dir <dir>', 'the folder of the file, in place of the one that the system reads')
+    .option('--dir <dir>', 'the folder of the file, instead of the one that the system reads')
     .addHelpText('after', examples('sudo rankd service remove'))
     .action(({ dir }: { dir?: string }) => remove(cli, dir));
 }

@@ -46,7 +46,7 @@ interface SuspendOptions extends HoldOptions {
 export function suspendCommands(rank: Command, cli: Cli): void {
   rank
     .command('suspend')
-    .description('take all roles from a member for a time, and give exactly them back at the end')
+    .description('take all roles of a member for a time, and give exactly those back at the end')
     .argument('<user>', userHelp, asUser)
     .option(...forOption)
     .option(...untilOption)
@@ -88,9 +88,9 @@ export function suspensionCommands(program: Command, cli: Cli): void {
     .action((asked: AskedUser) => show(cli, asked));
   command
     .command('extend')
-    .description('give one a later end')
+    .description('make one end later')
     .argument('<user>', userHelp, asUser)
-    .option('--for <duration>', 'by how long, counted from the end that it has', asLength)
+    .option('--for <duration>', 'how much longer, counted from its present end', asLength)
     .option(...untilOption)
     .addHelpText('after', examples('rankd suspension extend 1001 --for 2d'))
     .action((user: AskedUser, options: HoldOptions) => extend(cli, user, options));
@@ -191,14 +191,14 @@ export function lengthOf(
   { for: length, until }: HoldOptions,
 ): { endsAt?: number } {
   if ((length === undefined) === (until === undefined))
-    throw new RankdError('usage', 'Say how long, or until when, and not both.', {
+    throw new RankdError('usage', 'Say either for how long or until when.', {
       hint: 'add --for 3d, --for ever, or --until 2027-01-31',
     });
   if (length === 'ever') return {};
   const now = app.clock.now();
   const endsAt = until ?? now + (length ?? 0);
   if (endsAt <= now)
-    throw new RankdError('usage', `${isoTime(endsAt)} is over already.`, { hint: 'give a time that is still to come' });
+    throw new RankdError('usage', `${isoTime(endsAt)} is in the past.`, { hint: 'give a time in the future' });
   requireLength(app, endsAt - now);
   return { endsAt };
 }

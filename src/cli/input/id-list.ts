@@ -21,7 +21,7 @@ export async function readIds(io: Io, { ids, file }: { ids: number[]; file: stri
     file === undefined ? [] : parseIdList(await readList(io, file), file === '-' ? 'standard input' : file);
   const all = [...new Set([...ids, ...listed])];
   if (all.length > 0) return all;
-  throw new RankdError('usage', 'No id is given.', { hint: 'name ids as arguments, or one a line with --file FILE' });
+  throw new RankdError('usage', 'No id was given.', { hint: 'name ids as arguments, or one a line with --file FILE' });
 }
 
 /** One id a line; blank lines and what follows a `#` are ignored. Throws `usage` with the numbers of all other lines. */

@@ -124,7 +124,7 @@ function undecided(retryAfterMs: number): RankdError {
     'Several roles of the group have rank 1, and Roblox does not tell at the moment which of them is the one that every member holds.',
     {
       retryAfterMs,
-      hint: 'check that platform.legacy_base_url can be reached from this machine, or give the role of your own another rank',
+      hint: 'check that platform.legacy_base_url can be reached from this machine, or give your own role another rank',
     },
   );
 }

@@ -75,7 +75,7 @@ export class ForbiddenRead extends RankdError {
 
 /** The error of a write that may have reached the platform, and whose effect no answer tells. */
 export function unknownOutcome(what: string, cause?: unknown): RankdError {
-  const message = `The change was sent to Roblox, but whether it was carried out is not known (${what}).`;
+  const message = `The change was sent to Roblox, but it is not known whether it was carried out (${what}).`;
   return new RankdError('outcome_unknown', message, { cause });
 }
 

@@ -36,6 +36,6 @@ async function readWorkspace(db: Reader): Promise<Workspace> {
   const row = await db.get<Workspace>('SELECT id, name, plan, active, created_at AS "createdAt" FROM rankd.workspace');
   if (row !== undefined) return row;
   throw new RankdError('store_unavailable', 'The database of rankd has lost its workspace.', {
-    hint: 'stop the daemons and bring back the database from before',
+    hint: 'stop the daemons and restore a backup of the database',
   });
 }

@@ -38,7 +38,7 @@ function readWorkspace(db: Connection): Workspace {
   const row = db.get<RowOf<Workspace>>('SELECT id, name, plan, active, created_at AS createdAt FROM workspace');
   if (row === undefined) {
     throw new RankdError('store_unavailable', 'The database of rankd has lost its workspace.', {
-      hint: 'stop the daemon and put back a copy of rankd.db from before',
+      hint: 'stop the daemon and restore a backup: rankd restore FILE',
     });
   }
   return { ...row, active: row.active === 1 };

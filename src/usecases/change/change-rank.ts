@@ -124,6 +124,6 @@ async function keepRefusal(app: Ranking, change: RankChange | undefined, error: 
 }
 
 function tooMany(userId: number): RankdError {
-  const message = `${maxOfALane} changes of member ${userId} that this key asked for are still under way. Send the next one when one of them is through.`;
+  const message = `${maxOfALane} changes of member ${userId} that this key asked for are still under way. Send the next one when one of them is done.`;
   return new RankdError('too_many_requests', message, { retryAfterMs: 1_000 });
 }

@@ -47,7 +47,7 @@ export async function reconcileFirst(app: Ranking, open: RankChange, call: CallC
   try {
     return await reconcileChange(app, open, call);
   } catch (cause) {
-    const message = `An earlier change of member ${open.rankeeId} is still being found out.`;
+    const message = `What became of an earlier change of member ${open.rankeeId} is not known yet.`;
     const hint = cause instanceof RankdError ? cause.hint : undefined;
     throw new RankdError('platform_unavailable', message, { hint, cause, retryAfterMs: 5_000 });
   }

@@ -110,5 +110,5 @@ export function webhookFindings(views: readonly WebhookView[]): Finding[] {
 export function daemonFindings(daemon: DaemonStatus | undefined): Finding[] {
   if (daemon === undefined) return [];
   if (daemon.storeProblem === null) return [ok('daemon', `works with this database, process ${daemon.pid}`)];
-  return [fail('daemon', daemon.storeProblem, 'stop it, see to the files in the data directory, then start it again')];
+  return [fail('daemon', daemon.storeProblem, 'stop it, check the files in the data directory, then start it again')];
 }

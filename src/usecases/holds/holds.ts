@@ -87,7 +87,7 @@ function byOperator(hold: Hold): RankdError {
 function refusalOf(hold: Hold): RankdError {
   if (hold.state === 'superseded')
     return new RankdError('conflict', hold.message, {
-      hint: `give the roles from before back all the same: rankd rank unsuspend ${hold.rankeeId} --force`,
+      hint: `to give the roles from before back anyway: rankd rank unsuspend ${hold.rankeeId} --force`,
     });
   if (isOpenHold(hold) || hold.state === 'forfeited')
     return new RankdError('member_not_found', hold.message || `${memberTitle(hold)} is not in the group.`);
@@ -110,7 +110,7 @@ export async function extendHold(
   requireLength(app, endsAt - app.clock.now());
   const kept = await app.store.updateHold(hold.id, (now) => extended(now, endsAt, { by, at: app.clock.now() }));
   if (kept !== undefined) return kept;
-  throw new RankdError('conflict', `${memberTitle(hold)} is just being given the roles from before.`, {
+  throw new RankdError('conflict', `${memberTitle(hold)} is getting the roles from before back right now.`, {
     hint: 'run the command again in a minute',
   });
 }

@@ -33,7 +33,7 @@ export async function withKeyId<Selection extends { since?: number | undefined }
 
 function ambiguous({ id, name }: Key, earlier: Key): RankdError {
   return new RankdError('usage', `The name "${name}" stands for ${id}; before, ${earlier.id} had it.`, {
-    hint: `name the key that is meant by its id, such as --key ${earlier.id}; rankd key list shows all`,
+    hint: `name the key by its id, such as --key ${earlier.id}; rankd key list shows all`,
   });
 }
 
@@ -50,7 +50,7 @@ export async function chooseKey(
     throw new RankdError('not_found', message, { hint: 'rankd key create NAME' });
   }
   if (other === undefined) return key;
-  throw new RankdError('usage', 'There is more than one key; say which one is meant.', {
+  throw new RankdError('usage', 'There is more than one key; say which one you mean.', {
     hint: `add --key ${key.name} or --key ${other.name}; rankd key list shows all`,
   });
 }

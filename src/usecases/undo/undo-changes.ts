@@ -80,7 +80,7 @@ async function requireChanges({ store, group }: Pick<Ranking, 'store' | 'group'>
 }
 
 function nothingOf(undoId: string): RankdError {
-  return new RankdError('not_found', `There is no undo ${undoId} that changed anything.`, {
+  return new RankdError('not_found', `No undo ${undoId} changed anything.`, {
     hint: 'rankd audit list --action history.undo',
   });
 }

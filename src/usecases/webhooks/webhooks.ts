@@ -113,7 +113,7 @@ export async function setWebhook(
 }
 
 function otherKind({ name, kind }: Pick<Webhook, 'name' | 'kind'>, target: WebhookAddress): RankdError {
-  const message = `${name} is of the kind ${kind}, and the new address of the kind ${target.kind}.`;
+  const message = `${name} is of the kind ${kind}, but the new address is of the kind ${target.kind}.`;
   return new RankdError('conflict', message, { hint: `rankd webhook remove ${name}, then rankd webhook add ${name}` });
 }
 
@@ -224,7 +224,7 @@ export async function eventsToRedeliver(
     return type === undefined ? [] : [{ sequence: one.event.id, type }];
   });
   if (chosen.length > 0) return [...new Map(chosen.map((one) => [one.sequence, one])).values()];
-  throw new RankdError('not_found', `There is no such event that ${webhook.name} could get again.`, {
+  throw new RankdError('not_found', `There is no such event to send to ${webhook.name} again.`, {
     hint: `rankd webhook deliveries ${webhook.name}`,
   });
 }

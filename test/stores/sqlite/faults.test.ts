@@ -71,14 +71,14 @@ test('a damaged database is store_unavailable and names the way to mend it', asy
     name: 'RankdError',
     code: 'store_unavailable',
     message: expect.stringContaining('damaged'),
-    hint: expect.stringContaining('put back a copy'),
+    hint: expect.stringContaining('restore a backup'),
   });
 });
 
 test('a database that has lost its workspace is store_unavailable and names the way to mend it', async () => {
   const { store, db } = await openForFaults();
   db.execute('DELETE FROM workspace');
-  const lost = { code: 'store_unavailable', hint: expect.stringContaining('put back a copy') };
+  const lost = { code: 'store_unavailable', hint: expect.stringContaining('restore a backup') };
   await expect(store.getWorkspace()).rejects.toMatchObject(lost);
   await expect(operate({ store: store, clock }).updateWorkspace({ active: true }, operator)).rejects.toMatchObject(
     lost,

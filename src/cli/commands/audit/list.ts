@@ -37,7 +37,7 @@ export function listCommand(audit: Command, cli: Cli): void {
     .option('--subject <id>', 'only what was done to this key, place, workspace or rank change')
     .option('--key <key>', 'only what has to do with this key (id, or name: then the newest key that had it)')
     .option('--since <when>', 'only from then on: 24h ago, or 2026-05-01T18:00Z', moment)
-    .option('--until <when>', 'only from before then', moment)
+    .option('--until <when>', 'only what happened before then', moment)
     .option(
       '--limit <n>',
       `at most this many (default: ${usualLimit}; with --export, all)`,

@@ -28,7 +28,7 @@ export function withSelection(command: Command): Command {
     )
     .option('--user <user>', 'only those of this member (id or name)', asUser)
     .option('--since <when>', 'only from then on: 24h ago, or 2026-05-01T18:00Z', moment)
-    .option('--until <when>', 'only from before then', moment);
+    .option('--until <when>', 'only what happened before then', moment);
 }
 
 export function stateOption(): Option {

@@ -107,7 +107,7 @@ function refuseVague({ key, place, ranker, by, user, since }: UndoOptions): void
   if (user !== undefined) return;
   const isNamed = [key, place, ranker, by].some((option) => option !== undefined);
   if (isNamed && since !== undefined) return;
-  throw new RankdError('usage', isNamed ? 'Say from when on with --since.' : 'Say whose changes are to be undone.', {
+  throw new RankdError('usage', isNamed ? 'Say since when, with --since.' : 'Say which changes to undo.', {
     hint: isNamed
       ? 'rankd history undo --key KEY --since 1h --dry-run'
       : 'name the id of a change, or add --user, --key, --place, --ranker, --by or --undo',

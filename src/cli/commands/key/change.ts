@@ -59,7 +59,7 @@ async function revoke(cli: Cli, idOrName: string): Promise<void> {
 export function adoptCommand(key: Command, cli: Cli): void {
   key
     .command('adopt')
-    .description('accept a key that was made on the simulated group on the real one too')
+    .description('let a key that was made on the simulated group work on the real one too')
     .argument(...keyArgument)
     .addHelpText('after', examples('rankd key adopt my-game'))
     .action((idOrName: string) => adopt(cli, idOrName));

@@ -40,7 +40,7 @@ async function read(cli: Cli): Promise<{ secret: string; mode: KeyMode }> {
   const secret = await readKey(cli);
   const mode = keyMode(secret);
   if (mode !== undefined) return { secret, mode };
-  throw new RankdError('invalid_key', 'What came on standard input is no game key, or is mistyped.', {
+  throw new RankdError('invalid_key', 'What came on standard input is not a game key, or it is mistyped.', {
     hint: 'rankd key hash --new FILE',
   });
 }

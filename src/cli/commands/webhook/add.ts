@@ -32,7 +32,7 @@ interface AddOptions {
 export function addCommand(webhook: Command, cli: Cli): void {
   webhook
     .command('add')
-    .description('tell a channel in Discord, or a program of yours, what happens; the address is asked for')
+    .description('tell a channel in Discord, or a program of yours, what happens; it asks for the address')
     .argument('<name>', 'name of the webhook', webhookName)
     .option(...urlFileOption)
     .option(...eventsOption)

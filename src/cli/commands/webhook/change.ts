@@ -28,7 +28,7 @@ interface SetOptions {
 export function setCommand(webhook: Command, cli: Cli): void {
   webhook
     .command('set')
-    .description('change what the webhook is told, or where it leads; holds from the next delivery')
+    .description('change what the webhook is told, or where it leads; takes effect with the next delivery')
     .argument(...nameArgument)
     .option(...urlFileOption)
     .option(...eventsOption)

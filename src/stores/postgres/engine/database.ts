@@ -162,7 +162,7 @@ const statusSql = 'SELECT pg_xact_status(@xid::xid8) AS status';
 
 function unknownOutcome(): RankdError {
   return new RankdError('store_unavailable', 'The PostgreSQL server does not say whether it kept what was written.', {
-    hint: 'see whether the server runs; what was begun is settled once it does',
+    hint: 'check that the server runs; rankd finds out what became of it once it does',
     retryAfterMs: 1_000,
   });
 }

@@ -27,8 +27,7 @@ export function isLost(error: unknown): boolean {
 }
 
 const byCode: Record<string, Wording> = {
-  '23505': (_, cause) =>
-    new RankdError('conflict', 'What was to be kept clashes with something kept already.', { cause }),
+  '23505': (_, cause) => new RankdError('conflict', 'The new record clashes with one that exists already.', { cause }),
   '23': (_, cause) => new RankdError('internal', 'The database refused a record that breaks its rules.', { cause }),
   '28P01': (address, cause) =>
     new RankdError('no_permission', `PostgreSQL refused the password of ${address.user} for ${placeOf(address)}.`, {
@@ -38,7 +37,7 @@ const byCode: Record<string, Wording> = {
   '28': (address, cause) =>
     new RankdError(
       'no_permission',
-      `PostgreSQL lets ${address.user} not into ${placeOf(address)}: ${messageOf(cause)}.`,
+      `PostgreSQL does not let ${address.user} into ${placeOf(address)}: ${messageOf(cause)}.`,
       {
         hint: 'check the user in the URL of the store, and pg_hba.conf of the server',
         cause,
@@ -101,7 +100,7 @@ function unreachable(address: ServerAddress, cause: unknown): RankdError {
 
 export function standby({ host, port }: ServerAddress, cause?: unknown): RankdError {
   return unavailable('The PostgreSQL server is read-only: it is a standby, or was told to take no writes.', {
-    hint: `let the URL of the store lead to the primary; ${host}:${port} is none`,
+    hint: `let the URL of the store lead to the primary, which ${host}:${port} is not`,
     cause,
   });
 }
@@ -148,7 +147,7 @@ function unavailable(message: string, options: RankdErrorOptions): RankdError {
 }
 
 function mistake(_: ServerAddress, cause: unknown): RankdError {
-  return new RankdError('internal', 'The database could not be used, by a mistake in rankd.', { cause });
+  return new RankdError('internal', 'The database could not be used because of a mistake in rankd.', { cause });
 }
 
 function messageOf(error: unknown): string {

@@ -8,7 +8,9 @@ export function toStoreError(error: unknown, file: string): RankdError {
   if (error instanceof RankdError) return error;
   if (!(error instanceof Database.SqliteError)) {
     if (isAboutAddon(error)) return addonMissing(error);
-    return new RankdError('internal', 'The database could not be used, by a mistake in rankd.', { cause: error });
+    return new RankdError('internal', 'The database could not be used because of a mistake in rankd.', {
+      cause: error,
+    });
   }
   const primary = error.code.split('_', 2).join('_'); // SQLITE_IOERR_WRITE is a SQLITE_IOERR
   if (primary === 'SQLITE_NOTADB') return notRankdDatabase(file, error);
@@ -72,7 +74,7 @@ function failures(file: string): Record<string, { message: string } & RankdError
     },
     SQLITE_CORRUPT: {
       message: 'The database of rankd is damaged.',
-      hint: `stop the daemon and put back a copy of ${file} from before: rankd restore COPY`,
+      hint: `stop the daemon and restore a backup: rankd restore FILE`,
     },
   };
 }
@@ -80,6 +82,6 @@ function failures(file: string): Record<string, { message: string } & RankdError
 function constraintError(cause: InstanceType<typeof Database.SqliteError>): RankdError {
   const isTaken = cause.code === 'SQLITE_CONSTRAINT_UNIQUE' || cause.code === 'SQLITE_CONSTRAINT_PRIMARYKEY';
   return isTaken
-    ? new RankdError('conflict', 'What was to be kept clashes with something kept already.', { cause })
+    ? new RankdError('conflict', 'The new record clashes with one that exists already.', { cause })
     : new RankdError('internal', 'The database refused a record that breaks its rules.', { cause });
 }

@@ -125,7 +125,7 @@ function diskFailed(database: string, cause: unknown): RankdError {
   const message =
     'The disk that holds the database of rankd reported an error; what was written last may not be on it.';
   return new RankdError('store_unavailable', message, {
-    hint: `check the disk of ${dirname(database)}, its room too, and the system log, then start rankd again: until then it neither reads nor writes`,
+    hint: `check the disk of ${dirname(database)}, how full it is, and the system log, then start rankd again; until then it neither reads nor writes`,
     cause,
   });
 }

@@ -122,7 +122,7 @@ function unreadable(file: string, cause: unknown): RankdError {
 
 function inUse(file: string, cause?: unknown): RankdError {
   return new RankdError('conflict', `Another command of rankd has the database open; nothing was changed.`, {
-    hint: `end what works on ${dirname(file)}, then run it again`,
+    hint: `stop what uses ${dirname(file)}, then run the command again`,
     cause,
   });
 }
