@@ -11,8 +11,11 @@ export class ApiError extends Error {
   }
 }
 
-/** Who is logged in. `undefined`: that is not known yet. */
-export const session = signal<Session | 'none' | undefined>(undefined);
+/** Whether somebody is logged in; `asked`: a link is just being used. */
+export const entry = signal<'asked' | 'in' | 'out'>('asked');
+
+/** Who that is, once the daemon has said so. */
+export const session = signal<Session | undefined>(undefined);
 
 /** Why the last log-in was refused. */
 export const refusal = signal<ApiError | undefined>(undefined);
@@ -46,23 +49,21 @@ export async function logIn(link: string): Promise<void> {
     const { session: made } = await send<{ session: Session & { token: string } }>('login', { link });
     localStorage.setItem(tokenName, made.token);
     session.value = made;
+    entry.value = 'in';
   } catch (error) {
     refusal.value = error as ApiError;
-    session.value = 'none';
+    entry.value = 'out';
   }
 }
 
 /** Goes on with the session of before, if there is one. */
 export async function goOn(): Promise<void> {
   if (localStorage.getItem(tokenName) === null) {
-    session.value = 'none';
+    entry.value = 'out';
     return;
   }
-  try {
-    session.value = (await read<{ session: Session }>('session')).session;
-  } catch {
-    // `ask` has noted why.
-  }
+  entry.value = 'in';
+  session.value = (await read<{ session: Session }>('session')).session;
 }
 
 export async function logOut(): Promise<void> {
@@ -72,7 +73,7 @@ export async function logOut(): Promise<void> {
 
 export function endSession(): void {
   localStorage.removeItem(tokenName);
-  session.value = 'none';
+  entry.value = 'out';
 }
 
 async function ask<T>(path: string, init: RequestInit, triesBefore = 0): Promise<T> {

@@ -1,6 +1,6 @@
-import { computed, effect, type Signal, signal } from '@preact/signals';
+import { effect, type Signal, signal } from '@preact/signals';
 import { useEffect } from 'preact/hooks';
-import { type ApiError, endSession, heardAt, isLost, read, session } from './api.ts';
+import { type ApiError, endSession, entry, heardAt, isLost, read } from './api.ts';
 import type { Budget, Chart, Hold, Key, Status, Webhook } from './documents.ts';
 
 const shortestGapMs = 1_000;
@@ -55,7 +55,7 @@ export class Live<T> {
   }
 
   async #fetch(): Promise<void> {
-    if (!document.hidden && session.peek() !== 'none') {
+    if (!document.hidden && entry.peek() === 'in') {
       this.#isStale = false;
       this.#fetchedAt = performance.now();
       try {
@@ -106,7 +106,7 @@ export function listen(): void {
   };
   const open = () => {
     close();
-    if (document.hidden || session.peek() === 'none') return;
+    if (document.hidden || entry.peek() !== 'in') return;
     stream = new EventSource('/api/events');
     const heard = () => {
       heardAt.value = Date.now();
@@ -138,11 +138,10 @@ export function listen(): void {
     });
   };
 
-  const isIn = computed(() => session.value !== undefined && session.value !== 'none');
-  effect(() => (isIn.value ? open() : close()));
+  effect(() => (entry.value === 'in' ? open() : close()));
   document.addEventListener('visibilitychange', () => (document.hidden ? close() : open()));
   setInterval(() => {
-    if (document.hidden || session.peek() === 'none') return;
+    if (document.hidden || entry.peek() !== 'in') return;
     if (isLost.peek() || Date.now() - heardAt.peek() > silenceMs) status.touch();
   }, 2_000);
 }

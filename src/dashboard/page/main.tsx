@@ -1,5 +1,5 @@
 import { render } from 'preact';
-import { goOn, logIn, send, session } from './api.ts';
+import { entry, goOn, logIn, send } from './api.ts';
 import { listen } from './live.ts';
 import { Frame } from './parts/frame.tsx';
 import { isAway } from './parts/head.tsx';
@@ -22,8 +22,8 @@ const shown: Record<View, () => preact.JSX.Element> = {
 };
 
 function Page() {
-  if (session.value === undefined) return null;
-  if (session.value === 'none') return <LogIn />;
+  if (entry.value === 'asked') return null;
+  if (entry.value === 'out') return <LogIn />;
   const View = shown[route.value.view];
   return (
     <Frame isAway={isAway.value}>
@@ -45,12 +45,12 @@ let activeAt = Number.NEGATIVE_INFINITY;
 
 /** Tells the daemon that somebody is at the page: a session that nobody uses may change nothing. */
 function tellActive(): void {
-  if (session.peek() === 'none' || session.peek() === undefined || performance.now() - activeAt < activeGapMs) return;
+  if (entry.peek() !== 'in' || performance.now() - activeAt < activeGapMs) return;
   activeAt = performance.now();
   send('active', {}).catch(() => undefined);
 }
 
 for (const event of ['pointerdown', 'keydown']) addEventListener(event, tellActive, { passive: true });
 render(<Page />, document.body);
-void begin();
+begin().catch(() => undefined); // the page shows what is wrong
 listen();

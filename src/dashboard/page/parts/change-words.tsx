@@ -26,7 +26,14 @@ export function memberName({
   rankeeId,
   userName = null,
 }: Pick<Change, 'rankeeName' | 'rankeeId'> & { userName?: string | null }): string {
-  return rankeeName || userName || String(rankeeId);
+  return shortened(rankeeName || userName || String(rankeeId));
+}
+
+const longestName = 60;
+
+/** A game may name a member as it likes, at any length. */
+export function shortened(name: string): string {
+  return name.length <= longestName ? name : `${name.slice(0, longestName).toWellFormed()}…`;
 }
 
 /** The member by name, with the id beside it. */

@@ -30,23 +30,21 @@ export function Frame({ isAway, children }: { isAway: boolean; children: Compone
       <button type="button" class="skip unseen" onClick={() => main.current?.focus()}>
         Skip to the view
       </button>
-      <div class="rail">
+      <nav class="rail" aria-label="Views">
         <Brand />
-        <nav aria-label="Views">
-          <ul class="views">
-            {views.map((name) => (
-              <li key={name}>
-                <a href={addressOf(name)} aria-current={name === view ? 'page' : undefined}>
-                  <Icon name={name} />
-                  {viewNames[name]}
-                  <Mark view={name} />
-                </a>
-              </li>
-            ))}
-          </ul>
-        </nav>
+        <ul class="views">
+          {views.map((name) => (
+            <li key={name}>
+              <a href={addressOf(name)} aria-current={name === view ? 'page' : undefined}>
+                <Icon name={name} />
+                {viewNames[name]}
+                <Mark view={name} />
+              </a>
+            </li>
+          ))}
+        </ul>
         <Version />
-      </div>
+      </nav>
       <Head />
       <main ref={main} tabIndex={-1}>
         {children}

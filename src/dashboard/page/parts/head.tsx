@@ -51,10 +51,10 @@ export function Head() {
 
 function Operator() {
   const who = session.value;
-  if (who === undefined || who === 'none') return null;
+
   return (
     <p class="operator">
-      <span class="small soft name">{who.operator}</span>
+      <span class="small soft name">{who?.operator}</span>
       <button type="button" class="plain small" onClick={() => void logOut()}>
         Log out
       </button>

@@ -2,7 +2,7 @@ import { useSignal } from '@preact/signals';
 import { useMemo } from 'preact/hooks';
 import type { Change } from '../documents.ts';
 import { useLive } from '../live.ts';
-import { ChangeState, Member, Move, memberName } from '../parts/change-words.tsx';
+import { ChangeState, Member, Move, memberName, shortened } from '../parts/change-words.tsx';
 import { Empty } from '../parts/empty.tsx';
 import { Icon } from '../parts/icon.tsx';
 import { Problem } from '../parts/notice.tsx';
@@ -160,7 +160,7 @@ function ChangesTable({ changes, fresh, onUndo }: TableProps) {
                 <div class="tight">
                   <What change={change} />
                   <p class="small soft name">
-                    {change.who} · {change.via}
+                    {shortened(change.who)} · {change.via}
                   </p>
                 </div>
               </th>
@@ -224,10 +224,10 @@ function What({ change }: { change: Change }) {
 
 function By({ change }: { change: Change }) {
   if (change.keyId === null) return <span class="name">{change.who}</span>;
-  if (change.rankerId === 0) return <span class="name soft">{change.who}</span>;
+  if (change.rankerId === 0) return <span class="name soft">{shortened(change.who)}</span>;
   return (
     <a class="quiet name" href={addressOf('changes', { ranker: `${change.rankerId}` })}>
-      {change.rankerName || change.rankerId}
+      {shortened(change.rankerName) || change.rankerId}
     </a>
   );
 }

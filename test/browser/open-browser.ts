@@ -1,0 +1,60 @@
+import { execFile } from 'node:child_process';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import type { Browser } from 'playwright-core';
+import { browser as wanted } from './which-browser.ts';
+
+/** No other flag: what the package itself would add switches off what the tests are about. */
+const flags = ['--no-sandbox', '--headless=shell'];
+
+export interface OpenBrowser extends AsyncDisposable {
+  browser: Browser;
+}
+
+/** A real Chromium. What npm brought is unpacked into a folder of its own, which is gone when the browser is closed. */
+export async function openBrowser(): Promise<OpenBrowser> {
+  const { chromium } = await import('playwright-core').catch(() => {
+    throw new Error('The browser of the tests is not installed: npm run browser');
+  });
+  const folder = mkdtempSync(join(tmpdir(), 'rankd-browser-'));
+  try {
+    const browser = await chromium.launch({ args: flags, ...(await programIn(folder)) });
+    const close = async () => {
+      await browser.close();
+      rmSync(folder, { recursive: true, force: true });
+    };
+    return { browser, [Symbol.asyncDispose]: close };
+  } catch (error) {
+    rmSync(folder, { recursive: true, force: true });
+    throw error;
+  }
+}
+
+async function programIn(folder: string): Promise<{ executablePath: string; env?: Record<string, string> }> {
+  if (typeof wanted === 'object') return { executablePath: wanted.path };
+  const unpack = fileURLToPath(new URL('unpack.ts', import.meta.url));
+  const ours = { ...(process.env as Record<string, string>), TMPDIR: folder };
+  const { stdout } = await promisify(execFile)(process.execPath, [unpack], { env: ours });
+  const fonts = join(folder, 'fonts.conf');
+  writeFileSync(fonts, fontsIn(folder));
+  return {
+    executablePath: stdout,
+    env: { ...ours, LD_LIBRARY_PATH: join(folder, 'al2023/lib'), FONTCONFIG_FILE: fonts },
+  };
+}
+
+/** The fonts that came with it, and those of the system for what they lack: text looks alike on every machine. */
+function fontsIn(folder: string): string {
+  const alias = (family: string) =>
+    `<alias binding="strong"><family>${family}</family><prefer><family>Open Sans</family></prefer></alias>`;
+  return `<?xml version="1.0"?>
+<!DOCTYPE fontconfig SYSTEM "fonts.dtd">
+<fontconfig>
+  <dir>${folder}/fonts</dir><dir>/usr/share/fonts</dir><cachedir>${folder}/font-cache</cachedir>
+  ${['system-ui', 'sans-serif'].map(alias).join('')}
+</fontconfig>
+`;
+}

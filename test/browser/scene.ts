@@ -1,0 +1,175 @@
+import { writeFileSync } from 'node:fs';
+import type { AxeResults } from 'axe-core';
+import type { BrowserContext, BrowserContextOptions, Locator, Page } from 'playwright-core';
+import { expect } from 'vitest';
+import { DaemonProcess } from '../support/daemon-process.ts';
+import { CliHome } from '../support/run-cli.ts';
+import { type OpenBrowser, openBrowser } from './open-browser.ts';
+
+export const views = ['changes', 'chart', 'budget', 'keys', 'suspensions', 'webhooks'] as const;
+
+/** A daemon with its dashboard, and a browser: one of each for all tests. */
+export class Scene implements AsyncDisposable {
+  readonly home: CliHome;
+  readonly opened: OpenBrowser;
+  daemon: DaemonProcess;
+  /** e.g. `http://127.0.0.1:7266` */
+  origin = '';
+  /** The key of a game in place 1. */
+  key = '';
+
+  private constructor(home: CliHome, { opened, daemon }: { opened: OpenBrowser; daemon: DaemonProcess }) {
+    this.home = home;
+    this.opened = opened;
+    this.daemon = daemon;
+  }
+
+  static async open(): Promise<Scene> {
+    const home = new CliHome();
+    writeFileSync(home.path('rankd.yaml'), 'platform: { kind: simulated }\nwebhooks: { allow_private: [127.0.0.1] }\n');
+    const [opened, daemon] = await Promise.all([openBrowser(), DaemonProcess.start(home)]);
+    const scene = new Scene(home, { opened, daemon });
+    scene.key = await home.createKey();
+    return scene;
+  }
+
+  /** A link that logs in. */
+  async link(): Promise<string> {
+    const { url } = await this.home.json<{ url: string }>('dashboard');
+    this.origin = new URL(url).origin;
+    return url;
+  }
+
+  /** A game asks for a change of member 1001. */
+  async game(body: Record<string, unknown>): Promise<void> {
+    const { status, text } = await this.daemon.rank(this.key, body);
+    if (status >= 500 || status === 429) throw new Error(text);
+  }
+
+  /** A browser window of its own, with its own cookies. */
+  async visitor(options: BrowserContextOptions = {}): Promise<Visitor> {
+    const context = await this.opened.browser.newContext({ locale: 'en-GB', timezoneId: 'UTC', ...options });
+    return await Visitor.open(context);
+  }
+
+  /** One that has logged in. */
+  async operator(options?: BrowserContextOptions): Promise<Visitor> {
+    const visitor = await this.visitor(options);
+    await visitor.page.goto(await this.link());
+    await visitor.page.getByRole('heading', { level: 1, name: 'Changes' }).waitFor();
+    return visitor;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.daemon[Symbol.asyncDispose]();
+    await this.opened[Symbol.asyncDispose]();
+    this.home[Symbol.dispose]();
+  }
+}
+
+/** A window, and all that its page complained about and asked for. */
+export class Visitor implements AsyncDisposable {
+  readonly context: BrowserContext;
+  readonly page: Page;
+  /** Errors of scripts, of the console, and what the policy refused. */
+  readonly complaints: string[] = [];
+  /** The addresses that were asked for. */
+  readonly requests: string[] = [];
+
+  private constructor(context: BrowserContext, page: Page) {
+    this.context = context;
+    this.page = page;
+    page.on('pageerror', (error) => this.complaints.push(`${error}`));
+    page.on('dialog', (dialog) => {
+      this.complaints.push(`dialog: ${dialog.message()}`);
+      void dialog.dismiss();
+    });
+    page.on('console', (message) => {
+      if (['error', 'warning'].includes(message.type())) this.complaints.push(message.text());
+    });
+    page.on('request', (request) => this.requests.push(request.url()));
+  }
+
+  static async open(context: BrowserContext): Promise<Visitor> {
+    context.setDefaultTimeout(10_000);
+    const page = await context.newPage();
+    const visitor = new Visitor(context, page);
+    await page.exposeFunction('toldOfPolicy', (what: string) => visitor.complaints.push(`policy: ${what}`));
+    await page.addInitScript(() =>
+      document.addEventListener('securitypolicyviolation', ({ violatedDirective, blockedURI }) => {
+        (window as unknown as { toldOfPolicy(what: string): void }).toldOfPolicy(`${violatedDirective} ${blockedURI}`);
+      }),
+    );
+    return visitor;
+  }
+
+  /** Goes to a view by its address, and waits until it is there. */
+  async go(view: string): Promise<void> {
+    await this.page.evaluate((address) => {
+      location.hash = address;
+    }, `#/${view}`);
+    const title = view.replace(/[?].*/, '');
+    await this.page.getByRole('heading', { level: 1, name: new RegExp(`^${title}$`, 'i') }).waitFor();
+    await this.settled();
+  }
+
+  /** Waits until the view shows what it fetched. */
+  async settled(): Promise<void> {
+    await this.page.locator('main .sheet').first().waitFor();
+    await this.page.locator('[aria-busy="true"]').waitFor({ state: 'detached' });
+  }
+
+  /** What hinders people who see little, or use no mouse. */
+  async hindrances(): Promise<string[]> {
+    const { default: axe } = await import('axe-core');
+    const { violations } = (await this.page.evaluate(`${axe.source}; axe.run(document)`)) as AxeResults;
+    return violations.flatMap(({ id, nodes }) =>
+      nodes.map(({ html, any }) => `${id}: ${html} ${any[0]?.message ?? ''}`),
+    );
+  }
+
+  /** True if the page can't be scrolled sideways. */
+  async fits(): Promise<boolean> {
+    return await this.page.evaluate(() => document.documentElement.scrollWidth <= document.documentElement.clientWidth);
+  }
+
+  /** The row with this text in it. */
+  row(text: string): Locator {
+    return this.page.locator('tbody tr', { hasText: text }).first();
+  }
+
+  /** Presses Tab until what has the focus is called so. */
+  async tabTo(name: string): Promise<void> {
+    for (let presses = 0; presses < 100; presses++) {
+      await this.page.keyboard.press('Tab');
+      const focused = await this.page.evaluate(() => {
+        const element = document.activeElement;
+        return element?.getAttribute('aria-label') ?? element?.textContent?.trim();
+      });
+      if (focused === name) return;
+    }
+    throw new Error(`Tab does not lead to ${name}`);
+  }
+
+  /** As if the window were covered, or shown again. A browser without a screen has no windows to cover. */
+  async hide(isHidden: boolean): Promise<void> {
+    await this.page.evaluate((hidden) => {
+      Object.defineProperty(document, 'hidden', { configurable: true, get: () => hidden });
+      document.dispatchEvent(new Event('visibilitychange'));
+    }, isHidden);
+  }
+
+  /** Forgets complaints that the test brought about. */
+  forget(complaint: RegExp): void {
+    const others = this.complaints.filter((one) => !complaint.test(one));
+    this.complaints.splice(0, this.complaints.length, ...others);
+  }
+
+  expectNoComplaint(): void {
+    expect(this.complaints).toEqual([]);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.context.close();
+  }
+}

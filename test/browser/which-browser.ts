@@ -1,0 +1,7 @@
+/** The browser that the tests are to use: one that is named, or the one that npm brings for Linux on x64; `undefined` if there is none. */
+export const browser: { path: string } | 'from npm' | undefined = which(process.env['RANKD_BROWSER']);
+
+function which(path: string | undefined): typeof browser {
+  if (path !== undefined && path !== '') return { path };
+  return process.platform === 'linux' && process.arch === 'x64' ? 'from npm' : undefined;
+}
