@@ -146,7 +146,7 @@ describe.skipIf(browser === undefined)('the page of the dashboard', () => {
 
     test('a change by a command beside the daemon shows within 2 s', async () => {
       await scene.home.json('rank', 'set', '1002', '50', '--reason', 'for the test');
-      await ann.page.getByText('for the test').waitFor(soon);
+      await ann.page.getByText('for the test').first().waitFor(soon);
       ann.expectNoComplaint();
     });
 

@@ -51,6 +51,7 @@ function tellActive(): void {
 }
 
 for (const event of ['pointerdown', 'keydown']) addEventListener(event, tellActive, { passive: true });
+document.body.replaceChildren(); // what was painted while the scripts were on their way
 render(<Page />, document.body);
 begin().catch(() => undefined); // the page shows what is wrong
 listen();

@@ -24,7 +24,7 @@ export function Head() {
   return (
     <header class="head">
       <div class="group">
-        <strong>{data === undefined ? 'rankd' : (data.groupName ?? 'Group')}</strong>
+        <strong>{data === undefined ? 'rankd' : (data.groupName ?? data.changesRanksIn)}</strong>
         <div class="row small soft">
           {data !== undefined && data.groupId !== null && <span>Group {data.groupId}</span>}
           {data?.simulated === true && (

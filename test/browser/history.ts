@@ -1,0 +1,118 @@
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { DaemonProcess } from '../support/daemon-process.ts';
+import type { CliHome } from '../support/run-cli.ts';
+import { SteppedClock } from '../support/stepped-clock.ts';
+import { SeededRandom } from '../tools/random.ts';
+
+/** A made-up group in which there is something to see. */
+const group = `name: Harbour Watch
+id: 5551234
+roles:
+  - { name: Visitor, rank: 1, base: true }
+  - { name: Cadet, rank: 10 }
+  - { name: Lookout, rank: 20 }
+  - { name: Boatswain, rank: 40 }
+  - { name: Harbour Master, rank: 100 }
+  - { name: Admiralty, rank: 200 }
+owner: 900
+acting_account: 901
+members:
+  - { id: 901, name: RankKeeper, roles: [200] }
+  - { id: 910, name: tidewatcher, roles: [100] }
+  - { id: 911, name: Anselm_K, roles: [100] }
+`;
+
+const members = [
+  ...['quietfox_92', 'BlazeRunner', 'Mirabelle', 'tof_u', 'OakAndIron', 'zephyrette', 'Kassiopeia7', 'Hallgrim'],
+  ...['pixelbaker', 'NorthSeaNed', 'lumen_x', 'Paperboat', 'Ottoline', 'rustybuoy', 'fjordling', 'SaltAndPeter'],
+].map((name, index) => ({ id: 1_001 + index, name, rank: [10, 10, 20, 20, 40][index % 5] ?? 10 }));
+
+const ladder = [10, 20, 40];
+const rankers = [
+  { rankerId: 910, rankerName: 'tidewatcher' },
+  { rankerId: 911, rankerName: 'Anselm_K' },
+];
+const dayMs = 24 * 3_600_000;
+const places = { 'main-game': 920_587_237, 'training-hub': 920_588_001 };
+
+export function writeGroup(home: CliHome): void {
+  const held = members.map(({ id, name, rank }) => `  - { id: ${id}, name: ${name}, roles: [${rank}] }\n`).join('');
+  writeFileSync(home.path('group.yaml'), group + held);
+  writeFileSync(
+    home.path('rankd.yaml'),
+    'platform: { kind: simulated, group_file: ./group.yaml }\nwebhooks: { allow_private: [127.0.0.1] }\nlimits: { rank: 100000 }\n',
+  );
+}
+
+/** Thirty days in the life of the group: its daemon runs on a clock that goes through them in a moment. */
+export async function live30Days(home: CliHome, hooks: { good: string; bad: string }): Promise<void> {
+  const clock = new SteppedClock(join(home.folder, 'clock'), { offsetMs: -30 * dayMs });
+  const at = async (...line: string[]) => {
+    const { code, stderr } = await home.run(line, { env: clock.env });
+    if (code !== 0) throw new Error(`${line.join(' ')}: ${stderr}`);
+  };
+  const secrets = new Map<string, string>();
+  await using daemon = await DaemonProcess.start(home, { env: clock.env });
+  const make = async (name: string, ...options: string[]) => {
+    const { stdout } = await home.run(['key', 'create', name, ...options, '--json'], { env: clock.env });
+    secrets.set(name, (JSON.parse(stdout) as { secret: string }).secret);
+  };
+  await make('main-game', '--max-rank', '40');
+  await make('training-hub', '--max-rank', '20', '--direction', 'promote');
+  await make('event-bot', '--any-place', '--system', '--rate', '30');
+  await at('whitelist', 'add', `${places['main-game']}`, '--key', 'main-game', '--note', 'Harbour');
+  await at('whitelist', 'add', `${places['training-hub']}`, '--key', 'training-hub', '--note', 'Academy');
+  writeFileSync(home.path('good.url'), hooks.good);
+  writeFileSync(home.path('bad.url'), hooks.bad);
+  await at('webhook', 'add', 'staff-log', '--url-file', 'good.url', '--out', 'good.secret');
+  // Nobody listens there. The command says so, and adds it all the same.
+  await home.run(['webhook', 'add', 'stats-site', '--url-file', 'bad.url', '--out', 'bad.secret'], { env: clock.env });
+
+  const random = new SeededRandom(7);
+  for (let day = 29; day >= 0; day--) {
+    const count = 3 + random.between(0, 10 - 1) + ([0, 6].includes((30 - day) % 7) ? 8 : 0);
+    const moments = Array.from({ length: count }, () =>
+      day === 0 ? random.between(0, 9 * 3_600 - 1) : random.between(0, 17 * 3_600 - 1) + 7 * 3_600,
+    ).sort((a, b) => b - a);
+    for (const seconds of moments) {
+      clock.step(-(day * dayMs + seconds * 1_000));
+      const member = random.pick(members);
+      const key = random.pick(['main-game', 'main-game', 'training-hub'] as const);
+      const rank = random.between(0, 14 - 1) === 0 ? 100 : random.pick(ladder);
+      await daemon.post(`/v1/ranker?placeid=${places[key]}`, {
+        key: secrets.get(key),
+        body: { ...random.pick(rankers), rankeeName: member.name, rankeeId: member.id, newRankId: rank, command: ':rank' },
+      });
+    }
+    if (day === 2) await at('rank', 'suspend', '1014', '--for', '7d', '--reason', 'harassed visitors at the pier');
+    if (day === 1) await at('rank', 'set', '1003', '100', '--reason', 'won the regatta');
+  }
+  clock.step(-40 * 60_000);
+  await at('rank', 'suspend', '1016', '--for', '3d', '--reason', 'spammed the fog horn');
+  await at('rank', 'set', '1008', '40', '--for', '14d', '--reason', 'stands in for the summer');
+  for (const [minutes, member, rank] of [
+    [26, 1, 40],
+    [17, 4, 40],
+    [9, 6, 20],
+    [4, 2, 40],
+    [1, 0, 20],
+  ] as const) {
+    clock.step(-minutes * 60_000);
+    const { id, name } = members[member] ?? { id: 1_001, name: 'quietfox_92' };
+    await daemon.post(`/v1/ranker?placeid=${places['main-game']}`, {
+      key: secrets.get('main-game'),
+      body: {
+        rankerId: 910,
+        rankerName: 'tidewatcher',
+        rankeeName: name,
+        rankeeId: id,
+        newRankId: rank,
+        command: ':rank',
+      },
+    });
+  }
+  clock.step(0);
+  await at('key', 'create', 'trial', '--test', '--expires', '30d');
+  await daemon.stop();
+}

@@ -1,0 +1,53 @@
+import { mkdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { parseArgs } from 'node:util';
+import { DaemonProcess } from '../support/daemon-process.ts';
+import { CliHome } from '../support/run-cli.ts';
+import { startWebhookSink } from '../support/webhook-sink.ts';
+import { live30Days, writeGroup } from './history.ts';
+import { openBrowser } from './open-browser.ts';
+import { Visitor, views } from './scene.ts';
+
+/**
+ * `npm run pictures`: takes pictures of each view of the dashboard, of what was built last: light and dark, wide and narrow. Two of them
+ * go into docs/, which README and docs/dashboard.md show.
+ */
+const { values } = parseArgs({ options: { out: { type: 'string', default: 'pictures' } } });
+const docs = fileURLToPath(new URL('../../docs/', import.meta.url));
+mkdirSync(values.out, { recursive: true });
+
+using home = new CliHome();
+writeGroup(home);
+await using sink = await startWebhookSink();
+await live30Days(home, { good: sink.url, bad: 'http://127.0.0.1:9/stats' });
+await using _daemon = await DaemonProcess.start(home);
+await using opened = await openBrowser();
+
+const sizes = { wide: { width: 1360, height: 850 }, narrow: { width: 360, height: 740 } };
+for (const colorScheme of ['light', 'dark'] as const)
+  for (const [name, viewport] of Object.entries(sizes)) {
+    const context = await opened.browser.newContext({ colorScheme, viewport, locale: 'en-GB' });
+    await using visitor = await Visitor.open(context);
+    const { page } = visitor;
+    const take = (what: string) => page.screenshot({ path: join(values.out, `${what}-${colorScheme}-${name}.png`) });
+    const { url } = await home.json<{ url: string }>('dashboard');
+    await page.goto(url);
+    for (const view of views) {
+      await visitor.go(view);
+      if (view === 'chart') await page.getByText('30 days').click();
+      await page.evaluate(() => new Promise((painted) => setTimeout(painted, 300)));
+      await take(view);
+    }
+    await visitor.go('changes');
+    if (colorScheme === 'light' && name === 'wide') await page.screenshot({ path: join(docs, 'dashboard.png') });
+    await page.locator('button.opener').first().click();
+    await page.getByRole('button', { name: 'Undo…' }).waitFor();
+    await take('details');
+    await page.getByRole('button', { name: 'Undo…' }).click();
+    await page.getByText('would be put back').waitFor();
+    await take('undo');
+    if (colorScheme === 'dark' && name === 'wide') await page.screenshot({ path: join(docs, 'dashboard-undo.png') });
+    visitor.expectNoComplaint();
+  }
+process.stdout.write(`${values.out}\n`);
