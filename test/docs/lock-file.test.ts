@@ -11,10 +11,7 @@ interface Locked {
 }
 
 const root = new URL('../../', import.meta.url);
-const lock = JSON.parse(readFileSync(new URL('package-lock.json', root), 'utf8')) as {
-  packages: Record<string, Locked>;
-};
-const installed = Object.entries(lock.packages).filter(([path]) => path.startsWith('node_modules/'));
+const installed = [...packagesIn('package-lock.json'), ...packagesIn('test/browser/package-lock.json')];
 
 /** Packages with a script that npm would run when it installs them, each with the reason why it may stay. */
 const scripts: Record<string, string> = {
@@ -51,3 +48,8 @@ describe('what npm ci installs is what was looked at when it was chosen', () => 
     expect(new Set(Object.values(manifest.allowScripts))).toEqual(new Set([false]));
   });
 });
+
+function packagesIn(lock: string): Array<[path: string, Locked]> {
+  const { packages } = JSON.parse(readFileSync(new URL(lock, root), 'utf8')) as { packages: Record<string, Locked> };
+  return Object.entries(packages).filter(([path]) => path.startsWith('node_modules/'));
+}
