@@ -132,7 +132,9 @@ function Outcome({ undo: { members, left, stoppedBy, undosLeftOut } }: { undo: U
           <thead>
             <tr>
               <th scope="col">Member</th>
-              <th scope="col">What becomes of them</th>
+              <th scope="col" class="roomy">
+                What becomes of them
+              </th>
               <th scope="col">State</th>
             </tr>
           </thead>
@@ -143,8 +145,9 @@ function Outcome({ undo: { members, left, stoppedBy, undosLeftOut } }: { undo: U
                 <tr key={member.rankeeId}>
                   <th scope="row">
                     <Member {...member} />
+                    <p class="tight small soft name">{member.message}</p>
                   </th>
-                  <td class="name">{member.message}</td>
+                  <td class="roomy name">{member.message}</td>
                   <td>
                     <Chip {...look}>{words}</Chip>
                   </td>
