@@ -82,7 +82,13 @@ export async function live30Days(home: CliHome, hooks: { good: string; bad: stri
       const rank = random.between(0, 14 - 1) === 0 ? 100 : random.pick(ladder);
       await daemon.post(`/v1/ranker?placeid=${places[key]}`, {
         key: secrets.get(key),
-        body: { ...random.pick(rankers), rankeeName: member.name, rankeeId: member.id, newRankId: rank, command: ':rank' },
+        body: {
+          ...random.pick(rankers),
+          rankeeName: member.name,
+          rankeeId: member.id,
+          newRankId: rank,
+          command: ':rank',
+        },
       });
     }
     if (day === 2) await at('rank', 'suspend', '1014', '--for', '7d', '--reason', 'harassed visitors at the pier');

@@ -47,7 +47,7 @@ export class Live<T> {
   }
 
   #follow(): void {
-    if (this.#users === 0 || !this.#isStale || this.#isBusy || document.hidden) return;
+    if (!isListening || this.#users === 0 || !this.#isStale || this.#isBusy || document.hidden) return;
     this.#isBusy = true;
     const waitMs = Math.max(0, this.#fetchedAt + shortestGapMs - performance.now());
     if (waitMs > 0) setTimeout(() => void this.#fetch(), waitMs);
@@ -69,6 +69,10 @@ export class Live<T> {
     this.#follow();
   }
 }
+
+/** False until the daemon tells of news, for what is fetched before that may be old at once. It is not waited for long. */
+let isListening = false;
+const listenTimeoutMs = 500;
 
 /** What the views show now. */
 const shown = new Set<Live<unknown>>();
@@ -108,6 +112,7 @@ export function listen(): void {
     close();
     if (document.hidden || entry.peek() !== 'in') return;
     stream = new EventSource('/api/events');
+    if (!isListening) setTimeout(begin, listenTimeoutMs);
     const heard = () => {
       heardAt.value = Date.now();
       isLost.value = false;
@@ -115,7 +120,7 @@ export function listen(): void {
     stream.addEventListener('hello', () => {
       heard();
       hasStopped.value = false;
-      for (const topic of topics) touch(topic);
+      begin();
     });
     for (const topic of topics)
       stream.addEventListener(topic, () => {
@@ -133,7 +138,7 @@ export function listen(): void {
         return;
       }
       // It was refused: the session has ended, which the next answer says, or too many pages listen.
-      for (const topic of topics) touch(topic);
+      begin();
       reopening = setTimeout(open, reopenMs);
     });
   };
@@ -144,6 +149,12 @@ export function listen(): void {
     if (document.hidden || entry.peek() !== 'in') return;
     if (isLost.peek() || Date.now() - heardAt.peek() > silenceMs) status.touch();
   }, 2_000);
+}
+
+/** Has everything that is shown fetched anew. */
+function begin(): void {
+  isListening = true;
+  for (const live of shown) live.touch();
 }
 
 function touch(topic: string): void {
