@@ -112,7 +112,7 @@ export function listen(): void {
     close();
     if (document.hidden || entry.peek() !== 'in') return;
     stream = new EventSource('/api/events');
-    if (!isListening) setTimeout(begin, listenTimeoutMs);
+    setTimeout(() => isListening || begin(), listenTimeoutMs);
     const heard = () => {
       heardAt.value = Date.now();
       isLost.value = false;
