@@ -108,7 +108,8 @@ test('a dead key, one without group:write, and one that ends soon are told apart
   expect(await ofCredential()).toMatchObject([{ grade: 'warn', text: expect.stringContaining('expires in') }]);
   roblox.credential.scopes = [{ name: 'group', operations: ['read'], groupIds: ['*'] }];
   const warned = [expect.stringContaining('does not list group:write'), expect.stringContaining('expires in')];
-  expect(await ofCredential()).toMatchObject(warned.map((text) => ({ grade: 'warn', text })));
+  const fix = expect.stringContaining('its scopes and when it expires');
+  expect(await ofCredential()).toMatchObject(warned.map((text) => ({ grade: 'warn', text, fix })));
   roblox.credential.enabled = false;
   expect(await ofCredential()).toMatchObject([{ grade: 'FAIL' }]);
 });
@@ -159,7 +160,9 @@ test('an acting account without permission or reach, or outside the group, fails
   const { home, roblox } = system;
   const [admin] = roblox.group.held(roblox.credential.userId) ?? [];
   Object.assign(roblox.group.role(admin ?? 0) ?? {}, { changeRank: false });
-  expect((await complaints(home)).found).toMatchObject([{ check: 'permission', grade: 'FAIL' }]);
+  const { findings } = (await home.here(['doctor', '--json'])).json<{ findings: Finding[] }>();
+  expect(findings).toContainEqual(expect.objectContaining({ check: 'permission', grade: 'FAIL' }));
+  expect(findings.filter(({ check }) => check === 'reach')).toEqual([]);
   roblox.group.setMember(roblox.credential.userId, []);
   expect((await complaints(home)).found).toContainEqual(expect.objectContaining({ check: 'reach', grade: 'FAIL' }));
   roblox.group.removeMember(roblox.credential.userId);
@@ -278,4 +281,8 @@ test('a group that Roblox has locked is told', async () => {
   const { code, found } = await complaints(system.home);
   expect(code).toBe(5);
   expect(found).toEqual([expect.objectContaining({ check: 'group', text: expect.stringContaining('locked') })]);
+  roblox.group.locked = true; // and now it may not be read any further
+  expect((await complaints(system.home)).found).toContainEqual(
+    expect.objectContaining({ check: 'group', text: expect.stringContaining('Roblox has locked it') }),
+  );
 });

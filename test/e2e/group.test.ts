@@ -72,6 +72,16 @@ test.concurrent('an acting account that is no member of the group is shown as th
   expect(stderr).toMatch(/^try: let the acting account join/m);
 });
 
+test.concurrent('an acting account whose role may not change ranks can give nothing', async () => {
+  await using world = await setUp();
+  const { home, roblox } = world;
+  configure(world);
+  for (const role of roblox.group.roles) role.changeRank = false;
+  const { stdout, stderr } = await home.here(['group', 'show']);
+  expect(stdout).toMatch(/^acting +user RankBot \(9001\), rank 200\ncan give +nothing$/m);
+  expect(stderr).toMatch(/^try: give the role of the acting account the permission "Manage lower-ranked/m);
+});
+
 test.concurrent('what can be given is within the ladder and the policy', async () => {
   await using world = await setUp();
   const { home, roblox } = world;

@@ -44,6 +44,10 @@ async function show(cli: Cli): Promise<void> {
     );
     if (acting !== undefined && isOutsider(acting))
       cli.say('try: let the acting account join the group, and give it a role there');
+    else if (acting?.mayChangeRanks === false)
+      cli.say(
+        'try: give the role of the acting account the permission "Manage lower-ranked member ranks" in the group',
+      );
     else if (givable?.length === 0) cli.say('try: give the acting account a higher role in the group');
   });
 }

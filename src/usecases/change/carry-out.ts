@@ -190,7 +190,9 @@ function withoutEffect(answer: Member | undefined): RankdError {
   return new RankdError(
     'platform_credential',
     'Roblox accepted the change but did not carry it out; the Roblox key probably lacks group:write.',
-    { hint: 'give the Roblox key the scope group:write for this group; `rankd group show` checks it' },
+    {
+      hint: 'give the Roblox key the scope group:write for this group; `rankd doctor` tells what Roblox says of the key',
+    },
   );
 }
 

@@ -37,7 +37,10 @@ export async function credentialFindings({ platform, clock }: Ranking, call: Cal
     const look = 'check on the Creator Dashboard that the key is active and allows this address';
     return warnings.map((text) => warn('credential', text, look));
   }
-  const fix = 'renew the key on the Creator Dashboard, put it into its file, then: rankd reload';
+  const fix =
+    credential.canWrite === false
+      ? 'look at the key on the Creator Dashboard: its scopes and when it expires'
+      : 'renew the key on the Creator Dashboard, put it into its file, then: rankd reload';
   return warnings.length === 0
     ? [
         ok(
@@ -50,18 +53,21 @@ export async function credentialFindings({ platform, clock }: Ranking, call: Cal
 
 export async function groupFindings(app: Ranking, call: CallContext): Promise<Finding[]> {
   const { name, id, memberCount, isLocked } = await app.platform.group(call);
-  const scheme = await app.group.scheme(call);
+  const about = [ok('group', `${name} (${id}), ${memberCount} members`), ...(isLocked ? [locked] : [])];
+  // In a group that is locked, the rest may not be read: that it is locked says all.
+  const scheme = await app.group.scheme(call).catch((error) => {
+    if (isLocked) return undefined;
+    throw error;
+  });
+  if (scheme === undefined) return about;
   const acting = await app.group.acting(call);
   const isInReach = (role: Role) => reaches(acting, role);
   const custom = scheme.roles.filter(({ kind }) => kind === 'custom');
   return [
-    ok('group', `${name} (${id}), ${memberCount} members`),
-    ...(isLocked
-      ? [fail('group', 'Roblox has locked it: nothing in it can be changed', 'have its owner ask Roblox support why')]
-      : []),
+    ...about,
     account(acting, acting && (await userNameIfTold(app, acting.userId, call))),
     ...permission(acting),
-    ...(acting === undefined || isOutsider(acting)
+    ...(acting === undefined || isOutsider(acting) || acting.mayChangeRanks === false
       ? []
       : reach(
           givableRoles(scheme).filter(isInReach),
@@ -73,6 +79,12 @@ export async function groupFindings(app: Ranking, call: CallContext): Promise<Fi
     ...(await strayPolicy(app, call)).map((text) => warn('policy', text, 'correct it; rankd group roles lists them')),
   ];
 }
+
+const locked = fail(
+  'group',
+  'Roblox has locked it: nothing in it can be changed',
+  'have its owner ask Roblox support why',
+);
 
 function account(acting: ActingAccount | undefined, name: string | undefined): Finding {
   const what = 'acting account';

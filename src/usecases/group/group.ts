@@ -40,6 +40,7 @@ export async function findGivable(
   const rules = policyFor(scheme.roles, policy);
   const bounds = { policy: rules, key };
   const isAllowed = (role: Role) =>
+    acting?.mayChangeRanks !== false &&
     reaches(acting, role) &&
     isWithinBounds(role, bounds) &&
     !isNamed(role, rules.lockedRoles) &&
