@@ -31,7 +31,7 @@ describe.concurrent('what a command changes is read once more', () => {
   test('without a daemon by the command itself, before its answer, which says so', async ({ expect }) => {
     await using at = await world();
     const { code, stdout, stderr } = await at.rank(member, '20');
-    expect({ code, stdout }).toEqual({ code: 0, stdout: expect.stringContaining('is now Officer') });
+    expect({ code, stdout, stderr }).toMatchObject({ code: 0, stdout: expect.stringContaining('is now Officer') });
     expect(stderr).toContain('No daemon runs here that could read it once more, so this command does, in 8 s.');
     const [planned = 0, late = 0, ...more] = at.reads(member);
     expect(more).toEqual([]);
