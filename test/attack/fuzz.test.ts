@@ -21,10 +21,11 @@ beforeAll(async () => {
   app = await openTestApp({
     config: {
       limits,
+      compat: ['rankgun', 'noblox-server'],
       policy: { breaker: { enabled: false, demotions: 1, highRank: undefined, highChanges: 1, windowMs: 1 } },
     },
   });
-  key = await app.createKey();
+  key = await app.createKey({ scopes: ['verify', 'rank', 'suspend'] });
 });
 
 afterAll(async () => {

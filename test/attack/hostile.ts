@@ -39,6 +39,16 @@ const names = [
   'oldRankName',
   'prefix',
   'webhookUrl',
+  'robloxUserId',
+  'username',
+  'rank',
+  'reason',
+  'duration',
+  'userId',
+  'user_id',
+  'rankId',
+  'role',
+  'change',
   '__proto__',
   'constructor',
   'prototype',
@@ -58,7 +68,7 @@ const scalar = fc.oneof(
 );
 const value = fc.oneof({ weight: 6, arbitrary: scalar }, { weight: 1, arbitrary: fc.jsonValue() });
 
-/** A rank or verify body that could pass, then some fields replaced by anything. */
+/** A body that could pass on every operation, then some fields replaced by anything. */
 const nearlyRight = fc
   .tuple(
     fc.constantFrom(1001, 1002, 1003, 1004, 9_999),
@@ -66,7 +76,9 @@ const nearlyRight = fc
     fc.dictionary(fc.constantFrom(...names), value, { maxKeys: 2, noNullPrototype: true }),
   )
   .map(([rankeeId, newRankId, odd]) => {
-    const right = { placeid: 42, rankerName: 'Ann', rankerId: 0, rankeeName: 'Bob', rankeeId, newRankId };
+    const v1 = { placeid: 42, rankerName: 'Ann', rankerId: 0, rankeeName: 'Bob', rankeeId, newRankId };
+    const v2 = { robloxUserId: rankeeId, rank: newRankId, duration: '1h' };
+    const right = { ...v1, ...v2, userId: rankeeId, rankId: newRankId, change: 1 };
     return JSON.stringify(Object.fromEntries([...Object.entries(right), ...Object.entries(odd)]));
   });
 
@@ -116,6 +128,8 @@ const headerNames = [
   'origin',
   'cookie',
   'roblox-id',
+  'x-api-key',
+  'api_token',
   'x-request-id',
   'x-forwarded-for',
   'x-http-method-override',
@@ -132,16 +146,42 @@ export function anyHeaders(key: string): fc.Arbitrary<Record<string, string>> {
     { weight: 1, arbitrary: fc.constantFrom(`bearer  ${key} `, `Bearer ${key}x`, `Basic ${key}`, key, 'Bearer', '') },
     { weight: 1, arbitrary: headerText },
   );
-  const usual = fc.constantFrom<Record<string, string>>({}, { 'content-encoding': 'gzip' }, { expect: '100-continue' });
+  const usual = fc.constantFrom<Record<string, string>>(
+    ...[{}, { 'content-encoding': 'gzip' }, { expect: '100-continue' }, { 'x-api-key': key }, { 'staff-token': key }],
+  );
   const others = fc.dictionary(fc.constantFrom(...headerNames), headerText, { maxKeys: 3, noNullPrototype: true });
   return fc
     .tuple(authorization, usual, fc.oneof(fc.constant({}), others))
     .map(([credential, encoding, odd]) => ({ authorization: credential, ...encoding, ...odd }));
 }
 
-/** Mostly the two operations; always something that may stand in a request line. */
+/** Mostly an operation; always something that may stand in a request line. */
 export const anyTarget: fc.Arbitrary<string> = fc.oneof(
   { weight: 5, arbitrary: fc.constantFrom('/v1/ranker?placeid=42', '/v1/apikey') },
+  {
+    weight: 5,
+    arbitrary: fc
+      .constantFrom(
+        ...['/v2/rank', '/v2/promote', '/v2/demote', '/v2/suspend', '/v2/unsuspend', '/v2/roles', '/v2/workspace'],
+        ...['/v2/member?robloxUserId=1001', '/v2/member?username=Newcomer', '/api/roblox/setrank', '/roblox/promote'],
+        ...['/group/1/member/1001/rank', '/group/1/member/1001/rank-change'],
+      )
+      .map((path) => `${path}${path.includes('?') ? '&' : '?'}placeid=42`),
+  },
+  {
+    weight: 2,
+    arbitrary: fc
+      .tuple(fc.constantFrom(...hostileTexts), fc.constantFrom(...hostileTexts))
+      .map((odd) => odd.map((one) => encodeURIComponent(one.toWellFormed())))
+      .chain(([one, other]) =>
+        fc.constantFrom(
+          `/v2/member?username=${one}&placeid=42`,
+          `/v2/member?robloxUserId=${one}&username=${other}&placeid=42`,
+          `/group/${one}/member/${other}/rank?placeid=42`,
+          `/v2/${one}?placeid=42`,
+        ),
+      ),
+  },
   {
     weight: 2,
     arbitrary: fc
@@ -171,6 +211,7 @@ export const anyTarget: fc.Arbitrary<string> = fc.oneof(
 
 export const anyMethod: fc.Arbitrary<string> = fc.oneof(
   { weight: 12, arbitrary: fc.constant('POST') },
+  { weight: 3, arbitrary: fc.constant('GET') },
   { weight: 1, arbitrary: fc.constantFrom('GET', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'TRACE', 'PROPFIND', 'QUERY') },
 );
 

@@ -19,7 +19,10 @@ const places: Array<[string, string]> = [];
 beforeAll(async () => {
   at = await openCloudHome();
   secrets.set('the Roblox key', at.roblox.apiKey).set('a key', at.secret);
-  appendFileSync(at.home.path('rankd.yaml'), 'webhooks: { allow_private: [127.0.0.1] }\n');
+  appendFileSync(
+    at.home.path('rankd.yaml'),
+    'webhooks: { allow_private: [127.0.0.1] }\ncompat: [rankgun, noblox-server]\n',
+  );
   daemon = await at.startDaemon();
   secrets.set('a rotated key', await minted('key', 'rotate', 'game', '--overlap', '1h'));
   await rankd(['key', 'create', 'filed', '--out', 'filed.key']);
@@ -132,6 +135,19 @@ async function misplaceEverySecret(): Promise<void> {
     await post('/v1/ranker?placeid=1', good, rankBody({ rankeeId: key }));
     await post('/v1/ranker?placeid=1', good, rankBody({ webhookUrl: `https://x.example/api/webhooks/1/${key}` }));
     await post('/v1/ranker?placeid=1', good, key);
+    await post('/v2/rank?placeid=1', good, { username: key, rank: key, reason: key });
+    await post('/v2/rank?placeid=1', good, {
+      robloxUserId: 1001,
+      rank: key,
+      reason: key,
+      rankerName: key,
+      command: key,
+    });
+    await post('/v2/suspend?placeid=1', good, { robloxUserId: key, duration: key });
+    await post('/v2/promote', undefined, { robloxUserId: 1001 }, { 'x-api-key': `${key}x`, 'roblox-id': key });
+    await post(`/v2/${key}?username=${key}`, good, {});
+    await post(`/group/1/member/${key}/rank`, good, { role: key }, { authorization: key, 'roblox-id': '1' });
+    await post('/roblox/set-rank', undefined, { user_id: key, rank: key }, { 'staff-token': key, 'roblox-id': '1' });
     await rankd(['key', 'verify', '-'], { input: `${key}x` });
   }
   for (const name of ['a key', 'a revoked key']) await misplaceInTexts(secrets.get(name) ?? '');

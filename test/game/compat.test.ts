@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import * as z from 'zod';
 import { systemClock } from '../../src/base/clock.ts';
@@ -155,6 +156,32 @@ describe.each(names)('a script for %s, moved by its address and its key', (clien
     else expect(above.told['statusCode']).toBe(400);
   });
 
+  test('is told by a test key what would happen, and nothing happens', async () => {
+    const before = await app.heldBy(1005);
+    const key = await app.createKey({ name: `trial of ${client}`, mode: 'test' });
+    expect(await play(app, client, { operation: 'promote', user: 1005, key })).toMatchObject({
+      taken: true,
+      status: 200,
+    });
+    expect(await app.heldBy(1005)).toEqual(before);
+    const [latest] = await app.store.listChanges({ limit: 1 });
+    expect(latest).toMatchObject({ rankeeId: 1005, dryRun: true });
+  });
+
+  test('changes nothing with a key that may not rank, or from a place that is not whitelisted', async () => {
+    const before = await app.heldBy(1001);
+    const verifier = await app.createKey({ name: `verifier of ${client}`, scopes: ['verify'] });
+    const nowhere = await app.createKey({ name: `nowhere of ${client}`, places: [43] });
+    for (const [key, code] of [
+      [verifier, 'key_not_allowed'],
+      [nowhere, 'place_not_whitelisted'],
+    ] as const)
+      expect(await play(app, client, { operation: 'promote', key })).toMatchObject({
+        ...{ taken: false, status: client === 'noblox-server' ? 400 : 403, told: { code } },
+      });
+    expect(await app.heldBy(1001)).toEqual(before);
+  });
+
   test('is told to wait where there were too many requests', async () => {
     await using busy = await openWith({ config: { limits: { rankPerMinute: 1, rankBurst: 1 } } });
     await play(busy, client, { operation: 'promote' });
@@ -235,6 +262,36 @@ describe('over plain HTTP', () => {
       ...{ method: 'POST', headers, body: '{"change":2}' },
     });
     expect([response.status, await response.json()]).toMatchObject([400, { code: 'rank_not_allowed' }]);
+  });
+
+  test('an Idempotency-Key is good for one request', async () => {
+    const headers = { 'x-api-key': await keyOf(app), 'idempotency-key': 'compat' };
+    const codes = [];
+    for (const [path, body] of [
+      ['setrank', { userId: 1001, rankId: 20 }],
+      ['setrank', { userId: 1001, rankId: 20, workspaceId: 9 }],
+      ['setrank', { userId: 1001, rankId: 50 }],
+      ['promote', { userId: 1001 }],
+    ] as const)
+      codes.push((await post(`/api/roblox/${path}`, { body, headers })).told['code'] ?? 'ok');
+    expect(codes).toEqual(['ok', 'ok', 'idempotency_mismatch', 'idempotency_mismatch']);
+  });
+
+  test('what docs/moving.md says to send in place of the requests of qbot does just that', async () => {
+    const guide = readFileSync(new URL('../../docs/moving.md', import.meta.url), 'utf8').split('\n## qbot\n')[1] ?? '';
+    const rows = [...guide.matchAll(/^\| `POST .+? \| `POST (\/v2\/\w+)`(?:, `(\/v2\/\w+)`)? `(\{.+?\})`/gm)];
+    const requests = rows.flatMap(([, path, other, body = '']) =>
+      [path, other].flatMap((one) => (one ? [{ path: one, body }] : [])),
+    );
+    expect(requests.map(({ path }) => path)).toEqual(
+      ['rank', 'promote', 'demote', 'suspend', 'unsuspend'].map((operation) => `/v2/${operation}`),
+    );
+    const key = await app.createKey({ name: 'of qbot', scopes: ['rank', 'suspend'] });
+    for (const { path, body } of requests)
+      expect([path, (await post(path, { body: JSON.parse(body), headers: { 'x-api-key': key } })).status]).toEqual([
+        path,
+        200,
+      ]);
   });
 
   test('a family that is not switched on is not there at all', async () => {

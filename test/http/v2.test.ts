@@ -147,13 +147,18 @@ describe('the place of a request', () => {
         ['/v2/rank?placeid=43', { key, ...from(String(place)) }],
         ['/v2/rank', { key, ...from('x') }],
         ['/v2/rank', { key, ...from('0') }],
+        ['/v2/rank', { key, ...from(`${place}, 43`) }],
+        [`/v2/rank?placeid=43&placeid=${place}`, { key }],
+        [`/v2/rank?placeid[]=${place}`, { key }],
+        ['/v2/rank?placeid=0', { key, ...from(String(place)) }],
         ['/v2/rank', { key }],
         ['/v2/rank', {}],
         ['/v2/rank?placeid=x', {}],
       ]),
     ).toEqual([
       ...['ok', 'ok', 'ok', 'place_not_whitelisted', 'place_not_whitelisted', 'invalid_request'],
-      ...['place_not_whitelisted', 'missing_placeid', 'missing_authorization', 'invalid_request'],
+      ...['place_not_whitelisted', 'invalid_request', 'invalid_request', 'missing_placeid', 'place_not_whitelisted'],
+      ...['missing_placeid', 'missing_authorization', 'invalid_request'],
     ]);
   });
 
@@ -273,6 +278,63 @@ test('a repeat with the same Idempotency-Key gets the first answer again; on ano
   expect({ ...Object(again.json), requestId: '' }).toEqual({ ...Object(first.json), requestId: '' });
   expect(codeOf(await ask('demote', { robloxUserId: 1001 }, { headers }))).toBe('idempotency_mismatch');
   expect(await app.heldBy(1001)).toContain(roles.officer);
+});
+
+test('an Idempotency-Key is good for one request of one key: with another body it is a mismatch, and nothing is done', async () => {
+  await ask('rank', { robloxUserId: 1001, rank: 10 });
+  const headers = { 'idempotency-key': 'one-request' };
+  const first = await ask('rank', { robloxUserId: 1001, rank: 20 }, { headers });
+  for (const body of [
+    { robloxUserId: 1001, rank: 50 },
+    { robloxUserId: 1001, rank: 'Officer' },
+    { robloxUserId: 1005, rank: 20 },
+    { robloxUserId: 1001, rank: 20, rankerId: 1003, rankerName: 'Builder' },
+    { robloxUserId: 1001, rank: 20, reason: 'another' },
+  ])
+    expect([body, codeOf(await ask('rank', body, { headers }))]).toEqual([body, 'idempotency_mismatch']);
+  expect(codeOf(await app.rank(key, { newRankId: 20 }, { headers }))).toBe('idempotency_mismatch');
+  const other = await app.createKey({ name: 'another' });
+  const others = await ask('rank', { robloxUserId: 1001, rank: 50 }, { headers, key: other });
+  expect(others.json).toMatchObject({ success: true, newRank: 50 });
+  expect(others.headers['x-rank-change']).not.toBe(first.headers['x-rank-change']);
+  expect(await app.heldBy(1001)).toContain(roles.captain);
+});
+
+test('a key changes nothing that its scopes do not name, and is told nothing of the member either', async () => {
+  await ask('rank', { robloxUserId: 1001, rank: 10 });
+  for (const [scopes, operations] of [
+    [['verify'], ['rank', 'promote', 'demote', 'suspend', 'unsuspend']],
+    [['rank'], ['suspend', 'unsuspend']],
+    [['suspend'], ['rank', 'promote', 'demote']],
+  ] as const) {
+    const limited = await app.createKey({ name: `only-${scopes}`, scopes: [...scopes] });
+    for (const operation of operations)
+      for (const body of [{ robloxUserId: 1001, rank: 20, duration: '1h' }, { username: 'Nobody_At_All' }, 'no JSON']) {
+        const answer = await ask(operation, body, { key: limited });
+        expect([operation, answer.status, codeOf(answer)]).toEqual([operation, 403, 'key_not_allowed']);
+      }
+  }
+  expect(await app.heldBy(1001)).toEqual([roles.trainee, roles.base]);
+});
+
+test('names and texts of any size are refused before anybody is asked about them', async () => {
+  for (const body of [
+    { username: 'x'.repeat(60_000), rank: 20 },
+    { username: 'Newcomer\u0000', rank: 20 },
+    { username: ['Newcomer'], rank: 20 },
+    { username: 'Nеwcomer', rank: 20 }, // the second letter is Cyrillic
+    { robloxUserId: 1001, rank: 'x'.repeat(1_001) },
+    { robloxUserId: 1001, rank: { toString: 'Officer' } },
+    { robloxUserId: 1001, rank: 20, rankerId: 2 ** 53 },
+    { robloxUserId: '1001 or 1=1', rank: 20 },
+    { robloxUserId: 1e21, rank: 20 },
+  ]) {
+    const answer = await ask('rank', body);
+    expect([answer.status, codeOf(answer)]).toEqual([400, 'invalid_request']);
+    expect(Buffer.byteLength(answer.text)).toBeLessThan(1_024);
+  }
+  const inherited = await ask('rank', '{"__proto__":{"robloxUserId":1001,"rank":20}}');
+  expect(codeOf(inherited)).toBe('invalid_request');
 });
 
 test('a test key is told what would come of it', async () => {
