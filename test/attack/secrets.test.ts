@@ -96,6 +96,16 @@ async function post(path: string, key: string | undefined, body: unknown, header
   places.push([`answer ${answer.status} of ${path.slice(0, 12)}`, JSON.stringify([answer.headers, answer.text])]);
 }
 
+/** Sends what scripts of other services send, whose answers OpenAPI does not describe. */
+async function postAsOthers(path: string, body: unknown, headers: Record<string, string>): Promise<void> {
+  const sent = { method: 'POST', headers: { 'roblox-id': '1', ...headers }, body: JSON.stringify(body) };
+  const answer = await fetch(daemon.url + path, sent);
+  places.push([
+    `answer ${answer.status} of ${path.slice(0, 12)}`,
+    JSON.stringify([...answer.headers, await answer.text()]),
+  ]);
+}
+
 /** One that is not there any more, and one that does not answer: what went wrong is told in many places. */
 async function useWebhooks(): Promise<void> {
   const token = 'nobody-may-read-this-token-of-a-webhook';
@@ -136,18 +146,11 @@ async function misplaceEverySecret(): Promise<void> {
     await post('/v1/ranker?placeid=1', good, rankBody({ webhookUrl: `https://x.example/api/webhooks/1/${key}` }));
     await post('/v1/ranker?placeid=1', good, key);
     await post('/v2/rank?placeid=1', good, { username: key, rank: key, reason: key });
-    await post('/v2/rank?placeid=1', good, {
-      robloxUserId: 1001,
-      rank: key,
-      reason: key,
-      rankerName: key,
-      command: key,
-    });
     await post('/v2/suspend?placeid=1', good, { robloxUserId: key, duration: key });
     await post('/v2/promote', undefined, { robloxUserId: 1001 }, { 'x-api-key': `${key}x`, 'roblox-id': key });
     await post(`/v2/${key}?username=${key}`, good, {});
-    await post(`/group/1/member/${key}/rank`, good, { role: key }, { authorization: key, 'roblox-id': '1' });
-    await post('/roblox/set-rank', undefined, { user_id: key, rank: key }, { 'staff-token': key, 'roblox-id': '1' });
+    await postAsOthers(`/group/1/member/${key}/rank`, { role: key }, { authorization: key });
+    await postAsOthers('/roblox/set-rank', { user_id: key, rank: key }, { 'staff-token': key });
     await rankd(['key', 'verify', '-'], { input: `${key}x` });
   }
   for (const name of ['a key', 'a revoked key']) await misplaceInTexts(secrets.get(name) ?? '');
@@ -163,6 +166,8 @@ async function misplaceInTexts(key: string): Promise<void> {
       await post('/v1/ranker?placeid=1', at.secret, body, { 'idempotency-key': `${newRankId}${text}`.slice(-128) });
     }
   await post('/v1/ranker?placeid=1', at.secret, rankBody(), { 'idempotency-key': key });
+  const spoken = { robloxUserId: 1001, reason: key, rankerName: key, command: key };
+  for (const rank of [20, 255, key, `the ${key}`]) await post('/v2/rank?placeid=1', at.secret, { ...spoken, rank });
   const operator = [
     ['whitelist', 'add', '1', '5', '--note', key],
     ['whitelist', 'add', '6', '--note', `the key is ${key}.`],

@@ -594,6 +594,13 @@ describe('the key', () => {
     expect(scene.game.output.filter((line) => line.includes('keep it in a secret'))).toHaveLength(1);
   });
 
+  test('is taken out of what Roblox raises about a request', async () => {
+    await using scene = await openScene({ serve: () => ({ raise: `HttpError: ConnectFail Bearer ${secret}` }) });
+    const typed = 'return Rankd.new({ url = "https://rankd.example.com", key = given }):promote({ rankee = 1001 })';
+    const { code, message } = await scene.run(typed, secret);
+    expect([code, message]).toEqual(['no_answer', expect.stringContaining('Bearer (the key)')]);
+  });
+
   test('lies where no player can read it, or the module warns', async () => {
     await using scene = await openScene({
       serve: (request) => applied(request),
