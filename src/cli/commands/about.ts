@@ -1,5 +1,6 @@
 import type { Command } from 'commander';
 import { version } from '../../base/version.ts';
+import { versionDocument } from '../../usecases/documents/installation.ts';
 import type { Cli } from '../cli.ts';
 import { examples, examplesOf } from '../output/help.ts';
 import { manPage } from '../output/man-page.ts';
@@ -11,7 +12,7 @@ export function versionCommand(program: Command, cli: Cli): void {
     .addHelpText('after', examples('rankd version', 'rankd version --json'))
     .action(() => {
       const node = cli.io.nodeVersion;
-      cli.print({ version, node }, `rankd ${version} (Node.js ${node})`);
+      cli.print(versionDocument(node), `rankd ${version} (Node.js ${node})`);
     });
 }
 

@@ -3,6 +3,7 @@ import { resolve } from 'node:path';
 import type { Command } from 'commander';
 import { RankdError } from '../../base/errors.ts';
 import type { BackupTarget } from '../../ports/index.ts';
+import { backUpDatabase } from '../../usecases/database/database.ts';
 import { backupDocument } from '../../usecases/documents/database.ts';
 import type { Cli } from '../cli.ts';
 import { examples } from '../output/help.ts';
@@ -33,7 +34,7 @@ export function backupCommand(program: Command, cli: Cli): void {
 async function copy(cli: Cli, { file, mayReplace }: BackupTarget): Promise<void> {
   const to = resolve(cli.io.cwd, file);
   const backup = await whileWorking(cli.line, 'copying the database', () =>
-    cli.operations.backUp({ file: to, mayReplace }),
+    backUpDatabase(cli.operations, { file: to, mayReplace }),
   );
   const document = backupDocument({ file: to, ...backup });
   cli.print({ backup: document }, facts(document));
@@ -44,7 +45,8 @@ async function stream(cli: Cli): Promise<void> {
   if (cli.io.stdoutIsTerminal) {
     throw new RankdError('usage', 'A terminal cannot show a database.', { hint: 'rankd backup rankd-backup.db' });
   }
-  const { bytes } = await cli.operations.streamBackup((chunk) => cli.io.stdoutBytes(chunk).catch(cutOff));
+  const send = (chunk: Uint8Array) => cli.io.stdoutBytes(chunk).catch(cutOff);
+  const { bytes } = await backUpDatabase(cli.operations, { send });
   cli.say(`${bytes} bytes were written.`);
   await sayWhatIsMissing(cli);
 }

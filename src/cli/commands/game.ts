@@ -2,6 +2,7 @@ import { existsSync, mkdirSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import type { Command } from 'commander';
 import { type NewFile, requireRoom, withFiles } from '../../base/files/new-file.ts';
+import { gameFilesDocument, gameModelDocument } from '../../usecases/documents/game.ts';
 import type { Cli } from '../cli.ts';
 import { type GameScript, readGameScripts } from '../game/game-scripts.ts';
 import { configured, gameUrl, secretOption, urlOption } from '../game/game-values.ts';
@@ -55,7 +56,7 @@ interface WriteOptions {
 function list(cli: Cli): void {
   const { rankd, systems } = readGameScripts(cli.io.packageDir);
   const models = [modelOf(rankd.name, [rankd]), ...[...systems].map(([name, scripts]) => modelOf(name, scripts))].map(
-    ({ name, place, typed, scripts }) => ({ name, place, typed: typed ?? null, scripts: scripts.flatMap(namesIn) }),
+    (model) => gameModelDocument(model, model.scripts.flatMap(namesIn)),
   );
   const rows = models.map(({ name, place, typed }) => [name, place, typed ?? '-']);
   cli.print({ models }, table(['NAME', 'GOES INTO', 'TYPED IN THE GAME'], rows));
@@ -93,7 +94,7 @@ async function write(cli: Cli, asked: string[], options: WriteOptions): Promise<
   });
   await withFiles(files, rights, async () => undefined);
   const written = files.map(({ path }) => path);
-  cli.print({ ...values, files: written }, written.join('\n'));
+  cli.print(gameFilesDocument(values, written), written.join('\n'));
   for (const { name, place } of [...(isKept ? [] : [rankd]), ...systems]) cli.say(`${name} goes into ${place}.`);
 }
 

@@ -4,6 +4,7 @@ import { RankdError } from '../../base/errors.ts';
 import { localUrl } from '../../base/listen-url.ts';
 import { askStatus, exchange } from '../../control/ask.ts';
 import { controlPath, isControlMissing } from '../../control/control.ts';
+import { healthDocument } from '../../usecases/documents/daemon.ts';
 import type { Cli } from '../cli.ts';
 import { examples } from '../output/help.ts';
 import { whileWaiting } from '../output/waiting.ts';
@@ -32,7 +33,7 @@ async function health(cli: Cli, isReadyAsked: boolean): Promise<void> {
   });
   if (answer.status !== 200) throw unwell(url, answer.body);
   if (isSimulated) cli.tellSimulated();
-  cli.print({ healthy: true, url }, `ok: ${url} answers`);
+  cli.print(healthDocument(url), `ok: ${url} answers`);
 }
 
 export async function requireDaemon({ dataDir, operations }: Cli): Promise<void> {

@@ -16,7 +16,7 @@ import { listRoles } from '../../core/list-roles.ts';
 import type { ActingAccount, Role } from '../../core/model.ts';
 import { privilegesAmong } from '../../core/rules/privileged-roles.ts';
 import { callWithin } from '../../ports/call-context.ts';
-import { roleTitleDocument } from '../../usecases/documents/group.ts';
+import { initDocument } from '../../usecases/documents/installation.ts';
 import { type ExaminedGroup, examineGroup } from '../../usecases/group/examine-group.ts';
 import { keepServedGroup } from '../../usecases/group/served-group.ts';
 import type { MintedKey } from '../../usecases/keys/keys.ts';
@@ -119,16 +119,12 @@ async function init(cli: Cli, options: InitOptions): Promise<void> {
   cli.say(`Wrote ${file}.`);
   const webhook = channel === undefined ? null : await makeWebhook(cli, channel);
 
-  const document = {
-    file,
-    credentialFile: credential.file,
-    group: examined?.group ?? { id: groupId },
-    ladder: ladder?.map(roleTitleDocument) ?? null,
-    key: minted === undefined ? null : minted.key.id,
-    publicUrl: forGame.url ?? null,
-    webhook,
+  const document = initDocument({
+    ...{ file, credentialFile: credential.file, groupId, examined, ladder, webhook },
+    keyId: minted?.key.id,
+    publicUrl: forGame.url,
     models: models.written.map((model) => model.file.path),
-  };
+  });
   const start = await startStep(cli, options, file);
   const done = {
     start: start.step,

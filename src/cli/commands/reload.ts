@@ -3,6 +3,7 @@ import { RankdError } from '../../base/errors.ts';
 import type { ChangedSetting } from '../../config/changed-settings.ts';
 import { askReload, askStatus } from '../../control/ask.ts';
 import type { ReloadOutcome } from '../../control/control.ts';
+import { reloadDocument } from '../../usecases/documents/daemon.ts';
 import type { Cli } from '../cli.ts';
 import { examples } from '../output/help.ts';
 import type { Shown } from '../output/screen.ts';
@@ -41,9 +42,8 @@ async function reload(cli: Cli): Promise<void> {
     });
   }
   const stranger = strangerTo(cli, outcome.file);
-  const { state: _, ...document } = outcome;
   const warnings = [...(stranger === undefined ? [] : [notItsFile(outcome.file, stranger)]), ...outcome.warnings];
-  cli.print({ ...document, warnings }, ...textOf(outcome, stranger === undefined ? 'ok: ' : ''));
+  cli.print(reloadDocument(outcome, warnings), ...textOf(outcome, stranger === undefined ? 'ok: ' : ''));
   for (const warning of warnings) cli.say(`warning: ${warning}`);
   if (outcome.needRestart.length > 0) cli.say('Restart the daemon for what needs it.');
 }

@@ -33,11 +33,10 @@ async function restore(cli: Cli, { file: name, dryRun }: { file: string; dryRun:
   const file = resolve(cli.io.cwd, name);
   const show = <T>(what: string, step: () => Promise<T>) => whileWorking(cli.line, what, step);
   const confirmed = () => confirm(cli, `Put ${name} in the place of the database in ${dataDir}?`);
-  const restored = dryRun
-    ? await show('checking the backup', () => operations.examineBackup(file))
-    : await restoreBackup(operations, { file, by }, { confirm: confirmed, show }).catch(async (error) => {
-        throw await namingDaemon(dataDir, error);
-      });
+  const steps = { confirm: confirmed, show };
+  const restored = await restoreBackup(operations, { file, by, dryRun }, steps).catch(async (error) => {
+    throw await namingDaemon(dataDir, error);
+  });
   const document = restoreDocument(restored, { file, dryRun });
   cli.print({ restore: document }, facts({ ...document, dryRun: null }));
   if (!dryRun) {

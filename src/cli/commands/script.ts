@@ -1,6 +1,7 @@
 import { resolve } from 'node:path';
 import type { Command } from 'commander';
 import { makeFile } from '../../base/files/new-file.ts';
+import { scriptDocument } from '../../usecases/documents/game.ts';
 import type { Cli } from '../cli.ts';
 import { readGameScripts } from '../game/game-scripts.ts';
 import { gameUrl, secretOption, standalone, urlOption } from '../game/game-values.ts';
@@ -23,11 +24,11 @@ async function script(cli: Cli, options: { url?: string; secret: string; out?: s
   const values = { url: gameUrl(options.url, config, 'rankd script'), secret: options.secret };
   const text = standalone(readGameScripts(cli.io.packageDir).rankd, values);
   const { out } = options;
-  if (out === undefined) cli.printAsIs({ ...values, script: text }, text);
+  if (out === undefined) cli.printAsIs(scriptDocument(values, { script: text }), text);
   else {
     const path = resolve(cli.io.cwd, out);
     cli.io.rights.asCaller(() => makeFile({ path, text }));
-    cli.print({ ...values, file: path }, path);
+    cli.print(scriptDocument(values, { file: path }), path);
   }
   cli.say('Put it into a ModuleScript named Rankd in ServerScriptService; its first lines say how scripts use it.');
 }

@@ -3,6 +3,7 @@ import { localUrl } from '../../base/listen-url.ts';
 import { paints, plain } from '../../base/paint.ts';
 import type { Config } from '../../config/config.ts';
 import type { Daemon } from '../../daemon/daemon.ts';
+import { servingDocument } from '../../usecases/documents/daemon.ts';
 import { isAnyKeyAccepted } from '../../usecases/keys/keys.ts';
 import type { Cli } from '../cli.ts';
 import { firstSteps } from '../init/first-steps.ts';
@@ -56,13 +57,7 @@ async function greet(
   { app, url, metricsUrl }: Daemon,
   { config: { platform }, isChosen }: { config: Config; isChosen: boolean },
 ): Promise<void> {
-  cli.print(
-    {
-      ...{ url, metricsUrl: metricsUrl ?? null, platform: platform.kind, dataDir: cli.dataDir },
-      ...(platform.kind === 'simulated' && { simulated: true }),
-    },
-    `rankd listens on ${url}`,
-  );
+  cli.print(servingDocument({ url, metricsUrl, dataDir: cli.dataDir }, platform), `rankd listens on ${url}`);
   if (metricsUrl !== undefined) cli.say(`metrics for Prometheus: ${metricsUrl}`);
   if (platform.kind === 'simulated') {
     const wayOut = isChosen ? 'start it without --simulate, on what rankd.yaml says' : 'rankd init';

@@ -4,6 +4,7 @@ import { promisify } from 'node:util';
 import type { Command } from 'commander';
 import { RankdError } from '../../base/errors.ts';
 import { renameFile } from '../../base/files/rename-file.ts';
+import { removedServiceDocument, serviceDocument } from '../../usecases/documents/installation.ts';
 import type { Cli } from '../cli.ts';
 import { examples } from '../output/help.ts';
 import { facts } from '../output/table.ts';
@@ -61,7 +62,7 @@ async function install(cli: Cli, { dir, force }: { dir: string | undefined; forc
   const isWritten = current !== marked(unit, encoding);
   if (isWritten) write(file, unit, manager);
   cli.print(
-    { unit: file, written: isWritten },
+    serviceDocument(file, isWritten),
     facts({ [kind]: file, written: isWritten ? 'yes' : 'no: it is up to date' }),
   );
   if (isWritten) for (const step of manager.takeUp(cli, file)) await take(cli, step);
@@ -89,7 +90,7 @@ async function remove(cli: Cli, dir: string | undefined): Promise<void> {
   for (const step of manager.forget(cli)) await take(cli, step);
   rmSync(file);
   for (const step of manager.afterRemoval ?? []) await take(cli, step);
-  cli.print({ unit: file, removed: true }, facts({ [kind]: file, removed: 'yes' }));
+  cli.print(removedServiceDocument(file), facts({ [kind]: file, removed: 'yes' }));
 }
 
 const managers = { systemd, launchd, 'task scheduler': taskScheduler };

@@ -1,6 +1,8 @@
 import { counted } from '../../base/text.ts';
 import type {
+  Backup,
   BackupContents,
+  BackupTarget,
   Migration,
   Restored,
   RestoreRequest,
@@ -36,6 +38,14 @@ function auditCheck({ rows, breaks: [first] }: AuditVerdict): StoreCheck {
   return { name: 'audit', ok: first === undefined, detail };
 }
 
+/** Copies the database, while others use it, to a file or into a stream. Throws as `StoreOperations.backUp`. */
+export function backUpDatabase(
+  operations: Pick<StoreOperations, 'backUp' | 'streamBackup'>,
+  target: BackupTarget | { send: (chunk: Uint8Array) => Promise<void> },
+): Promise<Backup> {
+  return 'send' in target ? operations.streamBackup(target.send) : operations.backUp(target);
+}
+
 interface RestoreSteps {
   /** Is asked once the backup is known to be sound. Throws if the operator says no. */
   confirm: () => Promise<void>;
@@ -43,14 +53,19 @@ interface RestoreSteps {
   show: <T>(what: string, step: () => Promise<T>) => Promise<T>;
 }
 
-/** Puts a backup in the place of the database. Throws `conflict` if a daemon runs, before anything is asked or changed. */
+/**
+ * Puts a backup in the place of the database. Throws `conflict` if a daemon runs, before anything is asked or changed. A dry run only
+ * checks the backup, beside a running daemon too.
+ */
 export async function restoreBackup(
   operations: Pick<StoreOperations, 'lockDaemon' | 'examineBackup' | 'restore'>,
-  request: RestoreRequest,
+  { dryRun, ...request }: RestoreRequest & { dryRun: boolean },
   { confirm, show }: RestoreSteps,
-): Promise<BackupContents & Restored> {
+): Promise<BackupContents & Partial<Restored>> {
+  const examine = () => show('checking the backup', () => operations.examineBackup(request.file));
+  if (dryRun) return examine();
   await using _lock = await operations.lockDaemon();
-  const contents = await show('checking the backup', () => operations.examineBackup(request.file));
+  const contents = await examine();
   await confirm();
   return { ...contents, ...(await show('restoring', () => operations.restore(request))) };
 }

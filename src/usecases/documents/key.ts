@@ -1,6 +1,6 @@
 import { isoOrNull, isoTime } from '../../base/time.ts';
 import { keyState } from '../../core/access.ts';
-import type { Key, KeyState, WhitelistEntry } from '../../core/model.ts';
+import type { Key, KeyMode, KeyState, WhitelistEntry } from '../../core/model.ts';
 import type { KeyVerdict } from '../keys/verify-key.ts';
 
 /** A key as it is at `now` (epoch milliseconds); times are ISO 8601. */
@@ -53,6 +53,11 @@ export function keyVerdictDocument({ key, reason }: KeyVerdict, now: number) {
     reason: reason ?? null,
     key: key === undefined ? null : keyDocument(key, now),
   };
+}
+
+/** What a configuration declares of a secret; `out` is the file that a new one was written to. */
+export function keyHashDocument(hash: string, { mode, out }: { mode: KeyMode; out: string | undefined }) {
+  return { hash, mode, out: out ?? null };
 }
 
 /** The state with the breaker's pause, which only matters to a key that would be accepted otherwise. */

@@ -1,6 +1,6 @@
 import { isoOrNull, isoTime } from '../../base/time.ts';
 import type { Delivery } from '../../core/webhooks/webhook.ts';
-import type { WebhookView } from '../webhooks/webhooks.ts';
+import type { TestOutcome, WebhookView } from '../webhooks/webhooks.ts';
 
 /** A webhook, without its address and its secret; times are ISO 8601. */
 export function webhookDocument({ webhook, backlog, oldestAt }: WebhookView) {
@@ -47,4 +47,16 @@ export function deliveryDocument(
     firstTry: isoTime(times.firstAt),
     lastTry: isoTime(times.lastAt),
   };
+}
+
+/** What came of a test event; `status` and `error` are null if there is none. */
+export function webhookTestDocument({ webhook, outcome, ms }: TestOutcome) {
+  const status = 'status' in outcome ? (outcome.status ?? null) : null;
+  const error = 'error' in outcome ? outcome.error : null;
+  return { webhook: webhook.name, delivered: outcome.kind === 'delivered', status, ms, error };
+}
+
+/** How many events are delivered once more. */
+export function redeliveryDocument(webhook: string, events: readonly unknown[], { dryRun }: { dryRun: boolean }) {
+  return { webhook, events: events.length, dryRun };
 }

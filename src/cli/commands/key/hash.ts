@@ -2,6 +2,7 @@ import type { Command } from 'commander';
 import { RankdError } from '../../../base/errors.ts';
 import { hashKey, keyMode, mintKey } from '../../../core/api-key.ts';
 import type { KeyMode } from '../../../core/model.ts';
+import { keyHashDocument } from '../../../usecases/documents/key.ts';
 import type { Cli } from '../../cli.ts';
 import { newFileName } from '../../input/arguments.ts';
 import { examples } from '../../output/help.ts';
@@ -32,7 +33,7 @@ async function hash(cli: Cli, dash: string | undefined, { new: file, test }: Has
   }
   const { secret, mode } = file === undefined ? await read(cli) : make(cli, file, test ? 'test' : 'live');
   const digest = hashKey(secret);
-  cli.print({ hash: digest, mode, out: file ?? null }, digest);
+  cli.print(keyHashDocument(digest, { mode, out: file }), digest);
   cli.say(`Declare it in rankd.yaml:\n\nkeys:\n  - name: my-game\n    hash: ${digest}\n    mode: ${mode}`);
 }
 

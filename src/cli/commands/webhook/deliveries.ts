@@ -2,7 +2,7 @@ import type { Command } from 'commander';
 import { RankdError } from '../../../base/errors.ts';
 import { counted } from '../../../base/text.ts';
 import { sequenceIn } from '../../../core/webhooks/webhook.ts';
-import { deliveryDocument } from '../../../usecases/documents/webhook.ts';
+import { deliveryDocument, redeliveryDocument } from '../../../usecases/documents/webhook.ts';
 import { eventsToRedeliver, redeliver, requireWebhook } from '../../../usecases/webhooks/webhooks.ts';
 import type { Cli } from '../../cli.ts';
 import { moment, wholeNumber } from '../../input/arguments.ts';
@@ -76,7 +76,7 @@ async function again(cli: Cli, name: string, texts: string[], options: Redeliver
       if (!dryRun && events.length > asksAbove) await confirm(cli, `Deliver ${what} to ${name} once more?`);
       if (!dryRun) await redeliver(ports, { name, events, by: cli.by });
       const outcome = dryRun ? 'would be delivered once more.' : 'will be delivered once more.';
-      cli.print({ webhook: name, events: events.length, dryRun }, `${what} ${outcome}`);
+      cli.print(redeliveryDocument(name, events, { dryRun }), `${what} ${outcome}`);
     },
     { isWriting: true },
   );

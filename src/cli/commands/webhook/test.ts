@@ -1,5 +1,6 @@
 import type { Command } from 'commander';
 import type { Outcome } from '../../../core/webhooks/progress.ts';
+import { webhookTestDocument } from '../../../usecases/documents/webhook.ts';
 import { type TestOutcome, testWebhook } from '../../../usecases/webhooks/webhooks.ts';
 import type { Cli } from '../../cli.ts';
 import { ExitCode } from '../../output/errors.ts';
@@ -21,11 +22,8 @@ async function test(cli: Cli, name: string): Promise<void> {
   const result = await whileWaiting(cli.line, 'sending a test', () =>
     cli.withStore((ports) => testWebhook({ ...ports, ...sending }, name)),
   );
-  const { outcome, ms, webhook } = result;
-  const status = 'status' in outcome ? (outcome.status ?? null) : null;
-  const error = 'error' in outcome ? outcome.error : null;
-  cli.print({ webhook: webhook.name, delivered: outcome.kind === 'delivered', status, ms, error }, inWords(result));
-  const code = exitCodeOf(outcome);
+  cli.print(webhookTestDocument(result), inWords(result));
+  const code = exitCodeOf(result.outcome);
   if (code !== 0) throw new ExitCode(code);
 }
 

@@ -1,0 +1,22 @@
+import type { Config } from '../../config/config.ts';
+
+/** A daemon that has begun to listen. `simulated` is there only if it is true, so that no script overlooks it. */
+export function servingDocument(
+  { url, metricsUrl, dataDir }: { url: string; metricsUrl: string | undefined; dataDir: string },
+  { kind }: Pick<Config['platform'], 'kind'>,
+) {
+  const listening = { url, metricsUrl: metricsUrl ?? null, platform: kind, dataDir };
+  return kind === 'simulated' ? { ...listening, simulated: true } : listening;
+}
+
+export function healthDocument(url: string) {
+  return { healthy: true, url };
+}
+
+/** What a reload changed. `warnings` are the daemon's and those of the command that asked. */
+export function reloadDocument<Applied extends { state: 'applied'; warnings: string[] }>(
+  { state: _, ...outcome }: Applied,
+  warnings: string[],
+) {
+  return { ...outcome, warnings };
+}
