@@ -144,30 +144,47 @@ function giveUpConnecting(request: ClientRequest, clock: Clock, signal: AbortSig
   );
 }
 
+/** The status is there already, so a text that is cut off, or does not end in time, is no failure. */
 async function beginningOf(response: IncomingMessage): Promise<string> {
   const chunks: Buffer[] = [];
   let bytes = 0;
-  for await (const chunk of response) {
-    chunks.push(chunk);
-    bytes += chunk.length;
-    if (bytes >= maxAnswerBytes) break;
+  try {
+    for await (const chunk of response) {
+      chunks.push(chunk);
+      bytes += chunk.length;
+      if (bytes >= maxAnswerBytes) break;
+    }
+  } catch {
+    // what came has to do
   }
   return Buffer.concat(chunks).subarray(0, maxAnswerBytes).toString('utf8');
 }
 
-/** What a target said, on one line and without anything that is as good as a password. */
+/** What a target said, on one line and without anything that is as good as a password, as it was sent or decoded. */
 function without(text: string, { address, secrets = [] }: Letter): string {
-  const { pathname, search } = new URL(address);
+  const { pathname, search, searchParams } = new URL(address);
+  const inPath = pathname.split('/');
   const parts = [
-    address,
-    ...secrets,
-    `${pathname}${search}`,
-    pathname,
-    ...pathname.split('/'),
-    ...search.slice(1).split('&'),
+    ...[address, `${pathname}${search}`, pathname, ...inPath],
+    ...[search.slice(1), ...search.slice(1).split(/[&=]/), ...searchParams.values()],
+    ...secrets.flatMap((secret) => [secret, secret.replace(/^whsec_/, '')]),
   ];
-  const hidden = parts.filter((part) => part.length >= 8).reduce((shown, part) => shown.replaceAll(part, '***'), text);
+  const hidden = [...new Set([...parts, ...parts.map(decoded)])]
+    .filter((part) => part.length >= minSecretLength)
+    .toSorted((one, other) => other.length - one.length)
+    .reduce((shown, part) => shown.replaceAll(part, '***'), text);
   return hidden.replaceAll(controlCharacters, ' ').trim();
+}
+
+/** Shorter words would be cut out of what everybody may read. */
+const minSecretLength = 8;
+
+function decoded(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
 }
 
 /** Node's own errors name addresses, so only their codes are told. */

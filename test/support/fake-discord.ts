@@ -38,6 +38,8 @@ export class FakeDiscord {
   isDeleted = false;
   /** Answers the next requests with 429 for all webhooks, for so many seconds. */
   globalSeconds: number | undefined;
+  /** What happens elsewhere while it takes the next message. */
+  meanwhile: (() => Promise<unknown>) | undefined;
   /** Answers with this status, until it is taken away. */
   status: number | undefined;
   readonly #clock: Pick<Clock, 'monotonic'>;
@@ -53,6 +55,9 @@ export class FakeDiscord {
     return {
       send: async ({ method, address, body = '' }) => {
         const answer = this.answer(method, new URL(address), body);
+        const { meanwhile } = this;
+        this.meanwhile = undefined;
+        await meanwhile?.();
         const header = (name: string) => answer.headers[name];
         return { isAnswered: true, status: answer.status, header, text: answer.body };
       },

@@ -1,4 +1,4 @@
-import { createServer } from 'node:http';
+import { createServer, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { expect, onTestFinished, test } from 'vitest';
 import { systemClock } from '../../src/base/clock.ts';
@@ -77,6 +77,46 @@ test('of an answer without end only the beginning is read, without the address a
   const text = answer.isAnswered ? answer.text : '';
   expect(text.length).toBeLessThanOrEqual(2_048);
   expect(text).toContain('*** *** and so on');
+});
+
+test('what is secret is cut out of an answer also where it is repeated alone, decoded, or without its prefix', async () => {
+  await using sink = await startWebhookSink();
+  const said = 'key=s3cr3t-value pass=p@ss/w0rd! sign=c2VjcmV0LW9mLXRoZS1ib3Q= token=tök-en+one';
+  sink.answers({ status: 403, body: said });
+  const query = '?key=s3cr3t-value&pass=p%40ss%2Fw0rd!';
+  const answer = await post(`http://127.0.0.1:${sink.port}/hook/t%C3%B6k-en+one${query}`, {
+    ...{ allowPrivate: ['127.0.0.1'], secrets: ['whsec_c2VjcmV0LW9mLXRoZS1ib3Q='] },
+  });
+  expect(answer).toMatchObject({ status: 403, text: 'key=*** pass=*** sign=*** token=***' });
+});
+
+test('who says a status in time has answered, whether the text after it drips, breaks off, or is never there', async () => {
+  const endings = [
+    (response: ServerResponse) => {
+      const drip = setInterval(() => response.write('x'), 20);
+      response.once('close', () => clearInterval(drip));
+    },
+    (response: ServerResponse) => setTimeout(() => response.destroy(), 20),
+    (response: ServerResponse) => response.flushHeaders(),
+  ];
+  for (const ending of endings) {
+    const server = createServer((request, response) => {
+      request.resume();
+      response.writeHead(200, { 'content-length': '2000000000' }).write('x');
+      ending(response);
+    });
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    onTestFinished(() => void server.close());
+    const address = `http://127.0.0.1:${(server.address() as AddressInfo).port}/`;
+    const answer = await post(address, { allowPrivate: ['127.0.0.1'], timeoutMs: 300 });
+    expect(answer).toMatchObject({ isAnswered: true, status: 200, text: expect.stringMatching(/^x+$/) });
+  }
+});
+
+test('a name that is never found out does not hold up its request for longer than the target may take', async () => {
+  const stuck = httpCourier(systemClock, () => undefined);
+  const answer = await stuck.send({ method: 'POST', address: 'https://x.example/', timeoutMs: 200, allowPrivate: [] });
+  expect(answer).toEqual({ isAnswered: false, error: 'no answer within 0 s' });
 });
 
 test('a target that does not answer in time, or breaks off, is told in words that name no address', async () => {

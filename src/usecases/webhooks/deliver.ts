@@ -157,7 +157,11 @@ async function toDiscord(round: Round): Promise<boolean> {
   const first = await look(round, 'log', 1);
   if (first === 'again') return true;
   if (first.length === 0) return sendAgain(round);
-  if (webhook.heldUntil === undefined) await app.clock.sleep(gatherMs, signal);
+  if (webhook.heldUntil === undefined) {
+    await app.clock.sleep(gatherMs, signal);
+    const urgent = await sendAlarms(round);
+    if (urgent !== undefined) return urgent;
+  }
   const events = await look(round, 'log', maxGathered);
   if (events === 'again') return true;
   const planned = logMessages(await toldEvents(app, events), app.clock.now());
@@ -208,13 +212,17 @@ async function sendOne({ app, target, signal }: Round, planned: PlannedMessage):
 
 // ---- what came of it ----
 
-async function record({ app, webhook }: Round, events: readonly ToldEvent[], outcome: Outcome): Promise<void> {
+async function record(round: Round, events: readonly ToldEvent[], outcome: Outcome): Promise<void> {
+  const { app, webhook } = round;
   const { name } = webhook;
   const sequences = events.map(({ sequence }) => sequence);
   const random = Math.random();
-  await app.store.recordProgress({ webhookId: webhook.id, sequences }, (facts) =>
-    progressOf({ ...facts, events, outcome, now: app.clock.now(), random }),
-  );
+  await app.store.recordProgress({ webhookId: webhook.id, sequences }, (facts) => {
+    const progress = progressOf({ ...facts, events, outcome, now: app.clock.now(), random });
+    const { cursor = webhook.cursor, alarmCursor = webhook.alarmCursor } = progress.webhook;
+    round.webhook = { ...webhook, cursor, alarmCursor }; // the rest of the round begins behind what was sent
+    return progress;
+  });
   app.deliveries.note(name, outcome.kind, events.length);
   if (outcome.kind === 'delivered') {
     if (webhook.failingSince !== undefined) app.log.info({ webhook: name }, 'the webhook takes events again');

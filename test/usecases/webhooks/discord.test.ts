@@ -33,6 +33,28 @@ test('500 demotions at once are at most five messages, the alarm comes first and
   expect(discord.violations).toEqual([]);
 });
 
+test('an alarm in the middle of a burst goes before what is gathered, goes between two messages, and goes once', async () => {
+  const { add, demote, append, clock, discord } = await scene();
+  await add('log', discordAddress);
+  const titles = () => discord.messages.map(({ embeds }) => embeds[0]?.title ?? '');
+  for (let member = 1; member <= 60; member += 1) await demote(1_000 + member);
+  await clock.advance(500); // the first second is not over
+  await append('key.pause', { reason: 'it demoted 60 members' });
+  await clock.advance(1_000);
+  expect(titles()[0]).toContain('A key is paused');
+  await clock.advance(5_000);
+  const before = titles().length;
+  discord.meanwhile = () => append('key.pause', { reason: 'and once more' });
+  for (let member = 1; member <= 500; member += 1)
+    await demote(2_000 + member, { rankeeName: `Member ${'x'.repeat(60)}` });
+  await clock.advance(30_000);
+  const later = titles().slice(before);
+  expect(later[1]).toContain('A key is paused');
+  expect(later.filter((title) => title.includes('A key is paused'))).toHaveLength(1);
+  expect(later.length).toBeGreaterThanOrEqual(4);
+  expect(discord.violations).toEqual([]);
+});
+
 test('a few changes are an embed each, in one message', async () => {
   const { add, demote, refuse, clock, discord } = await scene();
   await add('log', discordAddress);
@@ -121,7 +143,7 @@ test('after an outage of two days, what happened meanwhile is one digest', async
   for (const member of [1, 2, 3]) await refuse(member);
   await pass(2 * day);
   discord.status = undefined;
-  await pass(day);
+  await pass(1.5 * day); // the next try comes within 24 h and a fifth
   expect(discord.messages).toHaveLength(1);
   expect(discord.messages[0]?.embeds[0]).toMatchObject({ title: expect.stringContaining('3 refused') });
 });
