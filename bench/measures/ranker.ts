@@ -49,7 +49,7 @@ const waitingRounds = 5;
 const longSlice: Slice = { connections: 64, amount: 2_560 };
 
 /** A second or so: the first ones, all at once or on cold caches, and the last ones, with fewer others, weigh little. */
-const manyCallers: Slice = { connections: 64, amount: 1_280 };
+export const manyCallers: Slice = { connections: 64, amount: 1_280 };
 const oneCaller: Slice = { connections: 1, amount: 400 };
 
 type Slice = Pick<LoadOptions, 'connections' | 'amount'>;
@@ -102,7 +102,7 @@ async function openSides({ load, latencyMs }: { load: Load; latencyMs: number })
   };
 }
 
-function promotion(secret: string) {
+export function promotion(secret: string) {
   const body = { rankerName: 'Bench', rankerId: 2, rankeeName: 'Member', rankeeId: 'MEMBER', newRankId: group.officer };
   return {
     path: `/v1/ranker?placeid=${place}`,
@@ -111,6 +111,6 @@ function promotion(secret: string) {
   };
 }
 
-function configFor({ url }: ServerProcess): string {
+export function configFor({ url }: ServerProcess): string {
   return `group:\n  id: ${group.id}\nplatform:\n  base_url: ${url}\n  legacy_base_url: ${url}\n`;
 }

@@ -28,7 +28,8 @@ interface FakeAnswer {
 }
 
 const bucket = { size: 5, windowMs: 2_000 };
-const path = '/api/webhooks/1487000000000000857/a-token_that-nobody-may-see';
+/** Where its one webhook is. */
+export const discordPath = '/api/webhooks/1487000000000000857/a-token_that-nobody-may-see';
 
 /** The part of Discord that takes messages by a webhook, with its limits. `violations` is what a careful client would not have done. */
 export class FakeDiscord {
@@ -66,7 +67,7 @@ export class FakeDiscord {
   }
 
   answer(method: string, { pathname, searchParams }: URL, body: string): FakeAnswer {
-    if (pathname !== path || this.isDeleted) return json(404, { message: 'Unknown Webhook', code: 10015 });
+    if (pathname !== discordPath || this.isDeleted) return json(404, { message: 'Unknown Webhook', code: 10015 });
     if (method === 'GET') return json(200, { type: 1, channel_id: '1487000000000000001', name: 'Captain Hook' });
     if (searchParams.get('wait') !== 'true') this.violations.push('did not ask whether the message was kept');
     return this.#limited() ?? this.#take(body);
@@ -146,7 +147,7 @@ export async function startFakeDiscord({
   });
   await new Promise<void>((resolve) => server.listen(port, '127.0.0.1', resolve));
   return {
-    ...{ discord, address: `http://127.0.0.1:${(server.address() as AddressInfo).port}${path}` },
+    ...{ discord, address: `http://127.0.0.1:${(server.address() as AddressInfo).port}${discordPath}` },
     async [Symbol.asyncDispose]() {
       server.closeAllConnections();
       await new Promise((resolve) => server.close(resolve));
@@ -155,4 +156,4 @@ export async function startFakeDiscord({
 }
 
 /** The address of the webhook where no network is in between. */
-export const discordAddress = `https://discord.com${path}`;
+export const discordAddress = `https://discord.com${discordPath}`;
