@@ -58,6 +58,11 @@ test('webhooks of the configuration are served from its files: commands show the
   await home.json('webhook', 'remove', 'other', '-y');
 
   write('bot.url', second.url);
+  configure(bot, '    - { name: inner, url_file: inner.url, secret_file: bot.secret }');
+  write('inner.url', 'https://10.1.2.3/not-to-be-shown');
+  expect((await home.run(['reload'])).code).toBe(0);
+  const forbidden = await home.run(['webhook', 'test', 'inner']);
+  expect(forbidden).toMatchObject({ code: 69, stdout: expect.stringContaining('10.1.2.3 is not public') });
   configure(bot);
   expect((await home.run(['reload'])).code).toBe(0);
   await home.json('rank', 'set', '1001', '10');

@@ -96,6 +96,11 @@ test('a test says what the target answered, and the address is in nothing that i
   const refused = await home.run(['webhook', 'test', 'bot']);
   expect(refused).toMatchObject({ code: 5, stdout: expect.stringContaining('answered 418: no tea at') });
   sink.answers(204);
+  await using proxy = await startWebhookSink();
+  const { origin } = new URL(proxy.url);
+  const proxies = { HTTP_PROXY: origin, HTTPS_PROXY: origin, NODE_USE_ENV_PROXY: '1' };
+  expect((await home.run(['webhook', 'test', 'bot'], { env: proxies })).code).toBe(0);
+  expect(proxy.received).toEqual([]);
   const shown = await Promise.all([
     home.run(['webhook', 'show', 'bot']),
     home.run(['audit', 'list']),
@@ -132,6 +137,8 @@ test('what happened while it was disabled comes afterwards, and an event can be 
   await home.json('webhook', 'disable', 'bot');
   await home.json('key', 'create', 'fourth');
   expect(await home.json('webhook', 'show', 'bot')).toMatchObject({ webhook: { state: 'disabled', backlog: 1 } });
+  expect((await home.run(['status'])).stdout).toContain('bot is DISABLED, 1 event waits: by an operator');
+  expect((await home.run(['doctor'])).stdout).toMatch(/FAIL +webhooks +bot is disabled: by /);
   await home.json('webhook', 'enable', 'bot');
   await expect.poll(types, { timeout: 10_000 }).toEqual(['key.created']);
   const id = sink.received[0]?.headers['webhook-id'] ?? '';
@@ -180,6 +187,13 @@ test.each(refusals)('%s is refused when it is added, in words that mend it', asy
   expect(result.stderr).not.toContain('ann:pw');
 });
 
+test('an address that may not be called is no new address of a webhook either', async () => {
+  for (const address of ['https://10.1/x', 'https://[::ffff:10.0.0.1]/x', 'http://93.184.215.14/x']) {
+    const result = await home.here(['webhook', 'set', 'bot', '--url-file', '-'], { input: address });
+    expect(result).toMatchObject({ code: 2, stderr: expect.stringMatching(/is not public|it is http/) });
+  }
+});
+
 test('the same name or the same address is refused with 4, a wrong name or event with 2', async () => {
   const code = async (args: string[], input = 'https://93.184.215.14/x') =>
     (await home.here(['webhook', 'add', ...args, '--no-test'], { input })).code;
@@ -209,6 +223,24 @@ test('a channel in Discord is looked at when it is added, and has a message for 
   expect(channel.discord.messages[0]?.content).toContain('rankd is connected');
   expect(channel.discord.violations).toEqual([]);
   await home.json('webhook', 'remove', 'log', '-y');
+});
+
+test('a game chooses a channel by its address once the operator allows it, and none that is not made for games', async () => {
+  await using channel = await startFakeDiscord();
+  const add = ['webhook', 'add', 'game-log', '--kind', 'discord', '--for-games', '--no-test'];
+  expect((await home.run(add, { input: channel.address })).code).toBe(0);
+  const told = () => channel.discord.messages.flatMap(({ embeds }) => embeds.map(({ title }) => title));
+  const asked = { rankeeId: 1001, webhookUrl: channel.address };
+  expect((await daemon.rank(key, { ...asked, newRankId: 10 })).status).toBe(200); // nobody has allowed it yet
+  writeFileSync(
+    home.path('rankd.yaml'),
+    'webhooks: { allow_private: [127.0.0.1], caller_url: match }\nplatform: { kind: simulated }\n',
+  );
+  expect((await home.run(['reload'])).code).toBe(0);
+  expect((await daemon.rank(key, { rankeeId: 1001, newRankId: 50 })).status).toBe(200);
+  expect((await daemon.rank(key, { ...asked, newRankId: 20 })).status).toBe(200);
+  await expect.poll(told, { timeout: 10_000 }).toEqual([expect.stringMatching(/demoted$/)]);
+  await home.json('webhook', 'remove', 'game-log', '-y');
 });
 
 test('a webhook that is removed gets nothing more', async () => {

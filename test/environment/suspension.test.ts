@@ -1,11 +1,12 @@
 import { once } from 'node:events';
+import { appendFileSync } from 'node:fs';
 import { expect, test, vi } from 'vitest';
 import { sampleRoles, sampleUsers } from '../support/fake-open-cloud/index.ts';
 import { type OpenCloudHome, openCloudHome } from '../support/open-cloud-home.ts';
 import { SteppedClock } from '../support/stepped-clock.ts';
 
 const { traineeAndCaptain: userId } = sampleUsers;
-const { trainee, captain } = sampleRoles;
+const { recruit, trainee, captain } = sampleRoles;
 const roles = [trainee, captain].toSorted((a, b) => a - b);
 const day = 86_400_000;
 
@@ -51,3 +52,59 @@ test('a suspension whose command is killed as it begins, and whose daemon is kil
   expect(roblox.group.held(userId)).toEqual(roles);
   expect(roblox.violations()).toEqual([]);
 });
+
+/** The write at which a member's suspension and return are stopped, by what is to be slow. */
+const stops = [
+  { begin: { operation: 'assign' }, back: { operation: 'assign' } },
+  { begin: { operation: 'unassign' }, back: { operation: 'assign', skip: 1 } },
+  { begin: { operation: 'unassign', skip: 1 }, back: { operation: 'unassign' } },
+] as const;
+
+test('a daemon that is killed at each write of suspensions and of their ends loses none, and gives nothing twice', async () => {
+  await using world = await openCloudHome();
+  const { home, roblox } = world;
+  appendFileSync(home.path('rankd.yaml'), 'policy: { suspension: { role: Recruit } }\n');
+  const clock = new SteppedClock(home.path('clock'));
+  const members = stops.map((stop, index) => ({ userId: 22_000 + index, ...stop }));
+  for (const { userId, begin } of members) {
+    roblox.group.setMember(userId, roles);
+    roblox.faults.add({ ...begin, kind: 'slow', delayMs: 5_000, userId });
+  }
+  const { secret: key } = await home.json<{ secret: string }>('key', 'create', 'mod', '--scope', 'suspend');
+  await home.json('whitelist', 'add', '1', '--key', 'mod');
+  const states = async () => {
+    const { stdout } = await home.run(['suspension', 'list', '--all', '--json'], { env: clock.env });
+    const { suspensions } = JSON.parse(stdout) as { suspensions: Array<{ rankeeId: number; state: string }> };
+    return members.map(({ userId }) => suspensions.find(({ rankeeId }) => rankeeId === userId)?.state);
+  };
+  const held = () => members.map(({ userId }) => roblox.group.held(userId));
+  const writes = () => members.map(({ userId }) => roblox.journal.writes(userId).length);
+  const reached = (counts: number[]) =>
+    vi.waitUntil(() => writes().every((count, index) => count >= (counts[index] ?? 0)), {
+      interval: 5,
+      timeout: 20_000,
+    });
+
+  const first = await world.startDaemon(clock.env);
+  const asked = members.map(({ userId: robloxUserId }) =>
+    first.post('/v2/suspend?placeid=1', { key, body: { robloxUserId, duration: '3d' } }).catch(() => undefined),
+  );
+  await reached([1, 2, 3]);
+  await first.stop('SIGKILL');
+  await Promise.all(asked);
+  {
+    await using _daemon = await world.startDaemon(clock.env);
+    await expect.poll(states, { timeout: 20_000 }).toEqual(members.map(() => 'active'));
+    expect(held()).toEqual(members.map(() => [recruit]));
+  }
+  for (const { userId, back } of members) roblox.faults.add({ ...back, kind: 'slow', delayMs: 5_000, userId });
+  clock.step(7 * day);
+  const before = writes();
+  const killed = await world.startDaemon(clock.env);
+  await reached(before.map((count, index) => count + index + 1));
+  await killed.stop('SIGKILL');
+  await using _daemon = await world.startDaemon(clock.env);
+  await expect.poll(states, { timeout: 20_000 }).toEqual(members.map(() => 'ended'));
+  expect(held()).toEqual(members.map(() => roles));
+  expect(roblox.violations()).toEqual([]);
+}, 60_000);

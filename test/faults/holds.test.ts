@@ -1,3 +1,4 @@
+import fc from 'fast-check';
 import { expect, test, vi } from 'vitest';
 import { deadlineIn } from '../../src/base/clock.ts';
 import type { Hold } from '../../src/core/model.ts';
@@ -175,6 +176,25 @@ const lives: Record<
     state: 'ended',
     roles: [captain],
   },
+  'the role of suspended members is deleted: the roles from before are given back': {
+    meanwhile: ({ fake, clock }) => {
+      fake.group.roles = fake.group.roles.filter(({ id }) => id !== recruit);
+      fake.group.change(ann, [], clock.monotonic());
+    },
+    state: 'ended',
+    roles: before,
+  },
+  'the member leaves, comes back and leaves again: nothing is given back': {
+    meanwhile: async ({ fake, pass }) => {
+      fake.group.removeMember(ann);
+      await pass(11 * minute);
+      fake.group.setMember(ann, []);
+      await pass(11 * minute);
+      fake.group.removeMember(ann);
+    },
+    state: 'forfeited',
+    roles: undefined,
+  },
   'Roblox is away at the end: the roles are given back once it is there': {
     meanwhile: async ({ fake, pass, hold }) => {
       fake.faults.add({ operation: 'any', kind: 'status 503', times: always });
@@ -282,6 +302,56 @@ test.concurrent(
       runUndo(app, { members, changes, command }, { stop: new AbortController().signal, report: () => undefined }),
     );
     expect([(await hold()).state, held()]).toEqual(['lifted', before]);
+  }),
+);
+
+test.concurrent(
+  'an undo of the return gives the role of suspended members again, and no suspension',
+  withHolds(async ({ suspend, hold, held, pass, ask, app, clock }) => {
+    await suspend(ann, { forMs: 10 * minute });
+    await pass(12 * minute);
+    const { returnChangeId = '' } = await hold();
+    const selection = { ids: [returnChangeId] };
+    const { members, changes, undoId } = await findUndoTargets(app, selection);
+    const command = { selection, undoId, by, dryRun: false };
+    await clock.passUntil(
+      runUndo(app, { members, changes, command }, { stop: new AbortController().signal, report: () => undefined }),
+    );
+    expect([(await hold()).state, held()]).toEqual(['ended', [recruit]]);
+    expect((await ask(20)).status).toBe(200);
+  }),
+);
+
+test.concurrent(
+  'two suspensions one after the other give exactly the roles from before each of them, also on top of a temporary rank',
+  withHolds(async ({ suspend, temporarily, hold, held, pass }) => {
+    for (const forMs of [10 * minute, 20 * minute]) {
+      await suspend(ann, { forMs });
+      await pass(forMs + 2 * minute);
+      expect([(await hold()).state, held()]).toEqual(['ended', before]);
+    }
+    await temporarily(20, 60 * minute);
+    await suspend(ann, { forMs: 10 * minute });
+    await pass(12 * minute);
+    expect([(await hold()).state, held()]).toEqual(['ended', before]);
+  }),
+);
+
+test.concurrent(
+  'whatever roles members hold, each of them gets exactly these back',
+  withHolds(async ({ suspend, held, pass, fake, clock, app }) => {
+    const roles = fc.sample(fc.subarray([sampleRoles.trainee, officer, captain, recruit]), { numRuns: 40, seed: 7 });
+    const members = roles.map((held, index) => ({ userId: 50_000 + index, held: held.toSorted((a, b) => a - b) }));
+    const endsAt = clock.now() + 60 * minute;
+    for (const { userId, held } of members) {
+      fake.group.setMember(userId, held);
+      const { change } = await suspend(userId, { forMs: endsAt - clock.now() });
+      expect(change.state).toBe('applied');
+    }
+    await pass(endsAt + 5 * minute - clock.now());
+    expect(members.map(({ userId }) => held(userId))).toEqual(members.map((one) => one.held));
+    const kept = await app.store.listHolds({ group: app.group.title, limit: 99 });
+    expect(new Set(kept.map(({ state }) => state))).toEqual(new Set(['ended']));
   }),
 );
 

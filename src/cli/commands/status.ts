@@ -3,6 +3,7 @@ import { systemClock } from '../../base/clock.ts';
 import { RankdError } from '../../base/errors.ts';
 import { counted } from '../../base/text.ts';
 import { askStatus } from '../../control/ask.ts';
+import { waitingText } from '../../core/webhooks/webhook.ts';
 import type { Ports } from '../../ports/index.ts';
 import { type DaemonStatus, type FoundDaemon, statusDocument } from '../../usecases/documents/status.ts';
 import { countChanges } from '../../usecases/history/history.ts';
@@ -121,7 +122,7 @@ function webhooksText(webhooks: DaemonStatus['webhooks'] = null): string | null 
   const troubled = webhooks.filter(({ state }) => state !== 'enabled');
   if (troubled.length === 0) return `${webhooks.length} in order`;
   const told = troubled.map(({ name, state, backlog, lastError }) => {
-    return `${name} ${state === 'disabled' ? 'is DISABLED' : 'FAILS'}, ${backlog} events wait: ${lastError ?? 'by an operator'}`;
+    return `${name} ${state === 'disabled' ? 'is DISABLED' : 'FAILS'}, ${waitingText(backlog)}: ${lastError ?? 'by an operator'}`;
   });
   return `${told.join('; ')}; rankd webhook list`;
 }

@@ -1,3 +1,4 @@
+import { counted } from '../../base/text.ts';
 import type { WebhookEventType } from './event-types.ts';
 
 /** `discord`: messages for people · `standard`: signed events for programs (Standard Webhooks 1.0.0). */
@@ -76,4 +77,9 @@ export function eventId(workspaceId: string, sequence: number): string {
 export function sequenceIn(text: string): number | undefined {
   const digits = /^(?:evt_.*_)?(\d{1,15})$/.exec(text)?.[1];
   return digits === undefined ? undefined : Number(digits);
+}
+
+/** e.g. `1 event waits` */
+export function waitingText(backlog: number): string {
+  return `${counted(backlog, 'event')} ${backlog === 1 ? 'waits' : 'wait'}`;
 }

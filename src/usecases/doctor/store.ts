@@ -2,6 +2,7 @@ import { isoDay, isoTime } from '../../base/time.ts';
 import type { Config } from '../../config/config.ts';
 import { memberTitle } from '../../core/describe.ts';
 import type { Hold, Key, Workspace } from '../../core/model.ts';
+import { waitingText } from '../../core/webhooks/webhook.ts';
 import type { StoreOperations } from '../../ports/index.ts';
 import type { DaemonStatus } from '../documents/status.ts';
 import type { KeyInspection } from '../keys/inspect-keys.ts';
@@ -100,7 +101,7 @@ export function webhookFindings(views: readonly WebhookView[]): Finding[] {
   const findings = views.flatMap(({ webhook: { name, state, why, failingSince, lastError }, backlog }) => {
     if (state === 'disabled') return [fail('webhooks', `${name} is disabled: ${why}`, `rankd webhook enable ${name}`)];
     if (failingSince === undefined) return [];
-    const text = `${name} gets nothing since ${isoTime(failingSince)}, ${backlog} events wait: ${lastError}`;
+    const text = `${name} gets nothing since ${isoTime(failingSince)}, ${waitingText(backlog)}: ${lastError}`;
     return [warn('webhooks', text, `rankd webhook test ${name}`)];
   });
   return findings.length > 0 || views.length === 0 ? findings : [ok('webhooks', `${views.length} in order`)];

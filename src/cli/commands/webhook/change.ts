@@ -1,6 +1,7 @@
 import { type Command, Option } from 'commander';
 import { RankdError } from '../../../base/errors.ts';
 import { isoTime } from '../../../base/time.ts';
+import { waitingText } from '../../../core/webhooks/webhook.ts';
 import { webhookDocument } from '../../../usecases/documents/webhook.ts';
 import {
   addressFrom,
@@ -99,7 +100,7 @@ async function enable(cli: Cli, name: string, isFromNow: boolean): Promise<void>
     async (ports) => {
       await enableWebhook(ports, { name, isFromNow, by: cli.by });
       const document = webhookDocument(await viewWebhook(ports, name));
-      cli.print({ webhook: document }, `Webhook "${name}" is enabled; ${document.backlog} events wait for it.`);
+      cli.print({ webhook: document }, `Webhook "${name}" is enabled; ${waitingText(document.backlog)} for it.`);
     },
     { isWriting: true },
   );
