@@ -39,7 +39,7 @@ async function measureOnce(rounds: number) {
     firstMember = report.lastMember;
     return report;
   };
-  return interleaved({ ours: () => run(ours, telling), baseline: () => run(baseline, silent) }, rounds);
+  return await interleaved({ ours: () => run(ours, telling), baseline: () => run(baseline, silent) }, rounds);
 }
 
 async function addWebhooks({ home }: Rankd, { url }: ServerProcess): Promise<void> {
