@@ -41,6 +41,7 @@ export class Cli {
   readonly #program: Command;
   readonly #warnings: string[] = [];
   #isSimulated = false;
+  #whereKept: string | undefined;
   readonly #resolved: Array<Record<string, unknown>> = [];
 
   constructor(io: Io, program: Command) {
@@ -115,6 +116,12 @@ export class Cli {
     const simulated = this.#isSimulated ? { simulated: true } : {};
     const resolved = this.#resolved.length > 0 ? { resolved: this.#resolved } : {};
     return this.options.json ? jsonLine({ v: 1, ...document, ...resolved, ...simulated, ...warnings }) : text;
+  }
+
+  /** Says where the command has written, after all else: each command does so at its end. */
+  sayWhereKept(): void {
+    if (this.#whereKept !== undefined) this.say(this.#whereKept);
+    this.#whereKept = undefined;
   }
 
   /** Says something beside the result; silent with -q and --json. */
@@ -251,7 +258,7 @@ export class Cli {
       file === undefined ? await work(surroundings) : await this.#notingHeads(ports, file, () => work(surroundings));
     const server =
       daemon === undefined ? 'no daemon serves it now' : `the daemon with the process id ${daemon.pid} serves it`;
-    this.say(`This is kept in ${this.dataDir}; ${server}.`);
+    this.#whereKept = `This is kept in ${this.dataDir}; ${server}.`;
     return done;
   }
 

@@ -105,7 +105,7 @@ function whyNotFree(where: { host: string; port: number }): Promise<string | und
   });
 }
 
-/** Compares this machine's clock with the platform's `Date` header, which is in whole seconds. Finds nothing if it does not answer. */
+/** Compares this machine's clock with Roblox's `Date` header, which is in whole seconds. Finds nothing if it does not answer. */
 export async function clockFindings({ baseUrl }: { baseUrl: string }, { signal }: CallContext): Promise<Finding[]> {
   const askedAt = Date.now();
   const response = await fetch(baseUrl, { method: 'HEAD', redirect: 'manual', signal }).catch(() => undefined);
@@ -113,7 +113,7 @@ export async function clockFindings({ baseUrl }: { baseUrl: string }, { signal }
   if (Number.isNaN(platformAt)) return [];
   const skewMs = (askedAt + Date.now()) / 2 - platformAt;
   const skewSeconds = Math.round(Math.abs(skewMs) / 1000);
-  if (Math.abs(skewMs) < maxSkewMs) return [ok('clock', 'agrees with the platform')];
+  if (Math.abs(skewMs) < maxSkewMs) return [ok('clock', 'agrees with the one of Roblox')];
   const direction = skewMs > 0 ? 'ahead of' : 'behind';
   return [
     warn('clock', `${skewSeconds} seconds ${direction} Roblox`, `turn on NTP: ${thisSystem.commands.synchronizeClock}`),

@@ -109,6 +109,7 @@ export function createProgram(io: Io): Command {
   program.hook('preAction', (_, command) => {
     if (cli.options.config !== undefined && command.name() !== 'init') requireNamed(cli.configSources); // init makes it
   });
+  program.hook('postAction', () => cli.sayWhereKept());
   serveCommand(program, cli);
   initCommand(program, cli);
   gameCommands(program, cli);

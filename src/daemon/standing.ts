@@ -40,6 +40,6 @@ async function tell(app: DaemonContext, groupId: number, stop: AbortSignal): Pro
 
 async function standing(app: DaemonContext, groupId: number, call: CallContext): Promise<string> {
   const { group, acting } = await examineGroup(app, call, groupId);
-  const keys = counted((await acceptedKeys(app, app.group)).length, 'key');
+  const keys = counted((await acceptedKeys(app, app.group)).length, 'game key');
   return `ranks in ${group.name} (${group.id})${acting === undefined ? '' : ` as ${userTitle(acting.userId, await userNameIfTold(app, acting.userId, call))}`}; ${keys}`;
 }

@@ -19,7 +19,7 @@ export function watchApp(live: LiveContext, { registry }: Meters): void {
   });
   new Gauge({
     name: 'rankd_credential_accepted',
-    help: '0 while the platform is not called because it does not accept the credential.',
+    help: '0 while Roblox is not called because it does not accept the Roblox key.',
     registers,
     collect() {
       this.set(live.current.deadCredential() === undefined ? 1 : 0);
@@ -27,7 +27,7 @@ export function watchApp(live: LiveContext, { registry }: Meters): void {
   });
   new Counter({
     name: 'rankd_platform_surprises_total',
-    help: 'What the platform did that rankd was not built for, in the answer to a call or (operation "change") in what became of a rank change.',
+    help: 'What Roblox did that rankd was not built for, in the answer to a call or (operation "change") in what became of a rank change.',
     labelNames: ['operation', 'what'],
     registers,
     collect() {
@@ -39,7 +39,7 @@ export function watchApp(live: LiveContext, { registry }: Meters): void {
   watchWebhooks(live, registry);
   new Gauge({
     name: 'rankd_platform_trusted',
-    help: '0 while no rank is changed because the platform behaves otherwise than rankd was built for.',
+    help: '0 while no rank is changed because Roblox behaves otherwise than rankd was built for.',
     registers,
     collect() {
       this.set(live.current.trust.stop === undefined ? 1 : 0);
@@ -47,7 +47,7 @@ export function watchApp(live: LiveContext, { registry }: Meters): void {
   });
   const labelNames = ['operation'];
   const paces = {
-    limit: ['rankd_platform_budget_limit', 'Calls that the platform allows per window.'],
+    limit: ['rankd_platform_budget_limit', 'Calls that Roblox allows per window.'],
     left: ['rankd_platform_budget_left', 'Calls that could start now.'],
     waiting: ['rankd_platform_queue_depth', 'Calls that wait for their turn.'],
   } as const;

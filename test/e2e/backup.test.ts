@@ -46,14 +46,14 @@ test('prints what the copy holds, and the copy is private and whole', async () =
   const file = home.path('copy.db');
   expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
   expect(stdout).toBe(
-    `FIELD        VALUE
-file         ${file}
-bytes        ${statSync(file).size}
-schema       ${schema}
-keys         1
-whitelist    1
-changes      0
-auditEvents  2
+    `FIELD         VALUE
+file          ${file}
+bytes         ${statSync(file).size}
+schema        ${schema}
+keys          1
+whitelist     1
+changes       0
+audit events  2
 `,
   );
   expect(modeOf(file)).toBe('600');

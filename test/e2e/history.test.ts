@@ -212,7 +212,7 @@ test.concurrent('show adds what else is known of one change', async () => {
       finishedAt: '2026-05-01T00:00:01.000Z',
     },
   });
-  expect((await home.here(['history', 'show', 'chg_full'])).stdout).toMatch(/rolesBefore +1, Trainee \(2\)\n/);
+  expect((await home.here(['history', 'show', 'chg_full'])).stdout).toMatch(/roles before +1, Trainee \(2\)\n/);
   const bare = await home.json<{ change: Record<string, unknown> }>('history', 'show', 'chg_bare');
   expect(Object.keys(bare.change)).toEqual(allFields);
   expect(bare.change).toMatchObject({

@@ -223,7 +223,7 @@ test.concurrent('the rules of a key are given at its birth, changed later, and s
   expect((await home.json<{ key: object }>('key', 'show', 'game')).key).toMatchObject(rules);
   expect((await home.json<{ keys: object[] }>('key', 'list')).keys).toMatchObject([rules]);
   expect((await home.here(['key', 'list'])).stdout).toContain(
-    'rank 10..50, promote only, no self-rank, system, 60 a minute',
+    'rank 10 to 50, promote only, no self-rank, system, 60 a minute',
   );
 
   expect((await home.json<Made>('key', 'set', 'game', '--min-rank', 'none')).key).toMatchObject({ minRank: null });

@@ -59,14 +59,14 @@ test('the database is as it was when the backup was made, the old one is kept wh
     stderr: `It is in ${home.dataDir} now; the next daemon there serves it.\nKeys that were revoked since the backup are accepted again, changes made since are not in the history: rankd key list\n`,
   });
   expect(stdout).toBe(
-    `FIELD        VALUE
-file         ${backup}
-schema       ${schema}
-keys         1
-whitelist    0
-changes      0
-auditEvents  1
-kept         ${keptDatabase()}
+    `FIELD         VALUE
+file          ${backup}
+schema        ${schema}
+keys          1
+whitelist     0
+changes       0
+audit events  1
+kept          ${keptDatabase()}
 `,
   );
   expect(keptDatabase()).toMatch(/rankd\.db\.before-restore-\d{8}T\d{9}Z$/);
@@ -106,13 +106,13 @@ test('--dry-run checks the file and changes nothing, also beside a daemon', asyn
   const { code, stdout, stderr } = await home.run(['restore', '--dry-run', 'backup.db']);
   expect({ code, stderr }).toEqual({ code: 0, stderr: 'The backup is sound; nothing was changed.\n' });
   expect(stdout).toBe(
-    `FIELD        VALUE
-file         ${backup}
-schema       ${schema}
-keys         1
-whitelist    0
-changes      0
-auditEvents  1
+    `FIELD         VALUE
+file          ${backup}
+schema        ${schema}
+keys          1
+whitelist     0
+changes       0
+audit events  1
 `,
   );
   expect(readFileSync(database).equals(before)).toBe(true);

@@ -141,7 +141,7 @@ test('a daemon says once in which group it ranks, as whom and for how many keys,
   const daemon = await world.startDaemon();
   await expect
     .poll(() => messages(daemon.log))
-    .toEqual(['ranks in Sample Fellowship (700) as user RankBot (9001); 2 keys']);
+    .toEqual(['ranks in Sample Fellowship (700) as user RankBot (9001); 2 game keys']);
   await daemon.stop();
   world.roblox.group.removeMember(sampleUsers.actor);
   const outside = await world.startDaemon();

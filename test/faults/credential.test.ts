@@ -7,7 +7,7 @@ import { type OpenCloudApp, onOpenCloud, sampleRoles, sampleUsers } from '../sup
 import { send } from '../support/open-test-app.ts';
 
 const { trainee: bob, officer: eve, traineeAndCaptain: veteran } = sampleUsers;
-const dead = { status: 502, code: 'platform_credential', error: 'Platform credential not accepted' };
+const dead = { status: 502, code: 'platform_credential', error: 'Roblox key not accepted' };
 const hourMs = 3_600_000;
 const dayMs = 24 * hourMs;
 

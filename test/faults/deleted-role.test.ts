@@ -12,7 +12,7 @@ test(
       const { roles } = fake.group;
       fake.group.roles = roles.filter(({ id }) => id !== sampleRoles.captain);
       clock.skip(31_000); // longer than the roles are remembered
-      const unavailable = { status: 503, code: 'platform_unavailable', error: 'Platform unavailable' };
+      const unavailable = { status: 503, code: 'platform_unavailable', error: 'Roblox unavailable' };
       for (const answer of [await rank(bob, { idempotencyKey: 'one' }), await send(`${url}/readyz`, {})]) {
         expectError(answer, unavailable);
         expect(messageOf(answer)).toMatch(/group\.ladder does not fit the group: 50 is not a rank.* rankd reload/);

@@ -12,7 +12,7 @@ import { startPost } from '../support/send.ts';
 
 const { trainee: bob, officer: eve, traineeAndCaptain: veteran } = sampleUsers;
 const { base, trainee, officer, captain } = sampleRoles;
-const busy = { status: 503, code: 'platform_busy', error: 'Platform busy', waits: true };
+const busy = { status: 503, code: 'platform_busy', error: 'Roblox busy', waits: true };
 
 /** Members who hold trainee. */
 function addMembers({ fake }: OpenCloudApp, count: number): number[] {

@@ -68,7 +68,7 @@ describe('what an error says', () => {
     async (message) => {
       await using app = await openTestApp(failing(new RankdError('platform_rejected', message)));
       const answer = await rank()(app);
-      expectError(answer, { status: 502, code: 'platform_rejected', error: 'Rejected by the platform' });
+      expectError(answer, { status: 502, code: 'platform_rejected', error: 'Rejected by Roblox' });
       expect(messageOf(answer)).toBe(`${message} (simulated group)`);
     },
   );

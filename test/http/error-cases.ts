@@ -207,23 +207,23 @@ export const cases: Record<string, Case> = {
   internal: { status: 500, error: 'Internal Server Error', provoke: afterSql(rejectAll) },
   platform_rejected: {
     status: 502,
-    error: 'Rejected by the platform',
+    error: 'Rejected by Roblox',
     options: failing(new RankdError('platform_rejected', 'Roblox refused the change.')),
   },
   platform_credential: {
     status: 502,
-    error: 'Platform credential not accepted',
+    error: 'Roblox key not accepted',
     options: failing(new RankdError('platform_credential', 'Roblox does not accept the key.')),
   },
   platform_busy: {
     status: 503,
-    error: 'Platform busy',
+    error: 'Roblox busy',
     waits: true,
     options: { platform: (group) => platformWith(group, { getMember: () => Promise.reject(busy) }) },
   },
   platform_unavailable: {
     status: 503,
-    error: 'Platform unavailable',
+    error: 'Roblox unavailable',
     options: failing(new RankdError('platform_unavailable', 'Roblox does not answer.')),
   },
   store_unavailable: { status: 503, error: 'Store unavailable', provoke: afterSql(dropAll) },

@@ -213,7 +213,9 @@ async function configured(cli: Cli, { config }: LoadedConfig, { offline, isUsabl
     ]);
     return [...ofDatabase, ...ofPlatform.flat()];
   });
-  return [...findings, ...live];
+  // A database that serves another group is the news then, and `init` is no way out of it.
+  const isRefused = live.some(({ check, grade }) => check === 'database' && grade === 'FAIL');
+  return [...findings.filter(({ check }) => !isRefused || check !== 'platform'), ...live];
 }
 
 /** What a check is called for a person, if that is not its name in the document. */

@@ -125,6 +125,7 @@ async function init(cli: Cli, options: InitOptions): Promise<void> {
     publicUrl: forGame.url,
     models: models.written.map((model) => model.file.path),
   });
+  cli.sayWhereKept();
   const start = await startStep(cli, options, file);
   const done = {
     start: start.step,

@@ -179,7 +179,8 @@ async function test(
     const dryRun = await testRank(app, command, call);
     const { checks, approved } = dryRun;
     const reached = cli.options.verbose ? checks : checks.filter(isReached);
-    const lines = reached.map((result) => [result.state, result.name, detailOf(result)]);
+    const told = (name: string) => (name === 'platform' ? 'Roblox' : name);
+    const lines = reached.map((result) => [result.state, told(result.name), detailOf(result)]);
     const fixes = checks.flatMap((result) =>
       result.state === 'FAIL' ? [formatError(result.error, { asJson: false })] : [],
     );

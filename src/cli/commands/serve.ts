@@ -75,7 +75,7 @@ async function greet(
 
 /** Who went from a trial to a service has the key of the game in another data directory. */
 function noKey(dataDir: string): string {
-  return `No key is accepted yet, so no game can do anything. A key that your game has already is in another data directory than ${dataDir}: \`rankd backup FILE\` there, then \`rankd restore FILE\` here.
+  return `No game key is accepted yet, so no game can do anything. A key that your game has already is in another data directory than ${dataDir}: \`rankd backup FILE\` there, then \`rankd restore FILE\` here.
 try: rankd key create my-game`;
 }
 

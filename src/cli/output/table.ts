@@ -19,11 +19,28 @@ export function cellOf(value: unknown): Cell {
 /** As documents have times. */
 const isoPattern = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/;
 
+/** What a field of a document is called for a person, e.g. `roles before` for `rolesBefore`. */
+export function labelOf(field: string): string {
+  if (!/^[a-z]+([A-Z][a-z]+)+$/.test(field)) return field; // no field's name, but words
+  return labels[field] ?? field.replace(/At$/, '').replaceAll(/[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`);
+}
+
+const labels: Record<string, string> = {
+  memberCount: 'members',
+  ownerId: 'owner',
+  rankeeId: 'member',
+  rankeeName: 'member name',
+  rankerId: 'asked by (id)',
+  rankerName: 'asked by',
+  newRankId: 'new rank',
+};
+
 /** A name and a value on each line. On a screen that needs no headings. */
 export function card(rows: Array<[name: string, value: Cell]>): Shown {
   return (screen) => {
-    if (screen === undefined) return table(['field', 'value'], rows)();
-    const texts = rows.map((row) => textsOf(row, screen));
+    const labelled = rows.map(([name, value]): Cell[] => [labelOf(name), value]);
+    if (screen === undefined) return table(['field', 'value'], labelled)();
+    const texts = labelled.map((row) => textsOf(row, screen));
     const { columns, paint } = screen;
     return lines({ texts, columns, wrapsLast: true, paint }, (cell, [name = ''], column) =>
       column === 0 ? cell : cellPainted(paint, name, cell),

@@ -1,20 +1,29 @@
+import { simulatedGroup } from '../../core/group-title.ts';
 import type { AuditEvent } from '../../core/model.ts';
 import type { AuditFilter, Ports } from '../../ports/index.ts';
 
-/** An event, with the name of the key that did it. */
+/** An event, with the names of what it tells of. */
 export interface ToldEvent {
   event: AuditEvent;
-  /** Absent if no key did it. */
+  /** Of the key that did it; absent if no key did. */
   keyName: string | undefined;
+  /** The names of keys by their ids. */
+  keyNames: ReadonlyMap<string, string>;
+  /** The names of roles by their ids. */
+  roleNames: ReadonlyMap<number, string>;
 }
 
 /** The events, newest first. */
 export async function listEvents({ store }: Pick<Ports, 'store'>, filter: AuditFilter): Promise<ToldEvent[]> {
   const events = await store.listAudit(filter);
-  const ids = [...new Set(events.flatMap(({ by }) => keyIdIn(by) ?? []))];
-  const keys = ids.length === 0 ? [] : await store.listKeys({ ids });
-  const names = new Map(keys.map(({ id, name }) => [id, name]));
-  return events.map((event) => ({ event, keyName: names.get(keyIdIn(event.by) ?? '') }));
+  const ids = events.flatMap(({ by, subject, detail }) => [keyIdIn(by), subject, detail['keyId']]);
+  const keyIds = [...new Set(ids.filter((id) => typeof id === 'string' && id.startsWith('key_')))] as string[];
+  const keys = keyIds.length === 0 ? [] : await store.listKeys({ ids: keyIds });
+  const keyNames = new Map(keys.map(({ id, name }) => [id, name]));
+  const groups = [simulatedGroup, (await store.findServedGroup())?.group ?? []].flat();
+  const roles = await Promise.all(groups.map((group) => store.findRoles(group)));
+  const roleNames = new Map(roles.flat().map(({ id, name }) => [id, name]));
+  return events.map((event) => ({ event, keyName: keyNames.get(keyIdIn(event.by) ?? ''), keyNames, roleNames }));
 }
 
 function keyIdIn(by: string): string | undefined {

@@ -9,7 +9,7 @@ import { csvLine, refuseJson } from '../../output/csv.ts';
 import { examples } from '../../output/help.ts';
 import { printable } from '../../output/safe-text.ts';
 import type { Cell, Screen } from '../../output/screen.ts';
-import { table } from '../../output/table.ts';
+import { labelOf, table } from '../../output/table.ts';
 import { whileStreaming } from '../../output/waiting.ts';
 import { timeText, when } from '../../output/when.ts';
 import { settingText } from '../../output/wording.ts';
@@ -103,25 +103,36 @@ async function follow(cli: Cli, events: (stop: AbortSignal) => AsyncIterable<Aud
   }
 }
 
-function cellsOf({ event, keyName }: ToldEvent): Cell[] {
+function cellsOf(told: ToldEvent): Cell[] {
+  const { event, keyName, keyNames } = told;
   const [, by = '', action = '', subject = '', detail = ''] = rowOf(event);
   return [
     when(event.at),
     keyName === undefined ? by : `key:${keyName}`,
     action,
-    subject,
-    (screen) => (screen === undefined ? detail : inWords(event.detail, screen)),
+    (screen) => (screen && keyNames.get(subject)) ?? subject,
+    (screen) => (screen === undefined ? detail : inWords(told, screen)),
   ];
 }
 
 /** e.g. `name my-game, scopes verify rank`, without what has no value. */
-function inWords(detail: AuditEvent['detail'], screen: Screen): string {
-  const fields = Object.entries(detail).flatMap(([name, value]) => {
+function inWords({ event, keyNames, roleNames }: ToldEvent, screen: Screen): string {
+  const fields = Object.entries(event.detail).flatMap(([field, value]) => {
     if (value === null || (Array.isArray(value) && value.length === 0)) return [];
-    if (name.endsWith('At') && typeof value === 'number') return [`${name} ${timeText(value, screen)}`];
+    const name = labelOf(field);
+    if (field === 'keyId') return [`key ${keyNames.get(String(value)) ?? value}`];
+    if (field.endsWith('At') && typeof value === 'number') return [`${name} ${timeText(value, screen)}`];
+    if (field.startsWith('roles') && Array.isArray(value))
+      return [`${name} ${value.map((id) => roleNames.get(id) ?? id).join(' + ')}`];
+    if (isMove(value)) return [`${name} ${settingText(value.from ?? 'none')} → ${settingText(value.to ?? 'none')}`];
     return [`${name} ${Array.isArray(value) ? value.join(' ') : settingText(value)}`];
   });
   return fields.join(', ');
+}
+
+/** What a setting was, and what it is now. */
+function isMove(value: unknown): value is { from: unknown; to: unknown } {
+  return typeof value === 'object' && value !== null && 'from' in value && 'to' in value;
 }
 
 /** An event as a line has it. */

@@ -82,7 +82,7 @@ function unlessNone(value: number | 'none'): number | null {
   return value === 'none' ? null : value;
 }
 
-/** A key's rules in a few words, e.g. `rank 10..50, promote only`. */
+/** A key's rules in a few words, e.g. `rank 10 to 50, promote only`. */
 export function describeRules({
   minRank,
   maxRank,
@@ -94,7 +94,7 @@ export function describeRules({
   ratePerMinute,
 }: KeyRules): string {
   const words = [
-    ...(minRank !== undefined || maxRank !== undefined ? [`rank ${minRank ?? ''}..${maxRank ?? ''}`] : []),
+    ...rankBounds(minRank, maxRank),
     ...(direction === undefined ? [] : [`${direction} only`]),
     ...(selfRank === undefined ? [] : ['no self-rank']),
     ...(isSystem ? ['system'] : []),
@@ -103,4 +103,9 @@ export function describeRules({
     ...(ratePerMinute === undefined ? [] : [`${ratePerMinute} a minute`]),
   ];
   return words.join(', ') || '-';
+}
+
+function rankBounds(min: number | undefined, max: number | undefined): string[] {
+  if (min === undefined) return max === undefined ? [] : [`up to rank ${max}`];
+  return [max === undefined ? `from rank ${min}` : `rank ${min} to ${max}`];
 }
