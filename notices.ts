@@ -1,7 +1,11 @@
 import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 
 /** Packages whose license is named in their README, and in no file. */
-const licensesOfOthers: Record<string, string> = { 'abstract-logging': mit('James Sumners <james.sumners@gmail.com>') };
+const licensesOfOthers: Record<string, string> = {
+  'abstract-logging': mit('James Sumners <james.sumners@gmail.com>'),
+  'pg-types': mit('2014 Brian M. Carlson'),
+  pgpass: mit('2013-2016 Hannes Hörl'),
+};
 
 /**
  * The licenses of the packages that went into what was built into these folders, as they ask for. The build that ends last writes them.

@@ -149,7 +149,7 @@ async function openPorts({
 }: AppOptions & { isServed?: boolean }): Promise<Ports & AsyncDisposable> {
   await using opened = new AsyncDisposableStack();
   const clock = overrides.clock ?? systemClock;
-  const store = overrides.store ?? (await engineOf({ dataDir, clock }).openStore({ isServed }));
+  const store = overrides.store ?? (await engineOf({ dataDir, clock, server: config.store }).openStore({ isServed }));
   if (overrides.store === undefined) opened.defer(() => store.close());
   await refuseDefaultSimulation(store, config);
   const platform = overrides.platform ?? (await createPlatform({ config: config.platform, dataDir, clock, store }));

@@ -4,6 +4,7 @@ import { systemClock } from '../base/clock.ts';
 import { asRankdError, RankdError } from '../base/errors.ts';
 import { closeToOthers } from '../base/files/data-dir.ts';
 import { unnamedServiceDirectory } from '../config/data-dir.ts';
+import { storeFinder } from '../config/find-store.ts';
 import type { LoadedConfig } from '../config/load.ts';
 import { type ConfigLocationSources, locateConfig } from '../config/locate.ts';
 import { askStatus } from '../control/ask.ts';
@@ -78,7 +79,9 @@ export class Cli {
   }
 
   get #engine(): StoreEngine {
-    return engineOf({ dataDir: this.dataDir, clock: systemClock });
+    const { configSources, dataDir, io } = this;
+    const server = io.rights.asCaller(() => storeFinder(configSources));
+    return engineOf({ dataDir, clock: systemClock, server });
   }
 
   /** Prints the result: `parts` for a person, each on lines of its own, or `document` as one JSON document. */
@@ -201,7 +204,9 @@ export class Cli {
     const isNew = !(await this.operations.exists());
     const opened = await open();
     const { dataDir } = this;
-    if (isNew) this.say(`There was no database in ${dataDir}; a new one was made there.`);
+    const { text, isServer } = await this.#engine.place();
+    if (isNew && isServer) this.say(`rankd kept nothing in ${text} before; what it needs was made there.`);
+    else if (isNew) this.say(`There was no database in ${dataDir}; a new one was made there.`);
     const service = unnamedServiceDirectory(this.options.dataDir, this.io);
     if (service === dataDir) this.say(`Data directory: ${dataDir}, the service's.`);
     else if (service !== undefined)
@@ -256,9 +261,10 @@ export class Cli {
     const file = typeof surroundings.config === 'object' ? surroundings.config.audit.headFile : undefined;
     const done =
       file === undefined ? await work(surroundings) : await this.#notingHeads(ports, file, () => work(surroundings));
-    const server =
-      daemon === undefined ? 'no daemon serves it now' : `the daemon with the process id ${daemon.pid} serves it`;
-    this.#whereKept = `This is kept in ${this.dataDir}; ${server}.`;
+    const { text, isServer } = await this.#engine.place();
+    const nobody = isServer ? 'no daemon of this data directory serves it now' : 'no daemon serves it now';
+    const server = daemon === undefined ? nobody : `the daemon with the process id ${daemon.pid} serves it`;
+    this.#whereKept = `This is kept in ${text}; ${server}.`;
     return done;
   }
 

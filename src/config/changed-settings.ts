@@ -31,10 +31,11 @@ export function changedSettings({
   };
 }
 
-/** The settings that a listener is made with. */
+/** The settings that a listener or the store is opened with. */
 function isBound(name: string): boolean {
   const isForAll = name === 'server.deadline' || name === 'server.public_url';
-  return (name.startsWith('server.') && !isForAll) || name.startsWith('metrics.') || name.startsWith('dashboard.');
+  const isOpenedWith = ['metrics.', 'dashboard.', 'store.'].some((section) => name.startsWith(section));
+  return (name.startsWith('server.') && !isForAll) || isOpenedWith;
 }
 
 function comparable(loaded: LoadedConfig, name: string): string {

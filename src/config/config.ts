@@ -1,3 +1,4 @@
+import type { ServerAddress } from '../base/server-address.ts';
 import type { PolicySettings } from '../core/policy-names.ts';
 import type { RoleName } from '../core/role-name.ts';
 import type { RankOne } from '../core/role-scheme.ts';
@@ -25,6 +26,8 @@ export interface Config {
   /** `headFile`: an absolute path; `undefined`: the heads of the audit are noted nowhere. */
   audit: { headFile: string | undefined };
   webhooks: WebhooksConfig;
+  /** `undefined`: SQLite in the data directory. */
+  store: ServerAddress | undefined;
   log: { level: Settings['log']['level'] };
   /** Other services whose requests are answered in their own way. */
   compat: Settings['compat'];
@@ -127,10 +130,12 @@ export function toConfig(
   {
     files: { groupFile, headFile },
     targets,
+    store,
     at,
   }: {
     files: Record<'groupFile' | 'headFile', string | undefined>;
     targets: DeclaredWebhook[];
+    store: ServerAddress | undefined;
     at: (path: readonly PropertyKey[]) => string;
   },
 ): Config {
@@ -186,6 +191,7 @@ export function toConfig(
       callerUrl: webhooks.caller_url,
       targets,
     },
+    store,
     log: { level: log.level },
     compat: settings.compat,
     keys: settings.keys.map((key, index) => toDeclaredKey(key, (...path) => at(['keys', index, ...path]))),

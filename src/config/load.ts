@@ -9,6 +9,8 @@ import { environmentLayer, flagLayer } from './overrides.ts';
 import { type ChosenPlatform, choosePlatform } from './platform-choice.ts';
 import { keyFile } from './platform-key.ts';
 import { ConfigError } from './problem.ts';
+import { chooseStore, type StoreSettings } from './store-choice.ts';
+import { withoutPassword } from './store-url.ts';
 import { trustedConfig } from './trusted-config.ts';
 import { validate } from './validate.ts';
 
@@ -50,7 +52,15 @@ export function loadConfig(sources: ConfigSources): LoadedConfig {
     ...{ env, folder: folderOf('webhooks.targets') },
     locationOf: (...path) => file?.locationOf(['webhooks', 'targets', ...path]),
   });
-  const wrong = [...problems, ...invalid, ...platform.problems, ...ofTargets.problems];
+  const store = chooseStore({
+    ...{ settings: storeSettingsOf(origins), env, isUrlInFile: origins.get('store.url')?.source === 'file' },
+    folderOf: (setting) => folderOf(`store.${setting}`),
+  });
+  const ofStore = store.problems.map(({ setting, text }) => {
+    const layer = layers.find(({ values }) => values.has(`store.${setting}`));
+    return { ...(layer?.locationOf(['store', setting]) ?? { setting: `store.${setting}` }), text };
+  });
+  const wrong = [...problems, ...invalid, ...platform.problems, ...ofTargets.problems, ...ofStore];
   const all = wrong.length > 0 ? wrong : platform.missing;
   if (settings === undefined || platform.choice === undefined || all.length > 0) {
     throw new ConfigError(all, { file: file?.name });
@@ -62,12 +72,38 @@ export function loadConfig(sources: ConfigSources): LoadedConfig {
     headFile: absolute('audit.head_file', settings.audit.head_file),
   };
   return {
-    config: toConfig(settings, platform.choice, { files, targets, at: (path) => file?.locationOf(path).at ?? '' }),
+    config: toConfig(settings, platform.choice, {
+      files,
+      targets,
+      store: store.server,
+      at: (path) => file?.locationOf(path).at ?? '',
+    }),
     file: location?.path,
     fileNow: () => locateConfig(sources)?.path,
-    origins: withPlatform(origins, platform),
-    warnings: [...overlookedConfigs(sources).map(overlooked), ...platform.warnings, ...ofTargets.warnings],
+    origins: withPlatform(withoutSecrets(origins), platform),
+    warnings: [
+      ...overlookedConfigs(sources).map(overlooked),
+      ...platform.warnings,
+      ...ofTargets.warnings,
+      ...store.warnings,
+    ],
   };
+}
+
+function storeSettingsOf(origins: ReadonlyMap<string, Origin>): StoreSettings {
+  const text = (name: keyof StoreSettings) => {
+    const value = origins.get(`store.${name}`)?.value;
+    return typeof value === 'string' ? value : undefined; // the schema refuses anything else
+  };
+  return { url: text('url'), password_file: text('password_file'), ca_file: text('ca_file'), tls: text('tls') };
+}
+
+/** The URL of the store can hold a password. */
+function withoutSecrets(origins: ReadonlyMap<string, Origin>): ReadonlyMap<string, Origin> {
+  const { value, ...url } = origins.get('store.url') ?? { source: 'default', at: undefined, value: undefined };
+  if (typeof value !== 'string') return origins;
+  const shadows = url.shadows?.map((shadow) => ({ ...shadow, value: '[redacted]' }));
+  return new Map(origins).set('store.url', { ...url, value: withoutPassword(value), ...(shadows && { shadows }) });
 }
 
 function overlooked(path: string): string {

@@ -227,6 +227,25 @@ export const settingsSchema = section({
         'Webhooks declared here, not made by rankd webhook add; commands show them, but only this file changes them.',
       ),
   }),
+  store: section({
+    url: z
+      .string({ error: 'postgres://USER@HOST/DATABASE' })
+      .optional()
+      .describe(
+        'A PostgreSQL database that several daemons share: postgres://USER@HOST/DATABASE; without it, SQLite in the data directory.',
+      ),
+    password_file: filePath()
+      .optional()
+      .describe('File with the password for PostgreSQL, readable by rankd alone; or RANKD_STORE_PASSWORD.'),
+    ca_file: filePath()
+      .optional()
+      .describe(
+        "Certificate (PEM) of the authority that vouches for PostgreSQL's server; without it, those of the system.",
+      ),
+    tls: oneOf(['verify', 'off'])
+      .optional()
+      .describe('verify, or off; without it, off where PostgreSQL runs on this machine and no ca_file is set.'),
+  }),
   log: section({
     level: oneOf(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'])
       .default('info')

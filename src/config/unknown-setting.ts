@@ -1,6 +1,7 @@
 import { suggest } from '../base/suggest.ts';
 import { keyFile, keyVariable } from './platform-key.ts';
 import { type EntrySetting, keySettings, sections, settings, webhookSettings } from './settings.ts';
+import { passwordVariable } from './store-choice.ts';
 
 /** The message for a name that is not a setting: `unknown setting`, with the setting that was probably meant. */
 export function unknownSetting(path: string): string {
@@ -42,7 +43,7 @@ export function unknownVariable(name: string): string {
 }
 
 /** Variables that are read elsewhere, or that hold what does not belong in the file. */
-export const otherVariables = ['RANKD_CONFIG', 'RANKD_DATA_DIR', keyVariable];
+export const otherVariables = ['RANKD_CONFIG', 'RANKD_DATA_DIR', keyVariable, passwordVariable];
 
 function withSuggestion(text: string, suggestion: string | undefined): string {
   return suggestion === undefined ? text : `${text}; did you mean ${suggestion}?`;

@@ -34,7 +34,7 @@ const drainPollMs = 20;
 export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
   await using starting = new AsyncDisposableStack();
   const clock = options.overrides?.clock ?? systemClock;
-  starting.use(await engineOf({ ...options, clock }).operations.lockDaemon());
+  starting.use(await engineOf({ ...options, clock, server: options.config.store }).operations.lockDaemon());
   const { server: address, metrics: metricsConfig } = options.config;
   const metrics = metricsConfig.enabled ? await loadMetrics(clock) : undefined;
   const app = starting.use(await openApp({ ...options, ...(metrics !== undefined && { watch: metrics.watch }) }));

@@ -8,6 +8,8 @@ export interface StoreEngine {
    */
   openStore(options?: OpenOptions): Promise<Store>;
   operations: StoreOperations;
+  /** Where the data lies, in words for the operator. `isServer`: on a server, which other machines may share. */
+  place(): Promise<{ text: string; isServer: boolean }>;
 }
 
 export interface OpenOptions {

@@ -1,11 +1,80 @@
-import type { Clock, StoreEngine } from '../ports/index.ts';
+import { privateFile } from '../base/files/data-dir.ts';
+import { placeOf, type ServerAddress } from '../base/server-address.ts';
+import type { Clock, StoreEngine, StoreOperations } from '../ports/index.ts';
+import { acquireDaemonLock, daemonLockName, isDaemonRunning } from './sqlite/files/daemon-lock.ts';
 import { sqliteOperations } from './sqlite/files/operations.ts';
 import { openSqliteStore } from './sqlite/sqlite-store.ts';
 
-/** The engine that keeps rankd's data, with the directory where it lies. This is the only place that chooses an engine. */
-export function engineOf(where: { dataDir: string; clock: Clock }): StoreEngine {
+/** Where rankd keeps what it knows, and what it counts time by. */
+export interface StorePlace {
+  /** Of this machine: it has the database, unless that is on a server, and the lock of its daemon. */
+  dataDir: string;
+  clock: Clock;
+  /** The PostgreSQL server with the database; or who finds that out. Without one, it is SQLite's, in the data directory. */
+  server?: ServerAddress | (() => Promise<ServerAddress | undefined>) | undefined;
+}
+
+/** The engine that keeps rankd's data, with the place where it lies. This is the only place that chooses an engine. */
+export function engineOf({ server, ...where }: StorePlace): StoreEngine {
+  if (server === undefined) return sqliteEngine(where);
+  const find = typeof server === 'function' ? server : async () => server;
+  return eitherEngine(where, find);
+}
+
+type LocalPlace = Omit<StorePlace, 'server'>;
+
+function sqliteEngine(where: LocalPlace): StoreEngine {
   return {
     openStore: (options) => openSqliteStore({ ...where, ...options }),
     operations: sqliteOperations(where),
+    place: async () => ({ text: where.dataDir, isServer: false }),
   };
+}
+
+/** The client of PostgreSQL is loaded only here. */
+function eitherEngine(where: LocalPlace, find: () => Promise<ServerAddress | undefined>): StoreEngine {
+  let chosen: Promise<StoreEngine> | undefined;
+  const choose = async (): Promise<StoreEngine> => {
+    const address = await find();
+    if (address === undefined) return sqliteEngine(where);
+    const [{ openPostgresStore }, { postgresOperations }] = await Promise.all([
+      import('./postgres/postgres-store.ts'),
+      import('./postgres/operations.ts'),
+    ]);
+    const { clock } = where;
+    return {
+      async openStore(options) {
+        privateFile(where.dataDir, daemonLockName); // so that the directory is there: what belongs to this machine goes there
+        return openPostgresStore({ address, clock, ...options });
+      },
+      place: async () => ({ text: placeOf(address), isServer: true }),
+      operations: { ...postgresOperations({ address, clock }), ...daemonLock(where) },
+    };
+  };
+  const engine = () => {
+    chosen ??= choose();
+    return chosen;
+  };
+  const operations = async () => (await engine()).operations;
+  return {
+    openStore: async (options) => (await engine()).openStore(options),
+    place: async () => (await engine()).place(),
+    operations: {
+      exists: async () => (await operations()).exists(),
+      check: async () => (await operations()).check(),
+      migrate: async () => (await operations()).migrate(),
+      tryMigration: async () => (await operations()).tryMigration(),
+      backUp: async (target) => (await operations()).backUp(target),
+      streamBackup: async (send) => (await operations()).streamBackup(send),
+      examineBackup: async (file) => (await operations()).examineBackup(file),
+      restore: async (request) => (await operations()).restore(request),
+      findNames: async (query) => (await operations()).findNames(query),
+      ...daemonLock(where),
+    },
+  };
+}
+
+/** One daemon works with a data directory, wherever the database is. */
+function daemonLock({ dataDir }: LocalPlace): Pick<StoreOperations, 'lockDaemon' | 'isDaemonRunning'> {
+  return { lockDaemon: () => acquireDaemonLock(dataDir), isDaemonRunning: () => isDaemonRunning(dataDir) };
 }

@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { parseDocument } from 'yaml';
 import { jsonSchema, keySettings, sections, settings, webhookSettings } from '../../src/config/settings.ts';
+import { Authority } from '../support/certificates.ts';
 import { Sandbox } from './sandbox.ts';
 
 const example = readFileSync(new URL('../../config/rankd.example.yaml', import.meta.url), 'utf8');
@@ -66,6 +67,8 @@ test('the example as it is changes nothing', () => {
 test('the example with every setting in force is accepted', () => {
   box.write('rankd.yaml', complete);
   box.write('roblox.key', 's3cret');
+  box.write('store.password', 's3cret');
+  box.write('store-ca.pem', new Authority().pem);
   const { config, origins, warnings } = box.load();
   expect(config).toMatchObject({
     platform: { kind: 'open-cloud', groupId: 4199740 },
@@ -91,6 +94,7 @@ test('the variables of two settings never collide', () => {
     'history',
     'audit',
     'webhooks',
+    'store',
     'log',
   ]);
 });

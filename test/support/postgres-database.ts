@@ -1,30 +1,37 @@
 import { connect, type Socket } from 'node:net';
 import { createInterface } from 'node:readline';
 import { inject, onTestFinished } from 'vitest';
-import type { ServerAddress } from '../../src/stores/postgres/server-address.ts';
+import type { ServerAddress } from '../../src/base/server-address.ts';
 import type { DeskAnswer, DeskRequest } from './postgres-desk.ts';
 
 /** A database of its own on the PostgreSQL server of this run; disposing gives it back. */
 export interface PostgresDatabase extends AsyncDisposable {
   address: ServerAddress;
+  /** The same, for a user. */
+  url: string;
+  /** Vouches for the server on localhost, where the user `guarded` has the password `geheim`. */
+  authority: string;
 }
 
 /** `migrated`: it has rankd's schema, as a first start leaves it. */
 export async function createPostgresDatabase(make: 'migrated' | 'empty' = 'migrated'): Promise<PostgresDatabase> {
   const answer = await ask({ make });
   if (!('address' in answer)) throw new Error('no database');
-  const { address } = answer;
+  const { password } = answer;
+  const address = { ...answer.address, password: password === undefined ? undefined : () => password };
   const giveBack = async () => {
     if (make === 'migrated') await ask({ giveBack: address.database });
   };
-  return { address, [Symbol.asyncDispose]: giveBack };
+  const { host, port, user, database } = address;
+  const url = `postgres://${user}@${host.startsWith('/') ? '127.0.0.1' : host}:${port}/${database}`;
+  return { address, url, authority: answer.authority, [Symbol.asyncDispose]: giveBack };
 }
 
 /** The same, gone when the test is. */
-export async function postgresDatabase(make?: 'migrated' | 'empty'): Promise<ServerAddress> {
+export async function postgresDatabase(make?: 'migrated' | 'empty'): Promise<PostgresDatabase> {
   const database = await createPostgresDatabase(make);
   onTestFinished(() => database[Symbol.asyncDispose]());
-  return database.address;
+  return database;
 }
 
 let desk: { socket: Socket; answers: Array<(line: string) => void> } | undefined;

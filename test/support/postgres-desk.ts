@@ -5,8 +5,9 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import pg from 'pg';
 import type { TestProject } from 'vitest/node';
+import type { ServerAddress } from '../../src/base/server-address.ts';
 import { openPostgresStore } from '../../src/stores/postgres/postgres-store.ts';
-import type { ServerAddress } from '../../src/stores/postgres/server-address.ts';
+import { Authority } from './certificates.ts';
 import { ManualClock } from './manual-clock.ts';
 import { startPostgres } from './postgres.ts';
 
@@ -52,7 +53,11 @@ function closeNow(server: Server): void {
 
 /** What a test asks for: a new database, with rankd's schema or empty; or a migrated one is given back. */
 export type DeskRequest = { make: 'migrated' | 'empty' } | { giveBack: string };
-export type DeskAnswer = { address: ServerAddress } | { done: true } | { error: string };
+/** `password`: a function of an address is no JSON. */
+export type DeskAnswer =
+  | { address: ServerAddress; password?: string | undefined; authority: string }
+  | { done: true }
+  | { error: string };
 
 interface Databases {
   serve(request: DeskRequest): Promise<DeskAnswer>;
@@ -60,16 +65,25 @@ interface Databases {
 
 async function openDatabases(closers: AsyncDisposableStack): Promise<Databases> {
   const { RANKD_TEST_POSTGRES: running } = process.env;
-  const server = running === undefined ? addressOf(closers.use(await startPostgres())) : addressIn(new URL(running));
-  const { tls, ...where } = server;
+  const authority = new Authority();
+  const server =
+    running === undefined
+      ? addressOf(closers.use(await startPostgres({ tls: authority.issue({ name: 'localhost' }) })))
+      : addressIn(new URL(running));
+  const { tls, password, ...place } = server;
+  const where = { ...place, password: password?.() };
   const admin = new pg.Client({ ...where, ssl: tls && {} });
   await admin.connect();
+  if (running === undefined) await admin.query(`CREATE ROLE guarded SUPERUSER LOGIN PASSWORD 'geheim'`);
   const run = `rankd_test_${process.pid}`;
   const template = { ...server, database: `${run}_template` };
   await admin.query(`CREATE DATABASE ${template.database}`);
   const store = await openPostgresStore({ address: template, clock: new ManualClock() });
   await store.close();
   const made = new Map<string, pg.Client>();
+  const answer = (database: string) => {
+    return { address: { ...server, database }, password: password?.(), authority: authority.pem };
+  };
   const idle: string[] = [];
   let count = 0;
   closers.defer(async () => {
@@ -94,9 +108,9 @@ async function openDatabases(closers: AsyncDisposableStack): Promise<Databases> 
         idle.push(request.giveBack);
         return { done: true };
       }
-      if (request.make === 'empty') return { address: { ...server, database: await make('') } };
+      if (request.make === 'empty') return answer(await make(''));
       const database = idle.pop() ?? (await make(`TEMPLATE ${template.database} STRATEGY file_copy`));
-      return { address: { ...server, database } };
+      return answer(database);
     },
   };
 }
@@ -125,7 +139,7 @@ function addressIn({ hostname, port, username, password, pathname, searchParams 
     host: searchParams.get('host') ?? decodeURIComponent(hostname),
     port: Number(port || 5432),
     user: decodeURIComponent(username),
-    password: decodeURIComponent(password),
+    password: () => decodeURIComponent(password),
     database: decodeURIComponent(pathname.slice(1)),
     tls: false,
   };

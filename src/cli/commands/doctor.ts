@@ -186,8 +186,11 @@ async function configured(cli: Cli, { config }: LoadedConfig, { offline, isUsabl
       return [...(other ? [warn('daemon', other.message, hintOf(other))] : []), ...trustFindings(daemon)];
     })),
   );
-  const isKept = isUsable && (await cli.operations.exists());
-  const database = isKept ? await examined('database', () => databaseFindings(cli.operations)) : [];
+  let isKept = false;
+  const database = await examined('database', async () => {
+    isKept = isUsable && (await cli.operations.exists());
+    return isKept ? databaseFindings(cli.operations) : [];
+  });
   findings.push(...database);
   if (database.some(({ grade }) => grade !== 'ok')) return findings;
   const live = await examined('database', async () => {

@@ -81,7 +81,7 @@ export function changeWrites(db: Database, clock: Pick<Clock, 'now'>, nodes: Nod
 
     async holds(changeId) {
       const held = 'SELECT 1 AS held FROM rankd.rank_changes WHERE id = @changeId AND node = @node';
-      if (nodes.idIfBegun === undefined) return false;
+      if (nodes.idIfBegun === undefined || !nodes.hasLease) return false;
       return (await db.get(held, { changeId, node: nodes.idIfBegun })) !== undefined;
     },
   };

@@ -1,4 +1,3 @@
-import { systemClock } from '../../base/clock.ts';
 import { RankdError } from '../../base/errors.ts';
 import { newId } from '../../core/api-key.ts';
 import type { Clock } from '../../ports/index.ts';
@@ -10,6 +9,9 @@ export const leaseMs = 5_000;
 export const endAfterMs = 6_000;
 /** So many beats of its own must have been answered meanwhile: a server that stands still ends nobody. */
 const beatsToSee = 3;
+
+/** What a node counts its lease by, and the silence of others. */
+export type Beating = Pick<Clock, 'monotonic' | 'sleep'>;
 
 interface Seen {
   beat: number;
@@ -26,16 +28,18 @@ interface Seen {
 export class Nodes {
   readonly #db: Database;
   readonly #clock: Pick<Clock, 'now'>;
+  readonly #own: Beating;
   #mine: { id: string; leaseUntil: number } | undefined;
   #joining: Promise<string> | undefined;
-  #timer: NodeJS.Timeout | undefined;
+  readonly #closing = new AbortController();
   #beating: Promise<void> | undefined;
   readonly #seen = new Map<string, Seen>();
   #seenBy = 0;
 
-  constructor(db: Database, clock: Pick<Clock, 'now'>) {
+  constructor(db: Database, { clock, own }: { clock: Pick<Clock, 'now'>; own: Beating }) {
     this.#db = db;
     this.#clock = clock;
+    this.#own = own;
   }
 
   /** The id of this handle's node, which begins with the first call, and anew if others have ended it. Throws `store_unavailable` without a lease. */
@@ -64,15 +68,14 @@ export class Nodes {
 
   /** Whether it may work on what it holds. */
   get hasLease(): boolean {
-    return this.#mine !== undefined && systemClock.monotonic() < this.#mine.leaseUntil;
+    return this.#mine !== undefined && this.#own.monotonic() < this.#mine.leaseUntil;
   }
 
   /** Ends this node: nobody has to wait for its lease. */
   async close(): Promise<void> {
-    clearTimeout(this.#timer);
+    this.#closing.abort();
     await this.#joining?.catch(() => undefined);
     await this.#beating;
-    clearTimeout(this.#timer);
     const mine = this.#mine;
     this.#mine = undefined;
     if (mine === undefined) return;
@@ -85,27 +88,27 @@ export class Nodes {
 
   async #join(): Promise<string> {
     const id = newId('node');
-    const sentAt = systemClock.monotonic();
+    const sentAt = this.#own.monotonic();
     await this.#db.work(`INSERT INTO rankd.nodes (id, joined_at) VALUES (@id, @at)`, { id, at: this.#clock.now() });
     this.#mine = { id, leaseUntil: sentAt + leaseMs };
-    this.#beatLater();
+    this.#beating ??= this.#keepBeating().finally(() => {
+      this.#beating = undefined;
+    });
     return id;
   }
 
-  #beatLater(): void {
-    this.#timer = setTimeout(() => {
-      this.#beating = this.#beat().finally(() => {
-        this.#beating = undefined;
-        if (this.#mine !== undefined) this.#beatLater();
-      });
-    }, beatEveryMs);
-    this.#timer.unref();
+  async #keepBeating(): Promise<void> {
+    const { signal } = this.#closing;
+    while (this.#mine !== undefined && !signal.aborted) {
+      await this.#own.sleep(beatEveryMs, signal).catch(() => undefined);
+      if (!signal.aborted) await this.#beat();
+    }
   }
 
   async #beat(): Promise<void> {
     const mine = this.#mine;
     if (mine === undefined) return;
-    const sentAt = systemClock.monotonic();
+    const sentAt = this.#own.monotonic();
     try {
       const { rows, sessionId } = await this.#db.beat<BeatRow>(beatSql, { id: mine.id });
       const isMine = rows.some(({ id, isCounted }) => id === mine.id && isCounted);
@@ -124,7 +127,7 @@ export class Nodes {
   async #endStill(rows: readonly BeatRow[], sessionId: number, mine: string): Promise<void> {
     if (sessionId !== this.#seenBy) this.#seen.clear();
     this.#seenBy = sessionId;
-    const now = systemClock.monotonic();
+    const now = this.#own.monotonic();
     const others = rows.filter(({ id }) => id !== mine);
     for (const id of this.#seen.keys()) if (!others.some((other) => other.id === id)) this.#seen.delete(id);
     for (const { id, beat } of others) {

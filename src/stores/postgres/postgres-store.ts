@@ -1,3 +1,5 @@
+import { systemClock } from '../../base/clock.ts';
+import type { ServerAddress } from '../../base/server-address.ts';
 import type { Clock, OpenOptions, Store } from '../../ports/index.ts';
 import { auditStore } from './audit.ts';
 import { changeQueries } from './change-queries.ts';
@@ -10,11 +12,10 @@ import { idempotencyStore } from './idempotency.ts';
 import { VersionedKeys } from './key-cache.ts';
 import { keyStore } from './keys.ts';
 import { memberQueueStore } from './member-queue.ts';
-import { Nodes } from './nodes.ts';
+import { type Beating, Nodes } from './nodes.ts';
 import { personStore } from './people.ts';
 import { retentionStore } from './retention.ts';
 import { migrate } from './schema/migrate.ts';
-import type { ServerAddress } from './server-address.ts';
 import { webhookStore } from './webhooks.ts';
 import { whitelistStore } from './whitelist.ts';
 import { workspaceStore } from './workspace.ts';
@@ -22,22 +23,27 @@ import { workspaceStore } from './workspace.ts';
 export interface PostgresStoreOptions extends OpenOptions {
   address: ServerAddress;
   clock: Clock;
+  /** What the lease of this handle is counted by: the time of this process, which no test moves unless it is given. */
+  beating?: Beating;
 }
 
 /** Opens what rankd keeps in a database of PostgreSQL. Its schema is made if it is missing. Throws as `StoreEngine.openStore`. */
-export async function openPostgresStore({ address, clock }: PostgresStoreOptions): Promise<Store> {
+export async function openPostgresStore({
+  address,
+  clock,
+  beating = systemClock,
+}: PostgresStoreOptions): Promise<Store> {
   const db = new Database(address);
   try {
     await migrate(db, clock);
-    return createPostgresStore(db, clock);
+    return createPostgresStore(db, clock, new Nodes(db, { clock, own: beating }));
   } catch (error) {
     await db.close();
     throw error;
   }
 }
 
-function createPostgresStore(db: Database, clock: Clock): Store {
-  const nodes = new Nodes(db, clock);
+function createPostgresStore(db: Database, clock: Clock, nodes: Nodes): Store {
   const queue = memberQueueStore(db, nodes);
   const keys = new VersionedKeys(db, () => clock.now());
   const ping = async () => {

@@ -1,16 +1,19 @@
-import { openPostgresStore } from '../../../src/stores/postgres/postgres-store.ts';
+import { engineOf } from '../../../src/stores/engine.ts';
 import type { TestDatabase } from '../../contracts/store/store-case.ts';
 import { storeContract } from '../../contracts/store-contract.ts';
 import { createPostgresDatabase } from '../../support/postgres-database.ts';
+import { TempDir } from '../../support/temp-dir.ts';
 
 async function createDatabase(): Promise<TestDatabase> {
-  const { address, ...rest } = await createPostgresDatabase();
+  const database = await createPostgresDatabase();
+  const { address } = database;
+  const dir = new TempDir();
   return {
-    engine: (clock) => ({
-      openStore: (options) => openPostgresStore({ address, clock, ...options }),
-      operations: undefined as never,
-    }),
-    [Symbol.asyncDispose]: rest[Symbol.asyncDispose],
+    engine: (clock) => engineOf({ dataDir: dir.path, clock, server: address }),
+    async [Symbol.asyncDispose]() {
+      await database[Symbol.asyncDispose]();
+      dir[Symbol.dispose]();
+    },
   };
 }
 

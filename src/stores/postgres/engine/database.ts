@@ -1,7 +1,7 @@
 import { systemClock } from '../../../base/clock.ts';
 import { isRankdError, RankdError } from '../../../base/errors.ts';
+import type { ServerAddress } from '../../../base/server-address.ts';
 import type { ChainLink } from '../../../core/audit.ts';
-import type { ServerAddress } from '../server-address.ts';
 import { Link, type Session } from './link.ts';
 import { isLost, toStoreError } from './postgres-error.ts';
 import type { Bindings } from './statement.ts';

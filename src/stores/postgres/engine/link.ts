@@ -1,7 +1,7 @@
 import pg from 'pg';
 import { systemClock } from '../../../base/clock.ts';
 import { RankdError } from '../../../base/errors.ts';
-import type { ServerAddress } from '../server-address.ts';
+import type { ServerAddress } from '../../../base/server-address.ts';
 import { oldestServer, standby, tooOld, toStoreError } from './postgres-error.ts';
 import { type Bindings, statementOf, valuesOf } from './statement.ts';
 import { types } from './types.ts';
@@ -86,7 +86,7 @@ export class Link {
 function optionsFor({ host, port, database, user, password, tls }: ServerAddress): pg.ClientConfig {
   return {
     ...{ host, port, database, user, types, pipeline: true, application_name: 'rankd' },
-    password: password ?? '', // without one, the driver would look for ~/.pgpass
+    password: password?.() ?? '', // without one, the driver would look for ~/.pgpass
     ssl: tls && { rejectUnauthorized: true, ...(tls.ca !== undefined && { ca: tls.ca }) },
     connectionTimeoutMillis: connectTimeoutMs,
     query_timeout: answerTimeoutMs,

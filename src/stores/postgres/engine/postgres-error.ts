@@ -1,6 +1,6 @@
 import { codeOf } from '../../../base/error-code.ts';
 import { RankdError, type RankdErrorOptions } from '../../../base/errors.ts';
-import { placeOf, type ServerAddress } from '../server-address.ts';
+import { placeOf, type ServerAddress } from '../../../base/server-address.ts';
 
 /** The oldest PostgreSQL that rankd works with. */
 export const oldestServer = 15;

@@ -1,7 +1,7 @@
 import { RankdError } from '../../../base/errors.ts';
+import { placeOf, type ServerAddress } from '../../../base/server-address.ts';
 import { version as rankdVersion } from '../../../base/version.ts';
 import type { Reader } from '../engine/database.ts';
-import { placeOf, type ServerAddress } from '../server-address.ts';
 import { migrations } from './migrations.ts';
 
 /** The newest schema that this rankd knows. */

@@ -5,7 +5,8 @@ export interface ServerAddress {
   port: number;
   database: string;
   user: string;
-  password?: string | undefined;
+  /** A function, so that nothing prints it. */
+  password?: (() => string) | undefined;
   /** False: no TLS. Otherwise the server's certificate is checked, by these authorities (PEM) or, without any, the system's. */
   tls: false | { ca?: string | undefined };
 }
@@ -13,4 +14,9 @@ export interface ServerAddress {
 /** The server as messages name it. It never holds a password. */
 export function placeOf({ host, port, database }: ServerAddress): string {
   return host.startsWith('/') ? `${database} on the socket in ${host}` : `${database} on ${host}:${port}`;
+}
+
+/** Whether nobody else can listen to what goes there. */
+export function isOnThisMachine(host: string): boolean {
+  return host.startsWith('/') || host === 'localhost' || host === '::1' || /^127\.\d+\.\d+\.\d+$/.test(host);
 }

@@ -1,0 +1,60 @@
+import { readFileSync } from 'node:fs';
+import { dirname } from 'node:path';
+import type { ServerAddress } from '../base/server-address.ts';
+import { type ConfigLocation, type ConfigLocationSources, locateConfig } from './locate.ts';
+import { ConfigError } from './problem.ts';
+import { chooseStore, type StoreSettings } from './store-choice.ts';
+import { trustedConfig } from './trusted-config.ts';
+
+/**
+ * For commands that need no configuration but must know where the store is. `undefined` if it is SQLite's for sure, which costs them
+ * nothing: no variable names another, and the file has no section `store`. Otherwise it reads those settings alone, and nothing else in
+ * the file can keep the command from working.
+ */
+export function storeFinder(sources: ConfigLocationSources): (() => Promise<ServerAddress | undefined>) | undefined {
+  const location = sources.env['RANKD_STORE_URL'] ? undefined : fileWithStore(sources);
+  if (!sources.env['RANKD_STORE_URL'] && location === undefined) return undefined;
+  return () => findStore(sources);
+}
+
+async function findStore(sources: ConfigLocationSources): Promise<ServerAddress | undefined> {
+  const { env, cwd } = sources;
+  const location = fileWithStore(sources) && trustedConfig(sources);
+  const inFile =
+    location === undefined ? {} : withoutEmpty((await import('./store-section.ts')).storeSection(location.path));
+  const inEnvironment = withoutEmpty({
+    url: env['RANKD_STORE_URL'],
+    password_file: env['RANKD_STORE_PASSWORD_FILE'],
+    ca_file: env['RANKD_STORE_CA_FILE'],
+    tls: env['RANKD_STORE_TLS'],
+  });
+  const { server, problems } = chooseStore({
+    settings: { ...inFile, ...inEnvironment },
+    env,
+    isUrlInFile: inEnvironment.url === undefined,
+    folderOf: (setting) => (inEnvironment[setting] === undefined && location ? dirname(location.path) : cwd),
+  });
+  if (problems.length === 0) return server;
+  throw new ConfigError(
+    problems.map(({ setting, text }) => {
+      const isInFile = inEnvironment[setting] === undefined;
+      return isInFile
+        ? { at: location?.name, setting: `store.${setting}`, text }
+        : { at: `RANKD_STORE_${setting.toUpperCase()}`, text };
+    }),
+    { file: location?.name },
+  );
+}
+
+function fileWithStore(sources: ConfigLocationSources): ConfigLocation | undefined {
+  const location = locateConfig(sources);
+  try {
+    return location && /^["']?store["']?[ \t]*:/m.test(readFileSync(location.path, 'utf8')) ? location : undefined;
+  } catch {
+    return undefined; // whoever needs the file says what is wrong with it
+  }
+}
+
+function withoutEmpty(settings: StoreSettings): StoreSettings {
+  return Object.fromEntries(Object.entries(settings).filter(([, value]) => value));
+}

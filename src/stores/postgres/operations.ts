@@ -1,0 +1,168 @@
+import { RankdError } from '../../base/errors.ts';
+import { placeOf, type ServerAddress } from '../../base/server-address.ts';
+import type {
+  Clock,
+  KeptRole,
+  Migration,
+  Names,
+  NamesQuery,
+  RowCounts,
+  StoreCheck,
+  StoreOperations,
+  StoreReport,
+} from '../../ports/index.ts';
+import { Database, type Reader } from './engine/database.ts';
+import { migrate } from './schema/migrate.ts';
+import { missingObjects } from './schema/schema-flaws.ts';
+import { newestSchema, schemaVersion } from './schema/schema-version.ts';
+
+type DatabaseOperations = Omit<StoreOperations, 'lockDaemon' | 'isDaemonRunning'>;
+
+/** The operations on a database of PostgreSQL. Whoever runs the server backs it up, with the server's own means. */
+export function postgresOperations({ address, clock }: { address: ServerAddress; clock: Clock }): DatabaseOperations {
+  const on = async <T>(work: (db: Database) => Promise<T>): Promise<T> => {
+    const db = new Database(address);
+    try {
+      return await work(db);
+    } finally {
+      await db.close();
+    }
+  };
+  const onExisting = <T>(work: (db: Database, schema: number) => Promise<T>) =>
+    on(async (db) => {
+      const schema = await schemaVersion(db, address);
+      if (schema === 0) throw missing(address);
+      return work(db, schema);
+    });
+  const migration = (from: number): Migration => {
+    return { database: placeOf(address), from, to: Math.max(from, newestSchema), copy: null };
+  };
+  return {
+    exists: () => on(async (db) => (await schemaVersion(db, address)) > 0),
+    check: () => onExisting(report),
+    migrate: () =>
+      onExisting(async (db, schema) => {
+        await migrate(db, clock);
+        return migration(schema);
+      }),
+    tryMigration: () =>
+      onExisting(async (db, schema) => {
+        await migrate(db, clock, { isTrial: true });
+        return migration(schema);
+      }),
+    backUp: () => onExisting(async () => Promise.reject(serversOwn(address))),
+    streamBackup: () => onExisting(async () => Promise.reject(serversOwn(address))),
+    examineBackup: async (file) => Promise.reject(notHere(file)),
+    restore: async ({ file }) => Promise.reject(notHere(file)),
+    findNames: (query) => on((db) => findNames(db, query)).catch(() => noNames),
+  };
+}
+
+async function report(db: Database, schema: number): Promise<StoreReport> {
+  const [rows, missingOnes, headFlaws, server] = await Promise.all([
+    countRows(db),
+    missingObjects(db),
+    headFlaw(db),
+    db.get<{ version: string; bytes: number }>(
+      `SELECT current_setting('server_version') AS version, pg_database_size(current_database()) AS bytes`,
+    ),
+  ]);
+  const checks: StoreCheck[] = [
+    found('schema', missingOnes, `${schema}, the newest this rankd knows is ${newestSchema}`),
+    found('audit', headFlaws, 'its head is its newest event'),
+    {
+      name: 'rows',
+      ok: true,
+      detail: `${rows.keys} keys, ${rows.whitelist} whitelist entries, ${rows.changes} changes, ${rows.auditEvents} audit events`,
+    },
+    { name: 'size', ok: true, detail: `${server?.bytes} bytes, on PostgreSQL ${server?.version}` },
+  ];
+  return { schema, newestSchema, checks };
+}
+
+function found(name: string, flaws: string[], fine: string): StoreCheck {
+  return { name, ok: flaws.length === 0, detail: flaws.length === 0 ? fine : flaws.slice(0, maxShown).join('; ') };
+}
+
+const maxShown = 3;
+
+async function countRows(db: Reader): Promise<RowCounts> {
+  const counts = await db.get<RowCounts>(`
+    SELECT (SELECT count(*) FROM rankd.keys) AS keys,
+           (SELECT count(*) FROM rankd.whitelist) AS whitelist,
+           (SELECT count(*) FROM rankd.rank_changes) AS changes,
+           (SELECT count(*) FROM rankd.audit_events) AS "auditEvents"`);
+  return counts ?? { keys: 0, whitelist: 0, changes: 0, auditEvents: 0 };
+}
+
+/** An event that stands behind the head was not written by rankd; a head without its event has lost it. */
+async function headFlaw(db: Reader): Promise<string[]> {
+  const [flaw] = await db.all<{ headId: number; eventId: number }>(`
+    SELECT head.last_id AS "headId", newest.id AS "eventId"
+    FROM rankd.audit_head AS head, rankd.audit_anchor AS anchor,
+         LATERAL (SELECT coalesce((SELECT max(id) FROM rankd.audit_events), anchor.last_id) AS id) AS newest
+    WHERE newest.id <> head.last_id`);
+  return flaw === undefined ? [] : [`its head is event ${flaw.headId}, its newest event is ${flaw.eventId}`];
+}
+
+const noNames: Names = { keys: [], places: [], roles: [], users: [] };
+
+/** A longer list would not help somebody who chooses from it. */
+const maxNames = 200;
+/** As far back as the history is searched for the names of users. */
+const maxChanges = 5000;
+
+/** Looks at the database as it is. */
+async function findNames(db: Reader, { placesLike, placesOf, usersLike }: NamesQuery): Promise<Names> {
+  const [keys, places, roles, users] = await Promise.all([
+    db.all<Names['keys'][number]>(
+      'SELECT name, mode FROM rankd.keys WHERE revoked_at IS NULL ORDER BY name COLLATE "C"',
+    ),
+    db.all<{ placeId: number }>(placesSql, { placesLike, placesOf }),
+    db.all<KeptRole>(rolesSql),
+    usersLike === undefined ? [] : db.all<{ name: string }>(usersSql, { like: `${escaped(usersLike)}%` }),
+  ]);
+  return { keys, places: places.map(({ placeId }) => placeId), roles, users: users.map(({ name }) => name) };
+}
+
+const placesSql = `
+  SELECT DISTINCT place_id AS "placeId" FROM rankd.whitelist JOIN rankd.keys ON keys.id = key_id
+  WHERE starts_with(place_id::text, @placesLike)
+    AND CASE WHEN @placesOf::text IS NULL THEN revoked_at IS NULL ELSE @placesOf IN (keys.id, name) END
+  ORDER BY place_id LIMIT ${maxNames}`;
+
+const rolesSql = `
+  SELECT role_id AS id, name, rank FROM rankd.group_roles
+  WHERE group_title = (SELECT group_title FROM rankd.served_group) OR NOT EXISTS (SELECT 1 FROM rankd.served_group)
+  ORDER BY group_title COLLATE "C", rank, role_id`;
+
+/** Those that were looked up for the history, and those that an operator typed, which were looked up then. */
+const usersSql = `
+  SELECT name FROM (
+    SELECT name FROM rankd.user_names
+    UNION
+    SELECT rankee_name FROM (SELECT rankee_name, key_id FROM rankd.rank_changes ORDER BY seq DESC LIMIT ${maxChanges}) AS newest
+    WHERE key_id IS NULL AND rankee_name <> '') AS named
+  WHERE name ILIKE @like ORDER BY name COLLATE "C" LIMIT ${maxNames}`;
+
+function escaped(text: string): string {
+  return text.replaceAll(/[%_\\]/g, '\\$&');
+}
+
+function missing(address: ServerAddress): RankdError {
+  return new RankdError('not_found', `rankd keeps nothing in ${placeOf(address)} yet.`, {
+    hint: 'rankd serve, or any command that writes, makes what is needed there',
+  });
+}
+
+function serversOwn({ host, port, user, database }: ServerAddress): RankdError {
+  return new RankdError('usage', 'This database is on a PostgreSQL server, which has backups of its own.', {
+    hint: `pg_dump --format=custom --file=rankd.dump --host=${host} --port=${port} --username=${user} --dbname=${database}`,
+  });
+}
+
+function notHere(file: string): RankdError {
+  return new RankdError('usage', `${file} can't be put back into a PostgreSQL server by rankd.`, {
+    hint: 'for a dump of pg_dump: pg_restore --clean --if-exists --dbname=DATABASE FILE, while no daemon runs',
+  });
+}

@@ -1,0 +1,124 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { expect, onTestFinished, test } from 'vitest';
+import { openPostgresStore } from '../../../src/stores/postgres/postgres-store.ts';
+import { keepOutcome } from '../../../src/usecases/change/change-outcome.ts';
+import { applied, begin, newChange } from '../../contracts/store/samples.ts';
+import { ManualClock } from '../../support/manual-clock.ts';
+import { postgresDatabase } from '../../support/postgres-database.ts';
+
+/** Two handles, each with a time of its own. */
+async function twoNodes() {
+  const { address } = await postgresDatabase();
+  const open = async () => {
+    const time = new ManualClock();
+    const store = await openPostgresStore({ address, clock: new ManualClock(), beating: time });
+    onTestFinished(() => store.close());
+    /** Lets seconds pass one by one, each with time for a beat and its answer. */
+    const pass = async (seconds: number, until: () => Promise<boolean> = async () => false) => {
+      for (let second = 1; second <= seconds; second += 1) {
+        await time.advance(1_000);
+        await delay(5);
+        await store.ping();
+        if (await until()) return second;
+      }
+      return seconds;
+    };
+    return { store, time, pass };
+  };
+  return [await open(), await open()] as const;
+}
+
+test('a node whose number stands still is ended by another after 6 s of that one, and what it held is taken over', async () => {
+  const [one, other] = await twoNodes();
+  const change = newChange();
+  await begin(one.store, change);
+  await begin(other.store, newChange({ rankeeId: 8 }));
+  const position = await one.store.enqueue(9);
+  const holderOfIt = async () => (await other.store.openChanges()).find((open) => open.change.id === change.id)?.holder;
+
+  await other.pass(5);
+  expect(await holderOfIt()).toBe('other');
+  expect(await other.store.takeOver(change.id)).toBeUndefined();
+  expect(await other.store.queueStanding({ rankeeId: 9 })).toMatchObject({ isNext: false });
+
+  expect(await other.pass(40, async () => (await holderOfIt()) === 'none')).toBeLessThan(40);
+  expect(await other.store.queueStanding({ rankeeId: 9 })).toMatchObject({ isNext: true });
+  expect(await other.store.takeOver(change.id)).toStrictEqual(change);
+  expect(await one.store.updateChange(change.id, () => expect.fail('it is not its own any more'))).toBeUndefined();
+  expect(await one.store.holds(change.id)).toBe(false);
+  await one.store.leave(position);
+});
+
+test('a node that beats is never ended, however long others look', async () => {
+  const [one, other] = await twoNodes();
+  await begin(one.store, newChange());
+  await begin(other.store, newChange({ rankeeId: 8 }));
+  for (let second = 0; second < 30; second += 1) await Promise.all([one.pass(1), other.pass(1)]);
+  expect((await other.store.openChanges()).map(({ holder }) => holder)).toEqual(['other', 'this']);
+  expect((await one.store.openChanges()).map(({ holder }) => holder)).toEqual(['this', 'other']);
+});
+
+test('without an answered beat for 5 s, a node neither holds nor begins anything; with the next one it goes on', async () => {
+  const [one] = await twoNodes();
+  const change = newChange();
+  await begin(one.store, change);
+  expect(await one.store.holds(change.id)).toBe(true);
+  await one.time.skip(5_000);
+  expect(await one.store.holds(change.id)).toBe(false);
+  await expect(begin(one.store, newChange({ rankeeId: 8 }))).rejects.toMatchObject({ code: 'store_unavailable' });
+  await one.pass(40, () => one.store.holds(change.id));
+  expect(await one.store.holds(change.id)).toBe(true);
+  expect(await begin(one.store, newChange({ rankeeId: 8 }))).toBe(true);
+});
+
+test('a node that was ended finds out with its next beat, and joins anew', async () => {
+  const [one, other] = await twoNodes();
+  const change = newChange();
+  await begin(one.store, change);
+  await begin(other.store, newChange({ rankeeId: 8 }));
+  const isFree = async () => (await other.store.openChanges()).some(({ holder }) => holder === 'none');
+  await other.pass(40, isFree);
+  await one.pass(40, async () => !(await one.store.holds(change.id)));
+  expect(await begin(one.store, newChange({ rankeeId: 9 }))).toBe(true);
+  const holders = (await one.store.openChanges()).map(({ change: { rankeeId }, holder }) => [rankeeId, holder]);
+  expect(holders).toEqual([
+    [7, 'none'],
+    [8, 'other'],
+    [9, 'this'],
+  ]);
+  expect(await one.store.takeOver(change.id)).toStrictEqual(change);
+  const ended = await keepOutcome({ store: one.store, clock: one.time }, change.id, applied);
+  expect(ended).toMatchObject({ state: 'applied' });
+});
+
+test('a change whose node left no row is held until that was seen to stand still', async () => {
+  const { address } = await postgresDatabase();
+  const clock = new ManualClock();
+  const time = new ManualClock();
+  await using gone = new AsyncDisposableStack();
+  const one = gone.adopt(await openPostgresStore({ address, clock, beating: new ManualClock() }), (store) =>
+    store.close(),
+  );
+  const other = gone.adopt(await openPostgresStore({ address, clock, beating: time }), (store) => store.close());
+  const change = newChange();
+  await begin(one, change);
+  await forgetNodes(address);
+  expect(await other.openChanges()).toMatchObject([{ holder: 'other' }]);
+  await begin(other, newChange({ rankeeId: 8 }));
+  await expect
+    .poll(async () => {
+      await time.advance(1_000);
+      return (await other.openChanges()).map(({ holder }) => holder);
+    })
+    .toEqual(['none', 'this']);
+  expect(time.monotonic()).toBeGreaterThanOrEqual(6_000);
+});
+
+async function forgetNodes(address: Parameters<typeof openPostgresStore>[0]['address']): Promise<void> {
+  const { default: pg } = await import('pg');
+  const { host, port, user, database } = address;
+  const client = new pg.Client({ host, port, user, database });
+  await client.connect();
+  await client.query('DELETE FROM rankd.nodes');
+  await client.end();
+}
