@@ -56,6 +56,17 @@ test('a key that may suspend takes all roles for a time, and gives exactly them 
   expect(told(await ask('unsuspend', { robloxUserId: ann }))).toEqual([404, 'not_suspended']);
 });
 
+test('of two keys that suspend a member at once, one does, and either may lift it', async () => {
+  const before = await app.heldBy(bob);
+  const other = await app.createKey({ name: 'other', scopes: ['suspend'] });
+  const body = { robloxUserId: bob, duration: '1h' };
+  const both = await Promise.all([ask('suspend', body), ask('suspend', body, other)]);
+  expect(both.map(({ status }) => status).toSorted((a, b) => a - b)).toEqual([200, 409]);
+  expect(both.map(codeOf)).toContain('already_suspended');
+  expect((await ask('unsuspend', { robloxUserId: bob }, other)).status).toBe(200);
+  expect(await app.heldBy(bob)).toEqual(before);
+});
+
 test('a repeat with the same Idempotency-Key gets the first answer again, also of what is over by then', async () => {
   const twice = async (operation: string, body: object) => {
     const headers = { 'idempotency-key': `try-${operation}` };

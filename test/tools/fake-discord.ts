@@ -7,11 +7,16 @@ import { startWebhookSink } from '../support/webhook-sink.ts';
 /** `npm run fake-discord`: a channel of Discord, and a program that takes webhooks, to try rankd by hand. Ends on SIGINT. */
 const { port } = new Command('npm run fake-discord --')
   .description('Plays a channel of Discord with its limits, and a program that takes webhooks; ends on Ctrl-C.')
-  .option('--port <port>', 'where Discord is; the program is on the next port', wholeNumber(1, 65_534), 7400)
+  .option(
+    '--port <port>',
+    'where Discord is, the program on the next port; 0: both on any free one',
+    wholeNumber(0, 65_534),
+    7400,
+  )
   .parse()
   .opts<{ port: number }>();
 const channel = await startFakeDiscord({ port });
-const sink = await startWebhookSink({ port: port + 1 });
+const sink = await startWebhookSink({ port: port === 0 ? 0 : port + 1 });
 const say = (line: string) => process.stdout.write(`${line}\n`);
 const seen = { messages: 0, violations: 0, events: 0 };
 say(`rankd on them, with this in rankd.yaml:

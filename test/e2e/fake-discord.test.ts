@@ -1,0 +1,36 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { writeFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import { expect, onTestFinished, test } from 'vitest';
+import { DaemonProcess } from '../support/daemon-process.ts';
+import { CliHome } from '../support/run-cli.ts';
+
+const tool = fileURLToPath(new URL('../tools/fake-discord.ts', import.meta.url));
+
+test('what npm run fake-discord prints points rankd at a channel and a program, which show what they get', async () => {
+  using home = new CliHome();
+  const fake = spawn(process.execPath, [tool, '--port', '0']);
+  onTestFinished(async () => {
+    const ended = once(fake, 'exit');
+    fake.kill('SIGINT');
+    await ended;
+  });
+  let shown = '';
+  fake.stdout.on('data', (chunk) => {
+    shown += chunk;
+  });
+  const lines = () => [...shown.matchAll(/^echo (\S+) \| rankd (webhook add .*)$/gm)];
+  await expect.poll(() => lines().length, { timeout: 10_000 }).toBe(2);
+  const [setting = ''] = /^webhooks: .*$/m.exec(shown) ?? [];
+  writeFileSync(home.path('rankd.yaml'), `platform: { kind: simulated }\n${setting}\n`);
+  for (const [, address = '', command = ''] of lines()) {
+    const added = await home.here(command.split(' '), { input: address });
+    expect(added, added.stderr).toMatchObject({ code: 0 });
+  }
+  await using _daemon = await DaemonProcess.start(home);
+  await home.json('rank', 'set', '1001', '20');
+  await expect.poll(() => shown, { timeout: 10_000 }).toMatch(/^program: \{"type":"rank\.changed"/m);
+  await expect.poll(() => shown, { timeout: 10_000 }).toMatch(/^discord: .* promoted$/m);
+  expect(shown).not.toContain('VIOLATION');
+});
