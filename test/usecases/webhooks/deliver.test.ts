@@ -78,6 +78,29 @@ test('a target that hangs holds up no other', async () => {
   expect(targets.members('slow.example').length).toBeLessThanOrEqual(2);
 });
 
+test('eight targets at most are called at once', async () => {
+  const { add, refuse, clock, targets } = await scene();
+  for (let index = 0; index < 10; index += 1) await add(`bot-${index}`, `https://bot-${index}.example/x`);
+  targets.answer = () => 'hang';
+  await refuse(1);
+  await clock.advance(2_000);
+  expect(targets.sent).toHaveLength(8);
+  await clock.advance(20_000);
+  expect(new Set(targets.sent.map(({ host }) => host)).size).toBe(10);
+});
+
+test('an event of a group with thousands of roles stays below 20 KB, and says how many there are', async () => {
+  const { add, refuse, clock, targets } = await scene();
+  await add('bot', 'https://bot.example/x');
+  const ids = Array.from({ length: 5_000 }, (_, index) => 70_000_000_000 + index);
+  const roles = ids.map((id) => ({ id, name: 'x'.repeat(100), rank: 1 }));
+  await refuse(1, { rolesBefore: ids, rolesAfter: ids, roles });
+  await clock.advance(2_000);
+  const [{ letter: { body = '' } = {}, event } = {}] = targets.sent;
+  expect(Buffer.byteLength(body)).toBeLessThanOrEqual(20_000);
+  expect(event?.data.change).toMatchObject({ rolesBefore: ids.slice(0, 100), rolesBeforeCount: 5_000 });
+});
+
 test('the wait that a 503 asks for is kept, and 410 disables at once', async () => {
   const { add, refuse, pass, targets, find, store } = await scene();
   await add('bot', 'https://bot.example/x');

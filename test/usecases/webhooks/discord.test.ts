@@ -124,6 +124,20 @@ test('the wait of a 429 is kept to the millisecond, a global one for every webho
   expect(discord.violations).toEqual([]);
 });
 
+test('an embed that Discord refuses is told in one plain line', async () => {
+  const { add, demote, clock, discord, find } = await scene();
+  await add('log', discordAddress);
+  const answer = discord.answer.bind(discord);
+  discord.answer = (method, url, body) =>
+    JSON.parse(body).embeds === undefined ? answer(method, url, body) : { status: 400, headers: {}, body: '{}' };
+  await demote(1001, { rankeeName: 'Newcomer' });
+  await clock.advance(5_000);
+  expect(discord.messages.map(({ content }) => content)).toEqual([
+    expect.stringMatching(/^⬇ Newcomer \(1001\) Officer \(20\) → Trainee \(10\) · \d+$/),
+  ]);
+  expect(await find('log')).toMatchObject({ failedTries: 0, state: 'enabled' });
+});
+
 test('a webhook that was deleted in Discord is disabled at once, and never called again', async () => {
   const { add, refuse, clock, pass, discord, find } = await scene();
   await add('log', discordAddress);
