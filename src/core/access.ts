@@ -76,7 +76,7 @@ export const accessChecks: readonly AccessCheck[] = [
       if (key.pausedAt === undefined || scope === 'verify') return undefined;
       return RankdError.withoutStack(
         'key_paused',
-        'This key is paused because it changed many members in a short time. The group owner can lift that with: rankd key resume',
+        'This key is paused: it changed many members in a short time, or the operator paused it. The group owner can lift that with: rankd key resume',
         {
           hint: `rankd history list --key ${key.name}, then: rankd key resume ${key.name}`,
           details: { reason: 'paused', keyId: key.id },

@@ -41,3 +41,54 @@ test('what the page reads are the documents of the command line', async () => {
   const { change } = await visitor.read(`/api/change?id=${changes[0].id}`);
   expect(change).toEqual((await home.json<{ change: unknown }>('history', 'show', changes[0].id)).change);
 });
+
+test('keys, suspensions, webhooks, budget and chart are the documents of the command line, too', async () => {
+  await home.createKey('views');
+  await home.json('rank', 'suspend', '1002', '--for', '3d', '--reason', 'spam');
+  const visitor = await PageVisitor.loggedIn(home);
+  const { keys } = await visitor.read('/api/keys');
+  const shown = await home.json<{ key: { id: string } }>('key', 'show', 'views');
+  expect(keys).toContainEqual({ ...shown.key, changesInDay: 0 });
+  const { suspensions } = await visitor.read('/api/suspensions');
+  expect(suspensions).toEqual((await home.json<{ suspensions: unknown[] }>('suspension', 'list')).suspensions);
+  expect(await visitor.read('/api/webhooks')).toEqual({ v: 1, webhooks: [] });
+  expect(await visitor.read('/api/budget')).toEqual({ v: 1, budget: [], callsWaiting: 0, requestsInFlight: 0 });
+  const { hours, days, isComplete } = await visitor.read('/api/chart');
+  expect([hours.length, days.length, typeof isComplete]).toEqual([24, 30, 'boolean']);
+});
+
+test('a suspension is lifted, a key is paused and resumed, a change is undone: all of it by the operator who made the link', async () => {
+  const secret = await home.createKey('acted');
+  await daemon.rank(secret, { rankeeId: 1003, newRankId: 20 });
+  await home.json('rank', 'suspend', '1004', '--for', '3d');
+  const visitor = await PageVisitor.loggedIn(home);
+  const lifted = await visitor.post('/api/suspensions/lift', { user: 1004, reason: 'appeal' });
+  expect(lifted).toMatchObject({
+    status: 200,
+    json: { change: { state: 'applied' }, suspension: { state: 'lifted' } },
+  });
+  const again = await visitor.post('/api/suspensions/lift', { user: 1004 });
+  expect(again).toMatchObject({ status: 404, json: { code: 'not_suspended' } });
+  const paused = await visitor.post('/api/keys/pause', { key: 'acted' });
+  expect(paused).toMatchObject({ status: 200, json: { key: { state: 'paused' } } });
+  expect(await daemon.rank(secret, { rankeeId: 1003, newRankId: 50 })).toMatchObject({ status: 429 });
+  const resumed = await visitor.post('/api/keys/resume', { key: 'acted' });
+  expect(resumed).toMatchObject({ status: 200, json: { key: { state: 'active' } } });
+
+  const { undo, ids } = await visitor.read('/api/undo?key=acted&since=1h');
+  expect(undo).toMatchObject({ dryRun: true, changes: 1, members: [{ rankeeId: 1003, state: 'would_put_back' }] });
+  const started = await visitor.post('/api/undo', { ids });
+  expect(started).toMatchObject({ status: 202, json: { run: { members: 1 } } });
+  const run = async () => (await visitor.read(`/api/run?id=${started.json.run.id}`)).run;
+  await expect.poll(run).toMatchObject({ isRunning: false, done: 1, undo: { members: [{ state: 'put_back' }] } });
+
+  const { changes } = await visitor.read('/api/changes?by=web');
+  expect(changes.map(({ via, by }: { via: string; by: string }) => [via, by.split(':')[0]])).toEqual([
+    ['undo', 'web'],
+    ['page', 'web'],
+  ]);
+  const { events } = await home.json<{ events: Array<{ action: string; by: string }> }>('audit', 'list', '--by', 'web');
+  expect(events.map(({ action }) => action)).toEqual(
+    expect.arrayContaining(['dashboard.login', 'key.pause', 'key.resume', 'history.undo', 'suspension.lift']),
+  );
+});

@@ -6,8 +6,10 @@ import type { DashboardConfig } from '../../config/config.ts';
 import { dashboardEvent } from '../../core/events.ts';
 import { TokenBuckets } from '../../http/token-buckets.ts';
 import type { LiveContext } from '../../usecases/daemon-context.ts';
-import { watchViews } from '../../usecases/dashboard/watch.ts';
 import type { DaemonStatus } from '../../usecases/documents/status.ts';
+import { Chart } from '../../usecases/views/chart.ts';
+import { PageUndos } from '../../usecases/views/page-undo.ts';
+import { watchViews } from '../../usecases/views/watch.ts';
 import { sendDocument, sendError, sendFile } from './answers.ts';
 import { addressOf, type Exchange, listen } from './listener.ts';
 import { type PageFile, readPageFiles } from './page-files.ts';
@@ -48,6 +50,7 @@ export class Dashboard implements AsyncDisposable {
   readonly #options: DashboardOptions;
   readonly #sessions: Sessions;
   readonly #streams = new Streams();
+  readonly #undos = new PageUndos(() => this.#streams.tell(['run']));
   readonly #page: Page;
   readonly #buckets: Record<'reads' | 'wrongLogins' | 'refusals', TokenBuckets>;
   readonly #closing = new AbortController();
@@ -62,7 +65,11 @@ export class Dashboard implements AsyncDisposable {
     this.#options = options;
     const { clock } = options.live.current;
     this.#sessions = new Sessions(clock);
-    this.#page = { sessions: this.#sessions, status: options.status };
+    this.#page = {
+      ...{ sessions: this.#sessions, status: options.status, closing: this.#closing.signal },
+      chart: new Chart(() => this.#streams.tell(['chart', 'keys'])),
+      undos: this.#undos,
+    };
     const buckets = () => new TokenBuckets(clock, 1_000);
     this.#buckets = { reads: buckets(), wrongLogins: buckets(), refusals: buckets() };
     void this.#streams.breathe(clock, this.#closing.signal);
@@ -103,7 +110,7 @@ export class Dashboard implements AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     this.#closing.abort();
     this.#streams.endAll('bye');
-    await this.#watching;
+    await Promise.all([this.#watching, this.#undos[Symbol.asyncDispose]()]);
     await this.#opening?.catch(() => undefined);
     await this.#close();
   }

@@ -8,6 +8,7 @@ import type { DaemonContext } from '../../usecases/daemon-context.ts';
 import { requireKey } from '../../usecases/keys/find-key.ts';
 import { findUser } from '../../usecases/people/find-user.ts';
 import { FieldError } from './answers.ts';
+import { checkedIds } from './fields.ts';
 
 /** The value of a field of a query; `undefined` if it is absent or empty. */
 export function valueIn(query: URLSearchParams, name: string): string | undefined {
@@ -43,11 +44,11 @@ export function wholeNumberIn(
   throw new FieldError(name, `must be a whole number from ${min} to ${max}`);
 }
 
-/** The text of a field of a body that names something. */
-export function textIn(fields: Record<string, unknown>, name: string, max: number): string {
-  const value = fields[name];
-  if (typeof value === 'string' && value !== '' && value.length <= max) return value;
-  throw new FieldError(name, `must be a text of 1 to ${max} characters`);
+export function isTrueIn(query: URLSearchParams, name: string): boolean {
+  const value = valueIn(query, name);
+  if (value === undefined || value === 'false') return false;
+  if (value === 'true') return true;
+  throw new FieldError(name, 'must be true or false');
 }
 
 /** The changes that a query selects, as `rankd history list` takes them. Names of keys and of rankers are looked up. */
@@ -65,6 +66,24 @@ export async function selectionIn(app: DaemonContext, query: URLSearchParams): P
     until: momentIn(app, query, 'until'),
   };
 }
+
+/** The changes that an undo is to take back. Throws `invalid_request` if that is everything that ever happened; as `rankd history undo`. */
+export async function undoSelectionIn(app: DaemonContext, query: URLSearchParams): Promise<ChangeSelection> {
+  const ids = valuesIn(query, 'change');
+  if (ids.length > 0) return { ids: checkedIds('change', ids, maxNamed) };
+  const { rankeeName, states: _, ...selection } = await selectionIn(app, query);
+  if (rankeeName !== undefined)
+    throw new FieldError('user', 'must be a user id: a name that only begins so can be many');
+  const { undoId, rankeeId, keyId, placeId, rankerId, by, since } = selection;
+  if (undoId !== undefined || rankeeId !== undefined) return selection;
+  const isNamed = [keyId, placeId, rankerId, by].some((one) => one !== undefined);
+  if (!isNamed) throw new FieldError('change', 'is missing: say whose changes are to be undone');
+  if (since === undefined) throw new FieldError('since', 'is missing: say from when on');
+  return selection;
+}
+
+/** So many ids fit into an address. */
+const maxNamed = 200;
 
 /** A user id, or the beginning of a name. */
 function memberIn(query: URLSearchParams): Pick<ChangeSelection, 'rankeeId' | 'rankeeName'> {

@@ -1,5 +1,7 @@
 import type { DaemonContext } from '../../usecases/daemon-context.ts';
 import type { DaemonStatus } from '../../usecases/documents/status.ts';
+import type { Chart } from '../../usecases/views/chart.ts';
+import type { PageUndos } from '../../usecases/views/page-undo.ts';
 import type { Document } from './answers.ts';
 import type { Login, Session, Sessions } from './sessions.ts';
 
@@ -8,6 +10,10 @@ export interface Page {
   sessions: Sessions;
   /** What `rankd status` is told. */
   status(): Promise<DaemonStatus>;
+  chart: Chart;
+  undos: PageUndos;
+  /** Aborted once the page closes. */
+  closing: AbortSignal;
 }
 
 /** A request that the page itself sent. */

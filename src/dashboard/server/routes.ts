@@ -1,11 +1,26 @@
 import { RankdError } from '../../base/errors.ts';
 import { dashboardEvent } from '../../core/events.ts';
+import { errorOf } from '../../usecases/change/change-outcome.ts';
 import { changeDocument, detailedChangeDocument } from '../../usecases/documents/change.ts';
+import { chartDocument } from '../../usecases/documents/chart.ts';
 import { sessionDocument } from '../../usecases/documents/dashboard.ts';
+import { holdDocument } from '../../usecases/documents/hold.ts';
+import { keyDocument, usedKeyDocument } from '../../usecases/documents/key.ts';
 import { budgetDocument, statusDocument } from '../../usecases/documents/status.ts';
+import { pageUndoDocument, undoDocument } from '../../usecases/documents/undo.ts';
+import { webhookDocument, webhookTestDocument } from '../../usecases/documents/webhook.ts';
 import { countChanges, searchChanges, showChange } from '../../usecases/history/history.ts';
-import { requiredIn, selectionIn, valueIn, wholeNumberIn } from './queries.ts';
+import { liftHold, listHolds } from '../../usecases/holds/holds.ts';
+import { pauseKey, resumeKey } from '../../usecases/keys/keys.ts';
+import { listUsedKeys } from '../../usecases/keys/used-keys.ts';
+import { maxUndone, previewUndo } from '../../usecases/views/page-undo.ts';
+import { testWebhook, viewWebhooks } from '../../usecases/webhooks/webhooks.ts';
+import { changeIdsIn, isTrueOf, reasonIn, textIn, userIdIn } from './fields.ts';
+import { isTrueIn, requiredIn, selectionIn, undoSelectionIn, valueIn, wholeNumberIn } from './queries.ts';
 import type { Route } from './route.ts';
+
+/** So many keys and suspensions are listed; the command line lists more. */
+const maxListed = 500;
 
 /** Everything below /api but the stream of events: each parses, calls one use case, and answers with its document. */
 export const routes: Readonly<Record<string, Route>> = {
@@ -61,5 +76,80 @@ export const routes: Readonly<Record<string, Route>> = {
     async answer(_page, { app, query }) {
       return { document: { change: detailedChangeDocument(await showChange(app, requiredIn(query, 'id'))) } };
     },
+  },
+  'GET /api/undo': {
+    needs: 'reading',
+    async answer({ closing }, { app, query, session, gone }) {
+      const selection = await undoSelectionIn(app, query);
+      const stop = AbortSignal.any([gone, closing]);
+      const { targets, run } = await previewUndo(app, selection, { by: session.by, stop });
+      return { document: { undo: undoDocument({ targets, run, dryRun: true }), ids: targets.ids } };
+    },
+  },
+  'POST /api/undo': {
+    needs: 'changing',
+    async answer({ undos }, { app, fields, session }) {
+      const undo = await undos.start(app, { ids: changeIdsIn(fields, maxUndone), by: session.by });
+      return { status: 202, document: { run: pageUndoDocument(undo) } };
+    },
+  },
+  'GET /api/run': {
+    needs: 'reading',
+    answer: async ({ undos }, { query }) => ({
+      document: { run: pageUndoDocument(undos.find(requiredIn(query, 'id'))) },
+    }),
+  },
+  'GET /api/keys': {
+    needs: 'reading',
+    async answer({ chart, closing }, { app }) {
+      const { ofKeys } = await chart.view(app, closing);
+      const keys = await listUsedKeys(app, { limit: maxListed, ofKeys });
+      return { document: { keys: keys.map((key) => usedKeyDocument(key, app.clock.now())) } };
+    },
+  },
+  'POST /api/keys/pause': {
+    needs: 'changing',
+    async answer(_page, { app, fields, session }) {
+      const key = await pauseKey(app, { key: textIn(fields, 'key', 100), by: session.by });
+      return { document: { key: keyDocument(key, app.clock.now()) } };
+    },
+  },
+  'POST /api/keys/resume': {
+    needs: 'changing',
+    async answer(_page, { app, fields, session }) {
+      const { key } = await resumeKey(app, { key: textIn(fields, 'key', 100), by: session.by });
+      return { document: { key: keyDocument(key, app.clock.now()) } };
+    },
+  },
+  'GET /api/suspensions': {
+    needs: 'reading',
+    async answer(_page, { app, query }) {
+      const holds = await listHolds(app, { isAll: isTrueIn(query, 'all'), limit: maxListed });
+      return { document: { suspensions: holds.map(holdDocument) } };
+    },
+  },
+  'POST /api/suspensions/lift': {
+    needs: 'changing',
+    async answer(_page, { app, fields, session }) {
+      const lift = { rankeeId: userIdIn(fields), force: isTrueOf(fields, 'force'), reason: reasonIn(fields) };
+      const { hold, finished } = await liftHold(app, { ...lift, caller: { by: session.by, dryRun: false } });
+      const refusal = errorOf(finished.change, finished.error);
+      if (refusal !== undefined) throw refusal;
+      return { document: { change: changeDocument(finished), suspension: holdDocument(hold) } };
+    },
+  },
+  'GET /api/webhooks': {
+    needs: 'reading',
+    answer: async (_page, { app }) => ({ document: { webhooks: (await viewWebhooks(app)).map(webhookDocument) } }),
+  },
+  'POST /api/webhooks/test': {
+    needs: 'changing',
+    async answer(_page, { app, fields }) {
+      return { document: webhookTestDocument(await testWebhook(app, textIn(fields, 'webhook', 100))) };
+    },
+  },
+  'GET /api/chart': {
+    needs: 'reading',
+    answer: async ({ chart, closing }, { app }) => ({ document: chartDocument(await chart.view(app, closing)) }),
   },
 };

@@ -46,6 +46,14 @@ export function keyWithPlacesDocument({ key, entries }: { key: Key; entries: Whi
   return { ...keyDocument(key, now), whitelist };
 }
 
+/** The same with how many changes it asked for in the last 24 hours; null if that is not counted. */
+export function usedKeyDocument(
+  { changesInDay, ...kept }: { key: Key; entries: WhitelistEntry[]; changesInDay: number | undefined },
+  now: number,
+) {
+  return { ...keyWithPlacesDocument(kept, now), changesInDay: changesInDay ?? null };
+}
+
 /** Whether a secret is accepted; `key` is null if no key ever had it. */
 export function keyVerdictDocument({ key, reason }: KeyVerdict, now: number) {
   return {

@@ -1,5 +1,6 @@
 import type { UndoRun, UndoTargets } from '../undo/undo-changes.ts';
 import type { MemberUndo, Rankee } from '../undo/undo-member.ts';
+import type { PageUndo } from '../views/page-undo.ts';
 
 /** What an undo did or, for a dry run, would do. */
 export function undoDocument({ targets, run, dryRun }: { targets: UndoTargets; run: UndoRun; dryRun: boolean }) {
@@ -12,6 +13,17 @@ export function undoDocument({ targets, run, dryRun }: { targets: UndoTargets; r
     members: [...run.results, ...targets.answered].map(memberDocument),
     left: run.left.map(({ rankeeId }) => rankeeId),
     stoppedBy: error === undefined ? null : { code: error.code, message: error.message },
+  };
+}
+
+/** An undo of the page, while it runs and afterwards: then `undo` is what it did. */
+export function pageUndoDocument({ targets, done, run }: PageUndo) {
+  return {
+    id: targets.undoId,
+    isRunning: run === undefined,
+    done,
+    members: targets.members.length,
+    undo: run === undefined ? null : undoDocument({ targets, run, dryRun: false }),
   };
 }
 

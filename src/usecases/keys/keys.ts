@@ -133,7 +133,18 @@ export async function revokeKey(
   return { key: await store.updateKey(key.id, judgeRevocation({ by, at: clock.now() })), wasRevoked: false };
 }
 
-/** Lifts the pause that the breaker put on a key. Throws `not_found`. */
+/** Pauses a key until it is resumed: it changes no ranks meanwhile. Throws `not_found`. */
+export async function pauseKey(
+  { store, clock }: Pick<Ports, 'store' | 'clock'>,
+  { key: idOrName, by }: { key: string; by: string },
+): Promise<Key> {
+  const key = await requireKey({ store }, idOrName);
+  if (key.pausedAt !== undefined) return key;
+  const pause = judgePause({ paused: true, reason: 'by the operator' }, { by, at: clock.now() });
+  return store.updateKey(key.id, pause);
+}
+
+/** Lifts the pause of a key. Throws `not_found`. */
 export async function resumeKey(
   { store, clock }: Pick<Ports, 'store' | 'clock'>,
   { key: idOrName, by }: { key: string; by: string },

@@ -16,6 +16,8 @@ export interface UndoTargets {
   undoId: string;
   /** How many changes are selected. */
   changes: number;
+  /** Their ids, newest first. */
+  ids: string[];
   /** How many more would have been, but are what an undo did. */
   leftOut: number;
   /** Members who may have to be put back: newest change first, members with an open change last. */
@@ -28,15 +30,16 @@ export type UndoRun = Run<Rankee, MemberUndo>;
 
 /**
  * Finds the members of the selected changes, and which of them are left alone or done already. Reads the history of this group only.
- * Throws `not_found` if an undo is selected that changed nothing here, or a change that is not there.
+ * Throws `not_found` if an undo is selected that changed nothing here, or a change that is not there; and `usage` if more than `maxChanges` are selected.
  */
 export async function findUndoTargets(
   history: Pick<Ranking, 'store' | 'group'>,
   selection: ChangeSelection,
+  { maxChanges = Number.POSITIVE_INFINITY }: { maxChanges?: number } = {},
 ): Promise<UndoTargets> {
   const found = new Map<number, { rankee: Rankee; selected: Set<string>; hasOpen: boolean }>();
   await requireChanges(history, selection);
-  let changes = 0;
+  const ids: string[] = [];
   let leftOut = 0;
   for await (const change of effectiveChanges(history, selection)) {
     if (isPseudonym(change.rankeeId)) continue; // nobody knows any more whose roles these were
@@ -44,13 +47,15 @@ export async function findUndoTargets(
       leftOut += 1;
       continue;
     }
-    changes += 1;
+    ids.push(change.id);
+    if (ids.length > maxChanges) throw tooMany(maxChanges);
     const { id, rankeeId, rankeeName, state } = change;
     const mine = found.get(rankeeId) ?? { rankee: { rankeeId, rankeeName }, selected: new Set(), hasOpen: false };
     found.set(rankeeId, { ...mine, selected: mine.selected.add(id), hasOpen: mine.hasOpen || state !== 'applied' });
   }
+  const changes = ids.length;
   if (changes === 0 && selection.undoId !== undefined) throw nothingOf(selection.undoId);
-  const targets: UndoTargets = { undoId: newId('undo'), changes, leftOut, members: [], answered: [] };
+  const targets: UndoTargets = { undoId: newId('undo'), changes, ids, leftOut, members: [], answered: [] };
   const waiting: Rankee[] = [];
   let earlierRun: string | undefined;
   for (const { rankee, selected, hasOpen } of found.values()) {
@@ -77,6 +82,12 @@ async function requireChanges({ store, group }: Pick<Ranking, 'store' | 'group'>
     throw new RankdError('not_found', `There is no rank change ${missing} in this group.`, {
       hint: 'rankd history list',
     });
+}
+
+function tooMany(max: number): RankdError {
+  return new RankdError('usage', `More than ${max} changes are selected: that is too much for the page.`, {
+    hint: 'look first: rankd history undo --key KEY --since 1h --dry-run',
+  });
 }
 
 function nothingOf(undoId: string): RankdError {

@@ -1,0 +1,152 @@
+import { setImmediate as endOfTurn } from 'node:timers/promises';
+import type { ChangeTally } from '../../ports/index.ts';
+import type { DaemonContext } from '../daemon-context.ts';
+
+/** What became of the changes of a stretch of time; null as long as it is not counted. */
+export interface ChartBar {
+  /** When it begins, in epoch milliseconds. */
+  from: number;
+  promotions: number | null;
+  demotions: number | null;
+  refused: number | null;
+  failed: number | null;
+}
+
+export interface ChartView {
+  /** The last 24, the one that runs included; oldest first. */
+  hours: ChartBar[];
+  /** The last 30, today included, as this machine tells days. */
+  days: ChartBar[];
+  /** False as long as older stretches are still being counted. */
+  isComplete: boolean;
+  /** How many changes each key asked for in the last 24 hours; `undefined` as long as these are not counted. */
+  ofKeys: ReadonlyMap<string, number> | undefined;
+}
+
+/** Every time zone is whole quarters of an hour away from UTC, so hours and days anywhere are made of these. */
+const sliceMs = 15 * 60_000;
+const hourMs = 3_600_000;
+const hours = 24;
+const days = 30;
+/** What was asked for lately may still end in another way, so it is counted anew. */
+const settledAfterMs = hourMs;
+/** For so long a view waits for what is not counted yet. */
+const patienceMs = 20;
+
+type Slices = Map<number, readonly ChangeTally[]>;
+
+/**
+ * Counts changes for the chart. Slices that are over are kept in memory, and counted one in each turn of the event loop, so that nobody waits
+ * for millions of changes.
+ */
+export class Chart {
+  readonly #report: () => void;
+  #group: string | undefined;
+  #slices: Slices = new Map();
+  #filling: Promise<void> | undefined;
+
+  /** `report` is called once everything is counted that a view could not wait for. */
+  constructor(report: () => void) {
+    this.#report = report;
+  }
+
+  async view(app: DaemonContext, stop: AbortSignal): Promise<ChartView> {
+    const { clock, group } = app;
+    if (this.#group !== group.title) this.#slices = new Map();
+    this.#group = group.title;
+    const now = clock.now();
+    const [hourStarts, dayStarts] = [startsOfHours(now), startsOfDays(now)];
+    const first = Math.min(hourStarts[0] ?? now, dayStarts[0] ?? now);
+    const end = startOfSlice(now) + sliceMs;
+    if (this.#filling === undefined) {
+      for (const at of this.#slices.keys())
+        if (at < startOfSlice(first) || at + sliceMs + settledAfterMs > now) this.#slices.delete(at);
+      this.#filling = this.#fill(app, { first, end, stop }).finally(() => {
+        this.#filling = undefined;
+      });
+    }
+    const isWaited = await Promise.race([
+      this.#filling.then(() => true),
+      new Promise<boolean>((resolve) => setTimeout(() => resolve(false), patienceMs).unref()),
+    ]);
+    if (!isWaited) void this.#filling?.then(this.#report, () => undefined);
+    const bars = (starts: number[]) =>
+      starts.map((from, index) => barOf(this.#slices, { from, until: starts[index + 1] ?? end }));
+    const dayAgo = end - hours * hourMs;
+    const [ofHours, ofDays] = [bars(hourStarts), bars(dayStarts)];
+    const isComplete = [...ofHours, ...ofDays].every(({ refused }) => refused !== null);
+    return { hours: ofHours, days: ofDays, isComplete, ofKeys: keysIn(this.#slices, { from: dayAgo, until: end }) };
+  }
+
+  /** Counts what is missing, newest first. */
+  async #fill(
+    { store, group }: DaemonContext,
+    { first, end, stop }: { first: number; end: number; stop: AbortSignal },
+  ): Promise<void> {
+    const slices = this.#slices;
+    for (
+      let since = end - sliceMs;
+      since >= startOfSlice(first) && !stop.aborted && slices === this.#slices;
+      since -= sliceMs
+    ) {
+      if (slices.has(since)) continue;
+      slices.set(since, await store.tallyChanges({ group: group.title, since, until: since + sliceMs }));
+      await endOfTurn();
+    }
+  }
+}
+
+function startOfSlice(at: number): number {
+  return Math.floor(at / sliceMs) * sliceMs;
+}
+
+function startsOfHours(now: number): number[] {
+  const current = Math.floor(now / hourMs) * hourMs;
+  return Array.from({ length: hours }, (_, index) => current - (hours - 1 - index) * hourMs);
+}
+
+/** Days are not all of one length. */
+function startsOfDays(now: number): number[] {
+  const today = new Date(now);
+  const [year, month, day] = [today.getFullYear(), today.getMonth(), today.getDate()];
+  return Array.from({ length: days }, (_, index) => new Date(year, month, day - (days - 1 - index)).getTime());
+}
+
+interface Stretch {
+  from: number;
+  until: number;
+}
+
+/** Everything in a stretch; `undefined` if a part of it is not counted. */
+function talliesIn(slices: Slices, { from, until }: Stretch): ChangeTally[] | undefined {
+  const found: ChangeTally[] = [];
+  for (let at = startOfSlice(from); at < until; at += sliceMs) {
+    const tallies = slices.get(at);
+    if (tallies === undefined) return undefined;
+    found.push(...tallies);
+  }
+  return found;
+}
+
+function barOf(slices: Slices, stretch: Stretch): ChartBar {
+  const { from } = stretch;
+  const tallies = talliesIn(slices, stretch);
+  if (tallies === undefined) return { from, promotions: null, demotions: null, refused: null, failed: null };
+  const count = (counts: (tally: ChangeTally) => boolean) =>
+    tallies.reduce((sum, tally) => sum + (counts(tally) ? tally.count : 0), 0);
+  return {
+    from,
+    promotions: count(({ state, demotion }) => state === 'applied' && !demotion),
+    demotions: count(({ state, demotion }) => state === 'applied' && demotion),
+    refused: count(({ state }) => state === 'refused'),
+    failed: count(({ state }) => state === 'failed'),
+  };
+}
+
+function keysIn(slices: Slices, stretch: Stretch): ReadonlyMap<string, number> | undefined {
+  const tallies = talliesIn(slices, stretch);
+  if (tallies === undefined) return undefined;
+  const counts = new Map<string, number>();
+  for (const { keyId, count } of tallies) if (keyId !== undefined) counts.set(keyId, (counts.get(keyId) ?? 0) + count);
+  return counts;
+}
