@@ -26,13 +26,6 @@ export function webhookDocument({ webhook, backlog, oldestAt }: WebhookView) {
   };
 }
 
-/** What became of a test event. */
-export function webhookTestDocument({ outcome, ms, webhook }: TestOutcome) {
-  const status = 'status' in outcome ? (outcome.status ?? null) : null;
-  const error = 'error' in outcome ? outcome.error : null;
-  return { webhook: webhook.name, delivered: outcome.kind === 'delivered', status, ms, error };
-}
-
 /** `failing`: it is enabled, and the last try did not get through. */
 function stateOf({ state, failingSince }: WebhookView['webhook']): 'enabled' | 'failing' | 'disabled' {
   return state === 'enabled' && failingSince !== undefined ? 'failing' : state;

@@ -1,0 +1,89 @@
+import { expect, test } from 'vitest';
+import { Sessions } from '../../../src/dashboard/server/sessions.ts';
+import { ManualClock } from '../../support/manual-clock.ts';
+
+const minuteMs = 60_000;
+const hourMs = 60 * minuteMs;
+
+function open() {
+  const clock = new ManualClock();
+  const sessions = new Sessions(clock);
+  const logIn = () => {
+    const login = sessions.logIn(sessions.newLink('cli:ann@host').secret);
+    if (login === undefined) throw new Error('a new link must log in');
+    return login;
+  };
+  return { clock, sessions, logIn };
+}
+
+test('a link is good for five minutes and for one log-in, and names the operator who made it', async () => {
+  const { clock, sessions } = open();
+  const [first, second] = [sessions.newLink('cli:ann@host'), sessions.newLink('cli:ben@host')];
+  expect(first.secret).toMatch(/^[\w-]{22}$/);
+  await clock.advance(5 * minuteMs - 1);
+  expect(sessions.logIn(second.secret)?.session.by).toBe('web:ben@host');
+  expect(sessions.logIn(second.secret)).toBeUndefined();
+  await clock.advance(1);
+  expect(sessions.logIn(first.secret)).toBeUndefined();
+  expect(sessions.logIn('')).toBeUndefined();
+});
+
+test('a session lasts twelve hours, whatever the wall clock says', async () => {
+  const { clock, sessions, logIn } = open();
+  const { cookie, session } = logIn();
+  await clock.advance(12 * hourMs - 1);
+  expect(sessions.find(cookie)).toBe(session);
+  await clock.advance(1);
+  expect(sessions.find(cookie)).toBeUndefined();
+  expect(sessions.count).toBe(0);
+});
+
+test('what changes something needs somebody at the page in the last half hour', async () => {
+  const { clock, sessions, logIn } = open();
+  const { cookie, session } = logIn();
+  await clock.advance(30 * minuteMs - 1);
+  expect(sessions.mayChange(session)).toBe(true);
+  sessions.touch(session);
+  await clock.advance(30 * minuteMs - 1);
+  expect(sessions.mayChange(session)).toBe(true);
+  await clock.advance(1);
+  expect(sessions.mayChange(session)).toBe(false);
+  expect(sessions.find(cookie)).toBe(session);
+});
+
+test('the token of one session is not that of another', () => {
+  const { sessions, logIn } = open();
+  const [one, other] = [logIn(), logIn()];
+  expect(sessions.isToken(one.session, one.token)).toBe(true);
+  for (const token of [other.token, one.cookie, '', undefined])
+    expect(sessions.isToken(one.session, token)).toBe(false);
+});
+
+test('whoever is logged out is told at once, and no link from before works', () => {
+  const { sessions, logIn } = open();
+  const { secret } = sessions.newLink('cli:ann@host');
+  const [one, other] = [logIn(), logIn()];
+  const ended: string[] = [];
+  sessions.whenEnded(one.session, () => ended.push('one'));
+  sessions.whenEnded(other.session, () => ended.push('other'));
+  sessions.logOut(one.session);
+  expect(ended).toEqual(['one']);
+  expect(sessions.logAllOut()).toBe(1);
+  expect(ended).toEqual(['one', 'other']);
+  expect(sessions.find(other.cookie)).toBeUndefined();
+  expect(sessions.logIn(secret)).toBeUndefined();
+});
+
+test('links and sessions without end cost no memory: the oldest make room', () => {
+  const { sessions, logIn } = open();
+  const first = logIn();
+  const ended: string[] = [];
+  sessions.whenEnded(first.session, () => ended.push('first'));
+  for (let n = 0; n < 100; n += 1) logIn();
+  expect(sessions.count).toBe(100);
+  expect(sessions.find(first.cookie)).toBeUndefined();
+  expect(ended).toEqual(['first']);
+  const { secret } = sessions.newLink('cli:ann@host');
+  for (let n = 0; n < 20; n += 1) sessions.newLink('cli:ben@host');
+  expect(sessions.logIn(secret)).toBeUndefined();
+});

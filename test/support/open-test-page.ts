@@ -1,0 +1,47 @@
+import type { DashboardConfig } from '../../src/config/config.ts';
+import { Dashboard } from '../../src/dashboard/server/dashboard.ts';
+import { daemonStatus } from '../../src/usecases/documents/status.ts';
+import { openTestApp, type TestApp, type TestAppOptions } from './open-test-app.ts';
+import { PageVisitor } from './page-visitor.ts';
+
+/** A whole daemon in this process with its page, and who visits it. */
+export interface TestPage extends AsyncDisposable {
+  app: TestApp;
+  dashboard: Dashboard;
+  /** Somebody with a link, not logged in yet. */
+  withLink(): Promise<PageVisitor>;
+  loggedIn(): Promise<PageVisitor>;
+}
+
+export async function openTestPage({
+  dashboard: config = {},
+  pageFolder = '/nowhere',
+  ...options
+}: TestAppOptions & { dashboard?: Partial<DashboardConfig>; pageFolder?: string } = {}): Promise<TestPage> {
+  const app = await openTestApp(options);
+  const settings = { enabled: false, host: '127.0.0.1', port: 0, url: undefined, ...config };
+  const dashboard = new Dashboard({ live: app.live, config: settings, pageFolder, status: async () => statusOf(app) });
+  const withLink = async () => new PageVisitor((await dashboard.link('cli:ann@host')).url);
+  return {
+    ...{ app, dashboard, withLink },
+    async loggedIn() {
+      const visitor = await withLink();
+      await visitor.logIn();
+      return visitor;
+    },
+    async [Symbol.asyncDispose]() {
+      await dashboard[Symbol.asyncDispose]();
+      await app.close();
+    },
+  };
+}
+
+function statusOf({ app, url }: TestApp): ReturnType<typeof daemonStatus> {
+  const platform = { kind: 'simulated', groupId: undefined };
+  const config = { platform, server: { publicUrl: undefined } } as never;
+  return daemonStatus({
+    ...{ app, live: { config, file: undefined, needRestart: [] }, url, metricsUrl: undefined },
+    ...{ process: { pid: 1, nodeVersion: '24' }, storeProblem: undefined, workspaceActive: true, acceptsKeys: true },
+    ...{ webhooks: [], stuckHolds: [], started: { at: 0, monotonic: 0 }, problems: [], dashboard: null },
+  });
+}
