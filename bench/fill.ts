@@ -13,6 +13,9 @@ export interface Size {
 /** As good as nothing, but a key for each of `goodSecrets`. */
 export const small: Size = { keys: 10, changes: 10 };
 
+/** From one change to the next: five million of them take a month, which is about as fast as Roblox lets ranks be changed. */
+const everyMs = 500;
+
 /** Secrets that are good for the bench's place, among all the keys that are filled in. */
 const goodSecrets = 10;
 
@@ -44,11 +47,11 @@ export function fill({ home }: Rankd, { keys, changes }: Size): string[] {
     `INSERT INTO rank_changes (id, group_title, state, message, rankee_id, rankee_name, ranker_id, ranker_name, new_rank_id,
                                role_id, roles_before, roles_after, phase, key_id, place_id, done_by, dry_run, demotion, top_rank,
                                requested_at, finished_at)
-     SELECT 'chg_fill' || value, 'the simulated group', 'applied',
-            'Member is now Officer (rank 20), was Trainee (rank 10).', 1000 + value % 1000000, 'Member', 7, 'Builder', 20, 120, '[110]', '[120]', 'forward', 'key_fill' || (1 + value % @keys), @place,
-            'key:key_fill' || (1 + value % @keys), 0, 0, 20, @now - 10 * (@count - value), @now - 10 * (@count - value) + 5
+     SELECT 'chg_fill' || value, 'the simulated group', iif(value % 100 = 0, 'refused', 'applied'),
+            'Member is now Officer (rank 20), was Trainee (rank 10).', 1000 + value % 1000000, 'Member' || (value % 1000000), 7 + value % 1000, 'Builder', 20, 120, '[110]', '[120]', 'forward', 'key_fill' || (1 + value % @keys), @place + value % 50,
+            'key:key_fill' || (1 + value % @keys), 0, 0, 20, @now - @everyMs * (@count - value), @now - @everyMs * (@count - value) + 5
      FROM ${numbers}`,
-    { count: changes, now, place, keys },
+    { count: changes, now, place, keys, everyMs },
   );
   return minted.map(({ secret }) => secret);
 }

@@ -8,12 +8,13 @@ import { memory } from './measures/memory.ts';
 import { packed } from './measures/package.ts';
 import { ranker } from './measures/ranker.ts';
 import { scale } from './measures/scale.ts';
+import { search } from './measures/search.ts';
 import { verify } from './measures/verify.ts';
 import { webhooks } from './measures/webhooks.ts';
 import { publish } from './publish.ts';
 
 /** `npm run bench`: measures rankd against what bounds it, and prints the table. `--write` also keeps it, here and in README.md beside it. */
-const measures = { commands, verify, ranker, webhooks, limit, memory, scale, package: packed };
+const measures = { commands, verify, ranker, webhooks, limit, memory, scale, search, package: packed };
 
 type Name = keyof typeof measures;
 const say = (line: string) => void process.stdout.write(`${line}\n`);

@@ -46,9 +46,10 @@ test('keys, suspensions, webhooks, budget and chart are the documents of the com
   await home.createKey('views');
   await home.json('rank', 'suspend', '1002', '--for', '3d', '--reason', 'spam');
   const visitor = await PageVisitor.loggedIn(home);
-  const { keys } = await visitor.read('/api/keys');
   const shown = await home.json<{ key: { id: string } }>('key', 'show', 'views');
-  expect(keys).toContainEqual({ ...shown.key, changesInDay: 0 });
+  await expect // the first look may not wait for the count
+    .poll(async () => (await visitor.read('/api/keys')).keys)
+    .toContainEqual({ ...shown.key, changesInDay: 0 });
   const { suspensions } = await visitor.read('/api/suspensions');
   expect(suspensions).toEqual((await home.json<{ suspensions: unknown[] }>('suspension', 'list')).suspensions);
   expect(await visitor.read('/api/webhooks')).toEqual({ v: 1, webhooks: [] });

@@ -131,6 +131,11 @@ export class EventReader implements Disposable {
     response.on('error', () => undefined);
   }
 
+  /** What comes from now on is left with the system. */
+  stopReading(): void {
+    this.#response.pause();
+  }
+
   [Symbol.dispose](): void {
     this.#response.destroy();
   }

@@ -49,8 +49,9 @@ interface Listening {
 export class Dashboard implements AsyncDisposable {
   readonly #options: DashboardOptions;
   readonly #sessions: Sessions;
-  readonly #streams = new Streams();
-  readonly #undos = new PageUndos(() => this.#streams.tell(['run']));
+  /** The pages that are told what changes. */
+  readonly streams = new Streams();
+  readonly #undos = new PageUndos(() => this.streams.tell(['run']));
   readonly #page: Page;
   readonly #buckets: Record<'reads' | 'wrongLogins' | 'refusals', TokenBuckets>;
   readonly #closing = new AbortController();
@@ -67,12 +68,12 @@ export class Dashboard implements AsyncDisposable {
     this.#sessions = new Sessions(clock);
     this.#page = {
       ...{ sessions: this.#sessions, status: options.status, closing: this.#closing.signal },
-      chart: new Chart(() => this.#streams.tell(['chart', 'keys'])),
+      chart: new Chart(() => this.streams.tell(['chart', 'keys'])),
       undos: this.#undos,
     };
     const buckets = () => new TokenBuckets(clock, 1_000);
     this.#buckets = { reads: buckets(), wrongLogins: buckets(), refusals: buckets() };
-    void this.#streams.breathe(clock, this.#closing.signal);
+    void this.streams.breathe(clock, this.#closing.signal);
     void this.#closeUnused();
   }
 
@@ -109,7 +110,7 @@ export class Dashboard implements AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     this.#closing.abort();
-    this.#streams.endAll('bye');
+    this.streams.endAll('bye');
     await Promise.all([this.#watching, this.#undos[Symbol.asyncDispose]()]);
     await this.#opening?.catch(() => undefined);
     await this.#close();
@@ -262,12 +263,12 @@ export class Dashboard implements AsyncDisposable {
   }
 
   #stream({ response }: Exchange, session: Session): void {
-    this.#streams.add(response);
+    this.streams.add(response);
     this.#watch();
-    const forget = this.#sessions.whenEnded(session, () => this.#streams.end(response, 'logout'));
+    const forget = this.#sessions.whenEnded(session, () => this.streams.end(response, 'logout'));
     response.once('close', () => {
       forget();
-      if (this.#streams.size > 0) return;
+      if (this.streams.size > 0) return;
       this.#watched?.abort();
       this.#watched = undefined;
     });
@@ -280,7 +281,7 @@ export class Dashboard implements AsyncDisposable {
     this.#watched = nobody;
     const stop = AbortSignal.any([nobody.signal, this.#closing.signal]);
     const { live, status } = this.#options;
-    this.#watching = watchViews({ live, status, tell: (views) => this.#streams.tell(views) }, stop);
+    this.#watching = watchViews({ live, status, tell: (views) => this.streams.tell(views) }, stop);
   }
 
   #sendFile(exchange: Exchange, { files }: Listening, path: string): void {

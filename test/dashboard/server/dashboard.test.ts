@@ -1,0 +1,159 @@
+import { once } from 'node:events';
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { openTestPage } from '../../support/open-test-page.ts';
+import { SkippableClock } from '../../support/paced-clock.ts';
+import { tempDir } from '../../support/temp-dir.ts';
+
+const minuteMs = 60_000;
+const hourMs = 60 * minuteMs;
+
+test('nothing listens before a link is asked for, and nothing does once nobody was logged in for twelve hours', async () => {
+  const clock = new SkippableClock();
+  await using page = await openTestPage({ clock });
+  expect(page.dashboard.standing).toBeNull();
+  const visitor = await page.loggedIn();
+  expect(page.dashboard.standing).toEqual({ url: visitor.origin, sessions: 1 });
+  clock.skip(12 * hourMs - minuteMs);
+  expect(await visitor.read('/api/session')).toMatchObject({ v: 1 });
+  for (const ms of [2 * minuteMs, 11 * hourMs]) {
+    clock.skip(ms);
+    expect(await visitor.get('/api/session')).toMatchObject({ status: 401 });
+    expect(page.dashboard.standing).toEqual({ url: visitor.origin, sessions: 0 });
+  }
+  clock.skip(hourMs);
+  await expect.poll(() => page.dashboard.standing).toBeNull();
+  await expect(visitor.get('/api/session')).rejects.toThrow();
+  expect(await (await page.loggedIn()).read('/api/session')).toMatchObject({ v: 1 });
+});
+
+test('dashboard.enabled keeps it there', async () => {
+  const clock = new SkippableClock();
+  await using page = await openTestPage({ clock, dashboard: { enabled: true } });
+  await page.dashboard.open();
+  clock.skip(24 * hourMs);
+  await new Promise(setImmediate);
+  expect(page.dashboard.standing).not.toBeNull();
+});
+
+test('a link that is too old is told to make another one', async () => {
+  const clock = new SkippableClock();
+  await using page = await openTestPage({ clock });
+  const visitor = await page.withLink();
+  clock.skip(5 * minuteMs);
+  expect(await visitor.logIn()).toMatchObject({ status: 403, json: { code: 'link_refused', try: 'rankd dashboard' } });
+});
+
+test('after half an hour without anybody, the page still shows and changes nothing; somebody at it, or a change, counts', async () => {
+  const clock = new SkippableClock();
+  await using page = await openTestPage({ clock });
+  await page.app.createKey();
+  const visitor = await page.loggedIn();
+  const pause = () => visitor.post('/api/keys/pause', { key: 'main' });
+  for (const act of [() => visitor.post('/api/active'), pause]) {
+    clock.skip(29 * minuteMs);
+    expect(await act()).toMatchObject({ status: 200 });
+  }
+  clock.skip(30 * minuteMs);
+  for (const act of [() => visitor.post('/api/active'), pause])
+    expect(await act()).toMatchObject({ status: 403, json: { code: 'session_idle', try: 'rankd dashboard' } });
+  expect(await visitor.read('/api/keys')).toMatchObject({ keys: [{ state: 'paused' }] });
+  expect(await visitor.post('/api/logout')).toMatchObject({ status: 200 });
+});
+
+test('the next free port is taken if another program has the one of the settings', async () => {
+  const { other, port } = await anotherProgram();
+  await using page = await openTestPage({ dashboard: { port } });
+  const taken = Number(new URL((await page.withLink()).origin).port);
+  expect(taken).toBeGreaterThan(port);
+  expect(taken).toBeLessThanOrEqual(port + 20);
+  other.close();
+});
+
+test('where browsers reach it by a name, the link has that name, the port stays, and the cookie goes over https alone', async () => {
+  const url = 'https://rankd-admin.example.com';
+  const { other, port } = await anotherProgram();
+  await using blocked = await openTestPage({ dashboard: { port, url } });
+  await expect(blocked.dashboard.link('cli:ann@host')).rejects.toMatchObject({ code: 'port_taken' });
+  other.close();
+  await using page = await openTestPage({ dashboard: { url, port: 0 } });
+  const link = await page.dashboard.link('cli:ann@host');
+  expect(link.url).toMatch(/^https:\/\/rankd-admin\.example\.com\/login#[\w-]{22}$/);
+});
+
+async function anotherProgram(): Promise<{ other: Server; port: number }> {
+  const other = createServer().listen(0, '127.0.0.1');
+  await once(other, 'listening');
+  return { other, port: (other.address() as AddressInfo).port };
+}
+
+test('the files of the build are served: packed, the page anew each time, all else kept for ever', async () => {
+  const pageFolder = join(tempDir(), 'dashboard');
+  mkdirSync(pageFolder);
+  const script = 'console.log(1);'.repeat(200);
+  for (const [name, content] of Object.entries({
+    'index.html': '<!doctype html><title>rankd</title>',
+    'main-AB12.js': script,
+    'secret.txt': 'no',
+    'main-AB12.js.map': '{}',
+  }))
+    writeFileSync(join(pageFolder, name), content);
+  await using page = await openTestPage({ pageFolder });
+  const visitor = await page.withLink();
+  for (const path of ['/', '/login', '/index.html']) {
+    const { status, headers, text } = await visitor.get(path);
+    expect({ status, text }, path).toEqual({ status: 200, text: '<!doctype html><title>rankd</title>' });
+    expect(headers).toMatchObject({ 'content-type': 'text/html; charset=utf-8', 'cache-control': 'no-store' });
+  }
+  for (const encoding of ['br', 'gzip']) {
+    const response = await fetch(`${visitor.origin}/main-AB12.js`, { headers: { 'accept-encoding': encoding } });
+    expect(response.headers.get('content-encoding')).toBe(encoding);
+    expect(response.headers.get('cache-control')).toBe('public, max-age=31536000, immutable');
+    expect(Number(response.headers.get('content-length'))).toBeLessThan(200);
+    expect(await response.text()).toBe(script); // fetch has unpacked it
+  }
+  expect((await visitor.get('/main-AB12.js')).text).toBe(script);
+  expect(await visitor.send('/main-AB12.js', { method: 'HEAD' })).toMatchObject({ status: 200, text: '' });
+  for (const path of ['/secret.txt', '/main-AB12.js.map', '/nothing.js'])
+    expect(await visitor.get(path)).toMatchObject({ status: 404 });
+});
+
+test('a stream tells of what changes, breathes while nothing does, and says goodbye', async () => {
+  const clock = new SkippableClock();
+  await using page = await openTestPage({ clock });
+  const visitor = await page.loggedIn();
+  const key = await page.app.createKey();
+  using stream = await visitor.listen();
+  using other = await (await page.loggedIn()).listen();
+  await expect.poll(() => stream.events).toEqual(['hello']);
+  expect(stream.text).toMatch(/^retry: 2000\n\nevent: hello\ndata: \d+\n\n$/);
+  await new Promise((resolve) => setTimeout(resolve, 20)); // the first look is at what is there
+  await page.app.rank(key, { newRankId: 20 });
+  await expect.poll(() => stream.events).toEqual(expect.arrayContaining(['changes', 'chart', 'keys', 'suspensions']));
+  const numbers = [...stream.text.matchAll(/^data: (\d+)$/gm)].map(([, number]) => Number(number));
+  expect(numbers).toEqual(numbers.toSorted((a, b) => a - b));
+  clock.skip(20_000);
+  await expect.poll(() => stream.text).toContain(': still here\n\n');
+  await visitor.post('/api/logout');
+  await expect.poll(() => [stream.events.at(-1), stream.isOver]).toEqual(['logout', true]);
+  expect(other.isOver).toBe(false);
+  await page.dashboard[Symbol.asyncDispose]();
+  await expect.poll(() => [other.events.at(-1), other.isOver]).toEqual(['bye', true]);
+});
+
+test('a page that reads nothing of its stream is hung up on, and costs no memory', async () => {
+  await using page = await openTestPage();
+  const visitor = await page.loggedIn();
+  const slow = await visitor.listen();
+  slow.stopReading();
+  const views = Array.from({ length: 200 }, (_, n) => `view${n}${'x'.repeat(400)}`);
+  await expect
+    .poll(async () => {
+      page.dashboard.streams.tell(views);
+      return page.dashboard.streams.size;
+    })
+    .toBe(0);
+});
