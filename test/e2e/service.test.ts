@@ -4,6 +4,7 @@ import { fileURLToPath } from 'node:url';
 import { expect, test } from 'vitest';
 import { systems } from '../../src/base/system.ts';
 import { DaemonProcess } from '../support/daemon-process.ts';
+import { blocksOf, pagesToType } from '../support/readme-commands.ts';
 import { CliHome } from '../support/run-cli.ts';
 import { runUnprivileged } from '../support/run-unprivileged.ts';
 
@@ -81,6 +82,20 @@ test.concurrent('install tells the way of the settings and the key that there ar
   );
 });
 
+test.concurrent('what docs/hosting.md says to type for systemd is what install says is left to do', async () => {
+  using home = new CliHome();
+  const dir = home.path('units');
+  mkdirSync(dir);
+  writeFileSync(home.path('roblox.key'), 'a-platform-key', { mode: 0o600 });
+  writeFileSync(home.path('rankd.yaml'), 'group: { id: 7 }\nplatform: { api_key_file: roblox.key }\n');
+  const { env } = fakeProgram(home, 'systemctl', 'systemd-sysusers');
+  const { stderr } = await home.run(['service', 'install', '--dir', dir], { env });
+  const [, left = ''] = stderr.replaceAll(`${home.cwd}/`, '').split('next:\n');
+  const steps = [...left.matchAll(/^ {2}(.+?)(?: {3}\(.*)?$/gm)].flatMap(([, step = '']) => step.split(' && '));
+  const typed = pagesToType.systemd().map((line) => line.replace(/^sudo /, ''));
+  expect(typed.slice(2).filter((line) => line !== 'rankd service install')).toEqual(steps);
+});
+
 test.concurrent('remove stops the service, takes its unit away and lets systemd forget it; data and settings stay', async () => {
   using home = new CliHome();
   const dir = home.path('units');
@@ -122,6 +137,10 @@ test.concurrent('on macOS, install writes an agent for this user that serves the
   const file = `${home.folder}/Library/LaunchAgents/rankd.plist`;
   expect(installed).toMatchObject({ code: 0, stdout: `FIELD    VALUE\nagent    ${file}\nwritten  yes\n` });
   expect(installed.stderr).toContain(`launchctl bootstrap gui/${process.getuid?.()} ${file}`);
+  const [install = '', start = ''] = pagesToType.launchd();
+  expect(install).toBe('npx rankd service install');
+  expect((await home.shell(start, { env })).code).toBe(0);
+  expect(calls()).toBe(`bootstrap gui/${process.getuid?.()} ${file}\n`);
   const plist = readFileSync(file, 'utf8');
   expect(openElements(plist)).toEqual([]);
   const log = `${home.folder}/Library/Logs/rankd.log`;
@@ -130,7 +149,7 @@ test.concurrent('on macOS, install writes an agent for this user that serves the
   expect(textsOf(plist, 'key')).toEqual(expect.arrayContaining(['RunAtLoad', 'KeepAlive']));
 
   expect((await home.here(['service', 'remove'], options)).code).toBe(0);
-  expect(calls()).toBe(`bootout gui/${process.getuid?.()}/rankd\n`);
+  expect(calls()).toContain(`\nbootout gui/${process.getuid?.()}/rankd\n`);
   expect(existsSync(file)).toBe(false);
 });
 
@@ -143,6 +162,7 @@ test.concurrent('on Windows, install writes a task for the logon of this user, a
   expect(installed.code).toBe(0);
   expect(installed.stderr).toContain(`run \`schtasks /Create /TN rankd /XML "${file}" /F\` yourself`);
   expect(installed.stderr).toContain('schtasks /Run /TN rankd');
+  expect(blocksOf('docs/hosting.md', 'powershell')).toContain('npx rankd service install\nschtasks /Run /TN rankd\n');
   expect(installed.stderr).toContain('There is no configuration yet: run rankd init');
   const [mark, xml = ''] = [readFileSync(file).subarray(0, 2), readFileSync(file, 'utf16le').slice(1)];
   expect(mark).toEqual(Buffer.from([0xff, 0xfe]));
