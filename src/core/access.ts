@@ -11,6 +11,8 @@ export interface AccessQuestion {
   /** `undefined` if the caller names none. */
   placeId: number | undefined;
   now: number;
+  /** Another way to what `placeRefusal` returns. */
+  refusePlace?: typeof placeRefusal;
 }
 
 /** Stands for no place where one has to be named. No whitelist can contain it. */
@@ -65,9 +67,9 @@ export const accessChecks: readonly AccessCheck[] = [
   },
   {
     name: 'whitelist',
-    refusal(caller, { placeId }) {
+    refusal(caller, { placeId, refusePlace = placeRefusal }) {
       if (caller.entry?.active || caller.key.isAnyPlace) return undefined;
-      return placeId === undefined ? withoutPlace(caller.key) : notWhitelisted(caller, placeId);
+      return placeId === undefined ? withoutPlace(caller.key) : refusePlace(caller, placeId);
     },
   },
   {
@@ -94,15 +96,9 @@ function withoutPlace({ id, name }: Key): RankdError {
   );
 }
 
-/** The latest of each caller. A game that is shut out asks again and again, and to make the error takes longer than all checks. */
-const shutOut = new WeakMap<Caller, RankdError>();
-
-function notWhitelisted(caller: Caller, placeId: number): RankdError {
-  const known = shutOut.get(caller);
-  if (known?.details?.placeId === placeId) return known;
-  const refusal = placeId === noPlace ? unpublished(caller.key) : notListed(caller, placeId);
-  shutOut.set(caller, refusal);
-  return refusal;
+/** The refusal of a place that is not whitelisted for the caller's key. */
+export function placeRefusal(caller: Caller, placeId: number): RankdError {
+  return placeId === noPlace ? unpublished(caller.key) : notListed(caller, placeId);
 }
 
 function notListed({ key, entry }: Caller, placeId: number): RankdError {

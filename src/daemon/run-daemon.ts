@@ -15,6 +15,7 @@ import { keepServedGroup } from '../usecases/group/served-group.ts';
 import { stuckHolds } from '../usecases/holds/open-hold.ts';
 import { isAnyKeyAccepted } from '../usecases/keys/keys.ts';
 import { viewWebhooks } from '../usecases/webhooks/webhooks.ts';
+import { showWorkspace } from '../usecases/workspace/workspace.ts';
 import { type Daemon, startDaemon } from './daemon.ts';
 import { DashboardDoor } from './dashboard-door.ts';
 import { LiveConfig } from './live-config.ts';
@@ -88,7 +89,7 @@ export async function runDaemon(options: RunOptions): Promise<RunningDaemon> {
       'simulated keys': await anyOf(keysOfSimulation(app, live.config)),
       'plain http': true,
     };
-    const workspaceActive = await app.store.getWorkspace().then(
+    const workspaceActive = await showWorkspace(app).then(
       ({ active }) => active,
       () => undefined,
     );

@@ -1,7 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { RankdError } from '../base/errors.ts';
 import type { LimitsConfig } from '../config/config.ts';
-import { refusalOf } from '../core/access.ts';
+import { type Caller, placeRefusal, refusalOf } from '../core/access.ts';
 import type { Key, KeyRecord, Scope } from '../core/model.ts';
 import { refusalOfRobloxId } from '../core/roblox-id.ts';
 import type { DaemonContext } from '../usecases/daemon-context.ts';
@@ -26,7 +26,7 @@ export function authorize(app: DaemonContext, keyed: KeyedRequest): KeyRecord | 
   if (keyRecord instanceof RankdError) return refuse(app, keyed, keyRecord);
   const { key, secretId, retiring } = keyRecord;
   const now = app.clock.now();
-  const refusal = refusalOf(keyRecord, { scope, group: app.group.title, placeId, now });
+  const refusal = refusalOf(keyRecord, { scope, group: app.group.title, placeId, now, refusePlace });
   // A secret that is not accepted is told nothing, not even that it was once accepted.
   if (retiring !== undefined && refusal?.code !== 'invalid_key') reply.headers(retirementHeaders(retiring, key));
   if (refusal !== undefined) return refuse(app, keyed, refusal);
@@ -43,6 +43,17 @@ export function authorize(app: DaemonContext, keyed: KeyedRequest): KeyRecord | 
     request.notes.warning = 'Roblox-Id does not fit the place';
   }
   return keyRecord;
+}
+
+/** The latest of each caller. A game that is shut out asks again and again, and to make the error takes longer than all checks. */
+const shutOut = new WeakMap<Caller, RankdError>();
+
+function refusePlace(caller: Caller, placeId: number): RankdError {
+  const known = shutOut.get(caller);
+  if (known?.details?.placeId === placeId) return known;
+  const refusal = placeRefusal(caller, placeId);
+  shutOut.set(caller, refusal);
+  return refusal;
 }
 
 /**

@@ -16,6 +16,7 @@ import { changeDocument, dryRunDocument } from '../../usecases/documents/change.
 import { memberDocument } from '../../usecases/documents/group.ts';
 import { holdDocument } from '../../usecases/documents/hold.ts';
 import { showMember } from '../../usecases/group/group.ts';
+import { asKept } from '../../usecases/history/history.ts';
 import { openHold } from '../../usecases/holds/open-hold.ts';
 import { requireKey } from '../../usecases/keys/find-key.ts';
 import type { Cli } from '../cli.ts';
@@ -209,7 +210,7 @@ async function change(cli: Cli, asked: AskedChange, step?: Direction): Promise<v
     const hold = await holdAsked(app, request.rankeeId, asked);
     const command = { caller: { by: cli.by, dryRun: false }, request, ...(step && { step }), ...(hold && { hold }) };
     const answer = await whileLooking(cli, app, () => changeRank(app, command, deadline));
-    const done = (await app.store.findChange(answer.change.id)) ?? answer.change; // a late look may have made it unknown
+    const done = await asKept(app, answer.change);
     const refusal = errorOf(done, answer.error);
     if (refusal !== undefined) throw refusal;
     cli.print({ change: changeDocument({ change: done }) }, done.message);

@@ -12,6 +12,7 @@ import { changeRank } from '../../usecases/change/change-rank.ts';
 import { backgroundDeadlineMs } from '../../usecases/change/ranking.ts';
 import { changeDocument, withId } from '../../usecases/documents/change.ts';
 import { holdDocument } from '../../usecases/documents/hold.ts';
+import { asKept } from '../../usecases/history/history.ts';
 import { extendHold, liftHold, listHolds, requireHold, requireLength } from '../../usecases/holds/holds.ts';
 import { openHold } from '../../usecases/holds/open-hold.ts';
 import type { Cli } from '../cli.ts';
@@ -113,7 +114,7 @@ async function suspend(cli: Cli, user: AskedUser, options: SuspendOptions): Prom
     using deadline = deadlineIn(app.clock, backgroundDeadlineMs(app));
     const command = { caller: { by: cli.by, dryRun: false }, request, hold };
     const answer = await whileLooking(cli, app, () => changeRank(app, command, deadline));
-    const change = (await app.store.findChange(answer.change.id)) ?? answer.change;
+    const change = await asKept(app, answer.change);
     const refusal = errorOf(change, answer.error);
     if (refusal !== undefined) throw refusal;
     const kept = await openHold(app, rankee.id);
@@ -131,7 +132,7 @@ async function unsuspend(
     const { id: rankeeId } = await userOf(cli, app, user, call);
     const caller = { by: cli.by, dryRun: false };
     const { hold, finished } = await whileLooking(cli, app, () => liftHold(app, { rankeeId, caller, force, reason }));
-    const change = finished && ((await app.store.findChange(finished.change.id)) ?? finished.change);
+    const change = finished && (await asKept(app, finished.change));
     const refusal = change && errorOf(change, finished.error);
     if (refusal !== undefined) throw refusal;
     const document = { change: change ? changeDocument({ change }) : null, suspension: holdDocument(hold) };

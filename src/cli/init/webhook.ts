@@ -7,7 +7,13 @@ import { readAddress, type WebhookAddress } from '../../core/webhooks/address.ts
 import { defaultEvents } from '../../core/webhooks/event-types.ts';
 import { hintOf } from '../../usecases/documents/error.ts';
 import { type Sending, settingsOf } from '../../usecases/webhooks/target.ts';
-import { addWebhook, lookAtDiscord, refuseForbidden, testWebhook } from '../../usecases/webhooks/webhooks.ts';
+import {
+  addWebhook,
+  lookAtDiscord,
+  refuseForbidden,
+  testWebhook,
+  viewWebhooks,
+} from '../../usecases/webhooks/webhooks.ts';
 import type { Cli } from '../cli.ts';
 import { inWords } from '../commands/webhook/test.ts';
 import { whileWaiting } from '../output/waiting.ts';
@@ -26,8 +32,8 @@ const question = 'Address of a webhook in Discord, which is told of each change 
 export async function requestWebhook(cli: Cli, config: Config): Promise<FirstWebhook | undefined> {
   const { io } = cli;
   if (!io.isTerminal) return undefined;
-  const known = await cli.withStore(({ store }) => store.listWebhooks());
-  if (known.some((one) => one.name === name)) return undefined;
+  const known = await cli.withStore(viewWebhooks);
+  if (known.some(({ webhook }) => webhook.name === name)) return undefined;
   const sending = { clock: systemClock, courier: openCourier(systemClock), webhooks: settingsOf(config.webhooks) };
   const hidden = { ask: (text: string) => io.askHidden(text), stderr: (text: string) => io.stderr(text) };
   const parse = async (text: string) => {

@@ -48,6 +48,11 @@ export async function showChange(ports: Ports, id: string): Promise<ToldChange> 
   throw new RankdError('not_found', `There is no rank change with the id "${id}".`, { hint: 'rankd history list' });
 }
 
+/** The change as it is kept now: a late look may have made it unknown. */
+export async function asKept({ store }: Pick<Ports, 'store'>, change: RankChange): Promise<RankChange> {
+  return (await store.findChange(change.id)) ?? change;
+}
+
 /** The same changes, with names. */
 export async function withNames(ports: Ports, changes: RankChange[]): Promise<ToldChange[]> {
   const ids = [...new Set(changes.flatMap(({ keyId = [] }) => keyId))];

@@ -268,6 +268,17 @@ export async function requireWebhook({ store }: Pick<Ports, 'store'>, name: stri
   return webhook;
 }
 
+/** What became of the newest events on their way to a webhook; with `isFailed`, only of those that were given up. */
+export async function listDeliveries(
+  { store }: Tools,
+  { name, isFailed, limit }: { name: string; isFailed: boolean; limit: number },
+): Promise<{ workspaceId: string; deliveries: Delivery[] }> {
+  const { id: webhookId } = await requireWebhook({ store }, name);
+  const { id: workspaceId } = await store.getWorkspace();
+  const query = { webhookId, limit, ...(isFailed && { state: 'failed' as const }) };
+  return { workspaceId, deliveries: await store.listDeliveries(query) };
+}
+
 /** A webhook with what is on its way. */
 export interface WebhookView {
   webhook: Webhook;

@@ -3,7 +3,7 @@ import { RankdError } from '../../../base/errors.ts';
 import { counted } from '../../../base/text.ts';
 import { sequenceIn } from '../../../core/webhooks/webhook.ts';
 import { deliveryDocument, redeliveryDocument } from '../../../usecases/documents/webhook.ts';
-import { eventsToRedeliver, redeliver, requireWebhook } from '../../../usecases/webhooks/webhooks.ts';
+import { eventsToRedeliver, listDeliveries, redeliver } from '../../../usecases/webhooks/webhooks.ts';
 import type { Cli } from '../../cli.ts';
 import { moment, wholeNumber } from '../../input/arguments.ts';
 import { confirm } from '../../input/confirm.ts';
@@ -25,13 +25,13 @@ export function deliveriesCommand(webhook: Command, cli: Cli): void {
     .action((name: string, options: { failed?: boolean; limit: number }) => list(cli, name, options));
 }
 
-async function list(cli: Cli, name: string, { failed, limit }: { failed?: boolean; limit: number }): Promise<void> {
-  const documents = await cli.withStore(async ({ store }) => {
-    const { id: webhookId } = await requireWebhook({ store }, name);
-    const workspace = await store.getWorkspace();
-    const found = await store.listDeliveries({ webhookId, limit, ...(failed && { state: 'failed' }) });
-    return found.map((delivery) => deliveryDocument(delivery, workspace.id));
-  });
+async function list(
+  cli: Cli,
+  name: string,
+  { failed = false, limit }: { failed?: boolean; limit: number },
+): Promise<void> {
+  const found = await cli.withStore((ports) => listDeliveries(ports, { name, isFailed: failed, limit }));
+  const documents = found.deliveries.map((delivery) => deliveryDocument(delivery, found.workspaceId));
   const rows = documents.map(({ sequence, type, state, tries, status, nextTry, lastTry, error }) => [
     ...[String(sequence), type, state, String(tries), String(status ?? '-'), lastTry, nextTry ?? '-', error ?? ''],
   ]);
