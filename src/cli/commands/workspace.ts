@@ -28,7 +28,9 @@ export function workspaceCommands(program: Command, cli: Cli): void {
     .action(() => change(cli, { active: true }));
   workspace
     .command('plan')
-    .description('set the plan; keys are accepted on the top plan only')
+    .description(
+      'let all keys be accepted (top) or none (free), as plans of hosted services do; rankd itself costs nothing',
+    )
     .addArgument(new Argument('<plan>', 'the plan').choices(['top', 'free'] satisfies Plan[]))
     .addHelpText('after', examples('rankd workspace plan top', 'rankd workspace plan free -y'))
     .action((plan: Plan) => setPlan(cli, plan));
