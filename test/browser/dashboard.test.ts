@@ -1,11 +1,12 @@
+import { writeFileSync } from 'node:fs';
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { hostileTexts } from '../attack/hostile.ts';
-import { Scene, type Visitor } from './scene.ts';
+import { startWebhookSink } from '../support/webhook-sink.ts';
+import { Scene, type Visitor, views } from './scene.ts';
 import { browser } from './which-browser.ts';
-
-/** Within this, what happened is to be seen. */
-const soon = { timeout: 2_000 };
 
 describe.skipIf(browser === undefined)('the page of the dashboard', () => {
   let scene: Scene;
@@ -16,6 +17,17 @@ describe.skipIf(browser === undefined)('the page of the dashboard', () => {
     ann = await scene.operator();
   }, 60_000);
   afterAll(() => scene?.[Symbol.asyncDispose]());
+
+  test('an empty history says what to do next', async () => {
+    await ann.page.getByText('rankd key create my-game').waitFor();
+    for (const view of ['suspensions', 'webhooks']) {
+      await ann.go(view);
+      await expect(ann.page.locator('.empty code').first().textContent()).resolves.toMatch(
+        /^rankd (rank suspend|webhook add) /,
+      );
+    }
+    await ann.go('changes');
+  });
 
   describe('log-in', () => {
     test('the link logs in, and is out of the address at once; its cookie is invisible to scripts', async () => {
@@ -59,11 +71,59 @@ describe.skipIf(browser === undefined)('the page of the dashboard', () => {
       await other.getByRole('heading', { level: 1, name: 'Changes' }).waitFor();
       await visitor.page.getByRole('button', { name: 'Log out' }).click();
       await visitor.page.getByRole('heading', { name: 'You are not logged in' }).waitFor();
-      await other.getByRole('heading', { name: 'You are not logged in' }).waitFor(soon);
+      await ann.soon(other.getByRole('heading', { name: 'You are not logged in' }));
     });
   });
 
   describe('another page of the same browser', () => {
+    let other: Server;
+    let port: number;
+
+    beforeAll(async () => {
+      other = createServer((_, response) =>
+        response.writeHead(200, { 'content-type': 'text/html' }).end('<p>another page'),
+      );
+      await new Promise<void>((resolve) => other.listen(0, '127.0.0.1', resolve));
+      port = (other.address() as AddressInfo).port;
+    });
+    afterAll(() => other.close());
+
+    const pages = {
+      'on another port': () => `http://127.0.0.1:${port}/`,
+      'on localhost': () => `http://localhost:${port}/`,
+      'without an origin': () => 'data:text/html,<p>another page',
+    };
+
+    test.each(Object.entries(pages))('%s pauses no key, by form or by script', async (_, address) => {
+      const page = await ann.context.newPage();
+      await page.goto(address());
+      const target = `${scene.origin}/api/keys/pause`;
+      const scripted = await page.evaluate(
+        (url) =>
+          fetch(url, { method: 'POST', mode: 'no-cors', credentials: 'include', body: '{"key":"game"}' }).then(
+            ({ status }) => status,
+            () => 'no answer',
+          ),
+        target,
+      );
+      expect([0, 'no answer']).toContain(scripted);
+      const [answer] = await Promise.all([
+        page.waitForResponse(target),
+        page.evaluate((url) => {
+          const form = document.createElement('form');
+          Object.assign(form, { method: 'POST', action: url, enctype: 'text/plain' });
+          const field = document.createElement('input');
+          Object.assign(field, { name: '{"key":"game","x":"', value: '"}' });
+          form.append(field);
+          document.body.append(form);
+          form.submit();
+        }, target),
+      ]);
+      expect(answer.status()).toBe(403);
+      await page.close();
+      expect((await scene.home.json<{ key: { pausedAt: unknown } }>('key', 'show', 'game')).key.pausedAt).toBeNull();
+    });
+
     test('a name that an attacker lets lead to this machine is answered nothing', async () => {
       const page = await ann.context.newPage();
       const answer = await page.goto(`http://rebound.localhost:${new URL(scene.origin).port}/`);
@@ -77,21 +137,35 @@ describe.skipIf(browser === undefined)('the page of the dashboard', () => {
     test('a change by a game shows within 2 s', async () => {
       await ann.go('changes');
       await scene.game({ rankeeName: 'Newcomer', command: ':promote' });
-      await ann.row('Newcomer').waitFor(soon);
+      await ann.soon(ann.row('Newcomer'));
       await expect(ann.row('Newcomer').innerText()).resolves.toMatch(/Trainee[\s\S]*Officer[\s\S]*game[\s\S]*applied/);
     });
 
     test('a change by a command beside the daemon shows within 2 s', async () => {
       await scene.home.json('rank', 'set', '1002', '50', '--reason', 'for the test');
-      await ann.page.locator('td', { hasText: 'for the test' }).waitFor(soon);
+      await ann.soon(ann.page.locator('td', { hasText: 'for the test' }));
       ann.expectNoComplaint();
+    });
+
+    test('a hidden page fetches nothing, and has all of it once it is looked at again', async () => {
+      await using away = await scene.operator();
+      await away.hide(true);
+      const before = away.requests.length;
+      await scene.game({ rankeeName: 'SeenLater', newRankId: 10 });
+      await ann.soon(ann.row('SeenLater'));
+      await scene.home.json('key', 'create', 'made-later');
+      await ann.go('keys');
+      await ann.soon(ann.row('made-later'));
+      expect(away.requests.slice(before)).toEqual([]);
+      await away.hide(false);
+      await away.soon(away.row('SeenLater'));
     });
 
     test('what was fetched is not older than what happened meanwhile: a burst ends with its last change on top', async () => {
       await ann.go('changes');
       for (let round = 0; round < 30; round++)
         await scene.game({ newRankId: round % 2 === 0 ? 20 : 10, rankeeName: `Burst${round}` });
-      await ann.row('Burst29').waitFor(soon);
+      await ann.soon(ann.row('Burst29'));
       await expect(ann.page.locator('tbody tr').first().innerText()).resolves.toContain('Burst29');
       expect(ann.requests.filter((url) => url.includes('/api/changes')).length).toBeLessThan(20);
     });
@@ -103,7 +177,7 @@ describe.skipIf(browser === undefined)('the page of the dashboard', () => {
       expect(await ann.page.locator('tbody tr.record').count()).toBe(1);
       await ann.page.getByLabel('Member').fill('Nobody');
       await ann.page.keyboard.press('Enter');
-      await ann.page.getByText('No change matches').waitFor(soon);
+      await ann.soon(ann.page.getByText('No change matches'));
       expect(new URL(ann.page.url()).hash).toBe('#/changes?user=Nobody&state=applied');
     });
 
@@ -111,13 +185,96 @@ describe.skipIf(browser === undefined)('the page of the dashboard', () => {
       await ann.go('changes');
       await ann.page.getByLabel('Since').fill('yesterday');
       await ann.page.keyboard.press('Enter');
-      await ann.page.locator('.field:has([name=since]) [role=alert]').waitFor(soon);
+      await ann.soon(ann.page.locator('.field:has([name=since]) [role=alert]'));
       expect(await ann.page.getByLabel('Since').inputValue()).toBe('yesterday');
       expect(await ann.page.getByLabel('Since').getAttribute('aria-invalid')).toBe('true');
       await ann.go('changes');
       ann.forget(/400/);
     });
   });
+
+  test('undo works with the keyboard alone: it shows what it would do, does exactly that, and says what became of it', async () => {
+    await ann.go('changes?user=1002');
+    const { page } = ann;
+    await ann.tabTo('Details of the change of Patrol_Pat');
+    await page.keyboard.press('Enter');
+    await ann.soon(page.getByRole('button', { name: 'Undo…' }));
+    await ann.tabTo('Undo…');
+    await page.keyboard.press('Enter');
+    const dialog = page.getByRole('dialog', { name: 'Undo' });
+    await dialog.getByText('would be put back').waitFor();
+    expect(await ann.hindrances()).toEqual([]);
+    const rank = () =>
+      scene.home.json<{ member: { rank: number } }>('rank', 'show', '1002').then(({ member }) => member.rank);
+    expect(await rank()).toBe(50);
+    await ann.tabTo('Put this member back');
+    await page.keyboard.press('Enter');
+    await page.getByRole('dialog', { name: 'Undo is done' }).getByText('put back', { exact: true }).waitFor();
+    expect(await rank()).toBe(20);
+    await page.keyboard.press('Escape');
+    await dialog.waitFor({ state: 'detached' });
+    expect(await page.evaluate(() => document.activeElement?.tagName)).toMatch(/^(BUTTON|MAIN)$/);
+    ann.expectNoComplaint();
+  });
+
+  test('a key is paused and resumed, after it was asked for', async () => {
+    await ann.go('keys');
+    const paused = () =>
+      scene.home.json<{ key: { state: string } }>('key', 'show', 'game').then(({ key }) => key.state);
+    for (const [verb, state] of [
+      ['Pause', 'paused'],
+      ['Resume', 'active'],
+    ] as const) {
+      await ann.page.getByRole('button', { name: `${verb} game` }).click();
+      const dialog = ann.page.getByRole('dialog', { name: `${verb} game?` });
+      await dialog.getByRole('button', { name: verb }).click();
+      await ann.soon(ann.row('game').getByText(state));
+      expect(await paused()).toBe(state);
+    }
+  });
+
+  test('a suspension is lifted, with a reason', async () => {
+    await scene.home.json('rank', 'suspend', '1005', '--for', '3d', '--reason', 'spam');
+    await ann.go('suspensions');
+    await ann.page.getByRole('button', { name: /^Lift/ }).click();
+    await ann.page.getByLabel(/^Reason/).fill('appeal');
+    await ann.page.getByRole('dialog').getByRole('button', { name: 'Lift' }).click();
+    await ann.soon(ann.page.getByText('Nobody is suspended'));
+    await ann.go('changes?user=1005');
+    await ann.soon(ann.page.locator('td', { hasText: 'appeal' }).first());
+  });
+
+  test('a webhook is tested, and what its target said stands there', async () => {
+    await using sink = await startWebhookSink();
+    writeFileSync(scene.home.path('hook.url'), sink.url);
+    await scene.home.json('webhook', 'add', 'staff-log', '--url-file', 'hook.url');
+    await ann.go('webhooks');
+    await ann.page.getByRole('button', { name: 'Test staff-log' }).click();
+    await ann.soon(ann.page.getByText(/^delivered in \d+ ms$/));
+    sink.answers(500);
+    await ann.page.getByRole('button', { name: 'Test staff-log' }).click();
+    await ann.soon(ann.page.getByText(/500/));
+  });
+
+  test.each([
+    ['light', 1360],
+    ['dark', 1360],
+    ['light', 360],
+    ['light', 3840],
+  ] as const)(
+    'each view in %s, %s px wide: no complaint, nothing from elsewhere, nothing that hinders, nothing cut off',
+    async (colorScheme, width) => {
+      await using visitor = await scene.operator({ colorScheme, viewport: { width, height: 800 } });
+      for (const view of views) {
+        await visitor.go(view);
+        if (view === 'chart') await visitor.page.locator('canvas').waitFor();
+        expect(await visitor.fits(), view).toBe(true);
+        if (width < 3840) expect(await visitor.hindrances(), view).toEqual([]);
+      }
+      visitor.expectNoComplaint();
+      expect(visitor.requests.filter((url) => new URL(url).origin !== scene.origin)).toEqual([]);
+    },
+  );
 
   test('200 hostile names in each column are text, and nothing else', async () => {
     const names = fc.sample(hostileName, 200);
@@ -147,11 +304,27 @@ describe.skipIf(browser === undefined)('the page of the dashboard', () => {
     ann.expectNoComplaint();
   });
 
+  test('the page and the data of all its views weigh at most 90 KB', async () => {
+    await using visitor = await scene.visitor();
+    const network = await visitor.context.newCDPSession(visitor.page);
+    await network.send('Network.enable');
+    let bytes = 0;
+    network.on('Network.loadingFinished', ({ encodedDataLength }) => {
+      bytes += encodedDataLength;
+    });
+    await visitor.page.goto(await scene.link());
+    await visitor.settled();
+    for (const view of views) await visitor.go(view);
+    await visitor.page.locator('body').waitFor();
+    expect(bytes).toBeGreaterThan(20_000);
+    expect(bytes).toBeLessThanOrEqual(90_000);
+  });
+
   test('the first paint comes within 100 ms', async () => {
     await using visitor = await scene.operator();
     const paints: number[] = [];
     // The machine may be busy with other tests: it is enough that it can.
-    while (paints.length < 12 && Math.min(...paints) >= 100) {
+    while (paints.length < 40 && Math.min(...paints) >= 100) {
       await visitor.page.reload();
       paints.push(await visitor.page.evaluate(firstPaint));
     }
@@ -160,8 +333,8 @@ describe.skipIf(browser === undefined)('the page of the dashboard', () => {
 
   test('a daemon that was killed shows within 2 s, and its page greys', async () => {
     await scene.daemon.stop('SIGKILL');
-    await ann.page.getByText(/connection lost/).waitFor(soon);
-    await ann.page.getByText(/no answer since \d\d:\d\d:\d\d/).waitFor({ timeout: 8_000 });
+    await ann.soon(ann.page.getByText(/connection lost/));
+    await ann.page.getByText(/no answer since \d\d:\d\d:\d\d/).waitFor({ timeout: 30_000 });
     expect(await ann.page.locator('.away').count()).toBe(1);
   });
 });

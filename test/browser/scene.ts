@@ -3,6 +3,7 @@ import type { AxeResults } from 'axe-core';
 import type { BrowserContext, BrowserContextOptions, Locator, Page } from 'playwright-core';
 import { expect } from 'vitest';
 import { DaemonProcess } from '../support/daemon-process.ts';
+import { pacedTime } from '../support/paced-clock.ts';
 import { CliHome } from '../support/run-cli.ts';
 import { type OpenBrowser, openBrowser } from './open-browser.ts';
 
@@ -131,6 +132,20 @@ export class Visitor implements AsyncDisposable {
   /** True if the page can't be scrolled sideways. */
   async fits(): Promise<boolean> {
     return await this.page.evaluate(() => document.documentElement.scrollWidth <= document.documentElement.clientWidth);
+  }
+
+  /** Waits for what is to show within 2 s of what happened; a busy machine does not rush it. */
+  async soon(shown: Locator): Promise<void> {
+    const isSeen = new AbortController();
+    const late = pacedTime.sleep(2_000, isSeen.signal).then(() => {
+      throw new Error(`It did not show within 2 s: ${shown}`);
+    });
+    try {
+      await Promise.race([shown.waitFor({ timeout: 30_000 }), late]);
+    } finally {
+      isSeen.abort();
+      await late.catch(() => undefined);
+    }
   }
 
   /** The row with this text in it. */

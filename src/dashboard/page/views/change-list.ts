@@ -37,6 +37,7 @@ export class ChangeList {
         if (before === undefined || before.next === null) return;
         const page = await this.#page(before.next);
         const now = this.listed.peek() ?? before;
+        if (now.next !== before.next) continue; // so much is new that the list begins anew, and this page does not follow it
         this.listed.value = { ...now, changes: [...now.changes, ...page.changes], next: page.next };
         if (page.changes.length > 0 || !this.live.isShown) return;
         await new Promise((resolve) => setTimeout(resolve, gapMs));
