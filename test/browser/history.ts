@@ -33,8 +33,19 @@ const rankers = [
   { rankerId: 910, rankerName: 'tidewatcher' },
   { rankerId: 911, rankerName: 'Anselm_K' },
 ];
+interface Asked {
+  id: number;
+  name: string;
+  rank: number;
+  rankerId?: number;
+  rankerName?: string;
+}
+
 const dayMs = 24 * 3_600_000;
 const places = { 'main-game': 920_587_237, 'training-hub': 920_588_001 };
+
+/** Who types the commands. */
+export const asAnn = `--import ${new URL('../tools/pictured-user.ts', import.meta.url)}`;
 
 export function writeGroup(home: CliHome): void {
   const held = members.map(({ id, name, rank }) => `  - { id: ${id}, name: ${name}, roles: [${rank}] }\n`).join('');
@@ -48,14 +59,15 @@ export function writeGroup(home: CliHome): void {
 /** Thirty days in the life of the group: its daemon runs on a clock that goes through them in a moment. */
 export async function live30Days(home: CliHome, hooks: { good: string; bad: string }): Promise<void> {
   const clock = new SteppedClock(join(home.folder, 'clock'), { offsetMs: -30 * dayMs });
+  const env = { ...clock.env, NODE_OPTIONS: `${clock.env['NODE_OPTIONS']} ${asAnn}` };
   const at = async (...line: string[]) => {
-    const { code, stderr } = await home.run(line, { env: clock.env });
+    const { code, stderr } = await home.run(line, { env });
     if (code !== 0) throw new Error(`${line.join(' ')}: ${stderr}`);
   };
   const secrets = new Map<string, string>();
-  await using daemon = await DaemonProcess.start(home, { env: clock.env });
+  await using daemon = await DaemonProcess.start(home, { env });
   const make = async (name: string, ...options: string[]) => {
-    const { stdout } = await home.run(['key', 'create', name, ...options, '--json'], { env: clock.env });
+    const { stdout } = await home.run(['key', 'create', name, ...options, '--json'], { env });
     secrets.set(name, (JSON.parse(stdout) as { secret: string }).secret);
   };
   await make('main-game', '--max-rank', '40');
@@ -67,9 +79,22 @@ export async function live30Days(home: CliHome, hooks: { good: string; bad: stri
   writeFileSync(home.path('bad.url'), hooks.bad);
   await at('webhook', 'add', 'staff-log', '--url-file', 'good.url', '--out', 'good.secret');
   // Nobody listens there. The command says so, and adds it all the same.
-  await home.run(['webhook', 'add', 'stats-site', '--url-file', 'bad.url', '--out', 'bad.secret'], { env: clock.env });
+  await home.run(['webhook', 'add', 'stats-site', '--url-file', 'bad.url', '--out', 'bad.secret'], { env });
 
   const random = new SeededRandom(7);
+  const ranks = new Map(members.map(({ id, rank }) => [id, rank]));
+  /** Mostly a step up, at times down, and seldom more than the key allows. */
+  const nextRank = (id: number): number => {
+    const step = ladder.indexOf(ranks.get(id) ?? 10) + (random.between(0, 3) === 0 ? -1 : 1);
+    return random.between(0, 14) === 0 ? 100 : (ladder[Math.min(Math.max(step, 0), ladder.length - 1)] ?? 10);
+  };
+  const ask = async (key: keyof typeof places, { rank, id, name, ...ranker }: Asked) => {
+    const { status } = await daemon.post(`/v1/ranker?placeid=${places[key]}`, {
+      key: secrets.get(key),
+      body: { ...ranker, rankeeName: name, rankeeId: id, newRankId: rank, command: ':rank' },
+    });
+    if (status === 200) ranks.set(id, rank);
+  };
   for (let day = 29; day >= 0; day--) {
     const count = 3 + random.between(0, 10 - 1) + ([0, 6].includes((30 - day) % 7) ? 8 : 0);
     const moments = Array.from({ length: count }, () =>
@@ -78,45 +103,19 @@ export async function live30Days(home: CliHome, hooks: { good: string; bad: stri
     for (const seconds of moments) {
       clock.step(-(day * dayMs + seconds * 1_000));
       const member = random.pick(members);
-      const key = random.pick(['main-game', 'main-game', 'training-hub'] as const);
-      const rank = random.between(0, 14 - 1) === 0 ? 100 : random.pick(ladder);
-      await daemon.post(`/v1/ranker?placeid=${places[key]}`, {
-        key: secrets.get(key),
-        body: {
-          ...random.pick(rankers),
-          rankeeName: member.name,
-          rankeeId: member.id,
-          newRankId: rank,
-          command: ':rank',
-        },
-      });
+      const key = random.between(0, 2) === 0 ? 'training-hub' : 'main-game';
+      await ask(key, { ...random.pick(rankers), ...member, rank: nextRank(member.id) });
     }
-    if (day === 2) await at('rank', 'suspend', '1014', '--for', '7d', '--reason', 'harassed visitors at the pier');
-    if (day === 1) await at('rank', 'set', '1003', '100', '--reason', 'won the regatta');
+    if (day === 2)
+      await at('rank', 'suspend', '@rustybuoy', '--for', '7d', '--reason', 'harassed visitors at the pier');
   }
   clock.step(-40 * 60_000);
-  await at('rank', 'suspend', '1016', '--for', '3d', '--reason', 'spammed the fog horn');
-  await at('rank', 'set', '1008', '40', '--for', '14d', '--reason', 'stands in for the summer');
-  for (const [minutes, member, rank] of [
-    [26, 1, 40],
-    [17, 4, 40],
-    [9, 6, 20],
-    [4, 2, 40],
-    [1, 0, 20],
-  ] as const) {
+  await at('rank', 'suspend', '@SaltAndPeter', '--for', '3d', '--reason', 'spammed the fog horn');
+  await at('rank', 'set', '@Hallgrim', '40', '--for', '14d', '--reason', 'stands in for the summer');
+  for (const minutes of [26, 17, 9, 4, 1]) {
     clock.step(-minutes * 60_000);
-    const { id, name } = members[member] ?? { id: 1_001, name: 'quietfox_92' };
-    await daemon.post(`/v1/ranker?placeid=${places['main-game']}`, {
-      key: secrets.get('main-game'),
-      body: {
-        rankerId: 910,
-        rankerName: 'tidewatcher',
-        rankeeName: name,
-        rankeeId: id,
-        newRankId: rank,
-        command: ':rank',
-      },
-    });
+    const member = random.pick(members);
+    await ask('main-game', { ...rankers[0], ...member, rank: nextRank(member.id) });
   }
   clock.step(0);
   await at('key', 'create', 'trial', '--test', '--expires', '30d');

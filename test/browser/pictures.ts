@@ -5,7 +5,7 @@ import { parseArgs } from 'node:util';
 import { DaemonProcess } from '../support/daemon-process.ts';
 import { CliHome } from '../support/run-cli.ts';
 import { startWebhookSink } from '../support/webhook-sink.ts';
-import { live30Days, writeGroup } from './history.ts';
+import { asAnn, live30Days, writeGroup } from './history.ts';
 import { openBrowser } from './open-browser.ts';
 import { Visitor, views } from './scene.ts';
 
@@ -31,11 +31,13 @@ for (const colorScheme of ['light', 'dark'] as const)
     await using visitor = await Visitor.open(context);
     const { page } = visitor;
     const take = (what: string) => page.screenshot({ path: join(values.out, `${what}-${colorScheme}-${name}.png`) });
-    const { url } = await home.json<{ url: string }>('dashboard');
+    const link = await home.run(['dashboard', '--json'], { env: { NODE_OPTIONS: asAnn } });
+    const { url } = link.json<{ url: string }>();
     await page.goto(url);
+    await page.getByText('Harbour Watch').waitFor({ timeout: 60_000 });
     for (const view of views) {
       await visitor.go(view);
-      if (view === 'chart') await page.getByText('30 days').click();
+      if (view === 'chart') await page.getByLabel('30 days').check();
       await page.evaluate(() => new Promise((painted) => setTimeout(painted, 300)));
       await take(view);
     }

@@ -129,9 +129,13 @@ export class Visitor implements AsyncDisposable {
     );
   }
 
-  /** True if the page can't be scrolled sideways. */
+  /** True if nothing is cut off on the right, of the page or of one of its sheets. */
   async fits(): Promise<boolean> {
-    return await this.page.evaluate(() => document.documentElement.scrollWidth <= document.documentElement.clientWidth);
+    return await this.page.evaluate(() =>
+      [document.documentElement, ...document.querySelectorAll('.sheet, dialog .body')].every(
+        ({ scrollWidth, clientWidth }) => scrollWidth <= clientWidth,
+      ),
+    );
   }
 
   /** Waits for what is to show within 2 s of what happened; a busy machine does not rush it. */

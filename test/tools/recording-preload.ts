@@ -1,15 +1,12 @@
 import { createHash } from 'node:crypto';
 import { createRequire, syncBuiltinESMExports } from 'node:module';
+import './pictured-user.ts';
 
 /** Loaded into a process that is recorded: it has the same user, time and random numbers in each recording, so that it prints the same. */
 const require = createRequire(import.meta.url);
-const os = require('node:os') as typeof import('node:os');
 const crypto = require('node:crypto') as typeof import('node:crypto');
 const { RECORDING_SEED: seed = '', RECORDING_NOW: now = '0' } = process.env;
 
-const user = os.userInfo();
-os.userInfo = (() => ({ ...user, username: 'ann' })) as typeof os.userInfo;
-os.hostname = () => 'pc';
 Date.now = () => Number(now);
 
 let drawn = 0;

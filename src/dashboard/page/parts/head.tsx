@@ -24,7 +24,9 @@ export function Head() {
   return (
     <header class="head">
       <div class="group">
-        <strong>{data === undefined ? 'rankd' : (data.groupName ?? data.changesRanksIn)}</strong>
+        <strong>
+          {data === undefined ? 'rankd' : (data.groupName ?? (data.simulated ? 'Simulated group' : 'Group'))}
+        </strong>
         <div class="row small soft">
           {data !== undefined && data.groupId !== null && <span>Group {data.groupId}</span>}
           {data?.simulated === true && (

@@ -104,7 +104,9 @@ function HoldsTable({ list, onAsk }: { list: Hold[]; onAsk: (hold: Hold) => void
               </p>
             </td>
             <td class="wide name">{hold.reason ?? <span class="soft">none given</span>}</td>
-            <td class="wide name">{hold.rankerName || hold.by.replace(/^cli:/, '')}</td>
+            <td class="wide name">
+              {hold.rankerId === 0 ? hold.by.replace(/^(cli|web):/, '') : hold.rankerName || hold.rankerId}
+            </td>
             <td>
               <Chip {...states[hold.state]}>{hold.state}</Chip>
               {hold.message !== '' && <p class="small soft name">{hold.message}</p>}

@@ -51,7 +51,7 @@ function WebhooksTable({ list }: { list: Webhook[] }) {
         <tr>
           <th scope="col">Webhook</th>
           <th scope="col">State</th>
-          <th scope="col" class="number">
+          <th scope="col" class="roomy number">
             Waiting
           </th>
           <th scope="col" class="wide">
@@ -87,6 +87,7 @@ function Row({ webhook }: { webhook: Webhook }) {
       </th>
       <td>
         <Chip {...states[state]}>{state}</Chip>
+        {backlog > 0 && <p class="tight small">{backlog} wait</p>}
         {trouble !== null && <p class="small name">{trouble}</p>}
         {state === 'failing' && nextTry !== null && (
           <p class="small soft">
@@ -94,7 +95,7 @@ function Row({ webhook }: { webhook: Webhook }) {
           </p>
         )}
       </td>
-      <td class="number">
+      <td class="roomy number">
         {backlog}
         {oldestWaiting !== null && (
           <p class="small soft">
