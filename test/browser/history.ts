@@ -56,8 +56,8 @@ export function writeGroup(home: CliHome): void {
   );
 }
 
-/** Thirty days in the life of the group: its daemon runs on a clock that goes through them in a moment. */
-export async function live30Days(home: CliHome, hooks: { good: string; bad: string }): Promise<void> {
+/** Thirty days in the life of the group: its daemon runs on a clock that goes through them in a moment. Returns the key of a game. */
+export async function live30Days(home: CliHome, hooks: { good: string; bad: string }): Promise<string> {
   const clock = new SteppedClock(join(home.folder, 'clock'), { offsetMs: -30 * dayMs });
   const env = { ...clock.env, NODE_OPTIONS: `${clock.env['NODE_OPTIONS']} ${asAnn}` };
   const at = async (...line: string[]) => {
@@ -98,7 +98,7 @@ export async function live30Days(home: CliHome, hooks: { good: string; bad: stri
   for (let day = 29; day >= 0; day--) {
     const count = 3 + random.between(0, 10 - 1) + ([0, 6].includes((30 - day) % 7) ? 8 : 0);
     const moments = Array.from({ length: count }, () =>
-      day === 0 ? random.between(0, 9 * 3_600 - 1) : random.between(0, 17 * 3_600 - 1) + 7 * 3_600,
+      day === 0 ? random.between(3_600, 9 * 3_600) : random.between(0, 17 * 3_600 - 1) + 7 * 3_600,
     ).sort((a, b) => b - a);
     for (const seconds of moments) {
       clock.step(-(day * dayMs + seconds * 1_000));
@@ -112,7 +112,7 @@ export async function live30Days(home: CliHome, hooks: { good: string; bad: stri
   clock.step(-40 * 60_000);
   await at('rank', 'suspend', '@SaltAndPeter', '--for', '3d', '--reason', 'spammed the fog horn');
   await at('rank', 'set', '@Hallgrim', '40', '--for', '14d', '--reason', 'stands in for the summer');
-  for (const minutes of [26, 17, 9, 4, 1]) {
+  for (const minutes of [26, 17, 9, 4]) {
     clock.step(-minutes * 60_000);
     const member = random.pick(members);
     await ask('main-game', { ...rankers[0], ...member, rank: nextRank(member.id) });
@@ -120,4 +120,14 @@ export async function live30Days(home: CliHome, hooks: { good: string; bad: stri
   clock.step(0);
   await at('key', 'create', 'trial', '--test', '--expires', '30d');
   await daemon.stop();
+  return secrets.get('main-game') ?? '';
+}
+
+/** The newest of all changes: a promotion, whatever the member was before. */
+export async function promoteNow(daemon: DaemonProcess, key: string): Promise<void> {
+  for (const newRankId of [20, 40])
+    await daemon.post(`/v1/ranker?placeid=${places['main-game']}`, {
+      key,
+      body: { ...rankers[1], rankeeName: 'Ottoline', rankeeId: 1_013, newRankId, command: ':rank' },
+    });
 }

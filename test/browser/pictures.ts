@@ -5,7 +5,7 @@ import { parseArgs } from 'node:util';
 import { DaemonProcess } from '../support/daemon-process.ts';
 import { CliHome } from '../support/run-cli.ts';
 import { startWebhookSink } from '../support/webhook-sink.ts';
-import { asAnn, live30Days, writeGroup } from './history.ts';
+import { asAnn, live30Days, promoteNow, writeGroup } from './history.ts';
 import { openBrowser } from './open-browser.ts';
 import { Visitor, views } from './scene.ts';
 
@@ -20,8 +20,9 @@ mkdirSync(values.out, { recursive: true });
 using home = new CliHome();
 writeGroup(home);
 await using sink = await startWebhookSink();
-await live30Days(home, { good: sink.url, bad: 'http://127.0.0.1:9/stats' });
-await using _daemon = await DaemonProcess.start(home);
+const key = await live30Days(home, { good: sink.url, bad: 'http://127.0.0.1:9/stats' });
+await using daemon = await DaemonProcess.start(home);
+await promoteNow(daemon, key);
 await using opened = await openBrowser();
 
 const sizes = { wide: { width: 1360, height: 850 }, narrow: { width: 360, height: 740 } };
@@ -34,7 +35,9 @@ for (const colorScheme of ['light', 'dark'] as const)
     const link = await home.run(['dashboard', '--json'], { env: { NODE_OPTIONS: asAnn } });
     const { url } = link.json<{ url: string }>();
     await page.goto(url);
-    await page.getByText('Harbour Watch').waitFor({ timeout: 60_000 });
+    await page.getByText('Harbour Watch').waitFor();
+    await visitor.go('chart');
+    await page.getByText('still being counted').waitFor({ state: 'detached', timeout: 120_000 });
     for (const view of views) {
       await visitor.go(view);
       if (view === 'chart') await page.getByLabel('30 days').check();
