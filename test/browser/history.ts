@@ -85,8 +85,10 @@ export async function live30Days(home: CliHome, hooks: { good: string; bad: stri
   const ranks = new Map(members.map(({ id, rank }) => [id, rank]));
   /** Mostly a step up, at times down, and seldom more than the key allows. */
   const nextRank = (id: number): number => {
-    const step = ladder.indexOf(ranks.get(id) ?? 10) + (random.between(0, 3) === 0 ? -1 : 1);
-    return random.between(0, 14) === 0 ? 100 : (ladder[Math.min(Math.max(step, 0), ladder.length - 1)] ?? 10);
+    if (random.between(0, 14) === 0) return 100;
+    const step = ladder.indexOf(ranks.get(id) ?? 10);
+    const way = step === 0 || (step < ladder.length - 1 && random.between(0, 3) > 0) ? 1 : -1;
+    return ladder[step + way] ?? 10;
   };
   const ask = async (key: keyof typeof places, { rank, id, name, ...ranker }: Asked) => {
     const { status } = await daemon.post(`/v1/ranker?placeid=${places[key]}`, {
@@ -103,8 +105,9 @@ export async function live30Days(home: CliHome, hooks: { good: string; bad: stri
     for (const seconds of moments) {
       clock.step(-(day * dayMs + seconds * 1_000));
       const member = random.pick(members);
-      const key = random.between(0, 2) === 0 ? 'training-hub' : 'main-game';
-      await ask(key, { ...random.pick(rankers), ...member, rank: nextRank(member.id) });
+      const rank = nextRank(member.id);
+      const isTraining = rank === 20 && ranks.get(member.id) === 10;
+      await ask(isTraining ? 'training-hub' : 'main-game', { ...random.pick(rankers), ...member, rank });
     }
     if (day === 2)
       await at('rank', 'suspend', '@rustybuoy', '--for', '7d', '--reason', 'harassed visitors at the pier');
