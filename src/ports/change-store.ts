@@ -50,6 +50,8 @@ export interface ChangeTally {
   state: ChangeState;
   /** As in `RankChange`. */
   demotion: boolean;
+  /** True if they were applied and left the roles as they were: the members had the rank already. */
+  isQuiet: boolean;
   count: number;
 }
 
@@ -141,8 +143,7 @@ export interface ChangeStore {
    */
   searchChanges(filter: ChangeFilter & { cursor?: string | undefined }): Promise<ChangePage>;
   /**
-   * Counts the changes that were asked for from `since` on and before `until` (epoch milliseconds) in a group. Dry runs do not count, and
-   * neither do changes that were applied and left the roles as they were.
+   * Counts the changes that were asked for from `since` on and before `until` (epoch milliseconds) in a group. Dry runs do not count.
    */
   tallyChanges(query: { group: string; since: number; until: number }): Promise<ChangeTally[]>;
   /** How many changes were asked for since a moment (epoch milliseconds), by their state; only in a group, if one is named. Dry runs do not count. */

@@ -68,7 +68,7 @@ export class Dashboard implements AsyncDisposable {
     this.#sessions = new Sessions(clock);
     this.#page = {
       ...{ sessions: this.#sessions, status: options.status, closing: this.#closing.signal },
-      chart: new Chart(() => this.streams.tell(['chart', 'keys'])),
+      chart: new Chart(() => this.streams.tell(['chart', 'keys', 'status'])),
       undos: this.#undos,
     };
     const buckets = () => new TokenBuckets(clock, 1_000);

@@ -9,7 +9,7 @@ import { keyDocument, usedKeyDocument } from '../../usecases/documents/key.ts';
 import { budgetDocument, statusDocument } from '../../usecases/documents/status.ts';
 import { pageUndoDocument, undoDocument } from '../../usecases/documents/undo.ts';
 import { webhookDocument, webhookTestDocument } from '../../usecases/documents/webhook.ts';
-import { countChanges, searchChanges, showChange } from '../../usecases/history/history.ts';
+import { countOpenChanges, searchChanges, showChange } from '../../usecases/history/history.ts';
 import { liftHold, listHolds } from '../../usecases/holds/holds.ts';
 import { pauseKey, resumeKey } from '../../usecases/keys/keys.ts';
 import { listUsedKeys } from '../../usecases/keys/used-keys.ts';
@@ -52,8 +52,10 @@ export const routes: Readonly<Record<string, Route>> = {
   },
   'GET /api/status': {
     needs: 'reading',
-    async answer({ status }, { app }) {
-      const [daemon, counts] = [await status(), await countChanges(app, app.group.title)];
+    async answer({ status, chart, closing }, { app }) {
+      const [daemon, openChanges] = [await status(), await countOpenChanges(app)];
+      const { today } = await chart.view(app, closing); // to count them by reading takes long where there are many
+      const counts = { openChanges, today };
       const state = daemon.isStopping ? 'stopping' : 'running';
       return { document: { status: statusDocument({ state, daemon, counts }) } };
     },

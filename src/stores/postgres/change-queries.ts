@@ -77,10 +77,10 @@ export function changeQueries(db: Database, nodes: Nodes): ChangeQueries {
 
     async tallyChanges(query) {
       const rows = await db.all<{ keyId: string | null } & Omit<ChangeTally, 'keyId'>>(
-        `SELECT key_id AS "keyId", state, demotion, count(*) AS count FROM rankd.rank_changes
+        `SELECT key_id AS "keyId", state, demotion, state = 'applied' AND roles_before = roles_after AS "isQuiet", count(*) AS count
+         FROM rankd.rank_changes
          WHERE requested_at >= @since AND requested_at < @until AND group_title = @group AND NOT dry_run
-           AND (state <> 'applied' OR roles_before <> roles_after)
-         GROUP BY key_id, state, demotion`,
+         GROUP BY 1, 2, 3, 4`,
         query,
       );
       return rows.map(withoutNulls);

@@ -48,13 +48,15 @@ export function changeSearch(db: Connection): Pick<ChangeStore, 'searchChanges' 
 
     async tallyChanges(query) {
       const rows = db.all<RowOf<ChangeTally>>(
-        `SELECT key_id AS keyId, state, demotion, count(*) AS count FROM rank_changes INDEXED BY changes_by_time
+        `SELECT key_id AS keyId, state, demotion, state = 'applied' AND roles_before = roles_after AS isQuiet, count(*) AS count
+         FROM rank_changes INDEXED BY changes_by_time
          WHERE requested_at >= @since AND requested_at < @until AND group_title = @group AND dry_run = 0
-           AND (state <> 'applied' OR roles_before <> roles_after)
-         GROUP BY key_id, state, demotion`,
+         GROUP BY 1, 2, 3, 4`,
         query,
       );
-      return rows.map(({ demotion, ...row }) => ({ ...withoutNulls(row), demotion: demotion === 1 }));
+      return rows.map(({ demotion, isQuiet, ...row }) => ({
+        ...{ ...withoutNulls(row), demotion: demotion === 1, isQuiet: isQuiet === 1 },
+      }));
     },
   };
 }

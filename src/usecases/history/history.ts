@@ -72,12 +72,16 @@ export async function withNames(ports: Ports, changes: RankChange[]): Promise<To
 
 export interface ChangeCounts {
   openChanges: number;
-  /** Since the last midnight of this machine. */
-  today: Record<ChangeState, number>;
+  /** Since the last midnight of this machine; `undefined` if they are not counted yet. */
+  today: Record<ChangeState, number> | undefined;
+}
+
+export async function countOpenChanges({ store }: Pick<Ports, 'store'>): Promise<number> {
+  return (await store.openChanges()).length;
 }
 
 /** `group`: the title of the group whose changes count; without it, all do. */
 export async function countChanges({ store, clock }: Ports, group?: string): Promise<ChangeCounts> {
   const midnight = new Date(clock.now()).setHours(0, 0, 0, 0);
-  return { openChanges: (await store.openChanges()).length, today: await store.countChanges(midnight, group) };
+  return { openChanges: await countOpenChanges({ store }), today: await store.countChanges(midnight, group) };
 }

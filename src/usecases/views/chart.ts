@@ -1,4 +1,4 @@
-import { setImmediate as endOfTurn } from 'node:timers/promises';
+import type { ChangeState } from '../../core/model.ts';
 import type { ChangeTally } from '../../ports/index.ts';
 import type { DaemonContext } from '../daemon-context.ts';
 
@@ -21,6 +21,8 @@ export interface ChartView {
   isComplete: boolean;
   /** How many changes each key asked for in the last 24 hours; `undefined` as long as these are not counted. */
   ofKeys: ReadonlyMap<string, number> | undefined;
+  /** How the changes of today stand, as `countChanges` has them; `undefined` as long as these are not counted. */
+  today: Record<ChangeState, number> | undefined;
 }
 
 /** Every time zone is whole quarters of an hour away from UTC, so hours and days anywhere are made of these. */
@@ -30,14 +32,17 @@ const hours = 24;
 const days = 30;
 /** What was asked for lately may still end in another way, so it is counted anew. */
 const settledAfterMs = hourMs;
+/** After so long, the count rests: others have the store and the thread meanwhile. */
+const workMs = 5;
+const restMs = 15;
 /** For so long a view waits for what is not counted yet. */
-const patienceMs = 20;
+const patienceMs = 25;
 
 type Slices = Map<number, readonly ChangeTally[]>;
 
 /**
- * Counts changes for the chart. Slices that are over are kept in memory, and counted one in each turn of the event loop, so that nobody waits
- * for millions of changes.
+ * Counts changes for the chart. Slices that are over are kept in memory. They are counted a few at a time, so that nobody waits for millions
+ * of changes.
  */
 export class Chart {
   readonly #report: () => void;
@@ -75,15 +80,20 @@ export class Chart {
     const dayAgo = end - hours * hourMs;
     const [ofHours, ofDays] = [bars(hourStarts), bars(dayStarts)];
     const isComplete = [...ofHours, ...ofDays].every(({ refused }) => refused !== null);
-    return { hours: ofHours, days: ofDays, isComplete, ofKeys: keysIn(this.#slices, { from: dayAgo, until: end }) };
+    return {
+      ...{ hours: ofHours, days: ofDays, isComplete },
+      ofKeys: keysIn(this.#slices, { from: dayAgo, until: end }),
+      today: statesIn(this.#slices, { from: dayStarts.at(-1) ?? now, until: end }),
+    };
   }
 
   /** Counts what is missing, newest first. */
   async #fill(
-    { store, group }: DaemonContext,
+    { store, group, clock }: DaemonContext,
     { first, end, stop }: { first: number; end: number; stop: AbortSignal },
   ): Promise<void> {
     const slices = this.#slices;
+    let rested = clock.monotonic();
     for (
       let since = end - sliceMs;
       since >= startOfSlice(first) && !stop.aborted && slices === this.#slices;
@@ -91,7 +101,9 @@ export class Chart {
     ) {
       if (slices.has(since)) continue;
       slices.set(since, await store.tallyChanges({ group: group.title, since, until: since + sliceMs }));
-      await endOfTurn();
+      if (clock.monotonic() - rested < workMs) continue;
+      await clock.sleep(restMs, stop).catch(() => undefined);
+      rested = clock.monotonic();
     }
   }
 }
@@ -136,11 +148,19 @@ function barOf(slices: Slices, stretch: Stretch): ChartBar {
     tallies.reduce((sum, tally) => sum + (counts(tally) ? tally.count : 0), 0);
   return {
     from,
-    promotions: count(({ state, demotion }) => state === 'applied' && !demotion),
-    demotions: count(({ state, demotion }) => state === 'applied' && demotion),
+    promotions: count(({ state, demotion, isQuiet }) => state === 'applied' && !demotion && !isQuiet),
+    demotions: count(({ state, demotion, isQuiet }) => state === 'applied' && demotion && !isQuiet),
     refused: count(({ state }) => state === 'refused'),
     failed: count(({ state }) => state === 'failed'),
   };
+}
+
+function statesIn(slices: Slices, stretch: Stretch): Record<ChangeState, number> | undefined {
+  const tallies = talliesIn(slices, stretch);
+  if (tallies === undefined) return undefined;
+  const counts = { pending: 0, applied: 0, refused: 0, failed: 0, unknown: 0 };
+  for (const { state, count } of tallies) counts[state] += count;
+  return counts;
 }
 
 function keysIn(slices: Slices, stretch: Stretch): ReadonlyMap<string, number> | undefined {

@@ -106,7 +106,7 @@ export function searchContract(at: StoreCase): void {
   });
 
   describe('counting a stretch of time', () => {
-    test('changes count by key, state and direction; dry runs, repetitions and other groups do not', async () => {
+    test('changes count by key, state, direction and effect; dry runs and other groups do not', async () => {
       const {
         keyId: _key,
         placeId: _place,
@@ -127,14 +127,15 @@ export function searchContract(at: StoreCase): void {
         one({ group: 'another group' }),
       );
       const tallies = await at.other.tallyChanges({ group: newChange().group, since: 1_000, until: 2_000 });
-      const applied = { state: 'applied', demotion: false, count: 1 };
-      expect(tallies).toHaveLength(5);
+      const applied = { state: 'applied', demotion: false, isQuiet: false, count: 1 };
+      expect(tallies).toHaveLength(6);
       expect(tallies).toEqual(
         expect.arrayContaining([
           { ...applied, keyId: 'key_main', count: 2 },
           { ...applied, keyId: 'key_main', demotion: true },
           { ...applied, keyId: 'key_main', state: 'refused' },
           { ...applied, keyId: 'key_other' },
+          { ...applied, keyId: 'key_main', isQuiet: true },
           applied,
         ]),
       );
