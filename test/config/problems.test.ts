@@ -45,9 +45,35 @@ test('a byte order mark does not shift positions', () => {
   expect(box.complaints('\uFEFFport: 80')[0]).toMatch(/^rankd\.yaml:1:1 port: /);
 });
 
+test.each(['0.0.0.0', '192.168.1.5', '::', 'rankd.example.com'])(
+  'the page is plain http: on %s it needs an address that browsers reach it at, and the problem says which ways there are',
+  (host) => {
+    const [problem = '', ...others] = box.complaints(`dashboard:\n  host: '${host}'`);
+    expect(others).toEqual([]);
+    expect(problem).toMatch(/^rankd\.yaml:2:9 dashboard\.host: is ".*"; expected an address of this machine alone/);
+    expect(problem).toContain('ssh -L 7266:127.0.0.1:7266');
+    expect(problem).toContain('dashboard.url');
+    for (const url of ['https://rankd-admin.example.com', 'http://127.0.0.1:7266']) {
+      box.write('rankd.yaml', `dashboard:\n  host: '${host}'\n  url: ${url}`);
+      expect(box.load().config.dashboard).toMatchObject({ host, url });
+    }
+  },
+);
+
+test.each([
+  'http://rankd-admin.example.com',
+  'https://rankd-admin.example.com/rankd',
+  'https://a:b@example.com',
+  'example.com',
+])('the page is at no address such as %s', (url) => {
+  expect(box.complaints(`dashboard:\n  url: ${url}`)).toEqual([
+    expect.stringContaining('expected an https address (or http on loopback) without user, password, path'),
+  ]);
+});
+
 test('a single problem is a single line', () => {
   expect(box.complaints('port: 80')).toEqual([
-    'rankd.yaml:1:1 port: unknown setting; did you mean server.port or metrics.port?',
+    'rankd.yaml:1:1 port: unknown setting; did you mean server.port or metrics.port or dashboard.port?',
   ]);
 });
 
@@ -243,7 +269,7 @@ describe('platform addresses', () => {
 
 describe('variables that start with RANKD_', () => {
   test.each([
-    ['RANKD_PORT', 'RANKD_SERVER_PORT or RANKD_METRICS_PORT'],
+    ['RANKD_PORT', 'RANKD_SERVER_PORT or RANKD_METRICS_PORT or RANKD_DASHBOARD_PORT'],
     ['RANKD_API_KEY', 'RANKD_PLATFORM_API_KEY'],
     ['RANKD_POLICY_MAXRANK', 'RANKD_POLICY_MAX_RANK'],
     ['RANKD_DATADIR', 'RANKD_DATA_DIR'],

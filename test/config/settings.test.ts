@@ -91,6 +91,7 @@ test('the variables of two settings never collide', () => {
     'security',
     'limits',
     'metrics',
+    'dashboard',
     'history',
     'audit',
     'webhooks',
