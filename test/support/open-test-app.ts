@@ -141,7 +141,7 @@ function testConfig(dataDir: string, overrides: ConfigOverrides = {}): Config {
   const { config } = loadConfig({ flags, env: {}, cwd: dataDir });
   const sections = Object.entries(config).map(([name, section]) => [
     name,
-    Array.isArray(section)
+    section === undefined || Array.isArray(section)
       ? (overrides[name as keyof Config] ?? section)
       : { ...section, ...overrides[name as keyof Config] },
   ]);
