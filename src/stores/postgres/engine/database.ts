@@ -212,7 +212,8 @@ export class Transaction implements Reader {
     }
     const committed = this.#session.sendText('COMMIT');
     await Promise.allSettled([...this.#sent, committed]);
-    if (this.#failure !== undefined) throw this.#failure.error;
+    // If the connection broke, the answers to what was sent before may be lost with that to the commit.
+    if (this.#failure !== undefined && !isLost(this.#failure.error)) throw this.#failure.error;
     try {
       const { command } = await committed;
       if (command !== 'COMMIT') throw new TypeError(`a transaction ended in ${command}`);
