@@ -11,6 +11,7 @@ import { createKey, type KeyRequest } from '../../src/usecases/keys/keys.ts';
 import { addPlaces } from '../../src/usecases/whitelist/whitelist.ts';
 import { rankBody } from './answers.ts';
 import { freshDataDir } from './fresh-data-dir.ts';
+import { createPostgresDatabase, type PostgresDatabase } from './postgres-database.ts';
 import { type Answer, type Sent, send } from './send.ts';
 import { TempDir } from './temp-dir.ts';
 
@@ -87,7 +88,7 @@ export interface TestApp extends AsyncDisposable {
 export async function openTestApp(options: TestAppOptions = {}): Promise<TestApp> {
   const dir = options.dataDir === undefined ? await freshDataDir() : new TempDir(options.dataDir);
   const dataDir = dir.path;
-  const config = testConfig(dataDir, options.config);
+  const config = { ...testConfig(dataDir, options.config), ...(await storeOf(dataDir)) };
   const logLines: string[] = [];
   const log = createLog({
     level: options.logLevel ?? 'debug',
@@ -113,6 +114,8 @@ export async function openTestApp(options: TestAppOptions = {}): Promise<TestApp
   };
   const close = async () => {
     await stop();
+    await databases.get(dataDir)?.[Symbol.asyncDispose]();
+    databases.delete(dataDir);
     dir[Symbol.dispose]();
   };
   return {
@@ -135,6 +138,16 @@ export async function openTestApp(options: TestAppOptions = {}): Promise<TestApp
     [Symbol.asyncDispose]: close,
   };
 }
+
+/** With RANKD_TEST_STORE=postgres, all test apps keep their data there. A test that opens a directory again finds it again. */
+async function storeOf(dataDir: string): Promise<Pick<Config, 'store'> | undefined> {
+  if (process.env['RANKD_TEST_STORE'] !== 'postgres') return undefined;
+  const database = databases.get(dataDir) ?? (await createPostgresDatabase());
+  databases.set(dataDir, database);
+  return { store: database.address };
+}
+
+const databases = new Map<string, PostgresDatabase>();
 
 function testConfig(dataDir: string, overrides: ConfigOverrides = {}): Config {
   const flags = { 'server.port': '0', 'platform.kind': 'simulated' };

@@ -89,7 +89,7 @@ export class Nodes {
   async #join(): Promise<string> {
     const id = newId('node');
     const sentAt = this.#own.monotonic();
-    await this.#db.work(`INSERT INTO rankd.nodes (id, joined_at) VALUES (@id, @at)`, { id, at: this.#clock.now() });
+    await this.#db.work(join, { id, at: this.#clock.now() });
     this.#mine = { id, leaseUntil: sentAt + leaseMs };
     this.#beating ??= this.#keepBeating().finally(() => {
       this.#beating = undefined;
@@ -140,6 +140,13 @@ export class Nodes {
     }
   }
 }
+
+/** Nodes that ended and joined more than a day ago go, unless an open change names them. */
+const join = `
+  WITH forgotten AS (
+    DELETE FROM rankd.nodes WHERE ended_by IS NOT NULL AND joined_at < @at::bigint - 86400000 AND NOT EXISTS (
+      SELECT 1 FROM rankd.rank_changes WHERE state IN ('pending', 'unknown') AND rank_changes.node = nodes.id))
+  INSERT INTO rankd.nodes (id, joined_at) VALUES (@id, @at)`;
 
 /** In SQL: whether the node that an expression names has ended. It counts as alive until its row says so. */
 export function hasEnded(node: string): string {

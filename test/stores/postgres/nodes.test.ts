@@ -1,5 +1,8 @@
 import { setTimeout as delay } from 'node:timers/promises';
+import pg from 'pg';
 import { expect, onTestFinished, test } from 'vitest';
+import type { ServerAddress } from '../../../src/base/server-address.ts';
+import type { Store } from '../../../src/ports/index.ts';
 import { openPostgresStore } from '../../../src/stores/postgres/postgres-store.ts';
 import { keepOutcome } from '../../../src/usecases/change/change-outcome.ts';
 import { applied, begin, newChange } from '../../contracts/store/samples.ts';
@@ -114,11 +117,29 @@ test('a change whose node left no row is held until that was seen to stand still
   expect(time.monotonic()).toBeGreaterThanOrEqual(6_000);
 });
 
-async function forgetNodes(address: Parameters<typeof openPostgresStore>[0]['address']): Promise<void> {
-  const { default: pg } = await import('pg');
-  const { host, port, user, database } = address;
+test('nodes that ended leave their row behind for a day, and longer only if an open change names them', async () => {
+  const { address } = await postgresDatabase();
+  const clock = new ManualClock();
+  const run = async (work: (store: Store) => Promise<unknown>) => {
+    const store = await openPostgresStore({ address, clock });
+    await work(store);
+    await store.close();
+  };
+  await run((store) => store.enqueue(7));
+  await run((store) => begin(store, newChange()));
+  await clock.skip(2 * 86_400_000);
+  await run((store) => store.enqueue(7));
+  expect(await onServer(address, 'SELECT id FROM rankd.nodes')).toHaveLength(2);
+});
+
+async function forgetNodes(address: ServerAddress): Promise<void> {
+  await onServer(address, 'DELETE FROM rankd.nodes');
+}
+
+async function onServer({ host, port, user, database }: ServerAddress, sql: string): Promise<unknown[]> {
   const client = new pg.Client({ host, port, user, database });
   await client.connect();
-  await client.query('DELETE FROM rankd.nodes');
+  const { rows } = await client.query(sql);
   await client.end();
+  return rows;
 }
