@@ -217,6 +217,34 @@ describe.skipIf(browser === undefined)('the page of the dashboard', () => {
     ann.expectNoComplaint();
   });
 
+  test('an undo of all that a search finds asks for exactly the changes that it showed, and tells how far it is', async () => {
+    await scene.home.json('rank', 'set', '1006', '50');
+    await scene.home.json('rank', 'set', '1007', '20');
+    await ann.go('changes?by=cli&since=1h&state=applied');
+    const { page } = ann;
+    const shown = page.waitForResponse(/\/api\/undo\?/);
+    await page.getByRole('button', { name: 'Undo all of these…' }).click();
+    const { ids } = (await (await shown).json()) as { ids: string[] };
+    const posted = page.waitForRequest((request) => request.method() === 'POST' && request.url().endsWith('/api/undo'));
+    const progress = page.getByRole('progressbar', { name: 'Progress of the undo' }).waitFor();
+    await page.getByRole('button', { name: 'Put 2 members back' }).click();
+    expect((await posted).postDataJSON()).toEqual({ ids });
+    await progress;
+    await page.getByRole('dialog', { name: 'Undo is done' }).getByText('put back', { exact: true }).first().waitFor();
+    await page.getByRole('button', { name: 'Close' }).click();
+    const rank = (id: string) =>
+      scene.home.json<{ member: { rank: number } }>('rank', 'show', id).then(({ member }) => member.rank);
+    expect([await rank('1006'), await rank('1007')]).toEqual([20, 50]);
+  });
+
+  test('times are in words, and exact on hover', async () => {
+    await ann.go('changes');
+    const time = ann.page.locator('tbody time:visible').first();
+    expect(await time.textContent()).toMatch(/^(just now|\d+ (s|min) ago)$/);
+    expect(Date.parse((await time.getAttribute('datetime')) ?? '')).toBeGreaterThan(Date.now() - 600_000);
+    expect(await time.getAttribute('title')).toMatch(/\b20\d\d\b.*\d\d:\d\d:\d\d UTC$/);
+  });
+
   test('a key is paused and resumed, after it was asked for', async () => {
     await ann.go('keys');
     const paused = () =>
@@ -336,6 +364,11 @@ describe.skipIf(browser === undefined)('the page of the dashboard', () => {
     await ann.soon(ann.page.getByText(/connection lost/));
     await ann.page.getByText(/no answer since \d\d:\d\d:\d\d/).waitFor({ timeout: 30_000 });
     expect(await ann.page.locator('.away').count()).toBe(1);
+  });
+
+  test('who was logged in before a restart is told to log in again', async () => {
+    await scene.restart();
+    await ann.page.getByRole('heading', { name: 'You are not logged in' }).waitFor({ timeout: 30_000 });
   });
 });
 

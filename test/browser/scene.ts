@@ -1,4 +1,6 @@
+import { once } from 'node:events';
 import { writeFileSync } from 'node:fs';
+import { type AddressInfo, createServer } from 'node:net';
 import type { AxeResults } from 'axe-core';
 import type { BrowserContext, BrowserContextOptions, Locator, Page } from 'playwright-core';
 import { expect } from 'vitest';
@@ -27,11 +29,22 @@ export class Scene implements AsyncDisposable {
 
   static async open(): Promise<Scene> {
     const home = new CliHome();
-    writeFileSync(home.path('rankd.yaml'), 'platform: { kind: simulated }\nwebhooks: { allow_private: [127.0.0.1] }\n');
+    const port = await freePort();
+    writeFileSync(
+      home.path('rankd.yaml'),
+      `platform: { kind: simulated }\nwebhooks: { allow_private: [127.0.0.1] }\ndashboard: { port: ${port} }\n`,
+    );
     const [opened, daemon] = await Promise.all([openBrowser(), DaemonProcess.start(home)]);
     const scene = new Scene(home, { opened, daemon });
     scene.key = await home.createKey();
     return scene;
+  }
+
+  /** Starts the daemon anew, with its page at the same address. */
+  async restart(): Promise<void> {
+    await this.daemon.stop('SIGKILL');
+    this.daemon = await DaemonProcess.start(this.home);
+    await this.link();
   }
 
   /** A link that logs in. */
@@ -191,4 +204,12 @@ export class Visitor implements AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     await this.context.close();
   }
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  await new Promise((resolve) => server.close(resolve));
+  return port;
 }
