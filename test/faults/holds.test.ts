@@ -253,7 +253,7 @@ test.concurrent(
     }
     const events = await app.store.listAudit({ action: 'suspension', limit: 20, oldestFirst: true });
     expect(events.map(({ action }) => action.slice(11))).toEqual(['begin', 'stuck', 'end', 'begin', 'stuck', 'end']);
-    expect(logLines.filter((line) => line.includes('can not be ended yet'))).toHaveLength(2);
+    expect(logLines.filter((line) => line.includes('cannot be ended yet'))).toHaveLength(2);
   }),
 );
 
