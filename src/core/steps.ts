@@ -38,3 +38,18 @@ export function stepsLeft(goal: Goal, seen: number[]): Step[] | undefined {
   const hasLostSome = all.some((step) => step.kind === 'unassign' && hasTakenEffect(step, seen));
   return isMissingSome && hasLostSome ? undefined : left;
 }
+
+/**
+ * The steps that give a member back what was lost who is seen (role ids) with fewer roles than both before and after, though
+ * nobody gave another one. `undefined` for any other member.
+ */
+export function stepsIfTooFew(goal: Goal, seen: number[]): Step[] | undefined {
+  const isTooFew = seen.length < Math.min(goal.from.length, goal.to.length);
+  if (!isTooFew || holdsOthers(goal, seen)) return undefined;
+  return steps(goal).filter((step) => !hasTakenEffect(step, seen));
+}
+
+/** True if the member holds a role (ids) that the change neither found nor left: somebody else has given it. */
+export function holdsOthers({ from, to }: Goal, seen: number[]): boolean {
+  return seen.some((id) => !from.includes(id) && !to.includes(id));
+}

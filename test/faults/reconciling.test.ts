@@ -28,7 +28,8 @@ async function unconfirmed(
 ): Promise<RankChange> {
   const [rolesBefore, rolesAfter] = [held(from), held(to)];
   const [group, requestedAt] = [app.group.title, clock.now()];
-  const change = newChange({ group, rankeeId, rolesBefore, rolesAfter, roleId: to, requestedAt });
+  const demotion = to === trainee;
+  const change = newChange({ group, rankeeId, rolesBefore, rolesAfter, roleId: to, requestedAt, demotion });
   const { latestId } = await app.store.latestChange(rankeeId);
   await begin(app.store, change, { after: latestId });
   await finish(app, change.id, unknown);
@@ -111,6 +112,40 @@ test(
         phase: 'compensate',
         rolesAfter: change.rolesBefore,
       });
+    },
+    { readLagMs: 50 },
+  ),
+);
+
+test.each([
+  ['promotion', { from: trainee, to: officer }, { state: 'failed', code: 'platform_unavailable', phase: 'compensate' }],
+  ['demotion', { from: officer, to: trainee }, { state: 'applied', phase: 'forward' }],
+] as const)(
+  'a member whom a %s left with fewer roles than before and after is given the lower of the two ranks',
+  (_, roles, outcome) =>
+    onOpenCloud(
+      async (system) => {
+        const { app, fake } = system;
+        fake.group.change(bob, [], fake.now());
+        const change = await unconfirmed(system, bob, roles);
+        await system.recover();
+        expect(fake.group.held(bob)).toEqual([trainee]);
+        expect(await app.store.findChange(change.id)).toMatchObject({ ...outcome, rolesAfter: held(trainee) });
+      },
+      { readLagMs: 50 },
+    )(),
+);
+
+test(
+  'a member who has lost roles and holds one that the change does not name is left to whoever gave it',
+  onOpenCloud(
+    async (system) => {
+      const { app, fake } = system;
+      fake.group.change(bob, [sampleRoles.captain], fake.now());
+      const change = await unconfirmed(system, bob);
+      await system.recover();
+      expect(fake.journal.writes(bob)).toEqual([]);
+      expect(await app.store.findChange(change.id)).toMatchObject({ state: 'failed', code: 'platform_rejected' });
     },
     { readLagMs: 50 },
   ),

@@ -57,7 +57,8 @@ async function compensate(
 ): Promise<ChangeResult> {
   if (done.length === 0) return resultOf(error);
   await keepCompensating(app, change.id, error);
-  const steps = [...done, ...(step.kind === 'unassign' ? [step] : [])].map(inverse).reverse();
+  const undone = new Set([...done, ...(step.kind === 'unassign' ? [step] : [])]); // a role that was lost was given twice
+  const steps = [...undone].map(inverse).reverse();
   const lagEnd = app.clock.monotonic() + app.platform.readLagMs; // until then, a read may be from before the change, and look as if it was put back
   const run = { userId: change.rankeeId, roles, before: seen, steps, readsReliableFrom: async () => lagEnd };
   const progress = await carryOut(app, run, call);

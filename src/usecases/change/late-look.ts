@@ -1,5 +1,5 @@
 import { reopened } from '../../core/change-state.ts';
-import { type Goal, stepsLeft } from '../../core/steps.ts';
+import { holdsOthers, stepsLeft } from '../../core/steps.ts';
 import { callWithin } from '../../ports/call-context.ts';
 import type { LateLook } from './platform-trust.ts';
 import type { Ranking } from './ranking.ts';
@@ -93,14 +93,9 @@ async function lookAgain(app: Ranking, look: LateLook, stop: AbortSignal): Promi
     app.trust.noteAgreement(look);
     return true;
   }
-  if (left === undefined && hasOthers(goal, held)) return true;
+  if (left === undefined && holdsOthers(goal, held)) return true;
   if (app.turns.isTaken(change.rankeeId)) return false;
   const open = await app.store.reopenChange(change.id, (kept) => reopened(kept, app.clock.now()));
   if (open !== undefined) app.trust.noteDisagreement(change, held);
   return true;
-}
-
-/** True if the member holds a role that the change neither found nor left: somebody else has given it. */
-function hasOthers({ from, to }: Goal, held: number[]): boolean {
-  return held.some((id) => !from.includes(id) && !to.includes(id));
 }

@@ -91,7 +91,7 @@ export async function findMember(
   const member = await readMember(app, userId, readInTime(app, call));
   if (member === undefined) {
     throw new RankdError('member_not_found', `User ${userId} is not a member of the group.`, {
-      hint: 'check the user id; the user has to join the group first',
+      hint: 'check the user id; the user has to join the group first, and a request to join counts once it is accepted',
     });
   }
   const scheme = await app.group.schemeFor(member, call);

@@ -4,7 +4,7 @@ import type { ChangeOutcome } from '../../core/change-state.ts';
 import { memberTitle } from '../../core/describe.ts';
 import type { RankChange } from '../../core/model.ts';
 import { isReached } from '../../core/role-plan.ts';
-import { type Goal, reversed, steps, stepsLeft } from '../../core/steps.ts';
+import { type Goal, reversed, steps, stepsIfTooFew, stepsLeft } from '../../core/steps.ts';
 import type { CallContext, OpenChange } from '../../ports/index.ts';
 import { carryOut } from './carry-out.ts';
 import { keepCompensating, keepOutcome, outcomeOf } from './change-outcome.ts';
@@ -59,9 +59,13 @@ async function findOutcome(app: Ranking, change: RankChange, call: CallContext):
   const goal = change.phase === 'forward' ? forward : reversed(forward);
   const rolesAfter = await seenAtRest(app, { change, goal }, call);
   if (rolesAfter === undefined) return { ...outcomeOf(leftTheGroup(change)), rolesAfter: [] };
-  const left = stepsLeft(goal, rolesAfter);
+  const onTheWay = stepsLeft(goal, rolesAfter);
+  const left = onTheWay ?? stepsIfTooFew(goal, rolesAfter);
   if (left === undefined) return { ...outcomeOf(changedByOthers(change)), rolesAfter };
   if (left.length === 0) return reached(app, { change, rolesAfter }, call);
+  // Somebody may have taken the role on purpose, so whichever is lower is given: the rank from before, or the new one.
+  if (onTheWay === undefined && change.phase === 'forward' && !change.demotion)
+    return putBack(app, change, lostRoles(change), call);
   const isUnderWay = left.length < steps(goal).length;
   if (change.phase === 'forward' && !isUnderWay) return { ...outcomeOf(notApplied(change)), rolesAfter };
 
@@ -80,9 +84,17 @@ async function findOutcome(app: Ranking, change: RankChange, call: CallContext):
   if (kind === 'unknown' || canStillPass(error.code)) throw error;
   if (change.phase === 'compensate')
     return { ...outcomeOf(error), message: `Could not be put back: ${error.message}`, rolesAfter };
-  const why = { code: error.code, message: error.message };
-  await keepCompensating(app, change.id, why);
-  return findOutcome(app, { ...change, ...why, phase: 'compensate' }, call);
+  return putBack(app, change, error, call);
+}
+
+async function putBack(
+  app: Ranking,
+  change: RankChange,
+  { code, message }: RankdError,
+  call: CallContext,
+): Promise<ChangeOutcome> {
+  await keepCompensating(app, change.id, { code, message });
+  return findOutcome(app, { ...change, code, message, phase: 'compensate' }, call);
 }
 
 /** The roles of one group say nothing about another. Ids prove nothing either: the base role's can be the same in all groups. */
@@ -143,6 +155,13 @@ function notApplied(change: RankChange): RankdError {
   return new RankdError(
     'platform_unavailable',
     `${memberTitle(change)} does not hold the new rank: Roblox did not carry out the change, or somebody has undone it. Send it again if it is still wanted.`,
+  );
+}
+
+function lostRoles(change: RankChange): RankdError {
+  return new RankdError(
+    'platform_unavailable',
+    `${memberTitle(change)} was left without the old rank and the new one: Roblox lost a role, or somebody has taken it. Send it again if it is still wanted.`,
   );
 }
 
