@@ -73,7 +73,10 @@ export function lookUpContract(at: StoreCase): void {
 
     test('is told as the database has it also after more made-up secrets than are remembered', async () => {
       await operate(at).createKey(newKey('main'), operator);
-      for (let index = 0; index < 10_001; index += 1) expect(await found(`made up ${index}`)).toBeUndefined();
+      for (let from = 0; from < 10_001; from += 500) {
+        const made = await Promise.all(Array.from({ length: 500 }, (_, index) => found(`made up ${from + index}`)));
+        expect(made.every((record) => record === undefined)).toBe(true);
+      }
       expect((await found('main'))?.key.name).toBe('main');
     });
   });
