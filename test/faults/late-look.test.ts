@@ -159,6 +159,23 @@ test.concurrent(
 );
 
 test.concurrent(
+  'a member who holds neither the rank from before nor the new one any more is given the lower of the two',
+  onManualClock(async ({ ask, clock, fake, changeOf, alarms }) => {
+    const told = await ask(ann);
+    await clock.advance(1_000);
+    fake.group.change(ann, [], fake.now());
+    await clock.advance(2 * lagMs + 4_000);
+    expect(alarms('error')).toEqual([expect.stringContaining('does not hold a change')]);
+    await clock.advance(lagMs + 4_000); // the answers to writes are not believed now, and reads can lag
+    expect(await changeOf(told)).toMatchObject({
+      state: 'failed',
+      message: expect.stringContaining('was left without'),
+    });
+    expect(fake.group.held(ann)).toEqual([trainee]);
+  }),
+);
+
+test.concurrent(
   'a member who was changed again since then, or who has left, tells nothing',
   onManualClock(async ({ ask, reads, clock, fake, alarms }) => {
     expect((await ask(ann)).status).toBe(200);
