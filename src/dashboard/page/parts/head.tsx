@@ -18,7 +18,7 @@ setInterval(() => {
 /** True once the daemon has not answered for so long that what is shown may be wrong. */
 export const isAway = computed(() => isLost.value && Math.max(tick.value, Date.now()) - heardAt.value >= greyAfterMs);
 
-/** The group, the daemon and its credential, and what is wrong with them. */
+/** The group, the daemon and its Roblox key, and what is wrong with them. */
 export function Head() {
   const { data, error } = useLive(status);
   return (
@@ -94,7 +94,7 @@ function Facts({ data }: { data: Status }) {
   return (
     <>
       <div>
-        <dt>Credential</dt>
+        <dt>Roblox key</dt>
         <dd>
           {credential.isAccepted ? 'accepted' : 'not accepted'}
           {credential.actingUserId !== null && <span class="soft"> acts as {credential.actingUserId}</span>}
@@ -134,7 +134,7 @@ function Troubles({ data }: { data: Status }) {
     [storeProblem !== null, `The database can’t be used: ${storeProblem}`],
     [
       !credential.isAccepted,
-      `Roblox does not accept the credential: ${credential.problem ?? 'it does not say why.'} See \`rankd doctor\`.`,
+      `Roblox does not accept the Roblox key: ${credential.problem ?? 'it does not say why.'} See \`rankd doctor\`.`,
     ],
     [platformTrust.stop !== null, `No rank is changed until a reload: ${platformTrust.stop}`],
     [
