@@ -45,6 +45,16 @@ test.each([
   expect(run(copy, line)).toMatchObject({ status: 0, stderr: '' });
 });
 
+test('a daemon that nobody asks for its page needs nothing of it', async () => {
+  using copy = new CopyOfRankd({ packages: true });
+  const ofPage = readdirSync(copy.dist).filter(
+    (name) => /\.js$/.test(name) && readFileSync(join(copy.dist, name), 'utf8').includes('require-trusted-types-for'),
+  );
+  expect(ofPage).toHaveLength(1);
+  for (const name of [...ofPage, 'dashboard']) rmSync(join(copy.dist, name), { recursive: true });
+  expect(await serve(copy)).toBe(0);
+});
+
 test('rankd key list loads none of what Node.js has for cryptography, compression and HTTP, which takes long', () => {
   using copy = new CopyOfRankd({ packages: true });
   const told = new ToldModules(copy);

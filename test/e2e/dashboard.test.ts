@@ -1,3 +1,4 @@
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { DaemonProcess } from '../support/daemon-process.ts';
 import { PageVisitor } from '../support/page-visitor.ts';
@@ -92,4 +93,69 @@ test('a suspension is lifted, a key is paused and resumed, a change is undone: a
   expect(events.map(({ action }) => action)).toEqual(
     expect.arrayContaining(['dashboard.login', 'key.pause', 'key.resume', 'history.undo', 'suspension.lift']),
   );
+});
+
+test('status tells where the page is, who is logged in, and that the workspace is suspended; logout ends it all', async () => {
+  const visitor = await PageVisitor.loggedIn(home);
+  const lastLink = await PageVisitor.withLink(home);
+  await home.json('workspace', 'suspend', '-y');
+  const told = (await home.here(['status'])).stdout;
+  expect(told).toMatch(new RegExp(`^page +${visitor.origin}, \\d+ sessions?$`, 'm'));
+  expect(told).toMatch(/^workspace +SUSPENDED, so no game can do anything; rankd workspace resume$/m);
+  expect((await visitor.read('/api/status')).status.workspaceActive).toBe(false);
+  await home.json('workspace', 'resume');
+  using stream = await visitor.listen();
+  const { sessions } = await home.json<{ sessions: number }>('dashboard', 'logout');
+  expect(sessions).toBeGreaterThan(0);
+  await expect.poll(() => stream.events.at(-1)).toBe('logout');
+  expect(await visitor.get('/api/session')).toMatchObject({ status: 401 });
+  expect(await lastLink.logIn()).toMatchObject({ status: 403 });
+  expect((await home.here(['dashboard', 'logout'])).stdout).toBe('0 sessions ended; no link from before works.\n');
+});
+
+test('what a game does and what a command does beside the daemon are told within two seconds', async () => {
+  const secret = await home.createKey('live');
+  const visitor = await PageVisitor.loggedIn(home);
+  using stream = await visitor.listen();
+  await expect.poll(() => stream.events).toContain('hello');
+  await new Promise((resolve) => setTimeout(resolve, 100)); // the first look is at what is there
+  const told = async (act: () => Promise<unknown>) => {
+    const before = stream.events.filter((name) => name === 'changes').length;
+    await act();
+    const done = performance.now();
+    await expect.poll(() => stream.events.filter((name) => name === 'changes').length).toBeGreaterThan(before);
+    return performance.now() - done;
+  };
+  expect(await told(() => daemon.rank(secret, { rankeeId: 1005, newRankId: 20 }))).toBeLessThan(2_000);
+  expect(await told(() => home.json('rank', 'set', '1005', '10'))).toBeLessThan(2_000);
+});
+
+test('--open hands the link to the browser of the machine; without one, the command says so and ends well', async () => {
+  writeFileSync(home.path('xdg-open'), `#!/bin/sh\nprintf %s "$1" > '${home.path('opened')}'\n`, { mode: 0o755 });
+  const env = { PATH: `${home.cwd}:${process.env['PATH']}` };
+  const { code, stdout } = await home.run(['dashboard', '--open'], { env });
+  expect(code).toBe(0);
+  await expect
+    .poll(() => existsSync(home.path('opened')) && readFileSync(home.path('opened'), 'utf8'))
+    .toBe(stdout.trim());
+  const none = await home.run(['dashboard', '--open'], { env: { PATH: home.folder } });
+  expect(none).toMatchObject({
+    code: 0,
+    stdout: expect.stringMatching(/^http:\/\/127\.0\.0\.1:\d+\/login#[\w-]{22}\n$/),
+  });
+  expect(none.stderr).toContain('No browser could be opened (xdg-open); open the link yourself.');
+});
+
+test('a restart logs everybody out, and says goodbye', async () => {
+  using other = new CliHome();
+  await using first = await DaemonProcess.start(other, { env: { RANKD_DASHBOARD_PORT: '0' } });
+  const visitor = await PageVisitor.loggedIn(other);
+  using stream = await visitor.listen();
+  expect(await first.stop()).toBe(0);
+  await expect.poll(() => [stream.events.at(-1), stream.isOver]).toEqual(['bye', true]);
+  const port = new URL(visitor.origin).port;
+  await using _second = await DaemonProcess.start(other, {
+    env: { RANKD_DASHBOARD_PORT: port, RANKD_DASHBOARD_ENABLED: 'true' },
+  });
+  expect(await visitor.get('/api/session')).toMatchObject({ status: 401, json: { code: 'no_session' } });
 });

@@ -85,6 +85,8 @@ last problems  none
     credential: { isAccepted: true, problem: null, actingUserId: 9001, expiresAt: null },
     platformTrust: { stop: null, believesAnswers: true, surprises: [] },
     acceptsKeys: false,
+    workspaceActive: true,
+    dashboard: null,
     requestsInFlight: 0,
     callsWaiting: 0,
     budget: [],
