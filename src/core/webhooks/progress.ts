@@ -1,4 +1,4 @@
-import { type DomainEvent, webhookDisabled } from '../events.ts';
+import { type Doing, type DomainEvent, eventsSkipped, webhookDisabled } from '../events.ts';
 import { isAlarm, type WebhookEventType } from './event-types.ts';
 import { deadAfterMs, deadAfterTries, maxTries, nextTryAt, triesInPlace } from './schedule.ts';
 import type { Delivery, Webhook } from './webhook.ts';
@@ -129,6 +129,23 @@ function withDeath({ webhook, now }: Attempt, progress: Judged): Judged {
 
 function disabled(why: string) {
   return { state: 'disabled', why, lastError: why, heldUntil: undefined } as const;
+}
+
+/** Events that a webhook never gets, and where its cursors are behind them. */
+export type LeftOut = Pick<Webhook, 'cursor' | 'alarmCursor'> & { fromId: number; toId: number; count: number };
+
+/** Goes on behind these events, and tells the webhook so. Changes nothing if it is there already. */
+export function leftOut(
+  webhook: Webhook,
+  { cursor, alarmCursor, ...range }: LeftOut,
+  doing: Doing,
+): Pick<Judged, 'put' | 'events'> & { webhook: Partial<Webhook> } {
+  if (cursor <= webhook.cursor && alarmCursor <= webhook.alarmCursor) return { webhook: {}, put: [], events: [] };
+  const moved = {
+    cursor: Math.max(cursor, webhook.cursor),
+    alarmCursor: Math.max(alarmCursor, webhook.alarmCursor),
+  };
+  return { webhook: moved, put: [], events: [eventsSkipped(webhook, range, doing)] };
 }
 
 /** The cursors behind these events. Alarms have one of their own on the way to Discord. */

@@ -45,3 +45,23 @@ export function nextTryAt({
   const waitMs = waitsMs[Math.min(failures, waitsMs.length) - 1] ?? 0;
   return now + Math.max(Math.round(waitMs * (0.8 + 0.4 * random)), Math.min(retryAfterMs, maxRetryAfterMs));
 }
+
+/** What was last sent to a channel for people: how long ago, and how many events it told. */
+export interface LastSent {
+  agoMs: number;
+  events: number;
+}
+
+/** So many events at once are an embed each; more are a digest. */
+export const maxEmbeds = 5;
+
+/**
+ * For how long events are gathered before they are sent to a channel for people. An event that comes alone is told within a moment, but a
+ * message every second would bury the channel while many members are changed. `isBurst`: a digest was sent just before.
+ */
+export function gatheringAfter(last: LastSent | undefined): { ms: number; isBurst: boolean } {
+  if (last === undefined || last.agoMs >= quietAfterMs) return { ms: 1_000, isBurst: false };
+  return last.events > maxEmbeds ? { ms: 60_000, isBurst: true } : { ms: 10_000, isBurst: false };
+}
+
+const quietAfterMs = 10_000;

@@ -5,7 +5,8 @@ import { idempotencyWindowMs } from '../../core/model.ts';
 import { maxAgeMs } from '../../core/webhooks/schedule.ts';
 import type { Ports } from '../../ports/index.ts';
 import type { Ranking } from '../change/ranking.ts';
-import { oldestUndelivered } from '../webhooks/outbox.ts';
+import { leaveOutOld, oldestUndelivered } from '../webhooks/outbox.ts';
+import { addressHash } from '../webhooks/target.ts';
 
 /** How much a step removes and how long rankd pauses after it, so that requests do not notice. */
 const stepRows = 300;
@@ -24,11 +25,19 @@ export async function pruneRecords(
   if (auditMs !== undefined) await pruneAudit(app, olderThan(auditMs), stop);
 }
 
-/** What was not delivered yet has to stay, for as long as it would be delivered. Removes what nobody asks for any more. */
+/**
+ * What was not delivered yet has to stay, for as long as it would be delivered; a webhook is told of what becomes older. Removes what
+ * nobody asks for any more.
+ */
 async function neededByWebhooks({ store, clock }: Tools): Promise<number> {
+  const webhooks = await store.listWebhooks();
+  for (const webhook of webhooks.filter(({ state }) => state === 'enabled')) {
+    const { address } = webhook;
+    await leaveOutOld({ store, clock }, { webhook, addressHash: address && addressHash(address) });
+  }
   const oldest = await oldestUndelivered({ store });
   const before = clock.now() - maxAgeMs;
-  if ((await store.listWebhooks()).length > 0) await store.trimDeliveries({ before, keep: keptDeliveries });
+  if (webhooks.length > 0) await store.trimDeliveries({ before, keep: keptDeliveries });
   return oldest === undefined ? Number.POSITIVE_INFINITY : Math.max(before, oldest - slackMs);
 }
 

@@ -1,12 +1,12 @@
 import type { Logger } from '../../base/log.ts';
 import type { OutboxEvent } from '../../core/webhooks/event-types.ts';
 import { type Outcome, progressOf } from '../../core/webhooks/progress.ts';
-import { maxAgeMs, triesInPlace } from '../../core/webhooks/schedule.ts';
+import { gatheringAfter, maxAgeMs, triesInPlace } from '../../core/webhooks/schedule.ts';
 import { eventId, type Webhook } from '../../core/webhooks/webhook.ts';
 import type { Store } from '../../ports/index.ts';
 import type { DeliveryCounts } from './delivery-counts.ts';
 import { alarmMessage, asPlainLine, logMessages, type PlannedMessage } from './discord-messages.ts';
-import { nextEvents, skipOld, type Wanted } from './outbox.ts';
+import { leaveOutOld, nextEvents, type Wanted } from './outbox.ts';
 import { addressHash, type Sending, sendMessage, sendSigned, targetOf } from './target.ts';
 import { eventBody, type ToldEvent, toldEvents } from './told-events.ts';
 
@@ -22,6 +22,10 @@ export interface Delivering extends Sending {
 export interface Progress {
   /** Events up to these numbers were looked at and are not for it. The cursors are written only now and then. */
   lookedTo: { all: number; alarms: number; log: number };
+  /** Events for a channel are gathered until then (`Clock.monotonic()`); absent if there are none. */
+  gathering?: { until: number; isBurst: boolean } | undefined;
+  /** What the channel was last sent, apart from alarms. */
+  lastSent?: { at: number; events: number };
 }
 
 /** One round: delivers to a webhook until nothing is left, or the target asks for a rest, or `signal` is aborted. */
@@ -111,7 +115,8 @@ async function look(
   const cursor = part === 'alarms' ? webhook.alarmCursor : webhook.cursor;
   const after = Math.max(cursor, progress.lookedTo[field]);
   const { events, upTo } = await nextEvents(app, wanted, { after, limit });
-  if (await skipOld(app, wanted, events)) return 'again';
+  const isOld = (events[0]?.event.at ?? Number.POSITIVE_INFINITY) < app.clock.now() - maxAgeMs;
+  if (isOld && (await leaveOutOld(app, wanted))) return 'again';
   if (events.length === 0) progress.lookedTo[field] = upTo;
   if (events.length === 0 && upTo - cursor > writtenEvery) {
     const moved = part === 'alarms' ? { alarmCursor: upTo } : { cursor: upTo };
@@ -143,29 +148,38 @@ async function giveUp({ app, webhook }: Round, sequence: number): Promise<void> 
 
 // ---- Discord ----
 
-const gatherMs = 1_000;
 const maxGathered = 2_000;
 /** A rest that Discord asks for is waited for if it is no longer than this; else the round ends. */
 const maxRestMs = 5_000;
 
 /** Sends the alarms, or else what is next in the log. False if there is nothing to send now. */
 async function toDiscord(round: Round): Promise<boolean> {
-  const { app, webhook, signal } = round;
+  const { app, progress } = round;
   if (app.clock.monotonic() < round.limits.heldUntil) return false;
   const alarms = await sendAlarms(round);
   if (alarms !== undefined) return alarms;
-  const first = await look(round, 'log', 1);
-  if (first === 'again') return true;
-  if (first.length === 0) return sendAgain(round);
-  if (webhook.heldUntil === undefined) {
-    await app.clock.sleep(gatherMs, signal);
-    const urgent = await sendAlarms(round);
-    if (urgent !== undefined) return urgent;
-  }
+  progress.gathering ??= await gatheringOf(round);
+  if (progress.gathering === undefined) return sendAgain(round);
+  const { until, isBurst } = progress.gathering;
+  if (app.clock.monotonic() < until) return false;
   const events = await look(round, 'log', maxGathered);
   if (events === 'again') return true;
-  const planned = logMessages(await toldEvents(app, events), app.clock.now());
-  return sendPlanned(round, planned);
+  const isMore = await sendPlanned(round, logMessages(await toldEvents(app, events), app.clock.now(), { isBurst }));
+  if (!isMore) return false; // what was gathered goes on at once when the target takes it again
+  progress.gathering = undefined;
+  progress.lastSent = { at: app.clock.monotonic(), events: events.length };
+  return true;
+}
+
+/** `undefined` if there is nothing to gather. The place of a round is not kept meanwhile: the next rounds look at the alarms. */
+async function gatheringOf(round: Round): Promise<Progress['gathering']> {
+  const { app, progress } = round;
+  const first = await look(round, 'log', 1);
+  if (first.length === 0) return undefined;
+  const now = app.clock.monotonic();
+  const { lastSent } = progress;
+  const { ms, isBurst } = gatheringAfter(lastSent && { agoMs: now - lastSent.at, events: lastSent.events });
+  return { until: now + ms, isBurst };
 }
 
 /** `undefined` if there is none. */

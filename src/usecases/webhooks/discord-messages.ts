@@ -7,6 +7,7 @@ import {
   plainMessage,
   quietMessage,
 } from '../../core/webhooks/discord-message.ts';
+import { maxEmbeds } from '../../core/webhooks/schedule.ts';
 import { embedOf, lineOf, summaryOf } from './discord-embeds.ts';
 import type { ToldEvent } from './told-events.ts';
 
@@ -16,20 +17,18 @@ export interface PlannedMessage {
   events: readonly ToldEvent[];
 }
 
-/** More events than this are told in digests. */
-const maxEmbeds = 5;
 const maxLines = 100;
 const maxMessages = 5;
 const digestAfterMs = 24 * 3_600_000;
 
-/** The messages that tell these events, in order. */
-export function logMessages(events: readonly ToldEvent[], now: number): PlannedMessage[] {
+/** The messages that tell these events, in order. `isBurst`: a digest was sent just before. */
+export function logMessages(events: readonly ToldEvent[], now: number, { isBurst = false } = {}): PlannedMessage[] {
   const [first] = events;
   if (first === undefined) return [];
   const isOld = now - first.event.at > digestAfterMs;
   const embeds = events.length <= maxEmbeds && !isOld ? events.map(embedOf) : undefined;
   if (embeds !== undefined && fits(embeds)) return [{ message: quietMessage(embeds), events }];
-  return digest(events);
+  return digest(events, isBurst ? 1 : maxMessages);
 }
 
 /** Alarms notify, and none of them is in a digest. */
@@ -46,7 +45,7 @@ export function asPlainLine({ events }: PlannedMessage): DiscordMessage {
 }
 
 /** A line for each event, as many as fit; the last message tells how many more there are. */
-function digest(events: readonly ToldEvent[]): PlannedMessage[] {
+function digest(events: readonly ToldEvent[], atMost: number): PlannedMessage[] {
   const parts: Array<{ lines: string[]; events: ToldEvent[] }> = [];
   let told = 0;
   for (const event of events.slice(0, maxLines)) {
@@ -55,7 +54,7 @@ function digest(events: readonly ToldEvent[]): PlannedMessage[] {
     if (part !== undefined && lengthOf(part.lines) + line.length + 1 <= roomForLines) {
       part.lines.push(line);
       part.events.push(event);
-    } else if (parts.length < maxMessages) parts.push({ lines: [line], events: [event] });
+    } else if (parts.length < atMost) parts.push({ lines: [line], events: [event] });
     else break;
     told += 1;
   }

@@ -1,5 +1,5 @@
-import { eventsSkipped } from '../../core/events.ts';
 import { isAlarm, isFor, type OutboxEvent, toldActions, typeOf } from '../../core/webhooks/event-types.ts';
+import { type LeftOut, leftOut } from '../../core/webhooks/progress.ts';
 import { maxAgeMs } from '../../core/webhooks/schedule.ts';
 import type { Webhook } from '../../core/webhooks/webhook.ts';
 import type { Ports } from '../../ports/index.ts';
@@ -38,36 +38,64 @@ function isWanted({ webhook, addressHash, part }: Wanted, one: OutboxEvent): boo
   return part === undefined || isAlarm(type) === (part === 'alarms');
 }
 
-/**
- * Leaves out what became too old while the target was dead, or everything up to `toId`, and tells the webhook so with one event. What
- * waits for another try and is too old goes the same way.
- */
-export async function skipOld(
-  { store, clock }: Tools,
-  wanted: Wanted,
-  events: readonly OutboxEvent[],
-): Promise<boolean> {
+/** Where to look for the events that a webhook was not sent yet. On the way to Discord, alarms and all others have cursors of their own. */
+export function partsOf({ kind, cursor, alarmCursor }: Webhook): Array<{ part?: 'alarms' | 'log'; after: number }> {
+  if (kind === 'standard') return [{ after: cursor }];
+  return [
+    { part: 'alarms', after: alarmCursor },
+    { part: 'log', after: cursor },
+  ];
+}
+
+/** What was not sent to a webhook and happened before this time (epoch milliseconds); `undefined` if there is nothing. */
+export async function unsentBefore(
+  { store }: Pick<Ports, 'store'>,
+  wanted: Omit<Wanted, 'part'>,
+  before: number,
+): Promise<LeftOut | undefined> {
+  const { webhook } = wanted;
+  let found: LeftOut | undefined;
+  for (const { part, after } of partsOf(webhook)) {
+    let passed = after;
+    let isMore = true;
+    while (isMore) {
+      const query = { after: passed, limit: pageEvents };
+      const { events } = await nextEvents({ store }, { ...wanted, ...(part && { part }) }, query);
+      const old = events.filter(({ event }) => event.at < before);
+      for (const { event } of old) {
+        passed = event.id;
+        if (event.action !== 'webhook.skip') found = withOne(found ?? nothingOf(webhook), event.id, part);
+      }
+      isMore = old.length === pageEvents;
+    }
+  }
+  return found;
+}
+
+function nothingOf({ cursor, alarmCursor }: Webhook): LeftOut {
+  return { cursor, alarmCursor, fromId: Number.POSITIVE_INFINITY, toId: 0, count: 0 };
+}
+
+function withOne({ fromId, toId, count, ...cursors }: LeftOut, id: number, part: Wanted['part']): LeftOut {
+  const moved = part === 'alarms' ? { alarmCursor: id } : { cursor: id };
+  return { ...cursors, ...moved, fromId: Math.min(fromId, id), toId: Math.max(toId, id), count: count + 1 };
+}
+
+/** Leaves out all that became too old while the target took nothing, and tells the webhook so with one event. False if nothing did. */
+export async function leaveOutOld({ store, clock }: Tools, wanted: Omit<Wanted, 'part'>): Promise<boolean> {
   const now = clock.now();
-  const old = events.filter(({ event }) => event.at < now - maxAgeMs && event.action !== 'webhook.skip');
-  const [first, last] = [old[0]?.event, old.at(-1)?.event];
-  if (first === undefined || last === undefined) return false;
-  const { webhook, part } = wanted;
-  const cursor = part === 'alarms' ? { alarmCursor: last.id } : { cursor: last.id };
-  const skipped = eventsSkipped(
-    webhook,
-    { fromId: first.id, toId: last.id, count: old.length },
-    { by: 'daemon', at: now },
+  const old = await unsentBefore({ store }, wanted, now - maxAgeMs);
+  if (old === undefined) return false;
+  await store.recordProgress({ webhookId: wanted.webhook.id, sequences: [] }, ({ webhook }) =>
+    leftOut(webhook, old, { by: 'daemon', at: now }),
   );
-  await store.recordProgress({ webhookId: webhook.id, sequences: [] }, () => ({
-    ...{ webhook: cursor, put: [], events: [skipped] },
-  }));
   return true;
 }
 
-/** When the oldest event happened that an enabled webhook is still to get (epoch milliseconds); `undefined` if there is none. */
+/** When the oldest event happened that a webhook is still to get (epoch milliseconds); `undefined` if there is none. */
 export async function oldestUndelivered({ store }: Pick<Ports, 'store'>): Promise<number | undefined> {
-  const enabled = (await store.listWebhooks()).filter(({ state }) => state === 'enabled');
-  const times = await Promise.all(enabled.map((webhook) => oldestFor({ store }, webhook)));
+  const webhooks = await store.listWebhooks();
+  const times = await Promise.all(webhooks.map((webhook) => oldestFor({ store }, webhook)));
   return times.flat().toSorted((one, other) => one - other)[0];
 }
 

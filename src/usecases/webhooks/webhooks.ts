@@ -6,13 +6,14 @@ import { webhookDisabled, webhookEvent } from '../../core/events.ts';
 import { readAddress, type WebhookAddress } from '../../core/webhooks/address.ts';
 import { plainMessage } from '../../core/webhooks/discord-message.ts';
 import { flawOfEvents, typeOf } from '../../core/webhooks/event-types.ts';
-import type { Outcome } from '../../core/webhooks/progress.ts';
+import { leftOut, type Outcome } from '../../core/webhooks/progress.ts';
+import { maxAgeMs } from '../../core/webhooks/schedule.ts';
 import { newWebhookSecret } from '../../core/webhooks/signature.ts';
 import type { Delivery, Webhook } from '../../core/webhooks/webhook.ts';
 import { judgeNewWebhook, judgeOne, unknownWebhook } from '../../core/webhooks/webhook-changes.ts';
 import type { Ports } from '../../ports/index.ts';
 import type { KeepSecret } from '../keys/keys.ts';
-import { nextEvents } from './outbox.ts';
+import { nextEvents, partsOf, unsentBefore } from './outbox.ts';
 import { addressHash, boundsOf, type Sending, sendMessage, sendSigned, targetOf } from './target.ts';
 
 type Tools = Pick<Ports, 'store' | 'clock'>;
@@ -145,33 +146,47 @@ function noSecret({ name }: Webhook): RankdError {
   return new RankdError('conflict', `${name} leads to Discord, where the address itself is the secret.`, { hint });
 }
 
-/** Goes on from where it was, or from now on. What is a declared webhook can be switched on again, as rankd may have switched it off. */
+/**
+ * Goes on from where it was, or from now on. `leftOut` is how many events the webhook never gets for that, or because they are too old.
+ * What is a declared webhook can be switched on again, as rankd may have switched it off.
+ */
 export async function enableWebhook(
   { store, clock }: Tools,
   { name, isFromNow, by }: { name: string; isFromNow: boolean; by: string },
-): Promise<Webhook> {
+): Promise<{ webhook: Webhook; leftOut: number }> {
   const doing = { by, at: clock.now() };
+  const before = isFromNow ? Number.POSITIVE_INFINITY : doing.at - maxAgeMs;
+  const found = await requireWebhook({ store }, name);
+  const unsent = await unsentBefore({ store }, { webhook: found, addressHash: hashOf(found) }, before);
   await store.updateWebhooks(
     judgeOne(
       name,
       ({ why: _, failingSince: _since, heldUntil: _until, lastError: _error, ...webhook }, newestEvent) => {
-        const cursors = isFromNow ? { cursor: newestEvent, alarmCursor: newestEvent } : {};
+        const left = unsent && leftOut(webhook, unsent, doing);
+        const cursors = isFromNow ? { cursor: newestEvent, alarmCursor: newestEvent } : left?.webhook;
         const change = { ...webhook, ...cursors, state: 'enabled' as const, failedTries: 0 };
-        return { change, events: [webhookEvent('enable', webhook, { fromNow: isFromNow }, doing)] };
+        const enabled = webhookEvent('enable', webhook, { fromNow: isFromNow }, doing);
+        return { change, events: [enabled, ...(left?.events ?? [])] };
       },
       { isDeclaredToo: true },
     ),
   );
   const webhook = await requireWebhook({ store }, name);
   const waiting = await store.listDeliveries({ webhookId: webhook.id, state: 'waiting', limit: 10_000 });
+  const isLeftOut = ({ tries, firstAt }: Delivery) => isFromNow || (tries > 0 && firstAt < before);
   await store.recordProgress({ webhookId: webhook.id, sequences: [] }, () => ({
     webhook: {},
-    put: waiting.map((one) =>
-      isFromNow ? { ...one, state: 'failed' as const, error: 'left out' } : { ...one, nextTryAt: doing.at },
+    put: waiting.map(({ nextTryAt: _, ...one }) =>
+      isLeftOut(one) ? { ...one, state: 'failed', error: 'left out' } : { ...one, nextTryAt: doing.at },
     ),
     events: [],
   }));
-  return webhook;
+  const late = waiting.filter((one) => one.sequence <= found.cursor && isLeftOut(one)); // the others are among the unsent
+  return { webhook, leftOut: (unsent?.count ?? 0) + late.length };
+}
+
+function hashOf({ address }: Webhook): string | undefined {
+  return address === undefined ? undefined : addressHash(address);
 }
 
 /** Nothing is sent until it is enabled again. What happens meanwhile waits. */
@@ -208,7 +223,7 @@ export async function eventsToRedeliver(
     ? await store.listDeliveries({ webhookId: webhook.id, state: 'failed', oldestFirst: true, limit: 10_000 })
     : [];
   const named = await store.findEvents([...(sequences ?? []), ...failed.map(({ sequence }) => sequence)]);
-  const hash = webhook.address === undefined ? undefined : addressHash(webhook.address);
+  const hash = hashOf(webhook);
   const limit = 10_000;
   const past =
     since === undefined
@@ -301,12 +316,10 @@ export async function viewWebhook({ store }: Tools, name: string): Promise<Webho
 }
 
 async function viewOf({ store }: Pick<Ports, 'store'>, webhook: Webhook): Promise<WebhookView> {
-  const hash = webhook.address === undefined ? undefined : addressHash(webhook.address);
-  const parts = webhook.kind === 'discord' ? (['alarms', 'log'] as const) : [undefined];
-  const pages = parts.map((part) => {
-    const after = part === 'alarms' ? webhook.alarmCursor : webhook.cursor;
-    return nextEvents({ store }, { webhook, addressHash: hash, ...(part && { part }) }, { after, limit: maxCounted });
-  });
+  const wanted = { webhook, addressHash: hashOf(webhook) };
+  const pages = partsOf(webhook).map(({ after, ...part }) =>
+    nextEvents({ store }, { ...wanted, ...part }, { after, limit: maxCounted }),
+  );
   const behind = (await Promise.all(pages)).flatMap(({ events }) => events.map(({ event }) => event));
   const query = { webhookId: webhook.id, state: 'waiting', oldestFirst: true, limit: maxCounted } as const;
   const again = (await store.listDeliveries(query)).filter(({ sequence }) => !behind.some(({ id }) => id === sequence));

@@ -6,6 +6,7 @@ import { engineOf } from '../../../src/stores/engine.ts';
 import type { Ranking } from '../../../src/usecases/change/ranking.ts';
 import { verifyAudit } from '../../../src/usecases/history/verify-audit.ts';
 import { pruneRecords } from '../../../src/usecases/upkeep/prune-records.ts';
+import { disableWebhook } from '../../../src/usecases/webhooks/webhooks.ts';
 import { newChange, operate, record } from '../../contracts/store/samples.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
 import { tempDir } from '../../support/temp-dir.ts';
@@ -145,8 +146,29 @@ test('what a webhook is still to get stays for seven days, and no longer', async
   await clock.advance(6 * dayMs);
   await round({ historyMs: dayMs, auditMs: dayMs });
   expect(await left()).toBe(2);
-  expect((await store.eventsAfter({ after: 0, actions: ['rank.refused'], limit: 9 })).events).toHaveLength(2);
+  const { events } = await store.eventsAfter({ after: 0, actions: ['rank.refused'], limit: 9 });
+  const range = events.map(({ event }) => event.id);
+  expect(range).toHaveLength(2);
   await clock.advance(2 * dayMs);
   await round({ historyMs: dayMs, auditMs: dayMs });
   expect(await left()).toBe(0);
+  const told = await store.listAudit({ limit: 9 });
+  expect(told.filter(({ action }) => action === 'webhook.skip')).toMatchObject([
+    { subject: 'wh_a', by: 'daemon', detail: { name: 'a', fromId: range[0], toId: range[1], count: 2 } },
+  ]);
+  await round({ historyMs: dayMs, auditMs: dayMs });
+  expect((await store.listWebhooks())[0]).toMatchObject({ cursor: range[1] });
+});
+
+test('what waits for a webhook that is disabled stays as well', async () => {
+  const { store, clock, round, keep } = await openForPruning();
+  const webhook: NewWebhook = {
+    ...{ id: 'wh_a', name: 'a', kind: 'standard', shown: 'a', events: ['refusals'], createdAt: 0 },
+  };
+  await store.updateWebhooks(judgeNewWebhook(webhook, { by: 'cli:ann@host', at: clock.now() }));
+  await disableWebhook({ store, clock }, { name: 'a', by: 'cli:ann@host' });
+  await keep(2, clock.now());
+  await clock.advance(6 * dayMs);
+  await round({ historyMs: dayMs, auditMs: dayMs });
+  expect((await store.eventsAfter({ after: 0, actions: ['rank.refused'], limit: 9 })).events).toHaveLength(2);
 });

@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import { disableWebhook, enableWebhook } from '../../../src/usecases/webhooks/webhooks.ts';
 import { day, FakeTargets, hour, openDelivery } from './scene.ts';
 
 async function scene() {
@@ -123,7 +124,7 @@ test('the wait that a 503 asks for is kept, and 410 disables at once', async () 
 });
 
 test('after five days without a success a target is disabled; enabled again, it gets what is younger than seven days', async () => {
-  const { add, refuse, pass, targets, find, store } = await scene();
+  const { add, refuse, clock, pass, targets, find, store } = await scene();
   await add('bot', 'https://bot.example/x');
   targets.answer = () => down;
   await refuse(1);
@@ -136,10 +137,8 @@ test('after five days without a success a target is disabled; enabled again, it 
   await pass(3 * day);
   targets.sent.length = 0;
   targets.answer = () => ({ status: 204 });
-  await store.updateWebhooks((webhooks) => ({
-    change: { put: webhooks.map((one) => ({ ...one, state: 'enabled' as const })), remove: [] },
-    events: [],
-  }));
+  const enabled = await enableWebhook({ store, clock }, { name: 'bot', isFromNow: false, by: 'cli:ann@host' });
+  expect(enabled).toMatchObject({ leftOut: 1, webhook: { state: 'enabled' } });
   await pass(2 * day);
   expect(targets.members('bot.example').filter((member) => member !== undefined)).toEqual(
     expect.arrayContaining([2, 3]),
@@ -151,13 +150,31 @@ test('what is older than seven days is left out, and one event says so', async (
   const { add, refuse, clock, pass, targets, end, start } = await scene();
   await add('bot', 'https://bot.example/x');
   await end();
-  await refuse(1);
-  await refuse(2);
+  for (let member = 101; member <= 220; member += 1) await refuse(member);
   await pass(8 * day);
   await refuse(3);
   start();
   await clock.advance(10_000);
   expect(targets.sent.map(({ event }) => event.type)).toEqual(['rank.refused', 'events.skipped']);
   expect(targets.members('bot.example')[0]).toBe(3);
-  expect(targets.sent[1]?.event.data).toMatchObject({ detail: { count: 2 } });
+  expect(targets.sent[1]?.event.data).toMatchObject({ detail: { count: 120 } });
+});
+
+test.each([
+  ['what is older than seven days', false, { leftOut: 2, members: [3] }],
+  ['everything that waits', true, { leftOut: 3, members: [] }],
+])('who enables a webhook is told how much is left out: %s', async (_, isFromNow, expected) => {
+  const { add, refuse, clock, pass, targets, store } = await scene();
+  await add('bot', 'https://bot.example/x');
+  const by = 'cli:ann@host';
+  await disableWebhook({ store, clock }, { name: 'bot', by });
+  await refuse(1);
+  await refuse(2);
+  await pass(8 * day);
+  await refuse(3);
+  const { leftOut } = await enableWebhook({ store, clock }, { name: 'bot', isFromNow, by });
+  await clock.advance(10_000);
+  expect({ leftOut, members: targets.members('bot.example').filter((one) => one !== undefined) }).toEqual(expected);
+  const skipped = targets.sent.filter(({ event }) => event.type === 'events.skipped');
+  expect(skipped.map(({ event }) => event.data)).toMatchObject([{ by, detail: { count: leftOut } }]);
 });

@@ -42,7 +42,7 @@ test('an alarm in the middle of a burst goes before what is gathered, goes betwe
   await append('key.pause', { reason: 'it demoted 60 members' });
   await clock.advance(1_000);
   expect(titles()[0]).toContain('A key is paused');
-  await clock.advance(5_000);
+  await clock.advance(15_000); // the channel is quiet again
   const before = titles().length;
   discord.meanwhile = () => append('key.pause', { reason: 'and once more' });
   for (let member = 1; member <= 500; member += 1)
@@ -52,6 +52,34 @@ test('an alarm in the middle of a burst goes before what is gathered, goes betwe
   expect(later[1]).toContain('A key is paused');
   expect(later.filter((title) => title.includes('A key is paused'))).toHaveLength(1);
   expect(later.length).toBeGreaterThanOrEqual(4);
+  expect(discord.violations).toEqual([]);
+});
+
+test('500 changes over 100 s are at most five messages, and a change that comes later alone is told within two seconds', async () => {
+  const { add, demote, append, clock, discord } = await scene();
+  await add('log', discordAddress);
+  for (let second = 0; second < 100; second += 1) {
+    for (let index = 0; index < 5; index += 1)
+      await demote(1_000 + second * 5 + index, { rankeeName: `Member_${second}_of_twenty` });
+    await clock.advance(1_000);
+  }
+  await append('key.pause', { reason: 'it demoted 500 members' });
+  const before = discord.messages.length;
+  await clock.advance(2_000);
+  expect(discord.messages.slice(before)).toMatchObject([
+    { embeds: [{ title: 'A key is paused: it changed many members in a short time' }] },
+  ]);
+  await clock.advance(60_000);
+  expect(discord.messages.length - 1).toBeLessThanOrEqual(5);
+  const told = discord.messages.flatMap(({ embeds }) =>
+    embeds.map(({ title }) => Number(/^(\d+) demotions/.exec(title)?.[1] ?? 1)),
+  );
+  expect(told.reduce((sum, count) => sum + count, 0)).toBeGreaterThanOrEqual(500);
+  await clock.advance(20_000);
+  const late = discord.messages.length;
+  await demote(9_000);
+  await clock.advance(2_000);
+  expect(discord.messages.slice(late).map(({ embeds }) => embeds.length)).toEqual([1]);
   expect(discord.violations).toEqual([]);
 });
 

@@ -1,5 +1,6 @@
 import { type Command, Option } from 'commander';
 import { RankdError } from '../../../base/errors.ts';
+import { counted } from '../../../base/text.ts';
 import { isoTime } from '../../../base/time.ts';
 import { waitingText } from '../../../core/webhooks/webhook.ts';
 import { webhookDocument } from '../../../usecases/documents/webhook.ts';
@@ -98,9 +99,11 @@ export function enableCommand(webhook: Command, cli: Cli): void {
 async function enable(cli: Cli, name: string, isFromNow: boolean): Promise<void> {
   await cli.withStore(
     async (ports) => {
-      await enableWebhook(ports, { name, isFromNow, by: cli.by });
+      const { leftOut } = await enableWebhook(ports, { name, isFromNow, by: cli.by });
       const document = webhookDocument(await viewWebhook(ports, name));
-      cli.print({ webhook: document }, `Webhook "${name}" is enabled; ${waitingText(document.backlog)} for it.`);
+      const left = leftOut === 0 ? '' : ` ${counted(leftOut, 'event')} ${leftOut === 1 ? 'is' : 'are'} left out.`;
+      const text = `Webhook "${name}" is enabled; ${waitingText(document.backlog)} for it.${left}`;
+      cli.print({ webhook: document, leftOut }, text);
     },
     { isWriting: true },
   );
