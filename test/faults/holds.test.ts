@@ -6,6 +6,7 @@ import type { HoldAsked } from '../../src/usecases/change/change-command.ts';
 import type { ChangeAnswer } from '../../src/usecases/change/change-rank.ts';
 import { changeRank } from '../../src/usecases/change/change-rank.ts';
 import type { DaemonContext } from '../../src/usecases/daemon-context.ts';
+import { checkHold } from '../../src/usecases/holds/end-hold.ts';
 import { extendHold, liftHold } from '../../src/usecases/holds/holds.ts';
 import { findUndoTargets, runUndo } from '../../src/usecases/undo/undo-changes.ts';
 import { codeOf, messageOf } from '../support/answers.ts';
@@ -272,6 +273,28 @@ test.concurrent(
     await expect(liftHold(app, { rankeeId: ann, caller, force: false })).rejects.toMatchObject({
       code: 'not_suspended',
     });
+  }),
+);
+
+test.concurrent(
+  'a suspension that is extended while its end waits, or while its member is read, goes on until the new end',
+  withHolds(async ({ suspend, hold, held, pass, app, clock, fake }) => {
+    await suspend();
+    await pass(minute);
+    const caller = { by: 'daemon', dryRun: false };
+    const due = { ...(await hold()), endsAt: clock.now() }; // as a worker listed it a moment ago
+    await clock.passUntil(checkHold(app, { hold: due, caller, as: 'ended' }));
+    expect([(await hold()).state, held()]).toEqual(['active', [recruit]]);
+    fake.group.removeMember(ann);
+    const { endsAt = 0 } = await hold();
+    const store = Object.assign(Object.create(app.store), {
+      updateHold: async (...update: Parameters<typeof app.store.updateHold>) => {
+        await extendHold(app, { rankeeId: ann, by, forMs: day });
+        return app.store.updateHold(...update);
+      },
+    });
+    await clock.passUntil(checkHold({ ...app, store }, { hold: await hold(), caller, as: undefined }));
+    expect(await hold()).toMatchObject({ state: 'active', endsAt: endsAt + day, awaySince: expect.any(Number) });
   }),
 );
 

@@ -1,6 +1,6 @@
 import { refusalOfUntouchable } from '../../core/acting-account.ts';
 import { memberTitle, restoredMessage } from '../../core/describe.ts';
-import { type HoldVerdict, judgeHold, postponed } from '../../core/holds.ts';
+import { type HoldUpdate, type HoldVerdict, judgeHold, postponed } from '../../core/holds.ts';
 import type { Hold, HoldPart, RankRequest } from '../../core/model.ts';
 import { restorePlan } from '../../core/role-plan.ts';
 import { nameForRequest } from '../../core/role-scheme.ts';
@@ -64,7 +64,7 @@ async function checkInTurn(app: Ranking, check: HoldCheck, call: CallContext): P
   for (;;) {
     const after = await position.comes(call);
     const hold = (await app.store.findHold(id)) ?? check.hold; // the turn before may have ended it
-    if (!canBeChecked(hold, check)) return { hold };
+    if (!canBeChecked(hold, check, app.clock.now())) return { hold };
     const intent = await intentFor(app, { ...check, hold }, call);
     if ('hold' in intent) return intent;
     const finished = check.caller.dryRun
@@ -79,8 +79,9 @@ function rehearsed(app: Ranking, { change, success }: Omit<Intent, 'after'>): Pr
   return keepEnded(app, change, { outcome: { state: 'applied', code: null, message: success } });
 }
 
-/** A hold that was superseded or forfeited can still be ended by force. */
-function canBeChecked({ state }: Hold, { force = false }: HoldCheck): boolean {
+/** A hold that was superseded or forfeited can still be ended by force. One that was extended while its end waited goes on. */
+function canBeChecked({ state, endsAt }: Hold, { as, force = false }: HoldCheck, now: number): boolean {
+  if (as === 'ended' && (endsAt === undefined || endsAt > now)) return false;
   return state === 'active' || state === 'stuck' || (force && (state === 'superseded' || state === 'forfeited'));
 }
 
@@ -94,8 +95,9 @@ async function intentFor(
   const doing = { by: caller.by, at: app.clock.now() };
   const member = await readMember(app, hold.rankeeId, readInTime(app, call));
   const scheme = member === undefined ? await app.group.scheme(call) : await app.group.schemeFor(member, call);
-  const verdict = judgeHold(hold, { member, roles: scheme.roles, isOver: as !== undefined, force }, doing);
-  if (member === undefined || verdict.do === 'keep') return keep(app, { hold, caller }, verdict);
+  const judge = (now: Hold) => judgeHold(now, { member, roles: scheme.roles, isOver: as !== undefined, force }, doing);
+  const verdict = judge(hold);
+  if (member === undefined || verdict.do === 'keep') return keep(app, { hold, caller }, judge);
   const acting = await app.group.acting(call);
   const untouchable = refusalOfUntouchable(hold.rankeeId, acting);
   if (untouchable !== undefined) throw untouchable;
@@ -128,11 +130,16 @@ function commandOf({ as }: HoldCheck): string {
   return as === 'lifted' ? 'rankd rank unsuspend' : 'the end of a suspension';
 }
 
+/** The hold is judged once more as it is kept: a command may have extended it while the member was read. */
 async function keep(
   app: Ranking,
   { hold, caller }: Pick<HoldCheck, 'hold' | 'caller'>,
-  verdict: HoldVerdict,
+  judge: (hold: Hold) => HoldVerdict,
 ): Promise<CheckedHold> {
-  if (caller.dryRun || verdict.do !== 'keep' || verdict.update.holds.length === 0) return { hold };
-  return { hold: (await app.store.updateHold(hold.id, () => verdict.update)) ?? hold };
+  const updateOf = (now: Hold): HoldUpdate => {
+    const verdict = judge(now);
+    return verdict.do === 'keep' ? verdict.update : { holds: [], events: [] };
+  };
+  if (caller.dryRun || updateOf(hold).holds.length === 0) return { hold };
+  return { hold: (await app.store.updateHold(hold.id, updateOf)) ?? hold };
 }
