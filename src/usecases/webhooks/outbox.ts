@@ -47,6 +47,21 @@ export function partsOf({ kind, cursor, alarmCursor }: Webhook): Array<{ part?: 
   ];
 }
 
+/** Cursors right before the next events for a webhook, or behind all events if there is none. */
+export async function furthestCursors(
+  { store }: Pick<Ports, 'store'>,
+  wanted: Omit<Wanted, 'part'>,
+): Promise<Pick<Webhook, 'cursor' | 'alarmCursor'>> {
+  let { cursor, alarmCursor } = wanted.webhook;
+  for (const { after, ...part } of partsOf(wanted.webhook)) {
+    const { events, upTo } = await nextEvents({ store }, { ...wanted, ...part }, { after, limit: 1 });
+    const passed = events[0] === undefined ? upTo : events[0].event.id - 1;
+    if (part.part === 'alarms') alarmCursor = passed;
+    else cursor = passed;
+  }
+  return { cursor, alarmCursor };
+}
+
 /** What was not sent to a webhook and happened before this time (epoch milliseconds); `undefined` if there is nothing. */
 export async function unsentBefore(
   { store }: Pick<Ports, 'store'>,

@@ -13,7 +13,7 @@ import type { Delivery, Webhook } from '../../core/webhooks/webhook.ts';
 import { judgeNewWebhook, judgeOne, unknownWebhook } from '../../core/webhooks/webhook-changes.ts';
 import type { Ports } from '../../ports/index.ts';
 import type { KeepSecret } from '../keys/keys.ts';
-import { nextEvents, partsOf, unsentBefore } from './outbox.ts';
+import { furthestCursors, nextEvents, partsOf, unsentBefore } from './outbox.ts';
 import { addressHash, boundsOf, type Sending, sendMessage, sendSigned, targetOf } from './target.ts';
 
 type Tools = Pick<Ports, 'store' | 'clock'>;
@@ -98,12 +98,16 @@ export async function setWebhook(
   { name, by, target, events, mention }: WebhookSetting & { name: string; by: string },
 ): Promise<Webhook> {
   const doing = { by, at: clock.now() };
+  const found = await requireWebhook({ store }, name);
+  // What it did not ask for and happened before is not told afterwards.
+  const { cursor, alarmCursor } = await furthestCursors({ store }, { webhook: found, addressHash: hashOf(found) });
   await store.updateWebhooks(
     judgeOne(name, ({ mention: before, ...webhook }) => {
       if (target !== undefined && target.kind !== webhook.kind) return { refusal: otherKind(webhook, target) };
       const role = mention === 'none' ? undefined : (mention ?? before);
       const change = {
         ...{ ...webhook, ...target, events: events ?? webhook.events },
+        ...{ cursor: Math.max(cursor, webhook.cursor), alarmCursor: Math.max(alarmCursor, webhook.alarmCursor) },
         ...(role !== undefined && { mention: role }),
       };
       const detail = { ...(target && { target: target.shown }), ...(events && { events: events.join(', ') }), mention };

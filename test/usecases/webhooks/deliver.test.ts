@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { disableWebhook, enableWebhook } from '../../../src/usecases/webhooks/webhooks.ts';
+import { disableWebhook, enableWebhook, setWebhook } from '../../../src/usecases/webhooks/webhooks.ts';
 import { day, FakeTargets, hour, openDelivery } from './scene.ts';
 
 async function scene() {
@@ -177,4 +177,17 @@ test.each([
   expect({ leftOut, members: targets.members('bot.example').filter((one) => one !== undefined) }).toEqual(expected);
   const skipped = targets.sent.filter(({ event }) => event.type === 'events.skipped');
   expect(skipped.map(({ event }) => event.data)).toMatchObject([{ by, detail: { count: leftOut } }]);
+});
+
+test('a webhook that is to get other events is not told what happened before', async () => {
+  const { add, refuse, clock, targets, store, end, start } = await scene();
+  await add('bot', 'https://bot.example/x', { events: ['keys'] });
+  await refuse(1);
+  await clock.advance(2_000);
+  await end();
+  await setWebhook({ store, clock }, { name: 'bot', events: ['refusals'], by: 'cli:ann@host' });
+  await refuse(2);
+  start();
+  await clock.advance(2_000);
+  expect(targets.members('bot.example')).toEqual([2]);
 });
