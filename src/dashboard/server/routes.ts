@@ -19,8 +19,8 @@ import { changeIdsIn, isTrueOf, reasonIn, textIn, userIdIn } from './fields.ts';
 import { isTrueIn, requiredIn, selectionIn, undoSelectionIn, valueIn, wholeNumberIn } from './queries.ts';
 import type { Route } from './route.ts';
 
-/** So many keys and suspensions are listed; the command line lists more. */
-const maxListed = 500;
+/** So many keys and suspensions are listed at once; the command line lists more. */
+const maxListed = 100;
 
 /** Everything below /api but the stream of events: each parses, calls one use case, and answers with its document. */
 export const routes: Readonly<Record<string, Route>> = {
@@ -103,10 +103,12 @@ export const routes: Readonly<Record<string, Route>> = {
   },
   'GET /api/keys': {
     needs: 'reading',
-    async answer({ chart, closing }, { app }) {
+    async answer({ chart, closing }, { app, query }) {
       const { ofKeys } = await chart.view(app, closing);
-      const keys = await listUsedKeys(app, { limit: maxListed, ofKeys });
-      return { document: { keys: keys.map((key) => usedKeyDocument(key, app.clock.now())) } };
+      const after = valueIn(query, 'after');
+      const limit = wholeNumberIn(query, 'limit', { min: 1, max: maxListed, preset: maxListed });
+      const { keys, next = null } = await listUsedKeys(app, { limit, ofKeys, ...(after !== undefined && { after }) });
+      return { document: { keys: keys.map((key) => usedKeyDocument(key, app.clock.now())), next } };
     },
   },
   'POST /api/keys/pause': {

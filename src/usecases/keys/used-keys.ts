@@ -1,5 +1,6 @@
 import type { Key, WhitelistEntry } from '../../core/model.ts';
 import type { Ports } from '../../ports/index.ts';
+import { listKeys } from './keys.ts';
 
 export interface UsedKey {
   key: Key;
@@ -7,16 +8,16 @@ export interface UsedKey {
   changesInDay: number | undefined;
 }
 
-/** Keys with their places, oldest first. `ofKeys`: how many changes each of them asked for; `undefined` if that is not known. */
+/** As `listKeys`, each with its places. `ofKeys`: how many changes each of them asked for; `undefined` if that is not known. */
 export async function listUsedKeys(
   { store }: Pick<Ports, 'store'>,
-  { limit, ofKeys }: { limit: number; ofKeys: ReadonlyMap<string, number> | undefined },
-): Promise<UsedKey[]> {
-  const [keys, entries] = await Promise.all([store.listKeys({ limit }), store.listEntries({})]);
-  const byKey = Map.groupBy(entries, ({ keyId }) => keyId);
-  return keys.map((key) => ({
+  { ofKeys, ...page }: { limit: number; after?: string; ofKeys: ReadonlyMap<string, number> | undefined },
+): Promise<{ keys: UsedKey[]; next: string | undefined }> {
+  const { keys, next } = await listKeys({ store }, page);
+  const used = keys.map(async (key) => ({
     key,
-    entries: byKey.get(key.id) ?? [],
+    entries: await store.listEntries({ keyId: key.id }),
     changesInDay: ofKeys && (ofKeys.get(key.id) ?? 0),
   }));
+  return { keys: await Promise.all(used), next };
 }
