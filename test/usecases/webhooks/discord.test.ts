@@ -83,6 +83,14 @@ test('500 changes over 100 s are at most five messages, and a change that comes 
   expect(discord.violations).toEqual([]);
 });
 
+test('of a suspension that gave way to another change, it is said that the member was changed', async () => {
+  const { add, append, clock, discord } = await scene();
+  await add('log', discordAddress);
+  await append('suspension.supersede', { rankeeName: 'Ann' });
+  await clock.advance(3_000);
+  expect(discord.messages[0]?.embeds[0]?.title).toBe('A suspension is over: the member was changed otherwise');
+});
+
 test('a few changes are an embed each, in one message', async () => {
   const { add, demote, refuse, clock, discord } = await scene();
   await add('log', discordAddress);
