@@ -36,7 +36,7 @@ const settledAfterMs = hourMs;
 const workMs = 5;
 const restMs = 15;
 /** For so long a view waits for what is not counted yet. */
-const patienceMs = 25;
+const patienceMs = 10;
 
 type Slices = Map<number, readonly ChangeTally[]>;
 
