@@ -204,7 +204,7 @@ test('the same name or the same address is refused with 4, a wrong name or event
   expect(typo).toMatchObject({ code: 2, stderr: expect.stringContaining('--events changes') });
 });
 
-test('a channel in Discord is looked at when it is added, and has a message for each change', async () => {
+test('a channel in Discord is looked at when it is added, and is told of a change', async () => {
   await using channel = await startFakeDiscord();
   const gone = await home.run(['webhook', 'add', 'log', '--kind', 'discord'], {
     input: channel.address.replace('857/', '858/'),
@@ -217,9 +217,8 @@ test('a channel in Discord is looked at when it is added, and has a message for 
   expect(made.stderr).toContain('In Discord it is called Captain Hook, in the channel 1487000000000000001.');
   expect(made).toMatchObject({ code: 0, stdout: expect.stringMatching(/1487…857\/\*\*\*\n$/) });
   await home.run(['rank', 'set', '1001', '10']);
-  await home.run(['rank', 'set', '1001', '20']);
   const titles = () => channel.discord.messages.flatMap(({ embeds }) => embeds.map(({ title }) => title));
-  await expect.poll(() => titles().at(-1), { timeout: 10_000 }).toMatch(/promoted$/);
+  await expect.poll(titles).toContain('Newcomer demoted');
   expect(channel.discord.messages[0]?.content).toContain('rankd is connected');
   expect(channel.discord.violations).toEqual([]);
   await home.json('webhook', 'remove', 'log', '-y');

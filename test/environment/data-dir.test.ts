@@ -91,13 +91,13 @@ const unusable: BadDirectory[] = [
     name: 'a rankd.db that was cut off',
     make: (path) => withDatabase(path, usedDatabase, (file) => truncateSync(file, 8_192)),
     code: 69,
-    says: ['damaged', 'a copy of DIR/rankd.db'],
+    says: ['damaged', 'a backup of DIR/rankd.db'],
   },
   {
     name: 'a rankd.db with garbage after its header',
     make: (path) => withDatabase(path, Buffer.from(usedDatabase).fill(0xff, 4_096)),
     code: 69,
-    says: ['damaged', 'a copy of DIR/rankd.db'],
+    says: ['damaged', 'a backup of DIR/rankd.db'],
   },
   ...(existsSync('/proc/self')
     ? [

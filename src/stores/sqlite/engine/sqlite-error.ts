@@ -74,7 +74,7 @@ function failures(file: string): Record<string, { message: string } & RankdError
     },
     SQLITE_CORRUPT: {
       message: 'The database of rankd is damaged.',
-      hint: `stop the daemon and restore a backup: rankd restore FILE`,
+      hint: `stop the daemon and restore a backup of ${file}: rankd restore FILE`,
     },
   };
 }
