@@ -1,6 +1,7 @@
 import type { Config } from '../config/config.ts';
 import type { Ports } from '../ports/index.ts';
 import type { DaemonStatus } from '../usecases/documents/status.ts';
+import { servesRealGroup } from '../usecases/group/served-group.ts';
 
 /** What a command that only needs the store finds beside it. */
 export interface Surroundings {
@@ -11,13 +12,10 @@ export interface Surroundings {
 }
 
 /** Whether ranks are changed on a simulated group here. The daemon decides, or else the one that could be started here. */
-export async function isSimulatedHere(
-  { store }: Pick<Ports, 'store'>,
-  { daemon, config }: Surroundings,
-): Promise<boolean> {
+export async function isSimulatedHere(ports: Pick<Ports, 'store'>, { daemon, config }: Surroundings): Promise<boolean> {
   if (daemon !== undefined) return daemon.platform === 'simulated';
   if (config === 'unreadable') return false;
   if (config !== 'none' && config.platform.kind === 'open-cloud') return false;
   const isChosen = config !== 'none' && config.platform.kind === 'simulated' && !config.platform.isDefault;
-  return isChosen || (await store.findServedGroup()) === undefined;
+  return isChosen || !(await servesRealGroup(ports));
 }

@@ -5,13 +5,13 @@ import type { Config } from '../config/config.ts';
 import type { LoadedConfig } from '../config/load.ts';
 import { ConfigError } from '../config/problem.ts';
 import type { ReloadOutcome } from '../control/control.ts';
-import { configRefused, configReloaded, type DomainEvent } from '../core/events.ts';
 import { callWithin } from '../ports/call-context.ts';
 import type { DaemonContext } from '../usecases/daemon-context.ts';
 import { declareConfigured } from '../usecases/declare-configured.ts';
 import { checkGroup } from '../usecases/group/check-group.ts';
 import { credentialWarnings } from '../usecases/group/credential-warnings.ts';
 import { keepServedGroup } from '../usecases/group/served-group.ts';
+import { tellReload } from '../usecases/upkeep/tell-reload.ts';
 
 export interface LiveConfigOptions {
   app: ServedApp;
@@ -117,28 +117,19 @@ interface Asked {
   file: string;
 }
 
-async function tellApplied(
-  app: DaemonContext,
-  { by, file }: Asked,
-  { applied, needRestart }: ChangedSettings,
-): Promise<void> {
+async function tellApplied(app: DaemonContext, asked: Asked, { applied, needRestart }: ChangedSettings): Promise<void> {
   const names = {
     applied: applied.map(({ name }) => name),
     needRestart: needRestart.map(({ name }) => name),
   };
   app.log.info(names, 'the configuration was reloaded');
-  await audit(app, configReloaded(file, names, { by, at: app.clock.now() }));
+  await tellReload(app, { ...asked, ...names });
 }
 
-async function tellRefused(app: DaemonContext, { by, file }: Asked, cause: unknown): Promise<void> {
+async function tellRefused(app: DaemonContext, asked: Asked, cause: unknown): Promise<void> {
   const why = cause instanceof RankdError ? { why: cause.message } : { err: cause };
   app.log.error({ ...why, problem: 'configuration' }, 'the new configuration was refused; the old one stays in force');
-  await audit(app, configRefused(file, asRankdError(cause).message, { by, at: app.clock.now() }));
-}
-
-/** A configuration is in force even if this can't be written down. */
-async function audit({ store, log }: DaemonContext, event: DomainEvent): Promise<void> {
-  await store.appendAudit(event).catch((error) => log.error({ err: error }, 'the audit could not be written'));
+  await tellReload(app, { ...asked, refused: asRankdError(cause).message });
 }
 
 /** At once, so that nobody waits for the next change to learn that a new credential is of no use. */

@@ -7,13 +7,12 @@ import type { Config } from '../config/config.ts';
 import type { LoadedConfig } from '../config/load.ts';
 import type { ReloadOutcome } from '../control/control.ts';
 import { listenForCommands } from '../control/listen.ts';
-import type { Key } from '../core/model.ts';
 import { lookAtChange } from '../usecases/change/late-look.ts';
 import type { DaemonContext } from '../usecases/daemon-context.ts';
 import { type DaemonStatus, daemonStatus } from '../usecases/documents/status.ts';
 import { keepServedGroup } from '../usecases/group/served-group.ts';
 import { stuckHolds } from '../usecases/holds/open-hold.ts';
-import { isAnyKeyAccepted } from '../usecases/keys/keys.ts';
+import { isAnyKeyAccepted, keysOfSimulation } from '../usecases/keys/keys.ts';
 import { viewWebhooks } from '../usecases/webhooks/webhooks.ts';
 import { showWorkspace } from '../usecases/workspace/workspace.ts';
 import { type Daemon, startDaemon } from './daemon.ts';
@@ -75,7 +74,7 @@ export async function runDaemon(options: RunOptions): Promise<RunningDaemon> {
     ...{ app: daemon.app, started, load },
     onApplied: async (now) => {
       log.level = logLevelOf(now);
-      return warnOfSimulatedKeys(daemon.app.current, now);
+      return warnOfSimulatedKeys(daemon.app.current);
     },
   });
   const status = async (): Promise<DaemonStatus> => {
@@ -86,7 +85,7 @@ export async function runDaemon(options: RunOptions): Promise<RunningDaemon> {
       configuration: live.isRefused,
       credential: app.deadCredential() !== undefined,
       group: !app.group.isReadable,
-      'simulated keys': await anyOf(keysOfSimulation(app, live.config)),
+      'simulated keys': await anyOf(keysOfSimulation(app, app.group, { limit: 1 })),
       'plain http': true,
     };
     const workspaceActive = await showWorkspace(app).then(
@@ -120,7 +119,7 @@ export async function runDaemon(options: RunOptions): Promise<RunningDaemon> {
     daemon,
     reload: (by) => live.reload(by),
     async stopOn(signal) {
-      await warnOfSimulatedKeys(daemon.app.current, config);
+      await warnOfSimulatedKeys(daemon.app.current);
       running.use(await reportToServiceManager({ ...daemon.app.current, env: process.env }));
       running.use(tellStanding(daemon.app.current, config));
       log.info({ signal: await signal }, 'stopping: finishing what runs');
@@ -147,14 +146,9 @@ function anyOf(found: Promise<unknown[]>): Promise<boolean> {
   );
 }
 
-function keysOfSimulation({ store, clock }: DaemonContext, { platform }: Config): Promise<Key[]> {
-  const query = { acceptedAt: clock.now(), isSimulated: true, limit: maxKeysNamed };
-  return platform.kind === 'simulated' ? Promise.resolve([]) : store.listKeys(query);
-}
-
 /** A game that was given a key in the simulation would only see that it is not accepted. */
-async function warnOfSimulatedKeys(app: DaemonContext, config: Config): Promise<string[]> {
-  const keys = await keysOfSimulation(app, config);
+async function warnOfSimulatedKeys(app: DaemonContext): Promise<string[]> {
+  const keys = await keysOfSimulation(app, app.group, { limit: maxKeysNamed });
   if (keys.length === 0) return [];
   const names = keys.map(({ name }) => name).join(', ');
   const warning = `keys made on the simulated group are not accepted here: ${names}. If a game uses one: rankd key adopt NAME; if not: rankd key revoke NAME`;

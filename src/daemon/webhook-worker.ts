@@ -1,5 +1,5 @@
 import type { LiveContext } from '../usecases/daemon-context.ts';
-import { DiscordLimits, deliverTo, type Progress } from '../usecases/webhooks/deliver.ts';
+import { DiscordLimits, deliverTo, type Progress, webhooksToServe } from '../usecases/webhooks/deliver.ts';
 
 const lookEveryMs = 250;
 /** As long as there is no webhook. */
@@ -40,10 +40,9 @@ interface Work {
 
 /** Each target has one round at a time, so a slow one holds up nobody else. Resolves with the number of webhooks. */
 async function startRounds(live: LiveContext, { rounds, known, limits, stop }: Work): Promise<number> {
-  const now = live.current.clock.now();
-  const webhooks = await live.current.store.listWebhooks();
-  for (const { id, state, heldUntil = 0 } of webhooks) {
-    if (state !== 'enabled' || heldUntil > now || rounds.has(id) || rounds.size >= maxRounds) continue;
+  const { ids, count } = await webhooksToServe(live.current);
+  for (const id of ids) {
+    if (rounds.has(id) || rounds.size >= maxRounds) continue;
     const progress = known.get(id) ?? { lookedTo: { all: 0, alarms: 0, log: 0 } };
     known.set(id, progress);
     const round = deliverTo(() => live.current, id, { progress, limits, signal: stop })
@@ -55,5 +54,5 @@ async function startRounds(live: LiveContext, { rounds, known, limits, stop }: W
       .finally(() => rounds.delete(id));
     rounds.set(id, round);
   }
-  return webhooks.length;
+  return count;
 }

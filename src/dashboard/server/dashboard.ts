@@ -3,10 +3,10 @@ import type { Server } from 'node:http';
 import { isRankdError, RankdError } from '../../base/errors.ts';
 import { listenUrl, localUrl } from '../../base/listen-url.ts';
 import type { DashboardConfig } from '../../config/config.ts';
-import { dashboardEvent } from '../../core/events.ts';
 import { TokenBuckets } from '../../http/token-buckets.ts';
 import type { LiveContext } from '../../usecases/daemon-context.ts';
 import type { DaemonStatus } from '../../usecases/documents/status.ts';
+import { tellDashboard } from '../../usecases/upkeep/tell-dashboard.ts';
 import { Chart } from '../../usecases/views/chart.ts';
 import { PageUndos } from '../../usecases/views/page-undo.ts';
 import { watchViews } from '../../usecases/views/watch.ts';
@@ -94,8 +94,7 @@ export class Dashboard implements AsyncDisposable {
   /** A link that logs in once. `by` is the operator who asks for it. Throws as `open`. */
   async link(by: string): Promise<{ url: string; expiresAt: number }> {
     const { url } = await this.open();
-    const { store, clock } = this.#app;
-    await store.appendAudit(dashboardEvent('link', {}, { by, at: clock.now() }));
+    await tellDashboard(this.#app, 'link', { by });
     const { secret, expiresAt } = this.#sessions.newLink(by);
     return { url: `${url}/login#${secret}`, expiresAt };
   }
@@ -103,8 +102,7 @@ export class Dashboard implements AsyncDisposable {
   /** Logs everybody out. Resolves with how many that were. */
   async logAllOut(by: string): Promise<number> {
     const sessions = this.#sessions.logAllOut();
-    const { store, clock } = this.#app;
-    await store.appendAudit(dashboardEvent('logout', { sessions }, { by, at: clock.now() }));
+    await tellDashboard(this.#app, 'logout', { by, sessions });
     return sessions;
   }
 
@@ -303,12 +301,11 @@ export class Dashboard implements AsyncDisposable {
     try {
       return work();
     } catch (error) {
-      const { store, clock } = this.#app;
       if (isRankdError(error) && this.#buckets.refusals.take('all', toldRefusals).isAllowed) {
         const site = String(request.headers['sec-fetch-site'] ?? '').slice(0, 20);
         const origin = String(request.headers.origin ?? '').slice(0, 100);
         const detail = { code: error.code, path: request.url?.split('?', 1)[0]?.slice(0, 100), site, origin };
-        await store.appendAudit(dashboardEvent('refuse', detail, { by: 'daemon', at: clock.now() }));
+        await tellDashboard(this.#app, 'refuse', { by: 'daemon', ...detail });
       }
       throw error;
     }

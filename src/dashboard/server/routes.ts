@@ -1,5 +1,4 @@
 import { RankdError } from '../../base/errors.ts';
-import { dashboardEvent } from '../../core/events.ts';
 import { errorOf } from '../../usecases/change/change-outcome.ts';
 import { changeDocument, detailedChangeDocument } from '../../usecases/documents/change.ts';
 import { chartDocument } from '../../usecases/documents/chart.ts';
@@ -13,6 +12,7 @@ import { countOpenChanges, searchChanges, showChange } from '../../usecases/hist
 import { liftHold, listHolds } from '../../usecases/holds/holds.ts';
 import { pauseKey, resumeKey } from '../../usecases/keys/keys.ts';
 import { listUsedKeys } from '../../usecases/keys/used-keys.ts';
+import { tellDashboard } from '../../usecases/upkeep/tell-dashboard.ts';
 import { maxUndone, previewUndo } from '../../usecases/views/page-undo.ts';
 import { testWebhook, viewWebhooks } from '../../usecases/webhooks/webhooks.ts';
 import { changeIdsIn, isTrueOf, reasonIn, textIn, userIdIn } from './fields.ts';
@@ -30,7 +30,7 @@ export const routes: Readonly<Record<string, Route>> = {
       const login = sessions.logIn(String(fields['link']));
       if (login === undefined)
         throw RankdError.withoutStack('link_refused', 'This link was used already, or is older than five minutes.');
-      await app.store.appendAudit(dashboardEvent('login', {}, { by: login.session.by, at: app.clock.now() }));
+      await tellDashboard(app, 'login', { by: login.session.by });
       return { document: { session: { ...sessionDocument(login.session), token: login.token } }, login };
     },
   },
@@ -46,7 +46,7 @@ export const routes: Readonly<Record<string, Route>> = {
     needs: 'session',
     async answer({ sessions }, { app, session }) {
       sessions.logOut(session);
-      await app.store.appendAudit(dashboardEvent('logout', {}, { by: session.by, at: app.clock.now() }));
+      await tellDashboard(app, 'logout', { by: session.by });
       return { document: {}, login: 'out' };
     },
   },

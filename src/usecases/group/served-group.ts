@@ -30,6 +30,11 @@ export async function refuseDefaultSimulation(
   );
 }
 
+/** Whether the store serves, or served, a real group. */
+export async function servesRealGroup({ store }: { store: Pick<Store, 'findServedGroup'> }): Promise<boolean> {
+  return (await store.findServedGroup()) !== undefined;
+}
+
 /** Keeps which real group the store serves, and where its configuration is; nothing for a simulated group. */
 export async function keepServedGroup(
   { store }: { store: Pick<Store, 'findServedGroup' | 'keepServedGroup'> },

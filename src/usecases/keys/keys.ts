@@ -188,6 +188,16 @@ export function acceptedKeys(
   return store.listKeys({ ...ofGroup, acceptedAt: clock.now(), ...(limit !== undefined && { limit }) });
 }
 
+/** Keys that would be accepted if this group were not a real one. */
+export async function keysOfSimulation(
+  { store, clock }: Pick<Ports, 'store' | 'clock'>,
+  { title }: { title: string },
+  { limit }: { limit: number },
+): Promise<Key[]> {
+  if (isSimulatedGroup(title)) return [];
+  return store.listKeys({ acceptedAt: clock.now(), isSimulated: true, limit });
+}
+
 /** One key with its whitelist. Throws `not_found`. */
 export async function showKey(
   { store }: Pick<Ports, 'store'>,

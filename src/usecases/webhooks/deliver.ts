@@ -28,6 +28,17 @@ export interface Progress {
   lastSent?: { at: number; events: number };
 }
 
+/** The ids of the webhooks that events may be delivered to now, and how many webhooks there are in all. */
+export async function webhooksToServe({
+  store,
+  clock,
+}: Pick<Delivering, 'store' | 'clock'>): Promise<{ ids: string[]; count: number }> {
+  const webhooks = await store.listWebhooks();
+  const now = clock.now();
+  const served = webhooks.filter(({ state, heldUntil = 0 }) => state === 'enabled' && heldUntil <= now);
+  return { ids: served.map(({ id }) => id), count: webhooks.length };
+}
+
 /** One round: delivers to a webhook until nothing is left, or the target asks for a rest, or `signal` is aborted. */
 export async function deliverTo(
   current: () => Delivering,

@@ -1,0 +1,11 @@
+import { dashboardEvent } from '../../core/events.ts';
+import type { Ports } from '../../ports/index.ts';
+
+/** Writes into the audit who used the page for the operator, or was refused there. */
+export async function tellDashboard(
+  { store, clock }: Pick<Ports, 'store' | 'clock'>,
+  what: Parameters<typeof dashboardEvent>[0],
+  { by, ...detail }: { by: string } & Record<string, unknown>,
+): Promise<void> {
+  await store.appendAudit(dashboardEvent(what, detail, { by, at: clock.now() }));
+}
