@@ -261,6 +261,28 @@ describe.skipIf(browser === undefined)('the page of the dashboard', () => {
     }
   });
 
+  test('keys beyond those that are listed at once come on demand, and are as live as the others', async () => {
+    await scene.home.json('key', 'create', 'newest');
+    const { keys } = await scene.home.json<{ keys: object[] }>('key', 'list');
+    await ann.page.route(/\/api\/keys(\?|$)/, (route) => {
+      const url = new URL(route.request().url());
+      url.searchParams.set('limit', `${keys.length - 1}`); // as if the daemon had more keys than it lists at once
+      return route.continue({ url: url.href });
+    });
+    await ann.go('changes');
+    await ann.go('keys');
+    await ann.soon(ann.page.getByText(`the oldest ${keys.length - 1}`));
+    expect(await ann.row('newest').count()).toBe(0);
+    await ann.page.getByRole('button', { name: 'More keys' }).click();
+    await ann.soon(ann.row('newest'));
+    expect(await ann.page.getByRole('button', { name: 'More keys' }).count()).toBe(0);
+    expect(await ann.page.locator('tbody tr').count()).toBe(keys.length);
+    await scene.home.json('key', 'revoke', 'newest', '-y');
+    await ann.soon(ann.row('newest').getByText('revoked'));
+    await ann.page.unroute(/\/api\/keys(\?|$)/);
+    ann.expectNoComplaint();
+  });
+
   test('a suspension is lifted, with a reason', async () => {
     await scene.home.json('rank', 'suspend', '1005', '--for', '3d', '--reason', 'spam');
     await ann.go('suspensions');

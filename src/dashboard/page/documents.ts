@@ -25,6 +25,11 @@ export interface Changes {
   next: string | null;
 }
 
+export interface Keys {
+  keys: Key[];
+  next: string | null;
+}
+
 export interface Budget extends Pick<Status, 'budget' | 'callsWaiting' | 'requestsInFlight'> {}
 
 export interface Chart {

@@ -1,7 +1,7 @@
 import { effect, type Signal, signal } from '@preact/signals';
 import { useEffect } from 'preact/hooks';
 import { type ApiError, endSession, entry, heardAt, isLost, read } from './api.ts';
-import type { Budget, Chart, Hold, Key, Status, Webhook } from './documents.ts';
+import type { Budget, Chart, Hold, Status, Webhook } from './documents.ts';
 
 const shortestGapMs = 1_000;
 const reopenMs = 10_000;
@@ -79,7 +79,6 @@ const shown = new Set<Live<unknown>>();
 
 export const status = new Live('status', async () => (await read<{ status: Status }>('status')).status);
 export const budget = new Live('budget', () => read<Budget>('budget'));
-export const keys = new Live('keys', async () => (await read<{ keys: Key[] }>('keys')).keys);
 export const chart = new Live('chart', () => read<Chart>('chart'));
 export const webhooks = new Live('webhooks', async () => (await read<{ webhooks: Webhook[] }>('webhooks')).webhooks);
 export const suspensions = new Live(

@@ -5,6 +5,7 @@ import { useLive } from '../live.ts';
 import { ChangeState, Member, Move, memberName, shortened } from '../parts/change-words.tsx';
 import { Empty } from '../parts/empty.tsx';
 import { Icon } from '../parts/icon.tsx';
+import { More } from '../parts/more.tsx';
 import { Problem } from '../parts/notice.tsx';
 import { Time } from '../parts/time.tsx';
 import { isRoomy, isWide } from '../parts/window.ts';
@@ -61,11 +62,9 @@ export function Changes() {
         </section>
       )}
       {listed !== undefined && listed.next !== null && listed.changes.length > 0 && !isAboutField && (
-        <div class="row">
-          <button type="button" disabled={list.isLooking.value} onClick={() => void list.more()}>
-            {list.isLooking.value ? 'Looking…' : 'Older changes'}
-          </button>
-        </div>
+        <More isLooking={list.isLooking.value} onClick={() => void list.more()}>
+          Older changes
+        </More>
       )}
       {undoOf.value !== undefined && (
         <UndoDialog

@@ -1,11 +1,12 @@
-import { useSignal } from '@preact/signals';
-import { send } from '../api.ts';
-import type { Key } from '../documents.ts';
-import { keys } from '../live.ts';
+import { signal, useSignal } from '@preact/signals';
+import { read, send } from '../api.ts';
+import type { Key, Keys as KeysPage } from '../documents.ts';
+import { Live } from '../live.ts';
 import { Chip, type Tone } from '../parts/chip.tsx';
 import { Confirm } from '../parts/dialog.tsx';
 import { Empty } from '../parts/empty.tsx';
 import type { IconName } from '../parts/icon.tsx';
+import { More } from '../parts/more.tsx';
 import { Time } from '../parts/time.tsx';
 import { addressOf } from '../route.ts';
 import { counted, LiveView } from './view.tsx';
@@ -18,6 +19,20 @@ const states: Record<Key['state'], { tone: Tone; icon: IconName }> = {
   revoked: { tone: 'quiet', icon: 'no' },
 };
 
+/** How many pages of keys are shown. All of them are fetched again on news. */
+const wanted = signal(1);
+
+const keys = new Live('keys', async () => {
+  const shown = { keys: [] as Key[], next: null as string | null, pages: 0 };
+  do {
+    const page = await read<KeysPage>(shown.next === null ? 'keys' : `keys?after=${shown.next}`);
+    shown.keys.push(...page.keys);
+    shown.next = page.next;
+    shown.pages++;
+  } while (shown.next !== null && shown.pages < wanted.peek());
+  return shown;
+});
+
 /** The keys of the games: what each may do, when it was used last, and the switch that stops it for a while. */
 export function Keys() {
   const asked = useSignal<Key | undefined>(undefined);
@@ -25,8 +40,8 @@ export function Keys() {
     asked.value = undefined;
   };
   return (
-    <LiveView title="Keys" live={keys} lead={(list) => (list.length === 0 ? '' : counted(list.length, 'key'))}>
-      {(list) => (
+    <LiveView title="Keys" live={keys} lead={({ keys: list, next }) => count(list.length, next === null)}>
+      {({ keys: list, next, pages }) => (
         <>
           <section class="sheet" aria-label="Keys">
             {list.length === 0 ? (
@@ -40,11 +55,27 @@ export function Keys() {
               />
             )}
           </section>
+          {next !== null && (
+            <More
+              isLooking={pages < wanted.value && keys.error.value === undefined}
+              onClick={() => {
+                wanted.value = pages + 1;
+                keys.touch();
+              }}
+            >
+              More keys
+            </More>
+          )}
           {asked.value !== undefined && <Switch asked={asked.value} onClose={close} />}
         </>
       )}
     </LiveView>
   );
+}
+
+function count(shown: number, isAll: boolean): string {
+  if (!isAll) return `the oldest ${shown}`;
+  return shown === 0 ? '' : counted(shown, 'key');
 }
 
 function NoKeys() {
