@@ -13,7 +13,7 @@ import { type DaemonStatus, daemonStatus } from '../usecases/documents/status.ts
 import { keepServedGroup } from '../usecases/group/served-group.ts';
 import { stuckHolds } from '../usecases/holds/open-hold.ts';
 import { isAnyKeyAccepted, keysOfSimulation } from '../usecases/keys/keys.ts';
-import { viewWebhooks } from '../usecases/webhooks/webhooks.ts';
+import { viewWebhooks } from '../usecases/webhooks/view-webhooks.ts';
 import { showWorkspace } from '../usecases/workspace/workspace.ts';
 import { type Daemon, startDaemon } from './daemon.ts';
 import { DashboardDoor } from './dashboard-door.ts';

@@ -3,7 +3,7 @@ import { Counter, Gauge } from 'prom-client';
 import type { ErrorCode } from '../base/errors.ts';
 import { changeSurprises } from '../usecases/change/platform-trust.ts';
 import { type LiveContext, surprisesOf } from '../usecases/daemon-context.ts';
-import { viewWebhooks } from '../usecases/webhooks/webhooks.ts';
+import { viewWebhooks } from '../usecases/webhooks/view-webhooks.ts';
 import type { Meters } from './meters.ts';
 
 /** What is read when the metrics are asked for: the queues, the budget, and whether the credential works. */

@@ -3,7 +3,7 @@ import { parser } from '@prometheus-io/lezer-promql';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { parse } from 'yaml';
 import { settings } from '../../src/config/settings.ts';
-import { addressFrom, addWebhook } from '../../src/usecases/webhooks/webhooks.ts';
+import { addressFrom, addWebhook } from '../../src/usecases/webhooks/edit-webhooks.ts';
 import type { FakeOpenCloud } from '../support/fake-open-cloud/index.ts';
 import { type OpenCloudApp, openCloudApp } from '../support/open-cloud-app.ts';
 import { type Sample, scrape } from '../support/scrape.ts';

@@ -25,7 +25,7 @@ import { liveDocument, withoutIds } from '../../usecases/documents/live.ts';
 import type { DaemonStatus } from '../../usecases/documents/status.ts';
 import { stuckHolds } from '../../usecases/holds/open-hold.ts';
 import { inspectKeys } from '../../usecases/keys/inspect-keys.ts';
-import { viewWebhooks } from '../../usecases/webhooks/webhooks.ts';
+import { viewWebhooks } from '../../usecases/webhooks/view-webhooks.ts';
 import { showWorkspace } from '../../usecases/workspace/workspace.ts';
 import type { Cli } from '../cli.ts';
 import { type AskedUser, asGameUrl, asUser, newFileName } from '../input/arguments.ts';

@@ -6,14 +6,10 @@ import type { Config } from '../../config/config.ts';
 import { readAddress, type WebhookAddress } from '../../core/webhooks/address.ts';
 import { defaultEvents } from '../../core/webhooks/event-types.ts';
 import { hintOf } from '../../usecases/documents/error.ts';
+import { addWebhook, refuseForbidden } from '../../usecases/webhooks/edit-webhooks.ts';
 import { type Sending, settingsOf } from '../../usecases/webhooks/target.ts';
-import {
-  addWebhook,
-  lookAtDiscord,
-  refuseForbidden,
-  testWebhook,
-  viewWebhooks,
-} from '../../usecases/webhooks/webhooks.ts';
+import { lookAtDiscord, testWebhook } from '../../usecases/webhooks/try-webhook.ts';
+import { viewWebhooks } from '../../usecases/webhooks/view-webhooks.ts';
 import type { Cli } from '../cli.ts';
 import { inWords } from '../commands/webhook/test.ts';
 import { whileWaiting } from '../output/waiting.ts';

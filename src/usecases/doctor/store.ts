@@ -6,7 +6,7 @@ import { waitingText } from '../../core/webhooks/webhook.ts';
 import type { StoreOperations } from '../../ports/index.ts';
 import type { DaemonStatus } from '../documents/status.ts';
 import type { KeyInspection } from '../keys/inspect-keys.ts';
-import type { WebhookView } from '../webhooks/webhooks.ts';
+import type { WebhookView } from '../webhooks/view-webhooks.ts';
 import { type Finding, fail, ok, warn } from './finding.ts';
 
 /** Whether the database can be read and has the schema of this rankd. Looking does not migrate it. */

@@ -6,7 +6,7 @@ import { memberTitle } from '../../core/describe.ts';
 import type { Hold } from '../../core/model.ts';
 import { type DaemonContext, surprisesOf } from '../daemon-context.ts';
 import type { ChangeCounts } from '../history/history.ts';
-import type { WebhookView } from '../webhooks/webhooks.ts';
+import type { WebhookView } from '../webhooks/view-webhooks.ts';
 import { webhookDocument } from './webhook.ts';
 
 /** What a running daemon says of itself; times are ISO 8601. */

@@ -86,3 +86,8 @@ export async function sendMessage(
 export function boundsOf({ timeoutMs, allowPrivate }: WebhookSettings) {
   return { timeoutMs, allowPrivate };
 }
+
+/** `undefined` for a declared webhook, whose address is in the configuration. */
+export function hashOf({ address }: Webhook): string | undefined {
+  return address === undefined ? undefined : addressHash(address);
+}

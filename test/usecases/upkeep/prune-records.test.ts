@@ -6,7 +6,7 @@ import { engineOf } from '../../../src/stores/engine.ts';
 import type { Ranking } from '../../../src/usecases/change/ranking.ts';
 import { verifyAudit } from '../../../src/usecases/history/verify-audit.ts';
 import { pruneRecords } from '../../../src/usecases/upkeep/prune-records.ts';
-import { disableWebhook } from '../../../src/usecases/webhooks/webhooks.ts';
+import { disableWebhook } from '../../../src/usecases/webhooks/edit-webhooks.ts';
 import { newChange, operate, record } from '../../contracts/store/samples.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
 import { tempDir } from '../../support/temp-dir.ts';

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { disableWebhook, enableWebhook, setWebhook } from '../../../src/usecases/webhooks/webhooks.ts';
+import { disableWebhook, enableWebhook, setWebhook } from '../../../src/usecases/webhooks/edit-webhooks.ts';
 import { day, FakeTargets, hour, openDelivery } from './scene.ts';
 
 async function scene() {

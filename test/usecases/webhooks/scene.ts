@@ -8,7 +8,8 @@ import type { Courier, Letter, TargetAnswer } from '../../../src/ports/index.ts'
 import { openSqliteStore } from '../../../src/stores/sqlite/sqlite-store.ts';
 import type { LiveContext } from '../../../src/usecases/daemon-context.ts';
 import { DeliveryCounts } from '../../../src/usecases/webhooks/delivery-counts.ts';
-import { addWebhook, requireWebhook, type WebhookRequest } from '../../../src/usecases/webhooks/webhooks.ts';
+import { addWebhook, type WebhookRequest } from '../../../src/usecases/webhooks/edit-webhooks.ts';
+import { requireWebhook } from '../../../src/usecases/webhooks/require-webhook.ts';
 import { newChange, operate, record } from '../../contracts/store/samples.ts';
 import { discordAddress } from '../../support/fake-discord.ts';
 import { ManualClock } from '../../support/manual-clock.ts';

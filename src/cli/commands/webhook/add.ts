@@ -2,15 +2,9 @@ import { type Command, Option } from 'commander';
 import { defaultEvents } from '../../../core/webhooks/event-types.ts';
 import type { Webhook } from '../../../core/webhooks/webhook.ts';
 import { webhookDocument } from '../../../usecases/documents/webhook.ts';
-import {
-  addressFrom,
-  addWebhook,
-  eventsFrom,
-  lookAtDiscord,
-  refuseForbidden,
-  testWebhook,
-  viewWebhook,
-} from '../../../usecases/webhooks/webhooks.ts';
+import { addressFrom, addWebhook, eventsFrom, refuseForbidden } from '../../../usecases/webhooks/edit-webhooks.ts';
+import { lookAtDiscord, testWebhook } from '../../../usecases/webhooks/try-webhook.ts';
+import { viewWebhook } from '../../../usecases/webhooks/view-webhooks.ts';
 import type { Cli } from '../../cli.ts';
 import { ExitCode } from '../../output/errors.ts';
 import { examples } from '../../output/help.ts';

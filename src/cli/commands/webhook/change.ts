@@ -10,11 +10,11 @@ import {
   enableWebhook,
   eventsFrom,
   refuseForbidden,
-  requireWebhook,
   rotateWebhook,
   setWebhook,
-  viewWebhook,
-} from '../../../usecases/webhooks/webhooks.ts';
+} from '../../../usecases/webhooks/edit-webhooks.ts';
+import { requireWebhook } from '../../../usecases/webhooks/require-webhook.ts';
+import { viewWebhook } from '../../../usecases/webhooks/view-webhooks.ts';
 import type { Cli } from '../../cli.ts';
 import { duration, orNone } from '../../input/arguments.ts';
 import { examples } from '../../output/help.ts';

@@ -1,12 +1,8 @@
 import type { Command } from 'commander';
 import { webhookDocument } from '../../../usecases/documents/webhook.ts';
-import {
-  maxCounted,
-  removeWebhook,
-  requireWebhook,
-  viewWebhook,
-  viewWebhooks,
-} from '../../../usecases/webhooks/webhooks.ts';
+import { removeWebhook } from '../../../usecases/webhooks/edit-webhooks.ts';
+import { requireWebhook } from '../../../usecases/webhooks/require-webhook.ts';
+import { maxCounted, viewWebhook, viewWebhooks } from '../../../usecases/webhooks/view-webhooks.ts';
 import type { Cli } from '../../cli.ts';
 import { confirm } from '../../input/confirm.ts';
 import { examples } from '../../output/help.ts';

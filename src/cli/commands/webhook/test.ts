@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import type { Outcome } from '../../../core/webhooks/progress.ts';
 import { webhookTestDocument } from '../../../usecases/documents/webhook.ts';
-import { type TestOutcome, testWebhook } from '../../../usecases/webhooks/webhooks.ts';
+import { type TestOutcome, testWebhook } from '../../../usecases/webhooks/try-webhook.ts';
 import type { Cli } from '../../cli.ts';
 import { ExitCode } from '../../output/errors.ts';
 import { examples } from '../../output/help.ts';

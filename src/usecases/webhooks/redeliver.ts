@@ -1,0 +1,71 @@
+import { RankdError } from '../../base/errors.ts';
+import { webhookEvent } from '../../core/events.ts';
+import { typeOf } from '../../core/webhooks/event-types.ts';
+import type { Delivery } from '../../core/webhooks/webhook.ts';
+import type { Ports } from '../../ports/index.ts';
+import { nextEvents } from './outbox.ts';
+import { requireWebhook } from './require-webhook.ts';
+import { hashOf } from './target.ts';
+
+type Tools = Pick<Ports, 'store' | 'clock'>;
+
+/** Which events are to be delivered once more. */
+export interface Redelivery {
+  sequences?: number[] | undefined;
+  isFailed?: boolean | undefined;
+  since?: number | undefined;
+  until?: number | undefined;
+}
+
+/** The events that this selects of what the webhook got, or was to get. Throws `not_found` if there is none. */
+export async function eventsToRedeliver(
+  { store }: Tools,
+  { name, sequences, isFailed, since, until }: Redelivery & { name: string },
+): Promise<Array<{ sequence: number; type: Delivery['type'] }>> {
+  const webhook = await requireWebhook({ store }, name);
+  const failed = isFailed
+    ? await store.listDeliveries({ webhookId: webhook.id, state: 'failed', oldestFirst: true, limit: 10_000 })
+    : [];
+  const named = await store.findEvents([...(sequences ?? []), ...failed.map(({ sequence }) => sequence)]);
+  const hash = hashOf(webhook);
+  const limit = 10_000;
+  const past =
+    since === undefined
+      ? []
+      : (await nextEvents({ store }, { webhook, addressHash: hash }, { after: 0, limit })).events;
+  const found = [
+    ...named,
+    ...past.filter(({ event }) => event.at >= (since ?? 0) && event.at < (until ?? Number.POSITIVE_INFINITY)),
+  ];
+  const passed = found.filter(({ event }) => event.id <= webhook.cursor);
+  const chosen = passed.flatMap((one) => {
+    const type = typeOf(one);
+    return type === undefined ? [] : [{ sequence: one.event.id, type }];
+  });
+  if (chosen.length > 0) return [...new Map(chosen.map((one) => [one.sequence, one])).values()];
+  throw new RankdError('not_found', `There is no such event to send to ${webhook.name} again.`, {
+    hint: `rankd webhook deliveries ${webhook.name}`,
+  });
+}
+
+/** Has these events delivered once more, under the ids that they had. */
+export async function redeliver(
+  { store, clock }: Tools,
+  {
+    name,
+    events,
+    by,
+  }: { name: string; events: ReadonlyArray<{ sequence: number; type: Delivery['type'] }>; by: string },
+): Promise<void> {
+  const webhook = await requireWebhook({ store }, name);
+  const now = clock.now();
+  const detail = { count: events.length, first: events[0]?.sequence };
+  await store.recordProgress({ webhookId: webhook.id, sequences: [] }, () => ({
+    webhook: {},
+    put: events.map((event) => ({
+      ...{ webhookId: webhook.id, ...event, state: 'waiting', tries: 0 },
+      ...{ nextTryAt: now, firstAt: now, lastAt: now },
+    })),
+    events: [webhookEvent('redeliver', webhook, detail, { by, at: now })],
+  }));
+}
