@@ -14,7 +14,7 @@ import { type Finding, fail, ok, warn } from '../usecases/doctor/finding.ts';
 
 /** The address where games reach rankd, looked at from outside in: its name, its certificate, and who answers. */
 
-const patienceMs = 5_000;
+const requestTimeoutMs = 5_000;
 const dayMs = 86_400_000;
 /** Let's Encrypt's certificates are renewed a month before their end: https://letsencrypt.org/docs/faq/ */
 const soonDays = 14;
@@ -89,7 +89,7 @@ interface Visit {
 
 /** One request, which goes on whatever the certificate is: nothing that is secret is sent. */
 async function visited(url: string, headers: Record<string, string>): Promise<Visit | { code: string }> {
-  const signal = AbortSignal.timeout(patienceMs);
+  const signal = AbortSignal.timeout(requestTimeoutMs);
   const request = url.startsWith('https:') ? httpsRequest : httpRequest;
   try {
     return await new Promise<Visit>((resolve, reject) => {

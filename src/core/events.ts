@@ -28,7 +28,10 @@ function event(action: string, subject: string, detail: Record<string, unknown>,
 
 // ---- rank changes ----
 
-/** A step in the life of a rank change, at that time (epoch milliseconds). */
+/**
+ * A step in the life of a rank change, at that time (epoch milliseconds). `roll_back` is where the change is to be compensated: the audits
+ * of every installation have that word, and it can't be changed there.
+ */
 export function changeEvent(
   change: RankChange,
   step: RankChange['state'] | 'begin' | 'roll_back',

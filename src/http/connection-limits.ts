@@ -12,7 +12,7 @@ import { networkOf } from './throttle.ts';
 /** The part of `maxConnections` that one network may have. */
 const networkShare = 1 / 4;
 /** Above this part of `maxConnections`, a request that takes longer than `slowMs` to arrive makes room for a new connection. */
-const patientShare = 3 / 4;
+const crowdedShare = 3 / 4;
 const slowMs = 1_000;
 
 /** A connection ends if its caller reads nothing of an answer for this long, or up to twice as long. */
@@ -61,7 +61,7 @@ export function limitConnections(
       close(open.leastNeeded(network) ?? newcomer, 'network');
     } else if (open.size >= maxConnections) {
       close(open.leastNeeded() ?? newcomer, 'all');
-    } else if (open.size >= maxConnections * patientShare) {
+    } else if (open.size >= maxConnections * crowdedShare) {
       const least = open.leastNeeded();
       if (least?.isSending && openedAt - least.since > slowMs) close(least, 'all');
     }

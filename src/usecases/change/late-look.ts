@@ -80,8 +80,8 @@ function hasRoom({ platform }: Ranking): boolean {
  */
 async function lookAgain(app: Ranking, look: LateLook, stop: AbortSignal): Promise<boolean> {
   const { change } = look;
-  using patient = callWithin(app.clock, app.deadlineMs, 'late look');
-  const call = { ...patient, signal: AbortSignal.any([patient.signal, stop]) };
+  using timed = callWithin(app.clock, app.deadlineMs, 'late look');
+  const call = { ...timed, signal: AbortSignal.any([timed.signal, stop]) };
   const { latestId } = await app.store.latestChange(change.rankeeId);
   if (latestId !== change.id || change.group !== app.group.title) return true;
   const member = await app.platform.getMember(change.rankeeId, call);

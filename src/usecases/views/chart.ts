@@ -31,12 +31,12 @@ const hourMs = 3_600_000;
 const hours = 24;
 const days = 30;
 /** What was asked for lately may still end in another way, so it is counted anew. */
-const settledAfterMs = hourMs;
+const finalAfterMs = hourMs;
 /** After so long, the count rests: others have the store and the thread meanwhile. */
 const workMs = 5;
 const restMs = 15;
 /** For so long a view waits for what is not counted yet. */
-const patienceMs = 10;
+const maxWaitMs = 10;
 
 type Slices = Map<number, readonly ChangeTally[]>;
 
@@ -65,14 +65,14 @@ export class Chart {
     const end = startOfSlice(now) + sliceMs;
     if (this.#filling === undefined) {
       for (const at of this.#slices.keys())
-        if (at < startOfSlice(first) || at + sliceMs + settledAfterMs > now) this.#slices.delete(at);
+        if (at < startOfSlice(first) || at + sliceMs + finalAfterMs > now) this.#slices.delete(at);
       this.#filling = this.#fill(app, { first, end, stop }).finally(() => {
         this.#filling = undefined;
       });
     }
     const isWaited = await Promise.race([
       this.#filling.then(() => true),
-      new Promise<boolean>((resolve) => setTimeout(() => resolve(false), patienceMs).unref()),
+      new Promise<boolean>((resolve) => setTimeout(() => resolve(false), maxWaitMs).unref()),
     ]);
     if (!isWaited) void this.#filling?.then(this.#report, () => undefined);
     const bars = (starts: number[]) =>
