@@ -73,7 +73,7 @@ export function initCommand(program: Command, cli: Cli): void {
       examples(
         'rankd init',
         'rankd init --group 4199740 --credential-file ./roblox.key',
-        'rankd init --group 4199740 --credential-file - --key my-game --place 920587237 --out my-game.key < roblox.key',
+        'rankd init --group 4199740 --credential-file - --key my-game --place 920587237 --out my-game.key < cloud.key',
       ),
     )
     .action((options: InitOptions) => init(cli, options));

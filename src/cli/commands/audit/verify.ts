@@ -1,3 +1,4 @@
+import { resolve } from 'node:path';
 import { type Command, InvalidArgumentError } from 'commander';
 import { RankdError } from '../../../base/errors.ts';
 import { counted } from '../../../base/text.ts';
@@ -32,7 +33,7 @@ export function verifyCommand(audit: Command, cli: Cli): void {
 }
 
 async function verify(cli: Cli, { head, headFile }: { head?: string; headFile?: string }): Promise<void> {
-  const notedHeads = headFile === undefined ? undefined : await headsIn(headFile); // first: what is noted is in the chain already
+  const notedHeads = headFile === undefined ? undefined : await headsIn(resolve(cli.io.cwd, headFile)); // first: what is noted is in the chain already
   const questions = { hasRetention: () => hasRetention(cli), notedHead: head, notedHeads };
   const verified = () => cli.withStore((ports) => verifyAudit(ports, questions));
   const verdict = await whileWorking(cli.line, 'reading the audit', verified);

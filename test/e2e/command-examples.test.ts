@@ -1,0 +1,227 @@
+import { chmodSync, cpSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { afterAll, beforeAll, expect, test, vi } from 'vitest';
+import { systems } from '../../src/base/system.ts';
+import { allCommands, examplesOf } from '../../src/cli/output/help.ts';
+import { createProgram, runCli } from '../../src/cli/program.ts';
+import { TerminalIo } from '../support/command-io.ts';
+import { DaemonProcess } from '../support/daemon-process.ts';
+import { startFakeDiscord } from '../support/fake-discord.ts';
+import { startFakeOpenCloud } from '../support/fake-open-cloud/index.ts';
+import { binary, CliHome } from '../support/run-cli.ts';
+import { startWebhookSink } from '../support/webhook-sink.ts';
+
+const program = createProgram({ system: systems.linux, stdout: () => undefined } as unknown as TerminalIo);
+/** Those of every help text, and so all of docs/commands.md, which test/docs/reference.test.ts holds against them. */
+const examples = [...new Set(allCommands(program).flatMap(examplesOf))];
+
+/** The examples that cannot end with 0 here, with the reason, and what they say instead. */
+const otherEnds: Record<string, { because: string; code: number; says: RegExp }> = {
+  'rankd doctor --url https://rankd.example.com': {
+    because: 'nobody has that address; test/e2e/doctor-address.test.ts has servers that somebody has',
+    code: 5,
+    says: /^FAIL +reach +https:.+ can't be reached from here/m,
+  },
+  'rankd doctor --live --report report.txt': {
+    because: 'it looks at a real group; test/e2e/doctor-live.test.ts has one',
+    code: 2,
+    says: /^error: --live looks at the real Roblox, but the configured group is simulated\.\ntry: rankd init$/m,
+  },
+  'rankd webhook redeliver my-bot --failed': {
+    because: 'its target took everything; test/webhooks has targets that do not',
+    code: 3,
+    says: /^error: There is no such event to send to my-bot again\.\ntry: rankd webhook deliveries my-bot$/m,
+  },
+  'rankd status --watch': { because: 'Ctrl-C ends it', code: 130, says: /state +running/ },
+};
+
+/** What is typed first, so that there is what an example is about. */
+const before: Array<[examples: RegExp, lines: string[]]> = [
+  [/^rankd suspension (show|extend) 1001|^rankd rank unsuspend/, ['rank suspend 1001 --for 1d']],
+  [/^rankd webhook add/, ['webhook remove staff-log -y', 'webhook remove my-bot -y']],
+  [/^rankd restore/, ['backup rankd-backup.db', 'backup backup.db']],
+  [/^sudo rankd service remove/, ['service install --dir HERE/units']],
+];
+
+/** In a home where rankd was not used yet. */
+const inNewHome = /^rankd (init|key create my-game|key hash --new)/;
+/** What changes nothing that another example needs, in one home with a daemon. All others have a copy of it without one. */
+const besideDaemon =
+  / (list|show|test|check|verify|hash -|export|print|path|schema|doctor|openapi|man|version|status|health|dashboard|reload|completion)\b|--dry-run|^HEALTHCHECK|^rankd script/;
+const untilStopped = /^rankd serve|--(watch|follow)$/;
+
+/** Programs that an example needs and that a machine for tests may not have, or must not be changed by. */
+const programs = {
+  sudo: 'exec "$@"',
+  ssh: 'exec sh -c "$2"',
+  man: 'exec grep -c "^[.]TH RANKD"',
+  'systemd-analyze': 'test -s "$2"',
+  systemctl: 'true',
+  'systemd-sysusers': 'true',
+  'xdg-open': 'true',
+};
+
+const home = new CliHome();
+const prepared = new CliHome();
+const servers = new AsyncDisposableStack();
+let daemon: DaemonProcess;
+let env: Record<string, string>;
+let robloxKey: string;
+/** What is answered to the questions of an example; `y`, unless it stands here. */
+let asked: Array<[examples: RegExp, answers: string[]]>;
+/** What examples name, and what stands there here. */
+let fillings: Array<[named: RegExp, here: (folder: string) => string]>;
+
+beforeAll(async () => {
+  const channel = servers.use(await startFakeDiscord());
+  const sink = servers.use(await startWebhookSink());
+  const roblox = await startFakeOpenCloud({ groupId: 4199740 });
+  servers.defer(() => roblox.close());
+  robloxKey = roblox.apiKey;
+  asked = [
+    [/^rankd init$/, ['4199740', robloxKey, '', 'y', '', '920587237', 'rankd.example.com', '', '', 'n']],
+    [/^rankd init --group/, ['', 'y', '', '920587237', 'rankd.example.com', '', '', 'n']],
+    [/ webhook add [\w-]+$/, [sink.url]],
+  ];
+  env = {
+    PATH: [join(home.folder, 'programs'), dirname(binary), process.env['PATH']].join(':'),
+    PROFILE: 'profile.ps1',
+    NO_COLOR: '1',
+    RANKD_SERVER_PORT: '0',
+    RANKD_WEBHOOKS_ALLOW_PRIVATE: '127.0.0.1',
+    RANKD_PLATFORM_BASE_URL: roblox.baseUrl,
+    RANKD_PLATFORM_LEGACY_BASE_URL: roblox.legacyBaseUrl,
+  };
+  const settings = `platform: { kind: simulated }
+server: { public_url: "https://rankd.example.com" }
+audit: { head_file: audit.heads }
+dashboard: { enabled: true, port: 0 }
+`;
+  const files = {
+    'work/rankd.yaml': settings,
+    'etc/rankd/rankd.yaml': settings,
+    'work/roblox.key': roblox.apiKey,
+    'work/places.txt': '920587237\n',
+    'work/passed.txt': '1001\n1004\n',
+    'work/names.txt': 'Newcomer # trained\n1006\n',
+    'work/discord.url': channel.address,
+    'work/bot.url': sink.url,
+  };
+  for (const folder of ['etc/rankd', 'mnt/usb', 'man1', 'work/units', 'programs'])
+    mkdirSync(join(home.folder, folder), { recursive: true });
+  for (const [name, text] of Object.entries(files)) writeFileSync(join(home.folder, name), text, { mode: 0o600 });
+  for (const [name, text] of Object.entries(programs))
+    writeFileSync(join(home.folder, 'programs', name), `#!/bin/sh\n${text}\n`, { mode: 0o755 });
+  for (const line of [
+    'key create my-game --out my-game.key',
+    'whitelist add 920587237 1 --key my-game',
+    'webhook add staff-log --url-file discord.url --kind discord',
+    'webhook add my-bot --url-file bot.url --out made.secret',
+  ])
+    await done(home, line);
+  {
+    await using first = await DaemonProcess.start(home, { env });
+    const secret = readFileSync(home.path('my-game.key'), 'utf8').trim();
+    for (const rankeeId of [1001, 1008])
+      expect((await first.rank(secret, { rankerId: 1003, rankeeId })).status).toBe(200);
+    await done(home, 'rank suspend 1005 --for 3d');
+    await vi.waitUntil(async () => (await delivered()).length > 0, { timeout: 20_000 });
+    await first.stop();
+  }
+  const of = async <T>(...args: string[]) => await home.json<T>(...args);
+  const { changes } = await of<{ changes: Array<{ id: string }> }>('history', 'list', '--user', '1008');
+  const change = changes[0]?.id ?? '';
+  const { undo } = await of<{ undo: { id: string } }>('history', 'undo', change, '-y');
+  const { suspensions } = await of<{ suspensions: Array<{ id: string }> }>('suspension', 'list');
+  const { head } = await of<{ head: string }>('audit', 'verify');
+  const [event] = await delivered();
+  const roles = await of<{ roles: Array<{ id: number; name: string }> }>('group', 'roles');
+  const from = (hours: number) => new Date(Date.now() + hours * 3_600_000).toISOString();
+  fillings = [
+    [/chg_VbflntX4kQ2mX7Lp/, () => change],
+    [/undo_0aB1cD2eF3gH/, () => undo.id],
+    [/hold_4Jk2mQ/, () => suspensions[0]?.id ?? ''],
+    [/4f1c…/, () => head],
+    [/\b4711\b/, () => String(event)],
+    [/\b12884901999\b/, () => String(roles.roles.find(({ name }) => name === 'Captain')?.id)],
+    [/2026-05-01T18:00Z/, () => from(-1)],
+    [/2026-05-01T19:00Z/, () => from(1)],
+    [/2027-01-31/, () => from(48).slice(0, 10)],
+    [/(?<=doctor --url )\S+/, () => 'https://127.0.0.1:1'],
+    [/discord\.url/, () => 'discord.url --kind discord'],
+    [/(?<=serve --port )8080/, () => '0'],
+    [/\/etc\/rankd(?=\/)/, (folder) => join(folder, 'etc/rankd')],
+    [/\/mnt\/usb/, (folder) => join(folder, 'mnt/usb')],
+    [/\/usr\/local\/share\/man\/man1/, (folder) => join(folder, 'man1')],
+    [/\/var\/lib\/rankd/, (folder) => join(folder, 'data')],
+    [/(?<=service (install|remove))/, (folder) => ` --dir ${join(folder, 'work/units')}`],
+    [/^HEALTHCHECK CMD \["rankd", "health"\].*/, () => 'rankd health'],
+  ];
+  cpSync(home.folder, prepared.folder, { recursive: true });
+  daemon = await DaemonProcess.start(home, { env });
+});
+
+afterAll(async () => {
+  await daemon.stop();
+  await servers.disposeAsync();
+  for (const one of [home, prepared]) one[Symbol.dispose]();
+});
+
+test.concurrent.each(examples)('%s', async (example) => {
+  using own = new CliHome();
+  const at =
+    !inNewHome.test(example) && besideDaemon.test(example) && !before.some(([which]) => which.test(example))
+      ? home
+      : own;
+  if (inNewHome.test(example)) {
+    writeFileSync(own.path(example.includes('./roblox.key') ? 'roblox.key' : 'cloud.key'), robloxKey, { mode: 0o600 });
+  } else if (at === own) {
+    cpSync(prepared.folder, own.folder, { recursive: true });
+    chmodSync(own.dataDir, 0o700);
+  }
+  for (const [which, lines] of before)
+    if (which.test(example)) for (const line of lines) await done(at, line.replace('HERE', at.cwd));
+  const line = fillings.reduce((text, [named, here]) => text.replace(named, here(at.folder)), example);
+  const { code, says } = otherEnds[example] ?? { code: 0, says: /(?:)/ };
+  const ended = await typed(at, line);
+  expect(ended, ended.said).toMatchObject({ code, said: expect.stringMatching(says) });
+});
+
+test('each other end is that of an example', () => {
+  expect(examples).toEqual(expect.arrayContaining(Object.keys(otherEnds)));
+});
+
+/** The numbers of the events that the program of the home took. */
+async function delivered(): Promise<number[]> {
+  const { deliveries } = await home.json<{ deliveries: Array<{ sequence: number; state: string }> }>(
+    ...['webhook', 'deliveries', 'my-bot'],
+  );
+  return deliveries.flatMap(({ sequence, state }) => (state === 'delivered' ? [sequence] : []));
+}
+
+async function done(at: CliHome, line: string): Promise<void> {
+  const { code, stderr } = await at.here(line.split(' '), { env });
+  expect({ line, code, stderr }).toMatchObject({ code: 0 });
+}
+
+/** What became of a line that somebody types: in this process, if it needs no more of a shell than a file to read or write. */
+async function typed(at: CliHome, line: string): Promise<{ code: number | null; said: string }> {
+  const [, command = line, arrow, file = ''] = /^([^|&<>$]+) ([<>]) ([^|&<>$]+)$/.exec(line) ?? [];
+  if (arrow === undefined && /[<>|&]/.test(line)) {
+    const { code, stderr } = await at.shell(`set -eu -o pipefail\n${line}`, { env });
+    return { code, said: stderr };
+  }
+  const all = [...command.matchAll(/"([^"]*)"|(\S+)/g)].map(([, quoted, word = '']) => quoted ?? word);
+  const words = all.slice(all.indexOf('rankd') + 1);
+  if (arrow !== undefined) {
+    const input = arrow === '<' ? readFileSync(at.path(file), 'utf8') : '';
+    const { code, stdout, stderr } = await at.here(words, { env, input });
+    if (arrow === '>') expect(stdout).not.toBe('');
+    return { code, said: stderr };
+  }
+  const answers = [...(asked.find(([which]) => which.test(line))?.[1] ?? ['y'])];
+  const io = new TerminalIo(at, answers);
+  Object.assign(io.env, env, { HOME: at.folder });
+  if (untilStopped.test(line)) io.stop();
+  return { code: await runCli(words, io), said: io.out + io.talk };
+}
