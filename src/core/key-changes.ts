@@ -95,10 +95,13 @@ export function judgeRevocation(doing: Doing): JudgeKey {
 
 /** Pauses a key, or lifts the pause. If it is paused already, the time of that stays. */
 export function judgePause({ paused, reason }: { paused: boolean; reason: string }, doing: Doing): JudgeKey {
-  return (key) =>
-    paused
+  return (key) => {
+    const refusal = paused ? refusalOfRevoked(key, 'there is nothing to pause') : undefined;
+    if (refusal !== undefined) return { refusal };
+    return paused
       ? { change: { pausedAt: key.pausedAt ?? doing.at }, events: [keyPaused(key.id, reason, doing)] }
       : { change: { pausedAt: null, resumedAt: doing.at }, events: [keyResumed(key.id, reason, doing)] };
+  };
 }
 
 function refusalOfOwn(key: Key): RankdError | undefined {

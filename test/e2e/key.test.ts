@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import { runCli as runProgram } from '../../src/cli/program.ts';
+import { codeOf } from '../support/answers.ts';
 import { TerminalIo } from '../support/command-io.ts';
 import { DaemonProcess } from '../support/daemon-process.ts';
 import { runOnTerminal } from '../support/pseudo-terminal.ts';
@@ -299,6 +300,38 @@ test.concurrent('a database that a command makes is told of once, such as in a m
   const unnamed = `There was no database in ${home.dataDir}; a new one was made there.\n`;
   expect((await home.run(['key', 'list'])).stderr).toContain(unnamed);
   expect((await home.run(['key', 'list'])).stderr).not.toContain('new one');
+});
+
+test.concurrent('a paused key changes no rank from the next request on, and again once it is resumed', async () => {
+  using home = new CliHome();
+  const secret = await home.createKey();
+  await using daemon = await DaemonProcess.start(home);
+  const asked = async () => {
+    const answer = await daemon.rank(secret);
+    return [answer.status, codeOf(answer)];
+  };
+  expect(await asked()).toEqual([200, undefined]);
+  const pause = await home.here(['key', 'pause', 'game']);
+  expect(pause).toMatchObject({ code: 0, stdout: 'Key "game" is paused.\n' });
+  expect(pause.stderr).toContain('rankd key resume game');
+  expect(await asked()).toEqual([429, 'key_paused']);
+  expect((await daemon.verify(secret)).status).toBe(200); // its game finds out why by asking for a rank
+  expect(await home.here(['key', 'pause', 'game'])).toMatchObject({ stdout: 'Key "game" was paused already.\n' });
+  expect(await home.json('key', 'show', 'game')).toMatchObject({ key: { state: 'paused' } });
+  expect(await home.here(['key', 'resume', 'game'])).toMatchObject({ stdout: 'Key "game" is active again.\n' });
+  expect(await asked()).toEqual([200, undefined]);
+  const { events } = await home.json<{ events: object[] }>('audit', 'list', '--action', 'key.pause');
+  expect(events).toMatchObject([{ by: expect.stringMatching(/^cli:/), detail: { reason: 'by the operator' } }]);
+});
+
+test.concurrent('a revoked key cannot be paused', async () => {
+  using home = new CliHome();
+  await home.json('key', 'create', 'game');
+  await home.json('key', 'revoke', 'game', '-y');
+  expect(await home.here(['key', 'pause', 'game'])).toMatchObject({
+    code: 4,
+    stderr: expect.stringContaining('is revoked, so there is nothing to pause'),
+  });
 });
 
 test.concurrent('resume of a key that was not paused says so and writes nothing', async () => {

@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import type { Cli } from '../cli.ts';
 import { examples } from '../output/help.ts';
-import { adoptCommand, resumeCommand, revokeCommand, setCommand } from './key/change.ts';
+import { adoptCommand, pauseCommand, resumeCommand, revokeCommand, setCommand } from './key/change.ts';
 import { createCommand } from './key/create.ts';
 import { hashCommand } from './key/hash.ts';
 import { listCommand } from './key/list.ts';
@@ -20,6 +20,7 @@ export function keyCommands(program: Command, cli: Cli): void {
   setCommand(key, cli);
   rotateCommand(key, cli);
   revokeCommand(key, cli);
+  pauseCommand(key, cli);
   resumeCommand(key, cli);
   adoptCommand(key, cli);
   verifyCommand(key, cli);

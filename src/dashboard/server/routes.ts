@@ -115,7 +115,7 @@ export const routes: Readonly<Record<string, Route>> = {
   'POST /api/keys/pause': {
     needs: 'changing',
     async answer(_page, { app, fields, session }) {
-      const key = await pauseKey(app, { key: textIn(fields, 'key', 100), by: session.by });
+      const { key } = await pauseKey(app, { key: textIn(fields, 'key', 100), by: session.by });
       return { document: { key: keyDocument(key, app.clock.now()) } };
     },
   },

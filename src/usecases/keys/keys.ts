@@ -133,15 +133,15 @@ export async function revokeKey(
   return { key: await store.updateKey(key.id, judgeRevocation({ by, at: clock.now() })), wasRevoked: false };
 }
 
-/** Pauses a key until it is resumed: it changes no ranks meanwhile. Throws `not_found`. */
+/** Pauses a key until it is resumed: it changes no ranks meanwhile. Throws `not_found`, and `conflict` if the key is revoked. */
 export async function pauseKey(
   { store, clock }: Pick<Ports, 'store' | 'clock'>,
   { key: idOrName, by }: { key: string; by: string },
-): Promise<Key> {
+): Promise<{ key: Key; wasPaused: boolean }> {
   const key = await requireKey({ store }, idOrName);
-  if (key.pausedAt !== undefined) return key;
+  if (key.pausedAt !== undefined) return { key, wasPaused: true };
   const pause = judgePause({ paused: true, reason: 'by the operator' }, { by, at: clock.now() });
-  return store.updateKey(key.id, pause);
+  return { key: await store.updateKey(key.id, pause), wasPaused: false };
 }
 
 /** Lifts the pause of a key. Throws `not_found`. */

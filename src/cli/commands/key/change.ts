@@ -3,7 +3,7 @@ import { systemClock } from '../../../base/clock.ts';
 import { RankdError } from '../../../base/errors.ts';
 import type { Key } from '../../../core/model.ts';
 import { keyDocument, shownState } from '../../../usecases/documents/key.ts';
-import { adoptKey, resumeKey, revokeKey, setKeyRules } from '../../../usecases/keys/keys.ts';
+import { adoptKey, pauseKey, resumeKey, revokeKey, setKeyRules } from '../../../usecases/keys/keys.ts';
 import type { Cli } from '../../cli.ts';
 import { keyArgument } from '../../input/arguments.ts';
 import { confirm } from '../../input/confirm.ts';
@@ -73,10 +73,28 @@ async function adopt(cli: Cli, idOrName: string): Promise<void> {
   cli.print({ key: keyDocument(key, systemClock.now()) }, `Key "${key.name}" ${outcome}.`);
 }
 
+export function pauseCommand(key: Command, cli: Cli): void {
+  key
+    .command('pause')
+    .description('let the key change no rank from the next request on, until you resume it')
+    .argument(...keyArgument)
+    .addHelpText('after', examples('rankd key pause my-game'))
+    .action((idOrName: string) => pause(cli, idOrName));
+}
+
+async function pause(cli: Cli, idOrName: string): Promise<void> {
+  const { key, wasPaused } = await cli.withStore((ports) => pauseKey(ports, { key: idOrName, by: cli.by }), {
+    isWriting: true,
+  });
+  const outcome = wasPaused ? 'was paused already' : 'is paused';
+  cli.print({ key: keyDocument(key, systemClock.now()) }, `Key "${key.name}" ${outcome}.`);
+  cli.say(`Its games can change no rank until you run: rankd key resume ${key.name}`);
+}
+
 export function resumeCommand(key: Command, cli: Cli): void {
   key
     .command('resume')
-    .description('lift the pause of a key that changed many members in a short time')
+    .description('let a paused key change ranks again, whether you or the circuit breaker paused it')
     .argument(...keyArgument)
     .addHelpText('after', examples('rankd history list --key my-game', 'rankd key resume my-game'))
     .action((idOrName: string) => resume(cli, idOrName));
