@@ -66,9 +66,7 @@ test.concurrent('a daemon of a real group that accepts no key says so at its sta
   daemon.stderr.on('data', (chunk) => {
     said += chunk;
   });
-  await expect
-    .poll(() => said, { timeout: 5_000 })
-    .toContain('No game key is accepted yet, so no game can do anything.');
+  await expect.poll(() => said).toContain('No game key is accepted yet, so no game can do anything.');
   expect(said).toContain(`is in another data directory than ${fresh}: `);
   expect((await home.here(['status'], asks)).stdout).toMatch(/^game keys +NONE is accepted/m);
   await home.here(['key', 'adopt', 'trial'], asks);

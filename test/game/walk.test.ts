@@ -19,7 +19,7 @@ test('what init wrote, put where it says, changes a rank from the chat of the ga
   const { code, stderr } = await home.here(['init', ...flags, ...key, '--system', 'chat'], { env });
   expect(code, stderr).toBe(0);
   const inserted = [...stderr.matchAll(/right-click (\w+), Insert from File: (.+)$/gm)];
-  expect(inserted).toHaveLength(2);
+  expect(inserted).toHaveLength(1);
 
   await using daemon = await DaemonProcess.start(home, { env });
   await using game = await Game.start({
