@@ -2,6 +2,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { DaemonProcess } from '../support/daemon-process.ts';
 import { openCloudHome } from '../support/open-cloud-home.ts';
+import { blocksOf } from '../support/readme-commands.ts';
 import { CliHome } from '../support/run-cli.ts';
 import { sampleOf, scrape } from '../support/scrape.ts';
 
@@ -15,6 +16,21 @@ test('metrics are off unless they are asked for, and then have a listener of the
   await using daemon = await DaemonProcess.start(home, { env: { ...on, RANKD_METRICS_PORT: '0' } });
   expect(new URL(daemon.metricsUrl ?? '').port).not.toBe(new URL(daemon.url).port);
   expect(sampleOf(await scrape(daemon.metricsUrl ?? ''), 'rankd_credential_accepted')).toBe(1);
+});
+
+test('the settings of docs/metrics.md switch them on, and its curl shows them', async () => {
+  using home = new CliHome();
+  writeFileSync(home.path('rankd.yaml'), blocksOf('docs/metrics.md', 'yaml')[0] ?? '');
+  await using daemon = await DaemonProcess.start(home, { env: { RANKD_METRICS_PORT: '0' } });
+  const page = readFileSync(new URL('../../docs/metrics.md', import.meta.url), 'utf8');
+  const [, curl = '', url = ''] = /`(curl -s (http:\S+))`/.exec(page) ?? [];
+  const { code, stdout } = await home.shell(curl.replace(url, `${daemon.metricsUrl}`));
+  expect(code).toBe(0);
+  expect(stdout).toMatch(/^rankd_build_info\{version="[\d.]+"\} 1$/m);
+  const { port } = new URL(url);
+  expect(
+    (await home.json<{ settings: Array<{ name: string; value: unknown }> }>('config', 'show')).settings,
+  ).toContainEqual(expect.objectContaining({ name: 'metrics.port', value: Number(port) }));
 });
 
 test('a taken port for metrics ends serve with exit code 69 and names the setting', async () => {

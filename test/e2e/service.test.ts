@@ -96,6 +96,34 @@ test.concurrent('what docs/hosting.md says to type for systemd is what install s
   expect(typed.slice(2).filter((line) => line !== 'rankd service install')).toEqual(steps);
 });
 
+test.concurrent('the lines of docs/hosting.md for systemd, typed in a clone, leave the settings, the Roblox key and the game keys where the service reads them', async () => {
+  using home = new CliHome();
+  const { env, calls } = fakeProgram(home, 'systemctl', 'systemd-sysusers', 'npm', 'git');
+  const root = home.path('root');
+  mkdirSync(`${root}/opt/rankd`, { recursive: true }); // what git would make
+  mkdirSync(`${root}/etc/systemd/system`, { recursive: true });
+  writeFileSync(home.path('roblox.key'), 'a-platform-key', { mode: 0o600 });
+  writeFileSync(home.path('rankd.yaml'), 'platform: { kind: simulated }\n');
+  const secret = await home.createKey();
+  const script = pagesToType
+    .systemd()
+    .map((line) => line.replaceAll('sudo ', '').replace('service install', `$& --dir ${root}/etc/systemd/system`))
+    .join('\n')
+    .replaceAll(/ \/(?=opt|etc|var)/g, ` ${root}/`)
+    .replaceAll(/(?<=^| )rankd (?=backup|service|restore)/gm, `'${process.execPath}' '${binary}' `);
+  const { code, stderr } = await home.shell(`set -eu\n${script}`, { env });
+  expect(code, stderr).toBe(0);
+  expect(calls()).toMatch(/ci\ninstall --global \.\n[\s\S]*daemon-reload\nenable --now rankd\n$/);
+  const at = (name: string) => `${root}/etc/rankd/${name}`;
+  expect([readFileSync(at('roblox.key'), 'utf8'), statSync(at('roblox.key')).mode & 0o777]).toEqual([
+    'a-platform-key',
+    0o600,
+  ]);
+  const args = ['--config', at('rankd.yaml'), '--data-dir', `${root}/var/lib/rankd`];
+  await using daemon = await DaemonProcess.start(home, { args });
+  expect(await daemon.verify(secret)).toMatchObject({ status: 200 });
+});
+
 test.concurrent('remove stops the service, takes its unit away and lets systemd forget it; data and settings stay', async () => {
   using home = new CliHome();
   const dir = home.path('units');
