@@ -35,7 +35,7 @@ export const meanings = {
   already_suspended: 'The member is suspended already; the message says until when.',
   not_suspended: 'The member is not suspended.',
   suspended_by_operator: 'The operator suspended the member, and alone can lift that.',
-  key_paused: 'The abuse breaker paused the key; the operator resumes it.',
+  key_paused: 'The circuit breaker or the operator paused the key; the operator resumes it.',
   internal: 'Something went wrong inside rankd; its log says what.',
   platform_rejected: 'Roblox refused the change for a reason of its own.',
   platform_credential: 'Roblox does not accept the credential that rankd acts with.',

@@ -124,7 +124,7 @@ const titles: Partial<Record<WebhookEventType, string>> = {
   'key.created': 'A key was made',
   'key.rotated': 'A key has a new secret',
   'key.revoked': 'A key was revoked',
-  'key.paused': 'A key is paused: it changed many members in a short time',
+  'key.paused': 'A key is paused',
   'key.resumed': 'A key works again',
   'workspace.suspended': 'Every key is refused: the workspace was suspended',
   'workspace.resumed': 'Keys are accepted again',

@@ -67,7 +67,7 @@ test('500 changes over 100 s are at most five messages, and a change that comes 
   const before = discord.messages.length;
   await clock.advance(2_000);
   expect(discord.messages.slice(before)).toMatchObject([
-    { embeds: [{ title: 'A key is paused: it changed many members in a short time' }] },
+    { embeds: [{ title: 'A key is paused', description: expect.stringContaining('reason: it demoted 500 members') }] },
   ]);
   await clock.advance(60_000);
   expect(discord.messages.length - 1).toBeLessThanOrEqual(5);
