@@ -24,7 +24,7 @@ test('the settings of docs/metrics.md switch them on, and its curl shows them', 
   await using daemon = await DaemonProcess.start(home, { env: { RANKD_METRICS_PORT: '0' } });
   const page = readFileSync(new URL('../../docs/metrics.md', import.meta.url), 'utf8');
   const [, curl = '', url = ''] = /`(curl -s (http:\S+))`/.exec(page) ?? [];
-  const { code, stdout } = await home.shell(curl.replace(url, `${daemon.metricsUrl}`));
+  const { code, stdout } = await home.shell(curl.replace(new URL(url).origin, new URL(daemon.metricsUrl ?? '').origin));
   expect(code).toBe(0);
   expect(stdout).toMatch(/^rankd_build_info\{version="[\d.]+"\} 1$/m);
   const { port } = new URL(url);
