@@ -3,7 +3,7 @@ import type { RankChange } from '../core/model.ts';
 import { callWithin } from '../ports/call-context.ts';
 import type { CallContext } from '../ports/index.ts';
 import { takeLateLooks } from '../usecases/change/late-look.ts';
-import { type RecoveryTries, recoverChanges } from '../usecases/change/recover-changes.ts';
+import { type RecoveryTries, recoverChanges, wasLeftBehind } from '../usecases/change/recover-changes.ts';
 import type { DaemonContext, LiveContext } from '../usecases/daemon-context.ts';
 import { credentialWarnings } from '../usecases/group/credential-warnings.ts';
 import { nameMembers } from '../usecases/people/name-members.ts';
@@ -97,12 +97,6 @@ async function recover(live: LiveContext, stop: AbortSignal): Promise<void> {
     rounds.add(round);
   });
   await Promise.all(rounds);
-}
-
-/** True if a change is pending and nobody works on it: its node is gone. */
-async function wasLeftBehind({ store }: Pick<DaemonContext, 'store'>): Promise<boolean> {
-  const open = await store.openChanges();
-  return open.some(({ change, holder }) => change.state === 'pending' && holder === 'none');
 }
 
 /** Asks about the credential every hour. A dead one is tried more often, so that it is used soon after it works again. */

@@ -44,6 +44,12 @@ export async function recoverChanges(app: Ranking, { report, stop, tries }: Reco
   );
 }
 
+/** True if a change is pending and nobody works on it: its node is gone. */
+export async function wasLeftBehind({ store }: Pick<Ranking, 'store'>): Promise<boolean> {
+  const open = await store.openChanges();
+  return open.some(({ change, holder }) => change.state === 'pending' && holder === 'none');
+}
+
 function forgetFinished(last: RecoveryTries['last'], open: OpenChange[]): void {
   const ids = new Set(open.map(({ change }) => change.id));
   for (const id of last.keys()) if (!ids.has(id)) last.delete(id);
