@@ -155,7 +155,7 @@ test.concurrent('a person who follows sees one line an event, without what could
   await home.json('whitelist', 'add', '1', '--note', 'a\u009bb\u202ec');
   const io = new TerminalIo(home);
   const exited = runCli(['audit', 'list', '--follow', '--limit', '1'], io);
-  await expect.poll(() => io.out, { timeout: 10_000 }).toMatch(/whitelist\.add {2}1 {2}\{.*\}\n$/);
+  await expect.poll(() => io.out).toMatch(/whitelist\.add {2}1 {2}\{.*\}\n$/);
   io.stop();
   expect(await exited).toBe(0);
   expect(io.out).toMatch(/^[^\n\u009b\u202e]+\n$/);
@@ -195,7 +195,7 @@ test.concurrent('with audit.head_file, each head is noted by commands and the da
   expect(lines().map((line) => line.replace(/^\S+ (\d+) [\da-f]{64}$/, '$1'))).toEqual(['1', '2', '3']);
   await using daemon = await DaemonProcess.start(home);
   await home.json('whitelist', 'add', '7'); // beside the daemon, which notes it
-  await vi.waitUntil(() => lines().some((line) => /^\S+Z 4 [\da-f]{64}$/.test(line)), { timeout: 5_000 });
+  await vi.waitUntil(() => lines().some((line) => /^\S+Z 4 [\da-f]{64}$/.test(line)), { timeout: 20_000 });
   await daemon.stop();
   const verify = (...args: string[]) => home.here(['audit', 'verify', ...args]);
   expect(await verify('--head-file', file)).toMatchObject({

@@ -28,7 +28,7 @@ test('webhooks of the configuration are served from its files: commands show the
   const sequences = (sink: typeof first) => sink.received.map(({ event }) => event.data.sequence);
 
   await home.json('rank', 'set', '1001', '20');
-  await expect.poll(() => first.received.length, { timeout: 10_000 }).toBe(1);
+  await expect.poll(() => first.received.length).toBe(1);
   const [{ body = '', headers = {} } = {}] = first.received;
   expect(new Webhook(secret).verify(body, headers)).toMatchObject({ type: 'rank.changed' });
   const [shown] = (await home.json<{ webhooks: object[] }>('webhook', 'list')).webhooks;
@@ -66,7 +66,7 @@ test('webhooks of the configuration are served from its files: commands show the
   configure(bot);
   expect((await home.run(['reload'])).code).toBe(0);
   await home.json('rank', 'set', '1001', '10');
-  await expect.poll(() => second.received.length, { timeout: 10_000 }).toBe(1);
+  await expect.poll(() => second.received.length).toBe(1);
   expect(sequences(second)[0]).toBeGreaterThan(sequences(first)[0] ?? 0);
   expect(first.received.filter(({ event }) => event.type === 'rank.changed')).toHaveLength(1);
 

@@ -21,7 +21,7 @@ test('what npm run fake-discord prints points rankd at a channel and a program, 
     shown += chunk;
   });
   const lines = () => [...shown.matchAll(/^echo (\S+) \| rankd (webhook add .*)$/gm)];
-  await expect.poll(() => lines().length, { timeout: 10_000 }).toBe(2);
+  await expect.poll(() => lines().length).toBe(2);
   const [setting = ''] = /^webhooks: .*$/m.exec(shown) ?? [];
   writeFileSync(home.path('rankd.yaml'), `platform: { kind: simulated }\n${setting}\n`);
   for (const [, address = '', command = ''] of lines()) {
@@ -30,7 +30,7 @@ test('what npm run fake-discord prints points rankd at a channel and a program, 
   }
   await using _daemon = await DaemonProcess.start(home);
   await home.json('rank', 'set', '1001', '20');
-  await expect.poll(() => shown, { timeout: 10_000 }).toMatch(/^program: \{"type":"rank\.changed"/m);
-  await expect.poll(() => shown, { timeout: 10_000 }).toMatch(/^discord: .* promoted$/m);
+  await expect.poll(() => shown).toMatch(/^program: \{"type":"rank\.changed"/m);
+  await expect.poll(() => shown).toMatch(/^discord: .* promoted$/m);
   expect(shown).not.toContain('VIOLATION');
 });

@@ -110,7 +110,7 @@ test('on a terminal init asks, never shows the key, and leaves a configuration, 
   const request = { key: secret, body: rankBody({ rankerId: 1003 }) };
   expect(await daemon.post('/v1/ranker?placeid=42', request)).toMatchObject({ status: 200 });
   const titles = () => channel.discord.messages.flatMap(({ embeds }) => embeds.map(({ title }) => title));
-  await expect.poll(titles, { timeout: 10_000 }).toContainEqual(expect.stringMatching(/promoted$/));
+  await expect.poll(titles).toContainEqual(expect.stringMatching(/promoted$/));
 });
 
 test('on a terminal init starts the daemon itself: every question but three takes Enter, and then a game changes a rank', async () => {

@@ -297,7 +297,7 @@ async function hangUp({ home, daemon }: { home: CliHome; daemon: DaemonProcess }
   const before = (await told()).length;
   writeFileSync(home.path('rankd.yaml'), yaml);
   daemon.process.kill('SIGHUP');
-  await expect.poll(async () => (await told()).length, { timeout: 10_000 }).toBe(before + 1);
+  await expect.poll(async () => (await told()).length).toBe(before + 1);
   const [{ action, detail } = expect.fail('nothing was kept')] = await told();
   return { action, detail };
 }

@@ -247,9 +247,9 @@ test.concurrent('--watch shows it again and again, without an escape byte off a 
   child.stdout.on('data', (chunk) => {
     seen += chunk;
   });
-  await expect.poll(() => seen.match(/state +running/g)?.length, { timeout: 10_000 }).toBeGreaterThan(1);
+  await expect.poll(() => seen.match(/state +running/g)?.length).toBeGreaterThan(1);
   await daemon.stop();
-  await expect.poll(() => seen, { timeout: 10_000 }).toMatch(/state +not running/);
+  await expect.poll(() => seen).toMatch(/state +not running/);
   const exited = new Promise((resolve) => child.once('exit', resolve));
   child.kill('SIGINT');
   expect(await exited).toBe(130);
@@ -265,7 +265,7 @@ test.concurrent('on a terminal, --watch shows the state first and as many lines 
   const io = new TerminalIo(home);
   io.screenSize = { columns: 40, rows: 6 };
   const exited = runCli(['status', '--watch'], io);
-  await expect.poll(() => io.out, { timeout: 10_000 }).toContain('Ctrl-C ends it');
+  await expect.poll(() => io.out).toContain('Ctrl-C ends it');
   io.stop();
   expect(await exited).toBe(130);
   expect(io.out).toMatch(new RegExp(`^${esc}\\[\\?1049h.*${esc}\\[\\?1049l$`, 's')); // to the other screen, and back

@@ -56,9 +56,7 @@ test('what games, operators and the daemon do is told in order, signed, with the
   expect((await daemon.rank(key, { rankeeId: 1001, newRankId: 21 })).status).not.toBe(200);
   expect((await home.run(['rank', 'set', '1001', '10', '--reason', 'tryout'])).code).toBe(0);
   await home.json('key', 'create', 'second');
-  await expect
-    .poll(types, { timeout: 10_000 })
-    .toEqual(['rank.changed', 'rank.refused', 'rank.changed', 'key.created']);
+  await expect.poll(types).toEqual(['rank.changed', 'rank.refused', 'rank.changed', 'key.created']);
   const events = sink.received.map(({ body, headers }) => new Webhook(secret).verify(body, headers));
   const sequences = sink.received.map(({ event }) => event.data.sequence);
   expect(sequences).toEqual(sequences.toSorted((a, b) => a - b));
@@ -83,7 +81,7 @@ test('a change that a command makes while no daemon runs is delivered after the 
   expect((await home.run(['rank', 'set', '1001', '20'])).code).toBe(0);
   expect(await home.json('webhook', 'show', 'bot')).toMatchObject({ webhook: { backlog: 1, state: 'enabled' } });
   daemon = await DaemonProcess.start(home);
-  await expect.poll(types, { timeout: 10_000 }).toEqual(['rank.changed']);
+  await expect.poll(types).toEqual(['rank.changed']);
   await expect
     .poll(async () => (await home.json<{ webhooks: object[] }>('webhook', 'list')).webhooks)
     .toMatchObject([
@@ -140,26 +138,24 @@ test('what happened while it was disabled comes afterwards, and an event can be 
   expect((await home.run(['status'])).stdout).toContain('bot is DISABLED, 1 event waits: by an operator');
   expect((await home.run(['doctor'])).stdout).toMatch(/FAIL +webhooks +bot is disabled: by /);
   await home.json('webhook', 'enable', 'bot');
-  await expect.poll(types, { timeout: 10_000 }).toEqual(['key.created']);
+  await expect.poll(types).toEqual(['key.created']);
   const id = sink.received[0]?.headers['webhook-id'] ?? '';
   const { deliveries } = await home.json<{ deliveries: object[] }>('webhook', 'deliveries', 'bot', '--limit', '1');
   expect(deliveries).toMatchObject([{ id, type: 'key.created', state: 'delivered', tries: 1, status: 204 }]);
   expect(await home.json('webhook', 'redeliver', 'bot', '--since', '1h', '--dry-run')).toMatchObject({ dryRun: true });
   expect(await home.json('webhook', 'redeliver', 'bot', id)).toMatchObject({ events: 1 });
-  await expect
-    .poll(() => sink.received.map(({ headers }) => headers['webhook-id']), { timeout: 10_000 })
-    .toEqual([id, id]);
+  await expect.poll(() => sink.received.map(({ headers }) => headers['webhook-id'])).toEqual([id, id]);
 });
 
 test('who was forgotten is not in an event that is delivered once more', async () => {
   sink.received.length = 0;
   const asked = { rankeeId: 1002, rankeeName: 'Sam_Officer', newRankId: 50 };
   expect((await daemon.rank(key, asked)).status).toBe(200);
-  await expect.poll(types, { timeout: 10_000 }).toEqual(['rank.changed']);
+  await expect.poll(types).toEqual(['rank.changed']);
   expect(sink.received[0]?.body).toContain('Sam_Officer');
   await home.json('forget', '1002', '-y');
   await home.json('webhook', 'redeliver', 'bot', sink.received[0]?.headers['webhook-id'] ?? '');
-  await expect.poll(types, { timeout: 10_000 }).toEqual(['rank.changed', 'rank.changed']);
+  await expect.poll(types).toEqual(['rank.changed', 'rank.changed']);
   expect(sink.received[1]?.body).not.toMatch(/Sam_Officer|\b1002\b/);
 });
 
@@ -169,7 +165,7 @@ test('what it is told can be changed beside the daemon, and holds from the next 
   await home.json('key', 'create', 'fifth');
   await home.json('workspace', 'suspend', '-y');
   await home.json('workspace', 'resume');
-  await expect.poll(types, { timeout: 10_000 }).toEqual(['workspace.suspended']);
+  await expect.poll(types).toEqual(['workspace.suspended']);
 });
 
 const refusals: Array<[what: string, address: string, code: number, says: string]> = [
@@ -238,7 +234,7 @@ test('a game chooses a channel by its address once the operator allows it, and n
   expect((await home.run(['reload'])).code).toBe(0);
   expect((await daemon.rank(key, { rankeeId: 1001, newRankId: 50 })).status).toBe(200);
   expect((await daemon.rank(key, { ...asked, newRankId: 20 })).status).toBe(200);
-  await expect.poll(told, { timeout: 10_000 }).toEqual([expect.stringMatching(/demoted$/)]);
+  await expect.poll(told).toEqual([expect.stringMatching(/demoted$/)]);
   await home.json('webhook', 'remove', 'game-log', '-y');
 });
 

@@ -53,7 +53,7 @@ test('a disk that fills up between the write and its outcome: 504, the row stays
   expect(await world.latestChange()).toMatchObject({ state: 'pending' });
 
   freeDisk(daemon);
-  await expect.poll(() => world.latestChange(), { timeout: 5_000 }).toMatchObject({ state: 'applied' });
+  await expect.poll(() => world.latestChange()).toMatchObject({ state: 'applied' });
   expect(roblox.group.held(trainee)).toEqual([sampleRoles.officer]);
   expect(writesOf(trainee)).toHaveLength(2);
 });

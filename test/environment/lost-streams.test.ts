@@ -33,7 +33,7 @@ test.each([
   const port = await freePort();
   const daemon = shell(`"$@" serve --port ${port} ${where}`, { detached: true });
   try {
-    await expect.poll(() => statusOf(`http://127.0.0.1:${port}/readyz`), { timeout: 5_000 }).toBe(200);
+    await expect.poll(() => statusOf(`http://127.0.0.1:${port}/readyz`)).toBe(200);
     for (let request = 0; request < 5; request += 1)
       expect(await statusOf(`http://127.0.0.1:${port}/healthz`)).toBe(200);
   } finally {

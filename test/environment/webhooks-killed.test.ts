@@ -31,7 +31,7 @@ test('every change reaches every webhook in order, though the daemon is killed a
       for (let rank = 10; !isKilled; rank = rank === 10 ? 20 : 10)
         await Promise.all([daemon.rank(key, { rankeeId, newRankId: rank }).catch(() => undefined), delay(betweenMs)]);
     });
-    await expect.poll(() => one.received.length, { timeout: 10_000 }).toBeGreaterThan(round * 4 + 2);
+    await expect.poll(() => one.received.length).toBeGreaterThan(round * 4 + 2);
     await daemon.stop('SIGKILL');
     isKilled = true;
     await Promise.all(load);

@@ -26,5 +26,5 @@ test.runIf(process.platform === 'linux')('a daemon of the tests ends with them, 
   });
   expect(await answers()).toBe(true);
   tests.kill('SIGKILL');
-  await expect.poll(answers, { timeout: 5_000 }).toBe(false);
+  await expect.poll(answers).toBe(false);
 });
