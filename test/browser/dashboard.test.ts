@@ -194,6 +194,11 @@ describe.skipIf(browser === undefined)('the page of the dashboard', () => {
   });
 
   test('undo works with the keyboard alone: it shows what it would do, does exactly that, and says what became of it', async () => {
+    const named = () =>
+      scene.home.json<{ changes: { userName: unknown }[] }>('history', 'list', '--user', '1002', '--limit', '1');
+    await expect
+      .poll(async () => (await named()).changes[0]?.userName, { timeout: 30_000 }) // the daemon asks for names by and by
+      .toBe('Patrol_Pat');
     await ann.go('changes?user=1002');
     const { page } = ann;
     await ann.tabTo('Details of the change of Patrol_Pat');
@@ -227,6 +232,7 @@ describe.skipIf(browser === undefined)('the page of the dashboard', () => {
     const { ids } = (await (await shown).json()) as { ids: string[] };
     const posted = page.waitForRequest((request) => request.method() === 'POST' && request.url().endsWith('/api/undo'));
     const progress = page.getByRole('progressbar', { name: 'Progress of the undo' }).waitFor();
+    await page.route(/\/api\/run\?/, (route) => progress.then(() => route.continue())); // two members are put back in no time
     await page.getByRole('button', { name: 'Put 2 members back' }).click();
     expect((await posted).postDataJSON()).toEqual({ ids });
     await progress;

@@ -119,9 +119,16 @@ export class Visitor implements AsyncDisposable {
 
   /** Goes to a view by its address, and waits until it is there. */
   async go(view: string): Promise<void> {
-    await this.page.evaluate((address) => {
-      location.hash = address;
-    }, `#/${view}`);
+    await this.page.evaluate(
+      (address) =>
+        new Promise<void>((resolve) => {
+          if (location.hash === address) return resolve();
+          // The page hears of it first; what it showed before is gone then.
+          addEventListener('hashchange', () => setTimeout(resolve), { once: true });
+          location.hash = address;
+        }),
+      `#/${view}`,
+    );
     const title = view.replace(/[?].*/, '');
     await this.page.getByRole('heading', { level: 1, name: new RegExp(`^${title}$`, 'i') }).waitFor();
     await this.settled();

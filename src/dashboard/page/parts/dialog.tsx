@@ -20,8 +20,11 @@ export function Dialog({ title, lead, footer, children, onClose }: DialogProps) 
     const before = document.activeElement;
     dialog.current?.showModal();
     return () => {
-      if (before instanceof HTMLElement && before.isConnected) before.focus();
-      else document.querySelector<HTMLElement>('main')?.focus();
+      // Nothing outside can have the focus before the dialog is gone.
+      queueMicrotask(() => {
+        const isThere = before instanceof HTMLElement && before.isConnected && before !== document.body;
+        (isThere ? before : document.querySelector<HTMLElement>('main'))?.focus();
+      });
     };
   }, []);
   return (
