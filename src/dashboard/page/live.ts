@@ -32,12 +32,12 @@ export class Live<T> {
   }
 
   use(): () => void {
-    this.#users++;
+    // Nobody was told of news meanwhile, and a fetch that had begun may have ended before them.
+    if (this.#users++ === 0) this.#isStale = true;
     shown.add(this);
     this.#follow();
     return () => {
       this.#users--;
-      this.#isStale = true;
       if (this.#users === 0) shown.delete(this);
     };
   }
