@@ -1,6 +1,5 @@
-import { setTimeout as delay } from 'node:timers/promises';
 import pg from 'pg';
-import { expect, onTestFinished, test } from 'vitest';
+import { expect, onTestFinished, test, vi } from 'vitest';
 import type { ServerAddress } from '../../../src/base/server-address.ts';
 import type { Store } from '../../../src/ports/index.ts';
 import { openPostgresStore } from '../../../src/stores/postgres/postgres-store.ts';
@@ -14,14 +13,20 @@ async function twoNodes() {
   const { address } = await postgresDatabase();
   const open = async () => {
     const time = new ManualClock();
-    const store = await openPostgresStore({ address, clock: new ManualClock(), beating: time });
+    let sleeps = 0;
+    const sleep = (ms: number, signal?: AbortSignal) => {
+      sleeps += 1;
+      return time.sleep(ms, signal);
+    };
+    const beating = { monotonic: () => time.monotonic(), sleep };
+    const store = await openPostgresStore({ address, clock: new ManualClock(), beating });
     onTestFinished(() => store.close());
-    /** Lets seconds pass one by one, each with time for a beat and its answer. */
+    /** Lets seconds pass one by one, each with a beat and its answer: then the node sleeps again, unless it was ended. */
     const pass = async (seconds: number, until: () => Promise<boolean> = async () => false) => {
       for (let second = 1; second <= seconds; second += 1) {
+        const before = sleeps;
         await time.advance(1_000);
-        await delay(5);
-        await store.ping();
+        await vi.waitUntil(async () => sleeps > before || (await until()), { interval: 2, timeout: 20_000 });
         if (await until()) return second;
       }
       return seconds;
