@@ -1,7 +1,7 @@
 import { execFileSync } from 'node:child_process';
 import { cpSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { defineConfig } from 'tsup';
-import { writeNotices } from './notices.ts';
+import { writeNotices } from './config/build/third-party-notices.ts';
 import { readGameScripts } from './src/cli/game/game-scripts.ts';
 import { toModel } from './src/cli/game/rbxmx.ts';
 

@@ -1,9 +1,13 @@
-import { existsSync, readFileSync } from 'node:fs';
+import { execFile } from 'node:child_process';
+import { cpSync, existsSync, readFileSync, symlinkSync } from 'node:fs';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
 import { expect, test } from 'vitest';
 import { parse } from 'yaml';
 import { settings } from '../../src/config/settings.ts';
 import { otherVariables } from '../../src/config/unknown-setting.ts';
 import { everyCommand } from '../support/every-command.ts';
+import { TempDir } from '../support/temp-dir.ts';
 
 const root = new URL('../../', import.meta.url);
 const read = (path: string) => readFileSync(new URL(path, root), 'utf8');
@@ -41,6 +45,19 @@ test('everything that goes into the image exists, and the build is given it', ()
   const sources = copies.flatMap(({ rest }) => (rest.startsWith('--from') ? [] : rest.split(' ').slice(0, -1)));
   expect(new Set(sources.map((path) => path.split('/')[0]))).toEqual(new Set(given));
   for (const path of sources) expect([path, existsSync(new URL(path, root))]).toEqual([path, true]);
+});
+
+test('what the build stage is given is enough to build all that the image takes from it', async () => {
+  using dir = new TempDir();
+  for (const { name, rest } of stages()[0] ?? []) {
+    if (name !== 'COPY') continue;
+    const paths = rest.split(' ').slice(0, -1);
+    for (const path of paths) cpSync(new URL(path, root), join(dir.path, path), { recursive: true });
+  }
+  symlinkSync(new URL('node_modules', root), join(dir.path, 'node_modules'));
+  await promisify(execFile)(process.execPath, ['node_modules/tsup/dist/cli-default.js'], { cwd: dir.path });
+  for (const part of ['main.js', 'rankd.1', 'THIRD-PARTY-NOTICES', 'dashboard/index.html', 'game/Rankd.rbxmx'])
+    expect([part, existsSync(join(dir.path, 'dist', part))]).toEqual([part, true]);
 });
 
 test('rankd does not run as root, keeps its data in a volume, and serves and is asked for its health by commands that it has', () => {

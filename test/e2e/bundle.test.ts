@@ -120,7 +120,7 @@ test('a package that can’t be written to works, also for several who start it 
 
 test('the licenses of all that is bundled are shipped with it', () => {
   const licenses = readFileSync(new URL('../../dist/THIRD-PARTY-NOTICES', import.meta.url), 'utf8');
-  for (const name of ['fastify', 'zod', 'pino', 'commander', 'yaml', 'prom-client', 'preact', 'uplot'])
+  for (const name of ['fastify', 'zod', 'pino', 'commander', 'yaml', 'prom-client', 'preact', 'uplot', 'pg'])
     expect(licenses).toMatch(new RegExp(`^${name} \\d`, 'm'));
   for (const license of licenses.split(/^-{80}$/m))
     expect(license).toMatch(/^\S+ \S+ \(.+\)\n[\s\S]*(copyright|permission)[\s\S]{200}/im);

@@ -20,7 +20,10 @@ export function writeNotices(builds: string[]): void {
     const { name, version, license } = JSON.parse(readFileSync(`${folder}/package.json`, 'utf8'));
     const file = readdirSync(folder).find((entry) => /^licen[cs]e/i.test(entry));
     const text = file === undefined ? licensesOfOthers[name] : readFileSync(`${folder}/${file}`, 'utf8').trim();
-    if (!text) throw new Error(`${folder} has no license text; add it to licensesOfOthers in notices.ts.`);
+    if (!text)
+      throw new Error(
+        `${folder} has no license text; add it to licensesOfOthers in config/build/third-party-notices.ts.`,
+      );
     return `${name} ${version} (${license})\n\n${text}`;
   });
   writeFileSync('dist/THIRD-PARTY-NOTICES', `${texts.join(`\n\n${'-'.repeat(80)}\n\n`)}\n`);
