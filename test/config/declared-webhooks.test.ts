@@ -60,7 +60,11 @@ test.each([
     [`{ name: log, url: "${discord}" }`],
     /targets\[0\]\.url: unknown setting; a secret never/,
   ],
-  ['an address that is none', ['{ name: log, url_file: bot.secret }'], /bot\.secret: This is no address/],
+  [
+    'an address that is none',
+    ['{ name: log, url_file: bot.secret }'],
+    /bot\.secret: This is not the address of a webhook/,
+  ],
   ['another service', ['{ name: log, url_file: slack.url }'], /Slack takes messages of its own form/],
   ['a program without a secret', ['{ name: bot, url_file: bot.url }'], /4:15 .*name: a program needs a secret/],
   [

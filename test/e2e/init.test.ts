@@ -86,7 +86,7 @@ test('on a terminal init asks, never shows the key, and leaves a configuration, 
 
   for (const told of [
     'an invitation to a Discord server, not a webhook',
-    'This is no address of a webhook in Discord.',
+    'This is not the address of a webhook in Discord.',
     '10.1.2.3 is not public',
     'Discord knows no webhook at this address (404)',
     'Made the webhook "staff-log". staff-log: the target took the test event (200,',

@@ -17,7 +17,10 @@ export function readAddress(text: string, kind?: WebhookKind): WebhookAddress | 
   const address = text.trim();
   const url = URL.canParse(address) ? new URL(address) : undefined;
   if (url === undefined || !/^https?:$/.test(url.protocol)) {
-    return no('This is no address: it begins with https://.', 'copy the whole address of the webhook');
+    return no(
+      'This is not the address of a webhook: such an address begins with https://.',
+      'copy the whole address of the webhook',
+    );
   }
   if (url.username !== '' || url.password !== '') {
     return no(
@@ -38,7 +41,7 @@ export function readAddress(text: string, kind?: WebhookKind): WebhookAddress | 
     return no(
       isDiscord
         ? 'This address leads to Discord, but not to a webhook.'
-        : 'This is no address of a webhook in Discord.',
+        : 'This is not the address of a webhook in Discord.',
       whereInDiscord,
     );
   }
