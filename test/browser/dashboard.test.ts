@@ -217,8 +217,7 @@ describe.skipIf(browser === undefined)('the page of the dashboard', () => {
     await page.getByRole('dialog', { name: 'Undo is done' }).getByText('put back', { exact: true }).waitFor();
     expect(await rank()).toBe(20);
     await page.keyboard.press('Escape');
-    await dialog.waitFor({ state: 'detached' });
-    expect(await page.evaluate(() => document.activeElement?.tagName)).toMatch(/^(BUTTON|MAIN)$/);
+    await expect.poll(() => page.evaluate(() => document.activeElement?.tagName)).toMatch(/^(BUTTON|MAIN)$/);
     ann.expectNoComplaint();
   });
 

@@ -7,6 +7,7 @@ import { Empty } from '../parts/empty.tsx';
 import { Icon } from '../parts/icon.tsx';
 import { More } from '../parts/more.tsx';
 import { Problem } from '../parts/notice.tsx';
+import { type Column, Table } from '../parts/table.tsx';
 import { Time } from '../parts/time.tsx';
 import { isRoomy, isWide } from '../parts/window.ts';
 import { addressOf, route } from '../route.ts';
@@ -118,97 +119,84 @@ interface TableProps {
   onUndo: (query: string) => void;
 }
 
+const columns: Array<string | Column> = [
+  { title: 'When', class: 'roomy' },
+  'Member',
+  { title: 'Change', class: 'roomy' },
+  { title: 'By', class: 'wide' },
+  { title: 'Through', class: 'wide' },
+  'State',
+  { spoken: 'Details' },
+];
+
 function ChangesTable({ changes, fresh, onUndo }: TableProps) {
   const open = useSignal<string | undefined>(undefined);
   return (
-    <table class="changes">
-      <caption class="unseen">Rank changes, newest first</caption>
-      <thead>
-        <tr>
-          <th scope="col" class="roomy">
-            When
-          </th>
-          <th scope="col">Member</th>
-          <th scope="col" class="roomy">
-            Change
-          </th>
-          <th scope="col" class="wide">
-            By
-          </th>
-          <th scope="col" class="wide">
-            Through
-          </th>
-          <th scope="col">State</th>
-          <th scope="col">
-            <span class="unseen">Details</span>
-          </th>
-        </tr>
-      </thead>
-      <tbody>
-        {changes.map((change) => {
-          const isOpen = open.value === change.id;
-          return [
-            <tr key={change.id} class={`record${isOpen ? ' is-open' : ''}${fresh.has(change.id) ? ' fresh' : ''}`}>
-              <td class="roomy nowrap soft">
-                <Time at={change.requestedAt} />
-              </td>
-              <th scope="row">
-                <a class="quiet" href={addressOf('changes', { user: `${change.rankeeId}` })}>
-                  <Member {...change} />
-                </a>
-                <div class="tight">
-                  <What change={change} />
-                  <p class="small soft name">
-                    {shortened(change.who)} · {change.via}
-                  </p>
-                </div>
-              </th>
-              <td class="roomy">
+    <Table caption="Rank changes, newest first" columns={columns} class="changes">
+      {changes.map((change) => {
+        const isOpen = open.value === change.id;
+        return [
+          <tr key={change.id} class={`record${isOpen ? ' is-open' : ''}${fresh.has(change.id) ? ' fresh' : ''}`}>
+            <td class="roomy nowrap soft">
+              <Time at={change.requestedAt} />
+            </td>
+            <th scope="row">
+              <a class="quiet" href={addressOf('changes', { user: `${change.rankeeId}` })}>
+                <Member {...change} />
+              </a>
+              <div class="tight">
                 <What change={change} />
-              </td>
-              <td class="wide by">
-                <By change={change} />
-              </td>
-              <td class="wide">
-                <Through change={change} />
-              </td>
-              <td>
-                <ChangeState change={change} />
-                <p class="tight small soft">
-                  <Time at={change.requestedAt} />
+                <p class="small soft name">
+                  {shortened(change.who)} · {change.via}
                 </p>
+              </div>
+            </th>
+            <td class="roomy">
+              <What change={change} />
+            </td>
+            <td class="wide by">
+              <By change={change} />
+            </td>
+            <td class="wide">
+              <Through change={change} />
+            </td>
+            <td>
+              <ChangeState change={change} />
+              <p class="tight small soft">
+                <Time at={change.requestedAt} />
+              </p>
+            </td>
+            <td class="end">
+              <button
+                type="button"
+                class="opener"
+                aria-expanded={isOpen}
+                aria-label={`Details of the change of ${memberName(change)}`}
+                onClick={() => {
+                  open.value = isOpen ? undefined : change.id;
+                }}
+              >
+                <Icon name="opener" />
+              </button>
+            </td>
+          </tr>,
+          isOpen && (
+            <tr key={`${change.id} more`} class="more">
+              <td colSpan={shownColumns()}>
+                <Details change={change} onUndo={onUndo} />
               </td>
-              <td class="end">
-                <button
-                  type="button"
-                  class="opener"
-                  aria-expanded={isOpen}
-                  aria-label={`Details of the change of ${memberName(change)}`}
-                  onClick={() => {
-                    open.value = isOpen ? undefined : change.id;
-                  }}
-                >
-                  <Icon name="opener" />
-                </button>
-              </td>
-            </tr>,
-            isOpen && (
-              <tr key={`${change.id} more`} class="more">
-                <td colSpan={columns()}>
-                  <Details change={change} onUndo={onUndo} />
-                </td>
-              </tr>
-            ),
-          ];
-        })}
-      </tbody>
-    </table>
+            </tr>
+          ),
+        ];
+      })}
+    </Table>
   );
 }
 
 /** As many as the style sheet shows in a window of this width. */
-function columns(): number {
-  return 3 + (isRoomy.value ? 2 : 0) + (isWide.value ? 2 : 0);
+function shownColumns(): number {
+  const isShown: Record<string, boolean> = { roomy: isRoomy.value, wide: isWide.value };
+  return columns.filter((column) => typeof column === 'string' || (isShown[column.class ?? ''] ?? true)).length;
 }
 
 function What({ change }: { change: Change }) {

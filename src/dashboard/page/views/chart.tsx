@@ -2,6 +2,7 @@ import { useSignal } from '@preact/signals';
 import type { Bar } from '../documents.ts';
 import { chart } from '../live.ts';
 import { Empty } from '../parts/empty.tsx';
+import { Table } from '../parts/table.tsx';
 import { Plot } from './plot.tsx';
 import { LiveView } from './view.tsx';
 
@@ -55,7 +56,7 @@ export function ChartView() {
             </section>
             <details class="sheet fold">
               <summary>The same as a table</summary>
-              <Table bars={bars} label={label} name={name} />
+              <BarsTable bars={bars} label={label} name={name} />
             </details>
           </>
         );
@@ -88,40 +89,25 @@ function Totals({ bars }: { bars: Bar[] }) {
   );
 }
 
-function Table({ bars, label, name }: { bars: Bar[]; label: (at: string) => string; name: string }) {
+const columns = [
+  'From',
+  ...['Promotions', 'Demotions', 'Refused', 'Failed'].map((title) => ({ title, class: 'number' })),
+];
+
+function BarsTable({ bars, label, name }: { bars: Bar[]; label: (at: string) => string; name: string }) {
   return (
-    <table>
-      <caption class="unseen">Changes of the last {name}, newest first</caption>
-      <thead>
-        <tr>
-          <th scope="col">From</th>
-          <th scope="col" class="number">
-            Promotions
+    <Table caption={`Changes of the last ${name}, newest first`} columns={columns}>
+      {[...bars].reverse().map((bar) => (
+        <tr key={bar.from}>
+          <th scope="row">
+            <time dateTime={bar.from}>{label(bar.from)}</time>
           </th>
-          <th scope="col" class="number">
-            Demotions
-          </th>
-          <th scope="col" class="number">
-            Refused
-          </th>
-          <th scope="col" class="number">
-            Failed
-          </th>
+          <td class="number">{bar.promotions ?? '…'}</td>
+          <td class="number">{bar.demotions ?? '…'}</td>
+          <td class="number">{bar.refused ?? '…'}</td>
+          <td class="number">{bar.failed ?? '…'}</td>
         </tr>
-      </thead>
-      <tbody>
-        {[...bars].reverse().map((bar) => (
-          <tr key={bar.from}>
-            <th scope="row">
-              <time dateTime={bar.from}>{label(bar.from)}</time>
-            </th>
-            <td class="number">{bar.promotions ?? '…'}</td>
-            <td class="number">{bar.demotions ?? '…'}</td>
-            <td class="number">{bar.refused ?? '…'}</td>
-            <td class="number">{bar.failed ?? '…'}</td>
-          </tr>
-        ))}
-      </tbody>
-    </table>
+      ))}
+    </Table>
   );
 }

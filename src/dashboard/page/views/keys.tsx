@@ -7,6 +7,7 @@ import { Confirm } from '../parts/dialog.tsx';
 import { Empty } from '../parts/empty.tsx';
 import type { IconName } from '../parts/icon.tsx';
 import { More } from '../parts/more.tsx';
+import { Table } from '../parts/table.tsx';
 import { Time } from '../parts/time.tsx';
 import { addressOf } from '../route.ts';
 import { counted, LiveView } from './view.tsx';
@@ -92,80 +93,65 @@ function NoKeys() {
   );
 }
 
+const columns = [
+  'Key',
+  'State',
+  { title: 'May', class: 'wide' },
+  { title: 'Places', class: 'wide' },
+  { title: 'Last used', class: 'wide' },
+  { title: '24 h', spoken: 'Changes in 24 hours', class: 'number' },
+  { spoken: 'Actions' },
+];
+
 function KeysTable({ list, onAsk }: { list: Key[]; onAsk: (key: Key) => void }) {
   return (
-    <table>
-      <caption class="unseen">Keys, oldest first</caption>
-      <thead>
-        <tr>
-          <th scope="col">Key</th>
-          <th scope="col">State</th>
-          <th scope="col" class="wide">
-            May
-          </th>
-          <th scope="col" class="wide">
-            Places
-          </th>
-          <th scope="col" class="wide">
-            Last used
-          </th>
-          <th scope="col" class="number">
-            <span aria-hidden="true">24 h</span>
-            <span class="unseen">Changes in 24 hours</span>
-          </th>
-          <th scope="col">
-            <span class="unseen">Actions</span>
-          </th>
-        </tr>
-      </thead>
-      <tbody>
-        {list.map((key) => (
-          <tr key={key.id}>
-            <th scope="row">
-              <a class="quiet name strong" href={addressOf('changes', { key: key.id })}>
-                {key.name}
-              </a>
-              <p class="small soft">{key.id}</p>
-              <p class="small narrow">
-                <LastUse keys={key} />
-              </p>
-            </th>
-            <td>
-              <Chip {...states[key.state]}>{key.state}</Chip>
-              {key.expiresAt !== null && (
-                <p class="small soft">
-                  {key.state === 'expired' ? 'since' : 'expires'} <Time at={key.expiresAt} />
-                </p>
-              )}
-            </td>
-            <td class="wide">
-              <ul class="tags">
-                {mayDo(key).map((text) => (
-                  <li key={text} class="tag">
-                    {text}
-                  </li>
-                ))}
-              </ul>
-            </td>
-            <td class="wide">
-              <Places of={key} />
-            </td>
-            <td class="wide">
+    <Table caption="Keys, oldest first" columns={columns}>
+      {list.map((key) => (
+        <tr key={key.id}>
+          <th scope="row">
+            <a class="quiet name strong" href={addressOf('changes', { key: key.id })}>
+              {key.name}
+            </a>
+            <p class="small soft">{key.id}</p>
+            <p class="small narrow">
               <LastUse keys={key} />
-            </td>
-            <td class="number strong">{key.changesInDay ?? '…'}</td>
-            <td class="number">
-              {key.state !== 'revoked' && key.state !== 'expired' && (
-                <button type="button" class="small" onClick={() => onAsk(key)}>
-                  {key.pausedAt === null ? 'Pause' : 'Resume'}
-                  <span class="unseen"> {key.name}</span>
-                </button>
-              )}
-            </td>
-          </tr>
-        ))}
-      </tbody>
-    </table>
+            </p>
+          </th>
+          <td>
+            <Chip {...states[key.state]}>{key.state}</Chip>
+            {key.expiresAt !== null && (
+              <p class="small soft">
+                {key.state === 'expired' ? 'since' : 'expires'} <Time at={key.expiresAt} />
+              </p>
+            )}
+          </td>
+          <td class="wide">
+            <ul class="tags">
+              {mayDo(key).map((text) => (
+                <li key={text} class="tag">
+                  {text}
+                </li>
+              ))}
+            </ul>
+          </td>
+          <td class="wide">
+            <Places of={key} />
+          </td>
+          <td class="wide">
+            <LastUse keys={key} />
+          </td>
+          <td class="number strong">{key.changesInDay ?? '…'}</td>
+          <td class="number">
+            {key.state !== 'revoked' && key.state !== 'expired' && (
+              <button type="button" class="small" onClick={() => onAsk(key)}>
+                {key.pausedAt === null ? 'Pause' : 'Resume'}
+                <span class="unseen"> {key.name}</span>
+              </button>
+            )}
+          </td>
+        </tr>
+      ))}
+    </Table>
   );
 }
 

@@ -7,6 +7,7 @@ import { Chip, type Tone } from '../parts/chip.tsx';
 import { Confirm } from '../parts/dialog.tsx';
 import { Empty } from '../parts/empty.tsx';
 import type { IconName } from '../parts/icon.tsx';
+import { Table } from '../parts/table.tsx';
 import { Time } from '../parts/time.tsx';
 import { counted, LiveView } from './view.tsx';
 
@@ -69,59 +70,49 @@ function Nobody() {
   );
 }
 
+const columns = [
+  'Member',
+  'Until',
+  { title: 'Reason', class: 'wide' },
+  { title: 'By', class: 'wide' },
+  'State',
+  { spoken: 'Actions' },
+];
+
 function HoldsTable({ list, onAsk }: { list: Hold[]; onAsk: (hold: Hold) => void }) {
   return (
-    <table>
-      <caption class="unseen">Suspensions and temporary ranks, newest first</caption>
-      <thead>
-        <tr>
-          <th scope="col">Member</th>
-          <th scope="col">Until</th>
-          <th scope="col" class="wide">
-            Reason
+    <Table caption="Suspensions and temporary ranks, newest first" columns={columns}>
+      {list.map((hold) => (
+        <tr key={hold.id}>
+          <th scope="row">
+            <Member {...hold} />
+            {hold.kind === 'temporary' && <p class="small soft">temporary rank</p>}
+            <p class="small soft name narrow">{hold.reason}</p>
           </th>
-          <th scope="col" class="wide">
-            By
-          </th>
-          <th scope="col">State</th>
-          <th scope="col">
-            <span class="unseen">Actions</span>
-          </th>
+          <td>
+            {hold.endsAt === null ? 'somebody lifts it' : <Time at={hold.endsAt} />}
+            <p class="small soft">
+              since <Time at={hold.beginsAt} />
+            </p>
+          </td>
+          <td class="wide name">{hold.reason ?? <span class="soft">none given</span>}</td>
+          <td class="wide name">
+            {hold.rankerId === 0 ? hold.by.replace(/^(cli|web):/, '') : hold.rankerName || hold.rankerId}
+          </td>
+          <td>
+            <Chip {...states[hold.state]}>{hold.state}</Chip>
+            {hold.message !== '' && <p class="small soft name">{hold.message}</p>}
+          </td>
+          <td class="number">
+            {['active', 'stuck'].includes(hold.state) && (
+              <button type="button" class="small" onClick={() => onAsk(hold)}>
+                Lift<span class="unseen"> the suspension of {memberName(hold)}</span>
+              </button>
+            )}
+          </td>
         </tr>
-      </thead>
-      <tbody>
-        {list.map((hold) => (
-          <tr key={hold.id}>
-            <th scope="row">
-              <Member {...hold} />
-              {hold.kind === 'temporary' && <p class="small soft">temporary rank</p>}
-              <p class="small soft name narrow">{hold.reason}</p>
-            </th>
-            <td>
-              {hold.endsAt === null ? 'somebody lifts it' : <Time at={hold.endsAt} />}
-              <p class="small soft">
-                since <Time at={hold.beginsAt} />
-              </p>
-            </td>
-            <td class="wide name">{hold.reason ?? <span class="soft">none given</span>}</td>
-            <td class="wide name">
-              {hold.rankerId === 0 ? hold.by.replace(/^(cli|web):/, '') : hold.rankerName || hold.rankerId}
-            </td>
-            <td>
-              <Chip {...states[hold.state]}>{hold.state}</Chip>
-              {hold.message !== '' && <p class="small soft name">{hold.message}</p>}
-            </td>
-            <td class="number">
-              {['active', 'stuck'].includes(hold.state) && (
-                <button type="button" class="small" onClick={() => onAsk(hold)}>
-                  Lift<span class="unseen"> the suspension of {memberName(hold)}</span>
-                </button>
-              )}
-            </td>
-          </tr>
-        ))}
-      </tbody>
-    </table>
+      ))}
+    </Table>
   );
 }
 

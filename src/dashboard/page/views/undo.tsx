@@ -8,6 +8,7 @@ import { Chip, type Tone } from '../parts/chip.tsx';
 import { Dialog } from '../parts/dialog.tsx';
 import type { IconName } from '../parts/icon.tsx';
 import { Notice, Problem } from '../parts/notice.tsx';
+import { Table } from '../parts/table.tsx';
 
 const states: Record<Undo['members'][number]['state'], { tone: Tone; icon: IconName; words: string }> = {
   would_put_back: { tone: 'open', icon: 'back', words: 'would be put back' },
@@ -115,6 +116,8 @@ function summary({ members }: Undo): string {
   return `${done} of ${members.length} ${members.length === 1 ? 'member has' : 'members have'} the roles from before.`;
 }
 
+const columns = ['Member', { title: 'What becomes of them', class: 'roomy' }, 'State'];
+
 /** What becomes of each member. */
 function Outcome({ undo: { members, left, stoppedBy, undosLeftOut } }: { undo: Undo }) {
   return (
@@ -127,35 +130,23 @@ function Outcome({ undo: { members, left, stoppedBy, undosLeftOut } }: { undo: U
       {members.length === 0 ? (
         <p class="soft">There is nothing to take back: no applied change is among these.</p>
       ) : (
-        <table>
-          <caption class="unseen">What becomes of each member</caption>
-          <thead>
-            <tr>
-              <th scope="col">Member</th>
-              <th scope="col" class="roomy">
-                What becomes of them
-              </th>
-              <th scope="col">State</th>
-            </tr>
-          </thead>
-          <tbody>
-            {members.map((member) => {
-              const { words, ...look } = states[member.state];
-              return (
-                <tr key={member.rankeeId}>
-                  <th scope="row">
-                    <Member {...member} />
-                    <p class="tight small soft name">{member.message}</p>
-                  </th>
-                  <td class="roomy name">{member.message}</td>
-                  <td>
-                    <Chip {...look}>{words}</Chip>
-                  </td>
-                </tr>
-              );
-            })}
-          </tbody>
-        </table>
+        <Table caption="What becomes of each member" columns={columns}>
+          {members.map((member) => {
+            const { words, ...look } = states[member.state];
+            return (
+              <tr key={member.rankeeId}>
+                <th scope="row">
+                  <Member {...member} />
+                  <p class="tight small soft name">{member.message}</p>
+                </th>
+                <td class="roomy name">{member.message}</td>
+                <td>
+                  <Chip {...look}>{words}</Chip>
+                </td>
+              </tr>
+            );
+          })}
+        </Table>
       )}
     </>
   );

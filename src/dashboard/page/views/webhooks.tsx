@@ -5,6 +5,7 @@ import { webhooks } from '../live.ts';
 import { Chip, type Tone } from '../parts/chip.tsx';
 import { Empty } from '../parts/empty.tsx';
 import type { IconName } from '../parts/icon.tsx';
+import { Table } from '../parts/table.tsx';
 import { Time } from '../parts/time.tsx';
 import { counted, LiveView } from './view.tsx';
 
@@ -43,34 +44,22 @@ function NoWebhooks() {
   );
 }
 
+const columns = [
+  'Webhook',
+  'State',
+  { title: 'Waiting', class: 'roomy number' },
+  { title: 'Last success', class: 'wide' },
+  { title: 'Told of', class: 'wide' },
+  { spoken: 'Actions' },
+];
+
 function WebhooksTable({ list }: { list: Webhook[] }) {
   return (
-    <table>
-      <caption class="unseen">Webhooks</caption>
-      <thead>
-        <tr>
-          <th scope="col">Webhook</th>
-          <th scope="col">State</th>
-          <th scope="col" class="roomy number">
-            Waiting
-          </th>
-          <th scope="col" class="wide">
-            Last success
-          </th>
-          <th scope="col" class="wide">
-            Told of
-          </th>
-          <th scope="col">
-            <span class="unseen">Actions</span>
-          </th>
-        </tr>
-      </thead>
-      <tbody>
-        {list.map((webhook) => (
-          <Row key={webhook.id} webhook={webhook} />
-        ))}
-      </tbody>
-    </table>
+    <Table caption="Webhooks" columns={columns}>
+      {list.map((webhook) => (
+        <Row key={webhook.id} webhook={webhook} />
+      ))}
+    </Table>
   );
 }
 
