@@ -11,27 +11,16 @@ import type { Io } from './io.ts';
 import { commandFor } from './output/wording.ts';
 import { runCli } from './program.ts';
 import { Rights } from './rights.ts';
+import { Signals } from './signals.ts';
 
 /** The process edge: what a command reads, where it writes, and the signals. Only this file and main.ts touch `process`. */
-const stop = Promise.withResolvers<string>();
+const signals = new Signals(process, thisSystem, () => io.isTerminal && !isatty(1));
 const readerGone = Promise.withResolvers<void>();
-/** `serving` from the moment a command waits for the signal to stop. */
-let stage: 'command' | 'serving' | 'stopping' = 'command';
 /** True for a command that handles it by itself if its results can't be written. */
 let hearsOfOutput = false;
 
-for (const signal of thisSystem.stopSignals) process.on(signal, () => stopOn(signal));
-let reload: (() => void) | undefined;
-process.on('SIGHUP', () => {
-  if (stage === 'command') process.exit(129);
-  // A terminal that was closed sends the same signal; then nobody is left to stop the daemon by hand.
-  if (thisSystem.hangUp === 'stop' || (io.isTerminal && !isatty(1))) {
-    stage = 'stopping';
-    stop.resolve('SIGHUP');
-  } else reload?.();
-});
 // An older Node.js started this process (`bin/rankd.js`). If that one is killed, this one stops too.
-process.on('disconnect', () => stopOn('SIGTERM'));
+process.on('disconnect', () => signals.stopOn('SIGTERM'));
 process.channel?.unref();
 stopWithNpx();
 process.stderr.on('error', () => undefined); // nobody is left to be told, and without a listener the event would end the process
@@ -92,12 +81,9 @@ const io: Io = {
   serviceDataDir: thisSystem.serviceDataDir,
   operator: `cli:${userName()}@${hostname()}`,
   get stopSignal() {
-    stage = 'serving';
-    return stop.promise;
+    return signals.stop;
   },
-  onReload(listener) {
-    reload = listener;
-  },
+  onReload: (listener) => signals.onReload(listener),
   readerGone: readerGone.promise,
 };
 
@@ -105,17 +91,10 @@ const io: Io = {
 export async function run(line: string[], outputFailed: (error: NodeJS.ErrnoException) => never): Promise<void> {
   process.stdout.on('error', (error) => {
     readerGone.resolve();
-    if (reload === undefined && !hearsOfOutput) outputFailed(error); // a daemon goes on serving if nobody reads its output
+    if (!signals.hasReload && !hearsOfOutput) outputFailed(error); // a daemon goes on serving if nobody reads its output
   });
   process.exitCode = await runCli(line, io);
-  if (stage === 'stopping') setTimeout(() => process.exit(), lastWordsMs).unref();
-}
-
-/** A command that does not wait for the signal, or a second signal, ends at once: what is open is reconciled later. */
-function stopOn(signal: NodeJS.Signals): void {
-  if (stage !== 'serving') process.exit(130);
-  stage = 'stopping';
-  stop.resolve(signal);
+  if (signals.isStopping) setTimeout(() => process.exit(), lastWordsMs).unref();
 }
 
 function writeLog(): void {
@@ -138,7 +117,7 @@ function stopWithNpx(): void {
   const watch = setInterval(() => {
     if (process.ppid === parent) return;
     clearInterval(watch);
-    stopOn('SIGTERM');
+    signals.stopOn('SIGTERM');
   }, 500).unref();
 }
 

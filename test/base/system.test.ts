@@ -106,11 +106,6 @@ describe('on Windows', () => {
     expect(forbidden.tries()).toBe(1);
   });
 
-  test('Ctrl-Break and the closed console stop the daemon as Ctrl-C does', () => {
-    expect(windows.stopSignals).toEqual(['SIGINT', 'SIGTERM', 'SIGBREAK']);
-    expect([windows.hangUp, linux.hangUp]).toEqual(['stop', 'reload']);
-  });
-
   test('a data directory on a network share is told, and one on a disk of the machine is not', () => {
     expect(windows.sharedFileSystem('\\\\nas\\share\\rankd', 0)).toBe('a network share');
     for (const local of ['C:\\rankd', '\\\\?\\C:\\rankd']) expect(windows.sharedFileSystem(local, 0)).toBeUndefined();

@@ -1,0 +1,55 @@
+import type { System } from '../base/system.ts';
+
+/** What signals do to this process: they end a command, stop what serves, and let a daemon read its configuration anew. */
+export class Signals {
+  readonly #exit: (code: number) => void;
+  readonly #stop = Promise.withResolvers<string>();
+  #stage: 'command' | 'serving' | 'stopping' = 'command';
+  #reload: (() => void) | undefined;
+
+  /** `isTerminalGone`: whether it was started on a terminal that was closed since. */
+  constructor(
+    process: { on(signal: NodeJS.Signals, listener: () => void): unknown; exit(code: number): void },
+    { stopSignals, hangUp }: Pick<System, 'stopSignals' | 'hangUp'>,
+    isTerminalGone: () => boolean,
+  ) {
+    this.#exit = (code) => process.exit(code);
+    for (const signal of stopSignals) process.on(signal, () => this.stopOn(signal));
+    process.on('SIGHUP', () => {
+      if (this.#stage === 'command') return this.#exit(129);
+      // A terminal that was closed sends the same signal; then nobody is left to stop the daemon by hand.
+      if (hangUp === 'stop' || isTerminalGone()) this.#stopWith('SIGHUP');
+      else this.#reload?.();
+    });
+  }
+
+  /** Resolves with the name of the first signal that asks to stop. From the moment a command asks for it, that no longer ends the process. */
+  get stop(): Promise<string> {
+    this.#stage = 'serving';
+    return this.#stop.promise;
+  }
+
+  get isStopping(): boolean {
+    return this.#stage === 'stopping';
+  }
+
+  /** True once a daemon serves, which a signal can ask to read its configuration anew. */
+  get hasReload(): boolean {
+    return this.#reload !== undefined;
+  }
+
+  onReload(listener: () => void): void {
+    this.#reload = listener;
+  }
+
+  /** A command that does not wait for the signal, or a second signal, ends at once: what is open is reconciled later. */
+  stopOn(signal: NodeJS.Signals): void {
+    if (this.#stage === 'serving') this.#stopWith(signal);
+    else this.#exit(130);
+  }
+
+  #stopWith(signal: NodeJS.Signals): void {
+    this.#stage = 'stopping';
+    this.#stop.resolve(signal);
+  }
+}

@@ -1,0 +1,62 @@
+import { EventEmitter } from 'node:events';
+import { describe, expect, test, vi } from 'vitest';
+import { type System, systems } from '../../src/base/system.ts';
+import { Signals } from '../../src/cli/signals.ts';
+
+const { windows, linux, macos } = systems;
+
+/** A process of that system, as Node.js shows it its signals. */
+function processOn(system: System, { isTerminalGone = false } = {}) {
+  const exit = vi.fn<(code: number) => void>();
+  const process = Object.assign(new EventEmitter(), { exit });
+  return { process, exit, signals: new Signals(process, system, () => isTerminalGone) };
+}
+
+describe.each(['SIGINT', 'SIGTERM', 'SIGBREAK', 'SIGHUP'])(
+  'on Windows, %s, which Node.js makes of Ctrl-C, Ctrl-Break and a console that is closed,',
+  (signal) => {
+    test('stops a daemon that serves, without reading its configuration anew', async () => {
+      const { process, exit, signals } = processOn(windows);
+      const reload = vi.fn();
+      signals.onReload(reload);
+      const stopped = signals.stop;
+      expect(process.emit(signal)).toBe(true); // somebody listens: without that, Windows ends the process
+      expect(await stopped).toBe(signal);
+      expect([signals.isStopping, reload.mock.calls, exit.mock.calls]).toEqual([true, [], []]);
+    });
+
+    test('ends a command that does not wait for it', () => {
+      const { process, exit } = processOn(windows);
+      process.emit(signal);
+      expect(exit.mock.calls).toEqual([[signal === 'SIGHUP' ? 129 : 130]]);
+    });
+  },
+);
+
+test('on Windows, Ctrl-C after Ctrl-C ends a daemon at once', () => {
+  const { process, exit, signals } = processOn(windows);
+  void signals.stop;
+  process.emit('SIGINT');
+  expect(exit).not.toHaveBeenCalled();
+  process.emit('SIGINT');
+  expect(exit.mock.calls).toEqual([[130]]);
+});
+
+test.each([linux, macos])(
+  'on $name, SIGHUP reloads a daemon, and stops one whose terminal was closed',
+  async (system) => {
+    const reload = vi.fn();
+    const kept = processOn(system);
+    kept.signals.onReload(reload);
+    void kept.signals.stop;
+    kept.process.emit('SIGHUP');
+    expect([reload.mock.calls.length, kept.signals.isStopping]).toEqual([1, false]);
+
+    const left = processOn(system, { isTerminalGone: true });
+    left.signals.onReload(reload);
+    const stopped = left.signals.stop;
+    left.process.emit('SIGHUP');
+    expect(await stopped).toBe('SIGHUP');
+    expect(reload).toHaveBeenCalledTimes(1);
+  },
+);
