@@ -28,11 +28,6 @@ export interface AuditPerson {
   salt: string | null;
 }
 
-/** A fresh salt, in hex. Without it, a commitment could be opened by trying every user id. */
-export function newSalt(): string {
-  return crypto().randomBytes(16).toString('hex');
-}
-
 /** What the chain holds in the place of a user id: it can be compared with the id, and tells nothing without the salt. */
 export function commitmentTo({ userId, salt }: { userId: number; salt: string }): string {
   return crypto().hash('sha256', `${salt}:${userId}`);
@@ -82,8 +77,22 @@ export function headIn(line: string): ChainLink | undefined {
   return id === undefined || hash === undefined ? undefined : { id: Number(id), hash };
 }
 
+/**
+ * The last of the `rows` from the first on that may all go; `before`, which the first of them follows, if none may. Throws `conflict`
+ * where the chain is broken.
+ */
+export function lastToGo(before: ChainLink, rows: readonly AuditRow[], mayGo: (row: AuditRow) => boolean): ChainLink {
+  let last = before;
+  for (const row of rows) {
+    if (!mayGo(row)) break;
+    if (breakBetween(last, row) !== undefined) throw brokenAt(row.id);
+    last = { id: row.id, hash: row.hash };
+  }
+  return last;
+}
+
 /** Why retention leaves an audit alone. */
-export function brokenAt(id: number): RankdError {
+function brokenAt(id: number): RankdError {
   return new RankdError('conflict', `The audit is broken at event #${id}, so retention removes none of it.`, {
     hint: 'rankd audit verify',
   });

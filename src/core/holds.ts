@@ -18,6 +18,14 @@ export interface HoldsOfMember {
 /** The states of a hold that is not over. */
 export const openStates: readonly HoldState[] = ['active', 'ending', 'stuck'];
 
+/** The states of a hold that nobody is bringing to its end. */
+export const restingStates = ['active', 'stuck'] as const satisfies HoldState[];
+
+/** True if nobody is bringing the hold to its end. */
+export function isResting({ state }: Pick<Hold, 'state'>): boolean {
+  return restingStates.some((resting) => resting === state);
+}
+
 /** True as long as the hold is in force, or its end still has to be brought about. */
 export function isOpenHold({ state }: Pick<Hold, 'state'>): boolean {
   return openStates.includes(state);

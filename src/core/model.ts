@@ -214,6 +214,12 @@ export type ChangeState = (typeof changeStates)[number];
 
 export const changeStates = ['pending', 'applied', 'refused', 'failed', 'unknown'] as const;
 
+/** The states of a change that has no outcome yet. */
+export const openChangeStates = ['pending', 'unknown'] as const satisfies ChangeState[];
+
+/** The states of a change that changed its member, or may have. */
+export const effectiveStates = ['pending', 'applied', 'unknown'] as const satisfies ChangeState[];
+
 /** Whether a change is on its way to its goal, or is being put back after a refusal half-way. */
 export type ChangePhase = 'forward' | 'compensate';
 

@@ -1,3 +1,4 @@
+import type { KeyEdit } from '../core/key-changes.ts';
 import type { Hold, KeyRules, RankChange } from '../core/model.ts';
 import type { Delivery, Webhook } from '../core/webhooks/webhook.ts';
 
@@ -80,6 +81,13 @@ export const keyRuleColumns = {
   ratePerMinute: 'rate',
 } as const satisfies Record<keyof KeyRules, string>;
 
+export const editableKeyColumns = {
+  revokedAt: 'revoked_at',
+  pausedAt: 'paused_at',
+  resumedAt: 'resumed_at',
+  isSimulated: 'is_simulated',
+} as const satisfies Record<Exclude<keyof KeyEdit, 'rules' | 'secret'>, string>;
+
 export const webhookColumns = {
   id: 'id',
   name: 'name',
@@ -124,10 +132,10 @@ export function insertInto(table: string, columns: Record<string, string>): stri
   return `INSERT INTO ${table} (${Object.values(columns).join(', ')}) VALUES (${values.join(', ')})`;
 }
 
-export function replaced(columns: Record<string, string>): string {
-  return Object.entries(columns)
-    .map(([field, column]) => `${column} = @${field}`)
-    .join(', ');
+/** Puts the row in the place of the one with the same key, if there is one. */
+export function upsertInto(table: string, columns: Record<string, string>, key: string): string {
+  const replaced = Object.values(columns).map((column) => `${column} = excluded.${column}`);
+  return `${insertInto(table, columns)} ON CONFLICT (${key}) DO UPDATE SET ${replaced.join(', ')}`;
 }
 
 export function selected(columns: Record<string, string>): string {

@@ -1,12 +1,5 @@
-import {
-  type AuditPerson,
-  type AuditRow,
-  type ChainLink,
-  chainStart,
-  commitmentTo,
-  linkHash,
-  newSalt,
-} from '../../core/audit.ts';
+import { type AuditPerson, type AuditRow, type ChainLink, chainStart } from '../../core/audit.ts';
+import { eventOf, rowAfter } from '../../core/audit-row.ts';
 import type { DomainEvent } from '../../core/events.ts';
 import type { AuditEvent } from '../../core/model.ts';
 import type { AuditFilter, AuditStore, Clock } from '../../ports/index.ts';
@@ -37,33 +30,20 @@ export function auditStore(db: Database, clock: Pick<Clock, 'now'>): AuditStore 
 /** The events that an SQL condition selects, with the people whom they name. */
 export async function auditRows(db: Reader, condition: string, bindings: Bindings): Promise<AuditEvent[]> {
   const rows = await db.all<StoredRow>(`SELECT ${fields} FROM rankd.audit_events WHERE ${condition}`, bindings);
-  return rows.map(toRow).map(({ hash: _, detail, people, ...event }) => ({
-    ...event,
-    detail: { ...JSON.parse(detail), ...Object.fromEntries(people.map(({ field, userId }) => [field, userId])) },
-  }));
+  return rows.map(toRow).map(eventOf);
 }
 
 /** Adds events at the end of the chain, in the transaction of what they tell of. `detail` never holds a secret or its hash. */
 export async function appendEvents(transaction: WriteTransaction, events: readonly DomainEvent[]): Promise<void> {
   let last = await transaction.head();
   for (const event of events) {
-    last = appendEvent(transaction, { event, last });
+    const { people, ...row } = rowAfter(last, event);
+    const keyId = typeof event.detail['keyId'] === 'string' ? event.detail['keyId'] : null;
+    transaction.run(insertEvent, { ...row, keyId });
+    for (const person of people) transaction.run(insertPerson, { eventId: row.id, ...person });
+    last = { id: row.id, hash: row.hash };
     transaction.moveHead(last);
   }
-}
-
-function appendEvent(
-  transaction: WriteTransaction,
-  { event: { detail, people = {}, ...event }, last }: { event: DomainEvent; last: ChainLink },
-): ChainLink {
-  const named = Object.entries(people).map(([field, userId]) => ({ field, userId, salt: newSalt() }));
-  const commitments = Object.fromEntries(named.map(({ field, ...person }) => [field, commitmentTo(person)]));
-  const row = { ...event, id: last.id + 1, detail: JSON.stringify({ ...commitments, ...detail }) };
-  const hash = linkHash(last.hash, row);
-  const keyId = typeof detail['keyId'] === 'string' ? detail['keyId'] : null;
-  transaction.run(insertEvent, { ...row, keyId, hash });
-  for (const person of named) transaction.run(insertPerson, { eventId: row.id, ...person });
-  return { id: row.id, hash };
 }
 
 const insertEvent = `

@@ -8,7 +8,7 @@ import type {
   OpenChange,
 } from '../../ports/index.ts';
 import { withoutNulls } from '../row.ts';
-import { isDoneBy, whereOf } from '../where.ts';
+import { isDoneBy, isOpenChange, mayHaveChanged, whereOf } from '../where.ts';
 import { type ChangeRow, changeFields, selectChange, toChange } from './change-row.ts';
 import type { Database, Reader } from './engine/database.ts';
 import { hasEnded, type Nodes } from './nodes.ts';
@@ -108,7 +108,7 @@ type OpenRow = ChangeRow & { isHeld: boolean };
 
 export const isHeld = `(node IS NOT NULL AND NOT ${hasEnded('node')})`;
 
-const selectOpen = `SELECT ${isHeld} AS "isHeld", ${changeFields} FROM rankd.rank_changes WHERE state IN ('pending', 'unknown')`;
+const selectOpen = `SELECT ${isHeld} AS "isHeld", ${changeFields} FROM rankd.rank_changes WHERE ${isOpenChange}`;
 
 /** The changes of a member that may have come to a write. */
 const writtenTo =
@@ -117,7 +117,7 @@ const writtenTo =
 export async function lastChangedSomebodyAt(db: Reader, rankerId: number): Promise<number | undefined> {
   const row = await db.get<{ at: number }>(
     `SELECT coalesce(finished_at, requested_at) AS at FROM rankd.rank_changes
-     WHERE ranker_id = @rankerId AND state IN ('pending', 'applied', 'unknown') AND NOT dry_run
+     WHERE ranker_id = @rankerId AND ${mayHaveChanged} AND NOT dry_run
        AND roles_before <> roles_after
      ORDER BY seq DESC LIMIT 1`,
     { rankerId },
@@ -183,7 +183,7 @@ export async function findByIdempotencyKey(
 export async function standingOf(db: Reader, rankeeId: number): Promise<{ latestId?: string; openId?: string }> {
   const row = await db.get<{ latestId: string | null; openId: string | null }>(
     `SELECT (SELECT id FROM rankd.rank_changes WHERE rankee_id = @rankeeId ORDER BY seq DESC LIMIT 1) AS "latestId",
-            (SELECT id FROM rankd.rank_changes WHERE rankee_id = @rankeeId AND state IN ('pending', 'unknown')) AS "openId"`,
+            (SELECT id FROM rankd.rank_changes WHERE rankee_id = @rankeeId AND ${isOpenChange}) AS "openId"`,
     { rankeeId },
   );
   return withoutNulls(row ?? {});

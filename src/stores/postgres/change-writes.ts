@@ -1,5 +1,6 @@
 import { idempotencyWindowMs, type RankChange } from '../../core/model.ts';
 import type { ChangeStore, Clock, JudgeChange } from '../../ports/index.ts';
+import { isOpenChange } from '../where.ts';
 import { appendEvents } from './audit.ts';
 import { beginFacts } from './begin-facts.ts';
 import { findChange, isHeld, standingOf } from './change-queries.ts';
@@ -50,7 +51,7 @@ export function changeWrites(db: Database, clock: Pick<Clock, 'now'>, nodes: Nod
       const node = nodes.idIfBegun;
       if (node === undefined) return undefined;
       return db.write(async (transaction) => {
-        const held = `${selectChange} WHERE id = @changeId AND node = @node AND state IN ('pending', 'unknown') FOR UPDATE`;
+        const held = `${selectChange} WHERE id = @changeId AND node = @node AND ${isOpenChange} FOR UPDATE`;
         const row = await transaction.get<ChangeRow>(held, { changeId, node });
         return row && keepVerdict(transaction, toChange(row), judge);
       });
@@ -75,7 +76,7 @@ export function changeWrites(db: Database, clock: Pick<Clock, 'now'>, nodes: Nod
 
     async release(changeId) {
       const release = `UPDATE rankd.rank_changes SET node = NULL
-                       WHERE id = @changeId AND node = @node AND state IN ('pending', 'unknown')`;
+                       WHERE id = @changeId AND node = @node AND ${isOpenChange}`;
       if (nodes.idIfBegun !== undefined) await db.work(release, { changeId, node: nodes.idIfBegun });
     },
 
@@ -89,7 +90,7 @@ export function changeWrites(db: Database, clock: Pick<Clock, 'now'>, nodes: Nod
 
 const takeOver = `
   UPDATE rankd.rank_changes SET node = @mine, takeovers = takeovers + (node IS DISTINCT FROM @mine)::int
-  WHERE id = @changeId AND state IN ('pending', 'unknown') AND (node IS NULL OR node = @mine OR NOT ${isHeld})
+  WHERE id = @changeId AND ${isOpenChange} AND (node IS NULL OR node = @mine OR NOT ${isHeld})
   RETURNING ${changeFields}`;
 
 async function keepVerdict(transaction: WriteTransaction, before: RankChange, judge: JudgeChange): Promise<RankChange> {

@@ -1,21 +1,15 @@
-import type { HoldsOfMember } from '../../core/holds.ts';
+import { type HoldsOfMember, isResting, openStates, restingStates } from '../../core/holds.ts';
 import type { Hold, RankChange } from '../../core/model.ts';
 import type { HoldFilter, HoldStore } from '../../ports/index.ts';
-import { holdColumns as columns, insertInto, selected } from '../columns.ts';
+import { holdColumns as columns, selected, upsertInto } from '../columns.ts';
 import { withoutNulls } from '../row.ts';
-import { whereOf } from '../where.ts';
+import { inStates, whereOf } from '../where.ts';
 import { appendEvents } from './audit.ts';
 import type { Database, Reader, Transaction } from './engine/database.ts';
 import type { Bindings } from './engine/statement.ts';
 import type { Nullable } from './key-row.ts';
 
-const upsertHold = `
-  ${insertInto('rankd.holds', columns)}
-  ON CONFLICT (id) DO UPDATE SET ${Object.values(columns)
-    .map((column) => `${column} = excluded.${column}`)
-    .join(', ')}`;
-
-const isOpen = `state IN ('active', 'ending', 'stuck')`;
+const upsertHold = upsertInto('rankd.holds', columns, 'id');
 
 const conditions = {
   group: 'group_title = @group',
@@ -32,14 +26,14 @@ export function holdStore(db: Database): HoldStore {
 
     async dueHolds({ isAnew, ...query }) {
       const isDue = isAnew ? 'true' : '(next_try_at IS NULL OR next_try_at <= @now)';
-      const due = `group_title = @group AND state IN ('active', 'stuck') AND ends_at <= @now AND ${isDue}`;
+      const due = `group_title = @group AND ${inStates(restingStates)} AND ends_at <= @now AND ${isDue}`;
       return holdsWhere(db, `${due} ORDER BY ends_at LIMIT @limit`, query);
     },
 
     async updateHold(id, judge) {
       return db.write(async (transaction) => {
         const before = await findHold(transaction, id);
-        if (before?.state !== 'active' && before?.state !== 'stuck') return undefined;
+        if (before === undefined || !isResting(before)) return undefined;
         const { holds, events } = judge(before);
         keepHolds(transaction, holds);
         await appendEvents(transaction, events);
@@ -52,7 +46,7 @@ export function holdStore(db: Database): HoldStore {
 /** What a change of this member may concern. Called in the transaction that keeps the change. */
 export async function holdsOf(db: Reader, { group, rankeeId, hold }: RankChange): Promise<HoldsOfMember> {
   const [[open], own] = await Promise.all([
-    holdsWhere(db, `rankee_id = @rankeeId AND group_title = @group AND ${isOpen}`, { rankeeId, group }),
+    holdsWhere(db, `rankee_id = @rankeeId AND group_title = @group AND ${inStates(openStates)}`, { rankeeId, group }),
     hold && findHold(db, hold.id),
   ]);
   return { open, own };

@@ -4,6 +4,7 @@ import { rulesOf } from '../../core/key-rules.ts';
 import type { Key } from '../../core/model.ts';
 import type { Clock, KeySelection, KeyStore, NewSecret } from '../../ports/index.ts';
 import { allowed } from '../allowed.ts';
+import { editableKeyColumns } from '../columns.ts';
 import { whereOf } from '../where.ts';
 import { appendEvents } from './audit.ts';
 import type { Database, Reader, Transaction } from './engine/database.ts';
@@ -92,7 +93,7 @@ export function editKey(
   const { rules, secret, ...fields } = edit;
   for (const field of Object.keys(fields) as Array<keyof typeof fields>) {
     const value = fields[field];
-    transaction.run(`UPDATE rankd.keys SET ${editableColumns[field]} = @value WHERE id = @keyId`, { keyId, value });
+    transaction.run(`UPDATE rankd.keys SET ${editableKeyColumns[field]} = @value WHERE id = @keyId`, { keyId, value });
   }
   if (rules !== undefined) setRules(transaction, keyId, rules);
   if (secret === undefined) return;
@@ -104,13 +105,6 @@ export function editKey(
   );
   addSecret(transaction, { keyId, secret, now });
 }
-
-const editableColumns = {
-  revokedAt: 'revoked_at',
-  pausedAt: 'paused_at',
-  resumedAt: 'resumed_at',
-  isSimulated: 'is_simulated',
-} as const;
 
 /** The key of an id. Throws `not_found`. */
 export async function requireKey(db: Reader, id: string, now: number): Promise<Key> {

@@ -1,6 +1,7 @@
 import { RankdError } from '../../base/errors.ts';
 import { newId } from '../../core/api-key.ts';
 import type { Clock } from '../../ports/index.ts';
+import { isOpenChange } from '../where.ts';
 import type { Database } from './engine/database.ts';
 
 /** How often a node shows that it is alive; how long it may work after it sent the last beat that was answered; and how long others wait. */
@@ -145,7 +146,7 @@ export class Nodes {
 const join = `
   WITH forgotten AS (
     DELETE FROM rankd.nodes WHERE ended_by IS NOT NULL AND joined_at < @at::bigint - 86400000 AND NOT EXISTS (
-      SELECT 1 FROM rankd.rank_changes WHERE state IN ('pending', 'unknown') AND rank_changes.node = nodes.id))
+      SELECT 1 FROM rankd.rank_changes WHERE ${isOpenChange} AND rank_changes.node = nodes.id))
   INSERT INTO rankd.nodes (id, joined_at) VALUES (@id, @at)`;
 
 /** In SQL: whether the node that an expression names has ended. It counts as alive until its row says so. */
@@ -169,7 +170,7 @@ const beatSql = `
     WHERE set_config('synchronous_commit', 'off', true) = 'off' AND id = @id AND ended_by IS NULL RETURNING id
   ), lost AS (
     INSERT INTO rankd.nodes (id, joined_at)
-    SELECT node, 0 FROM rankd.rank_changes WHERE state IN ('pending', 'unknown') AND node IS NOT NULL
+    SELECT node, 0 FROM rankd.rank_changes WHERE ${isOpenChange} AND node IS NOT NULL
     UNION SELECT node, 0 FROM rankd.member_queue
     ON CONFLICT (id) DO NOTHING
   )

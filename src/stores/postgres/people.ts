@@ -1,6 +1,7 @@
 import type { Mentions } from '../../core/forgetting.ts';
 import type { PersonStore } from '../../ports/index.ts';
 import { allowed } from '../allowed.ts';
+import { isOpenChange } from '../where.ts';
 import { appendEvents } from './audit.ts';
 import { type ChangeRow, selectChange, toChange, updateChange } from './change-row.ts';
 import type { Database, Reader } from './engine/database.ts';
@@ -69,7 +70,7 @@ async function mentionsOf(db: Reader, userId: number): Promise<Mentions> {
   const found = await db.get<Mentions>(
     `SELECT (SELECT count(*) FROM rankd.rank_changes WHERE ${namesPerson}) AS changes,
             (SELECT count(DISTINCT event_id) FROM rankd.audit_people WHERE user_id = @userId) AS events,
-            EXISTS (SELECT 1 FROM rankd.rank_changes WHERE rankee_id = @userId AND state IN ('pending', 'unknown')) AS "isOpen"`,
+            EXISTS (SELECT 1 FROM rankd.rank_changes WHERE rankee_id = @userId AND ${isOpenChange}) AS "isOpen"`,
     { userId },
   );
   return found ?? { changes: 0, events: 0, isOpen: false };

@@ -1,5 +1,7 @@
-import { breakBetween, brokenAt } from '../../core/audit.ts';
+import { lastToGo } from '../../core/audit.ts';
+import { openStates } from '../../core/holds.ts';
 import type { RetentionStore } from '../../ports/index.ts';
+import { inStates, isOpenChange } from '../where.ts';
 import { chainAnchor, chainRows } from './audit.ts';
 import type { Database } from './engine/database.ts';
 
@@ -12,7 +14,7 @@ export function retentionStore(db: Database): RetentionStore {
         const seqs = rows.filter(({ isOpen, isOld }) => isOld && !isOpen).map(({ seq }) => seq);
         transaction.run('DELETE FROM rankd.rank_changes WHERE seq = ANY(@seqs)', { seqs });
         transaction.run(
-          `DELETE FROM rankd.holds WHERE ended_at < @before AND state NOT IN ('active', 'ending', 'stuck')
+          `DELETE FROM rankd.holds WHERE ended_at < @before AND NOT ${inStates(openStates)}
              AND NOT EXISTS (SELECT 1 FROM rankd.rank_changes WHERE rank_changes.id = change_id)`,
           step,
         );
@@ -24,24 +26,19 @@ export function retentionStore(db: Database): RetentionStore {
 
     async pruneAudit({ upToId, limit }) {
       return db.write(async (transaction) => {
-        let last = await chainAnchor(transaction);
-        let removed = 0;
-        for (const row of await chainRows(transaction, { afterId: last.id, limit })) {
-          if (row.id > upToId) break;
-          if (breakBetween(last, row) !== undefined) throw brokenAt(row.id);
-          last = { id: row.id, hash: row.hash };
-          removed += 1;
-        }
-        if (removed === 0) return 0;
+        const anchor = await chainAnchor(transaction);
+        const rows = await chainRows(transaction, { afterId: anchor.id, limit });
+        const last = lastToGo(anchor, rows, ({ id }) => id <= upToId);
+        if (last === anchor) return 0;
         transaction.run(`UPDATE rankd.audit_anchor SET last_id = @id, hash = decode(@hash, 'hex')`, { ...last });
         transaction.run('DELETE FROM rankd.audit_events WHERE id <= @id', { id: last.id });
-        return removed;
+        return last.id - anchor.id;
       });
     },
   };
 }
 
 const oldestChanges = `
-  SELECT seq, state IN ('pending', 'unknown') AS "isOpen",
+  SELECT seq, ${isOpenChange} AS "isOpen",
          greatest(requested_at, coalesce(finished_at, requested_at)) < @before AS "isOld"
   FROM rankd.rank_changes WHERE seq > @after ORDER BY seq LIMIT @limit`;

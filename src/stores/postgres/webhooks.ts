@@ -3,7 +3,7 @@ import type { OutboxEvent } from '../../core/webhooks/event-types.ts';
 import type { Delivery, Webhook } from '../../core/webhooks/webhook.ts';
 import type { DeliveryFilter, WebhookStore } from '../../ports/index.ts';
 import { allowed } from '../allowed.ts';
-import { deliveryColumns, insertInto, replaced, selected, webhookColumns } from '../columns.ts';
+import { deliveryColumns, selected, upsertInto, webhookColumns } from '../columns.ts';
 import { withoutNulls } from '../row.ts';
 import { whereOf } from '../where.ts';
 import { appendEvents, auditRows, chainEnd } from './audit.ts';
@@ -77,10 +77,8 @@ async function withChanges(db: Reader, events: readonly AuditEvent[]): Promise<O
   });
 }
 
-const putWebhook = `${insertInto('rankd.webhooks', webhookColumns)} ON CONFLICT (id) DO UPDATE SET ${replaced(webhookColumns)}`;
-const putDelivery = `
-  ${insertInto('rankd.webhook_deliveries', deliveryColumns)}
-  ON CONFLICT (webhook_id, sequence) DO UPDATE SET ${replaced(deliveryColumns)}`;
+const putWebhook = upsertInto('rankd.webhooks', webhookColumns, 'id');
+const putDelivery = upsertInto('rankd.webhook_deliveries', deliveryColumns, 'webhook_id, sequence');
 
 const hurry = `
   UPDATE rankd.webhook_deliveries SET next_try_at = @at

@@ -1,4 +1,5 @@
-import { type AuditRow, type ChainLink, chainStart, commitmentTo, linkHash, newSalt } from '../../core/audit.ts';
+import { type AuditRow, type ChainLink, chainStart } from '../../core/audit.ts';
+import { eventOf, rowAfter } from '../../core/audit-row.ts';
 import type { DomainEvent } from '../../core/events.ts';
 import type { AuditEvent } from '../../core/model.ts';
 import type { AuditFilter, AuditStore, Clock } from '../../ports/index.ts';
@@ -31,24 +32,18 @@ export function auditStore(db: Connection, clock: Pick<Clock, 'now'>): AuditStor
 /** The events that an SQL condition selects, with the people whom they name. */
 export function auditRows(db: Connection, condition: string, bindings: Bindings): AuditEvent[] {
   const rows = db.all<StoredRow>(`SELECT ${fields} FROM audit_events WHERE ${condition}`, bindings);
-  return rows.map(toRow).map(({ hash: _, detail, people, ...event }) => ({
-    ...event,
-    detail: { ...JSON.parse(detail), ...Object.fromEntries(people.map(({ field, userId }) => [field, userId])) },
-  }));
+  return rows.map(toRow).map(eventOf);
 }
 
-/** Writes one event; called within the transaction of what it tells of. `detail` never holds a secret or its hash. */
-export function appendEvent(db: Connection, { detail, people = {}, ...event }: DomainEvent): void {
-  const last = chainEnd(db);
-  const named = Object.entries(people).map(([field, userId]) => ({ field, userId, salt: newSalt() }));
-  const commitments = Object.fromEntries(named.map(({ field, ...person }) => [field, commitmentTo(person)]));
-  const row = { ...event, id: last.id + 1, detail: JSON.stringify({ ...commitments, ...detail }) };
+/** Writes one event; called within the transaction of what it tells of. `detail` never holds a secret. */
+export function appendEvent(db: Connection, event: DomainEvent): void {
+  const { people, hash, ...row } = rowAfter(chainEnd(db), event);
   db.run(
     `INSERT INTO audit_events (id, at, done_by, action, subject, detail, hash)
-     VALUES (@id, @at, @by, @action, @subject, @detail, @hash)`,
-    { ...row, hash: Buffer.from(linkHash(last.hash, row), 'hex') },
+     VALUES (@id, @at, @by, @action, @subject, @detail, unhex(@hash))`,
+    { ...row, hash },
   );
-  for (const person of named) {
+  for (const person of people) {
     db.run('INSERT INTO audit_people (event_id, field, user_id, salt) VALUES (@eventId, @field, @userId, @salt)', {
       eventId: row.id,
       ...person,

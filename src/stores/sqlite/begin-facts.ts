@@ -1,6 +1,7 @@
 import type { BeginFacts, ChangedMember, MemberWindow } from '../../core/begin.ts';
 import type { RankChange } from '../../core/model.ts';
 import type { BeginQuestion } from '../../ports/index.ts';
+import { mayHaveChanged } from '../where.ts';
 import { findCaller } from './callers.ts';
 import { lastChangedSomebodyAt, standingOf } from './change-queries.ts';
 import type { Connection } from './engine/connection.ts';
@@ -27,7 +28,7 @@ function changedMembers(db: Connection, { window: { of, since }, now }: { window
   return db.all<ChangedMember>(
     `SELECT rankee_id AS rankeeId, key_id AS keyId, max(requested_at) AS at
      FROM rank_changes
-     WHERE requested_at BETWEEN @since AND @now AND key_id IS NOT NULL AND state IN ('pending', 'applied', 'unknown')
+     WHERE requested_at BETWEEN @since AND @now AND key_id IS NOT NULL AND ${mayHaveChanged}
        AND ${counted(of)} AND dry_run = 0 AND roles_before <> roles_after
      GROUP BY rankee_id, key_id${of === 'demotions' ? orSuspended : ''}`,
     { since, now, ...(typeof of === 'object' && of) },

@@ -1,6 +1,7 @@
 import type { RankChange } from '../../core/model.ts';
 import type { ChangeFilter, ChangeStore, IdempotencySlot, OpenChange } from '../../ports/index.ts';
 import { withoutNulls } from '../row.ts';
+import { isOpenChange, mayHaveChanged } from '../where.ts';
 import { bindingsOf, conditionsOf } from './change-conditions.ts';
 import { type ChangeRow, selectChange, toChange } from './change-row.ts';
 import type { Connection } from './engine/connection.ts';
@@ -78,7 +79,7 @@ export function changeQueries(db: Connection, nodes: Nodes): ChangeQueries {
     async openChanges() {
       // Left to itself, the planner reads the whole history in order instead.
       const few = 'INDEXED BY one_open_change_a_member';
-      const sql = `${selectChange} ${few} WHERE state IN ('pending', 'unknown') ORDER BY seq`;
+      const sql = `${selectChange} ${few} WHERE ${isOpenChange} ORDER BY seq`;
       return db.all<ChangeRow>(sql).map((row) => withHolder(toOpen(row)));
     },
   };
@@ -103,7 +104,7 @@ const writtenTo = `WHERE rankee_id = @rankeeId AND dry_run = 0 AND (phase = 'com
 export function lastChangedSomebodyAt(db: Connection, rankerId: number): number | undefined {
   const row = db.get<{ at: number }>(
     `SELECT coalesce(finished_at, requested_at) AS at FROM rank_changes
-     WHERE ranker_id = @rankerId AND state IN ('pending', 'applied', 'unknown') AND dry_run = 0
+     WHERE ranker_id = @rankerId AND ${mayHaveChanged} AND dry_run = 0
        AND roles_before <> roles_after
      ORDER BY seq DESC LIMIT 1`,
     { rankerId },
@@ -127,7 +128,7 @@ interface Open {
 }
 
 export function findOpen(db: Connection, id: string): Open | undefined {
-  const row = db.get<ChangeRow>(`${selectChange} WHERE id = @id AND state IN ('pending', 'unknown')`, { id });
+  const row = db.get<ChangeRow>(`${selectChange} WHERE id = @id AND ${isOpenChange}`, { id });
   return row && toOpen(row);
 }
 
@@ -145,7 +146,7 @@ function holderOf(node: string | undefined, nodes: Nodes): OpenChange['holder'] 
 export function standingOf(db: Connection, rankeeId: number): { latestId?: string; openId?: string } {
   const row = db.get<{ latestId: string | null; openId: string | null }>(
     `SELECT (SELECT id FROM rank_changes WHERE rankee_id = @rankeeId ORDER BY seq DESC LIMIT 1) AS latestId,
-            (SELECT id FROM rank_changes WHERE rankee_id = @rankeeId AND state IN ('pending', 'unknown')) AS openId`,
+            (SELECT id FROM rank_changes WHERE rankee_id = @rankeeId AND ${isOpenChange}) AS openId`,
     { rankeeId },
   );
   return withoutNulls(row ?? {});

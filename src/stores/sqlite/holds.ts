@@ -1,24 +1,16 @@
-import type { HoldsOfMember } from '../../core/holds.ts';
+import { type HoldsOfMember, isResting, openStates, restingStates } from '../../core/holds.ts';
 import type { Hold, RankChange } from '../../core/model.ts';
 import type { HoldFilter, HoldStore } from '../../ports/index.ts';
-import { holdColumns as columns } from '../columns.ts';
+import { absent, holdColumns as columns, selected, upsertInto } from '../columns.ts';
 import { withoutNulls } from '../row.ts';
-import { whereOf } from '../where.ts';
+import { inStates, whereOf } from '../where.ts';
 import { appendEvents } from './audit.ts';
 import type { Connection } from './engine/connection.ts';
 import type { RowOf } from './engine/row.ts';
 
-const fields = Object.keys(columns) as Array<keyof Hold>;
+const selectHold = `SELECT ${selected(columns)} FROM holds`;
 
-const selectHold = `SELECT ${fields.map((field) => `${columns[field]} AS "${field}"`).join(', ')} FROM holds`;
-
-const upsertHold = `
-  INSERT INTO holds (${Object.values(columns).join(', ')}) VALUES (${fields.map((field) => `@${field}`).join(', ')})
-  ON CONFLICT (id) DO UPDATE SET ${Object.values(columns)
-    .map((column) => `${column} = excluded.${column}`)
-    .join(', ')}`;
-
-const isOpen = `state IN ('active', 'ending', 'stuck')`;
+const upsertHold = upsertInto('holds', columns, 'id');
 
 const conditions = {
   group: 'group_title = @group',
@@ -39,7 +31,7 @@ export function holdStore(db: Connection): HoldStore {
 
     async dueHolds({ isAnew, ...query }) {
       const isDue = isAnew ? 'TRUE' : '(next_try_at IS NULL OR next_try_at <= @now)';
-      const sql = `${selectHold} WHERE group_title = @group AND state IN ('active', 'stuck') AND ends_at <= @now AND ${isDue}
+      const sql = `${selectHold} WHERE group_title = @group AND ${inStates(restingStates)} AND ends_at <= @now AND ${isDue}
                    ORDER BY ends_at LIMIT @limit`;
       return db.all<RowOf<Hold>>(sql, query).map(toHold);
     },
@@ -47,7 +39,7 @@ export function holdStore(db: Connection): HoldStore {
     async updateHold(id, judge) {
       return db.write(() => {
         const before = findHold(db, id);
-        if (before?.state !== 'active' && before?.state !== 'stuck') return undefined;
+        if (before === undefined || !isResting(before)) return undefined;
         const { holds, events } = judge(before);
         keepHolds(db, holds);
         appendEvents(db, events);
@@ -59,10 +51,13 @@ export function holdStore(db: Connection): HoldStore {
 
 /** What a change of this member may concern. Called in the transaction that keeps the change. */
 export function holdsOf(db: Connection, { group, rankeeId, hold }: RankChange): HoldsOfMember {
-  const row = db.get<RowOf<Hold>>(`${selectHold} WHERE rankee_id = @rankeeId AND group_title = @group AND ${isOpen}`, {
-    rankeeId,
-    group,
-  });
+  const row = db.get<RowOf<Hold>>(
+    `${selectHold} WHERE rankee_id = @rankeeId AND group_title = @group AND ${inStates(openStates)}`,
+    {
+      rankeeId,
+      group,
+    },
+  );
   return { open: row && toHold(row), own: hold && findHold(db, hold.id) };
 }
 
@@ -84,11 +79,9 @@ function toHold({ rolesBefore, rolesDuring, ...row }: RowOf<Hold>): Hold {
   return { ...withoutNulls(row), rolesBefore: JSON.parse(rolesBefore), rolesDuring: JSON.parse(rolesDuring) };
 }
 
-const absent = Object.fromEntries(fields.map((field) => [field, null])) as Record<keyof Hold, null>;
-
 function toBindings(hold: Hold): Record<keyof Hold, string | number | null> {
   return {
-    ...absent,
+    ...absent(columns),
     ...hold,
     rolesBefore: JSON.stringify(hold.rolesBefore),
     rolesDuring: JSON.stringify(hold.rolesDuring),

@@ -4,6 +4,7 @@ import { rulesOf } from '../../core/key-rules.ts';
 import type { Key } from '../../core/model.ts';
 import type { Clock, KeySelection, KeyStore, NewSecret } from '../../ports/index.ts';
 import { allowed } from '../allowed.ts';
+import { editableKeyColumns } from '../columns.ts';
 import { whereOf } from '../where.ts';
 import { appendEvents } from './audit.ts';
 import type { Connection } from './engine/connection.ts';
@@ -96,7 +97,7 @@ const conditions = {
 export function editKey(db: Connection, { keyId, edit, now }: { keyId: string; edit: KeyEdit; now: number }): void {
   const { rules, secret, ...fields } = edit;
   for (const field of Object.keys(fields) as Array<keyof typeof fields>)
-    db.run(`UPDATE keys SET ${editableColumns[field]} = @value WHERE id = @keyId`, { keyId, value: fields[field] });
+    db.run(`UPDATE keys SET ${editableKeyColumns[field]} = @value WHERE id = @keyId`, { keyId, value: fields[field] });
   if (rules !== undefined) setRules(db, keyId, rules);
   if (secret === undefined) return;
   db.run(
@@ -107,13 +108,6 @@ export function editKey(db: Connection, { keyId, edit, now }: { keyId: string; e
   );
   addSecret(db, { keyId, secret, now });
 }
-
-const editableColumns = {
-  revokedAt: 'revoked_at',
-  pausedAt: 'paused_at',
-  resumedAt: 'resumed_at',
-  isSimulated: 'is_simulated',
-} as const;
 
 /** The key of an id. Throws `not_found`. */
 export function requireKey(db: Connection, id: string, now: number): Key {

@@ -1,6 +1,7 @@
 import type { Mentions } from '../../core/forgetting.ts';
 import type { PersonStore } from '../../ports/index.ts';
 import { allowed } from '../allowed.ts';
+import { isOpenChange } from '../where.ts';
 import { appendEvents } from './audit.ts';
 import { type ChangeRow, selectChange, toChange, updateChange } from './change-row.ts';
 import type { Connection } from './engine/connection.ts';
@@ -70,7 +71,7 @@ function mentionsOf(db: Connection, userId: number): Mentions {
   const found = db.get<{ changes: number; events: number; isOpen: number }>(
     `SELECT (SELECT count(*) FROM rank_changes WHERE ${namesPerson}) AS changes,
             (SELECT count(DISTINCT event_id) FROM audit_people WHERE user_id = @userId) AS events,
-            EXISTS (SELECT 1 FROM rank_changes WHERE rankee_id = @userId AND state IN ('pending', 'unknown')) AS isOpen`,
+            EXISTS (SELECT 1 FROM rank_changes WHERE rankee_id = @userId AND ${isOpenChange}) AS isOpen`,
     { userId },
   );
   return { changes: found?.changes ?? 0, events: found?.events ?? 0, isOpen: found?.isOpen === 1 };

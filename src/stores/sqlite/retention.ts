@@ -1,5 +1,7 @@
-import { breakBetween, brokenAt } from '../../core/audit.ts';
+import { lastToGo } from '../../core/audit.ts';
+import { openStates } from '../../core/holds.ts';
 import type { RetentionStore } from '../../ports/index.ts';
+import { inStates, isOpenChange } from '../where.ts';
 import { chainAnchor, chainRows } from './audit.ts';
 import type { Connection } from './engine/connection.ts';
 
@@ -15,7 +17,7 @@ export function retentionStore(db: Connection): RetentionStore {
           step,
         );
         db.run(
-          `DELETE FROM holds WHERE ended_at < @before AND state NOT IN ('active', 'ending', 'stuck')
+          `DELETE FROM holds WHERE ended_at < @before AND NOT ${inStates(openStates)}
              AND NOT EXISTS (SELECT 1 FROM rank_changes WHERE rank_changes.id = change_id)`,
           step,
         );
@@ -26,24 +28,18 @@ export function retentionStore(db: Connection): RetentionStore {
 
     async pruneAudit({ upToId, limit }) {
       return db.write(() => {
-        let last = chainAnchor(db);
-        let removed = 0;
-        for (const row of chainRows(db, { afterId: last.id, limit })) {
-          if (row.id > upToId) break;
-          if (breakBetween(last, row) !== undefined) throw brokenAt(row.id);
-          last = { id: row.id, hash: row.hash };
-          removed += 1;
-        }
-        if (removed === 0) return 0;
+        const anchor = chainAnchor(db);
+        const last = lastToGo(anchor, chainRows(db, { afterId: anchor.id, limit }), ({ id }) => id <= upToId);
+        if (last === anchor) return 0;
         db.run('UPDATE audit_anchor SET last_id = @id, hash = @hash', { ...last, hash: Buffer.from(last.hash, 'hex') });
         db.run('DELETE FROM audit_events WHERE id <= @id', { id: last.id });
-        return removed;
+        return last.id - anchor.id;
       });
     },
   };
 }
 
 const oldestChanges = `
-  SELECT seq, state IN ('pending', 'unknown') AS isOpen,
+  SELECT seq, ${isOpenChange} AS isOpen,
          max(requested_at, coalesce(finished_at, requested_at)) < @before AS isOld
   FROM rank_changes WHERE seq > @after ORDER BY seq LIMIT @limit`;

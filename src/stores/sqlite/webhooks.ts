@@ -2,7 +2,7 @@ import type { OutboxEvent } from '../../core/webhooks/event-types.ts';
 import type { Delivery, Webhook } from '../../core/webhooks/webhook.ts';
 import type { DeliveryFilter, WebhookStore } from '../../ports/index.ts';
 import { allowed } from '../allowed.ts';
-import { absent, deliveryColumns, insertInto, replaced, selected, webhookColumns } from '../columns.ts';
+import { absent, deliveryColumns, selected, upsertInto, webhookColumns } from '../columns.ts';
 import { withoutNulls } from '../row.ts';
 import { whereOf } from '../where.ts';
 import { appendEvents, auditRows, chainEnd } from './audit.ts';
@@ -80,8 +80,8 @@ function withChange(db: Connection, event: OutboxEvent['event']): OutboxEvent {
 
 const isAction = 'action IN (SELECT value FROM json_each(@actions))';
 
-const putWebhook = `${insertInto('webhooks', webhookColumns)} ON CONFLICT (id) DO UPDATE SET ${replaced(webhookColumns)}`;
-const putDelivery = `${insertInto('webhook_deliveries', deliveryColumns)} ON CONFLICT DO UPDATE SET ${replaced(deliveryColumns)}`;
+const putWebhook = upsertInto('webhooks', webhookColumns, 'id');
+const putDelivery = upsertInto('webhook_deliveries', deliveryColumns, 'webhook_id, sequence');
 
 const selectWebhook = `SELECT ${selected(webhookColumns)} FROM webhooks`;
 

@@ -1,6 +1,6 @@
 import { refusalOfUntouchable } from '../../core/acting-account.ts';
 import { memberTitle, restoredMessage } from '../../core/describe.ts';
-import { type HoldUpdate, type HoldVerdict, judgeHold, postponed } from '../../core/holds.ts';
+import { type HoldUpdate, type HoldVerdict, isResting, judgeHold, postponed } from '../../core/holds.ts';
 import type { Hold, HoldPart, RankRequest } from '../../core/model.ts';
 import { restorePlan } from '../../core/role-plan.ts';
 import { nameForRequest } from '../../core/role-scheme.ts';
@@ -80,9 +80,10 @@ function rehearsed(app: Ranking, { change, success }: Omit<Intent, 'after'>): Pr
 }
 
 /** A hold that was superseded or forfeited can still be ended by force. One that was extended while its end waited goes on. */
-function canBeChecked({ state, endsAt }: Hold, { as, force = false }: HoldCheck, now: number): boolean {
+function canBeChecked(hold: Hold, { as, force = false }: HoldCheck, now: number): boolean {
+  const { state, endsAt } = hold;
   if (as === 'ended' && (endsAt === undefined || endsAt > now)) return false;
-  return state === 'active' || state === 'stuck' || (force && (state === 'superseded' || state === 'forfeited'));
+  return isResting(hold) || (force && (state === 'superseded' || state === 'forfeited'));
 }
 
 /** What to write; or the hold as it is kept then, if there is nothing to write. */

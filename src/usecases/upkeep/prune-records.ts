@@ -1,5 +1,5 @@
 import type { RetentionConfig } from '../../config/config.ts';
-import { breakBetween, brokenAt } from '../../core/audit.ts';
+import { lastToGo } from '../../core/audit.ts';
 import { auditPruned, historyPruned } from '../../core/events.ts';
 import { idempotencyWindowMs } from '../../core/model.ts';
 import { maxAgeMs } from '../../core/webhooks/schedule.ts';
@@ -67,12 +67,9 @@ async function pruneAudit({ store, clock }: Tools, before: number, stop: AbortSi
   let upTo = anchor;
   await inSteps({ clock, stop }, async () => {
     const { rows } = await store.auditChain({ afterId: upTo.id, limit: stepRows });
-    for (const row of rows) {
-      if (row.at >= before) return false;
-      if (breakBetween(upTo, row) !== undefined) throw brokenAt(row.id);
-      upTo = { id: row.id, hash: row.hash };
-    }
-    return rows.length === stepRows;
+    const from = upTo.id;
+    upTo = lastToGo(upTo, rows, ({ at }) => at < before);
+    return upTo.id - from === stepRows;
   });
   const removed = upTo.id - anchor.id;
   if (removed === 0 || stop.aborted) return;
