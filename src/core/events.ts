@@ -172,12 +172,15 @@ export function webhookDisabled({ id, name }: Pick<Webhook, 'id' | 'name'>, why:
   return event('webhook.disable', id, { name, why }, doing);
 }
 
+/** Events that a webhook never gets: the numbers of the first and of the last, and how many they are. */
+export interface Skipped {
+  fromId: number;
+  toId: number;
+  count: number;
+}
+
 /** These events were too old, or were left out on purpose; the webhook never gets them. */
-export function eventsSkipped(
-  { id, name }: Pick<Webhook, 'id' | 'name'>,
-  skipped: { fromId: number; toId: number; count: number },
-  doing: Doing,
-): DomainEvent {
+export function eventsSkipped({ id, name }: Pick<Webhook, 'id' | 'name'>, skipped: Skipped, doing: Doing): DomainEvent {
   return event('webhook.skip', id, { name, ...skipped }, doing);
 }
 

@@ -94,6 +94,7 @@ export const webhookColumns = {
   kind: 'kind',
   shown: 'shown',
   address: 'address',
+  addressHash: 'address_hash',
   secret: 'secret',
   oldSecret: 'old_secret',
   oldSecretUntil: 'old_secret_until',

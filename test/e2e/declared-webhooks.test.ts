@@ -3,6 +3,7 @@ import { Webhook } from 'standardwebhooks';
 import { expect, onTestFinished, test } from 'vitest';
 import { newWebhookSecret } from '../../src/core/webhooks/signature.ts';
 import { DaemonProcess } from '../support/daemon-process.ts';
+import { startFakeDiscord } from '../support/fake-discord.ts';
 import { CliHome } from '../support/run-cli.ts';
 import { startWebhookSink } from '../support/webhook-sink.ts';
 
@@ -76,4 +77,35 @@ test('webhooks of the configuration are served from its files: commands show the
   const audit = await home.run(['audit', 'list', '--action', 'webhook']);
   expect(audit.stdout).toMatch(/webhook\.declare/);
   expect(audit.stdout + audit.stderr + daemon.log + clash.stderr).not.toMatch(/not-to-be-shown|whsec_/);
+});
+
+test('what a game chose a declared webhook for waits for it, is shown as that, and can be had once more', async () => {
+  using home = new CliHome();
+  await using channel = await startFakeDiscord();
+  writeFileSync(home.path('log.url'), channel.address, { mode: 0o600 });
+  writeFileSync(
+    home.path('rankd.yaml'),
+    `platform: { kind: simulated }
+webhooks:
+  allow_private: [127.0.0.1]
+  caller_url: match
+  targets:
+    - { name: game-log, kind: discord, url_file: log.url, for_games: true }
+`,
+  );
+  const key = await home.createKey();
+  const backlog = async () =>
+    (await home.json<{ webhook: { backlog: number } }>('webhook', 'show', 'game-log')).webhook;
+  {
+    await using daemon = await DaemonProcess.start(home);
+    const asked = { rankeeId: 1001, webhookUrl: channel.address };
+    expect((await daemon.rank(key, { ...asked, newRankId: 20 })).status).toBe(200);
+  }
+  expect(await backlog()).toMatchObject({ backlog: 1, declaredIn: 'rankd.yaml:6' });
+  await using _daemon = await DaemonProcess.start(home);
+  const told = () => channel.discord.messages.flatMap(({ embeds }) => embeds.map(({ title }) => title));
+  await expect.poll(told).toEqual([expect.stringMatching(/promoted$/)]);
+  expect(await backlog()).toMatchObject({ backlog: 0 });
+  expect(await home.json('webhook', 'redeliver', 'game-log', '--since', '1h')).toMatchObject({ events: 1 });
+  await expect.poll(told).toHaveLength(2);
 });

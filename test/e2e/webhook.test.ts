@@ -147,6 +147,16 @@ test('what happened while it was disabled comes afterwards, and an event can be 
   await expect.poll(() => sink.received.map(({ headers }) => headers['webhook-id'])).toEqual([id, id]);
 });
 
+test('who enables a webhook from now on is told how many events are left out, and so is the webhook', async () => {
+  sink.received.length = 0;
+  await home.json('webhook', 'disable', 'bot');
+  for (const name of ['left', 'out']) await home.json('key', 'create', name);
+  const enabled = await home.run(['webhook', 'enable', 'bot', '--from', 'now']);
+  expect(enabled.stdout).toMatch(/^Webhook "bot" is enabled; \d events? waits? for it\. 2 events are left out\.$/m);
+  await expect.poll(types).toEqual(['events.skipped']);
+  expect(sink.received[0]?.event.data).toMatchObject({ detail: { count: 2 } });
+});
+
 test('who was forgotten is not in an event that is delivered once more', async () => {
   sink.received.length = 0;
   const asked = { rankeeId: 1002, rankeeName: 'Sam_Officer', newRankId: 50 };

@@ -3,7 +3,10 @@ import { maxWebhooks, type Webhook } from './webhook.ts';
 import { type Edit, freshWebhook } from './webhook-changes.ts';
 
 /** A webhook as the configuration declares it. Its address and its secret are in files. */
-export type WebhookDeclaration = Pick<Webhook, 'name' | 'kind' | 'shown' | 'events' | 'mention' | 'isForGames'> & {
+export type WebhookDeclaration = Pick<
+  Webhook,
+  'name' | 'kind' | 'shown' | 'addressHash' | 'events' | 'mention' | 'isForGames'
+> & {
   /** e.g. `rankd.yaml:31` */
   declaredIn: string;
 };
@@ -53,7 +56,7 @@ export function declaredEdit(
 
 /** Alarms have a cursor of their own on the way to Discord alone. */
 function continued(known: Webhook, { kind, ...declaration }: WebhookDeclaration): Webhook {
-  const { mention: _, isForGames: _games, ...kept } = known;
+  const { mention: _, isForGames: _games, addressHash: _hash, ...kept } = known;
   const furthest = Math.max(known.cursor, known.alarmCursor);
   const cursors = kind === known.kind ? {} : { cursor: furthest, alarmCursor: furthest };
   return { ...kept, ...declaration, id: known.id, kind, ...cursors };

@@ -87,6 +87,11 @@ export function typeOf({ event }: OutboxEvent): WebhookEventType | undefined {
   return event.action === 'key.declare' && isNewSecret !== true ? undefined : type;
 }
 
+/** Actions of the audit that are told as alarms. */
+export const alarmActions: readonly string[] = Object.entries(typeOfAction)
+  .filter(([, type]) => isAlarm(type))
+  .map(([action]) => action);
+
 export function isAlarm(type: WebhookEventType): boolean {
   return (groups.alarms as readonly WebhookEventType[]).includes(type);
 }

@@ -1,4 +1,4 @@
-import { type Doing, type DomainEvent, eventsSkipped, webhookDisabled } from '../events.ts';
+import { type Doing, type DomainEvent, eventsSkipped, type Skipped, webhookDisabled } from '../events.ts';
 import { isAlarm, type WebhookEventType } from './event-types.ts';
 import { deadAfterMs, deadAfterTries, maxTries, nextTryAt, triesInPlace } from './schedule.ts';
 import type { Delivery, Webhook } from './webhook.ts';
@@ -132,7 +132,7 @@ function disabled(why: string) {
 }
 
 /** Events that a webhook never gets, and where its cursors are behind them. */
-export type LeftOut = Pick<Webhook, 'cursor' | 'alarmCursor'> & { fromId: number; toId: number; count: number };
+export type LeftOut = Pick<Webhook, 'cursor' | 'alarmCursor'> & Skipped;
 
 /** Goes on behind these events, and tells the webhook so. Changes nothing if it is there already. */
 export function leftOut(

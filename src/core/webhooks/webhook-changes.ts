@@ -14,7 +14,7 @@ type JudgeWebhooks = (webhooks: Webhook[], newestEvent: number) => Verdict<Edit>
 
 /** A webhook that is to be made. It is told of what happens from then on. */
 export type NewWebhook = Pick<Webhook, 'id' | 'name' | 'kind' | 'shown' | 'events' | 'createdAt'> &
-  Partial<Pick<Webhook, 'address' | 'secret' | 'mention' | 'isForGames' | 'declaredIn'>>;
+  Partial<Pick<Webhook, 'address' | 'addressHash' | 'secret' | 'mention' | 'isForGames' | 'declaredIn'>>;
 
 export function freshWebhook(webhook: NewWebhook, newestEvent: number): Webhook {
   return { ...webhook, state: 'enabled', cursor: newestEvent, alarmCursor: newestEvent, failedTries: 0 };

@@ -13,6 +13,8 @@ export interface Webhook {
   shown: string;
   /** As good as a password. Absent if the configuration declares the webhook: then it is in a file. */
   address?: string;
+  /** By which a game can choose a declared webhook that is for games: the SHA-256 of its address. */
+  addressHash?: string;
   /** Signs what is delivered: `whsec_…`. Absent for Discord, and if it is in a file. */
   secret?: string;
   /** The secret before the last rotation, which signs as well until `oldSecretUntil`. */

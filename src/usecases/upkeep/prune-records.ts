@@ -6,7 +6,6 @@ import { maxAgeMs } from '../../core/webhooks/schedule.ts';
 import type { Ports } from '../../ports/index.ts';
 import type { Ranking } from '../change/ranking.ts';
 import { leaveOutOld, oldestUndelivered } from '../webhooks/outbox.ts';
-import { addressHash } from '../webhooks/target.ts';
 
 /** How much a step removes and how long rankd pauses after it, so that requests do not notice. */
 const stepRows = 300;
@@ -32,8 +31,7 @@ export async function pruneRecords(
 async function neededByWebhooks({ store, clock }: Tools): Promise<number> {
   const webhooks = await store.listWebhooks();
   for (const webhook of webhooks.filter(({ state }) => state === 'enabled')) {
-    const { address } = webhook;
-    await leaveOutOld({ store, clock }, { webhook, addressHash: address && addressHash(address) });
+    await leaveOutOld({ store, clock }, { webhook });
   }
   const oldest = await oldestUndelivered({ store });
   const before = clock.now() - maxAgeMs;

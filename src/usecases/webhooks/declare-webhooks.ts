@@ -4,6 +4,7 @@ import { newId } from '../../core/api-key.ts';
 import { clashesOf, declaredEdit, type WebhookClash } from '../../core/webhooks/declared-webhooks.ts';
 import { maxWebhooks, type Webhook } from '../../core/webhooks/webhook.ts';
 import type { Ports } from '../../ports/index.ts';
+import { addressHash } from './target.ts';
 
 type Tools = Pick<Ports, 'store' | 'clock'>;
 
@@ -23,8 +24,9 @@ export async function refuseWebhookClashes(
 export async function declareWebhooks({ store, clock }: Tools, targets: readonly DeclaredWebhook[]): Promise<void> {
   const kept = await store.listWebhooks();
   if (targets.length === 0 && kept.every(({ declaredIn }) => declaredIn === undefined)) return;
-  const declared = targets.map(({ address: _, secret: _secret, at: _at, ...declaration }) => ({
+  const declared = targets.map(({ address, secret: _, at: _at, ...declaration }) => ({
     ...declaration,
+    ...(declaration.isForGames && { addressHash: addressHash(address.reveal()) }),
     id: newId('wh'),
   }));
   const doing = { by: 'daemon', at: clock.now() };

@@ -7,7 +7,7 @@ import type { Store } from '../../ports/index.ts';
 import type { DeliveryCounts } from './delivery-counts.ts';
 import { alarmMessage, asPlainLine, logMessages, type PlannedMessage } from './discord-messages.ts';
 import { leaveOutOld, nextEvents, type Wanted } from './outbox.ts';
-import { addressHash, type Sending, sendMessage, sendSigned, targetOf } from './target.ts';
+import { type Sending, sendMessage, sendSigned, targetOf } from './target.ts';
 import { eventBody, type ToldEvent, toldEvents } from './told-events.ts';
 
 /** What delivering takes, under one configuration. */
@@ -111,17 +111,17 @@ async function nextForProgram(round: Round): Promise<OutboxEvent | 'again' | und
 }
 
 async function nextByCursor(round: Round): Promise<OutboxEvent | 'again' | undefined> {
-  const found = await look(round, undefined, 50);
+  const found = await look(round, undefined, 1);
   return found === 'again' ? found : found[0];
 }
 
 /** The next events by the cursor; `again` if some were too old and are left out now. */
 async function look(
-  { app, webhook, target, progress }: Round,
+  { app, webhook, progress }: Round,
   part: Wanted['part'],
   limit: number,
 ): Promise<OutboxEvent[] | 'again'> {
-  const wanted: Wanted = { webhook, addressHash: addressHash(target.address), ...(part !== undefined && { part }) };
+  const wanted: Wanted = { webhook, ...(part !== undefined && { part }) };
   const field = part ?? 'all';
   const cursor = part === 'alarms' ? webhook.alarmCursor : webhook.cursor;
   const after = Math.max(cursor, progress.lookedTo[field]);

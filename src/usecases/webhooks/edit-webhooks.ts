@@ -13,7 +13,7 @@ import type { Ports } from '../../ports/index.ts';
 import type { KeepSecret } from '../keys/keys.ts';
 import { furthestCursors, unsentBefore } from './outbox.ts';
 import { requireWebhook } from './require-webhook.ts';
-import { hashOf, type Sending } from './target.ts';
+import type { Sending } from './target.ts';
 
 type Tools = Pick<Ports, 'store' | 'clock'>;
 
@@ -99,7 +99,7 @@ export async function setWebhook(
   const doing = { by, at: clock.now() };
   const found = await requireWebhook({ store }, name);
   // What it did not ask for and happened before is not told afterwards.
-  const { cursor, alarmCursor } = await furthestCursors({ store }, { webhook: found, addressHash: hashOf(found) });
+  const { cursor, alarmCursor } = await furthestCursors({ store }, { webhook: found });
   await store.updateWebhooks(
     judgeOne(name, ({ mention: before, ...webhook }) => {
       if (target !== undefined && target.kind !== webhook.kind) return { refusal: otherKind(webhook, target) };
@@ -160,7 +160,7 @@ export async function enableWebhook(
   const doing = { by, at: clock.now() };
   const before = isFromNow ? Number.POSITIVE_INFINITY : doing.at - maxAgeMs;
   const found = await requireWebhook({ store }, name);
-  const unsent = await unsentBefore({ store }, { webhook: found, addressHash: hashOf(found) }, before);
+  const unsent = await unsentBefore({ store }, { webhook: found }, before);
   await store.updateWebhooks(
     judgeOne(
       name,

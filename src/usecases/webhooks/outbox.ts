@@ -1,20 +1,30 @@
-import { isAlarm, isFor, type OutboxEvent, toldActions, typeOf } from '../../core/webhooks/event-types.ts';
+import type { Skipped } from '../../core/events.ts';
+import {
+  alarmActions,
+  isAlarm,
+  isFor,
+  type OutboxEvent,
+  toldActions,
+  typeOf,
+} from '../../core/webhooks/event-types.ts';
 import { type LeftOut, leftOut } from '../../core/webhooks/progress.ts';
 import { maxAgeMs } from '../../core/webhooks/schedule.ts';
 import type { Webhook } from '../../core/webhooks/webhook.ts';
 import type { Ports } from '../../ports/index.ts';
+import { hashOf } from './target.ts';
 
 type Tools = Pick<Ports, 'store' | 'clock'>;
 
 /** Which events of the outbox are meant. */
 export interface Wanted {
   webhook: Webhook;
-  addressHash: string | undefined;
   /** On the way to Discord, alarms and all others go apart; absent: all. */
   part?: 'alarms' | 'log';
 }
 
 const pageEvents = 200;
+/** Who wants one event finds it among the first few, as a rule. */
+const firstEvents = 10;
 
 /** The next events for a webhook, and where the look ended if there is none before that. */
 export async function nextEvents(
@@ -22,20 +32,24 @@ export async function nextEvents(
   wanted: Wanted,
   { after, limit }: { after: number; limit: number },
 ): Promise<{ events: OutboxEvent[]; upTo: number }> {
+  const { webhook, part } = wanted;
+  const hash = webhook.isForGames ? hashOf(webhook) : undefined;
+  const isWanted = (one: OutboxEvent) => {
+    const type = typeOf(one);
+    if (type === undefined || !isFor(webhook, one, hash)) return false;
+    return part === undefined || isAlarm(type) === (part === 'alarms');
+  };
+  const actions = part === 'alarms' ? alarmActions : toldActions;
   const events: OutboxEvent[] = [];
   let upTo = after;
+  let asked = Math.min(pageEvents, Math.max(limit, firstEvents));
   for (;;) {
-    const page = await store.eventsAfter({ after: upTo, actions: toldActions, limit: pageEvents });
-    events.push(...page.events.filter((one) => isWanted(wanted, one)));
+    const page = await store.eventsAfter({ after: upTo, actions, limit: asked });
+    events.push(...page.events.filter(isWanted));
     upTo = page.upTo;
-    if (events.length >= limit || page.events.length < pageEvents) return { events: events.slice(0, limit), upTo };
+    if (events.length >= limit || page.events.length < asked) return { events: events.slice(0, limit), upTo };
+    asked = pageEvents;
   }
-}
-
-function isWanted({ webhook, addressHash, part }: Wanted, one: OutboxEvent): boolean {
-  const type = typeOf(one);
-  if (type === undefined || !isFor(webhook, one, addressHash)) return false;
-  return part === undefined || isAlarm(type) === (part === 'alarms');
 }
 
 /** Where to look for the events that a webhook was not sent yet. On the way to Discord, alarms and all others have cursors of their own. */
@@ -79,7 +93,7 @@ export async function unsentBefore(
       const old = events.filter(({ event }) => event.at < before);
       for (const { event } of old) {
         passed = event.id;
-        if (event.action !== 'webhook.skip') found = withOne(found ?? nothingOf(webhook), event.id, part);
+        found = withOne(found ?? nothingOf(webhook), event, part);
       }
       isMore = old.length === pageEvents;
     }
@@ -91,9 +105,15 @@ function nothingOf({ cursor, alarmCursor }: Webhook): LeftOut {
   return { cursor, alarmCursor, fromId: Number.POSITIVE_INFINITY, toId: 0, count: 0 };
 }
 
-function withOne({ fromId, toId, count, ...cursors }: LeftOut, id: number, part: Wanted['part']): LeftOut {
-  const moved = part === 'alarms' ? { alarmCursor: id } : { cursor: id };
-  return { ...cursors, ...moved, fromId: Math.min(fromId, id), toId: Math.max(toId, id), count: count + 1 };
+/** An event that says what was left out before, and was not told itself, counts as what it says. */
+function withOne(left: LeftOut, { id, action, detail }: OutboxEvent['event'], part: Wanted['part']): LeftOut {
+  const { fromId, toId, count } = (action === 'webhook.skip'
+    ? detail
+    : { fromId: id, toId: id, count: 1 }) as unknown as Skipped;
+  return {
+    ...{ ...left, ...(part === 'alarms' ? { alarmCursor: id } : { cursor: id }) },
+    ...{ fromId: Math.min(left.fromId, fromId), toId: Math.max(left.toId, toId), count: left.count + count },
+  };
 }
 
 /** Leaves out all that became too old while the target took nothing, and tells the webhook so with one event. False if nothing did. */
@@ -115,12 +135,10 @@ export async function oldestUndelivered({ store }: Pick<Ports, 'store'>): Promis
 }
 
 async function oldestFor({ store }: Pick<Ports, 'store'>, webhook: Webhook): Promise<number[]> {
-  const { id, isForGames } = webhook;
-  // Which events games sent here is asked of nobody: all of them may be.
-  const wanted = { webhook: isForGames ? { ...webhook, events: ['all'] } : webhook, addressHash: undefined };
   const after = webhook.kind === 'discord' ? Math.min(webhook.cursor, webhook.alarmCursor) : webhook.cursor;
-  const { events } = await nextEvents({ store }, wanted, { after, limit: 1 });
-  const [waiting] = await store.listDeliveries({ webhookId: id, state: 'waiting', oldestFirst: true, limit: 1 });
+  const { events } = await nextEvents({ store }, { webhook }, { after, limit: 1 });
+  const query = { webhookId: webhook.id, state: 'waiting', oldestFirst: true, limit: 1 } as const;
+  const [waiting] = await store.listDeliveries(query);
   const again = waiting === undefined ? [] : await store.findEvents([waiting.sequence]);
   return [...events, ...again].map(({ event }) => event.at);
 }

@@ -5,7 +5,6 @@ import type { Delivery } from '../../core/webhooks/webhook.ts';
 import type { Ports } from '../../ports/index.ts';
 import { nextEvents } from './outbox.ts';
 import { requireWebhook } from './require-webhook.ts';
-import { hashOf } from './target.ts';
 
 type Tools = Pick<Ports, 'store' | 'clock'>;
 
@@ -27,12 +26,8 @@ export async function eventsToRedeliver(
     ? await store.listDeliveries({ webhookId: webhook.id, state: 'failed', oldestFirst: true, limit: 10_000 })
     : [];
   const named = await store.findEvents([...(sequences ?? []), ...failed.map(({ sequence }) => sequence)]);
-  const hash = hashOf(webhook);
   const limit = 10_000;
-  const past =
-    since === undefined
-      ? []
-      : (await nextEvents({ store }, { webhook, addressHash: hash }, { after: 0, limit })).events;
+  const past = since === undefined ? [] : (await nextEvents({ store }, { webhook }, { after: 0, limit })).events;
   const found = [
     ...named,
     ...past.filter(({ event }) => event.at >= (since ?? 0) && event.at < (until ?? Number.POSITIVE_INFINITY)),

@@ -44,12 +44,16 @@ export function targetOf(
   return { address: kept.address, secrets: [kept.secret, ...old].filter((one) => one !== undefined) };
 }
 
+/** By which a game can choose the webhook. Of one that no game can choose, it need not be known. */
+export function hashOf({ address, addressHash: kept }: Webhook): string | undefined {
+  return address === undefined ? kept : addressHash(address);
+}
+
 /** The same of what a game sent; `undefined` if that is no address. It is compared, and never called. */
 export function callerHash(text: string | undefined): string | undefined {
   return text === undefined || !URL.canParse(text) ? undefined : addressHash(new URL(text).href);
 }
 
-/** By which a game can choose a webhook. */
 export function addressHash(address: string): string {
   return crypto().hash('sha256', address);
 }
@@ -85,9 +89,4 @@ export async function sendMessage(
 
 export function boundsOf({ timeoutMs, allowPrivate }: WebhookSettings) {
   return { timeoutMs, allowPrivate };
-}
-
-/** `undefined` for a declared webhook, whose address is in the configuration. */
-export function hashOf({ address }: Webhook): string | undefined {
-  return address === undefined ? undefined : addressHash(address);
 }

@@ -2,7 +2,6 @@ import type { Delivery, Webhook } from '../../core/webhooks/webhook.ts';
 import type { Ports } from '../../ports/index.ts';
 import { nextEvents, partsOf } from './outbox.ts';
 import { requireWebhook } from './require-webhook.ts';
-import { hashOf } from './target.ts';
 
 type Tools = Pick<Ports, 'store'>;
 
@@ -28,9 +27,8 @@ export async function viewWebhook({ store }: Tools, name: string): Promise<Webho
 }
 
 async function viewOf({ store }: Pick<Ports, 'store'>, webhook: Webhook): Promise<WebhookView> {
-  const wanted = { webhook, addressHash: hashOf(webhook) };
   const pages = partsOf(webhook).map(({ after, ...part }) =>
-    nextEvents({ store }, { ...wanted, ...part }, { after, limit: maxCounted }),
+    nextEvents({ store }, { webhook, ...part }, { after, limit: maxCounted }),
   );
   const behind = (await Promise.all(pages)).flatMap(({ events }) => events.map(({ event }) => event));
   const query = { webhookId: webhook.id, state: 'waiting', oldestFirst: true, limit: maxCounted } as const;

@@ -28,10 +28,18 @@ export function webhookContract(at: StoreCase): void {
   describe('webhooks', () => {
     test('come back as they were kept, begin at the newest event, and each change is in the audit without the address', async () => {
       await operate(at).appendAudit({ by: 'daemon', action: 'x', subject: 'before', detail: {} });
-      await add('a', { secret: 'whsec_s', mention: '77', isForGames: true });
+      await add('a', { secret: 'whsec_s', mention: '77', isForGames: true, addressHash: 'h' });
       expect(await find('a')).toStrictEqual({
         ...{ id: 'wh_a', name: 'a', kind: 'standard', shown: 'a/***', address: 'https://a/a', secret: 'whsec_s' },
-        ...{ events: ['all'], mention: '77', isForGames: true, state: 'enabled', cursor: 1, alarmCursor: 1 },
+        ...{
+          events: ['all'],
+          mention: '77',
+          isForGames: true,
+          addressHash: 'h',
+          state: 'enabled',
+          cursor: 1,
+          alarmCursor: 1,
+        },
         ...{ createdAt: 5, failedTries: 0 },
       });
       const [event] = await at.other.listAudit({ limit: 1 });

@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 import Database from 'better-sqlite3';
 import { expect, onTestFinished, test } from 'vitest';
+import type { RankChange } from '../../../src/core/model.ts';
 import { judgeNewWebhook, type NewWebhook } from '../../../src/core/webhooks/webhook-changes.ts';
 import { engineOf } from '../../../src/stores/engine.ts';
 import type { Ranking } from '../../../src/usecases/change/ranking.ts';
@@ -32,9 +33,10 @@ async function openForPruning(pauses: { cooldownMs?: number; rankerCooldownMs?: 
     while (!isDone) await clock.advance(100);
     await done;
   };
-  const keep = async (count: number, requestedAt: number) => {
+  const keep = async (count: number, requestedAt: number, rest: Partial<RankChange> = {}) => {
     for (let index = 0; index < count; index += 1) {
-      await record(store, newChange({ rankeeId: index, state: 'refused', requestedAt, finishedAt: requestedAt }));
+      const when = { requestedAt, finishedAt: requestedAt };
+      await record(store, newChange({ rankeeId: index, state: 'refused', ...when, ...rest }));
     }
   };
   return { dataDir, clock, store, stop, round, keep };
@@ -158,6 +160,30 @@ test('what a webhook is still to get stays for seven days, and no longer', async
   ]);
   await round({ historyMs: dayMs, auditMs: dayMs });
   expect((await store.listWebhooks())[0]).toMatchObject({ cursor: range[1] });
+});
+
+test('what games chose a declared webhook for stays and counts as well, and what was left out untold is in the next count', async () => {
+  const { store, clock, round, keep } = await openForPruning();
+  const webhook: NewWebhook = {
+    ...{ id: 'wh_a', name: 'a', kind: 'standard', shown: 'a', events: [], isForGames: true, addressHash: 'hash' },
+    ...{ declaredIn: 'rankd.yaml:5', createdAt: 0 },
+  };
+  await store.updateWebhooks(judgeNewWebhook(webhook, { by: 'daemon', at: clock.now() }));
+  const skipped = async () => {
+    await round({ historyMs: dayMs, auditMs: dayMs });
+    const told = await store.listAudit({ action: 'webhook.skip', limit: 9 });
+    return told.map(({ detail }) => detail['count']);
+  };
+  await keep(2, clock.now(), { webhookHash: 'hash' });
+  await clock.advance(6 * dayMs);
+  expect(await skipped()).toEqual([]);
+  expect(await store.listChanges({ limit: 9 })).toHaveLength(2);
+  await clock.advance(2 * dayMs);
+  expect(await skipped()).toEqual([2]);
+  await keep(3, clock.now(), { webhookHash: 'hash' });
+  await keep(1, clock.now(), { webhookHash: 'of another' });
+  await clock.advance(8 * dayMs);
+  expect((await skipped())[0]).toBe(5);
 });
 
 test('what waits for a webhook that is disabled stays as well', async () => {

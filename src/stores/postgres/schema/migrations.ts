@@ -346,4 +346,10 @@ export const migrations: ReadonlyArray<{ sql: string; livesWith: number }> = [
   CREATE INDEX changes_not_applied ON rankd.rank_changes (state, seq) WHERE state <> 'applied';
 `,
   },
+  {
+    livesWith: 1,
+    sql: `
+  ALTER TABLE rankd.webhooks ADD COLUMN address_hash text;
+`,
+  },
 ];

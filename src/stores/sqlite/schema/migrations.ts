@@ -296,4 +296,7 @@ export const migrations: readonly string[] = [
   CREATE INDEX changes_at_a_place ON rank_changes (place_id) WHERE place_id IS NOT NULL;
   CREATE INDEX changes_not_applied ON rank_changes (state) WHERE state <> 'applied';
   `,
+  `
+  ALTER TABLE webhooks ADD COLUMN address_hash TEXT;
+  `,
 ];
