@@ -1,11 +1,13 @@
-import { appendFileSync } from 'node:fs';
+import { appendFileSync, readFileSync, writeFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
+import type { Fault } from '../support/fake-open-cloud/faults.ts';
 import { type FakeOpenCloud, sampleRoles, sampleUsers } from '../support/fake-open-cloud/index.ts';
 import { openCloudHome } from '../support/open-cloud-home.ts';
 import { SteppedClock } from '../support/stepped-clock.ts';
+import { startWebhookSink } from '../support/webhook-sink.ts';
 
-const { officer: userId, actor } = sampleUsers;
-const { recruit, trainee, officer, captain } = sampleRoles;
+const { actor } = sampleUsers;
+const { recruit, trainee, officer, captain, admin } = sampleRoles;
 
 type Group = FakeOpenCloud['group'];
 
@@ -16,15 +18,21 @@ interface Row {
   seen?: Array<(group: Group, member: number) => void>;
   /** While no daemon runs, until after the end. */
   unseen?: (group: Group, member: number) => void;
+  /** What goes wrong on Roblox at the end, for a while, and what has become of the suspension as long as it does. */
+  faults?: Array<Omit<Fault, 'userId'>>;
+  meanwhile?: RegExp;
   state: string;
   roles: number[] | undefined;
 }
+
+const always = Number.POSITIVE_INFINITY;
+const back = { state: 'ended', roles: [officer, captain] };
 
 const leave = (group: Group, member: number) => group.removeMember(member);
 const join = (group: Group, member: number) => group.setMember(member, []);
 
 const rows: Record<string, Row> = {
-  nothing: { state: 'ended', roles: [officer, captain] },
+  nothing: back,
   'a role from before is deleted': {
     before: [trainee, captain],
     unseen: (group) => {
@@ -58,6 +66,24 @@ const rows: Record<string, Row> = {
     state: 'superseded',
     roles: [recruit, officer],
   },
+  'Roblox is down for this member': {
+    faults: [{ operation: 'memberships', kind: 'status 503', times: always }],
+    meanwhile: /^active platform_unavailable/,
+    ...back,
+  },
+  'Roblox lets no more writes through': {
+    faults: [{ operation: 'assign', kind: 'status 429', headers: { 'retry-after': '1' }, times: always }],
+    meanwhile: /^(active platform_busy|ending .* pending)/,
+    ...back,
+  },
+  'it is not known what became of the return': {
+    faults: [
+      { operation: 'assign', kind: 'reset', when: 'after', times: always },
+      { operation: 'memberships', kind: 'status 503', skip: 1, times: always },
+    ],
+    meanwhile: /^ending .* unknown$/,
+    ...back,
+  },
 };
 
 test.concurrent('what becomes of suspensions whose end comes while the daemon is down for a week, and the Roblox key is dead for a while after', async ({
@@ -65,14 +91,11 @@ test.concurrent('what becomes of suspensions whose end comes while the daemon is
 }) => {
   await using world = await openCloudHome();
   const { home, roblox } = world;
-  appendFileSync(home.path('rankd.yaml'), 'policy: { suspension: { role: Recruit } }\n');
+  appendFileSync(home.path('rankd.yaml'), 'policy: { suspension: { role: Recruit }, breaker: { demotions: 50 } }\n');
   const clock = new SteppedClock(home.path('clock'));
   const members = Object.values(rows).map((row, index) => ({ userId: 21_000 + index, ...row }));
   const holds = async () => {
-    const { stdout } = await home.run(['suspension', 'list', '--all', '--json'], { env: clock.env });
-    const { suspensions } = JSON.parse(stdout) as {
-      suspensions: Array<{ rankeeId: number; state: string; awaySince: string | null; message: string }>;
-    };
+    const { suspensions } = await home.json<{ suspensions: Suspension[] }>('suspension', 'list', '--all');
     return members.map(({ userId }) => suspensions.find(({ rankeeId }) => rankeeId === userId));
   };
   {
@@ -104,46 +127,94 @@ test.concurrent('what becomes of suspensions whose end comes while the daemon is
   for (const { unseen, userId } of members) unseen?.(roblox.group, userId);
   clock.step(7 * 86_400_000);
   roblox.credential.enabled = false;
-  await using daemon = await world.startDaemon(clock.env);
+  await using daemon = await world.startDaemon({ ...clock.env, RANKD_SERVER_DEADLINE: '2s' });
   await expect.poll(() => daemon.log).toContain('Roblox does not accept');
   expect((await holds()).map((hold) => hold?.state)).toEqual(members.map(() => 'active'));
-  const [{ userId: first = 0 } = {}] = members;
-  roblox.faults.add({ operation: 'assign', kind: 'reset', when: 'after', userId: first, times: 4 }); // it is read what became of it
+  for (const { userId, faults = [] } of members) for (const fault of faults) roblox.faults.add({ ...fault, userId });
   roblox.credential.enabled = true;
+  const reload = () => home.run(['reload'], { env: clock.env }); // else a dead key, and what failed, are tried again later
+  await reload();
+  const changes = async () => (await home.json<{ changes: Change[] }>('history', 'list', '--limit', '100')).changes;
+  const standing = async () => {
+    const made = await changes();
+    return (await holds()).map((hold) => {
+      const change = made.find(({ id }) => id === hold?.returnChangeId);
+      return `${hold?.state} ${hold?.code} ${change?.state}`;
+    });
+  };
+  await expect
+    .poll(standing, { timeout: 30_000 })
+    .toEqual(members.map(({ state, meanwhile = new RegExp(`^${state} null `) }) => expect.stringMatching(meanwhile)));
+  roblox.faults.clear();
+  await reload();
   const states = async () => (await holds()).map((hold) => hold?.state);
   await expect.poll(states, { timeout: 30_000 }).toEqual(members.map(({ state }) => state));
   const told = members.map(({ userId }) => roblox.group.held(userId));
   expect(told).toEqual(members.map(({ roles }) => roles?.toSorted((a, b) => a - b)));
-  const changes = await home.json<{ changes: Array<{ rankeeId: number; message: string }> }>('history', 'list');
-  const { message } = changes.changes.find(({ rankeeId }) => rankeeId === 21_001) ?? {};
+  const { message } = (await changes()).find(({ rankeeId }) => rankeeId === 21_001) ?? {};
   expect(message).toContain(`The group has no role ${trainee} any more.`);
   expect(roblox.violations()).toEqual([]);
 });
 
-test.concurrent('a return that can not be made fails in doctor and shows in status, until it can', async ({
+/** Why the roles of a suspended member can't be given back, until it is mended. */
+const refusals = [
+  { userId: 31_001, before: [officer], code: 'rank_not_allowed' }, // policy locks the role meanwhile
+  { userId: 31_002, before: [captain], code: 'above_acting_account' }, // the role is moved above the account
+  { userId: 31_003, before: [trainee], code: 'above_acting_account' }, // the account loses its rank
+];
+
+test.concurrent('a return that policy or Roblox refuses is stuck: an alarm, doctor and status tell it, and a reload ends it once it can be made', async ({
   expect,
 }) => {
   await using world = await openCloudHome();
+  await using sink = await startWebhookSink();
   const { home, roblox } = world;
+  const configured = readFileSync(home.path('rankd.yaml'), 'utf8');
+  const configure = (more: string) =>
+    writeFileSync(home.path('rankd.yaml'), `${configured}webhooks: { allow_private: [127.0.0.1] }\n${more}`);
+  configure('');
+  await home.run(['webhook', 'add', 'bot', '--events', 'alarms', '--no-test'], { input: sink.url });
   const clock = new SteppedClock(home.path('clock'));
+  for (const { userId, before } of refusals) roblox.group.setMember(userId, before);
   {
     await using _daemon = await world.startDaemon(clock.env);
-    const { code } = await home.run(['rank', 'suspend', String(userId), '--for', '3d'], { env: clock.env });
-    expect(code).toBe(0);
+    for (const { userId } of refusals) {
+      const { code } = await home.run(['rank', 'suspend', String(userId), '--for', '3d'], { env: clock.env });
+      expect(code).toBe(0);
+    }
   }
-  roblox.group.setMember(actor, [sampleRoles.trainee]);
+  configure('policy: { locked_roles: [20] }\n');
+  const captains = roblox.group.roles.find(({ id }) => id === captain) ?? { rank: 0 };
+  captains.rank = 210;
+  roblox.group.setMember(actor, [trainee]);
   clock.step(4 * 86_400_000);
   await using _daemon = await world.startDaemon(clock.env);
   const status = async () => (await home.run(['status'], { env: clock.env })).stdout;
-  await expect.poll(status).toContain(`STUCK: Member ${userId} can't be given the roles from before`);
+  const stuck = async () => {
+    const [line = ''] = /STUCK: .* can't be given the roles from before/.exec(await status()) ?? [];
+    return line.match(/Member \d+/g) ?? [];
+  };
+  await expect.poll(stuck, { timeout: 20_000 }).toHaveLength(3);
+  const told = () => sink.received.map(({ event }) => event.type);
+  await expect.poll(told).toEqual(refusals.map(() => 'suspension.stuck'));
   const doctor = await home.run(['doctor'], { env: clock.env });
-  expect(doctor.stdout).toMatch(new RegExp(`FAIL +suspension +Member ${userId} can't be given`));
+  for (const { userId } of refusals)
+    expect(doctor.stdout).toMatch(new RegExp(`FAIL +suspension +Member ${userId} can't be given`));
   expect(doctor.code).toBe(5);
 
-  roblox.group.setMember(actor, [sampleRoles.admin]);
-  expect((await home.run(['reload'], { env: clock.env })).code).toBe(0);
-  await expect.poll(status).not.toContain('STUCK');
-  expect(roblox.group.held(userId)).toEqual([sampleRoles.officer]);
+  roblox.group.setMember(actor, [admin]);
+  const reload = async () => expect((await home.run(['reload'], { env: clock.env })).code).toBe(0);
+  await reload();
+  await expect.poll(stuck, { timeout: 20_000 }).toHaveLength(2);
+  const { suspensions } = await home.json<{ suspensions: Suspension[] }>('suspension', 'list');
+  const codes = suspensions.map(({ rankeeId, code }) => `${rankeeId} ${code}`);
+  expect(codes.toSorted()).toEqual(refusals.slice(0, 2).map(({ userId, code }) => `${userId} ${code}`));
+  configure('');
+  captains.rank = 50;
+  await reload();
+  await expect.poll(stuck, { timeout: 20_000 }).toHaveLength(0);
+  expect(refusals.map(({ userId }) => roblox.group.held(userId))).toEqual(refusals.map(({ before }) => before));
+  expect(told()).toHaveLength(3);
 });
 
 const flaws = [
@@ -163,3 +234,18 @@ test.concurrent.each(flaws)(
     }
   },
 );
+
+interface Suspension {
+  rankeeId: number;
+  state: string;
+  code: string | null;
+  awaySince: string | null;
+  returnChangeId: string | null;
+}
+
+interface Change {
+  id: string;
+  rankeeId: number;
+  state: string;
+  message: string;
+}
