@@ -28,6 +28,8 @@ export interface Config {
   webhooks: WebhooksConfig;
   /** `undefined`: SQLite in the data directory. */
   store: ServerAddress | undefined;
+  /** How this daemon is named among those that share its store; `undefined`: by where it listens. */
+  nodeName: string | undefined;
   log: { level: Settings['log']['level'] };
   /** Other services whose requests are answered in their own way. */
   compat: Settings['compat'];
@@ -192,6 +194,7 @@ export function toConfig(
       targets,
     },
     store,
+    nodeName: settings.store.node,
     log: { level: log.level },
     compat: settings.compat,
     keys: settings.keys.map((key, index) => toDeclaredKey(key, (...path) => at(['keys', index, ...path]))),

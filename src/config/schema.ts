@@ -245,6 +245,11 @@ export const settingsSchema = section({
     tls: oneOf(['verify', 'off'])
       .optional()
       .describe('verify, or off; without it, off where PostgreSQL runs on this machine and no ca_file is set.'),
+    node: z
+      .string({ error: 'a name' })
+      .regex(/^[\w.:-]{1,64}$/, { error: 'a name of letters, digits, dots, colons and dashes, 64 at most' })
+      .optional()
+      .describe('How rankd status names this daemon among those that share the database; else HOST:PORT.'),
   }),
   log: section({
     level: oneOf(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'])

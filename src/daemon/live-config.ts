@@ -43,6 +43,11 @@ export class LiveConfig implements AsyncDisposable {
     return this.#loaded.config;
   }
 
+  /** The same, with where each setting comes from. */
+  get loaded(): LoadedConfig {
+    return this.#loaded;
+  }
+
   /** The file that `reload` would read; `undefined`: none. */
   get file(): string | undefined {
     return this.#loaded.fileNow();

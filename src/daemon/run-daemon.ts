@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { systemClock } from '../base/clock.ts';
-import { asRankdError } from '../base/errors.ts';
+import { asRankdError, type RankdError } from '../base/errors.ts';
 import { createLog, type LogLevel } from '../base/log.ts';
 import type { Paints } from '../base/paint.ts';
 import type { Config } from '../config/config.ts';
@@ -19,6 +19,7 @@ import { type Daemon, startDaemon } from './daemon.ts';
 import { DashboardDoor } from './dashboard-door.ts';
 import { LiveConfig } from './live-config.ts';
 import { RecentProblems } from './recent-problems.ts';
+import { showNode } from './show-node.ts';
 import { tellStanding } from './standing.ts';
 import { reportToServiceManager } from './systemd.ts';
 
@@ -49,7 +50,7 @@ export interface RunningDaemon extends AsyncDisposable {
   daemon: Daemon;
   /** `by`: whom the audit names. Never rejects. */
   reload(by: string): Promise<ReloadOutcome>;
-  /** Tells the service manager that the daemon serves, and stops it once the signal is there. */
+  /** Tells the service manager that the daemon serves, and stops it once the signal is there. Throws `schema_newer` if it stops because of that. */
   stopOn(signal: Promise<string>): Promise<void>;
 }
 
@@ -102,6 +103,8 @@ export async function runDaemon(options: RunOptions): Promise<RunningDaemon> {
       problems: problems.newestFirst(lasting, systemClock.now()),
     });
   };
+  const { promise: outgrown, resolve: onOutgrown } = Promise.withResolvers<RankdError>();
+  await showNode({ daemon, live, startedAt: startedAt.monotonic, onOutgrown });
   const pageFolder = join(process.packageDir, 'dist', 'dashboard');
   const door = starting.use(new DashboardDoor({ live: daemon.app, config: config.dashboard, pageFolder, status }));
   await door.openIfEnabled();
@@ -122,9 +125,12 @@ export async function runDaemon(options: RunOptions): Promise<RunningDaemon> {
       await warnOfSimulatedKeys(daemon.app.current);
       running.use(await reportToServiceManager({ ...daemon.app.current, env: process.env }));
       running.use(tellStanding(daemon.app.current, config));
-      log.info({ signal: await signal }, 'stopping: finishing what runs');
+      const cause = await Promise.race([signal, outgrown]);
+      if (typeof cause === 'string') log.info({ signal: cause }, 'stopping: finishing what runs');
+      else log.error({ err: cause }, 'stopping, as a later rankd has changed the database: finishing what runs');
       await running.disposeAsync();
       log.info('stopped');
+      if (typeof cause !== 'string') throw cause;
     },
     [Symbol.asyncDispose]: () => running.disposeAsync(),
   };

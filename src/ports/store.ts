@@ -8,12 +8,14 @@ import type { ChangeStore } from './change-store.ts';
 import type { HoldStore } from './hold-store.ts';
 import type { IdempotencyStore } from './idempotency-store.ts';
 import type { KeyStore } from './key-store.ts';
+import type { NodeStore } from './node-store.ts';
 import type { WebhookStore } from './webhook-store.ts';
 
 export type * from './change-store.ts';
 export type * from './hold-store.ts';
 export type * from './idempotency-store.ts';
 export type * from './key-store.ts';
+export type * from './node-store.ts';
 export type * from './webhook-store.ts';
 
 /**
@@ -38,9 +40,11 @@ export interface Store
     RetentionStore,
     PersonStore,
     WebhookStore {
+  /** The daemons that share this store; `undefined` if one alone can work on it, as with SQLite. */
+  readonly nodes: NodeStore | undefined;
   /** Resolves if the store answers and is still the one that was opened. */
   ping(): Promise<void>;
-  /** Resolves if the store answers, is still the one that was opened, and takes writes. */
+  /** Resolves if the store answers, is still the one that was opened, and takes writes; a daemon that shares it also has its lease. */
   pingWrites(): Promise<void>;
   close(): Promise<void>;
 }

@@ -39,6 +39,8 @@ export interface TestAppOptions {
   /** Puts something between rankd and the simulated group. */
   platform?: (simulated: Platform) => Platform;
   clock?: Clock;
+  /** Instead of one in the directory; whoever gives it closes it. */
+  store?: Store;
   /** Everything unless given. */
   logLevel?: Config['log']['level'];
   /** The directory of a test app that was stopped: starts on what it left. */
@@ -95,10 +97,11 @@ export async function openTestApp(options: TestAppOptions = {}): Promise<TestApp
     readable: false,
     write: (line) => void logLines.push(line),
   });
-  const clock = options.clock === undefined ? {} : { clock: options.clock };
+  const { clock: ownClock, store } = options;
+  const given = { ...(ownClock !== undefined && { clock: ownClock }), ...(store !== undefined && { store }) };
   const simulated = await createPlatform({ config: config.platform, dataDir, ...neverUsed });
   const platform = options.platform === undefined ? {} : { platform: options.platform(simulated) };
-  const daemon = await startDaemon({ config, dataDir, log, overrides: { ...clock, ...platform } }).catch(
+  const daemon = await startDaemon({ config, dataDir, log, overrides: { ...given, ...platform } }).catch(
     async (error) => {
       await simulated.close();
       if (options.dataDir === undefined) dir[Symbol.dispose]();
@@ -154,9 +157,9 @@ function testConfig(dataDir: string, overrides: ConfigOverrides = {}): Config {
   const { config } = loadConfig({ flags, env: {}, cwd: dataDir });
   const sections = Object.entries(config).map(([name, section]) => [
     name,
-    section === undefined || Array.isArray(section)
+    typeof section !== 'object' || Array.isArray(section)
       ? (overrides[name as keyof Config] ?? section)
-      : { ...section, ...overrides[name as keyof Config] },
+      : { ...section, ...(overrides[name as keyof Config] as object | undefined) },
   ]);
   return Object.fromEntries(sections) as Config;
 }

@@ -1,10 +1,10 @@
 import type { Command } from 'commander';
 import { systemClock } from '../../base/clock.ts';
-import { RankdError } from '../../base/errors.ts';
+import { isRankdError, RankdError } from '../../base/errors.ts';
 import { counted } from '../../base/text.ts';
 import { askStatus } from '../../control/ask.ts';
+import { differencesOf, type SeenNode } from '../../core/nodes.ts';
 import { waitingText } from '../../core/webhooks/webhook.ts';
-import type { Ports } from '../../ports/index.ts';
 import { type DaemonStatus, type FoundDaemon, statusDocument } from '../../usecases/documents/status.ts';
 import { countChanges } from '../../usecases/history/history.ts';
 import type { Cli } from '../cli.ts';
@@ -22,7 +22,9 @@ const watchEveryMs = 2_000;
 export function statusCommand(program: Command, cli: Cli): void {
   program
     .command('status')
-    .description('how the daemon of this data directory is doing; exit code 69 if none runs or it does not answer')
+    .description(
+      'how the daemon of this data directory is doing, and those that share its database; exit code 69 if none serves',
+    )
     .option('--watch', 'show it again every two seconds, until interrupted')
     .addHelpText('after', examples('rankd status', 'rankd status --watch', 'rankd status --json'))
     .action(({ watch = false }: { watch?: boolean }) => (watch ? watchStatus(cli) : status(cli)));
@@ -31,7 +33,7 @@ export function statusCommand(program: Command, cli: Cli): void {
 async function status(cli: Cli): Promise<void> {
   const found = await whileWaiting(cli.line, 'waiting for the daemon', () => look(cli));
   cli.print({ status: statusDocument(found) }, ...partsOf(found));
-  if (found.state === 'running' || found.state === 'stopping') return;
+  if (found.state === 'running' || (found.state === 'stopping' && found.nodes === undefined)) return;
   cli.say(hints[found.state]);
   throw new ExitCode(69);
 }
@@ -55,34 +57,59 @@ async function watchStatus(cli: Cli): Promise<void> {
 }
 
 const hints = {
+  stopping: 'try: rankd serve, on any machine',
   'not running': 'try: rankd serve',
   'not answering': 'try: look at the log of the daemon; it may be starting or stopping',
 };
 
 async function look(cli: Cli): Promise<FoundDaemon> {
   const daemon = await askStatus(cli.dataDir, timeoutMs);
-  const counted = (ports: Pick<Ports, 'store' | 'clock'>) => countChanges(ports, daemon?.changesRanksIn);
-  const counts = (await cli.operations.exists()) ? await cli.withStore(counted) : undefined;
-  if (daemon === undefined) {
-    return { state: (await cli.operations.isDaemonRunning()) ? 'not answering' : 'not running', counts };
-  }
-  return { state: daemon.isStopping ? 'stopping' : 'running', daemon, counts };
+  const stored = await lookInStore(cli, daemon).catch((error) => {
+    if (daemon !== undefined && isRankdError(error, 'store_unavailable')) return {}; // the daemon itself says that it does not answer
+    throw error;
+  });
+  const kept = { counts: undefined, ...stored };
+  const state = kept.nodes && stateOf(kept.nodes);
+  if (daemon !== undefined) return { state: state ?? (daemon.isStopping ? 'stopping' : 'running'), daemon, ...kept };
+  if (state !== undefined) return { state, ...kept };
+  return { state: (await cli.operations.isDaemonRunning()) ? 'not answering' : 'not running', ...kept };
 }
 
-function partsOf(found: FoundDaemon): Shown[] {
-  const { openChanges = null, today } = found.counts ?? {};
-  const counted = Object.entries(today ?? {}).flatMap(([state, count]) => (count === 0 ? [] : [`${count} ${state}`]));
-  const problems = 'daemon' in found ? found.daemon.problems : [];
+async function lookInStore(cli: Cli, daemon: DaemonStatus | undefined): Promise<Partial<FoundDaemon>> {
+  if (!(await cli.operations.exists())) return {};
+  return cli.withStore(async ({ store, clock }) => {
+    const nodes = await store.nodes?.listNodes();
+    const group = daemon?.changesRanksIn ?? nodes?.find(({ state }) => state !== 'ended')?.status.group;
+    return { counts: await countChanges({ store, clock }, group), nodes };
+  });
+}
+
+/** Of several daemons that share a database: it runs as long as one of them serves. */
+function stateOf(nodes: readonly SeenNode[]): FoundDaemon['state'] {
+  const states = nodes.map(({ state }) => state);
+  if (states.includes('serving')) return 'running';
+  if (states.includes('draining')) return 'stopping';
+  return states.includes('no lease') ? 'not answering' : 'not running';
+}
+
+function partsOf({ state, daemon, counts, nodes }: FoundDaemon): Shown[] {
+  const { openChanges = null, today } = counts ?? {};
+  const counted = Object.entries(today ?? {}).flatMap(([outcome, count]) =>
+    count === 0 ? [] : [`${count} ${outcome}`],
+  );
+  const problems = daemon?.problems ?? [];
+  const serving = nodes?.filter((node) => node.state === 'serving').length;
   const summary = facts({
-    state: found.state,
-    ...('daemon' in found && daemonFacts(found.daemon)),
+    state: nodes === undefined ? state : `${state}, ${serving} of ${nodes.length} nodes serve`,
+    ...(daemon !== undefined && daemonFacts(daemon)),
     'open changes': openChanges,
     'changes today': today === undefined ? null : counted.join(', ') || 'none',
-    'last problems': problems.length > 0 || !('daemon' in found) ? null : 'none',
+    'last problems': problems.length > 0 || daemon === undefined ? null : 'none',
   });
-  const surprises = 'daemon' in found ? found.daemon.platformTrust.surprises : [];
+  const surprises = daemon?.platformTrust.surprises ?? [];
   return [
     summary,
+    ...nodeParts(nodes ?? []).map(apart),
     apart(
       table(
         ['at', 'problem'],
@@ -101,6 +128,31 @@ function partsOf(found: FoundDaemon): Shown[] {
         ]),
         { wrapsLast: true },
       ),
+    ),
+  ];
+}
+
+/** The daemons that share a database, what each sees of the platform, and what differs between them. */
+function nodeParts(nodes: readonly SeenNode[]): Shown[] {
+  return [
+    table(
+      ['node', 'state', 'version', 'uptime', 'address', 'requests', 'waiting', 'budget left', 'Roblox key'],
+      nodes.map(({ name, state, status }) => [
+        name,
+        state === 'serving' ? state : state.toUpperCase(),
+        status.version,
+        age(status.uptimeSeconds),
+        status.url,
+        String(status.requestsInFlight),
+        String(status.callsWaiting),
+        budgetText(status.budget),
+        status.credentialProblem === null ? 'accepted' : `NOT ACCEPTED: ${status.credentialProblem}`,
+      ]),
+    ),
+    table(
+      ['differs between nodes', 'who agrees with whom'],
+      differencesOf(nodes).map(({ setting, sides }) => [setting, sides.map((names) => names.join(', ')).join(' | ')]),
+      { wrapsLast: true },
     ),
   ];
 }
@@ -166,9 +218,12 @@ function daemonFacts(daemon: DaemonStatus): Record<string, unknown> {
     page: pageText(daemon.dashboard),
     requests: `${requestsInFlight} in flight`,
     queue: `${daemon.callsWaiting} calls wait for Roblox`,
-    'budget left':
-      budget.map(({ operation, left, limit }) => `${operation} ${left}/${limit}`).join(', ') || 'not limited',
+    'budget left': budgetText(budget),
   };
+}
+
+function budgetText(budget: DaemonStatus['budget']): string {
+  return budget.map(({ operation, left, limit }) => `${operation} ${left}/${limit}`).join(', ') || 'not limited';
 }
 
 /** Null while it does not listen; a daemon from before says nothing of it. */

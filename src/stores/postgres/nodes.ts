@@ -1,8 +1,10 @@
 import { RankdError } from '../../base/errors.ts';
 import { newId } from '../../core/api-key.ts';
-import type { Clock } from '../../ports/index.ts';
+import type { NodeState, NodeStatus, SeenNode } from '../../core/nodes.ts';
+import type { Clock, NodeStore, ShownNode } from '../../ports/index.ts';
 import { isOpenChange } from '../where.ts';
 import type { Database } from './engine/database.ts';
+import { newestSchema, outgrown } from './schema/schema-version.ts';
 
 /** How often a node shows that it is alive; how long it may work after it sent the last beat that was answered; and how long others wait. */
 export const beatEveryMs = 1_000;
@@ -26,12 +28,14 @@ interface Seen {
  * looks at those of the others: whose number stands still has ended. No two machines' clocks are ever compared: each counts its own
  * time, which no test moves and nobody sets.
  */
-export class Nodes {
+export class Nodes implements NodeStore {
   readonly #db: Database;
   readonly #clock: Pick<Clock, 'now'>;
   readonly #own: Beating;
+  #shown: ShownNode | undefined;
   #mine: { id: string; leaseUntil: number } | undefined;
   #joining: Promise<string> | undefined;
+  #outgrown: RankdError | undefined;
   readonly #closing = new AbortController();
   #beating: Promise<void> | undefined;
   readonly #seen = new Map<string, Seen>();
@@ -60,6 +64,29 @@ export class Nodes {
         retryAfterMs: beatEveryMs,
       },
     );
+  }
+
+  async showNode(node: ShownNode): Promise<void> {
+    this.#shown = node;
+    await this.id();
+    await this.#beat();
+  }
+
+  async listNodes(): Promise<SeenNode[]> {
+    const rows = await this.#db.all<NodeRow>(listSql, {});
+    return rows.map(({ id, name, status, ...row }) => {
+      const told = JSON.parse(status) as NodeStatus;
+      return { id, name, state: stateOf(row, told), status: told };
+    });
+  }
+
+  /** Throws if this is a daemon that has lost its lease, or whose store was changed beyond what it can live with. */
+  async requireLease(): Promise<void> {
+    if (this.#outgrown !== undefined) {
+      const { message, hint, retryAfterMs } = this.#outgrown;
+      throw new RankdError('store_unavailable', message, { hint, retryAfterMs });
+    }
+    if (this.#shown !== undefined) await this.id();
   }
 
   /** The same; `undefined` if it has not begun. */
@@ -100,9 +127,11 @@ export class Nodes {
 
   async #keepBeating(): Promise<void> {
     const { signal } = this.#closing;
-    while (this.#mine !== undefined && !signal.aborted) {
+    while ((this.#mine !== undefined || this.#shown !== undefined) && !signal.aborted) {
       await this.#own.sleep(beatEveryMs, signal).catch(() => undefined);
-      if (!signal.aborted) await this.#beat();
+      if (signal.aborted) return;
+      if (this.#mine === undefined) await this.id().catch(() => undefined); // a daemon that others have ended joins anew
+      await this.#beat();
     }
   }
 
@@ -111,7 +140,8 @@ export class Nodes {
     if (mine === undefined) return;
     const sentAt = this.#own.monotonic();
     try {
-      const { rows, sessionId } = await this.#db.beat<BeatRow>(beatSql, { id: mine.id });
+      const { rows, sessionId } = await this.#db.beat<BeatRow>(beatSql, { id: mine.id, ...this.#told() });
+      this.#lookAtSchema(rows[0]?.livesWith ?? 0);
       const isMine = rows.some(({ id, isCounted }) => id === mine.id && isCounted);
       if (!isMine) {
         this.#mine = undefined; // others have ended it; what it held is theirs
@@ -122,6 +152,16 @@ export class Nodes {
     } catch {
       // the lease runs out unless a later beat is answered
     }
+  }
+
+  #lookAtSchema(livesWith: number): void {
+    if (livesWith <= newestSchema || this.#outgrown !== undefined) return;
+    this.#outgrown = outgrown(this.#db.address, livesWith);
+    this.#shown?.onOutgrown(this.#outgrown);
+  }
+
+  #told(): { name?: string; status?: string } {
+    return this.#shown === undefined ? {} : { name: this.#shown.name, status: JSON.stringify(this.#shown.status()) };
   }
 
   /** Ends the nodes whose numbers stood still for too long, as seen on one connection. */
@@ -154,10 +194,38 @@ export function hasEnded(node: string): string {
   return `EXISTS (SELECT 1 FROM rankd.nodes WHERE nodes.id = ${node} AND ended_by IS NOT NULL)`;
 }
 
+interface NodeRow {
+  id: string;
+  name: string;
+  status: string;
+  isEnded: boolean;
+  isSilent: boolean;
+}
+
+function stateOf({ isEnded, isSilent }: Pick<NodeRow, 'isEnded' | 'isSilent'>, { isDraining }: NodeStatus): NodeState {
+  if (isEnded) return 'ended';
+  if (isSilent) return 'no lease';
+  return isDraining ? 'draining' : 'serving';
+}
+
+/** By which others are told how long a node has been silent; nothing is done by it. */
+const serverTime = '(extract(epoch FROM clock_timestamp()) * 1000)::bigint';
+
+/** One that left, and one that was started again under its name, are no news. */
+const listSql = `
+  SELECT id, name, status, ended_by IS NOT NULL AS "isEnded", ${serverTime} - beaten_at > ${leaseMs} AS "isSilent"
+  FROM rankd.nodes
+  WHERE name IS NOT NULL AND (ended_by IS NULL OR (
+    ended_by NOT IN ('itself', 'its successor') AND ${serverTime} - beaten_at < 86400000
+    AND NOT EXISTS (SELECT 1 FROM rankd.nodes AS later WHERE later.name = nodes.name AND later.seq > nodes.seq)))
+  ORDER BY name COLLATE "C", seq`;
+
 interface BeatRow {
   id: string;
   beat: number;
   isCounted: boolean;
+  /** The oldest schema whose rankd can live with the one that the database has. */
+  livesWith: number;
 }
 
 /**
@@ -166,7 +234,7 @@ interface BeatRow {
  */
 const beatSql = `
   WITH counted AS (
-    UPDATE rankd.nodes SET beat = beat + 1
+    UPDATE rankd.nodes SET beat = beat + 1, beaten_at = ${serverTime}, name = @name, status = @status
     WHERE set_config('synchronous_commit', 'off', true) = 'off' AND id = @id AND ended_by IS NULL RETURNING id
   ), lost AS (
     INSERT INTO rankd.nodes (id, joined_at)
@@ -174,7 +242,9 @@ const beatSql = `
     UNION SELECT node, 0 FROM rankd.member_queue
     ON CONFLICT (id) DO NOTHING
   )
-  SELECT id, beat, id IN (SELECT id FROM counted) AS "isCounted" FROM rankd.nodes WHERE ended_by IS NULL`;
+  SELECT id, beat, id IN (SELECT id FROM counted) AS "isCounted",
+         (SELECT max(lives_with) FROM rankd.schema_steps) AS "livesWith"
+  FROM rankd.nodes WHERE ended_by IS NULL`;
 
 const end = `
   WITH ended AS (UPDATE rankd.nodes SET ended_by = @mine WHERE id = @id AND beat = @beat AND ended_by IS NULL RETURNING id),

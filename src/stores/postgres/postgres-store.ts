@@ -66,8 +66,10 @@ function createPostgresStore(db: Database, clock: Clock, nodes: Nodes): Store {
     ...retentionStore(db),
     ...personStore(db),
     ...webhookStore(db),
+    nodes,
     ping,
     async pingWrites() {
+      await nodes.requireLease();
       await ping();
       if (!db.hasFailedToWrite) return;
       await queue.leave(await queue.enqueue(0));

@@ -92,6 +92,7 @@ export function createSqliteStore(
     ...retentionStore(db),
     ...personStore(db),
     ...webhookStore(db),
+    nodes: undefined,
     ping,
     async pingWrites() {
       await ping();

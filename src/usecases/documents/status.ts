@@ -4,6 +4,7 @@ import type { Config } from '../../config/config.ts';
 import { groupTitle } from '../../config/group-title.ts';
 import { memberTitle } from '../../core/describe.ts';
 import type { Hold } from '../../core/model.ts';
+import { differencesOf, type SeenNode } from '../../core/nodes.ts';
 import { type DaemonContext, surprisesOf } from '../daemon-context.ts';
 import type { ChangeCounts } from '../history/history.ts';
 import type { WebhookView } from '../webhooks/view-webhooks.ts';
@@ -161,15 +162,25 @@ function credentialStatus(app: DaemonContext): CredentialStatus {
   };
 }
 
-/** A daemon as it was found from outside, and what the database tells; `undefined` if there is none yet. */
-export type FoundDaemon = { counts: ChangeCounts | undefined } & (
-  | { state: 'running' | 'stopping'; daemon: DaemonStatus }
-  | { state: 'not running' | 'not answering' }
-);
+/**
+ * A daemon as it was found from outside, and what the database tells; `undefined` if there is none yet. `nodes`: all that share the
+ * database, if several can.
+ */
+export interface FoundDaemon {
+  state: 'running' | 'stopping' | 'not running' | 'not answering';
+  daemon?: DaemonStatus;
+  counts: ChangeCounts | undefined;
+  nodes?: SeenNode[] | undefined;
+}
 
 /** The fields of the daemon are there only if it answers. */
 export function statusDocument(found: FoundDaemon) {
-  const { isStopping: _, ...daemon } = 'daemon' in found ? found.daemon : { isStopping: false };
+  const { isStopping: _, ...daemon } = found.daemon ?? { isStopping: false };
   const { openChanges = null, today = null } = found.counts ?? {};
-  return { state: found.state.replace(' ', '_'), ...daemon, openChanges, changesToday: today };
+  const shared = found.nodes && { nodes: found.nodes.map(nodeDocument), differences: differencesOf(found.nodes) };
+  return { state: found.state.replace(' ', '_'), ...daemon, openChanges, changesToday: today, ...shared };
+}
+
+export function nodeDocument({ name, state, status: { settings: _, isDraining: _draining, ...status } }: SeenNode) {
+  return { name, state: state.replace(' ', '_'), ...status };
 }

@@ -1,12 +1,15 @@
 import pg from 'pg';
 import { expect, onTestFinished, test, vi } from 'vitest';
 import type { ServerAddress } from '../../../src/base/server-address.ts';
-import type { Store } from '../../../src/ports/index.ts';
+import type { ShownNode, Store } from '../../../src/ports/index.ts';
 import { openPostgresStore } from '../../../src/stores/postgres/postgres-store.ts';
 import { keepOutcome } from '../../../src/usecases/change/change-outcome.ts';
 import { applied, begin, newChange } from '../../contracts/store/samples.ts';
+import { codeOf } from '../../support/answers.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
+import { openTestApp } from '../../support/open-test-app.ts';
 import { postgresDatabase } from '../../support/postgres-database.ts';
+import { send } from '../../support/send.ts';
 
 /** Two handles, each with a time of its own. */
 async function twoNodes() {
@@ -135,6 +138,86 @@ test('nodes that ended leave their row behind for a day, and longer only if an o
   await clock.skip(2 * 86_400_000);
   await run((store) => store.enqueue(7));
   expect(await onServer(address, 'SELECT id FROM rankd.nodes')).toHaveLength(2);
+});
+
+const status = {
+  ...{
+    version: '1.0.0',
+    url: 'http://a:1',
+    group: 'a group',
+    isDraining: false,
+    uptimeSeconds: 3,
+    requestsInFlight: 0,
+  },
+  ...{ callsWaiting: 0, budget: [], credentialProblem: null, settings: {} },
+};
+
+/** A daemon as its operator names it. */
+function daemonNamed(name: string, rest: Partial<ShownNode> = {}): ShownNode {
+  return { name, status: () => status, onOutgrown: () => undefined, ...rest };
+}
+
+test('a daemon that shows itself is seen by all with what it says of itself, until it is closed', async () => {
+  const { address } = await postgresDatabase();
+  const [one, other] = await Promise.all([1, 2].map(() => openPostgresStore({ address, clock: new ManualClock() })));
+  await other?.enqueue(7); // a command is no daemon
+  let isDraining = false;
+  await one?.nodes?.showNode(daemonNamed('east', { status: () => ({ ...status, isDraining }) }));
+  expect(await other?.nodes?.listNodes()).toMatchObject([{ name: 'east', state: 'serving', status }]);
+  isDraining = true;
+  await expect.poll(() => other?.nodes?.listNodes()).toMatchObject([{ name: 'east', state: 'draining' }]);
+  await one?.close();
+  expect(await other?.nodes?.listNodes()).toEqual([]);
+  await other?.close();
+});
+
+test('a daemon that others have ended joins anew by itself, and is ready again', async () => {
+  const { address } = await postgresDatabase();
+  const time = new ManualClock();
+  const store = await openPostgresStore({ address, clock: new ManualClock(), beating: time });
+  await store.nodes?.showNode(daemonNamed('east'));
+  const [before] = (await store.nodes?.listNodes()) ?? [];
+  await onServer(address, `UPDATE rankd.nodes SET ended_by = 'node_x'`);
+  expect(await store.nodes?.listNodes()).toMatchObject([{ state: 'ended' }]);
+  await expect
+    .poll(async () => {
+      await time.advance(1_000);
+      return store.nodes?.listNodes();
+    })
+    .toMatchObject([{ name: 'east', state: 'serving', id: expect.not.stringContaining(before?.id ?? '') }]);
+  await store.pingWrites();
+  await store.close();
+});
+
+test('a daemon without a lease is not ready, nor is one whose database a later rankd has changed', async () => {
+  const { address } = await postgresDatabase();
+  const time = new ManualClock();
+  const store = await openPostgresStore({ address, clock: new ManualClock(), beating: time });
+  const outgrown: string[] = [];
+  await store.nodes?.showNode(daemonNamed('east', { onOutgrown: ({ code }) => void outgrown.push(code) }));
+  await using app = await openTestApp({ store });
+  const readiness = async () => codeOf(await send(`${app.url}/readyz`, { method: 'GET' }));
+  expect(await readiness()).toBeUndefined();
+  await time.skip(5_000);
+  expect(await readiness()).toBe('store_unavailable');
+  await expect
+    .poll(async () => {
+      await time.advance(1_000);
+      return readiness();
+    })
+    .toBeUndefined();
+  await onServer(address, `INSERT INTO rankd.schema_steps VALUES (8, 1, '2.0.0', 0)`); // which it can live with
+  await time.advance(1_000);
+  await store.nodes?.showNode(daemonNamed('east', { onOutgrown: ({ code }) => void outgrown.push(code) }));
+  expect(outgrown).toEqual([]);
+  await onServer(address, `INSERT INTO rankd.schema_steps VALUES (9, 9, '3.0.0', 0)`);
+  await expect
+    .poll(async () => {
+      await time.advance(1_000);
+      return readiness();
+    })
+    .toBe('store_unavailable');
+  expect(outgrown).toEqual(['schema_newer']);
 });
 
 async function forgetNodes(address: ServerAddress): Promise<void> {

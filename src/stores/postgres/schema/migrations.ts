@@ -93,8 +93,12 @@ export const migrations: ReadonlyArray<{ sql: string; livesWith: number }> = [
     FOR EACH STATEMENT EXECUTE FUNCTION rankd.access_changes();
 
   CREATE TABLE rankd.nodes (
+    seq       bigint  GENERATED ALWAYS AS IDENTITY,
     id        text    PRIMARY KEY,
     beat      bigint  NOT NULL DEFAULT 0,
+    beaten_at bigint  NOT NULL DEFAULT 0,
+    name      text,
+    status    text,
     ended_by  text,
     joined_at bigint  NOT NULL
   );

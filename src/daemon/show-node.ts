@@ -1,0 +1,36 @@
+import { hostname } from 'node:os';
+import type { RankdError } from '../base/errors.ts';
+import { version } from '../base/version.ts';
+import { fingerprintsOf } from '../config/fingerprints.ts';
+import type { LoadedConfig } from '../config/load.ts';
+import type { NodeStatus } from '../core/nodes.ts';
+import { budgetDocument } from '../usecases/documents/status.ts';
+import type { Daemon } from './daemon.ts';
+
+export interface ShownDaemon {
+  daemon: Daemon;
+  live: { loaded: LoadedConfig };
+  /** On `Clock.monotonic()`. */
+  startedAt: number;
+  onOutgrown: (why: RankdError) => void;
+}
+
+/** Shows a daemon to all who share its store, if others can. */
+export async function showNode({ daemon: { app, url }, live, startedAt, onOutgrown }: ShownDaemon): Promise<void> {
+  const { nodes } = app.current.store;
+  if (nodes === undefined) return;
+  let settings = { of: live.loaded, fingerprints: fingerprintsOf(live.loaded) };
+  const status = (): NodeStatus => {
+    const { current } = app;
+    if (settings.of !== live.loaded) settings = { of: live.loaded, fingerprints: fingerprintsOf(live.loaded) };
+    return {
+      ...{ version, url, group: current.group.title, isDraining: current.requests.isDraining },
+      uptimeSeconds: Math.floor((current.clock.monotonic() - startedAt) / 1_000),
+      ...budgetDocument(current),
+      credentialProblem: current.deadCredential()?.message ?? null,
+      settings: settings.fingerprints,
+    };
+  };
+  const name = live.loaded.config.nodeName ?? `${hostname()}:${new URL(url).port}`;
+  await nodes.showNode({ name, status, onOutgrown });
+}

@@ -1,0 +1,19 @@
+import type { RankdError } from '../base/errors.ts';
+import type { NodeStatus, SeenNode } from '../core/nodes.ts';
+
+/** A daemon as it takes part among others. */
+export interface ShownNode {
+  name: string;
+  /** Is asked with each beat. */
+  status(): NodeStatus;
+  /** Is told once if a later rankd has changed the store beyond what this one can live with: nothing here may go on. */
+  onOutgrown(why: RankdError): void;
+}
+
+/** The daemons that work on one store, and what they tell one another. A store that one daemon alone can work on has none of it. */
+export interface NodeStore {
+  /** Shows this handle as a daemon to all others, from now on until it is closed. Throws `store_unavailable`. */
+  showNode(node: ShownNode): Promise<void>;
+  /** All daemons by name, with those that ended without a word within the last day and were not started again. */
+  listNodes(): Promise<SeenNode[]>;
+}

@@ -1,0 +1,92 @@
+import { once } from 'node:events';
+import { writeFileSync } from 'node:fs';
+import pg from 'pg';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { DaemonProcess } from '../support/daemon-process.ts';
+import { createPostgresDatabase, type PostgresDatabase } from '../support/postgres-database.ts';
+import { CliHome } from '../support/run-cli.ts';
+
+/** Two daemons on machines of their own that share a database, and a third machine that has the store's URL alone. */
+describe('several daemons on one database', () => {
+  let database: PostgresDatabase;
+  const homes = { east: new CliHome(), west: new CliHome(), desk: new CliHome() };
+  const daemons = {} as Record<'east' | 'west', DaemonProcess>;
+
+  const write = (name: 'east' | 'west', rest: string) =>
+    writeFileSync(homes[name].path('rankd.yaml'), `store: {url: '${database.url}', node: ${name}}\n${rest}\n`, {
+      mode: 0o600,
+    });
+  const start = (name: 'east' | 'west') => DaemonProcess.start(homes[name]);
+  const atDesk = (...args: string[]) => homes.desk.here(args, { env: { RANKD_STORE_URL: database.url } });
+  const sql = async (text: string) => {
+    const client = new pg.Client({ connectionString: database.url });
+    await client.connect();
+    const { rows } = await client.query(text);
+    await client.end();
+    return rows;
+  };
+
+  beforeAll(async () => {
+    database = await createPostgresDatabase();
+    write('east', 'policy: {cooldown: 5s}');
+    write('west', 'policy: {cooldown: 9s}');
+    [daemons.east, daemons.west] = await Promise.all([start('east'), start('west')]);
+  });
+
+  afterAll(async () => {
+    for (const daemon of Object.values(daemons)) await daemon[Symbol.asyncDispose]();
+    await database[Symbol.asyncDispose]();
+    for (const home of Object.values(homes)) home[Symbol.dispose]();
+  });
+
+  test('status tells of each node from any machine, and by names what differs between them', async () => {
+    const { code, json } = await atDesk('status', '--json');
+    expect(code).toBe(0);
+    const { status } = json<{ status: { nodes: unknown[]; differences: unknown[] } }>();
+    expect(status).toMatchObject({
+      state: 'running',
+      openChanges: 0,
+      nodes: [
+        { name: 'east', state: 'serving', url: daemons.east.url, requestsInFlight: 0, callsWaiting: 0 },
+        { name: 'west', state: 'serving', url: daemons.west.url, credentialProblem: null },
+      ],
+      differences: [{ setting: 'policy.cooldown', sides: [['east'], ['west']] }],
+    });
+    const shown = (await atDesk('status')).stdout;
+    expect(shown).toMatch(/running, 2 of 2 nodes serve/);
+    expect(shown).toMatch(/policy\.cooldown\s+east \| west/);
+    const local = await homes.east.here(['status', '--json']);
+    expect(local.json()).toMatchObject({ status: { pid: daemons.east.process.pid, nodes: [{}, {}] } });
+    expect((await homes.desk.here(['health'], { env: { RANKD_STORE_URL: database.url } })).code).toBe(69);
+  });
+
+  test('a daemon whose database a later rankd has changed finishes what runs, and ends with 78', async () => {
+    const ended = once(daemons.west.process, 'exit');
+    await sql(`INSERT INTO rankd.schema_steps VALUES (9, 9, '3.0.0', 0)`);
+    expect((await ended)[0]).toBe(78);
+    expect(daemons.west.log).toContain('it takes a rankd that knows schema 9');
+    await sql('DELETE FROM rankd.schema_steps WHERE version = 9');
+    [daemons.east, daemons.west] = await Promise.all([start('east'), start('west')]);
+  });
+
+  test('a node that stops has left, one that is silent has no lease, and where none serves the exit code is 69', async () => {
+    expect(await daemons.west.stop()).toBe(0);
+    const nodes = async () =>
+      (await atDesk('status', '--json')).json<{ status: { nodes: Array<{ name: string; state: string }> } }>().status
+        .nodes;
+    expect((await nodes()).map(({ name, state }) => [name, state])).toEqual([['east', 'serving']]);
+    await daemons.east.stop('SIGKILL');
+    await sql('UPDATE rankd.nodes SET beaten_at = beaten_at - 10000 WHERE ended_by IS NULL');
+    expect((await nodes()).map(({ name, state }) => [name, state])).toEqual([['east', 'no_lease']]);
+    const dead = await atDesk('status');
+    expect(dead.code).toBe(69);
+    expect(dead.stdout).toMatch(/east\s+NO LEASE/);
+    await sql(`UPDATE rankd.nodes SET ended_by = 'node_x' WHERE name = 'east'`);
+    expect((await nodes()).map(({ name, state }) => [name, state])).toEqual([['east', 'ended']]);
+    [daemons.east, daemons.west] = await Promise.all([start('east'), start('west')]);
+    expect((await nodes()).map(({ name, state }) => [name, state])).toEqual([
+      ['east', 'serving'],
+      ['west', 'serving'],
+    ]);
+  });
+});
