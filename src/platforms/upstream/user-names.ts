@@ -93,7 +93,7 @@ export class UserNames {
     while (batch.length < maxNames) {
       const wanted = this.#queue.shift();
       if (wanted === undefined) break;
-      if (wanted.isAsked) continue;
+      if (wanted.isAsked || this.#wanted.get(wanted.name) !== wanted) continue; // it stood in another lane as well
       wanted.isAsked = wanted.deadlineAt > now;
       if (wanted.isAsked) batch.push(wanted);
       else this.#wanted.delete(wanted.name);

@@ -66,6 +66,32 @@ test('a key that asks for names without end takes no turn of another, and the qu
     expect(askedAt.filter((other) => other > at - 60_000 && other <= at).length).toBeLessThanOrEqual(30);
 });
 
+test('a name that somebody asks for anew is asked, though nobody waits any longer for those who asked before in two lanes', async () => {
+  const clock = new ManualClock();
+  const ask = async (batch: string[]) => {
+    await clock.sleep(1_000);
+    return batch.map((name) => ({ asked: name, id: name.length, name }));
+  };
+  const users = new UserNames({ clock, ask, timeoutMs: 5_000 });
+  const want = async (lane: string, names: string[], withinMs = 60_000) => {
+    const deadlineAt = clock.monotonic() + withinMs;
+    return (await Promise.all(names.map((name) => users.find(name, { ...call, lane, deadlineAt })))).map(
+      (one) => one?.id,
+    );
+  };
+  const many = (word: string, count: number) => Array.from({ length: count }, (_, index) => `${word}_${index}`);
+  void want('shop', ['first']);
+  await clock.advance(200);
+  void want('shop', ['bob'], 100);
+  void want('bot', many('before', 60));
+  void want('bot', ['bob'], 100);
+  await clock.advance(1_300); // the first fifty are asked for: of bob's places, the one in the other lane has not come yet
+  void want('bot', many('behind', 40));
+  const bob = want('bot', ['bob']);
+  await clock.advance(5_000);
+  await expect(Promise.race([bob, 'nothing'])).resolves.toEqual([3]);
+});
+
 test('a name is remembered for five minutes, and for half a minute that nobody has it', async () => {
   const { clock, asked, find } = names();
   await find('somebody', 'nobody');
