@@ -1,8 +1,8 @@
 import { RankdError } from '../base/errors.ts';
+import { listRoles } from './list-roles.ts';
 import type { Direction, Member, Role } from './model.ts';
 import { givableRoles, heightOf, heldRoles, highestRole, type RoleScheme } from './role-scheme.ts';
 import { isNamed } from './rules/touched-roles.ts';
-import { ambiguousRank } from './target.ts';
 
 /** How far from the rank that a member holds. */
 export interface Steps {
@@ -46,8 +46,14 @@ export function neighbour(
   );
   const nearest = (isUp ? Math.min : Math.max)(...beyond.map(heightOf));
   const [target, ...twins] = beyond.filter((role) => heightOf(role) === nearest);
-  if (target !== undefined && twins.length > 0) throw ambiguousRank([target, ...twins]);
+  if (target !== undefined && twins.length > 0) throw ambiguousStep(direction, [target, ...twins]);
   return target;
+}
+
+/** A step can't be told which role is meant, so its sentence names what can. */
+function ambiguousStep(direction: 'up' | 'down', roles: [Role, ...Role[]]): RankdError {
+  const message = `The next rank ${direction} is ${roles[0].rank}, which more than one role has. Set one of them by its role id instead: ${listRoles(roles, ({ id }) => id)}.`;
+  return new RankdError('ambiguous_rank', message, { hint: 'rankd rank set USER ROLE_ID' });
 }
 
 /** The roles that members go up and down by, ascending by rank. A locked role is left out, because nobody could get onto it or off it. */

@@ -30,15 +30,11 @@ function unknown(scheme: RoleScheme, asked: RoleName): string {
 }
 
 function ambiguous(asked: RoleName, roles: [Role, ...Role[]]): RankdError {
-  if (typeof asked === 'number') return ambiguousRank(roles);
-  const message = `More than one role is called "${shorten(asked, 40)}". Send the role id instead: ${listRoles(roles, ({ id }) => id)}.`;
-  return new RankdError('ambiguous_name', message);
-}
-
-/** The error for a rank that means several roles. */
-export function ambiguousRank(roles: [Role, ...Role[]]): RankdError {
-  const message = `More than one role has rank ${roles[0].rank}. Send the role id instead: ${listRoles(roles, ({ id }) => id)}.`;
-  return new RankdError('ambiguous_rank', message);
+  const ids = listRoles(roles, ({ id }) => id);
+  const byRank = `More than one role has rank ${roles[0].rank}. Send the role id instead: ${ids}.`;
+  if (typeof asked === 'number') return new RankdError('ambiguous_rank', byRank);
+  const byName = `More than one role is called "${shorten(asked, 40)}". Send the role id instead: ${ids}.`;
+  return new RankdError('ambiguous_name', byName);
 }
 
 function notGivable(scheme: RoleScheme, named: Role[]): RankdError {

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { codeOf, messageOf } from '../support/answers.ts';
 import { type OpenCloudApp, onOpenCloud, sampleRoles, sampleUsers } from '../support/open-cloud-app.ts';
+import { send } from '../support/open-test-app.ts';
 
 /** In the fake's ordinary group the role Recruit has rank 1, as the base role has. */
 const { base, recruit, trainee, officer } = sampleRoles;
@@ -66,6 +67,12 @@ describe('rank 1', () => {
       const answer = await system.rank(bob, { newRankId: 1 });
       expect([answer.status, codeOf(answer)]).toEqual([409, 'ambiguous_rank']);
       expect(messageOf(answer)).toContain(`71071 (Cadet), ${recruit} (Recruit)`);
+      const body = { robloxUserId: bob };
+      const step = await send(`${system.url}/v2/demote?placeid=1`, { method: 'POST', key: system.secret, body });
+      expect([step.status, codeOf(step)]).toEqual([409, 'ambiguous_rank']);
+      expect(messageOf(step)).toContain(
+        `The next rank down is 1, which more than one role has. Set one of them by its role id instead: 71071 (Cadet), ${recruit} (Recruit).`,
+      );
       expect((await system.rank(bob, { newRankId: 71_071 })).status).toBe(200);
       expect(held(system, bob)).toEqual([71_071]);
     }),
