@@ -1,5 +1,6 @@
 import type { RankingApp } from '../app.ts';
 import { askLook } from '../control/ask.ts';
+import type { RankChange } from '../core/model.ts';
 import { withLateLooks } from '../usecases/change/late-look.ts';
 import type { Cli } from './cli.ts';
 
@@ -10,14 +11,18 @@ import type { Cli } from './cli.ts';
 export function whileLooking<T>(cli: Cli, app: RankingApp, work: () => Promise<T>): Promise<T> {
   const stopping = new AbortController();
   void cli.io.stopSignal.then(() => stopping.abort());
-  const handOver = async (changeId: string) => {
-    if (await askLook(cli.dataDir, changeId)) return true;
-    if (app.platform.readLagMs > 0 && !stopping.signal.aborted) cli.say(lookingAgain(app.platform.readLagMs));
+  const handOver = async ({ id, state }: RankChange) => {
+    const isApplied = state === 'applied';
+    if (isApplied && (await askLook(cli.dataDir, id))) return true;
+    if (app.platform.readLagMs === 0 || stopping.signal.aborted) return false;
+    const inTime = `in ${app.platform.readLagMs / 1000} s`;
+    cli.say(isApplied ? `${toldAsDone} ${inTime}.` : `${toldAsRefused} ${inTime}.`);
     return false;
   };
   return withLateLooks(app, { stop: stopping.signal, handOver }, work);
 }
 
-function lookingAgain(ms: number): string {
-  return `Roblox says that it is done. No daemon runs here that could read it once more, so this command does, in ${ms / 1000} s.`;
-}
+const toldAsDone =
+  'Roblox says that it is done. No daemon runs here that could read it once more, so this command does,';
+const toldAsRefused =
+  'Roblox says no, but its reads would not show yet if it did it all the same. This command looks once more,';

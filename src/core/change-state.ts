@@ -46,12 +46,20 @@ export function applyOutcome(
   return updated({ change: after, isHeld: false, event: changeEvent({ ...after, code }, state, now) }, holds, now);
 }
 
-/** A change that was told as applied, and that the platform was seen not to hold: its outcome is unknown again. */
-export function reopened({ change, holds }: { change: RankChange; holds: HoldsOfMember }, now: number): ChangeUpdate {
+/**
+ * A change that was told as applied, and that the platform was seen not to hold, or the other way round: its outcome is unknown
+ * again. `wanted` has the roles that it was for: a change that was refused has those that were found instead.
+ */
+export function reopened(
+  { change, holds }: { change: RankChange; holds: HoldsOfMember },
+  { rolesAfter }: Pick<RankChange, 'rolesAfter'>,
+  now: number,
+): ChangeUpdate {
   const { finishedAt: _, ...kept } = change;
-  const message =
-    'Roblox was seen not to hold what it said it had carried out. rankd goes on finding out; the history will tell.';
-  const after: RankChange = { ...kept, state: 'unknown', code: 'outcome_unknown', message };
+  const seen =
+    change.state === 'applied' ? 'not to hold what it said it had carried out' : 'to hold what it said it had refused';
+  const message = `Roblox was seen ${seen}. rankd goes on finding out; the history will tell.`;
+  const after: RankChange = { ...kept, rolesAfter, state: 'unknown', code: 'outcome_unknown', message };
   return updated({ change: after, isHeld: false, event: changeEvent(after, 'unknown', now) }, holds, now);
 }
 

@@ -104,7 +104,7 @@ export interface ChangeStore {
    */
   updateChange(changeId: string, judge: JudgeChange): Promise<RankChange | undefined>;
   /**
-   * Opens an applied change again, as `judge` says, together with the member's holds and the events, unless another change of the member came after it.
+   * Opens a change that has ended again, as `judge` says, together with the member's holds and the events, unless another change of the member came after it.
    * `judge` is as that of `updateChange`. Nobody holds the change then. Resolves with what is kept now; `undefined` if nothing was done.
    */
   reopenChange(changeId: string, judge: JudgeChange): Promise<RankChange | undefined>;

@@ -1,5 +1,6 @@
 import { expect, test, vi } from 'vitest';
 import { codeOf } from '../support/answers.ts';
+import type { Fault } from '../support/fake-open-cloud/index.ts';
 import { ManualClock } from '../support/manual-clock.ts';
 import {
   type OpenCloudApp,
@@ -130,6 +131,72 @@ test.concurrent(
     },
     { hasMetrics: true },
   ),
+);
+
+test.concurrent.each<Partial<Fault> & Pick<Fault, 'kind'>>([
+  { kind: 'status 403' },
+  { kind: 'status 400' },
+  { kind: 'status 429', headers: { 'retry-after': '60' } },
+])(
+  'a refusal (%o) that was carried out before reads show it is answered at once, and becomes applied once they do',
+  (refusal) =>
+    onManualClock(
+      async ({ ask, clock, fake, changeOf, alarms, metricsUrl, app }) => {
+        fake.lagMs = 6_000;
+        fake.faults.add({ operation: 'assign', ...refusal, when: 'after' });
+        const askedAt = clock.monotonic();
+        const told = await ask(ann);
+        expect(told.status).toBeGreaterThanOrEqual(400);
+        expect(clock.monotonic() - askedAt).toBeLessThan(2_000);
+        expect(['refused', 'failed']).toContain((await changeOf(told)).state);
+
+        await clock.advance(lagMs + 100);
+        expect(await changeOf(told)).toMatchObject({
+          state: 'unknown',
+          message: expect.stringContaining('to hold what it said it had refused'),
+        });
+        expect(alarms('error')).toEqual([expect.stringContaining('holds a change that it said it had refused')]);
+        expect(
+          sampleOf(await scrape(metricsUrl), 'rankd_platform_surprises_total', { what: 'held_though_refused' }),
+        ).toBe(1);
+        expect(app.trust.believesAnswers).toBe(false);
+
+        await clock.advance(2 * lagMs + 4_000);
+        expect(await changeOf(told)).toMatchObject({
+          state: 'applied',
+          code: null,
+          rolesAfter: [base, officer].sort((a, b) => a - b),
+        });
+        expect(fake.group.held(ann)).toEqual([officer]);
+      },
+      { hasMetrics: true },
+    )(),
+);
+
+test.concurrent(
+  'a refusal that was one is read once more and stays what it was told as, and the first change after it is read as well',
+  onManualClock(async ({ ask, reads, clock, fake, changeOf, alarms }) => {
+    fake.lagMs = 6_000;
+    fake.faults.add({ operation: 'assign', kind: 'status 403' });
+    const told = await ask(ann);
+    const planned = reads(ann);
+    expect((await ask(bob)).status).toBe(200);
+    await clock.advance(lagMs + 2_000);
+    expect([reads(ann) - planned, reads(bob)]).toEqual([1, 2]);
+    expect(await changeOf(told)).toMatchObject({ state: 'refused', code: 'above_acting_account' });
+    expect([alarms('error'), fake.group.held(ann)]).toEqual([[], [trainee]]);
+  }),
+);
+
+test.concurrent(
+  'of refusals that a script repeats for one member, only the last one is read once more',
+  onManualClock(async ({ ask, reads, clock, fake }) => {
+    fake.faults.add({ operation: 'assign', kind: 'status 403', times: 5 });
+    for (let tries = 0; tries < 5; tries += 1) expect((await ask(ann)).status).toBe(403);
+    const before = reads(ann);
+    await clock.advance(2 * lagMs);
+    expect(reads(ann) - before).toBe(1);
+  }),
 );
 
 test.concurrent(

@@ -60,8 +60,9 @@ export function changeWrites(db: Database, clock: Pick<Clock, 'now'>, nodes: Nod
     async reopenChange(changeId, judge) {
       return db.write(async (transaction) => {
         const before = await findChange(transaction, changeId);
-        if (before?.state !== 'applied') return undefined;
-        if ((await standingOf(transaction, before.rankeeId)).latestId !== changeId) return undefined;
+        if (before === undefined) return undefined;
+        const { latestId, openId } = await standingOf(transaction, before.rankeeId);
+        if (latestId !== changeId || openId !== undefined) return undefined;
         return keepVerdict(transaction, before, judge);
       });
     },

@@ -61,7 +61,9 @@ export function changeWrites(db: Connection, clock: Pick<Clock, 'now'>, nodes: N
     async reopenChange(changeId, judge) {
       return db.write(() => {
         const before = findChange(db, changeId);
-        if (before?.state !== 'applied' || standingOf(db, before.rankeeId).latestId !== changeId) return undefined;
+        if (before === undefined) return undefined;
+        const { latestId, openId } = standingOf(db, before.rankeeId);
+        if (latestId !== changeId || openId !== undefined) return undefined;
         const { change, holds, events } = judge({ change: before, holds: holdsOf(db, before) });
         updateChange(db, before, change);
         keepHolds(db, holds);

@@ -52,10 +52,10 @@ export async function applyChange(
  */
 async function compensate(
   app: Applying,
-  { change, roles, done, step, seen, error }: Refused & { change: RankChange; roles: Role[] },
+  { change, roles, done, step, seen, error, isInDoubt = false }: Refused & { change: RankChange; roles: Role[] },
   call: CallContext,
 ): Promise<ChangeResult> {
-  if (done.length === 0) return resultOf(error);
+  if (done.length === 0) return { ...resultOf(error), isInDoubt };
   await keepCompensating(app, change.id, error);
   const undone = new Set([...done, ...(step.kind === 'unassign' ? [step] : [])]); // a role that was lost was given twice
   const steps = [...undone].map(inverse).reverse();

@@ -10,14 +10,20 @@ import type { Ranking } from './ranking.ts';
 /** How far the steps got: `seen` are the roles (ids) seen last, `done` the steps that took effect before the one that was refused. */
 export type Progress =
   | { kind: 'done'; seen: number[] }
-  | { kind: 'refused'; done: Step[]; seen: number[]; step: Step; error: RankdError }
+  | ({ kind: 'refused'; done: Step[]; seen: number[]; step: Step } & StepRefusal)
   | { kind: 'unknown'; seen: number[]; error: RankdError };
 
 /** How one step ended. */
 type StepResult =
   | { kind: 'done'; seen: number[] }
-  | { kind: 'refused'; error: RankdError }
+  | ({ kind: 'refused' } & StepRefusal)
   | { kind: 'unknown'; error: RankdError };
+
+interface StepRefusal {
+  error: RankdError;
+  /** True if the step may have been carried out all the same: a read did not show it, but reads can lag. */
+  isInDoubt?: boolean;
+}
 
 const lookAfterMs = doubling(150, 2_000);
 /** How long to wait before a step after the first is tried once more. */
@@ -166,7 +172,7 @@ async function afterRefusal(
   }
   if (member === undefined) return { kind: 'refused', error };
   if (hasTakenEffect(step, member.roleIds) && readAt >= provesAt) return { kind: 'done', seen: member.roleIds };
-  return { kind: 'refused', error: disproved(error) };
+  return { kind: 'refused', error: disproved(error), isInDoubt: platform.readLagMs > 0 };
 }
 
 /** The refusal if a read shows the member. */

@@ -8,6 +8,7 @@ import type { Direction, RankChange, RankRequest } from '../../core/model.ts';
 import { type Run, runMany } from '../run-many.ts';
 import { errorOf, outcomeUnknown } from './change-outcome.ts';
 import { changeRank } from './change-rank.ts';
+import { isStillTold } from './late-look.ts';
 import { backgroundDeadlineMs, type Ranking } from './ranking.ts';
 
 /** The same change for many members. */
@@ -30,7 +31,7 @@ export interface ListedMember {
 /** What became of one member. `done`: the run has reached the member before. */
 export type MemberChange =
   | { state: 'changed' | 'already' | 'done'; change: RankChange }
-  | { state: 'refused' | 'unknown'; error: RankdError };
+  | { state: 'refused' | 'unknown'; changeId?: string | undefined; error: RankdError };
 
 /** A run that begins, or one that goes on where it was. */
 export interface PlannedList {
@@ -87,16 +88,16 @@ export async function noteList(
   );
 }
 
-/** What the run did, after its changes were read once more: one that Roblox was seen not to hold is not confirmed. */
+/** What the run did, after its changes were read once more: what Roblox was seen to hold otherwise is not confirmed. */
 export async function listAfterLateLooks(
-  { store }: Pick<Ranking, 'store'>,
+  app: Pick<Ranking, 'store'>,
   run: Run<ListedMember, MemberChange>,
 ): Promise<Run<ListedMember, MemberChange>> {
   const results = run.results.map(async (result) => {
-    if (result.state !== 'changed') return result;
-    const { id, state } = result.change;
-    const kept = (await store.findChange(id))?.state ?? state;
-    if (kept === 'applied') return result;
+    const isApplied = result.state === 'changed';
+    if (!isApplied && result.state !== 'refused') return result;
+    const changeId = 'change' in result ? result.change.id : result.changeId;
+    if (await isStillTold(app, changeId, { isApplied })) return result;
     const { line, rankeeId, rankeeName } = result;
     return { line, rankeeId, rankeeName, state: 'unknown' as const, error: outcomeUnknown() };
   });
@@ -111,10 +112,12 @@ async function changeListed(
   const { step, by } = command;
   const { rankeeId, rankeeName } = member;
   using deadline = deadlineIn(app.clock, backgroundDeadlineMs(app));
+  let changeId: string | undefined;
   try {
     const request = { ...command.request, rankeeId, rankeeName, command: `${command.command}, ${list}` };
     const asked = { caller: { by, dryRun: false }, request, list, ...(step !== undefined && { step }) };
     const { change, error, replayed } = await changeRank(app, asked, deadline);
+    changeId = change.id;
     const refusal = errorOf(change, error);
     if (refusal !== undefined) throw refusal;
     if (replayed) return { state: 'done', change };
@@ -123,6 +126,6 @@ async function changeListed(
     if (!isRankdError(error)) throw error;
     if (error.code === 'outcome_unknown') return { state: 'unknown', error };
     if (canStillPass(error.code) && error.code !== 'cooldown') throw error;
-    return { state: 'refused', error };
+    return { state: 'refused', changeId, error };
   }
 }

@@ -79,12 +79,14 @@ async function keepReached(
 /** From here on, a failure on our side leaves the change open. It is reconciled by reading once that is fixed. */
 async function finish(app: Ranking, { change, approved, success }: Intent, call: CallContext): Promise<FinishedChange> {
   try {
-    const { outcome, error } = await applyChange(app, { change, approved, success }, call);
+    const { outcome, error, isInDoubt } = await applyChange(app, { change, approved, success }, call);
     app.recentWrites.note(change.rankeeId);
     const rolesAfter = outcome.rolesAfter ?? (outcome.state === 'unknown' ? undefined : change.rolesBefore);
     const kept = await keepOutcome(app, change.id, { ...outcome, rolesAfter });
     if (kept === undefined) return await afterTakeOver(app, change, outcome);
-    if (kept.state === 'applied') app.trust.noteApplied(kept, app.clock.monotonic() + app.platform.readLagMs);
+    const readsShowIt = app.clock.monotonic() + app.platform.readLagMs;
+    if (kept.state === 'applied') app.trust.noteApplied(kept, readsShowIt);
+    else if (isInDoubt) app.trust.addLook(change, readsShowIt);
     return { change: withOutcome(change, outcome, app.clock.now()), error };
   } catch (cause) {
     throw outcomeUnknown(cause);

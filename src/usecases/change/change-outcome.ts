@@ -8,6 +8,8 @@ import type { Ports } from '../../ports/index.ts';
 export interface ChangeResult {
   outcome: ChangeOutcome;
   error?: RankdError;
+  /** True if the first write was refused, and may have been carried out all the same. */
+  isInDoubt?: boolean;
 }
 
 export function resultOf(error: RankdError): ChangeResult {

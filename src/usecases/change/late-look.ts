@@ -1,7 +1,8 @@
 import { reopened } from '../../core/change-state.ts';
-import { holdsOthers, stepsLeft } from '../../core/steps.ts';
+import type { RankChange } from '../../core/model.ts';
+import { holdsOthers, steps, stepsLeft } from '../../core/steps.ts';
 import { callWithin } from '../../ports/call-context.ts';
-import type { LateLook } from './platform-trust.ts';
+import { isOfApplied, type LateLook } from './platform-trust.ts';
 import type { Ranking } from './ranking.ts';
 import { heldIds } from './read-member.ts';
 
@@ -27,7 +28,7 @@ export async function takeLateLooks(
  */
 export async function withLateLooks<T>(
   app: Ranking,
-  { stop, handOver }: { stop: AbortSignal; handOver: (changeId: string) => Promise<boolean> },
+  { stop, handOver }: { stop: AbortSignal; handOver: (change: RankChange) => Promise<boolean> },
   work: () => Promise<T>,
 ): Promise<T> {
   const ended = new AbortController();
@@ -39,7 +40,7 @@ export async function withLateLooks<T>(
     ended.abort();
     await beside;
     for (const look of app.trust.looks) {
-      if (!(await handOver(look.change.id))) break;
+      if (!(await handOver(look.change))) break;
       app.trust.endLook(look);
     }
     while (app.trust.looks.length > 0 && !stop.aborted) await takeLateLook(() => app, stop).catch(ignore);
@@ -52,6 +53,16 @@ export async function lookAtChange(app: Ranking, changeId: string): Promise<{ is
   if (change?.state !== 'applied') return { isTaken: false };
   app.trust.addLook(change, app.clock.monotonic() + app.platform.readLagMs);
   return { isTaken: true };
+}
+
+/** False if it was found since, by reading once more, that a change was told wrongly as applied, or as not applied. */
+export async function isStillTold(
+  { store }: Pick<Ranking, 'store'>,
+  changeId: string | undefined,
+  { isApplied }: { isApplied: boolean },
+): Promise<boolean> {
+  const state = changeId === undefined ? undefined : (await store.findChange(changeId))?.state;
+  return state === undefined || (state !== 'unknown' && (state === 'applied') === isApplied);
 }
 
 /** Waits for the change that is to be read once more first, and reads it. Rejects if `stop` is aborted. */
@@ -74,9 +85,10 @@ function hasRoom({ platform }: Ranking): boolean {
 }
 
 /**
- * Compares what the platform holds with what was said. If it does not hold that, the change is unknown again, and is reconciled as
- * any other. A member who was changed since, by rankd or by hand, or who has left, tells nothing. False if it is too early to say:
- * another change of the member is under way, and would have to wait for that.
+ * Compares what the platform holds with what was said. If that is not so, the change is unknown again, and is reconciled as any
+ * other: a refused one of which a step took effect is carried on, as if that had been seen at once. A member who was changed since,
+ * by rankd or by hand, or who has left, tells nothing. False if it is too early to say: another change of the member is under way,
+ * and would have to wait for that.
  */
 async function lookAgain(app: Ranking, look: LateLook, stop: AbortSignal): Promise<boolean> {
   const { change } = look;
@@ -89,13 +101,14 @@ async function lookAgain(app: Ranking, look: LateLook, stop: AbortSignal): Promi
   const held = await heldIds(app, member, call);
   const goal = { from: change.rolesBefore, to: change.rolesAfter };
   const left = stepsLeft(goal, held);
-  if (left?.length === 0) {
+  if (!isOfApplied(look)) {
+    if (left === undefined || left.length === steps(goal).length) return true;
+  } else if (left?.length === 0) {
     app.trust.noteAgreement(look);
     return true;
-  }
-  if (left === undefined && holdsOthers(goal, held)) return true;
+  } else if (left === undefined && holdsOthers(goal, held)) return true;
   if (app.turns.isTaken(change.rankeeId)) return false;
-  const open = await app.store.reopenChange(change.id, (kept) => reopened(kept, app.clock.now()));
-  if (open !== undefined) app.trust.noteDisagreement(change, held);
+  const open = await app.store.reopenChange(change.id, (kept) => reopened(kept, change, app.clock.now()));
+  if (open !== undefined) app.trust.noteDisagreement(look, held);
   return true;
 }

@@ -5,7 +5,7 @@ import type { RankChange } from '../../core/model.ts';
 import { type SideEffects, type Streaks, streaksAfter } from '../../core/side-effects.ts';
 
 /** What a change can come with that rankd was not built for. */
-export const changeSurprises = ['not_held', 'role_vanished', 'role_appeared'];
+export const changeSurprises = ['not_held', 'held_though_refused', 'role_vanished', 'role_appeared'];
 
 /** Something for the operator to look at. `facts` are ids. */
 export interface Alarm {
@@ -14,8 +14,9 @@ export interface Alarm {
   facts: Record<string, unknown>;
 }
 
-/** A change that was told as applied, and that is to be read once more. */
+/** A change that is to be read once more. */
 export interface LateLook {
+  /** As it was told, if it is applied. If Roblox refused it, the intent, which has the roles that were wanted. */
   change: RankChange;
   /** On `Clock.monotonic()`. */
   dueAt: number;
@@ -24,12 +25,17 @@ export interface LateLook {
   era: number;
 }
 
+/** False for a change that Roblox refused: what becomes of it says nothing of the answers that are a yes. */
+export function isOfApplied({ change }: LateLook): boolean {
+  return change.state === 'applied';
+}
+
 /** After so many surprising changes in a row, no other begins. */
 const maxStreak = 3;
 /** One change in so many is read once more, beside the first one and every demotion. */
 const sampleSize = 20;
-/** More looks than this are not waited for: a look is of no use much later. */
-const maxLooks = 1_000;
+/** More looks than these are not waited for: a look is of no use much later. A script that repeats refusals takes no room from the others. */
+const maxLooks = { applied: 1_000, refused: 100 };
 
 /** How far the platform's word counts in this process, and which changes are to be read once more because it did. */
 export class PlatformTrust {
@@ -81,14 +87,16 @@ export class PlatformTrust {
   /** A change was told as applied. It is read once more after `dueAt` if it is the first one, a demotion, or one in twenty. */
   noteApplied(change: RankChange, dueAt: number): void {
     this.#changes += 1;
-    const isFirst = !this.#isProven && this.#looks.every(({ era }) => era < this.#era);
+    const isFirst = !this.#isProven && this.#looks.every((look) => !isOfApplied(look) || look.era < this.#era);
     if (isFirst || change.demotion || this.#changes % sampleSize === 0) this.addLook(change, dueAt);
   }
 
   /** The change is to be read once more after `dueAt` (on `Clock.monotonic()`). */
   addLook(change: RankChange, dueAt: number): void {
-    if (this.#looks.length >= maxLooks) return;
-    this.#looks.push({ change, dueAt, tries: 0, era: this.#era });
+    const look = { change, dueAt, tries: 0, era: this.#era };
+    const alike = this.#looks.filter((other) => isOfApplied(other) === isOfApplied(look));
+    if (alike.length >= (isOfApplied(look) ? maxLooks.applied : maxLooks.refused)) return;
+    this.#looks.push(look);
     this.#arrival.resolve();
   }
 
@@ -111,10 +119,8 @@ export class PlatformTrust {
 
   /** A role that an answer, or a read, had shown as given was gone at the next step of the same change. */
   noteLost(userId: number, roleId: number): void {
-    this.#doubt('a role that Roblox said it had given was gone a moment later, in the same change; it is given again', {
-      rankeeId: userId,
-      roleId,
-    });
+    const what = 'a role that Roblox said it had given was gone a moment later, in the same change; it is given again';
+    this.#doubt('not_held', what, { rankeeId: userId, roleId });
   }
 
   /** What an earlier key is told says nothing of a new one. */
@@ -124,18 +130,20 @@ export class PlatformTrust {
   }
 
   /** `held`: the roles (ids) that were read instead. */
-  noteDisagreement({ id, rankeeId, rolesAfter }: RankChange, held: number[]): void {
-    const facts = { changeId: id, rankeeId, said: rolesAfter, held };
-    this.#doubt(
-      'Roblox does not hold a change that it said it had carried out, unless somebody undid it by hand; it is found out again',
-      facts,
-    );
+  noteDisagreement(look: LateLook, held: number[]): void {
+    const { id, rankeeId, rolesBefore, rolesAfter } = look.change;
+    const isHeld = !isOfApplied(look);
+    const facts = { changeId: id, rankeeId, said: isHeld ? rolesBefore : rolesAfter, held };
+    const what = isHeld
+      ? 'Roblox holds a change that it said it had refused, unless somebody made it by hand; it is found out again'
+      : 'Roblox does not hold a change that it said it had carried out, unless somebody undid it by hand; it is found out again';
+    this.#doubt(isHeld ? 'held_though_refused' : 'not_held', what, facts);
   }
 
-  #doubt(what: string, facts: Alarm['facts']): void {
+  #doubt(surprise: string, what: string, facts: Alarm['facts']): void {
     this.#isProven = false;
     this.#isDoubted = true;
-    this.#surprises.note('change', 'not_held');
+    this.#surprises.note('change', surprise);
     const message = `${what}, and answers to writes are not believed until a later look agrees`;
     this.#report({ level: 'error', message, facts });
   }

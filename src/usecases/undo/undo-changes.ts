@@ -5,6 +5,7 @@ import { isPseudonym } from '../../core/pseudonym.ts';
 import { undoing } from '../../core/undo.ts';
 import type { ChangeSelection } from '../../ports/index.ts';
 import { outcomeUnknown } from '../change/change-outcome.ts';
+import { isStillTold } from '../change/late-look.ts';
 import type { Ranking } from '../change/ranking.ts';
 import { type Run, runMany } from '../run-many.ts';
 import { type MemberUndo, type Rankee, type UndoCommand, undoMember } from './undo-member.ts';
@@ -112,14 +113,15 @@ export async function runUndo(
   return runMany(app, { members, act }, control);
 }
 
-/** What the run did, after its changes were read once more: one that Roblox was seen not to hold is not confirmed. */
-export async function afterLateLooks({ store }: Pick<Ranking, 'store'>, run: UndoRun): Promise<UndoRun> {
+/** What the run did, after its changes were read once more: what Roblox was seen to hold otherwise is not confirmed. */
+export async function afterLateLooks(app: Pick<Ranking, 'store'>, run: UndoRun): Promise<UndoRun> {
   const results = run.results.map(async (result): Promise<Rankee & MemberUndo> => {
-    if (result.state !== 'put_back') return result;
-    const { id, state } = (await store.findChange(result.change.id)) ?? result.change;
-    if (state === 'applied') return result;
+    const isApplied = result.state === 'put_back';
+    if (!isApplied && result.state !== 'refused') return result;
+    const changeId = 'change' in result ? result.change.id : result.changeId;
+    if (changeId === undefined || (await isStillTold(app, changeId, { isApplied }))) return result;
     const { rankeeId, rankeeName } = result;
-    return { rankeeId, rankeeName, state: 'unknown', changeId: id, error: outcomeUnknown() };
+    return { rankeeId, rankeeName, state: 'unknown', changeId, error: outcomeUnknown() };
   });
   return { ...run, results: await Promise.all(results) };
 }

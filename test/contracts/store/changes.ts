@@ -321,9 +321,9 @@ export function changeContract(at: StoreCase): void {
       expect(await at.store.findChange(old.id)).not.toHaveProperty('idempotencyKey');
     });
 
-    test('an applied change can be opened again, as long as none of the member came after it', async () => {
+    test('a change that has ended can be opened again, as long as none of the member came after it', async () => {
       const change = newChange();
-      const open = (id: string) => at.other.reopenChange(id, (kept) => reopened(kept, at.clock.now()));
+      const open = (id: string) => at.other.reopenChange(id, (kept) => reopened(kept, change, at.clock.now()));
       await beginHere(change);
       expect(await open(change.id)).toBeUndefined();
       await finish(at, change.id, applied);
@@ -338,8 +338,9 @@ export function changeContract(at: StoreCase): void {
 
       await finish(at, change.id, applied);
       const next = newChange();
-      await record(at.store, { ...next, state: 'refused', code: 'cooldown' });
+      await record(at.store, { ...next, state: 'refused', code: 'cooldown', rolesAfter: next.rolesBefore });
       expect(await open(change.id)).toBeUndefined();
+      expect(await open(next.id)).toMatchObject({ state: 'unknown', rolesAfter: [100, 300] });
       expect(await open(next.id)).toBeUndefined();
       expect(await open('chg_nobody')).toBeUndefined();
     });

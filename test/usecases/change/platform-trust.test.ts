@@ -1,0 +1,13 @@
+import { expect, test } from 'vitest';
+import { Surprises } from '../../../src/base/surprises.ts';
+import { PlatformTrust } from '../../../src/usecases/change/platform-trust.ts';
+import { newChange } from '../../contracts/store/samples.ts';
+import { ManualClock } from '../../support/manual-clock.ts';
+
+test('a script that repeats refusals fills no list without end, and leaves room to look at what was told as applied', () => {
+  const trust = new PlatformTrust(new Surprises(new ManualClock()), () => undefined);
+  for (let count = 0; count < 2_000; count += 1) trust.addLook(newChange(), 0);
+  expect(trust.looks).toHaveLength(100);
+  for (let count = 0; count < 2_000; count += 1) trust.noteApplied(newChange({ state: 'applied', demotion: true }), 0);
+  expect(trust.looks).toHaveLength(1_100);
+});
