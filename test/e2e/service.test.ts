@@ -1,10 +1,19 @@
 import { execFile } from 'node:child_process';
-import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { expect, test } from 'vitest';
 import { systems } from '../../src/base/system.ts';
 import { DaemonProcess } from '../support/daemon-process.ts';
-import { blocksOf, pagesToType } from '../support/readme-commands.ts';
+import { blocksOf, pages, pagesToType } from '../support/readme-commands.ts';
 import { CliHome } from '../support/run-cli.ts';
 import { runUnprivileged } from '../support/run-unprivileged.ts';
 
@@ -105,13 +114,7 @@ test.concurrent('the lines of docs/hosting.md for systemd, typed in a clone, lea
   writeFileSync(home.path('roblox.key'), 'a-platform-key', { mode: 0o600 });
   writeFileSync(home.path('rankd.yaml'), 'platform: { kind: simulated }\n');
   const secret = await home.createKey();
-  const script = pagesToType
-    .systemd()
-    .map((line) => line.replaceAll('sudo ', '').replace('service install', `$& --dir ${root}/etc/systemd/system`))
-    .join('\n')
-    .replaceAll(/ \/(?=opt|etc|var)/g, ` ${root}/`)
-    .replaceAll(/(?<=^| )rankd (?=backup|service|restore)/gm, `'${process.execPath}' '${binary}' `);
-  const { code, stderr } = await home.shell(`set -eu\n${script}`, { env });
+  const { code, stderr } = await typedAsRoot(home, pagesToType.systemd(), { root, env });
   expect(code, stderr).toBe(0);
   expect(calls()).toMatch(/ci\ninstall --global \.\n[\s\S]*daemon-reload\nenable --now rankd\n$/);
   const at = (name: string) => `${root}/etc/rankd/${name}`;
@@ -122,6 +125,87 @@ test.concurrent('the lines of docs/hosting.md for systemd, typed in a clone, lea
   const args = ['--config', at('rankd.yaml'), '--data-dir', `${root}/var/lib/rankd`];
   await using daemon = await DaemonProcess.start(home, { args });
   expect(await daemon.verify(secret)).toMatchObject({ status: 200 });
+});
+
+/** Types the lines of a page with all folders of the machine below `root`, in a shell that needs no sudo. */
+async function typedAsRoot(
+  home: CliHome,
+  lines: string[],
+  { root, env }: { root: string; env: Record<string, string> },
+): ReturnType<CliHome['shell']> {
+  const script = lines
+    .map((line) =>
+      line.replaceAll('sudo ', '').replace(/service (install|remove)/, `$& --dir ${root}/etc/systemd/system`),
+    )
+    .join('\n')
+    .replaceAll(/ \/(?=opt|etc|var)/g, ` ${root}/`)
+    .replaceAll(/(?<=^| )rankd (?=backup|service|restore)/gm, `'${process.execPath}' '${binary}' `);
+  return await home.shell(`set -eu\n${script}`, { env });
+}
+
+test.concurrent('the lines of docs/hosting.md for a newer version keep a sound backup, and fetch and build while the service is stopped; those to remove it leave nothing', async () => {
+  using home = new CliHome();
+  const { env, calls } = fakeProgram(home, 'systemctl', 'systemd-sysusers', 'npm', 'git', 'userdel');
+  const root = home.path('root');
+  for (const folder of ['opt/rankd', 'etc/systemd/system', 'etc/rankd', 'var/lib'])
+    mkdirSync(`${root}/${folder}`, { recursive: true });
+  await home.createKey();
+  renameSync(home.dataDir, `${root}/var/lib/rankd`);
+  await home.here(['service', 'install', '--dir', `${root}/etc/systemd/system`], { env });
+  const before = calls();
+  const updated = await typedAsRoot(home, pagesToType.update(), { root, env });
+  expect(updated.code, updated.stderr).toBe(0);
+  expect(calls().slice(before.length)).toBe('stop rankd\npull\nci\nstart rankd\n');
+  expect((await home.here(['restore', '--dry-run', 'before-update.db'])).stdout).toMatch(/^keys +1$/m);
+
+  const removed = await typedAsRoot(home, pagesToType.removal(), { root, env });
+  expect(removed.code, removed.stderr).toBe(0);
+  expect(calls()).toMatch(/\ndisable --now rankd\ndaemon-reload\nuninstall --global rankd\nrankd\n$/);
+  const left = readdirSync(root, { recursive: true, encoding: 'utf8' }).sort();
+  expect(left).toEqual(['etc', 'etc/systemd', 'etc/systemd/system', 'opt', 'var', 'var/lib']);
+});
+
+test.concurrent('what the pages and the compose example type for Docker reaches the rankd of the container, and takes along the keys from before', async () => {
+  using home = new CliHome();
+  using container = new CliHome();
+  const secret = await home.createKey();
+  const { env } = fakeProgram(home, 'npm');
+  const rankd = `'${process.execPath}' '${binary}'`;
+  const inContainer = `cd '${container.cwd}' && RANKD_DATA_DIR='${container.dataDir}' exec ${rankd}`;
+  writeFileSync(`${home.path('programs')}/rankd`, `#!/bin/sh\nexec ${rankd} "$@"\n`, { mode: 0o755 });
+  writeFileSync(
+    `${home.path('programs')}/docker`,
+    // Only what the lines use: run --rm -v HERE:THERE:ro SERVICE COMMAND…, and exec SERVICE rankd COMMAND….
+    `#!/bin/sh
+set -eu
+[ "$1" = compose ]
+case "$2" in
+  run) [ "$3$4" = --rm-v ]; here=\${5%%:*}; there=\${5#*:}; [ "$6" = rankd ]; shift 6
+    [ "$3" = "\${there%:ro}" ]; set -- "$1" "$2" "$here" ;;
+  exec) [ "$3$4" = rankdrankd ]; shift 4 ;;
+esac
+${inContainer} "$@"
+`,
+    { mode: 0o755 },
+  );
+  const example = readFileSync(new URL('../../config/compose.example.yaml', import.meta.url), 'utf8');
+  const [takeAlong = ''] = /rankd backup .* && docker compose run .*/.exec(example) ?? [];
+  const ran = await home.shell(takeAlong, { env });
+  expect(ran.code, ran.stderr).toBe(0);
+  await using daemon = await DaemonProcess.start(container);
+  expect(await daemon.verify(secret)).toMatchObject({ status: 200 });
+  const named = ['README.md', ...pages, 'config/compose.example.yaml'].flatMap(
+    (page) =>
+      readFileSync(new URL(`../../${page}`, import.meta.url), 'utf8').match(/docker compose exec [^`\n]+/g) ?? [],
+  );
+  expect(named).toEqual(
+    expect.arrayContaining([expect.stringMatching(/ reload$/), expect.stringMatching(/ dashboard$/)]),
+  );
+  for (const line of new Set(named)) {
+    const { code, stderr } = await home.shell(line, { env });
+    expect({ line, code, stderr }).toMatchObject({ code: 0 });
+  }
+  expect(await container.json('key', 'list')).toMatchObject({ keys: [{ name: 'game' }, { name: 'my-game' }] });
 });
 
 test.concurrent('remove stops the service, takes its unit away and lets systemd forget it; data and settings stay', async () => {
@@ -205,6 +289,12 @@ test.concurrent('on Windows, install writes a task for the logon of this user, a
   expect((await home.here(['service', 'print', '--json'], options)).json()).toEqual({ v: 1, unit: xml });
   const again = await home.here(['service', 'install', '--json'], options);
   expect(again.json()).toEqual({ v: 1, unit: file, written: false });
+
+  // Beside the Windows that is not here stands its schtasks, which the page's own line then starts.
+  const tasks = fakeProgram(home, 'schtasks', 'C:\\Windows\\System32\\schtasks.exe');
+  const withTasks = { ...options, env: { ...env, ...tasks.env } };
+  const made = await home.here(['service', 'install', '--force'], withTasks);
+  expect(made.stderr).not.toContain('yourself');
 
   const removed = await home.here(['service', 'remove'], options);
   expect(removed).toMatchObject({ code: 0, stdout: `FIELD    VALUE\ntask     ${file}\nremoved  yes\n` });

@@ -140,8 +140,9 @@ test('what happened while it was disabled comes afterwards, and an event can be 
   await home.json('webhook', 'enable', 'bot');
   await expect.poll(types).toEqual(['key.created']);
   const id = sink.received[0]?.headers['webhook-id'] ?? '';
-  const { deliveries } = await home.json<{ deliveries: object[] }>('webhook', 'deliveries', 'bot', '--limit', '1');
-  expect(deliveries).toMatchObject([{ id, type: 'key.created', state: 'delivered', tries: 1, status: 204 }]);
+  const newest = async () => await home.json<{ deliveries: object[] }>('webhook', 'deliveries', 'bot', '--limit', '1');
+  const delivered = { id, type: 'key.created', state: 'delivered', tries: 1, status: 204 };
+  await expect.poll(newest).toMatchObject({ deliveries: [delivered] }); // it is noted after it came
   expect(await home.json('webhook', 'redeliver', 'bot', '--since', '1h', '--dry-run')).toMatchObject({ dryRun: true });
   expect(await home.json('webhook', 'redeliver', 'bot', id)).toMatchObject({ events: 1 });
   await expect.poll(() => sink.received.map(({ headers }) => headers['webhook-id'])).toEqual([id, id]);
@@ -191,6 +192,19 @@ test.each(refusals)('%s is refused when it is added, in words that mend it', asy
   const result = await home.here(['webhook', 'add', 'other'], { input: address });
   expect(result).toMatchObject({ code, stderr: expect.stringContaining(says) });
   expect(result.stderr).not.toContain('ann:pw');
+});
+
+test.each([
+  ['nofile', 3, 'nofile does not exist.'],
+  ['.', 2, '. is a folder.'],
+])('an address in %s is refused in words that mend it, by add and set', async (file, code, says) => {
+  for (const args of [
+    ['add', 'other'],
+    ['set', 'bot'],
+  ]) {
+    const result = await home.here(['webhook', ...args, '--url-file', file]);
+    expect(result).toEqual(expect.objectContaining({ code, stderr: expect.stringContaining(says) }));
+  }
 });
 
 test('an address that may not be called is no new address of a webhook either', async () => {

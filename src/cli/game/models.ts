@@ -36,7 +36,7 @@ export function systemNamed({ systems }: GameScripts, asked: string): Model {
   if (name !== undefined && scripts !== undefined) return modelOf(name, scripts);
   throw new RankdError(
     'not_found',
-    `There is nothing for an admin system named ${asked}, but for ${[...systems.keys()].join(', ')}.`,
+    `rankd has no commands for an admin system named ${asked}. It has some for ${[...systems.keys()].join(', ')}.`,
     { hint: 'rankd game list' },
   );
 }

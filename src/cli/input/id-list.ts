@@ -1,11 +1,9 @@
-import { readFileSync } from 'node:fs';
-import { resolve } from 'node:path';
-import { codeOf } from '../../base/error-code.ts';
 import { RankdError } from '../../base/errors.ts';
 import type { Io } from '../io.ts';
 import { printable } from '../output/safe-text.ts';
 import { idInAddress } from './addresses.ts';
 import { asPlaceId, idIn } from './arguments.ts';
+import { readInput } from './read-input.ts';
 
 /** Parser for an argument that can be repeated. */
 export function collectIds(text: string, previous: number[] = []): number[] {
@@ -14,14 +12,16 @@ export function collectIds(text: string, previous: number[] = []): number[] {
 
 /**
  * The ids named as arguments and in `--file` (`-` is standard input), each once, in this order.
- * Throws `usage` if there is none, or with the lines that are not ids; `not_found` or `no_permission` for the file.
+ * Throws `usage` if there is none, or with the lines that are not ids, and as `readInput` for the file.
  */
 export async function readIds(io: Io, { ids, file }: { ids: number[]; file: string | undefined }): Promise<number[]> {
   const listed =
-    file === undefined ? [] : parseIdList(await readList(io, file), file === '-' ? 'standard input' : file);
+    file === undefined ? [] : parseIdList(await readInput(io, file), file === '-' ? 'standard input' : file);
   const all = [...new Set([...ids, ...listed])];
   if (all.length > 0) return all;
-  throw new RankdError('usage', 'No id was given.', { hint: 'name ids as arguments, or one a line with --file FILE' });
+  throw new RankdError('usage', 'No id was given.', {
+    hint: 'name ids as arguments, or one on each line of a file, with --file FILE',
+  });
 }
 
 /** One id a line; blank lines and what follows a `#` are ignored. Throws `usage` with the numbers of all other lines. */
@@ -53,26 +53,3 @@ function placeIn(text: string): number | undefined {
 }
 
 export const maxNamed = 20;
-
-export async function readList(io: Io, file: string): Promise<string> {
-  if (file === '-') return io.readStdin();
-  try {
-    return io.rights.asCaller(() => readFileSync(resolve(io.cwd, file), 'utf8'));
-  } catch (cause) {
-    if (codeOf(cause) === 'EISDIR') {
-      throw new RankdError('usage', `${file} is a folder.`, {
-        cause,
-        hint: 'name a file in it, or - for standard input',
-      });
-    }
-    const isMissing = codeOf(cause) === 'ENOENT';
-    throw new RankdError(
-      isMissing ? 'not_found' : 'no_permission',
-      `${file} ${isMissing ? 'does not exist' : "can't be read"}.`,
-      {
-        cause,
-        hint: 'name a readable file, or - for standard input',
-      },
-    );
-  }
-}

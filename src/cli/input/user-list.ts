@@ -6,17 +6,18 @@ import { findUser } from '../../usecases/people/find-user.ts';
 import type { Io } from '../io.ts';
 import { printable } from '../output/safe-text.ts';
 import { type AskedUser, userIn, userWords } from './arguments.ts';
-import { filledLines, maxNamed, readList } from './id-list.ts';
+import { filledLines, maxNamed } from './id-list.ts';
+import { readInput } from './read-input.ts';
 
 interface AskedLine {
   line: number;
   asked: AskedUser;
 }
 
-/** The users in a file (`-` is standard input), one on each line. Throws `usage` with the lines that name none, and as `readIds` for the file. */
+/** The users in a file (`-` is standard input), one on each line. Throws `usage` with the lines that name none, and as `readInput` for the file. */
 export async function readUsers(io: Io, file: string): Promise<AskedLine[]> {
   const source = file === '-' ? 'standard input' : file;
-  const lines = filledLines(await readList(io, file)).map(({ number, content }) => ({
+  const lines = filledLines(await readInput(io, file)).map(({ number, content }) => ({
     ...{ line: number, content, asked: userIn(content) },
   }));
   if (lines.length === 0)

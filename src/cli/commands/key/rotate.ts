@@ -6,7 +6,7 @@ import { duration, keyArgument } from '../../input/arguments.ts';
 import { examples } from '../../output/help.ts';
 import { keepIn, outOption, printMinted } from './hand-out.ts';
 
-const usualOverlapMs = 24 * 3_600_000;
+export const usualOverlapMs = 24 * 3_600_000;
 
 export function rotateCommand(key: Command, cli: Cli): void {
   key

@@ -19,6 +19,7 @@ import type { Cli } from '../../cli.ts';
 import { duration, orNone } from '../../input/arguments.ts';
 import { examples } from '../../output/help.ts';
 import { keepIn, outOption } from '../key/hand-out.ts';
+import { usualOverlapMs } from '../key/rotate.ts';
 import { asDiscordId, eventsOption, nameArgument, readAddressText, sendingOf, urlFileOption } from './input.ts';
 
 interface SetOptions {
@@ -66,13 +67,17 @@ export function rotateCommand(webhook: Command, cli: Cli): void {
     .command('rotate')
     .description('make a new secret; the old one signs as well until the overlap ends')
     .argument(...nameArgument)
-    .option('--overlap <duration>', 'how long both secrets sign', duration, 86_400_000)
+    .option('--overlap <duration>', 'how long both secrets sign (default: 24h)', duration)
     .option(...outOption)
     .addHelpText('after', examples('rankd webhook rotate my-bot --overlap 24h --out bot.secret'))
-    .action((name: string, options: { overlap: number; out?: string }) => rotate(cli, name, options));
+    .action((name: string, options: { overlap?: number; out?: string }) => rotate(cli, name, options));
 }
 
-async function rotate(cli: Cli, name: string, { overlap, out }: { overlap: number; out?: string }): Promise<void> {
+async function rotate(
+  cli: Cli,
+  name: string,
+  { overlap = usualOverlapMs, out }: { overlap?: number; out?: string },
+): Promise<void> {
   await cli.withStore(
     async (ports) => {
       const request = { name, overlapMs: overlap, by: cli.by };

@@ -1,5 +1,3 @@
-import { readFileSync } from 'node:fs';
-import { resolve } from 'node:path';
 import { InvalidArgumentError } from 'commander';
 import { openCourier } from '../../../app.ts';
 import { systemClock } from '../../../base/clock.ts';
@@ -8,6 +6,7 @@ import { isWebhookName } from '../../../core/webhooks/webhook.ts';
 import { type Sending, settingsOf } from '../../../usecases/webhooks/target.ts';
 import type { Cli } from '../../cli.ts';
 import { filled } from '../../input/arguments.ts';
+import { readInput } from '../../input/read-input.ts';
 
 export const nameArgument = ['<name>', 'name of the webhook'] as const;
 
@@ -36,7 +35,7 @@ export function asDiscordId(text: string): string {
 /** An address is never a flag: the history of a shell would keep it. */
 export async function readAddressText({ io }: Cli, urlFile: string | undefined): Promise<string> {
   if (urlFile === undefined || urlFile === '-') return io.readSecret('Address of the webhook (not shown): ');
-  return io.rights.asCaller(() => readFileSync(resolve(io.cwd, urlFile), 'utf8'));
+  return readInput(io, urlFile);
 }
 
 /** What sends beside the daemon, as it would. */
