@@ -78,6 +78,11 @@ export class Cli {
     return acrossUsers(this.#engine.operations, this.dataDir, this.io.rights);
   }
 
+  /** True if the database is on a server, which daemons of several machines can share. */
+  async isOnServer(): Promise<boolean> {
+    return (await this.#engine.place()).isServer;
+  }
+
   get #engine(): StoreEngine {
     const { configSources, dataDir, io } = this;
     const server = io.rights.asCaller(() => storeFinder(configSources));

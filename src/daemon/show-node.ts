@@ -3,13 +3,14 @@ import type { RankdError } from '../base/errors.ts';
 import { version } from '../base/version.ts';
 import { fingerprintsOf } from '../config/fingerprints.ts';
 import type { LoadedConfig } from '../config/load.ts';
+import type { ReloadOutcome } from '../control/control.ts';
 import type { NodeStatus } from '../core/nodes.ts';
 import { budgetDocument } from '../usecases/documents/status.ts';
 import type { Daemon } from './daemon.ts';
 
 export interface ShownDaemon {
   daemon: Daemon;
-  live: { loaded: LoadedConfig };
+  live: { loaded: LoadedConfig; reload(by: string): Promise<ReloadOutcome> };
   /** On `Clock.monotonic()`. */
   startedAt: number;
   onOutgrown: (why: RankdError) => void;
@@ -32,5 +33,15 @@ export async function showNode({ daemon: { app, url }, live, startedAt, onOutgro
     };
   };
   const name = live.loaded.config.nodeName ?? `${hostname()}:${new URL(url).port}`;
-  await nodes.showNode({ name, status, onOutgrown });
+  await nodes.showNode({
+    name,
+    status,
+    onOutgrown,
+    carryOut: async ({ by }) => withoutExcerpts(await live.reload(by)),
+  });
+}
+
+/** The lines of a file stay on its machine. */
+function withoutExcerpts(outcome: ReloadOutcome): ReloadOutcome {
+  return outcome.state === 'refused' ? { ...outcome, withExcerpts: outcome.message } : outcome;
 }

@@ -6,8 +6,16 @@ export interface ShownNode {
   name: string;
   /** Is asked with each beat. */
   status(): NodeStatus;
+  /** Carries out what an operator asked of this node; resolves with what came of it, as JSON can hold it. */
+  carryOut(command: NodeCommand): Promise<unknown>;
   /** Is told once if a later rankd has changed the store beyond what this one can live with: nothing here may go on. */
   onOutgrown(why: RankdError): void;
+}
+
+/** What an operator asks of a daemon from any machine. `by`: whom the audit names. */
+export interface NodeCommand {
+  does: 'reload';
+  by: string;
 }
 
 /** The daemons that work on one store, and what they tell one another. A store that one daemon alone can work on has none of it. */
@@ -16,4 +24,8 @@ export interface NodeStore {
   showNode(node: ShownNode): Promise<void>;
   /** All daemons by name, with those that ended without a word within the last day and were not started again. */
   listNodes(): Promise<SeenNode[]>;
+  /** Asks a node to carry out a command, which it does within seconds if it is alive. Resolves with an id for `outcomeOf`. */
+  askNode(nodeId: string, command: NodeCommand): Promise<string>;
+  /** What came of what a node was asked; `undefined` as long as nothing has. */
+  outcomeOf(commandId: string): Promise<{ outcome: unknown } | undefined>;
 }

@@ -32,6 +32,11 @@ const otherEnds: Record<string, { because: string; code: number; says: RegExp }>
     code: 3,
     says: /^error: There is no such event to send to my-bot again\.\ntry: rankd webhook deliveries my-bot$/m,
   },
+  'rankd reload --node east-1': {
+    because: 'it is for daemons that share PostgreSQL; test/e2e/nodes.test.ts has some',
+    code: 2,
+    says: /^error: --node is for daemons that share a database of PostgreSQL; here is one daemon\.$/m,
+  },
   'rankd status --watch': { because: 'Ctrl-C ends it', code: 130, says: /state +running/ },
 };
 

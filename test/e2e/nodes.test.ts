@@ -60,6 +60,35 @@ describe('several daemons on one database', () => {
     expect((await homes.desk.here(['health'], { env: { RANKD_STORE_URL: database.url } })).code).toBe(69);
   });
 
+  test('reload reaches every node, each with its own file; the exit code is that of the worst', async () => {
+    write('east', 'policy: {cooldown: 7s}');
+    write('west', 'policy: {cooldown: often}');
+    const all = await atDesk('reload', '--json');
+    expect(all.code).toBe(78);
+    expect(all.json()).toMatchObject({
+      nodes: [
+        { name: 'east', state: 'applied', applied: [{ name: 'policy.cooldown', before: '5s', now: '7s' }] },
+        { name: 'west', state: 'refused', code: 'config_invalid', message: expect.stringContaining('policy.cooldown') },
+      ],
+    });
+    write('west', 'policy: {cooldown: 7s}');
+    const one = await atDesk('reload', '--node', 'west');
+    expect(one).toMatchObject({
+      code: 0,
+      stdout: expect.stringMatching(/^west: taken up from .*\n[\s\S]*policy\.cooldown/),
+    });
+    expect(one.stdout).not.toContain('east');
+    expect((await atDesk('reload', '--node', 'north')).stderr).toMatch(/called north[\s\S]*there are: east, west/);
+    const status = (await atDesk('status', '--json')).json<{ status: { differences: unknown[] } }>();
+    await expect
+      .poll(async () => (await atDesk('status', '--json')).json<typeof status>().status.differences)
+      .toEqual([]);
+    const { events } = (await atDesk('audit', 'list', '--action', 'config.reload', '--json')).json<{
+      events: unknown[];
+    }>();
+    expect(events).toMatchObject([{ by: expect.stringMatching(/^cli:/) }, { by: expect.stringMatching(/^cli:/) }]);
+  });
+
   test('a daemon whose database a later rankd has changed finishes what runs, and ends with 78', async () => {
     const ended = once(daemons.west.process, 'exit');
     await sql(`INSERT INTO rankd.schema_steps VALUES (9, 9, '3.0.0', 0)`);
@@ -67,6 +96,14 @@ describe('several daemons on one database', () => {
     expect(daemons.west.log).toContain('it takes a rankd that knows schema 9');
     await sql('DELETE FROM rankd.schema_steps WHERE version = 9');
     [daemons.east, daemons.west] = await Promise.all([start('east'), start('west')]);
+  });
+
+  test('without a daemon there is nobody to reload', async () => {
+    await using empty = await createPostgresDatabase();
+    const env = { RANKD_STORE_URL: empty.url };
+    expect((await homes.desk.here(['reload'], { env })).code).toBe(69);
+    const local = await homes.desk.here(['reload', '--node', 'east']);
+    expect(local).toMatchObject({ code: 2, stderr: expect.stringContaining('here is one daemon') });
   });
 
   test('a node that stops has left, one that is silent has no lease, and where none serves the exit code is 69', async () => {

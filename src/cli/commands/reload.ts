@@ -3,8 +3,10 @@ import { RankdError } from '../../base/errors.ts';
 import type { ChangedSetting } from '../../config/changed-settings.ts';
 import { askReload, askStatus } from '../../control/ask.ts';
 import type { ReloadOutcome } from '../../control/control.ts';
-import { reloadDocument } from '../../usecases/documents/daemon.ts';
+import { nodeReloadsDocument, reloadDocument } from '../../usecases/documents/daemon.ts';
+import { askNodes } from '../../usecases/upkeep/ask-nodes.ts';
 import type { Cli } from '../cli.ts';
+import { ExitCode, exitCodes } from '../output/errors.ts';
 import { examples } from '../output/help.ts';
 import type { Shown } from '../output/screen.ts';
 import { table } from '../output/table.ts';
@@ -20,20 +22,28 @@ export function reloadCommand(program: Command, cli: Cli): void {
   program
     .command('reload')
     .description(
-      'make the running daemon read its configuration again, all or nothing: the file and the flags it was started with',
+      'make the running daemon read its configuration again, all or nothing: the file and the flags it was started with; of daemons that share a database, each does',
     )
+    .option('--node <name>', 'only the daemon that `rankd status` calls so, of those that share a database')
     .addHelpText(
       'after',
       examples(
         'rankd config check && rankd reload',
         'rankd reload --json',
+        'rankd reload --node east-1',
         'sudo rankd reload --data-dir /var/lib/rankd',
       ),
     )
-    .action(() => reload(cli));
+    .action(({ node }: { node?: string }) => reload(cli, node));
 }
 
-async function reload(cli: Cli): Promise<void> {
+async function reload(cli: Cli, node: string | undefined): Promise<void> {
+  if (await cli.isOnServer()) return reloadNodes(cli, node);
+  if (node !== undefined) {
+    throw new RankdError('usage', '--node is for daemons that share a database of PostgreSQL; here is one daemon.', {
+      hint: 'leave out --node',
+    });
+  }
   const outcome = await whileWaiting(cli.line, 'the daemon reads its configuration', () => ask(cli));
   if (outcome.state === 'refused') {
     const text = cli.options.json ? outcome.message : outcome.withExcerpts;
@@ -46,6 +56,40 @@ async function reload(cli: Cli): Promise<void> {
   cli.print(reloadDocument(outcome, warnings), ...textOf(outcome, stranger === undefined ? 'ok: ' : ''));
   for (const warning of warnings) cli.say(`warning: ${warning}`);
   if (outcome.needRestart.length > 0) cli.say('Restart the daemon for what needs it.');
+}
+
+/** Each node reads its own file. The exit code is that of the worst outcome. */
+async function reloadNodes(cli: Cli, name: string | undefined): Promise<void> {
+  const command = { does: 'reload', by: cli.by } as const;
+  const answers = await whileWaiting(cli.line, 'the daemons read their configurations', () =>
+    cli.withStore(async ({ store: { nodes }, clock }) => {
+      return nodes === undefined ? [] : askNodes({ nodes, clock }, { command, name, timeoutMs: reloadTimeoutMs });
+    }),
+  );
+  const reloads = answers.map((answer) => ({ ...answer, outcome: answer.outcome as ReloadOutcome | undefined }));
+  cli.print(nodeReloadsDocument(reloads), ...reloads.flatMap(textOfNode));
+  for (const { name, outcome } of reloads) {
+    if (outcome?.state !== 'applied') continue;
+    for (const warning of outcome.warnings) cli.say(`warning: ${name}: ${warning}`);
+    if (outcome.needRestart.length > 0) cli.say(`Restart ${name} for what needs it.`);
+  }
+  const worst = Math.max(...reloads.map(({ outcome }) => exitCodeOf(outcome)));
+  if (worst > 0) throw new ExitCode(worst);
+}
+
+function textOfNode({ name, outcome }: { name: string; outcome: ReloadOutcome | undefined }): Array<string | Shown> {
+  if (outcome === undefined) return [`${name}: no answer; its log says why`];
+  if (outcome.state === 'applied') return textOf(outcome, `${name}: `);
+  const hint = outcome.hint?.replace('run the command again', 'run `rankd reload` again');
+  return [
+    `${name}: REFUSED, it keeps the configuration that it had: ${outcome.message}`,
+    ...(hint ? [`try: ${hint}`] : []),
+  ];
+}
+
+function exitCodeOf(outcome: ReloadOutcome | undefined): number {
+  if (outcome === undefined) return exitCodes.daemon_unavailable;
+  return outcome.state === 'applied' ? 0 : exitCodes[outcome.code];
 }
 
 async function ask(cli: Cli): Promise<ReloadOutcome> {

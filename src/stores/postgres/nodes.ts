@@ -1,7 +1,7 @@
 import { RankdError } from '../../base/errors.ts';
 import { newId } from '../../core/api-key.ts';
 import type { NodeState, NodeStatus, SeenNode } from '../../core/nodes.ts';
-import type { Clock, NodeStore, ShownNode } from '../../ports/index.ts';
+import type { Clock, NodeCommand, NodeStore, ShownNode } from '../../ports/index.ts';
 import { isOpenChange } from '../where.ts';
 import type { Database } from './engine/database.ts';
 import { newestSchema, outgrown } from './schema/schema-version.ts';
@@ -38,6 +38,8 @@ export class Nodes implements NodeStore {
   #outgrown: RankdError | undefined;
   readonly #closing = new AbortController();
   #beating: Promise<void> | undefined;
+  /** The commands that this node is carrying out. */
+  readonly #underWay = new Set<number>();
   readonly #seen = new Map<string, Seen>();
   #seenBy = 0;
 
@@ -78,6 +80,17 @@ export class Nodes implements NodeStore {
       const told = JSON.parse(status) as NodeStatus;
       return { id, name, state: stateOf(row, told), status: told };
     });
+  }
+
+  async askNode(nodeId: string, command: NodeCommand): Promise<string> {
+    const [asked] = await this.#db.work<{ id: string }>(askSql, { nodeId, ...command });
+    return asked?.id ?? '';
+  }
+
+  async outcomeOf(commandId: string): Promise<{ outcome: unknown } | undefined> {
+    const query = 'SELECT outcome FROM rankd.node_commands WHERE seq = @seq AND outcome IS NOT NULL';
+    const row = await this.#db.get<{ outcome: string }>(query, { seq: Number(commandId) });
+    return row && { outcome: JSON.parse(row.outcome) };
   }
 
   /** Throws if this is a daemon that has lost its lease, or whose store was changed beyond what it can live with. */
@@ -148,6 +161,7 @@ export class Nodes implements NodeStore {
         return;
       }
       mine.leaseUntil = sentAt + leaseMs;
+      for (const command of rows[0]?.commands ?? []) this.#carryOut(command);
       await this.#endStill(rows, sessionId, mine.id);
     } catch {
       // the lease runs out unless a later beat is answered
@@ -158,6 +172,17 @@ export class Nodes implements NodeStore {
     if (livesWith <= newestSchema || this.#outgrown !== undefined) return;
     this.#outgrown = outgrown(this.#db.address, livesWith);
     this.#shown?.onOutgrown(this.#outgrown);
+  }
+
+  #carryOut({ seq, ...command }: KeptCommand): void {
+    if (this.#shown === undefined || this.#underWay.has(seq)) return;
+    this.#underWay.add(seq);
+    const keep = 'UPDATE rankd.node_commands SET outcome = @outcome WHERE seq = @seq';
+    this.#shown
+      .carryOut(command)
+      .then((outcome) => this.#db.work(keep, { seq, outcome: JSON.stringify(outcome ?? null) }))
+      .catch(() => undefined) // who asked is told that there was no answer
+      .finally(() => this.#underWay.delete(seq));
   }
 
   #told(): { name?: string; status?: string } {
@@ -226,7 +251,11 @@ interface BeatRow {
   isCounted: boolean;
   /** The oldest schema whose rankd can live with the one that the database has. */
   livesWith: number;
+  /** What this node was asked for and has not done yet. */
+  commands: KeptCommand[] | null;
 }
+
+type KeptCommand = NodeCommand & { seq: number };
 
 /**
  * Counts this node's number up, and tells those of all that have not ended, as they were before. Whoever holds something and has no row gets
@@ -243,8 +272,13 @@ const beatSql = `
     ON CONFLICT (id) DO NOTHING
   )
   SELECT id, beat, id IN (SELECT id FROM counted) AS "isCounted",
-         (SELECT max(lives_with) FROM rankd.schema_steps) AS "livesWith"
+         (SELECT max(lives_with) FROM rankd.schema_steps) AS "livesWith",
+         (SELECT json_agg(json_build_object('seq', seq, 'does', does, 'by', asked_by) ORDER BY seq)
+          FROM rankd.node_commands WHERE node = @id AND outcome IS NULL) AS commands
   FROM rankd.nodes WHERE ended_by IS NULL`;
+
+const askSql = `
+  INSERT INTO rankd.node_commands (node, does, asked_by) VALUES (@nodeId, @does, @by) RETURNING seq::text AS id`;
 
 const end = `
   WITH ended AS (UPDATE rankd.nodes SET ended_by = @mine WHERE id = @id AND beat = @beat AND ended_by IS NULL RETURNING id),

@@ -20,3 +20,18 @@ export function reloadDocument<Applied extends { state: 'applied'; warnings: str
 ) {
   return { ...outcome, warnings };
 }
+
+/** What came of a reload at each of several nodes. */
+export function nodeReloadsDocument(
+  reloads: ReadonlyArray<{
+    name: string;
+    outcome: { state: string; withExcerpts?: string; hint?: string | undefined } | undefined;
+  }>,
+) {
+  return {
+    nodes: reloads.map(({ name, outcome }) => {
+      const { state, withExcerpts: _, hint, ...rest } = outcome ?? { state: 'no_answer' };
+      return { name, state, ...rest, ...(hint !== undefined && { try: hint }) };
+    }),
+  };
+}

@@ -154,7 +154,7 @@ const status = {
 
 /** A daemon as its operator names it. */
 function daemonNamed(name: string, rest: Partial<ShownNode> = {}): ShownNode {
-  return { name, status: () => status, onOutgrown: () => undefined, ...rest };
+  return { name, status: () => status, onOutgrown: () => undefined, carryOut: async () => undefined, ...rest };
 }
 
 test('a daemon that shows itself is seen by all with what it says of itself, until it is closed', async () => {
@@ -169,6 +169,26 @@ test('a daemon that shows itself is seen by all with what it says of itself, unt
   await one?.close();
   expect(await other?.nodes?.listNodes()).toEqual([]);
   await other?.close();
+});
+
+test('what is asked of a daemon is carried out once, by the one that is meant, and who asked learns what came of it', async () => {
+  const { address } = await postgresDatabase();
+  const open = () => openPostgresStore({ address, clock: new ManualClock() });
+  const [east, west, desk] = await Promise.all([open(), open(), open()]);
+  const carriedOut: string[] = [];
+  const taking = (name: string) =>
+    daemonNamed(name, {
+      carryOut: async ({ does, by }) => {
+        carriedOut.push(`${name}: ${does} for ${by}`);
+        return { state: 'applied', by: 'a\0b' };
+      },
+    });
+  await Promise.all([east.nodes?.showNode(taking('east')), west.nodes?.showNode(taking('west'))]);
+  const id = (await desk.nodes?.listNodes())?.[0]?.id ?? '';
+  const commandId = (await desk.nodes?.askNode(id, { does: 'reload', by: 'cli:ann@desk' })) ?? '';
+  await expect.poll(() => desk.nodes?.outcomeOf(commandId)).toEqual({ outcome: { state: 'applied', by: 'a\0b' } });
+  expect(carriedOut).toEqual(['east: reload for cli:ann@desk']);
+  await Promise.all([east.close(), west.close(), desk.close()]);
 });
 
 test('a daemon that others have ended joins anew by itself, and is ready again', async () => {
@@ -206,6 +226,9 @@ test('a daemon without a lease is not ready, nor is one whose database a later r
       return readiness();
     })
     .toBeUndefined();
+  onTestFinished(async () => {
+    await onServer(address, 'DELETE FROM rankd.schema_steps WHERE version > 7'); // the next test gets this database
+  });
   await onServer(address, `INSERT INTO rankd.schema_steps VALUES (8, 1, '2.0.0', 0)`); // which it can live with
   await time.advance(1_000);
   await store.nodes?.showNode(daemonNamed('east', { onOutgrown: ({ code }) => void outgrown.push(code) }));

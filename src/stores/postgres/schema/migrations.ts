@@ -103,6 +103,15 @@ export const migrations: ReadonlyArray<{ sql: string; livesWith: number }> = [
     joined_at bigint  NOT NULL
   );
 
+  CREATE TABLE rankd.node_commands (
+    seq      bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    node     text   NOT NULL REFERENCES rankd.nodes (id) ON DELETE CASCADE,
+    does     text   NOT NULL,
+    asked_by text   NOT NULL,
+    outcome  text
+  );
+  CREATE INDEX commands_of_a_node ON rankd.node_commands (node);
+
   CREATE TABLE rankd.rank_changes (
     seq             bigint   GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     id              text     NOT NULL UNIQUE,

@@ -1,0 +1,48 @@
+import { RankdError } from '../../base/errors.ts';
+import type { SeenNode } from '../../core/nodes.ts';
+import type { Clock, NodeCommand, NodeStore } from '../../ports/index.ts';
+
+const lookEveryMs = 100;
+
+/** What came of a command at a node; without an outcome if it did not answer in time. */
+export interface NodeAnswer {
+  name: string;
+  outcome?: unknown;
+}
+
+/**
+ * Asks all daemons that share a store, or the one of a name, and waits for what came of it. Throws `daemon_unavailable` if there is none,
+ * and `not_found` if none has the name.
+ */
+export async function askNodes(
+  { nodes, clock }: { nodes: NodeStore; clock: Clock },
+  { command, name, timeoutMs }: { command: NodeCommand; name: string | undefined; timeoutMs: number },
+): Promise<NodeAnswer[]> {
+  const asked = chosen(await nodes.listNodes(), name);
+  const giveUpAt = clock.monotonic() + timeoutMs;
+  return Promise.all(
+    asked.map(async ({ id, name }) => {
+      const commandId = await nodes.askNode(id, command);
+      while (clock.monotonic() < giveUpAt) {
+        const isAlive = (await nodes.listNodes()).some((node) => node.id === id && node.state !== 'ended');
+        const answer = await nodes.outcomeOf(commandId);
+        if (answer !== undefined) return { name, ...answer };
+        if (!isAlive) break;
+        await clock.sleep(lookEveryMs);
+      }
+      return { name };
+    }),
+  );
+}
+
+function chosen(nodes: readonly SeenNode[], name: string | undefined): SeenNode[] {
+  const alive = nodes.filter(({ state }) => state !== 'ended');
+  if (alive.length === 0) {
+    throw new RankdError('daemon_unavailable', 'No rankd daemon works on this database.', { hint: 'rankd serve' });
+  }
+  const named = alive.filter((node) => name === undefined || node.name === name);
+  if (named.length > 0) return named;
+  throw new RankdError('not_found', `No daemon on this database is called ${name}.`, {
+    hint: `there are: ${alive.map((node) => node.name).join(', ')}`,
+  });
+}
