@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { crypto } from '../base/node-modules.ts';
 import type { Config } from '../config/config.ts';
 import { groupTitle } from '../config/group-title.ts';
-import type { Clock, GroupStore, Platform } from '../ports/index.ts';
+import type { BudgetStore, Clock, GroupStore, Platform } from '../ports/index.ts';
 import { sampleGroup } from './sample-group.ts';
 import { SimulatedPlatform } from './simulated.ts';
 
@@ -17,7 +17,7 @@ export async function createPlatform({
   config: Config['platform'];
   dataDir: string;
   clock: Clock;
-  store: Pick<GroupStore, 'findBaseRole' | 'keepBaseRole'>;
+  store: Pick<GroupStore, 'findBaseRole' | 'keepBaseRole'> & BudgetStore;
 }): Promise<Platform> {
   switch (config.kind) {
     case 'simulated': {
@@ -33,7 +33,9 @@ export async function createPlatform({
         keep: (roleId: number) => store.keepBaseRole(title, roleId),
       };
       const apiKey = config.apiKey.reveal();
-      return new OpenCloudPlatform({ groupId, baseUrl, legacyBaseUrl, usersBaseUrl, apiKey, clock, baseRoleMemory });
+      const ledger = store.budgetLedger(crypto().hash('sha256', apiKey));
+      const urls = { baseUrl, legacyBaseUrl, usersBaseUrl };
+      return new OpenCloudPlatform({ groupId, ...urls, apiKey, clock, baseRoleMemory, ledger });
     }
   }
 }

@@ -2,7 +2,16 @@ import { asRankdError, isRankdError, RankdError } from '../base/errors.ts';
 import { type Surprise, Surprises } from '../base/surprises.ts';
 import type { Credential, Group, Member, Role } from '../core/model.ts';
 import type { NamedUser } from '../core/user-name.ts';
-import type { CallContext, Clock, Pace, Platform, Reservation, RoleWrite, WriteKind } from '../ports/index.ts';
+import type {
+  BudgetLedger,
+  CallContext,
+  Clock,
+  Pace,
+  Platform,
+  Reservation,
+  RoleWrite,
+  WriteKind,
+} from '../ports/index.ts';
 import { BaseRole, type BaseRoleMemory } from './upstream/base-role.ts';
 import { UpstreamClient } from './upstream/client.ts';
 import { type Gates, type Operation, openGates, WriteReservation } from './upstream/operations.ts';
@@ -40,6 +49,8 @@ export interface OpenCloudOptions {
   clock: Clock;
   /** Forgets with the process unless given. */
   baseRoleMemory?: BaseRoleMemory;
+  /** What keeps the budget, if others share it. */
+  ledger?: BudgetLedger | undefined;
   fetch?: typeof globalThis.fetch;
   tuning?: Partial<OpenCloudTuning>;
 }
@@ -80,6 +91,7 @@ export class OpenCloudPlatform implements Platform {
     usersBaseUrl,
     clock,
     baseRoleMemory: memory = { find: async () => undefined, keep: async () => undefined },
+    ledger,
     fetch = globalThis.fetch,
     tuning = {},
   }: OpenCloudOptions) {
@@ -97,7 +109,7 @@ export class OpenCloudPlatform implements Platform {
       ask: (names, call) => this.#askForNames(names, call),
       timeoutMs: tuning.userNamesTimeoutMs ?? 5_000,
     });
-    this.#gates = openGates(clock);
+    this.#gates = openGates(clock, ledger);
     const sources = {
       publicList: (call: CallContext) => this.#readPublicList(call),
       membersWith: (roleId: number, call: CallContext) => this.#listMembersWith(roleId, call),
@@ -171,7 +183,7 @@ export class OpenCloudPlatform implements Platform {
   }
 
   async reserve(kinds: WriteKind[], call: CallContext): Promise<Reservation> {
-    return new WriteReservation(this.#gates, kinds, call, (gate) => this.#openCloud.shortestTryMs(gate));
+    return WriteReservation.of(this.#gates, kinds, call, (gate) => this.#openCloud.shortestTryMs(gate));
   }
 
   assignRole(change: RoleWrite, call: CallContext): Promise<Member | undefined> {
@@ -210,8 +222,10 @@ export class OpenCloudPlatform implements Platform {
     return this.#surprises.list();
   }
 
-  /** There is nothing to release: each call ends by its own deadline, and idle connections don't keep the process alive. */
-  async close(): Promise<void> {}
+  /** Each call ends by its own deadline, and idle connections don't keep the process alive. */
+  async close(): Promise<void> {
+    await Promise.all(Object.values(this.#gates).map((gate) => gate.end()));
+  }
 
   async #write(operation: WriteKind, { userId, roleId }: RoleWrite, call: CallContext): Promise<Member | undefined> {
     const gate = this.#gates[operation];

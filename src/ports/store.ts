@@ -4,6 +4,7 @@ import type { Forgetting, Mentions, WithoutPerson } from '../core/forgetting.ts'
 import type { AuditEvent, Role, WhitelistEntry, Workspace } from '../core/model.ts';
 import type { Verdict } from '../core/verdict.ts';
 import type { JudgeEntries } from '../core/whitelist.ts';
+import type { BudgetStore } from './budget-ledger.ts';
 import type { ChangeStore } from './change-store.ts';
 import type { HoldStore } from './hold-store.ts';
 import type { IdempotencyStore } from './idempotency-store.ts';
@@ -39,7 +40,8 @@ export interface Store
     AuditStore,
     RetentionStore,
     PersonStore,
-    WebhookStore {
+    WebhookStore,
+    BudgetStore {
   /** The daemons that share this store; `undefined` if one alone can work on it, as with SQLite. */
   readonly nodes: NodeStore | undefined;
   /** Resolves if the store answers and is still the one that was opened. */

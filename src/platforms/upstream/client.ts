@@ -3,11 +3,11 @@ import { asRankdError, RankdError } from '../../base/errors.ts';
 import type { Surprises } from '../../base/surprises.ts';
 import type { CallContext, Clock } from '../../ports/index.ts';
 import { type Answer, fetchAnswer } from './fetch-answer.ts';
+import type { Gate } from './gate.ts';
 import { keyMask } from './mask-key.ts';
 import { wasNeverSent } from './never-sent.ts';
 import type { Operation } from './operations.ts';
 import { isBusy, isLocked, isTransient, platformError, unavailable, unknownOutcome } from './platform-error.ts';
-import type { RateGate } from './rate-gate.ts';
 import { parseRateLimit, parseRetryAfter } from './retry-after.ts';
 import { departures, type SchemaName } from './schemas.ts';
 import { surprisesIn } from './surprising.ts';
@@ -28,7 +28,7 @@ export interface UpstreamOptions {
 
 export interface UpstreamRequest<T> {
   operation: Operation;
-  gate: RateGate;
+  gate: Gate;
   /** The slot that is reserved at the gate for the first try. */
   slot?: ReservedSlot | undefined;
   method: 'GET' | 'POST';
@@ -87,7 +87,7 @@ export class UpstreamClient {
   }
 
   /** No call is begun with less time left than this, in milliseconds: as long as the platform takes to answer it at present. */
-  shortestTryMs(gate: RateGate): number {
+  shortestTryMs(gate: Gate): number {
     return Math.max(this.#tuning.shortestTryMs, gate.answerMs);
   }
 

@@ -1,31 +1,44 @@
-/** What the budget allows at present. */
-interface Allowance {
-  limit: number;
+/** How many calls each lane has asked for, in two stretches of a window's length. */
+export interface ShareCounts {
+  current: Record<string, number>;
+  previous: Record<string, number>;
+  /** When the current stretch began; absent before the first call. */
+  beganAt?: number;
+}
+
+interface Call {
+  lane: string;
+  now: number;
   windowMs: number;
 }
 
 /**
- * Counts the calls that each lane has asked for over about the last window. A lane is heavy with more than its fair share of a
+ * Counts one more call of the lane. Returns true if the lane is heavy with it. A lane is heavy with more than its fair share of a
  * window's slots, where one share is kept for a lane that may still come. It is served after the others. Refused calls count too:
  * or else a lane that goes on asking for too much would be light again later in the window, and pass those it was refused before.
  */
-export class FairShare {
-  #current = new Map<string, number>();
-  #previous = new Map<string, number>();
-  #beganAt = Number.NEGATIVE_INFINITY;
+export function isHeavyWith(counts: ShareCounts, { limit, ...call }: Call & { limit: number }): boolean {
+  const calls = countCall(counts, call);
+  const lanes = new Set([...Object.keys(counts.current), ...Object.keys(counts.previous)]).size;
+  return calls > limit / (lanes + 1);
+}
 
-  /** Counts one more call of the lane at `now`. Returns true if the lane is heavy with it. */
-  count(lane: string, now: number, { limit, windowMs }: Allowance): boolean {
-    const windows = Math.floor((now - this.#beganAt) / windowMs);
-    if (windows >= 1) {
-      this.#previous = windows === 1 ? this.#current : new Map();
-      this.#current = new Map();
-      this.#beganAt = windows === 1 ? this.#beganAt + windowMs : now;
-    }
-    const calls = (this.#current.get(lane) ?? 0) + 1;
-    this.#current.set(lane, calls);
-    const previousShare = 1 - (now - this.#beganAt) / windowMs;
-    const lanes = new Set([...this.#current.keys(), ...this.#previous.keys()]).size;
-    return calls + (this.#previous.get(lane) ?? 0) * previousShare > limit / (lanes + 1);
+/** Counts one more call of the lane. Returns how many it has asked for over about the last window. */
+export function countCall(counts: ShareCounts, { lane, now, windowMs }: Call): number {
+  const { beganAt = Number.NEGATIVE_INFINITY } = counts;
+  const windows = Math.floor((now - beganAt) / windowMs);
+  if (windows >= 1) {
+    counts.previous = windows === 1 ? counts.current : {};
+    counts.current = {};
+    counts.beganAt = windows === 1 ? beganAt + windowMs : now;
   }
+  counts.current[lane] = (counts.current[lane] ?? 0) + 1;
+  return callsOf(counts, lane, { now, windowMs });
+}
+
+/** How many calls the lane has asked for over about the last window. */
+export function callsOf(counts: ShareCounts, lane: string, { now, windowMs }: Omit<Call, 'lane'>): number {
+  const passed = (now - (counts.beganAt ?? now)) / windowMs;
+  const since = (calls: number | undefined, until: number) => (calls ?? 0) * Math.min(1, Math.max(0, until - passed));
+  return since(counts.current[lane], 2) + since(counts.previous[lane], 1);
 }

@@ -1,5 +1,8 @@
-import type { CallContext, Clock, Reservation, WriteKind } from '../../ports/index.ts';
+import { newId } from '../../core/api-key.ts';
+import type { BudgetLedger, CallContext, Clock, Reservation, WriteKind } from '../../ports/index.ts';
+import type { Gate } from './gate.ts';
 import { RateGate } from './rate-gate.ts';
+import { SharedGate } from './shared-gate.ts';
 import type { ReservedSlot } from './wait-queue.ts';
 
 /**
@@ -20,47 +23,61 @@ const operations = {
 
 export type Operation = keyof typeof operations;
 
-export type Gates = Record<Operation, RateGate>;
+export type Gates = Record<Operation, Gate>;
 
 /** Fifty calls a second are ten times what Roblox's budget lets through for long. */
 const burstSpacingMs = 20;
 
-/** A gate for each operation: each has a budget of its own. */
-export function openGates(clock: Clock): Gates {
+/** A gate for each operation: each has a budget of its own. Without a ledger, this process has all of it. */
+export function openGates(clock: Clock, ledger?: BudgetLedger): Gates {
+  const node = ledger && newId('node');
+  const open = (operation: string, { name, limit }: { name: string; limit: number }): Gate =>
+    ledger === undefined || node === undefined
+      ? new RateGate({ name, limit, burstSpacingMs, clock })
+      : new SharedGate({ operation, name, limit, burstSpacingMs, clock, ledger, node });
   const gates = Object.entries(operations).map(
-    ([name, options]) => [name, new RateGate({ ...options, burstSpacingMs, clock })] as const,
+    ([operation, options]) => [operation, open(operation, options)] as const,
   );
   return Object.fromEntries(gates) as Gates;
 }
 
 /** The slots reserved for the writes of one change. */
 export class WriteReservation implements Reservation {
-  readonly #slots: Array<{ gate: RateGate; slot: ReservedSlot; isTaken: boolean }> = [];
+  readonly #slots: ReadonlyArray<{ gate: Gate; slot: ReservedSlot; isTaken: boolean }>;
+
+  private constructor(slots: ReadonlyArray<{ gate: Gate; slot: ReservedSlot }>) {
+    this.#slots = slots.map((one) => ({ ...one, isTaken: false }));
+  }
 
   /**
    * The writes follow one another, and each takes `answerMs`: the first has to start that much earlier for each that comes after it.
    * Throws `platform_busy`, and reserves nothing, if there is not room for all of `kinds`; `platform_unavailable` if there is not time.
    */
-  constructor(
+  static async of(
     gates: Gates,
     kinds: WriteKind[],
-    { deadlineAt, lane }: Pick<CallContext, 'deadlineAt' | 'lane'>,
-    answerMs: (gate: RateGate) => number,
-  ) {
+    { deadlineAt, ...call }: CallContext,
+    answerMs: (gate: Gate) => number,
+  ): Promise<WriteReservation> {
     let startBy = deadlineAt;
-    try {
-      for (const gate of kinds.map((kind) => gates[kind]).reverse()) {
+    const asked = kinds
+      .map((kind) => gates[kind])
+      .reverse()
+      .map(async (gate) => {
         startBy -= answerMs(gate);
-        this.#slots.unshift({ gate, slot: gate.reserve({ deadlineAt: startBy, lane }), isTaken: false });
-      }
-    } catch (busy) {
-      this[Symbol.dispose]();
-      throw busy;
-    }
+        return { gate, slot: await gate.reserve({ ...call, deadlineAt: startBy }) };
+      });
+    const answers = await Promise.allSettled(asked);
+    const slots = answers.flatMap((answer) => (answer.status === 'fulfilled' ? answer.value : []));
+    const reservation = new WriteReservation(slots.reverse());
+    const refusal = answers.find((answer) => answer.status === 'rejected');
+    if (refusal === undefined) return reservation;
+    reservation[Symbol.dispose]();
+    throw refusal.reason;
   }
 
   /** The slot for the next write through `gate`; `undefined` if none is left. */
-  take(gate: RateGate): ReservedSlot | undefined {
+  take(gate: Gate): ReservedSlot | undefined {
     const next = this.#slots.find((each) => each.gate === gate && !each.isTaken);
     if (next !== undefined) next.isTaken = true;
     return next?.slot;

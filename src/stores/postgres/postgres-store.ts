@@ -2,6 +2,7 @@ import { systemClock } from '../../base/clock.ts';
 import type { ServerAddress } from '../../base/server-address.ts';
 import type { Clock, OpenOptions, Store } from '../../ports/index.ts';
 import { auditStore } from './audit.ts';
+import { budgetLedger } from './budget-ledger.ts';
 import { changeQueries } from './change-queries.ts';
 import { changeWrites } from './change-writes.ts';
 import { declaredKeyStore } from './declared-keys.ts';
@@ -67,6 +68,7 @@ function createPostgresStore(db: Database, clock: Clock, nodes: Nodes): Store {
     ...personStore(db),
     ...webhookStore(db),
     nodes,
+    budgetLedger: (credential) => budgetLedger(db, clock, credential),
     ping,
     async pingWrites() {
       await nodes.requireLease();

@@ -220,6 +220,15 @@ export const migrations: ReadonlyArray<{ sql: string; livesWith: number }> = [
   );
   CREATE INDEX claims_of_a_node ON rankd.idempotency_claims (node);
 
+  CREATE TABLE rankd.platform_budget (
+    credential text   NOT NULL,
+    operation  text   NOT NULL,
+    version    bigint NOT NULL,
+    account    text   NOT NULL,
+    set_by     text   NOT NULL,
+    PRIMARY KEY (credential, operation)
+  ) WITH (fillfactor = 50);
+
   CREATE TABLE rankd.audit_events (
     id      bigint PRIMARY KEY,
     at      bigint NOT NULL,

@@ -1,0 +1,103 @@
+import { newId } from '../../core/api-key.ts';
+import type { AccountName, BudgetLedger, Clock, OpeningFacts } from '../../ports/index.ts';
+import type { Database } from './engine/database.ts';
+
+/** What the next change of an account begins with. */
+interface Basis {
+  /** What the row says of who set it last, if nobody came first; absent if there is no row. */
+  rowSetBy?: string;
+  /** The version that this process knows: higher only if the server has lost what came last. */
+  version: number;
+  /** The account as JSON; absent if it has to be opened, with these facts. */
+  account?: string;
+  facts: { known?: string; lastChangeAt?: number };
+}
+
+interface Row {
+  version: number;
+  account: string;
+  setBy: string;
+}
+
+/**
+ * The ledger of all nodes that work with a platform's key: one row an account, which is compared and set. It is not locked
+ * across a trip, so a node that hangs holds nobody up. Who loses the race has the newer account with the answer, and tries again.
+ */
+export function budgetLedger(db: Database, clock: Pick<Clock, 'now'>, credential: string): BudgetLedger {
+  const bases = new Map<string, Basis>();
+  const handle = newId('node');
+  let tries = 0;
+
+  /** Changes the account as it is believed to be. `undefined` if it is not so: then it is known better. */
+  async function tryChange<Account extends object, Result>(
+    { operation, open }: AccountName<Account>,
+    change: (account: Account, now: number) => Result,
+  ): Promise<{ result: Result } | undefined> {
+    const row = { credential, operation };
+    const basis = bases.get(operation) ?? (await look(db, row));
+    const now = clock.now();
+    const account: Account = basis.account === undefined ? open(factsOf(basis.facts, now)) : JSON.parse(basis.account);
+    const result = change(account, now);
+    tries += 1;
+    const next = { version: basis.version + 1, account: JSON.stringify(account), setBy: `${handle} ${tries}` };
+    const [kept] = await db.work<Row>(compareAndSet, { ...row, ...next, rowSetBy: basis.rowSetBy });
+    const isSet = kept?.setBy === next.setBy;
+    bases.set(operation, basisAfter(isSet || basis.account === undefined ? undefined : basis, kept));
+    return isSet ? { result } : undefined;
+  }
+
+  return {
+    async change(name, change) {
+      for (;;) {
+        const done = await tryChange(name, change);
+        if (done !== undefined) return done.result;
+      }
+    },
+  };
+}
+
+/** If the row is older than what this process knows of it, or gone, the server has lost something: other nodes' slots, too. */
+function basisAfter(known: Basis | undefined, kept: Row | undefined): Basis {
+  const row = kept && { rowSetBy: kept.setBy };
+  if (known?.account !== undefined && (kept === undefined || kept.version <= known.version))
+    return { ...row, version: known.version, facts: { known: known.account } };
+  if (kept === undefined) return { version: 0, facts: {} };
+  return { ...row, version: kept.version, account: kept.account, facts: {} };
+}
+
+function factsOf<Account>({ known, lastChangeAt }: Basis['facts'], now: number): OpeningFacts<Account> {
+  return {
+    now,
+    ...(known !== undefined && { known: JSON.parse(known) }),
+    ...(lastChangeAt !== undefined && { lastChangeAt }),
+  };
+}
+
+async function look(db: Database, row: { credential: string; operation: string }): Promise<Basis> {
+  const reader = db.behindWork;
+  const [kept, last] = await Promise.all([
+    reader.get<Row>(lookSql, row),
+    reader.get<{ at: number | null }>('SELECT max(requested_at) AS at FROM rankd.rank_changes'),
+  ]);
+  const basis = basisAfter(undefined, kept);
+  return kept === undefined && typeof last?.at === 'number' ? { ...basis, facts: { lastChangeAt: last.at } } : basis;
+}
+
+const lookSql = `
+  SELECT version, account, set_by AS "setBy" FROM rankd.platform_budget
+  WHERE credential = @credential AND operation = @operation`;
+
+/**
+ * Sets the row if nobody has set it since, and returns it as it is then; nothing if it is gone. It is not synced: a server
+ * that crashes loses less than a second of it, and whoever knows better notices.
+ */
+const compareAndSet = `
+  INSERT INTO rankd.platform_budget AS kept (credential, operation, version, account, set_by)
+  SELECT @credential, @operation, @version, @account, @setBy
+  WHERE set_config('synchronous_commit', 'off', true) = 'off' AND (@rowSetBy::text IS NULL OR EXISTS (
+    SELECT 1 FROM rankd.platform_budget WHERE credential = @credential AND operation = @operation))
+  ON CONFLICT (credential, operation) DO UPDATE SET
+    version = CASE WHEN kept.set_by = @rowSetBy THEN excluded.version ELSE kept.version END,
+    account = CASE WHEN kept.set_by = @rowSetBy THEN excluded.account ELSE kept.account END,
+    set_by = CASE WHEN kept.set_by = @rowSetBy THEN excluded.set_by ELSE kept.set_by END
+  RETURNING version, account, set_by AS "setBy"`;

@@ -1,0 +1,66 @@
+import { describe, expect, test } from 'vitest';
+import type { AccountName, BudgetLedger } from '../../src/ports/index.ts';
+import { ManualClock } from '../support/manual-clock.ts';
+
+interface Tally {
+  count: number;
+  by: string[];
+}
+
+const tally: AccountName<Tally> = { operation: 'assign', open: () => ({ count: 0, by: [] }) };
+const add = (by: string) => (account: Tally) => {
+  account.by.push(by);
+  account.count += 1;
+  return account.count;
+};
+
+/** The promises of the BudgetLedger port. `open` makes two handles on one ledger, which may be the same. */
+export function ledgerContract(
+  name: string,
+  open: (clock: ManualClock) => Promise<{ ledger: BudgetLedger; other: BudgetLedger }>,
+): void {
+  describe(name, () => {
+    test('what one handle changes, the other finds, and each operation has an account of its own', async () => {
+      const { ledger, other } = await open(new ManualClock());
+      expect(await ledger.change(tally, add('one'))).toBe(1);
+      expect(await other.change(tally, add('other'))).toBe(2);
+      expect(await ledger.change({ ...tally, operation: 'unassign' }, add('one'))).toBe(1);
+      expect(await ledger.change(tally, ({ by }) => by)).toEqual(['one', 'other']);
+    });
+
+    test('no change is lost, and none counts twice, however many come at once', async () => {
+      const { ledger, other } = await open(new ManualClock());
+      const changes = Array.from({ length: 60 }, (_, n) => (n % 2 === 0 ? ledger : other).change(tally, add(`${n}`)));
+      const counts = await Promise.all(changes);
+      expect(counts.toSorted((one, two) => one - two)).toEqual(Array.from({ length: 60 }, (_, n) => n + 1));
+      const kept = await other.change(tally, ({ by }) => by);
+      expect(new Set(kept).size).toBe(60);
+      expect(kept).toHaveLength(60);
+    });
+
+    test('what is done with an account afterwards does not change what is kept', async () => {
+      const { ledger } = await open(new ManualClock());
+      const mine = await ledger.change(tally, (account) => account);
+      mine.count = 99;
+      expect(await ledger.change(tally, ({ count }) => count)).toBe(0);
+    });
+
+    test('a change that throws changes nothing', async () => {
+      const { ledger, other } = await open(new ManualClock());
+      const thrown = ledger.change(tally, (account) => {
+        account.count = 99;
+        throw new TypeError('a mistake');
+      });
+      await expect(thrown).rejects.toThrow('a mistake');
+      expect(await other.change(tally, ({ count }) => count)).toBe(0);
+    });
+
+    test('both go by one time', async () => {
+      const clock = new ManualClock();
+      const { ledger, other } = await open(clock);
+      const before = await ledger.change(tally, (_, now) => now);
+      await clock.skip(1_234);
+      expect((await other.change(tally, (_, now) => now)) - before).toBe(1_234);
+    });
+  });
+}

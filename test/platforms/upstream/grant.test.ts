@@ -1,0 +1,159 @@
+import fc from 'fast-check';
+import { expect, test } from 'vitest';
+import {
+  type Account,
+  countsAsHeavy,
+  finish,
+  giveBack,
+  openAccount,
+  slotsOf,
+  startFull,
+  startReserved,
+  stillSpent,
+} from '../../../src/platforms/upstream/budget.ts';
+import { type Ask, grant } from '../../../src/platforms/upstream/grant.ts';
+
+const windowMs = 10_000;
+
+function account(limit = 4): Account {
+  return { ...openAccount({ limit, windowMs, burstSpacingMs: 0 }), caution: 0 };
+}
+
+const start: Ask = { kind: 'start', isHeavy: false, isBegun: false, until: 0, slotAt: 0 };
+
+/** How many of `count` calls may start. */
+function ask(
+  shared: Account,
+  now: number,
+  { node = 'a', count = 1, waiting = count }: { node?: string; count?: number; waiting?: number } = {},
+): number {
+  return grant(shared, now, { node, inFlight: 0, waiting, asks: Array.from({ length: count }, () => start) }).length;
+}
+
+const free = (shared: Account, now: number) => shared.limit - slotsOf(stillSpent(shared, now));
+
+test('no window, wherever it begins, sees more starts than the limit, whatever nodes ask, reserve, use and give back', () => {
+  const step = fc.record({
+    kind: fc.constantFrom('start', 'start', 'reserve', 'reserve', 'use', 'use', 'give back', 'wait', 'wait'),
+    node: fc.constantFrom('a', 'b', 'c'),
+    count: fc.integer({ min: 1, max: 5 }),
+    ms: fc.integer({ min: 0, max: 9_000 }),
+  });
+  fc.assert(
+    fc.property(fc.array(step, { minLength: 20, maxLength: 80 }), (steps) => {
+      const shared = account();
+      const starts: number[] = [];
+      const reserved: Array<{ by: string; at: number; until: number }> = [];
+      let now = 0;
+      for (const { kind, node, count, ms } of steps) {
+        if (kind === 'wait') now += ms;
+        if (kind === 'start') for (let n = ask(shared, now, { node, count }); n > 0; n -= 1) starts.push(now);
+        if (kind === 'reserve') {
+          const until = now + ms;
+          const asks = [{ ...start, kind: 'reserve' as const, until }];
+          for (const at of grant(shared, now, { node, inFlight: 0, waiting: 1, asks }))
+            reserved.push({ by: node, at, until });
+        }
+        const slot = kind === 'use' || kind === 'give back' ? reserved.shift() : undefined;
+        if (slot === undefined) continue;
+        if (kind === 'use' && now <= slot.until) {
+          startReserved(shared, now, slot);
+          starts.push(now);
+        } else giveBack(shared, slot);
+      }
+      for (const [index, at] of starts.entries())
+        expect((starts[index + 4] ?? Number.POSITIVE_INFINITY) - at).toBeGreaterThanOrEqual(windowMs);
+    }),
+    { numRuns: 300 },
+  );
+});
+
+test('what is free goes to whoever waits, and to the one that has least for each of its lanes', () => {
+  const node = fc.record({ waiting: fc.integer({ min: 0, max: 60 }), lanes: fc.integer({ min: 1, max: 4 }) });
+  fc.assert(
+    fc.property(
+      fc.integer({ min: 1, max: 100 }),
+      fc.array(node, { minLength: 2, maxLength: 5 }),
+      fc.array(fc.record({ node: fc.nat(), count: fc.integer({ min: 1, max: 9 }) }), { minLength: 60, maxLength: 60 }),
+      (limit, nodes, asks) => {
+        const shared = account(limit);
+        const all = nodes.map((one, index) => ({ ...one, id: `node${index}`, taken: 0 }));
+        for (const { id, lanes, waiting } of all) {
+          for (let lane = 0; lane < lanes; lane += 1) countsAsHeavy(shared, 0, { lane: `${lane}`, node: id });
+          ask(shared, 0, { node: id, count: 0, waiting });
+        }
+        const rounds = [
+          ...asks.map(({ node, count }) => ({ at: node % all.length, count })),
+          ...all.map((_, at) => ({ at, count: 60 })),
+        ];
+        for (const { at, count } of [...rounds, ...rounds]) {
+          const one = all[at];
+          if (one === undefined) continue;
+          const waiting = one.waiting - one.taken;
+          one.taken += ask(shared, 0, { node: one.id, count: Math.min(count, waiting), waiting });
+        }
+        const wanted = all.reduce((sum, { waiting }) => sum + waiting, 0);
+        expect(all.reduce((sum, { taken }) => sum + taken, 0)).toBe(Math.min(limit, wanted));
+        for (const poor of all.filter(({ taken, waiting }) => taken < waiting))
+          for (const rich of all) expect(rich.taken / rich.lanes).toBeLessThanOrEqual((poor.taken + 1) / poor.lanes);
+      },
+    ),
+    { numRuns: 200 },
+  );
+});
+
+test('what others ask for at their pace of late is left to them until the window ends, and then goes to whoever waits', () => {
+  const shared = account(20);
+  for (let second = 0; second < 5; second += 1) {
+    countsAsHeavy(shared, second * 1_000, { lane: 'few', node: 'b' });
+    ask(shared, second * 1_000, { node: 'b' });
+  }
+  finish(shared, { limit: 20, windowMs, remaining: 15, resetMs: 5_000 }, 5_000);
+  for (let times = 0; times < 40; times += 1) countsAsHeavy(shared, 5_000, { lane: 'many', node: 'a' });
+  expect(ask(shared, 5_000, { count: 40 })).toBe(13); // two more are to be expected of b
+  expect(ask(shared, 6_000, { node: 'b' })).toBe(1);
+  expect(ask(shared, 9_900, { count: 40 })).toBe(1);
+  expect(free(shared, 9_900)).toBe(0);
+});
+
+test('calls under way of a node that has ended fall out of the count', () => {
+  const shared = account();
+  grant(shared, 0, { node: 'gone', inFlight: 3, waiting: 0, asks: [] });
+  grant(shared, 1_000, { node: 'a', inFlight: 1, waiting: 0, asks: [] });
+  expect(shared.inFlight).toBe(4);
+  grant(shared, 15_001, { node: 'a', inFlight: 1, waiting: 0, asks: [] });
+  expect(shared.inFlight).toBe(1);
+});
+
+test('what the platform counts holds for all, with the calls under way of all nodes', () => {
+  const shared = account(10);
+  ask(shared, 0, { node: 'a', count: 3 });
+  ask(shared, 0, { node: 'b', count: 2 });
+  finish(shared, { limit: 10, remaining: 8, resetMs: 5_000 }, 100); // 2 counted, of which one is this call
+  expect(free(shared, 100)).toBe(5);
+  finish(shared, { limit: 10, remaining: 0, resetMs: 5_000 }, 200);
+  expect(ask(shared, 200, { node: 'b' })).toBe(0);
+  expect(ask(shared, 5_100, { node: 'b', count: 9 })).toBe(9);
+});
+
+test('what is reserved is no part of what the platform counts', () => {
+  const shared = account(10);
+  grant(shared, 0, { node: 'a', inFlight: 0, waiting: 1, asks: [{ ...start, kind: 'reserve', until: 1_000 }] });
+  ask(shared, 0, { node: 'a' });
+  finish(shared, { limit: 10, remaining: 4, resetMs: 5_000 }, 100); // another program uses the key, too
+  expect(free(shared, 100)).toBe(3);
+});
+
+test('an account that nobody knows lets one call start, and its answer tells the rest', () => {
+  const shared = account();
+  startFull(shared, 0);
+  expect(ask(shared, 0, { count: 3 })).toBe(1);
+  finish(shared, { limit: 4, windowMs, remaining: 3, resetMs: 6_000 }, 100);
+  expect(ask(shared, 100, { count: 9 })).toBe(3);
+
+  const untold = account();
+  startFull(untold, 0);
+  ask(untold, 0);
+  expect(ask(untold, 9_999, { count: 3 })).toBe(0);
+  expect(ask(untold, 10_000, { count: 9 })).toBe(4);
+});

@@ -1,0 +1,89 @@
+import pg from 'pg';
+import { expect, onTestFinished, test } from 'vitest';
+import type { ServerAddress } from '../../../src/base/server-address.ts';
+import type { AccountName, OpeningFacts, Store } from '../../../src/ports/index.ts';
+import { openPostgresStore } from '../../../src/stores/postgres/postgres-store.ts';
+import { ledgerContract } from '../../contracts/ledger-contract.ts';
+import { newChange, record } from '../../contracts/store/samples.ts';
+import { ManualClock } from '../../support/manual-clock.ts';
+import { postgresDatabase } from '../../support/postgres-database.ts';
+
+const credential = 'a'.repeat(64);
+
+ledgerContract('the ledger on PostgreSQL', async (clock) => {
+  const { store, other } = await twoStores(clock);
+  return { ledger: ledgerOf(store), other: ledgerOf(other) };
+});
+
+test('each key of the platform has a budget of its own', async () => {
+  const { store, other } = await twoStores();
+  await ledgerOf(store).change(counted, add);
+  const elsewhere = other.budgetLedger('b'.repeat(64));
+  expect(await elsewhere?.change(counted, ({ count }) => count)).toBe(0);
+});
+
+test('an account that nobody made yet is opened with the time of the last change, if there was one', async () => {
+  const { store, clock } = await twoStores();
+  const opened: Array<OpeningFacts<Counted>> = [];
+  await ledgerOf(store).change(noting(opened), () => undefined);
+  expect(opened.at(-1)).toStrictEqual({ now: clock.now() });
+  await record(store, newChange({ requestedAt: clock.now() - 7, state: 'applied' }));
+  await ledgerOf(store).change({ ...noting(opened), operation: 'other' }, () => undefined);
+  expect(opened.at(-1)).toStrictEqual({ now: clock.now(), lastChangeAt: clock.now() - 7 });
+});
+
+test.each([
+  ['is gone', 'DELETE FROM rankd.platform_budget'],
+  ['is older than it was', `UPDATE rankd.platform_budget SET version = 1, set_by = 'then', account = '{"count":1}'`],
+  ['is another one', `UPDATE rankd.platform_budget SET set_by = 'somebody', account = '{"count":1}'`],
+])('an account that %s after a failover is opened anew with what this process knows of it', async (_what, sql) => {
+  const { store, other, address } = await twoStores();
+  const opened: Array<OpeningFacts<Counted>> = [];
+  const ledger = ledgerOf(store);
+  for (let times = 0; times < 3; times += 1) await ledger.change(noting(opened), add);
+  await onServer(address, sql);
+  expect(await ledger.change(noting(opened), add)).toBe(4);
+  expect(opened.at(-1)).toMatchObject({ known: { count: 3 } });
+  expect(await ledgerOf(other).change(noting(opened), add)).toBe(5);
+  expect(await ledger.change(noting(opened), add)).toBe(6);
+});
+
+interface Counted {
+  count: number;
+}
+
+function add(account: Counted): number {
+  account.count += 1;
+  return account.count;
+}
+
+const counted: AccountName<Counted> = { operation: 'assign', open: () => ({ count: 0 }) };
+
+/** Notes what the account was opened with. */
+function noting(opened: Array<OpeningFacts<Counted>>): AccountName<Counted> {
+  const open = (facts: OpeningFacts<Counted>) => {
+    opened.push(structuredClone(facts));
+    return facts.known ?? { count: 0 };
+  };
+  return { operation: 'assign', open };
+}
+
+function ledgerOf(store: Store) {
+  const ledger = store.budgetLedger(credential);
+  if (ledger === undefined) throw new Error('this store shares no budget');
+  return ledger;
+}
+
+async function twoStores(clock = new ManualClock()) {
+  const { address } = await postgresDatabase();
+  const [store, other] = [await openPostgresStore({ address, clock }), await openPostgresStore({ address, clock })];
+  onTestFinished(async () => void (await Promise.all([store.close(), other.close()])));
+  return { store, other, clock, address };
+}
+
+async function onServer({ host, port, user, database }: ServerAddress, sql: string): Promise<void> {
+  const client = new pg.Client({ host, port, user, database });
+  await client.connect();
+  await client.query(sql);
+  await client.end();
+}

@@ -1,0 +1,114 @@
+import { expect, onTestFinished, test } from 'vitest';
+import { parseRateLimit } from '../../../src/platforms/upstream/retry-after.ts';
+import { SharedGate } from '../../../src/platforms/upstream/shared-gate.ts';
+import type { BudgetLedger } from '../../../src/ports/index.ts';
+import { openPostgresStore } from '../../../src/stores/postgres/postgres-store.ts';
+import { Budgets } from '../../support/fake-open-cloud/budgets.ts';
+import { ManualClock } from '../../support/manual-clock.ts';
+import { postgresDatabase } from '../../support/postgres-database.ts';
+
+const limit = 60;
+const latencyMs = 80;
+
+/** Nodes that share a budget on one PostgreSQL, towards a platform that counts in windows of a minute. Time passes once every node has its answers. */
+async function nodesOn(options: { sendsHeaders: boolean }) {
+  const { address } = await postgresDatabase();
+  const clock = new ManualClock();
+  const platform = new Budgets({ limits: { memberships: limit }, windowMs: 60_000, now: () => clock.monotonic() });
+  platform.sendsHeaders = options.sendsHeaders;
+  const carriedOut: Array<{ node: string; at: number }> = [];
+  let refused = 0;
+  let underWay = 0;
+  const join = async (node: string) => {
+    const store = await openPostgresStore({ address, clock });
+    onTestFinished(() => store.close());
+    const shared = store.budgetLedger('c'.repeat(64));
+    const ledger: BudgetLedger = {
+      async change(name, change) {
+        underWay += 1;
+        try {
+          return (await shared?.change(name, change)) as never;
+        } finally {
+          underWay -= 1;
+        }
+      },
+    };
+    const gate = new SharedGate({
+      operation: 'memberships',
+      name: 'tests',
+      limit,
+      burstSpacingMs: 20,
+      clock,
+      ledger,
+      node,
+    });
+    const call = async () => {
+      const signal = new AbortController().signal;
+      try {
+        await gate.enter({ lane: node, deadlineAt: clock.monotonic() + 10_000, signal });
+      } catch {
+        return; // no room in time
+      }
+      await clock.sleep(latencyMs);
+      let headers: Record<string, string> = {};
+      try {
+        headers = platform.charge('memberships');
+        carriedOut.push({ node, at: clock.monotonic() });
+        gate.accepted();
+      } catch {
+        refused += 1;
+      }
+      await clock.sleep(latencyMs);
+      gate.leave(parseRateLimit(new Headers(headers)));
+    };
+    return { node, call, callsAMinute: 0 };
+  };
+  const pass = async (ms: number) => {
+    await clock.advance(ms);
+    while (underWay > 0) await new Promise((resolve) => setImmediate(resolve));
+  };
+  return { clock, join, pass, carriedOut, platform, refused: () => refused };
+}
+
+type Joined = Awaited<ReturnType<Awaited<ReturnType<typeof nodesOn>>['join']>>;
+
+test.each([
+  { told: 'tells its count', sendsHeaders: true },
+  { told: 'says nothing of it', sendsHeaders: false },
+])(
+  'three nodes that want twice the budget, one of them late, get their share and no refusal, where the platform $told',
+  async ({ sendsHeaders }) => {
+    const { clock, join, pass, carriedOut, refused } = await nodesOn({ sendsHeaders });
+    const nodes: Joined[] = [];
+    const endsAt = 180_000;
+    const lateAt = 15_000;
+    for (const [node, callsAMinute] of [
+      ['busy', limit],
+      ['calm', limit / 2],
+    ] as const)
+      nodes.push({ ...(await join(node)), callsAMinute });
+    const owed = new Map<string, number>();
+    const stepMs = 250;
+    for (let at = 0; at < endsAt; at += stepMs) {
+      if (at === lateAt) nodes.push({ ...(await join('late')), callsAMinute: limit / 2 });
+      for (const { node, call, callsAMinute } of nodes) {
+        const due = (owed.get(node) ?? 0) + (callsAMinute * stepMs) / 60_000;
+        for (let n = 1; n <= due; n += 1) void call();
+        owed.set(node, due % 1);
+      }
+      await pass(stepMs);
+    }
+    expect(refused()).toBe(0);
+    const from = 60_000;
+    const settled = carriedOut.filter(({ at }) => at >= from && at < endsAt);
+    const fair = settled.length / 3;
+    expect(settled.length).toBeGreaterThanOrEqual(0.97 * limit * ((endsAt - from) / 60_000));
+    for (const { node } of nodes)
+      expect(settled.filter((one) => one.node === node).length, node).toBeGreaterThanOrEqual(0.9 * fair);
+    for (const { at } of carriedOut)
+      expect(carriedOut.filter((one) => one.at >= at && one.at < at + 60_000).length).toBeLessThanOrEqual(
+        sendsHeaders ? 2 * limit : limit,
+      );
+    expect(clock.monotonic()).toBe(endsAt);
+  },
+);
