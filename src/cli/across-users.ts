@@ -4,11 +4,11 @@ import { basename, dirname, join, sep } from 'node:path';
 import { RankdError } from '../base/errors.ts';
 import { copyBytes } from '../base/files/copy-bytes.ts';
 import { behindLinks } from '../base/files/links.ts';
+import { ScratchDirectory } from '../base/files/scratch-directory.ts';
 import { writeWhole } from '../base/files/write-whole.ts';
 import { crypto } from '../base/node-modules.ts';
 import type { Backup, BackupTarget, StoreOperations } from '../ports/index.ts';
 import type { Rights } from './rights.ts';
-import { ScratchDirectory } from './scratch-directory.ts';
 
 /**
  * The operations where root acts as the owner of the data directory. A file that the command names is the caller's, unless it is in that

@@ -26,6 +26,7 @@ import { scriptCommand } from './commands/script.ts';
 import { serveCommand } from './commands/serve.ts';
 import { serviceCommands } from './commands/service.ts';
 import { statusCommand } from './commands/status.ts';
+import { storeCommands } from './commands/store.ts';
 import { suspensionCommands } from './commands/suspension.ts';
 import { webhookCommands } from './commands/webhook.ts';
 import { whitelistCommands } from './commands/whitelist.ts';
@@ -135,6 +136,7 @@ export function createProgram(io: Io): Command {
   backupCommand(program, cli);
   restoreCommand(program, cli);
   databaseCommands(program, cli);
+  storeCommands(program, cli);
   completionCommand(program, cli);
   manCommand(program, cli);
   versionCommand(program, cli);

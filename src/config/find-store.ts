@@ -17,13 +17,26 @@ export function storeFinder(sources: ConfigLocationSources): (() => Promise<Serv
   return () => findStore(sources);
 }
 
-async function findStore(sources: ConfigLocationSources): Promise<ServerAddress | undefined> {
+/** The server that a URL in an option of the command line names. What else is set of the store holds for it: password, authority, TLS. */
+export async function storeNamed(sources: ConfigLocationSources, named: NamedStore): Promise<ServerAddress> {
+  const server = await findStore(sources, named);
+  if (server === undefined) throw new TypeError('a URL names a server');
+  return server;
+}
+
+interface NamedStore {
+  url: string;
+  /** e.g. `--from` */
+  option: string;
+}
+
+async function findStore(sources: ConfigLocationSources, named?: NamedStore): Promise<ServerAddress | undefined> {
   const { env, cwd } = sources;
   const location = fileWithStore(sources) && trustedConfig(sources);
   const inFile =
     location === undefined ? {} : withoutEmpty((await import('./store-section.ts')).storeSection(location.path));
   const inEnvironment = withoutEmpty({
-    url: env['RANKD_STORE_URL'],
+    url: named?.url ?? env['RANKD_STORE_URL'],
     password_file: env['RANKD_STORE_PASSWORD_FILE'],
     ca_file: env['RANKD_STORE_CA_FILE'],
     tls: env['RANKD_STORE_TLS'],
@@ -40,7 +53,7 @@ async function findStore(sources: ConfigLocationSources): Promise<ServerAddress 
       const isInFile = inEnvironment[setting] === undefined;
       return isInFile
         ? { at: location?.name, setting: `store.${setting}`, text }
-        : { at: `RANKD_STORE_${setting.toUpperCase()}`, text };
+        : { at: named && setting === 'url' ? named.option : `RANKD_STORE_${setting.toUpperCase()}`, text };
     }),
     { file: location?.name },
   );

@@ -8,6 +8,7 @@ export type { CallContext, Reservation } from './call-context.ts';
 export type { Courier, Letter, TargetAnswer } from './courier.ts';
 export type * from './platform.ts';
 export type * from './store.ts';
+export type * from './store-contents.ts';
 export type * from './store-operations.ts';
 
 /**

@@ -1,6 +1,6 @@
 import { privateFile } from '../base/files/data-dir.ts';
 import { placeOf, type ServerAddress } from '../base/server-address.ts';
-import type { Clock, StoreEngine, StoreOperations } from '../ports/index.ts';
+import type { Clock, CopyPlace, StoreEngine, StoreOperations } from '../ports/index.ts';
 import { acquireDaemonLock, daemonLockName, isDaemonRunning } from './sqlite/files/daemon-lock.ts';
 import { sqliteOperations } from './sqlite/files/operations.ts';
 import { openSqliteStore } from './sqlite/sqlite-store.ts';
@@ -37,18 +37,25 @@ function eitherEngine(where: LocalPlace, find: () => Promise<ServerAddress | und
   const choose = async (): Promise<StoreEngine> => {
     const address = await find();
     if (address === undefined) return sqliteEngine(where);
-    const [{ openPostgresStore }, { postgresOperations }] = await Promise.all([
+    const [{ openPostgresStore }, { postgresOperations }, { databasePlace }, { portableBackups }] = await Promise.all([
       import('./postgres/postgres-store.ts'),
       import('./postgres/operations.ts'),
+      import('./postgres/contents.ts'),
+      import('./sqlite/files/contents.ts'),
     ]);
-    const { clock } = where;
+    const { clock, dataDir } = where;
+    const { read } = databasePlace(address, clock);
     return {
       async openStore(options) {
         privateFile(where.dataDir, daemonLockName); // so that the directory is there: what belongs to this machine goes there
         return openPostgresStore({ address, clock, ...options });
       },
       place: async () => ({ text: placeOf(address), isServer: true }),
-      operations: { ...postgresOperations({ address, clock }), ...daemonLock(where) },
+      operations: {
+        ...postgresOperations({ address, clock }),
+        ...portableBackups(dataDir, clock, read),
+        ...daemonLock(where),
+      },
     };
   };
   const engine = () => {
@@ -77,4 +84,14 @@ function eitherEngine(where: LocalPlace, find: () => Promise<ServerAddress | und
 /** One daemon works with a data directory, wherever the database is. */
 function daemonLock({ dataDir }: LocalPlace): Pick<StoreOperations, 'lockDaemon' | 'isDaemonRunning'> {
   return { lockDaemon: () => acquireDaemonLock(dataDir), isDaemonRunning: () => isDaemonRunning(dataDir) };
+}
+
+/** Where data is copied from or to: a data directory, a file that `rankd backup` made, or a database of a server. */
+export async function copyPlaceOf(
+  where: { dataDir: string } | { file: string } | { server: ServerAddress },
+  clock: Clock,
+): Promise<CopyPlace> {
+  if ('server' in where) return (await import('./postgres/contents.ts')).databasePlace(where.server, clock);
+  const { backupPlace, directoryPlace } = await import('./sqlite/files/contents.ts');
+  return 'file' in where ? backupPlace(where.file) : directoryPlace(where.dataDir, clock);
 }

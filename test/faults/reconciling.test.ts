@@ -2,13 +2,13 @@ import { expect, test } from 'vitest';
 import { deadlineIn } from '../../src/base/clock.ts';
 import type { RankChange } from '../../src/core/model.ts';
 import type { Clock, Store } from '../../src/ports/index.ts';
-import { engineOf } from '../../src/stores/engine.ts';
 import { changeRank } from '../../src/usecases/change/change-rank.ts';
 import { MemberTurns } from '../../src/usecases/change/member-turns.ts';
 import { reconcileChange } from '../../src/usecases/change/reconcile-change.ts';
 import { recoverChanges } from '../../src/usecases/change/recover-changes.ts';
 import { begin, finish, newChange, putBack, unknown } from '../contracts/store/samples.ts';
 import { type OpenCloudApp, onOpenCloud, sampleRoles, sampleUsers } from '../support/open-cloud-app.ts';
+import { engineBeside } from '../support/test-store.ts';
 
 const { trainee: bob } = sampleUsers;
 const { base, trainee, officer } = sampleRoles;
@@ -57,7 +57,7 @@ test(
     async (system) => {
       const { app, fake } = system;
       const change = await halfDone(system);
-      const store = await engineOf({ dataDir: system.dataDir, clock: app.clock }).openStore();
+      const store = await engineBeside(system.dataDir, app.clock).openStore();
       const shell = { ...app, store, turns: new MemberTurns(), ownedChangeIds: new Set<string>() };
       fake.faults.add({ operation: 'unassign', kind: 'slow', delayMs: 100 });
       const recovery = system.recover();
@@ -204,7 +204,7 @@ async function begunByCommand({ app, clock, dataDir }: OpenCloudApp) {
     ...{ rankeeId: bob, rolesBefore: held(trainee), rolesAfter: held(officer), roleId: officer },
     ...{ group: app.group.title, requestedAt: clock.now(), by: 'cli:ann@host' },
   });
-  const command = { store: await engineOf({ dataDir, clock }).openStore(), clock };
+  const command = { store: await engineBeside(dataDir, clock).openStore(), clock };
   await begin(command.store, change);
   return { id: change.id, command, state: async () => (await app.store.findChange(change.id))?.state };
 }
@@ -242,7 +242,7 @@ test.each([
           monotonic: () => clock.monotonic(),
           sleep: (ms, signal) => clock.sleep(ms, signal),
         };
-        await using store = asDisposable(await engineOf({ dataDir, clock: shellClock }).openStore());
+        await using store = asDisposable(await engineBeside(dataDir, shellClock).openStore());
         const shell = {
           ...app,
           store,

@@ -1,5 +1,3 @@
-import { join } from 'node:path';
-import Database from 'better-sqlite3';
 import { expect } from 'vitest';
 import { deadlineIn } from '../../src/base/clock.ts';
 import { RankdError } from '../../src/base/errors.ts';
@@ -10,6 +8,7 @@ import type { DaemonContext } from '../../src/usecases/daemon-context.ts';
 import { type ExpectedError, expectError } from '../support/answers.ts';
 import { type Answer, place, type Sent, send, type TestApp, type TestAppOptions } from '../support/open-test-app.ts';
 import { holdWrites, platformWith } from '../support/platform-with.ts';
+import { runSql } from '../support/test-store.ts';
 
 export async function suspend(
   app: DaemonContext,
@@ -65,9 +64,18 @@ const hidden: TestAppOptions = {
     platformWith(group, { assignRole: () => Promise.reject(new RankdError('outcome_unknown', 'Lost.')) }),
 };
 
-export const dropAll = 'DROP TABLE rank_changes';
-export const rejectAll =
-  "CREATE TRIGGER no BEFORE INSERT ON rank_changes BEGIN SELECT RAISE(ABORT, 'inside of rankd'); END";
+/** The same in the words of each engine. */
+type Sql = Parameters<typeof runSql>[1];
+
+export function drop(table: string): Sql {
+  return { sqlite: `DROP TABLE ${table}`, postgres: `DROP TABLE rankd.${table}` };
+}
+
+export const rejectAll: Sql = {
+  sqlite: "CREATE TRIGGER no BEFORE INSERT ON rank_changes BEGIN SELECT RAISE(ABORT, 'inside of rankd'); END",
+  postgres: `CREATE TRIGGER no BEFORE INSERT ON rankd.rank_changes
+    FOR EACH ROW EXECUTE FUNCTION rankd.audit_refuses('inside of rankd')`,
+};
 
 /** Two of its roles have rank 1. */
 const groupWithTwins = new URL('../fixtures/group.yaml', import.meta.url).pathname;
@@ -226,7 +234,7 @@ export const cases: Record<string, Case> = {
     error: 'Roblox unavailable',
     options: failing(new RankdError('platform_unavailable', 'Roblox does not answer.')),
   },
-  store_unavailable: { status: 503, error: 'Store unavailable', provoke: afterSql(dropAll) },
+  store_unavailable: { status: 503, error: 'Store unavailable', provoke: afterSql(drop('rank_changes')) },
   shutting_down: {
     status: 503,
     error: 'Shutting down',
@@ -263,12 +271,10 @@ async function demoteTwo(app: TestApp): Promise<Answer> {
 }
 
 /** A daemon whose database turns against it: `sql` is run on it by somebody else. */
-export function afterSql(sql: string): (app: TestApp) => Promise<Answer> {
+export function afterSql(sql: Sql): (app: TestApp) => Promise<Answer> {
   return async (app) => {
     const key = await app.createKey();
-    const db = new Database(join(app.dataDir, 'rankd.db'));
-    db.exec(sql);
-    db.close();
+    await runSql(app.dataDir, sql);
     return app.rank(key);
   };
 }

@@ -1,4 +1,3 @@
-import { cpSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
 import { RankdError } from '../../src/base/errors.ts';
 import type { Platform } from '../../src/ports/index.ts';
@@ -7,7 +6,7 @@ import { ManualClock } from '../support/manual-clock.ts';
 import { type Answer, openTestApp, place, roles, type TestApp } from '../support/open-test-app.ts';
 import { holdWrites, platformWith } from '../support/platform-with.ts';
 import { rawAnswers } from '../support/raw-answers.ts';
-import { tempDir } from '../support/temp-dir.ts';
+import { asIfKilled } from '../support/test-store.ts';
 
 function rank(app: TestApp, key: string, rest: Record<string, unknown> = {}, idempotencyKey = 'one'): Promise<Answer> {
   return app.rank(key, rest, { headers: { 'idempotency-key': idempotencyKey } });
@@ -145,14 +144,13 @@ test('a repeat after a crash is told that the change is under way until that is 
   const key = await app.createKey();
   const first = rank(app, key);
   await begun;
-  const dataDir = tempDir();
-  cpSync(app.dataDir, dataDir, { recursive: true }); // what a daemon that is killed now would leave
-  letGo();
-  await first;
+  const dataDir = asIfKilled(app.dataDir);
   const down = () => Promise.reject(new RankdError('platform_unavailable', 'Down.'));
   await using next = await openTestApp({ dataDir, platform: (group) => platformWith(group, { getMember: down }) });
   const repeat = await rank(next, key);
   expect([repeat.status, codeOf(repeat), isReplayed(repeat)]).toEqual([409, 'idempotency_in_progress', false]);
+  letGo();
+  await first;
 });
 
 describe('outcomes that are not success', () => {

@@ -8,7 +8,7 @@ import { codeOf } from '../support/answers.ts';
 import { expectDescribed, type Given, met } from '../support/described-answers.ts';
 import { type Answer, openTestApp, place, send, type TestApp } from '../support/open-test-app.ts';
 import { platformWith } from '../support/platform-with.ts';
-import { afterSql, cases, rank } from './error-cases.ts';
+import { afterSql, cases, drop, rank } from './error-cases.ts';
 
 let app: TestApp;
 let document: ReturnType<typeof openApiDocument>;
@@ -111,7 +111,7 @@ describe('what is described is met', () => {
     },
     store_unavailable: async (app) => {
       const key = await app.createKey({ name: 'lost' });
-      await afterSql('DROP TABLE whitelist')(app);
+      await afterSql(drop('whitelist'))(app);
       return verify(key)(app);
     },
     shutting_down: async (app) => {

@@ -1,10 +1,10 @@
 import { describe, expect, test } from 'vitest';
-import { engineOf } from '../../src/stores/engine.ts';
 import { createKey, rotateKey } from '../../src/usecases/keys/keys.ts';
 import { operate } from '../contracts/store/samples.ts';
 import { expectError } from '../support/answers.ts';
 import { ManualClock } from '../support/manual-clock.ts';
 import { openTestApp, place, type TestApp } from '../support/open-test-app.ts';
+import { engineBeside } from '../support/test-store.ts';
 
 const invalidKey = { status: 401, code: 'invalid_key', error: 'Invalid API Key' };
 const notWhitelisted = { status: 403, code: 'place_not_whitelisted', error: 'Place not whitelisted' };
@@ -108,7 +108,7 @@ describe('the whitelist', () => {
 
 test('what another process does to a key holds from the next request', async () => {
   await using app = await openTestApp();
-  const cli = await engineOf({ dataDir: app.dataDir, clock: app.app.clock }).openStore();
+  const cli = await engineBeside(app.dataDir, app.app.clock).openStore();
   const { key, secret } = await createKey(
     { store: cli, clock: app.app.clock },
     { name: 'game', mode: 'live', scopes: ['verify'], by: 'cli:ann@host' },

@@ -98,6 +98,12 @@ const settling = new Set<{ since: number; resolve: () => void }>();
 let turn = 0;
 let busyTurn = 0;
 let seenEvents = -1;
+let isOtherAwaited = () => false;
+
+/** From now on, no clock moves while `isAwaited`. */
+export function waitAlsoFor(isAwaited: () => boolean): void {
+  isOtherAwaited = isAwaited;
+}
 
 /**
  * Waits until this process has nothing left to do: for ten turns of the event loop, no event came, and no file is waited for. One watch of
@@ -116,7 +122,7 @@ function watchTurn(): void {
   if (events !== seenEvents) busyTurn = turn;
   seenEvents = events;
   const isQuietFor = (since: number) => turn - Math.max(since, busyTurn) >= quietTurns;
-  if ([...settling].some(({ since }) => isQuietFor(since)) && isFileAwaited()) busyTurn = turn;
+  if ([...settling].some(({ since }) => isQuietFor(since)) && (isOtherAwaited() || isFileAwaited())) busyTurn = turn;
   for (const one of settling) {
     if (!isQuietFor(one.since)) continue;
     settling.delete(one);

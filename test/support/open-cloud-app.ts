@@ -22,6 +22,7 @@ import { freshDataDir } from './fresh-data-dir.ts';
 import { type Answer, send } from './open-test-app.ts';
 import { SkippableClock } from './paced-clock.ts';
 import { platformWith } from './platform-with.ts';
+import { giveBackStore, storeOf } from './test-store.ts';
 
 /** Tries and waits as short as a local fake allows. */
 const tuning: OpenCloudTuning = {
@@ -99,7 +100,8 @@ export async function openCloudAppOn<TestClock extends Clock>(
     tuning: { ...tuning, ...options.tuning },
   });
   const logLines: string[] = [];
-  const config = configOf(dataDir, options);
+  opened.defer(() => giveBackStore(dataDir));
+  const config = { ...configOf(dataDir, options), ...(await storeOf(dataDir)) };
   const daemon = await startDaemon({
     config,
     dataDir,

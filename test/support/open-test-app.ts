@@ -11,9 +11,9 @@ import { createKey, type KeyRequest } from '../../src/usecases/keys/keys.ts';
 import { addPlaces } from '../../src/usecases/whitelist/whitelist.ts';
 import { rankBody } from './answers.ts';
 import { freshDataDir } from './fresh-data-dir.ts';
-import { createPostgresDatabase, type PostgresDatabase } from './postgres-database.ts';
 import { type Answer, type Sent, send } from './send.ts';
 import { TempDir } from './temp-dir.ts';
+import { giveBackStore, storeOf } from './test-store.ts';
 
 export { type Answer, type Sent, send } from './send.ts';
 
@@ -117,8 +117,7 @@ export async function openTestApp(options: TestAppOptions = {}): Promise<TestApp
   };
   const close = async () => {
     await stop();
-    await databases.get(dataDir)?.[Symbol.asyncDispose]();
-    databases.delete(dataDir);
+    await giveBackStore(dataDir);
     dir[Symbol.dispose]();
   };
   return {
@@ -141,16 +140,6 @@ export async function openTestApp(options: TestAppOptions = {}): Promise<TestApp
     [Symbol.asyncDispose]: close,
   };
 }
-
-/** With RANKD_TEST_STORE=postgres, all test apps keep their data there. A test that opens a directory again finds it again. */
-async function storeOf(dataDir: string): Promise<Pick<Config, 'store'> | undefined> {
-  if (process.env['RANKD_TEST_STORE'] !== 'postgres') return undefined;
-  const database = databases.get(dataDir) ?? (await createPostgresDatabase());
-  databases.set(dataDir, database);
-  return { store: database.address };
-}
-
-const databases = new Map<string, PostgresDatabase>();
 
 function testConfig(dataDir: string, overrides: ConfigOverrides = {}): Config {
   const flags = { 'server.port': '0', 'platform.kind': 'simulated' };

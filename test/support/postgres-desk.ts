@@ -29,12 +29,13 @@ export default async function setUp(project: TestProject): Promise<() => Promise
   let databases: Promise<Databases> | undefined;
   const server = createServer((socket) => {
     socket.on('error', () => undefined); // the worker has ended
-    createInterface({ input: socket }).on('line', async (line) => {
+    let answered: Promise<unknown> = Promise.resolve();
+    createInterface({ input: socket }).on('line', (line) => {
       databases ??= openDatabases(closers);
-      const answer = await databases
+      const answer = databases
         .then((found) => found.serve(JSON.parse(line)))
         .catch((error) => ({ error: String(error.stack) }));
-      socket.write(`${JSON.stringify(answer)}\n`);
+      answered = answered.then(async () => socket.write(`${JSON.stringify(await answer)}\n`)); // in the order of the questions
     });
   });
   await new Promise<void>((resolve) => server.listen(desk, resolve));
@@ -92,10 +93,13 @@ async function openDatabases(closers: AsyncDisposableStack): Promise<Databases> 
     for (const name of names) await admin.query(`DROP DATABASE IF EXISTS ${name} WITH (FORCE)`);
     await admin.end();
   });
+  let lastMade: Promise<unknown> = Promise.resolve();
   const make = async (like: string): Promise<string> => {
     count += 1;
     const database = `${run}_${count}`;
-    await admin.query(`CREATE DATABASE ${database} ${like}`);
+    const creation = lastMade.then(() => admin.query(`CREATE DATABASE ${database} ${like}`)); // one at a time: they share a template
+    lastMade = creation.catch(() => undefined);
+    await creation;
     const client = new pg.Client({ ...where, database, ssl: tls && {} });
     made.set(database, client);
     await client.connect();

@@ -1,6 +1,7 @@
 import type { Command } from 'commander';
 import { openRanking } from '../../app.ts';
 import { asRankdError, isRankdError, RankdError } from '../../base/errors.ts';
+import { ScratchDirectory } from '../../base/files/scratch-directory.ts';
 import type { Config } from '../../config/config.ts';
 import { searchPath } from '../../config/locate.ts';
 import type { Origin } from '../../config/origin.ts';
@@ -15,7 +16,6 @@ import { examples } from '../output/help.ts';
 import { table } from '../output/table.ts';
 import { whileWaiting } from '../output/waiting.ts';
 import { settingText } from '../output/wording.ts';
-import { ScratchDirectory } from '../scratch-directory.ts';
 
 const groupTimeoutMs = 5_000;
 

@@ -5,6 +5,7 @@ import { checkLivePlatform, openRanking } from '../../app.ts';
 import { systemClock } from '../../base/clock.ts';
 import { RankdError } from '../../base/errors.ts';
 import { requireRoom, withFiles } from '../../base/files/new-file.ts';
+import { ScratchDirectory } from '../../base/files/scratch-directory.ts';
 import { version } from '../../base/version.ts';
 import type { LoadedConfig } from '../../config/load.ts';
 import { askIdentity, askStatus } from '../../control/ask.ts';
@@ -39,7 +40,6 @@ import { whileWaiting } from '../output/waiting.ts';
 import { wrapped } from '../output/width.ts';
 import { readAccessList } from '../read-access-list.ts';
 import { chosenWith, otherGroup } from '../same-group.ts';
-import { ScratchDirectory } from '../scratch-directory.ts';
 
 export function doctorCommand(program: Command, cli: Cli): void {
   program

@@ -61,6 +61,7 @@ const kinds: Record<string, 'key' | 'place' | 'rank' | 'system' | 'user' | 'file
   user: 'user',
   file: 'file',
   dir: 'directory',
+  where: 'file',
 };
 
 async function valuesOf(

@@ -16,7 +16,7 @@ import { migrate } from './schema/migrate.ts';
 import { missingObjects } from './schema/schema-flaws.ts';
 import { newestSchema, schemaVersion } from './schema/schema-version.ts';
 
-type DatabaseOperations = Omit<StoreOperations, 'lockDaemon' | 'isDaemonRunning'>;
+type DatabaseOperations = Omit<StoreOperations, 'lockDaemon' | 'isDaemonRunning' | 'backUp' | 'streamBackup'>;
 
 /** The operations on a database of PostgreSQL. Whoever runs the server backs it up, with the server's own means. */
 export function postgresOperations({ address, clock }: { address: ServerAddress; clock: Clock }): DatabaseOperations {
@@ -50,8 +50,6 @@ export function postgresOperations({ address, clock }: { address: ServerAddress;
         await migrate(db, clock, { isTrial: true });
         return migration(schema);
       }),
-    backUp: () => onExisting(async () => Promise.reject(serversOwn(address))),
-    streamBackup: () => onExisting(async () => Promise.reject(serversOwn(address))),
     examineBackup: async (file) => Promise.reject(notHere(file)),
     restore: async ({ file }) => Promise.reject(notHere(file)),
     findNames: (query) => on((db) => findNames(db, query)).catch(() => noNames),
@@ -155,14 +153,8 @@ function missing(address: ServerAddress): RankdError {
   });
 }
 
-function serversOwn({ host, port, user, database }: ServerAddress): RankdError {
-  return new RankdError('usage', 'This database is on a PostgreSQL server, which has backups of its own.', {
-    hint: `pg_dump --format=custom --file=rankd.dump --host=${host} --port=${port} --username=${user} --dbname=${database}`,
-  });
-}
-
 function notHere(file: string): RankdError {
-  return new RankdError('usage', `${file} can't be put back into a PostgreSQL server by rankd.`, {
-    hint: 'for a dump of pg_dump: pg_restore --clean --if-exists --dbname=DATABASE FILE, while no daemon runs',
+  return new RankdError('usage', `${file} can't take the place of a database of PostgreSQL that is in use.`, {
+    hint: 'copy it into an empty one, with the daemons stopped: rankd store copy --from FILE --to URL; a dump of pg_dump: pg_restore',
   });
 }

@@ -3,6 +3,8 @@ import type {
   Backup,
   BackupContents,
   BackupTarget,
+  CopiedContents,
+  CopyPlace,
   Migration,
   Restored,
   RestoreRequest,
@@ -78,4 +80,11 @@ export async function migrateDatabase(
   if (dryRun) return operations.tryMigration();
   await using _lock = await operations.lockDaemon();
   return await operations.migrate();
+}
+
+/** Copies all that is kept in one place to another that has nothing, while no daemon works on either. Throws as `CopyPlace`. */
+export async function copyStore({ from, to }: { from: CopyPlace; to: CopyPlace }): Promise<CopiedContents> {
+  await using _source = await from.keepDaemonsAway();
+  await using _target = await to.keepDaemonsAway();
+  return await from.read((contents) => to.fill(contents));
 }

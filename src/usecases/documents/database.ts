@@ -1,4 +1,4 @@
-import type { Backup, BackupContents, Migration, Restored } from '../../ports/index.ts';
+import type { Backup, BackupContents, CopiedContents, Migration, Restored } from '../../ports/index.ts';
 import type { DatabaseVerdict } from '../database/database.ts';
 
 /** A backup that was made; `file` is its absolute path. */
@@ -12,6 +12,17 @@ export function restoreDocument(
   { file, dryRun }: { file: string; dryRun: boolean },
 ) {
   return { file, schema, ...rows, kept: kept ?? null, dryRun };
+}
+
+/** What was copied. `auditHead` is the hash of the newest event, the same in both places; `rows` has the count of each table. */
+export function copyDocument({ tables, head }: CopiedContents, { from, to }: { from: string; to: string }) {
+  const count = (table: string) => tables.get(table) ?? 0;
+  return {
+    ...{ from, to },
+    ...{ keys: count('keys'), whitelist: count('whitelist'), changes: count('rank_changes') },
+    ...{ auditEvents: count('audit_events'), auditHead: head.hash },
+    rows: Object.fromEntries(tables),
+  };
 }
 
 export function databaseCheckDocument({ checks }: DatabaseVerdict) {

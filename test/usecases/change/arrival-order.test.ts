@@ -10,6 +10,7 @@ import { messageOf, rankBody } from '../../support/answers.ts';
 import { openTestApp, place, roles } from '../../support/open-test-app.ts';
 import { platformWith } from '../../support/platform-with.ts';
 import { rawAnswers } from '../../support/raw-answers.ts';
+import { storeOf } from '../../support/test-store.ts';
 
 const member = 1001;
 const { base, trainee, officer, captain } = roles;
@@ -31,7 +32,8 @@ test('a change from the shell takes its turn among those of the daemon: earlier 
   });
   const key = await daemon.createKey();
   const rank = (newRankId: number) => daemon.rank(key, { rankeeId: member, newRankId });
-  const { config } = loadConfig({ flags: { 'platform.kind': 'simulated' }, env: {}, cwd: daemon.dataDir });
+  const loaded = loadConfig({ flags: { 'platform.kind': 'simulated' }, env: {}, cwd: daemon.dataDir });
+  const config = { ...loaded.config, ...(await storeOf(daemon.dataDir)) };
   const group = await createPlatform({
     config: config.platform,
     dataDir: daemon.dataDir,
@@ -90,7 +92,8 @@ test('a change that finds the member where it leads is planned anew if another n
   });
   const answer = daemon.rank(await daemon.createKey(), { rankeeId: member, newRankId: 10 });
   await read.promise;
-  const { config } = loadConfig({ flags: { 'platform.kind': 'simulated' }, env: {}, cwd: daemon.dataDir });
+  const loaded = loadConfig({ flags: { 'platform.kind': 'simulated' }, env: {}, cwd: daemon.dataDir });
+  const config = { ...loaded.config, ...(await storeOf(daemon.dataDir)) };
   await using shell = await openRanking({ config, dataDir: daemon.dataDir });
   expect((await changeFromShell(shell, 50)).change.state).toBe('applied');
   changed.resolve();

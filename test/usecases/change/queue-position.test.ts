@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
-import { engineOf } from '../../../src/stores/engine.ts';
 import { MemberTurns } from '../../../src/usecases/change/member-turns.ts';
 import { QueuePosition } from '../../../src/usecases/change/queue-position.ts';
 import { openTestApp, type TestApp } from '../../support/open-test-app.ts';
+import { engineBeside } from '../../support/test-store.ts';
 
 const rankeeId = 7;
 
@@ -12,7 +12,7 @@ function callFor({ app }: TestApp, ms: number) {
 
 test('who arrived keeps its position, whoever on another node comes after', async () => {
   await using world = await openTestApp();
-  const other = await engineOf({ dataDir: world.dataDir, clock: world.app.clock }).openStore();
+  const other = await engineBeside(world.dataDir, world.app.clock).openStore();
   await using position = new QueuePosition(world.app, { rankeeId, lane: 'test' });
   await position.comes(callFor(world, 1_000));
   await other.enqueue(rankeeId);

@@ -56,6 +56,8 @@ const byCode: Record<string, Wording> = {
   '25006': (address, cause) => standby(address, cause),
   '26000': (_, cause) => pooler(cause),
   '42P05': (_, cause) => pooler(cause),
+  '42P01': damaged,
+  '42703': damaged,
   '53100': (_, cause) =>
     unavailable('The disk of the PostgreSQL server is full, so nothing was changed.', {
       hint: 'free space on the server',
@@ -111,6 +113,11 @@ export function tooOld({ host, port }: ServerAddress, version: string): RankdErr
     `The PostgreSQL server on ${host}:${port} is version ${version}; rankd needs ${oldestServer} or newer.`,
     { hint: 'upgrade the server, or name another one' },
   );
+}
+
+function damaged(_: ServerAddress, cause: unknown): RankdError {
+  const hint = 'rankd db check; what was lost is in a backup of the server';
+  return new RankdError('store_unavailable', 'A part of what rankd keeps is missing in the database.', { hint, cause });
 }
 
 function pooler(cause: unknown): RankdError {

@@ -1,6 +1,6 @@
 import { version as rankdVersion } from '../../../base/version.ts';
 import type { Clock } from '../../../ports/index.ts';
-import type { Database } from '../engine/database.ts';
+import type { Database, Transaction } from '../engine/database.ts';
 import { createWorkspace } from '../workspace.ts';
 import { migrations } from './migrations.ts';
 import { newestSchema, schemaVersion } from './schema-version.ts';
@@ -14,21 +14,29 @@ export async function migrate(db: Database, clock: Pick<Clock, 'now'>, { isTrial
   const trial = new Error('nothing of this is kept');
   try {
     await db.underLock(async (transaction) => {
-      const version = await schemaVersion(transaction, db.address);
-      if (version >= newestSchema) return;
-      if (version === 0) transaction.runText('CREATE SCHEMA rankd');
-      for (const [index, { sql, livesWith }] of migrations.entries()) {
-        if (index < version) continue;
-        transaction.runText(sql);
-        transaction.run(`INSERT INTO rankd.schema_steps VALUES (@version, @livesWith, @rankd, @at)`, {
-          ...{ version: index + 1, livesWith, rankd: rankdVersion, at: clock.now() },
-        });
-      }
-      if (version === 0) createWorkspace(transaction, clock);
-      await transaction.get('SELECT 1 AS done FROM rankd.workspace');
+      const from = await schemaVersion(transaction, db.address);
+      if (from >= newestSchema) return;
+      await migrateWithin(transaction, { from, clock });
       if (isTrial) throw trial;
     });
   } catch (error) {
     if ((error as Error).cause !== trial && error !== trial) throw error;
   }
+}
+
+/** Takes the steps that are missing. */
+export async function migrateWithin(
+  transaction: Transaction,
+  { from, clock }: { from: number; clock: Pick<Clock, 'now'> },
+): Promise<void> {
+  if (from === 0) transaction.runText('CREATE SCHEMA rankd');
+  for (const [index, { sql, livesWith }] of migrations.entries()) {
+    if (index < from) continue;
+    transaction.runText(sql);
+    transaction.run('INSERT INTO rankd.schema_steps VALUES (@version, @livesWith, @rankd, @at)', {
+      ...{ version: index + 1, livesWith, rankd: rankdVersion, at: clock.now() },
+    });
+  }
+  if (from === 0) createWorkspace(transaction, clock);
+  await transaction.get('SELECT 1 AS done FROM rankd.workspace');
 }

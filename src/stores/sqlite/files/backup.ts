@@ -15,7 +15,8 @@ import { databaseName, onExisting, requireDatabase } from './existing.ts';
 /** Also throws as `writeWhole`. */
 export function backUp({ dataDir, file, mayReplace }: BackupTarget & { dataDir: string }): Backup {
   const to = behindLinks(file, [statSync(requireDatabase(dataDir)).uid]); // this user's
-  if ([file, to].some((path) => isOwnFile(dataDir, path))) throw ownFile(file);
+  refuseOwnFile(dataDir, file);
+  refuseOwnFile(dataDir, to);
   const unfinished = `${to}.unfinished-${crypto().randomBytes(4).toString('hex')}`;
   return writeWhole({ to, unfinished, mayReplace }, (copy) => copyVerified(dataDir, copy));
 }
@@ -69,6 +70,11 @@ function copyVerified(dataDir: string, to: string): Backup {
 function missingIn(copied: Map<string, number>, reached: Map<string, number>): string | undefined {
   const short = [...reached].find(([table, newest]) => (copied.get(table) ?? 0) < newest);
   return short && `it ends before row ${short[1]} of ${short[0]}`;
+}
+
+/** Throws `usage` if rankd works with the file itself. */
+export function refuseOwnFile(dataDir: string, file: string): void {
+  if (isOwnFile(dataDir, file)) throw ownFile(file);
 }
 
 function isOwnFile(dataDir: string, path: string): boolean {

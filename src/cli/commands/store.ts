@@ -1,0 +1,67 @@
+import { statSync } from 'node:fs';
+import { resolve } from 'node:path';
+import type { Command } from 'commander';
+import { systemClock } from '../../base/clock.ts';
+import { RankdError } from '../../base/errors.ts';
+import { storeNamed } from '../../config/find-store.ts';
+import type { CopyPlace } from '../../ports/index.ts';
+import { copyPlaceOf } from '../../stores/engine.ts';
+import { copyStore } from '../../usecases/database/database.ts';
+import { copyDocument } from '../../usecases/documents/database.ts';
+import type { Cli } from '../cli.ts';
+import { enterDataDirectory } from '../data-directory.ts';
+import { filled } from '../input/arguments.ts';
+import { examples } from '../output/help.ts';
+import { facts } from '../output/table.ts';
+import { whileWorking } from '../output/waiting.ts';
+
+export function storeCommands(program: Command, cli: Cli): void {
+  const store = program
+    .command('store')
+    .description('where rankd keeps its data: SQLite in a data directory, or PostgreSQL')
+    .addHelpText(
+      'after',
+      examples('rankd store copy --from /var/lib/rankd --to postgres://rankd@db.example.com/rankd'),
+    );
+  store
+    .command('copy')
+    .description(
+      'copy all that is kept in one place to another that has nothing yet, with all daemons stopped, and compare both. WHERE is a data directory, a file that `rankd backup` made, or the URL of a database: postgres://USER@HOST/DATABASE',
+    )
+    .requiredOption('--from <where>', 'the place that has the data; it stays as it is', filled)
+    .requiredOption('--to <where>', 'a data directory without a database, or an empty database', filled)
+    .addHelpText(
+      'after',
+      examples(
+        'rankd store copy --from /var/lib/rankd --to postgres://rankd@db.example.com/rankd',
+        'rankd store copy --from postgres://rankd@db.example.com/rankd --to /var/lib/rankd-again',
+        'rankd store copy --from rankd-backup.db --to postgres://rankd@db.example.com/rankd',
+      ),
+    )
+    .action((where: { from: string; to: string }) => copy(cli, where));
+}
+
+async function copy(cli: Cli, where: { from: string; to: string }): Promise<void> {
+  const from = await place(cli, { option: '--from', where: where.from });
+  const to = await place(cli, { option: '--to', where: where.to });
+  const copied = await whileWorking(cli.line, 'copying', () => copyStore({ from, to }));
+  const document = copyDocument(copied, { from: from.text, to: to.text });
+  cli.print({ copy: document }, facts({ ...document, rows: null }));
+  cli.say('Both places hold the same, compared row by row. The Roblox key and a simulated group are not part of it.');
+  cli.say('Let the daemons work on the copy now, by store.url or --data-dir, and start none on the old place again.');
+}
+
+async function place(cli: Cli, { option, where }: { option: string; where: string }): Promise<CopyPlace> {
+  if (/^postgres(ql)?:/i.test(where)) {
+    return copyPlaceOf({ server: await storeNamed(cli.configSources, { url: where, option }) }, systemClock);
+  }
+  const path = resolve(cli.io.cwd, where);
+  const stats = statSync(path, { throwIfNoEntry: false });
+  if (stats?.isFile()) return copyPlaceOf({ file: path }, systemClock);
+  if (stats === undefined && option === '--from') {
+    throw new RankdError('not_found', `There is no ${path}.`, {
+      hint: 'name a data directory, a file that `rankd backup` made, or the URL of a database with --from',
+    });
+  }
+  return copyPlaceOf({ dataDir: enterDataDirectory(path, cli.io) }, systemClock);
+}

@@ -1,0 +1,171 @@
+import type { Hash } from 'node:crypto';
+import { RankdError } from '../base/errors.ts';
+import { crypto } from '../base/node-modules.ts';
+import { type ChainLink, chainStart, linkHash } from '../core/audit.ts';
+import type { CopiedContents, KeptRow, StoreContents } from '../ports/index.ts';
+
+/** The columns that tell the rows of each table apart. A table comes after those that it refers to. */
+export const copiedTables: Readonly<Record<string, readonly string[]>> = {
+  workspace: ['one_row'],
+  keys: ['seq'],
+  key_secrets: ['seq'],
+  whitelist: ['key_id', 'place_id'],
+  rank_changes: ['seq'],
+  holds: ['seq'],
+  audit_anchor: ['one_row'],
+  audit_events: ['id'],
+  audit_people: ['event_id', 'field'],
+  base_roles: ['group_title'],
+  served_group: ['one_row'],
+  group_roles: ['group_title', 'role_id'],
+  user_names: ['user_id'],
+  webhooks: ['seq'],
+  webhook_deliveries: ['webhook_id', 'sequence'],
+};
+
+/** Who works on a change is known to one database alone; the rest an engine finds out for itself. */
+const ofOneEngine: Readonly<Record<string, readonly string[]>> = {
+  rank_changes: ['node', 'takeovers'],
+  audit_events: ['key_id'],
+};
+
+const pageRows = 1_000;
+
+/** The rows of a table in pages. `ask` runs a statement on `source`, which stands for the table. `asKey`: how a column of the key is compared. */
+export async function* pagesOf(
+  table: string,
+  {
+    source,
+    asKey = (column) => column,
+    ask,
+  }: {
+    source: string;
+    asKey?: (column: string) => string;
+    ask(sql: string, after: Record<string, unknown>): KeptRow[] | Promise<KeptRow[]>;
+  },
+): AsyncGenerator<KeptRow[]> {
+  const key = copiedTables[table] ?? [];
+  const order = key.map(asKey).join(', ');
+  const behind = `WHERE (${order}) > (${key.map((column) => `@${column}`).join(', ')})`;
+  let last: KeptRow | undefined;
+  for (;;) {
+    const after = Object.fromEntries(key.map((column) => [column, last?.[column] ?? null]));
+    const rows = await ask(
+      `SELECT * FROM ${source} ${last === undefined ? '' : behind} ORDER BY ${order} LIMIT ${pageRows}`,
+      last === undefined ? {} : after,
+    );
+    last = rows.at(-1);
+    if (last !== undefined) yield rows.map((row) => withoutColumns(row, ofOneEngine[table] ?? []));
+    if (rows.length < pageRows) return;
+  }
+}
+
+function withoutColumns(row: KeptRow, columns: readonly string[]): KeptRow {
+  return Object.fromEntries(Object.entries(row).filter(([column]) => !columns.includes(column)));
+}
+
+/** What takes the rows. Its tables are empty. */
+export interface CopyTarget {
+  insert(table: string, rows: readonly KeptRow[]): Promise<void>;
+  /** What there is besides rows. */
+  finish(numbers: ReadonlyMap<string, number>, head: ChainLink): Promise<void>;
+  /** What it holds then. */
+  contents: StoreContents;
+}
+
+/** Copies all rows, and then reads them again: both sides are to hold the same, to the last byte. */
+export async function copyContents(from: StoreContents, to: CopyTarget): Promise<CopiedContents> {
+  const sent = new Map<string, TableSum>();
+  const chain = new Chain();
+  for (const table of Object.keys(copiedTables)) {
+    const sum = new TableSum();
+    for await (const rows of from.rows(table)) {
+      sum.add(rows);
+      chain.follow(table, rows);
+      await to.insert(table, rows);
+    }
+    sent.set(table, sum);
+  }
+  const numbers = await from.numbers();
+  chain.end(numbers.get('audit_events') ?? 0);
+  await to.finish(numbers, chain.head);
+  const there = await to.contents.numbers();
+  for (const [table, sum] of sent) {
+    const kept = new TableSum();
+    for await (const rows of to.contents.rows(table)) kept.add(rows);
+    const isBehind = (there.get(table) ?? 0) < (numbers.get(table) ?? 0);
+    if (kept.count !== sum.count || kept.digest !== sum.digest || isBehind) throw differs(table, sum.count, kept.count);
+  }
+  return { tables: new Map([...sent].map(([table, { count }]) => [table, count])), head: chain.head };
+}
+
+/** The rows of a table, as a number and a hash. */
+class TableSum {
+  count = 0;
+  readonly #hash: Hash = crypto().createHash('sha256');
+  #digest: string | undefined;
+
+  add(rows: readonly KeptRow[]): void {
+    this.count += rows.length;
+    for (const row of rows) {
+      const cells = Object.keys(row)
+        .sort()
+        .map((column) => [column, row[column] instanceof Uint8Array ? hexOf(row[column]) : row[column]]);
+      this.#hash.update(JSON.stringify(cells));
+    }
+  }
+
+  get digest(): string {
+    this.#digest ??= this.#hash.digest('hex');
+    return this.#digest;
+  }
+}
+
+/** Walks along the audit's chain while it is copied. */
+class Chain {
+  head: ChainLink = chainStart;
+
+  follow(table: string, rows: readonly KeptRow[]): void {
+    for (const row of rows) {
+      if (table === 'audit_anchor') this.head = { id: Number(row['last_id']), hash: hexOf(row['hash']) };
+      if (table === 'audit_events') this.#add(row);
+    }
+  }
+
+  end(newestId: number): void {
+    if (newestId > this.head.id) throw broken(this.head.id + 1);
+  }
+
+  #add(row: KeptRow): void {
+    const { id, at, done_by: by, action, subject, detail } = row as unknown as AuditColumns;
+    const hash = hexOf(row['hash']);
+    const isNext = id === this.head.id + 1;
+    if (!isNext || hash !== linkHash(this.head.hash, { id, at, by, action, subject, detail }))
+      throw broken(this.head.id + 1);
+    this.head = { id, hash };
+  }
+}
+
+interface AuditColumns {
+  id: number;
+  at: number;
+  done_by: string;
+  action: string;
+  subject: string;
+  detail: string;
+}
+
+export function hexOf(bytes: unknown): string {
+  return Buffer.from(bytes as Uint8Array).toString('hex');
+}
+
+function broken(id: number): RankdError {
+  return new RankdError('conflict', `The audit is broken at event #${id}, so nothing was copied.`, {
+    hint: 'rankd audit verify, where the data is now',
+  });
+}
+
+function differs(table: string, expected: number, found: number): RankdError {
+  const message = `The copy of ${table} is not what was copied (${expected} rows, ${found} there), so none of it was kept.`;
+  return new RankdError('store_unavailable', message, { hint: 'rankd db check, where the data is now' });
+}

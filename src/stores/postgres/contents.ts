@@ -1,0 +1,200 @@
+import { RankdError } from '../../base/errors.ts';
+import { placeOf, type ServerAddress } from '../../base/server-address.ts';
+import { counted } from '../../base/text.ts';
+import type { Clock, CopiedContents, CopyPlace, KeptRow, StoreContents } from '../../ports/index.ts';
+import { type CopyTarget, copiedTables, copyContents, hexOf, pagesOf } from '../copy-contents.ts';
+import { Database, type Reader, type Transaction } from './engine/database.ts';
+import { toParameter } from './engine/statement.ts';
+import { migrateWithin } from './schema/migrate.ts';
+import { newestSchema, schemaVersion } from './schema/schema-version.ts';
+
+/** What rankd keeps in a database of PostgreSQL, to be copied from or to. */
+export function databasePlace(address: ServerAddress, clock: Clock): CopyPlace {
+  const on = async <T>(work: (db: Database) => Promise<T>): Promise<T> => {
+    const db = new Database(address);
+    try {
+      return await work(db);
+    } finally {
+      await db.close();
+    }
+  };
+  return {
+    text: placeOf(address),
+    async keepDaemonsAway() {
+      const { others } = (await on((db) => db.get<{ others: number }>(othersSql))) ?? { others: 0 };
+      if (others > 0) throw inUse(address, others);
+      return { [Symbol.asyncDispose]: async () => undefined };
+    },
+    read: (work) =>
+      on((db) =>
+        db.read(async (reader) => {
+          const schema = await schemaVersion(reader, address);
+          if (schema !== newestSchema) throw schema === 0 ? nothingIn(address) : otherSchema(address, schema);
+          return work(contentsOf(reader));
+        }),
+      ),
+    fill: (contents) => on((db) => db.underLock((transaction) => fill(transaction, { address, clock, contents }))),
+  };
+}
+
+/** Those of the same user and database: a daemon keeps its connections open. */
+const othersSql = `
+  SELECT count(*) AS others FROM pg_stat_activity
+  WHERE datname = current_database() AND application_name = 'rankd' AND pid <> pg_backend_pid()`;
+
+function contentsOf(reader: Reader): StoreContents {
+  return {
+    rows: (table) =>
+      pagesOf(table, {
+        source: table === 'key_secrets' ? secretsWithUses : `rankd.${table}`,
+        asKey: (column) => (isText(column) ? `${column} COLLATE "C"` : column),
+        ask: async (sql, after) => (await reader.all<Record<string, unknown>>(sql, after)).map(toKept),
+      }),
+    async numbers() {
+      const rows = await reader.all<{ table: string; number: number }>(numbersSql);
+      return new Map(rows.filter(({ table }) => table in copiedTables).map(({ table, number }) => [table, number]));
+    },
+  };
+}
+
+/** SQLite has both in one table. */
+const secretsWithUses = `
+  (SELECT key_secrets.*, last_used_at, last_place_id
+   FROM rankd.key_secrets LEFT JOIN rankd.secret_uses ON secret_seq = seq) AS key_secrets`;
+
+/** The columns of keys (of `copiedTables`) that hold text. */
+function isText(column: string): boolean {
+  return ['key_id', 'field', 'group_title', 'webhook_id'].includes(column);
+}
+
+const numbersSql = `
+  SELECT relname AS "table", coalesce(pg_sequence_last_value(pg_get_serial_sequence('rankd.' || relname, 'seq')::regclass), 0) AS number
+  FROM pg_class JOIN pg_attribute ON attrelid = pg_class.oid AND attname = 'seq' AND attidentity <> ''
+  WHERE relnamespace = 'rankd'::regnamespace
+  UNION ALL SELECT 'audit_events', last_id FROM rankd.audit_head`;
+
+function toKept(row: Record<string, unknown>): KeptRow {
+  const cells = Object.entries(row).map(([column, value]) => [column, toCell(value)]);
+  return Object.fromEntries(cells) as KeptRow;
+}
+
+function toCell(value: unknown): unknown {
+  if (typeof value === 'boolean') return Number(value);
+  return Array.isArray(value) ? JSON.stringify(value) : value;
+}
+
+interface Filling {
+  address: ServerAddress;
+  clock: Clock;
+  contents: StoreContents;
+}
+
+async function fill(transaction: Transaction, { address, clock, contents }: Filling): Promise<CopiedContents> {
+  const schema = await schemaVersion(transaction, address);
+  if (schema === 0) await migrateWithin(transaction, { from: 0, clock });
+  else if (schema !== newestSchema) throw otherSchema(address, schema);
+  const guarded = ['audit_events', 'audit_anchor', 'audit_head'];
+  for (const table of guarded) transaction.runText(`ALTER TABLE rankd.${table} DISABLE TRIGGER USER`);
+  const used = await transaction.get(
+    'SELECT 1 AS used FROM rankd.audit_head WHERE last_id > 0 OR EXISTS (SELECT 1 FROM rankd.keys)',
+  );
+  if (used !== undefined) throw notEmpty(address);
+  for (const table of Object.keys(copiedTables).reverse()) transaction.runText(`DELETE FROM rankd.${table}`);
+  const copied = await copyContents(contents, await targetOn(transaction));
+  for (const table of guarded) transaction.runText(`ALTER TABLE rankd.${table} ENABLE TRIGGER USER`);
+  return copied;
+}
+
+async function targetOn(transaction: Transaction): Promise<CopyTarget> {
+  const lists = await transaction.all<{ table: string; column: string }>(`
+    SELECT relname AS "table", attname AS "column" FROM pg_attribute JOIN pg_class ON pg_class.oid = attrelid
+    WHERE relnamespace = 'rankd'::regnamespace AND relkind = 'r' AND attnum > 0 AND attndims > 0`);
+  const isList = (table: string, column: string) =>
+    lists.some((list) => list.table === table && list.column === column);
+  const insert = (table: string, rows: readonly Record<string, unknown>[]) => {
+    const [first] = rows;
+    if (first === undefined) return;
+    const columns = Object.keys(first).join(', ');
+    const cells = rows.map((row) =>
+      Object.fromEntries(Object.entries(row).map(([name, value]) => [name, fromCell(value, isList(table, name))])),
+    );
+    transaction.run(
+      `INSERT INTO rankd.${table} (${columns}) OVERRIDING SYSTEM VALUE
+       SELECT ${columns} FROM json_populate_recordset(NULL::rankd.${table}, @rows::json)`,
+      { rows: JSON.stringify(cells) },
+    );
+  };
+  return {
+    async insert(table, rows) {
+      if (table === 'key_secrets') insertSecrets(insert, rows);
+      else insert(table, table === 'audit_events' ? rows.map(withKeyId) : rows);
+      await transaction.get('SELECT 1 AS done'); // no page is read while this one is on its way
+    },
+    async finish(numbers, { id, hash }) {
+      transaction.run(`UPDATE rankd.audit_head SET last_id = @id, hash = decode(@hash, 'hex')`, { id, hash });
+      for (const [table, number] of numbers) {
+        if (number === 0 || table === 'audit_events' || !(table in copiedTables)) continue;
+        transaction.run(`SELECT setval(pg_get_serial_sequence(@table, 'seq'), @number)`, {
+          table: `rankd.${table}`,
+          number,
+        });
+      }
+    },
+    contents: contentsOf(transaction),
+  };
+}
+
+function insertSecrets(
+  insert: (table: string, rows: Record<string, unknown>[]) => void,
+  rows: readonly KeptRow[],
+): void {
+  insert(
+    'key_secrets',
+    rows.map(({ last_used_at: _, last_place_id: __, ...secret }) => secret),
+  );
+  const used = rows.filter(({ last_used_at: usedAt }) => usedAt !== null);
+  insert(
+    'secret_uses',
+    used.map(({ seq, last_used_at, last_place_id }) => ({ secret_seq: seq, last_used_at, last_place_id })),
+  );
+}
+
+/** The key that an event is about stands in a column of its own, for the index. */
+function withKeyId(row: KeptRow): Record<string, unknown> {
+  const { keyId } = JSON.parse(String(row['detail']));
+  return { ...row, key_id: typeof keyId === 'string' ? keyId : null };
+}
+
+/** As JSON that PostgreSQL makes a value of. */
+function fromCell(value: unknown, isList: boolean): unknown {
+  if (value instanceof Uint8Array) return `\\x${hexOf(value)}`;
+  return isList && typeof value === 'string' ? JSON.parse(value) : toParameter(value);
+}
+
+function nothingIn(address: ServerAddress): RankdError {
+  return new RankdError('not_found', `rankd keeps nothing in ${placeOf(address)}.`, {
+    hint: 'name the place that has the data with --from',
+  });
+}
+
+function otherSchema(address: ServerAddress, schema: number): RankdError {
+  const message = `The database ${placeOf(address)} has schema ${schema}; only schema ${newestSchema} is copied.`;
+  return new RankdError('conflict', message, { hint: 'rankd db migrate, where the database is the store' });
+}
+
+function notEmpty(address: ServerAddress): RankdError {
+  return new RankdError(
+    'already_exists',
+    `rankd keeps something in ${placeOf(address)} already; nothing was changed.`,
+    {
+      hint: 'name an empty database, or empty this one: DROP SCHEMA rankd CASCADE',
+    },
+  );
+}
+
+function inUse(address: ServerAddress, others: number): RankdError {
+  const message = `${counted(others, 'connection')} of rankd to ${placeOf(address)} ${others === 1 ? 'is' : 'are'} open; nothing was changed.`;
+  return new RankdError('conflict', message, {
+    hint: 'stop every daemon that works there, then run the command again',
+  });
+}

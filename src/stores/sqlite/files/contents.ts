@@ -1,0 +1,181 @@
+import { closeSync, openSync } from 'node:fs';
+import { join } from 'node:path';
+import { RankdError } from '../../../base/errors.ts';
+import { privateFile } from '../../../base/files/data-dir.ts';
+import { asFileError } from '../../../base/files/file-error.ts';
+import { ScratchDirectory } from '../../../base/files/scratch-directory.ts';
+import { writeWhole } from '../../../base/files/write-whole.ts';
+import type {
+  Backup,
+  BackupTarget,
+  Clock,
+  CopiedContents,
+  CopyPlace,
+  KeptRow,
+  StoreContents,
+} from '../../../ports/index.ts';
+import { type CopyTarget, copiedTables, copyContents, pagesOf } from '../../copy-contents.ts';
+import { Connection } from '../engine/connection.ts';
+import type { Bindings } from '../engine/statements.ts';
+import { migrate } from '../schema/migrate.ts';
+import { schemaVersion } from '../schema/schema-version.ts';
+import { backUp, refuseOwnFile, streamBackup } from './backup.ts';
+import { copyDatabase } from './copy-database.ts';
+import { acquireDaemonLock } from './daemon-lock.ts';
+import { examine, flawOf, newestRows, newestSchema } from './examine.ts';
+import { databaseName, hasDatabase, requireDatabase } from './existing.ts';
+import { examineBackup } from './restore.ts';
+
+/** The database of a data directory, to be copied from or to. */
+export function directoryPlace(dataDir: string, clock: Clock): CopyPlace {
+  return {
+    text: dataDir,
+    keepDaemonsAway: async () => {
+      privateFile(dataDir, 'daemon.lock');
+      return acquireDaemonLock(dataDir);
+    },
+    read: async (work) => readFile(new Connection(requireDatabase(dataDir)), work, 'rankd db migrate'),
+    fill: (contents) => fillDirectory(dataDir, contents, clock),
+  };
+}
+
+/** A file that `rankd backup` made. */
+export function backupPlace(file: string): CopyPlace {
+  return {
+    text: file,
+    keepDaemonsAway: async () => ({ [Symbol.asyncDispose]: async () => undefined }),
+    async read(work) {
+      examineBackup(file);
+      const db = new Connection(file, { isReadonly: true });
+      return readFile(db, work, 'put it into a data directory with `rankd restore`, which migrates it, and copy that');
+    },
+    fill: () =>
+      Promise.reject(
+        new RankdError('usage', `${file} is a file; a copy goes into a data directory or a database.`, {
+          hint: 'to make a file: rankd backup FILE',
+        }),
+      ),
+  };
+}
+
+async function readFile<T>(
+  db: Connection,
+  work: (contents: StoreContents) => Promise<T>,
+  migration: string,
+): Promise<T> {
+  try {
+    db.execute('BEGIN'); // one moment for all that is read
+    const schema = schemaVersion(db, newestSchema);
+    if (schema < newestSchema) {
+      throw new RankdError('conflict', `${db.file} has schema ${schema}; only schema ${newestSchema} is copied.`, {
+        hint: migration,
+      });
+    }
+    return await work(contentsOf(db));
+  } finally {
+    db.close();
+  }
+}
+
+function contentsOf(db: Connection): StoreContents {
+  return {
+    rows: (table) => pagesOf(table, { source: table, ask: (sql, after) => db.all<KeptRow>(sql, after as Bindings) }),
+    numbers: async () => newestRows(db),
+  };
+}
+
+async function fillDirectory(dataDir: string, contents: StoreContents, clock: Clock): Promise<CopiedContents> {
+  if (hasDatabase(dataDir)) throw notEmpty(dataDir);
+  return inScratchDirectory(dataDir, contents, clock, async (scratch, copied) => {
+    const to = join(dataDir, databaseName);
+    const write = (unfinished: string) => copyDatabase(join(scratch, databaseName), unfinished);
+    writeWhole({ to, unfinished: `${to}.copying`, mayReplace: false }, write);
+    return copied;
+  });
+}
+
+/** Backups of what another engine keeps: files that `rankd restore` knows. */
+export function portableBackups(
+  dataDir: string,
+  clock: Clock,
+  read: CopyPlace['read'],
+): {
+  backUp(target: BackupTarget): Promise<Backup>;
+  streamBackup(send: (chunk: Uint8Array) => Promise<void>): Promise<Backup>;
+} {
+  const within = <T>(use: (scratch: string) => Promise<T>) =>
+    read((contents) => inScratchDirectory(dataDir, contents, clock, use));
+  return {
+    backUp: async (target) => {
+      refuseOwnFile(dataDir, target.file);
+      return within(async (scratch) => backUp({ dataDir: scratch, ...target }));
+    },
+    streamBackup: (send) => within((scratch) => streamBackup(scratch, send)),
+  };
+}
+
+/** Fills a database in a folder of its own, which is gone once `use` is done with it. */
+async function inScratchDirectory<T>(
+  dataDir: string,
+  contents: StoreContents,
+  clock: Clock,
+  use: (scratch: string, copied: CopiedContents) => Promise<T>,
+): Promise<T> {
+  privateFile(dataDir, 'daemon.lock'); // so that the directory is there
+  using scratch = new ScratchDirectory(dataDir);
+  const file = join(scratch.path, databaseName);
+  try {
+    closeSync(openSync(file, 'wx', 0o600));
+    return await use(scratch.path, await fillFile(file, contents, clock));
+  } catch (error) {
+    throw asFileError(error, file);
+  }
+}
+
+async function fillFile(file: string, contents: StoreContents, clock: Clock): Promise<CopiedContents> {
+  const db = new Connection(file);
+  try {
+    db.execute('PRAGMA journal_mode = MEMORY; PRAGMA synchronous = OFF'); // it is copied once it is whole
+    migrate(db, clock, { keepsCopy: false });
+    const guards = db.all<{ name: string; sql: string }>(`SELECT name, sql FROM sqlite_schema WHERE type = 'trigger'`);
+    for (const { name } of guards) db.execute(`DROP TRIGGER ${name}`);
+    for (const table of Object.keys(copiedTables)) db.run(`DELETE FROM ${table}`);
+    const copied = await copyContents(contents, targetOn(db));
+    for (const { sql } of guards) db.execute(sql);
+    const flaw = flawOf(examine(db));
+    if (flaw !== undefined)
+      throw new RankdError('store_unavailable', `The copy would not be sound: ${flaw}.`, {
+        hint: 'rankd db check, where the data is now',
+      });
+    return copied;
+  } finally {
+    db.close();
+  }
+}
+
+function targetOn(db: Connection): CopyTarget {
+  return {
+    async insert(table, rows) {
+      db.writeSync(() => {
+        for (const row of rows) {
+          const columns = Object.keys(row);
+          const values = columns.map((column) => `@${column}`);
+          db.run(`INSERT INTO ${table} (${columns.join(', ')}) VALUES (${values.join(', ')})`, row as Bindings);
+        }
+      });
+    },
+    async finish(numbers) {
+      for (const [name, seq] of numbers) {
+        db.run('DELETE FROM sqlite_sequence WHERE name = @name', { name });
+        db.run('INSERT INTO sqlite_sequence (name, seq) VALUES (@name, @seq)', { name, seq });
+      }
+    },
+    contents: contentsOf(db),
+  };
+}
+
+function notEmpty(dataDir: string): RankdError {
+  return new RankdError('already_exists', `There is a database of rankd in ${dataDir} already; nothing was changed.`, {
+    hint: 'name a directory that has none; rankd makes it',
+  });
+}

@@ -1,0 +1,277 @@
+import { copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import Database from 'better-sqlite3';
+import pg from 'pg';
+import { describe, expect, onTestFinished, test } from 'vitest';
+import { systemClock } from '../../src/base/clock.ts';
+import { chainStart } from '../../src/core/audit.ts';
+import { auditPruned } from '../../src/core/events.ts';
+import { judgeForgetting } from '../../src/core/forgetting.ts';
+import { judgeNewWebhook } from '../../src/core/webhooks/webhook-changes.ts';
+import type { CopyPlace, Store } from '../../src/ports/index.ts';
+import { copiedTables } from '../../src/stores/copy-contents.ts';
+import { copyPlaceOf, engineOf } from '../../src/stores/engine.ts';
+import {
+  applied,
+  awkwardText,
+  begin,
+  finish,
+  largestId,
+  lookUp,
+  newChange,
+  newKey,
+  newSecret,
+  operate,
+  operator,
+} from '../contracts/store/samples.ts';
+import { postgresDatabase } from '../support/postgres-database.ts';
+import { binary, CliHome } from '../support/run-cli.ts';
+
+function home(): CliHome {
+  const made = new CliHome();
+  onTestFinished(() => made[Symbol.dispose]());
+  return made;
+}
+
+/** Something in every table, and something awkward in most. */
+async function fill(store: Store): Promise<void> {
+  const clock = systemClock;
+  const at = { store, clock };
+  const by = operator;
+  for (let count = 0; count < 3; count += 1)
+    await operate(at).appendAudit({ by, action: 'x', subject: `old ${count}`, detail: {} });
+  const { rows } = await store.auditChain({ afterId: 1, limit: 1 });
+  const [upTo = chainStart] = rows;
+  await store.appendAudit(auditPruned({ removed: 2, upTo, before: clock.now() }, { by: 'daemon', at: clock.now() }));
+  await store.pruneAudit({ upToId: upTo.id, limit: 9 });
+
+  await operate(at).createKey(newKey('main', { scopes: ['verify', 'rank', 'suspend'] }), by);
+  await operate(at).createKey(newKey('gone', { scopes: ['verify'], expiresAt: largestId, isSimulated: true }), by);
+  await operate(at).revokeKey('key_gone', by);
+  await operate(at).rotateKey({ keyId: 'key_main', secret: newSecret('other'), oldExpiresAt: clock.now() + 1e6 }, by);
+  await operate(at).setRules({ keyId: 'key_main', rules: { maxRank: 20, isSystem: true, direction: 'promote' } }, by);
+  const { secretId = '' } = (await lookUp(store, 'main')) ?? {};
+  await store.recordKeyUses([{ secretId, at: 77, placeId: 42 }]);
+  await operate(at).addEntries({ keyId: 'key_main', placeIds: [42, largestId], note: awkwardText }, by);
+  await operate(at).setEntriesActive({ keyId: 'key_main', placeIds: [largestId], active: false }, by);
+
+  const suspension = newChange({
+    ...{ hold: { does: 'begin', id: 'hold_a', kind: 'suspension', endsAt: clock.now() + 1e6 }, reason: awkwardText },
+    ...{ rankeeName: awkwardText, idempotencyKey: 'f'.repeat(64), fingerprint: 'e'.repeat(64) },
+  });
+  await begin(store, suspension);
+  await finish(at, suspension.id, applied);
+  await begin(store, newChange({ rankeeId: 9, rankeeName: 'who is left open' }));
+  const forgetting = { userId: 7, pseudonym: -77 };
+  await store.forgetPerson(forgetting, judgeForgetting(forgetting, { by, at: clock.now() }));
+
+  await operate(at).updateWorkspace({ plan: 'free' }, by);
+  await store.keepBaseRole('group 7', largestId);
+  await store.keepServedGroup({ group: 'group 7', configFile: '/srv/rankd.yaml' });
+  await store.keepRoles('group 7', [{ id: 70, name: awkwardText, rank: 20 }]);
+  await store.keepUserName({ id: 8, name: 'Builder', at: clock.now() }, { since: 0 });
+  const webhook = {
+    ...({ id: 'wh_a', name: 'a', kind: 'standard', shown: 'a/***', createdAt: 5 } as const),
+    events: ['all'],
+    address: 'https://a/a',
+  };
+  await store.updateWebhooks(judgeNewWebhook(webhook, { by, at: 0 }));
+  const delivery = { webhookId: 'wh_a', sequence: 4, type: 'rank.changed', state: 'waiting', tries: 1 } as const;
+  await store.recordProgress({ webhookId: 'wh_a', sequences: [] }, () => ({
+    ...{ webhook: {}, events: [], put: [{ ...delivery, nextTryAt: 9_000, firstAt: 1, lastAt: 1 }] },
+  }));
+}
+
+/** The first events were removed by retention. */
+const keep = { RANKD_AUDIT_KEEP: '365d' };
+
+async function filledDirectory(): Promise<CliHome> {
+  const at = home();
+  const store = await engineOf({ dataDir: at.dataDir, clock: systemClock }).openStore();
+  await fill(store);
+  await store.close();
+  return at;
+}
+
+/** All that is kept in a place. */
+function contentsOf(place: CopyPlace) {
+  return place.read(async (contents) => {
+    const tables: Record<string, unknown[]> = {};
+    for (const table of Object.keys(copiedTables)) {
+      tables[table] = [];
+      for await (const rows of contents.rows(table)) tables[table].push(...rows);
+    }
+    return { tables, numbers: await contents.numbers() };
+  });
+}
+
+async function sql(url: string, text: string) {
+  const client = new pg.Client({ connectionString: url });
+  await client.connect();
+  const { rows } = await client.query(text);
+  await client.end();
+  return rows;
+}
+
+test('all that is kept goes from a data directory to PostgreSQL and back, the same to the last byte', async () => {
+  const at = await filledDirectory();
+  const { url, address } = await postgresDatabase('empty');
+  const there = await at.run(['store', 'copy', '--from', at.dataDir, '--to', url, '--json']);
+  expect(there).toMatchObject({ code: 0, stderr: '' });
+  const { copy } = there.json<{ copy: { rows: Record<string, number>; auditHead: string } }>();
+  expect(Object.keys(copy.rows)).toEqual(Object.keys(copiedTables));
+  for (const [table, count] of Object.entries(copy.rows)) expect([table, count > 0]).toEqual([table, true]);
+
+  const back = at.path('again');
+  const again = await at.run(['store', 'copy', '--from', url, '--to', 'again']);
+  expect(again).toMatchObject({ code: 0, stderr: expect.stringContaining('compared row by row') });
+  expect(again.stdout).toContain(copy.auditHead);
+
+  const [first, second, third] = await Promise.all(
+    [{ dataDir: at.dataDir }, { server: address }, { dataDir: back }].map(async (where) =>
+      contentsOf(await copyPlaceOf(where, systemClock)),
+    ),
+  );
+  expect(second?.tables).toEqual(first?.tables);
+  expect(third).toEqual({ ...second, numbers: expect.anything() });
+  for (const [table, number] of second?.numbers ?? [])
+    expect([table, third?.numbers.get(table)]).toEqual([table, number]);
+
+  const env = { RANKD_STORE_URL: url, ...keep };
+  expect(await at.here(['audit', 'verify'], { env })).toMatchObject({
+    code: 0,
+    stdout: expect.stringMatching(/^ok: /),
+  });
+  expect(await at.here(['audit', 'verify', '--data-dir', back], { env: keep })).toMatchObject({ code: 0 });
+  for (const where of [{ env }, { env: {}, dataDir: back }]) {
+    expect((await at.here(['key', 'create', 'new'], where)).code).toBe(0); // its number is behind those that were copied
+    const { changes } = (await at.here(['history', 'list', '--json'], where)).json<{ changes: unknown[] }>();
+    expect(changes).toHaveLength(2);
+  }
+  const [open] = await sql(url, `SELECT node, state FROM rankd.rank_changes WHERE state = 'pending'`);
+  expect(open).toEqual({ node: null, state: 'pending' }); // the next daemon finds out what became of it
+});
+
+test('a backup of what is on PostgreSQL is a file that goes into a data directory, or back into a database', async () => {
+  const at = await filledDirectory();
+  const [{ url }, other] = [await postgresDatabase('empty'), await postgresDatabase('empty')];
+  expect(await at.here(['store', 'copy', '--from', at.dataDir, '--to', url])).toMatchObject({ code: 0 });
+  const env = { RANKD_STORE_URL: url };
+  const made = await at.here(['backup', 'copy.db', '--json'], { env });
+  expect(made.json()).toMatchObject({ backup: { keys: 2, changes: 2, file: at.path('copy.db') } });
+  expect((await at.here(['backup', 'copy.db'], { env })).code).toBe(4);
+  const piped = await at.shell(`"${binary}" backup - > piped.db`, { env });
+  expect(piped).toMatchObject({ code: 0 });
+  expect(readFileSync(at.path('piped.db')).length).toBe(readFileSync(at.path('copy.db')).length);
+  expect((await at.here(['backup', '--force', join(at.dataDir, 'daemon.lock')], { env })).stderr).toContain(
+    'is a file that rankd works with',
+  );
+  expect(readdirSync(at.dataDir).filter((name) => name.includes('scratch'))).toEqual([]);
+
+  const restored = at.path('restored');
+  expect(await at.here(['restore', '-y', 'copy.db', '--data-dir', restored])).toMatchObject({ code: 0 });
+  expect(await at.here(['audit', 'verify', '--data-dir', restored], { env: keep })).toMatchObject({ code: 0 });
+  const refused = await at.here(['restore', '-y', 'copy.db'], { env });
+  expect(refused).toMatchObject({ code: 2, stderr: expect.stringContaining('rankd store copy --from FILE --to URL') });
+  expect(await at.here(['store', 'copy', '--from', 'copy.db', '--to', other.url])).toMatchObject({ code: 0 });
+  expect(await at.here(['audit', 'verify'], { env: { RANKD_STORE_URL: other.url, ...keep } })).toMatchObject({ code: 0 });
+});
+
+describe('what can’t be copied is one sentence, and nothing is made where it was to go', () => {
+  const nowhere = 'postgres://rankd@127.0.0.1:1/rankd';
+  const cases: Array<[what: string, from: string, to: string, code: number, says: RegExp]> = [
+    ['no such place', 'gone', 'new', 3, /There is no .*gone/],
+    ['a directory without a database', '.', 'new', 3, /There is no database of rankd in/],
+    ['a file that is no backup', 'text.txt', 'new', 5, /is not a database of rankd/],
+    ['a file to copy to', 'backup.db', 'text.txt', 2, /a copy goes into a data directory or a database/],
+    ['a directory with a database', 'backup.db', 'DATA', 4, /There is a database of rankd in .* already/],
+    ['an older schema', 'older', 'new', 4, /has schema 3; only schema \d+ is copied[\s\S]*rankd db migrate/],
+    ['a broken audit', 'broken', 'new', 4, /The audit is broken at event #\d+, so nothing was copied/],
+    ['a broken audit, to PostgreSQL', 'broken', 'EMPTY', 4, /The audit is broken at event #\d+/],
+    ['a server that does not answer', nowhere, 'new', 69, /does not answer/],
+    ['the same, to copy to', 'backup.db', nowhere, 69, /does not answer/],
+    ['a URL with a parameter', 'postgres://a@b/c?sslmode=require', 'new', 78, /--from: has the parameter sslmode/],
+    ['an empty database', 'EMPTY', 'new', 3, /rankd keeps nothing in/],
+    ['a database that has something', 'backup.db', 'USED', 4, /rankd keeps something in .* already/],
+  ];
+
+  test('each of them', async () => {
+    const at = await filledDirectory();
+    const [empty, used] = [await postgresDatabase('empty'), await postgresDatabase()];
+    expect(await at.here(['key', 'create', 'x'], { env: { RANKD_STORE_URL: used.url } })).toMatchObject({ code: 0 });
+    expect(await at.here(['backup', 'backup.db'])).toMatchObject({ code: 0 });
+    writeFileSync(at.path('text.txt'), 'no database');
+    const variant = (name: string, text: string) => {
+      mkdirSync(at.path(name), { mode: 0o700 });
+      copyFileSync(at.path('backup.db'), at.path(`${name}/rankd.db`));
+      const db = new Database(at.path(`${name}/rankd.db`));
+      db.exec(text);
+      db.close();
+    };
+    variant('older', 'PRAGMA user_version = 3');
+    variant('broken', `DROP TRIGGER audit_is_never_edited; UPDATE audit_events SET subject = 'else' WHERE id = 6`);
+    const where = (text: string) => ({ DATA: at.dataDir, EMPTY: empty.url, USED: used.url })[text] ?? text;
+    for (const [what, from, to, code, says] of cases) {
+      const result = await at.here(['store', 'copy', '--from', where(from), '--to', where(to)]);
+      expect([what, result.code, result.stderr]).toEqual([what, code, expect.stringMatching(says)]);
+      expect(result.stderr.match(/^error:/gm)).toHaveLength(1);
+      expect(existsSync(at.path('new/rankd.db')), what).toBe(false);
+      if (existsSync(at.path('new'))) expect(readdirSync(at.path('new')), what).toEqual(['daemon.lock']);
+    }
+    expect(await sql(empty.url, `SELECT to_regnamespace('rankd') AS made`)).toEqual([{ made: null }]);
+    expect(await at.here(['store', 'copy', '--from', 'backup.db', '--to', 'new'])).toMatchObject({ code: 0 });
+  });
+
+  test('a daemon that works on either side', async () => {
+    const at = await filledDirectory();
+    const { url, address } = await postgresDatabase();
+    const outcome = async (from: string, to: string) => {
+      const { code, stderr } = await at.here(['store', 'copy', '--from', from, '--to', to]);
+      return { code, stderr };
+    };
+    const { operations } = engineOf({ dataDir: at.dataDir, clock: systemClock });
+    const lock = await operations.lockDaemon();
+    expect(await outcome(at.dataDir, url)).toEqual({
+      code: 4,
+      stderr: expect.stringMatching(/Another rankd daemon is running/),
+    });
+    await lock[Symbol.asyncDispose]();
+    const store = await engineOf({ dataDir: at.path('node'), clock: systemClock, server: address }).openStore();
+    await store.getWorkspace();
+    const open = {
+      code: 4,
+      stderr: expect.stringMatching(/connections? of rankd to .* (is|are) open[\s\S]*stop every daemon/),
+    };
+    expect(await outcome(url, 'new')).toEqual(open);
+    expect(await outcome(at.dataDir, url)).toEqual(open);
+    await store.close();
+    expect(await outcome(at.dataDir, url)).toMatchObject({ code: 0 });
+  });
+});
+
+test('no table of either engine is forgotten: each is copied, or known to belong to one database alone', async () => {
+  const ofOneDatabase = {
+    sqlite: ['member_queue', 'schema_steps', 'sqlite_sequence'],
+    postgres: [
+      'access_version',
+      'audit_head',
+      'idempotency_claims',
+      'member_queue',
+      'nodes',
+      'schema_steps',
+      'secret_uses',
+    ],
+  };
+  const copied = Object.keys(copiedTables);
+  const { url } = await postgresDatabase();
+  const inPostgres = await sql(
+    url,
+    `SELECT relname AS name FROM pg_class WHERE relnamespace = 'rankd'::regnamespace AND relkind = 'r'`,
+  );
+  expect(inPostgres.map(({ name }) => name).sort()).toEqual([...copied, ...ofOneDatabase.postgres].sort());
+  const { dataDir } = await filledDirectory();
+  const db = new Database(join(dataDir, 'rankd.db'));
+  const inSqlite = db.prepare(`SELECT name FROM sqlite_schema WHERE type = 'table'`).all() as Array<{ name: string }>;
+  db.close();
+  expect(inSqlite.map(({ name }) => name).sort()).toEqual([...copied, ...ofOneDatabase.sqlite].sort());
+});

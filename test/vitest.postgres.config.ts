@@ -1,0 +1,12 @@
+import { defineConfig } from 'vitest/config';
+import { onPostgres, shared } from './vitest.config.ts';
+
+/** `npm run test:postgres`: all tests of HTTP, faults and policy with daemons on PostgreSQL. `npm test` runs those that differ by engine. */
+export default defineConfig({
+  test: {
+    ...shared,
+    ...onPostgres,
+    include: ['test/http/**/*.test.ts', 'test/faults/**/*.test.ts', 'test/usecases/change/**/*.test.ts'],
+    exclude: ['test/faults/order.test.ts'],
+  },
+});
