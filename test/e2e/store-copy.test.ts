@@ -174,7 +174,9 @@ test('a backup of what is on PostgreSQL is a file that goes into a data director
   const refused = await at.here(['restore', '-y', 'copy.db'], { env });
   expect(refused).toMatchObject({ code: 2, stderr: expect.stringContaining('rankd store copy --from FILE --to URL') });
   expect(await at.here(['store', 'copy', '--from', 'copy.db', '--to', other.url])).toMatchObject({ code: 0 });
-  expect(await at.here(['audit', 'verify'], { env: { RANKD_STORE_URL: other.url, ...keep } })).toMatchObject({ code: 0 });
+  expect(await at.here(['audit', 'verify'], { env: { RANKD_STORE_URL: other.url, ...keep } })).toMatchObject({
+    code: 0,
+  });
 });
 
 describe('what can’t be copied is one sentence, and nothing is made where it was to go', () => {
