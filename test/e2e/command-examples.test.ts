@@ -8,6 +8,7 @@ import { TerminalIo } from '../support/command-io.ts';
 import { DaemonProcess } from '../support/daemon-process.ts';
 import { startFakeDiscord } from '../support/fake-discord.ts';
 import { startFakeOpenCloud } from '../support/fake-open-cloud/index.ts';
+import { createPostgresDatabase } from '../support/postgres-database.ts';
 import { binary, CliHome } from '../support/run-cli.ts';
 import { startWebhookSink } from '../support/webhook-sink.ts';
 
@@ -44,6 +45,7 @@ const otherEnds: Record<string, { because: string; code: number; says: RegExp }>
 const before: Array<[examples: RegExp, lines: string[]]> = [
   [/^rankd suspension (show|extend) 1001|^rankd rank unsuspend/, ['rank suspend 1001 --for 1d']],
   [/^rankd webhook add/, ['webhook remove staff-log -y', 'webhook remove my-bot -y']],
+  [/^rankd store copy --from rankd-backup/, ['backup rankd-backup.db']],
   [/^rankd restore/, ['backup rankd-backup.db', 'backup backup.db']],
   [/^sudo rankd service remove/, ['service install --dir HERE/units']],
 ];
@@ -141,6 +143,9 @@ dashboard: { enabled: true, port: 0 }
   const { head } = await of<{ head: string }>('audit', 'verify');
   const [event] = await delivered();
   const roles = await of<{ roles: Array<{ id: number; name: string }> }>('group', 'roles');
+  const newDatabase = async () => (await createPostgresDatabase('empty')).url;
+  const [filled, ...empty] = await Promise.all([newDatabase(), newDatabase(), newDatabase()]);
+  await done(home, `store copy --from ${home.dataDir} --to ${filled}`);
   const from = (hours: number) => new Date(Date.now() + hours * 3_600_000).toISOString();
   fillings = [
     [/chg_VbflntX4kQ2mX7Lp/, () => change],
@@ -158,13 +163,15 @@ dashboard: { enabled: true, port: 0 }
     [/\/etc\/rankd(?=\/)/, (folder) => join(folder, 'etc/rankd')],
     [/\/mnt\/usb/, (folder) => join(folder, 'mnt/usb')],
     [/\/usr\/local\/share\/man\/man1/, (folder) => join(folder, 'man1')],
+    [/(?<=--to )postgres:\S+/, () => empty.pop() ?? ''],
+    [/(?<=--from )postgres:\S+/, () => filled],
     [/\/var\/lib\/rankd/, (folder) => join(folder, 'data')],
     [/(?<=service (install|remove))/, (folder) => ` --dir ${join(folder, 'work/units')}`],
     [/^HEALTHCHECK CMD \["rankd", "health"\].*/, () => 'rankd health'],
   ];
   cpSync(home.folder, prepared.folder, { recursive: true });
   daemon = await DaemonProcess.start(home, { env });
-});
+}, 60_000);
 
 afterAll(async () => {
   await daemon.stop();
@@ -186,7 +193,7 @@ test.concurrent.each(examples)('%s', async (example) => {
   }
   for (const [which, lines] of before)
     if (which.test(example)) for (const line of lines) await done(at, line.replace('HERE', at.cwd));
-  const line = fillings.reduce((text, [named, here]) => text.replace(named, here(at.folder)), example);
+  const line = fillings.reduce((text, [named, here]) => text.replace(named, () => here(at.folder)), example);
   const { code, says } = otherEnds[example] ?? { code: 0, says: /(?:)/ };
   const ended = await typed(at, line);
   expect(ended, ended.said).toMatchObject({ code, said: expect.stringMatching(says) });

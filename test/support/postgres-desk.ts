@@ -74,6 +74,7 @@ async function openDatabases(closers: AsyncDisposableStack): Promise<Databases> 
   const { tls, password, ...place } = server;
   const where = { ...place, password: password?.() };
   const admin = new pg.Client({ ...where, ssl: tls && {} });
+  admin.on('error', () => undefined); // the server may end first
   await admin.connect();
   if (running === undefined) await admin.query(`CREATE ROLE guarded SUPERUSER LOGIN PASSWORD 'geheim'`);
   const run = `rankd_test_${process.pid}`;
@@ -101,6 +102,7 @@ async function openDatabases(closers: AsyncDisposableStack): Promise<Databases> 
     lastMade = creation.catch(() => undefined);
     await creation;
     const client = new pg.Client({ ...where, database, ssl: tls && {} });
+    client.on('error', () => undefined); // the server may end first
     made.set(database, client);
     await client.connect();
     return database;

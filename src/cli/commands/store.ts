@@ -21,7 +21,7 @@ export function storeCommands(program: Command, cli: Cli): void {
     .description('where rankd keeps its data: SQLite in a data directory, or PostgreSQL')
     .addHelpText(
       'after',
-      examples('rankd store copy --from /var/lib/rankd --to postgres://rankd@db.example.com/rankd'),
+      examples('rankd store copy --from rankd-backup.db --to postgres://rankd@db.example.com/rankd'),
     );
   store
     .command('copy')
@@ -34,7 +34,7 @@ export function storeCommands(program: Command, cli: Cli): void {
       'after',
       examples(
         'rankd store copy --from /var/lib/rankd --to postgres://rankd@db.example.com/rankd',
-        'rankd store copy --from postgres://rankd@db.example.com/rankd --to /var/lib/rankd-again',
+        'rankd store copy --from postgres://rankd@db.example.com/rankd --to new-data',
         'rankd store copy --from rankd-backup.db --to postgres://rankd@db.example.com/rankd',
       ),
     )
