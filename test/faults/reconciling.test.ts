@@ -8,7 +8,7 @@ import { reconcileChange } from '../../src/usecases/change/reconcile-change.ts';
 import { recoverChanges } from '../../src/usecases/change/recover-changes.ts';
 import { begin, finish, newChange, putBack, unknown } from '../contracts/store/samples.ts';
 import { type OpenCloudApp, onOpenCloud, sampleRoles, sampleUsers } from '../support/open-cloud-app.ts';
-import { engineBeside } from '../support/test-store.ts';
+import { engineBeside } from '../support/store-of-app.ts';
 
 const { trainee: bob } = sampleUsers;
 const { base, trainee, officer } = sampleRoles;

@@ -8,7 +8,7 @@ import type { DaemonContext } from '../../src/usecases/daemon-context.ts';
 import { type ExpectedError, expectError } from '../support/answers.ts';
 import { type Answer, place, type Sent, send, type TestApp, type TestAppOptions } from '../support/open-test-app.ts';
 import { holdWrites, platformWith } from '../support/platform-with.ts';
-import { runSql } from '../support/test-store.ts';
+import { runSql } from '../support/store-of-app.ts';
 
 export async function suspend(
   app: DaemonContext,

@@ -6,7 +6,7 @@ import { ManualClock } from '../support/manual-clock.ts';
 import { type Answer, openTestApp, place, roles, type TestApp } from '../support/open-test-app.ts';
 import { holdWrites, platformWith } from '../support/platform-with.ts';
 import { rawAnswers } from '../support/raw-answers.ts';
-import { asIfKilled } from '../support/test-store.ts';
+import { asIfKilled } from '../support/store-of-app.ts';
 
 function rank(app: TestApp, key: string, rest: Record<string, unknown> = {}, idempotencyKey = 'one'): Promise<Answer> {
   return app.rank(key, rest, { headers: { 'idempotency-key': idempotencyKey } });

@@ -9,7 +9,7 @@ import { codeOf, expectError, rankBody } from '../support/answers.ts';
 import { type Answer, openTestApp, place, send, type TestApp } from '../support/open-test-app.ts';
 import { holdWrites } from '../support/platform-with.ts';
 import { connectTo, rawAnswers } from '../support/raw-answers.ts';
-import { isOnPostgres } from '../support/test-store.ts';
+import { isOnPostgres } from '../support/store-of-app.ts';
 
 let app: TestApp;
 let key: string;

@@ -4,7 +4,7 @@ import { operate } from '../contracts/store/samples.ts';
 import { expectError } from '../support/answers.ts';
 import { ManualClock } from '../support/manual-clock.ts';
 import { openTestApp, place, type TestApp } from '../support/open-test-app.ts';
-import { engineBeside } from '../support/test-store.ts';
+import { engineBeside } from '../support/store-of-app.ts';
 
 const invalidKey = { status: 401, code: 'invalid_key', error: 'Invalid API Key' };
 const notWhitelisted = { status: 403, code: 'place_not_whitelisted', error: 'Place not whitelisted' };

@@ -22,7 +22,7 @@ import { freshDataDir } from './fresh-data-dir.ts';
 import { type Answer, send } from './open-test-app.ts';
 import { SkippableClock } from './paced-clock.ts';
 import { platformWith } from './platform-with.ts';
-import { giveBackStore, storeOf } from './test-store.ts';
+import { giveBackStore, storeOf } from './store-of-app.ts';
 
 /** Tries and waits as short as a local fake allows. */
 const tuning: OpenCloudTuning = {

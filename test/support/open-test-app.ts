@@ -12,8 +12,8 @@ import { addPlaces } from '../../src/usecases/whitelist/whitelist.ts';
 import { rankBody } from './answers.ts';
 import { freshDataDir } from './fresh-data-dir.ts';
 import { type Answer, type Sent, send } from './send.ts';
+import { giveBackStore, storeOf } from './store-of-app.ts';
 import { TempDir } from './temp-dir.ts';
-import { giveBackStore, storeOf } from './test-store.ts';
 
 export { type Answer, type Sent, send } from './send.ts';
 

@@ -10,7 +10,7 @@ import { messageOf, rankBody } from '../../support/answers.ts';
 import { openTestApp, place, roles } from '../../support/open-test-app.ts';
 import { platformWith } from '../../support/platform-with.ts';
 import { rawAnswers } from '../../support/raw-answers.ts';
-import { storeOf } from '../../support/test-store.ts';
+import { storeOf } from '../../support/store-of-app.ts';
 
 const member = 1001;
 const { base, trainee, officer, captain } = roles;

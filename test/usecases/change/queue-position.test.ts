@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { MemberTurns } from '../../../src/usecases/change/member-turns.ts';
 import { QueuePosition } from '../../../src/usecases/change/queue-position.ts';
 import { openTestApp, type TestApp } from '../../support/open-test-app.ts';
-import { engineBeside } from '../../support/test-store.ts';
+import { engineBeside } from '../../support/store-of-app.ts';
 
 const rankeeId = 7;
 
