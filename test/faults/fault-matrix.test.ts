@@ -22,8 +22,9 @@ const table = `
   introspect  | unusable, silent    | once, for good | no          | 200                      | applied                                                     | officer                   | 2
   introspect  | slow                | once, for good | no          | 200                      | applied                                                     | officer                   | 2
 
-  group       | 401, 403            | once, for good | no          | 502 platform_credential  | failed                                                      | trainee                   | 0
-  group       | 400, 404, 429, 429+ | once, for good | no          | 200                      | applied                                                     | officer                   | 2
+  group       | 401                 | once, for good | no          | 502 platform_credential  | failed                                                      | trainee                   | 0
+  group       | 400, 403, 404       | once, for good | no          | 200                      | applied                                                     | officer                   | 2
+  group       | 429, 429+           | once, for good | no          | 200                      | applied                                                     | officer                   | 2
   group       | unusable, silent    | once, for good | no          | 200                      | applied                                                     | officer                   | 2
   group       | slow                | once, for good | no          | 200                      | applied                                                     | officer                   | 2
 

@@ -63,6 +63,18 @@ test.each(['status 403', 'status 404'] as const)(
     )(),
 );
 
+test('a group that the key may not read hinders no change as long as roles and members can be read', () =>
+  onOpenCloud(
+    async (system) => {
+      expect((await system.rank(bob)).status).toBe(200);
+      expect((await readyz(system)).status).toBe(200);
+      expect((await system.rank(sampleUsers.actor)).status).toBe(403);
+      expect(system.fake.journal.requests('group').length).toBeGreaterThan(0);
+      expect(system.app.deadCredential()).toBeUndefined();
+    },
+    { prepare: ({ faults }) => faults.add({ operation: 'group', kind: 'status 403', times: 10_000 }) },
+  )());
+
 test('in a group that Roblox has migrated, whoever holds the rank of the owner is not called the owner, and is left alone', () =>
   onOpenCloud(
     async (system) => {

@@ -95,7 +95,7 @@ export class GroupView {
     try {
       return { scheme, target: resolveTarget(scheme, asked) };
     } catch (error) {
-      if (!isRankdError(error, 'unknown_rank', 'ambiguous_rank', 'ambiguous_name')) throw error;
+      if (!isRankdError(error, 'unknown_rank', 'ambiguous_rank', 'ambiguous_name', 'platform_unavailable')) throw error;
       const fresh = await this.#scheme.get(call, { maxAgeMs: refreshSpacingMs });
       return { scheme: fresh, target: resolveTarget(fresh, asked) };
     }
@@ -158,7 +158,7 @@ export class GroupView {
     if (refusal !== undefined) throw refusal;
     if (credential.userId === undefined) return undefined;
     const [group, { roles }, member] = await Promise.all([
-      this.#readGroup(soon()).catch(unlessCredential), // the role also tells who is the owner
+      this.#readGroup(soon()).catch(() => undefined), // the role also tells who is the owner; a key that is dead is no use for the member either
       this.scheme(call),
       platform.getMember(credential.userId, call),
     ]);
