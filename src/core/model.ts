@@ -4,8 +4,11 @@ import type { ErrorCode } from '../base/errors.ts';
 
 // ---- the group on the platform ----
 
-/** `base`: the role every member holds; `guest`: non-members; `owner`: the group owner's. None of the three is ever written. */
-export type RoleKind = 'guest' | 'base' | 'owner' | 'custom';
+/**
+ * `base`: the role every member holds; `guest`: non-members; `owner`: the group owner's; `unclear`: one of several of which one is the
+ * base role, as long as the platform does not tell which. None of these is ever written.
+ */
+export type RoleKind = 'guest' | 'base' | 'owner' | 'unclear' | 'custom';
 
 export interface Role {
   id: number;

@@ -1,7 +1,15 @@
 import { RankdError } from '../base/errors.ts';
 import { listRoles } from './list-roles.ts';
 import type { Direction, Member, Role } from './model.ts';
-import { givableRoles, heightOf, heldRoles, highestRole, type RoleScheme } from './role-scheme.ts';
+import {
+  givableRoles,
+  heightOf,
+  heldRoles,
+  highestRole,
+  isUnclear,
+  type RoleScheme,
+  undecided,
+} from './role-scheme.ts';
 import { isNamed } from './rules/touched-roles.ts';
 
 /** How far from the rank that a member holds. */
@@ -34,7 +42,10 @@ export function nextRole(
   throw new RankdError('no_further_rank', message);
 }
 
-/** The next rung above or below a height; `undefined` if there is none. Throws `ambiguous_rank`. */
+/**
+ * The next rung above or below a height; `undefined` if there is none. Throws `ambiguous_rank`, and `platform_unavailable` if that
+ * depends on which role is the base role.
+ */
 export function neighbour(
   scheme: RoleScheme,
   { height, direction }: { height: number; direction: 'up' | 'down' },
@@ -46,6 +57,7 @@ export function neighbour(
   );
   const nearest = (isUp ? Math.min : Math.max)(...beyond.map(heightOf));
   const [target, ...twins] = beyond.filter((role) => heightOf(role) === nearest);
+  if (target === undefined && !isUp && scheme.roles.some(isUnclear)) throw undecided();
   if (target !== undefined && twins.length > 0) throw ambiguousStep(direction, [target, ...twins]);
   return target;
 }

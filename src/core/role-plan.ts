@@ -1,6 +1,15 @@
 import { RankdError } from '../base/errors.ts';
 import type { Member, RankChange, Role } from './model.ts';
-import { heightOf, heldRoles, highestRole, isManaged, type RoleScheme, roleIds } from './role-scheme.ts';
+import {
+  heightOf,
+  heldRoles,
+  highestRole,
+  isManaged,
+  isUnclear,
+  type RoleScheme,
+  roleIds,
+  undecided,
+} from './role-scheme.ts';
 import { type Goal, type Step, steps } from './steps.ts';
 
 /** How a member gets to the target, and what must hold afterwards. */
@@ -25,8 +34,7 @@ export function rolePlan(scheme: RoleScheme, member: Member, target: Role): Role
   const managed = before.filter((role) => isManaged(scheme, role));
   const leaving = superseded(scheme, managed, target);
   const after = [...before.filter((role) => !leaving.includes(role) && role.id !== target.id), target];
-  const goal = { from: roleIds(before), to: roleIds(after) };
-  return { target, goal, steps: steps(goal), highestBefore: highestRole(scheme, before) };
+  return planFrom(scheme, { before, after, target });
 }
 
 /** The roles among `managed` that the target replaces. */
@@ -47,16 +55,26 @@ export function restorePlan(scheme: RoleScheme, member: Member, wanted: number[]
   const after = heldRoles(scheme.roles, { ...member, roleIds: wanted });
   const target = highestRole(scheme, after);
   if (target === undefined) throw new RankdError('unknown_rank', 'The group lists no role that every member has.');
-  const goal = { from: roleIds(before), to: roleIds(after) };
-  return { target, goal, steps: steps(goal), highestBefore: highestRole(scheme, before) };
+  return planFrom(scheme, { before, after, target });
 }
 
 /** Plans a suspension: all custom roles go, and the target comes, whether the ladder has it or not. The base role stays. */
 export function suspensionPlan(scheme: RoleScheme, member: Member, target: Role): RolePlan {
   const before = heldRoles(scheme.roles, member);
   const after = heldRoles(scheme.roles, { ...member, roleIds: [target.id] });
+  return planFrom(scheme, { before, after, target });
+}
+
+/** Throws `platform_unavailable` if the plan depends on which role is the base role. */
+function planFrom(
+  scheme: RoleScheme,
+  { before, after, target }: { before: Role[]; after: Role[]; target: Role },
+): RolePlan {
   const goal = { from: roleIds(before), to: roleIds(after) };
-  return { target, goal, steps: steps(goal), highestBefore: highestRole(scheme, before) };
+  const plan = { target, goal, steps: steps(goal), highestBefore: highestRole(scheme, before) };
+  const unclear = scheme.roles.filter(isUnclear);
+  if (plan.steps.some(({ roleId }) => unclear.some(({ id }) => id === roleId))) throw undecided();
+  return plan;
 }
 
 /** True if the member loses roles and gets no higher by it. */

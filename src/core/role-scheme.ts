@@ -1,3 +1,4 @@
+import { RankdError } from '../base/errors.ts';
 import type { Member, Role } from './model.ts';
 
 /** The roles of a group, and what the configuration makes of them. */
@@ -32,6 +33,23 @@ function isBase({ kind }: Role): boolean {
   return kind === 'base';
 }
 
+/** True for a role that may be the base role. What depends on that can't be told at present; all other changes can. */
+export function isUnclear({ kind }: Role): boolean {
+  return kind === 'unclear';
+}
+
+/** The error of whatever depends on which role is the base role. */
+export function undecided(): RankdError {
+  return new RankdError(
+    'platform_unavailable',
+    'Several roles of the group have rank 1, and Roblox does not tell at the moment which of them is the one that every member holds.',
+    {
+      retryAfterMs: 30_000,
+      hint: 'check that platform.legacy_base_url can be reached from this machine, or give your own role another rank',
+    },
+  );
+}
+
 /** True for the roles that changing a rank may give or take away. */
 export function isManaged({ ladder }: RoleScheme, role: Role): boolean {
   return ladder === undefined ? role.kind === 'custom' : ladder.some((rung) => rung.id === role.id);
@@ -39,7 +57,7 @@ export function isManaged({ ladder }: RoleScheme, role: Role): boolean {
 
 /** True for the roles that count for a member's rank: the base role and the managed ones. */
 function isCounted(scheme: RoleScheme, role: Role): boolean {
-  return role.kind === 'base' || isManaged(scheme, role);
+  return isBase(role) || (isManaged(scheme, role) && !isUnclear(role));
 }
 
 /** The roles that a change may end with, ascending by rank. */
@@ -52,9 +70,10 @@ export function heldRoles(roles: Role[], member: Member): Role[] {
   return roles.filter((role) => role.kind === 'base' || (role.kind !== 'guest' && member.roleIds.includes(role.id)));
 }
 
-/** The highest of the roles that count; `undefined` if none does. */
+/** The highest of the roles that count; `undefined` if none does. Throws `platform_unavailable` if that depends on an unclear one. */
 export function highestRole(scheme: RoleScheme, held: Role[]): Role | undefined {
   const counted = held.filter((role) => isCounted(scheme, role));
+  if (counted.length === 0 && scheme.roles.some(isUnclear)) throw undecided();
   return counted.reduce<Role | undefined>((top, role) => (heightOf(role) >= heightOf(top) ? role : top), undefined);
 }
 

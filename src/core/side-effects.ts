@@ -17,7 +17,9 @@ export function sideEffects(
   steps: Step[],
   { before, after }: { before: number[]; after: number[] },
 ): SideEffects {
-  const unlisted = roles.filter(({ kind }) => kind === 'base' || kind === 'guest').map(({ id }) => id);
+  const unlisted = roles
+    .filter(({ kind }) => kind === 'base' || kind === 'unclear' || kind === 'guest')
+    .map(({ id }) => id);
   const expected = new Set([...steps.map(({ roleId }) => roleId), ...unlisted]);
   const others = (ids: number[]) => ids.filter((id) => !expected.has(id));
   return {

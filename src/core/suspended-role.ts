@@ -1,17 +1,18 @@
-import { RankdError } from '../base/errors.ts';
+import { isRankdError, RankdError } from '../base/errors.ts';
 import { reaches } from './acting-account.ts';
 import { roleTitle } from './describe.ts';
 import type { ActingAccount, Role } from './model.ts';
 import { type RoleName, rolesMeant } from './role-name.ts';
-import type { RoleScheme } from './role-scheme.ts';
+import { isUnclear, type RoleScheme, undecided } from './role-scheme.ts';
 import { isNamed } from './rules/touched-roles.ts';
 
 /**
- * What suspended members hold: the role that is asked for, or the base role alone. Throws `unknown_rank`, and `ambiguous_name` if several
- * roles are meant.
+ * What suspended members hold: the role that is asked for, or the base role alone. Throws `unknown_rank`, `ambiguous_name` if several
+ * roles are meant, and `platform_unavailable` if it is not clear which one is the base role.
  */
 export function suspendedRole(scheme: RoleScheme, asked: RoleName | undefined): Role {
   const named = asked === undefined ? scheme.roles : rolesMeant(scheme, asked);
+  if (named.some(isUnclear)) throw undecided();
   const [role, ...others] = named.filter(({ kind }) => kind === 'base' || (asked !== undefined && kind === 'custom'));
   const hint =
     'correct policy.suspension.role in rankd.yaml, or name the role with --role; `rankd group roles` lists them';
@@ -40,7 +41,7 @@ export function flawOfSuspendedRole(
     if (reaches(acting, role)) return undefined;
     return `policy.suspension.role is ${roleTitle(role)}, which is not below the acting account`;
   } catch (error) {
-    if (!(error instanceof RankdError)) throw error;
+    if (!isRankdError(error, 'unknown_rank', 'ambiguous_name')) throw error;
     return `policy.suspension.role does not fit the group: ${error.message}`;
   }
 }

@@ -5,17 +5,19 @@ import { roleTitle } from './describe.ts';
 import { listRoles } from './list-roles.ts';
 import type { Role } from './model.ts';
 import { type RoleName, rolesMeant } from './role-name.ts';
-import { givableRoles, nameForRequest, type RoleScheme } from './role-scheme.ts';
+import { givableRoles, isUnclear, nameForRequest, type RoleScheme, undecided } from './role-scheme.ts';
 
 /**
  * The role that is asked for, among those that count: by a rank up to 255, a role id above, or a name.
- * Throws `unknown_rank`, `ambiguous_rank`, `ambiguous_name`, or `rank_not_allowed` for guest, owner and roles off the ladder.
+ * Throws `unknown_rank`, `ambiguous_rank`, `ambiguous_name`, `rank_not_allowed` for guest, owner and roles off the ladder, or
+ * `platform_unavailable` for one that may be the base role.
  */
 export function resolveTarget(scheme: RoleScheme, asked: RoleName): Role {
+  const named = rolesMeant(scheme, asked);
+  if (named.some(isUnclear)) throw undecided();
   const [target, ...others] = rolesMeant({ ...scheme, roles: givableRoles(scheme) }, asked);
   if (target !== undefined && others.length === 0) return target;
   if (target !== undefined) throw ambiguous(asked, [target, ...others]);
-  const named = rolesMeant(scheme, asked);
   if (named.length > 0) throw notGivable(scheme, named);
   throw new RankdError('unknown_rank', `${unknown(scheme, asked)} ${choice(scheme)}`);
 }

@@ -18,7 +18,7 @@ export interface Platform {
   /** How long an ordinary change takes at present once its member was read, in milliseconds: with less time left, reading is in vain. */
   readonly changeMs: number;
   group(call: CallContext): Promise<Group>;
-  /** Every role of the group, guest included, ascending by rank, the base role before others of its rank, then by id. */
+  /** Every role of the group, guest included, ascending by rank, the base role before others of its rank, then by id. If it is not known which one is the base role, those that may be it are `unclear`. */
   roles(call: CallContext): Promise<Role[]>;
   /** One role, also one that the list lacks; `undefined` if the group has no such role. */
   role(roleId: number, call: CallContext): Promise<Pick<Role, 'id' | 'name' | 'rank'> | undefined>;

@@ -1,11 +1,19 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { RankdError } from '../../src/base/errors.ts';
+import { isRankdError, RankdError } from '../../src/base/errors.ts';
 import { resolveLadder } from '../../src/core/ladder.ts';
 import { listRoles } from '../../src/core/list-roles.ts';
 import type { Member, Role, RoleKind } from '../../src/core/model.ts';
-import { neighbour } from '../../src/core/next-role.ts';
-import { isReached, restorePlan, rise, rolePlan, takesAway } from '../../src/core/role-plan.ts';
+import { neighbour, nextRole } from '../../src/core/next-role.ts';
+import {
+  isReached,
+  type RolePlan,
+  restorePlan,
+  rise,
+  rolePlan,
+  suspensionPlan,
+  takesAway,
+} from '../../src/core/role-plan.ts';
 import {
   givableRoles,
   heightOf,
@@ -17,8 +25,16 @@ import {
 } from '../../src/core/role-scheme.ts';
 import { isNamed } from '../../src/core/rules/touched-roles.ts';
 import type { Step } from '../../src/core/steps.ts';
+import { suspendedRole } from '../../src/core/suspended-role.ts';
 import { resolveTarget } from '../../src/core/target.ts';
-import { arbitraryRankCase, arbitraryRoles, baseOf, customsOf, type RankCase } from '../support/arbitrary-group.ts';
+import {
+  arbitraryLadder,
+  arbitraryRankCase,
+  arbitraryRoles,
+  baseOf,
+  customsOf,
+  type RankCase,
+} from '../support/arbitrary-group.ts';
 
 /** Role ids are this plus the rank, as Roblox's are seen to be above 32 bits; the second role of rank 70 has one more. */
 const idBase = 3 * 2 ** 32;
@@ -518,6 +534,86 @@ describe('the neighbouring role', () => {
         expect(neighbour(group, { height, direction: 'down' })).toBe(rungs[index - 1]);
       });
     });
+  });
+});
+
+describe('while Roblox does not tell which of two roles is the base role', () => {
+  const other: Role = { id: 71_071, name: 'Recruit', rank: 1, kind: 'custom' };
+
+  /** The same scheme if Roblox does not tell (`unclear`), and as it may be in truth (`worlds`). */
+  const arbitraryWorlds = arbitraryRoles.chain((all) => {
+    const base = baseOf(all);
+    const known = all.filter(({ rank }) => rank !== 1);
+    const customs = customsOf(known);
+    const pair = [base, other];
+    const schemeOf = (ladder: Role[] | undefined, kindOf: (role: Role) => RoleKind): RoleScheme => {
+      const rankOne = pair.map((role): Role => ({ ...role, kind: kindOf(role) }));
+      const isRung = ({ id, kind }: Role) => kind !== 'base' && ladder?.some((rung) => rung.id === id);
+      const roles = [...rankOne, ...known];
+      return { roles, ladder: ladder && roles.filter(isRung), rankOne: 'custom' };
+    };
+    const someOf = (roles: Role[]) => fc.subarray(roles).map((some) => some.map(({ id }) => id));
+    return fc
+      .record({
+        ladder: fc.option(fc.tuple(fc.subarray(pair), arbitraryLadder(known)), { nil: undefined }),
+        held: fc.tuple(someOf(customs), someOf(pair)),
+        wanted: someOf([...customs, ...pair]),
+        asked: fc.constantFrom(...customs, ...pair),
+      })
+      .map(({ ladder, held, wanted, asked }) => ({
+        ...{ asked: asked.id, customs, wanted, member: { userId: 7, roleIds: held.flat() } },
+        unclear: schemeOf(ladder?.flat(), () => 'unclear'),
+        worlds: pair.map((base) => schemeOf(ladder?.flat(), ({ id }) => (id === base.id ? 'base' : 'custom'))),
+      }));
+  });
+
+  const roleIn = ({ roles }: RoleScheme, asked: number) => {
+    const found = roles.find(({ id }) => id === asked);
+    if (found === undefined) throw new Error(`no role ${asked}`);
+    return found;
+  };
+  const resultOf = (find: () => RolePlan | Role) => {
+    try {
+      const found = find();
+      return 'steps' in found ? { to: found.target.id, steps: found.steps, rise: rise(found) } : { to: found.id };
+    } catch (error) {
+      if (!isRankdError(error)) throw error;
+      return { code: error.code };
+    }
+  };
+
+  test('what is planned all the same is planned so whichever it is', () => {
+    fc.assert(
+      fc.property(arbitraryWorlds, ({ unclear, worlds, member, wanted, asked }) => {
+        const finders: Array<(scheme: RoleScheme) => RolePlan | Role> = [
+          (scheme) => resolveTarget(scheme, asked),
+          (scheme) => resolveTarget(scheme, roleIn(scheme, asked).rank),
+          (scheme) => rolePlan(scheme, member, resolveTarget(scheme, asked)),
+          (scheme) => suspendedRole(scheme, undefined),
+          (scheme) => suspensionPlan(scheme, member, suspendedRole(scheme, asked)),
+          (scheme) => restorePlan(scheme, member, wanted),
+          (scheme) => rolePlan(scheme, member, nextRole(scheme, member, { step: 'demote' }, [])),
+          (scheme) => rolePlan(scheme, member, nextRole(scheme, member, { step: 'promote' }, [])),
+        ];
+        for (const find of finders) {
+          const told = resultOf(() => find(unclear));
+          if (told.code === 'platform_unavailable') continue;
+          for (const world of worlds) expect(resultOf(() => find(world))).toEqual(told);
+        }
+      }),
+      { numRuns: 500 },
+    );
+  });
+
+  test('a member who is known to hold another role gets any other one', () => {
+    fc.assert(
+      fc.property(arbitraryWorlds, ({ unclear, member, customs, asked }) => {
+        const isKnown = (id: number) => givableRoles(unclear).some((role) => role.id === id);
+        const held = customs.map(({ id }) => id).filter((id) => member.roleIds.includes(id));
+        fc.pre(isKnown(asked) && held.some(isKnown));
+        expect(() => rolePlan(unclear, { ...member, roleIds: held }, roleIn(unclear, asked))).not.toThrow();
+      }),
+    );
   });
 });
 

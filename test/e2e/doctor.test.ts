@@ -257,6 +257,19 @@ test('what Roblox does not tell is told as that: who acts, and what the key may 
   expect(textOf('reach')).toEqual([]);
 });
 
+test('that Roblox does not tell which role every member holds is a warning', async () => {
+  await using system = await openCloudHome();
+  Object.assign(system.roblox, { hasPublicRoles: false, rolesField: 'absent' });
+  const { findings } = (await system.home.here(['doctor', '--json'])).json<{ findings: Finding[] }>();
+  expect(findings).toContainEqual(
+    expect.objectContaining({
+      grade: 'warn',
+      check: 'ranks',
+      text: expect.stringMatching(/does not tell which of these every member holds: .*Recruit/),
+    }),
+  );
+});
+
 test('a key that Roblox does not describe is a warning, and all that follows is told as unknown', async () => {
   await using system = await openCloudHome();
   await system.home.here(['group', 'roles']); // so that there is a database

@@ -295,6 +295,12 @@ test.each<[what: string, spoil: (roblox: FakeOpenCloud) => unknown, code: number
     5,
     'is not a member of the group. Let it join',
   ],
+  [
+    'a group of which Roblox does not tell the base role',
+    (roblox) => Object.assign(roblox, { hasPublicRoles: false, rolesField: 'absent' }),
+    69,
+    'which of them is the one that every member holds',
+  ],
 ])('%s: nothing is written', async (_what, spoil, code, words) => {
   const { home, roblox, env, flags } = await world();
   spoil(roblox);

@@ -1,10 +1,10 @@
 import { describe, expect, test } from 'vitest';
 import { codeOf, messageOf } from '../support/answers.ts';
 import { type OpenCloudApp, onOpenCloud, sampleRoles, sampleUsers } from '../support/open-cloud-app.ts';
-import { send } from '../support/open-test-app.ts';
+import { type Answer, send } from '../support/open-test-app.ts';
 
 /** In the fake's ordinary group the role Recruit has rank 1, as the base role has. */
-const { base, recruit, trainee, officer } = sampleRoles;
+const { base, recruit, officer } = sampleRoles;
 const { trainee: bob, recruit: rita, memberOnly: max } = sampleUsers;
 
 const held = ({ fake }: OpenCloudApp, userId: number) => fake.group.held(userId);
@@ -101,24 +101,47 @@ describe('without the public role list', () => {
     }),
   );
 
-  test(
-    'and with memberships that do not tell either, nothing is guessed, and the list is asked once in 30 seconds',
-    onOpenCloud(
-      async (system) => {
-        const answers = await Promise.all([trainee, 20, 1].map((newRankId) => system.rank(bob, { newRankId })));
-        for (const answer of answers) expect([answer.status, codeOf(answer)]).toEqual([503, 'platform_unavailable']);
-        expect(system.fake.journal.requests('publicRoles')).toHaveLength(1);
-        system.fake.hasPublicRoles = true;
-        system.clock.skip(31_000);
-        expect((await system.rank(bob)).status).toBe(200);
-        expect(system.fake.journal.requests('publicRoles')).toHaveLength(2);
-      },
-      {
-        prepare: (fake) => {
-          fake.hasPublicRoles = false;
-          fake.rolesField = 'absent';
-        },
-      },
-    ),
-  );
+  describe('and with memberships that do not tell either', () => {
+    const refusal = (answer: Answer) => [answer.status, codeOf(answer), messageOf(answer).includes('have rank 1')];
+    const rankOne = base < recruit ? [base, recruit] : [recruit, base];
+    const toldAs = (rolesField: 'absent' | 'withBase') => (fake: OpenCloudApp['fake']) => {
+      fake.hasPublicRoles = false;
+      fake.rolesField = rolesField;
+      fake.group.removeMember(rita); // nobody holds the other role
+    };
+
+    test.each([
+      { what: 'without a ladder', prepare: toldAs('absent') },
+      { what: 'on a ladder', prepare: toldAs('absent'), ladder: [1, 10, 20, 50] },
+      { what: 'on a ladder of ids', prepare: toldAs('absent'), ladder: [...rankOne, 10, 20, 50] },
+      { what: 'of members who list the base role', prepare: toldAs('withBase') },
+    ])(
+      'what depends on the base role is refused, other changes are made, and the list is asked once in 30 seconds: $what',
+      ({ what: _, ...options }) =>
+        onOpenCloud(async (system) => {
+          const { fake, clock, rank, url, secret } = system;
+          const step = (verb: string, robloxUserId: number) =>
+            send(`${url}/v2/${verb}?placeid=1`, { method: 'POST', key: secret, body: { robloxUserId } });
+          const refused = [
+            await rank(bob, { newRankId: 1 }),
+            await rank(bob, { newRankId: recruit }),
+            await step('demote', bob),
+            await rank(max),
+            await step('promote', max),
+          ];
+          for (const answer of refused) expect(refusal(answer)).toEqual([503, 'platform_unavailable', true]);
+          expect(fake.journal.writes()).toEqual([]);
+          expect((await step('promote', bob)).status).toBe(200);
+          expect(held(system, bob)).toEqual([officer]);
+          expect(fake.journal.requests('publicRoles')).toHaveLength(1);
+
+          fake.hasPublicRoles = true;
+          clock.skip(31_000);
+          expect((await rank(max)).status).toBe(200);
+          expect(held(system, max)).toEqual([officer]);
+          expect(fake.journal.requests('publicRoles')).toHaveLength(2);
+          expect(fake.violations()).toEqual([]);
+        }, options)(),
+    );
+  });
 });

@@ -1,5 +1,4 @@
 import { abortable } from '../../base/clock.ts';
-import { RankdError } from '../../base/errors.ts';
 import { withShare } from '../../ports/call-context.ts';
 import type { CallContext, Clock } from '../../ports/index.ts';
 import type { ListedRole, Membership } from './resources.ts';
@@ -46,21 +45,21 @@ export class BaseRole {
   }
 
   /**
-   * The id of the base role, which is one of `listed`; `undefined` if none of them can be it. Asks Roblox only if it is not known
-   * and several roles have rank 1, or none. Throws `platform_unavailable` if several have it and Roblox does not tell.
+   * The id of the base role, which is one of `listed`; none if none of them can be it, several if Roblox does not tell which of them
+   * it is. Asks Roblox only if it is not known and several roles have rank 1, or none.
    */
-  async among(listed: ListedRole[], call: CallContext): Promise<number | undefined> {
+  async among(listed: ListedRole[], call: CallContext): Promise<number[]> {
     this.#id ??= await this.#memory.find().catch(() => undefined); // a store that fails says so where it is needed
-    if (listed.some(({ id }) => id === this.#id)) return this.#id;
+    const known = this.#id;
+    if (known !== undefined && listed.some(({ id }) => id === known)) return [known];
     const candidates = listed.filter(({ rank }) => rank === 1).map(({ id }) => id);
     const [only, ...others] = candidates;
     if (only !== undefined && others.length === 0) {
       await this.learn(only);
-      return only;
+      return candidates;
     }
     const found = await this.#ask(listed, candidates, call);
-    if (found !== undefined || only === undefined) return found;
-    throw undecided(Math.max(1, this.#restsUntil - this.#clock.monotonic()));
+    return found === undefined ? candidates : [found];
   }
 
   /** The platform has said so itself. */
@@ -116,15 +115,4 @@ export class BaseRole {
     const found = areListed ? candidates.filter((id) => whoList(id, all) === all.length) : implied;
     return found.length === 1 ? found[0] : undefined;
   }
-}
-
-function undecided(retryAfterMs: number): RankdError {
-  return new RankdError(
-    'platform_unavailable',
-    'Several roles of the group have rank 1, and Roblox does not tell at the moment which of them is the one that every member holds.',
-    {
-      retryAfterMs,
-      hint: 'check that platform.legacy_base_url can be reached from this machine, or give your own role another rank',
-    },
-  );
 }

@@ -71,12 +71,12 @@ function powersIn(permissions: Record<string, unknown>): Power[] {
 }
 
 /**
- * The roles, ascending by rank, the base role before others of its rank, then by id. Open Cloud marks no kinds: `baseId` says which
- * is the base role.
+ * The roles, ascending by rank, the base role before others of its rank, then by id. Open Cloud marks no kinds: `baseIds` says which
+ * is the base role, or which can be.
  */
-export function withKinds(listed: ListedRole[], baseId: number | undefined): Role[] {
+export function withKinds(listed: ListedRole[], baseIds: number[]): Role[] {
   const roles = listed.map((role): Role => {
-    if (role.id === baseId) return { ...role, kind: 'base' };
+    if (baseIds.includes(role.id)) return { ...role, kind: baseIds.length === 1 ? 'base' : 'unclear' };
     return { ...role, kind: role.rank === 0 ? 'guest' : role.rank === 255 ? 'owner' : 'custom' };
   });
   const isOther = ({ kind }: Role) => Number(kind !== 'base');

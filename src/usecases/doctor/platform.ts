@@ -5,7 +5,7 @@ import { userTitle } from '../../core/describe.ts';
 import { listRoles } from '../../core/list-roles.ts';
 import type { ActingAccount, Role } from '../../core/model.ts';
 import { policyFor } from '../../core/policy-names.ts';
-import { givableRoles, type RoleScheme, rolesNamed } from '../../core/role-scheme.ts';
+import { givableRoles, isUnclear, type RoleScheme, rolesNamed } from '../../core/role-scheme.ts';
 import { privilegesAmong } from '../../core/rules/privileged-roles.ts';
 import type { Policy } from '../../core/rules/rule.ts';
 
@@ -140,6 +140,11 @@ function reach(within: Role[], beyond: Role[]): Finding[] {
 
 /** In an old group the base role shares rank 1 with a role of the group's own. */
 function rankOne(scheme: RoleScheme): Finding[] {
+  const unclear = scheme.roles.filter(isUnclear);
+  if (unclear.length > 0) {
+    const text = `Roblox does not tell which of these every member holds: ${listRoles(unclear)}; what depends on that is refused`;
+    return [warn('ranks', text, 'check that platform.legacy_base_url can be reached from this machine')];
+  }
   const base = scheme.roles.find(({ kind }) => kind === 'base');
   const [named, ...others] = base === undefined ? [] : rolesNamed(scheme, base.rank);
   const isShared = scheme.roles.some(({ id, rank }) => id !== base?.id && rank === base?.rank);

@@ -2,7 +2,7 @@ import { isRankdError, RankdError } from '../../base/errors.ts';
 import { isOutsider, reaches, refusalOfOutsider, standingWords } from '../../core/acting-account.ts';
 import { refusalOfCredential } from '../../core/credential.ts';
 import type { ActingAccount, Credential, Group, Role } from '../../core/model.ts';
-import { givableRoles, type RoleScheme } from '../../core/role-scheme.ts';
+import { givableRoles, isUnclear, type RoleScheme, undecided } from '../../core/role-scheme.ts';
 import type { CallContext } from '../../ports/index.ts';
 import type { Ranking } from '../change/ranking.ts';
 
@@ -30,6 +30,7 @@ export async function examineGroup(
   const found = await platform.group(call).catch(unknownGroup);
   const acting = await group.acting(call);
   const scheme = await group.scheme(call);
+  if (scheme.roles.some(isUnclear)) throw undecided();
   const givable = givableRoles(scheme).filter((role) => reaches(acting, role));
   if (acting !== undefined && isOutsider(acting)) throw refusalOfOutsider(acting);
   if (acting?.mayChangeRanks === false) throw lacksPermission(acting);
