@@ -23,6 +23,21 @@ export interface DeclarationFacts {
   namesakes: readonly Key[];
   /** The declared secrets that the store has already. `isAccepted`: no end is set for it. `owner`: its key, if that is not declared. */
   secrets: ReadonlyArray<{ hash: string; keyId: string; isAccepted: boolean; owner?: Key }>;
+  /** What this node declared last, and what other nodes that are alive declare. Both are empty if one daemon alone works on the store. */
+  kept: readonly KeptDeclaration[];
+  elsewhere: ReadonlyArray<KeptDeclaration & { node: string }>;
+}
+
+/** A declaration as a node keeps it. `seq` rises with each that is made: of two of a name, the higher one holds. */
+export interface KeptDeclaration {
+  declaration: NewDeclaration;
+  seq: number;
+}
+
+/** A key that a configuration declares no longer, and that holds on because these nodes still declare it. */
+export interface StillDeclared {
+  name: string;
+  nodes: string[];
 }
 
 /** A declared key as it is to hold from now on, with its one secret. */
@@ -38,8 +53,19 @@ export interface DeclaredKey {
 export type DeclarationVerdict =
   /** Something is in the way: nothing is changed. */
   | { clashes: DeclarationClash[] }
-  /** `ended`: the ids of keys that are declared no more, which are revoked. */
-  | { clashes: []; keys: DeclaredKey[]; ended: string[]; events: DomainEvent[] };
+  /**
+   * `ended`: the ids of keys that are declared no more, which are revoked. `renewed` and `dropped`: what this node declares otherwise than
+   * before, and the names that it declares no longer.
+   */
+  | {
+      clashes: [];
+      keys: DeclaredKey[];
+      ended: string[];
+      renewed: NewDeclaration[];
+      dropped: string[];
+      stillDeclared: StillDeclared[];
+      events: DomainEvent[];
+    };
 
 /** How the keys of the configuration differ from those that the store has, and what becomes of both. */
 export function judgeDeclarations(
@@ -49,8 +75,13 @@ export function judgeDeclarations(
   return (facts) => {
     const clashes = declared.flatMap((declaration, index) => clashesOf(declaration, index, facts));
     if (clashes.length > 0) return { clashes };
-    const keys = declared.map((declaration) => declaredKey(declaration, facts));
-    const names = new Set(declared.map(({ name }) => name));
+    const renewed = declared.filter((declaration) => !isKept(declaration, facts));
+    const dropped = facts.kept
+      .map(({ declaration }) => declaration.name)
+      .filter((name) => declared.every((declaration) => declaration.name !== name));
+    const inForce = declarationsInForce(declared, facts);
+    const keys = inForce.map((declaration) => declaredKey(declaration, facts));
+    const names = new Set(inForce.map(({ name }) => name));
     const ended = facts.declared
       .map(({ key }) => key)
       .filter(({ name, revokedAt }) => revokedAt === undefined && !names.has(name));
@@ -58,8 +89,37 @@ export function judgeDeclarations(
       ...keys.flatMap((key) => eventsOf(key, facts, doing)),
       ...ended.map(({ id }) => keyRevoked(id, { reason: 'no longer declared' }, doing)),
     ];
-    return { clashes: [], keys, ended: ended.map(({ id }) => id), events };
+    const stillDeclared = dropped.flatMap((name) => {
+      const nodes = facts.elsewhere.filter(({ declaration }) => declaration.name === name).map(({ node }) => node);
+      return nodes.length === 0 ? [] : [{ name, nodes }];
+    });
+    return { clashes: [], keys, ended: ended.map(({ id }) => id), renewed, dropped, stillDeclared, events };
   };
+}
+
+/** A key holds while any node declares it: by the newest of their declarations, and a secret is that of the newest key that has it. */
+function declarationsInForce(declared: readonly NewDeclaration[], facts: DeclarationFacts): NewDeclaration[] {
+  if (facts.elsewhere.length === 0) return [...declared];
+  const seqOf = (own: NewDeclaration) =>
+    facts.kept.find(({ declaration }) => isSame(declaration, own))?.seq ?? Number.POSITIVE_INFINITY;
+  const all = [...declared.map((declaration) => ({ declaration, seq: seqOf(declaration) })), ...facts.elsewhere];
+  const inForce: NewDeclaration[] = [];
+  for (const { declaration } of all.sort((one, other) => other.seq - one.seq)) {
+    const isOld = inForce.some(({ name, hash }) => name === declaration.name || hash === declaration.hash);
+    if (!isOld) inForce.push(declaration);
+  }
+  return inForce.reverse();
+}
+
+function isKept(own: NewDeclaration, { kept }: DeclarationFacts): boolean {
+  return kept.some(({ declaration }) => isSame(declaration, own));
+}
+
+/** True if both declare the same key alike, wherever that stands in their files. */
+function isSame(one: NewDeclaration, other: NewDeclaration): boolean {
+  const all = ({ name, hash, whitelist, ...rest }: NewDeclaration) =>
+    JSON.stringify([name, hash, [...whitelist.placeIds].sort(), definitionOf({ name, hash, whitelist, ...rest })]);
+  return all(one) === all(other);
 }
 
 function clashesOf({ name, hash }: KeyDeclaration, index: number, facts: DeclarationFacts): DeclarationClash[] {

@@ -70,6 +70,19 @@ export class LiveConfig implements AsyncDisposable {
     return outcome;
   }
 
+  /** Declares once more what the configuration declares: other daemons that declared keys are gone. Never rejects. */
+  redeclare(): Promise<void> {
+    const declared = this.#last.then(async () => {
+      const { current } = this.#options.app;
+      if (this.#isClosing) return;
+      await declareConfigured(current, this.config).catch((error) =>
+        current.log.error({ err: error }, 'the keys of the configuration could not be declared anew'),
+      );
+    });
+    this.#last = declared;
+    return declared;
+  }
+
   /** Waits for the reload that is under way, and refuses later ones. */
   async [Symbol.asyncDispose](): Promise<void> {
     this.#isClosing = true;
@@ -85,7 +98,7 @@ export class LiveConfig implements AsyncDisposable {
       let stray: string[] = [];
       await app.applyConfig(after.config, async (candidate) => {
         stray = await checkGroup(candidate);
-        await declareConfigured(candidate, after.config);
+        stray.push(...(await declareConfigured(candidate, after.config)));
       });
       this.#loaded = after;
       this.#isRefused = false;

@@ -10,7 +10,7 @@ import type { Daemon } from './daemon.ts';
 
 export interface ShownDaemon {
   daemon: Daemon;
-  live: { loaded: LoadedConfig; reload(by: string): Promise<ReloadOutcome> };
+  live: { loaded: LoadedConfig; reload(by: string): Promise<ReloadOutcome>; redeclare(): Promise<void> };
   /** On `Clock.monotonic()`. */
   startedAt: number;
   onOutgrown: (why: RankdError) => void;
@@ -37,6 +37,7 @@ export async function showNode({ daemon: { app, url }, live, startedAt, onOutgro
     name,
     status,
     onOutgrown,
+    onNodesChanged: () => void live.redeclare(),
     carryOut: async ({ by }) => withoutExcerpts(await live.reload(by)),
   });
 }

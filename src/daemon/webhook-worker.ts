@@ -1,4 +1,5 @@
 import type { LiveContext } from '../usecases/daemon-context.ts';
+import { isInCharge } from '../usecases/upkeep/in-charge.ts';
 import { DiscordLimits, deliverTo, type Progress, webhooksToServe } from '../usecases/webhooks/deliver.ts';
 
 const lookEveryMs = 250;
@@ -40,6 +41,7 @@ interface Work {
 
 /** Each target has one round at a time, so a slow one holds up nobody else. Resolves with the number of webhooks. */
 async function startRounds(live: LiveContext, { rounds, known, limits, stop }: Work): Promise<number> {
+  if (!(await isInCharge(live.current, 'webhooks'))) return 0;
   const { ids, count } = await webhooksToServe(live.current);
   for (const id of ids) {
     if (rounds.has(id) || rounds.size >= maxRounds) continue;

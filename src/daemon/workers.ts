@@ -7,6 +7,7 @@ import { type RecoveryTries, recoverChanges, wasLeftBehind } from '../usecases/c
 import type { DaemonContext, LiveContext } from '../usecases/daemon-context.ts';
 import { credentialWarnings } from '../usecases/group/credential-warnings.ts';
 import { nameMembers } from '../usecases/people/name-members.ts';
+import { isInCharge } from '../usecases/upkeep/in-charge.ts';
 import { pruneRecords } from '../usecases/upkeep/prune-records.ts';
 import { CredentialTeller } from '../usecases/upkeep/tell-credential.ts';
 import type { HeadNotes } from './head-notes.ts';
@@ -32,9 +33,10 @@ export function startWorkers(live: LiveContext, heads: HeadNotes): () => Promise
   const app = live.current; // only parts of it that every configuration shares are used
   const credential = watchCredential(live, stopping.signal);
   const recovery = recover(live, stopping.signal);
-  const pruning = every(app, pruneEveryMs, stopping.signal, () =>
-    pruneRecords(live.current, live.current.retention, stopping.signal),
-  );
+  const pruning = every(app, pruneEveryMs, stopping.signal, async () => {
+    if (await isInCharge(live.current, 'pruning'))
+      await pruneRecords(live.current, live.current.retention, stopping.signal);
+  });
   const looking = takeLateLooks(() => live.current, {
     stop: stopping.signal,
     report: (error) => app.log.error({ err: error }, 'a change could not be read once more'),

@@ -1,4 +1,10 @@
-import type { DeclarationClash, DeclarationFacts, DeclarationVerdict, NewDeclaration } from '../core/declared-keys.ts';
+import type {
+  DeclarationClash,
+  DeclarationFacts,
+  DeclarationVerdict,
+  NewDeclaration,
+  StillDeclared,
+} from '../core/declared-keys.ts';
 import type { JudgeKey, NewKey } from '../core/key-changes.ts';
 import type { Key, KeyRecord } from '../core/model.ts';
 import type { Verdict } from '../core/verdict.ts';
@@ -55,12 +61,13 @@ export interface KeyStore {
   /** Changes a key as `judge` says, with its events. Throws `not_found`, and the refusal of `judge`: then nothing is changed. */
   updateKey(keyId: string, judge: JudgeKey): Promise<Key>;
   /**
-   * Makes the declared keys and their places hold, as `judge` says. Resolves with what is in the way; then nothing is changed.
+   * Makes the declared keys and their places hold, as `judge` says. Resolves with what is in the way; then nothing is changed. Where
+   * several daemons share the store, a key holds as long as the node of any handle declares it.
    */
   declareKeys(
     declared: readonly NewDeclaration[],
     judge: (facts: DeclarationFacts) => DeclarationVerdict,
-  ): Promise<DeclarationClash[]>;
+  ): Promise<{ clashes: DeclarationClash[]; stillDeclared: StillDeclared[] }>;
   /** Keeps the last use of each of these secrets. */
   recordKeyUses(uses: readonly KeyUse[]): Promise<void>;
 }

@@ -8,6 +8,8 @@ export interface ShownNode {
   status(): NodeStatus;
   /** Carries out what an operator asked of this node; resolves with what came of it, as JSON can hold it. */
   carryOut(command: NodeCommand): Promise<unknown>;
+  /** Is told when another daemon is gone, or when this one had to join anew: what it declared may count otherwise now. */
+  onNodesChanged(): void;
   /** Is told once if a later rankd has changed the store beyond what this one can live with: nothing here may go on. */
   onOutgrown(why: RankdError): void;
 }
@@ -24,6 +26,8 @@ export interface NodeStore {
   showNode(node: ShownNode): Promise<void>;
   /** All daemons by name, with those that ended without a word within the last day and were not started again. */
   listNodes(): Promise<SeenNode[]>;
+  /** True if this node has a task that one node alone has, until that one ends; each that asks takes one that nobody has. */
+  hasTask(task: string): Promise<boolean>;
   /** Asks a node to carry out a command, which it does within seconds if it is alive. Resolves with an id for `outcomeOf`. */
   askNode(nodeId: string, command: NodeCommand): Promise<string>;
   /** What came of what a node was asked; `undefined` as long as nothing has. */

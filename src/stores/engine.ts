@@ -48,7 +48,8 @@ function eitherEngine(where: LocalPlace, find: () => Promise<ServerAddress | und
     return {
       async openStore(options) {
         privateFile(where.dataDir, daemonLockName); // so that the directory is there: what belongs to this machine goes there
-        return openPostgresStore({ address, clock, ...options });
+        const nodeFile = options?.isServed ? privateFile(where.dataDir, nodeFileName) : undefined;
+        return openPostgresStore({ address, clock, nodeFile, ...options });
       },
       place: async () => ({ text: placeOf(address), isServer: true }),
       operations: {
@@ -80,6 +81,9 @@ function eitherEngine(where: LocalPlace, find: () => Promise<ServerAddress | und
     },
   };
 }
+
+/** Holds the id of the daemon's node. */
+const nodeFileName = 'rankd.node';
 
 /** One daemon works with a data directory, wherever the database is. */
 function daemonLock({ dataDir }: LocalPlace): Pick<StoreOperations, 'lockDaemon' | 'isDaemonRunning'> {

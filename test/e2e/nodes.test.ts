@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { once } from 'node:events';
 import { writeFileSync } from 'node:fs';
 import pg from 'pg';
@@ -31,7 +32,7 @@ describe('several daemons on one database', () => {
     write('east', 'policy: {cooldown: 5s}');
     write('west', 'policy: {cooldown: 9s}');
     [daemons.east, daemons.west] = await Promise.all([start('east'), start('west')]);
-  });
+  }, 60_000);
 
   afterAll(async () => {
     for (const daemon of Object.values(daemons)) await daemon[Symbol.asyncDispose]();
@@ -87,6 +88,30 @@ describe('several daemons on one database', () => {
       events: unknown[];
     }>();
     expect(events).toMatchObject([{ by: expect.stringMatching(/^cli:/) }, { by: expect.stringMatching(/^cli:/) }]);
+  });
+
+  test('a declared key holds while one node declares it: reload says so, and its last node’s reload or end revokes it', async () => {
+    const key = (name: string) =>
+      `keys: [{name: ${name}, hash: ${createHash('sha256').update(name).digest('hex')}, whitelist: [1]}]`;
+    const revoked = async () => {
+      const { keys } = (await atDesk('key', 'list', '--json')).json<{
+        keys: Array<{ name: string; state: string }>;
+      }>();
+      return Object.fromEntries(keys.map(({ name, state }) => [name, state]));
+    };
+    for (const name of ['east', 'west'] as const) write(name, key('game'));
+    expect((await atDesk('reload')).code).toBe(0);
+    write('east', '');
+    const told = await atDesk('reload', '--node', 'east');
+    expect(told.stderr).toContain('warning: east: the key "game" holds on, as it is still declared by west');
+    expect(await revoked()).toMatchObject({ game: 'active' });
+    write('east', key('other'));
+    expect((await atDesk('reload', '--node', 'east')).code).toBe(0);
+    expect(await daemons.west.stop()).toBe(0);
+    await expect.poll(revoked, { timeout: 10_000 }).toMatchObject({ game: 'revoked', other: 'active' });
+    write('west', '');
+    daemons.west = await start('west');
+    expect(await revoked()).toMatchObject({ other: 'active' });
   });
 
   test('a daemon whose database a later rankd has changed finishes what runs, and ends with 78', async () => {

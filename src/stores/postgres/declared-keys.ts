@@ -5,20 +5,33 @@ import { appendEvents } from './audit.ts';
 import type { Database, Reader, Transaction, WriteTransaction } from './engine/database.ts';
 import { setRules } from './key-row.ts';
 import { addSecret, keysWhere } from './keys.ts';
+import type { Nodes } from './nodes.ts';
 
 /** The keys of the configuration, brought into the store: every look-up, history and audit works with them as with all others. */
-export function declaredKeyStore(db: Database, clock: Pick<Clock, 'now'>): Pick<KeyStore, 'declareKeys'> {
+export function declaredKeyStore(db: Database, clock: Pick<Clock, 'now'>, nodes: Nodes): Pick<KeyStore, 'declareKeys'> {
   return {
     async declareKeys(declared, judge) {
       const now = clock.now();
+      const node = await nodes.id();
       return db.write(async (transaction) => {
-        const verdict = judge(await declarationFacts(transaction, declared, now));
-        if (!('keys' in verdict)) return verdict.clashes;
+        const verdict = judge(await declarationFacts(transaction, declared, { node, now }));
+        if (!('keys' in verdict)) return { ...verdict, stillDeclared: [] };
+        const replaced = [...verdict.dropped, ...verdict.renewed.map(({ name }) => name)];
+        transaction.run('DELETE FROM rankd.declarations WHERE node = @node AND name = ANY(@replaced)', {
+          node,
+          replaced,
+        });
+        for (const declaration of verdict.renewed) {
+          transaction.run(
+            'INSERT INTO rankd.declarations (node, name, definition) VALUES (@node, @name, @definition)',
+            { node, name: declaration.name, definition: JSON.stringify(declaration) },
+          );
+        }
         for (const key of verdict.keys) await keep(transaction, key, now);
         for (const id of verdict.ended)
           transaction.run('UPDATE rankd.keys SET revoked_at = @now WHERE id = @id', { id, now });
         await appendEvents(transaction, verdict.events);
-        return [];
+        return { clashes: [], stillDeclared: verdict.stillDeclared };
       });
     },
   };
@@ -27,10 +40,16 @@ export function declaredKeyStore(db: Database, clock: Pick<Clock, 'now'>): Pick<
 async function declarationFacts(
   db: Reader,
   declared: readonly NewDeclaration[],
-  now: number,
+  { node, now }: { node: string; now: number },
 ): Promise<DeclarationFacts> {
+  const all = await db.all<{ seq: number; isMine: boolean; node: string; definition: string }>(aliveSql, { node });
+  const kept = all.map(({ definition, ...rest }) => ({
+    ...rest,
+    declaration: JSON.parse(definition) as NewDeclaration,
+  }));
+  const everybodys = [...declared, ...kept.map(({ declaration }) => declaration)];
   const names = declared.map(({ name }) => name);
-  const hashes = declared.map(({ hash }) => hash);
+  const hashes = everybodys.map(({ hash }) => hash);
   const namesake = 'k.declared_in IS NULL AND k.revoked_at IS NULL AND k.name = ANY(@names)';
   const [keys, namesakes, places, secrets] = await Promise.all([
     keysWhere(db, 'k.declared_in IS NOT NULL ORDER BY k.seq DESC', { now }),
@@ -51,6 +70,8 @@ async function declarationFacts(
     now,
   });
   return {
+    kept: kept.filter(({ isMine }) => isMine),
+    elsewhere: kept.filter(({ isMine }) => !isMine),
     declared: keys.map((key) => ({
       key,
       placeIds: places.filter(({ keyId }) => keyId === key.id).map(({ placeId }) => placeId),
@@ -62,6 +83,11 @@ async function declarationFacts(
     }),
   };
 }
+
+/** What nodes declare that have not ended. */
+const aliveSql = `
+  SELECT d.seq, d.node = @node AS "isMine", coalesce(n.name, n.id) AS node, d.definition
+  FROM rankd.declarations AS d JOIN rankd.nodes AS n ON n.id = d.node WHERE n.ended_by IS NULL ORDER BY n.name, d.seq`;
 
 async function keep(
   transaction: WriteTransaction,

@@ -1,3 +1,4 @@
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { RankdError } from '../../base/errors.ts';
 import { newId } from '../../core/api-key.ts';
 import type { NodeState, NodeStatus, SeenNode } from '../../core/nodes.ts';
@@ -12,6 +13,9 @@ export const leaseMs = 5_000;
 export const endAfterMs = 6_000;
 /** So many beats of its own must have been answered meanwhile: a server that stands still ends nobody. */
 const beatsToSee = 3;
+
+/** By which others are told how long a node has been silent; nothing is done by it. */
+const serverTime = '(extract(epoch FROM clock_timestamp()) * 1000)::bigint';
 
 /** What a node counts its lease by, and the silence of others. */
 export type Beating = Pick<Clock, 'monotonic' | 'sleep'>;
@@ -32,8 +36,15 @@ export class Nodes implements NodeStore {
   readonly #db: Database;
   readonly #clock: Pick<Clock, 'now'>;
   readonly #own: Beating;
+  readonly #file: string | undefined;
+  /** Those of others that were alive at the last beat. */
+  #daemons = new Set<string>();
+  /** The tasks of this node, by the id that it had when it took them. */
+  readonly #tasks = new Map<string, string>();
   #shown: ShownNode | undefined;
   #mine: { id: string; leaseUntil: number } | undefined;
+  /** The id that it had last. */
+  #last: string | undefined;
   #joining: Promise<string> | undefined;
   #outgrown: RankdError | undefined;
   readonly #closing = new AbortController();
@@ -43,10 +54,14 @@ export class Nodes implements NodeStore {
   readonly #seen = new Map<string, Seen>();
   #seenBy = 0;
 
-  constructor(db: Database, { clock, own }: { clock: Pick<Clock, 'now'>; own: Beating }) {
+  constructor(
+    db: Database,
+    { clock, own, file }: { clock: Pick<Clock, 'now'>; own: Beating; file?: string | undefined },
+  ) {
     this.#db = db;
     this.#clock = clock;
     this.#own = own;
+    this.#file = file;
   }
 
   /** The id of this handle's node, which begins with the first call, and anew if others have ended it. Throws `store_unavailable` without a lease. */
@@ -80,6 +95,15 @@ export class Nodes implements NodeStore {
       const told = JSON.parse(status) as NodeStatus;
       return { id, name, state: stateOf(row, told), status: told };
     });
+  }
+
+  async hasTask(task: string): Promise<boolean> {
+    const node = await this.id();
+    if (this.#tasks.get(task) !== node) {
+      if ((await this.#db.work(takeTask, { task, node })).length === 0) return false;
+      this.#tasks.set(task, node);
+    }
+    return this.hasLease;
   }
 
   async askNode(nodeId: string, command: NodeCommand): Promise<string> {
@@ -130,12 +154,22 @@ export class Nodes implements NodeStore {
   async #join(): Promise<string> {
     const id = newId('node');
     const sentAt = this.#own.monotonic();
-    await this.#db.work(join, { id, at: this.#clock.now() });
+    const isAnew = this.#last !== undefined;
+    await this.#db.work(join, { id, at: this.#clock.now(), before: this.#last, predecessor: this.#predecessor() });
+    if (this.#file !== undefined) writeFileSync(this.#file, `${id}\n`, { mode: 0o600 });
     this.#mine = { id, leaseUntil: sentAt + leaseMs };
+    this.#last = id;
+    if (isAnew) this.#shown?.onNodesChanged();
     this.#beating ??= this.#keepBeating().finally(() => {
       this.#beating = undefined;
     });
     return id;
+  }
+
+  /** The node of the daemon that worked in this directory before; its lock shows that that one is gone. */
+  #predecessor(): string | undefined {
+    if (this.#file === undefined || this.#last !== undefined || !existsSync(this.#file)) return undefined;
+    return readFileSync(this.#file, 'utf8').trim();
   }
 
   async #keepBeating(): Promise<void> {
@@ -162,10 +196,17 @@ export class Nodes implements NodeStore {
       }
       mine.leaseUntil = sentAt + leaseMs;
       for (const command of rows[0]?.commands ?? []) this.#carryOut(command);
+      this.#lookAtDaemons(rows.filter(({ id, isDaemon }) => isDaemon && id !== mine.id));
       await this.#endStill(rows, sessionId, mine.id);
     } catch {
       // the lease runs out unless a later beat is answered
     }
+  }
+
+  #lookAtDaemons(daemons: readonly BeatRow[]): void {
+    const before = this.#daemons;
+    this.#daemons = new Set(daemons.map(({ id }) => id));
+    if ([...before].some((id) => !this.#daemons.has(id))) this.#shown?.onNodesChanged();
   }
 
   #lookAtSchema(livesWith: number): void {
@@ -207,11 +248,25 @@ export class Nodes implements NodeStore {
   }
 }
 
-/** Nodes that ended and joined more than a day ago go, unless an open change names them. */
+/**
+ * The node that the daemon of this directory had before ends, and what this one declared as another node goes on. Nodes that ended and
+ * joined more than a day ago go, unless an open change names them, or it is not a day since they were heard of as daemons.
+ */
 const join = `
   WITH forgotten AS (
-    DELETE FROM rankd.nodes WHERE ended_by IS NOT NULL AND joined_at < @at::bigint - 86400000 AND NOT EXISTS (
-      SELECT 1 FROM rankd.rank_changes WHERE ${isOpenChange} AND rank_changes.node = nodes.id))
+    DELETE FROM rankd.nodes
+    WHERE ended_by IS NOT NULL AND joined_at < @at::bigint - 86400000
+      AND (name IS NULL OR beaten_at < ${serverTime} - 86400000)
+      AND NOT EXISTS (SELECT 1 FROM rankd.rank_changes WHERE ${isOpenChange} AND rank_changes.node = nodes.id)
+  ), succeeded AS (
+    UPDATE rankd.nodes SET ended_by = 'its successor' WHERE id = @predecessor AND ended_by IS NULL
+  ), left_queue AS (
+    DELETE FROM rankd.member_queue WHERE node = @predecessor
+  ), given_back AS (
+    DELETE FROM rankd.idempotency_claims WHERE node = @predecessor
+  ), declared AS (
+    UPDATE rankd.declarations SET node = @id WHERE node = @before
+  )
   INSERT INTO rankd.nodes (id, joined_at) VALUES (@id, @at)`;
 
 /** In SQL: whether the node that an expression names has ended. It counts as alive until its row says so. */
@@ -233,9 +288,6 @@ function stateOf({ isEnded, isSilent }: Pick<NodeRow, 'isEnded' | 'isSilent'>, {
   return isDraining ? 'draining' : 'serving';
 }
 
-/** By which others are told how long a node has been silent; nothing is done by it. */
-const serverTime = '(extract(epoch FROM clock_timestamp()) * 1000)::bigint';
-
 /** One that left, and one that was started again under its name, are no news. */
 const listSql = `
   SELECT id, name, status, ended_by IS NOT NULL AS "isEnded", ${serverTime} - beaten_at > ${leaseMs} AS "isSilent"
@@ -249,6 +301,7 @@ interface BeatRow {
   id: string;
   beat: number;
   isCounted: boolean;
+  isDaemon: boolean;
   /** The oldest schema whose rankd can live with the one that the database has. */
   livesWith: number;
   /** What this node was asked for and has not done yet. */
@@ -271,11 +324,19 @@ const beatSql = `
     UNION SELECT node, 0 FROM rankd.member_queue
     ON CONFLICT (id) DO NOTHING
   )
-  SELECT id, beat, id IN (SELECT id FROM counted) AS "isCounted",
+  SELECT id, beat, id IN (SELECT id FROM counted) AS "isCounted", name IS NOT NULL AS "isDaemon",
          (SELECT max(lives_with) FROM rankd.schema_steps) AS "livesWith",
          (SELECT json_agg(json_build_object('seq', seq, 'does', does, 'by', asked_by) ORDER BY seq)
           FROM rankd.node_commands WHERE node = @id AND outcome IS NULL) AS commands
   FROM rankd.nodes WHERE ended_by IS NULL`;
+
+/** That of a node which has not ended stays. */
+const takeTask = `
+  INSERT INTO rankd.node_tasks AS kept (task, node) VALUES (@task, @node)
+  ON CONFLICT (task) DO UPDATE SET node = excluded.node
+    WHERE kept.node = excluded.node
+       OR NOT EXISTS (SELECT 1 FROM rankd.nodes WHERE id = kept.node AND ended_by IS NULL)
+  RETURNING task`;
 
 const askSql = `
   INSERT INTO rankd.node_commands (node, does, asked_by) VALUES (@nodeId, @does, @by) RETURNING seq::text AS id`;

@@ -26,6 +26,8 @@ export interface PostgresStoreOptions extends OpenOptions {
   clock: Clock;
   /** What the lease of this handle is counted by: the time of this process, which no test moves unless it is given. */
   beating?: Beating;
+  /** Where a daemon notes the id of its node: the next one of the same directory takes its place at once. */
+  nodeFile?: string | undefined;
 }
 
 /** Opens what rankd keeps in a database of PostgreSQL. Its schema is made if it is missing. Throws as `StoreEngine.openStore`. */
@@ -33,11 +35,12 @@ export async function openPostgresStore({
   address,
   clock,
   beating = systemClock,
+  nodeFile,
 }: PostgresStoreOptions): Promise<Store> {
   const db = new Database(address);
   try {
     await migrate(db, clock);
-    return createPostgresStore(db, clock, new Nodes(db, { clock, own: beating }));
+    return createPostgresStore(db, clock, new Nodes(db, { clock, own: beating, file: nodeFile }));
   } catch (error) {
     await db.close();
     throw error;
@@ -55,7 +58,7 @@ function createPostgresStore(db: Database, clock: Clock, nodes: Nodes): Store {
     ...keyStore(db, clock),
     freshen: () => keys.freshen(),
     lookUpKey: (query) => keys.lookUpKey(query),
-    ...declaredKeyStore(db, clock),
+    ...declaredKeyStore(db, clock, nodes),
     ...whitelistStore(db),
     ...changeWrites(db, clock, nodes),
     ...changeQueries(db, nodes),

@@ -14,11 +14,11 @@ export function declaredKeyStore(db: Connection, clock: Pick<Clock, 'now'>): Pic
       const now = clock.now();
       return db.write(() => {
         const verdict = judge(declarationFacts(db, declared, now));
-        if (!('keys' in verdict)) return verdict.clashes;
+        if (!('keys' in verdict)) return { ...verdict, stillDeclared: [] };
         for (const key of verdict.keys) keep(db, key, now);
         for (const id of verdict.ended) db.run('UPDATE keys SET revoked_at = @now WHERE id = @id', { id, now });
         appendEvents(db, verdict.events);
-        return [];
+        return { clashes: [], stillDeclared: [] };
       });
     },
   };
@@ -43,6 +43,8 @@ function declarationFacts(db: Connection, declared: readonly NewDeclaration[], n
       key,
       placeIds: places.filter(({ keyId }) => keyId === key.id).map(({ placeId }) => placeId),
     })),
+    kept: [],
+    elsewhere: [],
     namesakes: keysWhere(
       'k.declared_in IS NULL AND k.revoked_at IS NULL AND k.name IN (SELECT value FROM json_each(@names))',
     ),

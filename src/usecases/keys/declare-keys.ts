@@ -1,21 +1,22 @@
 import type { DeclaredKey } from '../../config/declared-key.ts';
 import { ConfigError } from '../../config/problem.ts';
 import { newId } from '../../core/api-key.ts';
-import { type DeclarationClash, judgeDeclarations } from '../../core/declared-keys.ts';
+import { type DeclarationClash, judgeDeclarations, type StillDeclared } from '../../core/declared-keys.ts';
 import type { Ports } from '../../ports/index.ts';
 
 /**
  * Puts the keys of the configuration in force, and ends those that were taken out of it. Throws `config_invalid` and changes
- * nothing if a key that is not declared has the name or the secret of one of them.
+ * nothing if a key that is not declared has the name or the secret of one of them. Resolves with those that hold on, because other
+ * daemons still declare them.
  */
 export async function declareKeys(
   { store, clock }: { store: Pick<Ports['store'], 'declareKeys'>; clock: Pick<Ports['clock'], 'now'> },
   declared: readonly DeclaredKey[],
-): Promise<void> {
+): Promise<StillDeclared[]> {
   const declarations = declared.map((key) => ({ ...key, id: newId('key') }));
   const doing = { by: 'daemon', at: clock.now() };
-  const clashes = await store.declareKeys(declarations, judgeDeclarations(declarations, doing));
-  if (clashes.length === 0) return;
+  const { clashes, stillDeclared } = await store.declareKeys(declarations, judgeDeclarations(declarations, doing));
+  if (clashes.length === 0) return stillDeclared;
   const problems = clashes.map((clash) => ({
     at: declared[clash.index]?.at[clash.field],
     setting: `keys[${clash.index}].${clash.field}`,

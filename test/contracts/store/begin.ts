@@ -17,7 +17,7 @@ export function beginContract(at: StoreCase): void {
 
   describe('what was withdrawn or narrowed since a change was decided', () => {
     beforeEach(async () => {
-      await operate(at).declareKeys([declaration], 'daemon');
+      await operate({ ...at, store: at.other }).declareKeys([declaration], 'daemon');
     });
 
     const whitelist = { placeIds: [], declaredIn: 'rankd.yaml:5' };

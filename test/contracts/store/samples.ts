@@ -178,8 +178,8 @@ export function operate({ store, clock = systemClock }: { store: Store; clock?: 
     revokeKey: (keyId: string, by: string) => store.updateKey(keyId, judgeRevocation(doing(by))),
     pauseKey: ({ keyId, ...pause }: { keyId: string; paused: boolean; reason: string }, by: string) =>
       store.updateKey(keyId, judgePause(pause, doing(by))),
-    declareKeys: (declared: readonly NewDeclaration[], by: string) =>
-      store.declareKeys(declared, judgeDeclarations(declared, doing(by))),
+    declareKeys: async (declared: readonly NewDeclaration[], by: string) =>
+      (await store.declareKeys(declared, judgeDeclarations(declared, doing(by)))).clashes,
     addEntries: async (places: { keyId: string; placeIds: number[]; note?: string }, by: string) => {
       const { before, after } = await store.updateEntries(places, judgeAdding(places, doing(by)));
       return after.map((entry) => ({ ...entry, added: before.every(({ placeId }) => placeId !== entry.placeId) }));

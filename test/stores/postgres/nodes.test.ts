@@ -1,15 +1,18 @@
 import pg from 'pg';
-import { expect, onTestFinished, test, vi } from 'vitest';
+import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import type { ServerAddress } from '../../../src/base/server-address.ts';
+import { judgeDeclarations, type NewDeclaration } from '../../../src/core/declared-keys.ts';
 import type { ShownNode, Store } from '../../../src/ports/index.ts';
+import { engineOf } from '../../../src/stores/engine.ts';
 import { openPostgresStore } from '../../../src/stores/postgres/postgres-store.ts';
 import { keepOutcome } from '../../../src/usecases/change/change-outcome.ts';
-import { applied, begin, newChange } from '../../contracts/store/samples.ts';
+import { applied, begin, newChange, newSecret } from '../../contracts/store/samples.ts';
 import { codeOf } from '../../support/answers.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
 import { openTestApp } from '../../support/open-test-app.ts';
 import { postgresDatabase } from '../../support/postgres-database.ts';
 import { send } from '../../support/send.ts';
+import { TempDir } from '../../support/temp-dir.ts';
 
 /** Two handles, each with a time of its own. */
 async function twoNodes() {
@@ -154,7 +157,8 @@ const status = {
 
 /** A daemon as its operator names it. */
 function daemonNamed(name: string, rest: Partial<ShownNode> = {}): ShownNode {
-  return { name, status: () => status, onOutgrown: () => undefined, carryOut: async () => undefined, ...rest };
+  const deaf = { onOutgrown: () => undefined, onNodesChanged: () => undefined, carryOut: async () => undefined };
+  return { name, status: () => status, ...deaf, ...rest };
 }
 
 test('a daemon that shows itself is seen by all with what it says of itself, until it is closed', async () => {
@@ -209,6 +213,139 @@ test('a daemon that others have ended joins anew by itself, and is ready again',
   await store.close();
 });
 
+describe('keys that several nodes declare', () => {
+  const declaration = (name: string, rest: Partial<NewDeclaration> = {}): NewDeclaration => ({
+    ...{ id: `key_${name}`, name, hash: newSecret(name).hash, mode: 'live', scopes: ['verify'], rules: {} },
+    ...{ declaredIn: 'rankd.yaml:3', whitelist: { placeIds: [42], declaredIn: 'rankd.yaml:5' } },
+    ...rest,
+  });
+
+  async function nodes() {
+    const { address } = await postgresDatabase();
+    const clock = new ManualClock();
+    const open = async (name: string) => {
+      const store = await openPostgresStore({ address, clock });
+      onTestFinished(() => store.close());
+      await store.nodes?.showNode(daemonNamed(name));
+      const declare = (...declared: NewDeclaration[]) =>
+        store.declareKeys(declared, judgeDeclarations(declared, { by: 'daemon', at: clock.now() }));
+      return { store, declare };
+    };
+    const [east, west] = [await open('east'), await open('west')];
+    const key = async (name: string) => {
+      const { scopes, revokedAt } = (await east.store.findKey(name)) ?? {};
+      return revokedAt === undefined ? scopes?.join() : 'revoked';
+    };
+    const audited = async () => (await east.store.listAudit({ limit: 100 })).length;
+    return { east, west, open, key, audited };
+  }
+
+  test('hold while one of them declares them; who drops one is told who does not', async () => {
+    const { east, west, key } = await nodes();
+    await east.declare(declaration('main'), declaration('other'));
+    await west.declare(declaration('main'));
+    expect(await key('other')).toBe('verify');
+    expect(await east.declare()).toEqual({ clashes: [], stillDeclared: [{ name: 'main', nodes: ['west'] }] });
+    expect([await key('main'), await key('other')]).toEqual(['verify', 'revoked']);
+    expect(await west.declare()).toEqual({ clashes: [], stillDeclared: [] });
+    expect(await key('main')).toBe('revoked');
+  });
+
+  test('are as the newest of their declarations says, until its node is gone; one that is only repeated is not newer', async () => {
+    const { east, west, open, key, audited } = await nodes();
+    const older = declaration('main');
+    const newer = declaration('main', { scopes: ['rank'], id: 'key_x' });
+    await east.declare(older);
+    await west.declare(newer);
+    expect(await key('main')).toBe('rank');
+    const before = await audited();
+    await east.declare({ ...older, id: 'key_y', declaredIn: 'rankd.yaml:99' });
+    await west.declare(newer);
+    expect(await key('main')).toBe('rank');
+    expect(await audited()).toBe(before);
+    await west.store.close();
+    await east.declare(older);
+    expect(await key('main')).toBe('verify');
+    const again = await open('west');
+    await again.declare(newer);
+    expect(await key('main')).toBe('rank');
+  });
+
+  test('a secret that one of them gives to a key of another name moves once', async () => {
+    const { east, west, key, audited } = await nodes();
+    const { hash } = declaration('main');
+    await east.declare(declaration('main'));
+    await west.declare(declaration('renamed', { hash }));
+    expect([await key('main'), await key('renamed')]).toEqual(['revoked', 'verify']);
+    const before = await audited();
+    await east.declare(declaration('main'));
+    await west.declare(declaration('renamed', { hash }));
+    expect(await audited()).toBe(before);
+  });
+
+  test('a node that had to join anew has declared what it had declared before', async () => {
+    const { address } = await postgresDatabase();
+    const [time, clock] = [new ManualClock(), new ManualClock()];
+    const store = await openPostgresStore({ address, clock, beating: time });
+    onTestFinished(() => store.close());
+    const changed = vi.fn();
+    await store.nodes?.showNode(daemonNamed('east', { onNodesChanged: changed }));
+    const declared = [declaration('main')];
+    await store.declareKeys(declared, judgeDeclarations(declared, { by: 'daemon', at: clock.now() }));
+    await onServer(address, `UPDATE rankd.nodes SET ended_by = 'node_x'`);
+    await expect
+      .poll(async () => {
+        await time.advance(1_000);
+        return changed.mock.calls.length;
+      })
+      .toBeGreaterThan(0);
+    const kept = 'SELECT d.name FROM rankd.declarations d JOIN rankd.nodes n ON n.id = d.node WHERE n.ended_by IS NULL';
+    expect(await onServer(address, kept)).toEqual([{ name: 'main' }]);
+  });
+});
+
+test('when another daemon is gone, those that stay are told', async () => {
+  const { address } = await postgresDatabase();
+  const open = () => openPostgresStore({ address, clock: new ManualClock() });
+  const [east, west] = await Promise.all([open(), open()]);
+  const changed = vi.fn();
+  await west.nodes?.showNode(daemonNamed('west'));
+  await east.nodes?.showNode(daemonNamed('east', { onNodesChanged: changed }));
+  await west.close();
+  await expect.poll(() => changed.mock.calls.length, { timeout: 5_000 }).toBe(1);
+  await east.close();
+});
+
+test('the daemon that starts in the directory of one that died ends that one at once', async () => {
+  const { address } = await postgresDatabase();
+  using dir = new TempDir();
+  const open = () =>
+    engineOf({ dataDir: dir.path, clock: new ManualClock(), server: address }).openStore({ isServed: true });
+  const [died, desk] = [await open(), await openPostgresStore({ address, clock: new ManualClock() })];
+  const change = newChange();
+  await begin(died, change);
+  const holder = async () => (await desk.openChanges())[0]?.holder;
+  expect(await holder()).toBe('other');
+  const next = await open();
+  await next.nodes?.showNode(daemonNamed('east'));
+  expect(await holder()).toBe('none');
+  expect(await next.takeOver(change.id)).toStrictEqual(change);
+  await Promise.all([died, desk, next].map((store) => store.close()));
+});
+
+test('a task of one node alone is that of the first who asks, until it ends', async () => {
+  const { address } = await postgresDatabase();
+  const open = () => openPostgresStore({ address, clock: new ManualClock() });
+  const [one, other] = await Promise.all([open(), open()]);
+  expect(await one.nodes?.hasTask('pruning')).toBe(true);
+  expect(await other.nodes?.hasTask('pruning')).toBe(false);
+  expect(await other.nodes?.hasTask('webhooks')).toBe(true);
+  expect(await one.nodes?.hasTask('pruning')).toBe(true);
+  await one.close();
+  expect(await other.nodes?.hasTask('pruning')).toBe(true);
+  await other.close();
+});
+
 test('a daemon without a lease is not ready, nor is one whose database a later rankd has changed', async () => {
   const { address } = await postgresDatabase();
   const time = new ManualClock();
@@ -218,8 +355,17 @@ test('a daemon without a lease is not ready, nor is one whose database a later r
   await using app = await openTestApp({ store });
   const readiness = async () => codeOf(await send(`${app.url}/readyz`, { method: 'GET' }));
   expect(await readiness()).toBeUndefined();
+  const locked = new pg.Client({
+    host: address.host,
+    port: address.port,
+    user: address.user,
+    database: address.database,
+  });
+  await locked.connect();
+  await locked.query('BEGIN; LOCK rankd.nodes'); // so that no beat is answered
   await time.skip(5_000);
   expect(await readiness()).toBe('store_unavailable');
+  await locked.end();
   await expect
     .poll(async () => {
       await time.advance(1_000);

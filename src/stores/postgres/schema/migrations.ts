@@ -112,6 +112,19 @@ export const migrations: ReadonlyArray<{ sql: string; livesWith: number }> = [
   );
   CREATE INDEX commands_of_a_node ON rankd.node_commands (node);
 
+  CREATE TABLE rankd.declarations (
+    seq        bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    node       text   NOT NULL REFERENCES rankd.nodes (id) ON DELETE CASCADE,
+    name       text   NOT NULL,
+    definition text   NOT NULL,
+    UNIQUE (node, name)
+  );
+
+  CREATE TABLE rankd.node_tasks (
+    task text PRIMARY KEY,
+    node text NOT NULL
+  );
+
   CREATE TABLE rankd.rank_changes (
     seq             bigint   GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     id              text     NOT NULL UNIQUE,

@@ -1,0 +1,9 @@
+import type { Ports } from '../../ports/index.ts';
+
+/** What one daemon does for all that share a store. */
+export type SharedTask = 'pruning' | 'webhooks';
+
+/** True if this daemon is the one to do it: another takes it once this one has ended. */
+export async function isInCharge({ store }: Pick<Ports, 'store'>, task: SharedTask): Promise<boolean> {
+  return store.nodes === undefined || store.nodes.hasTask(task);
+}
