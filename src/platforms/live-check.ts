@@ -224,7 +224,8 @@ async function tryWrites(
       continue;
     }
     const { status, json } = await platform.write(memberId, verb, role.id);
-    if (status !== 200) throw new Error(`${verb} was refused with ${status}`);
+    if (status < 200 || status > 299) throw new Error(`${verb} was refused with ${status}`);
+    if (status !== 200) details.push(`${verb}: status ${status} instead of 200`);
     details.push(...departures(json, 'GroupMembership').map((flaw) => `${verb}: ${flaw}`));
     const after = rolesShown(json)?.filter((id) => id !== baseId);
     if (String(after) !== String(before)) details.push(`${verb}: the answer does not show the roles that are held`);
