@@ -8,6 +8,7 @@ const load = createRequire(import.meta.url);
  */
 export const crypto = lazily<typeof import('node:crypto')>('node:crypto');
 export const http = lazily<typeof import('node:http')>('node:http');
+export const https = lazily<typeof import('node:https')>('node:https');
 export const zlib = lazily<typeof import('node:zlib')>('node:zlib');
 
 function lazily<Module>(name: string): () => Module {

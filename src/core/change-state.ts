@@ -63,6 +63,22 @@ export function reopened(
   return updated({ change: after, isHeld: false, event: changeEvent(after, 'unknown', now) }, holds, now);
 }
 
+/**
+ * A change that has ended, and of which a write may have reached the platform after that, by a process that had stood still: its outcome is
+ * unknown again. `wanted` has the roles that it was for.
+ */
+export function reopenedLate(
+  { change, holds }: { change: RankChange; holds: HoldsOfMember },
+  { rolesAfter }: Pick<RankChange, 'rolesAfter'>,
+  now: number,
+): ChangeUpdate {
+  const { finishedAt: _, ...kept } = change;
+  const message =
+    'A write of this change may have reached Roblox late, after another daemon had taken over. rankd goes on finding out; the history will tell.';
+  const after: RankChange = { ...kept, rolesAfter, state: 'unknown', code: 'outcome_unknown', message };
+  return updated({ change: after, isHeld: false, event: changeEvent(after, 'unknown', now) }, holds, now);
+}
+
 function updated(
   { change, isHeld, event }: Pick<ChangeUpdate, 'change' | 'isHeld'> & { event: DomainEvent },
   of: HoldsOfMember,

@@ -34,7 +34,7 @@ function event(action: string, subject: string, detail: Record<string, unknown>,
  */
 export function changeEvent(
   change: RankChange,
-  step: RankChange['state'] | 'begin' | 'roll_back',
+  step: RankChange['state'] | 'begin' | 'roll_back' | 'late_write',
   at: number,
 ): DomainEvent {
   const { id, by, rankeeId, code, rolesBefore, rolesAfter, keyId, placeId, undoId, dryRun, hold } = change;

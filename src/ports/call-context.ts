@@ -10,9 +10,17 @@ export interface CallContext {
   /** The room in the budget that was reserved for the writes of this call. */
   reservation?: Reservation;
   /** Called before each try of a write. If it rejects, the write is not sent, and fails with that error. */
-  fence?: () => Promise<void>;
+  fence?: () => Promise<WriteLease>;
   /** True for a write after which the member is read if it is refused: one that is refused for want of room leaves time for that. */
   looksAfter?: boolean;
+}
+
+/** For how long a write may be handed over. */
+export interface WriteLease {
+  /** How much longer, in milliseconds; `Infinity` if nobody else takes over. It is looked at in the moment in which the write is handed over. */
+  leftMs(): number;
+  /** The write may have been handed over after it had run out. */
+  noteLate(): void;
 }
 
 /** Room in the platform's budget for a number of writes. Each write sent with it uses up its part. Dispose it to release the rest. */

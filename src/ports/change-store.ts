@@ -117,6 +117,11 @@ export interface ChangeStore {
   release(changeId: string): Promise<void>;
   /** True as long as this handle holds the open change. */
   holds(changeId: string): Promise<boolean>;
+  /**
+   * How much longer the node that this handle is now may write to the platform for what it holds, in milliseconds, whenever that is asked:
+   * 0 once it has ended. `Infinity` if nobody takes over from a node that is only slow.
+   */
+  leaseLeft(): () => number;
   findChange(id: string): Promise<RankChange | undefined>;
   /** The member's newest change in any state, and the open one if there is one. */
   latestChange(rankeeId: number): Promise<{ latestId?: string; open?: OpenChange }>;

@@ -10,6 +10,7 @@ import { groupContract } from './store/groups.ts';
 import { holdContract } from './store/holds.ts';
 import { idempotencyContract } from './store/idempotency.ts';
 import { keyContract } from './store/keys.ts';
+import { lateWriteContract } from './store/late-writes.ts';
 import { lookUpContract } from './store/look-up.ts';
 import { memberQueueContract } from './store/member-queue.ts';
 import { personContract } from './store/people.ts';
@@ -47,6 +48,7 @@ export function storeContract(name: string, createDatabase: () => Promise<TestDa
     searchContract(at);
     beginContract(at);
     breakerContract(at);
+    lateWriteContract(at);
     memberQueueContract(at);
     idempotencyContract(at);
     groupContract(at);

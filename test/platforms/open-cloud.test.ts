@@ -1,6 +1,7 @@
 import dns from 'node:dns';
+import { type AddressInfo, createServer } from 'node:net';
 import { inspect } from 'node:util';
-import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { deadlineIn } from '../../src/base/clock.ts';
 import { type ErrorCode, isRankdError, RankdError } from '../../src/base/errors.ts';
 import { OpenCloudPlatform, type OpenCloudTuning } from '../../src/platforms/open-cloud.ts';
@@ -512,13 +513,13 @@ describe('a write', () => {
     expect(await codeOf(closed.assignRole(assign, callIn(500)))).toBe('platform_unavailable');
   });
 
-  test.each([
-    ['refused both', ['ECONNREFUSED', 'ECONNREFUSED'], 'platform_unavailable'],
-    ['refused one and broke off the other', ['ECONNREFUSED', 'ECONNRESET'], 'outcome_unknown'],
-  ])('to a host that %s of two connections: %j is %s', async (_what, codes, expected) => {
-    const cause = new AggregateError(codes.map((code) => Object.assign(new Error(code), { code })));
-    const broken = platformOn(fake, { fetch: () => Promise.reject(new TypeError('fetch failed', { cause })) });
-    expect(await codeOf(broken.assignRole(assign, callIn(60)))).toBe(expected);
+  test('whose connection is broken off before it is there was certainly not carried out', async () => {
+    const rude = createServer((socket) => socket.destroy());
+    await new Promise<void>((resolve) => rude.listen(0, '127.0.0.1', resolve));
+    onTestFinished(() => void rude.close());
+    const { port } = rude.address() as AddressInfo;
+    const broken = platformOn(fake, { baseUrl: `https://127.0.0.1:${port}`, tuning: unhurried }); // it never gets to TLS
+    expect(await codeOf(broken.assignRole(assign, callIn(500)))).toBe('platform_unavailable');
   });
 
   test.each(['ENOTFOUND', 'EAI_AGAIN'])(

@@ -1,15 +1,15 @@
 import { deadlineIn } from '../../base/clock.ts';
 import { asRankdError, RankdError } from '../../base/errors.ts';
 import type { Surprises } from '../../base/surprises.ts';
-import type { CallContext, Clock } from '../../ports/index.ts';
+import type { CallContext, Clock, WriteLease } from '../../ports/index.ts';
 import { type Answer, fetchAnswer } from './fetch-answer.ts';
 import type { Gate } from './gate.ts';
 import { keyMask } from './mask-key.ts';
-import { wasNeverSent } from './never-sent.ts';
 import type { Operation } from './operations.ts';
 import { isBusy, isLocked, isTransient, platformError, unavailable, unknownOutcome } from './platform-error.ts';
 import { parseRateLimit, parseRetryAfter } from './retry-after.ts';
 import { departures, type SchemaName } from './schemas.ts';
+import { NotHandedOver, WriteSender } from './send-write.ts';
 import { surprisesIn } from './surprising.ts';
 import { backOffMs, defaultTuning, type UpstreamTuning } from './tuning.ts';
 import type { ReservedSlot } from './wait-queue.ts';
@@ -67,6 +67,7 @@ export class UpstreamClient {
   readonly #masked: (text: string) => string;
   readonly #clock: Clock;
   readonly #fetch: typeof globalThis.fetch;
+  readonly #writes: WriteSender;
   readonly #surprises: Surprises;
   readonly #tuning: UpstreamTuning;
 
@@ -82,6 +83,7 @@ export class UpstreamClient {
     this.#masked = apiKey === undefined ? (text) => text : keyMask(apiKey);
     this.#clock = clock;
     this.#fetch = fetch;
+    this.#writes = new WriteSender(clock);
     this.#surprises = surprises;
     this.#tuning = { ...defaultTuning, ...tuning };
   }
@@ -128,15 +130,17 @@ export class UpstreamClient {
 
   async #try<T>(request: UpstreamRequest<T>, call: CallContext): Promise<{ value: T } | Failure> {
     const { gate, isWrite = false } = request;
-    const lost = isWrite ? await call.fence?.().catch(asRankdError) : undefined;
-    if (lost !== undefined) {
+    const lease = isWrite ? await (call.fence?.() ?? unbounded).catch(asRankdError) : undefined;
+    if (lease instanceof RankdError) {
       gate.leave();
-      return { error: lost, isTransient: false };
+      return { error: lease, isTransient: false };
     }
     let answer: Answer | undefined;
     try {
-      answer = await this.#send(request, call);
+      answer = await this.#send(request, call, lease);
     } catch (cause) {
+      if (cause instanceof NotHandedOver && cause.cause instanceof RankdError)
+        return { error: cause.cause, isTransient: false };
       return unanswered(cause, isWrite);
     } finally {
       if (answer?.status !== 429) gate.leave(answer && parseRateLimit(answer.headers));
@@ -166,21 +170,24 @@ export class UpstreamClient {
     for (const what of surprises) this.#surprises.note(operation, what);
   }
 
-  async #send({ gate, method, path, body, isAnonymous }: UpstreamRequest<unknown>, call: CallContext): Promise<Answer> {
+  /** A write goes out as long as there is a lease for it. */
+  async #send(
+    { gate, method, path, body, isAnonymous }: UpstreamRequest<unknown>,
+    call: CallContext,
+    lease: WriteLease | undefined,
+  ): Promise<Answer> {
     const { perTryTimeoutMs, maxBodyBytes } = this.#tuning;
     using timeout = deadlineIn(this.#clock, Math.min(perTryTimeoutMs, call.deadlineAt - this.#clock.monotonic()));
     const headers: Record<string, string> = { accept: 'application/json', 'cache-control': 'no-cache' };
     if (this.#apiKey !== undefined && !isAnonymous) headers['x-api-key'] = this.#apiKey;
     if (body !== undefined) headers['content-type'] = 'application/json';
-    const init: RequestInit = {
-      method,
-      headers,
-      redirect: 'error',
-      signal: AbortSignal.any([call.signal, timeout.signal]),
-    };
-    if (body !== undefined) init.body = JSON.stringify(body);
+    const signal = AbortSignal.any([call.signal, timeout.signal]);
+    const text = body === undefined ? {} : { body: JSON.stringify(body) };
+    const url = `${this.#baseUrl}${path}`;
     const sentAt = this.#clock.monotonic();
-    const answer = await fetchAnswer(this.#fetch, `${this.#baseUrl}${path}`, init, maxBodyBytes);
+    const answer = await (lease === undefined
+      ? fetchAnswer(this.#fetch, url, { method, headers, redirect: 'error', signal, ...text }, maxBodyBytes)
+      : this.#writes.send({ url, headers, body: text.body ?? '', maxBodyBytes, signal }, lease));
     gate.answered(this.#clock.monotonic() - sentAt);
     return answer;
   }
@@ -220,9 +227,16 @@ export class UpstreamClient {
   }
 }
 
+const unbounded: Promise<WriteLease> = Promise.resolve({
+  leftMs: () => Number.POSITIVE_INFINITY,
+  noteLate: () => undefined,
+});
+
 function unanswered(cause: unknown, isWrite: boolean): Failure {
-  const what = isAborted(cause) ? 'no answer in time' : 'the connection failed';
-  const error = isWrite && !wasNeverSent(cause) ? unknownOutcome(what, cause) : unavailable(what, undefined, cause);
+  const isUnsent = cause instanceof NotHandedOver;
+  const isLate = isAborted(isUnsent ? cause.cause : cause);
+  const what = isLate ? 'no answer in time' : 'the connection failed';
+  const error = isWrite && !isUnsent ? unknownOutcome(what, cause) : unavailable(what, undefined, cause);
   return { error, isTransient: true };
 }
 

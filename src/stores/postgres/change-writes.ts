@@ -20,7 +20,7 @@ import type { Nodes } from './nodes.ts';
 
 type ChangeWrites = Pick<
   ChangeStore,
-  'recordChange' | 'beginChange' | 'updateChange' | 'reopenChange' | 'takeOver' | 'release' | 'holds'
+  'recordChange' | 'beginChange' | 'updateChange' | 'reopenChange' | 'takeOver' | 'release' | 'holds' | 'leaseLeft'
 >;
 
 export function changeWrites(db: Database, clock: Pick<Clock, 'now'>, nodes: Nodes): ChangeWrites {
@@ -80,6 +80,8 @@ export function changeWrites(db: Database, clock: Pick<Clock, 'now'>, nodes: Nod
                        WHERE id = @changeId AND node = @node AND ${isOpenChange}`;
       if (nodes.idIfBegun !== undefined) await db.work(release, { changeId, node: nodes.idIfBegun });
     },
+
+    leaseLeft: () => nodes.leaseLeft(),
 
     async holds(changeId) {
       const held = 'SELECT 1 AS held FROM rankd.rank_changes WHERE id = @changeId AND node = @node';

@@ -136,6 +136,12 @@ export class Nodes implements NodeStore {
     return this.#mine !== undefined && this.#own.monotonic() < this.#mine.leaseUntil;
   }
 
+  /** How much longer the node that this handle is now may work on what it holds: nothing once it has ended, also if another begins. */
+  leaseLeft(): () => number {
+    const mine = this.#mine;
+    return () => (mine === undefined || mine !== this.#mine ? 0 : Math.max(0, mine.leaseUntil - this.#own.monotonic()));
+  }
+
   /** Ends this node: nobody has to wait for its lease. */
   async close(): Promise<void> {
     this.#closing.abort();

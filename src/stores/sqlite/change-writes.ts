@@ -11,7 +11,7 @@ import type { Nodes } from './nodes.ts';
 
 type ChangeWrites = Pick<
   ChangeStore,
-  'recordChange' | 'beginChange' | 'updateChange' | 'reopenChange' | 'takeOver' | 'release' | 'holds'
+  'recordChange' | 'beginChange' | 'updateChange' | 'reopenChange' | 'takeOver' | 'release' | 'holds' | 'leaseLeft'
 >;
 
 export function changeWrites(db: Connection, clock: Pick<Clock, 'now'>, nodes: Nodes): ChangeWrites {
@@ -88,6 +88,8 @@ export function changeWrites(db: Connection, clock: Pick<Clock, 'now'>, nodes: N
         if (heldByMe(changeId) !== undefined) setNode(changeId, null);
       });
     },
+
+    leaseLeft: () => () => Number.POSITIVE_INFINITY,
 
     async holds(changeId) {
       const held = 'SELECT 1 FROM rank_changes WHERE id = @id AND node = @node';

@@ -21,7 +21,7 @@ export async function applyChange(
   call: CallContext,
 ): Promise<ChangeResult> {
   const { rankeeId: userId } = change;
-  const fenced = { ...call, fence: fenceOf(app, change.id) };
+  const fenced = { ...call, fence: fenceOf(app, change) };
   const { roles } = scheme;
   const run = {
     userId,

@@ -3,7 +3,7 @@ import { doubling } from '../../base/time.ts';
 import type { Member, Role } from '../../core/model.ts';
 import { sideEffects } from '../../core/side-effects.ts';
 import { hasTakenEffect, type Step } from '../../core/steps.ts';
-import type { CallContext } from '../../ports/index.ts';
+import type { CallContext, WriteLease } from '../../ports/index.ts';
 import { outcomeUnknown } from './change-outcome.ts';
 import type { Ranking } from './ranking.ts';
 
@@ -102,6 +102,8 @@ type Written =
   | { kind: 'refused'; error: RankdError; wasSent: boolean }
   | { kind: 'unknown' };
 
+const unbounded: WriteLease = { leftMs: () => Number.POSITIVE_INFINITY, noteLate: () => undefined };
+
 async function write(
   { platform }: StepPorts,
   { userId, step, isUnderWay }: OneStep,
@@ -110,8 +112,9 @@ async function write(
   const change = { userId, roleId: step.roleId };
   let wasSent = false;
   const fence = async () => {
-    await call.fence?.();
+    const lease = (await call.fence?.()) ?? unbounded;
     wasSent = true;
+    return lease;
   };
   const bounds = { ...call, fence, looksAfter: !isUnderWay }; // what is under way goes on as long as it can
   try {

@@ -1,10 +1,20 @@
 import { RankdError } from '../../base/errors.ts';
-import type { CallContext, Ports } from '../../ports/index.ts';
+import type { RankChange } from '../../core/model.ts';
+import type { CallContext } from '../../ports/index.ts';
+import { settleLateWrite } from './late-write.ts';
+import type { Ranking } from './ranking.ts';
 
-/** A fence that stops the writes of a change once another node has taken it over. */
-export function fenceOf({ store }: Pick<Ports, 'store'>, changeId: string): NonNullable<CallContext['fence']> {
+/**
+ * A fence that stops the writes of a change once another node has taken it over. If this process stood still in the very moment of a write,
+ * it finds that out right after it.
+ */
+export function fenceOf(
+  app: Pick<Ranking, 'store' | 'clock' | 'trust'>,
+  change: RankChange,
+): NonNullable<CallContext['fence']> {
   return async () => {
-    if (await store.holds(changeId)) return;
-    throw new RankdError('conflict', `Change ${changeId} was taken over by another process of rankd.`);
+    const leftMs = app.store.leaseLeft();
+    if (await app.store.holds(change.id)) return { leftMs, noteLate: () => void settleLateWrite(app, change, leftMs) };
+    throw new RankdError('conflict', `Change ${change.id} was taken over by another process of rankd.`);
   };
 }

@@ -140,6 +140,17 @@ export class PlatformTrust {
     this.#doubt(isHeld ? 'held_though_refused' : 'not_held', what, facts);
   }
 
+  /** A write of this change may have reached the platform after another node had taken the change over. `rankd status` shows the message. */
+  reportLateWrite({ id, rankeeId }: RankChange, became: 'opened again' | 'changed since' | 'not known'): void {
+    const then = {
+      'opened again': 'what became of the change is found out again',
+      'changed since': 'the member was changed since, so look whether the roles are right',
+      'not known': 'whether it did could not be found out, so look whether the roles are right',
+    }[became];
+    const message = `this process stood still, and a write to member ${rankeeId} may have reached Roblox late; ${then}`;
+    this.#report({ level: 'warn', message, facts: { changeId: id, rankeeId } });
+  }
+
   #doubt(surprise: string, what: string, facts: Alarm['facts']): void {
     this.#isProven = false;
     this.#isDoubted = true;

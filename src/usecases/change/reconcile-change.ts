@@ -30,7 +30,7 @@ export async function reconcileChange(app: Ranking, { id, rankeeId }: RankChange
   try {
     const change = await app.store.takeOver(id);
     if (change === undefined) return false;
-    const outcome = await findOutcome(app, change, { ...call, fence: fenceOf(app, id) });
+    const outcome = await findOutcome(app, change, { ...call, fence: fenceOf(app, change) });
     app.recentWrites.note(rankeeId);
     await keepOutcome(app, id, outcome);
     return true;

@@ -77,11 +77,16 @@ test('without an answered beat for 5 s, a node neither holds nor begins anything
   const change = newChange();
   await begin(one.store, change);
   expect(await one.store.holds(change.id)).toBe(true);
-  await one.time.skip(5_000);
+  const left = one.store.leaseLeft();
+  await one.time.skip(1_000);
+  expect(left()).toBe(4_000);
+  await one.time.skip(4_000);
+  expect(left()).toBe(0);
   expect(await one.store.holds(change.id)).toBe(false);
   await expect(begin(one.store, newChange({ rankeeId: 8 }))).rejects.toMatchObject({ code: 'store_unavailable' });
   await one.pass(40, () => one.store.holds(change.id));
   expect(await one.store.holds(change.id)).toBe(true);
+  expect(left()).toBeGreaterThan(3_000);
   expect(await begin(one.store, newChange({ rankeeId: 8 }))).toBe(true);
 });
 
@@ -92,6 +97,7 @@ test('a node that was ended finds out with its next beat, and joins anew', async
   await begin(other.store, newChange({ rankeeId: 8 }));
   const isFree = async () => (await other.store.openChanges()).some(({ holder }) => holder === 'none');
   await other.pass(40, isFree);
+  const left = one.store.leaseLeft();
   await one.pass(40, async () => !(await one.store.holds(change.id)));
   expect(await begin(one.store, newChange({ rankeeId: 9 }))).toBe(true);
   const holders = (await one.store.openChanges()).map(({ change: { rankeeId }, holder }) => [rankeeId, holder]);
@@ -100,6 +106,7 @@ test('a node that was ended finds out with its next beat, and joins anew', async
     [8, 'other'],
     [9, 'this'],
   ]);
+  expect([left(), one.store.leaseLeft()() > 0]).toEqual([0, true]); // the lease of the node that was ended stays over
   expect(await one.store.takeOver(change.id)).toStrictEqual(change);
   const ended = await keepOutcome({ store: one.store, clock: one.time }, change.id, applied);
   expect(ended).toMatchObject({ state: 'applied' });

@@ -1,0 +1,116 @@
+import type { Agent, ClientRequest, IncomingMessage } from 'node:http';
+import { RankdError } from '../../base/errors.ts';
+import { http, https } from '../../base/node-modules.ts';
+import { version } from '../../base/version.ts';
+import type { Clock, WriteLease } from '../../ports/index.ts';
+import type { Answer } from './fetch-answer.ts';
+
+/** No write begins with less of the lease left than this, in milliseconds: its answer would come too late. */
+const leastLeaseMs = 1_000;
+/** A connection that nobody used for so long is not used again: the other end may have closed it. */
+const idleMs = 4_000;
+
+export interface WriteRequest {
+  url: string;
+  headers: Record<string, string>;
+  body: string;
+  maxBodyBytes: number;
+  signal: AbortSignal;
+}
+
+/** The request was not handed over: nothing reached the platform. */
+export class NotHandedOver extends Error {}
+
+/**
+ * Sends writes over connections of its own. `fetch` hides the moment in which a request leaves; here the lease is looked at in the breath in
+ * which the bytes are handed over, once the connection is there: a process that was stopped meanwhile does not write.
+ */
+export class WriteSender {
+  readonly #clock: Clock;
+  #agents: { http: Agent; https: Agent } | undefined;
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  /** Throws `NotHandedOver`, with the reason as its cause, if it is sure that nothing was sent. */
+  async send({ url, headers, body, maxBodyBytes, signal }: WriteRequest, lease: WriteLease): Promise<Answer> {
+    const ended = new AbortController();
+    let isHandedOver = false;
+    const found = Promise.withResolvers<IncomingMessage>();
+    const request = this.#request(url, { ...headers, 'content-length': String(Buffer.byteLength(body)) }, signal);
+    request.on('response', found.resolve);
+    request.on('error', found.reject);
+    onceConnected(request, () => {
+      if (lease.leftMs() < leastLeaseMs) return void request.destroy(withoutLease());
+      isHandedOver = true;
+      request.end(body);
+      if (lease.leftMs() <= 0) lease.noteLate();
+    });
+    void this.#endWithLease(request, lease, ended.signal);
+    try {
+      const response = await found.promise;
+      const { statusCode = 0 } = response;
+      if (statusCode >= 300 && statusCode < 400) throw new TypeError('the answer is a redirect');
+      const text = await readText(response, maxBodyBytes).catch(() => undefined);
+      return { status: statusCode, headers: headersOf(response), body: text };
+    } catch (cause) {
+      request.destroy();
+      throw isHandedOver ? cause : new NotHandedOver('the request was not handed over', { cause });
+    } finally {
+      ended.abort();
+    }
+  }
+
+  #request(url: string, headers: Record<string, string>, signal: AbortSignal): ClientRequest {
+    const isSecure = url.startsWith('https:');
+    const options = { keepAlive: true, timeout: idleMs };
+    this.#agents ??= { http: new (http().Agent)(options), https: new (https().Agent)(options) };
+    const { request } = isSecure ? https() : http();
+    const agent = isSecure ? this.#agents.https : this.#agents.http;
+    return request(url, { method: 'POST', headers: { 'user-agent': `rankd/${version}`, ...headers }, agent, signal });
+  }
+
+  /** Breaks a request off when the lease ends, if it is not made longer meanwhile. */
+  async #endWithLease(request: ClientRequest, lease: WriteLease, ended: AbortSignal): Promise<void> {
+    try {
+      for (let leftMs = lease.leftMs(); leftMs > 0; leftMs = lease.leftMs()) {
+        if (leftMs === Number.POSITIVE_INFINITY) return;
+        await this.#clock.sleep(leftMs, ended);
+      }
+      request.destroy(withoutLease());
+    } catch {
+      // it has ended before
+    }
+  }
+}
+
+function onceConnected(request: ClientRequest, use: () => void): void {
+  request.on('socket', (socket) => {
+    if (!socket.connecting && !('secureConnecting' in socket && socket.secureConnecting)) use();
+    else socket.once('encrypted' in socket ? 'secureConnect' : 'connect', use);
+  });
+}
+
+function withoutLease(): RankdError {
+  return new RankdError('store_unavailable', 'This daemon has not reached its database for too long to change ranks.', {
+    hint: 'see whether the PostgreSQL server answers; the daemon goes on by itself once it does',
+    retryAfterMs: 1_000,
+  });
+}
+
+function headersOf({ headers }: IncomingMessage): Headers {
+  const flat = Object.entries(headers).map(([name, value]) => [name, String(value ?? '')] as [string, string]);
+  return new Headers(flat);
+}
+
+async function readText(response: IncomingMessage, maxBodyBytes: number): Promise<string> {
+  const chunks: Buffer[] = [];
+  let bytes = 0;
+  for await (const chunk of response as AsyncIterable<Buffer>) {
+    bytes += chunk.byteLength;
+    if (bytes > maxBodyBytes) throw new Error(`the answer is longer than ${maxBodyBytes} bytes`);
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks).toString('utf8');
+}

@@ -1,0 +1,51 @@
+import { reopenedLate } from '../../core/change-state.ts';
+import { changeEvent } from '../../core/events.ts';
+import type { RankChange } from '../../core/model.ts';
+import type { Ranking } from './ranking.ts';
+
+/** Whoever took the change over is through with it by then, or the next round of recovery is. */
+const tryForMs = 120_000;
+const tryEveryMs = 1_000;
+/** A node that nobody has ended hears so with one of its next beats. */
+const lookEveryMs = 100;
+const looks = 20;
+
+type Settling = Pick<Ranking, 'store' | 'clock' | 'trust'>;
+
+/**
+ * A write of this change may have reached the platform after others had taken it over. The audit says so. The change is opened again, and
+ * settled by reading as any other, unless the member was changed since: then only a person can tell what is right, and `rankd status`
+ * names the member. `leftMs`: how much longer this node may work on the change. Never rejects.
+ */
+export async function settleLateWrite(app: Settling, change: RankChange, leftMs: () => number): Promise<void> {
+  for (let look = 0; look < looks; look += 1) {
+    if (leftMs() > 0) return; // nobody has ended this node, so nobody has taken over
+    await app.clock.sleep(lookEveryMs);
+  }
+  const giveUpAt = app.clock.monotonic() + tryForMs;
+  let isNoted = false;
+  let became: Became = 'not known';
+  for (;;) {
+    try {
+      if (!isNoted) await app.store.appendAudit(changeEvent(change, 'late_write', app.clock.now()));
+      isNoted = true;
+      became = await openAgain(app, change);
+    } catch {
+      // the store is tried again
+    }
+    if (became !== 'not known' || app.clock.monotonic() >= giveUpAt) break;
+    await app.clock.sleep(tryEveryMs);
+  }
+  app.trust.reportLateWrite(change, became);
+}
+
+/** What became of the change. `changed since`: another change of the member came after it. */
+type Became = 'opened again' | 'changed since' | 'not known';
+
+async function openAgain({ store, clock }: Settling, change: RankChange): Promise<Became> {
+  const { latestId, open } = await store.latestChange(change.rankeeId);
+  if (latestId !== change.id) return 'changed since';
+  if (open !== undefined) return 'not known'; // whoever works on it may have read the member before the write
+  const reopened = await store.reopenChange(change.id, (kept) => reopenedLate(kept, change, clock.now()));
+  return reopened === undefined ? 'not known' : 'opened again';
+}

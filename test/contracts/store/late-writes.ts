@@ -1,0 +1,71 @@
+import { describe, expect, test, vi } from 'vitest';
+import type { ChangeOutcome } from '../../../src/core/change-state.ts';
+import { keepOutcome } from '../../../src/usecases/change/change-outcome.ts';
+import { settleLateWrite } from '../../../src/usecases/change/late-write.ts';
+import type { PlatformTrust } from '../../../src/usecases/change/platform-trust.ts';
+import { applied, begin, newChange, record } from './samples.ts';
+import type { StoreCase } from './store-case.ts';
+
+const notApplied: ChangeOutcome = {
+  state: 'failed',
+  code: 'platform_unavailable',
+  message: 'Nothing was sent.',
+  rolesAfter: [100, 200],
+};
+const over = () => 0;
+
+export function lateWriteContract(at: StoreCase): void {
+  /** `at.other` holds the change by now; `at.store` stood still in the moment of a write, and goes on. */
+  const settle = async (change: ReturnType<typeof newChange>, leftMs = over) => {
+    const reportLateWrite = vi.fn();
+    const trust = { reportLateWrite } as unknown as PlatformTrust;
+    const settled = settleLateWrite({ store: at.store, clock: at.clock, trust }, change, leftMs);
+    return { settled, reportLateWrite };
+  };
+  const audited = async () =>
+    (await at.store.listAudit({ action: 'rank.late_write', limit: 9 })).map(({ subject }) => subject);
+  describe('a late write', () => {
+    test('is in the audit, and its change is opened again with the roles that it was for, once whoever took it over is through', async () => {
+      const change = newChange();
+      await begin(at.other, change);
+      const { settled, reportLateWrite } = await settle(change);
+      await vi.waitUntil(async () => {
+        await at.clock.advance(500);
+        return (await audited()).length > 0;
+      });
+      expect(await at.store.openChanges()).toMatchObject([{ change: { id: change.id, state: 'pending' } }]);
+      expect(reportLateWrite).not.toHaveBeenCalled();
+      await keepOutcome({ store: at.other, clock: at.clock }, change.id, notApplied);
+      await at.clock.passUntil(settled);
+      expect(await at.other.openChanges()).toMatchObject([
+        { change: { id: change.id, state: 'unknown', rolesAfter: [100, 300] }, holder: 'none' },
+      ]);
+      expect(reportLateWrite).toHaveBeenCalledExactlyOnceWith(change, 'opened again');
+      expect(await audited()).toEqual([change.id]);
+    });
+
+    test('leaves the change as it is if the member was changed since, and names the member', async () => {
+      const change = newChange();
+      await begin(at.other, change);
+      await keepOutcome({ store: at.other, clock: at.clock }, change.id, notApplied);
+      await record(at.other, newChange({ state: 'applied' }));
+      const { settled, reportLateWrite } = await settle(change);
+      await at.clock.passUntil(settled);
+      expect(reportLateWrite).toHaveBeenCalledExactlyOnceWith(change, 'changed since');
+      expect(await audited()).toEqual([change.id]);
+      expect(await at.store.openChanges()).toEqual([]);
+    });
+
+    test('was none if nobody has ended the node', async () => {
+      const change = newChange();
+      await begin(at.store, change);
+      const left = at.store.leaseLeft();
+      expect(left()).toBeGreaterThan(0);
+      await keepOutcome({ store: at.store, clock: at.clock }, change.id, applied);
+      const { settled, reportLateWrite } = await settle(change, left);
+      await settled;
+      expect(reportLateWrite).not.toHaveBeenCalled();
+      expect(await audited()).toEqual([]);
+    });
+  });
+}

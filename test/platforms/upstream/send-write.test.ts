@@ -1,0 +1,85 @@
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo, Socket } from 'node:net';
+import { expect, onTestFinished, test, vi } from 'vitest';
+import { systemClock } from '../../../src/base/clock.ts';
+import { NotHandedOver, WriteSender } from '../../../src/platforms/upstream/send-write.ts';
+
+/** A server that notes what it is sent, and answers unless it is told not to. */
+async function receiver({ isSilent = false } = {}) {
+  const received: string[] = [];
+  const sockets = new Set<Socket>();
+  const server: Server = createServer(async (request, response) => {
+    let body = '';
+    for await (const chunk of request) body += chunk;
+    received.push(body);
+    if (!isSilent) response.setHeader('x-ratelimit-remaining', '7').end('{"is":"answer"}');
+  });
+  server.on('connection', (socket) => sockets.add(socket));
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  onTestFinished(() => {
+    server.closeAllConnections();
+    server.close();
+  });
+  return { received, sockets, url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/write` };
+}
+
+const sender = new WriteSender(systemClock);
+
+function send(
+  url: string,
+  leftMs: () => number,
+  { noteLate = (): void => undefined, signal = new AbortController().signal } = {},
+) {
+  return sender.send({ url, headers: {}, body: '{"role":1}', maxBodyBytes: 1_000, signal }, { leftMs, noteLate });
+}
+
+test('a write is sent with its answer read whole, over a connection that the next one uses again', async () => {
+  const { url, received, sockets } = await receiver();
+  for (let writes = 1; writes <= 2; writes += 1) {
+    const { status, headers, body } = await send(url, () => 5_000);
+    expect([status, headers.get('x-ratelimit-remaining'), body]).toEqual([200, '7', '{"is":"answer"}']);
+  }
+  expect(received).toEqual(['{"role":1}', '{"role":1}']);
+  expect(sockets.size).toBe(1);
+});
+
+test('a write is not handed over if less than a second of the lease is left once the connection is there', async () => {
+  const { url, received, sockets } = await receiver();
+  const leases = [5_000, 999]; // it runs out while the connection is made
+  const refused = send(url, () => leases.shift() ?? 999);
+  await expect(refused).rejects.toBeInstanceOf(NotHandedOver);
+  await expect(refused).rejects.toMatchObject({ cause: { code: 'store_unavailable' } });
+  await expect.poll(() => [...sockets].every(({ destroyed }) => destroyed)).toBe(true);
+  expect(received).toEqual([]);
+});
+
+test('a process that stood still in the very moment of a write notices right after it', async () => {
+  const { url, received } = await receiver();
+  const leases = [5_000, 5_000, 0];
+  const noteLate = vi.fn();
+  await send(url, () => leases.shift() ?? 5_000, { noteLate }).catch(() => undefined);
+  expect(noteLate).toHaveBeenCalledOnce();
+  await expect.poll(() => received).toHaveLength(1);
+});
+
+test('a write under way is broken off when the lease ends, unless it is made longer, and may have been carried out', async () => {
+  const { url, received, sockets } = await receiver({ isSilent: true });
+  const endsAt = performance.now() + 1_050;
+  const error = await send(url, () => Math.max(0, endsAt - performance.now())).catch((thrown: unknown) => thrown);
+  expect(performance.now()).toBeGreaterThanOrEqual(endsAt);
+  expect(error).not.toBeInstanceOf(NotHandedOver);
+  expect(received).toHaveLength(1);
+  await expect.poll(() => [...sockets].every(({ destroyed }) => destroyed)).toBe(true);
+});
+
+test('what fails before the write is handed over has sent nothing, what fails later may have', async () => {
+  const silent = await receiver({ isSilent: true });
+  const before = send(silent.url, () => 5_000, { signal: AbortSignal.abort() });
+  await expect(before).rejects.toBeInstanceOf(NotHandedOver);
+  await expect(send('http://127.0.0.1:1/', () => 5_000)).rejects.toBeInstanceOf(NotHandedOver);
+  const stop = new AbortController();
+  const after = send(silent.url, () => 5_000, { signal: stop.signal });
+  await expect.poll(() => silent.received).toHaveLength(1);
+  stop.abort();
+  await expect(after).rejects.not.toBeInstanceOf(NotHandedOver);
+});
