@@ -6,6 +6,7 @@ import {
   mkdirSync,
   mkdtempSync,
   readFileSync,
+  rmSync,
   symlinkSync,
   writeFileSync,
 } from 'node:fs';
@@ -25,6 +26,8 @@ export interface PostgresServer extends AsyncDisposable {
   user: string;
   /** The operating system's process id of the server. */
   pid: number;
+  /** Ends the server by a signal, and starts it anew on the same data and port. */
+  restart(signal: 'SIGKILL' | 'SIGINT'): Promise<void>;
 }
 
 /** PostgreSQL does not run as root: then it runs as `nobody`. */
@@ -58,21 +61,57 @@ export async function startPostgres({ settings = [], tls }: ServerOptions = {}):
     ...(tls === undefined ? [] : ['ssl=on']),
     ...settings,
   ].flatMap((setting) => ['-c', setting]);
-  // The shell waits for the end of its input, which is the end of this process, and then stops the server.
-  const script =
-    'dir=$1; shift; "$@" </dev/null & server=$!; echo $server; cat >/dev/null; kill -INT $server; wait $server; rm -rf "$dir"';
-  const shell = spawn('sh', ['-c', script, 'sh', dir, join(bin, 'postgres'), '-D', data, ...options], {
-    ...{ env, cwd: '/', stdio: ['pipe', 'pipe', 'pipe'], detached: true, ...nobody },
-  });
   const log: string[] = [];
-  shell.stderr?.on('data', (chunk) => log.push(String(chunk)));
-  const pid = await new Promise<number>((resolve) => shell.stdout?.once('data', (line) => resolve(Number(line))));
-  shell.unref();
-  for (const stream of [shell.stdin, shell.stdout, shell.stderr]) (stream as unknown as { unref(): void }).unref();
-  const server = { socketDir: dir, port, user: 'postgres', pid, [Symbol.asyncDispose]: () => stop(shell) };
-  await untilReady(server, log);
-  return server;
+  const command = [join(bin, 'postgres'), '-D', data, ...options];
+  const start = async () => {
+    const shell = spawn('sh', ['-c', script, 'sh', ...command], {
+      ...{ env, cwd: '/', stdio: ['pipe', 'pipe', 'pipe'], detached: true, ...nobody },
+    });
+    shell.stderr?.on('data', (chunk) => log.push(String(chunk)));
+    const pid = await new Promise<number>((resolve) => shell.stdout?.once('data', (line) => resolve(Number(line))));
+    shell.unref();
+    for (const stream of [shell.stdin, shell.stdout, shell.stderr]) (stream as unknown as { unref(): void }).unref();
+    return { shell, pid };
+  };
+  // The folder goes with the process that asked, however that ends.
+  const keeper = spawn('sh', ['-c', 'cat >/dev/null; sleep 1; rm -rf "$1"', 'sh', dir], {
+    ...{ cwd: '/', stdio: ['pipe', 'ignore', 'ignore'], detached: true, ...nobody },
+  });
+  keeper.unref();
+  (keeper.stdin as unknown as { unref(): void }).unref();
+  const place = { socketDir: dir, port, user: 'postgres' };
+  let running = await start();
+  await untilReady(place, log);
+  return {
+    ...place,
+    get pid() {
+      return running.pid;
+    },
+    async restart(signal) {
+      process.kill(running.pid, signal);
+      await stop(running.shell);
+      const giveUpAt = performance.now() + 30_000;
+      for (;;) {
+        running = await start(); // the first may end at once: what a killed server left takes a moment to go
+        try {
+          await untilReady(place, log, 2_000);
+          return;
+        } catch (error) {
+          await stop(running.shell);
+          if (performance.now() > giveUpAt) throw error;
+        }
+      }
+    },
+    async [Symbol.asyncDispose]() {
+      await stop(running.shell);
+      rmSync(dir, { recursive: true, force: true });
+      await stop(keeper);
+    },
+  };
 }
+
+/** The shell waits for the end of its input, which is the end of this process, and then stops the server. */
+const script = '"$@" </dev/null & server=$!; echo $server; cat >/dev/null; kill -INT $server 2>/dev/null; wait $server';
 
 function guard(data: string, { cert, key }: Credentials): void {
   for (const [name, text] of [
@@ -100,8 +139,12 @@ function stop(shell: ChildProcess): Promise<void> {
   return ended;
 }
 
-async function untilReady({ socketDir, port, user }: Omit<PostgresServer, keyof AsyncDisposable>, log: string[]) {
-  const giveUpAt = performance.now() + 30_000;
+async function untilReady(
+  { socketDir, port, user }: Pick<PostgresServer, 'socketDir' | 'port' | 'user'>,
+  log: string[],
+  withinMs = 30_000,
+) {
+  const giveUpAt = performance.now() + withinMs;
   for (;;) {
     const client = new pg.Client({ host: socketDir, port, user, database: 'postgres' });
     try {

@@ -33,14 +33,15 @@ export const benchRanks = [10, 20, 50];
 
 export async function openBench({
   memberCount,
+  settings = '',
   ...options
-}: FakeOpenCloudOptions & { memberCount: number }): Promise<Bench> {
+}: FakeOpenCloudOptions & { memberCount: number; settings?: string }): Promise<Bench> {
   await using opened = new AsyncDisposableStack();
   const fake = await startFakeOpenCloud(options);
   opened.defer(() => fake.close());
   const home = opened.use(new CliHome());
   const rolesAtFirst = addMembers(fake, memberCount);
-  writeFileSync(home.path('rankd.yaml'), loadConfigFor(fake));
+  writeFileSync(home.path('rankd.yaml'), loadConfigFor(fake) + settings, { mode: 0o600 });
   const { secret } = await home.json<{ secret: string }>('key', 'create', 'bench');
   await home.json('whitelist', 'add', String(place), '--key', 'bench');
   const list = async (...args: string[]) => {

@@ -32,12 +32,18 @@ export class Callers {
     return this.answers.get(200) ?? 0;
   }
 
-  /** Asks for one change after the other, those of `members`, until nobody answers or `stop` is aborted. */
-  async run(url: string, { members, stop }: { members: number[]; stop?: AbortSignal }): Promise<void> {
+  /** Asks for one change after the other, those of `members`, until nobody answers or `stop` is aborted. `anyUrl`: asked each time; silence is tried again. */
+  async run(
+    url: string | { anyUrl: () => string; answerWithinMs: number },
+    { members, stop }: { members: number[]; stop?: AbortSignal },
+  ): Promise<void> {
     while (!stop?.aborted) {
       const order = this.#unanswered.shift() ?? this.#newOrder(members);
-      const status = await this.send(url, order);
-      if (status === 0) return;
+      const status =
+        typeof url === 'string'
+          ? await this.send(url, order)
+          : await this.send(url.anyUrl(), order, AbortSignal.timeout(url.answerWithinMs));
+      if (status === 0 && typeof url === 'string') return;
       if (status !== 200) await delay(50); // nobody hammers a service that says no
     }
   }
@@ -47,8 +53,8 @@ export class Callers {
     return this.send(url, this.#newOrder(members));
   }
 
-  async send(url: string, order: Order): Promise<number> {
-    const answer = await post(url, this.#bench.secret, order).catch(() => ({ status: 0, changeId: '' }));
+  async send(url: string, order: Order, signal?: AbortSignal): Promise<number> {
+    const answer = await post(url, this.#bench.secret, order, signal).catch(() => ({ status: 0, changeId: '' }));
     const { status, changeId } = answer;
     this.answers.set(status, (this.answers.get(status) ?? 0) + 1);
     if (status !== 0) this.answered.push({ ...order, status, changeId });
@@ -67,9 +73,15 @@ export class Callers {
   }
 }
 
-async function post(url: string, secret: string, { rankeeId, newRankId, command, isRepeatable }: Order) {
+async function post(
+  url: string,
+  secret: string,
+  { rankeeId, newRankId, command, isRepeatable }: Order,
+  signal: AbortSignal | undefined,
+) {
   const response = await fetch(`${url}/v1/ranker?placeid=${place}`, {
     method: 'POST',
+    ...(signal && { signal }),
     headers: {
       authorization: `Bearer ${secret}`,
       'content-type': 'application/json',

@@ -1,20 +1,30 @@
 import { Command } from 'commander';
 import { wholeNumber } from '../../src/cli/input/arguments.ts';
+import { runChaos } from './chaos-run.ts';
 import { runCrashes } from './crash-run.ts';
 
-/** `npm run crash -- --rounds 50`: kills the built daemon at work, again and again; ends with 1 where anything was lost. */
-const { rounds, kills, sideBySide, seed } = new Command('npm run crash --')
+/** `npm run crash -- --rounds 50`, or with `--engine postgres --nodes 3`: kills the built daemon at work, again and again; ends with 1 where anything was lost. */
+const { rounds, kills, sideBySide, seed, engine, nodes } = new Command('npm run crash --')
   .description('Kills the built daemon at work, again and again; ends with 1 where anything was lost.')
   .option('--rounds <n>', 'how many', wholeNumber(1, 1_000_000), 50)
   .option('--kills <n>', 'how often before what is left is reconciled and compared', wholeNumber(1, 1_000), 2)
   .option('--side-by-side <n>', 'daemons, each with a group of its own, that share the rounds', wholeNumber(1, 100), 4)
+  .option(
+    '--engine <name>',
+    'sqlite, or postgres: then daemons and PostgreSQL are killed, stopped and cut off',
+    'sqlite',
+  )
+  .option('--nodes <n>', 'with postgres: how many daemons share a database', wholeNumber(1, 20), 3)
   .option('--seed <n>', 'repeats the load of an earlier run', wholeNumber(0, 2 ** 31), Date.now() % 2 ** 31)
   .parse()
-  .opts<{ rounds: number; kills: number; sideBySide: number; seed: number }>();
+  .opts<{ rounds: number; kills: number; sideBySide: number; seed: number; engine: string; nodes: number }>();
 const say = (line: string) => void process.stdout.write(`${line}\n`);
 
-say(`${rounds} rounds of ${kills} kills each; the same again: --seed ${seed}`);
-const report = await runCrashes({ rounds, killsPerRound: kills, sideBySide, seed, say });
+say(`${rounds} rounds; the same again: --seed ${seed}`);
+const report =
+  engine === 'postgres'
+    ? await runChaos({ rounds, nodes, calamities: kills + 1, maxStillMs: 15_000, seed, say })
+    : await runCrashes({ rounds, killsPerRound: kills, sideBySide, seed, say });
 say('');
 for (const [name, figure] of Object.entries(report)) say(`${name.padEnd(14)}${figure}`);
 const { lost, doubled, stray, differing, unreconciled, violations } = report;

@@ -1,0 +1,207 @@
+import { writeFileSync } from 'node:fs';
+import { setTimeout as delay } from 'node:timers/promises';
+import { DaemonProcess } from '../support/daemon-process.ts';
+import { type PostgresServer, startPostgres } from '../support/postgres.ts';
+import { CliHome } from '../support/run-cli.ts';
+import { type Bench, openBench } from './bench.ts';
+import { Callers } from './callers.ts';
+import { type CrashReport, examine } from './crash-run.ts';
+import { loadConfigFor } from './fake-config.ts';
+import { SeededRandom } from './random.ts';
+import { type StoreProxy, startStoreProxy } from './store-proxy.ts';
+
+export interface ChaosOptions {
+  rounds: number;
+  nodes: number;
+  /** How many things go wrong in a round. */
+  calamities: number;
+  /** The longest that anything stands still. */
+  maxStillMs: number;
+  seed: number;
+  say: (line: string) => void;
+}
+
+/** As that of `runCrashes`; `lateWrites` are those that the audit has, of nodes that were stopped in the moment of a write. */
+export interface ChaosReport extends CrashReport {
+  lateWrites: number;
+}
+
+const memberCount = 24;
+const callerCount = 8;
+const reconciledWithinMs = 60_000;
+const answerWithinMs = 12_000;
+
+/** Several daemons on one database, of which each meets every calamity, and PostgreSQL too, while callers go on by whatever answers. */
+export async function runChaos({ rounds, seed, say, ...options }: ChaosOptions): Promise<ChaosReport> {
+  await using world = await openWorld(options.nodes, seed);
+  const { bench, random, callers } = world;
+  const report = { rounds: 0, kills: 0, changes: 0, acknowledged: 0, lateWrites: 0 };
+  const wrong = { lost: 0, doubled: 0, stray: 0, differing: 0, unreconciled: 0, violations: 0 };
+  for (; report.rounds < rounds; report.rounds += 1) {
+    bench.fake.latencyMs = random.between(1, 25);
+    const stop = new AbortController();
+    const [shared = 0] = bench.members;
+    const working = Array.from({ length: callerCount }, (_, index) =>
+      callers.run(
+        { anyUrl: world.anyUrl, answerWithinMs },
+        { members: index < 3 ? [shared] : bench.members, stop: stop.signal },
+      ),
+    );
+    const met: string[] = [];
+    for (let count = 0; count < options.calamities; count += 1) {
+      await delay(random.between(200, 1_500));
+      met.push(await random.pick(calamities)(world, random.between(500, options.maxStillMs)));
+      report.kills += 1;
+    }
+    await world.heal();
+    await delay(500);
+    stop.abort();
+    await Promise.all(working);
+    const healedAt = performance.now();
+    wrong.unreconciled = await bench.openAfter(reconciledWithinMs);
+    const reconciledInMs = performance.now() - healedAt;
+    const late = await world.lateWrites();
+    const { changes, sentences, ...found } = await examine(bench, callers, late);
+    Object.assign(report, { changes, acknowledged: callers.acknowledged, lateWrites: late.length });
+    Object.assign(wrong, found);
+    for (const sentence of sentences.slice(0, 20)) say(`  ${sentence}`);
+    say(
+      `seed ${seed}, round ${report.rounds + 1}: ${met.join(', ')}; ${changes} changes, ${report.acknowledged} acknowledged, reconciled in ${(reconciledInMs / 1000).toFixed(1)} s`,
+    );
+    if (sentences.length > 0 || wrong.unreconciled > 0) break; // what comes after a fault says nothing
+  }
+  return { ...report, ...wrong };
+}
+
+interface Node {
+  home: CliHome;
+  proxy: StoreProxy;
+  daemon: DaemonProcess | undefined;
+}
+
+/** All of these leave what they broke as it is: healing comes at the end of a round. Each says what it did. */
+type Calamity = (world: World, ms: number) => Promise<string>;
+
+const calamities: readonly Calamity[] = [
+  async (world) => {
+    const node = world.anyNode();
+    await node.daemon?.stop('SIGKILL');
+    await world.start(node);
+    return 'a node killed';
+  },
+  async (world) => {
+    await world.anyNode().daemon?.stop('SIGKILL');
+    return 'a node killed, for the rest of the round';
+  },
+  async (world, ms) => {
+    const { daemon } = world.anyNode();
+    daemon?.process.kill('SIGSTOP');
+    await delay(ms);
+    daemon?.process.kill('SIGCONT');
+    return `a node stopped for ${ms} ms`;
+  },
+  async (world, ms) => {
+    const { daemon } = world.anyNode();
+    daemon?.process.kill('SIGSTOP');
+    setTimeout(() => daemon?.process.kill('SIGCONT'), ms);
+    return `a node stopped for ${ms} ms, beside the next`;
+  },
+  async (world) => {
+    await world.server.restart('SIGKILL');
+    return 'PostgreSQL killed';
+  },
+  async (world) => {
+    await world.server.restart('SIGINT');
+    return 'PostgreSQL restarted';
+  },
+  async (world, ms) => {
+    for (const { proxy } of world.nodes) proxy.mode = 'hold';
+    await delay(ms);
+    for (const { proxy } of world.nodes) proxy.mode = 'pass';
+    return `PostgreSQL silent for ${ms} ms`;
+  },
+  async (world, ms) => {
+    const { proxy } = world.anyNode();
+    proxy.mode = 'hold';
+    await delay(ms);
+    proxy.cut();
+    proxy.mode = 'pass';
+    return `a node cut off from PostgreSQL for ${ms} ms`;
+  },
+  async (world, ms) => {
+    const { proxy } = world.anyNode();
+    proxy.mode = Math.min(ms / 10, 400);
+    return `PostgreSQL ${proxy.mode} ms away from a node`;
+  },
+];
+
+interface World extends AsyncDisposable {
+  bench: Bench;
+  random: SeededRandom;
+  callers: Callers;
+  server: PostgresServer;
+  nodes: Node[];
+  anyNode(): Node;
+  /** Of a node, whether it answers or not: what a balancer without checks would do. */
+  anyUrl(): string;
+  start(node: Node): Promise<void>;
+  heal(): Promise<void>;
+  /** The members of late writes, one for each, as the audit has them. */
+  lateWrites(): Promise<number[]>;
+}
+
+async function openWorld(nodeCount: number, seed: number): Promise<World> {
+  await using opened = new AsyncDisposableStack();
+  const server = opened.use(await startPostgres());
+  const urlBy = (port: number) => `postgres://${server.user}@127.0.0.1:${port}/postgres`;
+  const endless = 1_000_000;
+  const limits = { group: endless, roles: endless, memberships: endless, assign: endless, unassign: endless };
+  const storeAt = (port: number) => `store:\n  url: ${urlBy(port)}\n`;
+  const bench = opened.use(await openBench({ memberCount, limits, settings: storeAt(server.port) }));
+  const random = new SeededRandom(seed);
+  const nodes: Node[] = [];
+  for (let index = 0; index < nodeCount; index += 1) {
+    const home = opened.use(new CliHome());
+    const proxy = opened.use(await startStoreProxy(server.port));
+    writeFileSync(home.path('rankd.yaml'), loadConfigFor(bench.fake) + storeAt(proxy.port), { mode: 0o600 });
+    nodes.push({ home, proxy, daemon: undefined });
+  }
+  const start = async (node: Node) => {
+    const env = { RANKD_PLATFORM_API_KEY: bench.fake.apiKey };
+    const giveUpAt = performance.now() + 30_000;
+    for (;;) {
+      try {
+        node.daemon = await DaemonProcess.start(node.home, { env });
+        return;
+      } catch (error) {
+        if (performance.now() > giveUpAt) throw error; // PostgreSQL may have just come back
+        await delay(250);
+      }
+    }
+  };
+  opened.defer(async () => {
+    for (const { daemon } of nodes) await daemon?.stop('SIGKILL');
+  });
+  await Promise.all(nodes.map(start));
+  const anyNode = () => random.pick(nodes);
+  const running = opened.move();
+  return {
+    ...{ bench, random, callers: new Callers(bench, random), server, nodes, anyNode, start },
+    anyUrl: () => random.pick(nodes.flatMap(({ daemon }) => daemon?.url ?? [])),
+    async heal() {
+      for (const node of nodes) {
+        node.proxy.mode = 'pass';
+        const { process } = node.daemon ?? {};
+        process?.kill('SIGCONT');
+        if (process?.exitCode !== null || process.signalCode !== null) await start(node);
+      }
+    },
+    async lateWrites() {
+      const { events } = await bench.home.json<{ events: Array<{ detail: { rankeeId?: number } }> }>(
+        ...['audit', 'list', '--action', 'rank.late_write', '--limit', '10000'],
+      );
+      return events.map(({ detail }) => Number(detail.rankeeId));
+    },
+    [Symbol.asyncDispose]: () => running.disposeAsync(),
+  };
+}

@@ -1,0 +1,61 @@
+import { connect, createServer, type Socket } from 'node:net';
+
+/** What stands between a node and its server: lets bytes through, late or not at all, or breaks every connection off. */
+export interface StoreProxy extends AsyncDisposable {
+  port: number;
+  /** `hold`: nothing comes through, and nobody is told. A number: each piece comes so many milliseconds late. */
+  mode: 'pass' | 'hold' | number;
+  cut(): void;
+}
+
+/** A proxy before a server of PostgreSQL that listens on a port of this machine. */
+export async function startStoreProxy(serverPort: number): Promise<StoreProxy> {
+  const pairs = new Set<Socket[]>();
+  const held: Array<() => void> = [];
+  let mode: StoreProxy['mode'] = 'pass';
+  const server = createServer((near) => {
+    const far = connect(serverPort, '127.0.0.1');
+    const pair = [near, far];
+    pairs.add(pair);
+    for (const [from, to] of [
+      [near, far],
+      [far, near],
+    ] as const) {
+      let last = Promise.resolve();
+      from.on('data', (bytes) => {
+        last = last.then(() => turn()).then(() => void to.write(bytes)); // in order
+      });
+      from.on('error', () => undefined);
+      from.on('close', () => {
+        pairs.delete(pair);
+        to.destroy();
+      });
+    }
+  });
+  /** Resolves when the next piece may come through. */
+  const turn = () =>
+    new Promise<void>((resolve) => {
+      if (mode === 'hold') held.push(resolve);
+      else if (mode === 'pass') resolve();
+      else setTimeout(resolve, mode);
+    });
+  const cut = () => {
+    for (const socket of [...pairs].flat()) socket.destroy();
+  };
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  return {
+    port: (server.address() as { port: number }).port,
+    get mode() {
+      return mode;
+    },
+    set mode(next) {
+      mode = next;
+      if (mode !== 'hold') for (const go of held.splice(0)) go();
+    },
+    cut,
+    async [Symbol.asyncDispose]() {
+      cut();
+      await new Promise((resolve) => server.close(resolve));
+    },
+  };
+}
