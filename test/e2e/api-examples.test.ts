@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { systemClock } from '../../src/base/clock.ts';
 import { operations } from '../../src/http/openapi/operations.ts';
 import { forwardTo, Game } from '../game/game.ts';
-import type { DaemonProcess } from '../support/daemon-process.ts';
+import type { DaemonHere } from '../support/daemon-here.ts';
 import { type OpenCloudHome, openCloudHome } from '../support/open-cloud-home.ts';
 import { documentedPort } from '../support/readme-commands.ts';
 import { binary } from '../support/run-cli.ts';
@@ -19,10 +19,10 @@ const examples = parts.map((text) => ({
 }));
 
 let world: OpenCloudHome;
-let daemon: DaemonProcess;
+let daemon: DaemonHere;
 beforeAll(async () => {
   world = await openCloudHome();
-  daemon = await world.startDaemon();
+  daemon = await world.serve();
   await typed(blockIn(setUp, 'sh') ?? '');
 });
 afterAll(() => world[Symbol.asyncDispose]());

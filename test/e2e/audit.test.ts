@@ -10,7 +10,7 @@ import { type AuditRow, chainStart, linkHash } from '../../src/core/audit.ts';
 import { engineOf } from '../../src/stores/engine.ts';
 import { operate } from '../contracts/store/samples.ts';
 import { TerminalIo } from '../support/command-io.ts';
-import { DaemonProcess } from '../support/daemon-process.ts';
+import { DaemonHere } from '../support/daemon-here.ts';
 import { parseCsv } from '../support/parse-csv.ts';
 import { CliHome } from '../support/run-cli.ts';
 
@@ -56,7 +56,7 @@ test('everything an operator does is listed newest first, with who did it and wi
 test('what a key did is listed under the name of the key', async () => {
   using home = new CliHome();
   const secret = await home.createKey('lobby');
-  await using daemon = await DaemonProcess.start(home);
+  await using daemon = await DaemonHere.start(home);
   expect((await daemon.rank(secret)).status).toBe(200);
   const list = ['audit', 'list', '--action', 'rank.applied'];
   expect((await home.here(list)).stdout).toMatch(/ key:lobby +rank\.applied /);
@@ -193,7 +193,7 @@ test.concurrent('with audit.head_file, each head is noted by commands and the da
   await home.json('key', 'create', 'game'); // nobody else is there to note it
   await home.json('rank', 'set', '1001', '20');
   expect(lines().map((line) => line.replace(/^\S+ (\d+) [\da-f]{64}$/, '$1'))).toEqual(['1', '2', '3']);
-  await using daemon = await DaemonProcess.start(home);
+  await using daemon = await DaemonHere.start(home);
   await home.json('whitelist', 'add', '7'); // beside the daemon, which notes it
   await vi.waitUntil(() => lines().some((line) => /^\S+Z 4 [\da-f]{64}$/.test(line)), { timeout: 20_000 });
   await daemon.stop();
@@ -216,7 +216,7 @@ test.concurrent('a head file that can not be written keeps the daemon from start
   const env = { RANKD_AUDIT_HEAD_FILE: home.path('no/folder') };
   const made = await home.here(['key', 'create', 'game'], { env });
   expect(made).toMatchObject({ code: 0, stderr: expect.stringContaining('There is no folder') });
-  await expect(DaemonProcess.start(home, { env })).rejects.toThrow('There is no folder');
+  await expect(DaemonHere.start(home, { env })).rejects.toThrow('There is no folder');
 });
 
 /** What somebody who knows how the chain is made can do: another name in each event, and every hash worked out anew. */

@@ -18,7 +18,7 @@ import Database from 'better-sqlite3';
 import { afterEach, beforeEach, expect, onTestFinished, test, vi } from 'vitest';
 import { Connection } from '../../src/stores/sqlite/engine/connection.ts';
 import { migrations } from '../../src/stores/sqlite/schema/migrations.ts';
-import { DaemonProcess } from '../support/daemon-process.ts';
+import { DaemonHere } from '../support/daemon-here.ts';
 import { binary, CliHome } from '../support/run-cli.ts';
 import { runUnprivileged } from '../support/run-unprivileged.ts';
 
@@ -81,7 +81,7 @@ test('--json is one document; nothing else is printed, and the data directory is
 });
 
 test('beside a daemon that is changing ranks the copy is one moment of the database', async () => {
-  await using daemon = await DaemonProcess.start(home);
+  await using daemon = await DaemonHere.start(home);
   const secret = await home.createKey('busy');
   let isBusy = true;
   const load = (async () => {
@@ -254,7 +254,7 @@ try: choose a folder that this user may write to, or run rankd as a user that ma
 });
 
 test('a disk without room ends with 69, and leaves neither a copy nor a part of one', async () => {
-  await using _daemon = await DaemonProcess.start(home); // so that the shared memory of the database is there already
+  await using _daemon = await DaemonHere.start(home); // so that the shared memory of the database is there already
   const inside = readdirSync(home.dataDir);
   const limited = `prlimit --fsize=65536 '${process.execPath}' '${binary}'`; // bytes: less than the copy
   for (const target of ['copy.db', '-']) {

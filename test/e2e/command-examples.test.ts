@@ -5,7 +5,7 @@ import { systems } from '../../src/base/system.ts';
 import { allCommands, examplesOf } from '../../src/cli/output/help.ts';
 import { createProgram, runCli } from '../../src/cli/program.ts';
 import { TerminalIo } from '../support/command-io.ts';
-import { DaemonProcess } from '../support/daemon-process.ts';
+import { DaemonHere } from '../support/daemon-here.ts';
 import { startFakeDiscord } from '../support/fake-discord.ts';
 import { startFakeOpenCloud } from '../support/fake-open-cloud/index.ts';
 import { createPostgresDatabase } from '../support/postgres-database.ts';
@@ -71,7 +71,7 @@ const programs = {
 const home = new CliHome();
 const prepared = new CliHome();
 const servers = new AsyncDisposableStack();
-let daemon: DaemonProcess;
+let daemon: DaemonHere;
 let env: Record<string, string>;
 let robloxKey: string;
 /** What is answered to the questions of an example; `y`, unless it stands here. */
@@ -127,7 +127,7 @@ dashboard: { enabled: true, port: 0 }
   ])
     await done(home, line);
   {
-    await using first = await DaemonProcess.start(home, { env });
+    await using first = await DaemonHere.start(home, { env });
     const secret = readFileSync(home.path('my-game.key'), 'utf8').trim();
     for (const rankeeId of [1001, 1008])
       expect((await first.rank(secret, { rankerId: 1003, rankeeId })).status).toBe(200);
@@ -170,7 +170,7 @@ dashboard: { enabled: true, port: 0 }
     [/^HEALTHCHECK CMD \["rankd", "health"\].*/, () => 'rankd health'],
   ];
   cpSync(home.folder, prepared.folder, { recursive: true });
-  daemon = await DaemonProcess.start(home, { env });
+  daemon = await DaemonHere.start(home, { env });
 }, 60_000);
 
 afterAll(async () => {

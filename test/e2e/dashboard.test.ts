@@ -1,15 +1,15 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { DaemonProcess } from '../support/daemon-process.ts';
+import { DaemonHere } from '../support/daemon-here.ts';
 import { PageVisitor } from '../support/page-visitor.ts';
 import { CliHome } from '../support/run-cli.ts';
 
 let home: CliHome;
-let daemon: DaemonProcess;
+let daemon: DaemonHere;
 
 beforeAll(async () => {
   home = new CliHome();
-  daemon = await DaemonProcess.start(home, { env: { RANKD_DASHBOARD_PORT: '0' } });
+  daemon = await DaemonHere.start(home, { env: { RANKD_DASHBOARD_PORT: '0' } });
 });
 
 afterAll(async () => {
@@ -148,13 +148,13 @@ test('--open hands the link to the browser of the machine; without one, the comm
 
 test('a restart logs everybody out, and says goodbye', async () => {
   using other = new CliHome();
-  await using first = await DaemonProcess.start(other, { env: { RANKD_DASHBOARD_PORT: '0' } });
+  await using first = await DaemonHere.start(other, { env: { RANKD_DASHBOARD_PORT: '0' } });
   const visitor = await PageVisitor.loggedIn(other);
   using stream = await visitor.listen();
   expect(await first.stop()).toBe(0);
   await expect.poll(() => [stream.events.at(-1), stream.isOver]).toEqual(['bye', true]);
   const port = new URL(visitor.origin).port;
-  await using _second = await DaemonProcess.start(other, {
+  await using _second = await DaemonHere.start(other, {
     env: { RANKD_DASHBOARD_PORT: port, RANKD_DASHBOARD_ENABLED: 'true' },
   });
   expect(await visitor.get('/api/session')).toMatchObject({ status: 401, json: { code: 'no_session' } });

@@ -13,7 +13,7 @@ import { join } from 'node:path';
 import Database from 'better-sqlite3';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { migrations } from '../../src/stores/sqlite/schema/migrations.ts';
-import { DaemonProcess } from '../support/daemon-process.ts';
+import { DaemonHere } from '../support/daemon-here.ts';
 import { CliHome } from '../support/run-cli.ts';
 
 const schema = migrations.length;
@@ -46,7 +46,7 @@ ok  size        ${statSync(database).size} bytes, write-ahead log 0 bytes
 ok  audit       1 event, each following the one before
 `,
   );
-  await using _daemon = await DaemonProcess.start(home);
+  await using _daemon = await DaemonHere.start(home);
   expect(await home.json('db', 'check')).toMatchObject({
     v: 1,
     ok: true,
@@ -167,7 +167,7 @@ test('db migrate --dry-run migrates a copy and leaves nothing behind; db migrate
 });
 
 test('db migrate beside a running daemon is refused with 4', async () => {
-  await using _daemon = await DaemonProcess.start(home);
+  await using _daemon = await DaemonHere.start(home);
   expect(await home.run(['db', 'migrate'])).toMatchObject({ code: 4, stdout: '' });
 });
 

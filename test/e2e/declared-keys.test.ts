@@ -1,8 +1,10 @@
 import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { codeOf, rankBody } from '../support/answers.ts';
+import { DaemonHere } from '../support/daemon-here.ts';
 import { DaemonProcess } from '../support/daemon-process.ts';
 import { CliHome } from '../support/run-cli.ts';
+import type { Serving } from '../support/serving.ts';
 
 interface Declared {
   name: string;
@@ -59,7 +61,7 @@ test('a declared key works in the daemon, shows where it is declared, and is cha
   expect((await home.here(['key', 'list'])).stderr).toContain(
     'The configuration declares game, which the daemon takes up',
   );
-  await using daemon = await DaemonProcess.start(home);
+  await using daemon = await DaemonHere.start(home);
   expect((await daemon.verify(secret, 77)).status).toBe(200);
   const promotion = { key: secret, body: rankBody({ newRankId: 50 }) };
   expect(codeOf(await daemon.post('/v1/ranker?placeid=78', promotion))).toBe('rank_not_allowed');
@@ -108,7 +110,7 @@ test('a key that is taken out of the file is revoked at the next start, or on SI
     { name: 'two', hash: two.hash, more: ['whitelist: [1]'] },
   ] as const;
   configure(home, ...declared);
-  const accepted = async (daemon: DaemonProcess) =>
+  const accepted = async (daemon: Serving) =>
     Promise.all([one, two].map(async ({ secret }) => (await daemon.verify(secret)).status));
   {
     await using daemon = await DaemonProcess.start(home);
@@ -119,7 +121,7 @@ test('a key that is taken out of the file is revoked at the next start, or on SI
     await daemon.stop();
   }
   configure(home, declared[0]);
-  await using daemon = await DaemonProcess.start(home);
+  await using daemon = await DaemonHere.start(home);
   expect(await accepted(daemon)).toEqual([200, 401]);
   const { events } = await home.json<{ events: Array<{ action: string; by: string; detail: object }> }>(
     'audit',
@@ -155,7 +157,7 @@ test('a secret for tests is no key that changes ranks, whatever mode is declared
   using home = new CliHome();
   const { hash } = await home.json<{ hash: string }>('key', 'hash', '--new', 'trial.key', '--test');
   configure(home, { name: 'trial', hash, more: ['mode: live', 'whitelist: [1]'] });
-  await using daemon = await DaemonProcess.start(home);
+  await using daemon = await DaemonHere.start(home);
   const secret = readFileSync(home.path('trial.key'), 'utf8').trim();
   expect((await daemon.verify(secret)).status).toBe(401);
   const verified = await home.here(['key', 'verify', '-'], { input: secret });

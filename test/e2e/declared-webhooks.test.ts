@@ -2,7 +2,7 @@ import { writeFileSync } from 'node:fs';
 import { Webhook } from 'standardwebhooks';
 import { expect, onTestFinished, test } from 'vitest';
 import { newWebhookSecret } from '../../src/core/webhooks/signature.ts';
-import { DaemonProcess } from '../support/daemon-process.ts';
+import { DaemonHere } from '../support/daemon-here.ts';
 import { startFakeDiscord } from '../support/fake-discord.ts';
 import { CliHome } from '../support/run-cli.ts';
 import { startWebhookSink } from '../support/webhook-sink.ts';
@@ -24,7 +24,7 @@ test('webhooks of the configuration are served from its files: commands show the
   write('bot.url', first.url);
   write('bot.secret', secret);
   configure(bot);
-  const daemon = await DaemonProcess.start(home);
+  const daemon = await DaemonHere.start(home);
   onTestFinished(async () => void (await daemon.stop()));
   const sequences = (sink: typeof first) => sink.received.map(({ event }) => event.data.sequence);
 
@@ -97,12 +97,12 @@ webhooks:
   const backlog = async () =>
     (await home.json<{ webhook: { backlog: number } }>('webhook', 'show', 'game-log')).webhook;
   {
-    await using daemon = await DaemonProcess.start(home);
+    await using daemon = await DaemonHere.start(home);
     const asked = { rankeeId: 1001, webhookUrl: channel.address };
     expect((await daemon.rank(key, { ...asked, newRankId: 20 })).status).toBe(200);
   }
   expect(await backlog()).toMatchObject({ backlog: 1, declaredIn: 'rankd.yaml:6' });
-  await using _daemon = await DaemonProcess.start(home);
+  await using _daemon = await DaemonHere.start(home);
   const told = () => channel.discord.messages.flatMap(({ embeds }) => embeds.map(({ title }) => title));
   await expect.poll(told).toEqual([expect.stringMatching(/promoted$/)]);
   expect(await backlog()).toMatchObject({ backlog: 0 });

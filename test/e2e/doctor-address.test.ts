@@ -5,7 +5,7 @@ import { createServer as createTlsServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { Authority, type Credentials, selfSigned } from '../support/certificates.ts';
-import { DaemonProcess } from '../support/daemon-process.ts';
+import { DaemonHere } from '../support/daemon-here.ts';
 import { openTestApp, send } from '../support/open-test-app.ts';
 import { CliHome } from '../support/run-cli.ts';
 
@@ -17,13 +17,13 @@ interface Finding {
 }
 
 let home: CliHome;
-let daemon: DaemonProcess;
+let daemon: DaemonHere;
 const authority = new Authority();
 
 beforeAll(async () => {
   home = new CliHome();
   writeFileSync(home.path('authority.pem'), authority.pem);
-  daemon = await DaemonProcess.start(home, { env: { RANKD_SERVER_PUBLIC_URL: 'https://rankd.example.com/' } });
+  daemon = await DaemonHere.start(home, { env: { RANKD_SERVER_PUBLIC_URL: 'https://rankd.example.com/' } });
 });
 
 afterAll(async () => {

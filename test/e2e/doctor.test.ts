@@ -30,7 +30,7 @@ async function complaints(home: CliHome, ...args: string[]): Promise<{ code: num
 
 test('a group that is set up well has no complaint, and doctor leaves every file as it is', async () => {
   await using system = await openCloudHome();
-  await using _daemon = await system.startDaemon();
+  await using _daemon = await system.serve();
   expect(await complaints(system.home)).toEqual({ code: 0, found: [] });
   expect(system.roblox.journal.writes()).toEqual([]);
 });
@@ -220,7 +220,7 @@ test('ranks that share a number, and places that games come from but nobody list
   const { home, roblox, secret } = system;
   const [, , role] = roblox.group.roles;
   if (role !== undefined) roblox.group.roles.push({ ...role, id: role.id + 1, name: 'Twin' });
-  const daemon = await system.startDaemon();
+  const daemon = await system.serve();
   for (const place of [77, 0]) await daemon.post(`/v1/ranker?placeid=${place}`, { key: secret, body: {} });
   await daemon.stop();
   const { code, found } = await complaints(home);

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { expect, onTestFinished, test } from 'vitest';
-import { DaemonProcess } from '../support/daemon-process.ts';
+import { DaemonHere } from '../support/daemon-here.ts';
 import { CliHome } from '../support/run-cli.ts';
 
 const tool = fileURLToPath(new URL('../tools/fake-discord.ts', import.meta.url));
@@ -28,7 +28,7 @@ test('what npm run fake-discord prints points rankd at a channel and a program, 
     const added = await home.here(command.split(' '), { input: address });
     expect(added, added.stderr).toMatchObject({ code: 0 });
   }
-  await using _daemon = await DaemonProcess.start(home);
+  await using _daemon = await DaemonHere.start(home);
   await home.json('rank', 'set', '1001', '20');
   await expect.poll(() => shown).toMatch(/^program: \{"type":"rank\.changed"/m);
   await expect.poll(() => shown).toMatch(/^discord: .* promoted$/m);

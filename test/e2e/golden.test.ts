@@ -2,6 +2,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { hostname } from 'node:os';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { displayWidth } from '../../src/cli/output/width.ts';
+import { DaemonHere } from '../support/daemon-here.ts';
 import { DaemonProcess } from '../support/daemon-process.ts';
 import { everyCommand } from '../support/every-command.ts';
 import { runOnTerminal } from '../support/pseudo-terminal.ts';
@@ -36,7 +37,7 @@ describe.concurrent('the built binary, off a terminal', () => {
 
   test('rankd serve prints no escape byte, nor does it log one', async () => {
     using home = new CliHome();
-    await using daemon = await DaemonProcess.start(home, { env });
+    await using daemon = await DaemonHere.start(home, { env });
     await fetch(`${daemon.url}/%1B%5B31mred`);
     await daemon.stop();
     expect(daemon.log).not.toBe('');

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { DaemonProcess } from '../support/daemon-process.ts';
+import { DaemonHere } from '../support/daemon-here.ts';
 import { openCloudHome } from '../support/open-cloud-home.ts';
 import { CliHome } from '../support/run-cli.ts';
 
@@ -10,7 +10,7 @@ beforeEach(() => {
 afterEach(() => home[Symbol.dispose]());
 
 test('ends with 0 where the daemon answers, wherever it listens', async () => {
-  await using daemon = await DaemonProcess.start(home);
+  await using daemon = await DaemonHere.start(home);
   expect(await home.run(['health'])).toMatchObject({
     code: 0,
     stdout: `ok: ${daemon.url}/healthz answers\n`,
@@ -21,13 +21,13 @@ test('ends with 0 where the daemon answers, wherever it listens', async () => {
 });
 
 test('asks a daemon that listens on every address', async () => {
-  await using _daemon = await DaemonProcess.start(home, { args: ['--host', '0.0.0.0'] });
+  await using _daemon = await DaemonHere.start(home, { args: ['--host', '0.0.0.0'] });
   expect((await home.here(['health', '--ready'])).code).toBe(0);
 });
 
 test('ends with 69 where none runs, though another one listens on the configured port', async () => {
   const other = home.path('other');
-  await using daemon = await DaemonProcess.start(home, { env: { RANKD_DATA_DIR: other } });
+  await using daemon = await DaemonHere.start(home, { env: { RANKD_DATA_DIR: other } });
   const result = await home.run(['health'], { env: { RANKD_SERVER_PORT: new URL(daemon.url).port } });
   expect(result).toMatchObject({
     code: 69,
@@ -42,7 +42,7 @@ try: start it with \`rankd serve\`, or name another directory with --data-dir
 
 test('a daemon that cannot change ranks is healthy and not ready, and says why', async () => {
   await using world = await openCloudHome();
-  await using daemon = await world.startDaemon();
+  await using daemon = await world.serve();
   expect((await world.home.here(['health', '--ready'])).code).toBe(0);
   world.roblox.credential.enabled = false;
   await daemon.rank(world.secret); // which is how rankd learns of it

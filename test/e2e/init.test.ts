@@ -1,7 +1,7 @@
 import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { expect, onTestFinished, test } from 'vitest';
 import { rankBody } from '../support/answers.ts';
-import { DaemonProcess } from '../support/daemon-process.ts';
+import { DaemonHere } from '../support/daemon-here.ts';
 import { startFakeDiscord } from '../support/fake-discord.ts';
 import { type FakeOpenCloud, sampleUsers, startFakeOpenCloud } from '../support/fake-open-cloud/index.ts';
 import { runOnTerminal } from '../support/pseudo-terminal.ts';
@@ -106,7 +106,7 @@ test('on a terminal init asks, never shows the key, and leaves a configuration, 
   expect(screen).toContain('and is in my-game.key:\n');
   expect(readFileSync(home.path('my-game.key'), 'utf8')).toBe(`${secret}\n`);
   expect(statSync(home.path('my-game.key')).mode & 0o777).toBe(0o600);
-  await using daemon = await DaemonProcess.start(home, { env });
+  await using daemon = await DaemonHere.start(home, { env });
   const request = { key: secret, body: rankBody({ rankerId: 1003 }) };
   expect(await daemon.post('/v1/ranker?placeid=42', request)).toMatchObject({ status: 200 });
   const titles = () => channel.discord.messages.flatMap(({ embeds }) => embeds.map(({ title }) => title));
@@ -218,7 +218,7 @@ test('the ladder that init writes is one that serve takes: without the roles tha
   );
   expect(readFileSync(home.path('rankd.yaml'), 'utf8')).toMatch(/^ {2}ladder: \[1, 10, 20\]/m);
   expect(await home.run(['config', 'check'], { env })).toMatchObject({ code: 0, stderr: '' });
-  await using daemon = await DaemonProcess.start(home, { env });
+  await using daemon = await DaemonHere.start(home, { env });
   expect((await fetch(`${daemon.url}/readyz`)).status).toBe(200);
 });
 

@@ -5,7 +5,7 @@ import { expect, test } from 'vitest';
 import { runCli as runProgram } from '../../src/cli/program.ts';
 import { codeOf } from '../support/answers.ts';
 import { TerminalIo } from '../support/command-io.ts';
-import { DaemonProcess } from '../support/daemon-process.ts';
+import { DaemonHere } from '../support/daemon-here.ts';
 import { runOnTerminal } from '../support/pseudo-terminal.ts';
 import { CliHome, runCli } from '../support/run-cli.ts';
 
@@ -305,7 +305,7 @@ test.concurrent('a database that a command makes is told of once, such as in a m
 test.concurrent('a paused key changes no rank from the next request on, and again once it is resumed', async () => {
   using home = new CliHome();
   const secret = await home.createKey();
-  await using daemon = await DaemonProcess.start(home);
+  await using daemon = await DaemonHere.start(home);
   const asked = async () => {
     const answer = await daemon.rank(secret);
     return [answer.status, codeOf(answer)];
@@ -452,7 +452,7 @@ test('while the old secret of a rotation is still used, list and show say so: ma
   const masked = `${old.slice(0, 11)}…${old.slice(-3)}`;
   await home.here(['whitelist', 'add', '77']);
   await home.here(['key', 'rotate', 'game', '--overlap', '1h']);
-  await using daemon = await DaemonProcess.start(home);
+  await using daemon = await DaemonHere.start(home);
   expect((await daemon.verify(old, 77)).headers['sunset']).toMatch(/ GMT$/);
   await daemon.stop();
 

@@ -1,5 +1,6 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
+import { DaemonHere } from '../support/daemon-here.ts';
 import { DaemonProcess } from '../support/daemon-process.ts';
 import { openCloudHome } from '../support/open-cloud-home.ts';
 import { blocksOf } from '../support/readme-commands.ts';
@@ -10,10 +11,10 @@ const on = { RANKD_METRICS_ENABLED: 'true' };
 
 test('metrics are off unless they are asked for, and then have a listener of their own', async () => {
   using home = new CliHome();
-  await using quiet = await DaemonProcess.start(home);
+  await using quiet = await DaemonHere.start(home);
   expect(quiet.metricsUrl).toBeNull();
   await quiet.stop();
-  await using daemon = await DaemonProcess.start(home, { env: { ...on, RANKD_METRICS_PORT: '0' } });
+  await using daemon = await DaemonHere.start(home, { env: { ...on, RANKD_METRICS_PORT: '0' } });
   expect(new URL(daemon.metricsUrl ?? '').port).not.toBe(new URL(daemon.url).port);
   expect(sampleOf(await scrape(daemon.metricsUrl ?? ''), 'rankd_credential_accepted')).toBe(1);
 });
@@ -21,7 +22,7 @@ test('metrics are off unless they are asked for, and then have a listener of the
 test('the settings of docs/metrics.md switch them on, and its curl shows them', async () => {
   using home = new CliHome();
   writeFileSync(home.path('rankd.yaml'), blocksOf('docs/metrics.md', 'yaml')[0] ?? '');
-  await using daemon = await DaemonProcess.start(home, { env: { RANKD_METRICS_PORT: '0' } });
+  await using daemon = await DaemonHere.start(home, { env: { RANKD_METRICS_PORT: '0' } });
   const page = readFileSync(new URL('../../docs/metrics.md', import.meta.url), 'utf8');
   const [, curl = '', url = ''] = /`(curl -s (http:\S+))`/.exec(page) ?? [];
   const { code, stdout } = await home.shell(curl.replace(new URL(url).origin, new URL(daemon.metricsUrl ?? '').origin));
@@ -35,7 +36,7 @@ test('the settings of docs/metrics.md switch them on, and its curl shows them', 
 
 test('a taken port for metrics ends serve with exit code 69 and names the setting', async () => {
   using home = new CliHome();
-  await using daemon = await DaemonProcess.start(home);
+  await using daemon = await DaemonHere.start(home);
   const { port } = new URL(daemon.url);
   const env = { ...on, RANKD_METRICS_PORT: port };
   const { code, stdout, stderr } = await home.run(['serve', '--port', '0'], { env, dataDir: home.path('other') });
@@ -69,7 +70,7 @@ test('the budget of a platform that a new configuration took away is not told an
   const file = world.home.path('rankd.yaml');
   const metrics = 'metrics: { enabled: true, port: 0 }\n';
   writeFileSync(file, readFileSync(file, 'utf8') + metrics);
-  const daemon = await world.startDaemon();
+  const daemon = await world.serve();
   const paced = async () =>
     (await scrape(daemon.metricsUrl ?? '')).filter(({ name }) => /^rankd_platform_(budget|queue)/.test(name));
   expect(await paced()).not.toEqual([]);

@@ -111,7 +111,7 @@ describe('a role by name', () => {
     await using system = await openCloudHome();
     const { home } = system;
     await home.here(['group', 'roles'], { env: { RANKD_PLATFORM_KIND: 'simulated' } });
-    await system.startDaemon();
+    await system.serve();
     await home.json('group', 'roles');
     expect((await home.here(['__complete', 'rank', 'set', '1001', ':Off'])).stdout).toBe('Officer\tOfficer, rank 20\n');
   });
@@ -206,7 +206,7 @@ describe('names of roles in the configuration', () => {
   test('are held against the group again by reload, and while the daemon runs', async () => {
     await using system = await configured('policy: { locked_roles: [Captain] }\n');
     const { home, roblox } = system;
-    await using daemon = await system.startDaemon();
+    await using daemon = await system.serve();
     const good = readFileSync(home.path('rankd.yaml'), 'utf8');
     writeFileSync(home.path('rankd.yaml'), good.replace('[Captain]', '[Captin]'));
     const refused = await home.here(['reload']);
@@ -227,7 +227,7 @@ test('a member whom nobody named is shown by the name on Roblox, which is asked 
   await using system = await openCloudHome();
   const { home } = system;
   await home.json('rank', 'set', '1001', '20');
-  await using _daemon = await system.startDaemon();
+  await using _daemon = await system.serve();
   const nameShown = async () => (await home.json<{ changes: unknown[] }>('history', 'list')).changes[0];
   await expect.poll(nameShown).toMatchObject({ rankeeName: '', userName: 'Newcomer' });
   expect((await home.here(['history', 'list'])).stdout).toContain('Newcomer (1001)');

@@ -5,7 +5,7 @@ import { openCloudHome } from '../support/open-cloud-home.ts';
 test('that Roblox behaves otherwise than rankd was built for is told by status and doctor, and a reload lifts the stop', async () => {
   await using world = await openCloudHome();
   const { home, roblox, secret } = world;
-  const daemon = await world.startDaemon();
+  const daemon = await world.serve();
   const rank = async (rankeeId: number) => {
     roblox.group.setMember(rankeeId, [sampleRoles.recruit, sampleRoles.trainee]);
     return (await daemon.rank(secret, { rankeeId, newRankId: 20 })).status;

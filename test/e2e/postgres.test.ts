@@ -2,6 +2,7 @@ import { chmodSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import pg from 'pg';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { codeOf } from '../support/answers.ts';
+import { DaemonHere } from '../support/daemon-here.ts';
 import { DaemonProcess } from '../support/daemon-process.ts';
 import { postgresDatabase } from '../support/postgres-database.ts';
 import { CliHome } from '../support/run-cli.ts';
@@ -47,7 +48,7 @@ test('a daemon and the commands of another machine work on one database of Postg
   expect(await first.verify(key)).toMatchObject({ status: 200 });
 
   expect(await first.stop('SIGKILL')).toBeNull();
-  await using second = await DaemonProcess.start(here, { env });
+  await using second = await DaemonHere.start(here, { env });
   await run('key', 'revoke', 'game', '-y');
   expect(codeOf(await second.verify(key))).toBe('invalid_key');
   expect(await run('audit', 'verify')).toMatch(/^ok: \d+ events/);

@@ -1,9 +1,11 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
+import { DaemonHere } from '../support/daemon-here.ts';
 import { DaemonProcess } from '../support/daemon-process.ts';
 import { startFakeOpenCloud } from '../support/fake-open-cloud/index.ts';
 import { blocksOf, documentedPort, pagesToType } from '../support/readme-commands.ts';
 import { binary, CliHome } from '../support/run-cli.ts';
+import type { Serving } from '../support/serving.ts';
 
 const readme = readFileSync(new URL('../../README.md', import.meta.url), 'utf8');
 
@@ -32,7 +34,7 @@ test.concurrent('The commands of docs/go-live.md for a real group, typed after t
     writeFileSync(home.path('roblox.key'), roblox.apiKey, { mode: 0o600 });
     await typed([init], { home, env });
     expect(serve).toBe('npx rankd serve');
-    await using daemon = await DaemonProcess.start(home, { env });
+    await using daemon = await DaemonHere.start(home, { env });
     expect(await typed(requests, { home, daemon })).toContain('{"success":true,');
     expect(roblox.journal.writes(1001).length).toBeGreaterThan(0);
     expect(await daemon.verify(readFileSync(home.path('trial.key'), 'utf8').trim())).toMatchObject({ status: 401 });
@@ -44,7 +46,7 @@ test.concurrent('The commands of docs/go-live.md for a real group, typed after t
 test.concurrent('The commands of docs/daily.md, typed beside a daemon, make a backup, take back what a leaked key did, and restore the backup', async () => {
   using home = new CliHome();
   const secret = await home.createKey('my-game');
-  await using daemon = await DaemonProcess.start(home);
+  await using daemon = await DaemonHere.start(home);
   const [backup = '', check = '', restore = ''] = pagesToType.backup();
   expect(await typed([backup, check], { home })).toMatch(/^keys +1$/m);
   await daemon.rank(secret);
@@ -56,13 +58,13 @@ test.concurrent('The commands of docs/daily.md, typed beside a daemon, make a ba
   expect(await daemon.verify(secret)).toMatchObject({ status: 401 });
   await daemon.stop();
   await typed([restore], { home });
-  await using restarted = await DaemonProcess.start(home);
+  await using restarted = await DaemonHere.start(home);
   expect(await restarted.verify(secret)).toMatchObject({ status: 200 });
 });
 
 test.concurrent('The commands of docs/daily.md promote a member and a list of them, tell who did it, and suspend one for some days', async () => {
   using home = new CliHome();
-  await using _daemon = await DaemonProcess.start(home);
+  await using _daemon = await DaemonHere.start(home);
   expect(await typed(pagesToType.promotion(), { home })).toMatch(
     /is now Officer .*\n.* is now Captain .*\n[\s\S]*^50 +Captain/m,
   );
@@ -78,7 +80,7 @@ test.concurrent('The command and the file of docs/settings.md declare a key that
   const hash = (await typed(pagesToType.declaredKey(), { home })).trim();
   const [yaml = ''] = blocksOf('docs/settings.md', 'yaml').filter((block) => block.includes('hash:'));
   writeFileSync(home.path('rankd.yaml'), yaml.replace(/hash: \w+/, `hash: ${hash}`));
-  await using daemon = await DaemonProcess.start(home);
+  await using daemon = await DaemonHere.start(home);
   const secret = readFileSync(home.path('my-game.key'), 'utf8').trim();
   expect(await daemon.verify(secret, 920587237)).toMatchObject({ status: 200 });
 });
@@ -91,13 +93,13 @@ test.concurrent('The commands of docs/hosting.md for a second group set it up an
     using home = new CliHome();
     const env = { RANKD_PLATFORM_BASE_URL: roblox.baseUrl, RANKD_PLATFORM_LEGACY_BASE_URL: roblox.legacyBaseUrl };
     writeFileSync(home.path('second.key'), roblox.apiKey, { mode: 0o600 });
-    await using _first = await DaemonProcess.start(home);
+    await using _first = await DaemonHere.start(home);
     await typed(['mkdir ~/second', init], { home, env });
     const [, , ...flags] = serve
       .replaceAll('~', home.folder)
       .replace(/ --port \d+$/, '')
       .split(' ');
-    await using _second = await DaemonProcess.start(home, { args: flags, env });
+    await using _second = await DaemonHere.start(home, { args: flags, env });
     const look = pagesToType.lookUp().map((command) => `${command} ${flags.join(' ')}`);
     expect(await typed(look, { home, env })).toContain(`(${groupId})`);
   } finally {
@@ -108,7 +110,7 @@ test.concurrent('The commands of docs/hosting.md for a second group set it up an
 /** What a shell prints that gets these commands, each answered with yes if it asks; throws with what it says where one fails. */
 async function typed(
   commands: string[],
-  { home, daemon, env = {} }: { home: CliHome; daemon?: DaemonProcess; env?: Record<string, string> },
+  { home, daemon, env = {} }: { home: CliHome; daemon?: Serving; env?: Record<string, string> },
 ): Promise<string> {
   const script = commands
     .join('\n')

@@ -19,6 +19,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest
 import { runCli as runProgram } from '../../src/cli/program.ts';
 import { migrations } from '../../src/stores/sqlite/schema/migrations.ts';
 import { TerminalIo } from '../support/command-io.ts';
+import { DaemonHere } from '../support/daemon-here.ts';
 import { DaemonProcess } from '../support/daemon-process.ts';
 import { CliHome } from '../support/run-cli.ts';
 
@@ -116,7 +117,7 @@ audit events  1
 `,
   );
   expect(readFileSync(database).equals(before)).toBe(true);
-  await using _daemon = await DaemonProcess.start(home);
+  await using _daemon = await DaemonHere.start(home);
   const beside = await home.run(['restore', '--dry-run', 'backup.db']);
   expect(beside).toMatchObject({
     code: 0,

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { engineOf } from '../../src/stores/engine.ts';
 import { newChange, record } from '../contracts/store/samples.ts';
-import { DaemonProcess } from '../support/daemon-process.ts';
+import { DaemonHere } from '../support/daemon-here.ts';
 import { ManualClock } from '../support/manual-clock.ts';
 import { CliHome } from '../support/run-cli.ts';
 
@@ -19,7 +19,7 @@ test('a daemon removes what is older than history.keep and audit.keep, and the a
     const { events } = await home.json<{ events: Array<{ action: string }> }>('audit', 'list', '--limit', '999');
     return events.map(({ action }) => action);
   };
-  await using _daemon = await DaemonProcess.start(home, {
+  await using _daemon = await DaemonHere.start(home, {
     env: { RANKD_HISTORY_KEEP: '365d', RANKD_AUDIT_KEEP: '365d' },
   });
   await expect

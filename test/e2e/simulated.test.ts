@@ -1,7 +1,7 @@
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { messageOf } from '../support/answers.ts';
-import { DaemonProcess } from '../support/daemon-process.ts';
+import { DaemonHere } from '../support/daemon-here.ts';
 import { type OpenCloudHome, openCloudHome } from '../support/open-cloud-home.ts';
 import { binary, CliHome } from '../support/run-cli.ts';
 import { send } from '../support/send.ts';
@@ -60,7 +60,7 @@ test.concurrent("a hint names a file as the shell takes it, whatever is in the f
 test.concurrent('what a daemon served counts, too, and init before one did; settings from the environment are named as such', async () => {
   await using world = await openCloudHome();
   const { home, roblox } = world;
-  const daemon = await world.startDaemon();
+  const daemon = await world.serve();
   await daemon.stop();
   expect((await home.here(['serve', '--port', '0'], elsewhere(world))).code).toBe(78);
 
@@ -87,7 +87,7 @@ test.concurrent('a simulation that somebody asks for runs there all the same, an
   const { home, roblox, secret } = world;
   await home.json('rank', 'set', trainee, '20');
   const there = elsewhere(world);
-  await using daemon = await DaemonProcess.start(home, { args: ['--simulate'] });
+  await using daemon = await DaemonHere.start(home, { args: ['--simulate'] });
   const before = roblox.journal.entries.length;
   const answer = await daemon.rank(secret);
   expect([answer.status, messageOf(answer)]).toEqual([200, expect.stringMatching(/ \(simulated group\)$/)]);
@@ -98,7 +98,7 @@ test.concurrent('a simulation that somebody asks for runs there all the same, an
 
 test.concurrent('everything that a simulated group answers says that it is simulated', async () => {
   using home = new CliHome();
-  await using daemon = await DaemonProcess.start(home);
+  await using daemon = await DaemonHere.start(home);
   const secret = await home.createKey();
   for (const newRankId of [20, 21]) {
     const answer = await daemon.rank(secret, { newRankId });
@@ -127,7 +127,7 @@ test.concurrent('everything that a simulated group answers says that it is simul
 test.concurrent('a daemon of a real group whose configuration is gone goes on with that group at a reload', async () => {
   await using world = await openCloudHome();
   const { home, roblox, secret } = world;
-  await using daemon = await world.startDaemon();
+  await using daemon = await world.serve();
   rmSync(home.path('rankd.yaml'));
   expect(await home.here(['reload'])).toMatchObject({
     code: 78,
@@ -140,7 +140,7 @@ test.concurrent('a daemon of a real group whose configuration is gone goes on wi
 test.concurrent('on a real group, nothing says so', async () => {
   await using world = await openCloudHome();
   const { home, secret } = world;
-  await using daemon = await world.startDaemon();
+  await using daemon = await world.serve();
   const answer = await daemon.rank(secret);
   expect(JSON.stringify(answer)).not.toMatch(/simulated/i);
   expect((await send(`${daemon.url}/readyz`, { method: 'GET' })).json).toEqual({ status: 'ready' });
@@ -151,7 +151,7 @@ test.concurrent('on a real group, nothing says so', async () => {
 test.concurrent('what only looks beside a daemon of another group warns of that', async () => {
   await using world = await openCloudHome();
   const { home, roblox } = world;
-  await using _daemon = await world.startDaemon();
+  await using _daemon = await world.serve();
   const env = { RANKD_PLATFORM_KIND: 'simulated' };
   const warning = `warning: The daemon that runs here changes ranks in group ${roblox.groupId} on `;
   for (const args of [
@@ -174,7 +174,7 @@ test.concurrent('a key made in the simulation is good for nothing else until it 
   const secret = made.stdout.trim();
   await using world = await openCloudHome();
   const env = { RANKD_CONFIG: world.home.path('rankd.yaml') };
-  await using daemon = await DaemonProcess.start(home, { env });
+  await using daemon = await DaemonHere.start(home, { env });
   expect(await daemon.verify(secret)).toMatchObject({ status: 401, json: { error: 'Invalid API Key' } });
   expect(daemon.log).toContain('keys made on the simulated group are not accepted here: quiz.');
   expect(await home.here(['key', 'list'])).toMatchObject({ stdout: expect.stringMatching(/ active \(simulated\) /) });
@@ -195,7 +195,7 @@ test.concurrent('a key made in the simulation is good for nothing else until it 
 test.concurrent('a key made where a real group is configured, by init or beside its daemon, is a real key', async () => {
   await using world = await openCloudHome();
   const { home, roblox } = world;
-  await using simulated = await DaemonProcess.start(home, { args: ['--simulate'] });
+  await using simulated = await DaemonHere.start(home, { args: ['--simulate'] });
   const flags = ['--group', String(roblox.groupId), '--credential-file', 'roblox.key', '--force', '--key', 'hall'];
   await home.json('init', ...flags, '--no-check');
   await home.json('key', 'create', 'beside-simulation');

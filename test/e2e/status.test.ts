@@ -8,6 +8,7 @@ import { text } from 'node:stream/consumers';
 import { expect, test } from 'vitest';
 import { runCli } from '../../src/cli/program.ts';
 import { TerminalIo } from '../support/command-io.ts';
+import { DaemonHere } from '../support/daemon-here.ts';
 import { DaemonProcess } from '../support/daemon-process.ts';
 import { openCloudHome } from '../support/open-cloud-home.ts';
 import { binary, CliHome } from '../support/run-cli.ts';
@@ -103,7 +104,7 @@ test.concurrent('on a real group: what is left of the budget, a credential that 
   expect,
 }) => {
   await using world = await openCloudHome();
-  await using daemon = await world.startDaemon();
+  await using daemon = await world.serve();
   const { home, roblox, secret } = world;
   await expect.poll(() => roblox.journal.requests('introspect').length).toBeGreaterThan(0);
   const before = await home.json<{ status: Record<string, unknown> }>('status');
@@ -129,7 +130,7 @@ test.concurrent('what Roblox did that rankd was not built for is told by kind, w
   expect,
 }) => {
   await using world = await openCloudHome();
-  await using daemon = await world.startDaemon();
+  await using daemon = await world.serve();
   const { home, roblox, secret } = world;
   roblox.addedFields = { badge: 'gold' };
   roblox.faults.add({ operation: 'memberships', kind: 'status 520' });
@@ -154,7 +155,7 @@ test.concurrent('a problem that is over leaves: a refused reload once another is
   await using world = await openCloudHome();
   const { home } = world;
   expect((await home.here(['key', 'create', 'demo'], { cwd: home.folder })).code).toBe(0); // where no configuration is
-  await world.startDaemon();
+  await world.serve();
   const problems = async () =>
     (await home.json<{ status: { problems: Array<{ message: string }> } }>('status')).status.problems.map(
       ({ message }) => message,
@@ -178,7 +179,7 @@ test.concurrent('a warning that comes again and again leaves room for other prob
   using home = new CliHome();
   writeFileSync(home.path('rankd.yaml'), 'security: { roblox_id: warn }\n');
   const secret = await home.createKey();
-  await using daemon = await DaemonProcess.start(home);
+  await using daemon = await DaemonHere.start(home);
   writeFileSync(home.path('rankd.yaml'), 'policy: { max_rank: 999 }\n');
   await home.here(['reload']);
   for (let index = 0; index < 6; index += 1) await daemon.verify(secret);
@@ -205,7 +206,7 @@ test.concurrent('the socket of the daemon is private, survives nonsense, gone on
   await killed.stop('SIGKILL');
   expect(existsSync(socket)).toBe(true);
   expect((await home.run(['status'])).code).toBe(69);
-  await using daemon = await DaemonProcess.start(home);
+  await using daemon = await DaemonHere.start(home);
   expect((await home.run(['status'])).code).toBe(0);
   await daemon.stop();
   expect(existsSync(socket)).toBe(false);
@@ -240,7 +241,7 @@ test.concurrent('--watch shows it again and again, without an escape byte off a 
   expect,
 }) => {
   using home = new CliHome();
-  await using daemon = await DaemonProcess.start(home);
+  await using daemon = await DaemonHere.start(home);
   const env = { PATH: process.env['PATH'], HOME: home.folder, RANKD_DATA_DIR: home.dataDir };
   const child = spawn(process.execPath, [binary, 'status', '--watch'], { cwd: home.cwd, env });
   let seen = '';
@@ -261,7 +262,7 @@ test.concurrent('on a terminal, --watch shows the state first and as many lines 
   expect,
 }) => {
   using home = new CliHome();
-  await using _daemon = await DaemonProcess.start(home);
+  await using _daemon = await DaemonHere.start(home);
   const io = new TerminalIo(home);
   io.screenSize = { columns: 40, rows: 6 };
   const exited = runCli(['status', '--watch'], io);
@@ -280,7 +281,7 @@ test.concurrent('on a terminal, --watch shows the state first and as many lines 
 test.concurrent('a directory in which no socket can be made keeps no daemon from serving', async () => {
   using home = new CliHome();
   const dataDir = join(home.folder, 'x'.repeat(120)); // longer than the address of a socket may be
-  await using daemon = await DaemonProcess.start(home, { env: { RANKD_DATA_DIR: dataDir, RANKD_SERVER_PORT: '7265' } });
+  await using daemon = await DaemonHere.start(home, { env: { RANKD_DATA_DIR: dataDir, RANKD_SERVER_PORT: '7265' } });
   expect((await fetch(`${daemon.url}/readyz`)).status).toBe(200);
   expect(daemon.log).toContain('no socket can be made');
   expect((await home.run(['status'], { dataDir })).stdout).toMatch(/state +not answering/);

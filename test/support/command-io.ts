@@ -74,7 +74,7 @@ class WatchedIo {
 
   drained = async () => undefined;
 
-  onReload = () => undefined;
+  onReload = (_listener: () => void): void => undefined;
 }
 
 /** What a command in this process has of the world off a terminal. */

@@ -2,33 +2,21 @@ import { type ChildProcessByStdio, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createInterface } from 'node:readline';
 import type { Readable } from 'node:stream';
-import { rankBody } from './answers.ts';
 import { binary, type CliHome } from './run-cli.ts';
-import { type Answer, type Sent, send } from './send.ts';
+import { Serving, type StartOptions } from './serving.ts';
 
 /** On Linux the daemon ends with the tests, also where these are killed and dispose of nothing (PR_SET_PDEATHSIG, setpriv(1)). */
 const mortally = process.platform === 'linux' ? ['setpriv', '--pdeathsig', 'KILL'] : [];
 
-/** What `serve --json` prints, as far as tests need it. */
-interface Greeting {
-  url: string;
-  metricsUrl: string | null;
-}
-
 /** `rankd serve` of the built binary, as a process of its own in a home of its own. */
-export class DaemonProcess implements AsyncDisposable {
-  /** e.g. `http://127.0.0.1:41503` */
-  readonly url: string;
-  /** `null` where metrics are off. */
-  readonly metricsUrl: string | null;
+export class DaemonProcess extends Serving {
   readonly process: ChildProcessByStdio<null, Readable, Readable>;
   /** Everything it logged so far. */
   log = '';
 
-  private constructor(child: ChildProcessByStdio<null, Readable, Readable>, greeting: Greeting, stderr: string) {
+  private constructor(child: ChildProcessByStdio<null, Readable, Readable>, greeting: string, stderr: string) {
+    super(greeting);
     this.process = child;
-    this.url = greeting.url;
-    this.metricsUrl = greeting.metricsUrl;
     this.log = stderr;
     child.stderr.on('data', (chunk) => {
       this.log += chunk;
@@ -36,7 +24,7 @@ export class DaemonProcess implements AsyncDisposable {
   }
 
   /** Resolves when it listens; rejects with what it said where it ends instead. */
-  static async start(home: CliHome, { args = [], env = {} }: { args?: string[]; env?: Record<string, string> } = {}) {
+  static async start(home: CliHome, { args = [], env = {} }: StartOptions = {}) {
     const command = [...mortally, process.execPath, binary, 'serve', '--port', '0', '--json', ...args];
     const [file = '', ...rest] = command;
     const child = spawn(file, rest, {
@@ -51,23 +39,9 @@ export class DaemonProcess implements AsyncDisposable {
     child.stderr.on('data', collect);
     for await (const line of createInterface({ input: child.stdout })) {
       child.stderr.off('data', collect);
-      return new DaemonProcess(child, JSON.parse(line), stderr);
+      return new DaemonProcess(child, line, stderr);
     }
     throw new Error(`rankd serve ended before it listened: ${stderr}`);
-  }
-
-  post(path: string, sent?: Sent): Promise<Answer> {
-    return send(this.url + path, { method: 'POST', ...sent });
-  }
-
-  /** Asks for a change of rank, as `rankBody(rest)` has it, from place 1. */
-  rank(key: string, rest?: Record<string, unknown>, sent?: Sent): Promise<Answer> {
-    return this.post('/v1/ranker?placeid=1', { key, body: rankBody(rest), ...sent });
-  }
-
-  /** Asks whether the key is good for a place: 1, unless another is named. */
-  verify(key: string, placeid = 1): Promise<Answer> {
-    return this.post('/v1/apikey', { key, body: { placeid } });
   }
 
   /** Asks it to stop with `signal`; resolves with its exit code, `null` where the signal ended it. */

@@ -1,4 +1,5 @@
 import { writeFileSync } from 'node:fs';
+import { DaemonHere } from './daemon-here.ts';
 import { DaemonProcess } from './daemon-process.ts';
 import { type FakeOpenCloud, startFakeOpenCloud } from './fake-open-cloud/index.ts';
 import { CliHome } from './run-cli.ts';
@@ -11,6 +12,8 @@ export interface OpenCloudHome extends AsyncDisposable {
   secret: string;
   /** `env`: besides what it needs. */
   startDaemon(env?: Record<string, string>): Promise<DaemonProcess>;
+  /** The same in this process, for whatever is not about processes. */
+  serve(env?: Record<string, string>): Promise<DaemonHere>;
   /** The newest change, as the history prints it. */
   latestChange(): Promise<{ id: string; state: string; code: string | null }>;
 }
@@ -35,6 +38,7 @@ platform: { api_key_file: roblox.key, base_url: "${roblox.baseUrl}", legacy_base
     home,
     roblox,
     secret,
+    serve: async (env = {}) => daemons.use(await DaemonHere.start(home, { env })),
     startDaemon: async (env = {}) => daemons.use(await DaemonProcess.start(home, { env })),
     latestChange: async () => {
       const { changes } = await home.json<{ changes: Array<{ id: string; state: string; code: string | null }> }>(

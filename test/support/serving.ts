@@ -1,0 +1,43 @@
+import { rankBody } from './answers.ts';
+import { type Answer, type Sent, send } from './send.ts';
+
+export interface StartOptions {
+  args?: string[];
+  env?: Record<string, string>;
+}
+
+/** A daemon that was started by `rankd serve --json`, as tests ask it. */
+export abstract class Serving implements AsyncDisposable {
+  /** e.g. `http://127.0.0.1:41503` */
+  readonly url: string;
+  /** `null` where metrics are off. */
+  readonly metricsUrl: string | null;
+  /** Everything it logged so far. */
+  abstract readonly log: string;
+
+  /** `greeting`: the document that it printed. */
+  constructor(greeting: string) {
+    const { url, metricsUrl } = JSON.parse(greeting) as { url: string; metricsUrl: string | null };
+    this.url = url;
+    this.metricsUrl = metricsUrl;
+  }
+
+  post(path: string, sent?: Sent): Promise<Answer> {
+    return send(this.url + path, { method: 'POST', ...sent });
+  }
+
+  /** Asks for a change of rank, as `rankBody(rest)` has it, from place 1. */
+  rank(key: string, rest?: Record<string, unknown>, sent?: Sent): Promise<Answer> {
+    return this.post('/v1/ranker?placeid=1', { key, body: rankBody(rest), ...sent });
+  }
+
+  /** Asks whether the key is good for a place: 1, unless another is named. */
+  verify(key: string, placeid = 1): Promise<Answer> {
+    return this.post('/v1/apikey', { key, body: { placeid } });
+  }
+
+  /** Asks it to stop with `signal`; resolves with its exit code. */
+  abstract stop(signal?: NodeJS.Signals): Promise<number | null>;
+
+  abstract [Symbol.asyncDispose](): Promise<void>;
+}
