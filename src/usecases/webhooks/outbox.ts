@@ -23,8 +23,6 @@ export interface Wanted {
 }
 
 const pageEvents = 200;
-/** Who wants one event finds it among the first few, as a rule. */
-const firstEvents = 10;
 
 /** The next events for a webhook, and where the look ended if there is none before that. */
 export async function nextEvents(
@@ -42,13 +40,13 @@ export async function nextEvents(
   const actions = part === 'alarms' ? alarmActions : toldActions;
   const events: OutboxEvent[] = [];
   let upTo = after;
-  let asked = Math.min(pageEvents, Math.max(limit, firstEvents));
+  let asked = Math.min(pageEvents, limit); // who wants one event is spared the changes of all that follow, as a rule
   for (;;) {
     const page = await store.eventsAfter({ after: upTo, actions, limit: asked });
     events.push(...page.events.filter(isWanted));
     upTo = page.upTo;
     if (events.length >= limit || page.events.length < asked) return { events: events.slice(0, limit), upTo };
-    asked = pageEvents;
+    asked = Math.min(pageEvents, 4 * asked);
   }
 }
 
