@@ -2,20 +2,21 @@
 type Measure<Figures> = () => Promise<Figures>;
 
 /** Rounds before those that count: Node.js compiles what runs often while it runs, for some ten thousands of requests. */
-const warmUpRounds = 20;
+export const warmUpRounds = 20;
 
-/** Measures both sides in short turns, A B B A, so that whatever else the machine does meets both. */
+/** Measures both sides in short turns, A B B A, so that whatever else the machine does meets both. The first rounds are not counted. */
 export async function interleaved<Figures>(
   sides: { ours: Measure<Figures>; baseline: Measure<Figures> },
   rounds: number,
+  uncounted = warmUpRounds,
 ): Promise<Array<Pair<Figures>>> {
   const pairs: Array<Pair<Figures>> = [];
-  for (let round = 0; round < warmUpRounds + rounds; round += 1) {
+  for (let round = 0; round < uncounted + rounds; round += 1) {
     const baselineFirst = round % 2 === 1 ? await sides.baseline() : undefined;
     const ours = await sides.ours();
     pairs.push({ ours, baseline: baselineFirst ?? (await sides.baseline()) });
   }
-  return pairs.slice(warmUpRounds);
+  return pairs.slice(uncounted);
 }
 
 /** One process of Node.js compiles otherwise than the next, and is a tenth quicker or slower for it. */
