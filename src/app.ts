@@ -1,4 +1,5 @@
 import { type Clock, systemClock } from './base/clock.ts';
+import { LatestWrites } from './base/latest-writes.ts';
 import type { Logger } from './base/log.ts';
 import { crypto } from './base/node-modules.ts';
 import { Surprises } from './base/surprises.ts';
@@ -12,7 +13,6 @@ import { engineOf } from './stores/engine.ts';
 import { MemberTurns } from './usecases/change/member-turns.ts';
 import { type Alarm, PlatformTrust } from './usecases/change/platform-trust.ts';
 import type { Ranking } from './usecases/change/ranking.ts';
-import { RecentWrites } from './usecases/change/recent-writes.ts';
 import type { DaemonContext, LiveContext } from './usecases/daemon-context.ts';
 import { GroupView } from './usecases/group/group-view.ts';
 import { rolesKeeper } from './usecases/group/keep-roles.ts';
@@ -174,6 +174,9 @@ function rulesOf(
   };
 }
 
+/** Longer than reads lag on any platform. */
+const recentMs = 60_000;
+
 /** What this process is working on: nothing yet. */
 function processState(
   { clock }: Ports,
@@ -182,7 +185,7 @@ function processState(
   return {
     turns: new MemberTurns(),
     ownedChangeIds: new Set(),
-    recentWrites: new RecentWrites(clock),
+    recentWrites: new LatestWrites(clock, recentMs),
     trust: new PlatformTrust(new Surprises(clock), report),
   };
 }

@@ -1,3 +1,4 @@
+import { LatestWrites } from '../../base/latest-writes.ts';
 import type { CallContext, Clock } from '../../ports/index.ts';
 
 /** How far apart the writes of one membership are kept once Roblox was seen to lock memberships. */
@@ -13,11 +14,12 @@ export class WriteSpacing {
   readonly #clock: Clock;
   /** On `Clock.monotonic()`. */
   #isKeptUntil = Number.NEGATIVE_INFINITY;
-  /** When the last write of each user ended, the latest one last. */
-  readonly #endedAt = new Map<number, number>();
+  /** By when they ended. */
+  readonly #writes: LatestWrites;
 
   constructor(clock: Clock) {
     this.#clock = clock;
+    this.#writes = new LatestWrites(clock, lockMs);
   }
 
   noteLock(): void {
@@ -27,22 +29,12 @@ export class WriteSpacing {
   /** Writes once it is time. A write that is called off meanwhile is to find that out by itself. */
   async apart<T>(userId: number, { signal }: Pick<CallContext, 'signal'>, write: () => Promise<T>): Promise<T> {
     const now = this.#clock.monotonic();
-    const waitMs = (this.#endedAt.get(userId) ?? Number.NEGATIVE_INFINITY) + lockMs - now;
+    const waitMs = (this.#writes.of(userId) ?? Number.NEGATIVE_INFINITY) + lockMs - now;
     if (now < this.#isKeptUntil && waitMs > 0) await this.#clock.sleep(waitMs, signal).catch(() => undefined);
     try {
       return await write();
     } finally {
-      this.#note(userId);
-    }
-  }
-
-  #note(userId: number): void {
-    const now = this.#clock.monotonic();
-    this.#endedAt.delete(userId);
-    this.#endedAt.set(userId, now);
-    for (const [oldest, at] of this.#endedAt) {
-      if (now - at < lockMs) break;
-      this.#endedAt.delete(oldest);
+      this.#writes.note(userId);
     }
   }
 }

@@ -99,16 +99,26 @@ async function lookAgain(app: Ranking, look: LateLook, stop: AbortSignal): Promi
   const member = await app.platform.getMember(change.rankeeId, call);
   if (member === undefined) return true;
   const held = await heldIds(app, member, call);
-  const goal = { from: change.rolesBefore, to: change.rolesAfter };
-  const left = stepsLeft(goal, held);
-  if (!isOfApplied(look)) {
-    if (left === undefined || left.length === steps(goal).length) return true;
-  } else if (left?.length === 0) {
-    app.trust.noteAgreement(look);
-    return true;
-  } else if (left === undefined && holdsOthers(goal, held)) return true;
+  const found = isOfApplied(look) ? findingOfApplied(change, held) : findingOfRefused(change, held);
+  if (found === 'agrees') app.trust.noteAgreement(look);
+  if (found !== 'differs') return true;
   if (app.turns.isTaken(change.rankeeId)) return false;
   const open = await app.store.reopenChange(change.id, (kept) => reopened(kept, change, app.clock.now()));
   if (open !== undefined) app.trust.noteDisagreement(look, held);
   return true;
+}
+
+/** `agrees`: what is held (role ids) is what was said. */
+type Finding = 'agrees' | 'differs' | 'tells nothing';
+
+function findingOfApplied({ rolesBefore: from, rolesAfter: to }: RankChange, held: number[]): Finding {
+  const left = stepsLeft({ from, to }, held);
+  if (left?.length === 0) return 'agrees';
+  return left === undefined && holdsOthers({ from, to }, held) ? 'tells nothing' : 'differs';
+}
+
+/** That a refused change was not carried out says nothing of the answers that are a yes. */
+function findingOfRefused({ rolesBefore: from, rolesAfter: to }: RankChange, held: number[]): Finding {
+  const left = stepsLeft({ from, to }, held);
+  return left === undefined || left.length === steps({ from, to }).length ? 'tells nothing' : 'differs';
 }

@@ -1,10 +1,10 @@
+import type { LatestWrites } from '../../base/latest-writes.ts';
 import type { BreakerConfig, SuspensionConfig } from '../../config/config.ts';
 import type { PolicySettings } from '../../core/policy-names.ts';
 import type { CallContext, Ports } from '../../ports/index.ts';
 import type { GroupView } from '../group/group-view.ts';
 import type { MemberTurns } from './member-turns.ts';
 import type { PlatformTrust } from './platform-trust.ts';
-import type { RecentWrites } from './recent-writes.ts';
 
 /** What changing ranks needs: the ports, the owner's rules, and what this process is working on. */
 export interface Ranking extends Ports {
@@ -18,8 +18,11 @@ export interface Ranking extends Ports {
   turns: MemberTurns;
   /** The ids of open changes that this process is working on at this moment. */
   ownedChangeIds: Set<string>;
-  /** The members that this process changed while reads may still lag. */
-  recentWrites: RecentWrites;
+  /**
+   * When this process last changed each member. The times in the history don't say how long ago that is, if the wall clock was set
+   * since.
+   */
+  recentWrites: LatestWrites;
   /** How far the platform's word counts. */
   trust: PlatformTrust;
 }

@@ -1,0 +1,28 @@
+import type { Clock } from './clock.ts';
+
+/** When each member was written last, in milliseconds on `Clock.monotonic()`. A time is kept for `keptMs`. */
+export class LatestWrites {
+  readonly #clock: Pick<Clock, 'monotonic'>;
+  readonly #keptMs: number;
+  /** The latest write is last. */
+  readonly #at = new Map<number, number>();
+
+  constructor(clock: Pick<Clock, 'monotonic'>, keptMs: number) {
+    this.#clock = clock;
+    this.#keptMs = keptMs;
+  }
+
+  note(userId: number): void {
+    const now = this.#clock.monotonic();
+    this.#at.delete(userId);
+    this.#at.set(userId, now);
+    for (const [oldest, at] of this.#at) {
+      if (now - at <= this.#keptMs) break;
+      this.#at.delete(oldest);
+    }
+  }
+
+  of(userId: number): number | undefined {
+    return this.#at.get(userId);
+  }
+}
