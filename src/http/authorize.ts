@@ -36,13 +36,22 @@ export function authorize(app: DaemonContext, keyed: KeyedRequest): KeyRecord | 
   if (misplaced !== undefined && app.robloxId === 'enforce') return refuse(app, keyed, misplaced);
   app.keyUses.note({ secretId, placeId, at: now });
   request.notes.facts = { keyId: key.id, keyName: key.name, placeId };
-  const overLimit = throttle.take(limitsOf[scope](app.limits, { key, placeId }), reply);
+  const isCountedByAll = scope !== 'verify' && throttle.isShared; // then `authorizeChange` counts it
+  const overLimit = isCountedByAll ? undefined : throttle.take(limitsOf[scope](app.limits, { key, placeId }), reply);
   if (overLimit !== undefined) return overLimit;
   if (misplaced !== undefined) {
     request.notes.facts = { ...request.notes.facts, robloxId: robloxId.slice(0, 32) };
     request.notes.warning = 'Roblox-Id does not fit the place';
   }
   return keyRecord;
+}
+
+/** As `authorize`. Where several daemons share a store, changes are counted for all of them together, which has to be waited for. */
+export async function authorizeChange(app: DaemonContext, keyed: KeyedRequest): Promise<KeyRecord | RankdError> {
+  const caller = authorize(app, keyed);
+  const { throttle, reply, placeId, scope } = keyed;
+  if (caller instanceof RankdError || !throttle.isShared) return caller;
+  return (await throttle.takeOfAll(limitsOf[scope](app.limits, { key: caller.key, placeId }), reply)) ?? caller;
 }
 
 /** The latest of each caller. A game that is shut out asks again and again, and to make the error takes longer than all checks. */

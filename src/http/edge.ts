@@ -3,7 +3,7 @@ import { RankdError } from '../base/errors.ts';
 import type { KeyRecord, Scope } from '../core/model.ts';
 import type { DaemonContext, LiveContext } from '../usecases/daemon-context.ts';
 import { authenticateRequest, bearerOf, fingerprintIn } from './authenticate.ts';
-import { authorize } from './authorize.ts';
+import { authorize, authorizeChange } from './authorize.ts';
 import { placeOf } from './ids.ts';
 import type { Throttle } from './throttle.ts';
 
@@ -42,7 +42,8 @@ export async function letIn(
   const placeId = placeOf(request);
   const found = authenticateRequest(app, request, placeId, fingerprintIn(secret(request)));
   const keyRecord = await (scope === 'verify' ? found : inOrderOfArrival(found));
-  const caller = authorize(app, { request, reply, throttle, keyRecord, placeId, scope });
+  const keyed = { request, reply, throttle, keyRecord, placeId, scope };
+  const caller = scope === 'verify' ? authorize(app, keyed) : await authorizeChange(app, keyed);
   if (caller instanceof RankdError) throw caller;
   return { caller, placeId };
 }

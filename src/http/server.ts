@@ -113,7 +113,9 @@ export function createServer(
     const error = allowed === undefined ? notFound(pathOf(request.url)) : methodNotAllowed(request.method, allowed);
     return sendError({ error, request, reply });
   });
-  const edge: Edge = { live: app, throttle: new Throttle(clock), inOrderOfArrival: inOrder() };
+  const throttle = new Throttle(clock, store.limits);
+  server.addHook('onClose', () => throttle.close());
+  const edge: Edge = { live: app, throttle, inOrderOfArrival: inOrder() };
   apikeyRoute(server, edge);
   rankerRoute(server, edge);
   changeRoutes(server, edge);

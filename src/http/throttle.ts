@@ -5,8 +5,9 @@ import { RankdError } from '../base/errors.ts';
 import type { RefusalDetails } from '../base/refusal-details.ts';
 import type { LimitsConfig } from '../config/config.ts';
 import type { Key, Scope } from '../core/model.ts';
-import type { Clock } from '../ports/index.ts';
-import { type Rate, type Taken, TokenBuckets } from './token-buckets.ts';
+import type { Clock, LimitStore, SharedLimit } from '../ports/index.ts';
+import { type Rate, type Taken, TokenBuckets, taken } from './token-buckets.ts';
+import { ToldLimits } from './told-limits.ts';
 
 /** What a caller is told if nothing is left of a limit, by the limit's name in the `RateLimit` headers. */
 const refusals = {
@@ -88,11 +89,20 @@ interface Counter {
   latest: Rate & { policy: string };
 }
 
-/** Counts requests against the limits. */
+/** Counts requests against the limits: alone, or together with all nodes that share its store. */
 export class Throttle {
   readonly #counters: Record<Limit['name'], Counter>;
+  readonly #store: LimitStore | undefined;
+  readonly #told: ToldLimits | undefined;
 
-  constructor(clock: Pick<Clock, 'monotonic'>) {
+  constructor(clock: Pick<Clock, 'monotonic' | 'sleep'>, store?: LimitStore | undefined) {
+    this.#store = store;
+    this.#told =
+      store &&
+      new ToldLimits({ store, clock }, ({ name }, left) => {
+        const [limit = '', ...of] = name.split(' ');
+        this.#counters[limit as Limit['name']].buckets.correct(of.join(' '), left);
+      });
     const counter = (): Counter => ({
       buckets: new TokenBuckets(clock, maxBuckets),
       latest: { perMinute: 0, burst: 0, policy: '' },
@@ -115,22 +125,75 @@ export class Throttle {
     reply: Pick<FastifyReply, 'header'>,
     details?: RefusalDetails,
   ): RankdError | undefined {
-    let policy = '';
-    let state = '';
-    let refusal: RankdError | undefined;
+    const answer = new LimitAnswer(reply, details);
     for (const limit of limits) {
       if (limit.perMinute === 0) continue;
       const counter = this.#counters[limit.name];
-      const taken = counter.buckets.take(limit.of, limit);
-      policy = listed(policy, policyItem(counter, limit));
-      state = listed(state, stateItem(limit, taken));
-      if (taken.isAllowed) continue;
-      const message = refusals[limit.name](limit.perMinute);
-      refusal = RankdError.withoutStack('too_many_requests', message, { retryAfterMs: taken.msToNext, details });
-      break;
+      const result = counter.buckets.take(limit.of, limit);
+      if (result.isAllowed) this.#told?.note(sharedLimit(limit));
+      if (!answer.add(counter, limit, result)) break;
     }
-    if (policy !== '') reply.header('ratelimit-policy', policy).header('ratelimit', state);
-    return refusal;
+    return answer.end();
+  }
+
+  /** True if a change has to be counted with all nodes before it is let in, by `takeOfAll`. */
+  get isShared(): boolean {
+    return this.#store !== undefined;
+  }
+
+  /** As `take`, exactly: of all nodes together, no more are let in than the limits allow. Throws `store_unavailable`. */
+  async takeOfAll(
+    limits: readonly Limit[],
+    reply: Pick<FastifyReply, 'header'>,
+    details?: RefusalDetails,
+  ): Promise<RankdError | undefined> {
+    const counted = limits.filter(({ perMinute }) => perMinute !== 0);
+    const results = (await this.#store?.takeShared(counted.map(sharedLimit))) ?? [];
+    const answer = new LimitAnswer(reply, details);
+    for (const [index, result] of results.entries()) {
+      const limit = counted[index];
+      if (limit !== undefined) answer.add(this.#counters[limit.name], limit, taken(result, limit));
+    }
+    return answer.end();
+  }
+
+  /** Tells nobody any more what it has let through. */
+  async close(): Promise<void> {
+    await this.#told?.close();
+  }
+}
+
+function sharedLimit({ name, of, perMinute, burst }: Limit): SharedLimit {
+  return { name: `${name} ${of}`, perMinute, burst };
+}
+
+/** What a caller is told of the limits, in the `RateLimit` headers, and the refusal if nothing is left of one. */
+class LimitAnswer {
+  readonly #reply: Pick<FastifyReply, 'header'>;
+  readonly #details: RefusalDetails | undefined;
+  #policy = '';
+  #state = '';
+  #refusal: RankdError | undefined;
+
+  constructor(reply: Pick<FastifyReply, 'header'>, details: RefusalDetails | undefined) {
+    this.#reply = reply;
+    this.#details = details;
+  }
+
+  /** False if the request is refused. */
+  add(counter: Counter, limit: Limit, result: Taken): boolean {
+    this.#policy = listed(this.#policy, policyItem(counter, limit));
+    this.#state = listed(this.#state, stateItem(limit, result));
+    if (result.isAllowed) return true;
+    const message = refusals[limit.name](limit.perMinute);
+    const details = this.#details;
+    this.#refusal = RankdError.withoutStack('too_many_requests', message, { retryAfterMs: result.msToNext, details });
+    return false;
+  }
+
+  end(): RankdError | undefined {
+    if (this.#policy !== '') this.#reply.header('ratelimit-policy', this.#policy).header('ratelimit', this.#state);
+    return this.#refusal;
   }
 }
 

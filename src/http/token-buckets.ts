@@ -16,6 +16,17 @@ export interface Taken {
   msToFull: number;
 }
 
+/** What a caller is told of a limit of which so much is left. */
+export function taken({ isAllowed, left }: { isAllowed: boolean; left: number }, { perMinute, burst }: Rate): Taken {
+  const perMs = perMinute / 60_000;
+  return {
+    isAllowed,
+    left: Math.max(0, Math.floor(left)),
+    msToNext: Math.max(0, (1 - left) / perMs),
+    msToFull: (burst - left) / perMs,
+  };
+}
+
 interface Bucket {
   tokens: number;
   /** When they were counted, on `Clock.monotonic()`. */
@@ -48,15 +59,17 @@ export class TokenBuckets {
     const bucket = this.#recent.get(name) ?? this.#remember(name, { tokens: burst, at: now });
     const refilled = Math.min(burst, bucket.tokens + (now - bucket.at) * perMs);
     const isAllowed = refilled >= 1;
-    const left = isAllowed ? refilled - 1 : refilled;
-    bucket.tokens = left;
+    bucket.tokens = isAllowed ? refilled - 1 : refilled;
     bucket.at = now;
-    return {
-      isAllowed,
-      left: Math.floor(left),
-      msToNext: Math.max(0, (1 - left) / perMs),
-      msToFull: (burst - left) / perMs,
-    };
+    return taken({ isAllowed, left: bucket.tokens }, { perMinute, burst });
+  }
+
+  /** Sets what is left of a bucket, as others have counted it. */
+  correct(name: string, tokens: number): void {
+    const bucket = this.#recent.get(name) ?? this.#older.get(name);
+    if (bucket === undefined) return;
+    bucket.tokens = tokens;
+    bucket.at = this.#clock.monotonic();
   }
 
   /** Puts the bucket into the recent generation. If that has half of `maxBuckets`, it becomes the older one first. */

@@ -9,6 +9,7 @@ import type { ChangeStore } from './change-store.ts';
 import type { HoldStore } from './hold-store.ts';
 import type { IdempotencyStore } from './idempotency-store.ts';
 import type { KeyStore } from './key-store.ts';
+import type { LimitStore } from './limit-store.ts';
 import type { NodeStore } from './node-store.ts';
 import type { WebhookStore } from './webhook-store.ts';
 
@@ -16,6 +17,7 @@ export type * from './change-store.ts';
 export type * from './hold-store.ts';
 export type * from './idempotency-store.ts';
 export type * from './key-store.ts';
+export type * from './limit-store.ts';
 export type * from './node-store.ts';
 export type * from './webhook-store.ts';
 
@@ -44,6 +46,8 @@ export interface Store
     BudgetStore {
   /** The daemons that share this store; `undefined` if one alone can work on it, as with SQLite. */
   readonly nodes: NodeStore | undefined;
+  /** What is counted for all of them together; `undefined` if there is one. */
+  readonly limits: LimitStore | undefined;
   /** Resolves if the store answers and is still the one that was opened. */
   ping(): Promise<void>;
   /** Resolves if the store answers, is still the one that was opened, and takes writes; a daemon that shares it also has its lease. */

@@ -3,7 +3,7 @@ import type { z } from 'zod';
 import { RankdError } from '../../base/errors.ts';
 import type { rankAnswer } from '../answers.ts';
 import { authenticateRequest } from '../authenticate.ts';
-import { authorize } from '../authorize.ts';
+import { authorizeChange } from '../authorize.ts';
 import { deadlineOf, makeChange } from '../changes.ts';
 import type { Edge } from '../edge.ts';
 import { sendError } from '../errors.ts';
@@ -17,7 +17,7 @@ export function rankerRoute(server: FastifyInstance, { live, throttle, inOrderOf
     const app = live.current; // for all of this change, whatever configuration is applied meanwhile
     const placeId = parsePlaceId(request.query, 'query');
     const keyRecord = await inOrderOfArrival(authenticateRequest(app, request, placeId));
-    const caller = authorize(app, { request, reply, throttle, keyRecord, placeId, scope: 'rank' });
+    const caller = await authorizeChange(app, { request, reply, throttle, keyRecord, placeId, scope: 'rank' });
     if (caller instanceof RankdError) return sendError({ error: caller, request, reply });
     const rankRequest = parseRankRequest(jsonBody(request), app.webhooks.callerUrl);
     const asked = { request, reply, caller, placeId, asked: { request: rankRequest }, content: [placeId, rankRequest] };

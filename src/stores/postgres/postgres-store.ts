@@ -12,6 +12,7 @@ import { holdStore } from './holds.ts';
 import { idempotencyStore } from './idempotency.ts';
 import { VersionedKeys } from './key-cache.ts';
 import { keyStore } from './keys.ts';
+import { limitStore } from './limits.ts';
 import { memberQueueStore } from './member-queue.ts';
 import { type Beating, Nodes } from './nodes.ts';
 import { personStore } from './people.ts';
@@ -71,6 +72,7 @@ function createPostgresStore(db: Database, clock: Clock, nodes: Nodes): Store {
     ...personStore(db),
     ...webhookStore(db),
     nodes,
+    limits: limitStore(db, clock),
     budgetLedger: (credential) => budgetLedger(db, clock, credential),
     ping,
     async pingWrites() {

@@ -93,6 +93,7 @@ export function createSqliteStore(
     ...personStore(db),
     ...webhookStore(db),
     nodes: undefined,
+    limits: undefined,
     budgetLedger: () => undefined,
     ping,
     async pingWrites() {

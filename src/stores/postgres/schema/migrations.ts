@@ -223,6 +223,15 @@ export const migrations: ReadonlyArray<{ sql: string; livesWith: number }> = [
   );
   CREATE INDEX queue_of_a_member ON rankd.member_queue (rankee_id, seq);
 
+  CREATE UNLOGGED TABLE rankd.limit_counts (
+    name        text             PRIMARY KEY,
+    tokens      double precision NOT NULL,
+    at          bigint           NOT NULL,
+    burst       double precision NOT NULL,
+    per_ms      double precision NOT NULL,
+    was_allowed boolean          NOT NULL
+  );
+
   CREATE UNLOGGED TABLE rankd.idempotency_claims (
     key_id          text NOT NULL,
     idempotency_key text NOT NULL,

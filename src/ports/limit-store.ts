@@ -1,0 +1,20 @@
+/** A token bucket of all nodes together. */
+export interface SharedLimit {
+  /** Names it among all limits. */
+  name: string;
+  perMinute: number;
+  burst: number;
+}
+
+/** What callers have used up of their limits, counted over all nodes that share the store. It may be lost with the store's server: then all are full. */
+export interface LimitStore {
+  /**
+   * Takes one from each limit in turn, up to the first of which nothing is left: that one stays as it is. Of all nodes that ask at once, no
+   * more are allowed than there are. Resolves with those that were asked, and what is left of each.
+   */
+  takeShared(limits: readonly SharedLimit[]): Promise<Array<{ isAllowed: boolean; left: number }>>;
+  /** Tells how often this node has let callers through by itself. Resolves with what is left of each for all nodes; it can be less than nothing. */
+  spend(spent: ReadonlyArray<SharedLimit & { count: number }>): Promise<number[]>;
+  /** Forgets limits that nobody has used since then (epoch milliseconds). */
+  forgetLimits(before: number): Promise<void>;
+}

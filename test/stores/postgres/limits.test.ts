@@ -1,0 +1,94 @@
+import { expect, onTestFinished, test } from 'vitest';
+import { openPostgresStore } from '../../../src/stores/postgres/postgres-store.ts';
+import { codeOf } from '../../support/answers.ts';
+import { ManualClock } from '../../support/manual-clock.ts';
+import { openTestApp, place } from '../../support/open-test-app.ts';
+import { postgresDatabase } from '../../support/postgres-database.ts';
+
+async function twoNodes() {
+  const { address } = await postgresDatabase();
+  const clock = new ManualClock();
+  const open = async () => {
+    const store = await openPostgresStore({ address, clock });
+    onTestFinished(() => store.close());
+    return store;
+  };
+  return { clock, stores: [await open(), await open()] as const };
+}
+
+test('of all that several nodes ask for at once, no more are allowed than the limit has, and it fills up again', async () => {
+  const { clock, stores } = await twoNodes();
+  const limit = { name: 'rank key_1', perMinute: 60, burst: 20 };
+  const allowed = async () => {
+    const asked = stores.flatMap(({ limits }) => Array.from({ length: 30 }, () => limits?.takeShared([limit])));
+    return (await Promise.all(asked)).filter((taken) => taken?.[0]?.isAllowed).length;
+  };
+  expect(await allowed()).toBe(20);
+  await clock.skip(5_000);
+  expect(await allowed()).toBe(5);
+  clock.setWallClock(clock.now() + 86_400_000);
+  expect(await allowed()).toBe(20);
+  clock.setWallClock(clock.now() - 86_400_000);
+  expect(await allowed()).toBe(0);
+  await clock.skip(2_000);
+  expect(await allowed()).toBe(2);
+});
+
+test('limits are taken from in turn: what the first refuses costs the next nothing', async () => {
+  const { stores } = await twoNodes();
+  const [{ limits }] = stores;
+  const first = { name: 'place key_1 42', perMinute: 60, burst: 1 };
+  const second = { name: 'rank key_1', perMinute: 60, burst: 10 };
+  expect(await limits?.takeShared([first, second])).toEqual([
+    { isAllowed: true, left: 0 },
+    { isAllowed: true, left: 9 },
+  ]);
+  expect(await limits?.takeShared([first, second])).toEqual([{ isAllowed: false, left: 0 }]);
+  expect(await limits?.takeShared([second])).toEqual([{ isAllowed: true, left: 8 }]);
+});
+
+test('what nodes have spent by themselves is taken from what is left for all; what nobody uses is forgotten', async () => {
+  const { clock, stores } = await twoNodes();
+  const [one, other] = stores;
+  const limit = { name: 'verify key_1', perMinute: 60, burst: 10 };
+  expect(await one.limits?.spend([{ ...limit, count: 4 }])).toEqual([6]);
+  expect(await other.limits?.spend([{ ...limit, count: 8 }])).toEqual([-2]);
+  await clock.skip(3_000);
+  expect(
+    await one.limits?.spend([
+      { ...limit, count: 1 },
+      { ...limit, name: 'verify key_2', count: 1 },
+    ]),
+  ).toEqual([0, 9]);
+  await one.limits?.forgetLimits(clock.now() + 1);
+  expect(await one.limits?.spend([{ ...limit, count: 1 }])).toEqual([9]);
+});
+
+test('two daemons let in what one may: changes exactly, and verifications once they have told each other', async () => {
+  const { clock, stores } = await twoNodes();
+  const config = { limits: { rankPerMinute: 60, rankBurst: 5, placePerMinute: 60, verifyPerMinute: 10 } };
+  const [east, west] = [
+    await openTestApp({ store: stores[0], clock, config }),
+    await openTestApp({ store: stores[1], clock, config }),
+  ];
+  onTestFinished(async () => {
+    await Promise.all([east.close(), west.close()]);
+  });
+  const key = await east.createKey({ places: [place] });
+  const rank = (app: typeof east, rankeeId: number) => app.rank(key, { rankeeId });
+  const answers = await Promise.all(
+    Array.from({ length: 12 }, (_, index) => rank(index % 2 ? east : west, 900 + index)),
+  );
+  expect(answers.filter((answer) => codeOf(answer) === 'too_many_requests')).toHaveLength(7);
+  const refused = answers.find((answer) => codeOf(answer) === 'too_many_requests');
+  expect(refused?.headers).toMatchObject({ ratelimit: expect.stringContaining('r=0') });
+
+  for (let count = 0; count < 10; count += 1) expect(await east.verify(key)).toMatchObject({ status: 200 });
+  expect(await west.verify(key)).toMatchObject({ status: 200 });
+  await expect
+    .poll(async () => {
+      await clock.advance(250);
+      return codeOf(await west.verify(key));
+    })
+    .toBe('too_many_requests');
+});
