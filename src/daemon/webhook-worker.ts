@@ -34,6 +34,7 @@ export async function deliverEvents(live: LiveContext, stop: AbortSignal): Promi
 
 interface Work {
   rounds: Map<string, Promise<void>>;
+  /** Who was not served for longest is the first. */
   known: Map<string, Progress>;
   limits: DiscordLimits;
   stop: AbortSignal;
@@ -43,10 +44,12 @@ interface Work {
 async function startRounds(live: LiveContext, { rounds, known, limits, stop }: Work): Promise<number> {
   if (!(await isInCharge(live.current, 'webhooks'))) return 0;
   const { ids, count } = await webhooksToServe(live.current);
-  for (const id of ids) {
+  const order = [...known.keys()];
+  for (const id of ids.toSorted((one, other) => order.indexOf(one) - order.indexOf(other))) {
     if (rounds.has(id) || rounds.size >= maxRounds) continue;
     const progress = known.get(id) ?? { lookedTo: { all: 0, alarms: 0, log: 0 } };
-    known.set(id, progress);
+    known.delete(id);
+    known.set(id, progress); // now it is the last
     const round = deliverTo(() => live.current, id, { progress, limits, signal: stop })
       .catch(async (error) => {
         if (stop.aborted) return;

@@ -39,13 +39,16 @@ export async function webhooksToServe({
   return { ids: served.map(({ id }) => id), count: webhooks.length };
 }
 
-/** One round: delivers to a webhook until nothing is left, or the target asks for a rest, or `signal` is aborted. */
+/** Then other targets have their turn, of which only so many are served at once. */
+const maxInRound = 50;
+
+/** One round: delivers to a webhook until nothing is left, or it got many, or the target asks for a rest, or `signal` is aborted. */
 export async function deliverTo(
   current: () => Delivering,
   webhookId: string,
   { progress, limits, signal }: { progress: Progress; limits: DiscordLimits; signal: AbortSignal },
 ): Promise<void> {
-  for (;;) {
+  for (let count = 0; count < maxInRound; count += 1) {
     signal.throwIfAborted();
     const app = current();
     const webhook = (await app.store.listWebhooks()).find(({ id }) => id === webhookId);

@@ -101,13 +101,14 @@ export async function setWebhook(
   // What it did not ask for and happened before is not told afterwards.
   const { cursor, alarmCursor } = await furthestCursors({ store }, { webhook: found });
   await store.updateWebhooks(
-    judgeOne(name, ({ mention: before, ...webhook }) => {
+    judgeOne(name, ({ mention: before, heldUntil, ...webhook }) => {
       if (target !== undefined && target.kind !== webhook.kind) return { refusal: otherKind(webhook, target) };
       const role = mention === 'none' ? undefined : (mention ?? before);
       const change = {
         ...{ ...webhook, ...target, events: events ?? webhook.events },
         ...{ cursor: Math.max(cursor, webhook.cursor), alarmCursor: Math.max(alarmCursor, webhook.alarmCursor) },
         ...(role !== undefined && { mention: role }),
+        ...(target === undefined && heldUntil !== undefined && { heldUntil }), // what the old address asked for
       };
       const detail = { ...(target && { target: target.shown }), ...(events && { events: events.join(', ') }), mention };
       return { change, events: [webhookEvent('set', webhook, detail, doing)] };

@@ -1,5 +1,10 @@
 import { expect, test } from 'vitest';
-import { disableWebhook, enableWebhook, setWebhook } from '../../../src/usecases/webhooks/edit-webhooks.ts';
+import {
+  addressFrom,
+  disableWebhook,
+  enableWebhook,
+  setWebhook,
+} from '../../../src/usecases/webhooks/edit-webhooks.ts';
 import { day, FakeTargets, hour, openDelivery } from './scene.ts';
 
 async function scene() {
@@ -88,6 +93,33 @@ test('eight targets at most are called at once', async () => {
   expect(targets.sent).toHaveLength(8);
   await clock.advance(20_000);
   expect(new Set(targets.sent.map(({ host }) => host)).size).toBe(10);
+});
+
+test('eight targets that get what waited for them for long keep no other waiting', async () => {
+  const { add, refuse, clock, targets } = await scene();
+  for (let index = 0; index < 8; index += 1) await add(`a-${index}`, `https://a-${index}.example/x`);
+  for (let member = 1; member <= 150; member += 1) await refuse(member);
+  await clock.advance(1_000);
+  await add('late', 'https://late.example/x');
+  await refuse(1_000);
+  await clock.advance(6_000);
+  expect(targets.members('late.example')).toEqual([1_000]);
+  await clock.advance(15_000);
+  expect(targets.members('a-0.example')).toHaveLength(151);
+});
+
+test('a new address between two tries gets the event at once, under the same id', async () => {
+  const { add, refuse, clock, targets, store, pass, find } = await scene();
+  await add('bot', 'https://wrong.example/x');
+  targets.answer = (host) => (host === 'wrong.example' ? down : { status: 204 });
+  await refuse(1);
+  await pass(20_000);
+  const target = addressFrom('https://right.example/x');
+  await setWebhook({ store, clock }, { name: 'bot', target, by: 'cli:ann@host' });
+  await clock.advance(1_000);
+  expect(targets.members('right.example')).toEqual([1]);
+  expect(new Set(targets.sent.map(({ id }) => id)).size).toBe(1);
+  expect(await find('bot')).not.toHaveProperty('failingSince');
 });
 
 test('an event of a group with thousands of roles stays below 20 KB, and says how many there are', async () => {
