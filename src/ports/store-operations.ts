@@ -28,6 +28,8 @@ export interface StoreOperations {
   exists(): Promise<boolean>;
   /** Reads all of the database. Damage is an answer, not an error. */
   check(): Promise<StoreReport>;
+  /** What the server says of itself; `undefined` if the database is a file. Throws why the server can't be used. */
+  serverFacts(): Promise<ServerFacts | undefined>;
   /** Brings the database to the newest schema. */
   migrate(): Promise<Migration>;
   /** What `migrate` would do, tried on a copy that is thrown away. */
@@ -69,6 +71,29 @@ export interface StoreCheck {
   name: string;
   ok: boolean;
   detail: string;
+}
+
+/** How a server keeps the data, and how it is reached. */
+export interface ServerFacts {
+  version: string;
+  user: string;
+  database: string;
+  isEncrypted: boolean;
+  isOnThisMachine: boolean;
+  /** Something that shares connections stands before it. */
+  isPooled: boolean;
+  /** What was written is on the disk, pages are written whole, and commits wait for that. */
+  isSynced: boolean;
+  writesFullPages: boolean;
+  isCommitSynced: boolean;
+  standbyCount: number;
+  /** Those that a commit waits for. */
+  synchronousCount: number;
+  connections: { most: number; used: number };
+  /** What the user has no right to change: the schema that is there, or the database in which there is none yet. */
+  lacks: 'schema' | 'database' | undefined;
+  /** How far its clock is ahead of this machine's. */
+  aheadMs: number;
 }
 
 export interface Migration {

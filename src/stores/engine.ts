@@ -70,6 +70,7 @@ function eitherEngine(where: LocalPlace, find: () => Promise<ServerAddress | und
     operations: {
       exists: async () => (await operations()).exists(),
       check: async () => (await operations()).check(),
+      serverFacts: async () => (await operations()).serverFacts(),
       migrate: async () => (await operations()).migrate(),
       tryMigration: async () => (await operations()).tryMigration(),
       backUp: async (target) => (await operations()).backUp(target),

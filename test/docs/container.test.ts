@@ -5,6 +5,7 @@ import { promisify } from 'node:util';
 import { expect, test } from 'vitest';
 import { parse } from 'yaml';
 import { settings } from '../../src/config/settings.ts';
+import { chooseStore } from '../../src/config/store-choice.ts';
 import { otherVariables } from '../../src/config/unknown-setting.ts';
 import { everyCommand } from '../support/every-command.ts';
 import { TempDir } from '../support/temp-dir.ts';
@@ -99,28 +100,61 @@ interface Service {
   [option: string]: unknown;
 }
 
-const compose = parse(read('config/compose.example.yaml')) as {
-  services: Record<'rankd' | 'caddy', Service>;
+interface Compose {
+  services: Record<string, Service>;
   volumes: Record<string, null>;
   secrets: Record<string, { file: string }>;
-};
+  configs?: Record<string, { content: string }>;
+}
 
-test('the compose example locks rankd in, and lets only Caddy be reached from outside', () => {
-  const { rankd, caddy } = compose.services;
-  expect(rankd).toMatchObject({ read_only: true, cap_drop: ['ALL'], security_opt: ['no-new-privileges:true'] });
-  expect(rankd.ports).toBeUndefined();
-  expect(caddy.ports).toEqual(['80:80', '443:443']);
+const examples = ['config/compose.example.yaml', 'config/compose.postgres.example.yaml'];
+const composeOf = (example: string): Compose => parse(read(example), { merge: true });
+/** The daemons of an example, by name. */
+const daemonsOf = ({ services }: Compose) => Object.entries(services).filter(([, { build }]) => build !== undefined);
+
+test.each(examples)('%s locks rankd in, and lets only Caddy be reached from outside', (example) => {
+  const compose = composeOf(example);
   const port = settings.find(({ path }) => path === 'server.port')?.default;
-  expect(caddy.command?.split(' ').at(-1)).toBe(`rankd:${port}`);
+  const { caddy } = compose.services;
+  const proxied = caddy?.command ?? compose.configs?.['caddyfile']?.content ?? '';
+  for (const [name, daemon] of daemonsOf(compose)) {
+    expect(daemon).toMatchObject({ read_only: true, cap_drop: ['ALL'], security_opt: ['no-new-privileges:true'] });
+    expect(proxied).toContain(`${name}:${port}`);
+  }
+  const open = Object.entries(compose.services).flatMap(([name, { ports }]) => (ports === undefined ? [] : [name]));
+  expect(open).toEqual(['caddy']);
+  expect(caddy?.ports).toEqual(['80:80', '443:443']);
   expect(inImage('EXPOSE')).toEqual([String(port)]);
 });
 
-test('the compose example names files, volumes, secrets and variables that exist', () => {
-  const { rankd, caddy } = compose.services;
-  expect(existsSync(new URL(rankd.build?.dockerfile ?? 'none', root))).toBe(true);
-  const mounted = [...(rankd.volumes ?? []), ...(caddy.volumes ?? [])].map((volume) => volume.split(':')[0] ?? '');
+test.each(examples)('%s names files, volumes, secrets and variables that exist', (example) => {
+  const compose = composeOf(example);
+  const services = Object.values(compose.services);
+  const mounted = services.flatMap(({ volumes = [] }) => volumes.map((volume) => volume.split(':')[0] ?? ''));
   const named = mounted.filter((name) => !name.startsWith('./'));
   expect(new Set(named)).toEqual(new Set(Object.keys(compose.volumes)));
-  expect(rankd.secrets).toEqual(Object.keys(compose.secrets));
-  expect(knownVariables).toEqual(expect.arrayContaining(Object.keys(rankd.environment ?? {})));
+  expect(new Set(services.flatMap(({ secrets = [] }) => secrets))).toEqual(new Set(Object.keys(compose.secrets)));
+  for (const [, { build, environment = {} }] of daemonsOf(compose)) {
+    expect(existsSync(new URL(build?.dockerfile ?? 'none', root))).toBe(true);
+    expect(knownVariables).toEqual(expect.arrayContaining(Object.keys(environment)));
+  }
+});
+
+test('the example with PostgreSQL has three daemons with data of their own, in one database that they can get into, asked whether they are ready', () => {
+  const compose = composeOf('config/compose.postgres.example.yaml');
+  const daemons = daemonsOf(compose);
+  expect(daemons).toHaveLength(3);
+  expect(new Set(daemons.map(([, { volumes = [] }]) => volumes[0])).size).toBe(3);
+  for (const [name, { environment = {} }] of daemons) {
+    const env: Record<string, string> = { ...environment, RANKD_STORE_PASSWORD: 'of-the-secret' };
+    const { server, problems } = chooseStore({
+      settings: { url: env['RANKD_STORE_URL'], tls: env['RANKD_STORE_TLS'] },
+      ...{ env, isUrlInFile: false, folderOf: () => '/' },
+    });
+    const { POSTGRES_USER: user, POSTGRES_DB: database } = compose.services['postgres']?.environment ?? {};
+    expect(problems).toEqual([]);
+    expect(server).toMatchObject({ host: 'postgres', port: 5432, user, database, tls: false });
+    expect(env['RANKD_STORE_NODE']).toBe(name);
+  }
+  expect(compose.configs?.['caddyfile']?.content).toContain('health_uri /readyz');
 });

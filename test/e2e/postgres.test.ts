@@ -1,4 +1,5 @@
 import { chmodSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:net';
 import pg from 'pg';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { codeOf } from '../support/answers.ts';
@@ -53,7 +54,11 @@ test('a daemon and the commands of another machine work on one database of Postg
   expect(codeOf(await second.verify(key))).toBe('invalid_key');
   expect(await run('audit', 'verify')).toMatch(/^ok: \d+ events/);
   expect(await run('db', 'check')).toContain('on PostgreSQL');
-  expect(await run('doctor', '--offline')).toContain('sound, schema');
+  // The server of the tests does without what would slow them down.
+  const { code, stdout } = await there.here(['doctor', '--offline'], { env });
+  expect({ code, stdout }).toEqual({ code: 5, stdout: expect.stringMatching(/^ok +database +sound, schema/m) });
+  expect(stdout).toMatch(/^FAIL +server +fsync is off/m);
+  expect(stdout).toMatch(/^FAIL +server +full_page_writes is off/m);
   expect(readdirSync(here.dataDir)).not.toContain('rankd.db');
 });
 
@@ -204,6 +209,84 @@ describe('what the operator gets wrong about the server is one sentence, and not
     expect(await at.here(['key', 'list'], { env })).toMatchObject({ code: 0 });
   });
 });
+
+describe('a server that rankd can’t work with is told in one sentence', () => {
+  test.each<[what: string, server: FakeServer, code: number, says: RegExp]>([
+    ['one that is too old', { version: 140_011 }, 78, /on 127\.0\.0\.1:\d+ is version 14\.11; rankd needs 15 or newer/],
+    [
+      'a pooler that loses statements',
+      { version: 180_004, refuses: '26000' },
+      78,
+      /A pooler between rankd and PostgreSQL[\s\S]*PgBouncer 1\.21/,
+    ],
+    [
+      'no connection left',
+      { version: 180_004, refuses: '53300' },
+      69,
+      /no connection left for rankd[\s\S]*each daemon of rankd needs six/,
+    ],
+    ['a full disk', { version: 180_004, refuses: '53100' }, 69, /disk of the PostgreSQL server is full/],
+  ])('%s', async (_what, fake, code, says) => {
+    const port = await startFakeServer(fake);
+    const at = home();
+    for (const args of [
+      ['key', 'list'],
+      ['serve', '--port', '0'],
+    ]) {
+      const result = await at.here(args, { env: { RANKD_STORE_URL: `postgres://rankd@127.0.0.1:${port}/rankd` } });
+      expect({ code: result.code, stderr: result.stderr }).toEqual({ code, stderr: expect.stringMatching(says) });
+      expect(result.stderr.match(/^error:/gm)).toHaveLength(1);
+    }
+  });
+});
+
+/** `version` as in server_version_num; `refuses`: with which code every prepared statement fails. */
+interface FakeServer {
+  version: number;
+  refuses?: string;
+}
+
+/** Speaks as much of PostgreSQL's protocol as is needed to be turned down. Returns its port. */
+async function startFakeServer({ version, refuses = '' }: FakeServer): Promise<number> {
+  const message = (type: string, ...parts: Buffer[]) => {
+    const body = Buffer.concat(parts);
+    const head = Buffer.alloc(5);
+    head.write(type);
+    head.writeInt32BE(body.length + 4, 1);
+    return Buffer.concat([head, body]);
+  };
+  const [int16, int32] = [
+    (value: number) => Buffer.from([value >> 8, value & 255]),
+    (value: number) => Buffer.from([0, 0, value >> 8, value & 255]),
+  ];
+  const text = (value: string) => Buffer.from(`${value}\0`);
+  const cell = (value: string) => Buffer.concat([int32(value.length), Buffer.from(value)]);
+  const ready = message('Z', Buffer.from('I'));
+  const columns = ['version', 'versionName', 'isReadOnly', 'isAsync'];
+  const types = [23, 25, 16, 16];
+  const described = columns.map((name, index) =>
+    Buffer.concat([text(name), int32(0), int16(0), int32(types[index] ?? 25), int16(8), int32(0), int16(0)]),
+  );
+  const name = `${Math.floor(version / 10_000)}.${version % 10_000}`;
+  const row = message('D', int16(4), ...[String(version), name, 'f', 'f'].map(cell));
+  const facts = Buffer.concat([message('T', int16(4), ...described), row, message('C', text('SELECT 1')), ready]);
+  const fields = ['SERROR', `C${refuses}`, 'Mrefused', ''].map(text);
+  const refusal = Buffer.concat([message('E', ...fields), ready]);
+  const server = createServer((socket) => {
+    socket.on('error', () => undefined);
+    let isStarted = false;
+    socket.on('data', (bytes) => {
+      if (!isStarted) socket.write(Buffer.concat([message('R', int32(0)), ready]));
+      else if (bytes.toString('latin1').startsWith('Q')) socket.write(facts);
+      else if (bytes.toString('latin1').startsWith('X')) socket.end();
+      else socket.write(refusal);
+      isStarted = true;
+    });
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  onTestFinished(() => void server.close());
+  return (server.address() as { port: number }).port;
+}
 
 /** The user with a password, over TLS. */
 function guarded(url: string) {

@@ -13,6 +13,7 @@ import { callWithin } from '../../ports/call-context.ts';
 import type { LiveFinding } from '../../ports/index.ts';
 import { examined, type Finding, fail, findingsDocument, ok, warn } from '../../usecases/doctor/finding.ts';
 import { credentialFindings, groupFindings, platformFindings, trustFindings } from '../../usecases/doctor/platform.ts';
+import { serverFindings } from '../../usecases/doctor/server.ts';
 import {
   daemonFindings,
   databaseFindings,
@@ -191,7 +192,10 @@ async function configured(cli: Cli, { config }: LoadedConfig, { offline, isUsabl
     isKept = isUsable && (await cli.operations.exists());
     return isKept ? databaseFindings(cli.operations) : [];
   });
-  findings.push(...database);
+  const server = await examined('server', async () =>
+    isUsable && !hasFailed(database) ? serverFindings(await cli.operations.serverFacts()) : [],
+  );
+  findings.push(...database, ...server);
   if (database.some(({ grade }) => grade !== 'ok')) return findings;
   const live = await examined('database', async () => {
     // If there is no database yet, none is made; the platform can be checked without it, and without the data directory.
@@ -219,6 +223,10 @@ async function configured(cli: Cli, { config }: LoadedConfig, { offline, isUsabl
   // A database that serves another group is the news then, and `init` is no way out of it.
   const isRefused = live.some(({ check, grade }) => check === 'database' && grade === 'FAIL');
   return [...findings.filter(({ check }) => !isRefused || check !== 'platform'), ...live];
+}
+
+function hasFailed(findings: Finding[]): boolean {
+  return findings.some(({ grade }) => grade === 'FAIL');
 }
 
 /** What a check is called for a person, if that is not its name in the document. */

@@ -15,6 +15,7 @@ import { Database, type Reader } from './engine/database.ts';
 import { migrate } from './schema/migrate.ts';
 import { missingObjects } from './schema/schema-flaws.ts';
 import { newestSchema, schemaVersion } from './schema/schema-version.ts';
+import { serverFacts } from './server-facts.ts';
 
 type DatabaseOperations = Omit<StoreOperations, 'lockDaemon' | 'isDaemonRunning' | 'backUp' | 'streamBackup'>;
 
@@ -40,6 +41,7 @@ export function postgresOperations({ address, clock }: { address: ServerAddress;
   return {
     exists: () => on(async (db) => (await schemaVersion(db, address)) > 0),
     check: () => onExisting(report),
+    serverFacts: () => on((db) => serverFacts(db, { address, clock })),
     migrate: () =>
       onExisting(async (db, schema) => {
         await migrate(db, clock);

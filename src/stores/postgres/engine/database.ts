@@ -56,6 +56,13 @@ export class Database implements Reader {
     return this.#guard(async () => ({ rows: (await session.send<Row>(sql, bindings)).rows, sessionId: session.id }));
   }
 
+  /** Whether something between here and the server shares its connections: then it tells another process than the one that answers. */
+  async isPooled(): Promise<boolean> {
+    const session = await this.#reading.session();
+    const { rows } = await this.#guard(() => session.send<{ pid: number }>('SELECT pg_backend_pid() AS pid'));
+    return rows[0]?.pid !== session.serverPid;
+  }
+
   /**
    * One statement that is a transaction of its own, for what is not audited and stands in no relation to anything else. It may run beside
    * `write`. Resolves with the rows that it returns.

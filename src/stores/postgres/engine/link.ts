@@ -16,6 +16,8 @@ const retryAfterMs = 250;
 export interface Session {
   /** A number that no other session of this process has. */
   readonly id: number;
+  /** The process of the server that answers, as it said when the connection was made. */
+  readonly serverPid: number | null;
   /** What `BEGIN` has to add here for a commit to be durable. */
   readonly durably: readonly string[];
   send<Row extends object>(sql: string, bindings?: Bindings): Promise<Answer<Row>>;
@@ -120,6 +122,7 @@ function sessionOn(client: pg.Client, { isAsync }: ServerFacts): Session {
   sessions += 1;
   return {
     id: sessions,
+    serverPid: (client as unknown as { processID: number | null }).processID, // the driver's types leave it out
     durably: isAsync ? ['SET LOCAL synchronous_commit = on'] : [],
     async send<Row extends object>(sql: string, bindings: Bindings = {}) {
       const statement = statementOf(sql);

@@ -12,6 +12,7 @@ export function sqliteOperations({ dataDir, clock }: { dataDir: string; clock: C
   return {
     exists: async () => hasDatabase(dataDir),
     check: async () => checkDatabase(dataDir),
+    serverFacts: async () => undefined,
     migrate: async () => migrateDatabase(dataDir, clock),
     tryMigration: async () => tryMigration(dataDir, clock),
     backUp: async (target) => backUp({ dataDir, ...target }),

@@ -1,0 +1,78 @@
+import type { ServerFacts } from '../../ports/index.ts';
+import { type Finding, fail, ok, warn } from './finding.ts';
+
+/** How many connections a daemon keeps open. */
+const connectionsOfDaemon = 6;
+const maxSkewMs = 2_000;
+
+/** What the server that keeps the database says of itself. That it answers at all, and is new enough and no standby, is known by then. */
+export function serverFindings(facts: ServerFacts | undefined): Finding[] {
+  if (facts === undefined) return [];
+  const found = [...durability(facts), ...standbys(facts), ...connection(facts), ...rights(facts), ...skew(facts)];
+  const way = facts.isEncrypted ? 'over TLS' : 'on this machine, without TLS';
+  const isFine = found.every(({ grade }) => grade === 'ok');
+  return [...(isFine ? [ok('server', `PostgreSQL ${facts.version}, ${way}`)] : []), ...found];
+}
+
+function durability({ isSynced, writesFullPages, isCommitSynced }: ServerFacts): Finding[] {
+  const set = (name: string) => `ALTER SYSTEM SET ${name} = on, then restart the server`;
+  return [
+    ...(isSynced ? [] : [fail('server', 'fsync is off: if its machine stops, all can be lost', set('fsync'))]),
+    ...(writesFullPages
+      ? []
+      : [fail('server', 'full_page_writes is off: if its machine stops, pages can be torn', set('full_page_writes'))]),
+    ...(isCommitSynced
+      ? []
+      : [ok('server', 'synchronous_commit is off there; rankd turns it on for what it must not lose')]),
+  ];
+}
+
+function standbys({ standbyCount, synchronousCount }: ServerFacts): Finding[] {
+  if (standbyCount === 0) return [];
+  if (synchronousCount > 0) return [ok('standby', 'synchronous: a failover loses nothing that was confirmed')];
+  const text = 'asynchronous: a failover can lose what was confirmed last';
+  return [warn('standby', text, 'name it in synchronous_standby_names, if that must not be')];
+}
+
+function connection({ isEncrypted, isOnThisMachine, isPooled, connections }: ServerFacts): Finding[] {
+  const left = connections.most - connections.used;
+  return [
+    ...(isEncrypted || isOnThisMachine
+      ? []
+      : [warn('server', 'what goes there and back is not encrypted', 'set store.tls to verify')]),
+    ...(isPooled
+      ? [
+          warn(
+            'server',
+            'a pooler stands before it, so each question takes longer and nobody is woken',
+            'connect to the server itself with store.url',
+          ),
+        ]
+      : []),
+    ...(left >= connectionsOfDaemon
+      ? []
+      : [
+          warn(
+            'server',
+            `it has room for ${left} more connections of ${connections.most}; a daemon needs ${connectionsOfDaemon}`,
+            'raise max_connections of the server, or see who else is connected',
+          ),
+        ]),
+  ];
+}
+
+function rights({ lacks, user, database }: ServerFacts): Finding[] {
+  if (lacks === undefined) return [];
+  const fix =
+    lacks === 'schema' ? `ALTER SCHEMA rankd OWNER TO ${user}` : `GRANT CREATE ON DATABASE ${database} TO ${user}`;
+  const what =
+    lacks === 'schema' ? 'does not own the schema rankd, so it can bring no newer schema' : 'may make no schema there';
+  return [fail('server', `the user ${user} ${what}`, fix)];
+}
+
+function skew({ aheadMs }: ServerFacts): Finding[] {
+  if (Math.abs(aheadMs) <= maxSkewMs) return [];
+  const seconds = Math.round(Math.abs(aheadMs) / 1_000);
+  const text = `this machine's clock is ${seconds} s ${aheadMs > 0 ? 'behind' : 'ahead of'} the server's`;
+  return [warn('server', text, 'let both get their time by NTP')];
+}

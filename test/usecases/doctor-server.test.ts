@@ -1,0 +1,35 @@
+import { expect, test } from 'vitest';
+import type { ServerFacts } from '../../src/ports/index.ts';
+import { serverFindings } from '../../src/usecases/doctor/server.ts';
+
+const sound: ServerFacts = {
+  ...{ version: '18.4', user: 'rankd', database: 'rankd', isEncrypted: true, isOnThisMachine: false, isPooled: false },
+  ...{ isSynced: true, writesFullPages: true, isCommitSynced: true, standbyCount: 0, synchronousCount: 0 },
+  ...{ connections: { most: 97, used: 12 }, lacks: undefined, aheadMs: 900 },
+};
+
+test('a server that is as it should be is one line, and a file is none', () => {
+  expect(serverFindings(sound)).toEqual([{ check: 'server', grade: 'ok', text: 'PostgreSQL 18.4, over TLS' }]);
+  const here = { isEncrypted: false, isOnThisMachine: true };
+  expect(serverFindings({ ...sound, ...here })[0]?.text).toBe('PostgreSQL 18.4, on this machine, without TLS');
+  expect(serverFindings(undefined)).toEqual([]);
+});
+
+test.each<[Partial<ServerFacts>, 'ok' | 'warn' | 'FAIL', string]>([
+  [{ isSynced: false }, 'FAIL', 'fsync is off'],
+  [{ writesFullPages: false }, 'FAIL', 'full_page_writes is off'],
+  [{ isCommitSynced: false }, 'ok', 'rankd turns it on'],
+  [{ standbyCount: 1, synchronousCount: 1 }, 'ok', 'loses nothing'],
+  [{ standbyCount: 1 }, 'warn', 'asynchronous'],
+  [{ isEncrypted: false }, 'warn', 'not encrypted'],
+  [{ isPooled: true }, 'warn', 'a pooler stands before it'],
+  [{ connections: { most: 97, used: 92 } }, 'warn', 'room for 5 more connections of 97; a daemon needs 6'],
+  [{ lacks: 'schema' }, 'FAIL', 'does not own the schema rankd'],
+  [{ lacks: 'database' }, 'FAIL', 'may make no schema there'],
+  [{ aheadMs: 3_400 }, 'warn', 'clock is 3 s behind'],
+  [{ aheadMs: -2_600 }, 'warn', 'clock is 3 s ahead of'],
+])('the doctor says of %o: %s, %s', (facts, grade, text) => {
+  const found = serverFindings({ ...sound, ...facts });
+  expect(found).toContainEqual(expect.objectContaining({ grade, text: expect.stringContaining(text) }));
+  for (const { grade: of, fix } of found) expect([of, fix !== undefined]).toEqual([of, of !== 'ok']);
+});
