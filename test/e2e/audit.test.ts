@@ -29,9 +29,9 @@ interface Events {
 test('everything an operator does is listed newest first, with who did it and without a secret', async () => {
   using home = new CliHome();
   const { secret, key } = await home.json<{ secret: string; key: { id: string } }>('key', 'create', 'game');
-  await home.run(['whitelist', 'add', '42', '--note', 'lobby']);
-  await home.run(['whitelist', 'disable', '42']);
-  await home.run(['workspace', 'suspend', '-y']);
+  await home.here(['whitelist', 'add', '42', '--note', 'lobby']);
+  await home.here(['whitelist', 'disable', '42']);
+  await home.here(['workspace', 'suspend', '-y']);
 
   const { v, events } = await home.json<Events>('audit', 'list');
   expect(v).toBe(1);
@@ -113,7 +113,7 @@ test.concurrent('the CSV holds every event, one a record, and nothing that a spr
     home,
     "DROP TRIGGER audit_is_never_edited; UPDATE audit_events SET subject = '=HYPERLINK(1)', done_by = '-1' WHERE id = 2",
   );
-  const { stdout, code } = await home.run(['audit', 'list', '--export', 'csv']);
+  const { stdout, code } = await home.here(['audit', 'list', '--export', 'csv']);
   expect(code).toBe(0);
   const [heading, ...records] = parseCsv(stdout);
   expect(heading).toEqual(['id', 'at', 'by', 'action', 'subject', 'detail']);
@@ -121,8 +121,8 @@ test.concurrent('the CSV holds every event, one a record, and nothing that a spr
   expect(records.map((record) => JSON.parse(record[5] ?? '').note).slice(0, 6)).toEqual(notes.toReversed());
   expect(records[5]?.slice(2, 5)).toEqual(["'-1", 'whitelist.add', "'=HYPERLINK(1)"]);
   for (const cell of records.flat()) expect(cell).not.toMatch(/^[=+\-@\t\r]/);
-  expect(parseCsv((await home.run(['audit', 'list', '--export', 'csv', '--limit', '2'])).stdout)).toHaveLength(3);
-  expect((await home.run(['audit', 'list', '--export', 'csv', '--follow'])).code).toBe(2);
+  expect(parseCsv((await home.here(['audit', 'list', '--export', 'csv', '--limit', '2'])).stdout)).toHaveLength(3);
+  expect((await home.here(['audit', 'list', '--export', 'csv', '--follow'])).code).toBe(2);
 });
 
 test.concurrent('follow shows what is there, then what comes, one JSON document a line, and ends with 0 on SIGINT', async () => {
@@ -178,10 +178,10 @@ test.concurrent('verify ends with 5 where an event was edited, and names it', as
   using home = new CliHome();
   await home.json('key', 'create', 'game');
   inDatabase(home, "DROP TRIGGER audit_is_never_edited; UPDATE audit_events SET done_by = 'cli:eve@host'");
-  const result = await home.run(['audit', 'verify', '--json']);
+  const result = await home.here(['audit', 'verify', '--json']);
   expect(result.code).toBe(5);
   expect(result.json()).toMatchObject({ v: 1, intact: false, breakCount: 1, breaks: [{ kind: 'changed', id: 1 }] });
-  const text = await home.run(['audit', 'verify', '--head', 'ab'.repeat(32)]);
+  const text = await home.here(['audit', 'verify', '--head', 'ab'.repeat(32)]);
   expect(text.stdout).toMatch(/^BROKEN in 1 place\nevent #1 was changed.*\nNOT FOUND: .+\nhead: /);
 });
 

@@ -42,7 +42,7 @@ const contentOf = (file: string) => {
 };
 
 test('prints what the copy holds, and the copy is private and whole', async () => {
-  const { code, stdout, stderr } = await home.run(['backup', 'copy.db']);
+  const { code, stdout, stderr } = await home.here(['backup', 'copy.db']);
   const file = home.path('copy.db');
   expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
   expect(stdout).toBe(
@@ -90,16 +90,16 @@ test('beside a daemon that is changing ranks the copy is one moment of the datab
     }
   })();
   for (const name of ['one.db', 'two.db', 'three.db']) {
-    expect((await home.run(['backup', name])).code).toBe(0);
+    expect((await home.here(['backup', name])).code).toBe(0);
     expect(contentOf(home.path(name)).check).toEqual([{ integrity_check: 'ok' }]);
   }
   isBusy = false;
   await load;
-  const said = (await home.run(['backup', 'four.db'])).stderr;
+  const said = (await home.here(['backup', 'four.db'])).stderr;
   expect(said).toBe('The simulated group stands for Roblox and is not part of the backup.\n');
   await daemon.stop();
   const env = { RANKD_GROUP_ID: '700', RANKD_PLATFORM_API_KEY: 'a-key' };
-  expect((await home.run(['backup', 'five.db'], { env })).stderr).toBe(''); // beside a real group it says nothing
+  expect((await home.here(['backup', 'five.db'], { env })).stderr).toBe(''); // beside a real group it says nothing
 });
 
 test('a file that exists is left as it is, and replaced with --force', async () => {
@@ -159,7 +159,7 @@ test.runIf(process.getuid?.() === 0)(
     lchownSync(home.path('shared/copy.db'), 65_534, 65_534);
     symlinkSync('shared/copy.db', home.path('own.db'));
     for (const name of ['shared/copy.db', 'own.db']) {
-      expect(await home.run(['backup', '--force', name])).toMatchObject({
+      expect(await home.here(['backup', '--force', name])).toMatchObject({
         code: 77,
         stdout: '',
         stderr: expect.stringContaining(
@@ -284,7 +284,7 @@ test('a copy that is read back and found unsound is not kept', async () => {
   db.exec("INSERT INTO whitelist (key_id, place_id, active, note, added_at) VALUES ('nobody', 1, 1, '', 0)");
   db.close();
   for (const target of ['copy.db', '-']) {
-    const result = await home.run(['backup', target]);
+    const result = await home.here(['backup', target]);
     expect(result).toMatchObject({ code: 69, stdout: '' });
     expect(result.stderr).toMatch(
       /^error: The copy of the database is not sound.+ missing row of keys\.\ntry: rankd db check\n$/,
@@ -324,6 +324,6 @@ test('a backup is a data directory by itself, once it is called rankd.db', async
   const dataDir = home.path('elsewhere');
   mkdirSync(dataDir);
   copyFileSync(home.path('copy.db'), join(dataDir, 'rankd.db'));
-  const { stdout } = await home.run(['key', 'list', '--json'], { dataDir });
+  const { stdout } = await home.here(['key', 'list', '--json'], { dataDir });
   expect(JSON.parse(stdout)).toMatchObject({ keys: [{ name: 'game' }] });
 });

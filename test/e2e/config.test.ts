@@ -8,7 +8,7 @@ test('config show tells each value where it comes from (flag, variable, line of 
   using home = new CliHome();
   writeFileSync(home.path('rankd.yaml'), 'server:\n  port: 8080\n  host: 127.0.0.2\n');
   const env = { RANKD_SERVER_HOST: '127.0.0.3' };
-  const { stdout } = await home.run(['config', 'show', '--origin'], { env });
+  const { stdout } = await home.here(['config', 'show', '--origin'], { env });
   expect(stdout).toMatch(/^server\.port +8080 +file rankd\.yaml:2:9 +-$/m);
   expect(stdout).toMatch(
     /^server\.host +127\.0\.0\.3 +environment RANKD_SERVER_HOST +file rankd\.yaml:3:9 \(127\.0\.0\.2\)$/m,
@@ -33,7 +33,7 @@ test('config show never shows the Roblox key', async () => {
 test('config check tells all problems at once with their places, and exits 78', async () => {
   using home = new CliHome();
   writeFileSync(home.path('rankd.yaml'), 'server:\n  prot: 80\npolicy:\n  max_rank: 300\n');
-  const { code, stderr } = await home.run(['config', 'check']);
+  const { code, stderr } = await home.here(['config', 'check']);
   expect(code).toBe(78);
   expect(stderr).toMatch(/rankd\.yaml:2:3 .*did you mean server\.port/);
   expect(stderr).toMatch(/rankd\.yaml:4:13 .*1 to 254/);
@@ -97,9 +97,9 @@ test('config check with a file behind it says how that is named', async () => {
 
 test('config path prints the file that is read', async () => {
   using home = new CliHome();
-  expect((await home.run(['config', 'path'])).stderr).toContain('/etc/rankd/rankd.yaml');
+  expect((await home.here(['config', 'path'])).stderr).toContain('/etc/rankd/rankd.yaml');
   writeFileSync(home.path('rankd.yaml'), '');
-  expect((await home.run(['config', 'path'])).stdout).toBe(`${home.path('rankd.yaml')}\n`);
+  expect((await home.here(['config', 'path'])).stdout).toBe(`${home.path('rankd.yaml')}\n`);
 });
 
 test.each([['key', 'list'], ['status'], ['config', 'path'], ['config', 'check'], ['serve']])(
@@ -107,7 +107,7 @@ test.each([['key', 'list'], ['status'], ['config', 'path'], ['config', 'check'],
   async (...words) => {
     using home = new CliHome();
     const args = words.filter((word) => word !== undefined);
-    const { code, stdout, stderr } = await home.run(['--config', './no/such.yaml', ...args]);
+    const { code, stdout, stderr } = await home.here(['--config', './no/such.yaml', ...args]);
     expect({ code, stdout }).toEqual({ code: 78, stdout: '' });
     expect(stderr).toContain('error: The configuration file ./no/such.yaml does not exist.\ntry: check the path');
   },
@@ -136,7 +136,7 @@ test.runIf(process.getuid?.() === 0)(
       ['serve', '--port', '0'],
       ['config', 'check'],
     ]) {
-      expect(await home.run(args)).toMatchObject({
+      expect(await home.here(args)).toMatchObject({
         code: 77,
         stdout: '',
         stderr: `error: The configuration file ${home.path('rankd.yaml')} was found, but not read: it belongs to another user (uid 65534).
@@ -144,13 +144,13 @@ try: if you trust what it says, name it with --config ${home.path('rankd.yaml')}
 `,
       });
     }
-    expect((await home.run(['config', 'path', '--config', 'rankd.yaml'])).code).toBe(0);
+    expect((await home.here(['config', 'path', '--config', 'rankd.yaml'])).code).toBe(0);
   },
 );
 
 test('an empty HOME counts as not set: no configuration is looked for below the current folder', async () => {
   using home = new CliHome();
-  const { searched } = (await home.run(['config', 'path', '--json'], { env: { HOME: '' } })).json<{
+  const { searched } = (await home.here(['config', 'path', '--json'], { env: { HOME: '' } })).json<{
     searched: string[];
   }>();
   expect(searched[1]).toBe(join(userInfo().homedir, '.config', 'rankd', 'rankd.yaml'));
@@ -158,7 +158,7 @@ test('an empty HOME counts as not set: no configuration is looked for below the 
 
 test('config schema is the JSON Schema of the settings, as one document of its own', async () => {
   using home = new CliHome();
-  const { stdout } = await home.run(['config', 'schema', '--json']);
+  const { stdout } = await home.here(['config', 'schema', '--json']);
   expect(JSON.parse(stdout)).toMatchObject({
     type: 'object',
     properties: { server: { properties: { port: { default: 7265 } } } },

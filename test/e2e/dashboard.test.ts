@@ -133,12 +133,12 @@ test('what a game does and what a command does beside the daemon are told within
 test('--open hands the link to the browser of the machine; without one, the command says so and ends well', async () => {
   writeFileSync(home.path('xdg-open'), `#!/bin/sh\nprintf %s "$1" > '${home.path('opened')}'\n`, { mode: 0o755 });
   const env = { PATH: `${home.cwd}:${process.env['PATH']}` };
-  const { code, stdout } = await home.run(['dashboard', '--open'], { env });
+  const { code, stdout } = await home.here(['dashboard', '--open'], { env });
   expect(code).toBe(0);
   await expect
     .poll(() => existsSync(home.path('opened')) && readFileSync(home.path('opened'), 'utf8'))
     .toBe(stdout.trim());
-  const none = await home.run(['dashboard', '--open'], { env: { PATH: home.folder } });
+  const none = await home.here(['dashboard', '--open'], { env: { PATH: home.folder } });
   expect(none).toMatchObject({
     code: 0,
     stdout: expect.stringMatching(/^http:\/\/127\.0\.0\.1:\d+\/login#[\w-]{22}\n$/),

@@ -34,7 +34,7 @@ function emptyDatabase(): void {
 
 test('db check tells what it read, beside a daemon too, and ends with 0', async () => {
   await home.json('key', 'create', 'game');
-  const { code, stdout, stderr } = await home.run(['db', 'check']);
+  const { code, stdout, stderr } = await home.here(['db', 'check']);
   expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
   expect(stdout).toBe(
     `    CHECK
@@ -111,7 +111,7 @@ test('db check ends with 5 where the file is damaged', async () => {
   const descriptor = openSync(database, 'r+');
   writeSync(descriptor, Buffer.alloc(4_096, 0xff), 0, 4_096, 40_960);
   closeSync(descriptor);
-  const { code, stdout } = await home.run(['db', 'check', '--json']);
+  const { code, stdout } = await home.here(['db', 'check', '--json']);
   expect(code).toBe(5);
   expect(JSON.parse(stdout)).toMatchObject({ v: 1, ok: false });
   expect(stdout).toContain('{"name":"integrity","ok":false');
@@ -126,7 +126,7 @@ test('a database of a newer rankd is refused with the version to run instead, by
   db.close();
   const before = readFileSync(database);
   for (const command of ['db check', 'db migrate', 'db migrate --dry-run', 'backup copy.db', 'key list', 'serve']) {
-    const result = await home.run(command.split(' '));
+    const result = await home.here(command.split(' '));
     expect(result).toMatchObject({ code: 78, stdout: '' });
     expect(result.stderr).toBe(
       `error: The database ${database} has schema ${newer}, written by rankd 9.8.7; this is rankd 0.1.0, which knows up to ${schema}.
@@ -136,7 +136,7 @@ try: run rankd 9.8.7 or a later one instead
   }
   expect(readFileSync(database).equals(before)).toBe(true);
   writeFileSync(`${database}.before-v${newer}`, '');
-  expect((await home.run(['key', 'list'])).stderr).toContain(
+  expect((await home.here(['key', 'list'])).stderr).toContain(
     `, or go back to how it was before: rankd restore ${database}.before-v${newer}\n`,
   );
 });
@@ -157,18 +157,18 @@ test('db migrate says when there is nothing to do', async () => {
 
 test('db migrate --dry-run migrates a copy and leaves nothing behind; db migrate does it', async () => {
   emptyDatabase();
-  const dry = await home.run(['db', 'migrate', '--dry-run', '--json']);
+  const dry = await home.here(['db', 'migrate', '--dry-run', '--json']);
   expect(dry.json()).toEqual({ v: 1, migration: { database, from: 0, to: schema, copy: null, dryRun: true } });
   expect(statSync(database).size).toBe(0);
   expect(readdirSync(home.dataDir)).toEqual(['rankd.db']);
-  expect(await home.run(['db', 'migrate'])).toMatchObject({ code: 0, stderr: '' });
+  expect(await home.here(['db', 'migrate'])).toMatchObject({ code: 0, stderr: '' });
   expect(statSync(database).size).toBeGreaterThan(0);
   expect((await home.json('db', 'check'))['ok']).toBe(true);
 });
 
 test('db migrate beside a running daemon is refused with 4', async () => {
   await using _daemon = await DaemonHere.start(home);
-  expect(await home.run(['db', 'migrate'])).toMatchObject({ code: 4, stdout: '' });
+  expect(await home.here(['db', 'migrate'])).toMatchObject({ code: 4, stdout: '' });
 });
 
 test('without a database both end with 3 and make none', async () => {

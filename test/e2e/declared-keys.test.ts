@@ -35,7 +35,7 @@ test.concurrent('key hash prints the hash of a secret there is or of a new one, 
   const { secret, hash } = await newSecret(home, 'game.key');
   expect(secret).toMatch(/^rk_live_\w{36}$/);
   expect(statSync(home.path('game.key')).mode & 0o777).toBe(0o600);
-  expect(await home.run(['key', 'hash', '-'], { input: `${secret}\n` })).toMatchObject({
+  expect(await home.here(['key', 'hash', '-'], { input: `${secret}\n` })).toMatchObject({
     code: 0,
     stdout: `${hash}\n`,
   });
@@ -44,11 +44,12 @@ test.concurrent('key hash prints the hash of a secret there is or of a new one, 
     out: 'trial.key',
   });
 
-  expect((await home.run(['key', 'hash', '--new', 'game.key'])).code).toBe(4);
-  const mistyped = await home.run(['key', 'hash', '-'], { input: `${secret.slice(0, -1)}_` });
+  expect((await home.here(['key', 'hash', '--new', 'game.key'])).code).toBe(4);
+  const mistyped = await home.here(['key', 'hash', '-'], { input: `${secret.slice(0, -1)}_` });
   expect(mistyped).toMatchObject({ code: 5, stdout: '' });
   expect(mistyped.stderr).not.toContain(secret.slice(12, -1));
-  for (const args of [[], ['-', '--new', 'other.key']]) expect((await home.run(['key', 'hash', ...args])).code).toBe(2);
+  for (const args of [[], ['-', '--new', 'other.key']])
+    expect((await home.here(['key', 'hash', ...args])).code).toBe(2);
   expect(existsSync(home.dataDir)).toBe(false);
 });
 

@@ -53,7 +53,7 @@ test('webhooks of the configuration are served from its files: commands show the
 
   configure(bot, bot.replace('bot,', 'other,').replace('bot.url', 'other.url'));
   write('other.url', 'https://93.184.215.14/x');
-  const clash = await home.run(['reload']);
+  const clash = await home.here(['reload']);
   expect(clash.code).not.toBe(0);
   expect(clash.stderr).toContain('is the name of the webhook "other", which was made with rankd webhook add');
   await home.json('webhook', 'remove', 'other', '-y');
@@ -61,20 +61,20 @@ test('webhooks of the configuration are served from its files: commands show the
   write('bot.url', second.url);
   configure(bot, '    - { name: inner, url_file: inner.url, secret_file: bot.secret }');
   write('inner.url', 'https://10.1.2.3/not-to-be-shown');
-  expect((await home.run(['reload'])).code).toBe(0);
-  const forbidden = await home.run(['webhook', 'test', 'inner']);
+  expect((await home.here(['reload'])).code).toBe(0);
+  const forbidden = await home.here(['webhook', 'test', 'inner']);
   expect(forbidden).toMatchObject({ code: 69, stdout: expect.stringContaining('10.1.2.3 is not public') });
   configure(bot);
-  expect((await home.run(['reload'])).code).toBe(0);
+  expect((await home.here(['reload'])).code).toBe(0);
   await home.json('rank', 'set', '1001', '10');
   await expect.poll(() => second.received.length).toBe(1);
   expect(sequences(second)[0]).toBeGreaterThan(sequences(first)[0] ?? 0);
   expect(first.received.filter(({ event }) => event.type === 'rank.changed')).toHaveLength(1);
 
   configure();
-  expect((await home.run(['reload'])).code).toBe(0);
+  expect((await home.here(['reload'])).code).toBe(0);
   expect(await home.json('webhook', 'list')).toMatchObject({ webhooks: [] });
-  const audit = await home.run(['audit', 'list', '--action', 'webhook']);
+  const audit = await home.here(['audit', 'list', '--action', 'webhook']);
   expect(audit.stdout).toMatch(/webhook\.declare/);
   expect(audit.stdout + audit.stderr + daemon.log + clash.stderr).not.toMatch(/not-to-be-shown|whsec_/);
 });

@@ -47,7 +47,7 @@ test('for a person: a line for each check, what is wrong with its fix below, no 
   const home = newHome();
   await home.createKey();
   await home.json('workspace', 'suspend', '-y');
-  const { code, stdout } = await home.run(['doctor', '--offline']);
+  const { code, stdout } = await home.here(['doctor', '--offline']);
   expect(code).toBe(0);
   expect(stdout).toMatch(/^ok {4}node +Node\.js \d+/m);
   expect(stdout).toMatch(/^warn {2}workspace +suspended: every key is refused\n +try: rankd workspace resume$/m);
@@ -239,7 +239,7 @@ test('a key without a place, one that needs none, and no key at all, are pointed
   expect(await found()).toContain('lonely works from no place');
   await home.json('key', 'set', 'lonely', '--any-place');
   expect(await found()).toContain('lonely needs no place: whoever has it can use it from anywhere');
-  expect((await home.run(['key', 'list'])).stdout).toContain('any place');
+  expect((await home.here(['key', 'list'])).stdout).toContain('any place');
   await home.json('key', 'revoke', 'lonely', '-y');
   expect(await found()).toContain('there is no key that works');
 });

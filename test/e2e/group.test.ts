@@ -56,7 +56,7 @@ test.concurrent('show tells the group, its owner, the acting account and what th
       ],
     },
   });
-  const { stdout } = await home.run(['group', 'show']);
+  const { stdout } = await home.here(['group', 'show']);
   expect(stdout).toMatch(/user RankBot \(9001\), rank 200/);
   expect(stdout).toMatch(/1 \(Member\), 1 \(Recruit\), 10 \(Trainee\), 20 \(Officer\), 50 \(Captain\)/);
   expect(roblox.violations()).toEqual([]);
@@ -223,7 +223,7 @@ test.concurrent('a platform that is down ends with 69', async () => {
   const { home, roblox } = world;
   configure(world, '', 'server: { deadline: 1s }');
   await roblox.close();
-  const down = await home.run(['group', 'roles', '--json']);
+  const down = await home.here(['group', 'roles', '--json']);
   expect(down).toMatchObject({ code: 69, stdout: '' });
   expect(down.json()).toMatchObject({ v: 1, success: false, code: 'platform_unavailable' });
 });

@@ -240,7 +240,7 @@ test.concurrent('changes are listed newest first, up to the limit, by key, membe
   expect(await listed(home, '--user', '1002')).toEqual(['chg_3', 'chg_2']);
   expect(await listed(home, '--state', 'failed', 'applied')).toEqual(['chg_3', 'chg_2']);
   expect(await listed(home, '--key', key.id, '--user', '1002', '--state', 'applied')).toEqual(['chg_3']);
-  await home.run(['key', 'revoke', 'game', '-y']);
+  await home.here(['key', 'revoke', 'game', '-y']);
   expect(await listed(home, '--key', 'game')).toEqual(['chg_3', 'chg_1']);
 });
 
@@ -263,7 +263,7 @@ test.concurrent('the export holds every selected change once, newest first, as C
     ...{ rankerName: '＝cmd', oldRankName: '＋1', prefix: '－1' },
   };
   await keep(home, ...ids.map((id, index) => change(id, index === 1_000 ? awkward : { rankeeId: 7 })));
-  const csv = await home.run(['history', 'export']);
+  const csv = await home.here(['history', 'export']);
   const [heading = [], ...records] = parseCsv(csv.stdout);
   expect([...heading].sort()).toEqual(allFields.filter((name) => !listsOfObjects.includes(name)).sort());
   expect(records.map(([id]) => id)).toEqual(ids.toReversed());

@@ -193,7 +193,7 @@ test('Ctrl-C at a question ends it with 130 and leaves nothing', async () => {
 
 test('off a terminal the same by flags; the secret goes to a file', async () => {
   const { home, env, flags } = await world();
-  const { code, stdout, stderr } = await home.run(
+  const { code, stdout, stderr } = await home.here(
     ['init', ...flags, '--ladder', '--key', 'my-game', '--place', '42', '--out', 'game.key', '--json'],
     { env },
   );
@@ -204,20 +204,20 @@ test('off a terminal the same by flags; the secret goes to a file', async () => 
     ladder: [{ rank: 1, name: 'Recruit' }, {}, {}, {}],
   });
   expect(readFileSync(home.path('game.key'), 'utf8')).toMatch(/^rk_live_/);
-  expect((await home.run(['config', 'check'], { env })).code).toBe(0);
-  expect((await home.run(['whitelist', 'check', '42', '--key', 'my-game'], { env })).code).toBe(0);
+  expect((await home.here(['config', 'check'], { env })).code).toBe(0);
+  expect((await home.here(['whitelist', 'check', '42', '--key', 'my-game'], { env })).code).toBe(0);
 });
 
 test('the ladder that init writes is one that serve takes: without the roles that share a rank, which it names', async () => {
   const { home, roblox, env, flags } = await world();
   roblox.group.roles.push({ id: 50_051, name: 'Pilot', rank: 50 });
-  const { code, stderr } = await home.run(['init', ...flags, '--ladder', '--key', 'game'], { env });
+  const { code, stderr } = await home.here(['init', ...flags, '--ladder', '--key', 'game'], { env });
   expect(code, stderr).toBe(0);
   expect(stderr).toContain(
     'Not for a ladder, as they share a rank, so that none is above the other: 50 (Pilot), 50 (Captain).',
   );
   expect(readFileSync(home.path('rankd.yaml'), 'utf8')).toMatch(/^ {2}ladder: \[1, 10, 20\]/m);
-  expect(await home.run(['config', 'check'], { env })).toMatchObject({ code: 0, stderr: '' });
+  expect(await home.here(['config', 'check'], { env })).toMatchObject({ code: 0, stderr: '' });
   await using daemon = await DaemonHere.start(home, { env });
   expect((await fetch(`${daemon.url}/readyz`)).status).toBe(200);
 });
@@ -244,7 +244,7 @@ test('it tells which roles have power over others, or that Roblox does not show 
 test('the key can come in on standard input and is kept in a private file', async () => {
   const { home, roblox, env } = await world();
   const args = ['init', '--group', String(roblox.groupId), '--credential-file', '-'];
-  expect((await home.run(args, { env, input: `${roblox.apiKey}\n` })).code).toBe(0);
+  expect((await home.here(args, { env, input: `${roblox.apiKey}\n` })).code).toBe(0);
   expect(statSync(home.path('roblox.key')).mode & 0o777).toBe(0o600);
 });
 

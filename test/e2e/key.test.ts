@@ -24,12 +24,12 @@ async function accepts(home: CliHome, secret: string): Promise<boolean> {
 
 test.concurrent('a new key is 44 characters on stdout alone and accepted at once', async () => {
   using home = new CliHome();
-  const { code, stdout, stderr } = await home.run(['key', 'create', 'game']);
+  const { code, stdout, stderr } = await home.here(['key', 'create', 'game']);
   expect(code).toBe(0);
   expect(stdout).toMatch(/^rk_live_[0-9A-Za-z]{36}\n$/);
   expect(stderr).not.toContain(stdout.trim());
   expect(await accepts(home, stdout.trim())).toBe(true);
-  expect((await home.run(['key', 'create', 'trial', '--test'])).stdout).toMatch(/^rk_test_[0-9A-Za-z]{36}\n$/);
+  expect((await home.here(['key', 'create', 'trial', '--test'])).stdout).toMatch(/^rk_test_[0-9A-Za-z]{36}\n$/);
 });
 
 test.concurrent('a secret is printed once: no later output and no file of the data directory holds it', async () => {
@@ -67,7 +67,7 @@ test.concurrent('the data directory and its files are the operator’s alone', a
 
 test.concurrent('--out writes the secret to a file of mode 0600 instead of the terminal', async () => {
   using home = new CliHome();
-  const { code, stdout, stderr } = await home.run(['key', 'create', 'game', '--out', 'game.key']);
+  const { code, stdout, stderr } = await home.here(['key', 'create', 'game', '--out', 'game.key']);
   const secret = readFileSync(home.path('game.key'), 'utf8');
   expect(code).toBe(0);
   expect(secret).toMatch(/^rk_live_[0-9A-Za-z]{36}\n$/);
@@ -294,12 +294,12 @@ test.concurrent.each([['verify'], ['verify', 'game.key'], ['hash', 'game.key']])
 test.concurrent('a database that a command makes is told of once, such as in a mistyped --data-dir', async () => {
   using home = new CliHome();
   const line = ['--data-dir', 'mistyped', 'key', 'list'];
-  const first = await home.run(line);
+  const first = await home.here(line);
   expect(first.stderr).toContain(`There was no database in ${home.path('mistyped')}; a new one was made there.\n`);
-  expect((await home.run(line)).stderr).not.toContain('new one');
+  expect((await home.here(line)).stderr).not.toContain('new one');
   const unnamed = `There was no database in ${home.dataDir}; a new one was made there.\n`;
-  expect((await home.run(['key', 'list'])).stderr).toContain(unnamed);
-  expect((await home.run(['key', 'list'])).stderr).not.toContain('new one');
+  expect((await home.here(['key', 'list'])).stderr).toContain(unnamed);
+  expect((await home.here(['key', 'list'])).stderr).not.toContain('new one');
 });
 
 test.concurrent('a paused key changes no rank from the next request on, and again once it is resumed', async () => {
@@ -344,7 +344,7 @@ test.concurrent('resume of a key that was not paused says so and writes nothing'
 test.concurrent('key list shows a page at a time, and how to go on', async () => {
   using home = new CliHome();
   for (const name of ['a', 'b', 'c']) await home.here(['key', 'create', name]);
-  const first = await home.run(['key', 'list', '--limit', '2', '--json']);
+  const first = await home.here(['key', 'list', '--limit', '2', '--json']);
   const { keys, next } = first.json<{ keys: Array<{ id: string; name: string }>; next: string }>();
   expect([keys.map(({ name }) => name), next]).toEqual([['a', 'b'], keys[1]?.id]);
   const plain = await home.here(['key', 'list', '--limit', '2']);
@@ -429,8 +429,8 @@ test.concurrent('no escape byte is printed off a terminal, whatever the environm
     ['\u001b[31mred'],
     ['workspace', 'show'],
   ];
-  await home.run(['key', 'create', 'game']);
-  for (const { stdout, stderr } of await Promise.all(lines.map((args) => home.run(args, { env })))) {
+  await home.here(['key', 'create', 'game']);
+  for (const { stdout, stderr } of await Promise.all(lines.map((args) => home.here(args, { env })))) {
     expect(stdout + stderr).not.toContain('\u001b');
   }
 });

@@ -25,7 +25,7 @@ async function world() {
     ...all,
     reads,
     rank: (userId: number, rank: string, ...args: string[]) =>
-      home.run(['rank', 'set', String(userId), rank, ...args], { env }),
+      home.here(['rank', 'set', String(userId), rank, ...args], { env }),
     /** Roblox refuses the first write for the member and does it all the same. The read right after it does not show that, later ones do. */
     refusedWhileReadsLag: async <T>(work: () => Promise<T>) => {
       roblox.lagMs = 60_000;
@@ -75,7 +75,7 @@ describe.concurrent('what a command changes is read once more', () => {
     await using at = await world();
     writeFileSync(at.home.path('list.txt'), `${member}\n${other}\n`);
     const args = ['rank', 'set', '20', '--file', 'list.txt', '--yes', '--json'];
-    const { code, stdout } = await at.refusedWhileReadsLag(() => at.home.run(args, { env }));
+    const { code, stdout } = await at.refusedWhileReadsLag(() => at.home.here(args, { env }));
     expect(code).toBe(75);
     expect(JSON.parse(stdout).list.members).toEqual(
       expect.arrayContaining([
@@ -90,7 +90,7 @@ describe.concurrent('what a command changes is read once more', () => {
     expect((await at.home.here(['rank', 'set', String(member), '20'], { isInterrupted: true })).code).toBe(0);
     at.roblox.writesOnlyEcho = true;
     const undo = ['history', 'undo', '--by', 'cli:tester@test', '--since', '1h', '--yes', '--json'];
-    const { code, stdout } = await at.home.run(undo, { env });
+    const { code, stdout } = await at.home.here(undo, { env });
     expect(code).toBe(75);
     expect(JSON.parse(stdout)).toMatchObject({ undo: { members: [{ rankeeId: member, state: 'unknown' }] } });
     expect(at.roblox.group.held(member)).toEqual([officer]);

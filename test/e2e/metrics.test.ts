@@ -39,7 +39,7 @@ test('a taken port for metrics ends serve with exit code 69 and names the settin
   await using daemon = await DaemonHere.start(home);
   const { port } = new URL(daemon.url);
   const env = { ...on, RANKD_METRICS_PORT: port };
-  const { code, stdout, stderr } = await home.run(['serve', '--port', '0'], { env, dataDir: home.path('other') });
+  const { code, stdout, stderr } = await home.here(['serve', '--port', '0'], { env, dataDir: home.path('other') });
   expect([code, stdout]).toEqual([69, '']);
   expect(stderr).toBe(
     `error: Another program already listens on 127.0.0.1:${port} (metrics.port).\ntry: stop it, or choose another port: set metrics.port in rankd.yaml\n`,

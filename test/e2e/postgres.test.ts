@@ -25,7 +25,7 @@ test('a daemon and the commands of another machine work on one database of Postg
     return stdout.trim();
   };
 
-  const created = await there.run(['key', 'create', 'game'], { env });
+  const created = await there.here(['key', 'create', 'game'], { env });
   expect(created.stderr).toContain(`rankd kept nothing in ${address.database} on 127.0.0.1:${address.port} before`);
   const key = created.stdout.trim();
   await run('whitelist', 'add', '1', '--key', 'game');

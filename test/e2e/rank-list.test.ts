@@ -23,7 +23,7 @@ test('a list gives its members the rank, goes past those who are refused, and te
     '# passed the training\n1001\n\n@Patrol_Pat # was there already\n1010\n 1005\t\n4242\nhttps://www.roblox.com/users/1005/profile\n',
   );
   const args = ['rank', 'set', 'Officer', '--file', 'passed.txt', '--reason', 'training', '-y'];
-  const { code, stdout, stderr } = await home.run(args);
+  const { code, stdout, stderr } = await home.here(args);
   expect(code).toBe(5);
   expect(stdout).toMatch(
     /^LINE {2}MEMBER .*\n5 +1010 +refused +Member 1010 holds Admin .*\n7 +4242 +refused +User 4242 is not a member of the group\.\nlist_\w+: of 5 members, 2 changed; 1 had the rank already; 2 refused\.\n$/,
@@ -75,7 +75,7 @@ test.each<[string, string[], string, RegExp]>([
     /--for, --until and --lift are for one member at a time\./,
   ],
 ])('%s is told before anything is changed', async (_what, command, input, message) => {
-  const { code, stderr } = await home.run([...command, '--file', '-', '-y'], { input });
+  const { code, stderr } = await home.here([...command, '--file', '-', '-y'], { input });
   expect([code, stderr]).toEqual([expect.toBeOneOf([2, 5]), expect.stringMatching(message)]);
   expect((await home.json<{ changes: [] }>('history', 'list')).changes).toEqual([]);
 });
@@ -87,7 +87,7 @@ test('on a terminal it asks once, and a no changes nobody; elsewhere it wants -y
     const io = new TerminalIo(home, [answer]);
     return { code: await runCli(args, io), io };
   };
-  const refused = await home.run(args);
+  const refused = await home.here(args);
   expect([refused.code, refused.stderr]).toEqual([
     2,
     expect.stringContaining('Promote 2 members? Nobody can answer here.'),

@@ -38,8 +38,8 @@ const failed = ({ checks }: DryRun) => checks.filter(({ state }) => state === 'F
 
 test.concurrent('rank test lists every check in order, and names what decided where one says no', async () => {
   using home = withPolicy('min_rank: 10, steps: adjacent, ranker_check: verify');
-  await home.run(['key', 'create', 'game', '--direction', 'demote', '--self-rank', 'deny']);
-  await home.run(['whitelist', 'add', '1', '--key', 'game']);
+  await home.here(['key', 'create', 'game', '--direction', 'demote', '--self-rank', 'deny']);
+  await home.here(['whitelist', 'add', '1', '--key', 'game']);
   const run = await dryRun(home, trainee, '50', '--key', 'game', '--place', '1', '--ranker', trainee);
   expect(run.allowed).toBe(false);
   expect(run.checks.map(({ name }) => name)).toEqual([
@@ -58,7 +58,7 @@ test.concurrent('rank test lists every check in order, and names what decided wh
     ...['cooldown', 'ranker cooldown', 'acting account', 'ranker rank'],
   ]);
   expect(failed(run)).toEqual(['direction', 'steps', 'self-rank', 'ranker', 'ranker rank']);
-  const { code, stdout } = await home.run(['rank', 'test', trainee, '50', '--key', 'game', '--ranker', trainee]);
+  const { code, stdout } = await home.here(['rank', 'test', trainee, '50', '--key', 'game', '--ranker', trainee]);
   expect(code).toBe(5);
   expect(stdout).toMatch(/This key may only demote members/);
   expect(stdout).toMatch(/would skip Officer \(rank 20\): policy\.steps is adjacent/);
@@ -76,8 +76,8 @@ test.concurrent('rank test ends its list with the check that fails; -v and --jso
 
 test.concurrent('rank test tells the operator why a key is not accepted, which games do not get to know', async () => {
   using home = new CliHome();
-  await home.run(['key', 'create', 'game']);
-  await home.run(['workspace', 'suspend', '--yes']);
+  await home.here(['key', 'create', 'game']);
+  await home.here(['workspace', 'suspend', '--yes']);
   const { checks } = await dryRun(home, trainee, '20', '--key', 'game');
   expect(checks[0]).toMatchObject({
     name: 'workspace',

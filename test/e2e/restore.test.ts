@@ -54,7 +54,7 @@ const keptFiles = () => readdirSync(home.dataDir).filter((name) => name.includes
 const keptDatabase = () => join(home.dataDir, keptFiles().find((name) => name.endsWith('Z')) ?? 'none');
 
 test('the database is as it was when the backup was made, the old one is kept whole, and the audit tells', async () => {
-  const { code, stdout, stderr } = await home.run(['restore', 'backup.db', '-y']);
+  const { code, stdout, stderr } = await home.here(['restore', 'backup.db', '-y']);
   expect({ code, stderr }).toEqual({
     code: 0,
     stderr: `It is in ${home.dataDir} now; the next daemon there serves it.\nKeys that were revoked since the backup are accepted again, changes made since are not in the history: rankd key list\n`,
@@ -104,7 +104,7 @@ test('what was kept can be restored in turn: nothing is lost by a restore', asyn
 
 test('--dry-run checks the file and changes nothing, also beside a daemon', async () => {
   const before = readFileSync(database);
-  const { code, stdout, stderr } = await home.run(['restore', '--dry-run', 'backup.db']);
+  const { code, stdout, stderr } = await home.here(['restore', '--dry-run', 'backup.db']);
   expect({ code, stderr }).toEqual({ code: 0, stderr: 'The backup is sound; nothing was changed.\n' });
   expect(stdout).toBe(
     `FIELD         VALUE
@@ -118,7 +118,7 @@ audit events  1
   );
   expect(readFileSync(database).equals(before)).toBe(true);
   await using _daemon = await DaemonHere.start(home);
-  const beside = await home.run(['restore', '--dry-run', 'backup.db']);
+  const beside = await home.here(['restore', '--dry-run', 'backup.db']);
   expect(beside).toMatchObject({
     code: 0,
     stderr: 'The backup is sound; nothing was changed. Stop the daemon before you restore it.\n',
@@ -132,7 +132,7 @@ test('beside a running daemon it is refused with 4, as a second daemon is, with 
     ['restore', 'backup.db', '-y'],
     ['serve', '--port', '0'],
   ]) {
-    expect(await home.run(line)).toMatchObject({
+    expect(await home.here(line)).toMatchObject({
       code: 4,
       stdout: '',
       stderr: `error: A rankd daemon serves ${home.dataDir} already: process ${daemon.process.pid}, on ${daemon.url}.
@@ -145,7 +145,7 @@ try: look at it with \`rankd status\`, and stop it first; or name another direct
 });
 
 test('it asks first: off a terminal and without -y it ends with 2, and nothing changes', async () => {
-  const result = await home.run(['restore', 'backup.db'], { input: 'y\n' });
+  const result = await home.here(['restore', 'backup.db'], { input: 'y\n' });
   expect(result).toMatchObject({
     code: 2,
     stdout: '',
@@ -170,7 +170,7 @@ test('while another command has the database open it is refused with 4', async (
   const other = new Database(database);
   other.exec('BEGIN; SELECT * FROM keys');
   other.prepare('SELECT name FROM keys').all();
-  const result = await home.run(['restore', 'backup.db', '-y']);
+  const result = await home.here(['restore', 'backup.db', '-y']);
   other.close();
   expect(result).toMatchObject({ code: 4, stdout: '' });
   expect(result.stderr).toMatch(
@@ -182,7 +182,7 @@ test('while another command has the database open it is refused with 4', async (
 
 test('into a new data directory: nothing is kept, and the service starts on it', async () => {
   const dataDir = home.path('fresh');
-  const { code, stdout } = await home.run(['restore', 'backup.db', '-y', '--json'], { dataDir });
+  const { code, stdout } = await home.here(['restore', 'backup.db', '-y', '--json'], { dataDir });
   expect({ code, kept: JSON.parse(stdout).restore.kept }).toEqual({ code: 0, kept: null });
   expect(readdirSync(dataDir).sort()).toEqual(['daemon.lock', 'rankd.db']);
   expect(await keyNames(dataDir)).toEqual(['old']);

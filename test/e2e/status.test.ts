@@ -44,7 +44,7 @@ test.concurrent('a running daemon tells all of itself, for a person and as one d
   using home = new CliHome();
   await using daemon = await DaemonProcess.start(home);
   await home.json('rank', 'set', '1001', '20', '-y');
-  const { code, stdout, stderr } = await home.run(['status']);
+  const { code, stdout, stderr } = await home.here(['status']);
   expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
   expect(stdout.replace(/^(uptime +)\S.*$/m, '$1UP')).toBe(
     `FIELD          VALUE
@@ -205,9 +205,9 @@ test.concurrent('the socket of the daemon is private, survives nonsense, gone on
   }
   await killed.stop('SIGKILL');
   expect(existsSync(socket)).toBe(true);
-  expect((await home.run(['status'])).code).toBe(69);
+  expect((await home.here(['status'])).code).toBe(69);
   await using daemon = await DaemonHere.start(home);
-  expect((await home.run(['status'])).code).toBe(0);
+  expect((await home.here(['status'])).code).toBe(0);
   await daemon.stop();
   expect(existsSync(socket)).toBe(false);
 });
@@ -228,7 +228,7 @@ test.concurrent('a daemon that hangs is told apart from one that does not run, a
   daemon.process.kill('SIGSTOP');
   try {
     for (const args of [['status'], ['health']]) {
-      const { code, stdout, stderr } = await home.run(args, { env });
+      const { code, stdout, stderr } = await home.here(args, { env });
       expect(code).toBe(69);
       expect(stdout + stderr).toMatch(/not answer/);
     }
@@ -255,7 +255,7 @@ test.concurrent('--watch shows it again and again, without an escape byte off a 
   child.kill('SIGINT');
   expect(await exited).toBe(130);
   expect(seen).not.toContain('\u001b');
-  expect((await home.run(['status', '--watch', '--json'])).code).toBe(2);
+  expect((await home.here(['status', '--watch', '--json'])).code).toBe(2);
 });
 
 test.concurrent('on a terminal, --watch shows the state first and as many lines as there is room for, on a screen of its own', async ({
@@ -284,9 +284,9 @@ test.concurrent('a directory in which no socket can be made keeps no daemon from
   await using daemon = await DaemonHere.start(home, { env: { RANKD_DATA_DIR: dataDir, RANKD_SERVER_PORT: '7265' } });
   expect((await fetch(`${daemon.url}/readyz`)).status).toBe(200);
   expect(daemon.log).toContain('no socket can be made');
-  expect((await home.run(['status'], { dataDir })).stdout).toMatch(/state +not answering/);
+  expect((await home.here(['status'], { dataDir })).stdout).toMatch(/state +not answering/);
   chmodSync(dataDir, 0o700);
   const { port } = new URL(daemon.url);
-  const health = await home.run(['health'], { dataDir, env: { RANKD_SERVER_PORT: port } });
+  const health = await home.here(['health'], { dataDir, env: { RANKD_SERVER_PORT: port } });
   expect(health).toMatchObject({ code: 0, stdout: `ok: ${daemon.url}/healthz answers\n` });
 });

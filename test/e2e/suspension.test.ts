@@ -173,7 +173,7 @@ test.concurrent('a return that policy or Roblox refuses is stuck: an alarm, doct
   const configure = (more: string) =>
     writeFileSync(home.path('rankd.yaml'), `${configured}webhooks: { allow_private: [127.0.0.1] }\n${more}`);
   configure('');
-  await home.run(['webhook', 'add', 'bot', '--events', 'alarms', '--no-test'], { input: sink.url });
+  await home.here(['webhook', 'add', 'bot', '--events', 'alarms', '--no-test'], { input: sink.url });
   const clock = new SteppedClock(home.path('clock'));
   for (const { userId, before } of refusals) roblox.group.setMember(userId, before);
   {
@@ -229,7 +229,7 @@ test.concurrent.each(flaws)(
     await using world = await openCloudHome();
     appendFileSync(world.home.path('rankd.yaml'), `policy: { locked_roles: [20], suspension: { role: ${role} } }\n`);
     for (const command of [['config', 'check'], ['doctor']]) {
-      const { stdout, stderr } = await world.home.run(command);
+      const { stdout, stderr } = await world.home.here(command);
       expect(stdout + stderr).toContain(flaw);
     }
   },

@@ -202,7 +202,7 @@ test('a dry run tells it all and changes nothing, not even a row', async () => {
   const { undo } = await raid.undo('--key', 'main', '--since', '1h', '--dry-run');
   expect(undo).toMatchObject({ dryRun: true, left: [] });
   expect(states(undo)).toEqual({ 1001: 'would_put_back', 1003: 'would_put_back' });
-  const { stdout } = await raid.home.run(['history', 'undo', '--key', 'main', '--since', '1h', '--dry-run']);
+  const { stdout } = await raid.home.here(['history', 'undo', '--key', 'main', '--since', '1h', '--dry-run']);
   expect(stdout).toContain('holds Captain (rank 50), Trainee (rank 10), Member (rank 1) again');
   expect({ held: await raid.held(), rows: raid.rows() }).toEqual(before);
 });
@@ -243,7 +243,7 @@ test('nothing is done without a yes: off a terminal it is a usage error, on one 
   await using raid = await startRaid();
   await raid.demote(1001, 1003);
   const after = await raid.held();
-  const refused = await raid.home.run(['history', 'undo', '--key', 'main', '--since', '1h']);
+  const refused = await raid.home.here(['history', 'undo', '--key', 'main', '--since', '1h']);
   expect(refused).toMatchObject({ code: 2, stdout: '' });
   const args = ['history', 'undo', '--key', 'main', '--since', '1h'];
   const no = new TerminalIo(raid.home, ['perhaps', 'N']);

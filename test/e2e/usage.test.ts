@@ -14,7 +14,7 @@ test.concurrent.each([
   [['history', 'list', '--limit', '0'], 'rankd history list'],
   [['history', '--nonsense-option'], 'rankd history'],
 ])('wrong usage %j: the second line names the help of that very command', async (args, command) => {
-  const { code, stdout, stderr } = await runCli(args);
+  const { code, stdout, stderr } = await runHere(args);
   expect(code).toBe(2);
   expect(stdout).toBe('');
   const help = `${command} --help`;
@@ -35,7 +35,7 @@ test.concurrent.each([
   [['rank', 'set', '1', '2', '--vision'], 'rankd rank set --help'], // commander would ask whether --version is meant
   [['stauts'], 'rankd status'],
 ])('for %j what is near is named, and nothing far-fetched', async (args, suggestion) => {
-  expect(await runCli(args)).toMatchObject({ code: 2, stderr: expect.stringMatching(`\ntry: ${suggestion}\n$`) });
+  expect(await runHere(args)).toMatchObject({ code: 2, stderr: expect.stringMatching(`\ntry: ${suggestion}\n$`) });
 });
 
 test.concurrent('what is typed wrong is named in plain words', async () => {
@@ -66,7 +66,7 @@ test.concurrent('an API key in the wrong argument or the wrong file is not repea
     ['whitelist', 'add', '--file', 'game.key'],
   ];
   for (const args of [...lines, ['key', 'show', secret, '--json']]) {
-    const { code, stdout, stderr } = await home.run(args);
+    const { code, stdout, stderr } = await home.here(args);
     expect(code).toBeGreaterThan(0);
     expect(stdout + stderr).toContain('rk_live_…');
     expect(stdout + stderr).not.toContain(secret.slice(8, 20));
@@ -91,7 +91,7 @@ test.concurrent('-v tells the cause of an error, with --json in the one document
 
 test.concurrent('a duration that no calendar holds is wrong usage, and no key is made', async () => {
   using home = new CliHome();
-  const { code, stderr } = await home.run(['key', 'create', 'game', '--expires', '99999999d']);
+  const { code, stderr } = await home.here(['key', 'create', 'game', '--expires', '99999999d']);
   expect(code).toBe(2);
   expect(stderr).toContain('at most 36500d');
   expect(await home.json('key', 'list')).toMatchObject({ keys: [] });
@@ -169,6 +169,11 @@ describe.concurrent('started by npx, which leaves no rankd on the path', () => {
     expect(throughNpx.stdout).toBe(plain.stdout);
   });
 });
+
+async function runHere(args: string[]): Promise<CliResult> {
+  using home = new CliHome();
+  return await home.here(args);
+}
 
 async function inRemovedFolder(line: string): Promise<Omit<CliResult, 'json'>> {
   using home = new CliHome();

@@ -29,7 +29,7 @@ afterAll(async () => {
 const types = () => sink.received.map(({ event }) => event.type);
 
 test('a webhook is made with a secret that is shown once, and is sent a test that the library of the standard verifies', async () => {
-  const made = await home.run(['webhook', 'add', 'bot', '--url-file', 'bot.url', '--out', 'bot.secret']);
+  const made = await home.here(['webhook', 'add', 'bot', '--url-file', 'bot.url', '--out', 'bot.secret']);
   expect(made).toMatchObject({ code: 0, stdout: 'bot.secret\n' });
   expect(made.stderr).toContain('bot: the target took the test event (204,');
   secret = readFileSync(home.path('bot.secret'), 'utf8').trim();
@@ -54,7 +54,7 @@ test('what games, operators and the daemon do is told in order, signed, with the
   expect((await daemon.rank(key, asked)).status).toBe(200);
   expect((await daemon.rank(key, { rankeeId: 1001, newRankId: 20 })).status).toBe(200); // changes nothing
   expect((await daemon.rank(key, { rankeeId: 1001, newRankId: 21 })).status).not.toBe(200);
-  expect((await home.run(['rank', 'set', '1001', '10', '--reason', 'tryout'])).code).toBe(0);
+  expect((await home.here(['rank', 'set', '1001', '10', '--reason', 'tryout'])).code).toBe(0);
   await home.json('key', 'create', 'second');
   await expect.poll(types).toEqual(['rank.changed', 'rank.refused', 'rank.changed', 'key.created']);
   const events = sink.received.map(({ body, headers }) => new Webhook(secret).verify(body, headers));
@@ -78,7 +78,7 @@ test('what games, operators and the daemon do is told in order, signed, with the
 test('a change that a command makes while no daemon runs is delivered after the next start', async () => {
   await daemon.stop();
   sink.received.length = 0;
-  expect((await home.run(['rank', 'set', '1001', '20'])).code).toBe(0);
+  expect((await home.here(['rank', 'set', '1001', '20'])).code).toBe(0);
   expect(await home.json('webhook', 'show', 'bot')).toMatchObject({ webhook: { backlog: 1, state: 'enabled' } });
   daemon = await DaemonHere.start(home);
   await expect.poll(types).toEqual(['rank.changed']);
@@ -91,7 +91,7 @@ test('a change that a command makes while no daemon runs is delivered after the 
 
 test('a test says what the target answered, and the address is in nothing that is shown', async () => {
   sink.answers({ status: 418, body: `no tea at ${sink.url}` });
-  const refused = await home.run(['webhook', 'test', 'bot']);
+  const refused = await home.here(['webhook', 'test', 'bot']);
   expect(refused).toMatchObject({ code: 5, stdout: expect.stringContaining('answered 418: no tea at') });
   sink.answers(204);
   await using proxy = await startWebhookSink();
@@ -100,9 +100,9 @@ test('a test says what the target answered, and the address is in nothing that i
   expect((await home.run(['webhook', 'test', 'bot'], { env: proxies })).code).toBe(0);
   expect(proxy.received).toEqual([]);
   const shown = await Promise.all([
-    home.run(['webhook', 'show', 'bot']),
-    home.run(['audit', 'list']),
-    home.run(['webhook', 'test', 'bot', '--json']),
+    home.here(['webhook', 'show', 'bot']),
+    home.here(['audit', 'list']),
+    home.here(['webhook', 'test', 'bot', '--json']),
   ]);
   const texts = [refused, ...shown].flatMap(({ stdout, stderr }) => [stdout, stderr]).join('\n') + daemon.log;
   expect(texts).not.toMatch(/not-to-be-shown|whsec_/);
@@ -135,8 +135,8 @@ test('what happened while it was disabled comes afterwards, and an event can be 
   await home.json('webhook', 'disable', 'bot');
   await home.json('key', 'create', 'fourth');
   expect(await home.json('webhook', 'show', 'bot')).toMatchObject({ webhook: { state: 'disabled', backlog: 1 } });
-  expect((await home.run(['status'])).stdout).toContain('bot is DISABLED, 1 event waits: by an operator');
-  expect((await home.run(['doctor'])).stdout).toMatch(/FAIL +webhooks +bot is disabled: by /);
+  expect((await home.here(['status'])).stdout).toContain('bot is DISABLED, 1 event waits: by an operator');
+  expect((await home.here(['doctor'])).stdout).toMatch(/FAIL +webhooks +bot is disabled: by /);
   await home.json('webhook', 'enable', 'bot');
   await expect.poll(types).toEqual(['key.created']);
   const id = sink.received[0]?.headers['webhook-id'] ?? '';
@@ -152,7 +152,7 @@ test('who enables a webhook from now on is told how many events are left out, an
   sink.received.length = 0;
   await home.json('webhook', 'disable', 'bot');
   for (const name of ['left', 'out']) await home.json('key', 'create', name);
-  const enabled = await home.run(['webhook', 'enable', 'bot', '--from', 'now']);
+  const enabled = await home.here(['webhook', 'enable', 'bot', '--from', 'now']);
   expect(enabled.stdout).toMatch(/^Webhook "bot" is enabled; \d events? waits? for it\. 2 events are left out\.$/m);
   await expect.poll(types).toEqual(['events.skipped']);
   expect(sink.received[0]?.event.data).toMatchObject({ detail: { count: 2 } });
@@ -226,17 +226,17 @@ test('the same name or the same address is refused with 4, a wrong name or event
 
 test('a channel in Discord is looked at when it is added, and is told of a change', async () => {
   await using channel = await startFakeDiscord();
-  const gone = await home.run(['webhook', 'add', 'log', '--kind', 'discord'], {
+  const gone = await home.here(['webhook', 'add', 'log', '--kind', 'discord'], {
     input: channel.address.replace('857/', '858/'),
   });
   expect(gone).toMatchObject({
     code: 2,
     stderr: expect.stringContaining('Discord knows no webhook at this address (404)'),
   });
-  const made = await home.run(['webhook', 'add', 'log', '--kind', 'discord'], { input: channel.address });
+  const made = await home.here(['webhook', 'add', 'log', '--kind', 'discord'], { input: channel.address });
   expect(made.stderr).toContain('In Discord it is called Captain Hook, in the channel 1487000000000000001.');
   expect(made).toMatchObject({ code: 0, stdout: expect.stringMatching(/1487…857\/\*\*\*\n$/) });
-  await home.run(['rank', 'set', '1001', '10']);
+  await home.here(['rank', 'set', '1001', '10']);
   const titles = () => channel.discord.messages.flatMap(({ embeds }) => embeds.map(({ title }) => title));
   await expect.poll(titles).toContain('Newcomer demoted');
   expect(channel.discord.messages[0]?.content).toContain('rankd is connected');
@@ -247,7 +247,7 @@ test('a channel in Discord is looked at when it is added, and is told of a chang
 test('a game chooses a channel by its address once the operator allows it, and none that is not made for games', async () => {
   await using channel = await startFakeDiscord();
   const add = ['webhook', 'add', 'game-log', '--kind', 'discord', '--for-games', '--no-test'];
-  expect((await home.run(add, { input: channel.address })).code).toBe(0);
+  expect((await home.here(add, { input: channel.address })).code).toBe(0);
   const told = () => channel.discord.messages.flatMap(({ embeds }) => embeds.map(({ title }) => title));
   const asked = { rankeeId: 1001, webhookUrl: channel.address };
   expect((await daemon.rank(key, { ...asked, newRankId: 10 })).status).toBe(200); // nobody has allowed it yet
@@ -255,7 +255,7 @@ test('a game chooses a channel by its address once the operator allows it, and n
     home.path('rankd.yaml'),
     'webhooks: { allow_private: [127.0.0.1], caller_url: match }\nplatform: { kind: simulated }\n',
   );
-  expect((await home.run(['reload'])).code).toBe(0);
+  expect((await home.here(['reload'])).code).toBe(0);
   expect((await daemon.rank(key, { rankeeId: 1001, newRankId: 50 })).status).toBe(200);
   expect((await daemon.rank(key, { ...asked, newRankId: 20 })).status).toBe(200);
   await expect.poll(told).toEqual([expect.stringMatching(/demoted$/)]);

@@ -39,12 +39,12 @@ async function places(home: CliHome, ...args: string[]): Promise<number[]> {
 
 test.concurrent('added places are listed with key, note and time, and each is told apart as added, re-enabled or already there', async () => {
   using home = await homeWithKey();
-  const added = await home.run(['whitelist', 'add', '20', '9007199254740991', '20', '--note', 'main game']);
+  const added = await home.here(['whitelist', 'add', '20', '9007199254740991', '20', '--note', 'main game']);
   expect(added).toMatchObject({ code: 0, stdout: 'Place 20: added\nPlace 9007199254740991: added\n' });
   expect(added.stderr).toMatch(/game\.PlaceId.*game\.GameId/);
 
-  await home.run(['whitelist', 'disable', '20']);
-  const again = await home.run(['whitelist', 'add', '9007199254740991', '20', '5']);
+  await home.here(['whitelist', 'disable', '20']);
+  const again = await home.here(['whitelist', 'add', '9007199254740991', '20', '5']);
   expect(again.stdout).toBe('Place 9007199254740991: already there\nPlace 20: re-enabled\nPlace 5: added\n');
 
   const { v, entries } = await home.json<Entries>('whitelist', 'list');
@@ -68,13 +68,13 @@ test.concurrent('added places are listed with key, note and time, and each is to
 test.concurrent('a list of ids from a file or standard input joins the arguments; comments and blank lines do not count', async () => {
   using home = await homeWithKey();
   writeFileSync(home.path('places.txt'), '\uFEFF7\r\n\r\n# the old ones\r\n 8 # lobby\r\n7\r\n1');
-  const added = await home.run(['whitelist', 'add', '1', '--file', 'places.txt', '--json']);
+  const added = await home.here(['whitelist', 'add', '1', '--file', 'places.txt', '--json']);
   expect(added.json<Entries>().entries.map(({ placeId, outcome }) => [placeId, outcome])).toEqual([
     [1, 'added'],
     [7, 'added'],
     [8, 'added'],
   ]);
-  expect(await home.run(['whitelist', 'remove', '--file', '-'], { input: '7\n8\n' })).toMatchObject({
+  expect(await home.here(['whitelist', 'remove', '--file', '-'], { input: '7\n8\n' })).toMatchObject({
     code: 0,
     stdout: 'Place 7: removed\nPlace 8: removed\n',
   });

@@ -30,7 +30,7 @@ test.concurrent('suspending refuses every key at once, and resuming accepts them
   using home = new CliHome();
   const keys = [await secretOf(home, 'one'), await secretOf(home, 'two')];
   const verdicts = async () => {
-    const results = await Promise.all(keys.map((input) => home.run(['key', 'verify', '-'], { input })));
+    const results = await Promise.all(keys.map((input) => home.here(['key', 'verify', '-'], { input })));
     return results.map(({ code }) => code);
   };
   expect(await home.json<Shown>('workspace', 'suspend', '-y')).toMatchObject({ workspace: { active: false } });
@@ -42,14 +42,14 @@ test.concurrent('suspending refuses every key at once, and resuming accepts them
 test.concurrent('off the top plan every key is refused; going back needs no answer', async () => {
   using home = new CliHome();
   const input = await secretOf(home, 'game');
-  const left = await home.run(['workspace', 'plan', 'free', '-y']);
+  const left = await home.here(['workspace', 'plan', 'free', '-y']);
   expect(left.code).toBe(0);
   expect(left.stderr).toContain('try: rankd workspace plan top');
-  expect((await home.run(['key', 'verify', '-'], { input })).code).toBe(5);
+  expect((await home.here(['key', 'verify', '-'], { input })).code).toBe(5);
   expect(await home.json<Shown>('workspace', 'plan', 'top')).toMatchObject({
     workspace: { plan: 'top', active: true },
   });
-  expect((await home.run(['key', 'verify', '-'], { input })).code).toBe(0);
+  expect((await home.here(['key', 'verify', '-'], { input })).code).toBe(0);
 });
 
 test.concurrent.each([
