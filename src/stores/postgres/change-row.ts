@@ -37,12 +37,17 @@ export function toBindings({ roles, hold, ...change }: RankChange): Record<strin
   return { ...change, roles: roles && JSON.stringify(roles), hold: hold && JSON.stringify(hold) };
 }
 
-/** Writes what differs between a change and what it has become: an index of a column that is not named is not written. */
-export function updateChange(transaction: Transaction, before: RankChange, after: RankChange): void {
+/** Writes what differs between a change and what it has become: an index of a column that is not named is not written. One that nobody holds any more has no node. */
+export function updateChange(
+  transaction: Transaction,
+  before: RankChange,
+  { after, isHeld }: { after: RankChange; isHeld: boolean },
+): void {
   const [old, bindings] = [toBindings(before), toBindings(after)];
   const differing = fields.filter((field) => JSON.stringify(bindings[field]) !== JSON.stringify(old[field]));
-  if (differing.length === 0) return;
   const assignments = differing.map((field) => `${columns[field]} = @${field}`);
+  if (!isHeld) assignments.push('node = NULL');
+  if (assignments.length === 0) return;
   transaction.run(`UPDATE rankd.rank_changes SET ${assignments.join(', ')} WHERE id = @oldId`, {
     ...{ ...bindings, oldId: before.id },
   });

@@ -14,7 +14,7 @@ import {
   updateChange,
 } from './change-row.ts';
 import type { Database, Transaction, WriteTransaction } from './engine/database.ts';
-import { holdsOf, keepHolds } from './holds.ts';
+import { holdsOf, holdsOfChange, keepHolds } from './holds.ts';
 import { editKey } from './keys.ts';
 import type { Nodes } from './nodes.ts';
 
@@ -52,8 +52,13 @@ export function changeWrites(db: Database, clock: Pick<Clock, 'now'>, nodes: Nod
       if (node === undefined) return undefined;
       return db.write(async (transaction) => {
         const held = `${selectChange} WHERE id = @changeId AND node = @node AND ${isOpenChange} FOR UPDATE`;
-        const row = await transaction.get<ChangeRow>(held, { changeId, node });
-        return row && keepVerdict(transaction, toChange(row), judge);
+        const [row, holdsOf] = await Promise.all([
+          transaction.get<ChangeRow>(held, { changeId, node }),
+          holdsOfChange(transaction, changeId),
+        ]);
+        if (row === undefined) return undefined;
+        const change = toChange(row);
+        return keepVerdict(transaction, { change, holds: holdsOf(change) }, judge);
       });
     },
 
@@ -63,7 +68,7 @@ export function changeWrites(db: Database, clock: Pick<Clock, 'now'>, nodes: Nod
         if (before === undefined) return undefined;
         const { latestId, openId } = await standingOf(transaction, before.rankeeId);
         if (latestId !== changeId || openId !== undefined) return undefined;
-        return keepVerdict(transaction, before, judge);
+        return keepVerdict(transaction, { change: before, holds: await holdsOf(transaction, before) }, judge);
       });
     },
 
@@ -96,11 +101,14 @@ const takeOver = `
   WHERE id = @changeId AND ${isOpenChange} AND (node IS NULL OR node = @mine OR NOT ${isHeld})
   RETURNING ${changeFields}`;
 
-async function keepVerdict(transaction: WriteTransaction, before: RankChange, judge: JudgeChange): Promise<RankChange> {
-  const { change, isHeld, holds, events } = judge({ change: before, holds: await holdsOf(transaction, before) });
-  updateChange(transaction, before, change);
+async function keepVerdict(
+  transaction: WriteTransaction,
+  kept: Parameters<JudgeChange>[0],
+  judge: JudgeChange,
+): Promise<RankChange> {
+  const { change, isHeld, holds, events } = judge(kept);
+  updateChange(transaction, kept.change, { after: change, isHeld });
   keepHolds(transaction, holds);
-  if (!isHeld) transaction.run('UPDATE rankd.rank_changes SET node = NULL WHERE id = @id', { id: change.id });
   await appendEvents(transaction, events);
   return change;
 }

@@ -52,6 +52,20 @@ export async function holdsOf(db: Reader, { group, rankeeId, hold }: RankChange)
   return { open, own };
 }
 
+/** The same for a change that is kept already, by its id: nothing has to be known of it before. */
+export async function holdsOfChange(db: Reader, changeId: string): Promise<(change: RankChange) => HoldsOfMember> {
+  const holds = await holdsWhere(db, ofChange, { changeId });
+  return ({ hold }) => ({
+    open: holds.find(({ state }) => openStates.includes(state)),
+    own: hold && holds.find(({ id }) => id === hold.id),
+  });
+}
+
+const ofChange = `
+  (${inStates(openStates)} AND (rankee_id, group_title) = (
+    SELECT rankee_id, group_title FROM rankd.rank_changes WHERE rank_changes.id = @changeId))
+  OR id = (SELECT hold::json ->> 'id' FROM rankd.rank_changes WHERE rank_changes.id = @changeId)`;
+
 /** Writes holds as they are now. Those that are over come first: a member has one that is open. */
 export function keepHolds(transaction: Transaction, holds: readonly Hold[]): void {
   for (const hold of holds) transaction.run(upsertHold, { ...hold });

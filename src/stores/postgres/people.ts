@@ -50,7 +50,8 @@ export function personStore(db: Database): PersonStore {
           holdsNaming(transaction, userId),
         ]);
         const { change: forget, events } = allowed(judge(mentions));
-        for (const change of changes.map(toChange)) updateChange(transaction, change, forget.change(change));
+        for (const change of changes.map(toChange))
+          updateChange(transaction, change, { after: forget.change(change), isHeld: true });
         keepHolds(transaction, holds.map(forget.hold));
         transaction.run('UPDATE rankd.audit_people SET user_id = @pseudonym, salt = NULL WHERE user_id = @userId', {
           userId,

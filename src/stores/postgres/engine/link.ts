@@ -1,9 +1,11 @@
 import pg from 'pg';
 import { systemClock } from '../../../base/clock.ts';
+import { codeOf } from '../../../base/error-code.ts';
 import { RankdError } from '../../../base/errors.ts';
 import type { ServerAddress } from '../../../base/server-address.ts';
-import { oldestServer, standby, tooOld, toStoreError } from './postgres-error.ts';
+import { oldestServer, standby, superseded, tooOld, toStoreError } from './postgres-error.ts';
 import { type Bindings, statementOf, valuesOf } from './statement.ts';
+import { isSuperseded } from './timelines.ts';
 import { types } from './types.ts';
 
 /** How long a connection may take to be made, and a statement to be answered. */
@@ -101,34 +103,53 @@ interface ServerFacts {
   versionName: string;
   isReadOnly: boolean;
   isAsync: boolean;
+  /** Which cluster it is, and how often a standby of it became its primary. */
+  cluster: string;
+  timeline: number;
 }
 
 async function lookAtServer(client: pg.Client, address: ServerAddress): Promise<ServerFacts> {
   const { rows } = await client.query<ServerFacts>(
     `SELECT current_setting('server_version_num')::int AS version, current_setting('server_version') AS "versionName",
             current_setting('transaction_read_only') = 'on' AS "isReadOnly",
-            current_setting('synchronous_commit') IN ('off', 'local') AS "isAsync"`,
+            current_setting('synchronous_commit') IN ('off', 'local') AS "isAsync",
+            (SELECT system_identifier::text FROM pg_control_system()) AS cluster, ${timeline} AS timeline`,
   );
   const [facts] = rows;
   if (facts === undefined) throw new TypeError('the server answered nothing');
   if (facts.version < oldestServer * 10_000) throw tooOld(address, facts.versionName);
   if (facts.isReadOnly) throw standby(address);
+  if (isSuperseded(facts)) throw superseded(address);
   return facts;
 }
+
+/** The name of the file that a primary writes to begins with its timeline: it tells of a promotion before the first checkpoint does. */
+const timeline = `
+  CASE WHEN pg_is_in_recovery() THEN (SELECT timeline_id FROM pg_control_checkpoint())
+  ELSE ('x' || left(pg_walfile_name(pg_current_wal_lsn()), 8))::bit(32)::int END`;
+
+/** https://www.postgresql.org/docs/current/errcodes-appendix.html: read_only_sql_transaction */
+const readOnly = '25006';
 
 let sessions = 0;
 
 function sessionOn(client: pg.Client, { isAsync }: ServerFacts): Session {
   sessions += 1;
+  /** The server takes no writes any more: the next connection may lead to the one that does. */
+  const leaveStandby = (error: unknown): never => {
+    if (codeOf(error) === readOnly) streamOf(client).destroy();
+    throw error;
+  };
   return {
     id: sessions,
     serverPid: (client as unknown as { processID: number | null }).processID, // the driver's types leave it out
     durably: isAsync ? ['SET LOCAL synchronous_commit = on'] : [],
     async send<Row extends object>(sql: string, bindings: Bindings = {}) {
       const statement = statementOf(sql);
-      const { rows, rowCount } = await client.query<Row>({
+      const sent = client.query<Row>({
         ...{ name: statement.name, text: statement.text, values: valuesOf(statement, bindings) },
       });
+      const { rows, rowCount } = await sent.catch(leaveStandby);
       return { rows, count: rowCount ?? 0 };
     },
     async sendText(sql) {

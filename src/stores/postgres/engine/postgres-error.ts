@@ -107,6 +107,12 @@ export function standby({ host, port }: ServerAddress, cause?: unknown): RankdEr
   });
 }
 
+export function superseded({ host, port }: ServerAddress): RankdError {
+  return unavailable('The PostgreSQL server was replaced by another one, and is no longer the one to write to.', {
+    hint: `let the URL of the store lead to the primary of today, which ${host}:${port} is not, and stop this one`,
+  });
+}
+
 export function tooOld({ host, port }: ServerAddress, version: string): RankdError {
   return new RankdError(
     'config_invalid',

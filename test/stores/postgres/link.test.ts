@@ -1,0 +1,33 @@
+import { expect, onTestFinished, test } from 'vitest';
+import { Database } from '../../../src/stores/postgres/engine/database.ts';
+import { isSuperseded } from '../../../src/stores/postgres/engine/timelines.ts';
+import { postgresDatabase } from '../../support/postgres-database.ts';
+
+test('a session that takes no writes any more is left, and the next one is made anew', async () => {
+  const { address } = await postgresDatabase();
+  const db = new Database(address);
+  onTestFinished(() => db.close());
+  await db.work('SET SESSION CHARACTERISTICS AS TRANSACTION READ ONLY'); // as a primary that became a standby
+  const write = () =>
+    db.work<{ version: number }>('UPDATE rankd.access_version SET version = version + 1 RETURNING version');
+  await expect(write()).rejects.toMatchObject({
+    code: 'store_unavailable',
+    message: expect.stringContaining('read-only'),
+  });
+  await expect
+    .poll(() =>
+      write().then(
+        (rows) => rows.length,
+        () => 0,
+      ),
+    )
+    .toBe(1);
+});
+
+test('a server that was replaced is not believed again, and each cluster counts for itself', () => {
+  expect(isSuperseded({ cluster: 'one', timeline: 1 })).toBe(false);
+  expect(isSuperseded({ cluster: 'one', timeline: 2 })).toBe(false);
+  expect(isSuperseded({ cluster: 'one', timeline: 1 })).toBe(true);
+  expect(isSuperseded({ cluster: 'other', timeline: 1 })).toBe(false);
+  expect(isSuperseded({ cluster: 'one', timeline: 2 })).toBe(false);
+});
