@@ -1,5 +1,5 @@
-/** Loaded into a process before anything else: for it, ten seconds pass in one. The wall clock stays as it is. */
-export const speed = 10;
+/** Loaded into a process before anything else: for it, four seconds pass in one. Faster, a busy machine would not answer in time. The wall clock stays as it is. */
+const speed = 4;
 
 const elapsed = performance.now.bind(performance);
 performance.now = () => elapsed() * speed;
