@@ -3,6 +3,7 @@ import { appendFileSync } from 'node:fs';
 import { expect, test, vi } from 'vitest';
 import { sampleRoles, sampleUsers } from '../support/fake-open-cloud/index.ts';
 import { type OpenCloudHome, openCloudHome } from '../support/open-cloud-home.ts';
+import type { CliHome } from '../support/run-cli.ts';
 import { SteppedClock } from '../support/stepped-clock.ts';
 
 const { traineeAndCaptain: userId } = sampleUsers;
@@ -11,9 +12,13 @@ const roles = [trainee, captain].toSorted((a, b) => a - b);
 const day = 86_400_000;
 
 /** The state of the newest suspension; `undefined` if there is none. */
-async function state({ home }: OpenCloudHome, env: Record<string, string>): Promise<string | undefined> {
-  const { stdout } = await home.run(['suspension', 'list', '--all', '--json'], { env });
-  return JSON.parse(stdout).suspensions[0]?.state;
+async function state({ home }: OpenCloudHome): Promise<string | undefined> {
+  return (await suspensionsIn(home))[0]?.state;
+}
+
+async function suspensionsIn(home: CliHome): Promise<Array<{ rankeeId: number; state: string }>> {
+  return (await home.json<{ suspensions: Array<{ rankeeId: number; state: string }> }>('suspension', 'list', '--all'))
+    .suspensions;
 }
 
 const wrote = ({ roblox }: OpenCloudHome, count: number) =>
@@ -29,10 +34,10 @@ test('a suspension whose command is killed as it begins, and whose daemon is kil
   await wrote(world, 1);
   command.kill('SIGKILL');
   await once(command, 'exit');
-  expect(await state(world, clock.env)).toBeUndefined();
+  expect(await state(world)).toBeUndefined();
   {
     await using daemon = await world.startDaemon(clock.env);
-    await expect.poll(() => state(world, clock.env)).toBe('active');
+    await expect.poll(() => state(world)).toBe('active');
     expect(roblox.group.held(userId)).toEqual([]);
     const answer = await daemon.rank(world.secret, { rankeeId: userId });
     expect([answer.status, JSON.parse(answer.text).code]).toEqual([403, 'member_suspended']);
@@ -48,7 +53,7 @@ test('a suspension whose command is killed as it begins, and whose daemon is kil
   await wrote(world, writes + 1);
   await killed.stop('SIGKILL');
   await using _daemon = await world.startDaemon(clock.env);
-  await expect.poll(() => state(world, clock.env)).toBe('ended');
+  await expect.poll(() => state(world)).toBe('ended');
   expect(roblox.group.held(userId)).toEqual(roles);
   expect(roblox.violations()).toEqual([]);
 });
@@ -73,8 +78,7 @@ test('a daemon that is killed at each write of suspensions and of their ends los
   const { secret: key } = await home.json<{ secret: string }>('key', 'create', 'mod', '--scope', 'suspend');
   await home.json('whitelist', 'add', '1', '--key', 'mod');
   const states = async () => {
-    const { stdout } = await home.run(['suspension', 'list', '--all', '--json'], { env: clock.env });
-    const { suspensions } = JSON.parse(stdout) as { suspensions: Array<{ rankeeId: number; state: string }> };
+    const suspensions = await suspensionsIn(home);
     return members.map(({ userId }) => suspensions.find(({ rankeeId }) => rankeeId === userId)?.state);
   };
   const held = () => members.map(({ userId }) => roblox.group.held(userId));

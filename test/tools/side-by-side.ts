@@ -1,0 +1,16 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+
+/** `node test/tools/side-by-side.ts SCRIPT…`: runs scripts of package.json at once. What each printed comes in one piece; if one fails, so does this. */
+async function run(script: string): Promise<boolean> {
+  const child = spawn('npm', ['run', script], { stdio: ['ignore', 'pipe', 'pipe'] });
+  const said: Buffer[] = [];
+  for (const stream of [child.stdout, child.stderr]) stream.on('data', (chunk) => said.push(chunk));
+  const [code] = await once(child, 'close');
+  process.stdout.write(Buffer.concat(said));
+  if (code !== 0) process.stdout.write(`npm run ${script} failed\n`);
+  return code === 0;
+}
+
+const succeeded = await Promise.all(process.argv.slice(2).map(run));
+process.exitCode = succeeded.every(Boolean) ? 0 : 1;
