@@ -85,6 +85,11 @@ export interface MemberQueueStore {
   enqueue(rankeeId: number): Promise<string>;
   leave(position: string): Promise<void>;
   /**
+   * Calls `onMove` when somebody left a member's queue, or ended a change of the member, as far as this handle is told, until it is disposed. It
+   * only wakes earlier who looks now and then anyway. `undefined` if nobody tells, as with SQLite.
+   */
+  watchQueue(rankeeId: number, onMove: () => void): Disposable | undefined;
+  /**
    * `isNext`: no other node that is alive has somebody ahead of this position. Without a position, the end of the queue is meant,
    * where a change that arrives now would be.
    */

@@ -1,5 +1,5 @@
 import type { MemberQueueStore } from '../../ports/index.ts';
-import type { Database } from './engine/database.ts';
+import { type Database, noticeChannel } from './engine/database.ts';
 import { hasEnded, type Nodes } from './nodes.ts';
 
 export function memberQueueStore(db: Database, nodes: Nodes): MemberQueueStore {
@@ -10,8 +10,10 @@ export function memberQueueStore(db: Database, nodes: Nodes): MemberQueueStore {
     },
 
     async leave(position) {
-      await db.work('DELETE FROM rankd.member_queue WHERE seq = @position', { position: Number(position) });
+      await db.work(leave, { position: Number(position) });
     },
+
+    watchQueue: (rankeeId, onMove) => db.hear(String(rankeeId), onMove),
 
     async queueStanding({ rankeeId, position }) {
       const [row] = await db.work<{ next: string; isNext: boolean }>(standing, {
@@ -28,6 +30,14 @@ const enqueue = `
   INSERT INTO rankd.member_queue (rankee_id, node)
   SELECT @rankeeId, @node FROM (SELECT pg_advisory_xact_lock(@rankeeId::bigint) OFFSET 0) AS locked
   RETURNING seq::text AS position`;
+
+const leave = `
+  WITH gone AS (DELETE FROM rankd.member_queue WHERE seq = @position RETURNING rankee_id)
+  SELECT pg_notify('${noticeChannel}', rankee_id::text) FROM gone`;
+
+/** Run when a change of the member has ended: whoever waits looks again. Nobody pays for it where nobody waits. */
+export const wakeQueue = `
+  SELECT pg_notify('${noticeChannel}', rankee_id::text) FROM rankd.member_queue WHERE rankee_id = @rankeeId LIMIT 1`;
 
 const standing = `
   SELECT (coalesce(max(seq), 0) + 1)::text AS next,

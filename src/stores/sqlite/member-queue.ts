@@ -16,6 +16,8 @@ export function memberQueueStore(db: Connection, nodes: Nodes): MemberQueueStore
       await db.write(() => db.run('DELETE FROM member_queue WHERE seq = @position', { position: Number(position) }));
     },
 
+    watchQueue: () => undefined,
+
     async queueStanding({ rankeeId, position }) {
       const before = position === undefined ? Number.MAX_SAFE_INTEGER : Number(position);
       const ahead = db.all<{ seq: number; node: string }>(

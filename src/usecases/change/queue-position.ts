@@ -16,6 +16,8 @@ export class QueuePosition implements AsyncDisposable {
   readonly #turn: MemberTurn;
   #position: string | undefined;
   #joining: Promise<string> | undefined;
+  #watch: Disposable | undefined;
+  #wake: () => void = () => undefined;
 
   constructor(app: Ranking, { rankeeId, lane }: { rankeeId: number; lane: string }) {
     this.#app = app;
@@ -31,18 +33,31 @@ export class QueuePosition implements AsyncDisposable {
   async comes(call: CallContext): Promise<string | undefined> {
     await this.#turn.comes(call.signal);
     for (;;) {
-      const isNext = await this.#isNext();
-      const { latestId, open } = await this.#app.store.latestChange(this.#rankeeId);
+      const moved = this.#moved();
+      // In one trip: whoever begins a change between the two answers makes this one stale when it begins.
+      const [isNext, { latestId, open }] = await Promise.all([
+        this.#isNext(),
+        this.#app.store.latestChange(this.#rankeeId),
+      ]);
       if (open !== undefined && isAbandoned(this.#app, open) && (await reconcileFirst(this.#app, open.change, call)))
         continue;
       if (open === undefined && isNext) return latestId;
       await this.#join(); // whoever arrives later, on any node, waits for this change
-      await this.#app.clock.sleep(pollMs, call.signal);
+      this.#watch ??= this.#app.store.watchQueue(this.#rankeeId, () => this.#wake());
+      await Promise.race([this.#app.clock.sleep(pollMs, call.signal), moved]);
     }
+  }
+
+  /** Resolves once the store tells that the queue has moved. */
+  #moved(): Promise<void> {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    this.#wake = resolve;
+    return promise;
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
     this.#turn[Symbol.dispose]();
+    this.#watch?.[Symbol.dispose]();
     const position = await this.#joining?.catch(() => undefined);
     // If it can't leave the queue, its position ends with this process.
     if (position !== undefined) await this.#app.store.leave(position).catch(() => undefined);

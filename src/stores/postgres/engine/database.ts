@@ -26,11 +26,18 @@ export class Database implements Reader {
   readonly #working: Link;
   readonly #beating: Link;
   readonly #links: Link[];
+  readonly #listening: Link;
+  /** Who wants to hear of a message, by the message. */
+  readonly #hearers = new Map<string, Set<() => void>>();
   #lastLook: Promise<unknown> = Promise.resolve();
   #lastWrite: Promise<unknown> = Promise.resolve();
 
   constructor(address: ServerAddress) {
     this.address = address;
+    const told = (message: string) => {
+      for (const hearer of this.#hearers.get(message) ?? []) hearer();
+    };
+    this.#listening = new Link(address, { channel: noticeChannel, told });
     this.#links = Array.from({ length: 5 }, () => new Link(address));
     [this.#reading, this.#looking, this.#writing, this.#working, this.#beating] = this.#links as [
       Link,
@@ -87,6 +94,22 @@ export class Database implements Reader {
     return this.#guard(async () => ({ rows: (await session.send<Row>(sql, bindings)).rows, sessionId: session.id }));
   }
 
+  /**
+   * Calls `told` whenever somebody notifies of `message` in `noticeChannel`, until it is disposed. A notice can be lost, and behind a pooler none
+   * may arrive: it only wakes earlier what looks anyway.
+   */
+  hear(message: string, told: () => void): Disposable {
+    const hearers = this.#hearers.get(message) ?? new Set();
+    this.#hearers.set(message, hearers.add(told));
+    this.#listening.session().catch(() => undefined);
+    return {
+      [Symbol.dispose]: () => {
+        hearers.delete(told);
+        if (hearers.size === 0) this.#hearers.delete(message);
+      },
+    };
+  }
+
   /** Several reads of one state of the database. */
   read<T>(work: (reader: Reader) => Promise<T>): Promise<T> {
     const look = async () => {
@@ -133,7 +156,7 @@ export class Database implements Reader {
 
   async close(): Promise<void> {
     await Promise.allSettled([this.#lastLook, this.#lastWrite]);
-    await Promise.all(this.#links.map((link) => link.close()));
+    await Promise.all([this.#listening, ...this.#links].map((link) => link.close()));
   }
 
   /** Asks, on new connections, what became of a transaction whose commit got no answer. Throws if nobody can say. */
@@ -161,6 +184,9 @@ export class Database implements Reader {
     }
   }
 }
+
+/** Where nodes notify one another. */
+export const noticeChannel = 'rankd_members';
 
 const findOutForMs = 5_000;
 

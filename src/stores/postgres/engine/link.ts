@@ -43,8 +43,12 @@ export class Link {
   #failure: { error: unknown; at: number } | undefined;
   #isClosed = false;
 
-  constructor(address: ServerAddress) {
+  readonly #hears: Hearing | undefined;
+
+  /** `hears`: what the connection is there for is to be told what others notify of. */
+  constructor(address: ServerAddress, hears?: Hearing) {
     this.#address = address;
+    this.#hears = hears;
   }
 
   /** Throws a RankdError if no connection can be made. */
@@ -74,6 +78,7 @@ export class Link {
       await client.connect();
       this.#client = client;
       const session = sessionOn(client, await lookAtServer(client, this.#address));
+      if (this.#hears !== undefined) await hear(client, this.#hears);
       this.#failure = undefined;
       return session;
     } catch (error) {
@@ -85,6 +90,17 @@ export class Link {
       throw failure;
     }
   }
+}
+
+/** A channel of NOTIFY, and who is told of each message in it. */
+export interface Hearing {
+  channel: string;
+  told(message: string): void;
+}
+
+async function hear(client: pg.Client, { channel, told }: Hearing): Promise<void> {
+  client.on('notification', ({ payload = '' }) => told(payload));
+  await client.query(`LISTEN ${channel}`);
 }
 
 function optionsFor({ host, port, database, user, password, tls }: ServerAddress): pg.ClientConfig {
