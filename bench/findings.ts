@@ -11,7 +11,7 @@ export interface Finding extends Spread {
   /** What is compared: `req/s`, `p99`, `time`. */
   figure: string;
   /** × is a ratio. */
-  unit: '×' | 'ms' | 'KB' | 'packages' | 'changes';
+  unit: '×' | 'ms' | 'KB' | 'packages' | 'changes' | 'requests';
   /** Absent where the figure is only told. */
   goal?: Goal;
 }
@@ -55,6 +55,7 @@ function told(value: number, { unit }: Finding): string {
       return `${Math.round(value)} KB`;
     case 'packages':
     case 'changes':
+    case 'requests':
       return `${value} ${unit}`;
   }
 }

@@ -6,6 +6,7 @@ import { commands } from './measures/commands.ts';
 import { limit } from './measures/limit.ts';
 import { memory } from './measures/memory.ts';
 import { packed } from './measures/package.ts';
+import { postgres } from './measures/postgres.ts';
 import { ranker } from './measures/ranker.ts';
 import { scale } from './measures/scale.ts';
 import { search } from './measures/search.ts';
@@ -14,7 +15,7 @@ import { webhooks } from './measures/webhooks.ts';
 import { publish } from './publish.ts';
 
 /** `npm run bench`: measures rankd against what bounds it, and prints the table. `--write` also keeps it, here and in README.md beside it. */
-const measures = { commands, verify, ranker, webhooks, limit, memory, scale, search, package: packed };
+const measures = { commands, verify, ranker, webhooks, limit, postgres, memory, scale, search, package: packed };
 
 type Name = keyof typeof measures;
 const say = (line: string) => void process.stdout.write(`${line}\n`);

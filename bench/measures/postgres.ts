@@ -1,0 +1,182 @@
+import { writeFileSync } from 'node:fs';
+import pg from 'pg';
+import { systemClock } from '../../src/base/clock.ts';
+import { engineOf } from '../../src/stores/engine.ts';
+import { keepOutcome } from '../../src/usecases/change/change-outcome.ts';
+import { applied, begin, newChange } from '../../test/contracts/store/samples.ts';
+import { type PostgresServer, startPostgres } from '../../test/support/postgres.ts';
+import { binary } from '../../test/support/run-cli.ts';
+import { runRevocations } from '../../test/tools/revocation-run.ts';
+import { openRankd, type Rankd } from '../daemon.ts';
+import type { Finding } from '../findings.ts';
+import { type Load, type LoadRequest, openLoad } from '../load.ts';
+import { cpuMs, program, type ServerProcess, startServer } from '../processes.ts';
+import { interleaved, ratio, spreadOf } from '../rounds.ts';
+import { verification } from '../verification.ts';
+import { runMs } from './commands.ts';
+import { slice } from './verify.ts';
+
+const verifying = 'POST /v1/apikey on PostgreSQL';
+
+/** Daemons on PostgreSQL against the same build on SQLite, against bare Fastify, and against what the server takes for the bare work. */
+export async function postgres({ rounds }: { rounds: number }): Promise<Finding[]> {
+  await using server = await startPostgres({ settings: ['fsync=on', 'full_page_writes=on'] });
+  return [
+    ...(await verifications(server, rounds)),
+    ...(await changes(server, rounds)),
+    ...(await commandLine(server, rounds)),
+    await revocations(server),
+  ];
+}
+
+/** A database of its own for each measure. */
+async function newStore(server: PostgresServer, name: string): Promise<{ url: string; config: string }> {
+  const client = clientOf(server, 'postgres');
+  await client.connect();
+  await client.query(`CREATE DATABASE ${name}`);
+  await client.end();
+  const url = `postgres://${server.user}@127.0.0.1:${server.port}/${name}`;
+  return { url, config: `platform:\n  kind: simulated\nstore:\n  url: ${url}\n` };
+}
+
+function clientOf({ port, user }: PostgresServer, database: string): pg.Client {
+  return new pg.Client({ host: '127.0.0.1', port, user, database });
+}
+
+async function verifications(server: PostgresServer, rounds: number): Promise<Finding[]> {
+  await using opened = new AsyncDisposableStack();
+  const load = opened.use(openLoad());
+  const { config } = await newStore(server, 'verify');
+  const shared = opened.use(await openRankd(config));
+  const onSqlite = opened.use(await openRankd());
+  const nodes: ServerProcess[] = [];
+  for (let index = 0; index < 3; index += 1) {
+    nodes.push(opened.use(await shared.start({ RANKD_DATA_DIR: `${shared.home.dataDir}-${index}` })));
+  }
+  const [node] = nodes as [ServerProcess];
+  const sqlite = opened.use(await onSqlite.start());
+  const fastify = opened.use(await startServer([program('baselines/fastify-verify.js')]));
+  const many =
+    (one: ServerProcess, { secret }: Rankd) =>
+    () =>
+      loaded(load, [one], verification(secret));
+  const onNode = many(node, shared);
+  const againstSqlite = await interleaved({ ours: onNode, baseline: many(sqlite, onSqlite) }, rounds);
+  const againstFastify = await interleaved({ ours: onNode, baseline: many(fastify, shared) }, rounds);
+  const three = () => loaded(load, nodes, verification(shared.secret));
+  const together = await interleaved({ ours: three, baseline: onNode }, rounds);
+
+  const client = clientOf(server, 'verify');
+  await client.connect();
+  opened.defer(() => client.end());
+  const trip = async () => p50Of(200, () => client.query({ name: 'one', text: 'SELECT 1 FROM rankd.access_version' }));
+  const alone = (one: ServerProcess) => async () => {
+    const [request, status] = [verification(shared.secret), 200];
+    const { p50Ms } = await load.send({ url: one.url, connections: 1, amount: 400, requests: [request] }, { status });
+    return { p50Ms, tripMs: await trip() };
+  };
+  const single = await interleaved({ ours: alone(node), baseline: alone(fastify) }, rounds);
+  const trips = single.map(({ ours, baseline }) => (ours.p50Ms - baseline.p50Ms) / ours.tripMs);
+  const cpu = { figure: 'CPU of the server for one request', unit: '×' } as const;
+  return [
+    {
+      ...{ what: verifying, against: 'on SQLite', figure: 'req/s', unit: '×', goal: { atLeast: 0.85 } },
+      ...ratio(againstSqlite, ({ requestsPerSecond }) => requestsPerSecond),
+    },
+    {
+      ...{ what: verifying, against: 'on SQLite', ...cpu, goal: { atMost: 1 / 0.85 } },
+      ...ratio(againstSqlite, ({ cpuMsEach }) => cpuMsEach),
+    },
+    {
+      ...{ what: verifying, against: 'bare Fastify', ...cpu, goal: { atMost: 1 / 0.7 } },
+      ...ratio(againstFastify, ({ cpuMsEach }) => cpuMsEach),
+    },
+    {
+      ...{ what: `${verifying}, three daemons`, against: 'one', ...cpu, goal: { atMost: 1.1 } },
+      ...ratio(together, ({ cpuMsEach }) => cpuMsEach),
+    },
+    {
+      ...{ what: `${verifying}, one caller`, against: 'bare Fastify', figure: 'added p50, in trips to the server' },
+      ...{ unit: '×', goal: { atMost: 2 }, ...spreadOf(trips) },
+    },
+  ];
+}
+
+/** Sends the same number of requests in all, shared out among the daemons. */
+async function loaded(load: Load, servers: readonly ServerProcess[], request: LoadRequest) {
+  const cpu = () => servers.reduce((sum, { pid }) => sum + cpuMs(pid), 0);
+  const share = { connections: slice.connections, amount: Math.floor(slice.amount / servers.length) };
+  const before = cpu();
+  let requestsPerSecond = 0;
+  for (const { url } of servers) {
+    const report = await load.send({ url, ...share, requests: [request] }, { status: 200 });
+    requestsPerSecond += report.requestsPerSecond / servers.length;
+  }
+  return { requestsPerSecond, cpuMsEach: (cpu() - before) / (share.amount * servers.length) };
+}
+
+/** What the store adds to a rank change: its beginning and its end, against two commits of one row each on the same server. */
+async function changes(server: PostgresServer, rounds: number): Promise<Finding[]> {
+  const database = 'changes';
+  await newStore(server, database);
+  const { port, user } = server;
+  const address = { host: '127.0.0.1', port, user, database, tls: false } as const;
+  const store = await engineOf({ dataDir: server.socketDir, clock: systemClock, server: address }).openStore();
+  const client = clientOf(server, database);
+  await client.connect();
+  await client.query('CREATE TABLE bare (id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, note text)');
+  const at = { store, clock: systemClock };
+  let rankeeId = 1_000;
+  const ours = () =>
+    p50Of(50, async () => {
+      rankeeId += 1;
+      const change = newChange({ rankeeId, requestedAt: Date.now() });
+      await begin(store, change);
+      await keepOutcome(at, change.id, applied);
+    });
+  const commit = () =>
+    client.query({ name: 'commit', text: 'INSERT INTO bare (note) VALUES (repeat($1, 300))', values: ['x'] });
+  const baseline = () => p50Of(50, () => commit().then(commit));
+  const pairs = await interleaved({ ours, baseline }, rounds);
+  await client.end();
+  await store.close();
+  return [
+    {
+      ...{ what: 'a rank change on PostgreSQL, begin and finish', against: 'two bare commits of the same server' },
+      ...{ figure: 'p50', unit: '×', goal: { atMost: 2 }, ...ratio(pairs, (ms) => ms) },
+    },
+  ];
+}
+
+async function commandLine(server: PostgresServer, rounds: number): Promise<Finding[]> {
+  const { config } = await newStore(server, 'commands');
+  await using rankd = await openRankd(config);
+  writeFileSync(rankd.home.path('rankd.yaml'), config); // what it opens by itself, in its folder
+  const ours = async () => runMs(rankd.home, [binary, 'key', 'list']);
+  const pairs = await interleaved({ ours, baseline: async () => runMs(rankd.home, ['-e', '0']) }, rounds);
+  return [
+    {
+      ...{ what: 'rankd key list on PostgreSQL', against: 'node -e 0', figure: 'time', unit: '×', goal: { atMost: 3 } },
+      ...ratio(pairs, (ms) => ms),
+    },
+  ];
+}
+
+async function revocations(server: PostgresServer): Promise<Finding> {
+  const { url } = await newStore(server, 'revocations');
+  const { accepted } = await runRevocations({ daemons: 3, env: { RANKD_STORE_URL: url }, wanted: 10_000 });
+  return {
+    ...{ what: `${verifying}, 10 000 at three daemons after \`key revoke\` returned`, against: '', figure: 'accepted' },
+    ...{ unit: 'requests', goal: { atMost: 0 }, ...spreadOf([accepted]) },
+  };
+}
+
+async function p50Of(count: number, work: () => Promise<unknown>): Promise<number> {
+  const times: number[] = [];
+  for (let index = 0; index < count; index += 1) {
+    const startedAt = performance.now();
+    await work();
+    times.push(performance.now() - startedAt);
+  }
+  return spreadOf(times).median;
+}
