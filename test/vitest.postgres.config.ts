@@ -6,6 +6,7 @@ export default defineConfig({
   test: {
     ...shared,
     ...onPostgres,
+    ...{ testTimeout: 240_000, hookTimeout: 600_000 }, // a minute of the manual clock has hundreds of trips to the server
     include: ['test/http/**/*.test.ts', 'test/faults/**/*.test.ts', 'test/usecases/change/**/*.test.ts'],
     exclude: ['test/faults/order.test.ts'],
   },
