@@ -83,12 +83,12 @@ describe('a file that is far too long', () => {
     ['one section again and again', () => 'log: {level: info}', 'log: is given twice, here and in line 1'],
     ['tags', (n: number) => `nope${n}: !x 1`, 'has a tag (!name); tags mean nothing here'],
   ])('of %s is refused without a wait, with the first 20 problems and how many more', (_, line, text) => {
-    const lines = Array.from({ length: 20_000 }, (_, n) => line(n)).join('\n');
+    const lines = Array.from({ length: 5_000 }, (_, n) => line(n)).join('\n');
     const [summary, ...listed] = box.complaints(lines);
-    expect(summary).toMatch(/^rankd\.yaml has (20000|19999) problems:$/);
+    expect(summary).toMatch(/^rankd\.yaml has (5000|4999) problems:$/);
     expect(listed).toHaveLength(21);
     expect(listed[1]).toContain(text);
-    expect(listed.at(-1)).toMatch(/^and 199(80|79) more$/);
+    expect(listed.at(-1)).toMatch(/^and 49(80|79) more$/);
   });
 
   test('is not read at all above a megabyte', () => {
