@@ -122,6 +122,7 @@ export interface ChangeStore {
    * 0 once it has ended. `Infinity` if nobody takes over from a node that is only slow.
    */
   leaseLeft(): () => number;
+  /** The change with this id, whatever became of it; `undefined` if none is kept. */
   findChange(id: string): Promise<RankChange | undefined>;
   /** The member's newest change in any state, and the open one if there is one. */
   latestChange(rankeeId: number): Promise<{ latestId?: string; open?: OpenChange }>;

@@ -10,6 +10,7 @@ export interface HoldFilter {
 
 /** Suspensions and temporary ranks. They begin and end with rank changes, in `ChangeStore`. */
 export interface HoldStore {
+  /** The hold with this id, also one that is over; `undefined` if none is kept. */
   findHold(id: string): Promise<Hold | undefined>;
   /** Newest first. */
   listHolds(filter: HoldFilter): Promise<Hold[]>;

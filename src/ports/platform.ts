@@ -45,14 +45,17 @@ export interface Platform {
   findUser(name: string, call: CallContext): Promise<NamedUser | undefined>;
   /** The name that a user has now; `undefined` if there is no such user. */
   userName(userId: number, call: CallContext): Promise<string | undefined>;
+  /** What the platform says of the credential now: it is asked each time. */
   checkCredential(call: CallContext): Promise<Credential>;
   /** One entry for each operation that has a budget; none if the platform sets no limits. */
   pace(): Pace[];
   /** What it did so far that rankd was not built for, though rankd copes with it. */
   surprises(): Surprise[];
+  /** Ends what runs; no call may follow. */
   close(): Promise<void>;
 }
 
+/** Giving a role, or taking one. */
 export type WriteKind = 'assign' | 'unassign';
 
 /** What one look at the real platform showed. `differs`: rankd copes with it, or may not; somebody should look. */

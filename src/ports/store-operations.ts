@@ -67,6 +67,7 @@ export interface StoreReport {
   checks: StoreCheck[];
 }
 
+/** One thing that was looked at, in words for the operator. */
 export interface StoreCheck {
   name: string;
   ok: boolean;
@@ -96,6 +97,7 @@ export interface ServerFacts {
   aheadMs: number;
 }
 
+/** A database that was brought to the newest schema, or would be. */
 export interface Migration {
   /** Where the database lies. */
   database: string;
@@ -106,6 +108,7 @@ export interface Migration {
   copy: string | null;
 }
 
+/** How many rows there are. */
 export interface RowCounts {
   keys: number;
   whitelist: number;

@@ -83,6 +83,7 @@ export interface WhitelistStore {
 export interface MemberQueueStore {
   /** Joins the end of a member's queue: whoever joins later, on another node, waits. Resolves with the position in it. */
   enqueue(rankeeId: number): Promise<string>;
+  /** Gives a position up; nothing happens if it is given up already. */
   leave(position: string): Promise<void>;
   /**
    * Calls `onMove` when somebody left a member's queue, or ended a change of the member, as far as this handle is told, until it is disposed. It
@@ -172,6 +173,7 @@ export interface RetentionStore {
 
 /** What is kept of the people on the platform. */
 export interface PersonStore {
+  /** How much is kept of a user, as ranker or as member, and whether a change of theirs is open. */
   mentionsOf(userId: number): Promise<Mentions>;
   /** The members of the newest changes (at most `limit`) whose callers gave no name, and of whom none was kept since then (epoch milliseconds). */
   unnamedMembers(query: { since: number; limit: number }): Promise<number[]>;
@@ -193,5 +195,6 @@ export interface AuditStore {
   appendAudit(event: DomainEvent): Promise<void>;
   /** Newest first, unless asked for otherwise. */
   listAudit(filter: AuditFilter): Promise<AuditEvent[]>;
+  /** At most `limit` rows after `afterId`, in order, with what the first row of all follows and the id of the newest, all of one moment. */
   auditChain(page: { afterId: number; limit: number }): Promise<ChainPage>;
 }

@@ -57,6 +57,7 @@ export interface WebhookStore {
     tried: { webhookId: string; sequences: readonly number[] },
     judge: (facts: { webhook: Webhook; deliveries: Delivery[] }) => Progress,
   ): Promise<void>;
+  /** At most `limit` deliveries of a webhook, by the number of their events. */
   listDeliveries(filter: DeliveryFilter): Promise<Delivery[]>;
   /** Removes deliveries that ended before this time (epoch milliseconds), and of each webhook all that ended but the newest. */
   trimDeliveries(step: { before: number; keep: number }): Promise<void>;
