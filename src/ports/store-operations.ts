@@ -3,8 +3,8 @@ import type { KeptRole, Store } from './store.ts';
 /** Where rankd keeps everything: an engine bound to the place where its data lies. */
 export interface StoreEngine {
   /**
-   * Opens the store; creates it or brings its schema up to date first.
-   * Throws `no_permission`, `config_invalid` (what lies there is not rankd's), `schema_newer` and `store_unavailable`.
+   * Opens the store; creates it or brings its schema up to date first. Throws `conflict` if it would have to while other nodes work on it.
+   * Also throws `no_permission`, `config_invalid` (what lies there is not rankd's), `schema_newer` and `store_unavailable`.
    */
   openStore(options?: OpenOptions): Promise<Store>;
   operations: StoreOperations;

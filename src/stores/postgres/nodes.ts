@@ -161,7 +161,12 @@ export class Nodes implements NodeStore {
     const id = newId('node');
     const sentAt = this.#own.monotonic();
     const isAnew = this.#last !== undefined;
-    await this.#db.work(join, { id, at: this.#clock.now(), before: this.#last, predecessor: this.#predecessor() });
+    await this.#db.work(join, {
+      id,
+      at: this.#clock.now(),
+      before: this.#last,
+      predecessor: isAnew ? undefined : nodeIn(this.#file),
+    });
     if (this.#file !== undefined) writeFileSync(this.#file, `${id}\n`, { mode: 0o600 });
     this.#mine = { id, leaseUntil: sentAt + leaseMs };
     this.#last = id;
@@ -170,12 +175,6 @@ export class Nodes implements NodeStore {
       this.#beating = undefined;
     });
     return id;
-  }
-
-  /** The node of the daemon that worked in this directory before; its lock shows that that one is gone. */
-  #predecessor(): string | undefined {
-    if (this.#file === undefined || this.#last !== undefined || !existsSync(this.#file)) return undefined;
-    return readFileSync(this.#file, 'utf8').trim();
   }
 
   async #keepBeating(): Promise<void> {
@@ -274,6 +273,11 @@ const join = `
     UPDATE rankd.declarations SET node = @id WHERE node = @before
   )
   INSERT INTO rankd.nodes (id, joined_at) VALUES (@id, @at)`;
+
+/** The node of the daemon that worked in this directory before; its lock shows that that one is gone. */
+export function nodeIn(file: string | undefined): string | undefined {
+  return file === undefined || !existsSync(file) ? undefined : readFileSync(file, 'utf8').trim();
+}
 
 /** In SQL: whether the node that an expression names has ended. It counts as alive until its row says so. */
 export function hasEnded(node: string): string {

@@ -14,10 +14,12 @@ import { VersionedKeys } from './key-cache.ts';
 import { keyStore } from './keys.ts';
 import { limitStore } from './limits.ts';
 import { memberQueueStore } from './member-queue.ts';
-import { type Beating, Nodes } from './nodes.ts';
+import { type Beating, Nodes, nodeIn } from './nodes.ts';
 import { personStore } from './people.ts';
 import { retentionStore } from './retention.ts';
+import { requireAlone } from './schema/alone.ts';
 import { migrate } from './schema/migrate.ts';
+import { newestSchema } from './schema/schema-version.ts';
 import { webhookStore } from './webhooks.ts';
 import { whitelistStore } from './whitelist.ts';
 import { workspaceStore } from './workspace.ts';
@@ -40,6 +42,7 @@ export async function openPostgresStore({
 }: PostgresStoreOptions): Promise<Store> {
   const db = new Database(address);
   try {
+    await requireAlone(db, { own: beating, newest: newestSchema, predecessor: nodeIn(nodeFile) });
     await migrate(db, clock);
     return createPostgresStore(db, clock, new Nodes(db, { clock, own: beating, file: nodeFile }));
   } catch (error) {

@@ -1,0 +1,39 @@
+import { RankdError } from '../../../base/errors.ts';
+import { placeOf } from '../../../base/server-address.ts';
+import type { Database } from '../engine/database.ts';
+import { type Beating, beatEveryMs, endAfterMs } from '../nodes.ts';
+import { schemaVersion } from './schema-version.ts';
+
+/**
+ * Throws `conflict` if the database has an older schema than `newest` and another node works on it, which a migration would stop. A node whose
+ * number stands still for as long as it takes to end it is gone; that of `predecessor` is known to be.
+ */
+export async function requireAlone(
+  db: Database,
+  { own, newest, predecessor = '' }: { own: Beating; newest: number; predecessor?: string | undefined },
+): Promise<void> {
+  const version = await schemaVersion(db, db.address);
+  if (version === 0 || version >= newest) return;
+  const first = await aliveNodes(db, predecessor);
+  const since = own.monotonic();
+  while (first.size > 0 && own.monotonic() - since <= endAfterMs) {
+    await own.sleep(beatEveryMs);
+    const now = await aliveNodes(db, predecessor);
+    const isAlive = [...now].some(([id, beat]) => first.has(id) && first.get(id) !== beat);
+    if (isAlive) throw othersWork(db, { version, newest });
+    for (const id of first.keys()) if (!now.has(id)) first.delete(id);
+  }
+}
+
+async function aliveNodes(db: Database, predecessor: string): Promise<Map<string, number>> {
+  const query = 'SELECT id, beat FROM rankd.nodes WHERE ended_by IS NULL AND id <> @predecessor';
+  const rows = await db.all<{ id: string; beat: number }>(query, { predecessor });
+  return new Map(rows.map(({ id, beat }) => [id, beat]));
+}
+
+function othersWork({ address }: Database, { version, newest }: { version: number; newest: number }): RankdError {
+  const message = `The database ${placeOf(address)} has schema ${version}, this rankd needs ${newest}, and other daemons work on it.`;
+  return new RankdError('conflict', message, {
+    hint: '`rankd db migrate` changes it while they run; or stop them first, then start this one',
+  });
+}

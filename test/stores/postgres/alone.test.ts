@@ -1,0 +1,39 @@
+import { expect, onTestFinished, test } from 'vitest';
+import { Database } from '../../../src/stores/postgres/engine/database.ts';
+import { openPostgresStore } from '../../../src/stores/postgres/postgres-store.ts';
+import { requireAlone } from '../../../src/stores/postgres/schema/alone.ts';
+import { newestSchema } from '../../../src/stores/postgres/schema/schema-version.ts';
+import { ManualClock } from '../../support/manual-clock.ts';
+import { postgresDatabase } from '../../support/postgres-database.ts';
+
+test('an older schema is not migrated by a start while another node works on it; one that stands still for 6 s does not', async () => {
+  const { address } = await postgresDatabase();
+  const db = new Database(address);
+  const [time, otherTime] = [new ManualClock(), new ManualClock()];
+  const other = await openPostgresStore({ address, clock: new ManualClock(), beating: otherTime });
+  onTestFinished(async () => {
+    await Promise.all([db.close(), other.close()]);
+  });
+  const alone = (rest: { newest?: number; predecessor?: string } = {}) =>
+    requireAlone(db, { own: time, newest: newestSchema + 1, ...rest });
+  await alone(); // nobody works on it
+  await other.enqueue(7);
+  await alone({ newest: newestSchema });
+  const [node] = await db.all<{ id: string; beat: number }>('SELECT id, beat FROM rankd.nodes');
+  await alone({ predecessor: node?.id ?? '' });
+
+  const refused = alone().catch((error: unknown) => error);
+  const hasBeaten = async () => {
+    await otherTime.advance(1_000);
+    return (await db.get<{ beat: number }>('SELECT beat FROM rankd.nodes'))?.beat;
+  };
+  await expect.poll(hasBeaten).toBeGreaterThan(node?.beat ?? 0);
+  expect(await time.passUntil(refused)).toMatchObject({
+    code: 'conflict',
+    message: expect.stringContaining('other daemons work on it'),
+    hint: expect.stringContaining('rankd db migrate'),
+  });
+  const before = time.monotonic();
+  await time.passUntil(alone()); // it beats no more
+  expect(time.monotonic() - before).toBeGreaterThan(6_000);
+});
