@@ -76,10 +76,12 @@ test('what games, operators and the daemon do is told in order, signed, with the
 });
 
 test('a change that a command makes while no daemon runs is delivered after the next start', async () => {
+  const shown = () => home.json('webhook', 'show', 'bot');
+  await expect.poll(shown).toMatchObject({ webhook: { backlog: 0 } }); // what the sink got is noted a moment later
   await daemon.stop();
   sink.received.length = 0;
   expect((await home.here(['rank', 'set', '1001', '20'])).code).toBe(0);
-  expect(await home.json('webhook', 'show', 'bot')).toMatchObject({ webhook: { backlog: 1, state: 'enabled' } });
+  expect(await shown()).toMatchObject({ webhook: { backlog: 1, state: 'enabled' } });
   daemon = await DaemonHere.start(home);
   await expect.poll(types).toEqual(['rank.changed']);
   await expect

@@ -64,13 +64,16 @@ async function lift(
   call?: CallContext,
 ): Promise<Required<CheckedHold>> {
   const hold = (await openHold(app, rankeeId)) ?? (force ? await overtaken(app, rankeeId) : undefined);
-  if (hold === undefined)
-    throw new RankdError('not_suspended', `User ${rankeeId} is not suspended.`, { hint: 'rankd suspension list' });
+  if (hold === undefined) throw notSuspended(rankeeId);
   if (caller.keyId !== undefined && hold.keyId === undefined) throw byOperator(hold);
   const checked = await checkHold(app, { hold, caller, as: 'lifted', force, reason, asked, idempotency }, call);
   const { finished } = checked;
   if (finished === undefined) throw refusalOf(checked.hold);
   return { ...checked, finished };
+}
+
+function notSuspended(rankeeId: number): RankdError {
+  return new RankdError('not_suspended', `User ${rankeeId} is not suspended.`, { hint: 'rankd suspension list' });
 }
 
 /** A hold that ended without the roles being given back. */
@@ -100,8 +103,7 @@ export async function extendHold(
   { rankeeId, by, ...until }: { rankeeId: number; by: string } & ({ forMs: number } | { endsAt: number }),
 ): Promise<Hold> {
   const hold = await openHold(app, rankeeId);
-  if (hold === undefined)
-    throw new RankdError('not_suspended', `User ${rankeeId} is not suspended.`, { hint: 'rankd suspension list' });
+  if (hold === undefined) throw notSuspended(rankeeId);
   if (hold.endsAt === undefined)
     throw new RankdError('usage', `${memberTitle(hold)} is suspended without an end.`, {
       hint: `to end it: rankd rank unsuspend ${rankeeId}`,

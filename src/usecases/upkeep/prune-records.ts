@@ -35,7 +35,7 @@ export async function pruneRecords(
 async function neededByWebhooks({ store, clock }: Tools): Promise<number> {
   const webhooks = await store.listWebhooks();
   for (const webhook of webhooks.filter(({ state }) => state === 'enabled')) {
-    await leaveOutOld({ store, clock }, { webhook });
+    await leaveOutOld({ store, clock }, webhook);
   }
   const oldest = await oldestUndelivered({ store });
   const before = clock.now() - maxAgeMs;

@@ -124,13 +124,12 @@ async function look(
   part: Wanted['part'],
   limit: number,
 ): Promise<OutboxEvent[] | 'again'> {
-  const wanted: Wanted = { webhook, ...(part !== undefined && { part }) };
   const field = part ?? 'all';
   const cursor = part === 'alarms' ? webhook.alarmCursor : webhook.cursor;
   const after = Math.max(cursor, progress.lookedTo[field]);
-  const { events, upTo } = await nextEvents(app, wanted, { after, limit });
+  const { events, upTo } = await nextEvents(app, { webhook, part }, { after, limit });
   const isOld = (events[0]?.event.at ?? Number.POSITIVE_INFINITY) < app.clock.now() - maxAgeMs;
-  if (isOld && (await leaveOutOld(app, wanted))) return 'again';
+  if (isOld && (await leaveOutOld(app, webhook))) return 'again';
   if (events.length === 0) progress.lookedTo[field] = upTo;
   if (events.length === 0 && upTo - cursor > writtenEvery) {
     const moved = part === 'alarms' ? { alarmCursor: upTo } : { cursor: upTo };

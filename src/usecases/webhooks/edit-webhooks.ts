@@ -95,11 +95,11 @@ export interface WebhookSetting {
 export async function setWebhook(
   { store, clock }: Tools,
   { name, by, target, events, mention }: WebhookSetting & { name: string; by: string },
-): Promise<Webhook> {
+): Promise<void> {
   const doing = { by, at: clock.now() };
   const found = await requireWebhook({ store }, name);
   // What it did not ask for and happened before is not told afterwards.
-  const { cursor, alarmCursor } = await furthestCursors({ store }, { webhook: found });
+  const { cursor, alarmCursor } = await furthestCursors({ store }, found);
   await store.updateWebhooks(
     judgeOne(name, ({ mention: before, heldUntil, ...webhook }) => {
       if (target !== undefined && target.kind !== webhook.kind) return { refusal: otherKind(webhook, target) };
@@ -114,7 +114,6 @@ export async function setWebhook(
       return { change, events: [webhookEvent('set', webhook, detail, doing)] };
     }),
   );
-  return requireWebhook({ store }, name);
 }
 
 function otherKind({ name, kind }: Pick<Webhook, 'name' | 'kind'>, target: WebhookAddress): RankdError {
@@ -157,11 +156,11 @@ function noSecret({ name }: Webhook): RankdError {
 export async function enableWebhook(
   { store, clock }: Tools,
   { name, isFromNow, by }: { name: string; isFromNow: boolean; by: string },
-): Promise<{ webhook: Webhook; leftOut: number }> {
+): Promise<{ leftOut: number }> {
   const doing = { by, at: clock.now() };
   const before = isFromNow ? Number.POSITIVE_INFINITY : doing.at - maxAgeMs;
   const found = await requireWebhook({ store }, name);
-  const unsent = await unsentBefore({ store }, { webhook: found }, before);
+  const unsent = await unsentBefore({ store }, found, before);
   await store.updateWebhooks(
     judgeOne(
       name,
@@ -175,10 +174,9 @@ export async function enableWebhook(
       { isDeclaredToo: true },
     ),
   );
-  const webhook = await requireWebhook({ store }, name);
-  const waiting = await store.listDeliveries({ webhookId: webhook.id, state: 'waiting', limit: 10_000 });
+  const waiting = await store.listDeliveries({ webhookId: found.id, state: 'waiting', limit: 10_000 });
   const isLeftOut = ({ tries, firstAt }: Delivery) => isFromNow || (tries > 0 && firstAt < before);
-  await store.recordProgress({ webhookId: webhook.id, sequences: [] }, () => ({
+  await store.recordProgress({ webhookId: found.id, sequences: [] }, () => ({
     webhook: {},
     put: waiting.map(({ nextTryAt: _, ...one }) =>
       isLeftOut(one) ? { ...one, state: 'failed', error: 'left out' } : { ...one, nextTryAt: doing.at },
@@ -186,14 +184,14 @@ export async function enableWebhook(
     events: [],
   }));
   const late = waiting.filter((one) => one.sequence <= found.cursor && isLeftOut(one)); // the others are among the unsent
-  return { webhook, leftOut: (unsent?.count ?? 0) + late.length };
+  return { leftOut: (unsent?.count ?? 0) + late.length };
 }
 
 /** Nothing is sent until it is enabled again. What happens meanwhile waits. */
 export async function disableWebhook(
   { store, clock }: Tools,
   { name, by }: { name: string; by: string },
-): Promise<Webhook> {
+): Promise<void> {
   const doing = { by, at: clock.now() };
   const why = `by ${by}`;
   await store.updateWebhooks(
@@ -202,7 +200,6 @@ export async function disableWebhook(
       events: [webhookDisabled(webhook, why, doing)],
     })),
   );
-  return requireWebhook({ store }, name);
 }
 
 /** Nothing is delivered any more, not even what waits. */

@@ -19,7 +19,7 @@ type Tools = Pick<Ports, 'store' | 'clock'>;
 export interface Wanted {
   webhook: Webhook;
   /** On the way to Discord, alarms and all others go apart; absent: all. */
-  part?: 'alarms' | 'log';
+  part?: 'alarms' | 'log' | undefined;
 }
 
 const pageEvents = 200;
@@ -27,10 +27,9 @@ const pageEvents = 200;
 /** The next events for a webhook, and where the look ended if there is none before that. */
 export async function nextEvents(
   { store }: Pick<Ports, 'store'>,
-  wanted: Wanted,
+  { webhook, part }: Wanted,
   { after, limit }: { after: number; limit: number },
 ): Promise<{ events: OutboxEvent[]; upTo: number }> {
-  const { webhook, part } = wanted;
   const hash = webhook.isForGames ? hashOf(webhook) : undefined;
   const isWanted = (one: OutboxEvent) => {
     const type = typeOf(one);
@@ -51,8 +50,8 @@ export async function nextEvents(
 }
 
 /** Where to look for the events that a webhook was not sent yet. On the way to Discord, alarms and all others have cursors of their own. */
-export function partsOf({ kind, cursor, alarmCursor }: Webhook): Array<{ part?: 'alarms' | 'log'; after: number }> {
-  if (kind === 'standard') return [{ after: cursor }];
+export function partsOf({ kind, cursor, alarmCursor }: Webhook): Array<{ part: Wanted['part']; after: number }> {
+  if (kind === 'standard') return [{ part: undefined, after: cursor }];
   return [
     { part: 'alarms', after: alarmCursor },
     { part: 'log', after: cursor },
@@ -62,13 +61,13 @@ export function partsOf({ kind, cursor, alarmCursor }: Webhook): Array<{ part?: 
 /** Cursors right before the next events for a webhook, or behind all events if there is none. */
 export async function furthestCursors(
   { store }: Pick<Ports, 'store'>,
-  wanted: Omit<Wanted, 'part'>,
+  webhook: Webhook,
 ): Promise<Pick<Webhook, 'cursor' | 'alarmCursor'>> {
-  let { cursor, alarmCursor } = wanted.webhook;
-  for (const { after, ...part } of partsOf(wanted.webhook)) {
-    const { events, upTo } = await nextEvents({ store }, { ...wanted, ...part }, { after, limit: 1 });
+  let { cursor, alarmCursor } = webhook;
+  for (const { part, after } of partsOf(webhook)) {
+    const { events, upTo } = await nextEvents({ store }, { webhook, part }, { after, limit: 1 });
     const passed = events[0] === undefined ? upTo : events[0].event.id - 1;
-    if (part.part === 'alarms') alarmCursor = passed;
+    if (part === 'alarms') alarmCursor = passed;
     else cursor = passed;
   }
   return { cursor, alarmCursor };
@@ -77,17 +76,15 @@ export async function furthestCursors(
 /** What was not sent to a webhook and happened before this time (epoch milliseconds); `undefined` if there is nothing. */
 export async function unsentBefore(
   { store }: Pick<Ports, 'store'>,
-  wanted: Omit<Wanted, 'part'>,
+  webhook: Webhook,
   before: number,
 ): Promise<LeftOut | undefined> {
-  const { webhook } = wanted;
   let found: LeftOut | undefined;
   for (const { part, after } of partsOf(webhook)) {
     let passed = after;
     let isMore = true;
     while (isMore) {
-      const query = { after: passed, limit: pageEvents };
-      const { events } = await nextEvents({ store }, { ...wanted, ...(part && { part }) }, query);
+      const { events } = await nextEvents({ store }, { webhook, part }, { after: passed, limit: pageEvents });
       const old = events.filter(({ event }) => event.at < before);
       for (const { event } of old) {
         passed = event.id;
@@ -115,12 +112,12 @@ function withOne(left: LeftOut, { id, action, detail }: OutboxEvent['event'], pa
 }
 
 /** Leaves out all that became too old while the target took nothing, and tells the webhook so with one event. False if nothing did. */
-export async function leaveOutOld({ store, clock }: Tools, wanted: Omit<Wanted, 'part'>): Promise<boolean> {
+export async function leaveOutOld({ store, clock }: Tools, webhook: Webhook): Promise<boolean> {
   const now = clock.now();
-  const old = await unsentBefore({ store }, wanted, now - maxAgeMs);
+  const old = await unsentBefore({ store }, webhook, now - maxAgeMs);
   if (old === undefined) return false;
-  await store.recordProgress({ webhookId: wanted.webhook.id, sequences: [] }, ({ webhook }) =>
-    leftOut(webhook, old, { by: 'daemon', at: now }),
+  await store.recordProgress({ webhookId: webhook.id, sequences: [] }, (facts) =>
+    leftOut(facts.webhook, old, { by: 'daemon', at: now }),
   );
   return true;
 }

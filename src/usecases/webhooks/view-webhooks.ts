@@ -27,8 +27,8 @@ export async function viewWebhook({ store }: Tools, name: string): Promise<Webho
 }
 
 async function viewOf({ store }: Pick<Ports, 'store'>, webhook: Webhook): Promise<WebhookView> {
-  const pages = partsOf(webhook).map(({ after, ...part }) =>
-    nextEvents({ store }, { webhook, ...part }, { after, limit: maxCounted }),
+  const pages = partsOf(webhook).map(({ part, after }) =>
+    nextEvents({ store }, { webhook, part }, { after, limit: maxCounted }),
   );
   const behind = (await Promise.all(pages)).flatMap(({ events }) => events.map(({ event }) => event));
   const query = { webhookId: webhook.id, state: 'waiting', oldestFirst: true, limit: maxCounted } as const;

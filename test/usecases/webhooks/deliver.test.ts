@@ -170,7 +170,7 @@ test('after five days without a success a target is disabled; enabled again, it 
   targets.sent.length = 0;
   targets.answer = () => ({ status: 204 });
   const enabled = await enableWebhook({ store, clock }, { name: 'bot', isFromNow: false, by: 'cli:ann@host' });
-  expect(enabled).toMatchObject({ leftOut: 1, webhook: { state: 'enabled' } });
+  expect(enabled).toEqual({ leftOut: 1 });
   await pass(2 * day);
   expect(targets.members('bot.example').filter((member) => member !== undefined)).toEqual(
     expect.arrayContaining([2, 3]),
