@@ -148,8 +148,10 @@ async function openPorts({
   isServed = false,
 }: AppOptions & { isServed?: boolean }): Promise<Ports & AsyncDisposable> {
   await using opened = new AsyncDisposableStack();
-  const clock = overrides.clock ?? systemClock;
-  const store = overrides.store ?? (await engineOf({ dataDir, clock, server: config.store }).openStore({ isServed }));
+  const own = overrides.clock ?? systemClock;
+  const engine = engineOf({ dataDir, clock: own, server: config.store });
+  const store = overrides.store ?? (await engine.openStore({ isServed }));
+  const clock = overrides.clock ?? store.clock;
   if (overrides.store === undefined) opened.defer(() => store.close());
   await refuseDefaultSimulation(store, config);
   const platform = overrides.platform ?? (await createPlatform({ config: config.platform, dataDir, clock, store }));

@@ -4,6 +4,8 @@ export interface Clock {
   now(): number;
   /** Milliseconds that never go backwards, for deadlines and durations. */
   monotonic(): number;
+  /** When the wall clock was last seen to jump, on `monotonic()`; absent if that was never seen. */
+  readonly jumpedAt?: number | undefined;
   /** Resolves after `ms` milliseconds. Rejects with the reason of `signal` as soon as that is aborted. */
   sleep(ms: number, signal?: AbortSignal): Promise<void>;
 }

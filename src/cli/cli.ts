@@ -198,7 +198,7 @@ export class Cli {
   async #withStore<T>(work: (ports: Pick<Ports, 'store' | 'clock'>) => Promise<T>): Promise<T> {
     const store = await this.#open(() => this.#engine.openStore());
     try {
-      return await work({ store, clock: systemClock });
+      return await work({ store, clock: store.clock });
     } finally {
       await store.close();
     }

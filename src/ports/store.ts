@@ -1,3 +1,4 @@
+import type { Clock } from '../base/clock.ts';
 import type { AuditRow, ChainLink } from '../core/audit.ts';
 import type { DomainEvent } from '../core/events.ts';
 import type { Forgetting, Mentions, WithoutPerson } from '../core/forgetting.ts';
@@ -48,6 +49,8 @@ export interface Store
   readonly nodes: NodeStore | undefined;
   /** What is counted for all of them together; `undefined` if there is one. */
   readonly limits: LimitStore | undefined;
+  /** The time that all who work with this store go by. */
+  readonly clock: Clock;
   /** Resolves if the store answers and is still the one that was opened. */
   ping(): Promise<void>;
   /** Resolves if the store answers, is still the one that was opened, and takes writes; a daemon that shares it also has its lease. */

@@ -6,6 +6,7 @@ import type { Clock, NodeCommand, NodeStore, ShownNode } from '../../ports/index
 import { isOpenChange } from '../where.ts';
 import type { Database } from './engine/database.ts';
 import { newestSchema, outgrown } from './schema/schema-version.ts';
+import { serverTime } from './server-clock.ts';
 
 /** How often a node shows that it is alive; how long it may work after it sent the last beat that was answered; and how long others wait. */
 export const beatEveryMs = 1_000;
@@ -13,9 +14,6 @@ export const leaseMs = 5_000;
 export const endAfterMs = 6_000;
 /** So many beats of its own must have been answered meanwhile: a server that stands still ends nobody. */
 const beatsToSee = 3;
-
-/** By which others are told how long a node has been silent; nothing is done by it. */
-const serverTime = '(extract(epoch FROM clock_timestamp()) * 1000)::bigint';
 
 /** What a node counts its lease by, and the silence of others. */
 export type Beating = Pick<Clock, 'monotonic' | 'sleep'>;
@@ -193,6 +191,7 @@ export class Nodes implements NodeStore {
     const sentAt = this.#own.monotonic();
     try {
       const { rows, sessionId } = await this.#db.beat<BeatRow>(beatSql, { id: mine.id, ...this.#told() });
+      if (rows[0] !== undefined) this.#db.onTime({ askedAt: sentAt, serverAt: rows[0].serverAt });
       this.#lookAtSchema(rows[0]?.livesWith ?? 0);
       const isMine = rows.some(({ id, isCounted }) => id === mine.id && isCounted);
       if (!isMine) {
@@ -314,6 +313,8 @@ interface BeatRow {
   isDaemon: boolean;
   /** The oldest schema whose rankd can live with the one that the database has. */
   livesWith: number;
+  /** The server's time. */
+  serverAt: number;
   /** What this node was asked for and has not done yet. */
   commands: KeptCommand[] | null;
 }
@@ -336,6 +337,7 @@ const beatSql = `
   )
   SELECT id, beat, id IN (SELECT id FROM counted) AS "isCounted", name IS NOT NULL AS "isDaemon",
          (SELECT max(lives_with) FROM rankd.schema_steps) AS "livesWith",
+         ${serverTime} AS "serverAt",
          (SELECT json_agg(json_build_object('seq', seq, 'does', does, 'by', asked_by) ORDER BY seq)
           FROM rankd.node_commands WHERE node = @id AND outcome IS NULL) AS commands
   FROM rankd.nodes WHERE ended_by IS NULL`;

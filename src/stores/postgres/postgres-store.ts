@@ -20,12 +20,14 @@ import { retentionStore } from './retention.ts';
 import { requireAlone } from './schema/alone.ts';
 import { migrate } from './schema/migrate.ts';
 import { newestSchema } from './schema/schema-version.ts';
+import { ServerClock } from './server-clock.ts';
 import { webhookStore } from './webhooks.ts';
 import { whitelistStore } from './whitelist.ts';
 import { workspaceStore } from './workspace.ts';
 
 export interface PostgresStoreOptions extends OpenOptions {
   address: ServerAddress;
+  /** The real one stands for the server's; tests have one of their own. */
   clock: Clock;
   /** What the lease of this handle is counted by: the time of this process, which no test moves unless it is given. */
   beating?: Beating;
@@ -36,11 +38,13 @@ export interface PostgresStoreOptions extends OpenOptions {
 /** Opens what rankd keeps in a database of PostgreSQL. Its schema is made if it is missing. Throws as `StoreEngine.openStore`. */
 export async function openPostgresStore({
   address,
-  clock,
+  clock: given,
   beating = systemClock,
   nodeFile,
 }: PostgresStoreOptions): Promise<Store> {
-  const db = new Database(address);
+  const server = given === systemClock ? new ServerClock(systemClock) : undefined;
+  const clock = server ?? given;
+  const db = new Database(address, (look) => server?.note(look));
   try {
     await requireAlone(db, { own: beating, newest: newestSchema, predecessor: nodeIn(nodeFile) });
     await migrate(db, clock);
@@ -77,6 +81,7 @@ function createPostgresStore(db: Database, clock: Clock, nodes: Nodes): Store {
     nodes,
     limits: limitStore(db, clock),
     budgetLedger: (credential) => budgetLedger(db, clock, credential),
+    clock,
     ping,
     async pingWrites() {
       await nodes.requireLease();

@@ -53,11 +53,7 @@ export async function openSqliteStore({ dataDir, clock, isServed = false }: Sqli
 }
 
 /** The store on a connection whose schema is up to date. Closing the store closes the connection. */
-export function createSqliteStore(
-  db: Connection,
-  clock: Pick<Clock, 'now'>,
-  nodes = new Nodes(db.file, db.files),
-): Store {
+export function createSqliteStore(db: Connection, clock: Clock, nodes = new Nodes(db.file, db.files)): Store {
   const queue = memberQueueStore(db, nodes);
   const idempotency = idempotencyStore(db);
   const keys = new KeyCache({
@@ -95,6 +91,7 @@ export function createSqliteStore(
     nodes: undefined,
     limits: undefined,
     budgetLedger: () => undefined,
+    clock,
     ping,
     async pingWrites() {
       await ping();

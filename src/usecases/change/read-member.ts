@@ -37,12 +37,13 @@ async function lastWritten(app: Reading, rankeeId: number): Promise<RankChange |
 
 /**
  * How long reads may still lag, in milliseconds. If the wall clock was set back, it is never more than the lag. If it was set
- * forward, this process's own last write still counts by the monotonic clock.
+ * forward, this process's own last write still counts by the monotonic clock; if it was seen to jump, everything counts as just written then.
  */
 function lagLeftMs({ clock, platform, recentWrites }: Reading, last: RankChange | undefined): number {
   if (last?.finishedAt === undefined) return 0;
   const writtenAt = recentWrites.of(last.rankeeId) ?? Number.NEGATIVE_INFINITY;
-  const sinceMs = Math.min(clock.now() - last.finishedAt, clock.monotonic() - writtenAt);
+  const { jumpedAt = Number.NEGATIVE_INFINITY } = clock;
+  const sinceMs = Math.min(clock.now() - last.finishedAt, clock.monotonic() - Math.max(writtenAt, jumpedAt));
   return Math.max(0, platform.readLagMs - Math.max(0, sinceMs));
 }
 

@@ -1,5 +1,8 @@
 import { expect, test } from 'vitest';
+import { lagEndsAt } from '../../../src/usecases/change/read-member.ts';
+import { newChange } from '../../contracts/store/samples.ts';
 import { sampleRoles, sampleUsers } from '../../support/fake-open-cloud/index.ts';
+import { ManualClock } from '../../support/manual-clock.ts';
 import { openCloudHome } from '../../support/open-cloud-home.ts';
 import { ModelWorld } from '../../tools/model-world.ts';
 
@@ -89,4 +92,24 @@ const aboutSomebodyElse = JSON.stringify({
   user: 'users/1002',
   role: `groups/700/roles/${officer}`,
   roles: [`groups/700/roles/${officer}`],
+});
+
+test('once the clock was seen to jump, every change counts as just written for as long as reads lag', async () => {
+  const clock: ManualClock & { jumpedAt?: number } = new ManualClock();
+  const written = newChange({ state: 'applied', finishedAt: clock.now() - 60_000 });
+  const app = {
+    clock,
+    store: { lastWritten: async () => written },
+    platform: { readLagMs: 8_000 },
+    recentWrites: { of: () => undefined },
+  } as unknown as Parameters<typeof lagEndsAt>[0];
+  const leftMs = async () => (await lagEndsAt(app, written.rankeeId)) - clock.monotonic();
+  await clock.skip(1_000);
+  expect(await leftMs()).toBe(0);
+  clock.jumpedAt = clock.monotonic();
+  expect(await leftMs()).toBe(8_000);
+  await clock.skip(7_000);
+  expect(await leftMs()).toBe(1_000);
+  await clock.skip(2_000);
+  expect(await leftMs()).toBe(0);
 });

@@ -2,6 +2,7 @@ import { systemClock } from '../../../base/clock.ts';
 import { isRankdError, RankdError } from '../../../base/errors.ts';
 import type { ServerAddress } from '../../../base/server-address.ts';
 import type { ChainLink } from '../../../core/audit.ts';
+import type { TimeLook } from '../server-clock.ts';
 import { Link, type Session } from './link.ts';
 import { isLost, toStoreError } from './postgres-error.ts';
 import type { Bindings } from './statement.ts';
@@ -18,6 +19,7 @@ export interface Reader {
  */
 export class Database implements Reader {
   readonly address: ServerAddress;
+  readonly onTime: (look: TimeLook) => void;
   /** Set by a write that failed, for want of room say. Whoever finds out that writes succeed again resets it. */
   hasFailedToWrite = false;
   readonly #reading: Link;
@@ -32,13 +34,15 @@ export class Database implements Reader {
   #lastLook: Promise<unknown> = Promise.resolve();
   #lastWrite: Promise<unknown> = Promise.resolve();
 
-  constructor(address: ServerAddress) {
+  /** `onTime` is told the server's time whenever it is asked for. */
+  constructor(address: ServerAddress, onTime: (look: TimeLook) => void = () => undefined) {
     this.address = address;
+    this.onTime = onTime;
     const told = (message: string) => {
       for (const hearer of this.#hearers.get(message) ?? []) hearer();
     };
-    this.#listening = new Link(address, { channel: noticeChannel, told });
-    this.#links = Array.from({ length: 5 }, () => new Link(address));
+    this.#listening = new Link(address, { onTime, hears: { channel: noticeChannel, told } });
+    this.#links = Array.from({ length: 5 }, () => new Link(address, { onTime }));
     [this.#reading, this.#looking, this.#writing, this.#working, this.#beating] = this.#links as [
       Link,
       Link,

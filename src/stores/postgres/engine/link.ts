@@ -3,6 +3,7 @@ import { systemClock } from '../../../base/clock.ts';
 import { codeOf } from '../../../base/error-code.ts';
 import { RankdError } from '../../../base/errors.ts';
 import type { ServerAddress } from '../../../base/server-address.ts';
+import { serverTime, type TimeLook } from '../server-clock.ts';
 import { oldestServer, standby, superseded, tooOld, toStoreError } from './postgres-error.ts';
 import { type Bindings, statementOf, valuesOf } from './statement.ts';
 import { isSuperseded } from './timelines.ts';
@@ -38,6 +39,7 @@ export interface Answer<Row> {
 /** A connection to the server that is made once it is needed, and made anew if it broke. Its errors are those of the driver. */
 export class Link {
   readonly #address: ServerAddress;
+  readonly #onTime: (look: TimeLook) => void;
   #session: Promise<Session> | undefined;
   #client: pg.Client | undefined;
   #failure: { error: unknown; at: number } | undefined;
@@ -45,9 +47,10 @@ export class Link {
 
   readonly #hears: Hearing | undefined;
 
-  /** `hears`: what the connection is there for is to be told what others notify of. */
-  constructor(address: ServerAddress, hears?: Hearing) {
+  /** `onTime` is told the server's time. `hears`: what the connection is there for is to be told what others notify of. */
+  constructor(address: ServerAddress, { onTime, hears }: { onTime: (look: TimeLook) => void; hears?: Hearing }) {
     this.#address = address;
+    this.#onTime = onTime;
     this.#hears = hears;
   }
 
@@ -77,7 +80,10 @@ export class Link {
     try {
       await client.connect();
       this.#client = client;
-      const session = sessionOn(client, await lookAtServer(client, this.#address));
+      const askedAt = systemClock.monotonic();
+      const facts = await lookAtServer(client, this.#address);
+      this.#onTime({ askedAt, serverAt: facts.time });
+      const session = sessionOn(client, facts);
       if (this.#hears !== undefined) await hear(client, this.#hears);
       this.#failure = undefined;
       return session;
@@ -121,6 +127,7 @@ interface ServerFacts {
   isAsync: boolean;
   /** Which cluster it is, and how often a standby of it became its primary. */
   cluster: string;
+  time: number;
   timeline: number;
 }
 
@@ -129,7 +136,8 @@ async function lookAtServer(client: pg.Client, address: ServerAddress): Promise<
     `SELECT current_setting('server_version_num')::int AS version, current_setting('server_version') AS "versionName",
             current_setting('transaction_read_only') = 'on' AS "isReadOnly",
             current_setting('synchronous_commit') IN ('off', 'local') AS "isAsync",
-            (SELECT system_identifier::text FROM pg_control_system()) AS cluster, ${timeline} AS timeline`,
+            (SELECT system_identifier::text FROM pg_control_system()) AS cluster, ${timeline} AS timeline,
+            ${serverTime} AS time`,
   );
   const [facts] = rows;
   if (facts === undefined) throw new TypeError('the server answered nothing');

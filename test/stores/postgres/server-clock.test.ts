@@ -1,0 +1,61 @@
+import { expect, onTestFinished, test, vi } from 'vitest';
+import { systemClock } from '../../../src/base/clock.ts';
+import { openPostgresStore } from '../../../src/stores/postgres/postgres-store.ts';
+import { ServerClock } from '../../../src/stores/postgres/server-clock.ts';
+import { ManualClock } from '../../support/manual-clock.ts';
+import { postgresDatabase } from '../../support/postgres-database.ts';
+
+const serverAt = Date.UTC(2026, 5, 1);
+
+/** A server's clock that was asked once, and a way to ask again after some seconds, when it says so much more. */
+async function asked() {
+  const own = new ManualClock(0);
+  const clock = new ServerClock(own);
+  clock.note({ askedAt: own.monotonic(), serverAt });
+  const askAfter = async (ms: number, { says = ms, tookMs = 0 } = {}) => {
+    await own.skip(ms);
+    const askedAt = own.monotonic();
+    const answer = clock.now() - ms + says + tookMs / 2;
+    await own.skip(tookMs);
+    clock.note({ askedAt, serverAt: answer });
+  };
+  return { own, clock, askAfter };
+}
+
+test("time is the server's, and goes on between two looks as this process's own", async () => {
+  const { own, clock } = await asked();
+  expect(clock.now()).toBe(serverAt);
+  await own.skip(1_234);
+  expect(clock.now()).toBe(serverAt + 1_234);
+  own.setWallClock(0);
+  expect(clock.now()).toBe(serverAt + 1_234);
+  expect(new ServerClock(new ManualClock(7)).now()).toBe(7); // before the first look there is no other
+});
+
+test('a jump of the server is followed and noted; a slow answer and clocks that drift are no jump', async () => {
+  const { own, clock, askAfter } = await asked();
+  await askAfter(60_000, { says: 60_100 });
+  await askAfter(1_000, { tookMs: 3_000 });
+  expect(clock.jumpedAt).toBeUndefined();
+  const before = clock.now();
+  await askAfter(1_000, { says: 3_600_000 });
+  expect(clock.now()).toBeGreaterThanOrEqual(before + 3_600_000 - 1_000);
+  expect(clock.jumpedAt).toBe(own.monotonic());
+  await askAfter(5_000);
+  expect(clock.jumpedAt).toBe(own.monotonic() - 5_000);
+});
+
+test('two processes whose clocks are hours apart write the same time', async () => {
+  const { address } = await postgresDatabase();
+  const records: number[] = [];
+  for (const offHours of [-5, 7]) {
+    const wrong = vi.spyOn(systemClock, 'now').mockImplementation(() => Date.now() + offHours * 3_600_000);
+    const store = await openPostgresStore({ address, clock: systemClock });
+    onTestFinished(() => store.close());
+    await store.appendAudit({ at: 0, by: 'cli:ann@host', action: 'config.reload', subject: 'x', detail: {} });
+    const [event] = await store.listAudit({ limit: 1 });
+    records.push(event?.at ?? 0, store.clock.now());
+    wrong.mockRestore();
+  }
+  for (const at of records) expect(Math.abs(at - Date.now())).toBeLessThan(60_000); // the server runs on this machine
+});
