@@ -213,6 +213,11 @@ export function callersRefused(code: string, detail: Record<string, unknown>, do
   return event('caller.refused', code, detail, doing);
 }
 
+/** The server of the store lost events that were confirmed: from the first to the last that a node knows of. */
+export function storeLost(range: { fromId: number; toId: number }, doing: Doing): DomainEvent {
+  return event('store.lost', 'audit', range, doing);
+}
+
 export function historyPruned({ removed, before }: { removed: number; before: number }, doing: Doing): DomainEvent {
   const detail = { removed, olderThan: new Date(before).toISOString() };
   return event('history.prune', 'retention', detail, doing);

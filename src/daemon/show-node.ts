@@ -4,6 +4,7 @@ import { version } from '../base/version.ts';
 import { fingerprintsOf } from '../config/fingerprints.ts';
 import type { LoadedConfig } from '../config/load.ts';
 import type { ReloadOutcome } from '../control/control.ts';
+import { storeLost } from '../core/events.ts';
 import type { NodeStatus } from '../core/nodes.ts';
 import { budgetDocument } from '../usecases/documents/status.ts';
 import type { Daemon } from './daemon.ts';
@@ -37,9 +38,25 @@ export async function showNode({ daemon: { app, url }, live, startedAt, onOutgro
     name,
     status,
     onOutgrown,
+    onLost: (range) => void tellLost({ ...app.current, name }, range),
     onNodesChanged: () => void live.redeclare(),
     carryOut: async ({ by }) => withoutExcerpts(await live.reload(by)),
   });
+}
+
+/** The audit and the log tell what the database lost. */
+async function tellLost(
+  { store, clock, log, name }: Pick<Daemon['app']['current'], 'store' | 'clock' | 'log'> & { name: string },
+  range: { fromId: number; toId: number },
+): Promise<void> {
+  log.error(
+    { ...range, hint: 'see docs/several-daemons.md: a synchronous standby loses nothing' },
+    `PostgreSQL has lost what was confirmed last: audit events ${range.fromId} to ${range.toId}, and what they tell of`,
+  );
+  const event = storeLost(range, { by: `daemon:${name}`, at: clock.now() });
+  await store
+    .appendAudit(event)
+    .catch((error: unknown) => log.error({ err: error }, 'store.lost could not be kept in the audit'));
 }
 
 /** The lines of a file stay on its machine. */

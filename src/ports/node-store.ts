@@ -12,6 +12,8 @@ export interface ShownNode {
   onNodesChanged(): void;
   /** Is told once if a later rankd has changed the store beyond what this one can live with: nothing here may go on. */
   onOutgrown(why: RankdError): void;
+  /** Is told if the store has lost audit events that were confirmed, as after a failover: the numbers of the first and of the last. */
+  onLost?(range: { fromId: number; toId: number }): void;
 }
 
 /** What an operator asks of a daemon from any machine. `by`: whom the audit names. */

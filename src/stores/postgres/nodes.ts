@@ -1,6 +1,7 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { RankdError } from '../../base/errors.ts';
 import { newId } from '../../core/api-key.ts';
+import type { ChainLink } from '../../core/audit.ts';
 import type { NodeState, NodeStatus, SeenNode } from '../../core/nodes.ts';
 import type { Clock, NodeCommand, NodeStore, ShownNode } from '../../ports/index.ts';
 import { isOpenChange } from '../where.ts';
@@ -190,9 +191,13 @@ export class Nodes implements NodeStore {
     if (mine === undefined) return;
     const sentAt = this.#own.monotonic();
     try {
-      const { rows, sessionId } = await this.#db.beat<BeatRow>(beatSql, { id: mine.id, ...this.#told() });
+      const seen = this.#db.lastHead;
+      const { rows, sessionId } = await this.#db.beat<BeatRow>(beatSql, {
+        ...{ id: mine.id, seenId: seen?.id, ...this.#told() },
+      });
       if (rows[0] !== undefined) this.#db.onTime({ askedAt: sentAt, serverAt: rows[0].serverAt });
       this.#lookAtSchema(rows[0]?.livesWith ?? 0);
+      await this.#lookAtHead(rows[0], seen);
       const isMine = rows.some(({ id, isCounted }) => id === mine.id && isCounted);
       if (!isMine) {
         this.#mine = undefined; // others have ended it; what it held is theirs
@@ -211,6 +216,20 @@ export class Nodes implements NodeStore {
     const before = this.#daemons;
     this.#daemons = new Set(daemons.map(({ id }) => id));
     if ([...before].some((id) => !this.#daemons.has(id))) this.#shown?.onNodesChanged();
+  }
+
+  /**
+   * A head that is behind what this node has seen, or another event under its number: a standby that lacked the last commits has become the
+   * primary. What was spent of the platform's budget is not known any more either.
+   */
+  async #lookAtHead(row: BeatRow | undefined, seen: ChainLink | undefined): Promise<void> {
+    if (row === undefined) return;
+    const head = { id: row.headId, hash: row.headHash };
+    const isLost = seen !== undefined && (head.id < seen.id || (row.seenHash !== null && row.seenHash !== seen.hash));
+    if (isLost || (this.#db.lastHead?.id ?? 0) < head.id) this.#db.lastHead = head;
+    if (!isLost) return;
+    await this.#db.work('DELETE FROM rankd.platform_budget');
+    this.#shown?.onLost?.({ fromId: Math.min(head.id + 1, seen.id), toId: seen.id });
   }
 
   #lookAtSchema(livesWith: number): void {
@@ -315,6 +334,10 @@ interface BeatRow {
   livesWith: number;
   /** The server's time. */
   serverAt: number;
+  /** The audit's newest event, and the one that has the number of the newest that this node has seen, if it is kept. */
+  headId: number;
+  headHash: string;
+  seenHash: string | null;
   /** What this node was asked for and has not done yet. */
   commands: KeptCommand[] | null;
 }
@@ -338,6 +361,9 @@ const beatSql = `
   SELECT id, beat, id IN (SELECT id FROM counted) AS "isCounted", name IS NOT NULL AS "isDaemon",
          (SELECT max(lives_with) FROM rankd.schema_steps) AS "livesWith",
          ${serverTime} AS "serverAt",
+         (SELECT last_id FROM rankd.audit_head) AS "headId",
+         (SELECT encode(hash, 'hex') FROM rankd.audit_head) AS "headHash",
+         (SELECT encode(hash, 'hex') FROM rankd.audit_events WHERE id = @seenId::bigint) AS "seenHash",
          (SELECT json_agg(json_build_object('seq', seq, 'does', does, 'by', asked_by) ORDER BY seq)
           FROM rankd.node_commands WHERE node = @id AND outcome IS NULL) AS commands
   FROM rankd.nodes WHERE ended_by IS NULL`;

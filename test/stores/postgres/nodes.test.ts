@@ -423,6 +423,50 @@ test('a daemon without a lease is not ready, nor is one whose database a later r
   expect(outgrown).toEqual(['schema_newer']);
 });
 
+test.each([
+  ['gone', '', { fromId: 2, toId: 3 }],
+  [
+    'others',
+    `INSERT INTO rankd.audit_events (id, at, done_by, action, subject, detail, hash)
+     SELECT id, at, done_by, action, 'other', detail, sha256(hash) FROM lost;`,
+    { fromId: 3, toId: 3 },
+  ],
+])(
+  'a daemon whose last events are %s after a failover tells which it knows of, and nobody knows what is left of the budget',
+  async (_what, instead, range) => {
+    const { address } = await postgresDatabase();
+    const time = new ManualClock();
+    const store = await openPostgresStore({ address, clock: new ManualClock(), beating: time });
+    onTestFinished(() => store.close());
+    const lost: unknown[] = [];
+    await store.nodes?.showNode({ ...daemonNamed('east'), onLost: (found) => void lost.push(found) });
+    for (let id = 1; id <= 3; id += 1)
+      await store.appendAudit({ at: 0, by: 'cli:ann@host', action: 'config.reload', subject: String(id), detail: {} });
+    const name = { operation: 'assign', open: () => ({ count: 0 }) };
+    await store.budgetLedger('a'.repeat(64))?.change(name, () => undefined);
+    const beat = async () => {
+      await time.advance(1_000);
+      return lost.length;
+    };
+    await beat();
+    expect(lost).toEqual([]);
+    await onServer(
+      address,
+      `SET session_replication_role = replica;
+     CREATE TEMP TABLE lost AS SELECT * FROM rankd.audit_events WHERE id > 1;
+     DELETE FROM rankd.audit_events WHERE id > 1;
+     ${instead}
+     UPDATE rankd.audit_head SET (last_id, hash) = (SELECT id, hash FROM rankd.audit_events ORDER BY id DESC LIMIT 1)`,
+    );
+    await expect.poll(beat).toBe(1);
+    expect(lost).toEqual([range]);
+    expect(await onServer(address, 'SELECT operation FROM rankd.platform_budget')).toEqual([]);
+    await beat();
+    await beat();
+    expect(lost).toHaveLength(1);
+  },
+);
+
 async function forgetNodes(address: ServerAddress): Promise<void> {
   await onServer(address, 'DELETE FROM rankd.nodes');
 }

@@ -20,6 +20,8 @@ export interface Reader {
 export class Database implements Reader {
   readonly address: ServerAddress;
   readonly onTime: (look: TimeLook) => void;
+  /** The newest event of the audit that this handle has seen. */
+  lastHead: ChainLink | undefined;
   /** Set by a write that failed, for want of room say. Whoever finds out that writes succeed again resets it. */
   hasFailedToWrite = false;
   readonly #reading: Link;
@@ -136,7 +138,9 @@ export class Database implements Reader {
       const transaction = new WriteTransaction(session);
       return this.#guard(async () => {
         try {
-          return await transaction.complete(work);
+          const result = await transaction.complete(work);
+          this.lastHead = (await transaction.headSeen()) ?? this.lastHead;
+          return result;
         } catch (error) {
           if (error instanceof LostCommit && (await this.#wasCommitted(error.xid))) return error.result as T;
           throw error;
@@ -312,6 +316,12 @@ export class WriteTransaction extends Transaction {
     const head = this.#newHead ?? (await this.#head);
     if (head === undefined) throw new RankdError('store_unavailable', 'The audit of rankd has lost its head.');
     return head;
+  }
+
+  /** The same, once the transaction is committed; `undefined` if the audit has none. */
+  async headSeen(): Promise<ChainLink | undefined> {
+    const head = this.#newHead ?? (await this.#head);
+    return head && { id: head.id, hash: head.hash };
   }
 
   moveHead(head: ChainLink): void {
