@@ -105,7 +105,7 @@ webhooks:
   await using _daemon = await DaemonHere.start(home);
   const told = () => channel.discord.messages.flatMap(({ embeds }) => embeds.map(({ title }) => title));
   await expect.poll(told).toEqual([expect.stringMatching(/promoted$/)]);
-  expect(await backlog()).toMatchObject({ backlog: 0 });
+  await expect.poll(backlog).toMatchObject({ backlog: 0 });
   expect(await home.json('webhook', 'redeliver', 'game-log', '--since', '1h')).toMatchObject({ events: 1 });
   await expect.poll(told).toHaveLength(2);
 });

@@ -1,5 +1,5 @@
 import { spawn } from 'node:child_process';
-import { expect } from 'vitest';
+import { vi } from 'vitest';
 import { binary, type CliHome } from './run-cli.ts';
 
 interface TerminalOptions {
@@ -32,7 +32,7 @@ export async function runOnTerminal(
   const exited = new Promise<number | null>((resolve, reject) => child.once('error', reject).once('close', resolve));
   let seen = 0;
   for (const [question, answer] of answers) {
-    await expect.poll(() => screen.indexOf(question, seen), { timeout: 10_000 }).toBeGreaterThanOrEqual(0);
+    await vi.waitUntil(() => screen.includes(question, seen), { timeout: 20_000 });
     seen = screen.length;
     child.stdin.write(`${typeof answer === 'string' ? answer : await answer(screen)}\r`);
   }
