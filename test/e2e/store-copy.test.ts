@@ -257,9 +257,12 @@ test('no table of either engine is forgotten: each is copied, or known to belong
     postgres: [
       'access_version',
       'audit_head',
+      'declarations',
       'idempotency_claims',
+      'limit_counts',
       'member_queue',
       'node_commands',
+      'node_tasks',
       'nodes',
       'platform_budget',
       'schema_steps',

@@ -130,7 +130,7 @@ const emptyAgain = `
       AND relname NOT IN ('schema_steps', 'workspace', 'access_version', 'audit_head', 'audit_anchor')
     LOOP EXECUTE 'DELETE FROM ' || t; END LOOP;
   END $$;
-  UPDATE rankd.workspace SET name = 'default', plan = 'top', active = true;
+  UPDATE rankd.workspace SET name = 'default', plan = 'top', active = true, created_at = ${new ManualClock().now()};
   UPDATE rankd.audit_head SET last_id = 0, hash = decode(repeat('00', 32), 'hex');
   UPDATE rankd.audit_anchor SET last_id = 0, hash = decode(repeat('00', 32), 'hex');
   SELECT setval(oid::regclass, 1, false) FROM pg_class WHERE relnamespace = 'rankd'::regnamespace AND relkind = 'S';

@@ -55,7 +55,7 @@ async function crashOne({ rounds, killsPerRound, seed, say }: Omit<CrashOptions,
   for (; report.rounds < rounds; report.rounds += 1) {
     bench.fake.latencyMs = random.between(1, 25);
     for (let kill = 0; kill < killsPerRound; kill += 1) {
-      await killAtWork(bench, callers, random);
+      await killAtWork(bench, callers, { random, isLast: kill === killsPerRound - 1 });
       report.kills += 1;
     }
     await using _daemon = await bench.startDaemon();
@@ -74,13 +74,19 @@ async function crashOne({ rounds, killsPerRound, seed, say }: Omit<CrashOptions,
   return { ...report, ...wrong };
 }
 
-async function killAtWork(bench: Bench, callers: Callers, random: SeededRandom): Promise<void> {
+/** The last daemon that is killed lives until somebody was told of a change: what nobody was told of can't be lost. */
+async function killAtWork(
+  bench: Bench,
+  callers: Callers,
+  { random, isLast }: { random: SeededRandom; isLast: boolean },
+): Promise<void> {
   await using daemon: DaemonProcess = await bench.startDaemon();
   const [shared = 0] = bench.members;
   const working = Array.from({ length: callerCount }, (_, index) =>
     callers.run(daemon.url, { members: index < 3 ? [shared] : bench.members }),
   );
   await delay(random.between(50, 2_000));
+  for (let waited = 0; isLast && callers.acknowledged === 0 && waited < 20_000; waited += 20) await delay(20);
   await daemon.stop('SIGKILL');
   await Promise.all(working);
 }
