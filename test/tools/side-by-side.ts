@@ -3,7 +3,10 @@ import { once } from 'node:events';
 
 /** `node test/tools/side-by-side.ts SCRIPT…`: runs scripts of package.json at once. What each printed comes in one piece; if one fails, so does this. */
 async function run(script: string): Promise<boolean> {
-  const child = spawn('npm', ['run', script], { stdio: ['ignore', 'pipe', 'pipe'] });
+  const child = spawn('npm', ['run', script], {
+    shell: process.platform === 'win32',
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
   const said: Buffer[] = [];
   for (const stream of [child.stdout, child.stderr]) stream.on('data', (chunk) => said.push(chunk));
   const [code] = await once(child, 'close');
