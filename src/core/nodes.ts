@@ -14,6 +14,8 @@ export interface NodeStatus {
   budget: Array<{ operation: string; limit: number; left: number; waiting: number }>;
   /** Why the credential is not accepted; null if it is. */
   credentialProblem: string | null;
+  /** How far the server's clock is ahead of that of the daemon's machine; one from before says nothing of it. */
+  serverAheadMs?: number;
   /** Of each setting that all nodes should share, by name: two nodes with the same fingerprint have the same value. */
   settings: Record<string, string>;
 }
@@ -51,4 +53,19 @@ export function differencesOf(nodes: readonly SeenNode[]): Difference[] {
     }
     return sides.size > 1 ? [{ setting, sides: [...sides.values()] }] : [];
   });
+}
+
+/** From here on, clocks are told to be apart. */
+export const maxSkewMs = 2_000;
+
+/** The machines of daemons that have not ended whose clocks are apart from the server's: records go by the server's, their logs by their own. */
+export function clocksApart(nodes: readonly SeenNode[]): Array<{ name: string; serverAheadMs: number }> {
+  return nodes.flatMap(({ name, state, status: { serverAheadMs = 0 } }) =>
+    state === 'ended' || Math.abs(serverAheadMs) < maxSkewMs ? [] : [{ name, serverAheadMs }],
+  );
+}
+
+/** e.g. `3 s behind the server's` */
+export function skewText(serverAheadMs: number): string {
+  return `${Math.round(Math.abs(serverAheadMs) / 1_000)} s ${serverAheadMs > 0 ? 'behind' : 'ahead of'} the server's`;
 }

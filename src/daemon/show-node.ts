@@ -1,4 +1,5 @@
 import { hostname } from 'node:os';
+import { systemClock } from '../base/clock.ts';
 import type { RankdError } from '../base/errors.ts';
 import { version } from '../base/version.ts';
 import { fingerprintsOf } from '../config/fingerprints.ts';
@@ -29,6 +30,7 @@ export async function showNode({ daemon: { app, url }, live, startedAt, onOutgro
       ...{ version, url, group: current.group.title, isDraining: current.requests.isDraining },
       uptimeSeconds: Math.floor((current.clock.monotonic() - startedAt) / 1_000),
       ...budgetDocument(current),
+      serverAheadMs: Math.round(current.clock.now() - systemClock.now()),
       credentialProblem: current.deadCredential()?.message ?? null,
       settings: settings.fingerprints,
     };

@@ -2,7 +2,13 @@ import { createHash } from 'node:crypto';
 import { once } from 'node:events';
 import { writeFileSync } from 'node:fs';
 import pg from 'pg';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import { systemClock } from '../../src/base/clock.ts';
+import { openPostgresStore } from '../../src/stores/postgres/postgres-store.ts';
+import { keepOutcome } from '../../src/usecases/change/change-outcome.ts';
+import { settleLateWrite } from '../../src/usecases/change/late-write.ts';
+import type { PlatformTrust } from '../../src/usecases/change/platform-trust.ts';
+import { applied, begin, newChange, record } from '../contracts/store/samples.ts';
 import { DaemonProcess } from '../support/daemon-process.ts';
 import { createPostgresDatabase, type PostgresDatabase } from '../support/postgres-database.ts';
 import { CliHome } from '../support/run-cli.ts';
@@ -59,6 +65,42 @@ describe('several daemons on one database', () => {
     const local = await homes.east.here(['status', '--json']);
     expect(local.json()).toMatchObject({ status: { pid: daemons.east.process.pid, nodes: [{}, {}] } });
     expect((await homes.desk.here(['health'], { env: { RANKD_STORE_URL: database.url } })).code).toBe(69);
+  });
+
+  test('status names clocks that are apart from the server’s, and members whom a late write may have left with wrong roles', async () => {
+    const store = await openPostgresStore({ address: database.address, clock: systemClock });
+    const told = { version: '1', url: 'http://far:1', group: 'SIMULATED', isDraining: false, uptimeSeconds: 1 };
+    const rest = { requestsInFlight: 0, callsWaiting: 0, budget: [], credentialProblem: null, settings: {} };
+    const deaf = { onOutgrown: () => undefined, onNodesChanged: () => undefined, carryOut: async () => undefined };
+    await store.nodes?.showNode({
+      ...{ name: 'far', status: () => ({ ...told, ...rest, serverAheadMs: -5_000 }) },
+      ...deaf,
+    });
+    const change = newChange();
+    await begin(store, change);
+    await keepOutcome({ store, clock: systemClock }, change.id, applied);
+    await record(store, newChange({ state: 'applied', finishedAt: Date.now() }));
+    const clock = { ...systemClock, now: () => Date.now(), monotonic: () => 0, sleep: async () => undefined };
+    const trust = { reportLateWrite: () => undefined } as unknown as PlatformTrust;
+    await settleLateWrite({ store, clock, trust }, change, () => 0);
+    vi.spyOn(systemClock, 'now').mockImplementation(() => Date.now() - 3_000);
+    const [asked, shown] = [await atDesk('status', '--json'), (await atDesk('status')).stdout];
+    vi.restoreAllMocks();
+    expect(asked.json()).toMatchObject({
+      status: {
+        nodes: [{ name: 'east' }, { name: 'far', serverAheadMs: -5_000 }, { name: 'west' }],
+        lateWrites: [{ changeId: change.id, rankeeId: change.rankeeId }],
+      },
+    });
+    expect(shown).toMatch(/this machine +3 s behind the server's\nfar +5 s ahead of the server's\n/);
+    expect(shown).toContain(`of member ${change.rankeeId}: rankd rank show ${change.rankeeId}`);
+    const doctor = await atDesk('doctor', '--offline');
+    expect(doctor.stdout).toMatch(/they differ in[\s\S]*the clock of far is 5 s ahead of the server's/);
+    await record(store, newChange({ state: 'applied', finishedAt: Date.now() + 1 }));
+    await store.close();
+    const after = (await atDesk('status')).stdout;
+    expect(after).not.toContain('late write');
+    expect(after).not.toContain("server's");
   });
 
   test('reload reaches every node, each with its own file; the exit code is that of the worst', async () => {

@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
+import type { NodeStatus, SeenNode } from '../../src/core/nodes.ts';
 import type { ServerFacts } from '../../src/ports/index.ts';
-import { serverFindings } from '../../src/usecases/doctor/server.ts';
+import { nodesFindings, serverFindings } from '../../src/usecases/doctor/server.ts';
 
 const sound: ServerFacts = {
   ...{ version: '18.4', user: 'rankd', database: 'rankd', isEncrypted: true, isOnThisMachine: false, isPooled: false },
@@ -27,9 +28,26 @@ test.each<[Partial<ServerFacts>, 'ok' | 'warn' | 'FAIL', string]>([
   [{ lacks: 'schema' }, 'FAIL', 'does not own the schema rankd'],
   [{ lacks: 'database' }, 'FAIL', 'may make no schema there'],
   [{ aheadMs: 3_400 }, 'warn', 'clock is 3 s behind'],
+  [{ aheadMs: 2_000 }, 'warn', 'clock is 2 s behind'],
   [{ aheadMs: -2_600 }, 'warn', 'clock is 3 s ahead of'],
 ])('the doctor says of %o: %s, %s', (facts, grade, text) => {
   const found = serverFindings({ ...sound, ...facts });
   expect(found).toContainEqual(expect.objectContaining({ grade, text: expect.stringContaining(text) }));
   for (const { grade: of, fix } of found) expect([of, fix !== undefined]).toEqual([of, of !== 'ok']);
+});
+
+test('daemons that differ, or whose clocks are 2 s and more apart from the server’s, are named; one that has ended is not', () => {
+  const node = (name: string, rest: Partial<NodeStatus>, state: SeenNode['state'] = 'serving') =>
+    ({ id: name, name, state, status: { version: '1', group: 'g', settings: {}, ...rest } }) as SeenNode;
+  const alike = [node('east', { serverAheadMs: 1_999 }), node('west', {})];
+  expect(nodesFindings(alike)).toEqual([]);
+  const found = nodesFindings([
+    ...alike,
+    node('north', { version: '2', serverAheadMs: -2_000 }),
+    node('south', { version: '3', serverAheadMs: 9_000 }, 'ended'),
+  ]);
+  expect(found).toMatchObject([
+    { check: 'daemons', grade: 'warn', text: 'they differ in version', fix: expect.stringContaining('rankd status') },
+    { check: 'daemons', grade: 'warn', text: "the clock of north is 2 s ahead of the server's" },
+  ]);
 });

@@ -13,7 +13,7 @@ import { callWithin } from '../../ports/call-context.ts';
 import type { LiveFinding } from '../../ports/index.ts';
 import { examined, type Finding, fail, findingsDocument, ok, warn } from '../../usecases/doctor/finding.ts';
 import { credentialFindings, groupFindings, platformFindings, trustFindings } from '../../usecases/doctor/platform.ts';
-import { serverFindings } from '../../usecases/doctor/server.ts';
+import { nodesFindings, serverFindings } from '../../usecases/doctor/server.ts';
 import {
   daemonFindings,
   databaseFindings,
@@ -207,6 +207,7 @@ async function configured(cli: Cli, { config }: LoadedConfig, { offline, isUsabl
       ? []
       : [
           ...(await examined('workspace', async () => workspaceFindings(await showWorkspace(app)))),
+          ...(await examined('daemons', async () => nodesFindings((await app.store.nodes?.listNodes()) ?? []))),
           ...(await examined('suspension', async () => suspensionFindings(await stuckHolds(app)))),
           ...(await examined('webhooks', async () => webhookFindings(await viewWebhooks(app)))),
           ...(await examined('keys', async () => keyFindings(await inspectKeys(app), config.platform))),

@@ -3,10 +3,11 @@ import { systemClock } from '../../base/clock.ts';
 import { isRankdError, RankdError } from '../../base/errors.ts';
 import { counted } from '../../base/text.ts';
 import { askStatus } from '../../control/ask.ts';
-import { differencesOf, type SeenNode } from '../../core/nodes.ts';
+import { clocksApart, differencesOf, maxSkewMs, type SeenNode, skewText } from '../../core/nodes.ts';
 import { waitingText } from '../../core/webhooks/webhook.ts';
 import { type DaemonStatus, type FoundDaemon, statusDocument } from '../../usecases/documents/status.ts';
 import { countChanges } from '../../usecases/history/history.ts';
+import { unjudgedLateWrites } from '../../usecases/history/late-writes.ts';
 import type { Cli } from '../cli.ts';
 import { ExitCode } from '../output/errors.ts';
 import { examples } from '../output/help.ts';
@@ -80,7 +81,10 @@ async function lookInStore(cli: Cli, daemon: DaemonStatus | undefined): Promise<
   return cli.withStore(async ({ store, clock }) => {
     const nodes = await store.nodes?.listNodes();
     const group = daemon?.changesRanksIn ?? nodes?.find(({ state }) => state !== 'ended')?.status.group;
-    return { counts: await countChanges({ store, clock }, group), nodes };
+    const counts = await countChanges({ store, clock }, group);
+    if (nodes === undefined) return { counts };
+    const serverAheadMs = Math.round(clock.now() - systemClock.now());
+    return { counts, nodes, serverAheadMs, lateWrites: await unjudgedLateWrites({ store, clock }) };
   });
 }
 
@@ -92,7 +96,7 @@ function stateOf(nodes: readonly SeenNode[]): FoundDaemon['state'] {
   return states.includes('no lease') ? 'not answering' : 'not running';
 }
 
-function partsOf({ state, daemon, counts, nodes }: FoundDaemon): Shown[] {
+function partsOf({ state, daemon, counts, nodes, serverAheadMs, lateWrites }: FoundDaemon): Shown[] {
   const { openChanges = null, today } = counts ?? {};
   const counted = Object.entries(today ?? {}).flatMap(([outcome, count]) =>
     count === 0 ? [] : [`${count} ${outcome}`],
@@ -110,6 +114,14 @@ function partsOf({ state, daemon, counts, nodes }: FoundDaemon): Shown[] {
   return [
     summary,
     ...nodeParts(nodes ?? []).map(apart),
+    apart(clocksTable(nodes ?? [], serverAheadMs)),
+    apart(
+      table(
+        ['late write', 'look whether the roles are right'],
+        (lateWrites ?? []).map(({ at, rankeeId }) => [ago(at), `of member ${rankeeId}: rankd rank show ${rankeeId}`]),
+        { wrapsLast: true },
+      ),
+    ),
     apart(
       table(
         ['at', 'problem'],
@@ -155,6 +167,17 @@ function nodeParts(nodes: readonly SeenNode[]): Shown[] {
       { wrapsLast: true },
     ),
   ];
+}
+
+/** Whose clocks are apart from the server's, by which all records go. */
+function clocksTable(nodes: readonly SeenNode[], here = 0): Shown {
+  const apartHere = Math.abs(here) < maxSkewMs ? [] : [{ name: 'this machine', serverAheadMs: here }];
+  const all = [...apartHere, ...clocksApart(nodes)];
+  return table(
+    ['clock of', 'is'],
+    all.map(({ name, serverAheadMs }) => [name, skewText(serverAheadMs)]),
+    { wrapsLast: true },
+  );
 }
 
 /** With an empty line above, if there is anything. */

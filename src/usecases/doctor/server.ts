@@ -1,9 +1,9 @@
+import { clocksApart, differencesOf, maxSkewMs, type SeenNode, skewText } from '../../core/nodes.ts';
 import type { ServerFacts } from '../../ports/index.ts';
 import { type Finding, fail, ok, warn } from './finding.ts';
 
 /** How many connections a daemon keeps open. */
 const connectionsOfDaemon = 6;
-const maxSkewMs = 2_000;
 
 /** What the server that keeps the database says of itself. That it answers at all, and is new enough and no standby, is known by then. */
 export function serverFindings(facts: ServerFacts | undefined): Finding[] {
@@ -71,8 +71,25 @@ function rights({ lacks, user, database }: ServerFacts): Finding[] {
 }
 
 function skew({ aheadMs }: ServerFacts): Finding[] {
-  if (Math.abs(aheadMs) <= maxSkewMs) return [];
-  const seconds = Math.round(Math.abs(aheadMs) / 1_000);
-  const text = `this machine's clock is ${seconds} s ${aheadMs > 0 ? 'behind' : 'ahead of'} the server's`;
-  return [warn('server', text, 'let both get their time by NTP')];
+  if (Math.abs(aheadMs) < maxSkewMs) return [];
+  return [warn('server', `this machine's clock is ${skewText(aheadMs)}`, 'let both get their time by NTP')];
+}
+
+/** What daemons that share a database should have alike. Nothing if there are none. */
+export function nodesFindings(nodes: readonly SeenNode[]): Finding[] {
+  const differences = differencesOf(nodes).map(({ setting }) => setting);
+  return [
+    ...(differences.length === 0
+      ? []
+      : [
+          warn(
+            'daemons',
+            `they differ in ${differences.join(', ')}`,
+            'rankd status tells who agrees with whom; give each machine the same file, then: rankd reload',
+          ),
+        ]),
+    ...clocksApart(nodes).map(({ name, serverAheadMs }) =>
+      warn('daemons', `the clock of ${name} is ${skewText(serverAheadMs)}`, 'let both get their time by NTP'),
+    ),
+  ];
 }

@@ -7,6 +7,7 @@ import type { Hold } from '../../core/model.ts';
 import { differencesOf, type SeenNode } from '../../core/nodes.ts';
 import { type DaemonContext, surprisesOf } from '../daemon-context.ts';
 import type { ChangeCounts } from '../history/history.ts';
+import type { LateWrite } from '../history/late-writes.ts';
 import type { WebhookView } from '../webhooks/view-webhooks.ts';
 import { webhookDocument } from './webhook.ts';
 
@@ -171,13 +172,22 @@ export interface FoundDaemon {
   daemon?: DaemonStatus;
   counts: ChangeCounts | undefined;
   nodes?: SeenNode[] | undefined;
+  /** How far the clock of their server is ahead of this machine's. */
+  serverAheadMs?: number;
+  lateWrites?: LateWrite[];
 }
 
 /** The fields of the daemon are there only if it answers. */
 export function statusDocument(found: FoundDaemon) {
   const { isStopping: _, ...daemon } = found.daemon ?? { isStopping: false };
   const { openChanges = null, today = null } = found.counts ?? {};
-  const shared = found.nodes && { nodes: found.nodes.map(nodeDocument), differences: differencesOf(found.nodes) };
+  const { nodes, serverAheadMs = 0, lateWrites = [] } = found;
+  const shared = nodes && {
+    nodes: nodes.map(nodeDocument),
+    differences: differencesOf(nodes),
+    serverAheadMs,
+    lateWrites: lateWrites.map(({ at, ...late }) => ({ at: isoTime(at), ...late })),
+  };
   return { state: found.state.replace(' ', '_'), ...daemon, openChanges, changesToday: today, ...shared };
 }
 

@@ -1,0 +1,35 @@
+import type { Ports } from '../../ports/index.ts';
+
+/** A write of a daemon that stood still and went on, after which nobody has found out what the member holds. */
+export interface LateWrite {
+  at: number;
+  changeId: string;
+  rankeeId: number;
+}
+
+const newest = 20;
+const dayMs = 86_400_000;
+
+/**
+ * The late writes of the last day that only a person can judge: their changes were not opened again, as the member was changed since say, and
+ * no change of the member was applied after them.
+ */
+export async function unjudgedLateWrites({ store, clock }: Pick<Ports, 'store' | 'clock'>): Promise<LateWrite[]> {
+  const events = await store.listAudit({ action: 'rank.late_write', limit: newest });
+  const recent = events.filter(({ at }) => at > clock.now() - dayMs);
+  const told = await Promise.all(
+    recent.map(async ({ at, subject: changeId }) => {
+      const change = await store.findChange(changeId);
+      if (change === undefined || isLater(change, at)) return [];
+      const { latestId = '' } = await store.latestChange(change.rankeeId);
+      const latest = await store.findChange(latestId);
+      if (latest?.state === 'applied' && isLater(latest, at)) return [];
+      return [{ at, changeId, rankeeId: change.rankeeId }];
+    }),
+  );
+  return told.flat();
+}
+
+function isLater({ finishedAt = Number.POSITIVE_INFINITY }: { finishedAt?: number }, at: number): boolean {
+  return finishedAt > at;
+}
