@@ -41,6 +41,7 @@ export class WriteSender {
     const request = this.#request(url, { ...headers, 'content-length': String(Buffer.byteLength(body)) }, signal);
     request.on('response', found.resolve);
     request.on('error', found.reject);
+    request.on('close', () => found.reject(new Error('the connection ended without an answer'))); // after an upgrade, there is no error
     onceConnected(request, () => {
       if (lease.leftMs() < leastLeaseMs) return void request.destroy(withoutLease());
       isHandedOver = true;
@@ -64,7 +65,8 @@ export class WriteSender {
 
   #request(url: string, headers: Record<string, string>, signal: AbortSignal): ClientRequest {
     const isSecure = url.startsWith('https:');
-    const options = { keepAlive: true, timeout: idleMs };
+    const { proxyEnv } = https().globalAgent.options; // Node.js was told to go by a proxy: `fetch` does so as well
+    const options = { keepAlive: true, timeout: idleMs, proxyEnv };
     this.#agents ??= { http: new (http().Agent)(options), https: new (https().Agent)(options) };
     const { request } = isSecure ? https() : http();
     const agent = isSecure ? this.#agents.https : this.#agents.http;

@@ -1,4 +1,5 @@
 import { createServer, type Server } from 'node:http';
+import https from 'node:https';
 import type { AddressInfo, Socket } from 'node:net';
 import { expect, onTestFinished, test, vi } from 'vitest';
 import { systemClock } from '../../../src/base/clock.ts';
@@ -20,7 +21,7 @@ async function receiver({ isSilent = false } = {}) {
     server.closeAllConnections();
     server.close();
   });
-  return { received, sockets, url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/write` };
+  return { received, sockets, server, url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/write` };
 }
 
 const sender = new WriteSender(systemClock);
@@ -82,4 +83,28 @@ test('what fails before the write is handed over has sent nothing, what fails la
   await expect.poll(() => silent.received).toHaveLength(1);
   stop.abort();
   await expect(after).rejects.not.toBeInstanceOf(NotHandedOver);
+});
+
+test('a connection that the platform turns into another protocol is no answer, and nobody waits for one', async () => {
+  const { url, server } = await receiver();
+  server.removeAllListeners('request').on('request', ({ socket }) => {
+    socket.write('HTTP/1.1 101 Switching Protocols\r\nconnection: upgrade\r\nupgrade: h2c\r\n\r\n');
+  });
+  const error = await send(url, () => Number.POSITIVE_INFINITY).catch((thrown: unknown) => thrown);
+  expect(error).toBeInstanceOf(Error);
+  expect(error).not.toBeInstanceOf(NotHandedOver);
+});
+
+test('writes go by the proxy that Node.js was told to use, as reads do', async () => {
+  const { url, received } = await receiver();
+  const { options } = https.globalAgent;
+  options.proxyEnv = { HTTP_PROXY: new URL(url).origin }; // as NODE_USE_ENV_PROXY=1 sets it
+  onTestFinished(() => {
+    delete options.proxyEnv;
+  });
+  const request = { url: 'http://roblox.invalid/write', headers: {}, body: '{"role":1}', maxBodyBytes: 1_000 };
+  const signal = AbortSignal.timeout(5_000);
+  const lease = { leftMs: () => Number.POSITIVE_INFINITY, noteLate: () => undefined };
+  const { status } = await new WriteSender(systemClock).send({ ...request, signal }, lease);
+  expect([status, received]).toEqual([200, ['{"role":1}']]);
 });
