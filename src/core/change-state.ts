@@ -46,35 +46,40 @@ export function applyOutcome(
   return updated({ change: after, isHeld: false, event: changeEvent({ ...after, code }, state, now) }, holds, now);
 }
 
+interface Ended {
+  change: RankChange;
+  holds: HoldsOfMember;
+}
+
 /**
  * A change that was told as applied, and that the platform was seen not to hold, or the other way round: its outcome is unknown
  * again. `wanted` has the roles that it was for: a change that was refused has those that were found instead.
  */
-export function reopened(
-  { change, holds }: { change: RankChange; holds: HoldsOfMember },
-  { rolesAfter }: Pick<RankChange, 'rolesAfter'>,
-  now: number,
-): ChangeUpdate {
-  const { finishedAt: _, ...kept } = change;
+export function reopened(ended: Ended, wanted: Pick<RankChange, 'rolesAfter'>, now: number): ChangeUpdate {
   const seen =
-    change.state === 'applied' ? 'not to hold what it said it had carried out' : 'to hold what it said it had refused';
+    ended.change.state === 'applied'
+      ? 'not to hold what it said it had carried out'
+      : 'to hold what it said it had refused';
   const message = `Roblox was seen ${seen}. rankd goes on finding out; the history will tell.`;
-  const after: RankChange = { ...kept, rolesAfter, state: 'unknown', code: 'outcome_unknown', message };
-  return updated({ change: after, isHeld: false, event: changeEvent(after, 'unknown', now) }, holds, now);
+  return unknownAgain(ended, { ...wanted, message }, now);
 }
 
 /**
  * A change that has ended, and of which a write may have reached the platform after that, by a process that had stood still: its outcome is
  * unknown again. `wanted` has the roles that it was for.
  */
-export function reopenedLate(
-  { change, holds }: { change: RankChange; holds: HoldsOfMember },
-  { rolesAfter }: Pick<RankChange, 'rolesAfter'>,
+export function reopenedLate(ended: Ended, wanted: Pick<RankChange, 'rolesAfter'>, now: number): ChangeUpdate {
+  const message =
+    'A write of this change may have reached Roblox late, after another daemon had taken over. rankd goes on finding out; the history will tell.';
+  return unknownAgain(ended, { ...wanted, message }, now);
+}
+
+function unknownAgain(
+  { change, holds }: Ended,
+  { rolesAfter, message }: Pick<RankChange, 'rolesAfter' | 'message'>,
   now: number,
 ): ChangeUpdate {
   const { finishedAt: _, ...kept } = change;
-  const message =
-    'A write of this change may have reached Roblox late, after another daemon had taken over. rankd goes on finding out; the history will tell.';
   const after: RankChange = { ...kept, rolesAfter, state: 'unknown', code: 'outcome_unknown', message };
   return updated({ change: after, isHeld: false, event: changeEvent(after, 'unknown', now) }, holds, now);
 }

@@ -23,6 +23,9 @@ export interface WriteLease {
   noteLate(): void;
 }
 
+/** The lease of a write for which nobody else takes over. */
+export const unboundedLease: WriteLease = { leftMs: () => Number.POSITIVE_INFINITY, noteLate: () => undefined };
+
 /** Room in the platform's budget for a number of writes. Each write sent with it uses up its part. Dispose it to release the rest. */
 export type Reservation = Disposable;
 

@@ -1,6 +1,7 @@
 import { deadlineIn } from '../../base/clock.ts';
 import { asRankdError, RankdError } from '../../base/errors.ts';
 import type { Surprises } from '../../base/surprises.ts';
+import { unboundedLease } from '../../ports/call-context.ts';
 import type { CallContext, Clock, WriteLease } from '../../ports/index.ts';
 import { type Answer, fetchAnswer } from './fetch-answer.ts';
 import type { Gate } from './gate.ts';
@@ -130,7 +131,7 @@ export class UpstreamClient {
 
   async #try<T>(request: UpstreamRequest<T>, call: CallContext): Promise<{ value: T } | Failure> {
     const { gate, isWrite = false } = request;
-    const lease = isWrite ? await (call.fence?.() ?? unbounded).catch(asRankdError) : undefined;
+    const lease = isWrite ? ((await call.fence?.().catch(asRankdError)) ?? unboundedLease) : undefined;
     if (lease instanceof RankdError) {
       gate.leave();
       return { error: lease, isTransient: false };
@@ -226,11 +227,6 @@ export class UpstreamClient {
     }
   }
 }
-
-const unbounded: Promise<WriteLease> = Promise.resolve({
-  leftMs: () => Number.POSITIVE_INFINITY,
-  noteLate: () => undefined,
-});
 
 function unanswered(cause: unknown, isWrite: boolean): Failure {
   const isUnsent = cause instanceof NotHandedOver;

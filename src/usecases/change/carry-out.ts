@@ -3,7 +3,8 @@ import { doubling } from '../../base/time.ts';
 import type { Member, Role } from '../../core/model.ts';
 import { sideEffects } from '../../core/side-effects.ts';
 import { hasTakenEffect, type Step } from '../../core/steps.ts';
-import type { CallContext, WriteLease } from '../../ports/index.ts';
+import { unboundedLease } from '../../ports/call-context.ts';
+import type { CallContext } from '../../ports/index.ts';
 import { outcomeUnknown } from './change-outcome.ts';
 import type { Ranking } from './ranking.ts';
 
@@ -102,8 +103,6 @@ type Written =
   | { kind: 'refused'; error: RankdError; wasSent: boolean }
   | { kind: 'unknown' };
 
-const unbounded: WriteLease = { leftMs: () => Number.POSITIVE_INFINITY, noteLate: () => undefined };
-
 async function write(
   { platform }: StepPorts,
   { userId, step, isUnderWay }: OneStep,
@@ -112,7 +111,7 @@ async function write(
   const change = { userId, roleId: step.roleId };
   let wasSent = false;
   const fence = async () => {
-    const lease = (await call.fence?.()) ?? unbounded;
+    const lease = (await call.fence?.()) ?? unboundedLease;
     wasSent = true;
     return lease;
   };
