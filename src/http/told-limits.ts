@@ -3,6 +3,8 @@ import type { Clock, LimitStore, SharedLimit } from '../ports/index.ts';
 /** How often a node tells what it has let through, and of how many limits at once. */
 const tellEveryMs = 250;
 const maxTold = 1_000;
+/** Callers can make up networks, so no more limits than these wait to be told. What is beyond them counts on this node alone. */
+const maxWaiting = 10_000;
 
 /** What this node has let through by itself and not told yet to those who share its store. */
 export class ToldLimits {
@@ -25,8 +27,8 @@ export class ToldLimits {
 
   note(limit: SharedLimit): void {
     const spent = this.#spent.get(limit.name);
-    if (spent === undefined) this.#spent.set(limit.name, { limit, count: 1 });
-    else spent.count += 1;
+    if (spent !== undefined) spent.count += 1;
+    else if (this.#spent.size < maxWaiting) this.#spent.set(limit.name, { limit, count: 1 });
     this.#telling ??= this.#tellSoon();
   }
 
