@@ -12,6 +12,7 @@ import { applied, begin, newChange, record } from '../contracts/store/samples.ts
 import { DaemonProcess } from '../support/daemon-process.ts';
 import { createPostgresDatabase, type PostgresDatabase } from '../support/postgres-database.ts';
 import { CliHome } from '../support/run-cli.ts';
+import { startWebhookSink } from '../support/webhook-sink.ts';
 
 /** Two daemons on machines of their own that share a database, and a third machine that has the store's URL alone. */
 describe('several daemons on one database', () => {
@@ -154,6 +155,61 @@ describe('several daemons on one database', () => {
     write('west', '');
     daemons.west = await start('west');
     expect(await revoked()).toMatchObject({ other: 'active' });
+  });
+
+  test('each event is delivered once, whichever daemon it came from; another one delivers once the one that did is gone', async () => {
+    await using sink = await startWebhookSink();
+    for (const name of ['east', 'west'] as const) write(name, 'webhooks: {allow_private: [127.0.0.1]}');
+    await atDesk('reload');
+    const env = { RANKD_STORE_URL: database.url };
+    const added = await homes.east.here(['webhook', 'add', 'sink', '--no-test'], { env, input: sink.url });
+    expect(added.code).toBe(0);
+    const { secret } = (await atDesk('key', 'create', 'ranks', '--json')).json<{ secret: string }>();
+    await atDesk('whitelist', 'add', '1', '--key', 'ranks');
+    const rankAt = async (name: 'east' | 'west', newRankId: number) => {
+      const { status, text } = await daemons[name].rank(secret, { newRankId });
+      expect(status, text).toBe(200);
+    };
+    const changes = () => sink.received.filter(({ event }) => event.type === 'rank.changed').length;
+    const sequences = () => sink.received.map(({ event }) => event.data.sequence);
+    for (const name of ['east', 'west'] as const) await rankAt(name, 20); // each has a simulated group of its own
+    await expect.poll(changes).toBe(2);
+    const [task] = await sql(
+      `SELECT name FROM rankd.node_tasks JOIN rankd.nodes ON nodes.id = node_tasks.node WHERE task = 'webhooks'`,
+    );
+    const inCharge: 'east' | 'west' = task.name;
+    const other = inCharge === 'east' ? 'west' : 'east';
+    expect(await daemons[inCharge].stop()).toBe(0);
+    await rankAt(other, 50);
+    await expect.poll(changes).toBe(3);
+    expect(new Set(sequences()).size).toBe(sequences().length);
+    await atDesk('webhook', 'remove', 'sink', '-y');
+    daemons[inCharge] = await start(inCharge);
+  });
+
+  test('what a failover lost is told by each daemon that knew of it, in its log and in the audit', async () => {
+    for (const name of ['lost', 'lost-too']) expect((await atDesk('key', 'create', name)).code).toBe(0);
+    const [{ beats }] = await sql('SELECT sum(beat)::int AS beats FROM rankd.nodes WHERE ended_by IS NULL');
+    const since = async () =>
+      (await sql('SELECT sum(beat)::int AS beats FROM rankd.nodes WHERE ended_by IS NULL'))[0].beats - beats;
+    await expect.poll(since).toBeGreaterThan(5); // both have seen the newest event
+    const [{ id }] = await sql('SELECT last_id AS id FROM rankd.audit_head');
+    await sql(`SET session_replication_role = replica;
+      DELETE FROM rankd.audit_events WHERE id > ${id} - 1;
+      UPDATE rankd.audit_head SET (last_id, hash) = (SELECT id, hash FROM rankd.audit_events ORDER BY id DESC LIMIT 1)`);
+    const told = async () => {
+      const { events } = (await atDesk('audit', 'list', '--action', 'store.lost', '--json')).json<{
+        events: Array<{ by: string; detail: object }>;
+      }>();
+      return events.map(({ by, detail }) => ({ by, detail })).sort((a, b) => a.by.localeCompare(b.by));
+    };
+    await expect.poll(told).toMatchObject([{ by: 'daemon:east' }, { by: 'daemon:west' }]);
+    expect((await told())[0]?.detail).toMatchObject({ toId: Number(id) });
+    for (const { log } of Object.values(daemons)) {
+      expect(log).toContain(`PostgreSQL has lost what was confirmed last: audit events ${id} to ${id}`);
+      expect(log).toContain('see docs/several-daemons.md');
+    }
+    expect((await atDesk('audit', 'verify')).code).toBe(0);
   });
 
   test('a daemon whose database a later rankd has changed finishes what runs, and ends with 78', async () => {

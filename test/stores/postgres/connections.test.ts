@@ -1,0 +1,52 @@
+import pg from 'pg';
+import { expect, onTestFinished, test } from 'vitest';
+import { systemClock } from '../../../src/base/clock.ts';
+import { openPostgresStore } from '../../../src/stores/postgres/postgres-store.ts';
+import { codeOf } from '../../support/answers.ts';
+import { openTestApp } from '../../support/open-test-app.ts';
+import { postgresDatabase } from '../../support/postgres-database.ts';
+
+test('a server without a connection left is 503 until it has one; beats keep theirs, so the daemon keeps its lease', async () => {
+  const { address } = await postgresDatabase();
+  const { host, port, user, database } = address;
+  const admin = new pg.Client({ host, port, user, database });
+  await admin.connect();
+  const few = `few_${database}`; // a user whom the server counts
+  await admin.query(`CREATE ROLE ${few} LOGIN; GRANT "${user}" TO ${few}`);
+  const store = await openPostgresStore({ address: { ...address, user: few }, clock: systemClock });
+  onTestFinished(async () => {
+    await store.close();
+    await admin.query(`DROP ROLE ${few}`);
+    await admin.end();
+  });
+  await store.nodes?.showNode({
+    ...{ name: 'east', status: () => ({}) as never, carryOut: async () => undefined },
+    ...{ onOutgrown: () => undefined, onNodesChanged: () => undefined },
+  });
+  await using app = await openTestApp({ store });
+  const key = await app.createKey();
+  expect((await app.verify(key)).status).toBe(200);
+
+  await admin.query(`ALTER ROLE ${few} CONNECTION LIMIT 1`);
+  await admin.query(
+    `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = $1 AND query NOT LIKE '%UPDATE rankd.nodes SET beat%'`,
+    [few],
+  );
+  const beats = async () =>
+    (await admin.query('SELECT beat, ended_by FROM rankd.nodes WHERE name IS NOT NULL')).rows[0];
+  const before = await beats();
+  await expect
+    .poll(async () => {
+      const { json } = await app.verify(key);
+      return (json as { message?: string }).message;
+    })
+    .toContain('no connection left for rankd');
+  const refused = await app.rank(key);
+  expect([refused.status, codeOf(refused), refused.headers['retry-after']]).toEqual([503, 'store_unavailable', '1']);
+  await expect.poll(async () => Number((await beats()).beat)).toBeGreaterThan(Number(before.beat) + 1);
+  expect(await beats()).toMatchObject({ ended_by: null });
+
+  await admin.query(`ALTER ROLE ${few} CONNECTION LIMIT -1`);
+  await expect.poll(async () => (await app.verify(key)).status).toBe(200);
+  expect((await app.rank(key)).status).toBe(200);
+});
