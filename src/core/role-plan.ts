@@ -94,7 +94,9 @@ export function isReached(
   member: Member,
 ): boolean {
   const { roleId, rolesAfter } = change;
-  if (isExact(change)) return roleIds(heldRoles(scheme.roles, member)).join() === rolesAfter.join();
+  const heldWith = (ids: number[]) => roleIds(heldRoles(scheme.roles, { ...member, roleIds: ids })).join();
+  // When it was planned, it may not have been known which role every member has.
+  if (isExact(change)) return heldWith(member.roleIds) === heldWith(rolesAfter);
   const target = scheme.roles.find((role) => role.id === roleId);
   return target !== undefined && rolePlan(scheme, member, target).steps.length === 0;
 }

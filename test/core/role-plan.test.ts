@@ -582,6 +582,16 @@ describe('while Roblox does not tell which of two roles is the base role', () =>
     }
   };
 
+  const planOrNone = (find: () => RolePlan): RolePlan | undefined => {
+    try {
+      return find();
+    } catch {
+      return undefined;
+    }
+  };
+  const afterStep = (held: number[], { kind, roleId }: Step) =>
+    kind === 'assign' ? [...held, roleId] : held.filter((id) => id !== roleId);
+
   test('what is planned all the same is planned so whichever it is', () => {
     fc.assert(
       fc.property(arbitraryWorlds, ({ unclear, worlds, member, wanted, asked }) => {
@@ -600,6 +610,19 @@ describe('while Roblox does not tell which of two roles is the base role', () =>
           if (told.code === 'platform_unavailable') continue;
           for (const world of worlds) expect(resultOf(() => find(world))).toEqual(told);
         }
+      }),
+      { numRuns: 500 },
+    );
+  });
+
+  test('an undo that was planned then is known as reached, whichever it turns out to be', () => {
+    fc.assert(
+      fc.property(arbitraryWorlds, ({ unclear, worlds, member, wanted }) => {
+        const plan = planOrNone(() => restorePlan(unclear, member, wanted));
+        fc.pre(plan !== undefined);
+        const undo = { roleId: plan.target.id, rolesAfter: plan.goal.to, undoOf: 'chg_1' };
+        const ids = plan.steps.reduce((held, step) => afterStep(held, step), member.roleIds);
+        for (const world of worlds) expect(isReached(world, undo, { ...member, roleIds: ids })).toBe(true);
       }),
       { numRuns: 500 },
     );
