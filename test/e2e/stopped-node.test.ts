@@ -1,0 +1,85 @@
+import { writeFileSync } from 'node:fs';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { codeOf } from '../support/answers.ts';
+import { DaemonHere } from '../support/daemon-here.ts';
+import { DaemonProcess } from '../support/daemon-process.ts';
+import { type FakeOpenCloud, startFakeOpenCloud } from '../support/fake-open-cloud/index.ts';
+import { createPostgresDatabase, type PostgresDatabase } from '../support/postgres-database.ts';
+import { CliHome } from '../support/run-cli.ts';
+import { send } from '../support/send.ts';
+import { configFor } from '../tools/fake-config.ts';
+
+/** Two daemons on one database: `east` is a process of its own, `west` reaches no Roblox in one of the tests. */
+describe('a daemon that fails beside another one', () => {
+  let database: PostgresDatabase;
+  let fake: FakeOpenCloud;
+  let secret = '';
+  const homes = { east: new CliHome(), west: new CliHome() };
+  const write = (name: 'east' | 'west', config: string) => {
+    const store = `store: {url: '${database.url}', node: ${name}}\n`;
+    writeFileSync(homes[name].path('roblox.key'), fake.apiKey, { mode: 0o600 });
+    writeFileSync(homes[name].path('rankd.yaml'), `${store}${config}  api_key_file: roblox.key\n`, { mode: 0o600 });
+  };
+
+  beforeAll(async () => {
+    [database, fake] = await Promise.all([createPostgresDatabase(), startFakeOpenCloud()]);
+    for (const name of ['east', 'west'] as const) write(name, configFor(fake));
+    secret = await homes.west.createKey();
+    for (const userId of [2001, 2002])
+      fake.group.setMember(
+        userId,
+        fake.group.roles.filter(({ rank }) => rank === 10).map(({ id }) => id),
+      );
+  }, 60_000);
+
+  afterAll(async () => {
+    await fake.close();
+    await database[Symbol.asyncDispose]();
+    for (const home of Object.values(homes)) home[Symbol.dispose]();
+  });
+
+  test('one that can’t reach Roblox says so and is not ready, while the other changes ranks', async () => {
+    await using east = await DaemonHere.start(homes.east);
+    const first = await east.rank(secret, { rankeeId: 2001 });
+    expect(first.status, first.text).toBe(200);
+    write('west', configFor({ ...fake, baseUrl: 'http://127.0.0.1:9', legacyBaseUrl: 'http://127.0.0.1:9' }));
+    await using west = await DaemonHere.start(homes.west);
+    const [refused, readiness] = await Promise.all([
+      west.rank(secret, { rankeeId: 2001 }),
+      send(`${west.url}/readyz`, { method: 'GET' }),
+    ]);
+    expect([refused.status, codeOf(refused), readiness.status]).toEqual([503, 'platform_unavailable', 503]);
+    expect((await west.verify(secret)).status).toBe(200);
+    expect((await send(`${east.url}/readyz`, { method: 'GET' })).status).toBe(200);
+    expect((await east.rank(secret, { rankeeId: 2001, newRankId: 50 })).status).toBe(200);
+    write('west', configFor(fake));
+  });
+
+  test('one that is stopped for longer than its lease in a change answers what the history says once it goes on', async () => {
+    await using west = await DaemonHere.start(homes.west);
+    await using east = await DaemonProcess.start(homes.east);
+    fake.latencyMs = 800;
+    const asked = east.rank(secret, { rankeeId: 2002 });
+    const written = () =>
+      fake.journal.entries.filter(({ operation, userId }) => operation === 'assign' && userId === 2002).length;
+    await expect.poll(written, { interval: 10 }).toBe(1);
+    east.process.kill('SIGSTOP');
+    fake.latencyMs = 0;
+    const latest = async () => {
+      const { changes } = await homes.west.json<{ changes: Array<{ rankeeId: number; state: string }> }>(
+        'history',
+        'list',
+      );
+      return changes.find(({ rankeeId }) => rankeeId === 2002)?.state;
+    };
+    expect(await latest()).toBe('pending');
+    await expect.poll(latest, { timeout: 40_000 }).toBe('applied'); // by west
+    east.process.kill('SIGCONT');
+    const answer = await asked;
+    expect([answer.status, codeOf(answer)], answer.text).toEqual([200, undefined]);
+    expect(written()).toBe(1);
+    expect(fake.violations()).toEqual([]);
+    await expect.poll(async () => (await send(`${east.url}/readyz`, { method: 'GET' })).status).toBe(200);
+    expect((await west.rank(secret, { rankeeId: 2002, newRankId: 10 })).status).toBe(200);
+  });
+});
