@@ -1,5 +1,4 @@
 import type { AccountName, CallContext, Clock, Pace } from '../../ports/index.ts';
-import { AnswerTime } from './answer-time.ts';
 import {
   type Account,
   accepted,
@@ -22,6 +21,7 @@ import {
   nextStart,
   tooLate,
 } from './gate.ts';
+import { GateFigures } from './gate-figures.ts';
 import { MemoryLedger } from './memory-ledger.ts';
 import type { RateReading } from './retry-after.ts';
 import { hasArrived, queuedCall, type ReservedSlot, WaitQueue } from './wait-queue.ts';
@@ -40,14 +40,9 @@ export class RateGate implements Gate {
   readonly #account: AccountName<Account>;
   readonly #queue = new WaitQueue();
   readonly #maxInFlight: number;
-  readonly #answerTime = new AnswerTime();
+  readonly #figures = new GateFigures();
   #inFlight = 0;
-  #refusals = 0;
-  /** What the platform said last of the calls that are left, and how long it holds. */
-  #told = { remaining: 0, until: 0 };
   #timer: AbortController | undefined;
-  #admitted = 0;
-  #waitedMs = 0;
 
   constructor(options: RateGateOptions) {
     const { name, limit, windowMs = 60_000, burstSpacingMs = 0, clock } = options;
@@ -59,7 +54,7 @@ export class RateGate implements Gate {
   }
 
   get refusals(): number {
-    return this.#refusals;
+    return this.#figures.refusals;
   }
 
   enter(call: CallContext, slot?: ReservedSlot): Promise<void> {
@@ -68,10 +63,7 @@ export class RateGate implements Gate {
     const isReserved = slot !== undefined && this.#queue.remove(slot);
     const isCounted = !isReserved && call.reservation === undefined;
     const { call: queued, admission } = queuedCall(call, isCounted && this.#countsAsHeavy(call.lane), {
-      onAdmit: () => {
-        this.#admitted += 1;
-        this.#waitedMs += this.#clock.monotonic() - since;
-      },
+      onAdmit: () => this.#figures.admitted(this.#clock.monotonic() - since),
       onAbort: (aborted) => {
         this.#queue.remove(aborted);
         this.#update();
@@ -104,15 +96,15 @@ export class RateGate implements Gate {
   }
 
   answered(ms: number): void {
-    this.#answerTime.note(ms);
+    this.#figures.answered(ms);
   }
 
   get answerMs(): number {
-    return this.#answerTime.ms;
+    return this.#figures.answerMs;
   }
 
   accepted(): void {
-    this.#refusals = 0;
+    this.#figures.refusals = 0;
     this.#change(accepted);
   }
 
@@ -120,21 +112,19 @@ export class RateGate implements Gate {
     return {
       ...this.#change((account, now) => ({ limit: account.limit, left: left(account, now) })),
       waiting: [...this.#queue.inOrder()].filter(hasArrived).length,
-      admitted: this.#admitted,
-      waitedMs: this.#waitedMs,
+      ...this.#figures.admissions,
     };
   }
 
   leaveRefused(reading: RateReading): boolean {
-    const now = this.#clock.monotonic();
-    const toldLast = now < this.#told.until ? this.#told.remaining : 0;
+    const toldLast = this.#figures.toldLeft(this.#clock.monotonic());
     this.#end(reading);
     if ((reading.remaining ?? 0) > 0) this.#change(contradicted);
     return (reading.remaining ?? toldLast) > 0;
   }
 
   close(ms: number): void {
-    this.#refusals += 1;
+    this.#figures.refusals += 1;
     this.#change((account, now) => close(account, ms, now));
     this.#update();
   }
@@ -143,9 +133,7 @@ export class RateGate implements Gate {
 
   #end(reading: RateReading): void {
     this.#inFlight -= 1;
-    const { remaining, resetMs } = reading;
-    if (remaining !== undefined && resetMs !== undefined)
-      this.#told = { remaining, until: this.#clock.monotonic() + resetMs };
+    this.#figures.told(reading, this.#clock.monotonic());
     this.#change((account, now) => finish(account, reading, now));
   }
 

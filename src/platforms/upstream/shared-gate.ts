@@ -1,6 +1,5 @@
 import { asRankdError, type RankdError } from '../../base/errors.ts';
 import type { AccountName, BudgetLedger, CallContext, Clock, Pace } from '../../ports/index.ts';
-import { AnswerTime } from './answer-time.ts';
 import {
   type Account,
   accepted,
@@ -18,6 +17,7 @@ import {
   startReserved,
 } from './budget.ts';
 import { defaultMaxInFlight, endedWhileWaiting, type Gate, type GateOptions, hopeless, tooLate } from './gate.ts';
+import { GateFigures } from './gate-figures.ts';
 import { type Ask, grant } from './grant.ts';
 import type { RateReading } from './retry-after.ts';
 import { hasArrived, type QueuedCall, queuedCall, type ReservedSlot, WaitQueue } from './wait-queue.ts';
@@ -74,7 +74,7 @@ export class SharedGate implements Gate {
   readonly #maxInFlight: number;
   readonly #queue = new WaitQueue();
   readonly #waiting = new Map<QueuedCall, Waiting>();
-  readonly #answerTime = new AnswerTime();
+  readonly #figures = new GateFigures();
   /** The account as it was seen last, with what this node did since; and how far the ledger's time was ahead of `Clock.monotonic()`. */
   #seen: { account: Account; at: number; aheadMs: number };
   /** What the ledger has yet to hear. */
@@ -86,12 +86,7 @@ export class SharedGate implements Gate {
   #isFailing = false;
   #isEnded = false;
   #inFlight = 0;
-  #refusals = 0;
-  /** What the platform said last of the calls that are left, and how long it holds. */
-  #told = { remaining: 0, until: 0 };
   #timer: AbortController | undefined;
-  #admitted = 0;
-  #waitedMs = 0;
 
   constructor(options: SharedGateOptions) {
     const { name, operation, limit, windowMs = 60_000, burstSpacingMs = 0, clock, ledger, node } = options;
@@ -113,11 +108,11 @@ export class SharedGate implements Gate {
   }
 
   get refusals(): number {
-    return this.#refusals;
+    return this.#figures.refusals;
   }
 
   get answerMs(): number {
-    return this.#answerTime.ms;
+    return this.#figures.answerMs;
   }
 
   enter(call: CallContext, slot?: ReservedSlot): Promise<void> {
@@ -125,7 +120,7 @@ export class SharedGate implements Gate {
     const reserved = slot !== undefined && isShared(slot) && this.#use(slot) ? slot : undefined;
     if (reserved !== undefined && this.#startsAtOnce) {
       this.#inFlight += 1;
-      this.#admitted += 1;
+      this.#figures.admitted();
       this.#startReserved(reserved);
       return Promise.resolve();
     }
@@ -154,30 +149,28 @@ export class SharedGate implements Gate {
 
   leave(reading: RateReading = {}): void {
     this.#inFlight -= 1;
-    const { remaining, resetMs } = reading;
-    if (remaining !== undefined && resetMs !== undefined)
-      this.#told = { remaining, until: this.#clock.monotonic() + resetMs };
+    this.#figures.told(reading, this.#clock.monotonic());
     this.#tell((account, at) => finish(account, reading, at));
   }
 
   leaveRefused(reading: RateReading): boolean {
-    const toldLast = this.#clock.monotonic() < this.#told.until ? this.#told.remaining : 0;
+    const toldLast = this.#figures.toldLeft(this.#clock.monotonic());
     this.leave(reading);
     if ((reading.remaining ?? 0) > 0) this.#tell(contradicted);
     return (reading.remaining ?? toldLast) > 0;
   }
 
   answered(ms: number): void {
-    this.#answerTime.note(ms);
+    this.#figures.answered(ms);
   }
 
   accepted(): void {
-    this.#refusals = 0;
+    this.#figures.refusals = 0;
     if (this.#seen.account.caution > 0) this.#tell(accepted);
   }
 
   close(ms: number): void {
-    this.#refusals += 1;
+    this.#figures.refusals += 1;
     this.#tell((account, at) => close(account, ms, at));
   }
 
@@ -185,7 +178,7 @@ export class SharedGate implements Gate {
     const { account } = this.#seen;
     return {
       ...{ limit: account.limit, left: left(account, this.#ledgerNow), waiting: this.#waiting.size },
-      ...{ admitted: this.#admitted, waitedMs: this.#waitedMs },
+      ...this.#figures.admissions,
     };
   }
 
@@ -203,10 +196,7 @@ export class SharedGate implements Gate {
   ): Promise<void> {
     const since = this.#clock.monotonic();
     const { call: queued, admission } = queuedCall(call, isHeavy, {
-      onAdmit: () => {
-        this.#admitted += 1;
-        this.#waitedMs += this.#clock.monotonic() - since;
-      },
+      onAdmit: () => this.#figures.admitted(this.#clock.monotonic() - since),
       onAbort: (aborted) => {
         this.#leaveLine(aborted);
         this.#update();

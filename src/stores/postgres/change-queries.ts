@@ -11,7 +11,8 @@ import { withoutNulls } from '../row.ts';
 import { isDoneBy, isOpenChange, mayHaveChanged, whereOf } from '../where.ts';
 import { type ChangeRow, changeFields, selectChange, toChange } from './change-row.ts';
 import type { Database, Reader } from './engine/database.ts';
-import { hasEnded, type Nodes } from './nodes.ts';
+import { hasEnded } from './node-statements.ts';
+import type { Nodes } from './nodes.ts';
 
 type ChangeQueries = Pick<
   ChangeStore,

@@ -3,21 +3,14 @@ import { placeOf, type ServerAddress } from '../../base/server-address.ts';
 import { counted } from '../../base/text.ts';
 import type { Clock, CopiedContents, CopyPlace, KeptRow, StoreContents } from '../../ports/index.ts';
 import { type CopyTarget, copiedTables, copyContents, hexOf, pagesOf } from '../copy-contents.ts';
-import { Database, type Reader, type Transaction } from './engine/database.ts';
+import { type Database, onDatabase, type Reader, type Transaction } from './engine/database.ts';
 import { toParameter } from './engine/statement.ts';
 import { migrateWithin } from './schema/migrate.ts';
 import { newestSchema, schemaVersion } from './schema/schema-version.ts';
 
 /** What rankd keeps in a database of PostgreSQL, to be copied from or to. */
 export function databasePlace(address: ServerAddress, clock: Clock): CopyPlace {
-  const on = async <T>(work: (db: Database) => Promise<T>): Promise<T> => {
-    const db = new Database(address);
-    try {
-      return await work(db);
-    } finally {
-      await db.close();
-    }
-  };
+  const on = <T>(work: (db: Database) => Promise<T>) => onDatabase(address, work);
   return {
     text: placeOf(address),
     async keepDaemonsAway() {

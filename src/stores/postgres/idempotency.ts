@@ -1,7 +1,8 @@
 import type { IdempotencyClaim, IdempotencySlot, IdempotencyStanding, IdempotencyStore } from '../../ports/index.ts';
 import { findByIdempotencyKey } from './change-queries.ts';
 import type { Database } from './engine/database.ts';
-import { hasEnded, type Nodes } from './nodes.ts';
+import { hasEnded } from './node-statements.ts';
+import type { Nodes } from './nodes.ts';
 
 /** The claims of all nodes. One that has ended has none. */
 export function idempotencyStore(db: Database, nodes: Nodes): IdempotencyStore {

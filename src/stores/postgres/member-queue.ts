@@ -1,6 +1,7 @@
 import type { MemberQueueStore } from '../../ports/index.ts';
 import { type Database, noticeChannel } from './engine/database.ts';
-import { hasEnded, type Nodes } from './nodes.ts';
+import { hasEnded } from './node-statements.ts';
+import type { Nodes } from './nodes.ts';
 
 export function memberQueueStore(db: Database, nodes: Nodes): MemberQueueStore {
   return {

@@ -4,27 +4,28 @@ import { newId } from '../../core/api-key.ts';
 import type { ChainLink } from '../../core/audit.ts';
 import type { NodeState, NodeStatus, SeenNode } from '../../core/nodes.ts';
 import type { Clock, NodeCommand, NodeStore, ShownNode } from '../../ports/index.ts';
-import { isOpenChange } from '../where.ts';
 import type { Database } from './engine/database.ts';
+import {
+  askSql,
+  type BeatRow,
+  beatSql,
+  endSql,
+  joinSql,
+  type KeptCommand,
+  leaseMs,
+  leaveSql,
+  listSql,
+  type NodeRow,
+  takeTaskSql,
+} from './node-statements.ts';
 import { newestSchema, outgrown } from './schema/schema-version.ts';
-import { serverTime } from './server-clock.ts';
+import { Silence } from './silence.ts';
 
-/** How often a node shows that it is alive; how long it may work after it sent the last beat that was answered; and how long others wait. */
+/** How often a node shows that it is alive. */
 export const beatEveryMs = 1_000;
-export const leaseMs = 5_000;
-export const endAfterMs = 6_000;
-/** So many beats of its own must have been answered meanwhile: a server that stands still ends nobody. */
-const beatsToSee = 3;
 
 /** What a node counts its lease by, and the silence of others. */
 export type Beating = Pick<Clock, 'monotonic' | 'sleep'>;
-
-interface Seen {
-  beat: number;
-  /** When this beat was seen first, on `Clock.monotonic()`, and how many beats of this node were answered since. */
-  since: number;
-  answered: number;
-}
 
 /**
  * The node of this handle, from its first write that others must know of until it is closed. It counts up a number in the database, and
@@ -50,8 +51,7 @@ export class Nodes implements NodeStore {
   #beating: Promise<void> | undefined;
   /** The commands that this node is carrying out. */
   readonly #underWay = new Set<number>();
-  readonly #seen = new Map<string, Seen>();
-  #seenBy = 0;
+  readonly #silence: Silence;
 
   constructor(
     db: Database,
@@ -61,6 +61,7 @@ export class Nodes implements NodeStore {
     this.#clock = clock;
     this.#own = own;
     this.#file = file;
+    this.#silence = new Silence(own);
   }
 
   /** The id of this handle's node, which begins with the first call, and anew if others have ended it. Throws `store_unavailable` without a lease. */
@@ -99,7 +100,7 @@ export class Nodes implements NodeStore {
   async hasTask(task: string): Promise<boolean> {
     const node = await this.id();
     if (this.#tasks.get(task) !== node) {
-      if ((await this.#db.work(takeTask, { task, node })).length === 0) return false;
+      if ((await this.#db.work(takeTaskSql, { task, node })).length === 0) return false;
       this.#tasks.set(task, node);
     }
     return this.hasLease;
@@ -149,18 +150,14 @@ export class Nodes implements NodeStore {
     const mine = this.#mine;
     this.#mine = undefined;
     if (mine === undefined) return;
-    const leave = `
-      WITH gone AS (DELETE FROM rankd.member_queue WHERE node = @id),
-           given_back AS (DELETE FROM rankd.idempotency_claims WHERE node = @id)
-      UPDATE rankd.nodes SET ended_by = 'itself' WHERE id = @id AND ended_by IS NULL`;
-    await this.#db.work(leave, { id: mine.id }).catch(() => undefined); // then others find out
+    await this.#db.work(leaveSql, { id: mine.id }).catch(() => undefined); // then others find out
   }
 
   async #join(): Promise<string> {
     const id = newId('node');
     const sentAt = this.#own.monotonic();
     const isAnew = this.#last !== undefined;
-    await this.#db.work(join, {
+    await this.#db.work(joinSql, {
       id,
       at: this.#clock.now(),
       before: this.#last,
@@ -253,61 +250,15 @@ export class Nodes implements NodeStore {
     return this.#shown === undefined ? {} : { name: this.#shown.name, status: JSON.stringify(this.#shown.status()) };
   }
 
-  /** Ends the nodes whose numbers stood still for too long, as seen on one connection. */
   async #endStill(rows: readonly BeatRow[], sessionId: number, mine: string): Promise<void> {
-    if (sessionId !== this.#seenBy) this.#seen.clear();
-    this.#seenBy = sessionId;
-    const now = this.#own.monotonic();
     const others = rows.filter(({ id }) => id !== mine);
-    for (const id of this.#seen.keys()) if (!others.some((other) => other.id === id)) this.#seen.delete(id);
-    for (const { id, beat } of others) {
-      const seen = this.#seen.get(id);
-      if (seen?.beat !== beat) this.#seen.set(id, { beat, since: now, answered: 0 });
-      else {
-        seen.answered += 1;
-        if (now - seen.since >= endAfterMs && seen.answered >= beatsToSee) await this.#db.work(end, { id, beat, mine });
-      }
-    }
+    for (const { id, beat } of this.#silence.look(others, sessionId)) await this.#db.work(endSql, { id, beat, mine });
   }
 }
-
-/**
- * The node that the daemon of this directory had before ends, and what this one declared as another node goes on. Nodes that ended and
- * joined more than a day ago go, unless an open change names them, or it is not a day since they were heard of as daemons.
- */
-const join = `
-  WITH forgotten AS (
-    DELETE FROM rankd.nodes
-    WHERE ended_by IS NOT NULL AND joined_at < @at::bigint - 86400000
-      AND (name IS NULL OR beaten_at < ${serverTime} - 86400000)
-      AND NOT EXISTS (SELECT 1 FROM rankd.rank_changes WHERE ${isOpenChange} AND rank_changes.node = nodes.id)
-  ), succeeded AS (
-    UPDATE rankd.nodes SET ended_by = 'its successor' WHERE id = @predecessor AND ended_by IS NULL
-  ), left_queue AS (
-    DELETE FROM rankd.member_queue WHERE node = @predecessor
-  ), given_back AS (
-    DELETE FROM rankd.idempotency_claims WHERE node = @predecessor
-  ), declared AS (
-    UPDATE rankd.declarations SET node = @id WHERE node = @before
-  )
-  INSERT INTO rankd.nodes (id, joined_at) VALUES (@id, @at)`;
 
 /** The node of the daemon that worked in this directory before; its lock shows that that one is gone. */
 export function nodeIn(file: string | undefined): string | undefined {
   return file === undefined || !existsSync(file) ? undefined : readFileSync(file, 'utf8').trim();
-}
-
-/** In SQL: whether the node that an expression names has ended. It counts as alive until its row says so. */
-export function hasEnded(node: string): string {
-  return `EXISTS (SELECT 1 FROM rankd.nodes WHERE nodes.id = ${node} AND ended_by IS NOT NULL)`;
-}
-
-interface NodeRow {
-  id: string;
-  name: string;
-  status: string;
-  isEnded: boolean;
-  isSilent: boolean;
 }
 
 function stateOf({ isEnded, isSilent }: Pick<NodeRow, 'isEnded' | 'isSilent'>, { isDraining }: NodeStatus): NodeState {
@@ -315,71 +266,3 @@ function stateOf({ isEnded, isSilent }: Pick<NodeRow, 'isEnded' | 'isSilent'>, {
   if (isSilent) return 'no lease';
   return isDraining ? 'draining' : 'serving';
 }
-
-/** One that left, and one that was started again under its name, are no news. */
-const listSql = `
-  SELECT id, name, status, ended_by IS NOT NULL AS "isEnded", ${serverTime} - beaten_at > ${leaseMs} AS "isSilent"
-  FROM rankd.nodes
-  WHERE name IS NOT NULL AND (ended_by IS NULL OR (
-    ended_by NOT IN ('itself', 'its successor') AND ${serverTime} - beaten_at < 86400000
-    AND NOT EXISTS (SELECT 1 FROM rankd.nodes AS later WHERE later.name = nodes.name AND later.seq > nodes.seq)))
-  ORDER BY name COLLATE "C", seq`;
-
-interface BeatRow {
-  id: string;
-  beat: number;
-  isCounted: boolean;
-  isDaemon: boolean;
-  /** The oldest schema whose rankd can live with the one that the database has. */
-  livesWith: number;
-  /** The server's time. */
-  serverAt: number;
-  /** The audit's newest event, and the one that has the number of the newest that this node has seen, if it is kept. */
-  headId: number;
-  headHash: string;
-  seenHash: string | null;
-  /** What this node was asked for and has not done yet. */
-  commands: KeptCommand[] | null;
-}
-
-type KeptCommand = NodeCommand & { seq: number };
-
-/**
- * Counts this node's number up, and tells those of all that have not ended, as they were before. Whoever holds something and has no row gets
- * one, which stands still. It is not synced: a beat that is lost does no harm.
- */
-const beatSql = `
-  WITH counted AS (
-    UPDATE rankd.nodes SET beat = beat + 1, beaten_at = ${serverTime}, name = @name, status = @status
-    WHERE set_config('synchronous_commit', 'off', true) = 'off' AND id = @id AND ended_by IS NULL RETURNING id
-  ), lost AS (
-    INSERT INTO rankd.nodes (id, joined_at)
-    SELECT node, 0 FROM rankd.rank_changes WHERE ${isOpenChange} AND node IS NOT NULL
-    UNION SELECT node, 0 FROM rankd.member_queue
-    ON CONFLICT (id) DO NOTHING
-  )
-  SELECT id, beat, id IN (SELECT id FROM counted) AS "isCounted", name IS NOT NULL AS "isDaemon",
-         (SELECT max(lives_with) FROM rankd.schema_steps) AS "livesWith",
-         ${serverTime} AS "serverAt",
-         (SELECT last_id FROM rankd.audit_head) AS "headId",
-         (SELECT encode(hash, 'hex') FROM rankd.audit_head) AS "headHash",
-         (SELECT encode(hash, 'hex') FROM rankd.audit_events WHERE id = @seenId::bigint) AS "seenHash",
-         (SELECT json_agg(json_build_object('seq', seq, 'does', does, 'by', asked_by) ORDER BY seq)
-          FROM rankd.node_commands WHERE node = @id AND outcome IS NULL) AS commands
-  FROM rankd.nodes WHERE ended_by IS NULL`;
-
-/** That of a node which has not ended stays. */
-const takeTask = `
-  INSERT INTO rankd.node_tasks AS kept (task, node) VALUES (@task, @node)
-  ON CONFLICT (task) DO UPDATE SET node = excluded.node
-    WHERE kept.node = excluded.node
-       OR NOT EXISTS (SELECT 1 FROM rankd.nodes WHERE id = kept.node AND ended_by IS NULL)
-  RETURNING task`;
-
-const askSql = `
-  INSERT INTO rankd.node_commands (node, does, asked_by) VALUES (@nodeId, @does, @by) RETURNING seq::text AS id`;
-
-const end = `
-  WITH ended AS (UPDATE rankd.nodes SET ended_by = @mine WHERE id = @id AND beat = @beat AND ended_by IS NULL RETURNING id),
-       given_back AS (DELETE FROM rankd.idempotency_claims WHERE node IN (SELECT id FROM ended))
-  DELETE FROM rankd.member_queue WHERE node IN (SELECT id FROM ended)`;

@@ -11,7 +11,7 @@ import type {
   StoreOperations,
   StoreReport,
 } from '../../ports/index.ts';
-import { Database, type Reader } from './engine/database.ts';
+import { type Database, onDatabase, type Reader } from './engine/database.ts';
 import { migrate } from './schema/migrate.ts';
 import { missingObjects } from './schema/schema-flaws.ts';
 import { newestSchema, schemaVersion } from './schema/schema-version.ts';
@@ -21,14 +21,7 @@ type DatabaseOperations = Omit<StoreOperations, 'lockDaemon' | 'isDaemonRunning'
 
 /** The operations on a database of PostgreSQL. Whoever runs the server backs it up, with the server's own means. */
 export function postgresOperations({ address, clock }: { address: ServerAddress; clock: Clock }): DatabaseOperations {
-  const on = async <T>(work: (db: Database) => Promise<T>): Promise<T> => {
-    const db = new Database(address);
-    try {
-      return await work(db);
-    } finally {
-      await db.close();
-    }
-  };
+  const on = <T>(work: (db: Database) => Promise<T>) => onDatabase(address, work);
   const onExisting = <T>(work: (db: Database, schema: number) => Promise<T>) =>
     on(async (db) => {
       const schema = await schemaVersion(db, address);

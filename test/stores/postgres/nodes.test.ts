@@ -40,9 +40,17 @@ async function twoNodes() {
       }
       return seconds;
     };
-    return { store, time, pass };
+    return { store, time, pass, address };
   };
   return [await open(), await open()] as const;
+}
+
+/** From now on no beat is answered, until what this resolves with is called. */
+async function withoutBeats({ host, port, user, database }: ServerAddress): Promise<() => Promise<void>> {
+  const client = new pg.Client({ host, port, user, database });
+  await client.connect();
+  await client.query('BEGIN; LOCK rankd.nodes IN SHARE MODE'); // reading goes on
+  return () => client.end();
 }
 
 test('a node whose number stands still is ended by another after 6 s of that one, and what it held is taken over', async () => {
@@ -81,12 +89,14 @@ test('without an answered beat for 5 s, a node neither holds nor begins anything
   await begin(one.store, change);
   expect(await one.store.holds(change.id)).toBe(true);
   const left = one.store.leaseLeft();
+  const goOn = await withoutBeats(one.address);
   await one.time.skip(1_000);
   expect(left()).toBe(4_000);
   await one.time.skip(4_000);
   expect(left()).toBe(0);
   expect(await one.store.holds(change.id)).toBe(false);
   await expect(begin(one.store, newChange({ rankeeId: 8 }))).rejects.toMatchObject({ code: 'store_unavailable' });
+  await goOn();
   await one.pass(40, () => one.store.holds(change.id));
   expect(await one.store.holds(change.id)).toBe(true);
   expect(left()).toBeGreaterThan(3_000);
@@ -389,17 +399,10 @@ test('a daemon without a lease is not ready, nor is one whose database a later r
   await using app = await openTestApp({ store });
   const readiness = async () => codeOf(await send(`${app.url}/readyz`, { method: 'GET' }));
   expect(await readiness()).toBeUndefined();
-  const locked = new pg.Client({
-    host: address.host,
-    port: address.port,
-    user: address.user,
-    database: address.database,
-  });
-  await locked.connect();
-  await locked.query('BEGIN; LOCK rankd.nodes'); // so that no beat is answered
+  const goOn = await withoutBeats(address);
   await time.skip(5_000);
   expect(await readiness()).toBe('store_unavailable');
-  await locked.end();
+  await goOn();
   await expect
     .poll(async () => {
       await time.advance(1_000);

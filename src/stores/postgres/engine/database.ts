@@ -342,3 +342,13 @@ const lockHead = `
   FROM rankd.audit_head FOR UPDATE`;
 
 const moveHead = `UPDATE rankd.audit_head SET last_id = @id, hash = decode(@hash, 'hex')`;
+
+/** Does some work on the database, and closes what it needed for that. */
+export async function onDatabase<T>(address: ServerAddress, work: (db: Database) => Promise<T>): Promise<T> {
+  const db = new Database(address);
+  try {
+    return await work(db);
+  } finally {
+    await db.close();
+  }
+}

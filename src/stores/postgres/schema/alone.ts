@@ -1,7 +1,8 @@
 import { RankdError } from '../../../base/errors.ts';
 import { placeOf } from '../../../base/server-address.ts';
 import type { Database } from '../engine/database.ts';
-import { type Beating, beatEveryMs, endAfterMs } from '../nodes.ts';
+import { type Beating, beatEveryMs } from '../nodes.ts';
+import { endAfterMs } from '../silence.ts';
 import { schemaVersion } from './schema-version.ts';
 
 /**

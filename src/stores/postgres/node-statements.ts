@@ -1,0 +1,114 @@
+import type { NodeCommand } from '../../ports/index.ts';
+import { isOpenChange } from '../where.ts';
+import { serverTime } from './server-clock.ts';
+
+/** How long a node may work after it sent the last beat that was answered. */
+export const leaseMs = 5_000;
+
+/**
+ * The node that the daemon of this directory had before ends, and what this one declared as another node goes on. Nodes that ended and
+ * joined more than a day ago go, unless an open change names them, or it is not a day since they were heard of as daemons.
+ */
+export const joinSql = `
+  WITH forgotten AS (
+    DELETE FROM rankd.nodes
+    WHERE ended_by IS NOT NULL AND joined_at < @at::bigint - 86400000
+      AND (name IS NULL OR beaten_at < ${serverTime} - 86400000)
+      AND NOT EXISTS (SELECT 1 FROM rankd.rank_changes WHERE ${isOpenChange} AND rank_changes.node = nodes.id)
+  ), succeeded AS (
+    UPDATE rankd.nodes SET ended_by = 'its successor' WHERE id = @predecessor AND ended_by IS NULL
+  ), left_queue AS (
+    DELETE FROM rankd.member_queue WHERE node = @predecessor
+  ), given_back AS (
+    DELETE FROM rankd.idempotency_claims WHERE node = @predecessor
+  ), declared AS (
+    UPDATE rankd.declarations SET node = @id WHERE node = @before
+  )
+  INSERT INTO rankd.nodes (id, joined_at) VALUES (@id, @at)`;
+
+/** In SQL: whether the node that an expression names has ended. It counts as alive until its row says so. */
+export function hasEnded(node: string): string {
+  return `EXISTS (SELECT 1 FROM rankd.nodes WHERE nodes.id = ${node} AND ended_by IS NOT NULL)`;
+}
+
+export interface NodeRow {
+  id: string;
+  name: string;
+  status: string;
+  isEnded: boolean;
+  isSilent: boolean;
+}
+
+/** One that left, and one that was started again under its name, are no news. */
+export const listSql = `
+  SELECT id, name, status, ended_by IS NOT NULL AS "isEnded", ${serverTime} - beaten_at > ${leaseMs} AS "isSilent"
+  FROM rankd.nodes
+  WHERE name IS NOT NULL AND (ended_by IS NULL OR (
+    ended_by NOT IN ('itself', 'its successor') AND ${serverTime} - beaten_at < 86400000
+    AND NOT EXISTS (SELECT 1 FROM rankd.nodes AS later WHERE later.name = nodes.name AND later.seq > nodes.seq)))
+  ORDER BY name COLLATE "C", seq`;
+
+export interface BeatRow {
+  id: string;
+  beat: number;
+  isCounted: boolean;
+  isDaemon: boolean;
+  /** The oldest schema whose rankd can live with the one that the database has. */
+  livesWith: number;
+  /** The server's time. */
+  serverAt: number;
+  /** The audit's newest event, and the one that has the number of the newest that this node has seen, if it is kept. */
+  headId: number;
+  headHash: string;
+  seenHash: string | null;
+  /** What this node was asked for and has not done yet. */
+  commands: KeptCommand[] | null;
+}
+
+export type KeptCommand = NodeCommand & { seq: number };
+
+/**
+ * Counts this node's number up, and tells those of all that have not ended, as they were before. Whoever holds something and has no row gets
+ * one, which stands still. It is not synced: a beat that is lost does no harm.
+ */
+export const beatSql = `
+  WITH counted AS (
+    UPDATE rankd.nodes SET beat = beat + 1, beaten_at = ${serverTime}, name = @name, status = @status
+    WHERE set_config('synchronous_commit', 'off', true) = 'off' AND id = @id AND ended_by IS NULL RETURNING id
+  ), lost AS (
+    INSERT INTO rankd.nodes (id, joined_at)
+    SELECT node, 0 FROM rankd.rank_changes WHERE ${isOpenChange} AND node IS NOT NULL
+    UNION SELECT node, 0 FROM rankd.member_queue
+    ON CONFLICT (id) DO NOTHING
+  )
+  SELECT id, beat, id IN (SELECT id FROM counted) AS "isCounted", name IS NOT NULL AS "isDaemon",
+         (SELECT max(lives_with) FROM rankd.schema_steps) AS "livesWith",
+         ${serverTime} AS "serverAt",
+         (SELECT last_id FROM rankd.audit_head) AS "headId",
+         (SELECT encode(hash, 'hex') FROM rankd.audit_head) AS "headHash",
+         (SELECT encode(hash, 'hex') FROM rankd.audit_events WHERE id = @seenId::bigint) AS "seenHash",
+         (SELECT json_agg(json_build_object('seq', seq, 'does', does, 'by', asked_by) ORDER BY seq)
+          FROM rankd.node_commands WHERE node = @id AND outcome IS NULL) AS commands
+  FROM rankd.nodes WHERE ended_by IS NULL`;
+
+/** That of a node which has not ended stays. */
+export const takeTaskSql = `
+  INSERT INTO rankd.node_tasks AS kept (task, node) VALUES (@task, @node)
+  ON CONFLICT (task) DO UPDATE SET node = excluded.node
+    WHERE kept.node = excluded.node
+       OR NOT EXISTS (SELECT 1 FROM rankd.nodes WHERE id = kept.node AND ended_by IS NULL)
+  RETURNING task`;
+
+export const askSql = `
+  INSERT INTO rankd.node_commands (node, does, asked_by) VALUES (@nodeId, @does, @by) RETURNING seq::text AS id`;
+
+export const endSql = `
+  WITH ended AS (UPDATE rankd.nodes SET ended_by = @mine WHERE id = @id AND beat = @beat AND ended_by IS NULL RETURNING id),
+       given_back AS (DELETE FROM rankd.idempotency_claims WHERE node IN (SELECT id FROM ended))
+  DELETE FROM rankd.member_queue WHERE node IN (SELECT id FROM ended)`;
+
+/** What it held is free, and nobody waits for its lease. */
+export const leaveSql = `
+  WITH gone AS (DELETE FROM rankd.member_queue WHERE node = @id),
+       given_back AS (DELETE FROM rankd.idempotency_claims WHERE node = @id)
+  UPDATE rankd.nodes SET ended_by = 'itself' WHERE id = @id AND ended_by IS NULL`;

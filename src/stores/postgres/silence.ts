@@ -1,0 +1,48 @@
+import type { Clock } from '../../ports/index.ts';
+
+/** How long the number of a node has to stand still until others end it. */
+export const endAfterMs = 6_000;
+/** So many beats of its own must have been answered meanwhile: a server that stands still ends nobody. */
+const beatsToSee = 3;
+
+interface Numbered {
+  id: string;
+  beat: number;
+}
+
+interface Seen {
+  beat: number;
+  /** When this beat was seen first, on `Clock.monotonic()`, and how many beats of this node were answered since. */
+  since: number;
+  answered: number;
+}
+
+/** Tells which nodes have been silent for too long, by this node's own time and as seen on one connection. */
+export class Silence {
+  readonly #own: Pick<Clock, 'monotonic'>;
+  readonly #seen = new Map<string, Seen>();
+  #session = 0;
+
+  constructor(own: Pick<Clock, 'monotonic'>) {
+    this.#own = own;
+  }
+
+  /** One look at the others, in the answer to a beat over this connection. Returns those whose numbers stood still for too long. */
+  look<Other extends Numbered>(others: readonly Other[], session: number): Other[] {
+    if (session !== this.#session) this.#seen.clear();
+    this.#session = session;
+    for (const id of this.#seen.keys()) if (!others.some((other) => other.id === id)) this.#seen.delete(id);
+    return others.filter((other) => this.#isOver(other));
+  }
+
+  #isOver({ id, beat }: Numbered): boolean {
+    const now = this.#own.monotonic();
+    const seen = this.#seen.get(id);
+    if (seen?.beat !== beat) {
+      this.#seen.set(id, { beat, since: now, answered: 0 });
+      return false;
+    }
+    seen.answered += 1;
+    return now - seen.since >= endAfterMs && seen.answered >= beatsToSee;
+  }
+}
