@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { systemClock } from '../../src/base/clock.ts';
 import { openPostgresStore } from '../../src/stores/postgres/postgres-store.ts';
 import { keepOutcome } from '../../src/usecases/change/change-outcome.ts';
-import { settleLateWrite } from '../../src/usecases/change/late-write.ts';
+import { recoverLateWrite } from '../../src/usecases/change/late-write.ts';
 import type { PlatformTrust } from '../../src/usecases/change/platform-trust.ts';
 import { applied, begin, newChange, record } from '../contracts/store/samples.ts';
 import { DaemonProcess } from '../support/daemon-process.ts';
@@ -83,7 +83,7 @@ describe('several daemons on one database', () => {
     await record(store, newChange({ state: 'applied', finishedAt: Date.now() }));
     const clock = { ...systemClock, now: () => Date.now(), monotonic: () => 0, sleep: async () => undefined };
     const trust = { reportLateWrite: () => undefined } as unknown as PlatformTrust;
-    await settleLateWrite({ store, clock, trust }, change, () => 0);
+    await recoverLateWrite({ store, clock, trust }, change, () => 0);
     vi.spyOn(systemClock, 'now').mockImplementation(() => Date.now() - 3_000);
     const [asked, shown] = [await atDesk('status', '--json'), (await atDesk('status')).stdout];
     vi.restoreAllMocks();

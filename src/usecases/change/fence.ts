@@ -1,7 +1,7 @@
 import { RankdError } from '../../base/errors.ts';
 import type { RankChange } from '../../core/model.ts';
 import type { CallContext } from '../../ports/index.ts';
-import { settleLateWrite } from './late-write.ts';
+import { recoverLateWrite } from './late-write.ts';
 import type { Ranking } from './ranking.ts';
 
 /**
@@ -14,7 +14,7 @@ export function fenceOf(
 ): NonNullable<CallContext['fence']> {
   return async () => {
     const leftMs = app.store.leaseLeft();
-    if (await app.store.holds(change.id)) return { leftMs, noteLate: () => void settleLateWrite(app, change, leftMs) };
+    if (await app.store.holds(change.id)) return { leftMs, noteLate: () => void recoverLateWrite(app, change, leftMs) };
     throw new RankdError('conflict', `Change ${change.id} was taken over by another process of rankd.`);
   };
 }

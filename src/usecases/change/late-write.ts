@@ -10,14 +10,14 @@ const tryEveryMs = 1_000;
 const lookEveryMs = 100;
 const looks = 20;
 
-type Settling = Pick<Ranking, 'store' | 'clock' | 'trust'>;
+type LateWriteContext = Pick<Ranking, 'store' | 'clock' | 'trust'>;
 
 /**
  * A write of this change may have reached the platform after others had taken it over. The audit says so. The change is opened again, and
- * settled by reading as any other, unless the member was changed since: then only a person can tell what is right, and `rankd status`
+ * reconciled by reading as any other, unless the member was changed since: then only a person can tell what is right, and `rankd status`
  * names the member. `leftMs`: how much longer this node may work on the change. Never rejects.
  */
-export async function settleLateWrite(app: Settling, change: RankChange, leftMs: () => number): Promise<void> {
+export async function recoverLateWrite(app: LateWriteContext, change: RankChange, leftMs: () => number): Promise<void> {
   for (let look = 0; look < looks; look += 1) {
     if (leftMs() > 0) return; // nobody has ended this node, so nobody has taken over
     await app.clock.sleep(lookEveryMs);
@@ -42,7 +42,7 @@ export async function settleLateWrite(app: Settling, change: RankChange, leftMs:
 /** What became of the change. `changed since`: another change of the member came after it. */
 type Became = 'opened again' | 'changed since' | 'not known';
 
-async function openAgain({ store, clock }: Settling, change: RankChange): Promise<Became> {
+async function openAgain({ store, clock }: LateWriteContext, change: RankChange): Promise<Became> {
   const { latestId, open } = await store.latestChange(change.rankeeId);
   if (latestId !== change.id) return 'changed since';
   if (open !== undefined) return 'not known'; // whoever works on it may have read the member before the write

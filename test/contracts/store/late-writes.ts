@@ -1,7 +1,7 @@
 import { describe, expect, test, vi } from 'vitest';
 import type { ChangeOutcome } from '../../../src/core/change-state.ts';
 import { keepOutcome } from '../../../src/usecases/change/change-outcome.ts';
-import { settleLateWrite } from '../../../src/usecases/change/late-write.ts';
+import { recoverLateWrite } from '../../../src/usecases/change/late-write.ts';
 import type { PlatformTrust } from '../../../src/usecases/change/platform-trust.ts';
 import { applied, begin, newChange, record } from './samples.ts';
 import type { StoreCase } from './store-case.ts';
@@ -19,7 +19,7 @@ export function lateWriteContract(at: StoreCase): void {
   const settle = async (change: ReturnType<typeof newChange>, leftMs = over) => {
     const reportLateWrite = vi.fn();
     const trust = { reportLateWrite } as unknown as PlatformTrust;
-    const settled = settleLateWrite({ store: at.store, clock: at.clock, trust }, change, leftMs);
+    const settled = recoverLateWrite({ store: at.store, clock: at.clock, trust }, change, leftMs);
     return { settled, reportLateWrite };
   };
   const audited = async () =>

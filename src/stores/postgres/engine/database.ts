@@ -142,7 +142,7 @@ export class Database implements Reader {
           this.lastHead = (await transaction.headSeen()) ?? this.lastHead;
           return result;
         } catch (error) {
-          if (error instanceof LostCommit && (await this.#wasCommitted(error.xid))) return error.result as T;
+          if (error instanceof LostCommit && (await this.#isKept(error.head))) return error.result as T;
           throw error;
         }
       });
@@ -167,19 +167,23 @@ export class Database implements Reader {
     await Promise.all([this.#listening, ...this.#links].map((link) => link.close()));
   }
 
-  /** Asks, on new connections, what became of a transaction whose commit got no answer. Throws if nobody can say. */
-  async #wasCommitted(xid: string): Promise<boolean> {
+  /**
+   * Asks, on new connections, whether the server has the event that a write ended with. Behind the lock of the head it has it, or never will:
+   * the write that got no answer has ended by then. Its transaction's id would not tell: a server that crashed may give it to another. Throws
+   * if the server does not say.
+   */
+  async #isKept({ id, hash }: ChainLink): Promise<boolean> {
     const giveUpAt = systemClock.monotonic() + findOutForMs;
     for (;;) {
       try {
         const session = await this.#writing.session();
-        const { rows } = await session.send<{ status: string | null }>(statusSql, { xid });
-        const status = rows[0]?.status;
-        if (status === 'committed' || status === 'aborted') return status === 'committed';
-      } catch (error) {
-        if (systemClock.monotonic() > giveUpAt) throw error;
+        return await new Transaction(session, 'BEGIN').complete(async (transaction) => {
+          await transaction.get(lockHead);
+          return (await transaction.get(eventSql, { id, hash })) !== undefined;
+        });
+      } catch {
+        if (systemClock.monotonic() > giveUpAt) throw unknownOutcome();
       }
-      if (systemClock.monotonic() > giveUpAt) throw unknownOutcome();
       await systemClock.sleep(100);
     }
   }
@@ -198,8 +202,7 @@ export const noticeChannel = 'rankd_members';
 
 const findOutForMs = 5_000;
 
-/** https://www.postgresql.org/docs/current/functions-info.html#FUNCTIONS-PG-SNAPSHOT */
-const statusSql = 'SELECT pg_xact_status(@xid::xid8) AS status';
+const eventSql = `SELECT 1 AS "isKept" FROM rankd.audit_events WHERE id = @id AND hash = decode(@hash, 'hex')`;
 
 function unknownOutcome(): RankdError {
   return new RankdError('store_unavailable', 'The PostgreSQL server does not say whether it kept what was written.', {
@@ -284,31 +287,26 @@ export class Transaction implements Reader {
 const idleTimeoutMs = 3_000;
 
 class LostCommit extends Error {
-  readonly xid: string;
+  /** The event that it ended with. */
+  readonly head: ChainLink;
   readonly result: unknown;
 
-  constructor(xid: string, result: unknown, cause: unknown) {
+  constructor(head: ChainLink, result: unknown, cause: unknown) {
     super('the commit got no answer', { cause });
-    this.xid = xid;
+    this.head = head;
     this.result = result;
   }
 }
 
 /** A transaction that writes, and holds the head of the audit. */
 export class WriteTransaction extends Transaction {
-  readonly #head: Promise<(ChainLink & { xid: string }) | undefined>;
-  #xid = '';
+  readonly #head: Promise<ChainLink | undefined>;
   #newHead: ChainLink | undefined;
 
   constructor(session: Session) {
     super(session, ['BEGIN', ...session.durably].join('; '));
-    this.#head = this.get(lockHead);
-    this.#head.then(
-      (head) => {
-        this.#xid = head?.xid ?? '';
-      },
-      () => undefined,
-    );
+    this.#head = this.get<ChainLink>(lockHead);
+    this.#head.catch(() => undefined);
   }
 
   /** The audit's newest event, those of this transaction included. */
@@ -320,8 +318,7 @@ export class WriteTransaction extends Transaction {
 
   /** The same, once the transaction is committed; `undefined` if the audit has none. */
   async headSeen(): Promise<ChainLink | undefined> {
-    const head = this.#newHead ?? (await this.#head);
-    return head && { id: head.id, hash: head.hash };
+    return this.#newHead ?? this.#head;
   }
 
   moveHead(head: ChainLink): void {
@@ -333,13 +330,12 @@ export class WriteTransaction extends Transaction {
   }
 
   protected override lost(error: unknown, result: unknown): unknown {
-    return new LostCommit(this.#xid, result, error);
+    return this.#newHead === undefined ? error : new LostCommit(this.#newHead, result, error); // without an event, it is done again
   }
 }
 
 const lockHead = `
-  SELECT last_id AS id, encode(hash, 'hex') AS hash, pg_current_xact_id()::text AS xid
-  FROM rankd.audit_head FOR UPDATE`;
+  SELECT last_id AS id, encode(hash, 'hex') AS hash FROM rankd.audit_head FOR UPDATE`;
 
 const moveHead = `UPDATE rankd.audit_head SET last_id = @id, hash = decode(@hash, 'hex')`;
 

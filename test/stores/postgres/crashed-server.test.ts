@@ -1,0 +1,36 @@
+import { expect, test } from 'vitest';
+import type { Store } from '../../../src/ports/index.ts';
+import { openPostgresStore } from '../../../src/stores/postgres/postgres-store.ts';
+import { begin, newChange } from '../../contracts/store/samples.ts';
+import { ManualClock } from '../../support/manual-clock.ts';
+import { startPostgres } from '../../support/postgres.ts';
+import { startStoreProxy } from '../../tools/store-proxy.ts';
+
+test('a write that a server lost when it crashed is not told as kept, though another one got the id of its transaction', async () => {
+  await using server = await startPostgres({ settings: ['wal_writer_delay=10000'] }); // what is not committed is only in its memory
+  await using proxy = await startStoreProxy(server.port);
+  const clock = new ManualClock();
+  const at = { user: server.user, database: 'postgres', password: undefined, tls: false as const };
+  const near = await openPostgresStore({ address: { ...at, host: server.socketDir, port: server.port }, clock });
+  const far = await openPostgresStore({ address: { ...at, host: '127.0.0.1', port: proxy.port }, clock });
+  for (const store of [far, near]) await begin(store, newChange());
+  const breaking = {
+    beginChange: (change, question, judge) =>
+      far.beginChange(change, question, (facts) => {
+        proxy.mode = 'hold'; // it has its transaction and the lock; nothing else of it arrives
+        return judge(facts);
+      }),
+  } as Store;
+
+  const lost = newChange({ rankeeId: 8 });
+  const told = expect(begin(breaking, lost)).rejects.toMatchObject({ code: 'store_unavailable' });
+  await expect.poll(() => proxy.mode).toBe('hold');
+  await server.restart('SIGKILL');
+  proxy.cut();
+  const next = () => begin(near, newChange({ rankeeId: 9 })).catch(() => false);
+  await expect.poll(next).toBe(true);
+  proxy.mode = 'pass';
+  await told;
+  expect(await near.findChange(lost.id)).toBeUndefined();
+  await Promise.all([near.close(), far.close()]);
+});
