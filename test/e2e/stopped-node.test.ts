@@ -40,7 +40,8 @@ describe('a daemon that fails beside another one', () => {
 
   test('one that can’t reach Roblox says so and is not ready, while the other changes ranks', async () => {
     await using east = await DaemonHere.start(homes.east);
-    const first = await east.rank(secret, { rankeeId: 2001 });
+    expect(codeOf(await east.rank(secret, { rankeeId: 999_999 }))).toBe('member_not_found');
+    const first = await east.rank(secret, { rankeeId: 2001 }); // at once: the change that was refused has spent none of the writes
     expect(first.status, first.text).toBe(200);
     write('west', configFor({ ...fake, baseUrl: 'http://127.0.0.1:9', legacyBaseUrl: 'http://127.0.0.1:9' }));
     await using west = await DaemonHere.start(homes.west);

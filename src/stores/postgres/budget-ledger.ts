@@ -73,15 +73,26 @@ function factsOf<Account>({ known, lastChangeAt }: Basis['facts'], now: number):
   };
 }
 
+/** An account that nobody has yet was not lost if the key's ledger was opened before: then what was spent since is in it. */
 async function look(db: Database, row: { credential: string; operation: string }): Promise<Basis> {
-  const reader = db.behindWork;
-  const [kept, last] = await Promise.all([
-    reader.get<Row>(lookSql, row),
-    reader.get<{ at: number | null }>('SELECT max(requested_at) AS at FROM rankd.rank_changes'),
+  const [, [kept], [opened]] = await Promise.all([
+    db.work(openLedger, { ...row, opening }),
+    db.work<Row>(lookSql, row),
+    db.work<Pick<Row, 'account'>>(lookSql, { ...row, operation: opening }),
   ]);
   const basis = basisAfter(undefined, kept);
-  return kept === undefined && typeof last?.at === 'number' ? { ...basis, facts: { lastChangeAt: last.at } } : basis;
+  const facts: Basis['facts'] = JSON.parse(opened?.account ?? '{}');
+  return kept === undefined ? { ...basis, facts } : basis;
 }
+
+/** In place of an operation: the row that says when a change was asked for last as the ledger of a key was opened. */
+const opening = 'opening';
+
+const openLedger = `
+  INSERT INTO rankd.platform_budget (credential, operation, version, account, set_by)
+  SELECT @credential, @opening, 1, json_strip_nulls(json_build_object('lastChangeAt', (SELECT max(requested_at) FROM rankd.rank_changes)))::text, ''
+  WHERE NOT EXISTS (SELECT 1 FROM rankd.platform_budget WHERE credential = @credential AND operation = @opening)
+  ON CONFLICT (credential, operation) DO NOTHING`;
 
 const lookSql = `
   SELECT version, account, set_by AS "setBy" FROM rankd.platform_budget

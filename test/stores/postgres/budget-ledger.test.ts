@@ -1,7 +1,7 @@
 import pg from 'pg';
 import { expect, onTestFinished, test } from 'vitest';
 import type { ServerAddress } from '../../../src/base/server-address.ts';
-import type { AccountName, OpeningFacts, Store } from '../../../src/ports/index.ts';
+import type { AccountName, BudgetLedger, OpeningFacts, Store } from '../../../src/ports/index.ts';
 import { openPostgresStore } from '../../../src/stores/postgres/postgres-store.ts';
 import { ledgerContract } from '../../contracts/ledger-contract.ts';
 import { newChange, record } from '../../contracts/store/samples.ts';
@@ -22,14 +22,21 @@ test('each key of the platform has a budget of its own', async () => {
   expect(await elsewhere?.change(counted, ({ count }) => count)).toBe(0);
 });
 
-test('an account that nobody made yet is opened with the time of the last change, if there was one', async () => {
-  const { store, clock } = await twoStores();
+test('an account that nobody has yet is opened with the time of the last change before its ledger was, if there was one', async () => {
+  const { store, other, clock } = await twoStores();
   const opened: Array<OpeningFacts<Counted>> = [];
-  await ledgerOf(store).change(noting(opened), () => undefined);
-  expect(opened.at(-1)).toStrictEqual({ now: clock.now() });
-  await record(store, newChange({ requestedAt: clock.now() - 7, state: 'applied' }));
-  await ledgerOf(store).change({ ...noting(opened), operation: 'other' }, () => undefined);
-  expect(opened.at(-1)).toStrictEqual({ now: clock.now(), lastChangeAt: clock.now() - 7 });
+  const open = (ledger: BudgetLedger | undefined, operation: string) =>
+    ledger?.change({ ...noting(opened), operation }, () => undefined);
+  await open(ledgerOf(store), 'roles');
+  await record(store, newChange({ requestedAt: clock.now() - 7, state: 'refused' }));
+  await open(ledgerOf(store), 'assign');
+  await open(ledgerOf(other), 'unassign');
+  expect(opened).toStrictEqual(Array(3).fill({ now: clock.now() }));
+  const late = 'b'.repeat(64);
+  await open(store.budgetLedger(late), 'assign');
+  await record(store, newChange({ requestedAt: clock.now() - 3, state: 'refused' }));
+  await open(other.budgetLedger(late), 'unassign');
+  expect(opened.slice(3)).toStrictEqual(Array(2).fill({ now: clock.now(), lastChangeAt: clock.now() - 7 }));
 });
 
 test.each([
