@@ -4,7 +4,7 @@ import { wholeNumber } from '../src/cli/input/arguments.ts';
 export interface BenchOptions<Name extends string> {
   rounds: number;
   only: Set<Name>;
-  /** The whole run is kept, here and in README.md beside it. */
+  /** What was found is kept, here and in README.md beside it. */
   write: boolean;
   /** One JSON document instead of the table. */
   json: boolean;
@@ -22,11 +22,7 @@ export function benchOptions<Name extends string>(line: string[], names: readonl
     .addOption(
       new Option('--only <parts>', `some of ${names.join()}`).argParser(only).default(new Set(names), 'all of them'),
     )
-    .addOption(
-      new Option('--write', 'keep the whole run in bench/results.json and bench/README.md')
-        .default(false)
-        .conflicts('only'),
-    )
+    .option('--write', 'keep each part in bench/results.json and bench/README.md as it ends', false)
     .option('--json', 'one JSON document instead of the table', false)
     .exitOverride()
     .parse(line, { from: 'user' })

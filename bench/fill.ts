@@ -20,29 +20,9 @@ const everyMs = 500;
 const goodSecrets = 10;
 
 /** Fills the database of a rankd that does not run, by SQL: through the commands it would take days. Returns the secrets of some of its keys. */
-export function fill({ home }: Rankd, { keys, changes }: Size): string[] {
-  using db = openForFilling(join(home.dataDir, 'rankd.db'));
-  const minted = Array.from({ length: goodSecrets }, () => mintKey('live'));
-  const now = Date.now();
-  db.run(
-    `INSERT INTO keys (id, name, mode, scopes, created_at)
-     SELECT 'key_fill' || value, 'fill-' || value, 'live', '["verify","rank"]', @now FROM ${numbers}`,
-    { count: keys, now },
-  );
-  db.run(
-    `INSERT INTO key_secrets (key_id, hash, masked, created_at)
-     SELECT 'key_fill' || value, randomblob(32), 'rk_live_abc…xyz', @now FROM ${numbers}`,
-    { count: keys, now },
-  );
-  db.run(
-    `INSERT INTO whitelist (key_id, place_id, active, note, added_at)
-     SELECT 'key_fill' || value, @place, 1, '', @now FROM ${numbers}`,
-    { count: keys, now, place },
-  );
-  for (const [index, { stored }] of minted.entries()) {
-    const keyId = `key_fill${1 + Math.floor((index * keys) / goodSecrets)}`;
-    db.run('UPDATE key_secrets SET hash = unhex(@hash), masked = @masked WHERE key_id = @keyId', { ...stored, keyId });
-  }
+export function fill(rankd: Rankd, { keys, changes }: Size): string[] {
+  const secrets = addKeys(rankd, { after: 0, count: keys });
+  using db = openForFilling(fileOf(rankd));
   db.run(
     `INSERT INTO rank_changes (id, group_title, state, message, rankee_id, rankee_name, ranker_id, ranker_name, new_rank_id,
                                role_id, roles_before, roles_after, phase, key_id, place_id, done_by, dry_run, demotion, top_rank,
@@ -51,13 +31,44 @@ export function fill({ home }: Rankd, { keys, changes }: Size): string[] {
             'Member is now Officer (rank 20), was Trainee (rank 10).', 1000 + value % 1000000, 'Member' || (value % 1000000), 7 + value % 1000, 'Builder', 20, 120, '[110]', '[120]', 'forward', 'key_fill' || (1 + value % @keys), @place + value % 50,
             'key:key_fill' || (1 + value % @keys), 0, 0, 20, @now - @everyMs * (@count - value), @now - @everyMs * (@count - value) + 5
      FROM ${numbers}`,
-    { count: changes, now, place, keys, everyMs },
+    { after: 0, count: changes, now: Date.now(), place, keys, everyMs },
   );
+  return secrets;
+}
+
+/** Adds keys, each with a place, behind those that were filled in. Returns the secrets of some of them. */
+export function addKeys(rankd: Rankd, { after, count }: { after: number; count: number }): string[] {
+  using db = openForFilling(fileOf(rankd));
+  const minted = Array.from({ length: goodSecrets }, () => mintKey('live'));
+  const added = { after, count, now: Date.now() };
+  db.run(
+    `INSERT INTO keys (id, name, mode, scopes, created_at)
+     SELECT 'key_fill' || value, 'fill-' || value, 'live', '["verify","rank"]', @now FROM ${numbers}`,
+    added,
+  );
+  db.run(
+    `INSERT INTO key_secrets (key_id, hash, masked, created_at)
+     SELECT 'key_fill' || value, randomblob(32), 'rk_live_abc…xyz', @now FROM ${numbers}`,
+    added,
+  );
+  db.run(
+    `INSERT INTO whitelist (key_id, place_id, active, note, added_at)
+     SELECT 'key_fill' || value, @place, 1, '', @now FROM ${numbers}`,
+    { ...added, place },
+  );
+  for (const [index, { stored }] of minted.entries()) {
+    const keyId = `key_fill${1 + after + Math.floor((index * count) / goodSecrets)}`;
+    db.run('UPDATE key_secrets SET hash = unhex(@hash), masked = @masked WHERE key_id = @keyId', { ...stored, keyId });
+  }
   return minted.map(({ secret }) => secret);
 }
 
-/** The numbers from 1 to `@count`. */
-const numbers = `(WITH RECURSIVE numbers (value) AS (SELECT 1 UNION ALL SELECT value + 1 FROM numbers WHERE value < @count)
+function fileOf({ home }: Rankd): string {
+  return join(home.dataDir, 'rankd.db');
+}
+
+/** So many whole numbers, the first of them behind `@after`: what is bound is no whole number to SQLite. */
+const numbers = `(WITH RECURSIVE numbers (value) AS (SELECT CAST(@after AS INTEGER) + 1 UNION ALL SELECT value + 1 FROM numbers WHERE value < @after + @count)
                   SELECT value FROM numbers)`;
 
 /** Without care for a crash: what is half filled is thrown away. */

@@ -21,16 +21,15 @@ export function isReached({ median, goal }: Pick<Finding, 'median' | 'goal'>): b
   return 'atLeast' in goal ? median >= goal.atLeast : median <= goal.atMost;
 }
 
-/** The findings as a Markdown table. */
-export function tableOf(findings: readonly Finding[]): string[] {
-  return [
-    '| what | against | figure | median | middle half | to reach |',
-    '| --- | --- | --- | --- | --- | --- |',
-    ...findings.map(
-      (finding) =>
-        `| ${finding.what} | ${finding.against} | ${finding.figure} | ${told(finding.median, finding)} | ${spread(finding)} | ${goalText(finding)} |`,
-    ),
-  ];
+/** What the rows of the Markdown table stand below. */
+export const tableHead = [
+  '| what | against | figure | median | middle half | to reach |',
+  '| --- | --- | --- | --- | --- | --- |',
+];
+
+export function rowOf(finding: Finding): string {
+  const { what, against, figure, median } = finding;
+  return `| ${what} | ${against} | ${figure} | ${told(median, finding)} | ${spread(finding)} | ${goalText(finding)} |`;
 }
 
 function spread(finding: Finding): string {

@@ -1,11 +1,20 @@
 import { readFileSync, writeFileSync } from 'node:fs';
-import { type Finding, tableOf } from './findings.ts';
+import { type Finding, rowOf, tableHead } from './findings.ts';
 
-/** What a run found, as `results.json` keeps it. */
+/** What was found, as `results.json` keeps it. */
 export interface Results {
   /** What it was measured on and with. */
   conditions: Record<string, string>;
-  findings: Finding[];
+  /** By the name of the bench's part. */
+  parts: Record<string, Finding[]>;
+}
+
+/** The results with a part as it was found now, in the order of `names`. What was found under other conditions does not stay beside it. */
+export function withPart(kept: Results, { conditions, parts }: Results, names: readonly string[]): Results {
+  const isComparable = JSON.stringify(kept.conditions) === JSON.stringify(conditions);
+  const all = { ...(isComparable && kept.parts), ...parts };
+  const inOrder = names.flatMap((name) => (all[name] === undefined ? [] : [[name, all[name]] as const]));
+  return { conditions, parts: Object.fromEntries(inOrder) };
 }
 
 const resultsFile = new URL('results.json', import.meta.url);
@@ -28,7 +37,9 @@ export function published(): { results: Results; summary: string | undefined } {
   return { results, summary: inReadme.exec(readFileSync(readmeFile, 'utf8'))?.[0] };
 }
 
-export function summaryOf({ conditions, findings }: Results): string {
+export function summaryOf({ conditions, parts }: Results): string {
   const means = Object.entries(conditions).map(([name, value]) => `${name} ${value}`);
-  return [...tableOf(findings), '', `Measured with: ${means.join('; ')}.`].join('\n');
+  return [...tableHead, ...Object.values(parts).flat().map(rowOf), '', `Measured with: ${means.join('; ')}.`].join(
+    '\n',
+  );
 }

@@ -1,14 +1,14 @@
 /** One side of a comparison: measures once, and tells its figures. */
 type Measure<Figures> = () => Promise<Figures>;
 
-/** Rounds before those that count: Node.js compiles what runs often while it runs, for some ten thousands of requests. */
-export const warmUpRounds = 20;
-
-/** Measures both sides in short turns, A B B A, so that whatever else the machine does meets both. The first rounds are not counted. */
+/**
+ * Measures both sides in short turns, A B B A, so that whatever else the machine does meets both. The first rounds are not counted: Node.js
+ * compiles what runs often while it runs, for some ten thousands of requests.
+ */
 export async function interleaved<Figures>(
   sides: { ours: Measure<Figures>; baseline: Measure<Figures> },
   rounds: number,
-  uncounted = warmUpRounds,
+  uncounted = 4,
 ): Promise<Array<Pair<Figures>>> {
   const pairs: Array<Pair<Figures>> = [];
   for (let round = 0; round < uncounted + rounds; round += 1) {
@@ -25,10 +25,10 @@ const starts = 3;
 /** Measures with the sides started anew several times; each start has its share of `rounds`, rounded up. */
 export async function overStarts<Measured>(
   rounds: number,
-  measure: (rounds: number) => Promise<Measured>,
+  measure: (rounds: number, start: number) => Promise<Measured>,
 ): Promise<Measured[]> {
   const measured: Measured[] = [];
-  while (measured.length < starts) measured.push(await measure(Math.ceil(rounds / starts)));
+  while (measured.length < starts) measured.push(await measure(Math.ceil(rounds / starts), measured.length));
   return measured;
 }
 

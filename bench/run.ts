@@ -1,6 +1,7 @@
 import { CommanderError } from 'commander';
 import { type BenchOptions, benchOptions } from './arguments.ts';
-import { type Finding, isReached, tableOf } from './findings.ts';
+import { isReached, rowOf, tableHead } from './findings.ts';
+import { FullDatabase } from './full-database.ts';
 import { machine } from './machine.ts';
 import { commands } from './measures/commands.ts';
 import { limit } from './measures/limit.ts';
@@ -12,13 +13,15 @@ import { scale } from './measures/scale.ts';
 import { search } from './measures/search.ts';
 import { verify } from './measures/verify.ts';
 import { webhooks } from './measures/webhooks.ts';
-import { publish } from './publish.ts';
+import { publish, published, type Results, withPart } from './publish.ts';
 
 /** `npm run bench`: measures rankd against what bounds it, and prints the table. `--write` also keeps it, here and in README.md beside it. */
-const measures = { commands, verify, ranker, webhooks, limit, postgres, memory, scale, search, package: packed };
+const measures = { commands, verify, ranker, webhooks, limit, postgres, memory, search, scale, package: packed };
 
 type Name = keyof typeof measures;
+const names = Object.keys(measures) as Name[];
 const say = (line: string) => void process.stdout.write(`${line}\n`);
+const note = (line: string) => void process.stderr.write(`${line}\n`);
 
 const options = asked();
 if (options !== undefined) process.exitCode = await bench(options);
@@ -26,7 +29,7 @@ if (options !== undefined) process.exitCode = await bench(options);
 /** `undefined` where there is nothing to measure; then it has been said why. */
 function asked(): BenchOptions<Name> | undefined {
   try {
-    return benchOptions(process.argv.slice(2), Object.keys(measures) as Name[]);
+    return benchOptions(process.argv.slice(2), names);
   } catch (error) {
     if (!(error instanceof CommanderError)) throw error;
     process.exitCode = error.exitCode === 0 ? 0 : 2;
@@ -34,18 +37,22 @@ function asked(): BenchOptions<Name> | undefined {
   }
 }
 
-/** 0 where every goal is reached, else 1. */
-async function bench({ only, write, json, ...options }: BenchOptions<Name>): Promise<number> {
-  const conditions = machine();
-  if (!json) for (const [name, value] of Object.entries(conditions)) say(`${name}: ${value}`);
-  const findings: Finding[] = [];
-  for (const name of Object.keys(measures) as Name[]) {
+/** 0 where every goal is reached, else 1. Each part is told, and kept, as it ends: a run that is stopped is not lost. */
+async function bench({ only, write, json, rounds }: BenchOptions<Name>): Promise<number> {
+  await using database = new FullDatabase();
+  const found: Results = { conditions: machine(), parts: {} };
+  const tell = json ? note : say;
+  for (const [name, value] of Object.entries(found.conditions)) tell(`${name}: ${value}`);
+  for (const line of ['', ...tableHead]) tell(line);
+  for (const name of names) {
     if (!only.has(name)) continue;
-    process.stderr.write(`${name} …\n`);
-    findings.push(...(await measures[name](options)));
+    const beganAt = performance.now();
+    const findings = await measures[name]({ rounds, database });
+    found.parts[name] = findings;
+    for (const finding of findings) tell(rowOf(finding));
+    if (write) publish(withPart(published().results, found, names));
+    note(`${name}: ${((performance.now() - beganAt) / 60_000).toFixed(1)} minutes`);
   }
-  const lines = json ? [JSON.stringify({ conditions, findings }, null, 2)] : ['', ...tableOf(findings)];
-  for (const line of lines) say(line);
-  if (write) publish({ conditions, findings });
-  return findings.every(isReached) ? 0 : 1;
+  if (json) say(JSON.stringify(found, null, 2));
+  return Object.values(found.parts).flat().every(isReached) ? 0 : 1;
 }

@@ -45,12 +45,14 @@ export async function ranker({ rounds }: { rounds: number }): Promise<Finding[]>
 
 const roundTripMs = 150;
 /** Few rounds, and long ones: 64 callers who began at once go their own ways with time. The first is not counted. */
-const waitingRounds = 5;
-const longSlice: Slice = { connections: 64, amount: 2_560 };
+const waitingRounds = 3;
+const longSlice: Slice = { connections: 64, amount: 1_920 };
 
-/** A second or so: the first ones, all at once or on cold caches, and the last ones, with fewer others, weigh little. */
-export const manyCallers: Slice = { connections: 64, amount: 1_280 };
-const oneCaller: Slice = { connections: 1, amount: 400 };
+/** Half a second or so. The first ones, all at once or on cold caches, and the last ones, with fewer others, weigh little. */
+export const manyCallers: Slice = { connections: 64, amount: 640 };
+const oneCaller: Slice = { connections: 1, amount: 200 };
+/** What many callers have warmed up needs little more for one. */
+const uncounted = { many: 12, one: 3 };
 
 type Slice = Pick<LoadOptions, 'connections' | 'amount'>;
 
@@ -58,9 +60,9 @@ async function measureOnce(rounds: number) {
   await using load = openLoad();
   await using near = await openSides({ load, latencyMs: 0 });
   return {
-    busy: await interleaved(near.turns(manyCallers), rounds),
-    alone: await interleaved(near.turns(oneCaller), rounds),
-    waited: await interleaved(near.turns(oneCaller, 'synced'), rounds),
+    busy: await interleaved(near.turns(manyCallers), rounds, uncounted.many),
+    alone: await interleaved(near.turns(oneCaller), rounds, uncounted.one),
+    waited: await interleaved(near.turns(oneCaller, 'synced'), rounds, uncounted.one),
   };
 }
 

@@ -1,22 +1,21 @@
 import { binary } from '../../test/support/run-cli.ts';
 import { openRankd, type Rankd } from '../daemon.ts';
-import { fill, type Size, small } from '../fill.ts';
+import { fill, small } from '../fill.ts';
 import type { Finding } from '../findings.ts';
+import type { FullDatabase } from '../full-database.ts';
 import { openLoad } from '../load.ts';
 import type { ServerProcess } from '../processes.ts';
 import { interleaved, ratio } from '../rounds.ts';
 import { verification } from '../verification.ts';
-import { runMs } from './commands.ts';
+import { firstStarts, runMs } from './commands.ts';
 import { slice } from './verify.ts';
 
-const large: Size = { keys: 1_000_000, changes: 5_000_000 };
-
 /** What a full database costs: verification and pages of lists, against a database that holds next to nothing. */
-export async function scale({ rounds }: { rounds: number }): Promise<Finding[]> {
+export async function scale({ rounds, database }: { rounds: number; database: FullDatabase }): Promise<Finding[]> {
   await using load = openLoad();
-  await using full = await openRankd();
+  const { full, secrets } = await database.withAllKeys();
   await using empty = await openRankd();
-  const fullRequests = fill(full, large).map((secret) => verification(secret));
+  const fullRequests = secrets.map((secret) => verification(secret));
   const emptyRequests = fill(empty, small).map((secret) => verification(secret));
   await using fullServer = await full.start();
   await using emptyServer = await empty.start();
@@ -27,7 +26,7 @@ export async function scale({ rounds }: { rounds: number }): Promise<Finding[]> 
     rounds,
   );
   const listed = (line: string[]) =>
-    interleaved({ ours: () => listMs(full, line), baseline: () => listMs(empty, line) }, rounds);
+    interleaved({ ours: () => listMs(full, line), baseline: () => listMs(empty, line) }, rounds, firstStarts);
   const history = await listed(['history', 'list']);
   const keys = await listed(['key', 'list', '--limit', '10']);
   const against = 'the same with 10';

@@ -2,13 +2,10 @@ import { once } from 'node:events';
 import http, { type IncomingMessage } from 'node:http';
 import { text } from 'node:stream/consumers';
 import { askDashboardLink } from '../../src/control/ask.ts';
-import { openRankd, place, type Rankd } from '../daemon.ts';
-import { fill } from '../fill.ts';
+import { place, type Rankd } from '../daemon.ts';
 import type { Finding } from '../findings.ts';
+import type { FullDatabase } from '../full-database.ts';
 import { spreadOf } from '../rounds.ts';
-
-/** Enough for a name, a key and a ranker of each change; the changes take a month. */
-const size = { keys: 1_000, changes: 5_000_000 };
 
 /** What people search for: what is everywhere, what is rare, what is nowhere, and both at once. */
 const searches = {
@@ -31,9 +28,8 @@ const searches = {
 const others = { chart: 'chart', keys: 'keys', head: 'status' };
 
 /** The page's views over five million changes: each search, and the three views that count something. The slowest of a round is told. */
-export async function search({ rounds }: { rounds: number }): Promise<Finding[]> {
-  await using rankd = await openRankd();
-  fill(rankd, size);
+export async function search({ rounds, database }: { rounds: number; database: FullDatabase }): Promise<Finding[]> {
+  const rankd = await database.filled();
   await using _server = await rankd.start({ RANKD_DASHBOARD_PORT: '0' });
   const paths = { ...searches, ...others };
   const slowest: number[] = [];

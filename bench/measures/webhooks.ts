@@ -4,7 +4,7 @@ import { openRankd, type Rankd } from '../daemon.ts';
 import type { Finding } from '../findings.ts';
 import { openLoad } from '../load.ts';
 import { cpuMs, program, startServer } from '../processes.ts';
-import { interleaved, ratio, warmUpRounds } from '../rounds.ts';
+import { interleaved, ratio } from '../rounds.ts';
 import { configFor, manyCallers, promotion } from './ranker.ts';
 
 /**
@@ -34,7 +34,7 @@ export async function webhooks({ rounds }: { rounds: number }): Promise<Finding[
   };
   const sides = { ours: turn(true), baseline: turn(false) };
   await sides.ours();
-  await send(warmUpRounds * turnRequests);
+  await send(warmUpRequests);
   const measured = await interleaved(sides, rounds, 0);
   const common = { what: 'POST /v1/ranker with three webhooks', against: 'the same with none', unit: '×' } as const;
   return [
@@ -46,7 +46,8 @@ export async function webhooks({ rounds }: { rounds: number }): Promise<Finding[
 const env = { RANKD_PLATFORM_API_KEY: 'bench' };
 const addresses = { bot: '/bot', other: '/other', log: discordPath };
 /** Short turns, and many of them: what else the machine does meets both sides alike. */
-const turnRequests = manyCallers.amount / 2;
+const turnRequests = manyCallers.amount;
+const warmUpRequests = 12_800;
 /** A daemon that has no webhook looks for one every second. */
 const noticedMs = 1_200;
 

@@ -12,7 +12,6 @@ test.each([
   [['--rounds', '4'], 'It must be a whole number from 5'],
   [['--rounds', 'many'], 'It must be a whole number'],
   [['--only', 'verify,speed'], 'There is no part speed'],
-  [['--only', 'verify', '--write'], "'--write' cannot be used with option '--only"],
 ])('%j is refused in one sentence', (line, message) => {
   expect(() => benchOptions(line, names)).toThrow(message);
 });

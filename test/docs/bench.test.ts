@@ -1,7 +1,30 @@
 import { expect, test } from 'vitest';
-import { published, summaryOf } from '../../bench/publish.ts';
+import type { Finding } from '../../bench/findings.ts';
+import { published, summaryOf, withPart } from '../../bench/publish.ts';
 
 test('bench/README.md quotes the benchmarks as the bench found them', () => {
   const { results, summary } = published();
   expect(summary).toBe(summaryOf(results));
+});
+
+const at = (median: number): Finding[] => [
+  { what: 'a command', against: '', figure: 'time', unit: 'ms', median, lowerQuartile: median, upperQuartile: median },
+];
+const conditions = { machine: 'this one' };
+
+test('a part that is measured again takes the place of what was kept of it, and the others stay, in the order of the bench', () => {
+  const kept = { conditions, parts: { memory: at(1), verify: at(2), gone: at(3) } };
+  const found = { conditions, parts: { verify: at(4), search: at(5) } };
+  const { parts } = withPart(kept, found, ['verify', 'memory', 'search', 'scale']);
+  expect(Object.entries(parts)).toEqual([
+    ['verify', at(4)],
+    ['memory', at(1)],
+    ['search', at(5)],
+  ]);
+});
+
+test('what was measured on another machine is not kept beside what was measured now', () => {
+  const kept = { conditions: { machine: 'another one' }, parts: { verify: at(2) } };
+  const found = { conditions, parts: { memory: at(1) } };
+  expect(withPart(kept, found, ['verify', 'memory'])).toEqual(found);
 });
