@@ -15,6 +15,8 @@ export interface Gate {
   readonly refusals: number;
   /** How long the platform takes to answer a call at present. */
   readonly answerMs: number;
+  /** True if a slot that is reserved may have to be waited for. */
+  readonly isScarce: boolean;
   /**
    * Resolves when the call may be sent; the caller must `leave` after it. `slot` is the one reserved for the call, which this
    * uses up. Without one, or with one that is used up, the call comes after all reserved slots.

@@ -52,6 +52,8 @@ export class WriteReservation implements Reservation {
   /**
    * The writes follow one another, and each takes `answerMs`: the first has to start that much earlier for each that comes after it.
    * Throws `platform_busy`, and reserves nothing, if there is not room for all of `kinds`; `platform_unavailable` if there is not time.
+   * If slots are scarce, everybody reserves them in the same order, one after the other: who has the first of them never waits for
+   * somebody who has the next one and waits for the first.
    */
   static async of(
     gates: Gates,
@@ -60,13 +62,15 @@ export class WriteReservation implements Reservation {
     answerMs: (gate: Gate) => number,
   ): Promise<WriteReservation> {
     let startBy = deadlineAt;
-    const asked = kinds
-      .map((kind) => gates[kind])
-      .reverse()
-      .map(async (gate) => {
-        startBy -= answerMs(gate);
-        return { gate, slot: await gate.reserve({ ...call, deadlineAt: startBy }) };
-      });
+    const inOrder = kinds.map((kind) => gates[kind]).reverse();
+    const isOneByOne = inOrder.some(({ isScarce }) => isScarce);
+    const asked: Array<Promise<{ gate: Gate; slot: ReservedSlot }>> = [];
+    for (const gate of inOrder) {
+      startBy -= answerMs(gate);
+      const one = slotOf(gate, { ...call, deadlineAt: startBy });
+      asked.push(one);
+      if (isOneByOne && (await Promise.allSettled([one])).some(({ status }) => status === 'rejected')) break;
+    }
     const answers = await Promise.allSettled(asked);
     const slots = answers.flatMap((answer) => (answer.status === 'fulfilled' ? answer.value : []));
     const reservation = new WriteReservation(slots.reverse());
@@ -86,4 +90,8 @@ export class WriteReservation implements Reservation {
   [Symbol.dispose](): void {
     for (const { gate, slot } of this.#slots) gate.release(slot);
   }
+}
+
+async function slotOf(gate: Gate, bounds: Parameters<Gate['reserve']>[0]): Promise<{ gate: Gate; slot: ReservedSlot }> {
+  return { gate, slot: await gate.reserve(bounds) };
 }

@@ -103,6 +103,11 @@ export class RateGate implements Gate {
     return this.#figures.answerMs;
   }
 
+  /** Slots of several gates are reserved in one turn. */
+  get isScarce(): boolean {
+    return false;
+  }
+
   accepted(): void {
     this.#figures.refusals = 0;
     this.#change(accepted);

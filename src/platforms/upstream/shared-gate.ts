@@ -58,6 +58,8 @@ const maxSecondTryMs = 160;
 const maxStartMs = 10;
 /** How soon to ask a ledger again that did not answer. */
 const afterFailureMs = 250;
+/** Slots are scarce if fewer than this share of a window's is free. */
+const scarceShare = 0.1;
 /** So much is kept of what a ledger that does not answer has to be told. */
 const maxNews = 2_000;
 
@@ -113,6 +115,11 @@ export class SharedGate implements Gate {
 
   get answerMs(): number {
     return this.#figures.answerMs;
+  }
+
+  get isScarce(): boolean {
+    const { account, at } = this.#seen;
+    return at === Number.NEGATIVE_INFINITY || left(account, this.#ledgerNow) < account.limit * scarceShare;
   }
 
   enter(call: CallContext, slot?: ReservedSlot): Promise<void> {
