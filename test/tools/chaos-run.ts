@@ -1,17 +1,21 @@
 import { writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { DaemonProcess } from '../support/daemon-process.ts';
 import { type PostgresServer, startPostgres } from '../support/postgres.ts';
 import { CliHome } from '../support/run-cli.ts';
 import { type Bench, openBench } from './bench.ts';
 import { Callers } from './callers.ts';
-import { type CrashReport, examine } from './crash-run.ts';
+import { type CrashReport, examine, shareRounds } from './crash-run.ts';
 import { loadConfigFor } from './fake-config.ts';
 import { SeededRandom } from './random.ts';
 import { type StoreProxy, startStoreProxy } from './store-proxy.ts';
 
 export interface ChaosOptions {
   rounds: number;
+  /** How many groups, each with a PostgreSQL and daemons of its own, share the rounds: most of a round is waiting. */
+  sideBySide: number;
   nodes: number;
   /** How many things go wrong in a round. */
   calamities: number;
@@ -32,7 +36,11 @@ const reconciledWithinMs = 60_000;
 const answerWithinMs = 12_000;
 
 /** Several daemons on one database, of which each meets every calamity, and PostgreSQL too, while callers go on by whatever answers. */
-export async function runChaos({ rounds, seed, say, ...options }: ChaosOptions): Promise<ChaosReport> {
+export async function runChaos({ rounds, sideBySide, seed, ...options }: ChaosOptions): Promise<ChaosReport> {
+  return shareRounds({ rounds, sideBySide, seed }, (share) => chaosIn({ ...options, ...share }));
+}
+
+async function chaosIn({ rounds, seed, say, ...options }: Omit<ChaosOptions, 'sideBySide'>): Promise<ChaosReport> {
   await using world = await openWorld(options.nodes, seed);
   const { bench, random, callers } = world;
   const report = { rounds: 0, kills: 0, changes: 0, acknowledged: 0, lateWrites: 0 };
@@ -54,11 +62,13 @@ export async function runChaos({ rounds, seed, say, ...options }: ChaosOptions):
       report.kills += 1;
     }
     await world.heal();
-    await delay(500);
+    const servedBefore = callers.acknowledged;
+    for (let waited = 0; callers.acknowledged < servedBefore + callerCount && waited < 10_000; waited += 50)
+      await delay(50);
     stop.abort();
     await Promise.all(working);
     const healedAt = performance.now();
-    wrong.unreconciled = await bench.openAfter(reconciledWithinMs);
+    await bench.openAfter(reconciledWithinMs);
     const reconciledInMs = performance.now() - healedAt;
     const late = await world.lateWrites();
     const { changes, sentences, ...found } = await examine(bench, callers, late);
@@ -68,7 +78,9 @@ export async function runChaos({ rounds, seed, say, ...options }: ChaosOptions):
     say(
       `seed ${seed}, round ${report.rounds + 1}: ${met.join(', ')}; ${changes} changes, ${report.acknowledged} acknowledged, reconciled in ${(reconciledInMs / 1000).toFixed(1)} s`,
     );
-    if (sentences.length > 0 || wrong.unreconciled > 0) break; // what comes after a fault says nothing
+    if (sentences.length === 0) continue;
+    say(`  all that there is to see of it: ${await world.tell(seed)}`);
+    break; // what comes after a fault says nothing
   }
   return { ...report, ...wrong };
 }
@@ -77,6 +89,8 @@ interface Node {
   home: CliHome;
   proxy: StoreProxy;
   daemon: DaemonProcess | undefined;
+  /** What its daemons logged that are gone. */
+  logs: string[];
 }
 
 /** All of these leave what they broke as it is: healing comes at the end of a round. Each says what it did. */
@@ -148,6 +162,8 @@ interface World extends AsyncDisposable {
   heal(): Promise<void>;
   /** The members of late writes, one for each, as the audit has them. */
   lateWrites(): Promise<number[]>;
+  /** Writes down what the audit, the history, the fake and the daemons know. Returns the file. */
+  tell(seed: number): Promise<string>;
 }
 
 async function openWorld(nodeCount: number, seed: number): Promise<World> {
@@ -164,9 +180,10 @@ async function openWorld(nodeCount: number, seed: number): Promise<World> {
     const home = opened.use(new CliHome());
     const proxy = opened.use(await startStoreProxy(server.port));
     writeFileSync(home.path('rankd.yaml'), loadConfigFor(bench.fake) + storeAt(proxy.port), { mode: 0o600 });
-    nodes.push({ home, proxy, daemon: undefined });
+    nodes.push({ home, proxy, daemon: undefined, logs: [] });
   }
   const start = async (node: Node) => {
+    if (node.daemon !== undefined) node.logs.push(node.daemon.log);
     const env = { RANKD_PLATFORM_API_KEY: bench.fake.apiKey };
     const giveUpAt = performance.now() + 30_000;
     for (;;) {
@@ -184,9 +201,10 @@ async function openWorld(nodeCount: number, seed: number): Promise<World> {
   });
   await Promise.all(nodes.map(start));
   const anyNode = () => random.pick(nodes);
+  const callers = new Callers(bench, random);
   const running = opened.move();
   return {
-    ...{ bench, random, callers: new Callers(bench, random), server, nodes, anyNode, start },
+    ...{ bench, random, callers, server, nodes, anyNode, start },
     anyUrl: () => random.pick(nodes.flatMap(({ daemon }) => daemon?.url ?? [])),
     async heal() {
       for (const node of nodes) {
@@ -201,6 +219,16 @@ async function openWorld(nodeCount: number, seed: number): Promise<World> {
         ...['audit', 'list', '--action', 'rank.late_write', '--limit', '10000'],
       );
       return events.map(({ detail }) => Number(detail.rankeeId));
+    },
+    async tell(seed) {
+      const file = join(tmpdir(), `rankd-chaos-${seed}-${process.pid}.json`);
+      const { journal } = bench.fake;
+      const { events } = await bench.home.json<{ events: unknown[] }>('audit', 'list', '--limit', '100000');
+      const writes = bench.members.flatMap((userId) => journal.writes(userId));
+      const logs = nodes.map(({ logs, daemon }) => [...logs, daemon?.log]);
+      const story = { history: await bench.history(), writes, answered: callers.answered, events, logs };
+      writeFileSync(file, JSON.stringify(story, undefined, 1));
+      return file;
     },
     [Symbol.asyncDispose]: () => running.disposeAsync(),
   };

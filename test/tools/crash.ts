@@ -8,7 +8,7 @@ const { rounds, kills, sideBySide, seed, engine, nodes } = new Command('npm run 
   .description('Kills the built daemon at work, again and again; ends with 1 where anything was lost.')
   .option('--rounds <n>', 'how many', wholeNumber(1, 1_000_000), 50)
   .option('--kills <n>', 'how often before what is left is reconciled and compared', wholeNumber(1, 1_000), 2)
-  .option('--side-by-side <n>', 'daemons, each with a group of its own, that share the rounds', wholeNumber(1, 100), 4)
+  .option('--side-by-side <n>', 'groups, each with daemons of its own, that share the rounds', wholeNumber(1, 100), 4)
   .option(
     '--engine <name>',
     'sqlite, or postgres: then daemons and PostgreSQL are killed, stopped and cut off',
@@ -23,7 +23,7 @@ const say = (line: string) => void process.stdout.write(`${line}\n`);
 say(`${rounds} rounds; the same again: --seed ${seed}`);
 const report =
   engine === 'postgres'
-    ? await runChaos({ rounds, nodes, calamities: kills + 1, maxStillMs: 15_000, seed, say })
+    ? await runChaos({ rounds, sideBySide, nodes, calamities: kills + 1, maxStillMs: 15_000, seed, say })
     : await runCrashes({ rounds, killsPerRound: kills, sideBySide, seed, say });
 say('');
 for (const [name, figure] of Object.entries(report)) say(`${name.padEnd(14)}${figure}`);
