@@ -7,7 +7,7 @@ import { type PostgresServer, startPostgres } from '../support/postgres.ts';
 import { CliHome } from '../support/run-cli.ts';
 import { type Bench, openBench } from './bench.ts';
 import { Callers } from './callers.ts';
-import { type CrashReport, examine, shareRounds } from './crash-run.ts';
+import { type CrashReport, examine, type Mishaps, shareRounds } from './crash-run.ts';
 import { loadConfigFor } from './fake-config.ts';
 import { SeededRandom } from './random.ts';
 import { type StoreProxy, startStoreProxy } from './store-proxy.ts';
@@ -70,9 +70,9 @@ async function chaosIn({ rounds, seed, say, ...options }: Omit<ChaosOptions, 'si
     const healedAt = performance.now();
     await bench.openAfter(reconciledWithinMs);
     const reconciledInMs = performance.now() - healedAt;
-    const late = await world.lateWrites();
-    const { changes, sentences, ...found } = await examine(bench, callers, late);
-    Object.assign(report, { changes, acknowledged: callers.acknowledged, lateWrites: late.length });
+    const mishaps = await world.mishaps();
+    const { changes, sentences, ...found } = await examine(bench, callers, mishaps);
+    Object.assign(report, { changes, acknowledged: callers.acknowledged, lateWrites: mishaps.late.length });
     Object.assign(wrong, found);
     for (const sentence of sentences.slice(0, 20)) say(`  ${sentence}`);
     say(
@@ -149,6 +149,11 @@ const calamities: readonly Calamity[] = [
   },
 ];
 
+interface AuditedChange {
+  subject: string;
+  detail: { rankeeId?: number; rolesAfter?: number[] };
+}
+
 interface World extends AsyncDisposable {
   bench: Bench;
   random: SeededRandom;
@@ -160,8 +165,7 @@ interface World extends AsyncDisposable {
   anyUrl(): string;
   start(node: Node): Promise<void>;
   heal(): Promise<void>;
-  /** The members of late writes, one for each, as the audit has them. */
-  lateWrites(): Promise<number[]>;
+  mishaps(): Promise<Mishaps>;
   /** Writes down what the audit, the history, the fake and the daemons know. Returns the file. */
   tell(seed: number): Promise<string>;
 }
@@ -202,6 +206,12 @@ async function openWorld(nodeCount: number, seed: number): Promise<World> {
   await Promise.all(nodes.map(start));
   const anyNode = () => random.pick(nodes);
   const callers = new Callers(bench, random);
+  const eventsOf = async (action: string) => {
+    const found = await bench.home.json<{ events: AuditedChange[] }>(
+      ...['audit', 'list', '--limit', '100000', '--action', action],
+    );
+    return found.events;
+  };
   const running = opened.move();
   return {
     ...{ bench, random, callers, server, nodes, anyNode, start },
@@ -214,11 +224,12 @@ async function openWorld(nodeCount: number, seed: number): Promise<World> {
         if (process?.exitCode !== null || process.signalCode !== null) await start(node);
       }
     },
-    async lateWrites() {
-      const { events } = await bench.home.json<{ events: Array<{ detail: { rankeeId?: number } }> }>(
-        ...['audit', 'list', '--action', 'rank.late_write', '--limit', '10000'],
-      );
-      return events.map(({ detail }) => Number(detail.rankeeId));
+    async mishaps() {
+      const [late, putBack] = await Promise.all([eventsOf('rank.late_write'), eventsOf('rank.roll_back')]);
+      return {
+        late: late.map(({ detail }) => Number(detail.rankeeId)),
+        putBack: new Map(putBack.map(({ subject, detail }) => [subject, detail.rolesAfter ?? []])),
+      };
     },
     async tell(seed) {
       const file = join(tmpdir(), `rankd-chaos-${seed}-${process.pid}.json`);

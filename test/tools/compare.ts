@@ -14,6 +14,8 @@ export interface KeptChange {
   dryRun: boolean;
   /** `roll_back` where it was to be put back; the list on the command line does not tell. */
   phase?: string;
+  /** What it was to give (role ids as in `rolesAfter`), if it was put back. */
+  meant?: number[] | undefined;
 }
 
 /** How a request for a change was answered. */
@@ -31,7 +33,7 @@ export interface Disagreements {
   lost: string[];
   /** Applied more than once. */
   doubled: string[];
-  /** Writes that had an effect, and that no applied change stands for. Putting a change back makes some, too. */
+  /** Writes that had an effect, and that no change stands for that was applied, or is known to have been put back. */
   stray: string[];
   /** The answers, the history and the roles that members hold tell different stories. */
   differing: string[];
@@ -82,17 +84,33 @@ function doubled({ history }: Story): string[] {
   );
 }
 
-/** Each applied change stands for its own writes, in order. */
+/** Each applied change stands for its own writes, in order; one that was put back for some of them, and for what took them back. */
 function stray(userId: number, { fake, history }: Story): string[] {
-  const expected = history.filter((change) => isApplied(change) && change.rankeeId === userId).flatMap(writesOf);
   const seen = fake.journal
     .writes(userId)
     .filter(({ applied }) => applied)
     .map(({ operation, roleId }) => `${operation} ${roleId}`);
+  const expected: string[] = [];
+  for (const change of history.filter(({ rankeeId }) => rankeeId === userId))
+    expected.push(...(isApplied(change) ? writesOf(change) : thereAndBack(change, seen.slice(expected.length))));
   const at = seen.findIndex((write, index) => write !== expected[index]);
   return at === -1
     ? []
     : [`member ${userId}: ${seen[at]} had an effect, the history expects ${expected[at] ?? 'nothing'}`];
+}
+
+/** Those of `seen` that a change made before it was put back, and then. */
+function thereAndBack({ meant, ...change }: KeptChange, seen: string[]): string[] {
+  if (meant === undefined) return [];
+  for (const made = writesOf({ ...change, rolesAfter: meant }); made.length > 0; made.pop()) {
+    const writes = [...made, ...made.map(opposite).reverse()];
+    if (writes.every((write, index) => write === seen[index])) return writes;
+  }
+  return [];
+}
+
+function opposite(write: string): string {
+  return write.startsWith('un') ? write.slice(2) : `un${write}`;
 }
 
 function differing({ userId, roles }: { userId: number; roles: number[] }, { fake, history }: Story): string[] {

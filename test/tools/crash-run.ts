@@ -99,12 +99,18 @@ async function killAtWork(
   await Promise.all(working);
 }
 
-/**
- * `late`: members for whom a write came late, which the audit tells; what they hold need not be what the history says. Nor that of members
- * of whom a change is still open.
- */
-export async function examine(bench: Bench, callers: Callers, late: readonly number[] = []) {
-  const history = await bench.history();
+/** What the audit knows of changes that did not go their way. */
+export interface Mishaps {
+  /** The members of writes that came late, one for each: what they hold need not be what the history says. */
+  late: readonly number[];
+  /** The roles that a change was to give, by its id, if it was put back. */
+  putBack: ReadonlyMap<string, number[]>;
+}
+
+/** Members of whom a change is still open are not compared either. */
+export async function examine(bench: Bench, callers: Callers, mishaps?: Mishaps) {
+  const { late = [], putBack } = mishaps ?? {};
+  const history = (await bench.history()).map((change) => ({ ...change, meant: putBack?.get(change.id) }));
   const open = history.filter(({ state }) => state === 'pending' || state === 'unknown');
   const unreconciled = open.map(({ id, state, rankeeId }) => `${id} of member ${rankeeId} is still ${state}`);
   const unclear = new Set([...late, ...open.map(({ rankeeId }) => rankeeId)]);
