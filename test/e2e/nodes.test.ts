@@ -213,9 +213,9 @@ describe('several daemons on one database', () => {
   });
 
   test('a daemon whose database a later rankd has changed finishes what runs, and ends with 78', async () => {
-    const ended = once(daemons.west.process, 'exit');
+    const ended = [daemons.east, daemons.west].map(async ({ process }) => (await once(process, 'exit'))[0]);
     await sql(`INSERT INTO rankd.schema_steps VALUES (9, 9, '3.0.0', 0)`);
-    expect((await ended)[0]).toBe(78);
+    expect(await Promise.all(ended)).toEqual([78, 78]);
     expect(daemons.west.log).toContain('it takes a rankd that knows schema 9');
     await sql('DELETE FROM rankd.schema_steps WHERE version = 9');
     [daemons.east, daemons.west] = await Promise.all([start('east'), start('west')]);

@@ -20,6 +20,8 @@ const refreshSpacingMs = 5_000;
 const failureLifeMs = 5_000;
 /** The share of a caller's time that the check may take: changes can be made without it. */
 const checkShare = 0.25;
+/** A check that had less time than this and failed says nothing of the platform. */
+const leastCheckMs = 250;
 
 export interface GroupViewOptions {
   /** Names this group and no other that rankd can be configured for. */
@@ -38,7 +40,7 @@ export class GroupView {
   readonly title: string;
   readonly #options: GroupViewOptions;
   readonly #scheme: Remembered<RoleScheme>;
-  readonly #acting: Remembered<ActingAccount | undefined>;
+  readonly #acting: Remembered<KnownActing>;
   readonly #about: Remembered<Group>;
   #name: string | undefined;
 
@@ -125,11 +127,12 @@ export class GroupView {
 
   /**
    * The acting account; `undefined` if the platform does not say who it is. Reads it again before it says that the account is not
-   * a member. Throws `platform_credential` if the platform says that the credential is of no use here.
+   * a member, and soon if something could not be read. Throws `platform_credential` if the platform says that the credential is of
+   * no use here.
    */
   async acting(call: CallContext): Promise<ActingAccount | undefined> {
-    const acting = await this.#acting.get(call);
-    return acting?.rank === 0 ? this.#acting.get(call, { maxAgeMs: refreshSpacingMs }) : acting;
+    const known = await this.#acting.get(call);
+    return (known.isSure ? known : await this.#acting.get(call, { maxAgeMs: refreshSpacingMs })).acting;
   }
 
   /**
@@ -148,23 +151,35 @@ export class GroupView {
   }
 
   /** In a lane of its own: all callers need it, and whoever happens to read it may have to wait behind others. */
-  async #readActing(caller: CallContext): Promise<ActingAccount | undefined> {
+  async #readActing(caller: CallContext): Promise<KnownActing> {
     const { platform, clock } = this.#options;
     const call = { ...caller, lane: 'acting account' };
     const soon = () => withShare(call, { clock, share: checkShare });
-    const credential = await platform.checkCredential(soon()).catch(unlessCredential);
-    if (credential === undefined) return undefined;
+    const check = soon();
+    const isRushed = check.deadlineAt - clock.monotonic() < leastCheckMs;
+    const credential = await platform.checkCredential(check).catch((error) => {
+      if (isRushed) throw error; // what a caller learnt with hardly any time left must not be believed by others
+      return unlessCredential(error);
+    });
+    if (credential === undefined) return { acting: undefined, isSure: false };
     const refusal = refusalOfCredential(credential);
     if (refusal !== undefined) throw refusal;
-    if (credential.userId === undefined) return undefined;
+    if (credential.userId === undefined) return { acting: undefined, isSure: true };
     const [group, { roles }, member] = await Promise.all([
       this.#readGroup(soon()).catch(() => undefined), // the role also tells who is the owner; a key that is dead is no use for the member either
       this.scheme(call),
       platform.getMember(credential.userId, call),
     ]);
     const held = member === undefined ? [] : heldRoles(roles, member);
-    return actingAccount({ userId: credential.userId, ownerId: group?.ownerId }, held);
+    const acting = actingAccount({ userId: credential.userId, ownerId: group?.ownerId }, held);
+    return { acting, isSure: group !== undefined && acting.rank > 0 };
   }
+}
+
+interface KnownActing {
+  acting: ActingAccount | undefined;
+  /** False if something could not be read, or if the account is not a member: it may have joined since. */
+  isSure: boolean;
 }
 
 function unknownRole({ roleIds }: Member, { roles }: RoleScheme): number | undefined {
