@@ -66,18 +66,23 @@ export const defaultMaxInFlight = 64;
 /** Nobody is kept waiting for a start so near to the deadline that a process that wakes a little late would miss it: a tenth of the wait, at most this. */
 const maxMarginMs = 100;
 
-/** Every entry that, as the queue stands now, would start after its deadline, and how long it would wait. Such a reservation lapses. */
+/**
+ * Every entry that, as the queue stands now, would start after its deadline, and how long it would wait. Such a reservation lapses.
+ * `ownStart`: when an entry starts that has its slot already.
+ */
 export function hopeless(
   queue: WaitQueue,
   starts: Schedule,
   now: number,
+  ownStart: (entry: ReservedSlot) => number | undefined = () => undefined,
 ): Array<{ entry: ReservedSlot; waitMs: number }> {
   const found: Array<{ entry: ReservedSlot; waitMs: number }> = [];
   for (const entry of queue.inOrder()) {
-    const startAt = starts.next(isHeavy(entry));
+    const ownStartAt = ownStart(entry);
+    const startAt = ownStartAt ?? starts.next(isHeavy(entry));
     const marginMs = queue.isReserved(entry) ? 0 : Math.min(maxMarginMs, (startAt - now) / 10);
-    if (startAt + marginMs <= entry.deadlineAt) starts.take(isHeavy(entry));
-    else found.push({ entry, waitMs: startAt - now });
+    if (startAt + marginMs > entry.deadlineAt) found.push({ entry, waitMs: startAt - now });
+    else if (ownStartAt === undefined) starts.take(isHeavy(entry));
   }
   return found;
 }

@@ -372,7 +372,10 @@ export class SharedGate implements Gate {
       next: (isHeavy?: boolean) => starts.next(isHeavy) - aheadMs,
       take: (isHeavy?: boolean) => starts.take(isHeavy) - aheadMs,
     };
-    for (const { entry, waitMs } of hopeless(this.#queue, own, now))
+    const opensAt = Math.max(now, account.opensAt - aheadMs);
+    const ownStart = (entry: ReservedSlot) =>
+      hasArrived(entry) && this.#waiting.get(entry)?.kind === 'reserved' ? opensAt : undefined;
+    for (const { entry, waitMs } of hopeless(this.#queue, own, now, ownStart))
       if (hasArrived(entry)) this.#refuse(entry, tooLate(this.#name, waitMs));
   }
 

@@ -189,12 +189,14 @@ export class Nodes implements NodeStore {
     const sentAt = this.#own.monotonic();
     try {
       const seen = this.#db.lastHead;
+      const isCompared = this.#db.comparesHead();
       const { rows, sessionId } = await this.#db.beat<BeatRow>(beatSql, {
         ...{ id: mine.id, seenId: seen?.id, ...this.#told() },
       });
       if (rows[0] !== undefined) this.#db.onTime({ askedAt: sentAt, serverAt: rows[0].serverAt });
       this.#lookAtSchema(rows[0]?.livesWith ?? 0);
       await this.#lookAtHead(rows[0], seen);
+      isCompared();
       const isMine = rows.some(({ id, isCounted }) => id === mine.id && isCounted);
       if (!isMine) {
         this.#mine = undefined; // others have ended it; what it held is theirs

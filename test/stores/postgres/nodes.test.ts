@@ -427,24 +427,27 @@ test('a daemon without a lease is not ready, nor is one whose database a later r
 });
 
 test.each([
-  ['gone', '', { fromId: 2, toId: 3 }],
+  ['gone', '', 0, { fromId: 2, toId: 3 }],
   [
     'others',
     `INSERT INTO rankd.audit_events (id, at, done_by, action, subject, detail, hash)
      SELECT id, at, done_by, action, 'other', detail, sha256(hash) FROM lost;`,
+    0,
     { fromId: 3, toId: 3 },
   ],
+  ['its own of after it', '', 4, { fromId: 3, toId: 3 }],
 ])(
   'a daemon whose last events are %s after a failover tells which it knows of, and nobody knows what is left of the budget',
-  async (_what, instead, range) => {
+  async (_what, instead, writes, range) => {
     const { address } = await postgresDatabase();
     const time = new ManualClock();
     const store = await openPostgresStore({ address, clock: new ManualClock(), beating: time });
     onTestFinished(() => store.close());
     const lost: unknown[] = [];
     await store.nodes?.showNode({ ...daemonNamed('east'), onLost: (found) => void lost.push(found) });
-    for (let id = 1; id <= 3; id += 1)
-      await store.appendAudit({ at: 0, by: 'cli:ann@host', action: 'config.reload', subject: String(id), detail: {} });
+    const append = (id: number) =>
+      store.appendAudit({ at: 0, by: 'cli:ann@host', action: 'config.reload', subject: String(id), detail: {} });
+    for (let id = 1; id <= 3; id += 1) await append(id);
     const name = { operation: 'assign', open: () => ({ count: 0 }) };
     await store.budgetLedger('a'.repeat(64))?.change(name, () => undefined);
     const beat = async () => {
@@ -459,9 +462,16 @@ test.each([
      CREATE TEMP TABLE lost AS SELECT * FROM rankd.audit_events WHERE id > 1;
      DELETE FROM rankd.audit_events WHERE id > 1;
      ${instead}
-     UPDATE rankd.audit_head SET (last_id, hash) = (SELECT id, hash FROM rankd.audit_events ORDER BY id DESC LIMIT 1)`,
+     UPDATE rankd.audit_head SET (last_id, hash) = (SELECT id, hash FROM rankd.audit_events ORDER BY id DESC LIMIT 1);
+     SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND application_name = 'rankd'`,
     );
-    await expect.poll(beat).toBe(1);
+    const isAppended = (id: number) =>
+      append(id).then(
+        () => true,
+        () => false,
+      );
+    for (let id = 0; id < writes; id += 1) await expect.poll(() => isAppended(id), { timeout: 20_000 }).toBe(true);
+    await expect.poll(beat, { timeout: 20_000 }).toBe(1);
     expect(lost).toEqual([range]);
     expect(await onServer(address, 'SELECT operation FROM rankd.platform_budget')).toEqual([]);
     await beat();

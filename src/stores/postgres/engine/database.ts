@@ -22,6 +22,12 @@ export class Database implements Reader {
   readonly onTime: (look: TimeLook) => void;
   /** The newest event of the audit that this handle has seen. */
   lastHead: ChainLink | undefined;
+  /**
+   * The connection whose writes move `lastHead` on, and the one that wrote last. A new one may lead to another server, which lacks
+   * something: first, somebody has to compare.
+   */
+  #comparedOn = 0;
+  #wroteOn = 0;
   /** Set by a write that failed, for want of room say. Whoever finds out that writes succeed again resets it. */
   hasFailedToWrite = false;
   readonly #reading: Link;
@@ -139,7 +145,7 @@ export class Database implements Reader {
       return this.#guard(async () => {
         try {
           const result = await transaction.complete(work);
-          this.lastHead = (await transaction.headSeen()) ?? this.lastHead;
+          this.#noteHead(await transaction.headSeen(), session.id);
           return result;
         } catch (error) {
           if (error instanceof LostCommit && (await this.#isKept(error.head))) return error.result as T;
@@ -153,6 +159,20 @@ export class Database implements Reader {
     });
     this.#lastWrite = written;
     return written;
+  }
+
+  /** Sent before a question whose answer is compared with `lastHead`: call what it returns once that is done. */
+  comparesHead(): () => void {
+    const wroteOn = this.#wroteOn;
+    return () => {
+      this.#comparedOn = wroteOn;
+    };
+  }
+
+  #noteHead(head: ChainLink | undefined, sessionId: number): void {
+    this.#wroteOn = sessionId;
+    if (this.lastHead === undefined) this.#comparedOn = sessionId;
+    if (head !== undefined && this.#comparedOn === sessionId) this.lastHead = head;
   }
 
   /** Runs texts in one transaction, under a lock that others who do this wait for: for what is there before the audit has a head. */
