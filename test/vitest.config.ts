@@ -4,7 +4,7 @@ type TestOptions = NonNullable<TestProjectInlineConfiguration['test']>;
 
 export const shared = {
   root: new URL('..', import.meta.url).pathname,
-  globalSetup: ['test/support/postgres-desk.ts'],
+  globalSetup: ['test/support/temp-in-memory.ts', 'test/support/postgres-desk.ts'],
   testTimeout: 60_000,
   expect: { poll: { timeout: 20_000 } },
   maxWorkers: 4,

@@ -17,6 +17,7 @@ import { basename, dirname, join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import pg from 'pg';
 import type { Credentials } from './certificates.ts';
+import { removeAfterwards } from './folder-keeper.ts';
 
 /** A server of PostgreSQL that ends with this process, however that ends, and leaves nothing behind. */
 export interface PostgresServer extends AsyncDisposable {
@@ -73,12 +74,7 @@ export async function startPostgres({ settings = [], tls }: ServerOptions = {}):
     for (const stream of [shell.stdin, shell.stdout, shell.stderr]) (stream as unknown as { unref(): void }).unref();
     return { shell, pid };
   };
-  // The folder goes with the process that asked, however that ends.
-  const keeper = spawn('sh', ['-c', 'cat >/dev/null; sleep 1; rm -rf "$1"', 'sh', dir], {
-    ...{ cwd: '/', stdio: ['pipe', 'ignore', 'ignore'], detached: true, ...nobody },
-  });
-  keeper.unref();
-  (keeper.stdin as unknown as { unref(): void }).unref();
+  const keeper = removeAfterwards(dir, nobody);
   const place = { socketDir: dir, port, user: 'postgres' };
   let running = await start();
   await untilReady(place, log);
