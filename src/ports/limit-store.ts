@@ -6,6 +6,12 @@ export interface SharedLimit {
   burst: number;
 }
 
+/** How often callers were let through, and how long ago the first of them was: a limit fills up from then on. */
+export interface Spent {
+  count: number;
+  agoMs: number;
+}
+
 /** What callers have used up of their limits, counted over all nodes that share the store. It may be lost with the store's server: then all are full. */
 export interface LimitStore {
   /**
@@ -13,8 +19,8 @@ export interface LimitStore {
    * more are allowed than there are. Resolves with those that were asked, and what is left of each.
    */
   takeShared(limits: readonly SharedLimit[]): Promise<Array<{ isAllowed: boolean; left: number }>>;
-  /** Tells how often this node has let callers through by itself. Resolves with what is left of each for all nodes; it can be less than nothing. */
-  spend(spent: ReadonlyArray<SharedLimit & { count: number }>): Promise<number[]>;
+  /** Tells what this node has let through by itself. Resolves with what is left of each for all nodes; it can be less than nothing. */
+  spend(spent: ReadonlyArray<SharedLimit & Spent>): Promise<number[]>;
   /** Forgets limits that nobody has used since then (epoch milliseconds). */
   forgetLimits(before: number): Promise<void>;
 }

@@ -22,6 +22,7 @@ export function limitStore(db: Database, clock: Pick<Clock, 'now'>): LimitStore 
         bursts: spent.map(({ burst }) => burst),
         perMs: spent.map(perMs),
         left: spent.map(({ burst, count }) => burst - count),
+        agoMs: spent.map(({ agoMs }) => Math.round(agoMs)),
       });
       const left = new Map(rows.map((row) => [row.name, row.left]));
       return spent.map(({ name, burst }) => left.get(name) ?? burst);
@@ -63,9 +64,10 @@ const takeBoth = `
 /** In the order of their names, so that no two nodes wait for each other. */
 const spendSql = `
   INSERT INTO rankd.limit_counts AS kept (name, tokens, at, burst, per_ms, was_allowed)
-  SELECT name, tokens, @now::bigint, burst, per_ms, true
-  FROM unnest(@names::text[], @left::float8[], @bursts::float8[], @perMs::float8[]) AS told (name, tokens, burst, per_ms)
+  SELECT name, tokens, @now::bigint - ago_ms, burst, per_ms, true
+  FROM unnest(@names::text[], @left::float8[], @bursts::float8[], @perMs::float8[], @agoMs::bigint[])
+    AS told (name, tokens, burst, per_ms, ago_ms)
   ORDER BY name
   ON CONFLICT (name) DO UPDATE SET
     tokens = greatest(${refilled} - (excluded.burst - excluded.tokens), - excluded.burst), ${moved}
-  RETURNING name, tokens AS "left"`;
+  RETURNING name, least(burst, tokens + greatest(0, @now::bigint - at) * per_ms) AS "left"`;

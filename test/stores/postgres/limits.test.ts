@@ -47,21 +47,21 @@ test('limits are taken from in turn: what the first refuses costs the next nothi
   expect(await limits?.takeShared([second])).toEqual([{ isAllowed: true, left: 8 }]);
 });
 
-test('what nodes have spent by themselves is taken from what is left for all; what nobody uses is forgotten', async () => {
+test('what nodes have spent by themselves is taken from what is left for all, as of then; what nobody uses is forgotten', async () => {
   const { clock, stores } = await twoNodes();
   const [one, other] = stores;
   const limit = { name: 'verify key_1', perMinute: 60, burst: 10 };
-  expect(await one.limits?.spend([{ ...limit, count: 4 }])).toEqual([6]);
-  expect(await other.limits?.spend([{ ...limit, count: 8 }])).toEqual([-2]);
+  expect(await one.limits?.spend([{ ...limit, count: 4, agoMs: 0 }])).toEqual([6]);
+  expect(await other.limits?.spend([{ ...limit, count: 8, agoMs: 0 }])).toEqual([-2]);
   await clock.skip(3_000);
   expect(
     await one.limits?.spend([
-      { ...limit, count: 1 },
-      { ...limit, name: 'verify key_2', count: 1 },
+      { ...limit, count: 1, agoMs: 2_000 },
+      { ...limit, name: 'verify key_2', count: 1, agoMs: 500 },
     ]),
-  ).toEqual([0, 9]);
+  ).toEqual([0, 9.5]);
   await one.limits?.forgetLimits(clock.now() + 1);
-  expect(await one.limits?.spend([{ ...limit, count: 1 }])).toEqual([9]);
+  expect(await one.limits?.spend([{ ...limit, count: 1, agoMs: 0 }])).toEqual([9]);
 });
 
 test('two daemons let in what one may: changes exactly, and verifications once they have told each other', async () => {
