@@ -6,6 +6,7 @@ export const shared = {
   root: new URL('..', import.meta.url).pathname,
   globalSetup: ['test/support/temp-in-memory.ts', 'test/support/postgres-desk.ts'],
   testTimeout: 60_000,
+  hookTimeout: 60_000,
   expect: { poll: { timeout: 20_000 } },
   maxWorkers: 4,
   isolate: false, // no test leaves anything in a module: a worker for many files saves loading them anew for each
