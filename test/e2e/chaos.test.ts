@@ -5,7 +5,16 @@ test('daemons on one PostgreSQL that are killed, stopped and cut off lose nothin
   const lines: string[] = [];
   const seed = Date.now() % 2 ** 31;
   const say = (line: string) => void lines.push(line);
-  const report = await runChaos({ rounds: 1, sideBySide: 1, nodes: 2, calamities: 2, maxStillMs: 1_000, seed, say });
+  const report = await runChaos({
+    rounds: 1,
+    sideBySide: 1,
+    nodes: 2,
+    calamities: 2,
+    maxStillMs: 1_000,
+    maxAnswerMs: 25,
+    seed,
+    say,
+  });
   expect(report, [`seed ${seed}`, ...lines].join('\n')).toMatchObject({
     ...{ rounds: 1, kills: 2, lost: 0, doubled: 0, stray: 0, differing: 0, unreconciled: 0, violations: 0 },
   });

@@ -21,6 +21,8 @@ export interface ChaosOptions {
   calamities: number;
   /** The longest that anything stands still. */
   maxStillMs: number;
+  /** In half of the rounds Roblox takes up to so long to answer: then what goes wrong meets writes under way. */
+  maxAnswerMs: number;
   seed: number;
   say: (line: string) => void;
 }
@@ -46,7 +48,7 @@ async function chaosIn({ rounds, seed, say, ...options }: Omit<ChaosOptions, 'si
   const report = { rounds: 0, kills: 0, changes: 0, acknowledged: 0, lateWrites: 0 };
   const wrong = { lost: 0, doubled: 0, stray: 0, differing: 0, unreconciled: 0, violations: 0 };
   for (; report.rounds < rounds; report.rounds += 1) {
-    bench.fake.latencyMs = random.between(1, 25);
+    bench.fake.latencyMs = random.between(1, random.next() < 0.5 ? 25 : options.maxAnswerMs);
     const stop = new AbortController();
     const [shared = 0] = bench.members;
     const working = Array.from({ length: callerCount }, (_, index) =>
@@ -119,6 +121,14 @@ const calamities: readonly Calamity[] = [
     daemon?.process.kill('SIGSTOP');
     setTimeout(() => daemon?.process.kill('SIGCONT'), ms);
     return `a node stopped for ${ms} ms, beside the next`;
+  },
+  async (world, ms) => {
+    const { daemon } = world.anyNode();
+    const longMs = Math.ceil(1.6 * ms); // others can have taken its changes over by then, and ended them
+    daemon?.process.kill('SIGSTOP');
+    await delay(longMs);
+    daemon?.process.kill('SIGCONT');
+    return `a node stopped for ${longMs} ms`;
   },
   async (world) => {
     await world.server.restart('SIGKILL');

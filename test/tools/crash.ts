@@ -23,7 +23,16 @@ const say = (line: string) => void process.stdout.write(`${line}\n`);
 say(`${rounds} rounds; the same again: --seed ${seed}`);
 const report =
   engine === 'postgres'
-    ? await runChaos({ rounds, sideBySide, nodes, calamities: kills + 1, maxStillMs: 15_000, seed, say })
+    ? await runChaos({
+        rounds,
+        sideBySide,
+        nodes,
+        calamities: kills + 1,
+        maxStillMs: 15_000,
+        maxAnswerMs: 2_000,
+        seed,
+        say,
+      })
     : await runCrashes({ rounds, killsPerRound: kills, sideBySide, seed, say });
 say('');
 for (const [name, figure] of Object.entries(report)) say(`${name.padEnd(14)}${figure}`);
