@@ -1,12 +1,14 @@
-import { readFileSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
 import { hostname } from 'node:os';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { displayWidth } from '../../src/cli/output/width.ts';
+import { BuiltSession } from '../support/built-session.ts';
 import { DaemonHere } from '../support/daemon-here.ts';
 import { DaemonProcess } from '../support/daemon-process.ts';
 import { everyCommand } from '../support/every-command.ts';
 import { runOnTerminal } from '../support/pseudo-terminal.ts';
 import { CliHome, type CliResult } from '../support/run-cli.ts';
+import { TempDir } from '../support/temp-dir.ts';
 import { files, type Line, others, prepared, scenes, shownOnTerminals } from './golden-scenes.ts';
 
 /** Whatever these ask for: off a terminal nothing is colored or written over. */
@@ -28,8 +30,9 @@ describe.concurrent('the built binary, off a terminal', () => {
     '%s: what is printed where, and the exit code, are exactly these',
     async ([name, lines], { expect }) => {
       using home = homeWithFiles();
+      await using built = new BuiltSession(home, env);
       let transcript = '';
-      for (const line of lines) transcript += shown(line, await run(home, line), home);
+      for (const line of lines) transcript += shown(line, await run({ home, built }, line), home);
       expect(transcript).not.toMatch(control);
       await expect(transcript).toMatchFileSnapshot(`golden/${name}.txt`);
     },
@@ -72,7 +75,7 @@ describe('the built binary, on a terminal', () => {
   let daemon: DaemonProcess;
 
   beforeAll(async () => {
-    home = new CliHome();
+    home = new CliHome(new TempDir(mkdtempSync('/tmp/rankd-test-'))); // tables are as wide as their longest path
     const secret = await home.createKey('main');
     for (const line of prepared) await home.here(line);
     daemon = await DaemonProcess.start(home);
@@ -139,8 +142,8 @@ function homeWithFiles(): CliHome {
   return home;
 }
 
-/** The first call of each command is one of the built binary. The others are made in this process, which costs a fifth of that. */
-const startsProcess = new Set([
+/** The first call of each command is one of the built binary. The others are made in this process. */
+const ofBuilt = new Set([
   ...new Map(
     Object.values(scenes)
       .flat()
@@ -149,9 +152,10 @@ const startsProcess = new Set([
   ).values(),
 ]);
 
-function run(home: CliHome, line: Line): Promise<CliResult> {
+function run({ home, built }: { home: CliHome; built: BuiltSession }, line: Line): Promise<CliResult> {
   const options = { env, input: typeof line === 'string' ? '' : line.input };
-  return startsProcess.has(line) ? home.run(wordsOf(line), options) : home.here(wordsOf(line), options);
+  if (!ofBuilt.has(line)) return home.here(wordsOf(line), options);
+  return options.input === '' ? built.run(wordsOf(line)) : home.run(wordsOf(line), options);
 }
 
 /** The command that a line calls; the whole line if it calls none. */

@@ -26,10 +26,10 @@ test.concurrent.each(each)(
   async ({ yaml, setUp, rows }) => {
     using home = new CliHome();
     writeFileSync(home.path('rankd.yaml'), yaml);
-    expect(await home.run(['config', 'check'])).toMatchObject({ code: 0 });
-    for (const line of setUp) expect(await home.run(wordsOf(line).slice(1))).toMatchObject({ code: 0 });
+    expect(await home.here(['config', 'check'])).toMatchObject({ code: 0 });
+    for (const line of setUp) expect(await home.here(wordsOf(line).slice(1))).toMatchObject({ code: 0 });
     for (const { line, code } of rows) {
-      const answer = await home.run([...wordsOf(line), '--json']);
+      const answer = await home.here([...wordsOf(line), '--json']);
       const { code: refusal, checks = [] } = answer.json<{ code?: string; checks?: Array<{ code?: string }> }>();
       const refusals = [refusal, ...checks.map((check) => check.code)].filter((found) => found !== undefined);
       expect({ line, said: refusals[0], isDone: answer.code === 0 }).toEqual({

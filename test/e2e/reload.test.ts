@@ -2,6 +2,7 @@ import { mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'nod
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { expect, onTestFinished, test } from 'vitest';
+import { DaemonHere } from '../support/daemon-here.ts';
 import { DaemonProcess } from '../support/daemon-process.ts';
 import { startFakeOpenCloud } from '../support/fake-open-cloud/index.ts';
 import { openCloudHome } from '../support/open-cloud-home.ts';
@@ -146,7 +147,7 @@ test('what was done in one group answers no repeat in another, and is not undone
 test('back from a configuration that was refused, the platform is the one in force, with what is left of its budget', async () => {
   await using world = await openCloudHome();
   const { home, secret } = world;
-  const daemon = await world.startDaemon();
+  const daemon = await world.serve();
   expect(await daemon.rank(secret, promotion)).toMatchObject({ status: 200 });
   const before = await assignsLeft(home);
   const file = home.path('rankd.yaml');
@@ -175,7 +176,9 @@ try: start it with \`rankd serve\`, or name another directory with --data-dir
 });
 
 test('SIGHUP does the same, and the audit tells what became of it', async () => {
-  const { home, daemon } = await serveWith('policy: { locked_roles: [20] }\n');
+  using home = new CliHome();
+  writeFileSync(home.path('rankd.yaml'), 'policy: { locked_roles: [20] }\n');
+  await using daemon = await DaemonProcess.start(home);
   expect(await hangUp({ home, daemon }, 'policy: { locked_roles: [] }\nserver: { port: 1 }\n')).toEqual({
     action: 'config.reload',
     detail: { applied: ['policy.locked_roles'], needRestart: [] }, // --port comes before the file
@@ -280,12 +283,12 @@ async function assignsLeft(home: CliHome): Promise<number | undefined> {
 async function serveWith(
   yaml: string,
   env: Record<string, string> = {},
-): Promise<{ home: CliHome; daemon: DaemonProcess; secret: string }> {
+): Promise<{ home: CliHome; daemon: DaemonHere; secret: string }> {
   const home = new CliHome();
   onTestFinished(() => home[Symbol.dispose]());
   writeFileSync(home.path('rankd.yaml'), yaml);
   const secret = await home.createKey();
-  const daemon = await DaemonProcess.start(home, { env });
+  const daemon = await DaemonHere.start(home, { env });
   onTestFinished(() => daemon[Symbol.asyncDispose]());
   return { home, daemon, secret };
 }

@@ -28,13 +28,17 @@ export async function runCli(args: string[], options: RunOptions = {}): Promise<
 
 /** A home of its own for several runs of `rankd`, removed on disposal. */
 export class CliHome {
-  readonly #dir = new TempDir();
-  readonly folder = this.#dir.path;
-  readonly dataDir = join(this.folder, 'data');
+  readonly #dir: TempDir;
+  readonly folder: string;
+  readonly dataDir: string;
   /** The current folder of the runs. */
-  readonly cwd = join(this.folder, 'work');
+  readonly cwd: string;
 
-  constructor() {
+  constructor(dir = new TempDir()) {
+    this.#dir = dir;
+    this.folder = dir.path;
+    this.dataDir = join(dir.path, 'data');
+    this.cwd = join(dir.path, 'work');
     mkdirSync(this.cwd);
   }
 

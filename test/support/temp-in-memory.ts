@@ -12,7 +12,7 @@ const neededBytes = 2 ** 30;
  */
 export default function setUp(): undefined | (() => void) {
   if (process.env['TMPDIR'] !== undefined || !hasRoom()) return undefined;
-  const folder = mkdtempSync(join(place, 'rankd-tests-'));
+  const folder = mkdtempSync(join(place, 'rankd-'));
   chmodSync(folder, 0o1777); // as /tmp: some tests are other users
   process.env['TMPDIR'] = folder;
   const keeper = removeAfterwards(folder);

@@ -1,0 +1,58 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { fileURLToPath } from 'node:url';
+import { binary, type CliHome, type CliResult } from './run-cli.ts';
+
+const built = fileURLToPath(new URL('../../dist/main.js', import.meta.url));
+
+/** Runs what was built on one command line after the other. What a command leaves behind in its process, the next one finds. */
+const script = `
+import { main } from '${built}';
+const written = { stdout: '', stderr: '' };
+for (const name of ['stdout', 'stderr']) {
+  process[name].setMaxListeners(0); // each line listens anew
+  process[name].write = (chunk, ...rest) => {
+    written[name] += Buffer.from(chunk).toString();
+    rest.find((one) => typeof one === 'function')?.();
+    return true;
+  };
+}
+setInterval(() => undefined, 60_000);
+process.on('disconnect', () => process.exit());
+process.on('message', async (line) => {
+  Object.assign(written, { stdout: '', stderr: '' });
+  process.argv = [process.execPath, '${binary}', ...line];
+  process.exitCode = undefined;
+  await main();
+  process.send({ code: process.exitCode ?? 0, ...written });
+});
+process.send('ready');`;
+
+/** The built rankd in one process for many command lines that read no input, off a terminal. A process for each would cost five times as much. */
+export class BuiltSession implements AsyncDisposable {
+  readonly #child: ChildProcess;
+  readonly #ready: Promise<unknown>;
+
+  constructor(home: CliHome, env: Record<string, string> = {}) {
+    this.#child = spawn(process.execPath, ['--input-type=module', '--eval', script], {
+      ...{ cwd: home.cwd, env: { ...home.env, ...env }, stdio: ['ignore', 'pipe', 'pipe', 'ipc'] },
+    });
+    this.#ready = once(this.#child, 'message');
+  }
+
+  async run(line: string[]): Promise<CliResult> {
+    await this.#ready;
+    const answered = once(this.#child, 'message') as Promise<[Omit<CliResult, 'json'>]>;
+    const ended = once(this.#child, 'exit').then(() => Promise.reject(new Error(`rankd ${line.join(' ')} ended all`)));
+    this.#child.send(line);
+    const [result] = await Promise.race([answered, ended]);
+    return { ...result, json: () => JSON.parse(result.stdout || result.stderr) };
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    if (this.#child.exitCode !== null) return;
+    const exited = once(this.#child, 'exit');
+    this.#child.disconnect();
+    await exited;
+  }
+}
