@@ -1,4 +1,5 @@
 import { resolve } from 'node:path';
+import { crypto } from '../base/node-modules.ts';
 import { readAddress } from '../core/webhooks/address.ts';
 import type { WebhookDeclaration } from '../core/webhooks/declared-webhooks.ts';
 import { defaultEvents } from '../core/webhooks/event-types.ts';
@@ -16,6 +17,13 @@ export interface DeclaredWebhook extends WebhookDeclaration {
   secret?: Secret;
   /** Where the file names it, and the file with its address: `file:line:col`. */
   at: { name: string | undefined; url_file: string | undefined };
+}
+
+/** Tells another address or secret, and nothing of it. */
+export function fingerprintOf({ address, secret }: Pick<DeclaredWebhook, 'address' | 'secret'>): string {
+  return crypto()
+    .hash('sha256', `${address.reveal()}\n${secret?.reveal() ?? ''}`)
+    .slice(0, 12);
 }
 
 interface Reading {

@@ -1,3 +1,4 @@
+import { compareDeclarations, type NodeDeclarations, type StillDeclared } from './declarations.ts';
 import { type Doing, type DomainEvent, keyDeclared, keyRevoked, placeEvent } from './events.ts';
 import { ruleNames } from './key-rules.ts';
 import type { Key, KeyDeclaration } from './model.ts';
@@ -16,28 +17,13 @@ export interface DeclarationClash {
 }
 
 /** What the store knows of keys and secrets when a configuration declares its keys. */
-export interface DeclarationFacts {
+export interface DeclarationFacts extends NodeDeclarations<NewDeclaration> {
   /** Every key that is or was declared, newest first, with the places that are declared for it. */
   declared: ReadonlyArray<{ key: Key; placeIds: readonly number[] }>;
   /** Keys that are not declared, not revoked, and have one of the declared names. */
   namesakes: readonly Key[];
   /** The declared secrets that the store has already. `isAccepted`: no end is set for it. `owner`: its key, if that is not declared. */
   secrets: ReadonlyArray<{ hash: string; keyId: string; isAccepted: boolean; owner?: Key }>;
-  /** What this node declared last, and what other nodes that are alive declare. Both are empty if one daemon alone works on the store. */
-  kept: readonly KeptDeclaration[];
-  elsewhere: ReadonlyArray<KeptDeclaration & { node: string }>;
-}
-
-/** A declaration as a node keeps it. `seq` rises with each that is made: of two of a name, the higher one holds. */
-export interface KeptDeclaration {
-  declaration: NewDeclaration;
-  seq: number;
-}
-
-/** A key that a configuration declares no longer, and that holds on because these nodes still declare it. */
-export interface StillDeclared {
-  name: string;
-  nodes: string[];
 }
 
 /** A declared key as it is to hold from now on, with its one secret. */
@@ -75,11 +61,7 @@ export function judgeDeclarations(
   return (facts) => {
     const clashes = declared.flatMap((declaration, index) => clashesOf(declaration, index, facts));
     if (clashes.length > 0) return { clashes };
-    const renewed = declared.filter((declaration) => !isKept(declaration, facts));
-    const dropped = facts.kept
-      .map(({ declaration }) => declaration.name)
-      .filter((name) => declared.every((declaration) => declaration.name !== name));
-    const inForce = declarationsInForce(declared, facts);
+    const { inForce, renewed, dropped, stillDeclared } = compareDeclarations(declared, facts, { isSame, excludes });
     const keys = inForce.map((declaration) => declaredKey(declaration, facts));
     const names = new Set(inForce.map(({ name }) => name));
     const ended = facts.declared
@@ -89,30 +71,13 @@ export function judgeDeclarations(
       ...keys.flatMap((key) => eventsOf(key, facts, doing)),
       ...ended.map(({ id }) => keyRevoked(id, { reason: 'no longer declared' }, doing)),
     ];
-    const stillDeclared = dropped.flatMap((name) => {
-      const nodes = facts.elsewhere.filter(({ declaration }) => declaration.name === name).map(({ node }) => node);
-      return nodes.length === 0 ? [] : [{ name, nodes }];
-    });
     return { clashes: [], keys, ended: ended.map(({ id }) => id), renewed, dropped, stillDeclared, events };
   };
 }
 
-/** A key holds while any node declares it: by the newest of their declarations, and a secret is that of the newest key that has it. */
-function declarationsInForce(declared: readonly NewDeclaration[], facts: DeclarationFacts): NewDeclaration[] {
-  if (facts.elsewhere.length === 0) return [...declared];
-  const seqOf = (own: NewDeclaration) =>
-    facts.kept.find(({ declaration }) => isSame(declaration, own))?.seq ?? Number.POSITIVE_INFINITY;
-  const all = [...declared.map((declaration) => ({ declaration, seq: seqOf(declaration) })), ...facts.elsewhere];
-  const inForce: NewDeclaration[] = [];
-  for (const { declaration } of all.sort((one, other) => other.seq - one.seq)) {
-    const isOld = inForce.some(({ name, hash }) => name === declaration.name || hash === declaration.hash);
-    if (!isOld) inForce.push(declaration);
-  }
-  return inForce.reverse();
-}
-
-function isKept(own: NewDeclaration, { kept }: DeclarationFacts): boolean {
-  return kept.some(({ declaration }) => isSame(declaration, own));
+/** A secret is that of the newest key that has it. */
+function excludes(one: NewDeclaration, other: NewDeclaration): boolean {
+  return one.name === other.name || one.hash === other.hash;
 }
 
 /** True if both declare the same key alike, wherever that stands in their files. */

@@ -1,5 +1,4 @@
 import type { LiveContext } from '../usecases/daemon-context.ts';
-import { isInCharge } from '../usecases/upkeep/in-charge.ts';
 import { DiscordLimits, deliverTo, type Progress, webhooksToServe } from '../usecases/webhooks/deliver.ts';
 
 const lookEveryMs = 250;
@@ -40,9 +39,8 @@ interface Work {
   stop: AbortSignal;
 }
 
-/** Each target has one round at a time, so a slow one holds up nobody else. Resolves with the number of webhooks. */
+/** Each target has one round at a time, so a slow one holds up nobody else. Resolves with the number of webhooks that this daemon serves. */
 async function startRounds(live: LiveContext, { rounds, known, limits, stop }: Work): Promise<number> {
-  if (!(await isInCharge(live.current, 'webhooks'))) return 0;
   const { ids, count } = await webhooksToServe(live.current);
   const order = [...known.keys()];
   for (const id of ids.toSorted((one, other) => order.indexOf(one) - order.indexOf(other))) {

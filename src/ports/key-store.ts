@@ -1,10 +1,5 @@
-import type {
-  DeclarationClash,
-  DeclarationFacts,
-  DeclarationVerdict,
-  NewDeclaration,
-  StillDeclared,
-} from '../core/declared-keys.ts';
+import type { StillDeclared } from '../core/declarations.ts';
+import type { DeclarationClash, DeclarationFacts, DeclarationVerdict, NewDeclaration } from '../core/declared-keys.ts';
 import type { JudgeKey, NewKey } from '../core/key-changes.ts';
 import type { Key, KeyRecord } from '../core/model.ts';
 import type { Verdict } from '../core/verdict.ts';
@@ -62,7 +57,8 @@ export interface KeyStore {
   updateKey(keyId: string, judge: JudgeKey): Promise<Key>;
   /**
    * Makes the declared keys and their places hold, as `judge` says. Resolves with what is in the way; then nothing is changed. Where
-   * several daemons share the store, a key holds as long as the node of any handle declares it.
+   * several daemons share the store, a key holds as long as the node of any handle declares it; `stillDeclared` is what others declare and
+   * this node does not, or otherwise.
    */
   declareKeys(
     declared: readonly NewDeclaration[],

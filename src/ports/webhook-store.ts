@@ -1,5 +1,7 @@
+import type { NodeDeclarations, StillDeclared } from '../core/declarations.ts';
 import type { DomainEvent } from '../core/events.ts';
 import type { Verdict } from '../core/verdict.ts';
+import type { DeclaredEdit, NewWebhookDeclaration, WebhookFacts } from '../core/webhooks/declared-webhooks.ts';
 import type { OutboxEvent } from '../core/webhooks/event-types.ts';
 import type { Delivery, Webhook } from '../core/webhooks/webhook.ts';
 
@@ -49,6 +51,13 @@ export interface WebhookStore {
    * of the newest event; it is synchronous and pure, and may run more than once. Throws its refusal: then nothing is changed.
    */
   updateWebhooks(judge: (webhooks: Webhook[], newestEvent: number) => Verdict<WebhookEdit>): Promise<void>;
+  /**
+   * The same for what a configuration declares, and keeps what this node declares. Where several daemons share the store, a webhook holds
+   * as long as the node of any handle declares it. Resolves with what others declare and this node does not, or otherwise.
+   */
+  declareWebhooks(judge: (facts: WebhookFacts) => Verdict<DeclaredEdit>): Promise<StillDeclared[]>;
+  /** What this node declares, and other nodes that are alive; `undefined` if one daemon alone can work on the store. */
+  webhookDeclarations(): Promise<NodeDeclarations<NewWebhookDeclaration> | undefined>;
   /**
    * Keeps what came of a try. `judge` gets the webhook and its deliveries of these events, as they are kept; it is synchronous and
    * pure, and may run more than once. Nothing is done if there is no such webhook any more.

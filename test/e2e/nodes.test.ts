@@ -4,6 +4,7 @@ import { writeFileSync } from 'node:fs';
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { systemClock } from '../../src/base/clock.ts';
+import { newWebhookSecret } from '../../src/core/webhooks/signature.ts';
 import { openPostgresStore } from '../../src/stores/postgres/postgres-store.ts';
 import { keepOutcome } from '../../src/usecases/change/change-outcome.ts';
 import { recoverLateWrite } from '../../src/usecases/change/late-write.ts';
@@ -155,6 +156,50 @@ describe('several daemons on one database', () => {
     write('west', '');
     daemons.west = await start('west');
     expect(await revoked()).toMatchObject({ other: 'active' });
+  });
+
+  test('a declared webhook holds while one node declares it, as the newest says and out of that one’s files; reload and status tell', async () => {
+    await using first = await startWebhookSink();
+    await using second = await startWebhookSink();
+    const secret = newWebhookSecret();
+    const target = '{name: log, url_file: log.url, secret_file: log.secret, events: [key.created]}';
+    const declare = async (name: 'east' | 'west', url?: string) => {
+      for (const [file, text] of [['log.url', url ?? ''] as const, ['log.secret', secret] as const])
+        writeFileSync(homes[name].path(file), text, { mode: 0o600 });
+      write(name, `webhooks: {allow_private: [127.0.0.1], targets: [${url === undefined ? '' : target}]}`);
+      const { code, stderr } = await atDesk('reload', '--node', name);
+      expect(code, stderr).toBe(0);
+      return stderr;
+    };
+    const listed = async () => {
+      const { webhooks } = (await atDesk('webhook', 'list', '--json')).json<{ webhooks: Array<{ target: string }> }>();
+      return webhooks.map((webhook) => webhook.target);
+    };
+    const shown = (sink: typeof first) => [`http://127.0.0.1:${sink.port}/***`];
+    const received = () => [first.received.length, second.received.length];
+    const differing = async () => {
+      type Shown = { status: { differences: Array<{ setting: string }> } };
+      return (await atDesk('status', '--json')).json<Shown>().status.differences.map(({ setting }) => setting);
+    };
+    const otherwise = (by: string) => `the webhook "log" is declared otherwise by ${by}; the newest declaration holds`;
+    expect(await declare('east', first.url)).not.toContain('log');
+    expect(await declare('west', second.url)).toContain(`west: ${otherwise('east')}, and that is the one of`);
+    expect(await declare('east', first.url)).toContain(`east: ${otherwise('west')}, and that is not the one of`);
+    expect(await listed()).toEqual(shown(second));
+    expect((await atDesk('key', 'create', 'told-one')).code).toBe(0);
+    await expect.poll(received, { timeout: 20_000 }).toEqual([0, 1]);
+    await expect.poll(differing, { timeout: 20_000 }).toEqual(['webhooks.targets']); // their files differ in the address alone
+    expect(await declare('west')).toContain('west: the webhook "log" holds on, as it is still declared by east');
+    expect(await listed()).toEqual(shown(first));
+    expect((await atDesk('key', 'create', 'told-two')).code).toBe(0);
+    await expect.poll(received, { timeout: 20_000 }).toEqual([1, 1]);
+    await declare('west', first.url);
+    await declare('east');
+    expect(await listed()).toEqual(shown(first));
+    expect(await daemons.west.stop()).toBe(0);
+    await expect.poll(listed, { timeout: 20_000 }).toEqual([]);
+    write('west', '');
+    daemons.west = await start('west');
   });
 
   test('each event is delivered once, whichever daemon it came from; another one delivers once the one that did is gone', async () => {

@@ -258,6 +258,7 @@ test('no table of either engine is forgotten: each is copied, or known to belong
       'access_version',
       'audit_head',
       'declarations',
+      'webhook_declarations',
       'idempotency_claims',
       'limit_counts',
       'member_queue',

@@ -1,4 +1,6 @@
+import { compareDeclarations, type NodeDeclarations, type StillDeclared } from '../declarations.ts';
 import { type Doing, webhookEvent } from '../events.ts';
+import type { Verdict } from '../verdict.ts';
 import { maxWebhooks, type Webhook } from './webhook.ts';
 import { type Edit, freshWebhook } from './webhook-changes.ts';
 
@@ -10,6 +12,25 @@ export type WebhookDeclaration = Pick<
   /** e.g. `rankd.yaml:31` */
   declaredIn: string;
 };
+
+/** The same as a node keeps it. `id` is for one that is new; `fingerprint` tells another address or secret, and nothing of it. */
+export interface NewWebhookDeclaration extends WebhookDeclaration {
+  id: string;
+  fingerprint: string;
+}
+
+/** What the store knows of webhooks when a configuration declares its own. */
+export interface WebhookFacts extends NodeDeclarations<NewWebhookDeclaration> {
+  webhooks: Webhook[];
+  newestEvent: number;
+}
+
+/** What changes with that: of the webhooks, and of what this node declares. */
+export interface DeclaredEdit extends Edit {
+  renewed: NewWebhookDeclaration[];
+  dropped: string[];
+  stillDeclared: StillDeclared[];
+}
 
 /** What keeps a declared webhook from being taken up. `twin`: a webhook that a command made has its address. */
 export type WebhookClash =
@@ -34,10 +55,15 @@ export function clashesOf(
 
 /** How the webhooks of the configuration differ from those that the store has. One that is known by its name goes on from where it was. */
 export function declaredEdit(
-  declared: ReadonlyArray<WebhookDeclaration & { id: string }>,
-  { webhooks, newestEvent }: { webhooks: readonly Webhook[]; newestEvent: number },
+  own: readonly NewWebhookDeclaration[],
+  { webhooks, newestEvent, ...nodes }: WebhookFacts,
   doing: Doing,
-): { change: Edit; events: ReturnType<typeof webhookEvent>[] } {
+): Extract<Verdict<DeclaredEdit>, { change: unknown }> {
+  const { inForce, ...declarations } = compareDeclarations<NewWebhookDeclaration>(own, nodes, {
+    isSame,
+    excludes: haveOneName,
+  });
+  const declared = inForce.map(({ fingerprint: _, ...declaration }) => declaration);
   const before = webhooks.filter(({ declaredIn }) => declaredIn !== undefined);
   const put = declared.flatMap((declaration) => {
     const known = before.find(({ name }) => name === declaration.name);
@@ -51,7 +77,15 @@ export function declaredEdit(
     ...told.map((webhook) => webhookEvent('declare', webhook, detailOf(webhook), doing)),
     ...ended.map((webhook) => webhookEvent('remove', webhook, { reason: 'no longer declared' }, doing)),
   ];
-  return { change: { put, remove: ended.map(({ id }) => id) }, events };
+  return { change: { put, remove: ended.map(({ id }) => id), ...declarations }, events };
+}
+
+function isSame(one: NewWebhookDeclaration, other: NewWebhookDeclaration): boolean {
+  return haveOneName(one, other) && one.fingerprint === other.fingerprint && definitionOf(one) === definitionOf(other);
+}
+
+function haveOneName(one: { name: string }, other: { name: string }): boolean {
+  return one.name === other.name;
 }
 
 /** Alarms have a cursor of their own on the way to Discord alone. */
@@ -63,7 +97,7 @@ function continued(known: Webhook, { kind, ...declaration }: WebhookDeclaration)
 }
 
 /** Where it stands in the file does not count. */
-function definitionOf(webhook: Webhook | undefined): string {
+function definitionOf(webhook: Webhook | WebhookDeclaration | undefined): string {
   if (webhook === undefined) return '';
   const { kind, shown, events, mention, isForGames } = webhook;
   return JSON.stringify([kind, shown, events, mention, isForGames]);

@@ -2,6 +2,7 @@ import type { DeclarationFacts, DeclaredKey, NewDeclaration } from '../../core/d
 import { exactly } from '../../core/key-rules.ts';
 import type { Clock, KeyStore } from '../../ports/index.ts';
 import { appendEvents } from './audit.ts';
+import { declarationsOf, keepDeclarations } from './declarations.ts';
 import type { Database, Reader, Transaction, WriteTransaction } from './engine/database.ts';
 import { setRules } from './key-row.ts';
 import { addSecret, keysWhere } from './keys.ts';
@@ -16,17 +17,7 @@ export function declaredKeyStore(db: Database, clock: Pick<Clock, 'now'>, nodes:
       return db.write(async (transaction) => {
         const verdict = judge(await declarationFacts(transaction, declared, { node, now }));
         if (!('keys' in verdict)) return { ...verdict, stillDeclared: [] };
-        const replaced = [...verdict.dropped, ...verdict.renewed.map(({ name }) => name)];
-        transaction.run('DELETE FROM rankd.declarations WHERE node = @node AND name = ANY(@replaced)', {
-          node,
-          replaced,
-        });
-        for (const declaration of verdict.renewed) {
-          transaction.run(
-            'INSERT INTO rankd.declarations (node, name, definition) VALUES (@node, @name, @definition)',
-            { node, name: declaration.name, definition: JSON.stringify(declaration) },
-          );
-        }
+        keepDeclarations(transaction, 'declarations', { node, ...verdict });
         for (const key of verdict.keys) await keep(transaction, key, now);
         for (const id of verdict.ended)
           transaction.run('UPDATE rankd.keys SET revoked_at = @now WHERE id = @id', { id, now });
@@ -42,12 +33,8 @@ async function declarationFacts(
   declared: readonly NewDeclaration[],
   { node, now }: { node: string; now: number },
 ): Promise<DeclarationFacts> {
-  const all = await db.all<{ seq: number; isMine: boolean; node: string; definition: string }>(aliveSql, { node });
-  const kept = all.map(({ definition, ...rest }) => ({
-    ...rest,
-    declaration: JSON.parse(definition) as NewDeclaration,
-  }));
-  const everybodys = [...declared, ...kept.map(({ declaration }) => declaration)];
+  const nodes = await declarationsOf<NewDeclaration>(db, 'declarations', node);
+  const everybodys = [...declared, ...[...nodes.kept, ...nodes.elsewhere].map(({ declaration }) => declaration)];
   const names = declared.map(({ name }) => name);
   const hashes = everybodys.map(({ hash }) => hash);
   const namesake = 'k.declared_in IS NULL AND k.revoked_at IS NULL AND k.name = ANY(@names)';
@@ -70,8 +57,7 @@ async function declarationFacts(
     now,
   });
   return {
-    kept: kept.filter(({ isMine }) => isMine),
-    elsewhere: kept.filter(({ isMine }) => !isMine),
+    ...nodes,
     declared: keys.map((key) => ({
       key,
       placeIds: places.filter(({ keyId }) => keyId === key.id).map(({ placeId }) => placeId),
@@ -83,11 +69,6 @@ async function declarationFacts(
     }),
   };
 }
-
-/** What nodes declare that have not ended. */
-const aliveSql = `
-  SELECT d.seq, d.node = @node AS "isMine", coalesce(n.name, n.id) AS node, d.definition
-  FROM rankd.declarations AS d JOIN rankd.nodes AS n ON n.id = d.node WHERE n.ended_by IS NULL ORDER BY n.name, d.seq`;
 
 async function keep(
   transaction: WriteTransaction,

@@ -23,6 +23,8 @@ export const joinSql = `
     DELETE FROM rankd.idempotency_claims WHERE node = @predecessor
   ), declared AS (
     UPDATE rankd.declarations SET node = @id WHERE node = @before
+  ), declared_webhooks AS (
+    UPDATE rankd.webhook_declarations SET node = @id WHERE node = @before
   )
   INSERT INTO rankd.nodes (id, joined_at) VALUES (@id, @at)`;
 

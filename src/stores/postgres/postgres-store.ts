@@ -77,7 +77,7 @@ function createPostgresStore(db: Database, clock: Clock, nodes: Nodes): Store {
     ...auditStore(db, clock),
     ...retentionStore(db),
     ...personStore(db),
-    ...webhookStore(db),
+    ...webhookStore(db, nodes),
     nodes,
     limits: limitStore(db, clock),
     budgetLedger: (credential) => budgetLedger(db, clock, credential),

@@ -1,28 +1,44 @@
 import type { AuditEvent } from '../../core/model.ts';
+import type { Verdict } from '../../core/verdict.ts';
+import type { NewWebhookDeclaration } from '../../core/webhooks/declared-webhooks.ts';
 import type { OutboxEvent } from '../../core/webhooks/event-types.ts';
 import type { Delivery, Webhook } from '../../core/webhooks/webhook.ts';
-import type { DeliveryFilter, WebhookStore } from '../../ports/index.ts';
+import type { DeliveryFilter, WebhookEdit, WebhookStore } from '../../ports/index.ts';
 import { allowed } from '../allowed.ts';
 import { deliveryColumns, selected, upsertInto, webhookColumns } from '../columns.ts';
 import { withoutNulls } from '../row.ts';
 import { whereOf } from '../where.ts';
 import { appendEvents, auditRows, chainEnd } from './audit.ts';
 import { type ChangeRow, selectChange, toChange } from './change-row.ts';
-import type { Database, Reader } from './engine/database.ts';
+import { declarationsOf, keepDeclarations } from './declarations.ts';
+import type { Database, Reader, WriteTransaction } from './engine/database.ts';
 import type { Bindings } from './engine/statement.ts';
 import type { Nullable } from './key-row.ts';
+import type { Nodes } from './nodes.ts';
 
-export function webhookStore(db: Database): WebhookStore {
+export function webhookStore(db: Database, nodes: Pick<Nodes, 'id'>): WebhookStore {
   return {
     listWebhooks: () => allWebhooks(db),
 
     async updateWebhooks(judge) {
       await db.write(async (transaction) => {
-        const { change, events } = allowed(judge(await allWebhooks(transaction), (await transaction.head()).id));
-        for (const id of change.remove) transaction.run('DELETE FROM rankd.webhooks WHERE id = @id', { id });
-        for (const webhook of change.put) transaction.run(putWebhook, { ...webhook });
-        await appendEvents(transaction, events);
+        await keepEdit(transaction, judge(await allWebhooks(transaction), (await transaction.head()).id));
       });
+    },
+
+    async declareWebhooks(judge) {
+      const node = await nodes.id();
+      return db.write(async (transaction) => {
+        const declared = await declarationsOf<NewWebhookDeclaration>(transaction, 'webhook_declarations', node);
+        const [webhooks, head] = [await allWebhooks(transaction), await transaction.head()];
+        const change = await keepEdit(transaction, judge({ webhooks, newestEvent: head.id, ...declared }));
+        keepDeclarations(transaction, 'webhook_declarations', { node, ...change });
+        return change.stillDeclared;
+      });
+    },
+
+    async webhookDeclarations() {
+      return declarationsOf<NewWebhookDeclaration>(db, 'webhook_declarations', await nodes.id());
     },
 
     async recordProgress({ webhookId, sequences }, judge) {
@@ -64,6 +80,17 @@ export function webhookStore(db: Database): WebhookStore {
       );
     },
   };
+}
+
+async function keepEdit<Edit extends WebhookEdit>(
+  transaction: WriteTransaction,
+  verdict: Verdict<Edit>,
+): Promise<Edit> {
+  const { change, events } = allowed(verdict);
+  for (const id of change.remove) transaction.run('DELETE FROM rankd.webhooks WHERE id = @id', { id });
+  for (const webhook of change.put) transaction.run(putWebhook, { ...webhook });
+  await appendEvents(transaction, events);
+  return change;
 }
 
 /** The events with the changes that they are about. */

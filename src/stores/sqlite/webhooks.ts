@@ -1,6 +1,8 @@
+import type { Verdict } from '../../core/verdict.ts';
+import type { WebhookFacts } from '../../core/webhooks/declared-webhooks.ts';
 import type { OutboxEvent } from '../../core/webhooks/event-types.ts';
 import type { Delivery, Webhook } from '../../core/webhooks/webhook.ts';
-import type { DeliveryFilter, WebhookStore } from '../../ports/index.ts';
+import type { DeliveryFilter, WebhookEdit, WebhookStore } from '../../ports/index.ts';
 import { allowed } from '../allowed.ts';
 import { absent, deliveryColumns, selected, upsertInto, webhookColumns } from '../columns.ts';
 import { withoutNulls } from '../row.ts';
@@ -17,18 +19,28 @@ export function webhookStore(db: Connection): WebhookStore {
     db.run(putWebhook, { ...absent(webhookColumns), ...webhook, events: JSON.stringify(events), isForGames: games });
   };
   const putOne = (delivery: Delivery) => db.run(putDelivery, { ...absent(deliveryColumns), ...delivery });
+  const update = (judge: (facts: WebhookFacts) => Verdict<WebhookEdit>) =>
+    db.write(() => {
+      const facts = { webhooks: allWebhooks(db), newestEvent: chainEnd(db).id, kept: [], elsewhere: [] };
+      const { change, events } = allowed(judge(facts));
+      for (const id of change.remove) db.run('DELETE FROM webhooks WHERE id = @id', { id });
+      for (const webhook of change.put) put(webhook);
+      appendEvents(db, events);
+    });
   return {
     async listWebhooks() {
       return allWebhooks(db);
     },
 
-    async updateWebhooks(judge) {
-      await db.write(() => {
-        const { change, events } = allowed(judge(allWebhooks(db), chainEnd(db).id));
-        for (const id of change.remove) db.run('DELETE FROM webhooks WHERE id = @id', { id });
-        for (const webhook of change.put) put(webhook);
-        appendEvents(db, events);
-      });
+    updateWebhooks: (judge) => update(({ webhooks, newestEvent }) => judge(webhooks, newestEvent)),
+
+    async declareWebhooks(judge) {
+      await update(judge);
+      return [];
+    },
+
+    async webhookDeclarations() {
+      return undefined;
     },
 
     async recordProgress({ webhookId, sequences }, judge) {

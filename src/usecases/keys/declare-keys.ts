@@ -1,13 +1,14 @@
 import type { DeclaredKey } from '../../config/declared-key.ts';
 import { ConfigError } from '../../config/problem.ts';
 import { newId } from '../../core/api-key.ts';
-import { type DeclarationClash, judgeDeclarations, type StillDeclared } from '../../core/declared-keys.ts';
+import type { StillDeclared } from '../../core/declarations.ts';
+import { type DeclarationClash, judgeDeclarations } from '../../core/declared-keys.ts';
 import type { Ports } from '../../ports/index.ts';
 
 /**
  * Puts the keys of the configuration in force, and ends those that were taken out of it. Throws `config_invalid` and changes
- * nothing if a key that is not declared has the name or the secret of one of them. Resolves with those that hold on, because other
- * daemons still declare them.
+ * nothing if a key that is not declared has the name or the secret of one of them. Resolves with those that other daemons
+ * declare and this one does not, or otherwise.
  */
 export async function declareKeys(
   { store, clock }: { store: Pick<Ports['store'], 'declareKeys'>; clock: Pick<Ports['clock'], 'now'> },

@@ -1,6 +1,7 @@
-import type { DeclaredWebhook } from '../../config/declared-webhook.ts';
+import { type DeclaredWebhook, fingerprintOf } from '../../config/declared-webhook.ts';
 import { ConfigError } from '../../config/problem.ts';
 import { newId } from '../../core/api-key.ts';
+import type { StillDeclared } from '../../core/declarations.ts';
 import { clashesOf, declaredEdit, type WebhookClash } from '../../core/webhooks/declared-webhooks.ts';
 import { maxWebhooks, type Webhook } from '../../core/webhooks/webhook.ts';
 import type { Ports } from '../../ports/index.ts';
@@ -18,21 +19,28 @@ export async function refuseWebhookClashes(
 }
 
 /**
- * Puts the webhooks of the configuration in force, and ends those that were taken out of it. Changes nothing if it throws, as
- * `refuseWebhookClashes` does.
+ * Puts the webhooks of the configuration in force, and ends those that were taken out of it, unless another daemon declares them. Changes
+ * nothing if it throws, as `refuseWebhookClashes` does. Resolves with those that other daemons declare and this one does not, or otherwise.
  */
-export async function declareWebhooks({ store, clock }: Tools, targets: readonly DeclaredWebhook[]): Promise<void> {
+export async function declareWebhooks(
+  { store, clock }: Tools,
+  targets: readonly DeclaredWebhook[],
+): Promise<StillDeclared[]> {
   const kept = await store.listWebhooks();
-  if (targets.length === 0 && kept.every(({ declaredIn }) => declaredIn === undefined)) return;
-  const declared = targets.map(({ address, secret: _, at: _at, ...declaration }) => ({
-    ...declaration,
-    ...(declaration.isForGames && { addressHash: addressHash(address.reveal()) }),
-    id: newId('wh'),
-  }));
+  if (targets.length === 0 && kept.every(({ declaredIn }) => declaredIn === undefined)) return [];
+  const declared = targets.map((target) => {
+    const { address, secret: _, at: _at, ...declaration } = target;
+    return {
+      ...declaration,
+      ...(declaration.isForGames && { addressHash: addressHash(address.reveal()) }),
+      fingerprint: fingerprintOf(target),
+      id: newId('wh'),
+    };
+  });
   const doing = { by: 'daemon', at: clock.now() };
-  await store.updateWebhooks((webhooks, newestEvent) => {
-    const refusal = refusalOf(targets, webhooks);
-    return refusal === undefined ? declaredEdit(declared, { webhooks, newestEvent }, doing) : { refusal };
+  return store.declareWebhooks((facts) => {
+    const refusal = refusalOf(targets, facts.webhooks);
+    return refusal === undefined ? declaredEdit(declared, facts, doing) : { refusal };
   });
 }
 

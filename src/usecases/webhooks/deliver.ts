@@ -1,9 +1,11 @@
 import type { Logger } from '../../base/log.ts';
+import { newestOf } from '../../core/declarations.ts';
 import type { OutboxEvent } from '../../core/webhooks/event-types.ts';
 import { type Outcome, progressOf } from '../../core/webhooks/progress.ts';
 import { gatheringAfter, maxAgeMs, triesInPlace } from '../../core/webhooks/schedule.ts';
 import { eventId, type Webhook } from '../../core/webhooks/webhook.ts';
 import type { Store } from '../../ports/index.ts';
+import { isInCharge } from '../upkeep/in-charge.ts';
 import type { DeliveryCounts } from './delivery-counts.ts';
 import { alarmMessage, asPlainLine, logMessages, type PlannedMessage } from './discord-messages.ts';
 import { leaveOutOld, nextEvents, type Wanted } from './outbox.ts';
@@ -28,15 +30,31 @@ export interface Progress {
   lastSent?: { at: number; events: number };
 }
 
-/** The ids of the webhooks that events may be delivered to now, and how many webhooks there are in all. */
+/** The ids of the webhooks that this daemon may deliver events to now, and how many webhooks it serves in all. */
 export async function webhooksToServe({
   store,
   clock,
 }: Pick<Delivering, 'store' | 'clock'>): Promise<{ ids: string[]; count: number }> {
-  const webhooks = await store.listWebhooks();
+  const webhooks = await servedHere(store);
   const now = clock.now();
   const served = webhooks.filter(({ state, heldUntil = 0 }) => state === 'enabled' && heldUntil <= now);
   return { ids: served.map(({ id }) => id), count: webhooks.length };
+}
+
+/**
+ * One daemon serves a webhook. Where several share the store, that of a webhook in a configuration is the one whose declaration holds:
+ * its own files have the address that is meant.
+ */
+async function servedHere(store: Store): Promise<Webhook[]> {
+  const webhooks = await store.listWebhooks();
+  if (webhooks.length === 0) return [];
+  const isForOthers = await isInCharge({ store }, 'webhooks');
+  const isAnyDeclared = webhooks.some(({ declaredIn }) => declaredIn !== undefined);
+  const declarations = isAnyDeclared ? await store.webhookDeclarations() : undefined;
+  return webhooks.filter(({ name }) => {
+    const whose = declarations && newestOf(name, declarations);
+    return whose === undefined ? isForOthers : whose === 'own';
+  });
 }
 
 /** Then other targets have their turn, of which only so many are served at once. */

@@ -396,4 +396,16 @@ export const migrations: ReadonlyArray<{ sql: string; livesWith: number }> = [
   ALTER TABLE rankd.webhooks ADD COLUMN address_hash text;
 `,
   },
+  {
+    livesWith: 1,
+    sql: `
+  CREATE TABLE rankd.webhook_declarations (
+    seq        bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    node       text   NOT NULL REFERENCES rankd.nodes (id) ON DELETE CASCADE,
+    name       text   NOT NULL,
+    definition text   NOT NULL,
+    UNIQUE (node, name)
+  );
+`,
+  },
 ];
