@@ -8,6 +8,7 @@ import { changeRank } from '../../src/usecases/change/change-rank.ts';
 import { createKey, type KeyRequest } from '../../src/usecases/keys/keys.ts';
 import { type FakeOpenCloud, sampleUsers, startFakeOpenCloud } from '../support/fake-open-cloud/index.ts';
 import { place, send } from '../support/open-test-app.ts';
+import { giveBackStore, storeOf } from '../support/store-of-app.ts';
 import { TempDir } from '../support/temp-dir.ts';
 import { type Answered, compare } from './compare.ts';
 import { FastClock } from './fast-clock.ts';
@@ -58,6 +59,7 @@ export class ModelWorld implements AsyncDisposable {
 
   static async open(): Promise<ModelWorld> {
     const world = new ModelWorld(await startFakeOpenCloud({ clock, latencyMs: 40, hangUpMs: 1_000 }));
+    Object.assign(world.#options.config, await storeOf(world.#dir.path));
     const { owner, actor, otherAdmin, stranger } = sampleUsers;
     for (const userId of [owner, actor, otherAdmin, stranger]) world.fake.expectNoWrites(userId); // whoever asks is refused
     await world.start();
@@ -123,6 +125,7 @@ export class ModelWorld implements AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     await this.#daemon?.stop();
     await this.fake.close();
+    await giveBackStore(this.#dir.path);
     this.#dir[Symbol.dispose]();
   }
 
