@@ -26,6 +26,8 @@ export interface NodeCommand {
 export interface NodeStore {
   /** Shows this handle as a daemon to all others, from now on until it is closed. Throws `store_unavailable`. */
   showNode(node: ShownNode): Promise<void>;
+  /** True if this handle knew of no other daemon as it looked last, a second ago or less. */
+  readonly isAlone: boolean;
   /** All daemons by name, with those that ended without a word within the last day and were not started again. */
   listNodes(): Promise<SeenNode[]>;
   /** True if this node has a task that one node alone has, until that one ends; each that asks takes one that nobody has. */

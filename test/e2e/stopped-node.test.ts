@@ -9,7 +9,7 @@ import { CliHome } from '../support/run-cli.ts';
 import { send } from '../support/send.ts';
 import { configFor } from '../tools/fake-config.ts';
 
-/** Two daemons on one database: `east` is a process of its own, `west` reaches no Roblox in one of the tests. */
+/** Two daemons on one database: `east` is a process of its own in one of the tests, `west` reaches no Roblox in the other. */
 describe('a daemon that fails beside another one', () => {
   let database: PostgresDatabase;
   let fake: FakeOpenCloud;
@@ -20,7 +20,15 @@ describe('a daemon that fails beside another one', () => {
     writeFileSync(homes[name].path('roblox.key'), fake.apiKey, { mode: 0o600 });
     writeFileSync(homes[name].path('rankd.yaml'), `${store}${config}  api_key_file: roblox.key\n`, { mode: 0o600 });
   };
-
+  const written = (member: number) =>
+    fake.journal.entries.filter(({ operation, userId }) => operation === 'assign' && userId === member).length;
+  const latest = async (member: number) => {
+    const { changes } = await homes.west.json<{ changes: Array<{ rankeeId: number; state: string }> }>(
+      'history',
+      'list',
+    );
+    return changes.find(({ rankeeId }) => rankeeId === member)?.state;
+  };
   beforeAll(async () => {
     [database, fake] = await Promise.all([createPostgresDatabase(), startFakeOpenCloud()]);
     for (const name of ['east', 'west'] as const) write(name, configFor(fake));
@@ -43,7 +51,8 @@ describe('a daemon that fails beside another one', () => {
     expect(codeOf(await east.rank(secret, { rankeeId: 999_999 }))).toBe('member_not_found');
     const first = await east.rank(secret, { rankeeId: 2001 }); // at once: the change that was refused has spent none of the writes
     expect(first.status, first.text).toBe(200);
-    write('west', configFor({ ...fake, baseUrl: 'http://127.0.0.1:9', legacyBaseUrl: 'http://127.0.0.1:9' }));
+    const nowhere = 'http://127.0.0.1:9';
+    write('west', `server: {deadline: 3s}\n${configFor({ ...fake, baseUrl: nowhere, legacyBaseUrl: nowhere })}`);
     await using west = await DaemonHere.start(homes.west);
     const [refused, readiness] = await Promise.all([
       west.rank(secret, { rankeeId: 2001 }),
@@ -61,24 +70,15 @@ describe('a daemon that fails beside another one', () => {
     await using east = await DaemonProcess.start(homes.east);
     fake.latencyMs = 800;
     const asked = east.rank(secret, { rankeeId: 2002 });
-    const written = () =>
-      fake.journal.entries.filter(({ operation, userId }) => operation === 'assign' && userId === 2002).length;
-    await expect.poll(written, { interval: 10 }).toBe(1);
+    await expect.poll(() => written(2002), { interval: 10, timeout: 20_000 }).toBe(1);
     east.process.kill('SIGSTOP');
     fake.latencyMs = 0;
-    const latest = async () => {
-      const { changes } = await homes.west.json<{ changes: Array<{ rankeeId: number; state: string }> }>(
-        'history',
-        'list',
-      );
-      return changes.find(({ rankeeId }) => rankeeId === 2002)?.state;
-    };
-    expect(await latest()).toBe('pending');
-    await expect.poll(latest, { timeout: 40_000 }).toBe('applied'); // by west
+    expect(await latest(2002)).toBe('pending');
+    await expect.poll(() => latest(2002), { timeout: 40_000 }).toBe('applied'); // by west
     east.process.kill('SIGCONT');
     const answer = await asked;
     expect([answer.status, codeOf(answer)], answer.text).toEqual([200, undefined]);
-    expect(written()).toBe(1);
+    expect(written(2002)).toBe(1);
     expect(fake.violations()).toEqual([]);
     await expect.poll(async () => (await send(`${east.url}/readyz`, { method: 'GET' })).status).toBe(200);
     expect((await west.rank(secret, { rankeeId: 2002, newRankId: 10 })).status).toBe(200);

@@ -10,7 +10,7 @@ import { begin, finish, newChange, putBack, unknown } from '../contracts/store/s
 import { type OpenCloudApp, onOpenCloud, sampleRoles, sampleUsers } from '../support/open-cloud-app.ts';
 import { engineBeside } from '../support/store-of-app.ts';
 
-const { trainee: bob } = sampleUsers;
+const { trainee: bob, officer: pat } = sampleUsers;
 const { base, trainee, officer } = sampleRoles;
 
 function asDisposable(store: Store): Store & AsyncDisposable {
@@ -269,6 +269,32 @@ test.each([
       },
       { readLagMs: 50 },
     )(),
+);
+
+test(
+  'what one of several daemons could not bring to its end, it leaves to the others for two of their rounds',
+  onOpenCloud(
+    async (system) => {
+      const { app, fake, clock } = system;
+      const [mine, failed] = [await halfDone(system), await unconfirmed(system, pat, { from: officer, to: trainee })];
+      app.recentWrites.note(mine.rankeeId);
+      const tries = { underWay: new Set<string>(), last: new Map<string, number>() };
+      const stop = new AbortController().signal;
+      const round = async (isAlone: boolean) => {
+        const node = { ...app, store: { ...app.store, nodes: { isAlone } as Store['nodes'] } };
+        await recoverChanges(node, { report: () => undefined, stop, tries });
+        return (await app.store.openChanges()).map(({ change }) => change.id);
+      };
+      fake.faults.add({ operation: 'memberships', kind: 'status 403', userId: pat, times: 1 });
+      expect(await round(false)).toEqual([mine.id, failed.id]);
+      const reads = fake.journal.requests('memberships').length;
+      await round(false);
+      expect(fake.journal.requests('memberships')).toHaveLength(reads);
+      await clock.skip(5_000);
+      expect(await round(false)).toEqual([]);
+    },
+    { readLagMs: 50 },
+  ),
 );
 
 test(

@@ -89,6 +89,10 @@ export class Nodes implements NodeStore {
     await this.#beat();
   }
 
+  get isAlone(): boolean {
+    return this.#daemons.size === 0;
+  }
+
   async listNodes(): Promise<SeenNode[]> {
     const rows = await this.#db.all<NodeRow>(listSql, {});
     return rows.map(({ id, name, status, ...row }) => {

@@ -12,7 +12,7 @@ export interface RecoveryRound {
   tries: RecoveryTries;
 }
 
-/** By the ids of changes: those under way, and when (`Clock.monotonic()`) each was last tried. */
+/** By the ids of changes: those under way, and when (`Clock.monotonic()`) each was last tried, or a try has failed. */
 export interface RecoveryTries {
   underWay: Set<string>;
   last: Map<string, number>;
@@ -22,6 +22,8 @@ export interface RecoveryTries {
 const looksEach = 2;
 /** How many are tried side by side, however little is left of the platform's budget. */
 const fewest = 5;
+/** For so long, a change that this node could not bring to its end is left to the others: they may reach the platform. It is two rounds of theirs. */
+const standBackMs = 5_000;
 
 /** One round: tries to reconcile abandoned changes, as many side by side as the platform has room for. Those that wait longest come first. */
 export async function recoverChanges(app: Ranking, { report, stop, tries }: RecoveryRound): Promise<void> {
@@ -31,6 +33,7 @@ export async function recoverChanges(app: Ranking, { report, stop, tries }: Reco
   const abandoned = open
     .filter((one) => isAbandoned(app, one) && !underWay.has(one.change.id))
     .map(({ change }) => change)
+    .filter((change) => !isLeftToOthers(app, change, last))
     .sort((a, b) => (last.get(a.id) ?? 0) - (last.get(b.id) ?? 0))
     .slice(0, roomFor(app, underWay.size));
   await Promise.all(
@@ -38,7 +41,10 @@ export async function recoverChanges(app: Ranking, { report, stop, tries }: Reco
       const isFirst = !last.has(change.id);
       underWay.add(change.id);
       last.set(change.id, app.clock.monotonic());
-      await recover(app, change, stop).catch((error) => isFirst && report(change, error));
+      await recover(app, change, stop).catch((error) => {
+        last.set(change.id, app.clock.monotonic());
+        if (isFirst) report(change, error);
+      });
       underWay.delete(change.id);
     }),
   );
@@ -48,6 +54,16 @@ export async function recoverChanges(app: Ranking, { report, stop, tries }: Reco
 export async function wasLeftBehind({ store }: Pick<Ranking, 'store'>): Promise<boolean> {
   const open = await store.openChanges();
   return open.some(({ change, holder }) => change.state === 'pending' && holder === 'none');
+}
+
+function isLeftToOthers(
+  { store, clock, recentWrites }: Ranking,
+  { id, rankeeId }: RankChange,
+  last: RecoveryTries['last'],
+): boolean {
+  if (store.nodes === undefined || store.nodes.isAlone) return false;
+  const failedAt = Math.max(...[last.get(id), recentWrites.of(rankeeId)].map((at) => at ?? Number.NEGATIVE_INFINITY));
+  return clock.monotonic() - failedAt < standBackMs;
 }
 
 function forgetFinished(last: RecoveryTries['last'], open: OpenChange[]): void {
