@@ -21,6 +21,6 @@ export interface LimitStore {
   takeShared(limits: readonly SharedLimit[]): Promise<Array<{ isAllowed: boolean; left: number }>>;
   /** Tells what this node has let through by itself. Resolves with what is left of each for all nodes; it can be less than nothing. */
   spend(spent: ReadonlyArray<SharedLimit & Spent>): Promise<number[]>;
-  /** Forgets limits that nobody has used since then (epoch milliseconds). */
-  forgetLimits(before: number): Promise<void>;
+  /** Forgets limits that are full again. */
+  forgetFullLimits(): Promise<void>;
 }

@@ -1,5 +1,6 @@
 import { connect, type Socket } from 'node:net';
 import { createInterface } from 'node:readline';
+import pg from 'pg';
 import { inject, onTestFinished } from 'vitest';
 import type { ServerAddress } from '../../src/base/server-address.ts';
 import type { DeskAnswer, DeskRequest } from './postgres-desk.ts';
@@ -32,6 +33,18 @@ export async function postgresDatabase(make?: 'migrated' | 'empty'): Promise<Pos
   const database = await createPostgresDatabase(make);
   onTestFinished(() => database[Symbol.asyncDispose]());
   return database;
+}
+
+/** Somebody else runs a text of SQL. Resolves with the rows of the last query. */
+export async function onServer({ host, port, user, database }: ServerAddress, sql: string) {
+  const client = new pg.Client({ host, port, user, database });
+  await client.connect();
+  try {
+    const results = [await client.query<Record<string, unknown>>(sql)].flat();
+    return results.at(-1)?.rows ?? [];
+  } finally {
+    await client.end();
+  }
 }
 
 let desk: { socket: Socket; answers: Array<(line: string) => void> } | undefined;

@@ -28,8 +28,9 @@ export function limitStore(db: Database, clock: Pick<Clock, 'now'>): LimitStore 
       return spent.map(({ name, burst }) => left.get(name) ?? burst);
     },
 
-    async forgetLimits(before) {
-      await db.work('DELETE FROM rankd.limit_counts WHERE at < @before', { before });
+    async forgetFullLimits() {
+      const isFull = 'tokens + (@now - at) * per_ms >= burst';
+      await db.work(`DELETE FROM rankd.limit_counts WHERE at <= @now AND ${isFull}`, { now: clock.now() });
     },
   };
 }

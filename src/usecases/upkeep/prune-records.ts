@@ -11,9 +11,6 @@ import { leaveOutOld, oldestUndelivered } from '../webhooks/outbox.ts';
 const stepRows = 300;
 const pauseMs = 100;
 
-/** By then every limit is full again. */
-const limitsKeptMs = 3_600_000;
-
 /** One round: removes what is older than it has to be kept, oldest first, until nothing is or `stop` is aborted. The audit tells of it. */
 export async function pruneRecords(
   app: Ranking,
@@ -22,7 +19,7 @@ export async function pruneRecords(
 ): Promise<void> {
   const now = app.clock.now();
   const needed = await neededByWebhooks(app);
-  await app.store.limits?.forgetLimits(now - limitsKeptMs);
+  await app.store.limits?.forgetFullLimits();
   const olderThan = (ms: number) => Math.min(now - ms, needed);
   if (historyMs !== undefined) await pruneHistory(app, olderThan(Math.max(historyMs, neededMs(app))), stop);
   if (auditMs !== undefined) await pruneAudit(app, olderThan(auditMs), stop);

@@ -1,12 +1,10 @@
-import pg from 'pg';
 import { expect, onTestFinished, test } from 'vitest';
-import type { ServerAddress } from '../../../src/base/server-address.ts';
 import type { AccountName, BudgetLedger, OpeningFacts, Store } from '../../../src/ports/index.ts';
 import { openPostgresStore } from '../../../src/stores/postgres/postgres-store.ts';
 import { ledgerContract } from '../../contracts/ledger-contract.ts';
 import { newChange, record } from '../../contracts/store/samples.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
-import { postgresDatabase } from '../../support/postgres-database.ts';
+import { onServer, postgresDatabase } from '../../support/postgres-database.ts';
 
 const credential = 'a'.repeat(64);
 
@@ -86,11 +84,4 @@ async function twoStores(clock = new ManualClock()) {
   const [store, other] = [await openPostgresStore({ address, clock }), await openPostgresStore({ address, clock })];
   onTestFinished(async () => void (await Promise.all([store.close(), other.close()])));
   return { store, other, clock, address };
-}
-
-async function onServer({ host, port, user, database }: ServerAddress, sql: string): Promise<void> {
-  const client = new pg.Client({ host, port, user, database });
-  await client.connect();
-  await client.query(sql);
-  await client.end();
 }

@@ -3,7 +3,7 @@ import { openPostgresStore } from '../../../src/stores/postgres/postgres-store.t
 import { codeOf } from '../../support/answers.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
 import { openTestApp, place } from '../../support/open-test-app.ts';
-import { postgresDatabase } from '../../support/postgres-database.ts';
+import { onServer, postgresDatabase } from '../../support/postgres-database.ts';
 
 async function twoNodes() {
   const { address } = await postgresDatabase();
@@ -13,7 +13,7 @@ async function twoNodes() {
     onTestFinished(() => store.close());
     return store;
   };
-  return { clock, stores: [await open(), await open()] as const };
+  return { address, clock, stores: [await open(), await open()] as const };
 }
 
 test('of all that several nodes ask for at once, no more are allowed than the limit has, and it fills up again', async () => {
@@ -47,7 +47,7 @@ test('limits are taken from in turn: what the first refuses costs the next nothi
   expect(await limits?.takeShared([second])).toEqual([{ isAllowed: true, left: 8 }]);
 });
 
-test('what nodes have spent by themselves is taken from what is left for all, as of then; what nobody uses is forgotten', async () => {
+test('what nodes have spent by themselves is taken from what is left for all, as of then', async () => {
   const { clock, stores } = await twoNodes();
   const [one, other] = stores;
   const limit = { name: 'verify key_1', perMinute: 60, burst: 10 };
@@ -60,8 +60,25 @@ test('what nodes have spent by themselves is taken from what is left for all, as
       { ...limit, name: 'verify key_2', count: 1, agoMs: 500 },
     ]),
   ).toEqual([0, 9.5]);
-  await one.limits?.forgetLimits(clock.now() + 1);
-  expect(await one.limits?.spend([{ ...limit, count: 1, agoMs: 0 }])).toEqual([9]);
+});
+
+test('a limit is forgotten once it is full again, however long that takes', async () => {
+  const { address, clock, stores } = await twoNodes();
+  const [{ limits }] = stores;
+  const small = { name: 'place key_1 42', perMinute: 60, burst: 10 };
+  const large = { name: 'verify key_1', perMinute: 1, burst: 100 }; // full again after 100 minutes
+  await limits?.spend([small, large].map((limit) => ({ ...limit, count: limit.burst, agoMs: 0 })));
+  const kept = async () => {
+    await limits?.forgetFullLimits();
+    return (await onServer(address, 'SELECT name FROM rankd.limit_counts')).map(({ name }) => name);
+  };
+  expect(await kept()).toHaveLength(2);
+  await clock.skip(10_000);
+  expect(await kept()).toEqual([large.name]);
+  await clock.skip(99 * 60_000);
+  expect(await kept()).toEqual([large.name]);
+  await clock.skip(60_000);
+  expect(await kept()).toEqual([]);
 });
 
 test('two daemons let in what one may: changes exactly, and verifications once they have told each other', async () => {

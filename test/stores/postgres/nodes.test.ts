@@ -13,7 +13,7 @@ import { applied, begin, newChange, newSecret } from '../../contracts/store/samp
 import { codeOf } from '../../support/answers.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
 import { openTestApp } from '../../support/open-test-app.ts';
-import { postgresDatabase } from '../../support/postgres-database.ts';
+import { onServer, postgresDatabase } from '../../support/postgres-database.ts';
 import { send } from '../../support/send.ts';
 import { TempDir } from '../../support/temp-dir.ts';
 
@@ -482,12 +482,4 @@ test.each([
 
 async function forgetNodes(address: ServerAddress): Promise<void> {
   await onServer(address, 'DELETE FROM rankd.nodes');
-}
-
-async function onServer({ host, port, user, database }: ServerAddress, sql: string): Promise<unknown[]> {
-  const client = new pg.Client({ host, port, user, database });
-  await client.connect();
-  const { rows } = await client.query(sql);
-  await client.end();
-  return rows;
 }
