@@ -39,19 +39,25 @@ export async function appendEvents(transaction: WriteTransaction, events: readon
   for (const event of events) {
     const { people, ...row } = rowAfter(last, event);
     const keyId = typeof event.detail['keyId'] === 'string' ? event.detail['keyId'] : null;
-    transaction.run(insertEvent, { ...row, keyId });
-    for (const person of people) transaction.run(insertPerson, { eventId: row.id, ...person });
+    transaction.run(insertEvent, {
+      ...{ ...row, keyId, fields: people.map(({ field }) => field) },
+      ...{ userIds: people.map(({ userId }) => userId), salts: people.map(({ salt }) => salt) },
+    });
     last = { id: row.id, hash: row.hash };
     transaction.moveHead(last);
   }
 }
 
+/** The event, the people whom it names, and the head, which stands on it from now on. */
 const insertEvent = `
-  INSERT INTO rankd.audit_events (id, at, done_by, action, subject, key_id, detail, hash)
-  VALUES (@id, @at, @by, @action, @subject, @keyId, @detail, decode(@hash, 'hex'))`;
-
-const insertPerson =
-  'INSERT INTO rankd.audit_people (event_id, field, user_id, salt) VALUES (@eventId, @field, @userId, @salt)';
+  WITH event AS (
+    INSERT INTO rankd.audit_events (id, at, done_by, action, subject, key_id, detail, hash)
+    VALUES (@id, @at, @by, @action, @subject, @keyId, @detail, decode(@hash, 'hex'))
+  ), people AS (
+    INSERT INTO rankd.audit_people (event_id, field, user_id, salt)
+    SELECT @id, * FROM unnest(@fields::text[], @userIds::bigint[], @salts::text[])
+  )
+  UPDATE rankd.audit_head SET last_id = @id, hash = decode(@hash, 'hex')`;
 
 /** What the first row follows. */
 export async function chainAnchor(db: Reader): Promise<ChainLink> {

@@ -3,6 +3,7 @@ import { changeColumns as columns, selected } from '../columns.ts';
 import { withoutNulls } from '../row.ts';
 import type { Transaction } from './engine/database.ts';
 import type { Nullable } from './key-row.ts';
+import { wakeQueue } from './member-queue.ts';
 
 const fields = Object.keys(columns) as Array<keyof RankChange>;
 
@@ -37,7 +38,10 @@ export function toBindings({ roles, hold, ...change }: RankChange): Record<strin
   return { ...change, roles: roles && JSON.stringify(roles), hold: hold && JSON.stringify(hold) };
 }
 
-/** Writes what differs between a change and what it has become: an index of a column that is not named is not written. One that nobody holds any more has no node. */
+/**
+ * Writes what differs between a change and what it has become: an index of a column that is not named is not written. One that nobody holds
+ * any more has no node, and who waits for it looks again.
+ */
 export function updateChange(
   transaction: Transaction,
   before: RankChange,
@@ -48,7 +52,8 @@ export function updateChange(
   const assignments = differing.map((field) => `${columns[field]} = @${field}`);
   if (!isHeld) assignments.push('node = NULL');
   if (assignments.length === 0) return;
-  transaction.run(`UPDATE rankd.rank_changes SET ${assignments.join(', ')} WHERE id = @oldId`, {
-    ...{ ...bindings, oldId: before.id },
-  });
+  transaction.run(
+    `UPDATE rankd.rank_changes SET ${assignments.join(', ')} WHERE id = @oldId ${isHeld ? '' : `RETURNING (${wakeQueue})`}`,
+    { ...bindings, oldId: before.id },
+  );
 }

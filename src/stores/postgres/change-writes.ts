@@ -16,7 +16,6 @@ import {
 import type { Database, Transaction, WriteTransaction } from './engine/database.ts';
 import { holdsOf, holdsOfChange, keepHolds } from './holds.ts';
 import { editKey } from './keys.ts';
-import { wakeQueue } from './member-queue.ts';
 import type { Nodes } from './nodes.ts';
 
 type ChangeWrites = Pick<
@@ -110,7 +109,6 @@ async function keepVerdict(
   const { change, isHeld, holds, events } = judge(kept);
   updateChange(transaction, kept.change, { after: change, isHeld });
   keepHolds(transaction, holds);
-  if (!isHeld) transaction.run(wakeQueue, { rankeeId: change.rankeeId });
   await appendEvents(transaction, events);
   return change;
 }

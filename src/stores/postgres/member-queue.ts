@@ -36,9 +36,10 @@ const leave = `
   WITH gone AS (DELETE FROM rankd.member_queue WHERE seq = @position RETURNING rankee_id)
   SELECT pg_notify('${noticeChannel}', rankee_id::text) FROM gone`;
 
-/** Run when a change of the member has ended: whoever waits looks again. Nobody pays for it where nobody waits. */
+/** Within a statement on `rank_changes`, for a change that has ended: whoever waits looks again. Nobody pays for it where nobody waits. */
 export const wakeQueue = `
-  SELECT pg_notify('${noticeChannel}', rankee_id::text) FROM rankd.member_queue WHERE rankee_id = @rankeeId LIMIT 1`;
+  SELECT pg_notify('${noticeChannel}', waiting.rankee_id::text) FROM rankd.member_queue AS waiting
+  WHERE waiting.rankee_id = rank_changes.rankee_id LIMIT 1`;
 
 const standing = `
   SELECT (coalesce(max(seq), 0) + 1)::text AS next,

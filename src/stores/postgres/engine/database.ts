@@ -239,7 +239,8 @@ export class Transaction implements Reader {
 
   constructor(session: Session, begin: string) {
     this.#session = session;
-    void this.#note(session.sendText(`${begin}; SET LOCAL idle_in_transaction_session_timeout = ${idleTimeoutMs}`));
+    session.gather();
+    void this.#note(session.sendText([begin, ...localSettings].join('; ')));
   }
 
   async get<Row extends object>(sql: string, bindings?: Bindings): Promise<Row | undefined> {
@@ -247,11 +248,13 @@ export class Transaction implements Reader {
   }
 
   async all<Row extends object>(sql: string, bindings?: Bindings): Promise<Row[]> {
+    this.#session.gather();
     return (await this.#note(this.#session.send<Row>(sql, bindings))).rows;
   }
 
   /** Returns how many rows were changed. */
   async count(sql: string, bindings?: Bindings): Promise<number> {
+    this.#session.gather();
     return (await this.#note(this.#session.send(sql, bindings))).count;
   }
 
@@ -269,7 +272,6 @@ export class Transaction implements Reader {
     let result: T;
     try {
       result = await work(this);
-      this.beforeCommit();
     } catch (error) {
       this.#session.sendText('ROLLBACK').catch(() => undefined);
       throw this.#failure?.error ?? error;
@@ -287,8 +289,6 @@ export class Transaction implements Reader {
     return result;
   }
 
-  protected beforeCommit(): void {}
-
   /** What is thrown if the commit got no answer. */
   protected lost(error: unknown, _result: unknown): unknown {
     return error;
@@ -303,8 +303,14 @@ export class Transaction implements Reader {
   }
 }
 
-/** A process that is stopped in the middle of a transaction holds all others up no longer than this. */
-const idleTimeoutMs = 3_000;
+/**
+ * A process that is stopped in the middle of a transaction holds all others up no longer than the first. Statements find rows by their keys, so
+ * the server need not plan them anew for each value.
+ */
+const localSettings = [
+  'SET LOCAL idle_in_transaction_session_timeout = 3000',
+  'SET LOCAL plan_cache_mode = force_generic_plan',
+];
 
 class LostCommit extends Error {
   /** The event that it ended with. */
@@ -341,12 +347,9 @@ export class WriteTransaction extends Transaction {
     return this.#newHead ?? this.#head;
   }
 
+  /** Told by whoever adds an event. */
   moveHead(head: ChainLink): void {
     this.#newHead = head;
-  }
-
-  protected override beforeCommit(): void {
-    if (this.#newHead !== undefined) this.run(moveHead, { ...this.#newHead });
   }
 
   protected override lost(error: unknown, result: unknown): unknown {
@@ -356,8 +359,6 @@ export class WriteTransaction extends Transaction {
 
 const lockHead = `
   SELECT last_id AS id, encode(hash, 'hex') AS hash FROM rankd.audit_head FOR UPDATE`;
-
-const moveHead = `UPDATE rankd.audit_head SET last_id = @id, hash = decode(@hash, 'hex')`;
 
 /** Does some work on the database, and closes what it needed for that. */
 export async function onDatabase<T>(address: ServerAddress, work: (db: Database) => Promise<T>): Promise<T> {

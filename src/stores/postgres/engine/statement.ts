@@ -32,6 +32,7 @@ export function valuesOf({ parameters }: Statement, bindings: Bindings): unknown
  * PostgreSQL keeps no U+0000 in a text. U+001A, which no keyboard types, stands in front of a letter for it, and for itself.
  */
 export function toParameter(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(toParameter);
   if (typeof value !== 'string' || !(value.includes('\0') || value.includes('\x1a'))) return value;
   return value.replaceAll('\x1a', '\x1a1').replaceAll('\0', '\x1a0');
 }
