@@ -8,7 +8,7 @@ import { groupTitle } from './config/group-title.ts';
 import { createPlatform } from './platforms/create-platform.ts';
 import { CredentialBreaker } from './platforms/credential-breaker.ts';
 import type { LiveCheckOptions } from './platforms/live-check.ts';
-import type { Courier, Instrumentation, LiveFinding, Platform, Ports } from './ports/index.ts';
+import type { Courier, Instrumentation, LiveFinding, OpenOptions, Platform, Ports } from './ports/index.ts';
 import { engineOf } from './stores/engine.ts';
 import { MemberTurns } from './usecases/change/member-turns.ts';
 import { type Alarm, PlatformTrust } from './usecases/change/platform-trust.ts';
@@ -37,7 +37,9 @@ const unwatched: Instrumentation = { store: (store) => store, platform: (platfor
 export type RankingApp = Ranking & AsyncDisposable;
 
 /** The application behind the CLI's commands. */
-export async function openRanking(options: AppOptions & { report?: (alarm: Alarm) => void }): Promise<RankingApp> {
+export async function openRanking(
+  options: AppOptions & Pick<OpenOptions, 'onNew'> & { report?: (alarm: Alarm) => void },
+): Promise<RankingApp> {
   const ports = await openPorts(options);
   const { report = () => undefined } = options;
   return { ...ports, ...processState(ports, report), ...rulesOf(options.config, ports) };
@@ -146,11 +148,12 @@ async function openPorts({
   overrides = {},
   watch = unwatched,
   isServed = false,
-}: AppOptions & { isServed?: boolean }): Promise<Ports & AsyncDisposable> {
+  onNew,
+}: AppOptions & OpenOptions): Promise<Ports & AsyncDisposable> {
   await using opened = new AsyncDisposableStack();
   const own = overrides.clock ?? systemClock;
   const engine = engineOf({ dataDir, clock: own, server: config.store });
-  const store = overrides.store ?? (await engine.openStore({ isServed }));
+  const store = overrides.store ?? (await engine.openStore({ isServed, onNew }));
   const clock = overrides.clock ?? store.clock;
   if (overrides.store === undefined) opened.defer(() => store.close());
   await refuseDefaultSimulation(store, config);

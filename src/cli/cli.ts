@@ -196,7 +196,8 @@ export class Cli {
   }
 
   async #withStore<T>(work: (ports: Pick<Ports, 'store' | 'clock'>) => Promise<T>): Promise<T> {
-    const store = await this.#open(() => this.#engine.openStore());
+    const engine = this.#engine;
+    const store = await this.#open(engine, (onNew) => engine.openStore({ onNew }));
     try {
       return await work({ store, clock: store.clock });
     } finally {
@@ -205,11 +206,16 @@ export class Cli {
   }
 
   /** A mistyped directory would look like one that has lost everything, so the command says that it is new, and names another that there is. */
-  async #open<Opened>(open: () => Promise<Opened>): Promise<Opened> {
-    const isNew = !(await this.operations.exists());
-    const opened = await open();
+  async #open<Opened>(
+    engine: Pick<StoreEngine, 'place'>,
+    open: (onNew: () => void) => Promise<Opened>,
+  ): Promise<Opened> {
+    let isNew = false;
+    const opened = await open(() => {
+      isNew = true;
+    });
     const { dataDir } = this;
-    const { text, isServer } = await this.#engine.place();
+    const { text, isServer } = await engine.place();
     if (isNew && isServer) this.say(`rankd kept nothing in ${text} before; what it needs was made there.`);
     else if (isNew) this.say(`There was no database in ${dataDir}; a new one was made there.`);
     const service = unnamedServiceDirectory(this.options.dataDir, this.io);
@@ -235,7 +241,8 @@ export class Cli {
     if (other !== undefined) this.warn(other);
     const report = ({ message }: Alarm) =>
       this.warn(new RankdError('platform_unavailable', message, { hint: 'rankd doctor' }));
-    await using app = await this.#open(() => openRanking({ config, dataDir: this.dataDir, report }));
+    const open = (onNew: () => void) => openRanking({ config, dataDir: this.dataDir, report, onNew });
+    await using app = await this.#open(this.#engine, open);
     if (daemon !== undefined) app.trust.heed(daemon.platformTrust);
     if (config.platform.kind === 'simulated') this.tellSimulated();
     using call = callWithin(app.clock, app.deadlineMs, 'operator');

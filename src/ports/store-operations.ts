@@ -15,6 +15,8 @@ export interface StoreEngine {
 export interface OpenOptions {
   /** True for a daemon: it answers others while a write waits for the disk. */
   isServed?: boolean;
+  /** Called if nothing was kept there before. */
+  onNew?: (() => void) | undefined;
 }
 
 /**

@@ -31,39 +31,20 @@ function sqliteEngine(where: LocalPlace): StoreEngine {
   };
 }
 
-/** The client of PostgreSQL is loaded only here. */
+/** The client of PostgreSQL is loaded only here, and what looks at the store as a whole only once it does. */
 function eitherEngine(where: LocalPlace, find: () => Promise<ServerAddress | undefined>): StoreEngine {
-  let chosen: Promise<StoreEngine> | undefined;
-  const choose = async (): Promise<StoreEngine> => {
+  let chosen: Promise<Pick<StoreEngine, 'openStore' | 'place'> & { operations: Lazy<StoreOperations> }> | undefined;
+  const choose = async () => {
     const address = await find();
-    if (address === undefined) return sqliteEngine(where);
-    const [{ openPostgresStore }, { postgresOperations }, { databasePlace }, { portableBackups }] = await Promise.all([
-      import('./postgres/postgres-store.ts'),
-      import('./postgres/operations.ts'),
-      import('./postgres/contents.ts'),
-      import('./sqlite/files/contents.ts'),
-    ]);
-    const { clock, dataDir } = where;
-    const { read } = databasePlace(address, clock);
-    return {
-      async openStore(options) {
-        privateFile(where.dataDir, daemonLockName); // so that the directory is there: what belongs to this machine goes there
-        const nodeFile = options?.isServed ? privateFile(where.dataDir, nodeFileName) : undefined;
-        return openPostgresStore({ address, clock, nodeFile, ...options });
-      },
-      place: async () => ({ text: placeOf(address), isServer: true }),
-      operations: {
-        ...postgresOperations({ address, clock }),
-        ...portableBackups(dataDir, clock, read),
-        ...daemonLock(where),
-      },
-    };
+    if (address !== undefined) return serverEngine(where, address);
+    const sqlite = sqliteEngine(where);
+    return { ...sqlite, operations: async () => sqlite.operations };
   };
   const engine = () => {
     chosen ??= choose();
     return chosen;
   };
-  const operations = async () => (await engine()).operations;
+  const operations = async () => (await engine()).operations();
   return {
     openStore: async (options) => (await engine()).openStore(options),
     place: async () => (await engine()).place(),
@@ -81,6 +62,31 @@ function eitherEngine(where: LocalPlace, find: () => Promise<ServerAddress | und
       ...daemonLock(where),
     },
   };
+}
+
+type Lazy<T> = () => Promise<T>;
+
+function serverEngine(where: LocalPlace, address: ServerAddress) {
+  const { clock, dataDir } = where;
+  const openStore: StoreEngine['openStore'] = async (options) => {
+    const { openPostgresStore } = await import('./postgres/postgres-store.ts');
+    privateFile(dataDir, daemonLockName); // so that the directory is there: what belongs to this machine goes there
+    const nodeFile = options?.isServed ? privateFile(dataDir, nodeFileName) : undefined;
+    return openPostgresStore({ address, clock, nodeFile, ...options });
+  };
+  const operations = async () => {
+    const [{ postgresOperations }, { databasePlace }, { portableBackups }] = await Promise.all([
+      import('./postgres/operations.ts'),
+      import('./postgres/contents.ts'),
+      import('./sqlite/files/contents.ts'),
+    ]);
+    return {
+      ...postgresOperations({ address, clock }),
+      ...portableBackups(dataDir, clock, databasePlace(address, clock).read),
+      ...daemonLock(where),
+    };
+  };
+  return { openStore, place: async () => ({ text: placeOf(address), isServer: true }), operations };
 }
 
 /** Holds the id of the daemon's node. */

@@ -41,13 +41,15 @@ export async function openPostgresStore({
   clock: given,
   beating = systemClock,
   nodeFile,
+  onNew,
 }: PostgresStoreOptions): Promise<Store> {
   const server = given === systemClock ? new ServerClock(systemClock) : undefined;
   const clock = server ?? given;
   const db = new Database(address, (look) => server?.note(look));
   try {
-    await requireAlone(db, { own: beating, newest: newestSchema, predecessor: nodeIn(nodeFile) });
-    await migrate(db, clock);
+    const version = await requireAlone(db, { own: beating, newest: newestSchema, predecessor: nodeIn(nodeFile) });
+    if (version < newestSchema) await migrate(db, clock);
+    if (version === 0) onNew?.();
     return createPostgresStore(db, clock, new Nodes(db, { clock, own: beating, file: nodeFile }));
   } catch (error) {
     await db.close();

@@ -32,10 +32,12 @@ export interface SqliteStoreOptions extends OpenOptions {
 }
 
 /** Opens `rankd.db` in the data directory. It is made if it is missing, and its schema brought up to date. Throws as `StoreEngine.openStore`. */
-export async function openSqliteStore({ dataDir, clock, isServed = false }: SqliteStoreOptions): Promise<Store> {
+export async function openSqliteStore({ dataDir, clock, isServed = false, onNew }: SqliteStoreOptions): Promise<Store> {
+  const isNew = !existsSync(join(dataDir, databaseName));
   const db = new Connection(privateFile(dataDir, databaseName));
   try {
     migrate(db, clock);
+    if (isNew) onNew?.();
     for (const suffix of ['', '-wal', '-shm']) tightenFile(db.file + suffix);
     db.useWriteAheadLog();
     if (isServed) db.syncOffThread();

@@ -6,15 +6,15 @@ import { endAfterMs } from '../silence.ts';
 import { schemaVersion } from './schema-version.ts';
 
 /**
- * Throws `conflict` if the database has an older schema than `newest` and another node works on it, which a migration would stop. A node whose
+ * Resolves with the database's schema. Throws `conflict` if the database has an older schema than `newest` and another node works on it, which a migration would stop. A node whose
  * number stands still for as long as it takes to end it is gone; that of `predecessor` is known to be.
  */
 export async function requireAlone(
   db: Database,
   { own, newest, predecessor = '' }: { own: Beating; newest: number; predecessor?: string | undefined },
-): Promise<void> {
+): Promise<number> {
   const version = await schemaVersion(db, db.address);
-  if (version === 0 || version >= newest) return;
+  if (version === 0 || version >= newest) return version;
   const first = await aliveNodes(db, predecessor);
   const since = own.monotonic();
   while (first.size > 0 && own.monotonic() - since <= endAfterMs) {
@@ -24,6 +24,7 @@ export async function requireAlone(
     if (isAlive) throw othersWork(db, { version, newest });
     for (const id of first.keys()) if (!now.has(id)) first.delete(id);
   }
+  return version;
 }
 
 async function aliveNodes(db: Database, predecessor: string): Promise<Map<string, number>> {
