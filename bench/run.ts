@@ -6,6 +6,7 @@ import { machine } from './machine.ts';
 import { commands } from './measures/commands.ts';
 import { limit } from './measures/limit.ts';
 import { memory } from './measures/memory.ts';
+import { nodes } from './measures/nodes.ts';
 import { packed } from './measures/package.ts';
 import { postgres } from './measures/postgres.ts';
 import { ranker } from './measures/ranker.ts';
@@ -16,7 +17,7 @@ import { webhooks } from './measures/webhooks.ts';
 import { publish, published, type Results, withPart } from './publish.ts';
 
 /** `npm run bench`: measures rankd against what bounds it, and prints the table. `--write` also keeps it, here and in README.md beside it. */
-const measures = { commands, verify, ranker, webhooks, limit, postgres, memory, search, scale, package: packed };
+const measures = { commands, verify, ranker, webhooks, limit, postgres, nodes, memory, search, scale, package: packed };
 
 type Name = keyof typeof measures;
 const names = Object.keys(measures) as Name[];

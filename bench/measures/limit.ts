@@ -7,6 +7,7 @@ import { createLog } from '../../src/base/log.ts';
 import { loadConfig } from '../../src/config/load.ts';
 import { startDaemon } from '../../src/daemon/daemon.ts';
 import { OpenCloudPlatform } from '../../src/platforms/open-cloud.ts';
+import type { Clock } from '../../src/ports/index.ts';
 import { createKey } from '../../src/usecases/keys/keys.ts';
 import { sampleRoles, startFakeOpenCloud } from '../../test/support/fake-open-cloud/index.ts';
 import { FastClock } from '../../test/tools/fast-clock.ts';
@@ -18,16 +19,15 @@ import { spreadOf } from '../rounds.ts';
 const speed = 12;
 const windows = 10;
 /** Roblox's documented budget for each operation of a change. */
-const budget = { changes: 300, windowMs: 60_000 };
+export const budget = { changes: 300, windowMs: 60_000 };
 /** How many times the budget the keys ask for, all together. */
 const demand = 3;
 const keys = ['one', 'two', 'three'];
 /** A fourth key asks for one change at a time, at ever another moment of a window. */
 const single = { key: 'four', everyMs: 19_300 };
 const answersInMs = 100;
-const firstMember = 20_000;
 /** A member comes again only after every other one, which is longer than reads can lag. */
-const members = 1_500;
+export const members = { first: 20_000, count: 1_500 };
 
 export async function limit(): Promise<Finding[]> {
   await using rankd = await openRankd();
@@ -87,7 +87,7 @@ export async function limit(): Promise<Finding[]> {
 }
 
 /** One request, and what it was answered with; times on the fast clock. */
-interface Asked {
+export interface Asked {
   askedAt: number;
   endedAt: number;
   status: number;
@@ -141,18 +141,31 @@ async function openRankd() {
     clock,
     /** Asks for a change of the next member, who then holds the first role again. */
     async ask(key: string): Promise<Asked> {
-      const rankeeId = firstMember + (asked % members);
+      const rankeeId = members.first + (asked % members.count);
       asked += 1;
       fake.group.setMember(rankeeId, [sampleRoles.trainee]);
-      const askedAt = clock.monotonic();
-      const { status, body } = await send(agent, `${daemon.url}/v1/ranker?placeid=${place}`, {
-        key: secrets.get(key) ?? '',
-        body: { rankerName: 'Bench', rankerId: 0, rankeeName: 'Member', rankeeId, newRankId: 20 },
-      });
-      return { askedAt, endedAt: clock.monotonic(), status, body };
+      return ask({ agent, url: daemon.url, secret: secrets.get(key) ?? '', rankeeId, clock });
     },
     [Symbol.asyncDispose]: () => closers.disposeAsync(),
   };
+}
+
+interface Request {
+  agent: http.Agent;
+  url: string;
+  secret: string;
+  rankeeId: number;
+  clock: Clock;
+}
+
+/** Asks a daemon for a change. */
+export async function ask({ agent, url, secret, rankeeId, clock }: Request): Promise<Asked> {
+  const askedAt = clock.monotonic();
+  const { status, body } = await send(agent, `${url}/v1/ranker?placeid=${place}`, {
+    key: secret,
+    body: { rankerName: 'Bench', rankerId: 0, rankeeName: 'Member', rankeeId, newRankId: 20 },
+  });
+  return { askedAt, endedAt: clock.monotonic(), status, body };
 }
 
 async function send(agent: http.Agent, url: string, { key, body }: { key: string; body: unknown }) {

@@ -14,6 +14,7 @@ import { cpuMs, program, type ServerProcess, startServer } from '../processes.ts
 import { interleaved, overStarts, ratio, spreadOf } from '../rounds.ts';
 import { verification } from '../verification.ts';
 import { firstStarts, runMs } from './commands.ts';
+import { oneCaller, openSides } from './ranker.ts';
 import { slice } from './verify.ts';
 
 const verifying = 'POST /v1/apikey on PostgreSQL';
@@ -30,7 +31,7 @@ export async function postgres({ rounds }: { rounds: number }): Promise<Finding[
 }
 
 /** A database of its own for each measure. */
-async function newStore(server: PostgresServer, name: string): Promise<{ url: string; config: string }> {
+export async function newStore(server: PostgresServer, name: string): Promise<{ url: string; config: string }> {
   const client = clientOf(server, 'postgres');
   await client.connect();
   await client.query(`CREATE DATABASE ${name}`);
@@ -125,8 +126,9 @@ async function loaded(load: Load, servers: readonly ServerProcess[], request: Lo
 
 /** What the store adds to a rank change: its beginning and its end, against two commits of one row each on the same server. */
 async function changes(server: PostgresServer, rounds: number): Promise<Finding[]> {
+  await using opened = new AsyncDisposableStack();
   const database = 'changes';
-  await newStore(server, database);
+  const { url } = await newStore(server, database);
   const { port, user } = server;
   const address = { host: '127.0.0.1', port, user, database, tls: false } as const;
   const store = await engineOf({ dataDir: server.socketDir, clock: systemClock, server: address }).openStore();
@@ -146,12 +148,31 @@ async function changes(server: PostgresServer, rounds: number): Promise<Finding[
     client.query({ name: 'commit', text: 'INSERT INTO bare (note) VALUES (repeat($1, 300))', values: ['x'] });
   const baseline = () => p50Of(50, () => commit().then(commit));
   const pairs = await interleaved({ ours, baseline }, rounds, 10);
+
+  const load = opened.use(openLoad());
+  const sides = opened.use(await openSides({ load, latencyMs: 0, config: `store:\n  url: ${url}\n` }));
+  const { ours: whole, baseline: bare } = sides.turns(oneCaller);
+  const trip = () => client.query({ name: 'one', text: 'SELECT 1 FROM rankd.access_version' });
+  const added = await interleaved(
+    {
+      ours: async () => ({ ms: (await whole()).p50Ms - (await ours()), tripMs: await p50Of(200, trip) }),
+      baseline: async () => ({ ms: (await bare()).p50Ms, tripMs: 0 }),
+    },
+    rounds,
+    10,
+  );
   await client.end();
   await store.close();
   return [
     {
       ...{ what: 'a rank change on PostgreSQL, begin and finish', against: 'two bare commits of the same server' },
       ...{ figure: 'p50', unit: '×', goal: { atMost: 2 }, ...ratio(pairs, (ms) => ms) },
+    },
+    {
+      ...{ what: 'POST /v1/ranker on PostgreSQL, one caller', unit: '×', goal: { atMost: 6 } },
+      ...{ against: 'bare Fastify, same platform calls, and begin and finish' },
+      ...{ figure: 'added p50, in trips to the server' },
+      ...spreadOf(added.map(({ ours, baseline }) => (ours.ms - baseline.ms) / ours.tripMs)),
     },
   ];
 }

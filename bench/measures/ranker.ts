@@ -50,7 +50,7 @@ const longSlice: Slice = { connections: 64, amount: 1_920 };
 
 /** Half a second or so. The first ones, all at once or on cold caches, and the last ones, with fewer others, weigh little. */
 export const manyCallers: Slice = { connections: 64, amount: 640 };
-const oneCaller: Slice = { connections: 1, amount: 200 };
+export const oneCaller: Slice = { connections: 1, amount: 200 };
 /** What many callers have warmed up needs little more for one. */
 const uncounted = { many: 12, one: 3 };
 
@@ -74,11 +74,11 @@ async function measureWaiting(): Promise<number[]> {
   return waiting.slice(1);
 }
 
-/** All sides on a platform that answers after `latencyMs`. */
-async function openSides({ load, latencyMs }: { load: Load; latencyMs: number }) {
+/** All sides on a platform that answers after `latencyMs`. `config`: more of `rankd.yaml`. */
+export async function openSides({ load, latencyMs, config = '' }: { load: Load; latencyMs: number; config?: string }) {
   await using opened = new AsyncDisposableStack();
   const platform = opened.use(await startServer([program('platform.ts'), String(latencyMs)], { core: 'load' }));
-  const rankd = opened.use(await openRankd(configFor(platform)));
+  const rankd = opened.use(await openRankd(configFor(platform) + config));
   const ours = opened.use(await rankd.start({ RANKD_PLATFORM_API_KEY: 'bench' }));
   const startBaseline = (...more: string[]) =>
     startServer([program('baselines/fastify-ranker.ts'), platform.url, ...more]);
