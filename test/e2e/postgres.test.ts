@@ -225,6 +225,36 @@ describe('a server that rankd can’t work with is told in one sentence', () => 
       69,
       /no connection left for rankd[\s\S]*each daemon of rankd needs six/,
     ],
+    [
+      'a pooler that allows no transactions',
+      { version: 180_004, refuses: '08P01', words: 'transaction blocks not allowed in statement pooling mode' },
+      78,
+      /pooler between rankd and PostgreSQL allows no transactions[\s\S]*pool_mode = transaction/,
+    ],
+    [
+      'a pooler that knows another password',
+      { version: 180_004, refuses: '08P01', words: 'password authentication failed' },
+      77,
+      /PostgreSQL refused the password of rankd[\s\S]*RANKD_STORE_PASSWORD/,
+    ],
+    [
+      'a pooler that has no such database',
+      { version: 180_004, refuses: '08P01', words: 'no such database: rankd' },
+      78,
+      /has no database named rankd/,
+    ],
+    [
+      'a pooler with no connection left',
+      { version: 180_004, refuses: '08P01', words: 'no more connections allowed (max_client_conn)' },
+      69,
+      /no connection left for rankd/,
+    ],
+    [
+      'a pooler that does not reach the server',
+      { version: 180_004, refuses: '08P01', words: 'server login has been failing, cached error: connect failed' },
+      69,
+      /does not answer[\s\S]*127\.0\.0\.1:\d+ is right/,
+    ],
     ['a full disk', { version: 180_004, refuses: '53100' }, 69, /disk of the PostgreSQL server is full/],
   ])('%s', async (_what, fake, code, says) => {
     const port = await startFakeServer(fake);
@@ -240,14 +270,15 @@ describe('a server that rankd can’t work with is told in one sentence', () => 
   });
 });
 
-/** `version` as in server_version_num; `refuses`: with which code every prepared statement fails. */
+/** `version` as in server_version_num; `refuses`: with which code every prepared statement fails, in these words. */
 interface FakeServer {
   version: number;
   refuses?: string;
+  words?: string;
 }
 
 /** Speaks as much of PostgreSQL's protocol as is needed to be turned down. Returns its port. */
-async function startFakeServer({ version, refuses = '' }: FakeServer): Promise<number> {
+async function startFakeServer({ version, refuses = '', words = 'refused' }: FakeServer): Promise<number> {
   const message = (type: string, ...parts: Buffer[]) => {
     const body = Buffer.concat(parts);
     const head = Buffer.alloc(5);
@@ -270,7 +301,7 @@ async function startFakeServer({ version, refuses = '' }: FakeServer): Promise<n
   const name = `${Math.floor(version / 10_000)}.${version % 10_000}`;
   const row = message('D', int16(4), ...[String(version), name, 'f', 'f'].map(cell));
   const facts = Buffer.concat([message('T', int16(4), ...described), row, message('C', text('SELECT 1')), ready]);
-  const fields = ['SERROR', `C${refuses}`, 'Mrefused', ''].map(text);
+  const fields = ['SERROR', `C${refuses}`, `M${words}`, ''].map(text);
   const refusal = Buffer.concat([message('E', ...fields), ready]);
   const server = createServer((socket) => {
     socket.on('error', () => undefined);

@@ -27,27 +27,12 @@ export function isLost(error: unknown): boolean {
 }
 
 const byCode: Record<string, Wording> = {
+  '08P01': fromPooler,
   '23505': (_, cause) => new RankdError('conflict', 'The new record clashes with one that exists already.', { cause }),
   '23': (_, cause) => new RankdError('internal', 'The database refused a record that breaks its rules.', { cause }),
-  '28P01': (address, cause) =>
-    new RankdError('no_permission', `PostgreSQL refused the password of ${address.user} for ${placeOf(address)}.`, {
-      hint: 'check RANKD_STORE_PASSWORD, or the file that store.password_file names',
-      cause,
-    }),
-  '28': (address, cause) =>
-    new RankdError(
-      'no_permission',
-      `PostgreSQL does not let ${address.user} into ${placeOf(address)}: ${messageOf(cause)}.`,
-      {
-        hint: 'check the user in the URL of the store, and pg_hba.conf of the server',
-        cause,
-      },
-    ),
-  '3D000': ({ database, host, port, user }, cause) =>
-    new RankdError('config_invalid', `The PostgreSQL server on ${host}:${port} has no database named ${database}.`, {
-      hint: `make it: createdb --owner ${user} ${database}`,
-      cause,
-    }),
+  '28P01': wrongPassword,
+  '28': notLetIn,
+  '3D000': noDatabase,
   '42501': ({ user, database }, cause) =>
     new RankdError('no_permission', `The user ${user} lacks a right in the database of rankd: ${messageOf(cause)}.`, {
       hint: `let it own what rankd keeps: GRANT CREATE ON DATABASE ${database} TO ${user}`,
@@ -63,11 +48,7 @@ const byCode: Record<string, Wording> = {
       hint: 'free space on the server',
       cause,
     }),
-  '53300': (_, cause) =>
-    unavailable('The PostgreSQL server has no connection left for rankd.', {
-      hint: 'each daemon of rankd needs six: raise max_connections of the server, or see who else is connected',
-      cause,
-    }),
+  '53300': noConnection,
   '55P03': (_, cause) => busy(cause),
   '57014': (_, cause) => busy(cause),
   '40': (_, cause) => busy(cause),
@@ -84,6 +65,7 @@ const byCode: Record<string, Wording> = {
 function byMessage(error: unknown): Wording | undefined {
   const message = messageOf(error);
   if (message.includes('does not support SSL')) return noTls;
+  if (message === 'timeout expired') return unreachable; // while the connection was made
   if (message.includes('timeout')) return (_, cause) => busy(cause);
   return /terminated|not queryable|was closed/.test(message) ? unreachable : undefined;
 }
@@ -95,7 +77,7 @@ function isNetwork(code: string): boolean {
 function unreachable(address: ServerAddress, cause: unknown): RankdError {
   const { host } = address;
   return unavailable('The PostgreSQL server that keeps what rankd knows does not answer.', {
-    hint: `see whether it runs, and whether ${host.startsWith('/') ? host : `${host}:${address.port}`} is right (${codeOf(cause) || messageOf(cause)})`,
+    hint: `see whether it runs, and whether ${host.startsWith('/') ? host : `${host}:${address.port}`} is right (${isNetwork(codeOf(cause)) ? codeOf(cause) : messageOf(cause)})`,
     cause,
   });
 }
@@ -130,6 +112,52 @@ function pooler(cause: unknown): RankdError {
   const message = 'A pooler between rankd and PostgreSQL loses prepared statements.';
   return new RankdError('config_invalid', message, {
     hint: 'connect to the server itself, or use PgBouncer 1.21 or newer with max_prepared_statements above 0',
+    cause,
+  });
+}
+
+/** PgBouncer has one code for all that it says itself. */
+function fromPooler(address: ServerAddress, cause: unknown): RankdError {
+  const message = messageOf(cause);
+  if (message.includes('statement pooling'))
+    return new RankdError('config_invalid', 'The pooler between rankd and PostgreSQL allows no transactions.', {
+      hint: 'connect to the server itself, or set pool_mode = transaction in PgBouncer',
+      cause,
+    });
+  if (/authentication failed|empty password/.test(message)) return wrongPassword(address, cause);
+  if (/no such user|role .* does not exist/.test(message)) return notLetIn(address, cause);
+  if (/no such database|database .* does not exist/.test(message)) return noDatabase(address, cause);
+  if (message.includes('no more connections')) return noConnection(address, cause);
+  return unreachable(address, cause);
+}
+
+function wrongPassword(address: ServerAddress, cause: unknown): RankdError {
+  return new RankdError(
+    'no_permission',
+    `PostgreSQL refused the password of ${address.user} for ${placeOf(address)}.`,
+    {
+      hint: 'check RANKD_STORE_PASSWORD, or the file that store.password_file names',
+      cause,
+    },
+  );
+}
+
+function notLetIn(address: ServerAddress, cause: unknown): RankdError {
+  const message = `PostgreSQL does not let ${address.user} into ${placeOf(address)}: ${messageOf(cause)}.`;
+  return new RankdError('no_permission', message, {
+    hint: 'check the user in the URL of the store, and pg_hba.conf of the server',
+    cause,
+  });
+}
+
+function noDatabase({ database, host, port, user }: ServerAddress, cause: unknown): RankdError {
+  const message = `The PostgreSQL server on ${host}:${port} has no database named ${database}.`;
+  return new RankdError('config_invalid', message, { hint: `make it: createdb --owner ${user} ${database}`, cause });
+}
+
+function noConnection(_: ServerAddress, cause: unknown): RankdError {
+  return unavailable('The PostgreSQL server has no connection left for rankd.', {
+    hint: 'each daemon of rankd needs six: raise max_connections of the server, or see who else is connected',
     cause,
   });
 }
