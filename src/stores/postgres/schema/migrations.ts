@@ -408,4 +408,15 @@ export const migrations: ReadonlyArray<{ sql: string; livesWith: number }> = [
   );
 `,
   },
+  {
+    livesWith: 1,
+    // The numbers of an unlogged table are unlogged too, and PostgreSQL 15 can't read them any more once a standby became the primary.
+    sql: `
+  LOCK TABLE rankd.member_queue;
+  ALTER TABLE rankd.member_queue ALTER COLUMN seq DROP IDENTITY;
+  ALTER TABLE rankd.member_queue ALTER COLUMN seq ADD GENERATED ALWAYS AS IDENTITY;
+  ALTER SEQUENCE rankd.member_queue_seq_seq SET LOGGED;
+  SELECT setval('rankd.member_queue_seq_seq', coalesce(max(seq), 0) + 1, false) FROM rankd.member_queue;
+`,
+  },
 ];
