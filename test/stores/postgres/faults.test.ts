@@ -18,7 +18,8 @@ async function wire(address: ServerAddress) {
   let cuts = 0;
   const sockets = new Set<Socket>();
   const proxy = createServer((client) => {
-    const server = connect(`${address.host}/.s.PGSQL.${address.port}`);
+    const { host, port } = address;
+    const server = host.startsWith('/') ? connect(`${host}/.s.PGSQL.${port}`) : connect(port, host);
     for (const socket of [client, server]) {
       sockets.add(socket);
       socket.on('error', () => undefined);
