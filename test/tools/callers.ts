@@ -11,6 +11,11 @@ interface Order {
   isRepeatable: boolean;
 }
 
+interface AnyUrl {
+  anyUrl: () => string;
+  answerWithinMs: number;
+}
+
 /** Game servers that ask for rank changes, and what they were answered. */
 export class Callers {
   readonly answered: Answered[] = [];
@@ -33,21 +38,20 @@ export class Callers {
   }
 
   /** Asks for one change after the other, those of `members`, until nobody answers or `stop` is aborted. `anyUrl`: asked each time; silence is tried again. */
-  async run(
-    url: string | { anyUrl: () => string; answerWithinMs: number },
-    { members, stop }: { members: number[]; stop?: AbortSignal },
-  ): Promise<void> {
+  async run(url: string | AnyUrl, { members, stop }: { members: number[]; stop?: AbortSignal }): Promise<void> {
     while (!stop?.aborted) {
-      const order = this.#unanswered.shift() ?? this.#newOrder(members);
-      const status = typeof url === 'string' ? await this.send(url, order) : await this.#sendToAny(url, order);
+      const again = this.#unanswered.shift();
+      const order = again ?? this.#newOrder(members);
+      const isHurried = again === undefined && order.isRepeatable && this.#random.next() < 0.2;
+      const status =
+        typeof url === 'string' ? await this.send(url, order) : await this.#sendToAny(url, order, isHurried);
       if (status === 0 && typeof url === 'string') return;
       if (status !== 200) await delay(50); // nobody hammers a service that says no
     }
   }
 
   /** A caller who is in a hurry sends what one may send again to two at once. */
-  async #sendToAny({ anyUrl, answerWithinMs }: { anyUrl: () => string; answerWithinMs: number }, order: Order) {
-    const isHurried = order.isRepeatable && this.#random.next() < 0.2;
+  async #sendToAny({ anyUrl, answerWithinMs }: AnyUrl, order: Order, isHurried: boolean): Promise<number> {
     const sent = () => this.send(anyUrl(), order, AbortSignal.timeout(answerWithinMs));
     const [status] = await Promise.all(isHurried ? [sent(), sent()] : [sent()]);
     return status;
@@ -63,7 +67,8 @@ export class Callers {
     const { status, changeId } = answer;
     this.answers.set(status, (this.answers.get(status) ?? 0) + 1);
     if (status !== 0) this.answered.push({ ...order, status, changeId });
-    if (order.isRepeatable && (status === 0 || status === 409 || status === 503)) this.#unanswered.push(order);
+    if (order.isRepeatable && (status === 0 || status === 409 || status === 503) && !this.#unanswered.includes(order))
+      this.#unanswered.push(order);
     return status;
   }
 

@@ -49,7 +49,8 @@ export interface Story {
 }
 
 /** Holds the answers that callers got against the history, and the history against what the fake was told and has become. */
-export function compare(story: Story): Disagreements {
+export function compare({ history, ...rest }: Story): Disagreements {
+  const story = { ...rest, history: history.map((change) => withBase(change, rest.fake.group.base.id)) };
   const { answered, rolesAtFirst } = story;
   const byId = new Map(story.history.map((change) => [change.id, change]));
   return {
@@ -61,6 +62,14 @@ export function compare(story: Story): Disagreements {
       ...[...rolesAtFirst].flatMap(([userId, roles]) => differing({ userId, roles }, story)),
     ],
   };
+}
+
+/** Every member holds the base role, also where Roblox did not tell which one it is. */
+function withBase(change: KeptChange, base: number): KeptChange {
+  const added = (ids: number[]) => (ids.length === 0 || ids.includes(base) ? ids : sorted([...ids, base]));
+  const { state, rolesBefore, rolesAfter, meant } = change;
+  if (state === 'pending' || state === 'unknown') return change;
+  return { ...change, rolesBefore: added(rolesBefore), rolesAfter: added(rolesAfter), meant: meant && added(meant) };
 }
 
 function lost({ status, changeId, rankeeId, newRankId }: Answered, kept: KeptChange | undefined): string[] {
