@@ -2,6 +2,7 @@ import { writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
+import pg from 'pg';
 import { DaemonProcess } from '../support/daemon-process.ts';
 import { type PostgresServer, startPostgres } from '../support/postgres.ts';
 import { CliHome } from '../support/run-cli.ts';
@@ -70,6 +71,7 @@ async function chaosIn({ rounds, seed, say, ...options }: Omit<ChaosOptions, 'si
     stop.abort();
     await Promise.all(working);
     const healedAt = performance.now();
+    await world.answered();
     await bench.openAfter(reconciledWithinMs);
     const reconciledInMs = performance.now() - healedAt;
     const mishaps = await world.mishaps();
@@ -159,6 +161,11 @@ const calamities: readonly Calamity[] = [
   },
 ];
 
+/** Those whose last beat told of requests, or that have not beaten since. */
+const busyNodes = `
+  SELECT id FROM rankd.nodes
+  WHERE ended_by IS NULL AND name IS NOT NULL AND (beaten_at <= $1 OR (status::jsonb ->> 'requestsInFlight')::int > 0)`;
+
 interface AuditedChange {
   subject: string;
   detail: { rankeeId?: number; rolesAfter?: number[] };
@@ -175,6 +182,8 @@ interface World extends AsyncDisposable {
   anyUrl(): string;
   start(node: Node): Promise<void>;
   heal(): Promise<void>;
+  /** Waits until no daemon works on a request any more: also one that its caller gave up can begin a change. */
+  answered(): Promise<void>;
   mishaps(): Promise<Mishaps>;
   /** Writes down what the audit, the history, the fake and the daemons know. Returns the file. */
   tell(seed: number): Promise<string>;
@@ -233,6 +242,19 @@ async function openWorld(nodeCount: number, seed: number): Promise<World> {
         process?.kill('SIGCONT');
         if (process?.exitCode !== null || process.signalCode !== null) await start(node);
       }
+    },
+    async answered() {
+      const client = new pg.Client({
+        host: server.socketDir,
+        port: server.port,
+        user: server.user,
+        database: 'postgres',
+      });
+      await client.connect();
+      const since = Date.now();
+      for (let busy = 1; busy > 0 && Date.now() < since + reconciledWithinMs; await delay(200))
+        busy = (await client.query<{ id: string }>(busyNodes, [since])).rows.length;
+      await client.end();
     },
     async mishaps() {
       const [late, putBack] = await Promise.all([eventsOf('rank.late_write'), eventsOf('rank.roll_back')]);
