@@ -19,4 +19,4 @@ test('daemons on one PostgreSQL that are killed, stopped and cut off lose nothin
     ...{ rounds: 1, kills: 2, lost: 0, doubled: 0, stray: 0, differing: 0, unreconciled: 0, violations: 0 },
   });
   expect(report.acknowledged).toBeGreaterThan(0);
-}, 120_000);
+});

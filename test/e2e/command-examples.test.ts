@@ -171,7 +171,7 @@ dashboard: { enabled: true, port: 0 }
   ];
   cpSync(home.folder, prepared.folder, { recursive: true });
   daemon = await DaemonHere.start(home, { env });
-}, 60_000);
+});
 
 afterAll(async () => {
   await daemon.stop();

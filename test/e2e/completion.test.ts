@@ -26,7 +26,7 @@ beforeAll(async () => {
   await home.json('whitelist', 'add', '920587237', '920587238', '4242', '--key', 'lobby');
   writeFileSync(home.path('list.txt'), '');
   mkdirSync(home.path('list.d'));
-}, 30_000);
+});
 
 afterAll(() => home[Symbol.dispose]());
 

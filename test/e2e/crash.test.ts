@@ -22,4 +22,4 @@ test('a daemon killed at work, also while it recovers, loses nothing, doubles no
     violations: 0,
   });
   expect(report.acknowledged).toBeGreaterThan(0);
-}, 60_000);
+});

@@ -81,8 +81,9 @@ describe('the built binary, on a terminal', () => {
     daemon = await DaemonProcess.start(home);
     await daemon.rank(secret, { newRankId: 50 });
     // which name a member has, the daemon asks in the background
-    await vi.waitFor(async () =>
-      expect(JSON.stringify(await home.json('history', 'list'))).toContain('"userName":"Newcomer"'),
+    await vi.waitFor(
+      async () => expect(JSON.stringify(await home.json('history', 'list'))).toContain('"userName":"Newcomer"'),
+      20_000,
     );
   });
 

@@ -22,9 +22,7 @@ test('a daemon removes what is older than history.keep and audit.keep, and the a
   await using _daemon = await DaemonHere.start(home, {
     env: { RANKD_HISTORY_KEEP: '365d', RANKD_AUDIT_KEEP: '365d' },
   });
-  await expect
-    .poll(actions, { timeout: 15_000, interval: 300 })
-    .toEqual(['audit.prune', 'history.prune', 'rank.applied', 'rank.begin']);
+  await expect.poll(actions, { interval: 300 }).toEqual(['audit.prune', 'history.prune', 'rank.applied', 'rank.begin']);
   expect(await changes()).toMatchObject([{ rankeeId: 1001, state: 'applied' }]);
   const env = { RANKD_AUDIT_KEEP: '365d' };
   const verdict = await home.run(['audit', 'verify'], { env });

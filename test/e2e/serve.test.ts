@@ -7,6 +7,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { systems, thisSystem } from '../../src/base/system.ts';
 import { runCli } from '../../src/cli/program.ts';
 import { TerminalIo } from '../support/command-io.ts';
+import { DaemonHere } from '../support/daemon-here.ts';
 import { DaemonProcess } from '../support/daemon-process.ts';
 import { sampleUsers } from '../support/fake-open-cloud/index.ts';
 import { openCloudHome } from '../support/open-cloud-home.ts';
@@ -71,7 +72,7 @@ describe('serve', () => {
     ['0.0.0.0', /^http:\/\/0\.0\.0\.0:\d+$/],
     ['::', /^http:\/\/\[::\]:\d+$/],
   ])('on %s it says that it listens there, and warns that others can read plain HTTP', async (host, address) => {
-    await using daemon = await DaemonProcess.start(home, { args: ['--host', host] });
+    await using daemon = await DaemonHere.start(home, { args: ['--host', host] });
     expect(daemon.url).toMatch(address);
     const { status } = await home.json<{ status: { url: string; problems: Array<{ message: string }> } }>('status');
     expect(status).toMatchObject({ url: daemon.url, problems: [{ message: expect.stringMatching(plainHttp) }] });
@@ -82,13 +83,13 @@ describe('serve', () => {
   test.each(['127.0.0.1', '127.0.0.2', '::1', 'localhost'])(
     'on %s, which only this machine reaches, it warns of nothing',
     async (host) => {
-      await using daemon = await DaemonProcess.start(home, { args: ['--host', host] });
+      await using daemon = await DaemonHere.start(home, { args: ['--host', host] });
       expect(daemon.log).toBe('');
     },
   );
 
   test('on localhost, it listens at one address alone, where all its limits hold', async () => {
-    await using daemon = await DaemonProcess.start(home, { args: ['--host', 'localhost'] });
+    await using daemon = await DaemonHere.start(home, { args: ['--host', 'localhost'] });
     expect(new URL(daemon.url).hostname).toBe('127.0.0.1');
     await expect(fetch(`http://[::1]:${new URL(daemon.url).port}/healthz`)).rejects.toThrow();
   });
@@ -117,7 +118,7 @@ describe('serve', () => {
   });
 
   test('a taken port ends with exit code 69 and says how to take another', async () => {
-    await using first = await DaemonProcess.start(home);
+    await using first = await DaemonHere.start(home);
     const { port } = new URL(first.url);
     const result = await home.run(['serve', '--port', port], { dataDir: home.path('other') });
     expect(result.code).toBe(69);
@@ -192,7 +193,7 @@ async function serveOnTerminal(
   const io = new TerminalIo(home, [], system);
   const output = () => io.out + io.talk;
   const exited = runCli(['serve', '--port', '0', ...options], io);
-  await expect.poll(output, { timeout: 15_000 }).toMatch(/rankd key list|history list/);
+  await expect.poll(output).toMatch(/rankd key list|history list/);
   await visit(output());
   io.stop();
   expect(await exited).toBe(0);

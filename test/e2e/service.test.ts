@@ -350,7 +350,7 @@ test.concurrent('systemd is told that the daemon serves, that all is well again 
   const { env, calls } = fakeProgram(home, 'systemd-notify');
   const unit = { ...env, NOTIFY_SOCKET: '/run/systemd/notify', WATCHDOG_USEC: '300000' };
   await using daemon = await DaemonProcess.start(home, { env: unit });
-  await expect.poll(calls, { timeout: 15_000 }).toMatch(/^READY=1\n(WATCHDOG=1\n){3,}$/);
+  await expect.poll(calls).toMatch(/^READY=1\n(WATCHDOG=1\n){3,}$/);
   expect(await daemon.stop()).toBe(0);
   expect(calls()).toMatch(/^READY=1\n(WATCHDOG=1\n)+STOPPING=1\n$/);
 });
@@ -360,7 +360,7 @@ test.concurrent('a daemon that hangs does not say that all is well', async ({ ex
   const { env, calls } = fakeProgram(home, 'systemd-notify');
   const unit = { ...env, NOTIFY_SOCKET: '/run/systemd/notify', WATCHDOG_USEC: '300000' };
   await using daemon = await DaemonProcess.start(home, { env: unit });
-  await expect.poll(calls, { timeout: 15_000 }).toContain('WATCHDOG=1');
+  await expect.poll(calls).toContain('WATCHDOG=1');
   daemon.process.kill('SIGSTOP');
   await new Promise((resolve) => setTimeout(resolve, 1_000)); // for a helper that is on its way
   const before = calls();

@@ -38,7 +38,7 @@ describe('a daemon that fails beside another one', () => {
         userId,
         fake.group.roles.filter(({ rank }) => rank === 10).map(({ id }) => id),
       );
-  }, 60_000);
+  });
 
   afterAll(async () => {
     await fake.close();

@@ -132,7 +132,7 @@ test.concurrent('what becomes of suspensions whose end comes while the daemon is
   expect((await holds()).map((hold) => hold?.state)).toEqual(members.map(() => 'active'));
   for (const { userId, faults = [] } of members) for (const fault of faults) roblox.faults.add({ ...fault, userId });
   roblox.credential.enabled = true;
-  const reload = () => home.run(['reload'], { env: clock.env }); // else a dead key, and what failed, are tried again later
+  const reload = () => home.here(['reload']); // else a dead key, and what failed, are tried again later
   await reload();
   const changes = async () => (await home.json<{ changes: Change[] }>('history', 'list', '--limit', '100')).changes;
   const standing = async () => {
@@ -179,7 +179,7 @@ test.concurrent('a return that policy or Roblox refuses is stuck: an alarm, doct
   {
     await using _daemon = await world.startDaemon(clock.env);
     for (const { userId } of refusals) {
-      const { code } = await home.run(['rank', 'suspend', String(userId), '--for', '3d'], { env: clock.env });
+      const { code } = await home.here(['rank', 'suspend', String(userId), '--for', '3d']);
       expect(code).toBe(0);
     }
   }
@@ -189,7 +189,7 @@ test.concurrent('a return that policy or Roblox refuses is stuck: an alarm, doct
   roblox.group.setMember(actor, [trainee]);
   clock.step(4 * 86_400_000);
   await using _daemon = await world.startDaemon(clock.env);
-  const status = async () => (await home.run(['status'], { env: clock.env })).stdout;
+  const status = async () => (await home.here(['status'])).stdout;
   const stuck = async () => {
     const [line = ''] = /STUCK: .* can't be given the roles from before/.exec(await status()) ?? [];
     return line.match(/Member \d+/g) ?? [];
@@ -197,23 +197,27 @@ test.concurrent('a return that policy or Roblox refuses is stuck: an alarm, doct
   await expect.poll(stuck, { timeout: 20_000 }).toHaveLength(3);
   const told = () => sink.received.map(({ event }) => event.type);
   await expect.poll(told).toEqual(refusals.map(() => 'suspension.stuck'));
-  const doctor = await home.run(['doctor'], { env: clock.env });
+  const doctor = await home.here(['doctor']);
   for (const { userId } of refusals)
     expect(doctor.stdout).toMatch(new RegExp(`FAIL +suspension +Member ${userId} can't be given`));
   expect(doctor.code).toBe(5);
 
   roblox.group.setMember(actor, [admin]);
-  const reload = async () => expect((await home.run(['reload'], { env: clock.env })).code).toBe(0);
+  const reload = async () => expect((await home.here(['reload'])).code).toBe(0);
   await reload();
   await expect.poll(stuck, { timeout: 20_000 }).toHaveLength(2);
-  const { suspensions } = await home.json<{ suspensions: Suspension[] }>('suspension', 'list');
-  const codes = suspensions.map(({ rankeeId, code }) => `${rankeeId} ${code}`);
-  expect(codes.toSorted()).toEqual(refusals.slice(0, 2).map(({ userId, code }) => `${userId} ${code}`));
+  const codes = async () => {
+    const { suspensions } = await home.json<{ suspensions: Suspension[] }>('suspension', 'list');
+    return suspensions.map(({ rankeeId, code }) => `${rankeeId} ${code}`).toSorted();
+  };
+  await expect.poll(codes).toEqual(refusals.slice(0, 2).map(({ userId, code }) => `${userId} ${code}`));
   configure('');
   captains.rank = 50;
   await reload();
   await expect.poll(stuck, { timeout: 20_000 }).toHaveLength(0);
-  expect(refusals.map(({ userId }) => roblox.group.held(userId))).toEqual(refusals.map(({ before }) => before));
+  await expect
+    .poll(() => refusals.map(({ userId }) => roblox.group.held(userId)))
+    .toEqual(refusals.map(({ before }) => before));
   expect(told()).toHaveLength(3);
 });
 

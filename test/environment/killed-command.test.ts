@@ -28,7 +28,7 @@ test.concurrent.for([
     command.kill('SIGKILL');
     await once(command, 'exit');
     const state = async () => (await world.latestChange()).state;
-    await expect.poll(state, { timeout: 10_000, interval: 250 }).toBe(expected.state);
+    await expect.poll(state, { interval: 250 }).toBe(expected.state);
     expect(roblox.group.held(userId)).toEqual(expected.held);
     expect(roblox.violations()).toEqual([]);
   },

@@ -111,4 +111,4 @@ test('a daemon that is killed at each write of suspensions and of their ends los
   await expect.poll(states, { timeout: 20_000 }).toEqual(members.map(() => 'ended'));
   expect(held()).toEqual(members.map(() => roles));
   expect(roblox.violations()).toEqual([]);
-}, 60_000);
+});

@@ -11,9 +11,9 @@ const { trainee, captain } = sampleRoles;
 /** How long a write to captain waits: the daemon looks after open changes twice a second, and tries unknown ones every two. */
 const writeMs = 2_500;
 
-async function slowHome() {
+async function slowHome(delayMs = writeMs) {
   const world = await openCloudHome();
-  world.roblox.faults.add({ operation: 'assign', kind: 'slow', roleId: captain, delayMs: writeMs });
+  world.roblox.faults.add({ operation: 'assign', kind: 'slow', roleId: captain, delayMs });
   return world;
 }
 
@@ -95,7 +95,7 @@ test.concurrent('a change of a daemon with a long deadline is not taken over by 
 test.concurrent('a change of a command with a long deadline is not taken over by a daemon with a short one', async ({
   expect,
 }) => {
-  await using world = await slowHome();
+  await using world = await slowHome(3 * writeMs);
   const daemon = await world.startDaemon(short);
   const command = setRank(world, 50, { ...long });
   await writeBegan(world);

@@ -28,7 +28,7 @@ test('an undo on Open Cloud that is stopped with Ctrl-C goes on where it was, ex
   const args = ['history', 'undo', '--key', 'game', '--since', '1h', '-y'];
   const first = home.start(args);
   const printed = Promise.all([text(first.stdout), text(first.stderr), once(first, 'exit')]);
-  await expect.poll(writes, { timeout: 15_000, interval: 5 }).toBeGreaterThan(raidWrites);
+  await expect.poll(writes, { interval: 5 }).toBeGreaterThan(raidWrites);
   first.kill('SIGINT');
   const [out, talk, [code]] = await printed;
   expect(code, talk).toBe(130);
@@ -48,7 +48,7 @@ test('an undo on Open Cloud that is stopped with Ctrl-C goes on where it was, ex
   const needed = victims.map((_, index) => (index % 3 === 1 ? 1 : index % 3 === 0 ? 2 : 3));
   expect(writes() - raidWrites).toBe(needed.reduce((sum, count) => sum + count, 0));
   expect(roblox.violations()).toEqual([]);
-}, 60_000);
+});
 
 test('a member whose write Roblox turns away though the key is good is told as refused, and the others are put back', async () => {
   await using system = await openCloudHome();

@@ -51,4 +51,4 @@ test('every change reaches every webhook in order, though the daemon is killed a
     await expect.poll(() => told(sink).length, { timeout: 40_000 }).toBe(all.length);
     expect(told(sink)).toEqual(all);
   }
-}, 90_000);
+});

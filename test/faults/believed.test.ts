@@ -268,7 +268,7 @@ describe('an answer that shows a role as given which the member does not hold', 
         expect(fake.group.held(eve)).toEqual([trainee]);
 
         fake.faults.clear();
-        await vi.waitFor(async () => expect((await system.changeOf(answer)).state).toBe('failed'), 5_000); // the daemon finds it out by itself
+        await vi.waitFor(async () => expect((await system.changeOf(answer)).state).toBe('failed'), 20_000); // the daemon finds it out by itself
         expect(fake.group.held(bob)).toEqual([trainee]);
       },
       { readLagMs: 50 },

@@ -47,7 +47,7 @@ test('what init wrote, put where it says, changes a rank from the chat of the ga
       player,
       text,
     ]);
-    return vi.waitFor(() => game.output.slice(before).at(-1) ?? expect.fail('nothing is shown'), 5_000);
+    return vi.waitFor(() => game.output.slice(before).at(-1) ?? expect.fail('nothing is shown'), 20_000);
   };
   expect(await type('Officer', '/promote Newcomer')).toContain('client Officer');
   expect(roblox.journal.writes()).toEqual([]);

@@ -53,7 +53,7 @@ beforeAll(async () => {
   await system.rank(1001);
   await system.rank(1001, { key: 'rk_live_nonsense' });
   const { app, metricsUrl } = system;
-  await vi.waitUntil(() => app.requests.count === 0);
+  await vi.waitUntil(() => app.requests.count === 0, { timeout: 20_000 });
   await vi.waitUntil(() => app.deliveries.list().length > 0, { timeout: 20_000 }); // the daemon looks for webhooks once a second
   samples = await scrape(metricsUrl);
 });

@@ -29,10 +29,13 @@ export function lateWriteContract(at: StoreCase): void {
       const change = newChange();
       await begin(at.other, change);
       const { settled, reportLateWrite } = await settle(change);
-      await vi.waitUntil(async () => {
-        await at.clock.advance(500);
-        return (await audited()).length > 0;
-      });
+      await vi.waitUntil(
+        async () => {
+          await at.clock.advance(500);
+          return (await audited()).length > 0;
+        },
+        { timeout: 20_000 },
+      );
       expect(await at.store.openChanges()).toMatchObject([{ change: { id: change.id, state: 'pending' } }]);
       expect(reportLateWrite).not.toHaveBeenCalled();
       await keepOutcome({ store: at.other, clock: at.clock }, change.id, notApplied);

@@ -199,7 +199,7 @@ test('closing waits for the disk where something is still written', async () => 
   const { store } = await open();
   disk.isStopped = true;
   const written = begin(store, newChange(), { after: undefined });
-  await vi.waitUntil(() => disk.waiting.length === 1);
+  await vi.waitUntil(() => disk.waiting.length === 1, { timeout: 20_000 });
   await store.close();
   goOn();
   expect(await written).toBe(true);
@@ -211,9 +211,9 @@ test('where the disk fails at the outcome of a change, the change is unknown and
   const rank = (rankeeId: number) => app.rank(key, { rankeeId }, { headers: { 'idempotency-key': `of ${rankeeId}` } });
   disk.isStopped = true;
   const answer = rank(1001);
-  await vi.waitUntil(() => disk.waiting.length === 1);
+  await vi.waitUntil(() => disk.waiting.length === 1, { timeout: 20_000 });
   for (const go of disk.waiting.splice(0)) go(); // the intent is on the disk
-  await vi.waitUntil(() => disk.waiting.length === 1);
+  await vi.waitUntil(() => disk.waiting.length === 1, { timeout: 20_000 });
   disk.error = eio;
   goOn();
   expect(await answer).toMatchObject({ status: 504, json: { code: 'outcome_unknown' } });
@@ -239,7 +239,7 @@ test('a disk that does not answer holds up changes, but not the verification of 
   const before = await verify();
   disk.isStopped = true;
   const answer = app.rank(key);
-  await vi.waitUntil(() => disk.waiting.length === 1);
+  await vi.waitUntil(() => disk.waiting.length === 1, { timeout: 20_000 });
   expect(await verify()).toMatchObject({ status: 200, json: before.json });
   expect(await hasEnded(answer)).toBe(false);
   goOn();
