@@ -163,8 +163,13 @@ function noConnection(_: ServerAddress, cause: unknown): RankdError {
 }
 
 function certificate({ host }: ServerAddress, cause: unknown): RankdError {
-  return new RankdError('config_invalid', `The certificate of ${host} is not to be trusted: ${messageOf(cause)}.`, {
-    hint: "name the authority's certificate with store.ca_file, and the server as its certificate does",
+  const hints: Record<string, string> = {
+    CERT_HAS_EXPIRED: 'give the server a new certificate, and check the clock of this machine',
+    ERR_TLS_CERT_ALTNAME_INVALID: 'name the server in the URL of the store as its certificate does',
+  };
+  const [why = ''] = messageOf(cause).split(';'); // Node.js adds what would help with its own flags
+  return new RankdError('config_invalid', `The certificate of ${host} is not to be trusted: ${why}.`, {
+    hint: hints[codeOf(cause)] ?? "name the certificate of the server's authority with store.ca_file",
     cause,
   });
 }
