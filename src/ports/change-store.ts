@@ -81,7 +81,8 @@ export type JudgeChange = (kept: { change: RankChange; holds: HoldsOfMember }) =
  */
 export interface ChangeStore {
   /**
-   * Keeps a change that ended without a write (refused, failed or dry run) together with its events.
+   * Keeps a change that ended without a write (refused, failed or dry run) together with its events; or one that is unknown and that the
+   * store has lost, without a holder.
    * Throws `conflict` if the id is taken, or if the idempotency key stands for another change of the last 24 hours.
    */
   recordChange(change: RankChange, events: readonly DomainEvent[]): Promise<void>;

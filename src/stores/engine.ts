@@ -1,7 +1,7 @@
 import { privateFile } from '../base/files/data-dir.ts';
 import { placeOf, type ServerAddress } from '../base/server-address.ts';
 import type { Clock, CopyPlace, StoreEngine, StoreOperations } from '../ports/index.ts';
-import { acquireDaemonLock, daemonLockName, isDaemonRunning } from './sqlite/files/daemon-lock.ts';
+import { acquireDaemonLock, daemonLockName, isDaemonRunning, nodeFileName } from './sqlite/files/daemon-lock.ts';
 import { sqliteOperations } from './sqlite/files/operations.ts';
 import { openSqliteStore } from './sqlite/sqlite-store.ts';
 
@@ -88,9 +88,6 @@ function serverEngine(where: LocalPlace, address: ServerAddress) {
   };
   return { openStore, place: async () => ({ text: placeOf(address), isServer: true }), operations };
 }
-
-/** Holds the id of the daemon's node. */
-const nodeFileName = 'rankd.node';
 
 /** One daemon works with a data directory, wherever the database is. */
 function daemonLock({ dataDir }: LocalPlace): Pick<StoreOperations, 'lockDaemon' | 'isDaemonRunning'> {

@@ -9,18 +9,27 @@ import { OpenCloudPlatform } from '../../src/platforms/open-cloud.ts';
 import { createKey } from '../../src/usecases/keys/keys.ts';
 import { codeOf, rankBody } from '../support/answers.ts';
 import { type FakeOpenCloud, sampleUsers, startFakeOpenCloud } from '../support/fake-open-cloud/index.ts';
-import { platformWith } from '../support/platform-with.ts';
-import { postgresDatabase } from '../support/postgres-database.ts';
+import { type Held, holdWrites, platformWith } from '../support/platform-with.ts';
+import { onServer, postgresDatabase } from '../support/postgres-database.ts';
 import { send } from '../support/send.ts';
 import { tempDir } from '../support/temp-dir.ts';
 import { startStoreProxy } from '../tools/store-proxy.ts';
 
-const { trainee: bob } = sampleUsers;
+const { trainee: bob, memberOnly } = sampleUsers;
 
-/** A daemon that reaches Roblox by an address of its own. */
-async function startNode(store: ServerAddress, fake: FakeOpenCloud, baseUrl: string) {
+interface NodeOptions {
+  store: ServerAddress;
+  fake: FakeOpenCloud;
+  /** Where it reaches Roblox; where the fake is, unless another address is given. */
+  baseUrl?: string;
+  deadline?: string;
+  /** Holds writes up. */
+  held?: Held;
+}
+
+async function startNode({ store, fake, baseUrl = fake.baseUrl, deadline = '20s', held }: NodeOptions) {
   const dataDir = tempDir();
-  const flags = { 'server.port': '0', 'platform.kind': 'simulated', 'server.deadline': '2s' };
+  const flags = { 'server.port': '0', 'platform.kind': 'simulated', 'server.deadline': deadline };
   const { config } = loadConfig({ flags, env: {}, cwd: dataDir });
   const tuning = { perTryTimeoutMs: 400, backOffMs: 20, maxBackOffMs: 100, shortestTryMs: 20 };
   const openCloud = new OpenCloudPlatform({ ...fake, baseUrl, legacyBaseUrl: baseUrl, clock: systemClock, tuning });
@@ -28,7 +37,7 @@ async function startNode(store: ServerAddress, fake: FakeOpenCloud, baseUrl: str
     config: { ...config, store },
     dataDir,
     log: createLog({ level: 'info', readable: false, write: () => undefined }),
-    overrides: { platform: platformWith(openCloud, { readLagMs: 300 }) },
+    overrides: { platform: platformWith(held?.platform(openCloud) ?? openCloud, { readLagMs: 300 }) },
   });
   onTestFinished(() => daemon.stop());
   const app = daemon.app.current;
@@ -43,31 +52,96 @@ async function startNode(store: ServerAddress, fake: FakeOpenCloud, baseUrl: str
   return { app, url: daemon.url };
 }
 
+type Node = Awaited<ReturnType<typeof startNode>>;
+
+function rank({ url }: Node, { key, userId }: { key: string; userId: number }) {
+  return send(`${url}/v1/ranker?placeid=1`, { method: 'POST', key, body: rankBody({ rankeeId: userId }) });
+}
+
+async function latest({ app }: Node, rankeeId: number) {
+  return (await app.store.listChanges({ rankeeId, limit: 1 }))[0]?.state;
+}
+
+async function newKey({ app }: Node): Promise<string> {
+  const request = { name: 'game', mode: 'live', place: { id: 1 }, by: 'cli:ann@host' } as const;
+  return (await createKey(app, { ...request, scopes: ['verify', 'rank'] })).secret;
+}
+
 test('what became of a change of a daemon that is cut off from Roblox, another one finds out', async () => {
-  const [fake, { address }] = await Promise.all([startFakeOpenCloud(), postgresDatabase()]);
+  const [fake, { address: store }] = await Promise.all([startFakeOpenCloud(), postgresDatabase()]);
   onTestFinished(() => fake.close());
   const line = await startStoreProxy(Number(new URL(fake.baseUrl).port));
   onTestFinished(() => line[Symbol.asyncDispose]());
-  const cutOff = await startNode(address, fake, `http://127.0.0.1:${line.port}`);
-  const other = await startNode(address, fake, fake.baseUrl);
+  const cutOff = await startNode({ store, fake, baseUrl: `http://127.0.0.1:${line.port}`, deadline: '4s' });
+  const other = await startNode({ store, fake });
   await expect.poll(() => cutOff.app.store.nodes?.isAlone).toBe(false);
-  const { secret } = await createKey(other.app, {
-    ...{ name: 'game', mode: 'live', scopes: ['verify', 'rank'], place: { id: 1 }, by: 'cli:ann@host' },
-  });
-  const written = () => fake.journal.writes(bob).length;
-  fake.latencyMs = 300;
-  const asked = send(`${cutOff.url}/v1/ranker?placeid=1`, {
-    method: 'POST',
-    key: secret,
-    body: rankBody({ rankeeId: bob }),
-  });
-  await expect.poll(written, { interval: 5 }).toBe(1);
+  fake.faults.add({ operation: 'assign', kind: 'slow', delayMs: 300 });
+  const asked = rank(cutOff, { key: await newKey(other), userId: bob });
+  await expect.poll(() => fake.journal.writes(bob).length, { interval: 5 }).toBe(1);
   line.mode = 'hold';
-  fake.latencyMs = 0;
   const answer = await asked;
   expect([answer.status, codeOf(answer)], answer.text).toEqual([504, 'outcome_unknown']);
-  const latest = async () => (await other.app.store.listChanges({ rankeeId: bob, limit: 1 }))[0]?.state;
-  await expect.poll(latest).toBe('applied');
+  await expect.poll(() => latest(other, bob)).toBe('applied');
   expect(fake.violations()).toEqual([]);
   line.mode = 'pass';
 });
+
+test.each([
+  ['between two writes', bob],
+  ['behind the last write', memberOnly],
+])(
+  'a change that the database has lost %s, as a failover can, is unknown and found out all the same',
+  async (_when, userId) => {
+    const [fake, { address: store }] = await Promise.all([startFakeOpenCloud(), postgresDatabase()]);
+    onTestFinished(() => fake.close());
+    const held = holdWrites({ userId });
+    const node = await startNode({ store, fake, held });
+    const change = { key: await newKey(node), userId };
+    const asked = rank(node, change);
+    await held.begun;
+    await onServer(store, 'DELETE FROM rankd.rank_changes');
+    held.letGo();
+    const answer = await asked;
+    expect([answer.status, codeOf(answer)], answer.text).toEqual([504, 'outcome_unknown']);
+    await expect.poll(() => latest(node, userId)).toBe('applied');
+    const again = await rank(node, change);
+    expect(again.status, again.text).toBe(200);
+    expect(fake.violations()).toEqual([]);
+  },
+);
+
+test('while PostgreSQL has no room, keys are verified, ranks are not changed, and what is under way stays open until there is', async () => {
+  const [fake, { address: store }] = await Promise.all([startFakeOpenCloud(), postgresDatabase()]);
+  onTestFinished(() => fake.close());
+  const held = holdWrites({ userId: bob });
+  const node = await startNode({ store, fake, held });
+  const key = await newKey(node);
+  const codes = async (asked: ReturnType<typeof rank>) => [(await asked).status, codeOf(await asked)];
+  const readiness = async () => (await send(`${node.url}/readyz`, { method: 'GET' })).status;
+  const asked = rank(node, { key, userId: bob });
+  await held.begun;
+  await onServer(store, fillDisk);
+  onTestFinished(async () => void (await onServer(store, freeDisk)));
+  held.letGo();
+  expect(await codes(asked)).toEqual([504, 'outcome_unknown']);
+  expect(await codes(rank(node, { key, userId: memberOnly }))).toEqual([503, 'store_unavailable']);
+  expect(fake.journal.writes(memberOnly)).toEqual([]);
+  expect(await codes(send(`${node.url}/v1/apikey`, { method: 'POST', key, body: { placeid: 1 } }))).toEqual([
+    200,
+    undefined,
+  ]);
+  expect([await readiness(), await latest(node, bob)]).toEqual([503, 'pending']);
+  await onServer(store, freeDisk);
+  await expect.poll(() => latest(node, bob)).toBe('applied');
+  await expect.poll(readiness).toBe(200);
+  expect(await codes(rank(node, { key, userId: memberOnly }))).toEqual([200, undefined]);
+  expect(fake.violations()).toEqual([]);
+});
+
+/** Tables that grow with what is written; what only changes a row in place, as a beat does, needs no room. */
+const growing = ['rank_changes', 'audit_events', 'member_queue', 'keys', 'idempotency_claims'];
+const fillDisk = `
+  CREATE FUNCTION rankd.no_room() RETURNS trigger LANGUAGE plpgsql AS
+    $$ BEGIN RAISE EXCEPTION 'could not extend file: No space left on device' USING ERRCODE = 'disk_full'; END $$;
+  ${growing.map((table) => `CREATE TRIGGER no_room BEFORE INSERT OR UPDATE ON rankd.${table} EXECUTE FUNCTION rankd.no_room();`).join('\n')}`;
+const freeDisk = 'DROP FUNCTION IF EXISTS rankd.no_room CASCADE';

@@ -89,8 +89,17 @@ async function finish(app: Ranking, { change, approved, success }: Intent, call:
     else if (isInDoubt) app.trust.addLook(change, readsShowIt);
     return { change: withOutcome(change, outcome, app.clock.now()), error };
   } catch (cause) {
+    await keepIfLost(app, change).catch(() => undefined); // a store that can't be asked has it, as far as anybody knows
     throw outcomeUnknown(cause);
   }
+}
+
+/** A store that has lost a change that began, as a failover can, is told of it anew, so that what became of it is found out. */
+async function keepIfLost({ store, clock }: Pick<Ranking, 'store' | 'clock'>, change: RankChange): Promise<void> {
+  if ((await store.findChange(change.id)) !== undefined) return;
+  const message = 'The database had lost that this change began. rankd goes on finding out; the history will tell.';
+  const open: RankChange = { ...change, state: 'unknown', code: 'outcome_unknown', message };
+  await store.recordChange(open, [changeEvent(open, 'unknown', clock.now())]);
 }
 
 /**
@@ -98,7 +107,8 @@ async function finish(app: Ranking, { change, approved, success }: Intent, call:
  * applied all the same, a correction is kept, so that undo and the circuit breaker know of it.
  */
 async function afterTakeOver(app: Ranking, change: RankChange, outcome: ChangeOutcome): Promise<FinishedChange> {
-  const kept = (await app.store.findChange(change.id)) ?? change;
+  const kept = await app.store.findChange(change.id);
+  if (kept === undefined) throw outcomeUnknown();
   if (outcome.state !== 'applied' || kept.state === 'applied' || kept.finishedAt === undefined) return { change: kept };
   const { idempotencyKey: _, fingerprint: _fingerprint, ...again } = change;
   const message = `${outcome.message} It was carried out after change ${change.id} had been given up.`;

@@ -9,6 +9,7 @@ import type { Backup, BackupTarget } from '../../../ports/index.ts';
 import { isNodeName } from '../nodes.ts';
 import { schemaVersion } from '../schema/schema-version.ts';
 import { copyDatabase } from './copy-database.ts';
+import { nodeFileName } from './daemon-lock.ts';
 import { examineFile, flawOf, newestRows, newestSchema } from './examine.ts';
 import { databaseName, onExisting, requireDatabase } from './existing.ts';
 
@@ -99,4 +100,9 @@ function isOwnName(name: string): boolean {
   return ownNames.has(name) || isNodeName(name) || name.startsWith('simulated-group');
 }
 
-const ownNames = new Set(['daemon.lock', 'daemon.sock', ...['', ...companions].map((suffix) => databaseName + suffix)]);
+const ownNames = new Set([
+  'daemon.lock',
+  'daemon.sock',
+  nodeFileName,
+  ...['', ...companions].map((suffix) => databaseName + suffix),
+]);

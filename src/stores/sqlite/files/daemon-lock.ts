@@ -23,6 +23,9 @@ export async function isDaemonRunning(dataDir: string): Promise<boolean> {
 }
 
 /** The file whose lock a daemon holds. */
+/** Where a daemon on PostgreSQL notes which node it is: the next one of this directory takes its place at once. */
+export const nodeFileName = 'rankd.node';
+
 export const daemonLockName = 'daemon.lock';
 
 /** Looking whether a daemon runs holds a shared lock for an instant; a daemon that starts just then waits for it. */
