@@ -7,6 +7,7 @@ import { DaemonHere } from '../support/daemon-here.ts';
 import { DaemonProcess } from '../support/daemon-process.ts';
 import { postgresDatabase } from '../support/postgres-database.ts';
 import { CliHome } from '../support/run-cli.ts';
+import { startStoreProxy } from '../tools/store-proxy.ts';
 
 function home(): CliHome {
   const made = new CliHome();
@@ -60,6 +61,14 @@ test('a daemon and the commands of another machine work on one database of Postg
   expect(stdout).toMatch(/^FAIL +server +fsync is off/m);
   expect(stdout).toMatch(/^FAIL +server +full_page_writes is off/m);
   expect(readdirSync(here.dataDir)).not.toContain('rankd.db');
+});
+
+test('a command that only looks makes one connection to the server', async () => {
+  const { address } = await postgresDatabase();
+  await using proxy = await startStoreProxy(address.port);
+  const RANKD_STORE_URL = `postgres://${address.user}@127.0.0.1:${proxy.port}/${address.database}`;
+  expect(await home().here(['key', 'list'], { env: { RANKD_STORE_URL } })).toMatchObject({ code: 0 });
+  expect(proxy.made).toBe(1);
 });
 
 describe('what the operator gets wrong about the server is one sentence, and nothing is made', () => {

@@ -6,6 +6,8 @@ export interface StoreProxy extends AsyncDisposable {
   /** `hold`: nothing comes through, and nobody is told. A number: each piece comes so many milliseconds late. */
   mode: 'pass' | 'hold' | number;
   cut(): void;
+  /** How many connections were made through it. */
+  readonly made: number;
 }
 
 /** A proxy before a server of PostgreSQL that listens on a port of this machine. */
@@ -13,7 +15,9 @@ export async function startStoreProxy(serverPort: number): Promise<StoreProxy> {
   const pairs = new Set<Socket[]>();
   const held: Array<() => void> = [];
   let mode: StoreProxy['mode'] = 'pass';
+  let made = 0;
   const server = createServer((near) => {
+    made += 1;
     const far = connect(serverPort, '127.0.0.1');
     const pair = [near, far];
     pairs.add(pair);
@@ -45,6 +49,9 @@ export async function startStoreProxy(serverPort: number): Promise<StoreProxy> {
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   return {
     port: (server.address() as { port: number }).port,
+    get made() {
+      return made;
+    },
     get mode() {
       return mode;
     },
