@@ -21,10 +21,13 @@ export const systemClock: Clock = {
         clearTimeout(timer);
         reject(signal?.reason);
       };
-      const timer = setTimeout(() => {
-        signal?.removeEventListener('abort', cancel);
-        resolve();
-      }, ms);
+      const timer = setTimeout(
+        () => {
+          signal?.removeEventListener('abort', cancel);
+          resolve();
+        },
+        Math.max(0, ms),
+      ); // a deadline that was over before it was set: Node.js would warn of less than nothing
       signal?.addEventListener('abort', cancel, { once: true });
     }),
 };

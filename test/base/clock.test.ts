@@ -1,0 +1,17 @@
+import { once } from 'node:events';
+import { expect, test } from 'vitest';
+import { startNode } from '../support/node-process.ts';
+
+test('to wait for a deadline that was over before it was set is no reason for a warning of Node.js', async () => {
+  const child = startNode(`
+    import { systemClock } from '${new URL('../../src/base/clock.ts', import.meta.url)}';
+    process.on('warning', ({ name }) => process.stdout.write(name));
+    await systemClock.sleep(-5);
+    setImmediate(() => process.stdout.write('.'));`);
+  let said = '';
+  child.stdout?.on('data', (text) => {
+    said += text;
+  });
+  await once(child, 'close');
+  expect(said).toBe('.');
+});
