@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import pg from 'pg';
 import { DaemonProcess } from '../support/daemon-process.ts';
+import type { JournalEntry } from '../support/fake-open-cloud/index.ts';
 import { type PostgresServer, startPostgres } from '../support/postgres.ts';
 import { CliHome } from '../support/run-cli.ts';
 import { type Bench, openBench } from './bench.ts';
@@ -44,7 +45,7 @@ export async function runChaos({ rounds, sideBySide, seed, ...options }: ChaosOp
 }
 
 async function chaosIn({ rounds, seed, say, ...options }: Omit<ChaosOptions, 'sideBySide'>): Promise<ChaosReport> {
-  await using world = await openWorld(options.nodes, seed);
+  await using world = await openWorld(options, seed);
   const { bench, random, callers } = world;
   const report = { rounds: 0, kills: 0, changes: 0, acknowledged: 0, lateWrites: 0 };
   const wrong = { lost: 0, doubled: 0, stray: 0, differing: 0, unreconciled: 0, violations: 0 };
@@ -125,12 +126,14 @@ const calamities: readonly Calamity[] = [
     return `a node stopped for ${ms} ms, beside the next`;
   },
   async (world, ms) => {
-    const { daemon } = world.anyNode();
-    const longMs = Math.ceil(1.6 * ms); // others can have taken its changes over by then, and ended them
-    daemon?.process.kill('SIGSTOP');
+    const spared = world.anyNode();
+    const others = world.nodes.filter((node) => node !== spared);
+    const longMs = world.maxStillMs + Math.ceil(0.6 * ms); // by then, the one can have taken over and ended what the others had begun
+    await world.writeUnderWay();
+    for (const { daemon } of others) daemon?.process.kill('SIGSTOP');
     await delay(longMs);
-    daemon?.process.kill('SIGCONT');
-    return `a node stopped for ${longMs} ms`;
+    for (const { daemon } of others) daemon?.process.kill('SIGCONT');
+    return `all nodes but one stopped in the moment of a write for ${longMs} ms`;
   },
   async (world) => {
     await world.server.restart('SIGKILL');
@@ -177,6 +180,9 @@ interface World extends AsyncDisposable {
   callers: Callers;
   server: PostgresServer;
   nodes: Node[];
+  maxStillMs: number;
+  /** Resolves as soon as Roblox has a write in hand, or after two seconds without one. */
+  writeUnderWay(): Promise<void>;
   anyNode(): Node;
   /** Of a node, whether it answers or not: what a balancer without checks would do. */
   anyUrl(): string;
@@ -189,7 +195,10 @@ interface World extends AsyncDisposable {
   tell(seed: number): Promise<string>;
 }
 
-async function openWorld(nodeCount: number, seed: number): Promise<World> {
+async function openWorld(
+  { nodes: nodeCount, maxStillMs }: Pick<ChaosOptions, 'nodes' | 'maxStillMs'>,
+  seed: number,
+): Promise<World> {
   await using opened = new AsyncDisposableStack();
   const server = opened.use(await startPostgres());
   const urlBy = (port: number) => `postgres://${server.user}@127.0.0.1:${port}/postgres`;
@@ -233,8 +242,14 @@ async function openWorld(nodeCount: number, seed: number): Promise<World> {
   };
   const running = opened.move();
   return {
-    ...{ bench, random, callers, server, nodes, anyNode, start },
+    ...{ maxStillMs, bench, random, callers, server, nodes, anyNode, start },
     anyUrl: () => random.pick(nodes.flatMap(({ daemon }) => daemon?.url ?? [])),
+    async writeUnderWay() {
+      const isOpen = ({ operation, endedAt }: JournalEntry) =>
+        (operation === 'assign' || operation === 'unassign') && endedAt === undefined;
+      for (let waits = 0; waits < 1_000 && !bench.fake.journal.entries.slice(-40).some(isOpen); waits += 1)
+        await delay(2);
+    },
     async heal() {
       for (const node of nodes) {
         node.proxy.mode = 'pass';
