@@ -9,12 +9,13 @@ import type { ChangeCommand } from './change-command.ts';
 import { asRefusal, carryOutChange, type FinishedChange, keepEnded } from './change-member.ts';
 import { type ChangeResult, resultOf } from './change-outcome.ts';
 import { draftOf, withPlan } from './change-record.ts';
-import { type ApprovedChange, checkPlan } from './check-plan.ts';
+import { type ApprovedChange, checkPlan, type Paces, pacesOf } from './check-plan.ts';
 import { claimIdempotencyKey } from './idempotency.ts';
 import { maxOfALane } from './member-turns.ts';
 import { planChange } from './plan-change.ts';
 import { QueuePosition } from './queue-position.ts';
 import type { Ranking } from './ranking.ts';
+import { writtenLast } from './read-member.ts';
 
 export interface ChangeAnswer extends FinishedChange {
   /** True if this is the outcome of an earlier request with the same idempotency key, or of the same list; then there is no `error`. */
@@ -49,11 +50,14 @@ async function changeInTurn(
   const isNumbered = step === undefined && roleName === undefined && hold?.kind !== 'suspension';
   const asked = isNumbered ? draft : undefined;
   for (;;) {
-    const turn = await orRefusal(position.comes(call), call);
+    const turn = await orRefusal(
+      position.comesWith(call, () => knownOf(app, command)),
+      call,
+    );
     if ('error' in turn) return keepRefusal(app, asked, turn.error);
     const done = await doneByList(app, command);
     if (done !== undefined) return { change: done, replayed: true };
-    const approval = await approve(app, { command, draft, asked }, call);
+    const approval = await approve(app, { command, draft, asked, known: turn.value.found }, call);
     if ('result' in approval) return keepEnded(app, approval.change, approval.result);
     if ('error' in approval) return keepRefusal(app, approval.change, approval.error);
     const { change, approved } = approval;
@@ -61,13 +65,24 @@ async function changeInTurn(
       change: withPlan(change, approved),
       approved,
       success: approval.success,
-      after: turn.value,
+      after: turn.value.after,
       secretId,
     };
     const result = await orRefusal(carryOutChange(app, intent, call), call);
     if ('error' in result) return keepRefusal(app, change, result.error);
     if (result.value !== 'stale') return result.value;
   }
+}
+
+/** What the history knows of a change's member and ranker as the turn comes. Who changes them since makes the change stale, or is asked for as it begins. */
+interface Known {
+  written: RankChange | undefined;
+  paces: Paces;
+}
+
+async function knownOf(app: Ranking, { request }: ChangeCommand): Promise<Known> {
+  const [written, paces] = await Promise.all([writtenLast(app, request.rankeeId), pacesOf(app, request)]);
+  return { written, paces };
 }
 
 /** The change by which the list has reached this member before; `undefined` if there is none. */
@@ -90,13 +105,18 @@ type Approval =
 
 async function approve(
   app: Ranking,
-  { command, draft, asked }: { command: ChangeCommand; draft: RankChange; asked: RankChange | undefined },
+  {
+    command,
+    draft,
+    asked,
+    known: { written, paces },
+  }: { command: ChangeCommand; draft: RankChange; asked: RankChange | undefined; known: Known },
   call: CallContext,
 ): Promise<Approval> {
-  const planned = await orRefusal(planChange(app, command, call), call);
+  const planned = await orRefusal(planChange(app, { ...command, written: Promise.resolve(written) }, call), call);
   if ('error' in planned) return { change: asked, error: planned.error };
   const change = { ...draft, newRankId: planned.value.newRankId };
-  const checked = await orRefusal(checkPlan(app, { ...command, ...planned.value }, call), call);
+  const checked = await orRefusal(checkPlan(app, { ...command, ...planned.value, paces }, call), call);
   if ('error' in checked) return { change, error: checked.error };
   const approved = checked.value;
   const success = successMessage(draft, approved.plan);

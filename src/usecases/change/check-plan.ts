@@ -33,12 +33,15 @@ export const checkNames = [
   'ranker rank',
 ];
 
-type Asked = Pick<ChangeCommand, 'request' | 'caller' | 'hold'>;
+type Asked = Pick<ChangeCommand, 'request' | 'caller' | 'hold'> & {
+  /** If they are known already. */
+  paces?: Paces;
+};
 
 /** Checks a plan against the rules, if there is something to write. Throws the first refusal, unless `examiner` lists them all. */
 export async function checkPlan(
   app: Ranking,
-  { request, caller, hold, ...planned }: Asked & PlannedChange,
+  { request, caller, hold, paces, ...planned }: Asked & PlannedChange,
   call: CallContext,
   examiner: Examiner = strict,
 ): Promise<ApprovedChange> {
@@ -47,7 +50,7 @@ export async function checkPlan(
   const rules = rulesFor({ isSuspension: hold?.kind === 'suspension' });
   const policyCase: PolicyCase = {
     ...{ policy: policyFor(scheme.roles, app.policy), key: caller.rules, request, scheme, plan, acting },
-    ...(isQuiet ? noPace : await paceOf(app, request)),
+    ...(isQuiet ? noPace : paceOf(app, paces ?? (await pacesOf(app, request)))),
   };
   if (!isQuiet) {
     for (const { name, refusal } of rules) examiner.hold(name, refusal(policyCase));
@@ -85,14 +88,26 @@ type Pace = Pick<PolicyCase, 'sinceLastChangeMs' | 'sinceRankersLastChangeMs'>;
 
 const noPace: Pace = { sinceLastChangeMs: undefined, sinceRankersLastChangeMs: undefined };
 
-/** How long ago the rankee was changed, and the ranker changed anybody. It is looked up only if the policy asks. */
-async function paceOf(
-  { store, clock, policy }: Pick<Ranking, 'store' | 'clock' | 'policy'>,
-  { rankeeId, rankerId }: RankRequest,
-): Promise<Pace> {
+/** When the rankee was changed last, and when the ranker last changed anybody (epoch milliseconds). */
+export interface Paces {
+  changedAt: number | undefined;
+  activeAt: number | undefined;
+}
+
+/** It is looked up only if the policy asks. */
+export async function pacesOf(
+  { store, policy }: Pick<Ranking, 'store' | 'policy'>,
+  { rankeeId, rankerId }: Pick<RankRequest, 'rankeeId' | 'rankerId'>,
+): Promise<Paces> {
+  const [changedAt, activeAt] = await Promise.all([
+    policy.cooldownMs > 0 ? store.lastAppliedAt(rankeeId) : undefined,
+    policy.rankerCooldownMs > 0 ? store.lastChangedSomebodyAt(rankerId) : undefined,
+  ]);
+  return { changedAt, activeAt };
+}
+
+function paceOf({ clock }: Pick<Ranking, 'clock'>, { changedAt, activeAt }: Paces): Pace {
   const since = (at: number | undefined) => (at === undefined ? undefined : clock.now() - at);
-  const changedAt = policy.cooldownMs > 0 ? await store.lastAppliedAt(rankeeId) : undefined;
-  const activeAt = policy.rankerCooldownMs > 0 ? await store.lastChangedSomebodyAt(rankerId) : undefined;
   return { sinceLastChangeMs: since(changedAt), sinceRankersLastChangeMs: since(activeAt) };
 }
 

@@ -1,7 +1,7 @@
 import { RankdError } from '../../base/errors.ts';
 import { refusalOfOwnersRank, refusalOfUntouchable, standingWords } from '../../core/acting-account.ts';
 import { roleTitle } from '../../core/describe.ts';
-import type { ActingAccount, Member, Role } from '../../core/model.ts';
+import type { ActingAccount, Member, RankChange, Role } from '../../core/model.ts';
 import { nextRole } from '../../core/next-role.ts';
 import { policyFor } from '../../core/policy-names.ts';
 import { type RolePlan, rolePlan, suspensionPlan } from '../../core/role-plan.ts';
@@ -23,7 +23,10 @@ export interface PlannedChange {
   acting: ActingAccount | undefined;
 }
 
-type AskedPlan = Pick<ChangeCommand, 'request' | 'step' | 'stepCount' | 'roleName' | 'hold'>;
+type AskedPlan = Pick<ChangeCommand, 'request' | 'step' | 'stepCount' | 'roleName' | 'hold'> & {
+  /** rankd's own last change of the member, if it is known already. */
+  written?: Promise<RankChange | undefined> | undefined;
+};
 
 /** Plans how the member, as read now, gets to the rank that is asked for. */
 export async function planChange(
@@ -56,7 +59,7 @@ export async function planChange(
     async () => {
       const refusal = refusalOfUntouchable(request.rankeeId, acting);
       if (refusal !== undefined) throw refusal;
-      return findMember(app, request.rankeeId, call);
+      return findMember(app, request.rankeeId, call, command.written);
     },
     (found) => `holds ${heldRoles(found.scheme.roles, found.member).map(roleTitle).join(', ')}`,
   );
@@ -87,8 +90,9 @@ export async function findMember(
   app: Ranking,
   userId: number,
   call: CallContext,
+  written?: AskedPlan['written'],
 ): Promise<{ member: Member; scheme: RoleScheme }> {
-  const member = await readMember(app, userId, readInTime(app, call));
+  const member = await readMember(app, userId, readInTime(app, call), written);
   if (member === undefined) {
     throw new RankdError('member_not_found', `User ${userId} is not a member of the group.`, {
       hint: 'check the user id; the user has to join the group first, and a request to join counts once it is accepted',

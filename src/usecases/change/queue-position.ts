@@ -31,17 +31,23 @@ export class QueuePosition implements AsyncDisposable {
    * first. Resolves with the id of the member's newest change. Rejects if `call.signal` is aborted before that.
    */
   async comes(call: CallContext): Promise<string | undefined> {
+    return (await this.comesWith(call, async () => undefined)).after;
+  }
+
+  /** The same, with what `look` finds at the moment of the turn: it goes out together with the question whether the turn has come. */
+  async comesWith<T>(call: CallContext, look: () => Promise<T>): Promise<{ after: string | undefined; found: T }> {
     await this.#turn.comes(call.signal);
     for (;;) {
       const moved = this.#moved();
-      // In one trip: whoever begins a change between the two answers makes this one stale when it begins.
-      const [isNext, { latestId, open }] = await Promise.all([
+      // In one trip: whoever begins a change between the answers makes this one stale when it begins.
+      const [isNext, { latestId, open }, found] = await Promise.all([
         this.#isNext(),
         this.#app.store.latestChange(this.#rankeeId),
+        look(),
       ]);
       if (open !== undefined && isAbandoned(this.#app, open) && (await reconcileFirst(this.#app, open.change, call)))
         continue;
-      if (open === undefined && isNext) return latestId;
+      if (open === undefined && isNext) return { after: latestId, found };
       await this.#join(); // whoever arrives later, on any node, waits for this change
       this.#watch ??= this.#app.store.watchQueue(this.#rankeeId, () => this.#wake());
       await Promise.race([this.#app.clock.sleep(pollMs, call.signal), moved]);

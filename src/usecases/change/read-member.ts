@@ -11,9 +11,15 @@ type Reading = Pick<Ranking, 'store' | 'platform' | 'clock' | 'recentWrites'>;
 /**
  * The member, not older than rankd's own last change: a read that still shows the roles from before it would make the next plan
  * wrong. If the roles are others than that change left, somebody else may have changed them; rankd is sure once reads can no longer lag.
+ * `written` is rankd's own last change of the member, if the caller has it.
  */
-export async function readMember(app: Ranking, userId: number, call: CallContext): Promise<Member | undefined> {
-  const last = await lastWritten(app, userId);
+export async function readMember(
+  app: Ranking,
+  userId: number,
+  call: CallContext,
+  written: Promise<RankChange | undefined> = writtenLast(app, userId),
+): Promise<Member | undefined> {
+  const last = stillLagging(app, await written);
   const sureAt = app.clock.monotonic() + lagLeftMs(app, last);
   for (let looks = 0; ; looks += 1) {
     const isSure = last === undefined || app.clock.monotonic() >= sureAt;
@@ -25,13 +31,18 @@ export async function readMember(app: Ranking, userId: number, call: CallContext
 
 /** When every read shows rankd's last finished change of the member, on `Clock.monotonic()`. */
 export async function lagEndsAt(app: Reading, userId: number): Promise<number> {
-  return app.clock.monotonic() + lagLeftMs(app, await lastWritten(app, userId));
+  return app.clock.monotonic() + lagLeftMs(app, await writtenLast(app, userId));
 }
 
-/** The last change that rankd may have written something for; `undefined` if reads can no longer lag behind it. */
-async function lastWritten(app: Reading, rankeeId: number): Promise<RankChange | undefined> {
-  if (app.platform.readLagMs === 0) return undefined;
-  const last = await app.store.lastWritten(rankeeId);
+/** The last change that rankd may have written something for; `undefined` where reads never lag. */
+export async function writtenLast(
+  { platform, store }: Pick<Reading, 'platform' | 'store'>,
+  rankeeId: number,
+): Promise<RankChange | undefined> {
+  return platform.readLagMs === 0 ? undefined : store.lastWritten(rankeeId);
+}
+
+function stillLagging(app: Reading, last: RankChange | undefined): RankChange | undefined {
   return lagLeftMs(app, last) > 0 ? last : undefined;
 }
 

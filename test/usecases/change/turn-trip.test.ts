@@ -1,0 +1,38 @@
+import { expect, test } from 'vitest';
+import { deadlineIn } from '../../../src/base/clock.ts';
+import type { Store } from '../../../src/ports/index.ts';
+import { changeRank } from '../../../src/usecases/change/change-rank.ts';
+import { onOpenCloud, sampleUsers } from '../../support/open-cloud-app.ts';
+
+test(
+  'what a change has to know of its member and its ranker is asked for together with whether its turn has come, and once',
+  onOpenCloud(
+    async ({ app }) => {
+      const asked: string[] = [];
+      const noted = <Name extends 'lastWritten' | 'lastAppliedAt' | 'lastChangedSomebodyAt'>(name: Name) => {
+        const ask = async (id: number) => {
+          asked.push(name);
+          return app.store[name](id);
+        };
+        return { [name]: ask } as Pick<Store, Name>;
+      };
+      const { promise: open, resolve: letGo } = Promise.withResolvers<void>();
+      const store: Store = {
+        ...app.store,
+        ...noted('lastWritten'),
+        ...noted('lastAppliedAt'),
+        ...noted('lastChangedSomebodyAt'),
+        latestChange: (id) => open.then(() => app.store.latestChange(id)),
+      };
+      const request = { rankeeId: sampleUsers.trainee, rankeeName: '', rankerId: 5, rankerName: 'Ann', newRankId: 20 };
+      using deadline = deadlineIn(app.clock, app.deadlineMs);
+      const changing = changeRank({ ...app, store }, { caller: { by: 'key:1', dryRun: false }, request }, deadline);
+      const all = ['lastAppliedAt', 'lastChangedSomebodyAt', 'lastWritten'];
+      await expect.poll(() => asked.toSorted()).toEqual(all);
+      letGo();
+      expect((await changing).change).toMatchObject({ state: 'applied' });
+      expect(asked.toSorted()).toEqual(all);
+    },
+    { policy: { cooldownMs: 1_000, rankerCooldownMs: 1_000 }, deadlineMs: 30_000, readLagMs: 50 },
+  ),
+);
