@@ -32,9 +32,9 @@ export interface StoreOperations {
   check(): Promise<StoreReport>;
   /** What the server says of itself; `undefined` if the database is a file. Throws why the server can't be used. */
   serverFacts(): Promise<ServerFacts | undefined>;
-  /** Brings the database to the newest schema. */
-  migrate(): Promise<Migration>;
-  /** What `migrate` would do, tried on a copy that is thrown away. */
+  /** Brings the database to the newest schema. `advise` gets what the operator had better do before, if there is something to migrate. */
+  migrate(advise?: (advice: string) => void): Promise<Migration>;
+  /** What `migrate` would do, tried so that nothing of it is kept. */
   tryMigration(): Promise<Migration>;
   /**
    * Copies one moment of the database to a file while others use it. The copy is checked before it gets its name.
@@ -67,6 +67,8 @@ export interface StoreReport {
   /** The newest schema that this rankd knows. */
   newestSchema: number;
   checks: StoreCheck[];
+  /** What the operator does if a check has failed. */
+  mend: string;
 }
 
 /** One thing that was looked at, in words for the operator. */
@@ -108,6 +110,8 @@ export interface Migration {
   to: number;
   /** Where the copy of the database from before is; null if nothing was copied. */
   copy: string | null;
+  /** What else the operator is to know, if something was migrated or tried. */
+  note?: string;
 }
 
 /** How many rows there are. */

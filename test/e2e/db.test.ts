@@ -159,6 +159,10 @@ test('db migrate --dry-run migrates a copy and leaves nothing behind; db migrate
   emptyDatabase();
   const dry = await home.here(['db', 'migrate', '--dry-run', '--json']);
   expect(dry.json()).toEqual({ v: 1, migration: { database, from: 0, to: schema, copy: null, dryRun: true } });
+  expect(await home.here(['db', 'migrate', '--dry-run'])).toMatchObject({
+    code: 0,
+    stderr: 'A copy was migrated and found sound; the database is as it was.\n',
+  });
   expect(statSync(database).size).toBe(0);
   expect(readdirSync(home.dataDir)).toEqual(['rankd.db']);
   expect(await home.here(['db', 'migrate'])).toMatchObject({ code: 0, stderr: '' });

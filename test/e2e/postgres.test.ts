@@ -2,10 +2,11 @@ import { chmodSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import pg from 'pg';
 import { describe, expect, onTestFinished, test } from 'vitest';
+import { migrations } from '../../src/stores/postgres/schema/migrations.ts';
 import { codeOf } from '../support/answers.ts';
 import { DaemonHere } from '../support/daemon-here.ts';
 import { DaemonProcess } from '../support/daemon-process.ts';
-import { postgresDatabase } from '../support/postgres-database.ts';
+import { onServer, postgresDatabase } from '../support/postgres-database.ts';
 import { CliHome } from '../support/run-cli.ts';
 import { startStoreProxy } from '../tools/store-proxy.ts';
 
@@ -61,6 +62,38 @@ test('a daemon and the commands of another machine work on one database of Postg
   expect(stdout).toMatch(/^FAIL +server +fsync is off/m);
   expect(stdout).toMatch(/^FAIL +server +full_page_writes is off/m);
   expect(readdirSync(here.dataDir)).not.toContain('rankd.db');
+});
+
+test('db migrate shows the line that dumps the database, and db check the one that puts a dump back', async () => {
+  const { url, address } = await postgresDatabase('empty');
+  const { port, user, database } = address;
+  const before = migrations.length - 1;
+  const steps = migrations
+    .slice(0, before)
+    .map(({ sql }, index) => `${sql}; INSERT INTO rankd.schema_steps VALUES (${index + 1}, 1, '0.0.1', 0)`);
+  await onServer(address, ['CREATE SCHEMA rankd', ...steps].join(';'));
+  const at = home();
+  const env = { RANKD_STORE_URL: url.replace('@', ':geheim@') };
+  const db = (...args: string[]) => at.here(['db', ...args], { env });
+
+  const place = `postgres://${user}@127.0.0.1:${port}/${database}`;
+  const dump = `rankd keeps no copy of this database. A dump that was made before the migration brings it back:
+pg_dump --format=custom --no-unlogged-table-data --file=rankd.dump --schema=rankd ${place}
+`;
+  const tried = 'The migration ran through and was taken back; the database is as it was.\n';
+  expect(await db('migrate', '--dry-run')).toMatchObject({ code: 0, stderr: tried + dump });
+  const migrated = await db('migrate');
+  expect(migrated).toMatchObject({ code: 0, stderr: dump });
+  expect(migrated.stdout).toMatch(new RegExp(`^from +${before}\nto +${before + 1}$`, 'm'));
+  const nothing = 'The database has the newest schema already; there is nothing to do.\n';
+  for (const args of [['--dry-run'], []])
+    expect(await db('migrate', ...args)).toMatchObject({ code: 0, stderr: nothing });
+
+  await onServer(address, 'DROP INDEX rankd.changes_asked_by');
+  const mend = `stop all daemons, drop the schema rankd (DROP SCHEMA rankd CASCADE), then put back a dump: pg_restore --exit-on-error --single-transaction --dbname=${place} rankd.dump`;
+  expect(await db('check')).toMatchObject({ code: 5, stderr: `try: ${mend}\n` });
+  const { findings } = (await at.here(['doctor', '--offline', '--json'], { env })).json<{ findings: object[] }>();
+  expect(findings).toContainEqual(expect.objectContaining({ check: 'database', grade: 'FAIL', fix: mend }));
 });
 
 test('a command that only looks makes one connection to the server', async () => {

@@ -12,7 +12,7 @@ import { hasRetention } from './audit/verify.ts';
 export function databaseCommands(program: Command, cli: Cli): void {
   const database = program
     .command('db')
-    .description('the database file')
+    .description('the database')
     .addHelpText('after', examples('rankd db check', 'rankd db migrate --dry-run'));
   database
     .command('check')
@@ -21,8 +21,13 @@ export function databaseCommands(program: Command, cli: Cli): void {
     .action(() => check(cli));
   database
     .command('migrate')
-    .description('bring it to the schema of this rankd, as every command does automatically; a copy of it is kept')
-    .option('--dry-run', 'migrate a copy, check that, and leave the database as it is')
+    .description(
+      'bring it to the schema of this rankd, as every command does automatically; on SQLite a copy of it is kept, on PostgreSQL the line for a dump is shown',
+    )
+    .option(
+      '--dry-run',
+      'try it and leave the database as it is: SQLite migrates and checks a copy, PostgreSQL takes the migration back',
+    )
     .addHelpText('after', examples('rankd db migrate --dry-run', 'rankd db migrate'))
     .action(({ dryRun = false }: { dryRun?: boolean }) => migrate(cli, dryRun));
 }
@@ -35,17 +40,15 @@ async function check(cli: Cli): Promise<void> {
   const rows = verdict.checks.map(({ name, ok, detail }) => [ok ? 'ok' : 'FAIL', name, detail]);
   cli.print(document, table(['', 'check', ''], rows, { wrapsLast: true }));
   if (document.ok) return;
-  cli.say(
-    `try: ${verdict.isAuditBroken ? 'rankd audit verify' : 'stop the daemon, then put back a backup: rankd restore FILE'}`,
-  );
+  cli.say(`try: ${verdict.isAuditBroken ? 'rankd audit verify' : verdict.mend}`);
   throw new ExitCode(5);
 }
 
 async function migrate(cli: Cli, dryRun: boolean): Promise<void> {
-  const migrated = () => migrateDatabase(cli.operations, { dryRun });
+  const migrated = () => migrateDatabase(cli.operations, { dryRun, advise: (advice) => cli.say(advice) });
   const migration = await whileWorking(cli.line, 'migrating', migrated);
   const document = migrationDocument(migration, dryRun);
   cli.print({ migration: document }, facts({ ...document, dryRun: null }));
   if (migration.from === migration.to) cli.say('The database has the newest schema already; there is nothing to do.');
-  else if (dryRun) cli.say('A copy was migrated and found sound; the database is as it was.');
+  else if (migration.note !== undefined) cli.say(migration.note);
 }

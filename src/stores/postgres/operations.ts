@@ -11,6 +11,7 @@ import type {
   StoreOperations,
   StoreReport,
 } from '../../ports/index.ts';
+import { dumpLine, restoreLine } from './dump.ts';
 import { type Database, onDatabase, type Reader } from './engine/database.ts';
 import { migrate } from './schema/migrate.ts';
 import { missingObjects } from './schema/schema-flaws.ts';
@@ -33,17 +34,18 @@ export function postgresOperations({ address, clock }: { address: ServerAddress;
   };
   return {
     exists: () => on(async (db) => (await schemaVersion(db, address)) > 0),
-    check: () => onExisting(report),
+    check: () => onExisting(async (db, schema) => ({ ...(await report(db, schema)), mend: mendOf(address) })),
     serverFacts: () => on((db) => serverFacts(db, { address, clock })),
-    migrate: () =>
+    migrate: (advise) =>
       onExisting(async (db, schema) => {
+        if (schema < newestSchema) advise?.(dumpFirst(address));
         await migrate(db, clock);
         return migration(schema);
       }),
     tryMigration: () =>
       onExisting(async (db, schema) => {
         await migrate(db, clock, { isTrial: true });
-        return migration(schema);
+        return { ...migration(schema), note: `${tried}\n${dumpFirst(address)}` };
       }),
     examineBackup: async (file) => Promise.reject(notHere(file)),
     restore: async ({ file }) => Promise.reject(notHere(file)),
@@ -51,7 +53,17 @@ export function postgresOperations({ address, clock }: { address: ServerAddress;
   };
 }
 
-async function report(db: Database, schema: number): Promise<StoreReport> {
+const tried = 'The migration ran through and was taken back; the database is as it was.';
+
+function dumpFirst(address: ServerAddress): string {
+  return `rankd keeps no copy of this database. A dump that was made before the migration brings it back:\n${dumpLine(address)}`;
+}
+
+function mendOf(address: ServerAddress): string {
+  return `stop all daemons, drop the schema rankd (DROP SCHEMA rankd CASCADE), then put back a dump: ${restoreLine(address)}`;
+}
+
+async function report(db: Database, schema: number): Promise<Omit<StoreReport, 'mend'>> {
   const [rows, missingOnes, headFlaws, server] = await Promise.all([
     countRows(db),
     missingObjects(db),

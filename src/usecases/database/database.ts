@@ -17,6 +17,8 @@ export interface DatabaseVerdict {
   checks: StoreCheck[];
   /** True if the audit was read and is not what was written. */
   isAuditBroken: boolean;
+  /** What the operator does if another check has failed. */
+  mend: string;
 }
 
 /** Reads the whole database and, if it can be read, the audit's chain with `readAudit`. */
@@ -24,12 +26,12 @@ export async function checkDatabase(
   operations: Pick<StoreOperations, 'check'>,
   readAudit: () => Promise<AuditVerdict>,
 ): Promise<DatabaseVerdict> {
-  const { schema, newestSchema, checks } = await operations.check();
+  const { schema, newestSchema, checks, mend } = await operations.check();
   const isReadable = checks.every(({ name, ok }) => ok || name === 'schema');
   // The audit is read only on the newest schema, because opening the store would migrate an older one.
-  if (!isReadable || schema !== newestSchema) return { checks, isAuditBroken: false };
+  if (!isReadable || schema !== newestSchema) return { checks, mend, isAuditBroken: false };
   const audit = auditCheck(await readAudit());
-  return { checks: [...checks, audit], isAuditBroken: !audit.ok };
+  return { checks: [...checks, audit], mend, isAuditBroken: !audit.ok };
 }
 
 function auditCheck({ rows, breaks: [first] }: AuditVerdict): StoreCheck {
@@ -72,14 +74,14 @@ export async function restoreBackup(
   return { ...contents, ...(await show('restoring', () => operations.restore(request))) };
 }
 
-/** Brings the database to the newest schema while no daemon runs. A dry run migrates a copy, beside a running daemon too. */
+/** Brings the database to the newest schema while no daemon runs. A dry run only tries it, beside a running daemon too. `advise`: as `StoreOperations.migrate`. */
 export async function migrateDatabase(
   operations: Pick<StoreOperations, 'lockDaemon' | 'migrate' | 'tryMigration'>,
-  { dryRun }: { dryRun: boolean },
+  { dryRun, advise }: { dryRun: boolean; advise: (advice: string) => void },
 ): Promise<Migration> {
   if (dryRun) return operations.tryMigration();
   await using _lock = await operations.lockDaemon();
-  return await operations.migrate();
+  return await operations.migrate(advise);
 }
 
 /** Copies all that is kept in one place to another that has nothing, while no daemon works on either. Throws as `CopyPlace`. */

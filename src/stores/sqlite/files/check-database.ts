@@ -14,7 +14,7 @@ export function checkDatabase(dataDir: string): StoreReport {
     } catch (error) {
       if (!isDamage(error)) throw error;
       const detail = String((error.cause as Error).message);
-      return { schema: undefined, newestSchema, checks: [{ name: 'integrity', ok: false, detail }] };
+      return { schema: undefined, newestSchema, checks: [{ name: 'integrity', ok: false, detail }], mend };
     }
   });
 }
@@ -32,8 +32,10 @@ function reportOn(db: Connection): StoreReport {
     },
     { name: 'size', ok: true, detail: `${bytesOf(db.file)} bytes, write-ahead log ${bytesOf(`${db.file}-wal`)} bytes` },
   ];
-  return { schema, newestSchema, checks };
+  return { schema, newestSchema, checks, mend };
 }
+
+const mend = 'stop the daemon, then put back a backup: rankd restore FILE';
 
 const maxShown = 3;
 

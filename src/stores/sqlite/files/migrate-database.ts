@@ -22,7 +22,7 @@ export function migrateDatabase(dataDir: string, clock: Pick<Clock, 'now'>): Mig
 export function tryMigration(dataDir: string, clock: Pick<Clock, 'now'>): Migration {
   const migration = onExisting(dataDir, migrationOf);
   if (migration.from < migration.to) tryOnCopy(migration.database, clock);
-  return migration;
+  return { ...migration, note: 'A copy was migrated and found sound; the database is as it was.' };
 }
 
 function migrationOf(db: Connection): Migration {
