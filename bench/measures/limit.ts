@@ -54,6 +54,7 @@ export async function limit(): Promise<Finding[]> {
     const isIn = ({ endedAt }: Asked) => endedAt >= from && endedAt < from + budget.windowMs;
     return all.filter((one) => one.status === 200 && isIn(one)).length / budget.changes;
   });
+  for (const one of all.filter(hadTime)) process.stderr.write(`in spite of time: ${JSON.stringify(one)}\n`);
   const waitsMs = singles
     .filter(({ askedAt }) => askedAt >= countedFrom)
     .map(({ askedAt, endedAt, status }) => (status === 200 ? endedAt - askedAt : deadlineMs));
