@@ -90,7 +90,7 @@ pg_dump --format=custom --no-unlogged-table-data --file=rankd.dump --schema=rank
     expect(await db('migrate', ...args)).toMatchObject({ code: 0, stderr: nothing });
 
   await onServer(address, 'DROP INDEX rankd.changes_asked_by');
-  const mend = `stop all daemons, drop the schema rankd (DROP SCHEMA rankd CASCADE), then put back a dump: pg_restore --exit-on-error --single-transaction --dbname=${place} rankd.dump`;
+  const mend = `if you have a dump, stop all daemons, set the schema aside (ALTER SCHEMA rankd RENAME TO rankd_broken), then put the dump back: pg_restore --exit-on-error --single-transaction --dbname=${place} rankd.dump`;
   expect(await db('check')).toMatchObject({ code: 5, stderr: `try: ${mend}\n` });
   const { findings } = (await at.here(['doctor', '--offline', '--json'], { env })).json<{ findings: object[] }>();
   expect(findings).toContainEqual(expect.objectContaining({ check: 'database', grade: 'FAIL', fix: mend }));

@@ -52,8 +52,8 @@ export class WriteReservation implements Reservation {
   /**
    * The writes follow one another, and each takes `answerMs`: the first has to start that much earlier for each that comes after it.
    * Throws `platform_busy`, and reserves nothing, if there is not room for all of `kinds`; `platform_unavailable` if there is not time.
-   * If slots are scarce, everybody reserves them in the same order, one after the other: who has the first of them never waits for
-   * somebody who has the next one and waits for the first.
+   * If slots are scarce, every change reserves them in the same order, one after the other. So no two changes each hold a slot that
+   * the other one waits for.
    */
   static async of(
     gates: Gates,
@@ -69,7 +69,7 @@ export class WriteReservation implements Reservation {
       startBy -= answerMs(gate);
       const one = slotOf(gate, { ...call, deadlineAt: startBy });
       asked.push(one);
-      if (isOneByOne && (await Promise.allSettled([one])).some(({ status }) => status === 'rejected')) break;
+      if (isOneByOne && (await isRefused(one))) break;
     }
     const answers = await Promise.allSettled(asked);
     const slots = answers.flatMap((answer) => (answer.status === 'fulfilled' ? answer.value : []));
@@ -94,4 +94,11 @@ export class WriteReservation implements Reservation {
 
 async function slotOf(gate: Gate, bounds: Parameters<Gate['reserve']>[0]): Promise<{ gate: Gate; slot: ReservedSlot }> {
   return { gate, slot: await gate.reserve(bounds) };
+}
+
+function isRefused(asked: Promise<unknown>): Promise<boolean> {
+  return asked.then(
+    () => false,
+    () => true,
+  );
 }

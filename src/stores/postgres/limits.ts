@@ -44,7 +44,7 @@ function perMs({ perMinute }: SharedLimit): number {
 }
 
 /** Nodes' clocks differ by little; a time that is far ahead was told by a clock that has jumped. */
-const countedUntil = '(CASE WHEN kept.at > excluded.at + 60000 THEN excluded.at ELSE kept.at END)';
+const countedUntil = '(CASE WHEN kept.at > @now::bigint + 60000 THEN excluded.at ELSE kept.at END)';
 const refilled = `least(excluded.burst, kept.tokens + greatest(0, excluded.at - ${countedUntil}) * excluded.per_ms)`;
 const moved = `at = greatest(excluded.at, ${countedUntil}), burst = excluded.burst, per_ms = excluded.per_ms`;
 

@@ -229,10 +229,9 @@ export class Nodes implements NodeStore {
     if (row === undefined) return;
     const head = { id: row.headId, hash: row.headHash };
     const isLost = seen !== undefined && (head.id < seen.id || (row.seenHash !== null && row.seenHash !== seen.hash));
+    if (isLost) await this.#db.work('DELETE FROM rankd.platform_budget'); // if that fails, the next beat finds the loss again
     if (isLost || (this.#db.lastHead?.id ?? 0) < head.id) this.#db.lastHead = head;
-    if (!isLost) return;
-    await this.#db.work('DELETE FROM rankd.platform_budget');
-    this.#shown?.onLost?.({ fromId: Math.min(head.id + 1, seen.id), toId: seen.id });
+    if (isLost) this.#shown?.onLost?.({ fromId: Math.min(head.id + 1, seen.id), toId: seen.id });
   }
 
   #lookAtSchema(livesWith: number): void {

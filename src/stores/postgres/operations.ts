@@ -60,7 +60,7 @@ function dumpFirst(address: ServerAddress): string {
 }
 
 function mendOf(address: ServerAddress): string {
-  return `stop all daemons, drop the schema rankd (DROP SCHEMA rankd CASCADE), then put back a dump: ${restoreLine(address)}`;
+  return `if you have a dump, stop all daemons, set the schema aside (ALTER SCHEMA rankd RENAME TO rankd_broken), then put the dump back: ${restoreLine(address)}`;
 }
 
 async function report(db: Database, schema: number): Promise<Omit<StoreReport, 'mend'>> {

@@ -74,7 +74,10 @@ async function changeInTurn(
   }
 }
 
-/** What the history knows of a change's member and ranker as the turn comes. Who changes them since makes the change stale, or is asked for as it begins. */
+/**
+ * What the history knows of a change's member and ranker as the turn comes. Both can be changed once more before this change begins:
+ * then `beginChange` refuses it, or judges the cooldowns again.
+ */
 interface Known {
   written: RankChange | undefined;
   paces: Paces;

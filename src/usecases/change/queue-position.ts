@@ -34,7 +34,7 @@ export class QueuePosition implements AsyncDisposable {
     return (await this.comesWith(call, async () => undefined)).after;
   }
 
-  /** The same, with what `look` finds at the moment of the turn: it goes out together with the question whether the turn has come. */
+  /** The same, with what `look` finds as the turn comes. It is asked last and in the same trip, so it is never older than the newest change. */
   async comesWith<T>(call: CallContext, look: () => Promise<T>): Promise<{ after: string | undefined; found: T }> {
     await this.#turn.comes(call.signal);
     for (;;) {

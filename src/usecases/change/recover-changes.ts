@@ -31,9 +31,8 @@ export async function recoverChanges(app: Ranking, { report, stop, tries }: Reco
   const open = await app.store.openChanges();
   forgetFinished(last, open);
   const abandoned = open
-    .filter((one) => isAbandoned(app, one) && !underWay.has(one.change.id))
+    .filter((one) => isAbandoned(app, one) && !underWay.has(one.change.id) && !isLeftToOthers(app, one, last))
     .map(({ change }) => change)
-    .filter((change) => !isLeftToOthers(app, change, last))
     .sort((a, b) => (last.get(a.id) ?? 0) - (last.get(b.id) ?? 0))
     .slice(0, roomFor(app, underWay.size));
   await Promise.all(
@@ -58,10 +57,10 @@ export async function wasLeftBehind({ store }: Pick<Ranking, 'store'>): Promise<
 
 function isLeftToOthers(
   { store, clock, recentWrites }: Ranking,
-  { id, rankeeId }: RankChange,
+  { change: { id, rankeeId }, holder }: OpenChange,
   last: RecoveryTries['last'],
 ): boolean {
-  if (store.nodes === undefined || store.nodes.isAlone) return false;
+  if (holder === 'this' || store.nodes === undefined || store.nodes.isAlone) return false;
   const failedAt = Math.max(...[last.get(id), recentWrites.of(rankeeId)].map((at) => at ?? Number.NEGATIVE_INFINITY));
   return clock.monotonic() - failedAt < standBackMs;
 }

@@ -128,11 +128,14 @@ export class GroupView {
   /**
    * The acting account; `undefined` if the platform does not say who it is. Reads it again before it says that the account is not
    * a member, and soon if something could not be read. Throws `platform_credential` if the platform says that the credential is of
-   * no use here.
+   * no use here, and as the check does if the caller had hardly any time left for it.
    */
   async acting(call: CallContext): Promise<ActingAccount | undefined> {
     const known = await this.#acting.get(call);
-    return (known.isSure ? known : await this.#acting.get(call, { maxAgeMs: refreshSpacingMs })).acting;
+    if (known.isSure) return known.acting;
+    const again = this.#acting.get(call, { maxAgeMs: refreshSpacingMs });
+    if (known.acting?.rank === 0) return (await again).acting;
+    return ((await again.catch(unlessCredential)) ?? known).acting;
   }
 
   /**

@@ -48,12 +48,12 @@ export async function webhooksToServe({
 async function servedHere(store: Store): Promise<Webhook[]> {
   const webhooks = await store.listWebhooks();
   if (webhooks.length === 0) return [];
-  const isForOthers = await isInCharge({ store }, 'webhooks');
+  const servesUndeclared = await isInCharge({ store }, 'webhooks');
   const isAnyDeclared = webhooks.some(({ declaredIn }) => declaredIn !== undefined);
   const declarations = isAnyDeclared ? await store.webhookDeclarations() : undefined;
   return webhooks.filter(({ name }) => {
     const whose = declarations && newestOf(name, declarations);
-    return whose === undefined ? isForOthers : whose === 'own';
+    return whose === undefined ? servesUndeclared : whose === 'own';
   });
 }
 
@@ -69,7 +69,7 @@ export async function deliverTo(
   for (let count = 0; count < maxInRound; count += 1) {
     signal.throwIfAborted();
     const app = current();
-    const webhook = (await app.store.listWebhooks()).find(({ id }) => id === webhookId);
+    const webhook = (await servedHere(app.store)).find(({ id }) => id === webhookId);
     const target = webhook && targetOf(app, webhook);
     if (webhook?.state !== 'enabled' || target === undefined) return;
     if ((webhook.heldUntil ?? 0) > app.clock.now()) return;

@@ -62,6 +62,16 @@ test('what nodes have spent by themselves is taken from what is left for all, as
   ).toEqual([0, 9.5]);
 });
 
+test('what a daemon tells after it could not tell for minutes gives nobody back what others took meanwhile', async () => {
+  const { clock, stores } = await twoNodes();
+  const [one, other] = stores;
+  const limit = { name: 'rank key_1', perMinute: 60, burst: 100 };
+  await clock.skip(120_000);
+  await other.limits?.spend([{ ...limit, count: 100, agoMs: 0 }]);
+  expect(await one.limits?.spend([{ ...limit, count: 1, agoMs: 90_000 }])).toEqual([-1]);
+  expect(await other.limits?.takeShared([limit])).toMatchObject([{ isAllowed: false }]);
+});
+
 test('a limit is forgotten once it is full again, however long that takes', async () => {
   const { address, clock, stores } = await twoNodes();
   const [{ limits }] = stores;

@@ -22,10 +22,10 @@ export async function isDaemonRunning(dataDir: string): Promise<boolean> {
   return isInDataDir(dataDir, daemonLockName) && isLockTaken(join(dataDir, daemonLockName));
 }
 
-/** The file whose lock a daemon holds. */
 /** Where a daemon on PostgreSQL notes which node it is: the next one of this directory takes its place at once. */
 export const nodeFileName = 'rankd.node';
 
+/** The file whose lock a daemon holds. */
 export const daemonLockName = 'daemon.lock';
 
 /** Looking whether a daemon runs holds a shared lock for an instant; a daemon that starts just then waits for it. */
