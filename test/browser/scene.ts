@@ -168,7 +168,9 @@ export class Visitor implements AsyncDisposable {
       const begunAt = performance.now();
       await Promise.all([
         this.page.evaluate(() => new Promise((resolve) => setTimeout(resolve, 20))),
-        fetch(this.page.url()).catch(() => undefined), // it may have been killed
+        fetch(this.page.url())
+          .then((answer) => answer.arrayBuffer())
+          .catch(() => undefined), // it may have been killed
       ]);
       passedMs += Math.min(50, performance.now() - begunAt);
     }

@@ -7,6 +7,13 @@ test('without arguments the bench runs all of it, thirty rounds', () => {
   expect(benchOptions([], names)).toEqual({ rounds: 30, only: new Set(names), write: false, json: false });
 });
 
+test('a part can be run alone, and be kept too', () => {
+  expect(benchOptions(['--only', 'verify', '--write'], names)).toMatchObject({
+    only: new Set(['verify']),
+    write: true,
+  });
+});
+
 test.each([
   [['--seconds', '3'], "unknown option '--seconds'"],
   [['--rounds', '4'], 'It must be a whole number from 5'],

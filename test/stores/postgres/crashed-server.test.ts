@@ -1,18 +1,22 @@
-import { expect, test } from 'vitest';
+import { expect, onTestFinished, test } from 'vitest';
 import type { Store } from '../../../src/ports/index.ts';
 import { openPostgresStore } from '../../../src/stores/postgres/postgres-store.ts';
 import { begin, newChange } from '../../contracts/store/samples.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
 import { startPostgres } from '../../support/postgres.ts';
+import { onServer } from '../../support/postgres-database.ts';
 import { startStoreProxy } from '../../tools/store-proxy.ts';
 
 test('a write that a server lost when it crashed is not told as kept, though another one got the id of its transaction', async () => {
   await using server = await startPostgres({ settings: ['wal_writer_delay=10000'] }); // what is not committed is only in its memory
   await using proxy = await startStoreProxy(server.port);
   const clock = new ManualClock();
+  const beating = new ManualClock(); // a beat of theirs would write down what the test wants lost
   const at = { user: server.user, database: 'postgres', password: undefined, tls: false as const };
-  const near = await openPostgresStore({ address: { ...at, host: server.socketDir, port: server.port }, clock });
-  const far = await openPostgresStore({ address: { ...at, host: '127.0.0.1', port: proxy.port }, clock });
+  const address = { ...at, host: server.socketDir, port: server.port };
+  const near = await openPostgresStore({ address, clock, beating });
+  const far = await openPostgresStore({ address: { ...at, host: '127.0.0.1', port: proxy.port }, clock, beating });
+  onTestFinished(async () => void (await Promise.all([near.close(), far.close()])));
   for (const store of [far, near]) await begin(store, newChange());
   const breaking = {
     beginChange: (change, question, judge) =>
@@ -25,12 +29,16 @@ test('a write that a server lost when it crashed is not told as kept, though ano
   const lost = newChange({ rankeeId: 8 });
   const told = expect(begin(breaking, lost)).rejects.toMatchObject({ code: 'store_unavailable' });
   await expect.poll(() => proxy.mode).toBe('hold');
+  const held = await onServer(
+    address,
+    'SELECT backend_xid::text AS id FROM pg_stat_activity WHERE backend_xid IS NOT NULL',
+  );
   await server.restart('SIGKILL');
   proxy.cut();
   const next = () => begin(near, newChange({ rankeeId: 9 })).catch(() => false);
   await expect.poll(next).toBe(true);
   proxy.mode = 'pass';
   await told;
+  expect(await onServer(address, 'SELECT xmin::text AS id FROM rankd.rank_changes WHERE rankee_id = 9')).toEqual(held);
   expect(await near.findChange(lost.id)).toBeUndefined();
-  await Promise.all([near.close(), far.close()]);
 });
