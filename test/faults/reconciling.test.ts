@@ -1,5 +1,6 @@
-import { expect, test } from 'vitest';
+import { expect, test, vi } from 'vitest';
 import { deadlineIn } from '../../src/base/clock.ts';
+import { RankdError } from '../../src/base/errors.ts';
 import type { RankChange } from '../../src/core/model.ts';
 import type { Clock, Store } from '../../src/ports/index.ts';
 import { changeRank } from '../../src/usecases/change/change-rank.ts';
@@ -269,6 +270,21 @@ test.each([
       },
       { readLagMs: 50 },
     )(),
+);
+
+test.each([
+  ['with 200 if the history has it', true, 200],
+  ['with 504 if the history does not have it', false, 504],
+])('an outcome whose keeping the store does not confirm is answered %s', (_, isKept, status) =>
+  onOpenCloud(async ({ app: { store }, fake, rank }) => {
+    const update = store.updateChange.bind(store);
+    vi.spyOn(store, 'updateChange').mockImplementationOnce(async (...args) => {
+      if (isKept) await update(...args);
+      throw new RankdError('store_unavailable', 'The connection broke.');
+    });
+    expect((await rank(bob)).status).toBe(status);
+    expect(fake.journal.writes(bob)).toHaveLength(2);
+  })(),
 );
 
 test(

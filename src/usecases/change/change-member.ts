@@ -84,22 +84,33 @@ async function finish(app: Ranking, { change, approved, success }: Intent, call:
     const rolesAfter = outcome.rolesAfter ?? (outcome.state === 'unknown' ? undefined : change.rolesBefore);
     const kept = await keepOutcome(app, change.id, { ...outcome, rolesAfter });
     if (kept === undefined) return await afterTakeOver(app, change, outcome);
-    const readsShowIt = app.clock.monotonic() + app.platform.readLagMs;
-    if (kept.state === 'applied') app.trust.noteApplied(kept, readsShowIt);
-    else if (isInDoubt) app.trust.addLook(change, readsShowIt);
+    if (kept.state === 'applied') app.trust.noteApplied(kept, readsShowItAt(app));
+    else if (isInDoubt) app.trust.addLook(change, readsShowItAt(app));
     return { change: withOutcome(change, outcome, app.clock.now()), error };
   } catch (cause) {
-    await keepIfLost(app, change).catch(() => undefined); // a store that can't be asked has it, as far as anybody knows
-    throw outcomeUnknown(cause);
+    const kept = await keptOrAnew(app, change).catch(() => undefined); // a store that can't be asked has it, as far as anybody knows
+    if (kept?.state !== 'applied') throw outcomeUnknown(cause);
+    app.trust.noteApplied(kept, readsShowItAt(app));
+    return { change: kept };
   }
 }
 
-/** A store that has lost a change that began, as a failover can, is told of it anew, so that what became of it is found out. */
-async function keepIfLost({ store, clock }: Pick<Ranking, 'store' | 'clock'>, change: RankChange): Promise<void> {
-  if ((await store.findChange(change.id)) !== undefined) return;
+/** When reads show what was written by now, on `Clock.monotonic()`. */
+function readsShowItAt({ clock, platform }: Pick<Ranking, 'clock' | 'platform'>): number {
+  return clock.monotonic() + platform.readLagMs;
+}
+
+/**
+ * What the history says of a change whose outcome could not be kept: only the answer may have been lost, or another node ended it. A store
+ * that has lost the change, as a failover can, is told of it anew, so that what became of it is found out.
+ */
+async function keptOrAnew({ store, clock }: Pick<Ranking, 'store' | 'clock'>, change: RankChange): Promise<RankChange> {
+  const kept = await store.findChange(change.id);
+  if (kept !== undefined) return kept;
   const message = 'The database had lost that this change began. rankd goes on finding out; the history will tell.';
   const open: RankChange = { ...change, state: 'unknown', code: 'outcome_unknown', message };
   await store.recordChange(open, [changeEvent(open, 'unknown', clock.now())]);
+  return open;
 }
 
 /**
