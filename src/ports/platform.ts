@@ -71,7 +71,7 @@ export interface Pace {
   operation: string;
   /** Calls per window. */
   limit: number;
-  /** Calls that could start now. */
+  /** Calls that could start now; where several nodes share the budget, without those that others wait for. */
   left: number;
   /** Calls in the wait queue. */
   waiting: number;

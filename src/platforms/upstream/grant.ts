@@ -1,6 +1,7 @@
 import {
   type Account,
   laneOfNode,
+  type NodeDemand,
   reserveSlot,
   schedule,
   slotsOf,
@@ -73,31 +74,58 @@ function noteDemand(account: Account, now: number, { node, ...demand }: Omit<Que
   account.inFlight = Object.values(account.nodes).reduce((sum, one) => sum + one.inFlight, 0);
 }
 
+/** How many calls wait at the other nodes. */
+export function waitingElsewhere({ nodes }: Account, now: number, node: string): number {
+  const others = Object.entries(nodes).filter(([id]) => id !== node);
+  return others.reduce((sum, [, other]) => sum + waitingAt(other, now), 0);
+}
+
+function waitingAt({ at, waiting }: NodeDemand, now: number): number {
+  return now - at > demandMs ? 0 : waiting;
+}
+
 /**
- * How many of the free slots a node may take now. What is free goes, slot by slot, to the one that has least of the window for each of its
- * lanes, as long as calls of it wait, or may still come before the platform's window ends at the pace of late; what is over goes to whoever
- * asks. So a node that asks for much leaves to the others what they will ask for.
+ * How many of the free slots a node may take now. What is free goes, slot by slot, to the one whose lanes have least of the window, as long as
+ * calls of it wait, or may still come before the platform's window ends at the pace of late; what is over goes to whoever asks. So a node that
+ * asks for much leaves to the others what they will ask for.
  */
 function shareOf(account: Account, node: string, now: number): number {
   const { limit, windowMs, windowEndsAt = now, asked } = account;
   const spent = stillSpent(account, now);
   const ahead = Math.max(0, windowEndsAt - now) / windowMs;
   const lanes = Object.keys({ ...asked.current, ...asked.previous });
-  const open = Object.entries(account.nodes).map(([id, { at, waiting }]) => {
-    const own = lanes.filter((lane) => lane.startsWith(laneOfNode(id, '')));
-    const pace = own.reduce((sum, lane) => sum + callsOf(asked, lane, { now, windowMs }), 0);
+  const open = Object.entries(account.nodes).map(([id, demand]) => {
+    const wants = lanes
+      .filter((lane) => lane.startsWith(laneOfNode(id, '')))
+      .map((lane) => callsOf(asked, lane, { now, windowMs }));
     const used = slotsOf(spent.filter(({ by }) => by === id));
-    const claim = (now - at > demandMs ? 0 : waiting) + Math.floor(pace * ahead);
-    return { id, claim, lanes: Math.max(1, own.length), used, given: 0 };
+    const claim = waitingAt(demand, now) + Math.floor(ahead * wants.reduce((sum, calls) => sum + calls, 0));
+    return { id, claim, wants, used, given: 0, level: levelOf(wants, used + 1) };
   });
-  const level = ({ used, given, lanes }: { used: number; given: number; lanes: number }) => (used + given + 1) / lanes;
   let free = limit - slotsOf(spent);
   for (; free > 0; free -= 1) {
     const [next] = open
       .filter(({ claim, given }) => given < claim)
-      .sort((one, other) => level(one) - level(other) || (one.id < other.id ? -1 : 1));
+      .sort((one, other) => one.level - other.level || (one.id < other.id ? -1 : 1));
     if (next === undefined) break;
     next.given += 1;
+    next.level = levelOf(next.wants, next.used + next.given + 1);
   }
   return (open.find(({ id }) => id === node)?.given ?? 0) + Math.max(0, free);
+}
+
+/**
+ * How much of so many slots the richest lane of a node has, if no lane has more than it wants as long as another has less than that. So a lane
+ * that asks for little, as rankd's own reads do, makes its node look no poorer than it is.
+ */
+function levelOf(wants: readonly number[], slots: number): number {
+  let left = slots;
+  let richest = 0;
+  for (const [index, want] of wants.toSorted((one, other) => one - other).entries()) {
+    const each = left / (wants.length - index);
+    if (each <= want) return each;
+    left -= want;
+    richest = want;
+  }
+  return richest + left / Math.max(1, wants.length);
 }

@@ -18,7 +18,7 @@ import {
 } from './budget.ts';
 import { defaultMaxInFlight, endedWhileWaiting, type Gate, type GateOptions, hopeless, tooLate } from './gate.ts';
 import { GateFigures } from './gate-figures.ts';
-import { type Ask, grant } from './grant.ts';
+import { type Ask, grant, waitingElsewhere } from './grant.ts';
 import type { RateReading } from './retry-after.ts';
 import { hasArrived, type QueuedCall, queuedCall, type ReservedSlot, WaitQueue } from './wait-queue.ts';
 
@@ -183,8 +183,10 @@ export class SharedGate implements Gate {
 
   pace(): Omit<Pace, 'operation'> {
     const { account } = this.#seen;
+    const now = this.#ledgerNow;
+    const leftHere = Math.max(0, left(account, now) - waitingElsewhere(account, now, this.#node));
     return {
-      ...{ limit: account.limit, left: left(account, this.#ledgerNow), waiting: this.#waiting.size },
+      ...{ limit: account.limit, left: leftHere, waiting: this.#waiting.size },
       ...this.#figures.admissions,
     };
   }
