@@ -71,6 +71,10 @@ async function openThrough() {
   return { line, store, other, clock, address };
 }
 
+/** Ends the sessions that wait for a lock. */
+const endWaiting = `
+  SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`;
+
 const plan = (store: Store) =>
   store.updateWorkspace(judgeWorkspace({ plan: 'free' }, { by: operator, at: Date.UTC(2026, 0, 1) }));
 
@@ -115,6 +119,21 @@ test('connections that break are made anew, and what was remembered of keys thro
   await plan(store);
 });
 
+test('a read whose connection breaks is asked once more on another one', async () => {
+  const { store, address } = await openThrough();
+  const change = newChange();
+  await begin(store, change);
+  const admin = clientOf(address);
+  const watcher = clientOf(address);
+  await Promise.all([admin.connect(), watcher.connect()]);
+  await admin.query('BEGIN; LOCK TABLE rankd.rank_changes IN ACCESS EXCLUSIVE MODE');
+  const found = store.findChange(change.id);
+  await expect.poll(async () => (await watcher.query(endWaiting)).rowCount).toBe(1);
+  await admin.query('ROLLBACK');
+  expect(await found).toStrictEqual(change);
+  await Promise.all([admin.end(), watcher.end()]);
+});
+
 test('a session that the server ends in the middle of a transaction takes it back', async () => {
   const { store, other, address } = await openThrough();
   const admin = clientOf(address);
@@ -123,14 +142,7 @@ test('a session that the server ends in the middle of a transaction takes it bac
   await watcher.connect();
   await admin.query('BEGIN; SELECT 1 FROM rankd.audit_head FOR UPDATE');
   const written = expect(plan(store)).rejects.toMatchObject({ code: 'store_unavailable' });
-  await expect
-    .poll(async () => {
-      const ended = await watcher.query(
-        `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`,
-      );
-      return ended.rowCount;
-    })
-    .toBeGreaterThan(0);
+  await expect.poll(async () => (await watcher.query(endWaiting)).rowCount).toBeGreaterThan(0);
   await written;
   await admin.query('ROLLBACK');
   await Promise.all([admin.end(), watcher.end()]);

@@ -4,7 +4,7 @@ import type { ServerAddress } from '../../../base/server-address.ts';
 import type { ChainLink } from '../../../core/audit.ts';
 import type { TimeLook } from '../server-clock.ts';
 import { Link, type Session } from './link.ts';
-import { isLost, toStoreError } from './postgres-error.ts';
+import { isBroken, isLost, toStoreError } from './postgres-error.ts';
 import type { Bindings } from './statement.ts';
 
 /** What can be asked, within a transaction and outside of one. What is asked in one turn goes out together. */
@@ -65,14 +65,16 @@ export class Database implements Reader {
   }
 
   async all<Row extends object>(sql: string, bindings?: Bindings): Promise<Row[]> {
-    const session = await this.#reading.session();
-    return this.#guard(async () => (await session.send<Row>(sql, bindings)).rows);
+    return (await this.ask<Row>(sql, bindings)).rows;
   }
 
-  /** As `all`, and tells which connection answered. */
+  /** As `all`, and tells which connection answered. If that breaks, it is asked once more on a new one. */
   async ask<Row extends object>(sql: string, bindings?: Bindings): Promise<{ rows: Row[]; sessionId: number }> {
-    const session = await this.#reading.session();
-    return this.#guard(async () => ({ rows: (await session.send<Row>(sql, bindings)).rows, sessionId: session.id }));
+    const ask = async () => {
+      const session = await this.#reading.session();
+      return { rows: (await session.send<Row>(sql, bindings)).rows, sessionId: session.id };
+    };
+    return this.#guard(() => ask().catch((error: unknown) => (isBroken(error) ? ask() : Promise.reject(error))));
   }
 
   /** Whether something between here and the server shares its connections: then it tells another process than the one that answers. */

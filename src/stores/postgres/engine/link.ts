@@ -5,7 +5,7 @@ import { codeOf } from '../../../base/error-code.ts';
 import { RankdError } from '../../../base/errors.ts';
 import type { ServerAddress } from '../../../base/server-address.ts';
 import { serverTime, type TimeLook } from '../server-clock.ts';
-import { oldestServer, standby, superseded, tooOld, toStoreError } from './postgres-error.ts';
+import { isLost, oldestServer, standby, superseded, tooOld, toStoreError } from './postgres-error.ts';
 import { type Bindings, statementOf, valuesOf } from './statement.ts';
 import { isSuperseded } from './timelines.ts';
 import { types } from './types.ts';
@@ -60,6 +60,7 @@ export class Link {
   /** Throws a RankdError if no connection can be made. */
   session(): Promise<Session> {
     if (this.#isClosed) return Promise.reject(new RankdError('store_unavailable', 'The database of rankd is closed.'));
+    if (this.#client !== undefined && streamOf(this.#client).destroyed) this.#forget();
     const { error, at } = this.#failure ?? { error: undefined, at: Number.NEGATIVE_INFINITY };
     if (this.#session === undefined && systemClock.monotonic() - at < retryAfterMs) return Promise.reject(error);
     this.#session ??= this.#connect();
@@ -72,29 +73,32 @@ export class Link {
     await this.#client?.end().catch(() => undefined);
   }
 
+  #forget(): void {
+    this.#client = undefined;
+    this.#session = undefined;
+  }
+
   async #connect(): Promise<Session> {
     const client = new pg.Client(optionsFor(this.#address));
     const forget = () => {
-      if (this.#client === client) this.#client = undefined;
-      if (this.#client === undefined) this.#session = undefined;
+      if (this.#client === client) this.#forget();
     };
     client.on('error', forget); // whoever waits for an answer is told by the answer
     client.on('end', forget);
     try {
       await client.connect();
-      this.#client = client;
       const askedAt = systemClock.monotonic();
       const facts = await lookAtServer(client, this.#address);
       this.#onTime({ askedAt, serverAt: facts.time });
       const session = sessionOn(client, facts);
       if (this.#hears !== undefined) await hear(client, this.#hears);
+      this.#client = client;
       this.#failure = undefined;
       return session;
     } catch (error) {
       const failure = toStoreError(error, this.#address);
       this.#failure = { error: failure, at: systemClock.monotonic() };
-      this.#client = undefined;
-      this.#session = undefined;
+      this.#forget();
       client.end().catch(() => undefined);
       throw failure;
     }
@@ -162,9 +166,9 @@ let sessions = 0;
 
 function sessionOn(client: pg.Client, { isAsync }: ServerFacts): Session {
   sessions += 1;
-  /** The server takes no writes any more: the next connection may lead to the one that does. */
-  const leaveStandby = (error: unknown): never => {
-    if (codeOf(error) === readOnly) streamOf(client).destroy();
+  /** A server that ends, or takes no writes any more: the next connection may lead to one that does. */
+  const leaveServer = (error: unknown): never => {
+    if (codeOf(error) === readOnly || isLost(error)) streamOf(client).destroy();
     throw error;
   };
   return {
@@ -176,7 +180,7 @@ function sessionOn(client: pg.Client, { isAsync }: ServerFacts): Session {
       const sent = client.query<Row>({
         ...{ name: statement.name, text: statement.text, values: valuesOf(statement, bindings) },
       });
-      const { rows, rowCount } = await sent.catch(leaveStandby);
+      const { rows, rowCount } = await sent.catch(leaveServer);
       return { rows, count: rowCount ?? 0 };
     },
     async sendText(sql) {

@@ -26,6 +26,11 @@ export function isLost(error: unknown): boolean {
   return isNetwork(code) || code === '' || ['57P01', '57P02', '57P03', '08006', '08003', '25P03'].includes(code);
 }
 
+/** That the connection broke, and nobody waited in vain: another one may answer at once. */
+export function isBroken(error: unknown): boolean {
+  return isLost(error) && !messageOf(error).includes('timeout');
+}
+
 const byCode: Record<string, Wording> = {
   '08P01': fromPooler,
   '23505': (_, cause) => new RankdError('conflict', 'The new record clashes with one that exists already.', { cause }),
