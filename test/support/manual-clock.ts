@@ -60,9 +60,11 @@ export class ManualClock implements Clock {
       isDone = true;
     };
     done.then(end, end);
+    let waits = 0;
     for (await settle(); !isDone; await settle()) {
-      for (let waits = 0; waits < 400 && this.#next === undefined && !isDone; waits += 1) await delay(5); // a busy machine answers late
-      if (!isDone) this.#wakeNext();
+      waits = this.#next === undefined ? waits + 1 : 0;
+      if (waits === 0 || waits > 400) this.#wakeNext();
+      else await delay(5); // a busy machine answers late
     }
     return done;
   }
