@@ -7,6 +7,7 @@ import { isatty } from 'node:tty';
 import { RankdError } from '../base/errors.ts';
 import { thisSystem } from '../base/system.ts';
 import { homeFolder } from '../config/locate.ts';
+import { questionWord } from './completion/answer-shell.ts';
 import type { Io } from './io.ts';
 import { commandFor } from './output/wording.ts';
 import { runCli } from './program.ts';
@@ -94,6 +95,7 @@ export async function run(line: string[], outputFailed: (error: NodeJS.ErrnoExce
     if (!signals.hasReload && !hearsOfOutput) outputFailed(error); // a daemon goes on serving if nobody reads its output
   });
   process.exitCode = await runCli(line, io);
+  if (line[0] === questionWord) process.stdout.write('', () => process.exit()); // without what a server did not answer in time
   if (signals.isStopping) setTimeout(() => process.exit(), lastWordsMs).unref();
 }
 

@@ -6,6 +6,7 @@ import { migrations } from '../../src/stores/postgres/schema/migrations.ts';
 import { codeOf } from '../support/answers.ts';
 import { DaemonHere } from '../support/daemon-here.ts';
 import { DaemonProcess } from '../support/daemon-process.ts';
+import { openCloudHome } from '../support/open-cloud-home.ts';
 import { onServer, postgresDatabase } from '../support/postgres-database.ts';
 import { CliHome } from '../support/run-cli.ts';
 import { startStoreProxy } from '../tools/store-proxy.ts';
@@ -102,6 +103,58 @@ test('a command that only looks makes one connection to the server', async () =>
   const RANKD_STORE_URL = `postgres://${address.user}@127.0.0.1:${proxy.port}/${address.database}`;
   expect(await home().here(['key', 'list'], { env: { RANKD_STORE_URL } })).toMatchObject({ code: 0 });
   expect(proxy.made).toBe(1);
+});
+
+test('names that are on a server complete a line; one that is silent keeps a shell waiting for a moment only', async () => {
+  const { url, address } = await postgresDatabase();
+  await using proxy = await startStoreProxy(address.port);
+  const at = home();
+  const silent = `postgres://${address.user}@127.0.0.1:${proxy.port}/${address.database}`;
+  const line = ['__complete', 'key', 'show', ':lob'];
+  const named = { code: 0, stdout: 'lobby\tlive key\n', stderr: '' };
+  expect(await at.here(['key', 'create', 'lobby'], { env: { RANKD_STORE_URL: url } })).toMatchObject({ code: 0 });
+  // A busy machine may be late once.
+  await expect.poll(() => at.here(line, { env: { RANKD_STORE_URL: url } })).toMatchObject(named);
+  writeFileSync(at.path('other.yaml'), `store: {url: '${silent}'}\n`, { mode: 0o600 });
+  const withFile = [...line.slice(0, 1), '--config', 'other.yaml', ...line.slice(1)];
+  await expect.poll(() => at.here(withFile)).toMatchObject(named);
+  expect(await at.here(['__complete', '-c', 'gone.yaml', ...line.slice(1)])).toMatchObject({ code: 0, stdout: '' });
+
+  proxy.mode = 'hold';
+  const before = proxy.made;
+  const answered = at.run(withFile);
+  await expect.poll(() => proxy.made, { interval: 5 }).toBeGreaterThan(before);
+  const since = performance.now();
+  expect(await answered).toMatchObject({ code: 0, stdout: '', stderr: '' });
+  expect(performance.now() - since).toBeLessThan(2_000); // alone, the connection would be given up after three seconds
+});
+
+test('where a real group is served, a machine without its configuration is told so, and so is who starts a daemon without keys', async () => {
+  const { url } = await postgresDatabase();
+  await using world = await openCloudHome();
+  const env = { RANKD_STORE_URL: url };
+  await using daemon = await world.serve(env);
+  for (const args of [
+    ['rank', 'show', '1001'],
+    ['rank', 'set', '1001', '20'],
+    ['group', 'show'],
+  ]) {
+    const { code, stderr } = await home().here(args, { env });
+    expect(code).toBe(78);
+    expect(stderr).toContain(`This database serves group ${world.roblox.groupId} on `);
+    expect(stderr).toContain(`(its configuration is ${world.home.path('rankd.yaml')} on the machine of a daemon)`);
+    expect(stderr).toContain('try: bring that file here, and name it with --config; ');
+  }
+  const greeted = world.home.start(['serve', '--port', '0'], { env, dataDir: world.home.path('second') });
+  onTestFinished(() => void greeted.kill());
+  let said = '';
+  greeted.stderr.on('data', (chunk) => {
+    said += chunk;
+  });
+  await expect.poll(() => said).toContain('No game key is accepted yet');
+  expect(said).toContain('stop all daemons, then `rankd store copy --from WHERE --to URL`.');
+  expect(said).not.toContain('restore');
+  expect(daemon.log).not.toContain('error');
 });
 
 describe('what the operator gets wrong about the server is one sentence, and nothing is made', () => {

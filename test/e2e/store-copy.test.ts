@@ -26,6 +26,7 @@ import {
 } from '../contracts/store/samples.ts';
 import { postgresDatabase } from '../support/postgres-database.ts';
 import { binary, CliHome } from '../support/run-cli.ts';
+import { startStoreProxy } from '../tools/store-proxy.ts';
 
 function home(): CliHome {
   const made = new CliHome();
@@ -193,6 +194,17 @@ describe('what can’t be copied is one sentence, and nothing is made where it w
     ['a broken audit, to PostgreSQL', 'broken', 'EMPTY', 4, /The audit is broken at event #\d+/],
     ['a server that does not answer', nowhere, 'new', 69, /does not answer/],
     ['the same, to copy to', 'backup.db', nowhere, 69, /does not answer/],
+    ['one place twice', 'backup.db', './backup.db', 2, /--from and --to are the same place: .*backup\.db/],
+    ['one directory twice', 'DATA', 'DATA', 2, /the same place: .*\/data/],
+    ['one database twice', 'USED', 'USED', 2, /the same place: \w+ on 127/],
+    ['another engine', 'backup.db', 'mysql://rankd@db/rankd', 78, /--to: is no URL of a store; expected postgres:/],
+    [
+      'no place for a directory',
+      'backup.db',
+      '/dev/null/new',
+      78,
+      /is not a directory[\s\S]*try: name a .*--from or --to/,
+    ],
     ['a URL with a parameter', 'postgres://a@b/c?sslmode=require', 'new', 78, /--from: has the parameter sslmode/],
     ['an empty database', 'EMPTY', 'new', 3, /rankd keeps nothing in/],
     ['a database that has something', 'backup.db', 'USED', 4, /rankd keeps something in .* already/],
@@ -223,6 +235,29 @@ describe('what can’t be copied is one sentence, and nothing is made where it w
     }
     expect(await sql(empty.url, `SELECT to_regnamespace('rankd') AS made`)).toEqual([{ made: null }]);
     expect(await at.here(['store', 'copy', '--from', 'backup.db', '--to', 'new'])).toMatchObject({ code: 0 });
+  });
+
+  test('a server that is gone half-way, on either side: the copy can be made again', async () => {
+    const at = await filledDirectory();
+    const { url, address } = await postgresDatabase('empty');
+    await using proxy = await startStoreProxy(address.port);
+    const through = url.replace(`:${address.port}/`, `:${proxy.port}/`);
+    proxy.mode = 20;
+    /** The connection breaks once the server has been asked that on it. */
+    const cutOff = async (from: string, to: string, asked: string) => {
+      const copied = at.here(['store', 'copy', '--from', from, '--to', to]);
+      const isAsked = `SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND query LIKE '%${asked}%' AND pid <> pg_backend_pid()`;
+      await expect.poll(async () => (await sql(url, isAsked)).length, { interval: 5 }).toBe(1);
+      proxy.cut();
+      const { code, stderr } = await copied;
+      expect({ code, stderr }).toEqual({ code: 69, stderr: expect.stringMatching(/server .* does not answer/) });
+    };
+    await cutOff(at.dataDir, through, 'SELECT 1 AS done');
+    expect(await sql(url, `SELECT to_regnamespace('rankd') AS made`)).toEqual([{ made: null }]);
+    expect(await at.here(['store', 'copy', '--from', at.dataDir, '--to', url])).toMatchObject({ code: 0 });
+    await cutOff(through, 'new', 'rankd.audit_events ');
+    expect(readdirSync(at.path('new'))).toEqual(['daemon.lock']);
+    expect(await at.here(['store', 'copy', '--from', url, '--to', 'new'])).toMatchObject({ code: 0 });
   });
 
   test('a daemon that works on either side', async () => {

@@ -70,14 +70,20 @@ async function greet(
         maySayKey: cli.io.isTerminal && !cli.options.json && !cli.options.quiet,
       }),
     );
-  } else if (!(await isAnyKeyAccepted(app.current, app.current.group))) cli.say(noKey(cli.dataDir));
+  } else if (!(await isAnyKeyAccepted(app.current, app.current.group))) {
+    cli.say(noKey((await cli.isOnServer()) ? fromElsewhere : fromDirectory(cli.dataDir)));
+  }
 }
 
-/** Who went from a trial to a service has the key of the game in another data directory. */
-function noKey(dataDir: string): string {
-  return `No game key is accepted yet, so no game can do anything. A key that your game has already is in another data directory than ${dataDir}: \`rankd backup FILE\` there, then \`rankd restore FILE\` here.
+/** Who went from a trial to a service has the key of the game in another place. */
+function noKey(way: string): string {
+  return `No game key is accepted yet, so no game can do anything. A key that your game has already is in another ${way}.
 try: rankd key create my-game`;
 }
+
+const fromElsewhere = 'place: stop all daemons, then `rankd store copy --from WHERE --to URL`';
+const fromDirectory = (dataDir: string) =>
+  `data directory than ${dataDir}: \`rankd backup FILE\` there, then \`rankd restore FILE\` here`;
 
 function flagsOf({ host, port, simulate }: ServeOptions): Record<string, string> {
   return {

@@ -2,7 +2,7 @@ import { statSync } from 'node:fs';
 import { resolve } from 'node:path';
 import type { Command } from 'commander';
 import { systemClock } from '../../base/clock.ts';
-import { RankdError } from '../../base/errors.ts';
+import { asRankdError, RankdError } from '../../base/errors.ts';
 import { storeNamed } from '../../config/find-store.ts';
 import type { CopyPlace } from '../../ports/index.ts';
 import { copyPlaceOf } from '../../stores/engine.ts';
@@ -44,15 +44,27 @@ export function storeCommands(program: Command, cli: Cli): void {
 async function copy(cli: Cli, where: { from: string; to: string }): Promise<void> {
   const from = await place(cli, { option: '--from', where: where.from });
   const to = await place(cli, { option: '--to', where: where.to });
-  const copied = await whileWorking(cli.line, 'copying', () => copyStore({ from, to }));
+  if (from.text === to.text) {
+    throw new RankdError('usage', `--from and --to are the same place: ${to.text}.`, {
+      hint: 'name a place that has nothing yet with --to',
+    });
+  }
+  const copied = await whileWorking(cli.line, 'copying', () => copyStore({ from, to })).catch(inOptionsOfCopy);
   const document = copyDocument(copied, { from: from.text, to: to.text });
   cli.print({ copy: document }, facts({ ...document, rows: null }));
   cli.say('Both places hold the same, compared row by row. The Roblox key and a simulated group are not part of it.');
   cli.say('Let the daemons work on the copy now, by store.url or --data-dir, and start none on the old place again.');
 }
 
+/** A directory that can't be used is one that these options name. */
+function inOptionsOfCopy(error: unknown): never {
+  const { code, message, hint } = asRankdError(error);
+  const named = hint?.replace('--data-dir', '--from or --to');
+  throw new RankdError(code, message, { cause: error, ...(named !== undefined && { hint: named }) });
+}
+
 async function place(cli: Cli, { option, where }: { option: string; where: string }): Promise<CopyPlace> {
-  if (/^postgres(ql)?:/i.test(where)) {
+  if (/^([a-z]+:\/\/|postgres(ql)?:)/i.test(where)) {
     return copyPlaceOf({ server: await storeNamed(cli.configSources, { url: where, option }) }, systemClock);
   }
   const path = resolve(cli.io.cwd, where);

@@ -1,5 +1,6 @@
 import type { Command } from 'commander';
 import { systemClock } from '../../base/clock.ts';
+import { storeFinder } from '../../config/find-store.ts';
 import { engineOf } from '../../stores/engine.ts';
 import { enterDataDirectory } from '../data-directory.ts';
 import type { Io } from '../io.ts';
@@ -7,6 +8,9 @@ import { complete } from './complete.ts';
 
 /** The first word of a line with which a shell asks how its own line can go on. */
 export const questionWord = '__complete';
+
+/** How long a shell waits for names that are on a server. */
+const giveUpAfterMs = 300;
 
 /**
  * Answers `__complete WORD… :CURRENT`; the colon is there so that an empty word is not lost on the way. Prints a line for each
@@ -17,8 +21,13 @@ export async function answerShell(program: Command, line: readonly string[], io:
   const current = (line.at(-1) ?? ':').slice(1);
   try {
     const answer = await complete(program, { words, current }, async (query) => {
-      const dataDir = enterDataDirectory(dataDirFlag(words), io);
-      return engineOf({ dataDir, clock: systemClock }).operations.findNames(query);
+      const { env, cwd, rights } = io;
+      const dataDir = enterDataDirectory(optionIn('--data-dir', words), io);
+      const configFile = optionIn('--config', words) ?? optionIn('-c', words);
+      const server = rights.asCaller(() => storeFinder({ configFile, env, cwd, user: rights.user }));
+      const found = engineOf({ dataDir, clock: systemClock, server }).operations.findNames(query);
+      if (server === undefined) return found;
+      return Promise.race([found, systemClock.sleep(giveUpAfterMs).then(() => Promise.reject(new Error('too late')))]);
     });
     if (typeof answer === 'string') io.stdout(`:${answer}\n`);
     else io.stdout(answer.map(({ value, description }) => `${value}\t${description}\n`).join(''));
@@ -27,9 +36,9 @@ export async function answerShell(program: Command, line: readonly string[], io:
   }
 }
 
-/** The data directory that the line names. The line is not finished, so commander can't parse it. */
-function dataDirFlag(words: readonly string[]): string | undefined {
-  const after = words.slice(words.indexOf('--data-dir') + 1).filter((word) => word !== '=');
-  if (words.includes('--data-dir')) return after[0];
-  return words.find((word) => word.startsWith('--data-dir='))?.slice('--data-dir='.length);
+/** The value of an option on the line. It is not finished, so commander can't parse it. */
+function optionIn(option: string, words: readonly string[]): string | undefined {
+  const after = words.slice(words.indexOf(option) + 1).filter((word) => word !== '=');
+  if (words.includes(option)) return after[0];
+  return words.find((word) => word.startsWith(`${option}=`))?.slice(option.length + 1);
 }

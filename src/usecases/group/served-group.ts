@@ -10,22 +10,25 @@ import type { Store } from '../../ports/index.ts';
 
 /** Throws `config_invalid` if the configuration names no group and the store serves a real one. */
 export async function refuseDefaultSimulation(
-  store: Pick<Store, 'findServedGroup'>,
+  store: Pick<Store, 'findServedGroup' | 'nodes'>,
   { platform }: Pick<Config, 'platform'>,
 ): Promise<void> {
   const served = platform.kind === 'simulated' && platform.isDefault ? await store.findServedGroup() : undefined;
   if (served === undefined) return;
   const { group, configFile } = served;
+  const isShared = store.nodes !== undefined; // then that file may be on another machine
   const [source, wayBack] =
     configFile === undefined
       ? ['its settings came from the environment', 'set the same variables again, or name a file with --config']
       : [
-          `its configuration is ${configFile}`,
-          `add --config ${thisSystem.quote(configFile)}, or go to ${dirname(configFile)}`,
+          `its configuration is ${configFile}${isShared ? ' on the machine of a daemon' : ''}`,
+          isShared
+            ? 'bring that file here, and name it with --config'
+            : `add --config ${thisSystem.quote(configFile)}, or go to ${dirname(configFile)}`,
         ];
   throw new RankdError(
     'config_invalid',
-    `This data directory serves ${group} (${source}), and here no configuration names a group. rankd does not go over to a simulated group by itself.`,
+    `This ${isShared ? 'database' : 'data directory'} serves ${group} (${source}), and here no configuration names a group. rankd does not go over to a simulated group by itself.`,
     { hint: `${wayBack}; to simulate one all the same: rankd serve --simulate` },
   );
 }
