@@ -13,10 +13,21 @@ export interface ServerAddress {
 
 /** The server as messages name it. It never holds a password. */
 export function placeOf({ host, port, database }: ServerAddress): string {
-  return host.startsWith('/') ? `${database} on the socket in ${host}` : `${database} on ${host}:${port}`;
+  return isSocket(host) ? `${database} on the socket in ${host}` : `${database} on ${hostAndPort({ host, port })}`;
+}
+
+/** What it listens on: `HOST:PORT`, or the file of its socket. */
+export function hostAndPort({ host, port }: Pick<ServerAddress, 'host' | 'port'>): string {
+  if (isSocket(host)) return `${host}/.s.PGSQL.${port}`;
+  return `${host.includes(':') ? `[${host}]` : host}:${port}`;
+}
+
+/** Whether a host is the directory of a socket. */
+export function isSocket(host: string): boolean {
+  return host.startsWith('/');
 }
 
 /** Whether nobody else can listen to what goes there. */
 export function isOnThisMachine(host: string): boolean {
-  return host.startsWith('/') || host === 'localhost' || host === '::1' || /^127\.\d+\.\d+\.\d+$/.test(host);
+  return isSocket(host) || host === 'localhost' || host === '::1' || /^127\.\d+\.\d+\.\d+$/.test(host);
 }

@@ -8,8 +8,8 @@ import { trustedConfig } from './trusted-config.ts';
 
 /**
  * For commands that need no configuration but must know where the store is. `undefined` if it is SQLite's for sure, which costs them
- * nothing: no variable names another, and the file has no section `store`. Otherwise it reads those settings alone, and nothing else in
- * the file can keep the command from working.
+ * nothing: no variable names another, and the file has no section `store`. Otherwise it reads that section alone, and no other setting can
+ * keep the command from working.
  */
 export function storeFinder(sources: ConfigLocationSources): (() => Promise<ServerAddress | undefined>) | undefined {
   const location = sources.env['RANKD_STORE_URL'] ? undefined : fileWithStore(sources);
@@ -33,36 +33,45 @@ interface NamedStore {
 async function findStore(sources: ConfigLocationSources, named?: NamedStore): Promise<ServerAddress | undefined> {
   const { env, cwd } = sources;
   const location = fileWithStore(sources) && trustedConfig(sources);
-  const inFile =
-    location === undefined ? {} : withoutEmpty((await import('./store-section.ts')).storeSection(location.path));
+  const section =
+    location === undefined
+      ? { settings: {}, problems: [] }
+      : (await import('./store-section.ts')).storeSection(location.path);
+  const inFile = section.settings;
   const inEnvironment = withoutEmpty({
     url: named?.url ?? env['RANKD_STORE_URL'],
     password_file: env['RANKD_STORE_PASSWORD_FILE'],
     ca_file: env['RANKD_STORE_CA_FILE'],
     tls: env['RANKD_STORE_TLS'],
   });
-  const { server, problems } = chooseStore({
-    settings: { ...inFile, ...inEnvironment },
+  const settings = { ...inFile, ...inEnvironment };
+  const choice = chooseStore({
+    settings,
     env,
     isUrlInFile: inEnvironment.url === undefined,
     folderOf: (setting) => (inEnvironment[setting] === undefined && location ? dirname(location.path) : cwd),
   });
-  if (problems.length === 0) return server;
-  throw new ConfigError(
-    problems.map(({ setting, text }) => {
-      const isInFile = inEnvironment[setting] === undefined;
-      return isInFile
-        ? { at: location?.name, setting: `store.${setting}`, text }
-        : { at: named && setting === 'url' ? named.option : `RANKD_STORE_${setting.toUpperCase()}`, text };
-    }),
-    { file: location?.name },
-  );
+  const ofTls = ['verify', 'off', undefined].includes(settings.tls)
+    ? []
+    : [{ setting: 'tls' as const, text: 'expected one of verify, off' }];
+  const ofSettings = [...ofTls, ...choice.problems].map(({ setting, text }) => {
+    const isInFile = inEnvironment[setting] === undefined;
+    return isInFile
+      ? { at: location?.name, setting: `store.${setting}`, text }
+      : { at: named && setting === 'url' ? named.option : `RANKD_STORE_${setting.toUpperCase()}`, text };
+  });
+  const ofFile = section.problems
+    .filter(({ setting }) => !(setting in inEnvironment))
+    .map(({ setting, text }) => ({ at: location?.name, setting: ['store', setting].filter(Boolean).join('.'), text }));
+  const problems = [...ofFile, ...ofSettings];
+  if (problems.length === 0) return choice.server;
+  throw new ConfigError(problems, { file: location?.name });
 }
 
 function fileWithStore(sources: ConfigLocationSources): ConfigLocation | undefined {
   const location = locateConfig(sources);
   try {
-    return location && /^["']?store["']?[ \t]*:/m.test(readFileSync(location.path, 'utf8')) ? location : undefined;
+    return location && /(^|[\s{,])["']?store["']?\s*:/.test(readFileSync(location.path, 'utf8')) ? location : undefined;
   } catch {
     return undefined; // whoever needs the file says what is wrong with it
   }

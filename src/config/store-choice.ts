@@ -1,5 +1,6 @@
 import { resolve } from 'node:path';
-import { isOnThisMachine, type ServerAddress } from '../base/server-address.ts';
+import { crypto } from '../base/node-modules.ts';
+import { isOnThisMachine, isSocket, type ServerAddress } from '../base/server-address.ts';
 import { readSecretText, systemdCredential } from './secret-file.ts';
 import { readStoreUrl } from './store-url.ts';
 
@@ -52,7 +53,10 @@ export function chooseStore({ settings, env, isUrlInFile, folderOf }: StoreSourc
     caFile === undefined ? {} : readAuthority(resolve(folderOf('ca_file'), caFile));
   if ('problem' in authority) return problem('ca_file', authority.problem);
   const { text } = password;
-  const isTls = tls === undefined ? !isOnThisMachine(address.host) || caFile !== undefined : tls === 'verify';
+  const isLocal = isSocket(address.host);
+  if (isLocal && tls === 'verify') return problem('tls', 'is verify, but a socket has no TLS; leave it out');
+  const isTls =
+    tls === undefined ? !isOnThisMachine(address.host) || (caFile !== undefined && !isLocal) : tls === 'verify';
   return {
     server: { ...address, password: text === undefined ? undefined : () => text, tls: isTls && authority },
     problems: [],
@@ -68,13 +72,20 @@ function passwordOf(
   const given = env[passwordVariable] || inUrl;
   if (given) return { text: given };
   const credential = systemdCredential(env, 'store_password');
-  if (credential !== undefined) return readSecretText(credential, { isCredential: true });
-  return passwordFile === undefined ? {} : readSecretText(passwordFile, { isCredential: false });
+  const path = credential ?? passwordFile;
+  if (path === undefined) return {};
+  const read = readSecretText(path, { isCredential: credential !== undefined });
+  return 'text' in read && read.text === '' ? { problem: `${path} is empty; it has to hold the password` } : read;
 }
 
 function readAuthority(path: string): { ca?: string } | { problem: string } {
   const read = readSecretText(path, { isCredential: true }); // it is no secret: everybody may read it
   if ('problem' in read) return read;
   const { text: ca } = read;
-  return ca.includes('-----BEGIN CERTIFICATE-----') ? { ca } : { problem: `${path} holds no certificate (PEM)` };
+  try {
+    new (crypto().X509Certificate)(ca);
+    return { ca };
+  } catch {
+    return { problem: `${path} holds no certificate (PEM)` };
+  }
 }

@@ -2,12 +2,44 @@ import { readFileSync } from 'node:fs';
 import { parseDocument } from 'yaml';
 import type { StoreSettings } from './store-choice.ts';
 
-/** The section `store` of a file. The parser's errors quote the text around them, so none is shown: what can't be parsed has no section. */
-export function storeSection(path: string): StoreSettings {
-  const document = parseDocument(readFileSync(path, 'utf8'), { logLevel: 'silent', prettyErrors: false });
-  const text = (name: keyof StoreSettings) => {
-    const value: unknown = document.getIn(['store', name]);
-    return value === undefined || value === null ? undefined : String(value);
-  };
-  return { url: text('url'), password_file: text('password_file'), ca_file: text('ca_file'), tls: text('tls') };
+/** What keeps a command from knowing where the store is; `setting` is its name within the section, or empty. */
+interface SectionProblem {
+  setting: string;
+  text: string;
+}
+
+/**
+ * The section `store` of a file. Where it is not as it has to be, no command may fall back on SQLite, or on a connection without TLS. The
+ * parser's errors quote the text around them, so none is shown.
+ */
+export function storeSection(path: string): { settings: StoreSettings; problems: SectionProblem[] } {
+  const text = readFileSync(path, 'utf8').replace(/^\uFEFF/, '');
+  const section = sectionIn(text);
+  if (section === 'unreadable') {
+    const isServer = /^[^#]*\bpostgres(ql)?:\/\//im.test(text);
+    return { settings: {}, problems: isServer ? [{ setting: '', text: unreadable }] : [] };
+  }
+  if (section === undefined || section === null) return { settings: {}, problems: [] };
+  if (typeof section !== 'object' || Array.isArray(section))
+    return { settings: {}, problems: [{ setting: '', text: 'expected a mapping of settings' }] };
+  const entries = Object.entries(section).filter(([, value]) => value !== null);
+  const problems = entries.flatMap(([setting, value]) => {
+    if (!known.has(setting)) return [{ setting, text: 'unknown setting' }];
+    return typeof value === 'string' ? [] : [{ setting, text: 'expected a text' }];
+  });
+  return { settings: Object.fromEntries(entries.filter(([, value]) => typeof value === 'string')), problems };
+}
+
+const known = new Set(['url', 'password_file', 'ca_file', 'tls', 'node']);
+
+const unreadable = 'is no valid YAML, so it is not known where the store is; rankd config check says where it is wrong';
+
+function sectionIn(text: string): unknown {
+  const document = parseDocument(text, { logLevel: 'silent', prettyErrors: false });
+  if (document.errors.length > 0) return 'unreadable';
+  try {
+    return (document.toJS({ maxAliasCount: 100 }) as { store?: unknown } | null)?.store;
+  } catch {
+    return 'unreadable';
+  }
 }

@@ -8,6 +8,8 @@ export function unknownSetting(path: string): string {
   const entry = /^(keys|webhooks\.targets)\.\d+\.(.+)$/.exec(path);
   if (entry !== null) return unknownEntrySetting(entry[2] ?? '', entry[1] === 'keys' ? ofKeys : ofTargets);
   if (namesSecret(path)) {
+    if (path.startsWith('store.'))
+      return `unknown setting; a secret never goes here: name its file in store.password_file or set ${passwordVariable}`;
     return `unknown setting; a secret never goes here: name its file in ${keyFile} or set ${keyVariable}`;
   }
   return withSuggestion(

@@ -1,4 +1,4 @@
-import { chmodSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { chmodSync, existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import pg from 'pg';
 import { describe, expect, onTestFinished, test } from 'vitest';
@@ -190,6 +190,18 @@ describe('what the operator gets wrong about the server is one sentence, and not
       /refused the password of guarded/,
     ],
     [
+      'no password where one is asked for',
+      (url) => ({ ...guarded(url), RANKD_STORE_PASSWORD: '' }),
+      77,
+      /asks guarded for a password[\s\S]*RANKD_STORE_PASSWORD[\s\S]*store\.password_file/,
+    ],
+    [
+      'an empty file with the password',
+      (url) => ({ ...guarded(url), RANKD_STORE_PASSWORD: '', RANKD_STORE_PASSWORD_FILE: 'empty' }),
+      78,
+      /RANKD_STORE_PASSWORD_FILE: .*empty is empty; it has to hold the password/,
+    ],
+    [
       'TLS where the user may not come without',
       (url) => ({ ...guarded(url), RANKD_STORE_TLS: 'off', RANKD_STORE_CA_FILE: '' }),
       77,
@@ -214,6 +226,61 @@ describe('what the operator gets wrong about the server is one sentence, and not
       /RANKD_STORE_PASSWORD_FILE: .*gone does not exist/,
     ],
     [
+      'an authority that is no certificate',
+      (url) => ({ ...guarded(url), RANKD_STORE_CA_FILE: 'broken.pem' }),
+      78,
+      /RANKD_STORE_CA_FILE: .*broken\.pem holds no certificate/,
+    ],
+    [
+      'another word for TLS',
+      (url) => ({ ...guarded(url), RANKD_STORE_TLS: 'require' }),
+      78,
+      /RANKD_STORE_TLS: .*expected one of verify, off/,
+    ],
+    [
+      'TLS on a socket',
+      () => ({ RANKD_STORE_URL: 'postgres://rankd@/rankd?host=/tmp', RANKD_STORE_TLS: 'verify' }),
+      78,
+      /RANKD_STORE_TLS: .*a socket has no TLS/,
+    ],
+    [
+      'a socket that is not there',
+      () => ({ RANKD_STORE_URL: 'postgres://rankd@:5433/rankd?host=/nowhere' }),
+      69,
+      /does not answer[\s\S]*\/nowhere\/\.s\.PGSQL\.5433 is right \(ENOENT\)/,
+    ],
+    [
+      'an address of IPv6 where nothing listens',
+      () => ({ RANKD_STORE_URL: 'postgres://rankd@[::1]:1/rankd' }),
+      69,
+      /does not answer[\s\S]*whether \[::1\]:1 is right/,
+    ],
+    ['no port', () => ({ RANKD_STORE_URL: 'postgres://rankd@db:0/rankd' }), 78, /RANKD_STORE_URL: has the port 0/],
+    [
+      'a sign that has to be written otherwise',
+      () => ({ RANKD_STORE_URL: 'postgres://rankd:geheim/@db/rankd' }),
+      78,
+      /RANKD_STORE_URL: is no URL of a store.*%2F for a \//,
+    ],
+    [
+      'a parameter that is a part of the password',
+      () => ({ RANKD_STORE_URL: 'postgres://rankd:@db/rankd?geheim&x@db/rankd' }),
+      78,
+      /has the parameter …/,
+    ],
+    [
+      'several servers, each with its port',
+      () => ({ RANKD_STORE_URL: 'postgres://rankd@one:5432,two:5432/rankd' }),
+      78,
+      /names several servers/,
+    ],
+    [
+      'two sockets',
+      () => ({ RANKD_STORE_URL: 'postgres://rankd@/rankd?host=/one&host=/two' }),
+      78,
+      /names several servers/,
+    ],
+    [
       'another engine',
       () => ({ RANKD_STORE_URL: 'mysql://rankd@db/rankd' }),
       78,
@@ -232,6 +299,8 @@ describe('what the operator gets wrong about the server is one sentence, and not
     const { url, authority } = await postgresDatabase();
     const at = home();
     writeFileSync(at.path('ca.pem'), authority);
+    writeFileSync(at.path('broken.pem'), '-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n');
+    writeFileSync(at.path('empty'), '\n', { mode: 0o600 });
     for (const args of [
       ['key', 'list'],
       ['serve', '--port', '0'],
@@ -257,6 +326,74 @@ describe('what the operator gets wrong about the server is one sentence, and not
     expect(await at.here(['config', 'check', '--offline'])).toMatchObject({ code: 0 });
     chmodSync(at.path('password'), 0o644);
     expect((await at.here(['config', 'check', '--offline'])).stderr).toContain('can be read by other users');
+  });
+
+  test('systemd’s credential is the password before the file is, and an empty one is named', async () => {
+    const { url, authority } = await postgresDatabase();
+    const at = home();
+    writeFileSync(at.path('ca.pem'), authority);
+    writeFileSync(at.path('wrong'), 'falsch', { mode: 0o600 });
+    writeFileSync(at.path('store_password'), 'geheim\n', { mode: 0o400 });
+    const env = {
+      ...{ ...guarded(url), RANKD_STORE_PASSWORD: '', RANKD_STORE_PASSWORD_FILE: 'wrong' },
+      CREDENTIALS_DIRECTORY: at.path('.'),
+    };
+    expect(await at.here(['key', 'list'], { env })).toMatchObject({ code: 0 });
+    chmodSync(at.path('store_password'), 0o600);
+    writeFileSync(at.path('store_password'), '');
+    expect(await at.here(['key', 'list'], { env })).toMatchObject({
+      code: 78,
+      stderr: expect.stringMatching(/store_password is empty; it has to hold the password/),
+    });
+  });
+
+  test('a server of something else is told as that, over TLS too', async () => {
+    const server = createServer((socket) =>
+      socket.on('error', () => undefined).end('HTTP/1.1 400 Bad Request\r\n\r\n'),
+    );
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    onTestFinished(() => void server.close());
+    const RANKD_STORE_URL = `postgres://rankd@127.0.0.1:${(server.address() as { port: number }).port}/rankd`;
+    for (const RANKD_STORE_TLS of ['off', 'verify']) {
+      const result = await home().here(['key', 'list'], { env: { RANKD_STORE_URL, RANKD_STORE_TLS } });
+      expect(result).toMatchObject({ code: 69, stderr: expect.stringMatching(/does not answer/) });
+    }
+  });
+
+  test('RANKD_STORE_URL wins over the file, names may hold any sign, and a socket may have another port', async () => {
+    const { address } = await postgresDatabase();
+    const { host, port, user } = address;
+    const name = `${address.database}/d%ü @`;
+    await onServer(address, `CREATE DATABASE "${name}"`);
+    onTestFinished(async () => void (await onServer(address, `DROP DATABASE "${name}" WITH (FORCE)`)));
+    const at = home();
+    writeFileSync(at.path('rankd.yaml'), 'store: {url: "postgres://rankd@db.invalid/rankd"}', { mode: 0o600 });
+    const path = `/${encodeURIComponent(name)}`;
+    const urls = [`postgresql://${user}@${encodeURIComponent(host)}:${port}${path}`];
+    if (host.startsWith('/')) urls.push(`postgres://${user}@:${port}${path}?host=${host}`);
+    for (const RANKD_STORE_URL of urls) {
+      const shown = await at.here(['workspace', 'show'], { env: { RANKD_STORE_URL } });
+      expect(shown).toMatchObject({ code: 0, stderr: expect.not.stringContaining('error') });
+    }
+    expect((await at.here(['key', 'list'])).stderr).toContain('db.invalid');
+  });
+
+  test.each([
+    ['store: postgres://rankd@db/rankd', /store: expected a mapping of settings/],
+    ['store: {ur: postgres://rankd@db/rankd}', /store\.ur: unknown setting/],
+    ['store: {url: ""}', /store\.url: is no URL of a store/],
+    ['store: {url: postgres://rankd@db/rankd, tls: require}', /store\.tls: expected one of verify, off/],
+    ['store: {url: postgres://rankd@db/rankd, tls: false}', /store\.tls: expected a text/],
+    ['  store:\n    url: mysql://db', /store\.url: is no URL of a store/],
+    ['store:\n  url: postgres://rankd@db/rankd\n x: [', /store: is no valid YAML.*config check/],
+  ])('no command falls back on SQLite, or on a connection without TLS, where the file says %j', async (text, says) => {
+    const at = home();
+    writeFileSync(at.path('rankd.yaml'), text, { mode: 0o600 });
+    const { code, stderr } = await at.here(['key', 'create', 'game']);
+    expect({ code, stderr }).toEqual({ code: 78, stderr: expect.stringMatching(says) });
+    expect(existsSync(at.dataDir)).toBe(false);
+    const checked = await at.here(['config', 'check', '--offline']);
+    expect(checked.code).toBe(78);
   });
 
   test('a password in the file is refused where it stands, and shown nowhere', async () => {

@@ -1,6 +1,6 @@
 import { codeOf } from '../../../base/error-code.ts';
 import { RankdError, type RankdErrorOptions } from '../../../base/errors.ts';
-import { placeOf, type ServerAddress } from '../../../base/server-address.ts';
+import { hostAndPort, placeOf, type ServerAddress } from '../../../base/server-address.ts';
 
 /** The oldest PostgreSQL that rankd works with. */
 export const oldestServer = 15;
@@ -14,7 +14,10 @@ export function toStoreError(error: unknown, address: ServerAddress): RankdError
   if (error instanceof RankdError) return error;
   const code = codeOf(error);
   const known =
-    byCode[code] ?? byCode[code.slice(0, 2)] ?? byMessage(error) ?? (isNetwork(code) ? unreachable : mistake);
+    byCode[code] ??
+    byCode[code.slice(0, 2)] ??
+    byMessage(error) ??
+    (isNetwork(code) ? unreachable : code.startsWith('ERR_SSL_') ? noHandshake : mistake);
   return known(address, error);
 }
 
@@ -64,6 +67,8 @@ const byCode: Record<string, Wording> = {
   UNABLE_TO_VERIFY_LEAF_SIGNATURE: certificate,
   UNABLE_TO_GET_ISSUER_CERT_LOCALLY: certificate,
   CERT_HAS_EXPIRED: certificate,
+  CERT_NOT_YET_VALID: certificate,
+  CERT_SIGNATURE_FAILURE: certificate,
   ERR_TLS_CERT_ALTNAME_INVALID: certificate,
 };
 
@@ -71,6 +76,9 @@ function byMessage(error: unknown): Wording | undefined {
   const message = messageOf(error);
   if (message.includes('does not support SSL')) return noTls;
   if (message === 'timeout expired') return unreachable; // while the connection was made
+  if (message.includes('client password must be')) return noPassword;
+  if (/^SASL: |^Unknown authentication/.test(message)) return notLetIn; // it wants what rankd does not have, or is an impostor
+  if (message.includes('establishing an SSL connection')) return unreachable; // nothing of PostgreSQL answers there
   if (message.includes('timeout')) return (_, cause) => busy(cause);
   return /terminated|not queryable|was closed/.test(message) ? unreachable : undefined;
 }
@@ -80,30 +88,29 @@ function isNetwork(code: string): boolean {
 }
 
 function unreachable(address: ServerAddress, cause: unknown): RankdError {
-  const { host } = address;
   return unavailable('The PostgreSQL server that keeps what rankd knows does not answer.', {
-    hint: `see whether it runs, and whether ${host.startsWith('/') ? host : `${host}:${address.port}`} is right (${isNetwork(codeOf(cause)) ? codeOf(cause) : messageOf(cause)})`,
+    hint: `see whether it runs, and whether ${hostAndPort(address)} is right (${isNetwork(codeOf(cause)) ? codeOf(cause) : messageOf(cause)})`,
     cause,
   });
 }
 
-export function standby({ host, port }: ServerAddress, cause?: unknown): RankdError {
+export function standby(address: ServerAddress, cause?: unknown): RankdError {
   return unavailable('The PostgreSQL server is read-only: it is a standby, or was told to take no writes.', {
-    hint: `let the URL of the store lead to the primary, which ${host}:${port} is not`,
+    hint: `let the URL of the store lead to the primary, which ${hostAndPort(address)} is not`,
     cause,
   });
 }
 
-export function superseded({ host, port }: ServerAddress): RankdError {
+export function superseded(address: ServerAddress): RankdError {
   return unavailable('The PostgreSQL server was replaced by another one, and is no longer the one to write to.', {
-    hint: `let the URL of the store lead to the primary of today, which ${host}:${port} is not, and stop this one`,
+    hint: `let the URL of the store lead to the primary of today, which ${hostAndPort(address)} is not, and stop this one`,
   });
 }
 
-export function tooOld({ host, port }: ServerAddress, version: string): RankdError {
+export function tooOld(address: ServerAddress, version: string): RankdError {
   return new RankdError(
     'config_invalid',
-    `The PostgreSQL server on ${host}:${port} is version ${version}; rankd needs ${oldestServer} or newer.`,
+    `The PostgreSQL server on ${hostAndPort(address)} is version ${version}; rankd needs ${oldestServer} or newer.`,
     { hint: 'upgrade the server, or name another one' },
   );
 }
@@ -147,6 +154,14 @@ function wrongPassword(address: ServerAddress, cause: unknown): RankdError {
   );
 }
 
+function noPassword({ user, ...address }: ServerAddress, cause: unknown): RankdError {
+  const message = `PostgreSQL asks ${user} for a password for ${placeOf({ user, ...address })}, and rankd was given none.`;
+  return new RankdError('no_permission', message, {
+    hint: 'set RANKD_STORE_PASSWORD, or name a file with the password in store.password_file',
+    cause,
+  });
+}
+
 function notLetIn(address: ServerAddress, cause: unknown): RankdError {
   const message = `PostgreSQL does not let ${address.user} into ${placeOf(address)}: ${messageOf(cause)}.`;
   return new RankdError('no_permission', message, {
@@ -155,8 +170,9 @@ function notLetIn(address: ServerAddress, cause: unknown): RankdError {
   });
 }
 
-function noDatabase({ database, host, port, user }: ServerAddress, cause: unknown): RankdError {
-  const message = `The PostgreSQL server on ${host}:${port} has no database named ${database}.`;
+function noDatabase(address: ServerAddress, cause: unknown): RankdError {
+  const { database, user } = address;
+  const message = `The PostgreSQL server on ${hostAndPort(address)} has no database named ${database}.`;
   return new RankdError('config_invalid', message, { hint: `make it: createdb --owner ${user} ${database}`, cause });
 }
 
@@ -170,6 +186,7 @@ function noConnection(_: ServerAddress, cause: unknown): RankdError {
 function certificate({ host }: ServerAddress, cause: unknown): RankdError {
   const hints: Record<string, string> = {
     CERT_HAS_EXPIRED: 'give the server a new certificate, and check the clock of this machine',
+    CERT_NOT_YET_VALID: 'check the clock of this machine and that of whoever made the certificate',
     ERR_TLS_CERT_ALTNAME_INVALID: 'name the server in the URL of the store as its certificate does',
   };
   const [why = ''] = messageOf(cause).split(';'); // Node.js adds what would help with its own flags
@@ -179,9 +196,17 @@ function certificate({ host }: ServerAddress, cause: unknown): RankdError {
   });
 }
 
-function noTls({ host, port }: ServerAddress, cause: unknown): RankdError {
-  return new RankdError('config_invalid', `The PostgreSQL server on ${host}:${port} offers no TLS.`, {
+function noTls(address: ServerAddress, cause: unknown): RankdError {
+  return new RankdError('config_invalid', `The PostgreSQL server on ${hostAndPort(address)} offers no TLS.`, {
     hint: 'turn ssl on in postgresql.conf; or, in a network that nobody else can listen to, set store.tls: off',
+    cause,
+  });
+}
+
+function noHandshake(address: ServerAddress, cause: unknown): RankdError {
+  const message = `rankd and the PostgreSQL server on ${hostAndPort(address)} agree on no TLS: ${messageOf(cause)}.`;
+  return new RankdError('config_invalid', message, {
+    hint: 'look at ssl_min_protocol_version, ssl_max_protocol_version and ssl_ciphers in postgresql.conf',
     cause,
   });
 }
