@@ -32,27 +32,30 @@ process.send('ready');`;
 export class BuiltSession implements AsyncDisposable {
   readonly #child: ChildProcess;
   readonly #ready: Promise<unknown>;
+  readonly #exit: Promise<unknown>;
 
   constructor(home: CliHome, env: Record<string, string> = {}) {
     this.#child = spawn(process.execPath, ['--input-type=module', '--eval', script], {
       ...{ cwd: home.cwd, env: { ...home.env, ...env }, stdio: ['ignore', 'pipe', 'pipe', 'ipc'] },
     });
     this.#ready = once(this.#child, 'message');
+    this.#exit = once(this.#child, 'exit');
   }
 
   async run(line: string[]): Promise<CliResult> {
-    await this.#ready;
-    const answered = once(this.#child, 'message') as Promise<[Omit<CliResult, 'json'>]>;
-    const ended = once(this.#child, 'exit').then(() => Promise.reject(new Error(`rankd ${line.join(' ')} ended all`)));
-    this.#child.send(line);
-    const [result] = await Promise.race([answered, ended]);
+    const answer = async () => {
+      await this.#ready;
+      this.#child.send(line);
+      const [result] = (await once(this.#child, 'message')) as [Omit<CliResult, 'json'>];
+      return result;
+    };
+    const result = await Promise.race([answer(), this.#exit.then(() => undefined)]);
+    if (result === undefined) throw new Error(`rankd ${line.join(' ')} ended the process of all lines`);
     return { ...result, json: () => JSON.parse(result.stdout || result.stderr) };
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    if (this.#child.exitCode !== null) return;
-    const exited = once(this.#child, 'exit');
-    this.#child.disconnect();
-    await exited;
+    if (this.#child.connected) this.#child.disconnect();
+    await this.#exit;
   }
 }
