@@ -4,14 +4,25 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { systemClock } from '../../src/base/clock.ts';
 import { mintKey } from '../../src/core/api-key.ts';
 import type { StoreEngine } from '../../src/ports/index.ts';
+import { engineOf } from '../../src/stores/engine.ts';
 import { tempDir } from '../support/temp-dir.ts';
 import { operate } from './store/samples.ts';
 import type { TestDatabase } from './store/store-case.ts';
 
 const by = 'cli:ann@host';
 
-/** The promises of the StoreOperations port. Every engine passes them. */
-export function storeOperationsContract(name: string, createDatabase: () => Promise<TestDatabase>): void {
+/** The backups of all engines are alike: SQLite reads them. */
+const examined = (file: string) => engineOf({ dataDir: tempDir(), clock: systemClock }).operations.examineBackup(file);
+
+/**
+ * The promises of the StoreOperations port. Every engine passes them. `isOnServer`: a backup can't take the place of the database, because
+ * other machines may work on it.
+ */
+export function storeOperationsContract(
+  name: string,
+  createDatabase: () => Promise<TestDatabase>,
+  { isOnServer = false } = {},
+): void {
   describe(`operations of ${name}`, () => {
     let database: TestDatabase;
     let engine: StoreEngine;
@@ -47,7 +58,6 @@ export function storeOperationsContract(name: string, createDatabase: () => Prom
         missing,
       );
       await expect(operations.streamBackup(async () => undefined)).rejects.toMatchObject(missing);
-      await expect(operations.examineBackup(join(tempDir(), 'backup'))).rejects.toMatchObject(missing);
       const none = { keys: [], places: [], roles: [], users: [] };
       expect(await operations.findNames({ placesLike: '' })).toEqual(none);
       expect(await operations.isDaemonRunning()).toBe(false);
@@ -66,25 +76,18 @@ export function storeOperationsContract(name: string, createDatabase: () => Prom
       expect(await operations.migrate()).toMatchObject(nothingToDo);
     });
 
-    test('a backup that was made while the store is open brings its moment back, audited', async () => {
+    test('a backup that is made while the store is open holds its moment, and replaces no file unasked', async () => {
       await begin();
       const { operations } = engine;
       const file = join(tempDir(), 'backup');
       const store = await engine.openStore();
       const { schema, rows } = await operations.backUp({ file, mayReplace: false });
-      await expect(operations.backUp({ file, mayReplace: false })).rejects.toMatchObject({ code: 'already_exists' });
       await operate({ store }).updateWorkspace({ plan: 'top' }, by);
-      await expect(operations.restore({ file, by })).rejects.toMatchObject({ code: 'conflict' });
+      await expect(operations.backUp({ file, mayReplace: false })).rejects.toMatchObject({ code: 'already_exists' });
+      expect(await examined(file)).toMatchObject({ schema, rows });
+      await operations.backUp({ file, mayReplace: true });
+      expect((await examined(file)).rows).toEqual({ ...rows, auditEvents: rows.auditEvents + 1 });
       await store.close();
-      expect(await operations.examineBackup(file)).toMatchObject({ schema, rows });
-
-      const { kept } = await operations.restore({ file, by });
-      expect(await planNow()).toBe('free');
-      const reopened = await engine.openStore();
-      expect(await reopened.listAudit({ limit: 1 })).toMatchObject([{ by, action: 'database.restore' }]);
-      await reopened.close();
-      await operations.restore({ file: String(kept), by });
-      expect(await planNow()).toBe('top');
     });
 
     test('a streamed backup is one like any other', async () => {
@@ -94,18 +97,49 @@ export function storeOperationsContract(name: string, createDatabase: () => Prom
       const file = join(tempDir(), 'backup');
       writeFileSync(file, Buffer.concat(chunks), { flag: 'wx' });
       expect(Buffer.concat(chunks)).toHaveLength(bytes);
-      expect(await engine.operations.examineBackup(file)).toMatchObject({ rows });
+      expect(await examined(file)).toMatchObject({ rows });
     });
 
-    test('what is no backup is refused, and the database stays', async () => {
-      await begin();
-      const file = join(tempDir(), 'photo.jpg');
-      writeFileSync(file, 'x'.repeat(10_000));
-      const refused = { code: 'backup_unusable' };
-      await expect(engine.operations.examineBackup(file)).rejects.toMatchObject(refused);
-      await expect(engine.operations.restore({ file, by })).rejects.toThrow();
-      expect(await planNow()).toBe('free');
-    });
+    if (isOnServer) {
+      test('a backup does not take the place of the database, and the error says how it gets there', async () => {
+        await begin();
+        const file = join(tempDir(), 'backup');
+        await engine.operations.backUp({ file, mayReplace: false });
+        const refused = { code: 'usage', hint: expect.stringContaining('rankd store copy --from FILE --to URL') };
+        await expect(engine.operations.restore({ file, by })).rejects.toMatchObject(refused);
+        await expect(engine.operations.examineBackup(file)).rejects.toMatchObject(refused);
+        expect(await planNow()).toBe('free');
+      });
+    } else {
+      test('a backup brings its moment back, audited, unless somebody has the database open', async () => {
+        await begin();
+        const { operations } = engine;
+        const file = join(tempDir(), 'backup');
+        const store = await engine.openStore();
+        await operations.backUp({ file, mayReplace: false });
+        await operate({ store }).updateWorkspace({ plan: 'top' }, by);
+        await expect(operations.restore({ file, by })).rejects.toMatchObject({ code: 'conflict' });
+        await store.close();
+        const { kept } = await operations.restore({ file, by });
+        expect(await planNow()).toBe('free');
+        const reopened = await engine.openStore();
+        expect(await reopened.listAudit({ limit: 1 })).toMatchObject([{ by, action: 'database.restore' }]);
+        await reopened.close();
+        await operations.restore({ file: String(kept), by });
+        expect(await planNow()).toBe('top');
+      });
+
+      test('what is no backup is refused, and the database stays', async () => {
+        await begin();
+        const file = join(tempDir(), 'photo.jpg');
+        await expect(engine.operations.examineBackup(file)).rejects.toMatchObject({ code: 'not_found' });
+        writeFileSync(file, 'x'.repeat(10_000));
+        const refused = { code: 'backup_unusable' };
+        await expect(engine.operations.examineBackup(file)).rejects.toMatchObject(refused);
+        await expect(engine.operations.restore({ file, by })).rejects.toThrow();
+        expect(await planNow()).toBe('free');
+      });
+    }
 
     test('names are those of keys that are not revoked, the places and users that begin so, and the roles of the group that is served', async () => {
       const store = await engine.openStore();

@@ -1,11 +1,12 @@
 import { engineOf } from '../../../src/stores/engine.ts';
 import type { TestDatabase } from '../../contracts/store/store-case.ts';
 import { storeContract } from '../../contracts/store-contract.ts';
+import { storeOperationsContract } from '../../contracts/store-operations-contract.ts';
 import { createPostgresDatabase } from '../../support/postgres-database.ts';
 import { TempDir } from '../../support/temp-dir.ts';
 
-async function createDatabase(): Promise<TestDatabase> {
-  const database = await createPostgresDatabase();
+async function createDatabase(make?: 'empty'): Promise<TestDatabase> {
+  const database = await createPostgresDatabase(make);
   const { address } = database;
   const dir = new TempDir();
   return {
@@ -18,3 +19,4 @@ async function createDatabase(): Promise<TestDatabase> {
 }
 
 storeContract('PostgresStore', createDatabase);
+storeOperationsContract('PostgreSQL', () => createDatabase('empty'), { isOnServer: true });
