@@ -35,9 +35,14 @@ export async function postgresDatabase(make?: 'migrated' | 'empty'): Promise<Pos
   return database;
 }
 
+/** Somebody else who works on the same database, once connected. */
+export function clientOf({ host, port, user, database, password }: ServerAddress): pg.Client {
+  return new pg.Client({ host, port, user, database, password: password?.() });
+}
+
 /** Somebody else runs a text of SQL. Resolves with the rows of the last query. */
-export async function onServer({ host, port, user, database }: ServerAddress, sql: string) {
-  const client = new pg.Client({ host, port, user, database });
+export async function onServer(address: ServerAddress, sql: string) {
+  const client = clientOf(address);
   await client.connect();
   try {
     const results = [await client.query<Record<string, unknown>>(sql)].flat();

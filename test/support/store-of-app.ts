@@ -6,7 +6,7 @@ import type { ServerAddress } from '../../src/base/server-address.ts';
 import type { Clock, StoreEngine } from '../../src/ports/index.ts';
 import { engineOf } from '../../src/stores/engine.ts';
 import { waitAlsoFor } from './manual-clock.ts';
-import { createPostgresDatabase, type PostgresDatabase } from './postgres-database.ts';
+import { createPostgresDatabase, onServer, type PostgresDatabase } from './postgres-database.ts';
 import { tempDir } from './temp-dir.ts';
 
 /** With RANKD_TEST_STORE=postgres, the daemons of tests in this process keep their data in PostgreSQL, each in a database of its own. */
@@ -54,11 +54,7 @@ export async function runSql(dataDir: string, sql: { sqlite: string; postgres: s
     return;
   }
   place.isSpoiled = true;
-  const { host, port, user, database } = place.database.address;
-  const client = new pg.Client({ host, port, user, database });
-  await client.connect();
-  await client.query(sql.postgres);
-  await client.end();
+  await onServer(place.database.address, sql.postgres);
 }
 
 /** For the end of a test. */

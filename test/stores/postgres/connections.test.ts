@@ -1,18 +1,19 @@
-import pg from 'pg';
 import { expect, onTestFinished, test } from 'vitest';
 import { systemClock } from '../../../src/base/clock.ts';
 import { openPostgresStore } from '../../../src/stores/postgres/postgres-store.ts';
 import { codeOf } from '../../support/answers.ts';
 import { openTestApp } from '../../support/open-test-app.ts';
-import { postgresDatabase } from '../../support/postgres-database.ts';
+import { clientOf, postgresDatabase } from '../../support/postgres-database.ts';
 
 test('a server without a connection left is 503 until it has one; beats keep theirs, so the daemon keeps its lease', async () => {
   const { address } = await postgresDatabase();
-  const { host, port, user, database } = address;
-  const admin = new pg.Client({ host, port, user, database });
+  const { user, database, password } = address;
+  const admin = clientOf(address);
   await admin.connect();
   const few = `few_${database}`; // a user whom the server counts
-  await admin.query(`CREATE ROLE ${few} LOGIN; GRANT "${user}" TO ${few}`);
+  await admin.query(
+    `CREATE ROLE ${few} LOGIN PASSWORD ${admin.escapeLiteral(password?.() ?? '')}; GRANT "${user}" TO ${few}`,
+  );
   const store = await openPostgresStore({ address: { ...address, user: few }, clock: systemClock });
   onTestFinished(async () => {
     await store.close();

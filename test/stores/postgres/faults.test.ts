@@ -1,5 +1,4 @@
 import { connect, createServer, type Socket } from 'node:net';
-import pg from 'pg';
 import { expect, onTestFinished, test } from 'vitest';
 import type { ServerAddress } from '../../../src/base/server-address.ts';
 import { judgeWorkspace } from '../../../src/core/workspace.ts';
@@ -7,7 +6,7 @@ import type { Store } from '../../../src/ports/index.ts';
 import { openPostgresStore } from '../../../src/stores/postgres/postgres-store.ts';
 import { begin, lookUp, newChange, newKey, operate, operator } from '../../contracts/store/samples.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
-import { postgresDatabase } from '../../support/postgres-database.ts';
+import { clientOf, postgresDatabase } from '../../support/postgres-database.ts';
 
 /** What becomes of a COMMIT on its way: the connection breaks behind it, or before it. */
 type Fault = 'lost answer' | 'lost commit' | undefined;
@@ -167,7 +166,3 @@ test('nobody edits, removes, inserts or empties the audit, or moves its anchor e
     await expect(client.query(sql), sql).rejects.toMatchObject({ code: 'P0001' });
   await client.end();
 });
-
-function clientOf({ host, port, user, database }: ServerAddress): pg.Client {
-  return new pg.Client({ host, port, user, database });
-}

@@ -1,4 +1,3 @@
-import pg from 'pg';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import type { ServerAddress } from '../../../src/base/server-address.ts';
 import { judgeDeclarations, type NewDeclaration } from '../../../src/core/declared-keys.ts';
@@ -13,7 +12,7 @@ import { applied, begin, newChange, newSecret } from '../../contracts/store/samp
 import { codeOf } from '../../support/answers.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
 import { openTestApp } from '../../support/open-test-app.ts';
-import { onServer, postgresDatabase } from '../../support/postgres-database.ts';
+import { clientOf, onServer, postgresDatabase } from '../../support/postgres-database.ts';
 import { send } from '../../support/send.ts';
 import { TempDir } from '../../support/temp-dir.ts';
 
@@ -46,8 +45,8 @@ async function twoNodes() {
 }
 
 /** From now on no beat is answered, until what this resolves with is called. */
-async function withoutBeats({ host, port, user, database }: ServerAddress): Promise<() => Promise<void>> {
-  const client = new pg.Client({ host, port, user, database });
+async function withoutBeats(address: ServerAddress): Promise<() => Promise<void>> {
+  const client = clientOf(address);
   await client.connect();
   await client.query('BEGIN; LOCK rankd.nodes IN SHARE MODE'); // reading goes on
   return () => client.end();
