@@ -11,6 +11,7 @@ import {
   isAtEase,
   left,
   openAccount,
+  type Schedule,
   schedule,
   startFull,
   startLate,
@@ -47,7 +48,7 @@ interface SharedSlot extends ReservedSlot {
   isOver: boolean;
 }
 
-/** What another node told is not older than this, if a call with a slot starts without asking. */
+/** What another node told is not older than this, if a call with a slot starts without asking, or one that has none is refused. */
 const freshMs = 250;
 /** While somebody waits, the ledger is asked at least this often: it has to hear that somebody waits. */
 const maxPauseMs = 1_000;
@@ -237,9 +238,7 @@ export class SharedGate implements Gate {
   }
 
   get #startsAtOnce(): boolean {
-    const { account, at } = this.#seen;
-    const isFresh = this.#clock.monotonic() - at <= freshMs;
-    return isFresh && this.#hasFreeConnection && isAtEase(account, this.#ledgerNow);
+    return this.#isFresh && this.#hasFreeConnection && isAtEase(this.#seen.account, this.#ledgerNow);
   }
 
   #startReserved({ at: slotAt }: SharedSlot): void {
@@ -315,6 +314,7 @@ export class SharedGate implements Gate {
     this.#seen = { account, at, aheadMs: this.#clock.now() - at };
     for (const tell of this.#news) tell(account);
     for (const [index, slotAt] of granted.entries()) this.#admit(calls[index], { ...asks[index], slotAt } as Ask, now);
+    this.#refuseHopeless();
     this.#triesInVain = granted.length > 0 ? 0 : this.#triesInVain + 1;
     this.#saidWaiting = Math.max(0, demand.waiting - granted.length);
     if (this.#askable().length > 0 && granted.length === calls.length && calls.length > 0) this.#hasMore = true;
@@ -366,10 +366,11 @@ export class SharedGate implements Gate {
     for (const [call, { isBegun }] of [...this.#waiting]) if (!isBegun) this.#refuse(call, error);
   }
 
+  /** Nobody is refused for what other nodes have spent, as long as it is not known what they have given back since. */
   #refuseHopeless(): void {
     const { account, aheadMs } = this.#seen;
     const now = this.#clock.monotonic();
-    const starts = schedule(account, now + aheadMs);
+    const starts = this.#isFresh ? schedule(account, now + aheadMs) : atOnce(now + aheadMs);
     const own = {
       next: (isHeavy?: boolean) => starts.next(isHeavy) - aheadMs,
       take: (isHeavy?: boolean) => starts.take(isHeavy) - aheadMs,
@@ -423,9 +424,18 @@ export class SharedGate implements Gate {
     return this.#clock.monotonic() + this.#seen.aheadMs;
   }
 
+  get #isFresh(): boolean {
+    return this.#clock.monotonic() - this.#seen.at <= freshMs;
+  }
+
   get #hasFreeConnection(): boolean {
     return this.#inFlight < this.#maxInFlight;
   }
+}
+
+/** As if nothing stood in the way. */
+function atOnce(now: number): Schedule {
+  return { next: () => now, take: () => now };
 }
 
 function isShared(slot: ReservedSlot): slot is SharedSlot {
