@@ -95,7 +95,7 @@ function noCalls(): ShareCounts {
 }
 
 /**
- * Nobody knows what was spent of the window that runs: all counts as spent but for one slot, until the window is over or an answer tells
+ * Nobody knows what was spent of the window that runs: all counts as spent but for one slot, for whoever comes first, until the window is over or an answer tells
  * the platform's count.
  */
 export function startFull(account: Account, now: number): void {
@@ -108,12 +108,14 @@ export function schedule(account: Account, now: number): Schedule {
   let startsAt = Math.max(now, account.opensAt);
   let free = account.limit - slotsOf(releases);
   let released = 0;
+  const guess = releases.findLastIndex((release) => release.for === 'guess');
   let heavyStartsAt = account.heavyOpensAt;
   const next = (isHeavy = false) => {
     for (;;) {
       const release = releases[released];
       const heavyAt = isHeavy ? heavyStartsAt : startsAt;
-      const start = Math.max(startsAt, heavyAt, freeAt(account, { free, refillsAt: release?.at, isHeavy }));
+      const leavesSome = isHeavy && guess < released; // whoever comes first finds out what is left
+      const start = Math.max(startsAt, heavyAt, freeAt(account, { free, refillsAt: release?.at, leavesSome }));
       if (release === undefined || start < release.at) {
         startsAt = start;
         return start;
@@ -251,11 +253,11 @@ export function isAtEase(account: Account, now: number): boolean {
  */
 function freeAt(
   { limit, windowMs }: Account,
-  { free, refillsAt, isHeavy }: { free: number; refillsAt: number | undefined; isHeavy: boolean },
+  { free, refillsAt, leavesSome }: { free: number; refillsAt: number | undefined; leavesSome: boolean },
 ): number {
   if (free <= 0) return Number.POSITIVE_INFINITY;
   const headroom = Math.floor(limit * headroomShare);
-  if (!isHeavy || headroom === 0 || free > headroom) return Number.NEGATIVE_INFINITY;
+  if (!leavesSome || headroom === 0 || free > headroom) return Number.NEGATIVE_INFINITY;
   return (refillsAt ?? 0) - ((free - 1) * windowMs) / headroom;
 }
 

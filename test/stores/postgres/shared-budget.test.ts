@@ -3,9 +3,10 @@ import { parseRateLimit } from '../../../src/platforms/upstream/retry-after.ts';
 import { SharedGate } from '../../../src/platforms/upstream/shared-gate.ts';
 import type { BudgetLedger } from '../../../src/ports/index.ts';
 import { openPostgresStore } from '../../../src/stores/postgres/postgres-store.ts';
+import { newChange, record } from '../../contracts/store/samples.ts';
 import { Budgets } from '../../support/fake-open-cloud/budgets.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
-import { postgresDatabase } from '../../support/postgres-database.ts';
+import { onServer, postgresDatabase } from '../../support/postgres-database.ts';
 
 const limit = 60;
 const latencyMs = 80;
@@ -42,10 +43,10 @@ async function nodesOn(options: { sendsHeaders: boolean }) {
       ledger,
       node,
     });
-    const call = async () => {
+    const call = async (lane = node) => {
       const signal = new AbortController().signal;
       try {
-        await gate.enter({ lane: node, deadlineAt: clock.monotonic() + 10_000, signal });
+        await gate.enter({ lane, deadlineAt: clock.monotonic() + 10_000, signal });
       } catch {
         return; // no room in time
       }
@@ -61,13 +62,13 @@ async function nodesOn(options: { sendsHeaders: boolean }) {
       await clock.sleep(latencyMs);
       gate.leave(parseRateLimit(new Headers(headers)));
     };
-    return { node, call, callsAMinute: 0 };
+    return { node, call, store, callsAMinute: 0 };
   };
   const pass = async (ms: number) => {
     await clock.advance(ms);
     while (underWay > 0) await new Promise((resolve) => setImmediate(resolve));
   };
-  return { clock, join, pass, carriedOut, platform, refused: () => refused };
+  return { address, clock, join, pass, carriedOut, refused: () => refused };
 }
 
 type Joined = Awaited<ReturnType<Awaited<ReturnType<typeof nodesOn>>['join']>>;
@@ -110,5 +111,35 @@ test.each([
         sendsHeaders ? 2 * limit : limit,
       );
     expect(clock.monotonic()).toBe(endsAt);
+  },
+);
+
+test.each([
+  { who: 'a node that knew it', told: 'tells its count', sendsHeaders: true },
+  { who: 'a node that knew it', told: 'says nothing of it', sendsHeaders: false },
+  { who: 'a node that starts then', told: 'tells its count', sendsHeaders: true },
+  { who: 'a node that starts then', told: 'says nothing of it', sendsHeaders: false },
+])(
+  'an account that a failover has lost counts as spent for a window but for one call, for $who, where the platform $told',
+  async ({ who, sendsHeaders }) => {
+    const { address, clock, join, pass, carriedOut, refused } = await nodesOn({ sendsHeaders });
+    const first = await join('first');
+    const asks = async ({ call }: Pick<Joined, 'call'>, calls: number, lane?: string) => {
+      const before = carriedOut.length;
+      for (let times = 0; times < calls; times += 1) void call(lane);
+      for (let steps = 0; steps < 20; steps += 1) await pass(200);
+      return carriedOut.length - before;
+    };
+    const spent = 40;
+    expect(await asks(first, spent)).toBe(spent);
+    await record(first.store, newChange({ requestedAt: clock.now(), state: 'refused' }));
+    await onServer(address, 'DELETE FROM rankd.platform_budget');
+    const next = who === 'a node that knew it' ? first : await join('next');
+    const lostAt = clock.monotonic();
+    expect(await asks(next, 1)).toBe(1); // in a lane that has asked for much, too
+    expect(await asks(next, limit, 'other')).toBe(sendsHeaders ? limit - spent - 1 : 0);
+    await pass(lostAt + 59_000 - clock.monotonic());
+    expect(await asks(next, 30, 'third')).toBe(30);
+    expect(refused()).toBe(0);
   },
 );
