@@ -51,13 +51,13 @@ describe.each(readdirSync(folder))('%s', (name) => {
   });
 });
 
-test('every push is checked by the command that README names on Linux, and by a first rank change on Windows and macOS', () => {
+test('every push is checked by the command that README names and on PostgreSQL on Linux, and by a first rank change on Windows and macOS', () => {
   const { jobs } = workflow('ci.yml');
   const runs = Object.values(jobs).flatMap((job) =>
     systemsOf(job).map((system) => [system.split('-')[0], job.steps.map(({ run }) => run)] as const),
   );
   expect(Object.fromEntries(runs)).toEqual({
-    ubuntu: expect.arrayContaining(['.ci/run']),
+    ubuntu: expect.arrayContaining(['.ci/run', 'npm run test:postgres']),
     windows: expect.arrayContaining(['npm ci', 'npm run smoke']),
     macos: expect.arrayContaining(['npm ci', 'npm run smoke']),
   });
