@@ -11,6 +11,5 @@ export default defineConfig({
       ...['test/http/**/*.test.ts', 'test/faults/**/*.test.ts', 'test/usecases/change/**/*.test.ts'],
       'test/e2e/model.test.ts',
     ],
-    exclude: ['test/faults/order.test.ts'],
   },
 });

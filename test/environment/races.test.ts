@@ -2,6 +2,8 @@ import { join } from 'node:path';
 import Database from 'better-sqlite3';
 import { expect, test } from 'vitest';
 import { DaemonProcess } from '../support/daemon-process.ts';
+import { sampleUsers } from '../support/fake-open-cloud/index.ts';
+import { openCloudHome } from '../support/open-cloud-home.ts';
 import { CliHome } from '../support/run-cli.ts';
 
 test('of two daemons started at the same moment on a new data directory exactly one wins; the other ends with 4', async () => {
@@ -39,6 +41,26 @@ test('ten commands at once beside a busy daemon all succeed, and none of their w
   expect(integrityOf(home)).toBe('ok');
 });
 
+test('the command line and the daemon never have two writes for one member under way, and none of their changes is lost', async () => {
+  await using world = await openCloudHome();
+  const { roblox, home, secret } = world;
+  const { trainee } = sampleUsers;
+  const daemon = await world.startDaemon();
+  roblox.latencyMs = 30;
+  const games = [10, 20, 50, 20].map((newRankId) => daemon.rank(secret, { newRankId }));
+  const shells = [50, 10, 20].map((rank) => home.run(['rank', 'set', String(trainee), String(rank), '--json']));
+  expect((await Promise.all(games)).map(({ status }) => status)).toEqual(games.map(() => 200));
+  expect((await Promise.all(shells)).map(({ code, stderr }) => (code === 0 ? 0 : stderr))).toEqual(shells.map(() => 0));
+  expect(roblox.violations()).toEqual([]);
+  const { changes } = await home.json<{ changes: Kept[] }>('history', 'list');
+  expect(changes).toHaveLength(games.length + shells.length);
+  const story = changes.sort((one, other) => one.finishedAt.localeCompare(other.finishedAt));
+  for (const [index, { rolesBefore }] of story.entries()) {
+    if (index > 0) expect(rolesBefore).toEqual(story[index - 1]?.rolesAfter);
+  }
+  expect(story.at(-1)?.rolesAfter).toEqual(expect.arrayContaining(roblox.group.held(trainee) ?? []));
+});
+
 function start(home: CliHome): Promise<DaemonProcess> {
   return DaemonProcess.start(home);
 }
@@ -50,4 +72,10 @@ function integrityOf({ dataDir }: CliHome): unknown {
   } finally {
     database.close();
   }
+}
+
+interface Kept {
+  rolesBefore: number[];
+  rolesAfter: number[];
+  finishedAt: string;
 }

@@ -5,11 +5,6 @@ import { openCloudHome } from '../support/open-cloud-home.ts';
 
 const { trainee: bob } = sampleUsers;
 const { trainee, officer, captain } = sampleRoles;
-interface Kept {
-  rolesBefore: number[];
-  rolesAfter: number[];
-  finishedAt: string;
-}
 
 /** Above it, a burst would open more connections than it could ever use. */
 const maxAtOnce = 64;
@@ -37,7 +32,7 @@ test('different members are changed side by side, but never more of them than a 
   onOpenCloud(
     async (system) => {
       const { fake } = system;
-      fake.latencyMs = 50;
+      fake.latencyMs = 200; // longer than a store needs to begin all that may be under way
       const members = Array.from({ length: 100 }, (_, index) => 20_000 + index);
       for (const userId of members) fake.group.setMember(userId, [trainee]);
       const answers = await Promise.all(members.map((userId) => system.rank(userId)));
@@ -50,25 +45,6 @@ test('different members are changed side by side, but never more of them than a 
     },
     { deadlineMs: 20_000, tuning: { perTryTimeoutMs: 5_000 } }, // a hundred at once are slow on a busy machine
   )());
-
-test('the command line and the daemon never have two writes for one member under way, and none of their changes is lost', async () => {
-  await using world = await openCloudHome();
-  const { roblox, home, secret } = world;
-  const daemon = await world.startDaemon();
-  roblox.latencyMs = 30;
-  const games = [10, 20, 50, 20].map((newRankId) => daemon.rank(secret, { newRankId }));
-  const shells = [50, 10, 20].map((rank) => home.run(['rank', 'set', String(bob), String(rank), '--json']));
-  expect((await Promise.all(games)).map(({ status }) => status)).toEqual(games.map(() => 200));
-  expect((await Promise.all(shells)).map(({ code, stderr }) => (code === 0 ? 0 : stderr))).toEqual(shells.map(() => 0));
-  expect(roblox.violations()).toEqual([]);
-  const { changes } = await home.json<{ changes: Kept[] }>('history', 'list');
-  expect(changes).toHaveLength(games.length + shells.length);
-  const story = changes.sort((one, other) => one.finishedAt.localeCompare(other.finishedAt));
-  for (const [index, { rolesBefore }] of story.entries()) {
-    if (index > 0) expect(rolesBefore).toEqual(story[index - 1]?.rolesAfter);
-  }
-  expect(story.at(-1)?.rolesAfter).toEqual(expect.arrayContaining(roblox.group.held(bob) ?? []));
-});
 
 test('two commands that promote a member side by side raise the member by two ranks', async () => {
   await using world = await openCloudHome();
