@@ -20,7 +20,7 @@ declare module 'vitest' {
 
 /**
  * For a whole run of tests: hands databases of PostgreSQL out. Each has rankd's schema and nothing in it. The server is started for the first
- * test that asks, and ends with the run. `RANKD_TEST_POSTGRES` names one that runs already, whose user may make databases.
+ * test that asks, and ends with the run. `RANKD_TEST_POSTGRES` names one that runs already, and a superuser of it.
  */
 export default async function setUp(project: TestProject): Promise<() => Promise<void>> {
   const dir = mkdtempSync(join(tmpdir(), 'rankd-desk-'));
