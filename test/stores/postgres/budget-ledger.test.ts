@@ -1,10 +1,13 @@
 import { expect, onTestFinished, test } from 'vitest';
 import type { AccountName, BudgetLedger, OpeningFacts, Store } from '../../../src/ports/index.ts';
+import { budgetLedger } from '../../../src/stores/postgres/budget-ledger.ts';
+import { Database } from '../../../src/stores/postgres/engine/database.ts';
 import { openPostgresStore } from '../../../src/stores/postgres/postgres-store.ts';
 import { ledgerContract } from '../../contracts/ledger-contract.ts';
 import { newChange, record } from '../../contracts/store/samples.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
 import { onServer, postgresDatabase } from '../../support/postgres-database.ts';
+import { startStoreProxy } from '../../tools/store-proxy.ts';
 
 const credential = 'a'.repeat(64);
 
@@ -51,6 +54,44 @@ test.each([
   expect(opened.at(-1)).toMatchObject({ known: { count: 3 } });
   expect(await ledgerOf(other).change(noting(opened), add)).toBe(5);
   expect(await ledger.change(noting(opened), add)).toBe(6);
+});
+
+test('a node that hangs between its look at an account and what it sets keeps no other from it, and loses nothing', async () => {
+  const { store, address, clock } = await twoStores();
+  await using proxy = await startStoreProxy(address.port);
+  const far = await openPostgresStore({ address: { ...address, host: '127.0.0.1', port: proxy.port }, clock });
+  onTestFinished(() => far.close());
+  const hung = ledgerOf(far);
+  expect(await hung.change(counted, add)).toBe(1);
+  const added = hung.change(counted, (account) => {
+    if (proxy.mode === 'pass' && account.count === 1) proxy.mode = 'hold';
+    return add(account);
+  });
+  await expect.poll(() => proxy.mode).toBe('hold');
+  for (let count = 2; count <= 5; count += 1) expect(await ledgerOf(store).change(counted, add)).toBe(count);
+  proxy.mode = 'pass';
+  expect(await added).toBe(6);
+});
+
+test('to change an account is one trip, also for the one who comes after another', async () => {
+  const { address, clock } = await twoStores();
+  const db = new Database(address);
+  onTestFinished(() => db.close());
+  let trips = 0;
+  const counting: Pick<Database, 'work'> = {
+    work: (...asked) => {
+      trips += 1;
+      return db.work(...asked);
+    },
+  };
+  const [one, other] = [0, 1].map(() => budgetLedger(counting as Database, clock, credential));
+  await one?.change(counted, add);
+  await other?.change(counted, add);
+  trips = 0;
+  expect(await other?.change(counted, add)).toBe(3);
+  expect(trips).toBe(1);
+  expect(await one?.change(counted, add)).toBe(4);
+  expect(trips).toBe(3); // what another has set since comes with the first answer
 });
 
 interface Counted {
