@@ -157,6 +157,51 @@ test('where a real group is served, a machine without its configuration is told 
   expect(daemon.log).not.toContain('error');
 });
 
+test('doctor says what a user may not do there, and makes nothing in an empty database; nor does a reload or a look', async () => {
+  const { url, address } = await postgresDatabase('empty');
+  const plain = `plain_${address.database}`; // who gets in, and may no more
+  await onServer(address, `CREATE ROLE ${plain} LOGIN`);
+  onTestFinished(async () => {
+    await onServer(address, `DROP OWNED BY ${plain}; DROP ROLE ${plain}`);
+  });
+  const at = home();
+  const as = (user: string) => ({ env: { RANKD_STORE_URL: url.replace('postgres@', `${user}@`) } });
+  const lack = async (user: string) => {
+    const { code, json } = await at.here(['doctor', '--offline', '--json'], as(user));
+    expect(code).toBe(5);
+    const { findings } = json<{ findings: Array<{ check: string; grade: string; text: string; fix?: string }> }>();
+    return findings
+      .filter(({ grade, text }) => grade === 'FAIL' && text.includes(user))
+      .map(({ text, fix }) => [text, fix]);
+  };
+  expect(await lack('postgres')).toEqual([]);
+  for (const args of [['reload'], ['status'], ['backup', 'x.db'], ['db', 'migrate'], ['db', 'check']])
+    expect((await at.here(args, as('postgres'))).code, args.join(' ')).toBeGreaterThan(0);
+  expect(await onServer(address, `SELECT to_regnamespace('rankd') AS made`)).toEqual([{ made: null }]);
+  const create = `GRANT CREATE ON DATABASE ${address.database} TO ${plain}`;
+  expect(await lack(plain)).toEqual([[`the user ${plain} may make no schema there`, create]]);
+  expect(await at.here(['key', 'create', 'x'], as(plain))).toMatchObject({
+    code: 77,
+    stderr: expect.stringContaining(
+      `permission denied for database ${address.database}.\ntry: let it make what rankd keeps: ${create}\n`,
+    ),
+  });
+
+  expect(await at.here(['key', 'create', 'x'], as('postgres'))).toMatchObject({ code: 0 });
+  const owner = `or: GRANT OWNER TO ${plain}`;
+  expect(await at.here(['key', 'list'], as(plain))).toMatchObject({
+    code: 77,
+    stderr: expect.stringMatching(new RegExp(`permission denied for schema rankd\\.\ntry: .*${owner}\n`)),
+  });
+  const rights = ['USAGE ON SCHEMA rankd', 'ALL ON ALL TABLES IN SCHEMA rankd', 'ALL ON ALL SEQUENCES IN SCHEMA rankd'];
+  await onServer(address, rights.map((right) => `GRANT ${right} TO ${plain}`).join(';'));
+  expect(await lack(plain)).toEqual([
+    [expect.stringContaining('does not own the schema rankd'), expect.stringContaining(owner)],
+  ]);
+  await onServer(address, `GRANT postgres TO ${plain}`);
+  expect(await lack(plain)).toEqual([]);
+});
+
 describe('what the operator gets wrong about the server is one sentence, and nothing is made', () => {
   const cases: Array<[what: string, env: (url: string) => Record<string, string>, code: number, says: RegExp]> = [
     [

@@ -161,6 +161,8 @@ test('a backup of what is on PostgreSQL is a file that goes into a data director
   const made = await at.here(['backup', 'copy.db', '--json'], { env });
   expect(made.json()).toMatchObject({ backup: { keys: 2, changes: 2, file: at.path('copy.db') } });
   expect((await at.here(['backup', 'copy.db'], { env })).code).toBe(4);
+  const nowhere = await at.here(['backup', 'gone/copy.db'], { env });
+  expect(nowhere).toMatchObject({ code: 3, stderr: expect.stringContaining(`no folder ${at.path('gone')}.`) });
   const piped = await at.shell(`"${binary}" backup - > piped.db`, { env });
   expect(piped).toMatchObject({ code: 0 });
   expect(readFileSync(at.path('piped.db')).length).toBe(readFileSync(at.path('copy.db')).length);

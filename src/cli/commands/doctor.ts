@@ -200,7 +200,12 @@ async function configured(cli: Cli, { config }: LoadedConfig, { offline, isUsabl
   const live = await examined('database', async () => {
     // If there is no database yet, none is made; the platform can be checked without it, and without the data directory.
     using scratch = isKept ? undefined : new ScratchDirectory();
-    await using app = await openRanking({ config: chosenWith(daemon, config), dataDir: scratch?.path ?? cli.dataDir });
+    const chosen = chosenWith(daemon, config);
+    await using app = await openRanking(
+      scratch
+        ? { config: { ...chosen, store: undefined }, dataDir: scratch.path }
+        : { config: chosen, dataDir: cli.dataDir },
+    );
     using call = callWithin(app.clock, app.deadlineMs, 'operator');
     const { platform } = config;
     const ofDatabase = scratch

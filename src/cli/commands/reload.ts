@@ -4,7 +4,7 @@ import type { ChangedSetting } from '../../config/changed-settings.ts';
 import { askReload, askStatus } from '../../control/ask.ts';
 import type { ReloadOutcome } from '../../control/control.ts';
 import { nodeReloadsDocument, reloadDocument } from '../../usecases/documents/daemon.ts';
-import { askNodes } from '../../usecases/upkeep/ask-nodes.ts';
+import { askNodes, noDaemon } from '../../usecases/upkeep/ask-nodes.ts';
 import type { Cli } from '../cli.ts';
 import { ExitCode, exitCodes } from '../output/errors.ts';
 import { examples } from '../output/help.ts';
@@ -60,6 +60,7 @@ async function reload(cli: Cli, node: string | undefined): Promise<void> {
 
 /** Each node reads its own file. The exit code is that of the worst outcome. */
 async function reloadNodes(cli: Cli, name: string | undefined): Promise<void> {
+  if (!(await cli.operations.exists())) throw noDaemon();
   const command = { does: 'reload', by: cli.by } as const;
   const answers = await whileWaiting(cli.line, 'the daemons read their configurations', () =>
     cli.withStore(async ({ store: { nodes }, clock }) => {

@@ -64,7 +64,9 @@ function connection({ isEncrypted, isOnThisMachine, isPooled, connections }: Ser
 function rights({ lacks, user, database }: ServerFacts): Finding[] {
   if (lacks === undefined) return [];
   const fix =
-    lacks === 'schema' ? `ALTER SCHEMA rankd OWNER TO ${user}` : `GRANT CREATE ON DATABASE ${database} TO ${user}`;
+    lacks === 'schema'
+      ? `name the user that owns it in the URL of the store, or: GRANT OWNER TO ${user}`
+      : `GRANT CREATE ON DATABASE ${database} TO ${user}`;
   const what =
     lacks === 'schema' ? 'does not own the schema rankd, so it can bring no newer schema' : 'may make no schema there';
   return [fail('server', `the user ${user} ${what}`, fix)];

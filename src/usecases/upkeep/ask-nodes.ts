@@ -37,12 +37,14 @@ export async function askNodes(
 
 function chosen(nodes: readonly SeenNode[], name: string | undefined): SeenNode[] {
   const alive = nodes.filter(({ state }) => state !== 'ended');
-  if (alive.length === 0) {
-    throw new RankdError('daemon_unavailable', 'No rankd daemon works on this database.', { hint: 'rankd serve' });
-  }
+  if (alive.length === 0) throw noDaemon();
   const named = alive.filter((node) => name === undefined || node.name === name);
   if (named.length > 0) return named;
   throw new RankdError('not_found', `No daemon on this database is called ${name}.`, {
     hint: `there are: ${alive.map((node) => node.name).join(', ')}`,
   });
+}
+
+export function noDaemon(): RankdError {
+  return new RankdError('daemon_unavailable', 'No rankd daemon works on this database.', { hint: 'rankd serve' });
 }

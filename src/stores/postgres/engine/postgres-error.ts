@@ -43,7 +43,9 @@ const byCode: Record<string, Wording> = {
   '3D000': noDatabase,
   '42501': ({ user, database }, cause) =>
     new RankdError('no_permission', `The user ${user} lacks a right in the database of rankd: ${messageOf(cause)}.`, {
-      hint: `let it own what rankd keeps: GRANT CREATE ON DATABASE ${database} TO ${user}`,
+      hint: messageOf(cause).includes('for database')
+        ? `let it make what rankd keeps: GRANT CREATE ON DATABASE ${database} TO ${user}`
+        : `name the user that owns the schema rankd in the URL of the store, or: GRANT OWNER TO ${user}`,
       cause,
     }),
   '25006': (address, cause) => standby(address, cause),

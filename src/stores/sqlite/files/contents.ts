@@ -124,12 +124,14 @@ async function inScratchDirectory<T>(
   privateFile(dataDir, 'daemon.lock'); // so that the directory is there
   using scratch = new ScratchDirectory(dataDir);
   const file = join(scratch.path, databaseName);
-  try {
+  const filled = async () => {
     closeSync(openSync(file, 'wx', 0o600));
-    return await use(scratch.path, await fillFile(file, contents, clock));
-  } catch (error) {
+    return fillFile(file, contents, clock);
+  };
+  const copied = await filled().catch((error) => {
     throw asFileError(error, file);
-  }
+  });
+  return await use(scratch.path, copied);
 }
 
 async function fillFile(file: string, contents: StoreContents, clock: Clock): Promise<CopiedContents> {
