@@ -25,6 +25,7 @@ const kept = new Map<string, Kept>();
 export async function storeOf(dataDir: string): Promise<{ store?: ServerAddress }> {
   if (!isOnPostgres) return {};
   countQuestions();
+  await counted(import('../../src/stores/postgres/postgres-store.ts')); // the first daemon would load it while no clock waits for that
   const place = kept.get(dataDir) ?? { database: await counted(createPostgresDatabase()), isSpoiled: false };
   kept.set(dataDir, place);
   return { store: place.database.address };
