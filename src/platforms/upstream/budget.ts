@@ -102,6 +102,11 @@ export function startFull(account: Account, now: number): void {
   account.spent = [{ at: now + account.windowMs, slots: account.limit - 1, for: 'guess' }];
 }
 
+/** True as long as nobody knows what was spent: whoever comes first finds it out. */
+export function isUntold(account: Account, now: number): boolean {
+  return stillSpent(account, now).some((release) => release.for === 'guess');
+}
+
 /** When the next calls may start, one after the other. */
 export function schedule(account: Account, now: number): Schedule {
   const releases = stillSpent(account, now).slice();
@@ -114,7 +119,7 @@ export function schedule(account: Account, now: number): Schedule {
     for (;;) {
       const release = releases[released];
       const heavyAt = isHeavy ? heavyStartsAt : startsAt;
-      const leavesSome = isHeavy && guess < released; // whoever comes first finds out what is left
+      const leavesSome = isHeavy && guess < released; // as `isUntold` says
       const start = Math.max(startsAt, heavyAt, freeAt(account, { free, refillsAt: release?.at, leavesSome }));
       if (release === undefined || start < release.at) {
         startsAt = start;

@@ -1,5 +1,6 @@
 import {
   type Account,
+  isUntold,
   laneOfNode,
   type NodeDemand,
   reserveSlot,
@@ -45,7 +46,7 @@ export function grant(account: Account, now: number, { asks, ...demand }: Questi
   noteDemand(account, now, demand);
   const { node } = demand;
   const granted: number[] = [];
-  let share = shareOf(account, node, now);
+  let share = isUntold(account, now) ? Number.POSITIVE_INFINITY : shareOf(account, node, now);
   let starts = 0;
   for (const ask of asks) {
     const takesSlot = ask.kind !== 'reserved';

@@ -157,3 +157,14 @@ test('an account that nobody knows lets one call start, and its answer tells the
   expect(ask(untold, 9_999, { count: 3 })).toBe(0);
   expect(ask(untold, 10_000, { count: 9 })).toBe(4);
 });
+
+test('the call that finds out what is left of a lost account is that of whoever comes first, though another node may ask as well', () => {
+  const shared = account(20);
+  for (let times = 0; times < 5; times += 1) countsAsHeavy(shared, 0, { lane: 'game', node: 'a' });
+  ask(shared, 0, { node: 'a', count: 5 });
+  finish(shared, { limit: 20, windowMs, remaining: 15, resetMs: 9_000 }, 100);
+  countsAsHeavy(shared, 200, { lane: 'game', node: 'b' });
+  startFull(shared, 200);
+  expect(ask(shared, 200, { node: 'b' })).toBe(1);
+  expect(ask(shared, 200, { node: 'a' })).toBe(0);
+});
