@@ -1,0 +1,51 @@
+import { expect, onTestFinished, test } from 'vitest';
+import { Database } from '../../../src/stores/postgres/engine/database.ts';
+import { endSql } from '../../../src/stores/postgres/node-statements.ts';
+import { openPostgresStore } from '../../../src/stores/postgres/postgres-store.ts';
+import { Silence } from '../../../src/stores/postgres/silence.ts';
+import { ManualClock } from '../../support/manual-clock.ts';
+import { onServer, postgresDatabase } from '../../support/postgres-database.ts';
+
+const other = { id: 'node_b', beat: 4 };
+
+test('a server that stood still for long ends nobody: three beats of one’s own have to be answered meanwhile', async () => {
+  const time = new ManualClock();
+  const silence = new Silence(time);
+  expect(silence.look([other], 1)).toEqual([]);
+  await time.skip(15_000); // no beat was answered
+  expect(silence.look([other], 1)).toEqual([]);
+  expect(silence.look([other], 1)).toEqual([]);
+  expect(silence.look([other], 1)).toEqual([other]);
+});
+
+test('over a new connection everything is watched anew, and so is a node whose number moved', async () => {
+  const time = new ManualClock();
+  const silence = new Silence(time);
+  /** The seconds until the node is ended, with a beat each. */
+  const lookFor = async (seconds: number, { beat, session }: { beat: number; session: number }) => {
+    for (let second = 1; second <= seconds; second += 1) {
+      if (silence.look([{ ...other, beat }], session).length > 0) return second;
+      await time.skip(1_000);
+    }
+    return undefined;
+  };
+  expect(await lookFor(6, { beat: 4, session: 1 })).toBeUndefined();
+  expect(await lookFor(6, { beat: 4, session: 2 })).toBeUndefined();
+  expect(await lookFor(6, { beat: 5, session: 2 })).toBeUndefined();
+  expect(await lookFor(6, { beat: 5, session: 2 })).toBe(1);
+});
+
+test('a node that beats in the moment in which another ends it goes on', async () => {
+  const { address } = await postgresDatabase();
+  const store = await openPostgresStore({ address, clock: new ManualClock(), beating: new ManualClock() });
+  const db = new Database(address);
+  onTestFinished(async () => void (await Promise.all([store.close(), db.close()])));
+  await store.enqueue(7);
+  const [node] = await onServer(address, 'UPDATE rankd.nodes SET beat = 5 RETURNING id');
+  const end = (beat: number) => db.work(endSql, { id: node?.['id'], beat, mine: 'node_b' });
+  const ended = async () => (await onServer(address, 'SELECT ended_by FROM rankd.nodes'))[0]?.['ended_by'];
+  await end(4);
+  expect([await ended(), (await onServer(address, 'SELECT 1 FROM rankd.member_queue')).length]).toEqual([null, 1]);
+  await end(5);
+  expect([await ended(), (await onServer(address, 'SELECT 1 FROM rankd.member_queue')).length]).toEqual(['node_b', 0]);
+});
