@@ -20,7 +20,7 @@ type Request = (failure?: RankdError) => void;
 
 /**
  * Lets requests go on once the store knows what changed before they were received. The store is asked once for all requests of
- * a turn, after the last of them was received. Requests that arrive while it is asked share the next question.
+ * a turn, after the last of them was received. Requests that arrive while it is asked share the next question, unless this one fails.
  */
 export class Freshness {
   readonly #freshen: () => Promise<void> | undefined;
@@ -49,6 +49,7 @@ export class Freshness {
         if (freshened !== undefined) await freshened; // a promise costs time, and most stores need none
       } catch (error) {
         failure = asRankdError(error);
+        requests.push(...this.#waiting.splice(0)); // that arrived meanwhile: they would wait as long for the same
       }
       for (const request of requests) request(failure);
     }

@@ -1,6 +1,7 @@
 import type { KeyRecord, KeyStore } from '../../ports/index.ts';
 import { accessVersion, lookUpKey } from './callers.ts';
 import type { Database } from './engine/database.ts';
+import { busy } from './engine/postgres-error.ts';
 
 interface Query {
   hash: string;
@@ -9,6 +10,9 @@ interface Query {
 
 /** Enough for every key of a group at each of its places. Secrets that callers make up must not fill the memory. */
 const maxEntries = 10_000;
+
+/** How long a request waits for what is asked of its key: less than the server has for other answers. */
+const maxWaitMs = 2_000;
 
 /**
  * Remembers what the database answered to `lookUpKey`, as long as `freshen` finds the version of access that it was read with. A new
@@ -26,7 +30,7 @@ export class VersionedKeys implements Pick<KeyStore, 'freshen' | 'lookUpKey'> {
   }
 
   async freshen(): Promise<void> {
-    const token = tokenOf(await accessVersion(this.#db));
+    const token = tokenOf(await inTime(accessVersion(this.#db)));
     if (token !== this.#token) this.#records.clear();
     this.#token = token;
   }
@@ -37,7 +41,7 @@ export class VersionedKeys implements Pick<KeyStore, 'freshen' | 'lookUpKey'> {
   }
 
   async #lookUp(name: string, query: Query): Promise<KeyRecord | undefined> {
-    const { record, ...read } = await lookUpKey(this.#db, { ...query, now: this.#now() });
+    const { record, ...read } = await inTime(lookUpKey(this.#db, { ...query, now: this.#now() }));
     if (tokenOf(read) !== this.#token) return record;
     if (this.#records.size >= maxEntries) this.#records.clear();
     this.#records.set(name, record);
@@ -47,4 +51,11 @@ export class VersionedKeys implements Pick<KeyStore, 'freshen' | 'lookUpKey'> {
 
 function tokenOf({ sessionId, version }: { sessionId: number; version: number }): string {
   return `${sessionId}:${version}`;
+}
+
+function inTime<T>(answer: Promise<T>): Promise<T> {
+  const { promise, resolve, reject } = Promise.withResolvers<T>();
+  const timer = setTimeout(() => reject(busy(new Error(`no answer in ${maxWaitMs} ms`))), maxWaitMs);
+  answer.then(resolve, reject).finally(() => clearTimeout(timer));
+  return promise;
 }

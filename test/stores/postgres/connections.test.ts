@@ -4,6 +4,7 @@ import { openPostgresStore } from '../../../src/stores/postgres/postgres-store.t
 import { codeOf } from '../../support/answers.ts';
 import { openTestApp } from '../../support/open-test-app.ts';
 import { clientOf, postgresDatabase } from '../../support/postgres-database.ts';
+import { startStoreProxy } from '../../tools/store-proxy.ts';
 
 test('a server without a connection left is 503 until it has one; beats keep theirs, so the daemon keeps its lease', async () => {
   const { address } = await postgresDatabase();
@@ -50,4 +51,28 @@ test('a server without a connection left is 503 until it has one; beats keep the
   await admin.query(`ALTER ROLE ${few} CONNECTION LIMIT -1`);
   await expect.poll(async () => (await app.verify(key)).status).toBe(200);
   await expect.poll(async () => (await app.rank(key)).status).toBe(200); // over a connection of its own, which comes back in its own time
+});
+
+test('a server that is silent keeps no request waiting for its key for longer than 2 s, and it goes on once the server does', async () => {
+  const { address } = await postgresDatabase();
+  await using proxy = await startStoreProxy(address.port);
+  const through = { ...address, host: '127.0.0.1', port: proxy.port };
+  const store = await openPostgresStore({ address: through, clock: systemClock });
+  onTestFinished(() => store.close());
+  await using app = await openTestApp({ store });
+  const key = await app.createKey();
+  expect((await app.verify(key)).status).toBe(200);
+  proxy.mode = 'hold';
+  const since = performance.now();
+  const asked = [app.verify(key), app.rank(key)];
+  await new Promise((resolve) => setTimeout(resolve, 100)); // this one arrives while the server is asked
+  for (const { status, headers, ...answer } of await Promise.all([...asked, app.verify(key)]))
+    expect([status, codeOf({ status, headers, ...answer }), headers['retry-after']]).toEqual([
+      503,
+      'store_unavailable',
+      '1',
+    ]);
+  expect(performance.now() - since).toBeLessThan(3_800); // statements have 5 s; two waits of 2 s would take 4
+  proxy.mode = 'pass';
+  await expect.poll(async () => (await app.verify(key)).status).toBe(200);
 });

@@ -213,7 +213,7 @@ function noHandshake(address: ServerAddress, cause: unknown): RankdError {
   });
 }
 
-function busy(cause: unknown): RankdError {
+export function busy(cause: unknown): RankdError {
   return unavailable('The PostgreSQL server took too long, so nothing was changed.', {
     hint: 'try again; if it lasts, look at pg_stat_activity on the server',
     cause,
