@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { dirname } from 'node:path';
+import { codeOf } from '../base/error-code.ts';
 import type { ServerAddress } from '../base/server-address.ts';
 import { type ConfigLocation, type ConfigLocationSources, locateConfig } from './locate.ts';
 import { ConfigError } from './problem.ts';
@@ -36,7 +37,7 @@ async function findStore(sources: ConfigLocationSources, named?: NamedStore): Pr
   const section =
     location === undefined
       ? { settings: {}, problems: [] }
-      : (await import('./store-section.ts')).storeSection(location.path);
+      : (await import('./store-section.ts')).storeSection(location);
   const inFile = section.settings;
   const inEnvironment = withoutEmpty({
     url: named?.url ?? env['RANKD_STORE_URL'],
@@ -72,8 +73,8 @@ function fileWithStore(sources: ConfigLocationSources): ConfigLocation | undefin
   const location = locateConfig(sources);
   try {
     return location && /(^|[\s{,])["']?store["']?\s*:/.test(readFileSync(location.path, 'utf8')) ? location : undefined;
-  } catch {
-    return undefined; // whoever needs the file says what is wrong with it
+  } catch (error) {
+    return codeOf(error) === 'EACCES' ? location : undefined; // whoever needs the file says what else is wrong with it
   }
 }
 

@@ -1,5 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { parseDocument } from 'yaml';
+import { codeOf } from '../base/error-code.ts';
+import { RankdError } from '../base/errors.ts';
+import type { ConfigLocation } from './locate.ts';
 import type { StoreSettings } from './store-choice.ts';
 
 /** What keeps a command from knowing where the store is; `setting` is its name within the section, or empty. */
@@ -12,8 +15,8 @@ interface SectionProblem {
  * The section `store` of a file. Where it is not as it has to be, no command may fall back on SQLite, or on a connection without TLS. The
  * parser's errors quote the text around them, so none is shown.
  */
-export function storeSection(path: string): { settings: StoreSettings; problems: SectionProblem[] } {
-  const text = readFileSync(path, 'utf8').replace(/^\uFEFF/, '');
+export function storeSection({ path, name }: ConfigLocation): { settings: StoreSettings; problems: SectionProblem[] } {
+  const text = textOf({ path, name });
   const section = sectionIn(text);
   if (section === 'unreadable') {
     const isServer = /^[^#]*\bpostgres(ql)?:\/\//im.test(text);
@@ -41,5 +44,21 @@ function sectionIn(text: string): unknown {
     return (document.toJS({ maxAliasCount: 100 }) as { store?: unknown } | null)?.store;
   } catch {
     return 'unreadable';
+  }
+}
+
+function textOf({ path, name }: ConfigLocation): string {
+  try {
+    return readFileSync(path, 'utf8').replace(/^\uFEFF/, '');
+  } catch (cause) {
+    if (codeOf(cause) !== 'EACCES') throw cause;
+    throw new RankdError(
+      'no_permission',
+      `${name} may not be read by this user, so it is not known where the store is.`,
+      {
+        hint: 'run rankd as the user of the service, or as root',
+        cause,
+      },
+    );
   }
 }

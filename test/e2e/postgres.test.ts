@@ -9,6 +9,7 @@ import { DaemonProcess } from '../support/daemon-process.ts';
 import { openCloudHome } from '../support/open-cloud-home.ts';
 import { onServer, postgresDatabase } from '../support/postgres-database.ts';
 import { CliHome } from '../support/run-cli.ts';
+import { runUnprivileged } from '../support/run-unprivileged.ts';
 import { startStoreProxy } from '../tools/store-proxy.ts';
 
 function home(): CliHome {
@@ -439,6 +440,17 @@ describe('what the operator gets wrong about the server is one sentence, and not
     expect(existsSync(at.dataDir)).toBe(false);
     const checked = await at.here(['config', 'check', '--offline']);
     expect(checked.code).toBe(78);
+  });
+
+  test('nor where the file may not be read', async () => {
+    const at = home();
+    writeFileSync(at.path('rankd.yaml'), 'store: {url: postgres://rankd@db/rankd}', { mode: 0o000 });
+    const result = await runUnprivileged(['key', 'create', 'game', '--config', at.path('rankd.yaml')], at.dataDir);
+    expect(result).toMatchObject({
+      code: 77,
+      stderr: expect.stringMatching(/rankd\.yaml may not be read by this user, so it is not known where the store is/),
+    });
+    expect(existsSync(at.dataDir)).toBe(false);
   });
 
   test('a password in the file is refused where it stands, and shown nowhere', async () => {
