@@ -11,7 +11,7 @@ export interface Finding extends Spread {
   /** What is compared: `req/s`, `p99`, `time`. */
   figure: string;
   /** × is a ratio. */
-  unit: '×' | 'ms' | 'KB' | 'packages' | 'changes' | 'requests';
+  unit: '×' | 'ms' | 'KB' | 'packages' | 'changes' | 'requests' | 'trips';
   /** Absent where the figure is only told. */
   goal?: Goal;
 }
@@ -50,6 +50,8 @@ function told(value: number, { unit }: Finding): string {
       return value.toFixed(2);
     case 'ms':
       return `${value.toFixed(2)} ms`;
+    case 'trips':
+      return `${value.toFixed(1)} trips`;
     case 'KB':
       return `${Math.round(value)} KB`;
     case 'packages':

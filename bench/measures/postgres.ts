@@ -7,6 +7,7 @@ import { applied, begin, newChange } from '../../test/contracts/store/samples.ts
 import { type PostgresServer, startPostgres } from '../../test/support/postgres.ts';
 import { binary } from '../../test/support/run-cli.ts';
 import { runRevocations } from '../../test/tools/revocation-run.ts';
+import { type StoreProxy, startStoreProxy } from '../../test/tools/store-proxy.ts';
 import { openRankd, type Rankd } from '../daemon.ts';
 import type { Finding } from '../findings.ts';
 import { type Load, type LoadRequest, openLoad } from '../load.ts';
@@ -14,7 +15,7 @@ import { cpuMs, program, type ServerProcess, startServer } from '../processes.ts
 import { interleaved, overStarts, ratio, spreadOf } from '../rounds.ts';
 import { verification } from '../verification.ts';
 import { firstStarts, runMs } from './commands.ts';
-import { oneCaller, openSides } from './ranker.ts';
+import { openSides } from './ranker.ts';
 import { slice } from './verify.ts';
 
 const verifying = 'POST /v1/apikey on PostgreSQL';
@@ -25,22 +26,27 @@ export async function postgres({ rounds }: { rounds: number }): Promise<Finding[
   return [
     ...(await verifications(server, rounds)),
     ...(await changes(server, rounds)),
+    ...(await trips(server, rounds)),
     ...(await commandLine(server, rounds)),
     await revocations(server),
   ];
 }
 
-/** A database of its own for each measure. */
-export async function newStore(server: PostgresServer, name: string): Promise<{ url: string; config: string }> {
+/** A database of its own for each measure, which rankd reaches by `port`. */
+export async function newStore(
+  server: PostgresServer,
+  name: string,
+  port = server.port,
+): Promise<{ url: string; config: string }> {
   const client = clientOf(server, 'postgres');
   await client.connect();
   await client.query(`CREATE DATABASE ${name}`);
   await client.end();
-  const url = `postgres://${server.user}@127.0.0.1:${server.port}/${name}`;
+  const url = `postgres://${server.user}@127.0.0.1:${port}/${name}`;
   return { url, config: `platform:\n  kind: simulated\nstore:\n  url: ${url}\n` };
 }
 
-function clientOf({ port, user }: PostgresServer, database: string): pg.Client {
+function clientOf({ port, user }: Pick<PostgresServer, 'port' | 'user'>, database: string): pg.Client {
   return new pg.Client({ host: '127.0.0.1', port, user, database });
 }
 
@@ -129,52 +135,90 @@ async function changes(server: PostgresServer, rounds: number): Promise<Finding[
   await using opened = new AsyncDisposableStack();
   const database = 'changes';
   await newStore(server, database);
-  const { port, user } = server;
-  const address = { host: '127.0.0.1', port, user, database, tls: false } as const;
-  const store = await engineOf({ dataDir: server.socketDir, clock: systemClock, server: address }).openStore();
-  opened.defer(() => store.close());
+  const ours = opened.use(await beginAndFinish(server, { database, port: server.port }));
   const client = clientOf(server, database);
   await client.connect();
   opened.defer(() => client.end());
   await client.query('CREATE TABLE bare (id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, note text)');
-  const at = { store, clock: systemClock };
-  let rankeeId = 1_000;
-  const ours = () =>
-    p50Of(50, async () => {
-      rankeeId += 1;
-      const change = newChange({ rankeeId, requestedAt: Date.now() });
-      await begin(store, change);
-      await keepOutcome(at, change.id, applied);
-    });
   const commit = () =>
     client.query({ name: 'commit', text: 'INSERT INTO bare (note) VALUES (repeat($1, 300))', values: ['x'] });
   const baseline = () => p50Of(50, () => commit().then(commit));
-  const pairs = await interleaved({ ours, baseline }, rounds, 10);
-
-  // In a database of its own: a daemon that finds changes of this minute takes Roblox's budget for spent.
-  const { url } = await newStore(server, 'whole_changes');
-  const load = opened.use(openLoad());
-  const sides = opened.use(await openSides({ load, latencyMs: 0, config: `store:\n  url: ${url}\n` }));
-  const { ours: whole, baseline: bare } = sides.turns(oneCaller);
-  const trip = () => client.query({ name: 'one', text: 'SELECT 1 FROM rankd.access_version' });
-  const added = await interleaved(
-    {
-      ours: async () => ({ ms: (await whole()).p50Ms - (await ours()), tripMs: await p50Of(200, trip) }),
-      baseline: async () => ({ ms: (await bare()).p50Ms, tripMs: 0 }),
-    },
-    rounds,
-    10,
-  );
+  const pairs = await interleaved({ ours: () => p50Of(50, ours.once), baseline }, rounds, 10);
   return [
     {
       ...{ what: 'a rank change on PostgreSQL, begin and finish', against: 'two bare commits of the same server' },
       ...{ figure: 'p50', unit: '×', goal: { atMost: 2 }, ...ratio(pairs, (ms) => ms) },
     },
+  ];
+}
+
+/** Begins changes and ends them, one after the other, in a store that is reached by `port`. */
+async function beginAndFinish({ user, socketDir }: PostgresServer, at: { database: string; port: number }) {
+  const server = { host: '127.0.0.1', user, ...at, tls: false } as const;
+  const store = await engineOf({ dataDir: socketDir, clock: systemClock, server }).openStore();
+  let rankeeId = 1_000;
+  return {
+    async once() {
+      rankeeId += 1;
+      const change = newChange({ rankeeId, requestedAt: Date.now() });
+      await begin(store, change);
+      await keepOutcome({ store, clock: systemClock }, change.id, applied);
+    },
+    [Symbol.asyncDispose]: () => store.close(),
+  };
+}
+
+/** How late everything comes, each way, while trips are counted: so much that nothing else weighs against it. */
+const lateMs = 10;
+/** Changes of one reading. */
+const few = 7;
+
+/**
+ * The trips to the server of a rank change. Those that the caller waits for are told by a network that is slower: by how many times what one
+ * trip takes longer then, a change does. Time that rankd or the server works is in neither. All trips are counted where they pass.
+ */
+async function trips(server: PostgresServer, rounds: number): Promise<Finding[]> {
+  await using opened = new AsyncDisposableStack();
+  const network = opened.use(await startStoreProxy(server.port));
+  const database = 'trips';
+  await newStore(server, database);
+  const begun = opened.use(await beginAndFinish(server, { database, port: network.port }));
+  const client = clientOf({ user: server.user, port: network.port }, database);
+  await client.connect();
+  opened.defer(() => client.end());
+  const load = opened.use(openLoad());
+  // In a database of its own: a daemon that finds changes of this minute takes Roblox's budget for spent.
+  const { url } = await newStore(server, 'whole_changes', network.port);
+  const sides = opened.use(await openSides({ load, latencyMs: 0, config: `store:\n  url: ${url}\n` }));
+  const whole = () => sides.ours({ connections: 1, amount: few });
+  const look = async (mode: StoreProxy['mode']) => {
+    network.mode = mode;
+    const tripMs = await p50Of(few, () => client.query({ name: 'one', text: 'SELECT 1 FROM rankd.access_version' }));
+    const storeMs = await p50Of(few, begun.once);
+    const before = network.trips;
+    const { p50Ms } = await whole();
+    return { tripMs, storeMs, wholeMs: p50Ms, all: (network.trips - before) / few };
+  };
+  const pairs = await interleaved({ ours: () => look(lateMs), baseline: () => look('pass') }, rounds, 5);
+  const waitedFor = pairs.map(({ ours, baseline }) => {
+    const waits = (figure: 'storeMs' | 'wholeMs') =>
+      (ours[figure] - baseline[figure]) / (ours.tripMs - baseline.tripMs);
+    return { store: waits('storeMs'), whole: waits('wholeMs') };
+  });
+  const common = { unit: 'trips', against: '' } as const;
+  const what = 'POST /v1/ranker on PostgreSQL, one caller';
+  return [
     {
-      ...{ what: 'POST /v1/ranker on PostgreSQL, one caller', unit: '×', goal: { atMost: 6 } },
-      ...{ against: 'bare Fastify, same platform calls, and begin and finish' },
-      ...{ figure: 'added p50, in trips to the server' },
-      ...spreadOf(added.map(({ ours, baseline }) => (ours.ms - baseline.ms) / ours.tripMs)),
+      ...{ ...common, what: 'a rank change on PostgreSQL, begin and finish', figure: 'trips to the server' },
+      ...spreadOf(waitedFor.map(({ store }) => store)),
+    },
+    {
+      ...{ ...common, what, against: 'begin and finish', figure: 'added trips that the caller waits for' },
+      ...{ goal: { atMost: 6 }, ...spreadOf(waitedFor.map(({ store, whole }) => whole - store)) },
+    },
+    {
+      ...{ ...common, what, figure: 'all trips to the server' },
+      ...spreadOf(pairs.map(({ baseline }) => baseline.all)),
     },
   ];
 }

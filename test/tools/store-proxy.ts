@@ -8,6 +8,8 @@ export interface StoreProxy extends AsyncDisposable {
   cut(): void;
   /** How many connections were made through it. */
   readonly made: number;
+  /** How often a connection was asked something after it had answered. What is asked meanwhile is of the same trip. */
+  readonly trips: number;
 }
 
 /** A proxy before a server of PostgreSQL that listens on a port of this machine. */
@@ -16,10 +18,13 @@ export async function startStoreProxy(serverPort: number): Promise<StoreProxy> {
   const held: Array<() => void> = [];
   let mode: StoreProxy['mode'] = 'pass';
   let made = 0;
-  const server = createServer((near) => {
+  let trips = 0;
+  const noDelay = true; // a piece that waited for another would be late by more than `mode` says
+  const server = createServer({ noDelay }, (near) => {
     made += 1;
-    const far = connect(serverPort, '127.0.0.1');
+    const far = connect({ port: serverPort, host: '127.0.0.1', noDelay });
     const pair = [near, far];
+    let isAsked = false;
     pairs.add(pair);
     for (const [from, to] of [
       [near, far],
@@ -27,7 +32,10 @@ export async function startStoreProxy(serverPort: number): Promise<StoreProxy> {
     ] as const) {
       let last = Promise.resolve();
       from.on('data', (bytes) => {
-        last = last.then(() => turn()).then(() => void to.write(bytes)); // in order
+        if (from === near && !isAsked) trips += 1;
+        isAsked = from === near;
+        const comes = turn();
+        last = last.then(() => comes).then(() => void to.write(bytes)); // in order
       });
       from.on('error', () => undefined);
       from.on('close', () => {
@@ -51,6 +59,9 @@ export async function startStoreProxy(serverPort: number): Promise<StoreProxy> {
     port: (server.address() as { port: number }).port,
     get made() {
       return made;
+    },
+    get trips() {
+      return trips;
     },
     get mode() {
       return mode;
