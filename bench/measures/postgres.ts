@@ -101,8 +101,10 @@ async function verifyOnce(server: PostgresServer, rounds: number, database: stri
   const onNode = many(node, shared);
   const againstSqlite = await interleaved({ ours: onNode, baseline: many(sqlite, onSqlite) }, rounds);
   const againstFastify = await interleaved({ ours: onNode, baseline: many(fastify, shared) }, rounds);
-  const three = () => loaded(load, nodes, verification(shared.secret));
-  const together = await interleaved({ ours: three, baseline: onNode }, rounds);
+  // A turn each, with connections of its own, on both sides; and as many requests for each daemon before it counts.
+  const inTurn = (servers: ServerProcess[]) => () => loaded(load, servers, verification(shared.secret));
+  const sides = { ours: inTurn(nodes), baseline: inTurn(nodes.map(() => node)) };
+  const together = await interleaved(sides, rounds, 4 * nodes.length);
 
   const client = clientOf(server, database);
   await client.connect();

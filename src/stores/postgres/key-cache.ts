@@ -1,15 +1,8 @@
 import type { KeyRecord, KeyStore } from '../../ports/index.ts';
+import { type KeyQuery, KeyRecords } from '../key-records.ts';
 import { accessVersion, lookUpKey } from './callers.ts';
 import type { Database } from './engine/database.ts';
 import { busy } from './engine/postgres-error.ts';
-
-interface Query {
-  hash: string;
-  placeId: number;
-}
-
-/** Enough for every key of a group at each of its places. Secrets that callers make up must not fill the memory. */
-const maxEntries = 10_000;
 
 /** How long a request waits for what is asked of its key: less than the server has for other answers. */
 const maxWaitMs = 2_000;
@@ -21,7 +14,7 @@ const maxWaitMs = 2_000;
 export class VersionedKeys implements Pick<KeyStore, 'freshen' | 'lookUpKey'> {
   readonly #db: Database;
   readonly #now: () => number;
-  readonly #records = new Map<string, KeyRecord | undefined>();
+  readonly #records = new KeyRecords();
   #token: string | undefined;
 
   constructor(db: Database, now: () => number) {
@@ -35,16 +28,14 @@ export class VersionedKeys implements Pick<KeyStore, 'freshen' | 'lookUpKey'> {
     this.#token = token;
   }
 
-  lookUpKey(query: Query): KeyRecord | undefined | Promise<KeyRecord | undefined> {
-    const name = `${query.placeId}:${query.hash}`;
-    return this.#records.has(name) ? this.#records.get(name) : this.#lookUp(name, query);
+  lookUpKey(query: KeyQuery): KeyRecord | undefined | Promise<KeyRecord | undefined> {
+    const known = this.#records.get(query);
+    return known === undefined ? this.#lookUp(query) : (known ?? undefined);
   }
 
-  async #lookUp(name: string, query: Query): Promise<KeyRecord | undefined> {
+  async #lookUp(query: KeyQuery): Promise<KeyRecord | undefined> {
     const { record, ...read } = await inTime(lookUpKey(this.#db, { ...query, now: this.#now() }));
-    if (tokenOf(read) !== this.#token) return record;
-    if (this.#records.size >= maxEntries) this.#records.clear();
-    this.#records.set(name, record);
+    if (tokenOf(read) === this.#token) this.#records.set(query, record);
     return record;
   }
 }

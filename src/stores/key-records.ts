@@ -1,0 +1,35 @@
+import type { KeyRecord } from '../ports/index.ts';
+
+/** What a look-up of a key is asked by. */
+export interface KeyQuery {
+  hash: string;
+  placeId: number;
+}
+
+/** Enough for every key of a group at each of its places. Secrets that callers make up must not fill the memory. */
+const maxEntries = 10_000;
+
+/** What a store has answered to `lookUpKey`, for as long as it holds. */
+export class KeyRecords {
+  /** By hash, then by place: to put the two together for each look-up would cost more than both. */
+  readonly #records = new Map<string, Map<number, KeyRecord | null>>();
+  #size = 0;
+
+  /** `null` if the store knew no such key; `undefined` if it was not asked. */
+  get({ hash, placeId }: KeyQuery): KeyRecord | null | undefined {
+    return this.#records.get(hash)?.get(placeId);
+  }
+
+  set({ hash, placeId }: KeyQuery, record: KeyRecord | undefined): void {
+    if (this.#size >= maxEntries) this.clear();
+    this.#size += 1;
+    const places = this.#records.get(hash);
+    if (places === undefined) this.#records.set(hash, new Map([[placeId, record ?? null]]));
+    else places.set(placeId, record ?? null);
+  }
+
+  clear(): void {
+    this.#records.clear();
+    this.#size = 0;
+  }
+}
