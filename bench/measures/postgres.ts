@@ -171,9 +171,9 @@ async function beginAndFinish({ user, socketDir }: PostgresServer, at: { databas
 }
 
 /** How late everything comes, each way, while trips are counted: so much that nothing else weighs against it. */
-const lateMs = 10;
+const lateMs = 25;
 /** Changes of one reading. */
-const few = 7;
+const few = 5;
 
 /**
  * The trips to the server of a rank change. Those that the caller waits for are told by a network that is slower: by how many times what one
