@@ -119,9 +119,10 @@ async function verifyOnce(server: PostgresServer, rounds: number, database: stri
   return { againstSqlite, againstFastify, together, single };
 }
 
-/** Sends the same number of requests in all, shared out among the daemons. */
+/** Sends the same number of requests in all, shared out among the daemons, in a turn for each; the same one can have several. */
 async function loaded(load: Load, servers: readonly ServerProcess[], request: LoadRequest) {
-  const cpu = () => servers.reduce((sum, { pid }) => sum + cpuMs(pid), 0);
+  const pids = [...new Set(servers.map(({ pid }) => pid))];
+  const cpu = () => pids.reduce((sum, pid) => sum + cpuMs(pid), 0);
   const share = { connections: slice.connections, amount: Math.floor(slice.amount / servers.length) };
   const before = cpu();
   let requestsPerSecond = 0;
