@@ -4,7 +4,7 @@ import { openPostgresStore } from '../../../src/stores/postgres/postgres-store.t
 import { requireAlone } from '../../../src/stores/postgres/schema/alone.ts';
 import { newestSchema } from '../../../src/stores/postgres/schema/schema-version.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
-import { postgresDatabase } from '../../support/postgres-database.ts';
+import { onServer, postgresDatabase } from '../../support/postgres-database.ts';
 
 test('an older schema is not migrated by a start while another node works on it; one that stands still for 6 s does not', async () => {
   const { address } = await postgresDatabase();
@@ -23,9 +23,10 @@ test('an older schema is not migrated by a start while another node works on it;
   await alone({ predecessor: node?.id ?? '' });
 
   const refused = alone().catch((error: unknown) => error);
+  const beats = async () => (await db.get<{ beat: number }>('SELECT beat FROM rankd.nodes'))?.beat;
   const hasBeaten = async () => {
     await otherTime.advance(1_000);
-    return (await db.get<{ beat: number }>('SELECT beat FROM rankd.nodes'))?.beat;
+    return beats();
   };
   await expect.poll(hasBeaten).toBeGreaterThan(node?.beat ?? 0);
   expect(await time.passUntil(refused)).toMatchObject({
@@ -33,6 +34,8 @@ test('an older schema is not migrated by a start while another node works on it;
     message: expect.stringContaining('other daemons work on it'),
     hint: expect.stringContaining('rankd db migrate'),
   });
+  const isStill = async () => (await beats()) === (await onServer(address, 'SELECT pg_sleep(0.1)').then(beats));
+  await expect.poll(isStill).toBe(true); // its last beat has arrived
   const before = time.monotonic();
   await time.passUntil(alone()); // it beats no more
   expect(time.monotonic() - before).toBeGreaterThan(6_000);
