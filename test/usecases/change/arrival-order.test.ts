@@ -47,7 +47,8 @@ test('a change from the shell takes its turn among those of the daemon: earlier 
   });
   // And behind the second, the third has its chance to go before the shell, which looks again only once it waits.
   const daemonLooks = vi.spyOn(daemon.store, 'queueStanding');
-  const isThirdWaiting = () => daemonLooks.mock.settledResults.filter(({ value }) => !value.isNext).length > 1;
+  const isThirdWaiting = () =>
+    daemonLooks.mock.settledResults.filter(({ value }) => value?.isNext === false).length > 1;
   shellClock.goesOn = () => written.length < 2 || isThirdWaiting();
 
   const inLine = (count: number) => {
