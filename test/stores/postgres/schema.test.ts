@@ -1,5 +1,16 @@
 import { expect, test } from 'vitest';
+import { onDatabase } from '../../../src/stores/postgres/engine/database.ts';
+import { migrate } from '../../../src/stores/postgres/schema/migrate.ts';
+import { newestSchema } from '../../../src/stores/postgres/schema/schema-version.ts';
+import { ManualClock } from '../../support/manual-clock.ts';
 import { onServer, postgresDatabase } from '../../support/postgres-database.ts';
+
+test('of eight that migrate at once, one takes the steps and the others find them done', async () => {
+  const { address } = await postgresDatabase('empty');
+  await Promise.all(Array.from({ length: 8 }, () => onDatabase(address, (db) => migrate(db, new ManualClock()))));
+  const steps = await onServer(address, 'SELECT version FROM rankd.schema_steps ORDER BY version');
+  expect(steps.map(({ version }) => Number(version))).toEqual(Array.from({ length: newestSchema }, (_, at) => at + 1));
+});
 
 test('no sequence is unlogged: a standby that became the primary could not read it', async () => {
   const { address } = await postgresDatabase();
