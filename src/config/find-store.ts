@@ -33,7 +33,8 @@ interface NamedStore {
 
 async function findStore(sources: ConfigLocationSources, named?: NamedStore): Promise<ServerAddress | undefined> {
   const { env, cwd } = sources;
-  const location = fileWithStore(sources) && trustedConfig(sources);
+  const isUrlElsewhere = Boolean(named?.url ?? env['RANKD_STORE_URL']);
+  const location = fileWithStore(sources, { isUrlElsewhere }) && trustedConfig(sources);
   const section =
     location === undefined
       ? { settings: {}, problems: [] }
@@ -69,12 +70,13 @@ async function findStore(sources: ConfigLocationSources, named?: NamedStore): Pr
   throw new ConfigError(problems, { file: location?.name });
 }
 
-function fileWithStore(sources: ConfigLocationSources): ConfigLocation | undefined {
+/** A file that this user may not read counts as one with a store, unless it is known from elsewhere where that is. */
+function fileWithStore(sources: ConfigLocationSources, { isUrlElsewhere = false } = {}): ConfigLocation | undefined {
   const location = locateConfig(sources);
   try {
     return location && /(^|[\s{,])["']?store["']?\s*:/.test(readFileSync(location.path, 'utf8')) ? location : undefined;
   } catch (error) {
-    return codeOf(error) === 'EACCES' ? location : undefined; // whoever needs the file says what else is wrong with it
+    return codeOf(error) === 'EACCES' && !isUrlElsewhere ? location : undefined; // whoever needs the file says what else is wrong with it
   }
 }
 

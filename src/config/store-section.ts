@@ -17,11 +17,12 @@ interface SectionProblem {
  */
 export function storeSection({ path, name }: ConfigLocation): { settings: StoreSettings; problems: SectionProblem[] } {
   const text = textOf({ path, name });
-  const section = sectionIn(text);
-  if (section === 'unreadable') {
+  const document = documentIn(text);
+  if (document === 'invalid') {
     const isServer = /^[^#]*\bpostgres(ql)?:\/\//im.test(text);
-    return { settings: {}, problems: isServer ? [{ setting: '', text: unreadable }] : [] };
+    return { settings: {}, problems: isServer ? [{ setting: '', text: invalid }] : [] };
   }
+  const section: unknown = document?.store;
   if (section === undefined || section === null) return { settings: {}, problems: [] };
   if (typeof section !== 'object' || Array.isArray(section))
     return { settings: {}, problems: [{ setting: '', text: 'expected a mapping of settings' }] };
@@ -35,15 +36,15 @@ export function storeSection({ path, name }: ConfigLocation): { settings: StoreS
 
 const known = new Set(['url', 'password_file', 'ca_file', 'tls', 'node']);
 
-const unreadable = 'is no valid YAML, so it is not known where the store is; rankd config check says where it is wrong';
+const invalid = 'is no valid YAML, so its section store is not known; rankd config check says where it is wrong';
 
-function sectionIn(text: string): unknown {
+function documentIn(text: string): { store?: unknown } | null | 'invalid' {
   const document = parseDocument(text, { logLevel: 'silent', prettyErrors: false });
-  if (document.errors.length > 0) return 'unreadable';
+  if (document.errors.length > 0) return 'invalid';
   try {
-    return (document.toJS({ maxAliasCount: 100 }) as { store?: unknown } | null)?.store;
+    return document.toJS({ maxAliasCount: 100 });
   } catch {
-    return 'unreadable';
+    return 'invalid';
   }
 }
 

@@ -8,8 +8,8 @@ export type StoreUrl = Omit<ServerAddress, 'tls' | 'password'> & { password?: st
  * nothing of it but the name of a parameter: it can hold a password.
  */
 export function readStoreUrl(text: string): StoreUrl | { flaw: string } {
-  if (/^postgres(ql)?:\/\/([^/?#]*@)?[^/?#@]*,/i.test(text.trim())) return { flaw: severalServers };
-  const whole = text.trim().replace(/^(\w+:\/\/[^/?#]*@)(?=[/:])/, `$1${noHost}`);
+  if (/^postgres(ql)?:\/\/([^/?#]*@)?[^/?#@]*,[^/?#@]*([/?#]|$)/i.test(text.trim())) return { flaw: severalServers };
+  const whole = text.trim().replace(/^(\w+:\/\/[^/?#]*@)(?=(:\d*)?\/)/, `$1${noHost}`);
   const url = URL.canParse(whole) ? new URL(whole) : undefined;
   if (url === undefined || !['postgres:', 'postgresql:'].includes(url.protocol) || url.hash !== '')
     return { flaw: expected };

@@ -321,6 +321,12 @@ describe('what the operator gets wrong about the server is one sentence, and not
       /names several servers/,
     ],
     [
+      'a comma in the password',
+      () => ({ RANKD_STORE_URL: 'postgres://rankd:a,b@127.0.0.1:1/rankd' }),
+      69,
+      /does not answer/,
+    ],
+    [
       'two sockets',
       () => ({ RANKD_STORE_URL: 'postgres://rankd@/rankd?host=/one&host=/two' }),
       78,
@@ -432,6 +438,7 @@ describe('what the operator gets wrong about the server is one sentence, and not
     ['store: {url: postgres://rankd@db/rankd, tls: false}', /store\.tls: expected a text/],
     ['  store:\n    url: mysql://db', /store\.url: is no URL of a store/],
     ['store:\n  url: postgres://rankd@db/rankd\n x: [', /store: is no valid YAML.*config check/],
+    ['store: invalid', /store: expected a mapping of settings/],
   ])('no command falls back on SQLite, or on a connection without TLS, where the file says %j', async (text, says) => {
     const at = home();
     writeFileSync(at.path('rankd.yaml'), text, { mode: 0o600 });
@@ -445,12 +452,15 @@ describe('what the operator gets wrong about the server is one sentence, and not
   test('nor where the file may not be read', async () => {
     const at = home();
     writeFileSync(at.path('rankd.yaml'), 'store: {url: postgres://rankd@db/rankd}', { mode: 0o000 });
-    const result = await runUnprivileged(['key', 'create', 'game', '--config', at.path('rankd.yaml')], at.dataDir);
+    const line = ['key', 'create', 'game', '--config', at.path('rankd.yaml')];
+    const result = await runUnprivileged(line, at.dataDir);
     expect(result).toMatchObject({
       code: 77,
       stderr: expect.stringMatching(/rankd\.yaml may not be read by this user, so it is not known where the store is/),
     });
     expect(existsSync(at.dataDir)).toBe(false);
+    const elsewhere = { RANKD_STORE_URL: 'postgres://rankd@127.0.0.1:1/rankd' };
+    expect(await runUnprivileged(line, at.dataDir, elsewhere)).toMatchObject({ code: 69 }); // it is not needed then
   });
 
   test('a password in the file is refused where it stands, and shown nowhere', async () => {

@@ -56,11 +56,14 @@ export function budgetLedger(db: Database, clock: Pick<Clock, 'now'>, credential
   };
 }
 
+/** What is opened anew counts as newer than what any node knows of the row that was lost, so only the first who comes does so. */
+const anew = 1_000_000;
+
 /** If the row is older than what this process knows of it, or gone, the server has lost something: other nodes' slots, too. */
 function basisAfter(known: Basis | undefined, kept: Row | undefined): Basis {
   const row = kept && { rowSetBy: kept.setBy };
   if (known?.account !== undefined && (kept === undefined || kept.version <= known.version))
-    return { ...row, version: known.version, facts: { known: known.account } };
+    return { ...row, version: known.version + anew, facts: { known: known.account } };
   if (kept === undefined) return { version: 0, facts: {} };
   return { ...row, version: kept.version, account: kept.account, facts: {} };
 }

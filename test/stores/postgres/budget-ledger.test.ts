@@ -56,6 +56,19 @@ test.each([
   expect(await ledger.change(noting(opened), add)).toBe(6);
 });
 
+test('an account that is gone is opened anew once, though who comes first knew it less well than who comes next', async () => {
+  const { store, other, address } = await twoStores();
+  const opened: Array<OpeningFacts<Counted>> = [];
+  const [first, next] = [ledgerOf(store), ledgerOf(other)];
+  await first.change(counted, add);
+  for (let times = 0; times < 3; times += 1) await next.change(counted, add);
+  await onServer(address, 'DELETE FROM rankd.platform_budget');
+  expect(await first.change(noting(opened), add)).toBe(2);
+  expect(await next.change(noting(opened), add)).toBe(3);
+  expect(await first.change(noting(opened), add)).toBe(4);
+  expect(opened).toHaveLength(1);
+});
+
 test('a node that hangs between its look at an account and what it sets keeps no other from it, and loses nothing', async () => {
   const { store, address, clock } = await twoStores();
   await using proxy = await startStoreProxy(address.port);

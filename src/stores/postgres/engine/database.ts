@@ -4,7 +4,7 @@ import type { ServerAddress } from '../../../base/server-address.ts';
 import type { ChainLink } from '../../../core/audit.ts';
 import type { TimeLook } from '../server-clock.ts';
 import { Link, type Session } from './link.ts';
-import { isBroken, isLost, toStoreError } from './postgres-error.ts';
+import { isLost, toStoreError } from './postgres-error.ts';
 import type { Bindings } from './statement.ts';
 
 /** What can be asked, within a transaction and outside of one. What is asked in one turn goes out together. */
@@ -68,13 +68,15 @@ export class Database implements Reader {
     return (await this.ask<Row>(sql, bindings)).rows;
   }
 
-  /** As `all`, and tells which connection answered. If that breaks, it is asked once more on a new one. */
+  /** As `all`, and tells which connection answered. If that breaks soon, it is asked once more on a new one. */
   async ask<Row extends object>(sql: string, bindings?: Bindings): Promise<{ rows: Row[]; sessionId: number }> {
     const ask = async () => {
       const session = await this.#reading.session();
       return { rows: (await session.send<Row>(sql, bindings)).rows, sessionId: session.id };
     };
-    return this.#guard(() => ask().catch((error: unknown) => (isBroken(error) ? ask() : Promise.reject(error))));
+    const askedAt = systemClock.monotonic();
+    const isSoon = () => systemClock.monotonic() - askedAt < askAgainWithinMs;
+    return this.#guard(() => ask().catch((error) => (isLost(error) && isSoon() ? ask() : Promise.reject(error))));
   }
 
   /** Whether something between here and the server shares its connections: then it tells another process than the one that answers. */
@@ -223,6 +225,8 @@ export class Database implements Reader {
 export const noticeChannel = 'rankd_members';
 
 const findOutForMs = 5_000;
+/** Who has waited for longer than this for an answer does not wait for another. */
+const askAgainWithinMs = 1_000;
 
 const eventSql = `SELECT 1 AS "isKept" FROM rankd.audit_events WHERE id = @id AND hash = decode(@hash, 'hex')`;
 

@@ -23,16 +23,17 @@ export function toStoreError(error: unknown, address: ServerAddress): RankdError
 
 type Wording = (address: ServerAddress, cause: unknown) => RankdError;
 
-/** That the connection broke, or the time was over: whether the server did what it was told is not known then. */
+/**
+ * That the connection broke, or the time was over: whether the server did what it was told is not known then. The driver gives no code to
+ * what it says itself; what was wrong with a value is no such thing.
+ */
 export function isLost(error: unknown): boolean {
+  if (error instanceof RangeError || error instanceof TypeError) return false;
   const code = codeOf(error);
-  return isNetwork(code) || code === '' || ['57P01', '57P02', '57P03', '08006', '08003', '25P03'].includes(code);
+  return isNetwork(code) || code.startsWith('ERR_SSL_') || lostCodes.has(code);
 }
 
-/** That the connection broke, and nobody waited in vain: another one may answer at once. */
-export function isBroken(error: unknown): boolean {
-  return isLost(error) && !messageOf(error).includes('timeout');
-}
+const lostCodes = new Set(['', '57P01', '57P02', '57P03', '08006', '08003', '25P03']);
 
 const byCode: Record<string, Wording> = {
   '08P01': fromPooler,
