@@ -71,6 +71,7 @@ describe('a daemon that fails beside another one', () => {
     fake.latencyMs = 800;
     const asked = east.rank(secret, { rankeeId: 2002 });
     await expect.poll(() => written(2002), { interval: 10, timeout: 20_000 }).toBe(1);
+    await send(`${east.url}/healthz`, { method: 'GET' }); // it is past the moment of the write, in which a stop would count as a late write
     east.process.kill('SIGSTOP');
     fake.latencyMs = 0;
     expect(await latest(2002)).toBe('pending');
