@@ -137,7 +137,7 @@ describe.skipIf(browser === undefined)('the page of the dashboard', () => {
     test('a change by a game shows within 2 s', async () => {
       await ann.go('changes');
       await scene.game({ rankeeName: 'Newcomer', command: ':promote' });
-      await ann.soon(ann.row('Newcomer'));
+      await ann.soon(ann.row('Newcomer').filter({ hasText: 'applied' })); // it may be seen while it is still pending
       await expect(ann.row('Newcomer').innerText()).resolves.toMatch(/Trainee[\s\S]*Officer[\s\S]*game[\s\S]*applied/);
     });
 
