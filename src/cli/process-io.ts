@@ -95,7 +95,7 @@ export async function run(line: string[], outputFailed: (error: NodeJS.ErrnoExce
     if (!signals.hasReload && !hearsOfOutput) outputFailed(error); // a daemon goes on serving if nobody reads its output
   });
   process.exitCode = await runCli(line, io);
-  if (line[0] === questionWord) process.stdout.write('', () => process.exit()); // without what a server did not answer in time
+  if (line[0] === questionWord) process.stdout.write('', () => process.exit()); // a server that is late holds no shell up
   if (signals.isStopping) setTimeout(() => process.exit(), lastWordsMs).unref();
 }
 

@@ -49,7 +49,7 @@ export class Freshness {
         if (freshened !== undefined) await freshened; // a promise costs time, and most stores need none
       } catch (error) {
         failure = asRankdError(error);
-        requests.push(...this.#waiting.splice(0)); // that arrived meanwhile: they would wait as long for the same
+        requests.push(...this.#waiting.splice(0)); // those that arrived meanwhile would wait as long for the same
       }
       for (const request of requests) request(failure);
     }

@@ -189,7 +189,7 @@ test('doctor says what a user may not do there, and makes nothing in an empty da
   });
 
   expect(await at.here(['key', 'create', 'x'], as('postgres'))).toMatchObject({ code: 0 });
-  const owner = `or: GRANT OWNER TO ${plain}`;
+  const owner = `or make ${plain} a member of that one`;
   expect(await at.here(['key', 'list'], as(plain))).toMatchObject({
     code: 77,
     stderr: expect.stringMatching(new RegExp(`permission denied for schema rankd\\.\ntry: .*${owner}\n`)),

@@ -59,8 +59,8 @@ async function copy(cli: Cli, where: { from: string; to: string }): Promise<void
 /** A directory that can't be used is one that these options name. */
 function inOptionsOfCopy(error: unknown): never {
   const { code, message, hint } = asRankdError(error);
-  const named = hint?.replace('--data-dir', '--from or --to');
-  throw new RankdError(code, message, { cause: error, ...(named !== undefined && { hint: named }) });
+  if (!hint?.includes('--data-dir')) throw error;
+  throw new RankdError(code, message, { cause: error, hint: hint.replace('--data-dir', '--from or --to') });
 }
 
 async function place(cli: Cli, { option, where }: { option: string; where: string }): Promise<CopyPlace> {

@@ -24,7 +24,7 @@ export async function answerShell(program: Command, line: readonly string[], io:
       const { env, cwd, rights } = io;
       const dataDir = enterDataDirectory(optionIn('--data-dir', words), io);
       const configFile = optionIn('--config', words) ?? optionIn('-c', words);
-      const server = rights.asCaller(() => storeFinder({ configFile, env, cwd, user: rights.user }));
+      const server = await rights.asCaller(() => storeFinder({ configFile, env, cwd, user: rights.user }))?.();
       const found = engineOf({ dataDir, clock: systemClock, server }).operations.findNames(query);
       if (server === undefined) return found;
       return Promise.race([found, systemClock.sleep(giveUpAfterMs).then(() => Promise.reject(new Error('too late')))]);

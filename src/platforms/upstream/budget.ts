@@ -95,8 +95,8 @@ function noCalls(): ShareCounts {
 }
 
 /**
- * Nobody knows what was spent of the window that runs: all counts as spent but for one slot, for whoever comes first, until the window is over or an answer tells
- * the platform's count.
+ * Nobody knows what was spent of the window that runs: all counts as spent but for one slot, which is for whoever comes first. That holds
+ * until the window is over or an answer tells the platform's count.
  */
 export function startFull(account: Account, now: number): void {
   account.spent = [{ at: now + account.windowMs, slots: account.limit - 1, for: 'guess' }];

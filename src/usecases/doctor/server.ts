@@ -65,7 +65,7 @@ function rights({ lacks, user, database }: ServerFacts): Finding[] {
   if (lacks === undefined) return [];
   const fix =
     lacks === 'schema'
-      ? `name the user that owns it in the URL of the store, or: GRANT OWNER TO ${user}`
+      ? `name the user that owns it in the URL of the store, or make ${user} a member of that one`
       : `GRANT CREATE ON DATABASE ${database} TO ${user}`;
   const what =
     lacks === 'schema' ? 'does not own the schema rankd, so it can bring no newer schema' : 'may make no schema there';

@@ -46,7 +46,7 @@ const byCode: Record<string, Wording> = {
     new RankdError('no_permission', `The user ${user} lacks a right in the database of rankd: ${messageOf(cause)}.`, {
       hint: messageOf(cause).includes('for database')
         ? `let it make what rankd keeps: GRANT CREATE ON DATABASE ${database} TO ${user}`
-        : `name the user that owns the schema rankd in the URL of the store, or: GRANT OWNER TO ${user}`,
+        : `name the user that owns the schema rankd in the URL of the store, or make ${user} a member of that one`,
       cause,
     }),
   '25006': (address, cause) => standby(address, cause),
