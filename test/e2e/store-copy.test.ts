@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import { copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import Database from 'better-sqlite3';
@@ -239,24 +240,40 @@ describe('what can’t be copied is one sentence, and nothing is made where it w
     expect(await at.here(['store', 'copy', '--from', 'backup.db', '--to', 'new'])).toMatchObject({ code: 0 });
   });
 
-  test('a server that is gone half-way, on either side: the copy can be made again', async () => {
+  test('a copy that is killed, or whose server is gone, half-way, to either engine: it can be made again', async () => {
     const at = await filledDirectory();
     const { url, address } = await postgresDatabase('empty');
     await using proxy = await startStoreProxy(address.port);
     const through = url.replace(`:${address.port}/`, `:${proxy.port}/`);
+    const connected = `SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND application_name = 'rankd'`;
     proxy.mode = 20;
-    /** The connection breaks once the server has been asked that on it. */
+    /** Resolves once the server has been asked that. */
+    const isAsked = async (asked: string) => {
+      const asks = `SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND query LIKE '%${asked}%' AND pid <> pg_backend_pid()`;
+      await expect.poll(async () => (await sql(url, asks)).length, { interval: 5, timeout: 10_000 }).toBe(1);
+    };
+    const killed = async (from: string, to: string, asked: string) => {
+      const copying = at.start(['store', 'copy', '--from', from, '--to', to]);
+      const ended = once(copying, 'exit');
+      await isAsked(asked);
+      copying.kill('SIGKILL');
+      expect(await ended).toEqual([null, 'SIGKILL']);
+      await expect.poll(async () => (await sql(url, connected)).length).toBe(0);
+    };
     const cutOff = async (from: string, to: string, asked: string) => {
       const copied = at.here(['store', 'copy', '--from', from, '--to', to]);
-      const isAsked = `SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND query LIKE '%${asked}%' AND pid <> pg_backend_pid()`;
-      await expect.poll(async () => (await sql(url, isAsked)).length, { interval: 5 }).toBe(1);
+      await isAsked(asked);
       proxy.cut();
       const { code, stderr } = await copied;
       expect({ code, stderr }).toEqual({ code: 69, stderr: expect.stringMatching(/server .* does not answer/) });
     };
+    await killed(at.dataDir, through, 'SELECT 1 AS done');
+    expect(await sql(url, `SELECT to_regnamespace('rankd') AS made`)).toEqual([{ made: null }]);
     await cutOff(at.dataDir, through, 'SELECT 1 AS done');
     expect(await sql(url, `SELECT to_regnamespace('rankd') AS made`)).toEqual([{ made: null }]);
     expect(await at.here(['store', 'copy', '--from', at.dataDir, '--to', url])).toMatchObject({ code: 0 });
+    await killed(through, 'new', 'rankd.audit_events ');
+    expect(existsSync(join(at.path('new'), 'rankd.db'))).toBe(false);
     await cutOff(through, 'new', 'rankd.audit_events ');
     expect(readdirSync(at.path('new'))).toEqual(['daemon.lock']);
     expect(await at.here(['store', 'copy', '--from', url, '--to', 'new'])).toMatchObject({ code: 0 });

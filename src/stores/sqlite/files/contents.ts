@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { RankdError } from '../../../base/errors.ts';
 import { privateFile } from '../../../base/files/data-dir.ts';
 import { asFileError } from '../../../base/files/file-error.ts';
-import { ScratchDirectory } from '../../../base/files/scratch-directory.ts';
+import { removeLeftScratch, ScratchDirectory } from '../../../base/files/scratch-directory.ts';
 import { writeWhole } from '../../../base/files/write-whole.ts';
 import type {
   Backup,
@@ -86,6 +86,7 @@ function contentsOf(db: Connection): StoreContents {
 
 async function fillDirectory(dataDir: string, contents: StoreContents, clock: Clock): Promise<CopiedContents> {
   if (hasDatabase(dataDir)) throw notEmpty(dataDir);
+  removeLeftScratch(dataDir);
   return inScratchDirectory(dataDir, contents, clock, async (scratch, copied) => {
     const to = join(dataDir, databaseName);
     const write = (unfinished: string) => copyDatabase(join(scratch, databaseName), unfinished);
