@@ -28,6 +28,41 @@ export interface AuditPerson {
   salt: string | null;
 }
 
+/** A field of an event that named a person. */
+export interface AuditMention {
+  eventId: number;
+  field: string;
+}
+
+/** A mention that `forget` emptied: a pseudonym replaces the person, and the salt is gone. */
+export interface EmptiedMention extends AuditMention {
+  pseudonym: number;
+}
+
+/** Binds a `person.forget` event to the mentions that it emptied, so that no other mention can be emptied in its name. */
+export function mentionsHash(mentions: readonly AuditMention[]): string {
+  const inOrder = mentions.map(({ eventId, field }) => `${eventId}:${field}`).toSorted();
+  return crypto().hash('sha256', inOrder.join('\n'));
+}
+
+/**
+ * The breaks that `emptied`, all emptied mentions of one moment, show against the `person.forget` events of that moment: a mention
+ * that no such event explains, and an event whose mentions differ in number or place from the ones it emptied.
+ */
+export function unexplainedMentions(emptied: readonly EmptiedMention[], forgets: readonly AuditRow[]): ChainBreak[] {
+  const byPseudonym = Map.groupBy(emptied, ({ pseudonym }) => String(pseudonym));
+  const mismatched = forgets.filter(({ subject, detail }) => {
+    const found = byPseudonym.get(subject) ?? [];
+    byPseudonym.delete(subject);
+    const recorded = JSON.parse(detail) as { mentions?: number; mentionsHash?: string };
+    return recorded.mentions !== found.length || recorded.mentionsHash !== mentionsHash(found);
+  });
+  return [
+    ...mismatched.map(({ id }): ChainBreak => ({ kind: 'mentions', id })),
+    ...[...byPseudonym.values()].flat().map(({ eventId }): ChainBreak => ({ kind: 'changed', id: eventId })),
+  ];
+}
+
 /** What the chain holds in the place of a user id: it can be compared with the id, and tells nothing without the salt. */
 export function commitmentTo({ userId, salt }: { userId: number; salt: string }): string {
   return crypto().hash('sha256', `${salt}:${userId}`);
@@ -42,10 +77,11 @@ export const chainStart: ChainLink = { id: 0, hash: '0'.repeat(64) };
 /**
  * `missing`: rows from `id` to `toId` are gone. `unexplained`: the same, at the beginning, where it was not retention that removed them.
  * `changed`: row `id` does not follow from the one before it. `rewritten`: row `id` is not the one whose hash was noted.
+ * `mentions`: row `id` records that a person was forgotten, and other mentions are empty than the ones it emptied.
  */
 export type ChainBreak =
   | { kind: 'missing' | 'unexplained'; id: number; toId: number }
-  | { kind: 'changed' | 'rewritten'; id: number };
+  | { kind: 'changed' | 'rewritten' | 'mentions'; id: number };
 
 /** The hash of a row that follows `previous` (hex). */
 export function linkHash(
@@ -54,6 +90,9 @@ export function linkHash(
 ): string {
   return crypto().hash('sha256', JSON.stringify([previous, id, at, by, action, subject, detail]));
 }
+
+/** The event that `forget` writes. */
+export const forgetAction = 'person.forget';
 
 /** The event that retention writes before it removes the rows up to one: without it, nobody may have removed them. */
 export const pruneAction = 'audit.prune';

@@ -1,5 +1,5 @@
 import { withoutKeys } from './api-key.ts';
-import { type ChainLink, type PersonalField, pruneAction } from './audit.ts';
+import { type ChainLink, forgetAction, type PersonalField, pruneAction } from './audit.ts';
 import type { AuditEvent, Hold, Key, KeyDeclaration, KeyRules, Plan, RankChange } from './model.ts';
 import type { Webhook } from './webhooks/webhook.ts';
 
@@ -53,13 +53,13 @@ export function suspensionEvent(
   return { ...event(`suspension.${what}`, id, detail, doing), people: { rankeeId } };
 }
 
-/** A person was taken out of history and audit; `mentions`: out of how many changes and events. */
+/** A person was removed from this many changes and events; `mentionsHash` binds the event to the mentions that it emptied. */
 export function personForgotten(
   pseudonym: number,
-  mentions: { changes: number; events: number },
+  detail: { changes: number; events: number; mentions: number; mentionsHash: string },
   doing: Doing,
 ): DomainEvent {
-  return event('person.forget', String(pseudonym), mentions, doing);
+  return event(forgetAction, String(pseudonym), detail, doing);
 }
 
 /** A list of members whose ranks are changed one after the other: a run of it begins, or has done all of it. */

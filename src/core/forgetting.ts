@@ -1,4 +1,5 @@
 import { RankdError } from '../base/errors.ts';
+import { type AuditMention, mentionsHash } from './audit.ts';
 import { type Doing, personForgotten } from './events.ts';
 import { isOpenHold } from './holds.ts';
 import type { Hold, RankChange } from './model.ts';
@@ -29,9 +30,12 @@ export interface WithoutPerson {
 /** What stands in for the texts that named a forgotten person. */
 const forgottenText = 'It named a person who was forgotten.';
 
-/** Judges whether the person may be forgotten now, and says what is left of each change. */
-export function judgeForgetting(forgetting: Forgetting, doing: Doing): (mentions: Mentions) => Verdict<WithoutPerson> {
-  return ({ isOpen, changes, events }) => {
+/** Decides whether the person may be forgotten now, and returns the records without the person. `emptied`: where the audit names them. */
+export function judgeForgetting(
+  forgetting: Forgetting,
+  doing: Doing,
+): (mentions: Mentions, emptied: readonly AuditMention[]) => Verdict<WithoutPerson> {
+  return ({ isOpen, changes, events }, emptied) => {
     if (isOpen) {
       return {
         refusal: new RankdError('conflict', `A rank change of user ${forgetting.userId} is under way.`, {
@@ -44,7 +48,13 @@ export function judgeForgetting(forgetting: Forgetting, doing: Doing): (mentions
         change: (change) => withoutPerson(change, forgetting),
         hold: (hold) => holdWithout(hold, forgetting, doing),
       },
-      events: [personForgotten(forgetting.pseudonym, { changes, events }, doing)],
+      events: [
+        personForgotten(
+          forgetting.pseudonym,
+          { changes, events, mentions: emptied.length, mentionsHash: mentionsHash(emptied) },
+          doing,
+        ),
+      ],
     };
   };
 }

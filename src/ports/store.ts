@@ -1,5 +1,5 @@
 import type { Clock } from '../base/clock.ts';
-import type { AuditRow, ChainLink } from '../core/audit.ts';
+import type { AuditMention, AuditRow, ChainLink, EmptiedMention } from '../core/audit.ts';
 import type { DomainEvent } from '../core/events.ts';
 import type { Forgetting, Mentions, WithoutPerson } from '../core/forgetting.ts';
 import type { AuditEvent, Role, WhitelistEntry, Workspace } from '../core/model.ts';
@@ -185,12 +185,15 @@ export interface PersonStore {
   /** Keeps a name, or that the user has none, and removes all that were kept before `since`. */
   keepUserName(user: { id: number; name: string | undefined; at: number }, query: { since: number }): Promise<void>;
   /**
-   * Forgets a person as `judge` says, with its events: rewrites each change and hold that names the person, and puts the pseudonym in the place of
-   * the user id in the audit, where it removes the salts. A name that was kept of the user goes as well. `judge` is synchronous and pure, and may run more than once. No change is kept
-   * between what it gets and what is written. Nothing of what is replaced stays in the store's files once no process has them open.
-   * Throws the refusal of `judge`: then nothing is changed.
+   * Forgets a person in one transaction: rewrites each change and hold that names the person, replaces the user id in the audit by the
+   * pseudonym, removes the salts and a stored name, and adds the events of `judge`. `judge` is synchronous and pure, may run more than
+   * once, and gets every mention in the audit; no other write comes between its facts and its verdict. The replaced values leave the
+   * store's files once no process has them open. Throws the refusal of `judge`, with nothing changed.
    */
-  forgetPerson(forgetting: Forgetting, judge: (mentions: Mentions) => Verdict<WithoutPerson>): Promise<Mentions>;
+  forgetPerson(
+    forgetting: Forgetting,
+    judge: (mentions: Mentions, emptied: readonly AuditMention[]) => Verdict<WithoutPerson>,
+  ): Promise<Mentions>;
 }
 
 export interface AuditStore {
@@ -200,4 +203,9 @@ export interface AuditStore {
   listAudit(filter: AuditFilter): Promise<AuditEvent[]>;
   /** At most `limit` rows after `afterId`, in order, with what the first row of all follows and the id of the newest, all of one moment. */
   auditChain(page: { afterId: number; limit: number }): Promise<ChainPage>;
+  /**
+   * All mentions that `forgetPerson` emptied, with the first and last id of the chain, all of one moment. The mentions outlive the events that they were in: `pruneAudit`
+   * removes them only with the event that emptied them.
+   */
+  emptiedMentions(): Promise<{ anchorId: number; lastId: number; mentions: EmptiedMention[] }>;
 }

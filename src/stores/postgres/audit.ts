@@ -1,4 +1,4 @@
-import { type AuditPerson, type AuditRow, type ChainLink, chainStart } from '../../core/audit.ts';
+import { type AuditPerson, type AuditRow, type ChainLink, chainStart, type EmptiedMention } from '../../core/audit.ts';
 import { eventOf, rowAfter } from '../../core/audit-row.ts';
 import type { DomainEvent } from '../../core/events.ts';
 import type { AuditEvent } from '../../core/model.ts';
@@ -22,6 +22,17 @@ export function auditStore(db: Database, clock: Pick<Clock, 'now'>): AuditStore 
       return db.read(async (reader) => {
         const [anchor, rows, end] = await Promise.all([chainAnchor(reader), chainRows(reader, page), chainEnd(reader)]);
         return { anchor, rows, lastId: end.id };
+      });
+    },
+
+    async emptiedMentions() {
+      return db.read(async (reader) => {
+        const [anchor, end, mentions] = await Promise.all([
+          chainAnchor(reader),
+          chainEnd(reader),
+          reader.all<EmptiedMention>(emptied, {}),
+        ]);
+        return { anchorId: anchor.id, lastId: end.id, mentions };
       });
     },
   };
@@ -88,6 +99,9 @@ type StoredRow = Omit<AuditRow, 'people'> & { people: AuditPerson[] | null };
 function toRow({ people, ...row }: StoredRow): AuditRow {
   return { ...row, people: (people ?? []).map(({ field, ...person }) => ({ field: fromText(field), ...person })) };
 }
+
+const emptied = `
+  SELECT event_id AS "eventId", field, user_id AS pseudonym FROM rankd.audit_people WHERE user_id < 0 AND salt IS NULL`;
 
 /** What each part of a filter asks of a row. */
 const conditions = {

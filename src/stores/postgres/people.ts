@@ -1,3 +1,4 @@
+import type { AuditMention } from '../../core/audit.ts';
 import type { Mentions } from '../../core/forgetting.ts';
 import type { PersonStore } from '../../ports/index.ts';
 import { allowed } from '../allowed.ts';
@@ -44,12 +45,13 @@ export function personStore(db: Database): PersonStore {
 
     async forgetPerson({ userId, pseudonym }, judge) {
       return db.write(async (transaction) => {
-        const [mentions, changes, holds] = await Promise.all([
+        const [mentions, emptied, changes, holds] = await Promise.all([
           mentionsOf(transaction, userId),
+          transaction.all<AuditMention>(auditMentions, { userId }),
           transaction.all<ChangeRow>(`${selectChange} WHERE ${namesPerson}`, { userId }),
           holdsNaming(transaction, userId),
         ]);
-        const { change: forget, events } = allowed(judge(mentions));
+        const { change: forget, events } = allowed(judge(mentions, emptied));
         for (const change of changes.map(toChange))
           updateChange(transaction, change, { after: forget.change(change), isHeld: true });
         keepHolds(transaction, holds.map(forget.hold));
@@ -64,6 +66,8 @@ export function personStore(db: Database): PersonStore {
     },
   };
 }
+
+const auditMentions = 'SELECT event_id AS "eventId", field FROM rankd.audit_people WHERE user_id = @userId';
 
 const namesPerson = 'rankee_id = @userId OR ranker_id = @userId';
 

@@ -1,4 +1,4 @@
-import { lastToGo } from '../../core/audit.ts';
+import { forgetAction, lastToGo } from '../../core/audit.ts';
 import { openStates } from '../../core/holds.ts';
 import type { RetentionStore } from '../../ports/index.ts';
 import { inStates, isOpenChange } from '../where.ts';
@@ -32,6 +32,11 @@ export function retentionStore(db: Database): RetentionStore {
         if (last === anchor) return 0;
         transaction.run(`UPDATE rankd.audit_anchor SET last_id = @id, hash = decode(@hash, 'hex')`, { ...last });
         transaction.run('DELETE FROM rankd.audit_events WHERE id <= @id', { id: last.id });
+        transaction.run('DELETE FROM rankd.audit_people WHERE event_id <= @id AND salt IS NOT NULL', { id: last.id });
+        for (const { id, action, subject } of rows) {
+          if (id > last.id || action !== forgetAction) continue;
+          transaction.run('DELETE FROM rankd.audit_people WHERE user_id = @pseudonym', { pseudonym: Number(subject) });
+        }
         return last.id - anchor.id;
       });
     },

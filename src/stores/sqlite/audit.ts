@@ -1,4 +1,4 @@
-import { type AuditRow, type ChainLink, chainStart } from '../../core/audit.ts';
+import { type AuditRow, type ChainLink, chainStart, type EmptiedMention } from '../../core/audit.ts';
 import { eventOf, rowAfter } from '../../core/audit-row.ts';
 import type { DomainEvent } from '../../core/events.ts';
 import type { AuditEvent } from '../../core/model.ts';
@@ -24,6 +24,14 @@ export function auditStore(db: Connection, clock: Pick<Clock, 'now'>): AuditStor
         anchor: chainAnchor(db),
         rows: chainRows(db, page),
         lastId: chainEnd(db).id,
+      }));
+    },
+
+    async emptiedMentions() {
+      return db.read(() => ({
+        anchorId: chainAnchor(db).id,
+        lastId: chainEnd(db).id,
+        mentions: db.all<EmptiedMention>(emptied, {}),
       }));
     },
   };
@@ -89,6 +97,9 @@ type StoredRow = Omit<AuditRow, 'people'> & { people: string };
 function toRow({ people, ...row }: StoredRow): AuditRow {
   return { ...row, people: JSON.parse(people) };
 }
+
+const emptied = `
+  SELECT event_id AS "eventId", field, user_id AS pseudonym FROM audit_people WHERE user_id < 0 AND salt IS NULL`;
 
 /** What each part of a filter asks of a row. */
 const conditions = {

@@ -1,3 +1,4 @@
+import type { AuditMention } from '../../core/audit.ts';
 import type { Mentions } from '../../core/forgetting.ts';
 import type { PersonStore } from '../../ports/index.ts';
 import { allowed } from '../allowed.ts';
@@ -47,7 +48,7 @@ export function personStore(db: Connection): PersonStore {
     async forgetPerson({ userId, pseudonym }, judge) {
       return db.write(() => {
         const mentions = mentionsOf(db, userId);
-        const { change: forget, events } = allowed(judge(mentions));
+        const { change: forget, events } = allowed(judge(mentions, db.all<AuditMention>(auditMentions, { userId })));
         for (const row of db.all<ChangeRow>(`${selectChange} WHERE ${namesPerson}`, { userId })) {
           const change = toChange(row);
           updateChange(db, change, forget.change(change));
@@ -64,6 +65,8 @@ export function personStore(db: Connection): PersonStore {
     },
   };
 }
+
+const auditMentions = 'SELECT event_id AS "eventId", field FROM audit_people WHERE user_id = @userId';
 
 const namesPerson = 'rankee_id = @userId OR ranker_id = @userId';
 

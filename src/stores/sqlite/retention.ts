@@ -1,4 +1,4 @@
-import { lastToGo } from '../../core/audit.ts';
+import { forgetAction, lastToGo } from '../../core/audit.ts';
 import { openStates } from '../../core/holds.ts';
 import type { RetentionStore } from '../../ports/index.ts';
 import { inStates, isOpenChange } from '../where.ts';
@@ -29,10 +29,16 @@ export function retentionStore(db: Connection): RetentionStore {
     async pruneAudit({ upToId, limit }) {
       return db.write(() => {
         const anchor = chainAnchor(db);
-        const last = lastToGo(anchor, chainRows(db, { afterId: anchor.id, limit }), ({ id }) => id <= upToId);
+        const rows = chainRows(db, { afterId: anchor.id, limit });
+        const last = lastToGo(anchor, rows, ({ id }) => id <= upToId);
         if (last === anchor) return 0;
         db.run('UPDATE audit_anchor SET last_id = @id, hash = @hash', { ...last, hash: Buffer.from(last.hash, 'hex') });
         db.run('DELETE FROM audit_events WHERE id <= @id', { id: last.id });
+        db.run('DELETE FROM audit_people WHERE event_id <= @id AND salt IS NOT NULL', { id: last.id });
+        for (const { id, action, subject } of rows) {
+          if (id > last.id || action !== forgetAction) continue;
+          db.run('DELETE FROM audit_people WHERE user_id = @pseudonym', { pseudonym: Number(subject) });
+        }
         return last.id - anchor.id;
       });
     },

@@ -5,7 +5,9 @@ import {
   type ChainLink,
   chainStart,
   explains,
+  forgetAction,
   pruneAction,
+  unexplainedMentions,
 } from '../../core/audit.ts';
 import type { Ports } from '../../ports/index.ts';
 
@@ -45,8 +47,9 @@ const maxBreaksTold = 100;
 /** Walks the whole chain in pages, beside writers. */
 export async function verifyAudit(
   { store }: Pick<Ports, 'store'>,
-  { hasRetention = async () => true, notedHead, notedHeads }: AuditQuestions = {},
+  questions: AuditQuestions = {},
 ): Promise<AuditVerdict> {
+  const { hasRetention = async () => true, notedHead, notedHeads } = questions;
   const breaks: ChainBreak[] = [];
   let breakCount = 0;
   const report = (found: ChainBreak) => {
@@ -65,18 +68,18 @@ export async function verifyAudit(
   let found = 0;
   let isNotedSeen = notedHead === chainStart.hash;
   let prune: AuditRow | undefined;
-  const forgotten = new Set<string>();
-  const takenOut = new Map<string, number>();
+  const emptied = await store.emptiedMentions();
+  const forgets: AuditRow[] = [];
   const { anchor, head, lastId } = await walk({ store }, report, (row) => {
     rows += 1;
     isNotedSeen ||= row.hash === notedHead;
     if (row.action === pruneAction) prune = row;
-    // The event that tells of a person being forgotten comes after those that the person was taken out of.
-    if (row.action === 'person.forget') forgotten.add(row.subject);
-    for (const { userId, salt } of row.people) if (salt === null) takenOut.set(String(userId), row.id);
+    if (row.action === forgetAction && row.id <= emptied.lastId) forgets.push(row);
     if (compare(row)) found += 1;
   });
-  for (const [pseudonym, id] of takenOut) if (!forgotten.has(pseudonym)) report({ kind: 'changed', id });
+  const unexplained = unexplainedMentions(emptied.mentions, forgets);
+  if (unexplained.length > 0 && anchor.id !== emptied.anchorId) return verifyAudit({ store }, questions); // retention ran in between
+  for (const mention of unexplained) report(mention);
   const isExplained = anchor.id === 0 || (prune !== undefined && explains(prune, anchor) && (await hasRetention()));
   if (!isExplained) report({ kind: 'unexplained', id: 1, toId: anchor.id });
   const removed = [...uncompared.keys()].filter((id) => id <= anchor.id).length;
@@ -126,6 +129,8 @@ export function describeBreak(found: ChainBreak): string {
   switch (found.kind) {
     case 'changed':
       return `event #${found.id} was changed, or the one it follows was`;
+    case 'mentions':
+      return `event #${found.id} emptied other mentions of a forgotten person than those that are empty now`;
     case 'rewritten':
       return `event #${found.id} is not the one whose hash was noted: the audit was written anew, or an older backup restored`;
     case 'missing':

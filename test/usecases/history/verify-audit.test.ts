@@ -183,6 +183,43 @@ test('an event of retention explains the rows that it names and no others, and n
   expect(await verifyAudit({ store }, { hasRetention })).toMatchObject({ breaks: unexplained });
 });
 
+test('a person who was forgotten explains no other mention that somebody empties, before and after retention', async () => {
+  const { store, hand } = await sixEvents();
+  for (const rankeeId of [1001, 2002, 1001, 2002, 2002]) {
+    await store.appendAudit(changeEvent(newChange({ rankeeId }), 'applied', 0));
+  }
+  const forgetting = { userId: 1001, pseudonym: -5 }; // in events #7 and #9; event #12 records it
+  await store.forgetPerson(forgetting, judgeForgetting(forgetting, { by: 'cli:ann@host', at: 0 }));
+  hand.exec('CREATE TEMP TABLE written AS SELECT * FROM audit_people');
+  const breaksAfter = async (sql: string) => {
+    hand.exec(sql);
+    const { breaks } = await verifyAudit({ store });
+    hand.exec('DELETE FROM audit_people; INSERT INTO audit_people SELECT * FROM written');
+    return breaks;
+  };
+  const empty = (id: number, pseudonym = -5) =>
+    `UPDATE audit_people SET user_id = ${pseudonym}, salt = NULL WHERE event_id = ${id}`;
+  const moved = `${empty(8)}; UPDATE audit_people SET user_id = 1001, salt = '00' WHERE event_id = 7`;
+  expect(await breaksAfter('')).toEqual([]);
+  expect(await breaksAfter(empty(8))).toEqual([{ kind: 'mentions', id: 12 }]);
+  expect(await breaksAfter(moved)).toContainEqual({ kind: 'mentions', id: 12 });
+  expect(await breaksAfter(empty(8, -6))).toEqual([{ kind: 'changed', id: 8 }]);
+
+  const rows = (await store.auditChain({ afterId: 0, limit: 20 })).rows;
+  const prune = async (upToId: number) => {
+    const upTo = rows[upToId - 1] ?? chainStart;
+    await store.appendAudit(auditPruned({ removed: upToId, before: 0, upTo }, { by: 'daemon', at: 0 }));
+    await store.pruneAudit({ upToId, limit: 100 });
+    hand.exec('DELETE FROM written; INSERT INTO written SELECT * FROM audit_people');
+  };
+  await prune(8);
+  expect(await breaksAfter('')).toEqual([]);
+  expect(await breaksAfter(empty(10))).toEqual([{ kind: 'mentions', id: 12 }]);
+  await prune(12);
+  expect(await breaksAfter('')).toEqual([]);
+  expect(hand.prepare('SELECT count(*) AS left FROM audit_people').get()).toEqual({ left: 0 });
+});
+
 test.each([
   ['another person put in', 'UPDATE audit_people SET user_id = 2002', 1],
   ['a person taken out', 'DELETE FROM audit_people', 1],

@@ -419,4 +419,10 @@ export const migrations: ReadonlyArray<{ sql: string; livesWith: number }> = [
   SELECT setval('rankd.member_queue_seq_seq', coalesce(max(seq), 0) + 1, false) FROM rankd.member_queue;
 `,
   },
+  {
+    livesWith: 1,
+    sql: `
+  ALTER TABLE rankd.audit_people DROP CONSTRAINT audit_people_event_id_fkey;
+`,
+  },
 ];

@@ -299,4 +299,17 @@ export const migrations: readonly string[] = [
   `
   ALTER TABLE webhooks ADD COLUMN address_hash TEXT;
   `,
+  `
+  ALTER TABLE audit_people RENAME TO old_audit_people;
+  CREATE TABLE audit_people (
+    event_id INTEGER NOT NULL,
+    field    TEXT    NOT NULL,
+    user_id  INTEGER NOT NULL,
+    salt     TEXT,
+    PRIMARY KEY (event_id, field)
+  ) STRICT, WITHOUT ROWID;
+  INSERT INTO audit_people SELECT event_id, field, user_id, salt FROM old_audit_people;
+  DROP TABLE old_audit_people;
+  CREATE INDEX events_about_a_person ON audit_people (user_id);
+  `,
 ];
