@@ -88,12 +88,9 @@ function haveOneName(one: { name: string }, other: { name: string }): boolean {
   return one.name === other.name;
 }
 
-/** Alarms have a cursor of their own on the way to Discord alone. */
-function continued(known: Webhook, { kind, ...declaration }: WebhookDeclaration): Webhook {
+function continued(known: Webhook, declaration: WebhookDeclaration): Webhook {
   const { mention: _, isForGames: _games, addressHash: _hash, ...kept } = known;
-  const furthest = Math.max(known.cursor, known.alarmCursor);
-  const cursors = kind === known.kind ? {} : { cursor: furthest, alarmCursor: furthest };
-  return { ...kept, ...declaration, id: known.id, kind, ...cursors };
+  return { ...kept, ...declaration, id: known.id };
 }
 
 /** Where it stands in the file does not count. */

@@ -148,10 +148,10 @@ export function leftOut(
   return { webhook: moved, put: [], events: [eventsSkipped(webhook, range, doing)] };
 }
 
-/** The cursors behind these events. Alarms have one of their own on the way to Discord. */
+/** The cursors behind these events. */
 function passed({ webhook, events }: Attempt): Pick<Webhook, 'cursor' | 'alarmCursor'> {
   const furthest = (of: typeof events, from: number) => Math.max(from, ...of.map(({ sequence }) => sequence));
-  const alarms = events.filter(({ type }) => webhook.kind === 'discord' && isAlarm(type));
+  const alarms = events.filter(({ type }) => isAlarm(type));
   const others = events.filter((event) => !alarms.includes(event));
   return { cursor: furthest(others, webhook.cursor), alarmCursor: furthest(alarms, webhook.alarmCursor) };
 }

@@ -31,7 +31,7 @@ export interface Webhook {
   why?: string;
   /** The number of the last event of the audit that was dealt with. */
   cursor: number;
-  /** The same for alarms, which overtake the others on the way to Discord. */
+  /** The same for alarms, which overtake the others. */
   alarmCursor: number;
   createdAt: number;
   /** Set if the configuration declares the webhook, e.g. `rankd.yaml:31`; then only the configuration can change it. */

@@ -8,7 +8,7 @@ import type { Store } from '../../ports/index.ts';
 import { isInCharge } from '../upkeep/in-charge.ts';
 import type { DeliveryCounts } from './delivery-counts.ts';
 import { alarmMessage, asPlainLine, logMessages, type PlannedMessage } from './discord-messages.ts';
-import { leaveOutOld, nextEvents, type Wanted } from './outbox.ts';
+import { isPassed, leaveOutOld, nextEvents, type Part } from './outbox.ts';
 import { type Sending, sendMessage, sendSigned, targetOf } from './target.ts';
 import { eventBody, type ToldEvent, toldEvents } from './told-events.ts';
 
@@ -23,7 +23,7 @@ export interface Delivering extends Sending {
 /** What a process remembers of a webhook between two rounds. */
 export interface Progress {
   /** Events up to these numbers were looked at and are not for it. The cursors are written only now and then. */
-  lookedTo: { all: number; alarms: number; log: number };
+  lookedTo: { alarms: number; log: number };
   /** Events for a channel are gathered until then (`Clock.monotonic()`); absent if there are none. */
   gathering?: { until: number; isBurst: boolean } | undefined;
   /** What the channel was last sent, apart from alarms. */
@@ -114,13 +114,15 @@ async function toProgram(round: Round): Promise<boolean> {
   return webhook.state === 'enabled';
 }
 
-/** What gave way to later events and is due comes first, then the next event, then what was asked for again. */
+/** Order: the next alarm, due retries that were overtaken, the next event, redeliveries. A thief's noise delays no alarm. */
 async function nextForProgram(round: Round): Promise<OutboxEvent | 'again' | undefined> {
   const { app, webhook } = round;
+  const alarm = await nextByCursor(round, 'alarms');
+  if (alarm !== undefined) return alarm;
   const query = { webhookId: webhook.id, dueAt: app.clock.now(), oldestFirst: true, limit: 50 };
-  const due = (await app.store.listDeliveries(query)).filter(({ sequence }) => sequence <= webhook.cursor);
+  const due = (await app.store.listDeliveries(query)).filter((delivery) => isPassed(webhook, delivery));
   const late = due.find(({ tries }) => tries >= triesInPlace);
-  const next = late === undefined ? await nextByCursor(round) : undefined;
+  const next = late === undefined ? await nextByCursor(round, 'log') : undefined;
   if (next !== undefined) return next;
   const waiting = late ?? due[0];
   if (waiting === undefined) return undefined;
@@ -131,24 +133,19 @@ async function nextForProgram(round: Round): Promise<OutboxEvent | 'again' | und
   return 'again';
 }
 
-async function nextByCursor(round: Round): Promise<OutboxEvent | 'again' | undefined> {
-  const found = await look(round, undefined, 1);
+async function nextByCursor(round: Round, part: Part): Promise<OutboxEvent | 'again' | undefined> {
+  const found = await look(round, part, 1);
   return found === 'again' ? found : found[0];
 }
 
 /** The next events by the cursor; `again` if some were too old and are left out now. */
-async function look(
-  { app, webhook, progress }: Round,
-  part: Wanted['part'],
-  limit: number,
-): Promise<OutboxEvent[] | 'again'> {
-  const field = part ?? 'all';
+async function look({ app, webhook, progress }: Round, part: Part, limit: number): Promise<OutboxEvent[] | 'again'> {
   const cursor = part === 'alarms' ? webhook.alarmCursor : webhook.cursor;
-  const after = Math.max(cursor, progress.lookedTo[field]);
+  const after = Math.max(cursor, progress.lookedTo[part]);
   const { events, upTo } = await nextEvents(app, { webhook, part }, { after, limit });
   const isOld = (events[0]?.event.at ?? Number.POSITIVE_INFINITY) < app.clock.now() - maxAgeMs;
   if (isOld && (await leaveOutOld(app, webhook))) return 'again';
-  if (events.length === 0) progress.lookedTo[field] = upTo;
+  if (events.length === 0) progress.lookedTo[part] = upTo;
   if (events.length === 0 && upTo - cursor > writtenEvery) {
     const moved = part === 'alarms' ? { alarmCursor: upTo } : { cursor: upTo };
     const sequences: number[] = [];

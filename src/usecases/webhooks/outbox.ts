@@ -9,32 +9,28 @@ import {
 } from '../../core/webhooks/event-types.ts';
 import { type LeftOut, leftOut } from '../../core/webhooks/progress.ts';
 import { maxAgeMs } from '../../core/webhooks/schedule.ts';
-import type { Webhook } from '../../core/webhooks/webhook.ts';
+import type { Delivery, Webhook } from '../../core/webhooks/webhook.ts';
 import type { Ports } from '../../ports/index.ts';
 import { hashOf } from './target.ts';
 
 type Tools = Pick<Ports, 'store' | 'clock'>;
 
-/** Which events of the outbox are meant. */
-export interface Wanted {
-  webhook: Webhook;
-  /** On the way to Discord, alarms and all others go apart; absent: all. */
-  part?: 'alarms' | 'log' | undefined;
-}
+/** Alarms have a lane and a cursor of their own, so that they overtake all other events. */
+export type Part = 'alarms' | 'log';
 
 const pageEvents = 200;
 
 /** The next events for a webhook, and where the look ended if there is none before that. */
 export async function nextEvents(
   { store }: Pick<Ports, 'store'>,
-  { webhook, part }: Wanted,
+  { webhook, part }: { webhook: Webhook; part: Part },
   { after, limit }: { after: number; limit: number },
 ): Promise<{ events: OutboxEvent[]; upTo: number }> {
   const hash = webhook.isForGames ? hashOf(webhook) : undefined;
   const isWanted = (one: OutboxEvent) => {
     const type = typeOf(one);
     if (type === undefined || !isFor(webhook, one, hash)) return false;
-    return part === undefined || isAlarm(type) === (part === 'alarms');
+    return isAlarm(type) === (part === 'alarms');
   };
   const actions = part === 'alarms' ? alarmActions : toldActions;
   const events: OutboxEvent[] = [];
@@ -49,13 +45,20 @@ export async function nextEvents(
   }
 }
 
-/** Where to look for the events that a webhook was not sent yet. On the way to Discord, alarms and all others have cursors of their own. */
-export function partsOf({ kind, cursor, alarmCursor }: Webhook): Array<{ part: Wanted['part']; after: number }> {
-  if (kind === 'standard') return [{ part: undefined, after: cursor }];
+/** Where the events begin that a webhook was not sent yet. */
+export function partsOf({ cursor, alarmCursor }: Webhook): Array<{ part: Part; after: number }> {
   return [
     { part: 'alarms', after: alarmCursor },
     { part: 'log', after: cursor },
   ];
+}
+
+/** True if the webhook's cursor is beyond the event. */
+export function isPassed(
+  { cursor, alarmCursor }: Webhook,
+  { type, sequence }: Pick<Delivery, 'type' | 'sequence'>,
+): boolean {
+  return sequence <= (isAlarm(type) ? alarmCursor : cursor);
 }
 
 /** Cursors right before the next events for a webhook, or behind all events if there is none. */
@@ -101,7 +104,7 @@ function nothingOf({ cursor, alarmCursor }: Webhook): LeftOut {
 }
 
 /** An event that says what was left out before, and was not told itself, counts as what it says. */
-function withOne(left: LeftOut, { id, action, detail }: OutboxEvent['event'], part: Wanted['part']): LeftOut {
+function withOne(left: LeftOut, { id, action, detail }: OutboxEvent['event'], part: Part): LeftOut {
   const { fromId, toId, count } = (action === 'webhook.skip'
     ? detail
     : { fromId: id, toId: id, count: 1 }) as unknown as Skipped;
@@ -130,8 +133,10 @@ export async function oldestUndelivered({ store }: Pick<Ports, 'store'>): Promis
 }
 
 async function oldestFor({ store }: Pick<Ports, 'store'>, webhook: Webhook): Promise<number[]> {
-  const after = webhook.kind === 'discord' ? Math.min(webhook.cursor, webhook.alarmCursor) : webhook.cursor;
-  const { events } = await nextEvents({ store }, { webhook }, { after, limit: 1 });
+  const pages = await Promise.all(
+    partsOf(webhook).map(({ part, after }) => nextEvents({ store }, { webhook, part }, { after, limit: 1 })),
+  );
+  const events = pages.flatMap((page) => page.events);
   const query = { webhookId: webhook.id, state: 'waiting', oldestFirst: true, limit: 1 } as const;
   const [waiting] = await store.listDeliveries(query);
   const again = waiting === undefined ? [] : await store.findEvents([waiting.sequence]);

@@ -3,7 +3,7 @@ import { webhookEvent } from '../../core/events.ts';
 import { typeOf } from '../../core/webhooks/event-types.ts';
 import type { Delivery } from '../../core/webhooks/webhook.ts';
 import type { Ports } from '../../ports/index.ts';
-import { nextEvents } from './outbox.ts';
+import { isPassed, nextEvents, partsOf } from './outbox.ts';
 import { requireWebhook } from './require-webhook.ts';
 
 type Tools = Pick<Ports, 'store' | 'clock'>;
@@ -27,15 +27,20 @@ export async function eventsToRedeliver(
     : [];
   const named = await store.findEvents([...(sequences ?? []), ...failed.map(({ sequence }) => sequence)]);
   const limit = 10_000;
-  const past = since === undefined ? [] : (await nextEvents({ store }, { webhook }, { after: 0, limit })).events;
+  const lanes = since === undefined ? [] : partsOf(webhook);
+  const past = await Promise.all(
+    lanes.map(({ part }) => nextEvents({ store }, { webhook, part }, { after: 0, limit })),
+  );
   const found = [
     ...named,
-    ...past.filter(({ event }) => event.at >= (since ?? 0) && event.at < (until ?? Number.POSITIVE_INFINITY)),
+    ...past
+      .flatMap(({ events }) => events)
+      .filter(({ event }) => event.at >= (since ?? 0) && event.at < (until ?? Number.POSITIVE_INFINITY)),
   ];
-  const passed = found.filter(({ event }) => event.id <= webhook.cursor);
-  const chosen = passed.flatMap((one) => {
+  const chosen = found.flatMap((one) => {
     const type = typeOf(one);
-    return type === undefined ? [] : [{ sequence: one.event.id, type }];
+    const delivery = type && { sequence: one.event.id, type };
+    return delivery && isPassed(webhook, delivery) ? [delivery] : [];
   });
   if (chosen.length > 0) return [...new Map(chosen.map((one) => [one.sequence, one])).values()];
   throw new RankdError('not_found', `There is no such event to send to ${webhook.name} again.`, {

@@ -5,6 +5,7 @@ import {
   enableWebhook,
   setWebhook,
 } from '../../../src/usecases/webhooks/edit-webhooks.ts';
+import { eventsToRedeliver, redeliver } from '../../../src/usecases/webhooks/redeliver.ts';
 import { day, FakeTargets, hour, openDelivery } from './scene.ts';
 
 async function scene() {
@@ -63,6 +64,25 @@ test('an event that the target alone can not take lets later ones go ahead after
   const deliveries = await store.listDeliveries({ webhookId, oldestFirst: true, limit: 9 });
   expect(deliveries.map(({ state }) => state)).toEqual(['delivered', 'waiting', 'delivered', 'failed', 'delivered']);
   expect(await find('bot')).not.toHaveProperty('failingSince');
+});
+
+test('an alarm overtakes all refusals that wait for a program, and can be sent again', async () => {
+  const { add, refuse, append, pass, targets, app } = await scene();
+  await add('bot', 'https://bot.example/x', { events: ['all'] });
+  targets.answer = () => ({ status: 500 });
+  await refuse(0);
+  await pass(1_000);
+  for (let member = 1; member <= 40; member += 1) await refuse(member);
+  await append('key.pause', { reason: 'demotions' });
+  targets.answer = () => ({ status: 204 });
+  await pass(60_000);
+  const types = () => targets.sent.map(({ event }) => event.type);
+  expect(types()).toEqual(['rank.refused', 'key.paused', ...Array(41).fill('rank.refused')]);
+  const { sequence = 0 } = targets.sent[1]?.event.data ?? {};
+  const events = await eventsToRedeliver(app, { name: 'bot', sequences: [sequence] });
+  await redeliver(app, { name: 'bot', events, by: 'cli:ann@host' });
+  await pass(1_000);
+  expect(types().at(-1)).toBe('key.paused');
 });
 
 test('a target that hangs holds up no other', async () => {
