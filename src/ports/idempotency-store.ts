@@ -20,7 +20,10 @@ export type IdempotencyStanding =
   | { is: 'running'; fingerprint: string }
   | { is: 'used'; change: RankChange };
 
-/** The requests with an Idempotency-Key that are under way. When a node ends, its claims end with it. */
+/**
+ * The requests with an Idempotency-Key that are in flight. When a node ends, its claims end with it. A claim of a live node that no request in
+ * its process holds, because its release failed or its answer was lost, is free as soon as the store answers.
+ */
 export interface IdempotencyStore {
   /**
    * Claims the key for a request of this handle, unless it stands for a change already, or another request has claimed it, here or at any

@@ -81,7 +81,8 @@ export interface WhitelistStore {
 
 /**
  * The queue of those who want to change a member, first come, first served over all nodes. Each node keeps the order of its own
- * changes by itself. When a node ends, its positions in all queues end with it.
+ * changes by itself. When a node ends, its positions in all queues end with it. A position that could not be left is given up within seconds
+ * once the store answers.
  */
 export interface MemberQueueStore {
   /** Joins the end of a member's queue: whoever joins later, on another node, waits. Resolves with the position in it. */

@@ -4,23 +4,46 @@ import type { Database } from './engine/database.ts';
 import { hasEnded } from './node-statements.ts';
 import type { Nodes } from './nodes.ts';
 
-/** The claims of all nodes. One that has ended has none. */
+/** A row of this node, in the version that a request claimed. */
+type ClaimedRow = IdempotencySlot & { version: string };
+
+/**
+ * The claims of all nodes. A node that has ended has none, and neither does a live one without a request that holds it: a release that
+ * failed, or a claim whose answer was lost, leaves a row that the next request takes, and that the next beat removes.
+ */
 export function idempotencyStore(db: Database, nodes: Nodes): IdempotencyStore {
-  const release = (slot: IdempotencySlot) => db.work(releaseSql, { ...slot, node: nodes.idIfBegun });
+  /** The slots that requests of this process hold or ask for, with the row's version once it is known. */
+  const held = new Map<string, string | undefined>();
+  const remove = (row: ClaimedRow) => db.work(removeSql, { ...row });
+
+  nodes.releaseOrphansWith(async (node) => {
+    for (const row of await db.work<ClaimedRow>(ofNodeSql, { node })) if (!held.has(nameOf(row))) await remove(row);
+  });
+
   const tryToClaim = async (claim: IdempotencyClaim): Promise<IdempotencyStanding | undefined> => {
     const node = await nodes.id();
-    // In this order: a change that another request began before it gave its claim back is seen once the claim is there.
-    const [claimed, change, [running]] = await Promise.all([
-      db.work(claimSql, { ...claim, node }),
-      findByIdempotencyKey(db.behindWork, claim),
-      db.work<{ fingerprint: string }>(runningSql, { ...claim }),
-    ]);
-    if (change !== undefined) {
-      if (claimed.length > 0) await release(claim);
-      return { is: 'used', change };
+    const slot = nameOf(claim);
+    const isFreeHere = !held.has(slot);
+    if (isFreeHere) held.set(slot, undefined);
+    let isClaimed = false;
+    try {
+      // In this order: a change that another request began before it gave its claim back is seen once the claim is there.
+      const [[claimed], change, [running]] = await Promise.all([
+        db.work<{ version: string }>(claimSql, { ...claim, node, isFreeHere }),
+        findByIdempotencyKey(db.behindWork, claim),
+        db.work<{ fingerprint: string }>(runningSql, { ...claim }),
+      ]);
+      if (change !== undefined) {
+        if (claimed !== undefined) await remove({ ...claim, ...claimed });
+        return { is: 'used', change };
+      }
+      if (claimed === undefined) return running && { is: 'running', fingerprint: running.fingerprint };
+      isClaimed = true;
+      held.set(slot, claimed.version);
+      return { is: 'claimed' };
+    } finally {
+      if (isFreeHere && !isClaimed) held.delete(slot);
     }
-    if (claimed.length > 0) return { is: 'claimed' };
-    return running && { is: 'running', fingerprint: running.fingerprint };
   };
   return {
     async claimIdempotencyKey(claim) {
@@ -31,9 +54,15 @@ export function idempotencyStore(db: Database, nodes: Nodes): IdempotencyStore {
     },
 
     async releaseIdempotencyKey(slot) {
-      if (nodes.idIfBegun !== undefined) await release(slot);
+      const version = held.get(nameOf(slot));
+      held.delete(nameOf(slot)); // before it is sent: a request that claims next waits behind this in the same connection
+      if (version !== undefined) await remove({ ...slot, version });
     },
   };
+}
+
+function nameOf({ keyId, idempotencyKey, group }: IdempotencySlot): string {
+  return JSON.stringify([keyId, idempotencyKey, group]);
 }
 
 const ofSlot = 'key_id = @keyId AND idempotency_key = @idempotencyKey AND group_title = @group';
@@ -42,9 +71,15 @@ const claimSql = `
   INSERT INTO rankd.idempotency_claims AS kept (key_id, idempotency_key, group_title, fingerprint, node)
   VALUES (@keyId, @idempotencyKey, @group, @fingerprint, @node)
   ON CONFLICT (key_id, idempotency_key, group_title)
-    DO UPDATE SET fingerprint = excluded.fingerprint, node = excluded.node WHERE ${hasEnded('kept.node')}
-  RETURNING node`;
+    DO UPDATE SET fingerprint = excluded.fingerprint, node = excluded.node
+    WHERE ${hasEnded('kept.node')} OR (kept.node = excluded.node AND @isFreeHere::boolean)
+  RETURNING xmin::text AS version`;
 
 const runningSql = `SELECT fingerprint FROM rankd.idempotency_claims WHERE ${ofSlot}`;
 
-const releaseSql = `DELETE FROM rankd.idempotency_claims WHERE ${ofSlot} AND node = @node`;
+const ofNodeSql = `
+  SELECT key_id AS "keyId", idempotency_key AS "idempotencyKey", group_title AS "group", xmin::text AS version
+  FROM rankd.idempotency_claims WHERE node = @node`;
+
+/** A row that another request has claimed since has another version. */
+const removeSql = `DELETE FROM rankd.idempotency_claims WHERE ${ofSlot} AND xmin::text = @version`;

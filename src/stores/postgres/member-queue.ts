@@ -3,15 +3,43 @@ import { type Database, noticeChannel } from './engine/database.ts';
 import { hasEnded } from './node-statements.ts';
 import type { Nodes } from './nodes.ts';
 
+/**
+ * The queues of all members. A position of this node that no change here holds is given up after the next answered beat: leaving can fail, and
+ * so can the answer to joining.
+ */
 export function memberQueueStore(db: Database, nodes: Nodes): MemberQueueStore {
+  const held = new Set<string>();
+  /** How many changes of this process are joining the queue of a member. */
+  const joining = new Map<number, number>();
+  const count = (rankeeId: number, by: number) => {
+    const left = (joining.get(rankeeId) ?? 0) + by;
+    if (left > 0) joining.set(rankeeId, left);
+    else joining.delete(rankeeId);
+  };
+  const giveUp = (position: string) => db.work(leave, { position: Number(position) });
+
+  nodes.releaseOrphansWith(async (node) => {
+    for (const { position, rankeeId } of await db.work<{ position: string; rankeeId: number }>(ofNode, { node }))
+      if (!held.has(position) && !joining.has(rankeeId)) await giveUp(position);
+  });
+
   return {
     async enqueue(rankeeId) {
-      const [row] = await db.work<{ position: string }>(enqueue, { rankeeId, node: await nodes.id() });
-      return row?.position ?? '';
+      const node = await nodes.id();
+      count(rankeeId, 1);
+      try {
+        const [row] = await db.work<{ position: string }>(enqueue, { rankeeId, node });
+        const position = row?.position ?? '';
+        held.add(position);
+        return position;
+      } finally {
+        count(rankeeId, -1);
+      }
     },
 
     async leave(position) {
-      await db.work(leave, { position: Number(position) });
+      held.delete(position);
+      await giveUp(position);
     },
 
     watchQueue: (rankeeId, onMove) => db.hear(String(rankeeId), onMove),
@@ -31,6 +59,9 @@ const enqueue = `
   INSERT INTO rankd.member_queue (rankee_id, node)
   SELECT @rankeeId, @node FROM (SELECT pg_advisory_xact_lock(@rankeeId::bigint) OFFSET 0) AS locked
   RETURNING seq::text AS position`;
+
+const ofNode = `
+  SELECT seq::text AS position, rankee_id AS "rankeeId" FROM rankd.member_queue WHERE node = @node`;
 
 const leave = `
   WITH gone AS (DELETE FROM rankd.member_queue WHERE seq = @position RETURNING rankee_id)

@@ -63,6 +63,8 @@ export interface BeatRow {
   headId: number;
   headHash: string;
   seenHash: string | null;
+  /** Whether this node has claims or positions in queues. */
+  holdsRows: boolean;
   /** What this node was asked for and has not done yet. */
   commands: KeptCommand[] | null;
 }
@@ -89,6 +91,8 @@ export const beatSql = `
          (SELECT last_id FROM rankd.audit_head) AS "headId",
          (SELECT encode(hash, 'hex') FROM rankd.audit_head) AS "headHash",
          (SELECT encode(hash, 'hex') FROM rankd.audit_events WHERE id = @seenId::bigint) AS "seenHash",
+         EXISTS (SELECT 1 FROM rankd.idempotency_claims WHERE node = @id)
+           OR EXISTS (SELECT 1 FROM rankd.member_queue WHERE node = @id) AS "holdsRows",
          (SELECT json_agg(json_build_object('seq', seq, 'does', does, 'by', asked_by) ORDER BY seq)
           FROM rankd.node_commands WHERE node = @id AND outcome IS NULL) AS commands
   FROM rankd.nodes WHERE ended_by IS NULL`;

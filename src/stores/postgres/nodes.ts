@@ -52,6 +52,8 @@ export class Nodes implements NodeStore {
   /** The commands that this node is carrying out. */
   readonly #underWay = new Set<number>();
   readonly #silence: Silence;
+  readonly #sweeps: Array<(node: string) => Promise<void>> = [];
+  #sweeping: Promise<unknown> | undefined;
 
   constructor(
     db: Database,
@@ -121,6 +123,11 @@ export class Nodes implements NodeStore {
     return row && { outcome: JSON.parse(row.outcome) };
   }
 
+  /** Calls `sweep` after each answered beat that found rows of this node: it removes those that nothing in this process holds. */
+  releaseOrphansWith(sweep: (node: string) => Promise<void>): void {
+    this.#sweeps.push(sweep);
+  }
+
   /** Throws if this is a daemon that has lost its lease, or whose store was changed beyond what it can live with. */
   async requireLease(): Promise<void> {
     if (this.#outgrown !== undefined) {
@@ -151,6 +158,7 @@ export class Nodes implements NodeStore {
     this.#closing.abort();
     await this.#joining?.catch(() => undefined);
     await this.#beating;
+    await this.#sweeping;
     const mine = this.#mine;
     this.#mine = undefined;
     if (mine === undefined) return;
@@ -207,12 +215,20 @@ export class Nodes implements NodeStore {
         return;
       }
       mine.leaseUntil = sentAt + leaseMs;
+      if (rows[0]?.holdsRows) this.#sweep(mine.id);
       for (const command of rows[0]?.commands ?? []) this.#carryOut(command);
       this.#lookAtDaemons(rows.filter(({ id, isDaemon }) => isDaemon && id !== mine.id));
       await this.#endStill(rows, sessionId, mine.id);
     } catch {
       // the lease runs out unless a later beat is answered
     }
+  }
+
+  /** Beats do not wait for it. What fails is left to the next beat. */
+  #sweep(node: string): void {
+    this.#sweeping ??= Promise.allSettled(this.#sweeps.map((sweep) => sweep(node))).finally(() => {
+      this.#sweeping = undefined;
+    });
   }
 
   #lookAtDaemons(daemons: readonly BeatRow[]): void {

@@ -2,7 +2,24 @@ import type { MemberQueueStore } from '../../ports/index.ts';
 import type { Connection } from './engine/connection.ts';
 import type { Nodes } from './nodes.ts';
 
-export function memberQueueStore(db: Connection, nodes: Nodes): MemberQueueStore {
+export interface SqliteMemberQueue extends MemberQueueStore {
+  /** Gives up the positions that could not be given up before. Does nothing if there are none; never throws. */
+  settle(): Promise<void>;
+}
+
+export function memberQueueStore(db: Connection, nodes: Nodes): SqliteMemberQueue {
+  /** Positions that were left, until they are gone from the database. */
+  const leaving = new Set<number>();
+  const settle = async () => {
+    const positions = [...leaving];
+    if (positions.length === 0) return;
+    await db.write(() =>
+      db.run('DELETE FROM member_queue WHERE seq IN (SELECT value FROM json_each(@positions))', {
+        positions: JSON.stringify(positions),
+      }),
+    );
+    for (const position of positions) leaving.delete(position);
+  };
   return {
     async enqueue(rankeeId) {
       const node = nodes.id;
@@ -13,8 +30,11 @@ export function memberQueueStore(db: Connection, nodes: Nodes): MemberQueueStore
     },
 
     async leave(position) {
-      await db.write(() => db.run('DELETE FROM member_queue WHERE seq = @position', { position: Number(position) }));
+      leaving.add(Number(position));
+      await settle();
     },
+
+    settle: () => settle().catch(() => undefined), // the next call tries again
 
     watchQueue: () => undefined,
 

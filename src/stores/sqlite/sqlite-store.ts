@@ -65,6 +65,7 @@ export function createSqliteStore(db: Connection, clock: Clock, nodes = new Node
   const ping = async () => {
     db.refuseHarmedFiles();
     db.get('SELECT 1 FROM workspace');
+    void queue.settle();
   };
   /** Writes a row and removes it, to find out whether writes succeed again. */
   const tryToWrite = async () => {

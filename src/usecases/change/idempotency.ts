@@ -21,7 +21,7 @@ export async function claimIdempotencyKey(
   const slot = { keyId, idempotencyKey: idempotency.key, group: group.title };
   const since = clock.now() - idempotencyWindowMs;
   const standing = await store.claimIdempotencyKey({ ...slot, fingerprint, since });
-  // A claim that can't be given back ends with this node, and what was asked for is in the history by then.
+  // The store itself frees a claim whose release failed, as soon as it answers.
   if (standing.is === 'claimed') return claim(() => store.releaseIdempotencyKey(slot).catch(() => undefined));
   const known = standing.is === 'running' ? standing.fingerprint : standing.change.fingerprint;
   if (known !== fingerprint) throw mismatch();

@@ -65,7 +65,7 @@ export class QueuePosition implements AsyncDisposable {
     this.#turn[Symbol.dispose]();
     this.#watch?.[Symbol.dispose]();
     const position = await this.#joining?.catch(() => undefined);
-    // If it can't leave the queue, its position ends with this process.
+    // The store itself gives up a position that could not be left, as soon as it answers.
     if (position !== undefined) await this.#app.store.leave(position).catch(() => undefined);
   }
 

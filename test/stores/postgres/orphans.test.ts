@@ -1,0 +1,70 @@
+import { expect, onTestFinished, test } from 'vitest';
+import { systemClock } from '../../../src/base/clock.ts';
+import { openPostgresStore } from '../../../src/stores/postgres/postgres-store.ts';
+import { codeOf } from '../../support/answers.ts';
+import { openTestApp } from '../../support/open-test-app.ts';
+import { clientOf, postgresDatabase } from '../../support/postgres-database.ts';
+import { startStoreProxy } from '../../tools/store-proxy.ts';
+
+test('a request that the loss of the server cut off can be repeated with its Idempotency-Key as soon as the server answers', async () => {
+  const { address } = await postgresDatabase();
+  await using proxy = await startStoreProxy(address.port);
+  const through = { ...address, host: '127.0.0.1', port: proxy.port };
+  const store = await openPostgresStore({ address: through, clock: systemClock });
+  onTestFinished(() => store.close());
+  await using app = await openTestApp({ store });
+  const key = await app.createKey();
+  const rank = () => app.rank(key, {}, { headers: { 'idempotency-key': 'one' } });
+  const admin = clientOf(address);
+  await admin.connect();
+  onTestFinished(() => admin.end());
+  await admin.query('BEGIN; SELECT FROM rankd.audit_head FOR UPDATE'); // the change can't begin
+  const cutOff = rank();
+  await expect
+    .poll(async () => (await admin.query(`SELECT FROM pg_locks WHERE NOT granted`)).rowCount)
+    .toBeGreaterThan(0);
+  proxy.mode = 'hold';
+  proxy.cut();
+  expect([(await cutOff).status, codeOf(await cutOff)]).toEqual([503, 'store_unavailable']);
+  await admin.query('ROLLBACK');
+  expect((await admin.query('SELECT FROM rankd.idempotency_claims')).rowCount).toBe(1); // its release failed as well
+
+  proxy.mode = 'pass';
+  await expect.poll(async () => codeOf(await rank())).not.toBe('store_unavailable');
+  const repeated = await rank();
+  expect([repeated.status, codeOf(repeated)]).toEqual([200, undefined]);
+});
+
+test('what a live node could not give back, or asked for without an answer, holds up no other node for longer than its next beats', async () => {
+  const { address } = await postgresDatabase();
+  const open = async () => {
+    const store = await openPostgresStore({ address, clock: systemClock });
+    onTestFinished(() => store.close());
+    return store;
+  };
+  const [one, other] = [await open(), await open()];
+  const slot = { keyId: 'key_1', idempotencyKey: 'one \x1a', group: 'g' };
+  const claim = { ...slot, fingerprint: 'f', since: 0 };
+  expect(await one.claimIdempotencyKey(claim)).toEqual({ is: 'claimed' });
+  const position = await one.enqueue(7);
+  const held = await one.enqueue(8);
+  const admin = clientOf(address);
+  await admin.connect();
+  onTestFinished(() => admin.end());
+  await admin.query('BEGIN; LOCK rankd.idempotency_claims, rankd.member_queue IN EXCLUSIVE MODE');
+  const lost = Promise.allSettled([one.releaseIdempotencyKey(slot), one.leave(position), one.enqueue(9)]);
+  const blocked = `SELECT pg_terminate_backend(pid) FROM pg_locks WHERE NOT granted`;
+  await expect.poll(async () => (await admin.query(blocked)).rowCount).toBeGreaterThan(0);
+  expect((await lost).map(({ status }) => status)).toEqual(['rejected', 'rejected', 'rejected']);
+  // The row that an enqueue leaves whose answer was lost.
+  await admin.query('INSERT INTO rankd.member_queue (rankee_id, node) SELECT 10, node FROM rankd.member_queue LIMIT 1');
+  await admin.query('COMMIT');
+
+  const isNext = async (rankeeId: number) => (await other.queueStanding({ rankeeId })).isNext;
+  await expect.poll(() => other.claimIdempotencyKey(claim), { timeout: 4_000 }).toEqual({ is: 'claimed' });
+  await expect.poll(() => Promise.all([7, 9, 10].map(isNext)), { timeout: 4_000 }).toEqual([true, true, true]);
+  expect(await isNext(8)).toBe(false);
+  await one.leave(held);
+  expect(await isNext(8)).toBe(true);
+  expect(await one.claimIdempotencyKey(claim)).toEqual({ is: 'running', fingerprint: 'f' });
+});
