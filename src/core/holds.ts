@@ -4,7 +4,7 @@ import { canStillPass } from './change-codes.ts';
 import { holdTitle, memberTitle, untilWhen } from './describe.ts';
 import { type Doing, type DomainEvent, suspensionEvent } from './events.ts';
 import type { Hold, HoldPart, HoldState, Member, RankChange, Role, Scope } from './model.ts';
-import { heldRoles, roleIds } from './role-scheme.ts';
+import { heldIds, isUnlisted } from './role-scheme.ts';
 import { tookEffect } from './undo.ts';
 
 /** The holds that a change of a member may concern. */
@@ -173,7 +173,7 @@ export function postponed(hold: Hold, why: { code: ErrorCode; message: string },
 
 /** What is to be done about a hold whose member was read. */
 export type HoldVerdict =
-  /** Give these roles (ids). `missing` are those that the group no longer has. */
+  /** Give these roles (ids). `missing` are those of before that the group no longer lists and the member does not hold. */
   | { do: 'give_back'; roles: number[]; missing: number[] }
   /** The member came back without the roles of the hold: give them again. */
   | { do: 'renew'; roles: number[] }
@@ -194,14 +194,15 @@ export function judgeHold(
   doing: Doing,
 ): HoldVerdict {
   if (member === undefined) return { do: 'keep', update: awayFromGroup(hold, isOver, doing) };
-  const listed = (ids: number[]) => roleIds(heldRoles(roles, { userId: hold.rankeeId, roleIds: ids }));
+  // What the group's list omits is nobody's to give back, and its coming and going says nothing about the hold.
+  const listed = (ids: number[]) => heldIds(roles, { roleIds: ids }).filter((id) => !isUnlisted(roles, id));
   const held = listed(member.roleIds).join();
   const isBare = held === listed([]).join();
   const holdsIt = held === listed(hold.rolesDuring).join();
   const hasLeft = hold.awaySince !== undefined;
   if (force || (holdsIt && !(hasLeft && isBare))) {
     if (!isOver) return { do: 'keep', update: nothing };
-    const missing = hold.rolesBefore.filter((id) => !roles.some((role) => role.id === id));
+    const missing = hold.rolesBefore.filter((id) => isUnlisted(roles, id) && !member.roleIds.includes(id));
     return { do: 'give_back', roles: listed(hold.rolesBefore), missing };
   }
   if (hasLeft && isBare) {

@@ -6,9 +6,9 @@ import type { ErrorCode } from '../base/errors.ts';
 
 /**
  * `base`: the role every member holds; `guest`: non-members; `owner`: the group owner's; `unclear`: one of several of which one is the
- * base role, as long as the platform does not tell which. None of these is ever written.
+ * base role, as long as the platform does not tell which; `private`: the group's list of roles omits it. None of these is ever written.
  */
-export type RoleKind = 'guest' | 'base' | 'owner' | 'unclear' | 'custom';
+export type RoleKind = 'guest' | 'base' | 'owner' | 'unclear' | 'private' | 'custom';
 
 export interface Role {
   id: number;

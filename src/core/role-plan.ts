@@ -2,10 +2,12 @@ import { RankdError } from '../base/errors.ts';
 import type { Member, RankChange, Role } from './model.ts';
 import {
   heightOf,
+  heldIds,
   heldRoles,
   highestRole,
   isManaged,
   isUnclear,
+  isUnlisted,
   type RoleScheme,
   roleIds,
   undecided,
@@ -34,7 +36,7 @@ export function rolePlan(scheme: RoleScheme, member: Member, target: Role): Role
   const managed = before.filter((role) => isManaged(scheme, role));
   const leaving = superseded(scheme, managed, target);
   const after = [...before.filter((role) => !leaving.includes(role) && role.id !== target.id), target];
-  return planFrom(scheme, { before, after, target });
+  return planFrom(scheme, member, { after, target });
 }
 
 /** The roles among `managed` that the target replaces. */
@@ -47,31 +49,29 @@ function superseded(scheme: RoleScheme, managed: Role[], target: Role): Role[] {
 }
 
 /**
- * Plans how a member comes to hold exactly these roles (ids) again, except those that the group no longer has. The target is the
+ * Plans how a member comes to hold exactly these roles (ids) again, except those that the group no longer has or that its list omits. The target is the
  * highest of them that counts. Throws `unknown_rank` if no role is left that counts.
  */
 export function restorePlan(scheme: RoleScheme, member: Member, wanted: number[]): RolePlan {
-  const before = heldRoles(scheme.roles, member);
   const after = heldRoles(scheme.roles, { ...member, roleIds: wanted });
   const target = highestRole(scheme, after);
   if (target === undefined) throw new RankdError('unknown_rank', 'The group lists no role that every member has.');
-  return planFrom(scheme, { before, after, target });
+  return planFrom(scheme, member, { after, target });
 }
 
 /** Plans a suspension: all custom roles go, and the target comes, whether the ladder has it or not. The base role stays. */
 export function suspensionPlan(scheme: RoleScheme, member: Member, target: Role): RolePlan {
-  const before = heldRoles(scheme.roles, member);
   const after = heldRoles(scheme.roles, { ...member, roleIds: [target.id] });
-  return planFrom(scheme, { before, after, target });
+  return planFrom(scheme, member, { after, target });
 }
 
-/** Throws `platform_unavailable` if the plan depends on which role is the base role. */
-function planFrom(
-  scheme: RoleScheme,
-  { before, after, target }: { before: Role[]; after: Role[]; target: Role },
-): RolePlan {
-  const goal = { from: roleIds(before), to: roleIds(after) };
-  const plan = { target, goal, steps: steps(goal), highestBefore: highestRole(scheme, before) };
+/** Roles that the group's list omits stay as they are. Throws `platform_unavailable` if the plan depends on which role is the base role. */
+function planFrom(scheme: RoleScheme, member: Member, { after, target }: { after: Role[]; target: Role }): RolePlan {
+  const { roles } = scheme;
+  const from = heldIds(roles, member);
+  const listed = roleIds(after).filter((id) => !isUnlisted(roles, id));
+  const goal = { from, to: heldIds(roles, { roleIds: [...listed, ...from.filter((id) => isUnlisted(roles, id))] }) };
+  const plan = { target, goal, steps: steps(goal), highestBefore: highestRole(scheme, heldRoles(roles, member)) };
   const unclear = scheme.roles.filter(isUnclear);
   if (plan.steps.some(({ roleId }) => unclear.some(({ id }) => id === roleId))) throw undecided();
   return plan;
@@ -94,7 +94,11 @@ export function isReached(
   member: Member,
 ): boolean {
   const { roleId, rolesAfter } = change;
-  const heldWith = (ids: number[]) => roleIds(heldRoles(scheme.roles, { ...member, roleIds: ids })).join();
+  const { roles } = scheme;
+  const heldWith = (ids: number[]) =>
+    heldIds(roles, { roleIds: ids })
+      .filter((id) => !isUnlisted(roles, id))
+      .join();
   // When it was planned, it may not have been known which role every member has.
   if (isExact(change)) return heldWith(member.roleIds) === heldWith(rolesAfter);
   const target = scheme.roles.find((role) => role.id === roleId);

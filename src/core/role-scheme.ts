@@ -65,7 +65,7 @@ export function givableRoles(scheme: RoleScheme): Role[] {
   return scheme.roles.filter((role) => isCounted(scheme, role));
 }
 
-/** The roles a member holds, including the base role, which every member has. Roles the group no longer lists are left out. */
+/** The roles a member holds, including the base role, which every member has. Ids that name none of `roles` are left out. */
 export function heldRoles(roles: Role[], member: Member): Role[] {
   return roles.filter((role) => role.kind === 'base' || (role.kind !== 'guest' && member.roleIds.includes(role.id)));
 }
@@ -78,8 +78,28 @@ export function highestRole(scheme: RoleScheme, held: Role[]): Role | undefined 
 }
 
 /** The ids of the roles, ascending. */
-export function roleIds(roles: Role[]): number[] {
-  return roles.map((role) => role.id).sort((a, b) => a - b);
+export function roleIds(roles: Pick<Role, 'id'>[]): number[] {
+  return ascending(roles.map(({ id }) => id));
+}
+
+/**
+ * The ids of everything a member holds, ascending, as records keep them: also of roles that the group's list omits. The base role
+ * counts whether the platform lists it or not.
+ */
+export function heldIds(roles: Role[], member: Pick<Member, 'roleIds'>): number[] {
+  const guest = roles.find(({ kind }) => kind === 'guest');
+  const base = roles.filter(isBase).map(({ id }) => id);
+  return ascending([...new Set([...base, ...member.roleIds])].filter((id) => id !== guest?.id));
+}
+
+/** True if rankd never gives, takes or restores this role (id): the group's list omits it. */
+export function isUnlisted(roles: Role[], roleId: number): boolean {
+  const role = roles.find(({ id }) => id === roleId);
+  return role === undefined || role.kind === 'private';
+}
+
+function ascending(ids: number[]): number[] {
+  return ids.sort((a, b) => a - b);
 }
 
 /** The number by which a request can name this role: its rank, or its id if the rank means another role or several. */

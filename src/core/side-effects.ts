@@ -9,8 +9,9 @@ export interface SideEffects {
 }
 
 /**
- * Compares what a member holds after some of the steps with what was held before all of them: what the steps do not name should
- * be the same. The base role does not count, because a platform may list it or not.
+ * Compares the roles (ids) that a member holds after some of the steps with those held before all of them: what the steps do not name
+ * should be the same. The base role does not count, because a platform may list it or not. Nor does a role held before that is none of
+ * `roles`: it is being deleted, or the platform denies that it exists.
  */
 export function sideEffects(
   roles: Role[],
@@ -20,7 +21,8 @@ export function sideEffects(
   const unlisted = roles
     .filter(({ kind }) => kind === 'base' || kind === 'unclear' || kind === 'guest')
     .map(({ id }) => id);
-  const expected = new Set([...steps.map(({ roleId }) => roleId), ...unlisted]);
+  const unknown = before.filter((id) => !roles.some((role) => role.id === id));
+  const expected = new Set([...steps.map(({ roleId }) => roleId), ...unlisted, ...unknown]);
   const others = (ids: number[]) => ids.filter((id) => !expected.has(id));
   return {
     vanished: others(before).filter((id) => !after.includes(id)),

@@ -21,7 +21,7 @@ export interface Platform {
   /** Every role of the group, guest included, ascending by rank, the base role before others of its rank, then by id. If it is not known which one is the base role, those that may be it are `unclear`. */
   roles(call: CallContext): Promise<Role[]>;
   /** One role, also one that the list lacks; `undefined` if the group has no such role. */
-  role(roleId: number, call: CallContext): Promise<Pick<Role, 'id' | 'name' | 'rank'> | undefined>;
+  role(roleId: number, call: CallContext): Promise<Omit<Role, 'kind'> | undefined>;
   /** The member; `undefined` if the user is not in the group. It is never cached. */
   getMember(userId: number, call: CallContext): Promise<Member | undefined>;
   /** The ids of all members who hold this role, in no order. It takes a call for each hundred of them. */

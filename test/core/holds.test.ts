@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import { judgeHold } from '../../src/core/holds.ts';
 import type { Hold, Member } from '../../src/core/model.ts';
 import { restorePlan, suspensionPlan } from '../../src/core/role-plan.ts';
-import { heldRoles, roleIds } from '../../src/core/role-scheme.ts';
+import { heldIds, isUnlisted } from '../../src/core/role-scheme.ts';
 import { arbitraryRankCase } from '../support/arbitrary-group.ts';
 
 const doing = { by: 'daemon', at: 0 };
@@ -13,9 +13,10 @@ test.each([true, false])(
   (ladder) => {
     fc.assert(
       fc.property(arbitraryRankCase({ ladder }), ({ scheme, member, target }) => {
-        const held = (roles: number[]): number[] => roleIds(heldRoles(scheme.roles, { ...member, roleIds: roles }));
+        const held = (ids: number[]): number[] => heldIds(scheme.roles, { roleIds: ids });
+        const unlisted = member.roleIds.filter((id) => isUnlisted(scheme.roles, id));
         const begin = suspensionPlan(scheme, member, target);
-        expect(begin.goal.to).toEqual(held([target.id]));
+        expect(begin.goal.to).toEqual(held([target.id, ...unlisted]));
         const during: Member = { ...member, roleIds: carriedOut(member.roleIds, begin.steps) };
         const hold = holdOf(begin.goal.from, held(during.roleIds));
         const verdict = judgeHold(hold, { member: during, roles: scheme.roles, isOver: true }, doing);

@@ -1,9 +1,13 @@
-import { describe, expect, test } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
+import { deadlineIn } from '../../src/base/clock.ts';
+import { changeRank } from '../../src/usecases/change/change-rank.ts';
+import { liftHold } from '../../src/usecases/holds/holds.ts';
+import { undoMember } from '../../src/usecases/undo/undo-member.ts';
 import { codeOf, messageOf } from '../support/answers.ts';
 import { type OpenCloudApp, onOpenCloud, sampleRoles, sampleUsers, send } from '../support/open-cloud-app.ts';
 
 const { trainee: bob, officer: eve } = sampleUsers;
-const { trainee, officer } = sampleRoles;
+const { base, trainee, officer } = sampleRoles;
 const readyz = ({ url }: OpenCloudApp) => send(`${url}/readyz`, {});
 /** Longer than anything that was read of the group is remembered. */
 const longMs = 61_000;
@@ -102,26 +106,88 @@ describe('a role that the list lacks', () => {
     group.setMember(bob, [trainee, general.id]);
   };
 
-  test('hinders nothing where a ladder says which roles are changed, and stays', () =>
+  const withGeneral = (...ids: number[]) => [general.id, ...ids].sort((a, b) => a - b);
+  const warnings = ({ logLines }: OpenCloudApp) => logLines.filter((line) => /"level":"(warn|error)"/.test(line));
+
+  test.each([{ ladder: [10, 20, 50] }, {}])(
+    'stops no change of any member, stays with each of them, and raises no alarm: %o',
+    (options) =>
+      onOpenCloud(
+        async (system) => {
+          const { fake, clock, app } = system;
+          for (let userId = 3_001; userId <= 3_005; userId += 1) {
+            fake.group.setMember(userId, [trainee, general.id]);
+            const answer = await system.rank(userId);
+            expect([answer.status, codeOf(answer)]).toEqual([200, undefined]);
+            expect(fake.group.held(userId)).toEqual(withGeneral(officer));
+            expect(await system.changeOf(answer)).toMatchObject({
+              rolesBefore: withGeneral(base, trainee),
+              rolesAfter: withGeneral(base, officer),
+            });
+          }
+          expect(fake.journal.requests('role')).toHaveLength(1); // it is remembered like the list
+          clock.skip(longMs);
+          await vi.waitFor(() => expect(app.trust.looks).toEqual([]));
+          expect(warnings(system)).toEqual([]);
+        },
+        { prepare: holdIt, ...options },
+      )(),
+  );
+
+  test('counts for the account that rankd acts with', () =>
     onOpenCloud(
       async (system) => {
         expect((await system.rank(bob)).status).toBe(200);
-        expect(system.fake.group.held(bob)).toEqual([general.id, officer].sort((a, b) => a - b));
+      },
+      {
+        prepare: ({ group }) => {
+          group.roles.push({ id: 77_000_200, name: 'Staff', rank: 210, changeRank: true, isPrivate: true });
+          group.setMember(sampleUsers.actor, [77_000_200]);
+        },
+      },
+    )());
+
+  test('is missed if changes really take it away, and then no change begins', () =>
+    onOpenCloud(
+      async (system) => {
+        const { fake } = system;
+        fake.assignReplaces = true;
+        for (let userId = 3_001; userId <= 3_003; userId += 1) {
+          fake.group.setMember(userId, [trainee, general.id]);
+          await system.rank(userId);
+        }
+        expect(codeOf(await system.rank(bob))).toBe('platform_unavailable');
+        expect(warnings(system)).toEqual(
+          expect.arrayContaining([expect.stringMatching(new RegExp(`"vanished":\\[${general.id}\\]`))]),
+        );
       },
       { prepare: holdIt, ladder: [10, 20, 50] },
     )());
 
-  test('is looked up alone and named where there is none', () =>
+  test('is kept by a suspension, by its end and by an undo, also if Roblox denies that it exists', () =>
     onOpenCloud(
       async (system) => {
-        system.fake.expectNoWrites(bob);
-        const answer = await system.rank(bob);
-        expect([answer.status, codeOf(answer)]).toEqual([503, 'platform_unavailable']);
-        expect(messageOf(answer)).toMatch(
-          /holds the role General \(rank 90\) \(id 77000000\) .*made a moment ago, or is private/,
+        const { app, fake, clock } = system;
+        fake.faults.add({ operation: 'role', kind: 'status 404', times: 1_000 });
+        const call = () => ({ ...system.call(), deadlineAt: clock.monotonic() + 5_000 });
+        const operator = { by: 'cli:ann@host', dryRun: false };
+        const request = { rankerId: 0, rankerName: '', rankeeId: bob, rankeeName: 'Bob', newRankId: 0 };
+        using deadline = deadlineIn(clock, 5_000);
+        const begun = await changeRank(app, { caller: operator, request, hold: { kind: 'suspension' } }, deadline);
+        expect(begun.change).toMatchObject({ state: 'applied', rolesAfter: withGeneral(base) });
+        expect(fake.group.held(bob)).toEqual([general.id]);
+        await liftHold(app, { rankeeId: bob, caller: operator, force: false }, call());
+        expect(fake.group.held(bob)).toEqual(withGeneral(trainee));
+        const ranked = await system.rank(bob);
+        const selection = { ids: [(await system.changeOf(ranked)).id] };
+        const undone = await undoMember(
+          app,
+          { selection, undoId: 'undo_1', by: operator.by, dryRun: false },
+          { rankeeId: bob, rankeeName: 'Bob' },
         );
-        expect(system.fake.journal.requests('role')).toHaveLength(1);
-        expect(system.fake.violations()).toEqual([]);
+        expect(undone.state).toBe('put_back');
+        expect(fake.group.held(bob)).toEqual(withGeneral(trainee));
+        expect(warnings(system)).toEqual([]);
       },
       { prepare: holdIt },
     )());

@@ -61,7 +61,7 @@ async function member(app: DaemonContext, { query }: Asked, call: CallContext): 
     rank,
     roleId: highest?.id ?? null,
     roleName: highest?.name ?? null,
-    roles: held.map(title),
+    roles: held.filter(({ kind }) => kind !== 'private').map(title), // the group hides those
     suspended: suspension !== undefined,
     suspendedUntil: suspension?.endsAt === undefined ? null : Math.ceil(suspension.endsAt / 1000),
   };

@@ -1,6 +1,6 @@
 import type { RankChange, Role } from '../../core/model.ts';
 import { isReached } from '../../core/role-plan.ts';
-import { heldRoles, roleIds } from '../../core/role-scheme.ts';
+import { heldIds } from '../../core/role-scheme.ts';
 import type { Step } from '../../core/steps.ts';
 import type { CallContext } from '../../ports/index.ts';
 import { carryOut, type Progress } from './carry-out.ts';
@@ -36,7 +36,7 @@ export async function applyChange(
       const seen = { userId, roleIds: progress.seen };
       // If somebody else gave a higher role in between, the member is not seen to hold the new rank.
       if (!isReached(scheme, change, seen)) return resultOf(outcomeUnknown());
-      const rolesAfter = roleIds(heldRoles(scheme.roles, seen));
+      const rolesAfter = heldIds(scheme.roles, seen);
       return { outcome: { state: 'applied', code: null, message: success, rolesAfter } };
     }
     case 'unknown':

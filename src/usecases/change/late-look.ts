@@ -1,10 +1,10 @@
 import { reopened } from '../../core/change-state.ts';
 import type { RankChange } from '../../core/model.ts';
+import { heldIds } from '../../core/role-scheme.ts';
 import { holdsOthers, steps, stepsLeft } from '../../core/steps.ts';
 import { callWithin } from '../../ports/call-context.ts';
 import { isOfApplied, type LateLook } from './platform-trust.ts';
 import type { Ranking } from './ranking.ts';
-import { heldIds } from './read-member.ts';
 
 /** How long to wait before a look that failed, or that there was no room for, in milliseconds. */
 const waitMs = 1_000;
@@ -98,7 +98,7 @@ async function lookAgain(app: Ranking, look: LateLook, stop: AbortSignal): Promi
   if (latestId !== change.id || change.group !== app.group.title) return true;
   const member = await app.platform.getMember(change.rankeeId, call);
   if (member === undefined) return true;
-  const held = await heldIds(app, member, call);
+  const held = heldIds((await app.group.scheme(call)).roles, member);
   const found = isOfApplied(look) ? findingOfApplied(change, held) : findingOfRefused(change, held);
   if (found === 'agrees') app.trust.noteAgreement(look);
   if (found !== 'differs') return true;

@@ -1,6 +1,6 @@
 import { doubling } from '../../base/time.ts';
 import type { Member, RankChange } from '../../core/model.ts';
-import { heldRoles, roleIds } from '../../core/role-scheme.ts';
+import { heldIds } from '../../core/role-scheme.ts';
 import type { CallContext } from '../../ports/index.ts';
 import type { Ranking } from './ranking.ts';
 
@@ -59,11 +59,5 @@ function lagLeftMs({ clock, platform, recentWrites }: Reading, last: RankChange 
 }
 
 async function shows(app: Ranking, member: Member, { rolesAfter }: RankChange, call: CallContext): Promise<boolean> {
-  return (await heldIds(app, member, call)).join() === rolesAfter.join();
-}
-
-/** The roles held (ids, ascending) as a change records them: with the base role, whether the platform lists it or not. */
-export async function heldIds({ group }: Pick<Ranking, 'group'>, member: Member, call: CallContext): Promise<number[]> {
-  const { roles } = await group.schemeFor(member, call);
-  return roleIds(heldRoles(roles, member));
+  return heldIds((await app.group.scheme(call)).roles, member).join() === rolesAfter.join();
 }

@@ -4,13 +4,14 @@ import type { ChangeOutcome } from '../../core/change-state.ts';
 import { memberTitle } from '../../core/describe.ts';
 import type { RankChange } from '../../core/model.ts';
 import { isReached } from '../../core/role-plan.ts';
+import { heldIds } from '../../core/role-scheme.ts';
 import { type Goal, reversed, steps, stepsIfTooFew, stepsLeft } from '../../core/steps.ts';
 import type { CallContext, OpenChange } from '../../ports/index.ts';
 import { carryOut } from './carry-out.ts';
 import { keepCompensating, keepOutcome, outcomeOf } from './change-outcome.ts';
 import { fenceOf } from './fence.ts';
 import type { Ranking } from './ranking.ts';
-import { heldIds, lagEndsAt } from './read-member.ts';
+import { lagEndsAt } from './read-member.ts';
 
 /** True if nobody works on this open change any more: its node is gone, or could not confirm the outcome. */
 export function isAbandoned(
@@ -77,8 +78,7 @@ async function findOutcome(app: Ranking, change: RankChange, call: CallContext):
   };
   const progress = await carryOut(app, run, call);
   if (progress.kind === 'done') {
-    const seen = { userId: change.rankeeId, roleIds: progress.seen };
-    return reached(app, { change, rolesAfter: await heldIds(app, seen, call) }, call);
+    return reached(app, { change, rolesAfter: heldIds(roles, { roleIds: progress.seen }) }, call);
   }
   const { error, kind } = progress;
   if (kind === 'unknown' || canStillPass(error.code)) throw error;
@@ -123,7 +123,7 @@ async function seenAtRest(
   for (;;) {
     const readAt = app.clock.monotonic();
     const member = await app.platform.getMember(change.rankeeId, call);
-    const held = member === undefined ? undefined : await heldIds(app, member, call);
+    const held = member === undefined ? undefined : heldIds((await app.group.scheme(call)).roles, member);
     const isThere = held !== undefined && stepsLeft(goal, held)?.length === 0;
     if (isThere || readAt >= restsAt) return held;
     // Reads are scarce and open changes can be many, so the next read waits until it proves something.

@@ -1,11 +1,10 @@
-import { isRankdError, RankdError } from '../../base/errors.ts';
+import { isRankdError, type RankdError } from '../../base/errors.ts';
 import { actingAccount } from '../../core/acting-account.ts';
 import { refusalOfCredential } from '../../core/credential.ts';
-import { roleTitle } from '../../core/describe.ts';
 import { resolveLadder } from '../../core/ladder.ts';
 import type { ActingAccount, Group, Member, Role } from '../../core/model.ts';
 import type { RoleName } from '../../core/role-name.ts';
-import { heldRoles, type RankOne, type RoleScheme } from '../../core/role-scheme.ts';
+import { heldRoles, isUnlisted, type RankOne, type RoleScheme } from '../../core/role-scheme.ts';
 import { resolveTarget } from '../../core/target.ts';
 import { withShare } from '../../ports/call-context.ts';
 import type { CallContext, Clock, Platform } from '../../ports/index.ts';
@@ -42,6 +41,8 @@ export class GroupView {
   readonly #scheme: Remembered<RoleScheme>;
   readonly #acting: Remembered<KnownActing>;
   readonly #about: Remembered<Group>;
+  /** By id: roles that were read alone. */
+  readonly #singles = new Map<number, Remembered<Omit<Role, 'kind'> | undefined>>();
   #name: string | undefined;
 
   constructor(options: GroupViewOptions) {
@@ -104,25 +105,27 @@ export class GroupView {
   }
 
   /**
-   * The scheme, read again if the member holds a role that it lacks. A plan must know every role held, except with a ladder: that
-   * leaves the roles off it alone. Throws `platform_unavailable` if the role list does not have it.
+   * The scheme with every role that this member holds. A role that the list lacks was made a moment ago, and a second read of the list
+   * shows it; or it is private: then it is read alone, and joins the scheme as that. Roblox may deny that it exists.
    */
-  async schemeFor(member: Member, call: CallContext): Promise<RoleScheme> {
-    const scheme = await this.scheme(call);
-    if (unknownRole(member, scheme) === undefined) return scheme;
-    const fresh = await this.#scheme.get(call, { maxAgeMs: refreshSpacingMs });
-    const unknown = unknownRole(member, fresh);
-    if (unknown === undefined || fresh.ladder !== undefined) return fresh;
-    const found = await this.#options.platform.role(unknown, call).catch(unlessCredential);
-    const what = found === undefined ? `a role (id ${unknown})` : `the role ${roleTitle(found)} (id ${unknown})`;
-    throw new RankdError(
-      'platform_unavailable',
-      `Member ${member.userId} holds ${what} that Roblox's list of roles does not have: it was made a moment ago, or is private.`,
-      {
-        retryAfterMs: refreshSpacingMs,
-        hint: 'try again in a moment; a private role is left alone if group.ladder names the roles that rankd is to change',
-      },
-    );
+  async schemeFor({ roleIds }: Member, call: CallContext): Promise<RoleScheme> {
+    const known = await this.scheme(call);
+    const unlisted = roleIds.filter((id) => isUnlisted(known.roles, id));
+    if (unlisted.length === 0) return known;
+    const isPrivate = unlisted.every((id) => this.#single(id).isFresh());
+    const scheme = isPrivate ? known : await this.#scheme.get(call, { maxAgeMs: 0 });
+    const still = roleIds.filter((id) => isUnlisted(scheme.roles, id));
+    const found = await Promise.all(still.map((id) => this.#single(id).get(call)));
+    const added = found.flatMap((role): Role[] => (role === undefined ? [] : [{ ...role, kind: 'private' }]));
+    return { ...scheme, roles: [...scheme.roles, ...added].sort((one, other) => one.rank - other.rank) };
+  }
+
+  /** One role, as the platform shows it alone. */
+  #single(id: number): Remembered<Omit<Role, 'kind'> | undefined> {
+    const { clock, platform } = this.#options;
+    const known = this.#singles.get(id) ?? new Remembered(clock, rolesLifeMs, (call) => platform.role(id, call));
+    this.#singles.set(id, known);
+    return known;
   }
 
   /**
@@ -168,12 +171,15 @@ export class GroupView {
     const refusal = refusalOfCredential(credential);
     if (refusal !== undefined) throw refusal;
     if (credential.userId === undefined) return { acting: undefined, isSure: true };
-    const [group, { roles }, member] = await Promise.all([
+    const [group, listed, member] = await Promise.all([
       this.#readGroup(soon()).catch(() => undefined), // the role also tells who is the owner; a key that is dead is no use for the member either
       this.scheme(call),
       platform.getMember(credential.userId, call),
     ]);
-    const held = member === undefined ? [] : heldRoles(roles, member);
+    // Its highest role can be a private one. As long as that can't be read, the platform decides.
+    const scheme = member === undefined ? listed : await this.schemeFor(member, call).catch(unlessCredential);
+    if (scheme === undefined) return { acting: undefined, isSure: false };
+    const held = member === undefined ? [] : heldRoles(scheme.roles, member);
     const acting = actingAccount({ userId: credential.userId, ownerId: group?.ownerId }, held);
     return { acting, isSure: group !== undefined && acting.rank > 0 };
   }
@@ -183,10 +189,6 @@ interface KnownActing {
   acting: ActingAccount | undefined;
   /** False if something could not be read, or if the account is not a member: it may have joined since. */
   isSure: boolean;
-}
-
-function unknownRole({ roleIds }: Member, { roles }: RoleScheme): number | undefined {
-  return roleIds.find((id) => !roles.some((role) => role.id === id));
 }
 
 /** A check that fails is no reason to refuse: the platform refuses by itself what the account may not do. */

@@ -28,9 +28,14 @@ export class Remembered<T> {
     return this.#failed !== undefined;
   }
 
+  /** True if the value is younger than its usual life, or than `maxAgeMs`. */
+  isFresh(maxAgeMs = this.#lifeMs): boolean {
+    return this.#kept !== undefined && this.#clock.monotonic() - this.#kept.at < maxAgeMs;
+  }
+
   async get(call: CallContext, { maxAgeMs = this.#lifeMs, failureLifeMs = 0 }: HowOld = {}): Promise<T> {
     const now = this.#clock.monotonic();
-    if (this.#kept !== undefined && now - this.#kept.at < maxAgeMs) return this.#kept.value;
+    if (this.#kept !== undefined && this.isFresh(maxAgeMs)) return this.#kept.value;
     if (this.#failed !== undefined && now - this.#failed.at < failureLifeMs) throw this.#failed.error;
     const others = this.#reading;
     if (others !== undefined) {

@@ -118,7 +118,7 @@ async function intentFor(
   const approved = checkUndo(app, { request: draft, plan, scheme, newRankId, acting });
   const missing =
     verdict.do === 'give_back' && verdict.missing.length > 0
-      ? ` The group has no role ${verdict.missing.join(', ')} any more.`
+      ? ` Role ${verdict.missing.join(', ')} could not be given back: the group's list does not have it any more.`
       : '';
   const success =
     verdict.do === 'renew'

@@ -4,7 +4,7 @@ import { canStillPass } from '../../core/change-codes.ts';
 import { restoredMessage } from '../../core/describe.ts';
 import type { RankChange } from '../../core/model.ts';
 import { restorePlan } from '../../core/role-plan.ts';
-import { heldRoles, nameForRequest, roleIds } from '../../core/role-scheme.ts';
+import { heldIds, isUnlisted, nameForRequest } from '../../core/role-scheme.ts';
 import { undoing } from '../../core/undo.ts';
 import { callWithin } from '../../ports/call-context.ts';
 import type { CallContext, ChangeSelection } from '../../ports/index.ts';
@@ -113,8 +113,9 @@ async function approve(
   const { member, scheme } = await findMember(app, rankeeId, call);
   const plan = restorePlan(scheme, member, todo.earliest.rolesBefore);
   if (plan.steps.length === 0) return { answer: { state: 'already' } };
-  const left = heldRoles(scheme.roles, { ...member, roleIds: newest.rolesAfter });
-  if (roleIds(left).join() !== plan.goal.from.join()) return { answer: { state: 'changed_since' } };
+  const listed = (ids: number[]) => ids.filter((id) => !isUnlisted(scheme.roles, id)).join();
+  if (listed(heldIds(scheme.roles, { roleIds: newest.rolesAfter })) !== listed(plan.goal.from))
+    return { answer: { state: 'changed_since' } };
   const newRankId = nameForRequest(scheme, plan.target);
   const approved = checkUndo(app, { request: draft, plan, scheme, newRankId, acting });
   const success = restoredMessage(draft, { scheme, plan, between: todo.between });

@@ -14,18 +14,13 @@ function makeGeneral({ fake }: OpenCloudApp): number {
 }
 
 test(
-  'a member who holds a role that was made a moment ago is not ranked as if it were not there',
+  'a role that was made a moment ago and is held counts like any other',
   onOpenCloud(async (system) => {
     const { fake, clock } = system;
     expect((await system.rank(bob)).status).toBe(200); // the roles are remembered from here on
     clock.skip(1_000);
     const general = makeGeneral(system);
     fake.group.setMember(bob, [trainee, general]);
-    const writes = fake.journal.writes().length;
-    const early = await system.rank(bob);
-    expect(early).toMatchObject({ status: 503, headers: expect.objectContaining({ 'retry-after': '5' }) });
-    expect(fake.journal.writes()).toHaveLength(writes);
-    clock.skip(5_000);
     expect((await system.rank(bob)).status).toBe(200);
     expect(fake.group.held(bob)).not.toContain(general);
   }),
