@@ -1,9 +1,11 @@
 import { RankdError } from '../base/errors.ts';
 import { type Caller, invalidKey, refusalOf, wrongMode } from './access.ts';
 import { changeEvent, type DomainEvent, keyPaused } from './events.ts';
-import { type HoldsOfMember, holdsAfter, refusalOfHold, scopeOf } from './holds.ts';
+import { type HoldsOfMember, holdsAfter, refusalOfHold, refusalOfLift, scopeOf } from './holds.ts';
 import type { KeyEdit } from './key-changes.ts';
-import type { Hold, RankChange } from './model.ts';
+import type { Hold, Member, RankChange } from './model.ts';
+import { firstRefusal, refusalOfComeback } from './policy.ts';
+import { restorePlan } from './role-plan.ts';
 import type { PolicyCase, PolicyRule } from './rules/rule.ts';
 
 /**
@@ -77,7 +79,9 @@ export function judgeBegin(begin: BeginCase, facts: BeginFacts): BeginVerdict {
   const { change, after } = begin;
   if (facts.openId !== undefined || facts.latestId !== after) return { do: 'stale' };
   const error =
-    refusalOfAccess(change, facts) ?? refusalOfHold(change, facts.holds.open) ?? refusalOfRules(begin, facts);
+    refusalOfAccess(change, facts) ??
+    refusalOfHolds(change, facts.holds, { ...begin.policyCase, key: facts.caller?.key ?? begin.policyCase.key }) ??
+    refusalOfRules(begin, facts);
   if (error !== undefined) return { do: 'refuse', error, events: [] };
   return tripped(begin, facts) ?? allowed(change, facts);
 }
@@ -90,6 +94,24 @@ function allowed(change: RankChange, { holds: of, now }: BeginFacts): BeginVerdi
 /** A change that leads where the member is has ended as it begins. */
 function stepOf({ state }: RankChange): RankChange['state'] | 'begin' {
   return state === 'pending' ? 'begin' : state;
+}
+
+/** Why the member's holds forbid the change; `undefined` if they allow it. */
+export function refusalOfHolds(
+  change: Pick<RankChange, 'hold' | 'undoId' | 'keyId'>,
+  { open, own }: HoldsOfMember,
+  of: PolicyCase,
+): RankdError | undefined {
+  const { hold, keyId } = change;
+  const endsHold = hold?.does === 'return' || hold?.does === 'lift';
+  const refusal = endsHold && own !== undefined ? refusalOfLift(own, keyId) : refusalOfHold(change, open);
+  if (refusal !== undefined || keyId === undefined || hold?.does !== 'begin' || open === undefined) return refusal;
+  return refusalOfComeback({ ...of, plan: restorePlan(of.scheme, memberOf(of), open.rolesBefore) });
+}
+
+/** The member as the plan found them. */
+function memberOf({ request, plan }: PolicyCase): Member {
+  return { userId: request.rankeeId, roleIds: plan.goal.from };
 }
 
 function refusalOfAccess(change: RankChange, { caller, now }: BeginFacts): RankdError | undefined {
@@ -108,11 +130,7 @@ function refusalOfRules({ policyCase, recheck }: BeginCase, facts: BeginFacts): 
     key: caller?.key ?? policyCase.key,
     sinceRankersLastChangeMs: rankerChangedAt === undefined ? undefined : now - rankerChangedAt,
   };
-  for (const { refusal } of recheck) {
-    const found = refusal(asOfNow);
-    if (found !== undefined) return found;
-  }
-  return undefined;
+  return firstRefusal(recheck, asOfNow);
 }
 
 /** The refusal that pauses the key, if the change would go beyond a limit of the circuit breaker. */

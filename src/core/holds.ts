@@ -51,6 +51,18 @@ export function refusalOfHold(
   });
 }
 
+/** Why this caller may not end the hold; `undefined` if the caller may. A key ends only suspensions that some key began. */
+export function refusalOfLift(hold: Hold, keyId: string | undefined): RankdError | undefined {
+  if (keyId === undefined || hold.keyId !== undefined) return undefined;
+  const what =
+    hold.kind === 'suspension'
+      ? 'was suspended by the operator, who alone can lift that.'
+      : 'has a temporary rank from the operator, who alone can end it.';
+  return RankdError.withoutStack('suspended_by_operator', `${memberTitle(hold)} ${what}`, {
+    hint: `rankd rank unsuspend ${hold.rankeeId}`,
+  });
+}
+
 function alreadySuspended(open: Hold): RankdError {
   return new RankdError('already_suspended', `${memberTitle(open)} is suspended already, ${untilWhen(open)}.`, {
     hint: `rankd suspension extend ${open.rankeeId} --for 2d`,

@@ -1,5 +1,6 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
+import { routeRuleTable } from '../http/route-rules.ts';
 
 const root = new URL('../../', import.meta.url);
 
@@ -8,7 +9,9 @@ test('SECURITY.md is in the package, whose README leads to it', () => {
   expect(files).toContain('SECURITY.md');
 });
 
-const table = readFileSync(new URL('SECURITY.md', root), 'utf8')
+const page = readFileSync(new URL('SECURITY.md', root), 'utf8');
+const table = page
+  .replace(/<!-- every route.+?<!-- end -->/s, '')
   .split('\n')
   .filter((line) => line.startsWith('|'));
 const rows = table.slice(2).map((line) => line.slice(1, -1).split('|'));
@@ -21,3 +24,15 @@ test.each(rows.map(([against = '', , tests = '']) => ({ against: against.trim(),
     expect(missing).toEqual([]);
   },
 );
+
+const named = [...page.matchAll(/`(test\/[\w/.-]+)`: \*(.+?)\*/g)].map(([, file = '', name = '']) => ({ file, name }));
+
+test('SECURITY names the test that runs each cell of its table of routes and rules', () => {
+  expect(named).not.toEqual([]);
+  for (const { file, name } of named) expect(readFileSync(new URL(file, root), 'utf8')).toContain(`'${name}`);
+  expect(
+    routeRuleTable()
+      .flatMap((row) => row.split(' | '))
+      .filter((cell) => cell.trim() === ''),
+  ).toEqual([]);
+});

@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs';
+import { routeRuleTable } from '../http/route-rules.ts';
 import { commandDetails, commandsTable, commonOptions } from './command-reference.ts';
 import { metricsTable } from './metrics-table.ts';
 import { errorTable, exitTable, keySettingsTable, settingsTable, webhookSettingsTable } from './reference-tables.ts';
@@ -20,6 +21,7 @@ export const writtenParts: readonly WrittenPart[] = [
   { page: 'docs/settings.md', name: 'every setting of a declared key', lines: keySettingsTable },
   { page: 'docs/settings.md', name: 'every setting of a declared webhook', lines: webhookSettingsTable },
   { page: 'docs/api.md', name: 'every error code with its status and words', lines: errorTable },
+  { page: 'SECURITY.md', name: 'every route by which a key changes a rank, with every rule', lines: routeRuleTable },
   { page: 'docs/metrics.md', name: 'every metric', lines: metricsTable },
 ];
 

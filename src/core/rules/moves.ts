@@ -1,6 +1,6 @@
 import { RankdError } from '../../base/errors.ts';
 import { roleTitle } from '../describe.ts';
-import type { Direction, Role } from '../model.ts';
+import type { Direction, KeyRules, Role } from '../model.ts';
 import { rungs } from '../next-role.ts';
 import { type RolePlan, rise } from '../role-plan.ts';
 import { heightOf } from '../role-scheme.ts';
@@ -8,14 +8,22 @@ import type { PolicyRule } from './rule.ts';
 
 export const direction: PolicyRule = {
   name: 'direction',
-  refusal({ key, plan }) {
-    const allowed = key?.direction;
-    if (allowed === undefined || directionOf(plan) === allowed) return undefined;
-    return new RankdError('key_not_allowed', `This key may only ${allowed} members, as set by its direction.`, {
-      hint: 'rankd key set KEY --direction both',
-    });
-  },
+  refusal: ({ key, plan }) => refusalOfDirection(key, directionOf(plan)),
 };
+
+/** The end of a suspension is a promotion, even where the member's highest rank stays as it is. */
+export const directionOfReturn: PolicyRule = {
+  name: 'direction',
+  refusal: ({ key }) => refusalOfDirection(key, 'promote'),
+};
+
+function refusalOfDirection(key: KeyRules | undefined, asked: Direction | undefined): RankdError | undefined {
+  const allowed = key?.direction;
+  if (allowed === undefined || asked === allowed) return undefined;
+  return new RankdError('key_not_allowed', `This key may only ${allowed} members, as set by its direction.`, {
+    hint: 'rankd key set KEY --direction both',
+  });
+}
 
 export const steps: PolicyRule = {
   name: 'steps',

@@ -3,6 +3,7 @@ import { roleTitle } from '../describe.ts';
 import type { Role } from '../model.ts';
 import { heldRoles } from '../role-scheme.ts';
 import type { PolicyCase, PolicyRule } from './rule.ts';
+import { touchedRoles } from './touched-roles.ts';
 
 export const selfRank: PolicyRule = {
   name: 'self-rank',
@@ -58,10 +59,11 @@ export function refusalOfRanker(of: PolicyCase, rankersRoles: Role[] | undefined
     return notAllowed(`Ranker ${rankerId} has rank ${rank}, below ${least}.`, hint);
   }
   const held = heldRoles(scheme.roles, { userId: request.rankeeId, roleIds: plan.goal.from });
-  const notBelow = [plan.target, ...held].find((role) => role.rank >= rank);
+  const notBelow = [...touchedRoles(scheme, plan), ...held].find((role) => role.rank >= rank);
   if (notBelow === undefined) return undefined;
-  const what =
-    notBelow === plan.target ? roleTitle(notBelow) : `member ${request.rankeeId}, who holds ${roleTitle(notBelow)}`;
+  const what = held.includes(notBelow)
+    ? `member ${request.rankeeId}, who holds ${roleTitle(notBelow)}`
+    : roleTitle(notBelow);
   return notAllowed(`Ranker ${rankerId} has rank ${rank}, not above ${what}: policy.ranker_check is verify.`, hint);
 }
 

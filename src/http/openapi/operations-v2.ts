@@ -40,7 +40,7 @@ const suspensionAnswer = {
   },
 } as const;
 
-const notOfLifts: readonly string[] = ['member_suspended', 'ranker_not_allowed', 'cooldown', 'ambiguous_rank'];
+const notOfLifts: readonly string[] = ['member_suspended', 'ambiguous_rank'];
 const ofLifts = ofChanges.filter((code) => !notOfLifts.includes(code));
 const ofNames = ['user_not_found', 'user_renamed'] as const;
 const ofSteps = [...ofChanges.filter((code) => code !== 'unknown_rank'), ...ofNames, 'no_further_rank'] as const;
@@ -111,7 +111,8 @@ export const operationsOfV2: readonly Operation[] = [
     path: '/v2/unsuspend',
     id: 'unsuspend',
     summary: 'End a suspension',
-    description: 'Gives the member exactly the roles from before back. The key needs the scope suspend.',
+    description:
+      'Gives the member exactly the roles from before back. The key needs the scope suspend, and passes the same rules as for a promotion to these roles. It ends only suspensions that a key began.',
     body: { description: anyContentType, schema: 'StepRequest', example: { robloxUserId: 1001 } },
     answer: { ...suspensionAnswer, description: 'The member holds the roles from before.' },
     codes: [...ofLifts, ...ofNames, 'not_suspended', 'suspended_by_operator'],

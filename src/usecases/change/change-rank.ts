@@ -1,7 +1,7 @@
 import type { Deadline } from '../../base/clock.ts';
 import { RankdError } from '../../base/errors.ts';
+import { refusalOfHolds } from '../../core/begin.ts';
 import { successMessage } from '../../core/describe.ts';
-import { refusalOfHold } from '../../core/holds.ts';
 import type { RankChange } from '../../core/model.ts';
 import type { CallContext } from '../../ports/index.ts';
 import { openHold } from '../holds/open-hold.ts';
@@ -119,17 +119,24 @@ async function approve(
   const planned = await orRefusal(planChange(app, { ...command, written: Promise.resolve(written) }, call), call);
   if ('error' in planned) return { change: asked, error: planned.error };
   const change = { ...draft, newRankId: planned.value.newRankId };
-  const checked = await orRefusal(checkPlan(app, { ...command, ...planned.value, paces }, call), call);
+  const checked = await orRefusal(
+    checkPlan(app, { ...command, ...planned.value, kind: kindOf(command), paces }, call),
+    call,
+  );
   if ('error' in checked) return { change, error: checked.error };
   const approved = checked.value;
   const success = successMessage(draft, approved.plan);
   if (!draft.dryRun) return { change, approved, success };
-  const suspended = refusalOfHold(draft, await openHold(app, draft.rankeeId)); // a real change learns it as it begins
-  if (suspended !== undefined) return { change, error: suspended };
+  const refusal = refusalOfHolds(draft, { open: await openHold(app, draft.rankeeId) }, approved.policyCase); // a real change is judged as it begins
+  if (refusal !== undefined) return { change, error: refusal };
   return {
     change: withPlan(change, approved),
     result: { outcome: { state: 'applied', code: null, message: success } },
   };
+}
+
+function kindOf({ hold }: ChangeCommand): 'rank' | 'suspension' {
+  return hold?.kind === 'suspension' ? 'suspension' : 'rank';
 }
 
 async function orRefusal<T>(work: Promise<T>, call: CallContext): Promise<{ value: T } | { error: RankdError }> {
@@ -140,8 +147,12 @@ async function orRefusal<T>(work: Promise<T>, call: CallContext): Promise<{ valu
   }
 }
 
-/** Keeps a refusal, if it is known which rank was asked for, the store can keep it, and the outcome is known. */
-async function keepRefusal(app: Ranking, change: RankChange | undefined, error: RankdError): Promise<FinishedChange> {
+/** Records a refusal if the requested rank is known, the store can record it, and the outcome is known. */
+export async function keepRefusal(
+  app: Ranking,
+  change: RankChange | undefined,
+  error: RankdError,
+): Promise<FinishedChange> {
   if (change === undefined || error.code === 'store_unavailable' || error.code === 'outcome_unknown') throw error;
   return keepEnded(app, change, resultOf(error));
 }

@@ -4,6 +4,7 @@ import type { ChangeOutcome } from '../../core/change-state.ts';
 import { type HoldPart, maxReasonLength, type RankChange, type RankRequest } from '../../core/model.ts';
 import { takesAway } from '../../core/role-plan.ts';
 import { isPrivileged } from '../../core/rules/privileged-roles.ts';
+import type { PolicyCase } from '../../core/rules/rule.ts';
 import type { ChangeCommand, HoldAsked } from './change-command.ts';
 import type { ApprovedChange } from './check-plan.ts';
 import type { Ranking } from './ranking.ts';
@@ -61,7 +62,13 @@ const textFields = ['rankerName', 'rankeeName', 'command', 'oldRankName', 'prefi
 /** The record once there is a plan. */
 export function withPlan(
   draft: RankChange,
-  { plan, scheme, policyCase: { policy } }: Pick<ApprovedChange, 'plan' | 'scheme' | 'policyCase'>,
+  {
+    plan,
+    scheme,
+    policyCase: { policy },
+  }: Pick<ApprovedChange, 'plan' | 'scheme'> & {
+    policyCase: Pick<PolicyCase, 'policy'>;
+  },
 ): RankChange {
   const { from, to } = plan.goal;
   const involved = scheme.roles.filter(({ id }) => from.includes(id) || to.includes(id));

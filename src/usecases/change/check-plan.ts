@@ -33,21 +33,23 @@ export const checkNames = [
   'ranker rank',
 ];
 
-type Asked = Pick<ChangeCommand, 'request' | 'caller' | 'hold'> & {
+type Asked = Pick<ChangeCommand, 'request' | 'caller'> & {
+  /** What the change is to the rules; `rank` unless given. */
+  kind?: keyof typeof rulesFor;
   /** If they are known already. */
   paces?: Paces;
 };
 
-/** Checks a plan against the rules, if there is something to write. Throws the first refusal, unless `examiner` lists them all. */
+/** Checks a plan against the rules, unless the member holds the requested rank already. Throws the first refusal, unless `examiner` lists them all. */
 export async function checkPlan(
   app: Ranking,
-  { request, caller, hold, paces, ...planned }: Asked & PlannedChange,
+  { request, caller, kind = 'rank', paces, ...planned }: Asked & PlannedChange,
   call: CallContext,
   examiner: Examiner = strict,
 ): Promise<ApprovedChange> {
   const { plan, scheme, acting } = planned;
-  const isQuiet = plan.steps.length === 0;
-  const rules = rulesFor({ isSuspension: hold?.kind === 'suspension' });
+  const isQuiet = kind === 'rank' && plan.steps.length === 0; // a suspension begins or ends whatever the member holds
+  const rules = rulesFor[kind];
   const policyCase: PolicyCase = {
     ...{ policy: policyFor(scheme.roles, app.policy), key: caller.rules, request, scheme, plan, acting },
     ...(isQuiet ? noPace : paceOf(app, paces ?? (await pacesOf(app, request)))),

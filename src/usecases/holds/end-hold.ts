@@ -2,14 +2,16 @@ import { refusalOfUntouchable } from '../../core/acting-account.ts';
 import { memberTitle, restoredMessage } from '../../core/describe.ts';
 import { type HoldUpdate, type HoldVerdict, isResting, judgeHold, postponed } from '../../core/holds.ts';
 import type { Hold, HoldPart, RankRequest } from '../../core/model.ts';
+import { policyFor } from '../../core/policy-names.ts';
 import { restorePlan } from '../../core/role-plan.ts';
 import { nameForRequest } from '../../core/role-scheme.ts';
 import { callWithin } from '../../ports/call-context.ts';
 import type { CallContext } from '../../ports/index.ts';
 import type { ChangeCaller, Idempotency } from '../change/change-command.ts';
 import { asRefusal, carryOutChange, type FinishedChange, type Intent, keepEnded } from '../change/change-member.ts';
+import { keepRefusal } from '../change/change-rank.ts';
 import { draftOf, withPlan } from '../change/change-record.ts';
-import { checkUndo } from '../change/check-plan.ts';
+import { type ApprovedChange, checkPlan, checkUndo } from '../change/check-plan.ts';
 import { QueuePosition } from '../change/queue-position.ts';
 import { backgroundDeadlineMs, type Ranking, readInTime } from '../change/ranking.ts';
 import { readMember } from '../change/read-member.ts';
@@ -67,15 +69,30 @@ async function checkInTurn(app: Ranking, check: HoldCheck, call: CallContext): P
     if (!canBeChecked(hold, check, app.clock.now())) return { hold };
     const intent = await intentFor(app, { ...check, hold }, call);
     if ('hold' in intent) return intent;
-    const finished = check.caller.dryRun
-      ? await rehearsed(app, intent)
-      : await carryOutChange(app, { ...intent, after }, call);
+    const finished = await finish(app, { ...intent, after }, call);
     if (finished !== 'stale') return { hold: (await app.store.findHold(id)) ?? hold, finished };
   }
 }
 
+/** The refusal of a change that a key requested is recorded, as that of any other change by a key. */
+async function finish(
+  app: Ranking,
+  intent: HoldIntent & Pick<Intent, 'after'>,
+  call: CallContext,
+): Promise<FinishedChange | 'stale'> {
+  const { change, approve } = intent;
+  try {
+    const approved = await approve();
+    return change.dryRun ? await rehearsed(app, intent) : await carryOutChange(app, { ...intent, approved }, call);
+  } catch (cause) {
+    const error = asRefusal(cause, call);
+    if (change.keyId === undefined) throw error;
+    return keepRefusal(app, change, error);
+  }
+}
+
 /** For a test key: what would be done is kept as that. */
-function rehearsed(app: Ranking, { change, success }: Omit<Intent, 'after'>): Promise<FinishedChange> {
+function rehearsed(app: Ranking, { change, success }: HoldIntent): Promise<FinishedChange> {
   return keepEnded(app, change, { outcome: { state: 'applied', code: null, message: success } });
 }
 
@@ -86,12 +103,13 @@ function canBeChecked(hold: Hold, { as, force = false }: HoldCheck, now: number)
   return isResting(hold) || (force && (state === 'superseded' || state === 'forfeited'));
 }
 
-/** What to write; or the hold as it is kept then, if there is nothing to write. */
-async function intentFor(
-  app: Ranking,
-  check: HoldCheck,
-  call: CallContext,
-): Promise<Omit<Intent, 'after'> | CheckedHold> {
+/** A change whose rules are not checked yet: `approve` throws the refusal. */
+interface HoldIntent extends Omit<Intent, 'after' | 'approved'> {
+  approve: () => Promise<ApprovedChange>;
+}
+
+/** The change to make; or the hold as it is stored now, if there is nothing to change. */
+async function intentFor(app: Ranking, check: HoldCheck, call: CallContext): Promise<HoldIntent | CheckedHold> {
   const { hold, caller, as, force = false, reason, asked, idempotency } = check;
   const doing = { by: caller.by, at: app.clock.now() };
   const member = await readMember(app, hold.rankeeId, readInTime(app, call));
@@ -115,7 +133,9 @@ async function intentFor(
     ...(reason !== undefined && { reason }),
   };
   const draft = { ...draftOf(app, { caller, request, ...(idempotency !== undefined && { idempotency }) }), hold: part };
-  const approved = checkUndo(app, { request: draft, plan, scheme, newRankId, acting });
+  const planned = { request: draft, plan, scheme, newRankId, acting };
+  const approve = async () =>
+    caller.keyId === undefined ? checkUndo(app, planned) : checkPlan(app, { ...planned, caller, kind: 'return' }, call);
   const missing =
     verdict.do === 'give_back' && verdict.missing.length > 0
       ? ` Role ${verdict.missing.join(', ')} could not be given back: the group's list does not have it any more.`
@@ -124,7 +144,8 @@ async function intentFor(
     verdict.do === 'renew'
       ? `${memberTitle(hold)} came back to the group and is suspended again.`
       : `${restoredMessage(draft, { scheme, plan, between: [] })}${missing}`;
-  return { change: withPlan(draft, approved), approved, success, secretId: caller.secretId };
+  const policyCase = { policy: policyFor(scheme.roles, app.policy) };
+  return { change: withPlan(draft, { plan, scheme, policyCase }), approve, success, secretId: caller.secretId };
 }
 
 function commandOf({ as }: HoldCheck): string {

@@ -1,6 +1,6 @@
 import { RankdError } from '../../base/errors.ts';
 import { memberTitle } from '../../core/describe.ts';
-import { extended, isOpenHold, openStates } from '../../core/holds.ts';
+import { extended, isOpenHold, openStates, refusalOfLift } from '../../core/holds.ts';
 import type { Hold } from '../../core/model.ts';
 import type { CallContext } from '../../ports/index.ts';
 import type { ChangeCaller, Idempotency } from '../change/change-command.ts';
@@ -65,10 +65,11 @@ async function lift(
 ): Promise<Required<CheckedHold>> {
   const hold = (await openHold(app, rankeeId)) ?? (force ? await overtaken(app, rankeeId) : undefined);
   if (hold === undefined) throw notSuspended(rankeeId);
-  if (caller.keyId !== undefined && hold.keyId === undefined) throw byOperator(hold);
+  const refusal = refusalOfLift(hold, caller.keyId);
+  if (refusal !== undefined) throw refusal;
   const checked = await checkHold(app, { hold, caller, as: 'lifted', force, reason, asked, idempotency }, call);
   const { finished } = checked;
-  if (finished === undefined) throw refusalOf(checked.hold);
+  if (finished === undefined) throw refusalOf(checked.hold, caller);
   return { ...checked, finished };
 }
 
@@ -82,12 +83,8 @@ async function overtaken({ store, group }: Holding, rankeeId: number): Promise<H
   return newest?.state === 'superseded' || newest?.state === 'forfeited' ? newest : undefined;
 }
 
-function byOperator(hold: Hold): RankdError {
-  const message = `${memberTitle(hold)} was suspended by the operator, who alone can lift that.`;
-  return new RankdError('suspended_by_operator', message, { hint: `rankd rank unsuspend ${hold.rankeeId}` });
-}
-
-function refusalOf(hold: Hold): RankdError {
+function refusalOf(hold: Hold, { keyId }: ChangeCaller): RankdError {
+  if (hold.state === 'superseded' && keyId !== undefined) return new RankdError('not_suspended', hold.message);
   if (hold.state === 'superseded')
     return new RankdError('conflict', hold.message, {
       hint: `to give the roles from before back anyway: rankd rank unsuspend ${hold.rankeeId} --force`,

@@ -1,0 +1,177 @@
+import type { Config } from '../../src/config/config.ts';
+import type { KeyRules, Scope } from '../../src/core/model.ts';
+import type { ConfigOverrides } from '../support/open-test-app.ts';
+import { table } from '../support/reference-tables.ts';
+
+/** The ranks of the simulated group that the requests here lead from and to. */
+const [trainee, officer, captain, admin] = [10, 20, 50, 200];
+
+/** One way by which a key can change a rank. Each of its requests gives a Captain, or takes one. */
+export interface KeyRoute {
+  /** As the server registers it. */
+  url: string;
+  /** What the member holds at first, unless a hold gave another role. */
+  from: number;
+  to: number;
+  /** The hold that the member has at first: a suspension that another key began, or a temporary rank that the operator gave. */
+  during?: { kind: 'suspension' | 'temporary'; rank: number };
+  scope: Scope;
+  /** Where the key stands; a bearer token unless given. */
+  header?: string;
+  body: (member: number) => Record<string, unknown>;
+}
+
+const byId = (robloxUserId: number) => ({ robloxUserId });
+const rankgun = (userId: number) => ({ userId });
+const up = { from: officer, to: captain, scope: 'rank' } as const;
+const down = { from: captain, to: officer, scope: 'rank' } as const;
+const noblox = '/group/:group/member/:user';
+
+export const keyRoutes: readonly KeyRoute[] = [
+  {
+    ...{ url: '/v1/ranker', ...up },
+    body: (rankeeId) => ({ rankeeId, rankeeName: '', rankerId: 0, rankerName: '', newRankId: captain }),
+  },
+  { url: '/v2/rank', ...up, body: (member) => ({ ...byId(member), rank: captain }) },
+  {
+    ...{ url: '/v2/rank', from: trainee, to: captain, during: { kind: 'temporary', rank: officer }, scope: 'rank' },
+    body: (member) => ({ ...byId(member), rank: captain }),
+  },
+  { url: '/v2/promote', ...up, body: byId },
+  { url: '/v2/demote', ...down, body: byId },
+  {
+    ...{ url: '/v2/suspend', from: captain, to: 1, scope: 'suspend' },
+    body: (member) => ({ ...byId(member), duration: '1h' }),
+  },
+  {
+    ...{ url: '/v2/suspend', from: captain, to: 1, during: { kind: 'temporary', rank: officer }, scope: 'suspend' },
+    body: (member) => ({ ...byId(member), duration: '1h' }),
+  },
+  {
+    ...{ url: '/v2/unsuspend', from: captain, to: captain, during: { kind: 'suspension', rank: 1 }, scope: 'suspend' },
+    body: byId,
+  },
+  { url: `${noblox}/rank`, ...up, header: 'authorization', body: () => ({ rank: captain }) },
+  { url: `${noblox}/rank-change`, ...up, header: 'authorization', body: () => ({ change: 1 }) },
+  ...['/api/roblox', '/roblox'].flatMap((at): KeyRoute[] => [
+    {
+      ...{ url: at === '/roblox' ? '/roblox/set-rank' : '/api/roblox/setrank', ...up, header: 'api-token' },
+      body: (member) => ({ ...rankgun(member), rank: captain }),
+    },
+    { url: `${at}/promote`, ...up, header: 'api-token', body: rankgun },
+    { url: `${at}/demote`, ...down, header: 'api-token', body: rankgun },
+  ]),
+];
+
+/** True for the routes of rankd itself, whose requests can name the player who asks. */
+const namesRanker = ({ url }: KeyRoute) => url.startsWith('/v');
+const isReturn = ({ url }: KeyRoute) => url === '/v2/unsuspend';
+const isSuspension = ({ url }: KeyRoute) => url === '/v2/suspend';
+const isPromotion = (route: KeyRoute) => isReturn(route) || (!isSuspension(route) && route.to > route.from);
+/** A step goes to the next rank by itself. */
+const isStep = ({ url }: KeyRoute) => /promote|demote|change/.test(url);
+
+/** What forbids a change, how a test brings that about, and how each route answers. */
+export interface RouteRule {
+  /** What the key lacks or has. */
+  key?: (route: KeyRoute) => {
+    rules?: KeyRules;
+    scopes?: Scope[];
+    mode?: 'test';
+    places?: number[];
+    expiresAt?: number;
+  };
+  /** What is done to the key before the request. */
+  first?: 'revoke' | 'pause' | 'suspend the workspace';
+  policy?: Partial<Config['policy']>;
+  ranker?: 'the member' | 'an Officer';
+  /** The member was changed a moment ago; or another member, by the same ranker or with the same key. */
+  before?: 'the member was changed' | 'the ranker changed another' | 'the key changed another';
+  /** What the member holds as the request comes, instead of what the route says. */
+  holding?: number;
+  member?: 'the owner' | 'suspended by the operator';
+  /** The code of the answer; `done` if the change is answered as done and nothing is changed. No code: why the rule says nothing here. */
+  answer: (route: KeyRoute) => string | { none: string };
+}
+
+const always = (code: string) => () => code;
+const notAllowed = always('rank_not_allowed');
+const anonymous = { none: 'names no ranker' };
+
+export const routeRules: Record<string, RouteRule> = {
+  scope: {
+    key: ({ scope }) => ({ scopes: ['verify', scope === 'rank' ? 'suspend' : 'rank'] }),
+    answer: always('key_not_allowed'),
+  },
+  whitelist: { key: () => ({ places: [7] }), answer: always('place_not_whitelisted') },
+  expired: { key: () => ({ expiresAt: Date.now() + 1 }), answer: always('invalid_key') },
+  revoked: { first: 'revoke', answer: always('invalid_key') },
+  paused: { first: 'pause', answer: always('key_paused') },
+  workspace: { first: 'suspend the workspace', answer: always('invalid_key') },
+  'test key': { key: () => ({ mode: 'test' }), answer: always('done') },
+  ceiling: { key: () => ({ rules: { maxRank: officer } }), answer: notAllowed },
+  floor: { key: () => ({ rules: { minRank: captain + 1 } }), answer: notAllowed },
+  'locked roles': {
+    policy: { lockedRoles: [captain, admin] },
+    answer: (route) => (isStep(route) && isPromotion(route) ? 'no_further_rank' : 'rank_not_allowed'),
+  },
+  'privileged roles': { policy: { privilegedRoles: [captain] }, answer: notAllowed },
+  'protected members': { policy: { protectedMembers: [1001] }, answer: always('member_protected') },
+  direction: {
+    key: (route) => ({ rules: { direction: isPromotion(route) ? 'demote' : 'promote' } }),
+    answer: always('key_not_allowed'),
+  },
+  steps: {
+    policy: { steps: 'adjacent' },
+    holding: trainee,
+    answer: (route) => {
+      if (isSuspension(route) || isReturn(route)) return { none: 'takes or gives all roles' };
+      return isStep(route) ? { none: 'is one step' } : 'rank_not_allowed';
+    },
+  },
+  'self-rank': {
+    ...{ key: () => ({ rules: { selfRank: 'deny' } }), ranker: 'the member' },
+    answer: (route) => (namesRanker(route) ? 'ranker_not_allowed' : anonymous),
+  },
+  'ranker check': { policy: { rankerCheck: 'verify' }, ranker: 'an Officer', answer: always('ranker_not_allowed') },
+  cooldown: { policy: { cooldownMs: 600_000 }, before: 'the member was changed', answer: always('cooldown') },
+  'ranker cooldown': {
+    ...{ policy: { rankerCooldownMs: 600_000 }, ranker: 'an Officer', before: 'the ranker changed another' },
+    answer: (route) => (namesRanker(route) ? 'cooldown' : anonymous),
+  },
+  breaker: {
+    policy: { breaker: { enabled: true, demotions: 1, highRank: captain, highChanges: 1, windowMs: 600_000 } },
+    before: 'the key changed another',
+    answer: always('key_paused'),
+  },
+  suspension: {
+    member: 'suspended by the operator',
+    answer: (route) =>
+      isReturn(route) ? 'suspended_by_operator' : isSuspension(route) ? 'already_suspended' : 'member_suspended',
+  },
+  'acting account': {
+    member: 'the owner',
+    answer: (route) => (isReturn(route) ? 'not_suspended' : 'above_acting_account'),
+  },
+};
+
+export function routeTitle({ url, during }: KeyRoute): string {
+  return during?.kind === 'temporary' ? `${url}, for a member with a temporary rank` : url;
+}
+
+/** The table in SECURITY.md. */
+export function routeRuleTable(): string[] {
+  const rules = Object.values(routeRules);
+  const cell = (answer: ReturnType<RouteRule['answer']>) =>
+    typeof answer === 'object' ? answer.none : answer === 'done' ? 'changes nothing' : answer;
+  const rows = keyRoutes.map((route) => [
+    `\`${routeTitle(route)}\``,
+    ...rules.map(({ answer }) => cell(answer(route))),
+  ]);
+  return table(['route', ...Object.keys(routeRules)], rows);
+}
+
+export function configFor({ policy = {} }: RouteRule): ConfigOverrides {
+  const breaker = { enabled: false, demotions: 10, highRank: undefined, highChanges: 5, windowMs: 600_000 };
+  return { policy: { breaker, ...policy }, compat: ['rankgun', 'noblox-server'] };
+}
