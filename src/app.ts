@@ -38,7 +38,7 @@ export type RankingApp = Ranking & AsyncDisposable;
 
 /** The application behind the CLI's commands. */
 export async function openRanking(
-  options: AppOptions & Pick<OpenOptions, 'onNew'> & { report?: (alarm: Alarm) => void },
+  options: AppOptions & Pick<OpenOptions, 'onNew' | 'onMigrated'> & { report?: (alarm: Alarm) => void },
 ): Promise<RankingApp> {
   const ports = await openPorts(options);
   const { report = () => undefined } = options;
@@ -65,7 +65,9 @@ export interface ServedApp extends LiveContext, AsyncDisposable {
   applyConfig(config: Config, check: (candidate: DaemonContext) => Promise<void>): Promise<void>;
 }
 
-export async function openApp(options: AppOptions & { log: Logger }): Promise<ServedApp> {
+export async function openApp(
+  options: AppOptions & Pick<OpenOptions, 'onMigrated'> & { log: Logger },
+): Promise<ServedApp> {
   const { log, dataDir, watch = unwatched } = options;
   await using opening = new AsyncDisposableStack();
   const { [Symbol.asyncDispose]: _, ...ports } = opening.use(await openPorts({ ...options, isServed: true }));
@@ -149,11 +151,12 @@ async function openPorts({
   watch = unwatched,
   isServed = false,
   onNew,
+  onMigrated,
 }: AppOptions & OpenOptions): Promise<Ports & AsyncDisposable> {
   await using opened = new AsyncDisposableStack();
   const own = overrides.clock ?? systemClock;
   const engine = engineOf({ dataDir, clock: own, server: config.store });
-  const store = overrides.store ?? (await engine.openStore({ isServed, onNew }));
+  const store = overrides.store ?? (await engine.openStore({ isServed, onNew, onMigrated }));
   const clock = overrides.clock ?? store.clock;
   if (overrides.store === undefined) opened.defer(() => store.close());
   await refuseDefaultSimulation(store, config);

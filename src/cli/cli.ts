@@ -10,7 +10,7 @@ import { type ConfigLocationSources, locateConfig } from '../config/locate.ts';
 import { askStatus } from '../control/ask.ts';
 import { policyFor } from '../core/policy-names.ts';
 import { callWithin } from '../ports/call-context.ts';
-import type { CallContext, Ports, StoreEngine, StoreOperations } from '../ports/index.ts';
+import type { CallContext, Migration, Ports, StoreEngine, StoreOperations } from '../ports/index.ts';
 import { engineOf } from '../stores/engine.ts';
 import type { Alarm } from '../usecases/change/platform-trust.ts';
 import { hintOf } from '../usecases/documents/error.ts';
@@ -139,6 +139,14 @@ export class Cli {
     this.io.stderr(`${printableLines(this.asTyped(text))}\n`);
   }
 
+  /** Reports on stderr, also with -q and --json, that an older database was migrated: an older rankd can't use it from now on. */
+  readonly onMigrated = ({ database, from, to, copy }: Migration): void => {
+    this.line.clear();
+    const text = `The database ${database} was migrated from schema ${from} to ${to}; ${copy === null ? 'rankd made no copy of it' : `a copy from before is ${copy}`}.`;
+    const document = { v: 1, migration: { database, from, to, copy } };
+    this.io.stderr(this.options.json ? jsonLine(document) : `${printableLines(text)}\n`);
+  };
+
   /** Says what a name came to; `--json` has it in the document, as `resolved`. */
   tell(text: string, facts: Record<string, unknown>): void {
     this.#resolved.push(facts);
@@ -197,7 +205,8 @@ export class Cli {
 
   async #withStore<T>(work: (ports: Pick<Ports, 'store' | 'clock'>) => Promise<T>): Promise<T> {
     const engine = this.#engine;
-    const store = await this.#open(engine, (onNew) => engine.openStore({ onNew }));
+    const { onMigrated } = this;
+    const store = await this.#open(engine, (onNew) => engine.openStore({ onNew, onMigrated }));
     try {
       return await work({ store, clock: store.clock });
     } finally {
@@ -241,7 +250,8 @@ export class Cli {
     if (other !== undefined) this.warn(other);
     const report = ({ message }: Alarm) =>
       this.warn(new RankdError('platform_unavailable', message, { hint: 'rankd doctor' }));
-    const open = (onNew: () => void) => openRanking({ config, dataDir: this.dataDir, report, onNew });
+    const open = (onNew: () => void) =>
+      openRanking({ config, dataDir: this.dataDir, report, onNew, onMigrated: this.onMigrated });
     await using app = await this.#open(this.#engine, open);
     if (daemon !== undefined) app.trust.heed(daemon.platformTrust);
     if (config.platform.kind === 'simulated') this.tellSimulated();

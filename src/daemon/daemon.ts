@@ -7,13 +7,14 @@ import { isLoopback, listenUrl } from '../base/listen-url.ts';
 import type { Logger } from '../base/log.ts';
 import { createServer } from '../http/server.ts';
 import type { Metrics } from '../metrics/open-metrics.ts';
+import type { OpenOptions } from '../ports/index.ts';
 import { engineOf } from '../stores/engine.ts';
 import { declareConfigured } from '../usecases/declare-configured.ts';
 import { checkGroup } from '../usecases/group/check-group.ts';
 import { HeadNotes } from './head-notes.ts';
 import { startWorkers } from './workers.ts';
 
-export interface DaemonOptions extends AppOptions {
+export interface DaemonOptions extends AppOptions, Pick<OpenOptions, 'onMigrated'> {
   log: Logger;
 }
 

@@ -7,6 +7,7 @@ import type { Config } from '../config/config.ts';
 import type { LoadedConfig } from '../config/load.ts';
 import type { ReloadOutcome } from '../control/control.ts';
 import { listenForCommands } from '../control/listen.ts';
+import type { Migration } from '../ports/index.ts';
 import { lookAtChange } from '../usecases/change/late-look.ts';
 import type { DaemonContext } from '../usecases/daemon-context.ts';
 import { type DaemonStatus, daemonStatus } from '../usecases/documents/status.ts';
@@ -43,6 +44,7 @@ export interface RunOptions {
   logLevelOf: (config: Config) => LogLevel;
   /** For a person, in these colors, instead of JSON. */
   readableLog: Paints | false;
+  onMigrated: (migration: Migration) => void;
 }
 
 /** Disposing it stops the daemon. */
@@ -56,7 +58,7 @@ export interface RunningDaemon extends AsyncDisposable {
 
 /** A daemon with all that surrounds it: its log, reload, the socket for the commands beside it, and the service manager. */
 export async function runDaemon(options: RunOptions): Promise<RunningDaemon> {
-  const { started, load, dataDir, process, logLevelOf, readableLog } = options;
+  const { started, load, dataDir, process, logLevelOf, readableLog, onMigrated } = options;
   const { config } = started;
   const problems = new RecentProblems();
   const log = createLog({
@@ -68,7 +70,7 @@ export async function runDaemon(options: RunOptions): Promise<RunningDaemon> {
   });
   const startedAt = { at: systemClock.now(), monotonic: systemClock.monotonic() };
   await using starting = new AsyncDisposableStack(); // undone in reverse: the data directory is given back last
-  const daemon = await startDaemon({ config, dataDir, log });
+  const daemon = await startDaemon({ config, dataDir, log, onMigrated });
   starting.defer(() => daemon.stop());
   await keepServedGroup(daemon.app.current, started);
   const live = new LiveConfig({
@@ -103,8 +105,7 @@ export async function runDaemon(options: RunOptions): Promise<RunningDaemon> {
       problems: problems.newestFirst(lasting, systemClock.now()),
     });
   };
-  const { promise: outgrown, resolve: onOutgrown } = Promise.withResolvers<RankdError>();
-  await showNode({ daemon, live, startedAt: startedAt.monotonic, onOutgrown });
+  await showNode({ daemon, live, startedAt: startedAt.monotonic });
   const pageFolder = join(process.packageDir, 'dist', 'dashboard');
   const door = starting.use(new DashboardDoor({ live: daemon.app, config: config.dashboard, pageFolder, status }));
   await door.openIfEnabled();
@@ -125,7 +126,9 @@ export async function runDaemon(options: RunOptions): Promise<RunningDaemon> {
       await warnOfSimulatedKeys(daemon.app.current);
       running.use(await reportToServiceManager({ ...daemon.app.current, env: process.env }));
       running.use(tellStanding(daemon.app.current, config));
-      const cause = await Promise.race([signal, outgrown]);
+      const stopping = new AbortController();
+      const cause = await Promise.race([signal, untilOutgrown(daemon.app.current, stopping.signal)]);
+      stopping.abort();
       if (typeof cause === 'string') log.info({ signal: cause }, 'stopping: finishing what runs');
       else log.error({ err: cause }, 'stopping, as a later rankd has changed the database: finishing what runs');
       await running.disposeAsync();
@@ -134,6 +137,27 @@ export async function runDaemon(options: RunOptions): Promise<RunningDaemon> {
     },
     [Symbol.asyncDispose]: () => running.disposeAsync(),
   };
+}
+
+/** Resolves with why, once this rankd can't work with the database any more. Never resolves after `stop`. */
+async function untilOutgrown({ store, log }: DaemonContext, stop: AbortSignal): Promise<RankdError> {
+  for (;;) {
+    const why = outgrownOf(store, log);
+    if (why !== undefined) return why;
+    await systemClock.sleep(lookAtSchemaEveryMs, stop).catch(() => new Promise(() => undefined));
+  }
+}
+
+const lookAtSchemaEveryMs = 1_000;
+
+/** A database that can't be read is not outgrown; requests report it. */
+function outgrownOf(store: DaemonContext['store'], log: DaemonContext['log']): RankdError | undefined {
+  try {
+    return store.outgrown();
+  } catch (error) {
+    log.debug({ err: error }, 'the schema of the database could not be read; trying again');
+    return undefined;
+  }
 }
 
 /** What the work throws, in words; `undefined` if it throws nothing. */

@@ -1,6 +1,5 @@
 import { hostname } from 'node:os';
 import { systemClock } from '../base/clock.ts';
-import type { RankdError } from '../base/errors.ts';
 import { version } from '../base/version.ts';
 import { fingerprintsOf } from '../config/fingerprints.ts';
 import type { LoadedConfig } from '../config/load.ts';
@@ -15,11 +14,10 @@ export interface ShownDaemon {
   live: { loaded: LoadedConfig; reload(by: string): Promise<ReloadOutcome>; redeclare(): Promise<void> };
   /** On `Clock.monotonic()`. */
   startedAt: number;
-  onOutgrown: (why: RankdError) => void;
 }
 
 /** Shows a daemon to all who share its store, if others can. */
-export async function showNode({ daemon: { app, url }, live, startedAt, onOutgrown }: ShownDaemon): Promise<void> {
+export async function showNode({ daemon: { app, url }, live, startedAt }: ShownDaemon): Promise<void> {
   const { nodes } = app.current.store;
   if (nodes === undefined) return;
   let settings = { of: live.loaded, fingerprints: fingerprintsOf(live.loaded) };
@@ -39,7 +37,6 @@ export async function showNode({ daemon: { app, url }, live, startedAt, onOutgro
   await nodes.showNode({
     name,
     status,
-    onOutgrown,
     onLost: (range) => void tellLost({ ...app.current, name }, range),
     onNodesChanged: () => void live.redeclare(),
     carryOut: async ({ by }) => withoutExcerpts(await live.reload(by)),

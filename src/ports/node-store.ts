@@ -1,4 +1,3 @@
-import type { RankdError } from '../base/errors.ts';
 import type { NodeStatus, SeenNode } from '../core/nodes.ts';
 
 /** A daemon as it takes part among others. */
@@ -10,8 +9,6 @@ export interface ShownNode {
   carryOut(command: NodeCommand): Promise<unknown>;
   /** Is told when another daemon is gone, or when this one had to join anew: what it declared may count otherwise now. */
   onNodesChanged(): void;
-  /** Is told once if a later rankd has changed the store beyond what this one can live with: nothing here may go on. */
-  onOutgrown(why: RankdError): void;
   /** Is told if the store has lost audit events that were confirmed, as after a failover: the numbers of the first and of the last. */
   onLost?(range: { fromId: number; toId: number }): void;
 }

@@ -3,8 +3,8 @@ import type { KeptRole, Store } from './store.ts';
 /** Where rankd keeps everything: an engine bound to the place where its data lies. */
 export interface StoreEngine {
   /**
-   * Opens the store; creates it or brings its schema up to date first. Throws `conflict` if it would have to while other nodes work on it.
-   * Also throws `no_permission`, `config_invalid` (what lies there is not rankd's), `schema_newer` and `store_unavailable`.
+   * Opens the store; creates it or brings its schema up to date first. Throws `conflict` if it would have to migrate while other nodes work
+   * on it. Also throws `no_permission`, `config_invalid` (what lies there is not rankd's), `schema_newer` and `store_unavailable`.
    */
   openStore(options?: OpenOptions): Promise<Store>;
   operations: StoreOperations;
@@ -13,10 +13,12 @@ export interface StoreEngine {
 }
 
 export interface OpenOptions {
-  /** True for a daemon: it answers others while a write waits for the disk. */
+  /** True for a daemon, which holds the daemon's lock: it answers others while a write waits for the disk. */
   isServed?: boolean;
-  /** Called if nothing was kept there before. */
+  /** Called if nothing was stored there before. */
   onNew?: (() => void) | undefined;
+  /** Called once an older schema was migrated. */
+  onMigrated?: ((migration: Migration) => void) | undefined;
 }
 
 /**
@@ -32,7 +34,10 @@ export interface StoreOperations {
   check(): Promise<StoreReport>;
   /** What the server says of itself; `undefined` if the database is a file. Throws why the server can't be used. */
   serverFacts(): Promise<ServerFacts | undefined>;
-  /** Brings the database to the newest schema. `advise` gets what the operator had better do before, if there is something to migrate. */
+  /**
+   * Brings the database to the newest schema, also while daemons work on it: one that can't work with the new schema notices it
+   * (`Store.outgrown`). `advise` gets what the operator had better do before, if there is something to migrate.
+   */
   migrate(advise?: (advice: string) => void): Promise<Migration>;
   /** What `migrate` would do, tried so that nothing of it is kept. */
   tryMigration(): Promise<Migration>;

@@ -1,4 +1,5 @@
 import type { Clock } from '../base/clock.ts';
+import type { RankdError } from '../base/errors.ts';
 import type { AuditMention, AuditRow, ChainLink, EmptiedMention } from '../core/audit.ts';
 import type { DomainEvent } from '../core/events.ts';
 import type { Forgetting, Mentions, WithoutPerson } from '../core/forgetting.ts';
@@ -51,6 +52,8 @@ export interface Store
   readonly limits: LimitStore | undefined;
   /** The time that all who work with this store go by. */
   readonly clock: Clock;
+  /** Why this rankd can't work with the store any more: a later one has migrated it. A daemon then finishes what runs and stops. */
+  outgrown(): RankdError | undefined;
   /** Resolves if the store answers and is still the one that was opened. */
   ping(): Promise<void>;
   /** Resolves if the store answers, is still the one that was opened, and takes writes; a daemon that shares it also has its lease. */

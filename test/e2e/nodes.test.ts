@@ -73,7 +73,7 @@ describe('several daemons on one database', () => {
     const store = await openPostgresStore({ address: database.address, clock: systemClock });
     const told = { version: '1', url: 'http://far:1', group: 'SIMULATED', isDraining: false, uptimeSeconds: 1 };
     const rest = { requestsInFlight: 0, callsWaiting: 0, budget: [], credentialProblem: null, settings: {} };
-    const deaf = { onOutgrown: () => undefined, onNodesChanged: () => undefined, carryOut: async () => undefined };
+    const deaf = { onNodesChanged: () => undefined, carryOut: async () => undefined };
     await store.nodes?.showNode({
       ...{ name: 'far', status: () => ({ ...told, ...rest, serverAheadMs: -5_000 }) },
       ...deaf,

@@ -47,7 +47,7 @@ async function startNode({ store, fake, baseUrl = fake.baseUrl, deadline = '20s'
   };
   await app.store.nodes?.showNode({
     ...{ name: daemon.url, status: () => status, carryOut: async () => undefined },
-    ...{ onNodesChanged: () => undefined, onOutgrown: () => undefined },
+    ...{ onNodesChanged: () => undefined },
   });
   return { app, url: daemon.url };
 }

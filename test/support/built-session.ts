@@ -6,8 +6,8 @@ import { binary, type CliHome, type CliResult } from './run-cli.ts';
 const built = fileURLToPath(new URL('../../dist/main.js', import.meta.url));
 
 /** Runs what was built on one command line after the other. What a command leaves behind in its process, the next one finds. */
-const script = `
-import { main } from '${built}';
+const script = (main: string) => `
+import { main } from '${main}';
 const written = { stdout: '', stderr: '' };
 for (const name of ['stdout', 'stderr']) {
   process[name].setMaxListeners(0); // each line listens anew
@@ -34,8 +34,9 @@ export class BuiltSession implements AsyncDisposable {
   readonly #ready: Promise<unknown>;
   readonly #exit: Promise<unknown>;
 
-  constructor(home: CliHome, env: Record<string, string> = {}) {
-    this.#child = spawn(process.execPath, ['--input-type=module', '--eval', script], {
+  /** `main`: of another build than that of this tree. */
+  constructor(home: CliHome, env: Record<string, string> = {}, main = built) {
+    this.#child = spawn(process.execPath, ['--input-type=module', '--eval', script(main)], {
       ...{ cwd: home.cwd, env: { ...home.env, ...env }, stdio: ['ignore', 'pipe', 'pipe', 'ipc'] },
     });
     this.#ready = once(this.#child, 'message');

@@ -1,4 +1,5 @@
 import type { Command } from 'commander';
+import type { Migration } from '../../ports/index.ts';
 import { checkDatabase, migrateDatabase } from '../../usecases/database/database.ts';
 import { databaseCheckDocument, migrationDocument } from '../../usecases/documents/database.ts';
 import { verifyAudit } from '../../usecases/history/verify-audit.ts';
@@ -22,7 +23,7 @@ export function databaseCommands(program: Command, cli: Cli): void {
   database
     .command('migrate')
     .description(
-      'bring it to the schema of this rankd, as every command does automatically; on SQLite a copy of it is kept, on PostgreSQL the line for a dump is shown',
+      'bring it to the schema of this rankd, also while a daemon runs; SQLite stores a copy of it first, for PostgreSQL the line for a dump is shown. Without a daemon, every command does this automatically',
     )
     .option(
       '--dry-run',
@@ -47,8 +48,17 @@ async function check(cli: Cli): Promise<void> {
 async function migrate(cli: Cli, dryRun: boolean): Promise<void> {
   const migrated = () => migrateDatabase(cli.operations, { dryRun, advise: (advice) => cli.say(advice) });
   const migration = await whileWorking(cli.line, 'migrating', migrated);
+  if (!dryRun && migration.from > 0 && migration.from < migration.to) await tellMigration(cli, migration);
   const document = migrationDocument(migration, dryRun);
   cli.print({ migration: document }, facts({ ...document, dryRun: null }));
   if (migration.from === migration.to) cli.say('The database has the newest schema already; there is nothing to do.');
   else if (migration.note !== undefined) cli.say(migration.note);
+}
+
+async function tellMigration(cli: Cli, migration: Migration): Promise<void> {
+  cli.onMigrated(migration);
+  if (!(await cli.operations.isDaemonRunning())) return;
+  cli.say(
+    'If the daemon that runs here is too old for this schema, it finishes what runs and stops. Start this rankd then.',
+  );
 }

@@ -195,7 +195,7 @@ interface ExaminedAsNamed extends ExaminedGroup {
 }
 
 async function examineLive(cli: Cli, config: Config, { groupId }: { groupId: number }): Promise<ExaminedAsNamed> {
-  await using app = await openRanking({ config, dataDir: cli.dataDir });
+  await using app = await openRanking({ config, dataDir: cli.dataDir, onMigrated: cli.onMigrated });
   using call = callWithin(app.clock, app.deadlineMs, 'operator');
   return await whileWaiting(cli.line, 'waiting for Roblox', async () => {
     const found = await examineGroup(app, call, groupId);

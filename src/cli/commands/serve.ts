@@ -38,7 +38,7 @@ export async function serve(cli: Cli, options: ServeOptions): Promise<void> {
   const { runDaemon } = await import('../../daemon/run-daemon.ts');
   const { dataDir } = cli;
   const serving = runDaemon({
-    ...{ started, load, dataDir, process: cli.io },
+    ...{ started, load, dataDir, process: cli.io, onMigrated: cli.onMigrated },
     logLevelOf: (config) => logLevel(cli, config),
     readableLog: cli.io.isTerminal && (cli.io.showsProgress && isColored(cli.io.env) ? paints : plain),
   });

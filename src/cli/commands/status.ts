@@ -66,8 +66,9 @@ const hints = {
 async function look(cli: Cli): Promise<FoundDaemon> {
   const daemon = await askStatus(cli.dataDir, timeoutMs);
   const stored = await lookInStore(cli, daemon).catch((error) => {
-    if (daemon !== undefined && isRankdError(error, 'store_unavailable')) return {}; // the daemon itself says that it does not answer
-    throw error;
+    if (daemon === undefined || !isRankdError(error, 'store_unavailable', 'conflict')) throw error;
+    if (error.code === 'conflict') cli.warn(error); // its schema is the daemon's, which is older than this rankd
+    return {}; // that the store does not answer, the daemon itself says
   });
   const kept = { counts: undefined, ...stored };
   const state = kept.nodes && stateOf(kept.nodes);

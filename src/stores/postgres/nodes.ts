@@ -1,9 +1,11 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { RankdError } from '../../base/errors.ts';
+import { placeOf } from '../../base/server-address.ts';
 import { newId } from '../../core/api-key.ts';
 import type { ChainLink } from '../../core/audit.ts';
 import type { NodeState, NodeStatus, SeenNode } from '../../core/nodes.ts';
 import type { Clock, NodeCommand, NodeStore, ShownNode } from '../../ports/index.ts';
+import { outgrown } from '../schema-errors.ts';
 import type { Database } from './engine/database.ts';
 import {
   askSql,
@@ -18,7 +20,7 @@ import {
   type NodeRow,
   takeTaskSql,
 } from './node-statements.ts';
-import { newestSchema, outgrown } from './schema/schema-version.ts';
+import { newestSchema } from './schema/schema-version.ts';
 import { Silence } from './silence.ts';
 
 /** How often a node shows that it is alive. */
@@ -137,6 +139,11 @@ export class Nodes implements NodeStore {
     if (this.#shown !== undefined) await this.id();
   }
 
+  /** As `Store.outgrown`, by the last heartbeat. */
+  get outgrown(): RankdError | undefined {
+    return this.#outgrown;
+  }
+
   /** The same; `undefined` if it has not begun. */
   get idIfBegun(): string | undefined {
     return this.#mine?.id;
@@ -252,8 +259,7 @@ export class Nodes implements NodeStore {
 
   #lookAtSchema(livesWith: number): void {
     if (livesWith <= newestSchema || this.#outgrown !== undefined) return;
-    this.#outgrown = outgrown(this.#db.address, livesWith);
-    this.#shown?.onOutgrown(this.#outgrown);
+    this.#outgrown = outgrown(placeOf(this.#db.address), { needed: livesWith, newest: newestSchema });
   }
 
   #carryOut({ seq, ...command }: KeptCommand): void {

@@ -66,7 +66,7 @@ function mendOf(address: ServerAddress): string {
 async function report(db: Database, schema: number): Promise<Omit<StoreReport, 'mend'>> {
   const [rows, missingOnes, headFlaws, server] = await Promise.all([
     countRows(db),
-    missingObjects(db),
+    missingObjects(db, schema),
     headFlaw(db),
     db.get<{ version: string; bytes: number }>(
       `SELECT current_setting('server_version') AS version, pg_database_size(current_database()) AS bytes`,

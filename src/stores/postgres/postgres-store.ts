@@ -1,5 +1,5 @@
 import { systemClock } from '../../base/clock.ts';
-import type { ServerAddress } from '../../base/server-address.ts';
+import { placeOf, type ServerAddress } from '../../base/server-address.ts';
 import type { Clock, OpenOptions, Store } from '../../ports/index.ts';
 import { auditStore } from './audit.ts';
 import { budgetLedger } from './budget-ledger.ts';
@@ -42,14 +42,16 @@ export async function openPostgresStore({
   beating = systemClock,
   nodeFile,
   onNew,
+  onMigrated,
 }: PostgresStoreOptions): Promise<Store> {
   const server = given === systemClock ? new ServerClock(systemClock) : undefined;
   const clock = server ?? given;
   const db = new Database(address, (look) => server?.note(look));
   try {
     const version = await requireAlone(db, { own: beating, newest: newestSchema, predecessor: nodeIn(nodeFile) });
-    if (version < newestSchema) await migrate(db, clock);
+    const isDone = version < newestSchema && (await migrate(db, clock));
     if (version === 0) onNew?.();
+    else if (isDone) onMigrated?.({ database: placeOf(address), from: version, to: newestSchema, copy: null });
     return createPostgresStore(db, clock, new Nodes(db, { clock, own: beating, file: nodeFile }));
   } catch (error) {
     await db.close();
@@ -84,6 +86,7 @@ function createPostgresStore(db: Database, clock: Clock, nodes: Nodes): Store {
     limits: limitStore(db, clock),
     budgetLedger: (credential) => budgetLedger(db, clock, credential),
     clock,
+    outgrown: () => nodes.outgrown,
     ping,
     async pingWrites() {
       await nodes.requireLease();

@@ -3,6 +3,7 @@ import { dirname, join } from 'node:path';
 import { privateFile } from '../../base/files/data-dir.ts';
 import { newId } from '../../core/api-key.ts';
 import type { OpenedFiles } from './engine/opened-files.ts';
+import { isNodeName } from './files/daemon-lock.ts';
 import { type ProcessLock, takeLock } from './files/process-lock.ts';
 
 /**
@@ -79,8 +80,4 @@ export class Nodes {
 
 function nameOf(id: string): string {
   return `${id}.lock`;
-}
-
-export function isNodeName(name: string): boolean {
-  return /^node_\w+\.lock$/.test(name);
 }

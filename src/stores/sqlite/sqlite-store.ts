@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { privateFile, tightenFile } from '../../base/files/data-dir.ts';
 import type { Clock, OpenOptions, Store } from '../../ports/index.ts';
 import { KeyCache } from '../key-cache.ts';
+import { othersWork } from '../schema-errors.ts';
 import { auditStore } from './audit.ts';
 import { lookUpKey } from './callers.ts';
 import { changeQueries } from './change-queries.ts';
@@ -10,7 +11,8 @@ import { changeSearch } from './change-search.ts';
 import { changeWrites } from './change-writes.ts';
 import { declaredKeyStore } from './declared-keys.ts';
 import { Connection } from './engine/connection.ts';
-import { daemonLockName } from './files/daemon-lock.ts';
+import { daemonLockName, lockOutDaemons } from './files/daemon-lock.ts';
+import { newestSchema } from './files/examine.ts';
 import { databaseName } from './files/existing.ts';
 import { groupStore } from './groups.ts';
 import { holdStore } from './holds.ts';
@@ -32,12 +34,25 @@ export interface SqliteStoreOptions extends OpenOptions {
 }
 
 /** Opens `rankd.db` in the data directory. It is made if it is missing, and its schema brought up to date. Throws as `StoreEngine.openStore`. */
-export async function openSqliteStore({ dataDir, clock, isServed = false, onNew }: SqliteStoreOptions): Promise<Store> {
+export async function openSqliteStore({
+  dataDir,
+  clock,
+  isServed = false,
+  onNew,
+  onMigrated,
+}: SqliteStoreOptions): Promise<Store> {
   const isNew = !existsSync(join(dataDir, databaseName));
   const db = new Connection(privateFile(dataDir, databaseName));
   try {
-    migrate(db, clock);
+    const keepDaemonsAway = (version: number) => {
+      const lock = lockOutDaemons(dataDir);
+      if (lock === undefined) throw othersWork(db.file, { version, newest: newestSchema });
+      return lock;
+    };
+    const migration = migrate(db, clock, { keepDaemonsAway: isServed ? undefined : keepDaemonsAway });
     if (isNew) onNew?.();
+    if (migration.copy !== null) onMigrated?.(migration);
+    db.requireSchema(newestSchema);
     for (const suffix of ['', '-wal', '-shm']) tightenFile(db.file + suffix);
     db.useWriteAheadLog();
     if (isServed) db.syncOffThread();
@@ -64,6 +79,7 @@ export function createSqliteStore(db: Connection, clock: Clock, nodes = new Node
   });
   const ping = async () => {
     db.refuseHarmedFiles();
+    db.refuseOtherSchema();
     db.get('SELECT 1 FROM workspace');
     void queue.settle();
   };
@@ -95,6 +111,7 @@ export function createSqliteStore(db: Connection, clock: Clock, nodes = new Node
     limits: undefined,
     budgetLedger: () => undefined,
     clock,
+    outgrown: () => db.outgrown(),
     ping,
     async pingWrites() {
       await ping();

@@ -74,14 +74,12 @@ export async function restoreBackup(
   return { ...contents, ...(await show('restoring', () => operations.restore(request))) };
 }
 
-/** Brings the database to the newest schema while no daemon runs. A dry run only tries it, beside a running daemon too. `advise`: as `StoreOperations.migrate`. */
+/** Brings the database to the newest schema, also while daemons run: the operator asks for it by name. A dry run only tries it. `advise`: as `StoreOperations.migrate`. */
 export async function migrateDatabase(
-  operations: Pick<StoreOperations, 'lockDaemon' | 'migrate' | 'tryMigration'>,
+  operations: Pick<StoreOperations, 'migrate' | 'tryMigration'>,
   { dryRun, advise }: { dryRun: boolean; advise: (advice: string) => void },
 ): Promise<Migration> {
-  if (dryRun) return operations.tryMigration();
-  await using _lock = await operations.lockDaemon();
-  return await operations.migrate(advise);
+  return dryRun ? operations.tryMigration() : operations.migrate(advise);
 }
 
 /** Copies all that is kept in one place to another that has nothing, while no daemon works on either. Throws as `CopyPlace`. */

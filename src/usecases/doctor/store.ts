@@ -15,7 +15,7 @@ export async function databaseFindings(operations: Pick<StoreOperations, 'check'
   const flaw = checks.find((check) => !check.ok);
   if (flaw !== undefined) return [fail('database', `${flaw.name}: ${flaw.detail}`, mend)];
   if (schema === newestSchema) return [ok('database', `sound, schema ${schema}`)];
-  return [warn('database', `schema ${schema} of ${newestSchema}: the next command migrates it`, 'rankd db migrate')];
+  return [warn('database', `it has schema ${schema}, this rankd needs ${newestSchema}`, 'rankd db migrate')];
 }
 
 /** Why every key is refused, if it is. */

@@ -23,7 +23,7 @@ test('a server without a connection left is 503 until it has one; beats keep the
   });
   await store.nodes?.showNode({
     ...{ name: 'east', status: () => ({}) as never, carryOut: async () => undefined },
-    ...{ onOutgrown: () => undefined, onNodesChanged: () => undefined },
+    ...{ onNodesChanged: () => undefined },
   });
   await using app = await openTestApp({ store });
   const key = await app.createKey();

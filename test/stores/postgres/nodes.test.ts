@@ -4,6 +4,7 @@ import { judgeDeclarations, type NewDeclaration } from '../../../src/core/declar
 import type { ShownNode, Store } from '../../../src/ports/index.ts';
 import { engineOf } from '../../../src/stores/engine.ts';
 import { openPostgresStore } from '../../../src/stores/postgres/postgres-store.ts';
+import { newestSchema } from '../../../src/stores/postgres/schema/schema-version.ts';
 import { keepOutcome } from '../../../src/usecases/change/change-outcome.ts';
 import { MemberTurns } from '../../../src/usecases/change/member-turns.ts';
 import { QueuePosition } from '../../../src/usecases/change/queue-position.ts';
@@ -176,7 +177,7 @@ const status = {
 
 /** A daemon as its operator names it. */
 function daemonNamed(name: string, rest: Partial<ShownNode> = {}): ShownNode {
-  const deaf = { onOutgrown: () => undefined, onNodesChanged: () => undefined, carryOut: async () => undefined };
+  const deaf = { onNodesChanged: () => undefined, carryOut: async () => undefined };
   return { name, status: () => status, ...deaf, ...rest };
 }
 
@@ -393,8 +394,7 @@ test('a daemon without a lease is not ready, nor is one whose database a later r
   const { address } = await postgresDatabase();
   const time = new ManualClock();
   const store = await openPostgresStore({ address, clock: new ManualClock(), beating: time });
-  const outgrown: string[] = [];
-  await store.nodes?.showNode(daemonNamed('east', { onOutgrown: ({ code }) => void outgrown.push(code) }));
+  await store.nodes?.showNode(daemonNamed('east'));
   await using app = await openTestApp({ store });
   const readiness = async () => codeOf(await send(`${app.url}/readyz`, { method: 'GET' }));
   expect(await readiness()).toBeUndefined();
@@ -409,20 +409,20 @@ test('a daemon without a lease is not ready, nor is one whose database a later r
     })
     .toBeUndefined();
   onTestFinished(async () => {
-    await onServer(address, 'DELETE FROM rankd.schema_steps WHERE version > 7'); // the next test gets this database
+    await onServer(address, `DELETE FROM rankd.schema_steps WHERE version > ${newestSchema}`); // the next test gets this database
   });
-  await onServer(address, `INSERT INTO rankd.schema_steps VALUES (8, 1, '2.0.0', 0)`); // which it can live with
+  await onServer(address, `INSERT INTO rankd.schema_steps VALUES (${newestSchema + 1}, 1, '2.0.0', 0)`); // which it can live with
   await time.advance(1_000);
-  await store.nodes?.showNode(daemonNamed('east', { onOutgrown: ({ code }) => void outgrown.push(code) }));
-  expect(outgrown).toEqual([]);
-  await onServer(address, `INSERT INTO rankd.schema_steps VALUES (9, 9, '3.0.0', 0)`);
+  await store.nodes?.showNode(daemonNamed('east'));
+  expect(store.outgrown()).toBeUndefined();
+  await onServer(address, `INSERT INTO rankd.schema_steps VALUES (${newestSchema + 2}, ${newestSchema + 2}, '3.0.0', 0)`);
   await expect
     .poll(async () => {
       await time.advance(1_000);
       return readiness();
     })
     .toBe('store_unavailable');
-  expect(outgrown).toEqual(['schema_newer']);
+  expect(store.outgrown()).toMatchObject({ code: 'schema_newer' });
 });
 
 test.each([

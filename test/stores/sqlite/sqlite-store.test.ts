@@ -1,9 +1,16 @@
+import { join } from 'node:path';
+import Database from 'better-sqlite3';
+import { expect, onTestFinished, test } from 'vitest';
 import { engineOf } from '../../../src/stores/engine.ts';
+import { migrations } from '../../../src/stores/sqlite/schema/migrations.ts';
+import { openSqliteStore } from '../../../src/stores/sqlite/sqlite-store.ts';
+import { operate } from '../../contracts/store/samples.ts';
 import type { TestDatabase } from '../../contracts/store/store-case.ts';
 import { storeContract } from '../../contracts/store-contract.ts';
 import { storeOperationsContract } from '../../contracts/store-operations-contract.ts';
 import { freshDataDir } from '../../support/fresh-data-dir.ts';
-import { TempDir } from '../../support/temp-dir.ts';
+import { ManualClock } from '../../support/manual-clock.ts';
+import { TempDir, tempDir } from '../../support/temp-dir.ts';
 
 async function createDatabase(dir = new TempDir()): Promise<TestDatabase> {
   return {
@@ -18,3 +25,21 @@ const createMigrated = async () => createDatabase(await freshDataDir());
 storeContract('SqliteStore', createMigrated);
 storeContract('SqliteStore of a daemon', createMigrated, { isServed: true });
 storeOperationsContract('SQLite', createDatabase);
+
+test('a handle writes nothing into a database that a later rankd has migrated, and says so', async () => {
+  const dataDir = tempDir();
+  const store = await openSqliteStore({ dataDir, clock: new ManualClock(), isServed: true });
+  onTestFinished(() => store.close());
+  expect(store.outgrown()).toBeUndefined();
+  const later = new Database(join(dataDir, 'rankd.db'));
+  later.pragma(`user_version = ${migrations.length + 1}`);
+  const suspended = operate({ store }).updateWorkspace({ active: false }, 'cli:ann@host');
+  await expect(suspended).rejects.toMatchObject({
+    code: 'store_unavailable',
+    message: expect.stringContaining('A later rankd has changed'),
+  });
+  await expect(store.ping()).rejects.toMatchObject({ code: 'store_unavailable' });
+  expect(store.outgrown()).toMatchObject({ code: 'schema_newer' });
+  expect(later.prepare('SELECT active FROM workspace').pluck().get()).toBe(1);
+  later.close();
+});

@@ -1,5 +1,5 @@
-import { RankdError } from '../../../base/errors.ts';
 import { placeOf } from '../../../base/server-address.ts';
+import { othersWork } from '../../schema-errors.ts';
 import type { Database } from '../engine/database.ts';
 import { type Beating, beatEveryMs } from '../nodes.ts';
 import { endAfterMs } from '../silence.ts';
@@ -21,7 +21,7 @@ export async function requireAlone(
     await own.sleep(beatEveryMs);
     const now = await aliveNodes(db, predecessor);
     const isAlive = [...now].some(([id, beat]) => first.has(id) && first.get(id) !== beat);
-    if (isAlive) throw othersWork(db, { version, newest });
+    if (isAlive) throw othersWork(placeOf(db.address), { version, newest });
     for (const id of first.keys()) if (!now.has(id)) first.delete(id);
   }
   return version;
@@ -31,11 +31,4 @@ async function aliveNodes(db: Database, predecessor: string): Promise<Map<string
   const query = 'SELECT id, beat FROM rankd.nodes WHERE ended_by IS NULL AND id <> @predecessor';
   const rows = await db.all<{ id: string; beat: number }>(query, { predecessor });
   return new Map(rows.map(({ id, beat }) => [id, beat]));
-}
-
-function othersWork({ address }: Database, { version, newest }: { version: number; newest: number }): RankdError {
-  const message = `The database ${placeOf(address)} has schema ${version}, this rankd needs ${newest}, and other daemons work on it.`;
-  return new RankdError('conflict', message, {
-    hint: '`rankd db migrate` changes it while they run; or stop them first, then start this one',
-  });
 }

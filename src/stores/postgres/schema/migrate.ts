@@ -7,20 +7,22 @@ import { newestSchema, schemaVersion } from './schema-version.ts';
 
 /**
  * Brings a database to the newest schema, an empty one included, in one transaction. Of several who do this at once, one migrates, and the
- * others find it done. With `isTrial` nothing is kept. Throws as `schemaVersion`.
+ * others find it done. With `isTrial` the transaction is rolled back. Returns whether this call migrated. Throws as `schemaVersion`.
  */
-export async function migrate(db: Database, clock: Pick<Clock, 'now'>, { isTrial = false } = {}): Promise<void> {
-  if ((await schemaVersion(db, db.address)) >= newestSchema) return;
+export async function migrate(db: Database, clock: Pick<Clock, 'now'>, { isTrial = false } = {}): Promise<boolean> {
+  if ((await schemaVersion(db, db.address)) >= newestSchema) return false;
   const trial = new Error('nothing of this is kept');
   try {
-    await db.underLock(async (transaction) => {
+    return await db.underLock(async (transaction) => {
       const from = await schemaVersion(transaction, db.address);
-      if (from >= newestSchema) return;
+      if (from >= newestSchema) return false;
       await migrateWithin(transaction, { from, clock });
       if (isTrial) throw trial;
+      return true;
     });
   } catch (error) {
     if ((error as Error).cause !== trial && error !== trial) throw error;
+    return false;
   }
 }
 

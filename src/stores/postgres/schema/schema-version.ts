@@ -37,12 +37,3 @@ function schemaNewer({ version, rankd }: { version: number; rankd: string }, add
     { hint: `run rankd ${rankd} or a later one instead` },
   );
 }
-
-/** What a daemon is told that runs while a later rankd changes the database beyond what it can live with. */
-export function outgrown(address: ServerAddress, livesWith: number): RankdError {
-  return new RankdError(
-    'schema_newer',
-    `A later rankd has changed the database ${placeOf(address)}: it takes a rankd that knows schema ${livesWith}; this is rankd ${rankdVersion}, which knows up to ${newestSchema}.`,
-    { hint: 'start the rankd here that the other daemons run' },
-  );
-}

@@ -1,5 +1,6 @@
 import Database from 'better-sqlite3';
 import { isRankdError, RankdError } from '../../../base/errors.ts';
+import { outgrown } from '../../schema-errors.ts';
 import { defineFunctions } from './functions.ts';
 import { GroupCommit } from './group-commit.ts';
 import { retryWhileLocked } from './lock-retry.ts';
@@ -28,6 +29,7 @@ export class Connection {
   readonly #log: WriteAheadLog;
   readonly #groupCommit: GroupCommit;
   #ownWrites = 0;
+  #schema: number | undefined;
 
   constructor(file: string, { lockTimeoutMs = 5_000, isReadonly = false }: ConnectionOptions = {}) {
     this.file = file;
@@ -88,6 +90,24 @@ export class Connection {
     return `${others}:${this.#ownWrites}`;
   }
 
+  /** From here on, a commit fails if a later rankd has migrated the database from this schema to another. */
+  requireSchema(version: number): void {
+    this.#schema = version;
+  }
+
+  /** The error of a database whose schema a later rankd has changed since `requireSchema`. */
+  outgrown(): RankdError | undefined {
+    if (this.#schema === undefined) return undefined;
+    const needed = this.get<{ user_version: number }>('PRAGMA user_version')?.user_version ?? 0;
+    return needed > this.#schema ? outgrown(this.file, { needed, newest: this.#schema }) : undefined;
+  }
+
+  /** Throws `store_unavailable` for it: a daemon that has such a database is about to stop. */
+  refuseOtherSchema(): void {
+    const cause = this.outgrown();
+    if (cause !== undefined) throw new RankdError('store_unavailable', cause.message, { hint: cause.hint, cause });
+  }
+
   useWriteAheadLog(): void {
     this.#retry(() => this.#log.enable());
   }
@@ -116,7 +136,10 @@ export class Connection {
     try {
       return this.#guard(() => {
         this.#log.beforeCommit();
-        return this.#transaction.immediate(work) as T;
+        return this.#transaction.immediate(() => {
+          this.refuseOtherSchema();
+          return work();
+        }) as T;
       });
     } catch (error) {
       if (isRankdError(error, 'store_unavailable') && !isLocked(error)) this.hasFailedToWrite = true;

@@ -6,10 +6,9 @@ import { behindLinks } from '../../../base/files/links.ts';
 import { companions, writeWhole } from '../../../base/files/write-whole.ts';
 import { crypto } from '../../../base/node-modules.ts';
 import type { Backup, BackupTarget } from '../../../ports/index.ts';
-import { isNodeName } from '../nodes.ts';
 import { schemaVersion } from '../schema/schema-version.ts';
 import { copyDatabase } from './copy-database.ts';
-import { nodeFileName } from './daemon-lock.ts';
+import { isNodeName, nodeFileName } from './daemon-lock.ts';
 import { examineFile, flawOf, newestRows, newestSchema } from './examine.ts';
 import { databaseName, onExisting, requireDatabase } from './existing.ts';
 

@@ -1,7 +1,8 @@
+import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { RankdError } from '../../../base/errors.ts';
 import { isInDataDir, privateFile } from '../../../base/files/data-dir.ts';
-import { isLockTaken, takeLock } from './process-lock.ts';
+import { isLockTaken, type ProcessLock, takeLock } from './process-lock.ts';
 
 /**
  * Makes this process the one daemon of a data directory until it is disposed or the process ends.
@@ -15,6 +16,18 @@ export async function acquireDaemonLock(dataDir: string): Promise<AsyncDisposabl
       lock.release();
     },
   };
+}
+
+/** The daemon's lock for a command that is to be alone; `undefined` if a daemon works on this data directory, or a command changes a rank. */
+export function lockOutDaemons(dataDir: string): ProcessLock | undefined {
+  const isNodeAlive = (name: string) => isNodeName(name) && isLockTaken(join(dataDir, name));
+  if (readdirSync(dataDir).some(isNodeAlive)) return undefined;
+  return takeLock(privateFile(dataDir, daemonLockName), { timeoutMs: lookTimeoutMs });
+}
+
+/** Matches the file whose lock a node holds. */
+export function isNodeName(name: string): boolean {
+  return /^node_\w+\.lock$/.test(name);
 }
 
 /** Whether a daemon works on this data directory right now, in any process. Throws `no_permission` if this user may not look. */

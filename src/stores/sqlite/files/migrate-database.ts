@@ -12,11 +12,7 @@ import { examine, flawOf, newestSchema } from './examine.ts';
 import { onExisting } from './existing.ts';
 
 export function migrateDatabase(dataDir: string, clock: Pick<Clock, 'now'>): Migration {
-  return onExisting(dataDir, (db) => {
-    const migration = migrationOf(db);
-    migrate(db, clock);
-    return migration;
-  });
+  return onExisting(dataDir, (db) => migrate(db, clock));
 }
 
 export function tryMigration(dataDir: string, clock: Pick<Clock, 'now'>): Migration {

@@ -1,6 +1,6 @@
 import { writeWhole } from '../../../base/files/write-whole.ts';
 import { version as rankdVersion } from '../../../base/version.ts';
-import type { Clock } from '../../../ports/index.ts';
+import type { Clock, Migration } from '../../../ports/index.ts';
 import type { Connection } from '../engine/connection.ts';
 import { copyDatabase } from '../files/copy-database.ts';
 import { createWorkspace } from '../workspace.ts';
@@ -11,11 +11,13 @@ export interface MigrateOptions {
   migrations?: readonly string[];
   /** False for a database that is a copy itself. */
   keepsCopy?: boolean;
+  /** Keeps daemons away until the migration is committed. Throws if one works on the database. Called only if there is an older schema. */
+  keepDaemonsAway?: ((version: number) => { release(): void }) | undefined;
 }
 
 /**
  * Brings a database to the newest schema, an empty file included. An older one is copied first, to
- * `rankd.db.before-v<new version>`. Two processes can do this at once: the second finds it done.
+ * `rankd.db.before-v<new version>`. Two processes can do this at once: the second finds it done. Returns what was done.
  *
  * Throws `config_invalid` where the file is not rankd's and `schema_newer` where a later rankd wrote it; neither is
  * touched.
@@ -23,14 +25,18 @@ export interface MigrateOptions {
 export function migrate(
   db: Connection,
   clock: Pick<Clock, 'now'>,
-  { migrations = released, keepsCopy = true }: MigrateOptions = {},
-): void {
+  { migrations = released, keepsCopy = true, keepDaemonsAway }: MigrateOptions = {},
+): Migration {
   const target = migrations.length;
-  if (schemaVersion(db, target) === target) return;
-  db.writeSync(() => {
+  const done: Migration = { database: db.file, from: target, to: target, copy: null };
+  if (schemaVersion(db, target) === target) return done;
+  let lock: { release(): void } | undefined;
+  const migrateOnce = () => {
     const version = schemaVersion(db, target);
-    if (version === target) return;
-    if (version > 0 && keepsCopy) keepCopy(db.file, copyBefore(db.file, target));
+    if (version === target) return done;
+    if (version > 0) lock ??= keepDaemonsAway?.(version);
+    const copy = version > 0 && keepsCopy ? copyBefore(db.file, target) : null;
+    if (copy !== null) keepCopy(db.file, copy);
     for (const migration of migrations.slice(version)) db.execute(migration);
     if (version === 0) createWorkspace(db, clock);
     db.execute(`PRAGMA application_id = ${applicationId}; PRAGMA user_version = ${target}`);
@@ -39,7 +45,13 @@ export function migrate(
       rankdVersion,
       now: clock.now(),
     });
-  });
+    return { ...done, from: version, copy };
+  };
+  try {
+    return db.writeSync(migrateOnce);
+  } finally {
+    lock?.release();
+  }
 }
 
 /** The write lock is held, so nothing can change before the migration does. A copy of an earlier attempt is replaced. */

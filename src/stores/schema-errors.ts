@@ -1,0 +1,21 @@
+import { RankdError } from '../base/errors.ts';
+import { version as rankdVersion } from '../base/version.ts';
+
+/** The errors of both engines about a database whose schema another rankd made. `place` is where the database lies. */
+
+/** The error of a command or daemon that would have to migrate a database which others use. */
+export function othersWork(place: string, { version, newest }: { version: number; newest: number }): RankdError {
+  const message = `The database ${place} has schema ${version}, this rankd needs ${newest}, and other daemons work on it.`;
+  return new RankdError('conflict', message, {
+    hint: '`rankd db migrate` changes it while they run; or stop them first, then run this again',
+  });
+}
+
+/** The error of a running daemon whose database a later rankd has migrated beyond what this one can work with. */
+export function outgrown(place: string, { needed, newest }: { needed: number; newest: number }): RankdError {
+  return new RankdError(
+    'schema_newer',
+    `A later rankd has changed the database ${place}: it takes a rankd that knows schema ${needed}; this is rankd ${rankdVersion}, which knows up to ${newest}.`,
+    { hint: 'start the later rankd here' },
+  );
+}

@@ -1,0 +1,39 @@
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { build, type Plugin } from 'esbuild';
+import { CopyOfRankd } from './copy-of-rankd.ts';
+
+const root = fileURLToPath(new URL('../..', import.meta.url));
+
+/** The next schema: one more step on each engine. The rankd of this tree can't work with it, and has no older schema itself. */
+const nextSteps = {
+  sqlite: `migrations.push('CREATE TABLE later (id INTEGER)');`,
+  postgres: `migrations.push({ sql: 'CREATE TABLE rankd.later (id integer)', livesWith: migrations.length + 1 });`,
+};
+
+const withNextStep: Plugin = {
+  name: 'next schema',
+  setup({ onLoad }) {
+    onLoad({ filter: /stores.(sqlite|postgres).schema.migrations\.ts$/ }, async ({ path }) => {
+      const step = path.includes('postgres') ? nextSteps.postgres : nextSteps.sqlite;
+      return { contents: `${await readFile(path, 'utf8')}\n${step}\n`, loader: 'ts' };
+    });
+  },
+};
+
+/** A rankd that is one schema ahead of this tree, built from it: whatever number of migrations there is, this tree's is the older one. */
+export async function buildLaterRankd(): Promise<CopyOfRankd> {
+  const copy = new CopyOfRankd({ packages: true });
+  await build({
+    entryPoints: [join(root, 'src/main.ts')],
+    outdir: copy.dist,
+    ...{ bundle: true, splitting: true, format: 'esm', platform: 'node', target: 'node22', logLevel: 'error' },
+    external: ['better-sqlite3', 'pg-native'],
+    banner: {
+      js: "import { createRequire as requireFrom } from 'node:module'; const require = requireFrom(import.meta.url);",
+    },
+    plugins: [withNextStep],
+  });
+  return copy;
+}
