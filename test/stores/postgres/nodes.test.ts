@@ -415,7 +415,10 @@ test('a daemon without a lease is not ready, nor is one whose database a later r
   await time.advance(1_000);
   await store.nodes?.showNode(daemonNamed('east'));
   expect(store.outgrown()).toBeUndefined();
-  await onServer(address, `INSERT INTO rankd.schema_steps VALUES (${newestSchema + 2}, ${newestSchema + 2}, '3.0.0', 0)`);
+  await onServer(
+    address,
+    `INSERT INTO rankd.schema_steps VALUES (${newestSchema + 2}, ${newestSchema + 2}, '3.0.0', 0)`,
+  );
   await expect
     .poll(async () => {
       await time.advance(1_000);
