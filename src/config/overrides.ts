@@ -39,12 +39,19 @@ function valuesOf(textOf: (setting: Setting) => string | undefined): Map<string,
 
 /** The value that the file would have. Text that is no such value stays text, and the schema refuses it. */
 function readText(text: string, type: Setting['type']): unknown {
-  if (type === 'numbers' || (type === 'text or numbers' && /\d/.test(text)))
-    return text.split(',').map((item) => readNumber(item.trim()));
-  if (type === 'texts') return text.split(',').map((item) => item.trim());
+  const isList = type === 'text or numbers' && (/\d/.test(text) || text.startsWith('['));
+  if (type === 'numbers' || isList) return itemsOf(text).map(readNumber);
+  if (type === 'texts') return itemsOf(text);
   if (type === 'number' || type === 'text or number') return readNumber(text);
   if (type === 'boolean' && (text === 'true' || text === 'false')) return text === 'true';
   return text;
+}
+
+/** The items of `a, b`, or of a list as the file would have it: `[a, "b"]`. */
+function itemsOf(text: string): string[] {
+  const items = /^\[(.*)\]$/s.exec(text)?.[1] ?? text;
+  const parts = items.match(/"[^"]*"|'[^']*'|[^,]+/g) ?? [];
+  return parts.map((part) => part.trim().replace(/^(["'])(.*)\1$/s, '$2')).filter((part) => part !== '');
 }
 
 function readNumber(text: string): number | string {

@@ -10,7 +10,7 @@ import {
   id,
   ids,
   network,
-  nothingTwice,
+  unique,
   oneOf,
   optionalDuration,
   optionalUrl,
@@ -221,7 +221,7 @@ export const settingsSchema = section({
     targets: z
       .array(declaredWebhook, { error: 'a list of webhooks' })
       .max(maxWebhooks, { error: `at most ${maxWebhooks} webhooks` })
-      .check(nothingTwice<DeclaredWebhookSettings>('webhooks.targets', ['name']))
+      .check(unique<DeclaredWebhookSettings>('webhooks.targets', ['name']))
       .prefault([])
       .describe(
         'Webhooks declared here, not made by rankd webhook add; commands show them, but only this file changes them.',
@@ -262,7 +262,7 @@ export const settingsSchema = section({
     .describe('Other services whose scripts rankd answers too: rankgun, noblox-server; see docs/moving.md.'),
   keys: z
     .array(declaredKey, { error: 'a list of keys' })
-    .check(nothingTwice<DeclaredKeySettings>('keys', ['name', 'hash']))
+    .check(unique<DeclaredKeySettings>('keys', ['name', 'hash']))
     .prefault([])
     .describe(
       'Game keys declared here, not made by rankd key create; commands show them, but only this file changes them.',

@@ -23,19 +23,20 @@ export function ids() {
   return z.array(id(), { error: 'a list of ids' });
 }
 
-/** A long word is no name of a role; it may be a secret in the wrong place. */
+const roleError = 'a rank, a role id, or the name of a role of at most 100 characters';
+
+/** Accepts digits in quotes as the number they are, as HTTP does. A long word is refused: it may be a secret in the wrong place. */
 const roleName = z.union(
   [
-    id(),
+    z.int(roleError).min(1, roleError),
     z
-      .string()
+      .string(roleError)
       .trim()
-      .max(100)
-      .regex(/^(?!.*rk_(live|test)_)(?!.*\S{41})(?=.*\D)/),
+      .refine((text) => text.length <= 100 && /^(?!.*rk_(live|test)_)(?!.*\S{41})./.test(text), roleError)
+      .transform((text) => (/^[1-9]\d{0,14}$/.test(text) ? Number(text) : text))
+      .refine((role) => typeof role === 'number' || /\D/.test(role), roleError),
   ],
-  {
-    error: 'a rank, a role id or the name of a role',
-  },
+  { error: roleError },
 );
 
 /** Roles by rank, role id or name; a role whose name is a number needs its id. */
@@ -53,7 +54,7 @@ export function oneOf<const Names extends readonly [string, ...string[]]>(names:
 
 export function wordOrRoles<const Words extends readonly [string, ...string[]]>(words: Words) {
   const error = `one of ${words.join(', ')}, or a list of ranks, role ids or names of roles`;
-  return z.union([z.enum(words), z.array(roleName)], { error });
+  return z.union([z.enum(words, error), z.array(roleName, error)], { error });
 }
 
 export function filePath() {
@@ -128,8 +129,8 @@ function baseUrl() {
     .transform((text) => asBaseUrl(text) ?? text);
 }
 
-/** No two entries of the list that `setting` names may have the same of one of these fields. */
-export function nothingTwice<Entry>(setting: string, fields: ReadonlyArray<keyof Entry & string>) {
+/** No two entries of the list that `setting` names may share a value of one of these fields. */
+export function unique<Entry>(setting: string, fields: ReadonlyArray<keyof Entry & string>) {
   return ({ value, issues }: z.core.ParsePayload<Entry[]>): void => {
     if (issues.length > 0) return;
     for (const field of fields) {

@@ -1,5 +1,6 @@
 import { writeFileSync } from 'node:fs';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { settings } from '../../src/config/settings.ts';
 import { Sandbox } from './sandbox.ts';
 
 let box: Sandbox;
@@ -29,7 +30,7 @@ test('every problem of the file, the environment and the flags is told at once, 
     'rankd.yaml has 10 problems:',
     'rankd.yaml:2:3 server.prot: unknown setting; did you mean server.port?',
     'rankd.yaml:3:13 server.deadline: is 20; expected a duration from 1s to 5m, such as 20s',
-    'rankd.yaml:5:15 group.ladder[1]: is -10; expected a whole number above 0',
+    'rankd.yaml:5:15 group.ladder[1]: is -10; expected a rank, a role id, or the name of a role of at most 100 characters',
     'rankd.yaml:6:1 polcy: unknown setting; did you mean policy?',
     'rankd.yaml:12:12 policy.breaker: is a list; expected a mapping of settings',
     'rankd.yaml:13:3 policy.max_rank: is given twice, here and in line 11',
@@ -313,4 +314,47 @@ test('a listener for metrics on the address of the server is refused, unless it 
   }
   box.write('rankd.yaml', 'server: {port: 0}\nmetrics: {enabled: true, port: 0}');
   expect(box.load().config.metrics.port).toBe(0);
+});
+
+describe('whatever a setting holds', () => {
+  const wrong = [
+    ...[true, 1.5, -1, 0, 1e21, '', ' ', '1e3', '0x10', '-5', '"', 'x'.repeat(101), 'rk_live_x', { a: 1 }, [], null],
+    ...[[null], [true], [{}], [[]], [1.5], [''], ['x'.repeat(41)], [{ name: 1, hash: {}, url_file: [] }], '200', ['20']],
+  ];
+  const librarysWords = /invalid|pattern|regular|zod|\/\^|undefined|NaN|too (big|small)|expected (int|string|number|array|object|boolean|map)\b/i;
+
+  test.each(settings.map(({ path }) => path))('in %s is accepted, or refused at its place in words of our own', (path) => {
+    const said = wrong.flatMap((value) => {
+      const text = path.split('.').reduceRight<unknown>((inner, name) => ({ [name]: inner }), value);
+      box.write('rankd.yaml', JSON.stringify(text));
+      try {
+        box.load();
+        return [];
+      } catch (error) {
+        return (error as Error).message.split('\n').map((line) => [JSON.stringify(value), line] as const);
+      }
+    });
+    expect(said.length).toBeGreaterThan(5);
+    for (const [value, line] of said) {
+      expect(line, value).not.toMatch(librarysWords);
+      expect(line, value).toMatch(/^rankd\.yaml(:1:\d+ [\w.[\]]+: | has )|^The configuration|^and \d+ more/);
+    }
+  });
+
+  test('role numbers in quotes are numbers, and a quoted number elsewhere is refused with the reason', () => {
+    const policy = 'locked_roles: ["200", Officer]\n  suspension: {role: "5"}\n  privileged_roles: ["100"]';
+    box.write('rankd.yaml', `group: {ladder: ["10", 20]}\npolicy:\n  ${policy}`);
+    const { config } = box.load();
+    expect(config.group.ladder).toEqual([10, 20]);
+    expect(config.policy).toMatchObject({ lockedRoles: [200, 'Officer'], privilegedRoles: [100] });
+    expect(box.complaints('group: {ladder: ["10", 10]}')[0]).toContain('it names 10 twice');
+    expect(box.complaints('server: {port: "7265"}')).toEqual([
+      'rankd.yaml:1:16 server.port: is "7265"; expected a whole number from 0 to 65535, without quotes',
+    ]);
+    for (const list of ['20, Officer', '[20, Officer]', '["20", "Officer"]', "'20','Officer'"]) {
+      const env = { RANKD_POLICY_LOCKED_ROLES: list };
+      box.write('rankd.yaml', '');
+      expect(box.load({ env }).config.policy.lockedRoles).toEqual([20, 'Officer']);
+    }
+  });
 });
